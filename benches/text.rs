@@ -6,6 +6,7 @@ use std::hint::black_box;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, Tokenizer};
+use simidx::Width;
 use simidx_input::Content;
 use simidx_text::assets::FrequencyCounter;
 use simidx_text::{Pipeline, PipelineOptions};
@@ -14,8 +15,7 @@ use unicode_segmentation::UnicodeSegmentation;
 /// The documents of one of the project's own sets.
 fn documents(name: &str) -> Vec<String> {
     let path = format!("{}/../data/{name}.jsonl.gz", env!("CARGO_MANIFEST_DIR"));
-    let mut reader = simidx_input::open::<u64>(path.as_ref(), None).expect("the set is there");
-    let records = std::iter::from_fn(|| reader.next_record());
+    let records = simidx_input::open(path.as_ref(), None).expect("the set is there");
     let texts = records.map(|record| match record.expect("the set is sound").content {
         Content::Text(text) => text,
         Content::Fingerprint(_) => panic!("the set holds documents"),
@@ -78,7 +78,7 @@ fn compare(
         bencher.iter(|| documents.iter().map(|text| bare(text)).sum::<usize>());
     });
     for spec in pipelines {
-        let mut fingerprinter = pipeline(spec).fingerprinter::<u64>().expect("64 bits");
+        let mut fingerprinter = pipeline(spec).fingerprinter(Width::W64).expect("64 bits");
         group.bench_function(*spec, |bencher| {
             bencher.iter(|| {
                 for text in documents {
@@ -157,7 +157,9 @@ fn idf(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("text/idf");
     let bytes: usize = documents.iter().map(String::len).sum();
     group.throughput(Throughput::Bytes(bytes as u64));
-    let mut fingerprinter = pipeline("short").fingerprinter::<u64>().expect("64 bits");
+    let mut fingerprinter = pipeline("short")
+        .fingerprinter(Width::W64)
+        .expect("64 bits");
     group.bench_function("fingerprints", |bencher| {
         bencher.iter(|| {
             for text in &documents {
@@ -188,7 +190,7 @@ fn parallel(criterion: &mut Criterion) {
     let bytes: usize = documents.iter().map(String::len).sum();
     group.throughput(Throughput::Bytes(bytes as u64));
     let pipeline = Pipeline::default();
-    let mut fingerprinter = pipeline.fingerprinter::<u64>().expect("64 bits");
+    let mut fingerprinter = pipeline.fingerprinter(Width::W64).expect("64 bits");
     group.bench_function("one", |bencher| {
         bencher.iter(|| {
             for text in &documents {
@@ -196,7 +198,7 @@ fn parallel(criterion: &mut Criterion) {
             }
         });
     });
-    let parallel = pipeline.parallel::<u64>().expect("64 bits");
+    let parallel = pipeline.parallel(Width::W64).expect("64 bits");
     group.bench_function("batch", |bencher| {
         bencher.iter(|| black_box(parallel.fingerprints(&documents)));
     });

@@ -2,9 +2,9 @@
 //!
 //! `cargo run --release --example batch`
 
+use simidx::Set;
 use simidx::batch::{ClusterOptions, JoinOptions, PairOptions, clusters, join, pairs};
-use simidx::segments::Segments;
-use simidx::{BuildOptions, Index, IndexBuilder};
+use simidx::{BuildOptions, Fingerprints, IndexBuilder};
 
 fn main() -> simidx::Result<()> {
     let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
@@ -18,7 +18,7 @@ fn main() -> simidx::Result<()> {
     }
     let mut file = Vec::new();
     builder.finish(&mut file)?;
-    let segments = Segments::from(Index::<u64>::from_bytes(file)?);
+    let segments = Set::from_bytes(file)?;
 
     let mut count = 0;
     pairs(&segments, &PairOptions::default(), |_pair| {
@@ -37,10 +37,10 @@ fn main() -> simidx::Result<()> {
         Ok(())
     })?;
 
-    let queries: Vec<u64> = segments
-        .fingerprints(0)?
-        .take(100)
-        .collect::<Result<_, _>>()?;
+    let mut queries = Fingerprints::new(segments.width());
+    for fingerprint in segments.fingerprints(0)?.take(100) {
+        queries.push(fingerprint?);
+    }
     let mut matches = 0;
     join(
         &segments,

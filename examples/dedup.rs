@@ -5,8 +5,8 @@
 //! The fingerprints are given here. The crate `simidx-text` computes them from texts, and its own example checks the texts
 //! of near-duplicates as well.
 
+use simidx::Set;
 use simidx::batch::{Decision, DedupOptions, Deduplicator};
-use simidx::segments::Segments;
 use simidx::{BuildOptions, Index, IndexBuilder};
 
 fn main() -> simidx::Result<()> {
@@ -22,7 +22,7 @@ fn main() -> simidx::Result<()> {
     builder.push(0x8888_7777_6666_5554)?;
     let mut file = Vec::new();
     builder.finish(&mut file)?;
-    let kept_before = Segments::from(Index::<u64>::from_bytes(file)?);
+    let kept_before = Set::from(Index::<u64>::from_bytes(file)?);
 
     let mut deduplicator = Deduplicator::new(&DedupOptions::default());
     for (_, fingerprint) in documents {

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use simidx::merge::{MergeOptions, merge_to_path};
-use simidx::segments::{Exclusions, Segments};
-use simidx::{BuildOptions, IdKind, Index, IndexBuilder};
+use simidx::set::Exclusions;
+use simidx::{BuildOptions, IdKind, Index, IndexBuilder, Set};
 
 /// A document as the service knows it: its name and its fingerprint.
 type Document<'d> = (&'d str, u64);
@@ -26,7 +26,7 @@ fn index(path: &Path, documents: &[Document<'_>]) -> simidx::Result<Arc<Index<u6
 }
 
 /// A list of names.
-fn names<'n>(names: impl IntoIterator<Item = &'n str>) -> simidx::Result<Exclusions<u64>> {
+fn names<'n>(names: impl IntoIterator<Item = &'n str>) -> simidx::Result<Exclusions> {
     let mut exclusions = Exclusions::default();
     names
         .into_iter()
@@ -35,10 +35,10 @@ fn names<'n>(names: impl IntoIterator<Item = &'n str>) -> simidx::Result<Exclusi
 }
 
 /// The names of all documents near a fingerprint.
-fn near(segments: &Segments<u64>, fingerprint: u64) -> simidx::Result<Vec<String>> {
-    let (mut searcher, mut near) = (segments.searcher(), Vec::new());
-    for found in searcher.query(fingerprint, 3)? {
-        for id in segments.ids(&found)? {
+fn near(set: &Set, fingerprint: u64) -> simidx::Result<Vec<String>> {
+    let mut near = Vec::new();
+    for found in set.query(fingerprint, 3)? {
+        for id in found.ids()? {
             near.push(id?.to_string());
         }
     }
@@ -57,7 +57,7 @@ fn main() -> simidx::Result<()> {
             ("help", 1 << 60),
         ],
     )?;
-    let mut live = Segments::new(vec![Arc::clone(&base)])?;
+    let mut live = Set::from(Arc::clone(&base));
     println!("at first: {:?}", near(&live, 0xff00)?);
 
     // Each hour what is new so far: the base stays open, and the blocks of it that have been checked stay so.
@@ -69,7 +69,7 @@ fn main() -> simidx::Result<()> {
         let delta = index(&path("delta.simidx"), documents)?;
         // The base still has the old versions of these.
         let replaced = names(documents.iter().map(|&(name, _)| name))?;
-        live = Segments::new(vec![Arc::clone(&base), delta])?.without_from(0, &replaced)?;
+        live = Set::new([Arc::clone(&base), delta])?.without_from(0, &replaced)?;
         println!(
             "with {} changes: {:?}",
             documents.len(),
@@ -90,7 +90,7 @@ fn main() -> simidx::Result<()> {
         "{} records, {dropped} left out",
         merged.summary.record_count
     );
-    let base = Segments::new(vec![Index::open(path("base.simidx"))?])?;
+    let base = Set::map_file(path("base.simidx"))?;
     assert_eq!(near(&base, 0xff00)?, near(&live, 0xff00)?);
     Ok(())
 }

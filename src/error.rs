@@ -31,7 +31,7 @@ pub enum Error {
     #[error(transparent)]
     Format(#[from] FormatError),
     /// The index holds fingerprints of another width than the caller asked for.
-    /// [`AnyIndex`](crate::AnyIndex) opens an index of any width.
+    /// [`Set`](crate::Set) opens files of any width.
     #[error("the index holds {index}-bit fingerprints, not {requested}-bit ones")]
     WidthMismatch {
         /// Bits of the fingerprints in the file.
@@ -265,7 +265,7 @@ impl std::error::Error for FormatError {}
 /// A broken rule of the manifest of a set, and the line that breaks it.
 ///
 /// ```
-/// use simidx::{Error, segments::Manifest};
+/// use simidx::{Error, set::Manifest};
 ///
 /// let Err(Error::Manifest(error)) = Manifest::from_bytes(b"no set") else {
 ///     panic!("it does not begin as one")

@@ -7,13 +7,23 @@ use std::ops::{BitAnd, BitOr, BitXor, Not, Shl, Shr};
 use rdst::RadixSort;
 
 mod hex;
+mod width;
+
+pub use width::{Column, Fingerprints, Width};
+pub(crate) use width::{by_width, with_type};
 
 mod sealed {
     /// Nobody else can implement it. What it requires belongs to the three widths and not to the public interface.
-    pub trait Sealed: crate::build::HasEngine {}
-    impl Sealed for u32 {}
-    impl Sealed for u64 {}
-    impl Sealed for u128 {}
+    pub trait Sealed: crate::build::HasEngine + Sized {
+        /// The values of a column of this width.
+        fn of_column(column: super::Column<'_>) -> Option<&[Self]>;
+        /// The column of some values.
+        fn as_column(values: &[Self]) -> super::Column<'_>;
+        /// The column that these values are.
+        fn into_column(values: Vec<Self>) -> super::Fingerprints;
+        /// The vector of a column of this width.
+        fn vec_of(column: &mut super::Fingerprints) -> Option<&mut Vec<Self>>;
+    }
 }
 
 /// An f-bit simhash value, implemented by `u32`, `u64` and `u128`.
@@ -144,7 +154,31 @@ pub trait Fingerprint:
 }
 
 macro_rules! impl_fingerprint {
-    ($($t:ty),*) => {$(
+    ($($t:ty: $Variant:ident),*) => {$(
+        impl sealed::Sealed for $t {
+            fn of_column(column: Column<'_>) -> Option<&[Self]> {
+                match column {
+                    Column::$Variant(values) => Some(values),
+                    _ => None,
+                }
+            }
+
+            fn as_column(values: &[Self]) -> Column<'_> {
+                Column::$Variant(values)
+            }
+
+            fn into_column(values: Vec<Self>) -> Fingerprints {
+                Fingerprints::$Variant(values)
+            }
+
+            fn vec_of(column: &mut Fingerprints) -> Option<&mut Vec<Self>> {
+                match column {
+                    Fingerprints::$Variant(values) => Some(values),
+                    _ => None,
+                }
+            }
+        }
+
         impl Fingerprint for $t {
             const WIDTH: u32 = <$t>::BITS;
             const BYTES: usize = (<$t>::BITS / 8) as usize;
@@ -198,7 +232,7 @@ macro_rules! impl_fingerprint {
     )*};
 }
 
-impl_fingerprint!(u32, u64, u128);
+impl_fingerprint!(u32: W32, u64: W64, u128: W128);
 
 #[cfg(test)]
 mod tests {

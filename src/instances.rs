@@ -1,8 +1,9 @@
-//! Instances of the generic functions that do most of the work, made once for each width.
+//! Instances of generic functions that do much of the work, made once for each width.
 //!
-//! The compiler takes an instance from a crate below if one is there and the function is never inlined. So what calls much
-//! else is `#[inline(never)]`, takes closures of its callers as trait objects, and is named here. Programs and tests then
-//! compile calls of it only. Without this module everything works as well, after more compiling.
+//! The compiler takes an instance from a crate below if one is there and the function is never inlined. So what has the width as
+//! a type and calls much else is `#[inline(never)]`, takes closures of its callers as trait objects, and is named here. Programs
+//! and tests then compile calls of it only. Functions of a `Set` have no such type and need no place here. Without this module
+//! everything works as well, after more compiling.
 
 use std::ops::ControlFlow;
 
@@ -12,8 +13,7 @@ use crate::design::{Permutation, PlanRequest, TableDesign};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::index::{Index, Scratch, Storage, WarmOptions};
-use crate::merge::{self, MergeOptions};
-use crate::segments::{Exclusions, ManifestSegment, Question, SegmentScratch, Segments};
+use crate::set::{ManifestSegment, Set};
 
 /// The instances for each width. It would be compiled by whoever calls it if it could be inlined.
 #[inline(never)]
@@ -29,8 +29,7 @@ pub fn of_widths() -> [*const (); 3] {
 fn use_all<F: Fingerprint>(data: Storage, values: &[F]) -> Result<()> {
     let index = Index::<F>::from_bytes(data)?;
     of_index(&index, values)?;
-    let segments = Segments::new(vec![index])?;
-    of_segments(segments, values)?;
+    of_sets::<F>(&index.into())?;
     of_designs(values)?;
     of_values(values)
 }
@@ -53,44 +52,14 @@ fn of_index<F: Fingerprint>(index: &Index<F>, values: &[F]) -> Result<()> {
     index.iter().next();
     index.records().read()?;
     index.summary();
-    ManifestSegment::of_width("", 0, index)?;
+    ManifestSegment::of_index("", index)?;
     index.verify();
     index.warm_with(&WarmOptions::default(), |_| ControlFlow::Continue(()))?;
     Ok(())
 }
 
-fn of_segments<F: Fingerprint>(segments: Segments<F>, values: &[F]) -> Result<()> {
-    let mut scratch = SegmentScratch::new();
-    for &value in values {
-        let found = segments.query_with(&mut scratch, value, 3)?;
-        let found = found.get(0).map(|found| segments.ids(&found));
-        found.transpose()?;
-        segments.nearest_with(&mut scratch, value, 1, 3)?;
-        segments.contains_near_with(&mut scratch, value, 3)?;
-        segments.contains(value)?;
-        segments.ids_of(value)?;
-        segments.fingerprints_of_id(0)?;
-    }
-    segments.fingerprints(0)?.next_permuted();
-    segments.records()?.read()?;
-    segments.sketch_parameters()?;
-    segments.read_sketches(0, 0..1, &mut Vec::new())?;
-    segments.shows_record(0, 0)?;
-    segments.warm(0)?;
-    let (pairs, clusters) = Default::default();
-    batch::pairs(&segments, &pairs, |_| Ok(()))?;
-    batch::id_pairs(&segments, &pairs, |_| Ok(()))?;
-    batch::clusters(&segments, &clusters, |_| Ok(()))?;
-    batch::lint(&segments, &Default::default())?.warnings();
-    batch::join(&segments, values, &Default::default(), |_, _| Ok(()))?;
-    segments.answer_many_with(&mut scratch, values, Question::Within(3), |_, _| Ok(()))?;
-    batch::answer_all(&segments, values, Question::Within(3), |_| Ok(()))?;
-    batch::contains_all(&segments, values, 3, |_| Ok(()))?;
-    batch::ids_of_all(&segments, values, |_| Ok(()))?;
-    batch::positions_of_all(&segments, values, |_| Ok(()))?;
-    Deduplicator::new(&Default::default()).exclude(&segments)?;
-    merge::merge(&segments, &MergeOptions::default(), Vec::new(), |_| ())?;
-    segments.without(&Exclusions::default())?;
+fn of_sets<F: Fingerprint>(set: &Set) -> Result<()> {
+    Deduplicator::<F>::new(&Default::default()).exclude(set)?;
     Ok(())
 }
 

@@ -8,22 +8,21 @@
 //!
 //! ```
 //! # #[cfg(feature = "mmap")] {
-//! use simidx::{BuildOptions, IdKind, Index, IndexBuilder};
+//! use simidx::{Index, Set};
 //!
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("pages.simidx");
-//! let mut options = BuildOptions::default();
-//! options.ids = IdKind::String;
-//! let mut builder = IndexBuilder::<u64>::new(options)?;
-//! builder.push_with_string(0x1234_5678_9abc_def0, "https://example.org/a")?;
-//! builder.push_with_string(0x1234_5678_9abc_def1, "https://example.org/b")?;
+//! let pages = [
+//!     (0x1234_5678_9abc_def0_u64, "https://example.org/a"),
+//!     (0x1234_5678_9abc_def1, "https://example.org/b"),
+//! ];
 //! // Written beside `path`, and renamed when it is complete and on disk.
-//! builder.finish_to_path(&path)?;
+//! Index::build(&path, pages)?;
 //!
-//! let index = Index::<u64>::open(&path)?;
+//! let set = Set::open([&path])?;
 //! let mut names = Vec::new();
-//! for found in index.query(0x1234_5678_9abc_def0, 3)? {
-//!     for id in index.ids(&found)? {
+//! for hit in set.query(0x1234_5678_9abc_def0_u64, 3)? {
+//!     for id in hit.ids()? {
 //!         names.push(id?.to_string());
 //!     }
 //! }
@@ -32,34 +31,37 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! [`IndexBuilder`] has all options of a build. A [`Set`] is one file or several, of any width. An [`Index`] is one file with the
+//! type of its width.
+//!
 //! # Serve queries
 //!
-//! [`Index::query_with`] works in a [`Scratch`] that belongs to no index. Each thread keeps one and allocates nothing, even
-//! while a new index takes the place of an old one:
+//! [`Set::query_with`] works in a [`SetScratch`](set::SetScratch) that belongs to no set. Each thread keeps one and allocates
+//! nothing, even while a new set takes the place of an old one:
 //!
 //! ```
-//! use std::sync::Arc;
-//! use simidx::{BuildOptions, Index, IndexBuilder, Scratch};
+//! use simidx::{BuildOptions, IndexBuilder, Set};
+//! use simidx::set::SetScratch;
 //!
 //! let build = |fingerprints: &[u64]| {
 //!     let mut builder = IndexBuilder::new(BuildOptions::default())?;
 //!     builder.extend_from_slice(fingerprints)?;
 //!     let mut file = Vec::new();
 //!     builder.finish(&mut file)?;
-//!     Index::<u64>::from_bytes(file)
+//!     Set::from_bytes(file)
 //! };
-//! let mut scratch = Scratch::new();
-//! let mut current = Arc::new(build(&[7, 42])?);
-//! assert_eq!(current.query_with(&mut scratch, 43, 3)?.len(), 2);
-//! current = Arc::new(build(&[7, 42, 43])?);
-//! assert_eq!(current.query_with(&mut scratch, 43, 3)?.len(), 3);
+//! let mut scratch = SetScratch::new();
+//! let mut current = build(&[7, 42])?;
+//! assert_eq!(current.query_with(&mut scratch, 43_u64, 3)?.len(), 2);
+//! current = build(&[7, 42, 43])?;
+//! assert_eq!(current.query_with(&mut scratch, 43_u64, 3)?.len(), 3);
 //! # Ok::<(), simidx::Error>(())
 //! ```
 //!
 //! # Where things are
 //!
-//! - The root: [`IndexBuilder`] makes a file, [`Index`] opens and searches it, [`AnyIndex`] opens one of any width.
-//! - [`segments`]: several files searched as one. [`merge`]: several files merged into one.
+//! - The root: [`IndexBuilder`] makes a file, [`Index`] opens it, [`Set`] opens and searches files of any width.
+//! - [`set`]: answers, what is left out of a set, its manifest. [`merge`]: several files merged into one.
 //! - [`batch`]: whole sets at once: all pairs, clusters, deduplication, joins, health checks.
 //! - [`design`]: which tables a file holds, what they cost, how queries are planned.
 //! - [`build`], [`mod@format`], [`index`], [`summary`], [`verify`]: options, limits, figures and reports that go with the
@@ -101,18 +103,17 @@ pub mod instances;
 mod memory;
 pub mod merge;
 mod options_error;
-pub mod segments;
+pub mod set;
 pub mod summary;
 pub mod verify;
-mod width;
 
 pub use build::{BuildOptions, IndexBuilder};
 pub use codec::Codec;
 pub use error::{Error, Result};
-pub use fingerprint::Fingerprint;
+pub use fingerprint::{Column, Fingerprint, Fingerprints, Width};
 pub use id_kind::IdKind;
-pub use index::{AnyIndex, Id, IdBuf, Index, Match, Scratch, Storage};
-pub use width::{Fingerprints, Width};
+pub use index::{Id, IdBuf, Index, Match, Scratch, Storage};
+pub use set::Set;
 
 /// The examples of the front page are examples of this crate.
 #[cfg(all(doctest, feature = "mmap"))]

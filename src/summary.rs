@@ -3,7 +3,7 @@
 use crate::bound::bound_bits;
 use crate::codec::Codec;
 use crate::design::{costs_in_memory, plan_probes};
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::{Fingerprint, Width};
 use crate::format::{ContentId, Directory, IdKind, Kind};
 
 /// Parameters and sizes of an index.
@@ -20,7 +20,9 @@ use crate::format::{ContentId, Directory, IdKind, Kind};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Summary<F> {
+pub struct Summary {
+    /// Bits of a fingerprint.
+    pub width: Width,
     /// Number of records that went into the index.
     pub record_count: u64,
     /// Number of distinct fingerprints among them.
@@ -42,7 +44,7 @@ pub struct Summary<F> {
     /// Bytes of the file.
     pub file_len: u64,
     /// Figures of each table.
-    pub tables: Vec<TableSummary<F>>,
+    pub tables: Vec<TableSummary>,
 }
 
 /// Parameters and sizes of one table of an index.
@@ -61,9 +63,9 @@ pub struct Summary<F> {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct TableSummary<F> {
+pub struct TableSummary {
     /// The fingerprint bits that form the prefix.
-    pub prefix_mask: F,
+    pub prefix_mask: u128,
     /// Most prefix bits that a probe within `max_distance` flips; 0 too for a table that is not probed.
     pub flips: u32,
     /// How the table is coded.
@@ -76,9 +78,9 @@ pub struct TableSummary<F> {
     pub code_lengths: Vec<u8>,
 }
 
-impl<F: Fingerprint> Summary<F> {
+impl Summary {
     /// The figures of a file with this directory.
-    pub(crate) fn of(directory: &Directory, file_len: u64) -> Self {
+    pub(crate) fn of<F: Fingerprint>(directory: &Directory, file_len: u64) -> Self {
         let masks = directory.tables.iter().map(|t| F::from_u128(t.prefix_mask));
         let masks: Vec<F> = masks.collect();
         let plan = plan_probes(
@@ -93,6 +95,7 @@ impl<F: Fingerprint> Summary<F> {
         );
         let tables = directory.tables.iter().enumerate();
         Summary {
+            width: Width::of::<F>(),
             record_count: directory.record_count,
             fingerprint_count: directory.fingerprint_count,
             max_distance: directory.max_distance,
@@ -107,7 +110,7 @@ impl<F: Fingerprint> Summary<F> {
             file_len,
             tables: tables
                 .map(|(t, table)| TableSummary {
-                    prefix_mask: masks[t],
+                    prefix_mask: table.prefix_mask,
                     flips: plan.flips(t),
                     codec: table.codec,
                     block_count: table.block_count,
@@ -120,7 +123,7 @@ impl<F: Fingerprint> Summary<F> {
 
     /// Bytes of the distinct fingerprints as plain numbers.
     pub fn raw_len(&self) -> u64 {
-        self.fingerprint_count * F::BYTES as u64
+        self.fingerprint_count * self.width.bytes() as u64
     }
 
     /// Bits a fingerprint of the whole file; 0 for an empty index.
@@ -137,7 +140,7 @@ impl<F: Fingerprint> Summary<F> {
     /// The fewest bits a fingerprint that any code for a random set of this size can have in one table:
     /// log2 of the number of such sets, divided by its size. 0 for an empty index.
     pub fn bound_bits_per_fingerprint(&self) -> f64 {
-        bound_bits(F::WIDTH, self.fingerprint_count)
+        bound_bits(self.width.bits(), self.fingerprint_count)
     }
 
     /// Bytes as bits a fingerprint; 0 for an empty index.
@@ -149,7 +152,7 @@ impl<F: Fingerprint> Summary<F> {
     }
 }
 
-impl<F: Fingerprint> TableSummary<F> {
+impl TableSummary {
     /// Number of bits in the prefix, p.
     pub fn prefix_bits(&self) -> u32 {
         self.prefix_mask.count_ones()

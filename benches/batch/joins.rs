@@ -1,8 +1,8 @@
 //! Many queries at once: both strategies beside queries one by one, by this library and by `mih-rs`.
 
 use simidx::batch::{JoinOptions, JoinStrategy, join};
-use simidx::segments::Segments;
-use simidx::{Codec, Index};
+use simidx::set::SetScratch;
+use simidx::{Codec, Set};
 
 use crate::common::datasets::Dataset;
 use crate::{Contender, Found, Settings, common, compare};
@@ -26,62 +26,48 @@ pub(crate) fn run(settings: &Settings, count: usize) {
         .wants(&names[0])
         .then(|| mih_rs::Index::new(values.clone()).expect("the codes are not empty"));
     let file = common::build(&values, 2, 512, Codec::EliasFano);
-    let index = Index::<u64>::from_bytes(file).expect("the builder writes what opens");
-    let segments = Segments::new(vec![index]).expect("one segment goes with itself");
+    let set = Set::from_bytes(file).expect("the builder writes what opens");
     drop(values);
     let [mih_name, query, stream, probe, auto] = names;
     let mut contenders: Vec<Contender<'_>> = Vec::new();
     if let Some(mih) = &mih {
         contenders.push((mih_name, Box::new(|| by_mih(mih, &queries, distance))));
     }
-    contenders.push((
-        query,
-        Box::new(|| one_by_one(&segments, &queries, distance)),
-    ));
-    contenders.push((
-        stream,
-        by(&segments, &queries, distance, JoinStrategy::Stream),
-    ));
-    contenders.push((
-        probe,
-        by(&segments, &queries, distance, JoinStrategy::Probe),
-    ));
-    contenders.push((auto, by(&segments, &queries, distance, JoinStrategy::Auto)));
+    contenders.push((query, Box::new(|| one_by_one(&set, &queries, distance))));
+    contenders.push((stream, by(&set, &queries, distance, JoinStrategy::Stream)));
+    contenders.push((probe, by(&set, &queries, distance, JoinStrategy::Probe)));
+    contenders.push((auto, by(&set, &queries, distance, JoinStrategy::Auto)));
     contenders.retain(|(name, _)| settings.wants(name));
     compare(settings, &contenders);
 }
 
 fn by<'a>(
-    segments: &'a Segments<u64>,
+    set: &'a Set,
     queries: &'a [u64],
     distance: u32,
     strategy: JoinStrategy,
 ) -> Box<dyn Fn() -> Found + 'a> {
-    Box::new(move || joined(segments, queries, distance, strategy))
+    Box::new(move || joined(set, queries, distance, strategy))
 }
 
-fn joined(
-    segments: &Segments<u64>,
-    queries: &[u64],
-    distance: u32,
-    strategy: JoinStrategy,
-) -> Found {
+fn joined(set: &Set, queries: &[u64], distance: u32, strategy: JoinStrategy) -> Found {
     let mut options = JoinOptions::default();
     (options.distance, options.strategy) = (distance, strategy);
     let mut found = Found::default();
-    join(segments, queries, &options, |number, m| {
-        found.add(queries[number], m.fingerprint);
+    join(set, queries, &options, |number, m| {
+        found.add(queries[number], m.fingerprint as u64);
         Ok(())
     })
     .expect("the index is good");
     found
 }
 
-fn one_by_one(segments: &Segments<u64>, queries: &[u64], distance: u32) -> Found {
-    let mut searcher = segments.searcher();
+fn one_by_one(set: &Set, queries: &[u64], distance: u32) -> Found {
+    let mut scratch = SetScratch::new();
     let mut found = Found::default();
     for &query in queries {
-        let matches = searcher.query(query, distance).expect("the index is good");
+        let matches = set.query_with(&mut scratch, query, distance);
+        let matches = matches.expect("the index is good");
         matches.iter().for_each(|m| found.add(query, m.fingerprint));
     }
     found

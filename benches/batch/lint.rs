@@ -1,8 +1,7 @@
 //! The health check of an index beside counting the set bits of all its fingerprints, which is a part of it.
 
 use simidx::batch::{LintOptions, lint};
-use simidx::segments::Segments;
-use simidx::{BuildOptions, Index, IndexBuilder};
+use simidx::{BuildOptions, IndexBuilder, Set};
 
 use crate::common::datasets::Dataset;
 use crate::{Contender, Found, Settings, compare};
@@ -14,40 +13,38 @@ pub(crate) fn run(settings: &Settings, count: usize) {
     if !names.iter().any(|name| settings.wants(name)) {
         return;
     }
-    let segments = segments(&data.fingerprints(count), settings.distance);
+    let set = set(&data.fingerprints(count), settings.distance);
     let mut contenders: Vec<Contender<'_>> = vec![
-        (names[0].into(), Box::new(|| set_bits(&segments))),
-        (names[1].into(), Box::new(|| simidx(&segments))),
+        (names[0].into(), Box::new(|| set_bits(&set))),
+        (names[1].into(), Box::new(|| simidx(&set))),
     ];
     contenders.retain(|(name, _)| settings.wants(name));
-    let count = segments.segments()[0].len();
+    let count = set.segments().map(|file| file.len()).sum::<u64>();
     println!("health of {count} {data} fingerprints");
     compare(settings, &contenders);
 }
 
-fn segments(values: &[u64], distance: u32) -> Segments<u64> {
+fn set(values: &[u64], distance: u32) -> Set {
     let mut options = BuildOptions::default();
     options.max_distance = distance;
     let mut builder = IndexBuilder::<u64>::new(options).expect("the options are valid");
     builder.extend_from_slice(values).expect("they fit memory");
     let mut file = Vec::new();
     builder.finish(&mut file).expect("memory takes all");
-    let index = Index::from_bytes(file).expect("the index is sound");
-    Segments::new(vec![index]).expect("one index fits itself")
+    Set::from_bytes(file).expect("the index is sound")
 }
 
-fn simidx(segments: &Segments<u64>) -> Found {
+fn simidx(set: &Set) -> Found {
     let mut options = LintOptions::default();
     options.sample = u64::MAX;
-    let report = lint(segments, &options).expect("the index is sound");
+    let report = lint(set, &options).expect("the index is sound");
     found(report.fingerprint_count, &report.bits.set_counts)
 }
 
-fn set_bits(segments: &Segments<u64>) -> Found {
+fn set_bits(set: &Set) -> Found {
     let (mut count, mut set_counts) = (0, [0u64; 64]);
-    let mut values = segments.segments()[0]
-        .fingerprints(0)
-        .expect("there is a table");
+    let index = set.index::<u64>(0).expect("there is a file of 64 bits");
+    let mut values = index.fingerprints(0).expect("there is a table");
     while let Some(chunk) = values.next_chunk() {
         for value in chunk.expect("the index is sound") {
             count += 1;

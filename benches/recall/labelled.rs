@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
 
+use simidx::Width;
 use simidx_input::Content;
 use simidx_text::Pipeline;
 use simidx_text::compare::FeatureSet;
@@ -38,9 +39,9 @@ fn path(name: &str) -> String {
 
 fn texts(name: &str) -> (HashMap<String, usize>, Vec<String>) {
     let path = path(&format!("{name}.jsonl.gz"));
-    let mut reader = simidx_input::open::<u64>(path.as_ref(), None).expect("the set is there");
+    let reader = simidx_input::open(path.as_ref(), None).expect("the set is there");
     let (mut ids, mut texts) = (HashMap::new(), Vec::new());
-    while let Some(record) = reader.next_record() {
+    for record in reader {
         let record = record.expect("the set is sound");
         if let (Content::Text(text), Some(id)) = (record.content, record.id) {
             ids.insert(id.to_string(), texts.len());
@@ -107,7 +108,7 @@ fn by_step(
 /// The fingerprints of runs of three words. Their own features count, which are not quite those of the labels.
 fn minhash(name: &str, texts: &[String], pairs: &[Pair]) -> Vec<Point> {
     let mut fingerprinter = pipeline("web,shingle=3")
-        .fingerprinter::<u64>()
+        .fingerprinter(Width::W64)
         .expect("64 bits");
     let mut measure = |pair: &Pair| {
         let sets = pair

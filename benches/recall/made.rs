@@ -2,7 +2,7 @@
 
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
-use simidx::Fingerprint;
+use simidx::{Fingerprint, Width};
 use simidx_text::dedup::Similarity;
 use simidx_text::similar::{Banding, SimilarOptions, SimilarTexts};
 use simidx_text::{Feature, Pipeline};
@@ -68,16 +68,16 @@ fn cosine(a: &[Feature], b: &[Feature]) -> f64 {
 
 /// One-bit MinHash of 32, 64 and 128 bits, and simhash of 64, at all distances up to a quarter of the bits.
 pub(crate) fn fingerprints(pairs: usize) -> Vec<Point> {
-    let mut points = minhash::<u32>(pairs);
-    points.extend(minhash::<u64>(pairs));
-    points.extend(minhash::<u128>(pairs));
+    let mut points = minhash(Width::W32, pairs);
+    points.extend(minhash(Width::W64, pairs));
+    points.extend(minhash(Width::W128, pairs));
     points.extend(simhash(pairs));
     points
 }
 
-fn minhash<F: Fingerprint>(pairs: usize) -> Vec<Point> {
+fn minhash(width: Width, pairs: usize) -> Vec<Point> {
     let mut fingerprinter = pipeline("web,shingle=1")
-        .fingerprinter::<F>()
+        .fingerprinter(width)
         .expect("a width");
     let mut columns = Vec::new();
     for jaccard in steps() {
@@ -94,12 +94,12 @@ fn minhash<F: Fingerprint>(pairs: usize) -> Vec<Point> {
         };
         columns.push((jaccard, (0..pairs).map(|_| distance()).collect()));
     }
-    by_distance("minhash", F::WIDTH, &columns)
+    by_distance("minhash", width.bits(), &columns)
 }
 
 fn simhash(pairs: usize) -> Vec<Point> {
     let pipeline = pipeline("web,shingle=1,fingerprint=simhash,weights=count");
-    let mut fingerprinter = pipeline.fingerprinter::<u64>().expect("64 bits");
+    let mut fingerprinter = pipeline.fingerprinter(Width::W64).expect("64 bits");
     let mut columns = Vec::new();
     for share in steps() {
         let mut random = SmallRng::seed_from_u64(2);

@@ -3,8 +3,8 @@
 use rayon::prelude::*;
 
 use crate::error::Result;
-use crate::fingerprint::Fingerprint;
-use crate::segments::{Question, SegmentScratch, Segments};
+use crate::fingerprint::{Column, Fingerprint, Fingerprints, Width};
+use crate::set::{Question, Set, SetScratch, Typed, at_width};
 
 /// Queries that a thread takes at a time, and of those as many as are under way between two reports of progress.
 const PIECE: usize = 128;
@@ -14,62 +14,52 @@ const PIECES: usize = 128;
 /// by value.
 ///
 /// ```
+/// use simidx::Fingerprints;
 /// use simidx::batch::answer_all;
-/// use simidx::segments::Question;
-/// # use simidx::segments::Segments;
+/// use simidx::set::Question;
+/// # use simidx::Set;
 /// # use simidx::{Index, IndexBuilder};
 /// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
 /// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
-/// # let set = Segments::from(Index::<u64>::from_bytes(file)?);
-/// let answers = answer_all(&set, &[0xff00, 7 << 50], Question::Within(3), |_| Ok(()))?;
+/// # let set = Set::from_bytes(file)?;
+/// let queries = [0xff00_u64, 7 << 50];
+/// let answers = answer_all(&set, &queries, Question::Within(3), |_| Ok(()))?;
 /// assert_eq!(answers.query_count(), 2);
-/// assert_eq!(answers.of(0), (&[0xff00, 0xff01][..], &[0, 1][..]));
+/// assert_eq!(answers.fingerprints, Fingerprints::W64(vec![0xff00, 0xff01]));
+/// assert_eq!(answers.distances, [0, 1]);
 /// assert_eq!(answers.offsets, [0, 2, 2]);
 /// # Ok::<(), simidx::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Answers<F> {
+pub struct Answers {
     /// Where the matches of each query start, and where all end: one more than there are queries.
     pub offsets: Vec<u64>,
     /// The fingerprints that were found.
-    pub fingerprints: Vec<F>,
+    pub fingerprints: Fingerprints,
     /// Number of bits in which each differs from its query.
     pub distances: Vec<u8>,
 }
 
-impl<F> Default for Answers<F> {
-    fn default() -> Self {
+impl Answers {
+    /// The answers to no queries.
+    pub fn new(width: Width) -> Self {
         Answers {
             offsets: vec![0],
-            fingerprints: Vec::new(),
+            fingerprints: Fingerprints::new(width),
             distances: Vec::new(),
         }
     }
-}
 
-impl<F: Fingerprint> Answers<F> {
     /// Number of queries.
     pub fn query_count(&self) -> usize {
         self.offsets.len() - 1
     }
 
-    /// The fingerprints that were found for a query, and their distances.
-    ///
-    /// # Panics
-    /// If there are not so many queries.
-    pub fn of(&self, query: usize) -> (&[F], &[u8]) {
-        let matches = self.offsets[query] as usize..self.offsets[query + 1] as usize;
-        (
-            &self.fingerprints[matches.clone()],
-            &self.distances[matches],
-        )
-    }
-
     /// Adds a match of the query whose answer is not yet [ended](Answers::end_query).
-    pub fn push(&mut self, fingerprint: F, distance: u32) {
+    pub fn push(&mut self, fingerprint: u128, distance: u32) {
         self.fingerprints.push(fingerprint);
         self.distances.push(distance as u8);
     }
@@ -79,85 +69,115 @@ impl<F: Fingerprint> Answers<F> {
         self.offsets.push(self.fingerprints.len() as u64);
     }
 
-    /// Adds the answers to further queries.
-    fn append(&mut self, more: Self) {
-        let start = self.fingerprints.len() as u64;
-        let ends = more.offsets[1..].iter();
-        self.offsets.extend(ends.map(|end| start + end));
-        self.fingerprints.extend(more.fingerprints);
-        self.distances.extend(more.distances);
+    /// Takes all answers away, and keeps the memory.
+    pub fn clear(&mut self) {
+        self.offsets.truncate(1);
+        self.fingerprints.clear();
+        self.distances.clear();
     }
 }
 
+/// The answers to some of the queries, with the type of their width.
+struct Piece<F> {
+    ends: Vec<u64>,
+    fingerprints: Vec<F>,
+    distances: Vec<u8>,
+}
+
 /// The answers to many queries, on all threads of the current pool. Each costs what a query of
-/// [`Segments::query`](crate::segments::Segments::query) or `nearest` does; for very many on few fingerprints,
+/// [`Set::query`](crate::Set::query) or `nearest` does; for very many on few fingerprints,
 /// [`join`](crate::batch::join()) is quicker.
 ///
 /// `progress` is called on this thread with the number of queries that have been answered, every 16,384 of them. It may
 /// break off by an error.
 ///
 /// # Errors
-/// A damaged segment, and what `progress` gives.
-pub fn answer_all<F: Fingerprint>(
-    segments: &Segments<F>,
-    queries: &[F],
+/// A damaged file, queries of another width than the set, and what `progress` gives.
+pub fn answer_all<'q>(
+    set: &Set,
+    queries: impl Into<Column<'q>>,
     question: Question,
     mut progress: impl FnMut(usize) -> Result<()>,
-) -> Result<Answers<F>> {
-    answer_view(segments, queries, question, &mut progress)
+) -> Result<Answers> {
+    answers_to(set, queries.into(), question, &mut progress)
 }
 
-#[inline(never)]
-fn answer_view<F: Fingerprint>(
-    view: &Segments<F>,
+fn answers_to(
+    set: &Set,
+    queries: Column<'_>,
+    question: Question,
+    progress: ItemsDone<'_>,
+) -> Result<Answers> {
+    at_width!(set, set => answers(set, set.values(queries)?, question, progress))
+}
+
+fn answers<F: Fingerprint>(
+    set: Typed<'_, F>,
     queries: &[F],
     question: Question,
     progress: ItemsDone<'_>,
-) -> Result<Answers<F>> {
-    let mut all = Answers::default();
+) -> Result<Answers> {
+    let (mut offsets, mut fingerprints, mut distances) = (vec![0], Vec::new(), Vec::new());
     in_rounds(queries, progress, |round| {
         let pieces = round.par_chunks(PIECE);
-        let pieces: Result<Vec<Answers<F>>> = pieces
+        let pieces: Result<Vec<Piece<F>>> = pieces
             .map_init(unranked, |scratch, piece| {
-                answer(view, scratch, piece, question)
+                answer(set, scratch, piece, question)
             })
             .collect();
-        pieces?.into_iter().for_each(|piece| all.append(piece));
+        for piece in pieces? {
+            let start = fingerprints.len() as u64;
+            offsets.extend(piece.ends.iter().map(|end| start + end));
+            fingerprints.extend(piece.fingerprints);
+            distances.extend(piece.distances);
+        }
         Ok(())
     })?;
-    Ok(all)
+    Ok(Answers {
+        offsets,
+        fingerprints: fingerprints.into(),
+        distances,
+    })
 }
 
-/// Whether the segments hold a fingerprint within a distance of each query, on all threads of the current pool, as
-/// [`Segments::contains_near`](crate::segments::Segments::contains_near) tells of one. `progress` as for [`answer_all`].
+/// Whether a set holds a fingerprint within a distance of each query, on all threads of the current pool, as
+/// [`Set::contains_near`](crate::Set::contains_near) tells of one. `progress` as for [`answer_all`].
 ///
 /// ```
 /// use simidx::batch::contains_all;
-/// # use simidx::segments::Segments;
+/// # use simidx::Set;
 /// # use simidx::{Index, IndexBuilder};
 /// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
 /// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
-/// # let set = Segments::from(Index::<u64>::from_bytes(file)?);
-/// assert_eq!(contains_all(&set, &[0xff07, 7 << 50], 2, |_| Ok(()))?, [true, false]);
+/// # let set = Set::from_bytes(file)?;
+/// assert_eq!(contains_all(&set, &[0xff07_u64, 7 << 50], 2, |_| Ok(()))?, [true, false]);
 /// # Ok::<(), simidx::Error>(())
 /// ```
 ///
 /// # Errors
 /// As for [`answer_all`].
-pub fn contains_all<F: Fingerprint>(
-    segments: &Segments<F>,
-    queries: &[F],
+pub fn contains_all<'q>(
+    set: &Set,
+    queries: impl Into<Column<'q>>,
     distance: u32,
     mut progress: impl FnMut(usize) -> Result<()>,
 ) -> Result<Vec<bool>> {
-    contains_view(segments, queries, distance, &mut progress)
+    contained_of(set, queries.into(), distance, &mut progress)
 }
 
-#[inline(never)]
-fn contains_view<F: Fingerprint>(
-    view: &Segments<F>,
+fn contained_of(
+    set: &Set,
+    queries: Column<'_>,
+    distance: u32,
+    progress: ItemsDone<'_>,
+) -> Result<Vec<bool>> {
+    at_width!(set, set => contained(set, set.values(queries)?, distance, progress))
+}
+
+fn contained<F: Fingerprint>(
+    set: Typed<'_, F>,
     queries: &[F],
     distance: u32,
     progress: ItemsDone<'_>,
@@ -166,8 +186,8 @@ fn contains_view<F: Fingerprint>(
     in_rounds(queries, progress, |round| {
         let queries = round.par_iter().with_min_len(PIECE);
         let found: Result<Vec<bool>> = queries
-            .map_init(SegmentScratch::new, |scratch, &query| {
-                view.contains_near_with(scratch, query, distance)
+            .map_init(SetScratch::new, |scratch, &query| {
+                set.contains_near(scratch, query, distance)
             })
             .collect();
         all.extend(found?);
@@ -196,25 +216,30 @@ pub(super) fn in_rounds<T>(
 
 /// The answers to queries, on this thread.
 fn answer<F: Fingerprint>(
-    segments: &Segments<F>,
-    scratch: &mut SegmentScratch<F>,
+    set: Typed<'_, F>,
+    scratch: &mut SetScratch,
     queries: &[F],
     question: Question,
-) -> Result<Answers<F>> {
-    let mut answers = Answers::default();
-    segments.answer_many_with(scratch, queries, question, |_, matches| {
-        for found in matches {
-            answers.push(found.fingerprint, found.distance);
+) -> Result<Piece<F>> {
+    let mut piece = Piece {
+        ends: Vec::with_capacity(queries.len()),
+        fingerprints: Vec::new(),
+        distances: Vec::new(),
+    };
+    set.answer_each(scratch, queries, question, &mut |_, matches| {
+        for hit in matches.iter() {
+            piece.fingerprints.push(F::from_u128(hit.fingerprint));
+            piece.distances.push(hit.distance as u8);
         }
-        answers.end_query();
+        piece.ends.push(piece.fingerprints.len() as u64);
         Ok(())
     })?;
-    Ok(answers)
+    Ok(piece)
 }
 
 /// A scratch for answers without ids.
-fn unranked<F>() -> SegmentScratch<F> {
-    let mut scratch = SegmentScratch::new();
+fn unranked() -> SetScratch {
+    let mut scratch = SetScratch::new();
     scratch.set_ranked(false);
     scratch
 }

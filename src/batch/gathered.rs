@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::extsort::{Sorted, Sorter, TempSpace, add_all};
 use crate::fingerprint::Fingerprint;
-use crate::segments::Segments;
+use crate::set::Typed;
 
 /// Most bytes that are reserved because a file claims to need them.
 const MOST_BELIEVED: usize = 1 << 26;
@@ -37,18 +37,18 @@ impl<F: Fingerprint> Gathered<F> {
     }
 
     /// Adds all fingerprints of segments but those that are left out: table 0 of each, read once.
-    pub(super) fn extend_from_segments(&mut self, segments: &Segments<F>) -> Result<()> {
-        for (number, segment) in segments.indexes().enumerate() {
+    pub(super) fn extend_from_set(&mut self, set: Typed<'_, F>) -> Result<()> {
+        for (number, segment) in set.indexes().enumerate() {
             // Beyond that the memory grows with what is read: a file that claims more than it holds must not use up the memory
             // before its first block is read.
             let believed = (MOST_BELIEVED / F::BYTES) as u64;
             self.reserve(segment.expected_count().min(believed));
-            let blame = segments.blame(number);
-            let hides_some = segments.hides_some(number);
+            let blame = set.blame(number);
+            let hides_some = set.hides_some(number);
             let (mut values, mut rank) = (segment.fingerprints(0)?, 0);
             while let Some(chunk) = values.next_chunk() {
                 for value in chunk.map_err(&blame)? {
-                    let hides = hides_some.then(|| segments.hides(number, value.0, Some(rank)));
+                    let hides = hides_some.then(|| set.hides(number, value.0, Some(rank)));
                     if !hides.unwrap_or(Ok(false)).map_err(&blame)? {
                         self.push(value.0)?;
                     }

@@ -4,9 +4,9 @@ use rayon::prelude::*;
 
 use super::answers::{ItemsDone, in_rounds};
 use crate::error::Result;
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::{Column, Fingerprint};
 use crate::index::Id;
-use crate::segments::Segments;
+use crate::set::{Set, Typed, at_width};
 
 /// Fingerprints that a thread takes at a time.
 const PIECE: usize = 256;
@@ -15,8 +15,8 @@ const PIECE: usize = 256;
 ///
 /// ```
 /// use simidx::batch::{IdColumn, ids_of_all};
-/// use simidx::segments::Segments;
-/// use simidx::{BuildOptions, IdKind, Index, IndexBuilder};
+/// use simidx::Set;
+/// use simidx::{BuildOptions, IdKind, IndexBuilder};
 ///
 /// let mut options = BuildOptions::default();
 /// options.ids = IdKind::Number;
@@ -26,8 +26,8 @@ const PIECE: usize = 256;
 /// }
 /// let mut file = Vec::new();
 /// builder.finish(&mut file)?;
-/// let set = Segments::from(Index::<u64>::from_bytes(file)?);
-/// let lists = ids_of_all(&set, &[42, 7], |_| Ok(()))?;
+/// let set = Set::from_bytes(file)?;
+/// let lists = ids_of_all(&set, &[42_u64, 7], |_| Ok(()))?;
 /// assert_eq!(lists.offsets, [0, 1, 3]);
 /// assert_eq!(lists.ids, IdColumn::Numbers(vec![420, 70, 71]));
 /// # Ok::<(), simidx::Error>(())
@@ -147,29 +147,32 @@ impl IdLists {
     }
 }
 
-/// The ids of each fingerprint, as from [`Segments::ids_of`](crate::segments::Segments::ids_of), on all threads of the current
+/// The ids of each fingerprint, as from [`Set::ids_of`](crate::Set::ids_of), on all threads of the current
 /// pool. `progress` is called on this thread with the number of fingerprints that are done, every 16,384 of them, and may break
 /// off by an error.
 ///
 /// # Errors
-/// A damaged segment, and what `progress` gives.
-pub fn ids_of_all<F: Fingerprint>(
-    segments: &Segments<F>,
-    fingerprints: &[F],
+/// A damaged file, fingerprints of another width than the set, and what `progress` gives.
+pub fn ids_of_all<'f>(
+    set: &Set,
+    fingerprints: impl Into<Column<'f>>,
     mut progress: impl FnMut(usize) -> Result<()>,
 ) -> Result<IdLists> {
-    ids_view(segments, fingerprints, &mut progress)
+    lists_of(set, fingerprints.into(), &mut progress)
 }
 
-#[inline(never)]
-fn ids_view<F: Fingerprint>(
-    view: &Segments<F>,
+fn lists_of(set: &Set, column: Column<'_>, progress: ItemsDone<'_>) -> Result<IdLists> {
+    at_width!(set, set => id_lists(set, set.values(column)?, progress))
+}
+
+fn id_lists<F: Fingerprint>(
+    set: Typed<'_, F>,
     fingerprints: &[F],
     progress: ItemsDone<'_>,
 ) -> Result<IdLists> {
     let mut all = IdLists::default();
     in_rounds(fingerprints, progress, |round| {
-        let pieces = round.par_chunks(PIECE).map(|piece| read(view, piece));
+        let pieces = round.par_chunks(PIECE).map(|piece| read(set, piece));
         let pieces: Result<Vec<IdLists>> = pieces.collect();
         pieces?.into_iter().for_each(|piece| all.append(piece));
         Ok(())
@@ -177,10 +180,10 @@ fn ids_view<F: Fingerprint>(
     Ok(all)
 }
 
-fn read<F: Fingerprint>(view: &Segments<F>, fingerprints: &[F]) -> Result<IdLists> {
+fn read<F: Fingerprint>(set: Typed<'_, F>, fingerprints: &[F]) -> Result<IdLists> {
     let mut lists = IdLists::default();
     for &fingerprint in fingerprints {
-        let mut ids = view.ids_of(fingerprint)?;
+        let mut ids = set.ids_of(fingerprint)?;
         while let Some(id) = ids.read()? {
             lists.ids.push(id);
         }
@@ -195,7 +198,7 @@ fn read<F: Fingerprint>(view: &Segments<F>, fingerprints: &[F]) -> Result<IdList
 ///
 /// ```
 /// use simidx::batch::positions_of_all;
-/// # use simidx::segments::Segments;
+/// # use simidx::Set;
 /// # use simidx::{Index, IndexBuilder};
 /// # let open = |fingerprints: &[u64]| {
 /// #     let mut builder = IndexBuilder::<u64>::new(Default::default())?;
@@ -204,32 +207,39 @@ fn read<F: Fingerprint>(view: &Segments<F>, fingerprints: &[F]) -> Result<IdList
 /// #     builder.finish(&mut file)?;
 /// #     Index::<u64>::from_bytes(file)
 /// # };
-/// let segments = Segments::new(vec![open(&[7, 42])?, open(&[1, 42])?])?;
-/// let positions = positions_of_all(&segments, &[42, 1, 9], |_| Ok(()))?;
+/// let set = Set::new([open(&[7, 42])?, open(&[1, 42])?])?;
+/// let positions = positions_of_all(&set, &[42_u64, 1, 9], |_| Ok(()))?;
 /// assert_eq!(positions, [Some(1), Some(2), None]);
 /// # Ok::<(), simidx::Error>(())
 /// ```
 ///
 /// # Errors
 /// As for [`ids_of_all`].
-pub fn positions_of_all<F: Fingerprint>(
-    segments: &Segments<F>,
-    fingerprints: &[F],
+pub fn positions_of_all<'f>(
+    set: &Set,
+    fingerprints: impl Into<Column<'f>>,
     mut progress: impl FnMut(usize) -> Result<()>,
 ) -> Result<Vec<Option<u64>>> {
-    positions_view(segments, fingerprints, &mut progress)
+    positions_of(set, fingerprints.into(), &mut progress)
 }
 
-#[inline(never)]
-fn positions_view<F: Fingerprint>(
-    view: &Segments<F>,
+fn positions_of(
+    set: &Set,
+    column: Column<'_>,
+    progress: ItemsDone<'_>,
+) -> Result<Vec<Option<u64>>> {
+    at_width!(set, set => positions(set, set.values(column)?, progress))
+}
+
+fn positions<F: Fingerprint>(
+    set: Typed<'_, F>,
     fingerprints: &[F],
     progress: ItemsDone<'_>,
 ) -> Result<Vec<Option<u64>>> {
     let position = |&fingerprint: &F| {
         let mut start = 0;
-        for (number, index) in view.indexes().enumerate() {
-            if let Some(rank) = index.rank(fingerprint).map_err(view.blame(number))? {
+        for (number, index) in set.indexes().enumerate() {
+            if let Some(rank) = index.rank(fingerprint).map_err(set.blame(number))? {
                 return Ok(Some(start + rank));
             }
             start += index.len();

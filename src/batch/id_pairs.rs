@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use super::pair_lists::{NamePairs, PairSorter, for_each_sorted, name_sorter};
-use super::pairs::{Pair, PairLimit, PairOptions, pairs};
+use super::pairs::{Pair, PairLimit, PairOptions, pairs_of};
 use crate::error::{Error, Result};
 use crate::extsort::{MIN_MEMORY, MemoryLimit, Sorted};
 use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;
 use crate::index::{Id, IdBuf};
-use crate::segments::Segments;
+use crate::set::{Set, Typed, at_width};
 
 /// Ids that are remembered from look-ups.
 const REMEMBERED: usize = 1 << 18;
@@ -53,7 +53,7 @@ impl<'a> IdPair<'a> {
 ///
 /// ```
 /// use simidx::batch::{PairOptions, id_pairs};
-/// use simidx::segments::Segments;
+/// use simidx::Set;
 /// use simidx::{BuildOptions, IdKind, Index, IndexBuilder};
 ///
 /// let mut options = BuildOptions::default();
@@ -63,7 +63,7 @@ impl<'a> IdPair<'a> {
 /// builder.push_with_string(0xff01, "b")?;
 /// let mut file = Vec::new();
 /// builder.finish(&mut file)?;
-/// let segments = Segments::new(vec![Index::<u64>::from_bytes(file)?])?;
+/// let segments = Set::from_bytes(file)?;
 /// let mut found = Vec::new();
 /// id_pairs(&segments, &PairOptions::default(), |pair| {
 ///     found.push(format!("{} {} {}", pair.smaller, pair.larger, pair.distance));
@@ -75,12 +75,12 @@ impl<'a> IdPair<'a> {
 ///
 /// # Errors
 /// As for [`pairs`], and segments without ids.
-pub fn id_pairs<F: Fingerprint>(
-    segments: &Segments<F>,
+pub fn id_pairs(
+    set: &Set,
     options: &PairOptions,
-    mut visit: impl FnMut(IdPair<'_>) -> Result<()>,
+    visit: impl FnMut(IdPair<'_>) -> Result<()>,
 ) -> Result<()> {
-    id_pairs_of_view((segments, &[]), options, &mut visit)
+    id_pairs_with(set, &[], options, visit)
 }
 
 /// [`id_pairs`], and at distance 0 all pairs of each group of `equal`: records that are the same though no fingerprint
@@ -88,14 +88,14 @@ pub fn id_pairs<F: Fingerprint>(
 ///
 /// ```
 /// use simidx::batch::{PairOptions, id_pairs_with};
-/// use simidx::segments::Segments;
+/// use simidx::Set;
 /// use simidx::{BuildOptions, IdBuf, IdKind, Index, IndexBuilder};
 ///
 /// let mut options = BuildOptions::default();
 /// options.ids = IdKind::Number;
 /// let mut file = Vec::new();
 /// IndexBuilder::<u64>::new(options)?.finish(&mut file)?;
-/// let set = Segments::from(Index::<u64>::from_bytes(file)?);
+/// let set = Set::from_bytes(file)?;
 /// let equal = [[7, 2, 5].map(IdBuf::Number).to_vec()];
 /// let mut found = Vec::new();
 /// id_pairs_with(&set, &equal, &PairOptions::default(), |pair| {
@@ -108,20 +108,28 @@ pub fn id_pairs<F: Fingerprint>(
 ///
 /// # Errors
 /// As for [`id_pairs`].
-pub fn id_pairs_with<F: Fingerprint>(
-    segments: &Segments<F>,
+pub fn id_pairs_with(
+    set: &Set,
     equal: &[Vec<IdBuf>],
     options: &PairOptions,
     mut visit: impl FnMut(IdPair<'_>) -> Result<()>,
 ) -> Result<()> {
-    id_pairs_of_view((segments, equal), options, &mut visit)
+    id_pairs_of_any(set, equal, options, &mut visit)
+}
+
+fn id_pairs_of_any(
+    set: &Set,
+    equal: &[Vec<IdBuf>],
+    options: &PairOptions,
+    visit: Visit<'_>,
+) -> Result<()> {
+    at_width!(set, set => id_pairs_of((set, equal), options, visit))
 }
 
 /// Where pairs come from: segments, and records that are equal.
-type Source<'a, F> = (&'a Segments<F>, &'a [Vec<IdBuf>]);
+type Source<'a, F> = (Typed<'a, F>, &'a [Vec<IdBuf>]);
 
-#[inline(never)]
-fn id_pairs_of_view<F: Fingerprint>(
+fn id_pairs_of<F: Fingerprint>(
     source: Source<'_, F>,
     options: &PairOptions,
     visit: Visit<'_>,
@@ -172,7 +180,7 @@ fn find<F: Fingerprint>(
     };
     let mut options = options.clone();
     (options.sorted, options.max_pairs) = (false, None);
-    pairs(segments, &options, |pair| {
+    pairs_of(segments, &options, &mut |pair| {
         look_up.ensure([pair.smaller, pair.larger])?;
         for x in look_up.ids(pair.smaller) {
             for y in look_up.ids(pair.larger) {
@@ -196,7 +204,7 @@ fn all_pairs(ids: &[IdBuf], visit: Visit<'_>) -> Result<()> {
 
 /// The ids of fingerprints, some of them remembered.
 struct LookUp<'a, F> {
-    segments: &'a Segments<F>,
+    segments: Typed<'a, F>,
     known: HashMap<F, Vec<IdBuf>>,
     /// Number of ids that are remembered.
     len: usize,

@@ -13,7 +13,7 @@ use super::spill::{Take, search_values};
 use crate::error::{Error, Result};
 use crate::extsort::{MemoryLimit, Sorted, ValueSpace, Values, for_each_slice};
 use crate::fingerprint::Fingerprint;
-use crate::segments::Segments;
+use crate::set::{Set, Typed, at_width};
 
 /// Values below which sorting them for each mask is as good as partitioning.
 pub(super) const FEW: usize = 1 << 15;
@@ -89,6 +89,15 @@ impl<F: Fingerprint> Pair<F> {
             distance: x.distance(y),
         }
     }
+
+    /// The same pair with values for any width.
+    pub fn widened(self) -> Pair<u128> {
+        Pair {
+            smaller: self.smaller.to_u128(),
+            larger: self.larger.to_u128(),
+            distance: self.distance,
+        }
+    }
 }
 
 /// Calls `visit` with every unordered pair of distinct fingerprints of the segments within a distance, each once.
@@ -97,14 +106,14 @@ impl<F: Fingerprint> Pair<F> {
 ///
 /// ```
 /// use simidx::batch::{PairOptions, pairs};
-/// use simidx::segments::Segments;
+/// use simidx::Set;
 ///
 /// # use simidx::{Index, IndexBuilder};
 /// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
 /// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
-/// # let segments = Segments::new(vec![Index::<u64>::from_bytes(file)?])?;
+/// # let segments = Set::from_bytes(file)?;
 /// let mut found = Vec::new();
 /// pairs(&segments, &PairOptions::default(), |pair| {
 ///     found.push((pair.smaller, pair.larger));
@@ -117,13 +126,26 @@ impl<F: Fingerprint> Pair<F> {
 /// # Errors
 /// A damaged segment, a memory limit that cannot be kept, and what temporary files or `visit` report; after an error of
 /// its own `visit` is not called again.
-pub fn pairs<F: Fingerprint>(
-    segments: &Segments<F>,
+pub fn pairs(
+    set: &Set,
     options: &PairOptions,
-    visit: impl FnMut(Pair<F>) -> Result<()>,
+    mut visit: impl FnMut(Pair<u128>) -> Result<()>,
+) -> Result<()> {
+    pairs_of_any(set, options, &mut visit)
+}
+
+fn pairs_of_any(set: &Set, options: &PairOptions, visit: VisitPair<'_, u128>) -> Result<()> {
+    at_width!(set, set => pairs_of(set, options, &mut |pair| visit(pair.widened())))
+}
+
+/// [`pairs`] of a set at its width.
+pub(super) fn pairs_of<F: Fingerprint>(
+    set: Typed<'_, F>,
+    options: &PairOptions,
+    visit: VisitPair<'_, F>,
 ) -> Result<()> {
     let mut finder = PairFinder::new(options)?;
-    finder.gathered.extend_from_segments(segments)?;
+    finder.gathered.extend_from_set(set)?;
     finder.finish(visit)
 }
 

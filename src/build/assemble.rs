@@ -85,9 +85,9 @@ impl<'a> Assembler<'a> {
         codec: &dyn Fn(usize) -> Option<Codec>,
         parameters: &FileParameters<'_>,
         reporter: &mut Reporter<'_>,
-    ) -> Result<Summary<F>> {
+    ) -> Result<Summary> {
         self.write_tables(records.values, masks, codec, reporter)?;
-        self.finish(parameters, records.ids, records.sketches, reporter)
+        self.finish::<F>(parameters, records.ids, records.sketches, reporter)
     }
 
     /// Writes the tables. The fingerprints are dropped before the ids are sorted, which takes memory too.
@@ -144,7 +144,7 @@ impl<'a> Assembler<'a> {
         ids: Option<IdSpool>,
         sketches: Option<SketchSpool>,
         reporter: &mut Reporter<'_>,
-    ) -> Result<Summary<F>> {
+    ) -> Result<Summary> {
         reporter.begin(BuildStage::WriteIds, parameters.record_count);
         let mut first = self.first.take();
         let mut content_id = first
@@ -199,7 +199,7 @@ impl<'a> Assembler<'a> {
             sections: self.file.take_records(),
         };
         let file_len = write_end(&mut self.file, &directory, F::WIDTH)?;
-        Ok(Summary::of(&directory, file_len))
+        Ok(Summary::of::<F>(&directory, file_len))
     }
 }
 

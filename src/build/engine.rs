@@ -48,7 +48,7 @@ pub trait Engine<F>: Debug + Send {
         record_count: u64,
         out: &mut (dyn Write + Send),
         progress: &mut dyn FnMut(BuildProgress),
-    ) -> Result<Summary<F>>;
+    ) -> Result<Summary>;
 }
 
 /// A fingerprint type with an engine. It is a part of the sealed supertrait of [`Fingerprint`], which makes the engine
@@ -99,7 +99,7 @@ impl<F: Fingerprint> Collecting<F> {
         record_count: u64,
         sink: &mut Sink,
         reporter: &mut Reporter<'_>,
-    ) -> Result<Summary<F>> {
+    ) -> Result<Summary> {
         let Collecting {
             options,
             limit,
@@ -189,7 +189,7 @@ impl<F: Fingerprint> Engine<F> for Collecting<F> {
         record_count: u64,
         out: &mut (dyn Write + Send),
         progress: &mut dyn FnMut(BuildProgress),
-    ) -> Result<Summary<F>> {
+    ) -> Result<Summary> {
         let mut reporter = Reporter::new(progress);
         with_writer_thread(out, |sink| self.write(record_count, sink, &mut reporter))
     }

@@ -288,7 +288,7 @@ impl<F: Fingerprint> IndexBuilder<F> {
     /// # Errors
     /// What `out` or a temporary file reports, also if it did so when records were added. Bytes written until then are no
     /// index.
-    pub fn finish<W: Write + Send>(self, out: W) -> Result<Summary<F>> {
+    pub fn finish<W: Write + Send>(self, out: W) -> Result<Summary> {
         self.finish_with(out, |_| ())
     }
 
@@ -300,7 +300,7 @@ impl<F: Fingerprint> IndexBuilder<F> {
         self,
         mut out: W,
         mut progress: impl FnMut(BuildProgress),
-    ) -> Result<Summary<F>> {
+    ) -> Result<Summary> {
         if self.is_broken {
             return Err(io::Error::other("records were lost when they were added").into());
         }

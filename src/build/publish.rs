@@ -179,7 +179,7 @@ impl<F: Fingerprint> IndexBuilder<F> {
     ///
     /// # Errors
     /// As for [`IndexBuilder::finish`], [`AtomicFile::create`] and [`AtomicFile::commit`].
-    pub fn finish_to_path(self, path: impl AsRef<Path>) -> Result<Summary<F>> {
+    pub fn finish_to_path(self, path: impl AsRef<Path>) -> Result<Summary> {
         self.finish_to_path_with(path, |_| ())
     }
 
@@ -191,7 +191,7 @@ impl<F: Fingerprint> IndexBuilder<F> {
         self,
         path: impl AsRef<Path>,
         progress: impl FnMut(BuildProgress),
-    ) -> Result<Summary<F>> {
+    ) -> Result<Summary> {
         AtomicFile::write_with(path, |file| self.finish_with(file, progress))
     }
 }

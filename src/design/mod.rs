@@ -26,7 +26,7 @@ pub use planner::{PlanRequest, PlannedIndex, StorageDevice};
 pub use probes::TableProbes;
 
 use crate::error::OptionsError;
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::{Fingerprint, Fingerprints, Width, with_type};
 
 /// Most tables that one index can hold (spec, section 13).
 pub const MAX_TABLE_COUNT: usize = 255;
@@ -128,6 +128,56 @@ impl<F: Fingerprint> TableDesign<F> {
     #[inline(never)]
     pub fn coverage(&self, distance: u32) -> Coverage<F> {
         coverage_of(&self.masks, distance)
+    }
+}
+
+/// A [`TableDesign`] of a width that is known only at run time.
+///
+/// ```
+/// use simidx::design::{TableDesign, TableMasks};
+///
+/// let masks: TableMasks = TableDesign::<u64>::choose_bands(3, 5)?.into();
+/// assert_eq!((masks.max_distance(), masks.masks().len()), (3, 10));
+/// # Ok::<(), simidx::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableMasks {
+    max_distance: u32,
+    masks: Fingerprints,
+}
+
+impl TableMasks {
+    /// The design of so many tables for a width and a distance, see [`TableDesign::with_table_count`].
+    ///
+    /// # Errors
+    /// There is no such design.
+    pub fn with_table_count(
+        width: Width,
+        max_distance: u32,
+        tables: usize,
+    ) -> Result<Self, OptionsError> {
+        with_type!(width, F => {
+            TableDesign::<F>::with_table_count(max_distance, tables).map(TableMasks::from)
+        })
+    }
+
+    /// The distance that the design was chosen for, k.
+    pub fn max_distance(&self) -> u32 {
+        self.max_distance
+    }
+
+    /// The prefix mask of each table.
+    pub fn masks(&self) -> &Fingerprints {
+        &self.masks
+    }
+}
+
+impl<F: Fingerprint> From<TableDesign<F>> for TableMasks {
+    fn from(design: TableDesign<F>) -> Self {
+        TableMasks {
+            max_distance: design.max_distance,
+            masks: design.masks.into(),
+        }
     }
 }
 

@@ -128,6 +128,13 @@ impl<'a, F: Fingerprint> Fingerprints<'a, F> {
         }
     }
 
+    /// The value that a fingerprint has in this table.
+    pub(crate) fn permute(&self, fingerprint: F) -> Permuted<F> {
+        self.index.tables[self.table]
+            .permutation()
+            .apply(fingerprint)
+    }
+
     /// The fingerprint that a permuted value of this table stands for.
     pub fn invert(&self, value: Permuted<F>) -> F {
         self.index.tables[self.table].permutation().invert(value)

@@ -1,6 +1,5 @@
 //! The reader: open and validate a file, search it, read its ids.
 
-mod any;
 mod blocks;
 mod checked;
 mod file_bytes;
@@ -28,12 +27,12 @@ mod verify;
 mod warm;
 
 pub use crate::cpu::instruction_set;
-pub use any::AnyIndex;
 #[cfg(feature = "fuzzing")]
 pub(crate) use blocks::Decode;
 pub(crate) use ids::SortedStrings;
 pub use ids::{Id, IdBuf, IdBuffer, Ids};
 pub use iter::Fingerprints;
+pub(crate) use open::width_of;
 pub(crate) use query::QUERIES_UNDER_WAY;
 pub use query::{Match, QueryStats, Strategy};
 pub use records::Records;
@@ -165,8 +164,8 @@ impl<F: Fingerprint> Index<F> {
     }
 
     /// Parameters and sizes of the index and of each table.
-    pub fn summary(&self) -> Summary<F> {
-        Summary::of(&self.directory, self.bytes().len() as u64)
+    pub fn summary(&self) -> Summary {
+        Summary::of::<F>(&self.directory, self.bytes().len() as u64)
     }
 
     /// How queries within a distance are answered: which tables are probed with how many flips, or a scan. Worked

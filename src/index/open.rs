@@ -15,7 +15,7 @@ use super::lines::LineTable;
 use super::paged::Paged;
 use super::plans::Plans;
 use super::table::Table;
-use super::{AnyIndex, Index, Storage};
+use super::{Index, Storage};
 use crate::codec::bits::bit_length;
 use crate::codec::block::MAX_BLOCK_VALUES;
 use crate::codec::huffman::Code;
@@ -26,7 +26,7 @@ use crate::codec::strings::StringCode;
 use crate::codec::{Codec, TableCode};
 use crate::design::Permutation;
 use crate::error::{Error, FormatError, Result};
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::{Fingerprint, Width};
 use crate::format::{
     Directory, Footer, HEADER_LEN, Header, IdKind, Kind, MAX_METADATA_LEN, MAX_PIPELINE_LEN,
     Metadata, SECTION_ALIGNMENT, SectionRecord, TableRecord, align, checksum_at, expected_sections,
@@ -44,7 +44,13 @@ impl<F: Fingerprint> Index<F> {
     /// As for [`Storage::map`], [`Storage::check_len`] and [`Index::from_bytes`].
     #[cfg(feature = "mmap")]
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        let index = Index::from_bytes(Storage::map(path)?)?;
+        Self::of_mapping(Storage::map(path)?)
+    }
+
+    /// Opens a mapped file.
+    #[cfg(feature = "mmap")]
+    pub(crate) fn of_mapping(storage: Storage) -> Result<Self> {
+        let index = Index::from_bytes(storage)?;
         prepare(index.storage())?;
         Ok(index)
     }
@@ -98,39 +104,13 @@ impl<F: Fingerprint> Index<F> {
     }
 }
 
-impl AnyIndex {
-    /// Opens an index file of any width by mapping it, as [`Index::open`] does.
-    ///
-    /// # Errors
-    /// As for [`Index::open`].
-    #[cfg(feature = "mmap")]
-    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        let index = AnyIndex::from_bytes(Storage::map(path)?)?;
-        prepare(index.storage())?;
-        Ok(index)
-    }
-
-    /// Opens an index file of any width by reading it into memory.
-    ///
-    /// # Errors
-    /// As for [`Index::open_in_memory`].
-    pub fn open_in_memory(path: impl AsRef<Path>) -> Result<Self> {
-        AnyIndex::from_bytes(Storage::read(path)?)
-    }
-
-    /// Opens the index that `data` holds, whatever its width.
-    ///
-    /// # Errors
-    /// As for [`Index::from_bytes`].
-    pub fn from_bytes(data: impl Into<Storage>) -> Result<Self> {
-        let data = data.into();
-        let header = Header::decode(data.as_ref())?;
-        Ok(match header.width {
-            32 => AnyIndex::W32(Index::with_header(&header, data)?),
-            64 => AnyIndex::W64(Index::with_header(&header, data)?),
-            _ => AnyIndex::W128(Index::with_header(&header, data)?),
-        })
-    }
+/// The width of the fingerprints in a file.
+///
+/// # Errors
+/// The first rule of its header that the file breaks.
+pub(crate) fn width_of(storage: &Storage) -> Result<Width> {
+    let header = Header::decode(storage.as_ref())?;
+    Ok(Width::from_bits(header.width).unwrap_or(Width::W128))
 }
 
 /// Prepares a mapping for queries once the file has been parsed: what opening reads, it reads in order.

@@ -194,10 +194,10 @@ impl Storage {
     /// Bytes that are in memory as long as the process, without a copy: part of the program, or what was leaked.
     ///
     /// ```
-    /// use simidx::{AnyIndex, Storage};
+    /// use simidx::{Set, Storage};
     ///
     /// static FILE: &[u8] = b"no index"; // or include_bytes!("pages.simidx")
-    /// assert!(AnyIndex::from_bytes(Storage::lent(FILE)).is_err());
+    /// assert!(Set::from_bytes(Storage::lent(FILE)).is_err());
     /// ```
     pub fn lent(bytes: &'static [u8]) -> Self {
         Storage::of(Bytes::Lent(bytes))

@@ -7,12 +7,12 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::Index;
 use super::blocks::BlockTable;
 use super::file_bytes::FileBytes;
 use super::ids::IdSections;
 use super::paged::Paged;
 use super::table::Table;
-use super::{AnyIndex, Index};
 use crate::error::{FormatError, Result};
 use crate::fingerprint::Fingerprint;
 use crate::format::PAGE_LEN;
@@ -138,32 +138,6 @@ impl<F: Fingerprint> Index<F> {
     ) -> Result<WarmReport> {
         let warmed = warm_all(&[self], options, &mut progress);
         warmed.map_err(|(_, error)| error.into())
-    }
-}
-
-impl AnyIndex {
-    /// [`Index::warm`] of whatever width.
-    ///
-    /// # Errors
-    /// As for `Index::warm`.
-    pub fn warm(&self, threads: usize) -> Result<WarmReport> {
-        self.warm_with(&WarmOptions::on(threads), |_| ControlFlow::Continue(()))
-    }
-
-    /// [`Index::warm_with`] of whatever width.
-    ///
-    /// # Errors
-    /// As for `warm`.
-    pub fn warm_with(
-        &self,
-        options: &WarmOptions,
-        progress: impl FnMut(WarmProgress) -> ControlFlow<()>,
-    ) -> Result<WarmReport> {
-        match self {
-            AnyIndex::W32(index) => index.warm_with(options, progress),
-            AnyIndex::W64(index) => index.warm_with(options, progress),
-            AnyIndex::W128(index) => index.warm_with(options, progress),
-        }
     }
 }
 

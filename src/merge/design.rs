@@ -5,7 +5,7 @@ use super::Merger;
 use crate::codec::check_block_size;
 use crate::design::{PlanRequest, TableDesign, check_distance};
 use crate::error::{Error, Result};
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::{Fingerprint, Width};
 
 /// What the merged file has beside its records.
 pub(super) struct FileDesign<F> {
@@ -14,12 +14,15 @@ pub(super) struct FileDesign<F> {
     pub(super) block_size: u32,
 }
 
-impl<F: Fingerprint> MergeOptions<F> {
+impl MergeOptions {
     /// Checks what the options say of the tables, before anything is read.
     ///
     /// # Errors
-    /// A block size that the format does not have, a distance without designs, or a design for another distance.
-    pub(super) fn check_design(&self) -> Result<()> {
+    /// A block size that the format does not have, a distance without designs, or a design for another distance or width.
+    pub(super) fn check_design(&self, width: Width) -> Result<()> {
+        if let Some(design) = &self.design {
+            width.check(design.masks().width())?;
+        }
         if let Some(size) = self.block_size {
             check_block_size(size)?;
         }
@@ -43,11 +46,14 @@ impl<F: Fingerprint> Merger<'_, F> {
     /// # Errors
     /// There is no segment.
     pub(super) fn design(&self, count: u64) -> Result<FileDesign<F>> {
-        let largest = self.largest()?;
+        let largest = self.largest();
         let options = self.options;
         let block_size = options.block_size.unwrap_or(largest.block_size());
         let (masks, max_distance) = match (&options.design, options.max_distance) {
-            (Some(design), _) => (design.masks().to_vec(), design.max_distance()),
+            (Some(design), _) => {
+                let masks = design.masks().iter().map(F::from_u128);
+                (masks.collect(), design.max_distance())
+            }
             (None, Some(distance)) => {
                 let mut request = PlanRequest::new(count, distance);
                 request.block_size = block_size;

@@ -13,12 +13,12 @@ use crate::build::{
     Assembler, AtomicFile, BuildProgress, FileParameters, Reporter, with_writer_thread,
 };
 use crate::codec::Codec;
-use crate::design::TableDesign;
+use crate::design::TableMasks;
 use crate::error::{Error, Result};
 use crate::extsort::MemoryLimit;
 use crate::fingerprint::Fingerprint;
 use crate::format::{IdKind, MAX_COUNT, Metadata, SketchParameters};
-use crate::segments::{Exclusions, Segments};
+use crate::set::{Exclusions, Set, Typed, at_width};
 use crate::summary::Summary;
 use records::Merger;
 
@@ -68,20 +68,20 @@ impl MergeCodec {
 /// ```
 /// use simidx::merge::{MergeCodec, MergeOptions};
 ///
-/// let mut options = MergeOptions::<u64>::default();
+/// let mut options = MergeOptions::default();
 /// options.codec = MergeCodec::AsSegments;
-/// options.exclusions.add_fingerprint(0xdead_beef);
+/// options.exclusions.add_fingerprint(0xdead_beef_u64);
 /// options.segment_exclusions.entry(0).or_default().add_string("of the first segment only")?;
 /// options.memory = 1 << 30;
 /// # Ok::<(), simidx::Error>(())
 /// ```
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct MergeOptions<F> {
+pub struct MergeOptions {
     /// How the tables are coded.
     pub codec: MergeCodec,
     /// The tables. By default those of the segment with the most fingerprints, of several the first one.
-    pub design: Option<TableDesign<F>>,
+    pub design: Option<TableMasks>,
     /// The distance that the tables are for. Given without a design, the tables are chosen for it by the number of fingerprints of the
     /// result, as in a build.
     pub max_distance: Option<u32>,
@@ -89,9 +89,9 @@ pub struct MergeOptions<F> {
     /// the most fingerprints.
     pub block_size: Option<u32>,
     /// What is left out of all segments.
-    pub exclusions: Exclusions<F>,
+    pub exclusions: Exclusions,
     /// What is left out of single segments, by their numbers.
-    pub segment_exclusions: BTreeMap<usize, Exclusions<F>>,
+    pub segment_exclusions: BTreeMap<usize, Exclusions>,
     /// Whether records are left out whose id a later segment has: then a segment with new versions of some records
     /// replaces the old ones. Exclusions come on top: one that leaves out a new version does not bring the old one
     /// back. Default false.
@@ -104,7 +104,7 @@ pub struct MergeOptions<F> {
     pub temp_dir: Option<PathBuf>,
 }
 
-impl<F> Default for MergeOptions<F> {
+impl Default for MergeOptions {
     fn default() -> Self {
         MergeOptions {
             codec: MergeCodec::default(),
@@ -124,25 +124,25 @@ impl<F> Default for MergeOptions<F> {
 ///
 /// ```
 /// use simidx::merge::{MergeOptions, merge};
-/// use simidx::segments::Segments;
+/// use simidx::Set;
 ///
 /// # use simidx::{Index, IndexBuilder};
 /// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
 /// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
-/// # let segments = Segments::new(vec![Index::<u64>::from_bytes(file)?])?;
+/// # let segments = Set::from_bytes(file)?;
 /// let mut options = MergeOptions::default();
-/// options.exclusions.add_fingerprint(0xff01);
+/// options.exclusions.add_fingerprint(0xff01_u64);
 /// let merged = merge(&segments, &options, std::io::sink(), |_| ())?;
 /// assert_eq!((merged.summary.fingerprint_count, merged.dropped_fingerprint_count), (2, 1));
 /// # Ok::<(), simidx::Error>(())
 /// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Merged<F> {
+pub struct Merged {
     /// Parameters and sizes of the file.
-    pub summary: Summary<F>,
+    pub summary: Summary,
     /// The metadata of the file: what all segments say.
     pub metadata: Metadata,
     /// The sketches of the file: those of the segments, if all that have records have sketches of the same kind. Otherwise it has
@@ -165,17 +165,17 @@ pub struct Merged<F> {
 ///
 /// ```
 /// use simidx::merge::{MergeOptions, merge};
-/// use simidx::segments::Segments;
+/// use simidx::Set;
 ///
 /// # use simidx::{Index, IndexBuilder};
 /// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
 /// # builder.extend([0xff00, 0xff01])?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
-/// # let set = Segments::from(Index::<u64>::from_bytes(file)?);
+/// # let set = Set::from_bytes(file)?;
 /// let mut options = MergeOptions::default();
-/// options.exclusions.add_fingerprint(0xff01);
-/// options.exclusions.add_fingerprint(0xff77);
+/// options.exclusions.add_fingerprint(0xff01_u64);
+/// options.exclusions.add_fingerprint(0xff77_u64);
 /// let merged = merge(&set, &options, std::io::sink(), |_| ())?;
 /// assert_eq!(merged.unmatched.fingerprint_count, 1); // 0xff77
 /// # Ok::<(), simidx::Error>(())
@@ -203,7 +203,7 @@ pub struct Unmatched {
 ///
 /// ```
 /// use simidx::merge::{MergeOptions, merge};
-/// use simidx::segments::Segments;
+/// use simidx::Set;
 /// use simidx::{BuildOptions, Index, IndexBuilder};
 ///
 /// let mut segments = Vec::new();
@@ -215,7 +215,7 @@ pub struct Unmatched {
 ///     segments.push(Index::<u64>::from_bytes(file)?);
 /// }
 /// let mut file = Vec::new();
-/// let merged = merge(&Segments::new(segments)?, &MergeOptions::default(), &mut file, |_| ())?;
+/// let merged = merge(&Set::new(segments)?, &MergeOptions::default(), &mut file, |_| ())?;
 /// assert_eq!((merged.summary.record_count, merged.summary.fingerprint_count), (4, 3));
 /// # Ok::<(), simidx::Error>(())
 /// ```
@@ -224,22 +224,30 @@ pub struct Unmatched {
 /// A damaged segment ([`Error::Segment`] names it), options out of their range, exclusions by ids of a kind that the
 /// segments do not have, or of a segment that there is not, too little memory, and what `out` or a temporary file
 /// reports.
-pub fn merge<F: Fingerprint, W: Write + Send>(
-    segments: &Segments<F>,
-    options: &MergeOptions<F>,
+pub fn merge<W: Write + Send>(
+    set: &Set,
+    options: &MergeOptions,
     mut out: W,
     mut progress: impl FnMut(BuildProgress),
-) -> Result<Merged<F>> {
-    merge_view(segments, options, &mut out, &mut progress)
+) -> Result<Merged> {
+    merge_any(set, options, &mut out, &mut progress)
 }
 
-#[inline(never)]
-fn merge_view<F: Fingerprint>(
-    segments: &Segments<F>,
-    options: &MergeOptions<F>,
+fn merge_any(
+    set: &Set,
+    options: &MergeOptions,
     out: &mut (dyn Write + Send),
     progress: &mut dyn FnMut(BuildProgress),
-) -> Result<Merged<F>> {
+) -> Result<Merged> {
+    at_width!(set, set => merge_typed(set, options, out, progress))
+}
+
+fn merge_typed<F: Fingerprint>(
+    segments: Typed<'_, F>,
+    options: &MergeOptions,
+    out: &mut (dyn Write + Send),
+    progress: &mut dyn FnMut(BuildProgress),
+) -> Result<Merged> {
     check(segments, options)?;
     let limit = MemoryLimit::new(Some(options.memory))?;
     let space = limit.value_space(options.temp_dir.clone());
@@ -256,7 +264,7 @@ fn merge_view<F: Fingerprint>(
         let record_count = records.record_count;
         let design = merger.design(records.separated.fingerprint_count())?;
         let file = Assembler::new::<F>(sink, design.block_size, space, limit)?;
-        let (model, metadata) = (merger.model()?, merger.metadata());
+        let (model, metadata) = (merger.model(), merger.metadata());
         let parameters = FileParameters {
             max_distance: design.max_distance,
             block_size: design.block_size,
@@ -292,7 +300,7 @@ fn merge_view<F: Fingerprint>(
 ///
 /// ```
 /// use simidx::merge::{MergeOptions, merge_to_path};
-/// use simidx::segments::Segments;
+/// use simidx::Set;
 /// use simidx::{BuildOptions, Index, IndexBuilder};
 ///
 /// # let folder = tempfile::tempdir()?;
@@ -304,36 +312,36 @@ fn merge_view<F: Fingerprint>(
 ///     builder.finish(&mut file)?;
 ///     Index::<u64>::from_bytes(file)
 /// };
-/// let segments = Segments::new(vec![segment(7)?, segment(42)?])?;
-/// merge_to_path(&segments, &MergeOptions::default(), &path, |_| ())?;
+/// let set = Set::new([segment(7)?, segment(42)?])?;
+/// merge_to_path(&set, &MergeOptions::default(), &path, |_| ())?;
 /// assert_eq!(Index::<u64>::open_in_memory(&path)?.len(), 2);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// # Errors
 /// As for [`merge`], [`AtomicFile::create`] and [`AtomicFile::commit`].
-pub fn merge_to_path<F: Fingerprint>(
-    segments: &Segments<F>,
-    options: &MergeOptions<F>,
+pub fn merge_to_path(
+    set: &Set,
+    options: &MergeOptions,
     path: impl AsRef<Path>,
     progress: impl FnMut(BuildProgress),
-) -> Result<Merged<F>> {
-    AtomicFile::write_with(path, |file| merge(segments, options, file, progress))
+) -> Result<Merged> {
+    AtomicFile::write_with(path, |file| merge(set, options, file, progress))
 }
 
 /// Whether the segments can be merged with these options.
-fn check<F: Fingerprint>(segments: &Segments<F>, options: &MergeOptions<F>) -> Result<()> {
+fn check<F: Fingerprint>(segments: Typed<'_, F>, options: &MergeOptions) -> Result<()> {
     if segments.record_count() > MAX_COUNT {
         return Err(Error::LimitReached {
             what: "records",
             limit: MAX_COUNT,
         });
     }
-    options.check_design()?;
+    options.check_design(segments.width())?;
     let kind = segments.id_kind();
     options.exclusions.check(kind)?;
     for (&number, exclusions) in &options.segment_exclusions {
-        if segments.get(number).is_none() {
+        if segments.segment(number).is_none() {
             let message = format!("there is no segment {number} to leave records out of");
             return Err(Error::option("segment_exclusions", message));
         }

@@ -13,7 +13,7 @@ use crate::extsort::{Numbered, Sorter};
 use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;
 use crate::index::Id;
-use crate::segments::NumberedIndex;
+use crate::set::NumberedIndex;
 
 impl<'a, F: Fingerprint> Merger<'a, F> {
     /// Marks the slots of the records that a later one of these segments replaces, and returns how many there are. Goes through
@@ -29,7 +29,7 @@ impl<'a, F: Fingerprint> Merger<'a, F> {
     ) -> Result<u64> {
         let counts = segments.iter().map(|(_, segment)| segment.record_count());
         reporter.begin(BuildStage::CompareIds, counts.sum());
-        match self.model()?.id_kind() {
+        match self.model().id_kind() {
             IdKind::String => self.mark_strings(segments, slots, reporter),
             _ => self.mark_numbers(segments, slots, reporter),
         }

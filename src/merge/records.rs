@@ -10,7 +10,7 @@ use crate::extsort::{TempSpace, ValueSpace};
 use crate::fingerprint::Fingerprint;
 use crate::format::{IdKind, Metadata, SketchParameters};
 use crate::index::{Id, Index};
-use crate::segments::{NumberedIndex, Segments};
+use crate::set::{NumberedIndex, Typed};
 
 /// Records between two reports of the progress.
 pub(super) const REPORT_EVERY: u64 = 1 << 16;
@@ -31,23 +31,23 @@ pub(super) struct MergedRecords<F> {
 }
 
 pub(super) struct Merger<'a, F> {
-    pub(super) segments: &'a Segments<F>,
-    pub(super) options: &'a MergeOptions<F>,
+    pub(super) segments: Typed<'a, F>,
+    pub(super) options: &'a MergeOptions,
     pub(super) temp: TempSpace,
     pub(super) budget: usize,
 }
 
 impl<'a, F: Fingerprint> Merger<'a, F> {
     /// The segment that says what the records of the result are.
-    pub(super) fn model(&self) -> Result<&'a Index<F>> {
+    pub(super) fn model(&self) -> &'a Index<F> {
         self.segments.model()
     }
 
     /// The segment with the most fingerprints, of several the first one.
-    pub(super) fn largest(&self) -> Result<&'a Index<F>> {
+    pub(super) fn largest(&self) -> &'a Index<F> {
         let reversed = self.segments().map(|(_, index)| index).rev();
         let largest = reversed.max_by_key(|index| index.len());
-        largest.map_or_else(|| self.model(), Ok)
+        largest.unwrap_or_else(|| self.model())
     }
 
     /// Those that have records, with their numbers.
@@ -69,7 +69,7 @@ impl<'a, F: Fingerprint> Merger<'a, F> {
         };
         let mut all = self.segments().map(of);
         let Some(first) = all.next() else {
-            let sketches = self.segments.sketches(0)?;
+            let sketches = self.model().sketches().map_err(self.segments.blame(0))?;
             return Ok(sketches.map(|sketches| sketches.parameters().clone()));
         };
         let first = first?;
@@ -108,7 +108,7 @@ impl<'a, F: Fingerprint> Merger<'a, F> {
         space: &ValueSpace,
         reporter: &mut Reporter<'_>,
     ) -> Result<MergedRecords<F>> {
-        let (kind, total) = (self.model()?.id_kind(), self.segments.record_count());
+        let (kind, total) = (self.model().id_kind(), self.segments.record_count());
         let segments: Vec<_> = self.segments().collect();
         let mut excluded = vec![BitSet::default(); segments.len()];
         let mut replaced_record_count = 0;
@@ -119,7 +119,7 @@ impl<'a, F: Fingerprint> Merger<'a, F> {
             self.mark_excluded(&segments, &mut excluded)?;
         // The result has the order of its ids if all segments have it.
         let all_have_order = segments.iter().all(|(_, index)| index.has_id_lookup());
-        let with_order = all_have_order && self.model()?.has_id_lookup();
+        let with_order = all_have_order && self.model().has_id_lookup();
         let mut separator = Separator::new(kind, with_order, sketches.cloned(), space);
         let mut choice = Choice::new(self.options);
         let mut streams = self.streams(segments, excluded, sketches.is_some())?;
@@ -185,10 +185,10 @@ impl<'a, F: Fingerprint> Merger<'a, F> {
         excluded: &mut [BitSet],
     ) -> Result<(Unmatched, Vec<Unmatched>)> {
         let blame = |number: usize, error| self.segments.blame(number)(error);
-        for (&(number, segment), excluded) in segments.iter().zip(&mut *excluded) {
+        for (&(number, _), excluded) in segments.iter().zip(&mut *excluded) {
             let hidden = self
                 .segments
-                .visit_hidden_ids(number, segment, |slot| excluded.insert(slot));
+                .visit_hidden_ids(number, |slot| excluded.insert(slot));
             hidden.map_err(self.segments.blame(number))?;
         }
         let unmatched = Unmatched {
@@ -211,19 +211,21 @@ impl<'a, F: Fingerprint> Merger<'a, F> {
     /// Whether the exclusions of a segment alone name a fingerprint.
     pub(super) fn own_excludes(&self, segment: usize, fingerprint: F) -> bool {
         let own = self.options.segment_exclusions.get(&segment);
-        own.is_some_and(|own| own.has_fingerprint(fingerprint))
+        own.is_some_and(|own| own.has_fingerprint(fingerprint.to_u128()))
     }
 
     /// Whether all records that a segment has of a fingerprint are left out of it.
     pub(super) fn hides_fingerprint(&self, segment: usize, fingerprint: F) -> bool {
         self.own_excludes(segment, fingerprint)
-            || self.segments.hides_fingerprint(segment, fingerprint)
+            || self
+                .segments
+                .hides_fingerprint(segment, fingerprint.to_u128())
     }
 }
 
 /// Decides record by record which ones stay, and counts the others.
 struct Choice<'a, F> {
-    options: &'a MergeOptions<F>,
+    options: &'a MergeOptions,
     /// The fingerprint of the last record.
     fingerprint: Option<F>,
     /// Whether it is to be left out.
@@ -237,7 +239,7 @@ struct Choice<'a, F> {
 }
 
 impl<'a, F: Fingerprint> Choice<'a, F> {
-    fn new(options: &'a MergeOptions<F>) -> Self {
+    fn new(options: &'a MergeOptions) -> Self {
         Choice {
             options,
             fingerprint: None,
@@ -254,7 +256,10 @@ impl<'a, F: Fingerprint> Choice<'a, F> {
         if self.fingerprint != Some(record.fingerprint) {
             self.end_group();
             self.fingerprint = Some(record.fingerprint);
-            self.is_excluded = self.options.exclusions.has_fingerprint(record.fingerprint);
+            self.is_excluded = self
+                .options
+                .exclusions
+                .has_fingerprint(record.fingerprint.to_u128());
             self.matched_count += u64::from(self.is_excluded);
         }
         let is_kept = !self.is_excluded && !record.is_left_out;
@@ -277,7 +282,7 @@ mod tests {
 
     use super::*;
     use crate::merge::{Merged, merge};
-    use crate::segments::{Exclusions, Segments};
+    use crate::set::{Exclusions, Set};
     use crate::{BuildOptions, IndexBuilder};
 
     fn options(ids: IdKind) -> BuildOptions<u64> {
@@ -287,7 +292,7 @@ mod tests {
         }
     }
 
-    fn newest_wins() -> MergeOptions<u64> {
+    fn newest_wins() -> MergeOptions {
         MergeOptions {
             newest_wins: true,
             ..MergeOptions::default()
@@ -334,14 +339,11 @@ mod tests {
         finish(builder)
     }
 
-    fn merged(segments: Vec<Index<u64>>, options: &MergeOptions<u64>) -> (Index<u64>, Merged<u64>) {
-        merged_segments(&Segments::new(segments).unwrap(), options)
+    fn merged(segments: Vec<Index<u64>>, options: &MergeOptions) -> (Index<u64>, Merged) {
+        merged_segments(&Set::new(segments).unwrap(), options)
     }
 
-    fn merged_segments(
-        segments: &Segments<u64>,
-        options: &MergeOptions<u64>,
-    ) -> (Index<u64>, Merged<u64>) {
+    fn merged_segments(segments: &Set, options: &MergeOptions) -> (Index<u64>, Merged) {
         let mut file = Vec::new();
         let merged = merge(segments, options, &mut file, |_| ()).unwrap();
         (Index::from_bytes(file).unwrap(), merged)
@@ -389,7 +391,7 @@ mod tests {
     #[test]
     fn an_excluded_new_version_does_not_bring_the_old_one_back() {
         let mut options = newest_wins();
-        options.exclusions.add_fingerprint(3);
+        options.exclusions.add_fingerprint(3_u64);
         let (index, merged) = merged(
             vec![named(&[(1, "a"), (2, "b")]), named(&[(3, "a")])],
             &options,
@@ -405,8 +407,8 @@ mod tests {
         for id in ["a", "x", "y"] {
             options.exclusions.add_string(id).unwrap();
         }
-        options.exclusions.add_fingerprint(2);
-        options.exclusions.add_fingerprint(77);
+        options.exclusions.add_fingerprint(2_u64);
+        options.exclusions.add_fingerprint(77_u64);
         let segments = vec![named(&[(1, "a"), (2, "b")]), named(&[(1, "c"), (2, "d")])];
         let (index, merged) = merged(segments, &options);
         assert_eq!(records(&index), owned(&[(1, "c")]));
@@ -421,11 +423,11 @@ mod tests {
     #[test]
     fn exclusions_of_a_segment_leave_the_others_alone() {
         let mut options = MergeOptions::default();
-        let own = |segment: usize, options: &mut MergeOptions<u64>| {
+        let own = |segment: usize, options: &mut MergeOptions| {
             let own = options.segment_exclusions.entry(segment).or_default();
             own.add_string("b").unwrap();
-            own.add_fingerprint(1);
-            own.add_fingerprint(5);
+            own.add_fingerprint(1_u64);
+            own.add_fingerprint(5_u64);
         };
         own(0, &mut options);
         own(1, &mut options); // It has no records.
@@ -442,13 +444,13 @@ mod tests {
     #[test]
     fn without_ids_a_fingerprint_left_out_counts_once_a_segment() {
         let mut options = MergeOptions::default();
-        options.exclusions.add_fingerprint(1);
-        options.exclusions.add_fingerprint(77);
+        options.exclusions.add_fingerprint(1_u64);
+        options.exclusions.add_fingerprint(77_u64);
         options
             .segment_exclusions
             .entry(1)
             .or_default()
-            .add_fingerprint(2);
+            .add_fingerprint(2_u64);
         let segments = vec![plain(&[1, 1, 2, 2]), plain(&[1, 2, 3])];
         let (index, merged) = merged(segments, &options);
         let fingerprints: Vec<u64> = index.iter().map(Result::unwrap).collect();
@@ -462,10 +464,10 @@ mod tests {
 
     #[test]
     fn what_segments_hide_stays_out() {
-        let segments = Segments::new(vec![named(&[(1, "a"), (2, "b")]), named(&[(3, "c")])]);
+        let segments = Set::new([named(&[(1, "a"), (2, "b")]), named(&[(3, "c")])]);
         let mut hidden = Exclusions::default();
         hidden.add_string("a").unwrap();
-        hidden.add_fingerprint(3);
+        hidden.add_fingerprint(3_u64);
         let segments = segments.unwrap().without(&hidden).unwrap();
         let (index, merged) = merged_segments(&segments, &MergeOptions::default());
         assert_eq!(records(&index), owned(&[(2, "b")]));
@@ -496,7 +498,7 @@ mod tests {
             .segment_exclusions
             .entry(0)
             .or_default()
-            .add_fingerprint(2);
+            .add_fingerprint(2_u64);
         let (index, _) = merged(segments(), &options);
         assert_eq!(sketches_of(&index), [small, large]);
     }

@@ -10,7 +10,7 @@ use crate::error::{Error, FormatError, Result};
 use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;
 use crate::index::{Fingerprints, Id, IdBuf, Records, Sketches};
-use crate::segments::NumberedIndex;
+use crate::set::NumberedIndex;
 
 /// A record of a segment. They are merged in the order of these fields.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,9 +2,9 @@
 
 use std::fmt::Debug;
 
+use simidx::Set;
 use simidx::batch::{ClusterOptions, JoinOptions, JoinStrategy, PairOptions};
 use simidx::merge::MergeOptions;
-use simidx::segments::Segments;
 use simidx::{Codec, Error, Fingerprint, Index, Storage};
 
 use super::sample::{Sample, answer};
@@ -13,18 +13,18 @@ use simidx_testkit::thorough;
 
 /// What the operations on whole sets say about an index, each by itself.
 #[derive(Debug, PartialEq)]
-struct Batch<F> {
-    pairs: Option<Vec<(F, F)>>,
-    clusters: Option<Vec<Vec<F>>>,
-    streamed: Option<Vec<(usize, F)>>,
-    probed: Option<Vec<(usize, F)>>,
+struct Batch {
+    pairs: Option<Vec<(u128, u128)>>,
+    clusters: Option<Vec<Vec<u128>>>,
+    streamed: Option<Vec<(usize, u128)>>,
+    probed: Option<Vec<(usize, u128)>>,
     merged: Option<Vec<u8>>,
 }
 
-impl<F: Fingerprint> Batch<F> {
-    fn of(file: &[u8], queries: &[F], what: &str) -> Option<Self> {
+impl Batch {
+    fn of<F: Fingerprint>(file: &[u8], queries: &[F], what: &str) -> Option<Self> {
         let index = answer(Index::<F>::from_bytes(Storage::copy(file)), what)?;
-        let segments = Segments::new(vec![index]).expect("one segment goes with itself");
+        let segments = Set::new([index]).expect("one segment goes with itself");
         let mut options = PairOptions::default();
         options.sorted = true;
         let mut pairs = Vec::new();

@@ -3,9 +3,9 @@
 
 use rand::RngExt;
 use rand::rngs::StdRng;
+use simidx::Set;
 use simidx::batch::{ClusterOptions, PairOptions};
 use simidx::format::FormatError;
-use simidx::segments::Segments;
 use simidx::verify::VerifyReport;
 use simidx::{Codec, Fingerprint, Index, Storage};
 
@@ -138,7 +138,7 @@ fn a_count_that_the_file_cannot_hold_makes_no_room() {
     let file = parts.file();
     let index = Index::<u64>::from_bytes(Storage::copy(&file)).expect("the count could be right");
     assert_eq!(u128::from(index.len()), most);
-    let segments = Segments::new(vec![index]).expect("one segment goes with itself");
+    let segments = Set::new([index]).expect("one segment goes with itself");
     let limit = held_limit(file.len());
     let (_, held) =
         most_held(|| simidx::batch::pairs(&segments, &PairOptions::default(), |_| Ok(())));
@@ -146,7 +146,8 @@ fn a_count_that_the_file_cannot_hold_makes_no_room() {
     let options = ClusterOptions::default();
     let (_, held) = most_held(|| simidx::batch::clusters(&segments, &options, |_| Ok(())));
     assert!(held < limit, "{held} bytes for clusters");
-    let (report, held): (VerifyReport, _) = most_held(|| segments.segments()[0].verify());
+    let file = segments.segment(0).expect("it is the one segment");
+    let (report, held): (VerifyReport, _) = most_held(|| file.verify());
     assert!(held < limit, "{held} bytes for a full check");
     let first = report.problems.first().map(|p: &FormatError| p.rule());
     assert_eq!(first, Some(27));

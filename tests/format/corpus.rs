@@ -5,26 +5,16 @@ use std::fs;
 
 use simidx::design::{Coverage, TableDesign};
 use simidx::format::{FORMAT_VERSION, FormatClass, FormatError};
-use simidx::{AnyIndex, Error, Fingerprint, IdKind, Storage};
+use simidx::{Error, Fingerprint, IdKind, Set, Storage};
 use simidx_testkit::document::{named_table, specification};
 use simidx_testkit::manifest::{self, Broken, Entry, Expect, Stage};
 use simidx_testkit::reference::{
     BUCKETS, EF, GAP, GROUPS, LINES, Layout, NUMBERS, XOR, apply, crc32,
 };
-
-/// Runs an expression on an index of any width.
-macro_rules! with_index {
-    ($any:expr, $index:ident => $body:expr) => {
-        match $any {
-            AnyIndex::W32($index) => $body,
-            AnyIndex::W64($index) => $body,
-            AnyIndex::W128($index) => $body,
-        }
-    };
-}
+use simidx_testkit::with_index;
 
 /// The dumps of all tables, or the first error met.
-fn dumps(index: &AnyIndex) -> Result<Vec<String>, Error> {
+fn dumps(index: &Set) -> Result<Vec<String>, Error> {
     with_index!(index, index => {
         (0..index.table_count()).map(|table| simidx_testkit::dump(index, table)).collect()
     })
@@ -44,12 +34,12 @@ fn verdict(file: &[u8]) -> Option<Broken> {
         Error::Format(error) => error,
         other => panic!("{other}"),
     };
-    let index = match AnyIndex::from_bytes(Storage::copy(file)) {
+    let index = match Set::from_bytes(Storage::copy(file)) {
         Ok(index) => index,
         Err(error) => return Some(broken(&format(error), Stage::Open)),
     };
     let read = dumps(&index);
-    let report = with_index!(&index, index => index.verify());
+    let report = index.segment(0).unwrap().verify();
     let first = report.problems.first();
     match read {
         Ok(_) => first.map(|problem| broken(problem, Stage::Verify)),
@@ -127,8 +117,8 @@ fn good_files_hold_what_the_manifest_says() {
         if entry.expect != Expect::Good || version != FORMAT_VERSION {
             continue;
         }
-        let index = AnyIndex::from_bytes(Storage::copy(&file)).unwrap();
-        assert_eq!(index.width(), entry.width);
+        let index = Set::from_bytes(Storage::copy(&file)).unwrap();
+        assert_eq!(index.width().bits(), entry.width);
         let dumps = dumps(&index).unwrap();
         let name = &entry.file;
         with_index!(&index, index => {
@@ -309,8 +299,8 @@ fn vectors(name: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-fn opened(name: &str) -> AnyIndex {
-    AnyIndex::open_in_memory(manifest::folder(FORMAT_VERSION).join(name)).unwrap()
+fn opened(name: &str) -> Set {
+    Set::read_file(manifest::folder(FORMAT_VERSION).join(name)).unwrap()
 }
 
 /// Fingerprints in hexadecimal digits as a vector lists them.

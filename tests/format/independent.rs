@@ -11,13 +11,14 @@ use rand::rngs::StdRng;
 use rayon::prelude::*;
 use simidx::design::TableDesign;
 use simidx::format::FORMAT_VERSION;
-use simidx::{AnyIndex, BuildOptions, Fingerprint, Id, IdKind, Index, IndexBuilder, Storage};
+use simidx::{BuildOptions, Fingerprint, Id, IdKind, Index, IndexBuilder, Set};
 use simidx_testkit::editor::Editor;
 use simidx_testkit::manifest::{self, Expect};
 use simidx_testkit::reference::{
     BUCKET_OFFSETS, DIRECTORY_FIXED_LEN, HEADER_LEN, PAGE_LEN, SECTION_RECORD_LEN,
 };
 use simidx_testkit::reference_reader::{self, reference_verdict, verdict};
+use simidx_testkit::with_index;
 
 /// What a run that succeeds prints.
 fn text(output: &Output) -> String {
@@ -78,11 +79,8 @@ fn compare<F: Fingerprint>(path: &Path, index: &Index<F>) {
 }
 
 fn compare_any(path: &Path) {
-    match AnyIndex::from_bytes(Storage::from(fs::read(path).unwrap())).unwrap() {
-        AnyIndex::W32(index) => compare(path, &index),
-        AnyIndex::W64(index) => compare(path, &index),
-        AnyIndex::W128(index) => compare(path, &index),
-    }
+    let set = Set::read_file(path).unwrap();
+    with_index!(set, index => compare(path, index));
 }
 
 fn golden_files() -> Vec<PathBuf> {
@@ -226,9 +224,7 @@ fn both_readers_find_the_same_by_ids() {
             assert_eq!(theirs, ours, "{}", path.display());
             found += ours.lines().count();
         };
-        macro_rules! check_index {
-            ($index:expr) => {{
-                let index = $index;
+        with_index!(Set::read_file(&path).unwrap(), index => {
                 let (kind, mut ids) = (index.id_kind(), Vec::new());
                 let mut fingerprints = index.fingerprints(0).unwrap();
                 while fingerprints.next().is_some() {
@@ -242,17 +238,11 @@ fn both_readers_find_the_same_by_ids() {
                 match kind {
                     IdKind::None => {}
                     IdKind::Number => {
-                        check(some, &|id| find(&index, id.parse::<u64>().unwrap().into()))
+                        check(some, &|id| find(index, id.parse::<u64>().unwrap().into()))
                     }
-                    IdKind::String => check(some, &|id| find(&index, id.into())),
+                    IdKind::String => check(some, &|id| find(index, id.into())),
                 }
-            }};
-        }
-        match AnyIndex::from_bytes(Storage::from(fs::read(&path).unwrap())).unwrap() {
-            AnyIndex::W32(index) => check_index!(index),
-            AnyIndex::W64(index) => check_index!(index),
-            AnyIndex::W128(index) => check_index!(index),
-        }
+        });
     }
     assert!(found > 100, "{found} records found");
 }

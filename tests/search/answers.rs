@@ -1,13 +1,14 @@
 //! Answers in columns against single queries: one segment and several, with records left out, on any number of threads.
 
 use rand::RngExt;
+use simidx::Set;
 use simidx::batch::{
     IdColumn, PairOptions, RowPair, answer_all, contains_all, ids_of_all, positions_of_all,
     row_pairs,
 };
-use simidx::segments::{Exclusions, Question, Segments};
+use simidx::set::{Exclusions, Question};
 use simidx::{BuildOptions, Error, Fingerprint, IdKind};
-use simidx_testkit::{build_numbers, build_strings, clustered, flipped, open, rng};
+use simidx_testkit::{build_numbers, build_strings, clustered, flipped, open_set, rng};
 
 /// More than two rounds of queries would take too long; more than one piece of each will do.
 const COUNT: usize = 900;
@@ -19,17 +20,16 @@ fn with_ids<F: Fingerprint>(kind: IdKind) -> BuildOptions<F> {
 }
 
 /// Two segments that share some fingerprints, with numbers as ids, and one record of each left out.
-fn live<F: Fingerprint>(values: &[F]) -> Segments<F> {
+fn live<F: Fingerprint>(values: &[F]) -> Set {
     let numbered = |start: usize, end: usize| {
         let records: Vec<(F, u64)> = (start..end).map(|i| (values[i], i as u64)).collect();
-        open(build_numbers(with_ids(IdKind::Number), &records))
+        build_numbers(with_ids(IdKind::Number), &records)
     };
     let half = values.len() / 2;
-    let segments = vec![numbered(0, half + 50), numbered(half, values.len())];
+    let segments = open_set([numbered(0, half + 50), numbered(half, values.len())]);
     let mut left_out = Exclusions::default();
     left_out.add_number(3).unwrap();
     left_out.add_fingerprint(values[half]);
-    let segments = Segments::new(segments).unwrap();
     segments.without(&left_out).unwrap()
 }
 
@@ -42,7 +42,7 @@ fn queries<F: Fingerprint>(values: &[F]) -> Vec<F> {
     (0..400).map(near).collect()
 }
 
-fn check_answers<F: Fingerprint>(segments: &Segments<F>, values: &[F]) {
+fn check_answers<F: Fingerprint>(segments: &Set, values: &[F]) {
     let queries = queries(values);
     let nearest = |count, max_distance| Question::Nearest {
         count,
@@ -73,7 +73,10 @@ fn check_answers<F: Fingerprint>(segments: &Segments<F>, values: &[F]) {
             let single = single.unwrap();
             let expected: Vec<F> = single.iter().map(|m| m.fingerprint).collect();
             let distances: Vec<u8> = single.iter().map(|m| m.distance as u8).collect();
-            assert_eq!(found.of(number), (&expected[..], &distances[..]));
+            let place = found.offsets[number] as usize..found.offsets[number + 1] as usize;
+            let fingerprints: &[F] = found.fingerprints.as_slice().unwrap();
+            assert_eq!(fingerprints[place.clone()], expected);
+            assert_eq!(found.distances[place], distances);
         }
         assert_eq!(found.offsets.last(), Some(&(found.distances.len() as u64)));
     }
@@ -87,8 +90,8 @@ fn check_answers<F: Fingerprint>(segments: &Segments<F>, values: &[F]) {
 fn check_width<F: Fingerprint>() {
     let values: Vec<F> = clustered(COUNT);
     let records: Vec<(F, u64)> = values.iter().copied().zip(0..).collect();
-    let alone = open(build_numbers(with_ids(IdKind::Number), &records));
-    check_answers(&Segments::new(vec![alone]).unwrap(), &values);
+    let alone = build_numbers(with_ids(IdKind::Number), &records);
+    check_answers(&open_set([alone]), &values);
     check_answers(&live(&values), &values);
 }
 
@@ -119,7 +122,8 @@ fn ids_and_positions_are_those_of_single_look_ups() {
     let positions = positions_of_all(&live, &asked, |_| Ok(())).unwrap();
     for (&value, position) in asked.iter().zip(positions) {
         let mut start = 0;
-        let expected = live.segments().iter().find_map(|index| {
+        let expected = (0..live.segment_count()).find_map(|number| {
+            let index = live.index::<u64>(number).unwrap();
             let rank = index.rank(value).unwrap().map(|rank| start + rank);
             start += index.len();
             rank
@@ -139,7 +143,7 @@ fn strings_are_cut_where_they_end() {
         .copied()
         .zip(names.iter().map(String::as_str))
         .collect();
-    let segments = Segments::from(open(build_strings(with_ids(IdKind::String), &records)));
+    let segments = open_set([build_strings(with_ids(IdKind::String), &records)]);
     let lists = ids_of_all(&segments, &values, |_| Ok(())).unwrap();
     for (i, &value) in values.iter().enumerate() {
         let found = (lists.offsets[i]..lists.offsets[i + 1])

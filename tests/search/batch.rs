@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 
 use rand::RngExt;
+use simidx::Set;
 use simidx::batch::{
     JoinOptions, JoinStrategy, Pair, PairFinder, PairOptions, Shard, id_pairs, join, join_watched,
     pairs,
 };
 use simidx::design::TableDesign;
-use simidx::segments::Segments;
-use simidx::{BuildOptions, Codec, Fingerprint, Id, Index, Match};
+use simidx::{BuildOptions, Codec, Fingerprint, Id, Match};
 use simidx_testkit::brute_force::all_pairs;
 use simidx_testkit::{
-    build, build_numbers, build_strings, flipped, open, options, random, rng, sorted_set, thorough,
+    build, build_numbers, build_strings, flipped, hit, open, open_set, options, random, rng,
+    sorted_set, thorough,
 };
 
 fn pair_options(distance: u32, sorted: bool) -> PairOptions {
@@ -236,14 +237,14 @@ fn pairs_stop_at_a_limit_and_at_an_error() {
 fn dealt<F: Fingerprint, I: Clone>(
     records: &[(F, I)],
     build: impl Fn(TableDesign<F>, &[(F, I)]) -> Vec<u8>,
-) -> Segments<F> {
+) -> Set {
     let designs = [(3, 1), (3, 2), (4, 3)];
     let segment = |(n, &(k, bands)): (usize, &(u32, u32))| {
         let share: Vec<(F, I)> = records.iter().skip(n).step_by(3).cloned().collect();
         let design = TableDesign::partition(k, bands).unwrap();
-        open(build(design, &share))
+        build(design, &share)
     };
-    Segments::new(designs.iter().enumerate().map(segment).collect()).unwrap()
+    open_set(designs.iter().enumerate().map(segment))
 }
 
 fn records(count: usize) -> Vec<(u64, u64)> {
@@ -257,7 +258,7 @@ fn records(count: usize) -> Vec<(u64, u64)> {
 #[test]
 fn pairs_of_segments_are_those_of_the_whole() {
     let values: Vec<(u64, u64)> = records(1500);
-    let plain: Vec<u64> = values.iter().map(|r| r.0).collect();
+    let plain: Vec<u128> = values.iter().map(|r| r.0.into()).collect();
     let segments = dealt(&values, |design, records| {
         let values: Vec<u64> = records.iter().map(|r| r.0).collect();
         build(options(design, 128), &values)
@@ -324,26 +325,22 @@ fn pairs_by_id_are_those_of_all_records() {
     }
 }
 
-/// Matches by number of the query.
-type Matches<F> = Vec<(usize, Match<F>)>;
+/// Matches by number of the query: distances and fingerprints.
+type Matches<F> = Vec<(usize, (u32, F))>;
 
-fn by_queries<F: Fingerprint>(segments: &Segments<F>, queries: &[F], distance: u32) -> Matches<F> {
+fn by_queries<F: Fingerprint>(segments: &Set, queries: &[F], distance: u32) -> Matches<F> {
     let mut found = Vec::new();
     for (number, &query) in queries.iter().enumerate() {
-        let matches = segments.query(query, distance).unwrap();
+        let matches = hit(segments.query(query, distance).unwrap());
         found.extend(matches.into_iter().map(|m| (number, m)));
     }
     found
 }
 
-fn joined<F: Fingerprint>(
-    segments: &Segments<F>,
-    queries: &[F],
-    options: &JoinOptions,
-) -> Matches<F> {
+fn joined<F: Fingerprint>(segments: &Set, queries: &[F], options: &JoinOptions) -> Matches<F> {
     let mut found = Vec::new();
     join(segments, queries, options, |n, m| {
-        found.push((n, m));
+        found.push((n, (m.distance, F::from_u128(m.fingerprint))));
         Ok(())
     })
     .unwrap();
@@ -365,15 +362,15 @@ fn batch<F: Fingerprint>(values: &[F], count: usize) -> Vec<F> {
 
 fn check_join<F: Fingerprint>(values: &[F], query_count: usize, distances: &[u32]) {
     for (bands, codec) in [(1, Codec::EliasFano), (2, Codec::Gap), (3, Codec::Xor)] {
-        let index = |part: usize| -> Index<F> {
+        let file = |part: usize| {
             let share: Vec<F> = values.iter().skip(part).step_by(2).copied().collect();
             // Some fingerprints lie in both segments.
             let share = [&share, &values[..values.len().min(50)]].concat();
             let mut options = options(TableDesign::partition(3, bands).unwrap(), 128);
             options.codec = Some(codec);
-            open(build(options, &share))
+            build(options, &share)
         };
-        let segments = Segments::new(vec![index(0), index(1)]).unwrap();
+        let segments = open_set([file(0), file(1)]);
         let queries = batch(values, query_count);
         for &distance in distances {
             let expected = by_queries(&segments, &queries, distance);
@@ -394,7 +391,7 @@ fn check_join<F: Fingerprint>(values: &[F], query_count: usize, distances: &[u32
 
 /// The union of all shards is the whole, and each holds only its range.
 fn check_shards<F: Fingerprint>(
-    segments: &Segments<F>,
+    segments: &Set,
     queries: &[F],
     options: &mut JoinOptions,
     expected: &Matches<F>,
@@ -406,7 +403,7 @@ fn check_shards<F: Fingerprint>(
     for number in 1..=count {
         options.shard = Shard::new(number, count).unwrap();
         let found = joined(segments, queries, options);
-        let range = found.iter().map(|f| f.1.fingerprint);
+        let range = found.iter().map(|f| f.1.1);
         assert!(last < range.clone().min() || found.is_empty(), "{what}");
         last = last.max(range.max());
         all.extend(found);
@@ -433,8 +430,7 @@ fn joins_are_what_queries_find() {
 fn joins_say_how_far_they_are_and_break_off() {
     let mut rng = rng(31);
     let values: Vec<u64> = (0..20_000).map(|_| random(&mut rng)).collect();
-    let index = open(build(BuildOptions::default(), &values));
-    let segments = Segments::new(vec![index]).unwrap();
+    let segments = open_set([build(BuildOptions::default(), &values)]);
     for strategy in [JoinStrategy::Stream, JoinStrategy::Probe] {
         let mut options = JoinOptions::default();
         options.strategy = strategy;
@@ -444,7 +440,7 @@ fn joins_say_how_far_they_are_and_break_off() {
             Ok(())
         };
         let (mut plain, mut watched) = (Vec::new(), Vec::new());
-        let mut take = |query, found: Match<u64>| {
+        let mut take = |query, found: Match<u128>| {
             watched.push((query, found.fingerprint));
             Ok(())
         };
@@ -473,13 +469,8 @@ fn joins_say_how_far_they_are_and_break_off() {
 
 #[test]
 fn joins_without_queries_or_fingerprints_find_nothing() {
-    let empty = || {
-        open::<u64>(build::<u64>(
-            options(TableDesign::partition(3, 2).unwrap(), 128),
-            &[],
-        ))
-    };
-    let segments = Segments::new(vec![empty(), empty()]).unwrap();
+    let empty = || build::<u64>(options(TableDesign::partition(3, 2).unwrap(), 128), &[]);
+    let segments = open_set([empty(), empty()]);
     for strategy in [
         JoinStrategy::Auto,
         JoinStrategy::Stream,
@@ -487,8 +478,8 @@ fn joins_without_queries_or_fingerprints_find_nothing() {
     ] {
         let mut options = JoinOptions::default();
         options.strategy = strategy;
-        assert_eq!(joined(&segments, &[1, 2, 2], &options), []);
-        assert_eq!(joined(&segments, &[], &options), []);
+        assert_eq!(joined(&segments, &[1u64, 2, 2], &options), []);
+        assert_eq!(joined::<u64>(&segments, &[], &options), []);
     }
 }
 
@@ -497,11 +488,8 @@ fn joins_are_the_same_on_any_number_of_threads_and_in_little_memory() {
     // Each of many queries has many matches: more than the memory holds.
     let mut rng = rng(3);
     let values: Vec<u64> = (0..2000).map(|_| flipped(99, 2, &mut rng)).collect();
-    let index = open(build(
-        options(TableDesign::partition(3, 2).unwrap(), 512),
-        &values,
-    ));
-    let segments = Segments::new(vec![index]).unwrap();
+    let design = TableDesign::partition(3, 2).unwrap();
+    let segments = open_set([build(options(design, 512), &values)]);
     let queries = batch(&values, 2500);
     let folder = tempfile::tempdir().unwrap();
     for strategy in [JoinStrategy::Stream, JoinStrategy::Probe] {
@@ -524,7 +512,7 @@ fn a_damaged_block_is_named_with_its_segment() {
     let good = build(options(TableDesign::partition(3, 2).unwrap(), 512), &values);
     let mut bad = good.clone();
     bad[512 + 40] ^= 1;
-    let segments = Segments::new(vec![open::<u64>(good), open(bad)]).unwrap();
+    let segments = open_set([good, bad]);
     let mut messages = BTreeMap::new();
     for strategy in [JoinStrategy::Stream, JoinStrategy::Probe] {
         let mut options = JoinOptions::default();

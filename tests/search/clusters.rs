@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use simidx::Fingerprint;
+use simidx::Set;
 use simidx::batch::{
     Cluster, ClusterFinder, ClusterOptions, ClusterReport, Representative, clusters,
 };
 use simidx::design::TableDesign;
-use simidx::segments::Segments;
 use simidx_testkit::brute_force::{central, components, diameter};
 use simidx_testkit::{
-    build, build_numbers, build_strings, flipped, open, options, rng, sorted_set,
+    build, build_numbers, build_strings, flipped, open_set, options, rng, sorted_set,
 };
 
 /// A cluster as the tests compare them.
@@ -25,12 +25,14 @@ struct Found<F> {
 }
 
 impl<F: Fingerprint> Found<F> {
-    fn of(cluster: &Cluster<'_, F>) -> Self {
+    /// A cluster whose fingerprints may have a wider type.
+    fn of<W: Fingerprint>(cluster: &Cluster<'_, W>) -> Self {
+        let narrow = |value: W| F::from_u128(value.to_u128());
         Found {
             record_count: cluster.record_count,
-            fingerprints: cluster.fingerprints.to_vec(),
+            fingerprints: cluster.fingerprints.iter().copied().map(narrow).collect(),
             diameter: cluster.diameter.distance,
-            representative: cluster.representative,
+            representative: narrow(cluster.representative),
         }
     }
 }
@@ -42,9 +44,9 @@ fn cluster_options(distance: u32) -> ClusterOptions {
 }
 
 /// Collects clusters and checks their numbers.
-fn collector<F: Fingerprint>(
+fn collector<F: Fingerprint, W: Fingerprint>(
     found: &mut Vec<Found<F>>,
-) -> impl FnMut(Cluster<'_, F>) -> simidx::Result<()> {
+) -> impl FnMut(Cluster<'_, W>) -> simidx::Result<()> {
     |cluster| {
         assert_eq!(cluster.number, found.len() as u64);
         let is_large = cluster.fingerprints.len() > 1 << 14;
@@ -340,18 +342,15 @@ fn records(count: usize) -> Vec<(u64, u64)> {
 fn dealt<I: Clone>(
     records: &[(u64, I)],
     build: impl Fn(TableDesign<u64>, &[(u64, I)]) -> Vec<u8>,
-) -> Segments<u64> {
+) -> Set {
     let segment = |n: usize| {
         let share: Vec<(u64, I)> = records.iter().skip(n).step_by(3).cloned().collect();
-        open(build(TableDesign::partition(3, 2).unwrap(), &share))
+        build(TableDesign::partition(3, 2).unwrap(), &share)
     };
-    Segments::new((0..3).map(segment).collect()).unwrap()
+    open_set((0..3).map(segment))
 }
 
-fn of_segments(
-    segments: &Segments<u64>,
-    options: &ClusterOptions,
-) -> (Vec<Found<u64>>, ClusterReport) {
+fn of_segments(segments: &Set, options: &ClusterOptions) -> (Vec<Found<u64>>, ClusterReport) {
     let mut found = Vec::new();
     let report = clusters(segments, options, collector(&mut found)).unwrap();
     (found, report)
@@ -426,7 +425,7 @@ fn a_damaged_segment_is_named() {
     let good = build(options(TableDesign::partition(3, 2).unwrap(), 512), &values);
     let mut bad = good.clone();
     bad[512 + 40] ^= 1;
-    let segments = Segments::new(vec![open::<u64>(good), open(bad)]).unwrap();
+    let segments = open_set([good, bad]);
     let error = clusters(&segments, &cluster_options(3), |_| Ok(())).unwrap_err();
     let message = error.to_string();
     assert!(message.starts_with("segment 1: damaged index"), "{message}");

@@ -1,12 +1,15 @@
 //! Threads share an index, and a searcher that has grown allocates nothing.
 
 use rand::seq::IndexedRandom;
+use simidx::Set;
 use simidx::design::TableDesign;
 use simidx::index::{Searcher, Strategy};
-use simidx::segments::Segments;
+use simidx::set::SetScratch;
 use simidx::{Codec, Fingerprint, Index, Scratch};
 use simidx_testkit::counting::allocations;
-use simidx_testkit::{build, flipped, matched, open, options, rng, scan, sorted_set};
+use simidx_testkit::{
+    build, flipped, hit, matched, open, open_set, options, rng, scan, sorted_set,
+};
 
 /// A set, its file and queries near its members.
 fn sample_in<F: Fingerprint>(codec: Codec) -> (Vec<F>, Vec<u8>, Vec<F>) {
@@ -57,7 +60,7 @@ fn eight_threads_with_searchers_of_their_own_give_the_same_answers() {
 }
 
 /// The set in three segments of different tables, neighbours with a fingerprint in common.
-fn in_segments<F: Fingerprint>(set: &[F], codec: Codec) -> Segments<F> {
+fn in_segments<F: Fingerprint>(set: &[F], codec: Codec) -> Set {
     let designs = [
         TableDesign::choose_bands(3, 5),
         TableDesign::partition(3, 2),
@@ -72,9 +75,9 @@ fn in_segments<F: Fingerprint>(set: &[F], codec: Codec) -> Segments<F> {
         } else {
             (i + 1) * third + 1
         };
-        open(build(options, &set[i * third..end]))
+        build(options, &set[i * third..end])
     });
-    Segments::new(parts.collect()).unwrap()
+    open_set(parts)
 }
 
 #[test]
@@ -88,12 +91,11 @@ fn eight_threads_share_segments() {
             for thread in 0..8 {
                 let (segments, queries, expected) = (&segments, &queries, &expected);
                 scope.spawn(move || {
-                    let mut searcher = segments.searcher();
+                    let mut scratch = SetScratch::new();
                     for i in 0..queries.len() {
                         let i = (i + thread * 50) % queries.len();
-                        let found = searcher.query(queries[i], 3).unwrap().iter();
-                        let found: Vec<_> = found.map(|m| (m.distance, m.fingerprint)).collect();
-                        assert_eq!(found, expected[i], "thread {thread}, query {i}");
+                        let found = segments.query_with(&mut scratch, queries[i], 3).unwrap();
+                        assert_eq!(hit(found.iter()), expected[i], "thread {thread}, query {i}");
                     }
                 });
             }
@@ -102,18 +104,18 @@ fn eight_threads_share_segments() {
 }
 
 #[test]
-fn a_searcher_of_segments_that_has_grown_allocates_nothing() {
+fn a_scratch_of_segments_that_has_grown_allocates_nothing() {
     for codec in Codec::ALL {
         let (set, _, queries) = sample_in::<u128>(codec);
         let segments = in_segments(&set, codec);
-        let mut searcher = segments.searcher();
+        let mut scratch = SetScratch::new();
         let mut ask = || {
             let mut answers = 0;
             for &query in &queries {
                 for (strategy, cold) in [(Strategy::Scan, false), (Strategy::Probe, true)] {
-                    searcher.set_strategy(strategy);
-                    searcher.expect_cold_blocks(cold);
-                    answers += searcher.query(query, 3).unwrap().len();
+                    scratch.set_strategy(strategy);
+                    scratch.expect_cold_blocks(cold);
+                    answers += segments.query_with(&mut scratch, query, 3).unwrap().len();
                 }
             }
             answers

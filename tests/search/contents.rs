@@ -3,11 +3,11 @@
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use rand::seq::SliceRandom;
+use simidx::Set;
 use simidx::build::MIN_MEMORY;
 use simidx::design::TableDesign;
 use simidx::format::{ContentId, Metadata};
 use simidx::merge::{MergeOptions, merge};
-use simidx::segments::Segments;
 use simidx::{BuildOptions, Codec, Fingerprint, IdKind, Index, IndexBuilder};
 use simidx_testkit::{build, build_numbers, build_strings, open, rng, sized};
 
@@ -129,7 +129,7 @@ fn merged<F: Fingerprint>(parts: &[Records<F>]) -> Index<F> {
     let mut options = BuildOptions::default();
     options.design = Some(TableDesign::partition(3, 4).unwrap());
     let parts = parts.iter().map(|records| records.build(options.clone()));
-    let segments = Segments::new(parts.collect::<Vec<_>>()).unwrap();
+    let segments = Set::new(parts.collect::<Vec<_>>()).unwrap();
     let mut file = Vec::new();
     merge(&segments, &MergeOptions::default(), &mut file, |_| ()).unwrap();
     open(file)

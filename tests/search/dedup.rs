@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+use simidx::Set;
 use simidx::batch::{Decision, DedupOptions, Deduplicated, Deduplicator, Verifier};
 use simidx::build::MIN_MEMORY;
-use simidx::segments::Segments;
 use simidx::{BuildOptions, Error, Fingerprint, IndexBuilder, Result};
 
 /// For each document the first one of its cluster, by comparing all.
@@ -152,7 +152,7 @@ proptest! {
         builder.extend_from_slice(&old).unwrap();
         let mut file = Vec::new();
         builder.finish(&mut file).unwrap();
-        let segments = Segments::new(vec![simidx_testkit::open::<u32>(file)]).unwrap();
+        let segments = Set::new(vec![simidx_testkit::open::<u32>(file)]).unwrap();
 
         let nearest = |v: u32| old.iter().map(|o| (v.distance(*o), *o)).min().filter(|near| near.0 <= distance);
         let first = firsts(values.len(), |a, b| {
@@ -322,7 +322,7 @@ proptest! {
         builder.push(0).unwrap();
         let mut file = Vec::new();
         builder.finish(&mut file).unwrap();
-        let segments = Segments::from(simidx_testkit::open::<u64>(file));
+        let segments = Set::from(simidx_testkit::open::<u64>(file));
         let mut documents = fill();
         documents.exclude(&segments).unwrap();
         let excluded = documents.finish(None).unwrap();

@@ -1,39 +1,34 @@
 //! Deletions before a merge: segments without some records answer as the index of all others.
 
 use proptest::prelude::*;
+use simidx::Set;
 use simidx::batch::{
     ClusterOptions, DedupOptions, Deduplicator, JoinOptions, JoinStrategy, PairOptions, clusters,
     id_pairs, join, pairs,
 };
 use simidx::design::TableDesign;
 use simidx::merge::{MergeOptions, merge};
-use simidx::segments::{Exclusions, SegmentMatches, SegmentScratch, Segments};
+use simidx::set::{Exclusions, SetScratch};
 use simidx::{Fingerprint, IdKind};
+use simidx_testkit::{hit, open_set};
 
 use crate::updates::{
-    Parameters, Part, build, exclusions, files, fingerprint, id_kind, left, many, name, open,
-    parts, records,
+    Parameters, Part, build, exclusions, files, fingerprint, id_kind, left, many, name, parts,
+    records,
 };
 
-fn values<F: Fingerprint>(matches: SegmentMatches<'_, F>) -> Vec<(u32, F)> {
-    matches
-        .iter()
-        .map(|m| (m.distance, m.fingerprint))
-        .collect()
-}
-
 /// Whether segments without some records answer as the index of all others.
-fn check_hidden<F: Fingerprint>(live: &Segments<F>, expected: &Segments<F>, queries: &[F]) {
-    let mut scratches = [SegmentScratch::new(), SegmentScratch::new()];
+fn check_hidden<F: Fingerprint>(live: &Set, expected: &Set, queries: &[F]) {
+    let mut scratches = [SetScratch::new(), SetScratch::new()];
     let [scratch, other] = &mut scratches;
     for &query in queries {
         for distance in [0, 2, 6] {
             let found = live.query_with(scratch, query, distance).unwrap();
             let right = expected.query_with(other, query, distance).unwrap();
-            assert_eq!(values(found), values(right));
-            for (found, right) in found.iter().zip(right) {
-                let ids: Vec<_> = live.ids(&found).unwrap().map(Result::unwrap).collect();
-                let right = expected.ids(&right).unwrap().map(Result::unwrap);
+            assert_eq!(hit(found.iter()), hit(right.iter()));
+            for (found, right) in found.iter().zip(right.iter()) {
+                let ids: Vec<_> = found.ids().unwrap().map(Result::unwrap).collect();
+                let right = right.ids().unwrap().map(Result::unwrap);
                 assert!(ids.into_iter().eq(right));
             }
             let near = live.contains_near(query, distance).unwrap();
@@ -43,7 +38,8 @@ fn check_hidden<F: Fingerprint>(live: &Segments<F>, expected: &Segments<F>, quer
                 let right = expected
                     .nearest_with(other, query, count, distance)
                     .unwrap();
-                assert_eq!(values(found), values(right), "{count} within {distance}");
+                let (found, right) = (hit(found.iter()), hit(right.iter()));
+                assert_eq!(found, right, "{count} within {distance}");
             }
         }
         assert_eq!(
@@ -60,18 +56,18 @@ fn check_hidden<F: Fingerprint>(live: &Segments<F>, expected: &Segments<F>, quer
     }
     for id in 0..40 {
         let (string, number) = (name(id), live.id_kind() == IdKind::Number);
-        let find = |segments: &Segments<F>| match number {
+        let find = |segments: &Set| match number {
             true => segments.fingerprints_of_id(id).unwrap(),
             false => segments.fingerprints_of_id(&*string).unwrap(),
         };
         assert_eq!(find(live), find(expected));
     }
-    let listed = |segments: &Segments<F>| {
+    let listed = |segments: &Set| {
         let mut listed = Vec::new();
         let mut fingerprints = segments.fingerprints(0).unwrap();
-        while let Some(value) = fingerprints.next_permuted() {
+        while let Some(value) = fingerprints.next() {
             let ids = fingerprints.ids().unwrap().map(Result::unwrap);
-            listed.push((value.unwrap().0, ids.collect::<Vec<_>>()));
+            listed.push((value.unwrap(), ids.collect::<Vec<_>>()));
         }
         let mut recorded = Vec::new();
         let mut records = segments.records().unwrap();
@@ -84,7 +80,7 @@ fn check_hidden<F: Fingerprint>(live: &Segments<F>, expected: &Segments<F>, quer
 }
 
 /// The same for the operations on whole sets.
-fn check_hidden_sets<F: Fingerprint>(live: &Segments<F>, expected: &Segments<F>, queries: &[F]) {
+fn check_hidden_sets<F: Fingerprint>(live: &Set, expected: &Set, queries: &[F]) {
     let mut options = PairOptions::default();
     options.sorted = true;
     let all_pairs = |segments| {
@@ -154,7 +150,7 @@ fn check_hidden_sets<F: Fingerprint>(live: &Segments<F>, expected: &Segments<F>,
     assert_eq!(not_excluded(live), not_excluded(expected));
     let written = |segments| {
         let mut options = MergeOptions::default();
-        options.design = Some(TableDesign::with_table_count(3, 2).unwrap());
+        options.design = Some(TableDesign::<F>::with_table_count(3, 2).unwrap().into());
         options.block_size = Some(128);
         let mut file = Vec::new();
         merge(segments, &options, &mut file, |_| ()).unwrap();
@@ -175,18 +171,18 @@ proptest! {
         ids in id_kind(),
         queries in prop::collection::vec(prop_oneof![3 => 0u64..40, 1 => any::<u64>()], 1..12),
     ) {
-        let live = open::<u64>(&files::<u64>(&parts, ids));
-        let live = live.without(&exclusions(&left, ids)).unwrap();
+        let live = open_set(files::<u64>(&parts, ids));
+        let live = live.without(&exclusions::<u64>(&left, ids)).unwrap();
         // What is left out later comes on top.
-        let mut live = live.clone().without(&exclusions(&more, ids)).unwrap();
+        let mut live = live.clone().without(&exclusions::<u64>(&more, ids)).unwrap();
         let mut kept = Part::new();
         for (number, (part, _)) in parts.iter().enumerate() {
             let own = left_of.get(&number).cloned().unwrap_or_default();
-            live = live.without_from(number, &exclusions(&own, ids)).unwrap();
+            live = live.without_from(number, &exclusions::<u64>(&own, ids)).unwrap();
             let lists = [&left, &more, &own];
             kept.extend(part.iter().filter(|r| lists.iter().all(|list| !list.has(r, ids))));
         }
-        let expected = open::<u64>(&[build(&records::<u64>(&kept), parts[0].1.options(), ids)]);
+        let expected = open_set([build(&records::<u64>(&kept), parts[0].1.options(), ids)]);
         let queries: Vec<u64> = queries.into_iter().map(fingerprint).collect();
         check_hidden(&live, &expected, &queries);
         check_hidden_sets(&live, &expected, &queries);
@@ -205,13 +201,14 @@ fn other_segments_are_searched_as_before() {
     let files = parts
         .each_ref()
         .map(|records| build(records, parameters.options(), IdKind::String));
-    let all = open::<u64>(&files);
+    let all = open_set(files);
     let mut deleted = Exclusions::default();
     (0..100).for_each(|id| deleted.add_string(&name(id)).unwrap());
     let live = all.clone().without(&deleted).unwrap();
     assert!(all.contains(parts[0][5].0).unwrap() && !live.contains(parts[0][5].0).unwrap());
     // The files are open once, and the figures are theirs.
-    for (segment, same) in all.segments().iter().zip(live.segments()) {
+    for number in 0..2 {
+        let [segment, same] = [&all, &live].map(|set| set.index::<u64>(number).unwrap());
         assert!(std::sync::Arc::ptr_eq(segment, same));
     }
     assert_eq!(live.record_count(), all.record_count());

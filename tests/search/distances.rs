@@ -1,11 +1,11 @@
 //! Distances at and above the width: every function that takes one answers as for the width, or refuses it in words.
 
+use simidx::Set;
 use simidx::batch::{
     ClusterFinder, ClusterOptions, DedupOptions, Deduplicator, JoinOptions, JoinStrategy,
     LintOptions, PairFinder, PairOptions, clusters, id_pairs, join, lint, pairs,
 };
 use simidx::design::{Costs, Coverage, MAX_DISTANCE, PlanRequest, TableDesign};
-use simidx::segments::Segments;
 use simidx::{BuildOptions, Error, Fingerprint, Index, IndexBuilder};
 use simidx_testkit::{build_numbers, open, options, random, rng};
 
@@ -36,7 +36,7 @@ fn check_queries<F: Fingerprint>() {
     let index = index::<F>();
     let all = index.query(F::ZERO, F::WIDTH).unwrap();
     assert_eq!(all.len(), COUNT);
-    let segments = Segments::new(vec![self::index::<F>(), self::index::<F>()]).unwrap();
+    let segments = Set::new(vec![self::index::<F>(), self::index::<F>()]).unwrap();
     for distance in distances::<F>() {
         assert_eq!(index.query(F::ZERO, distance).unwrap(), all);
         assert_eq!(index.nearest(F::ZERO, COUNT + 1, distance).unwrap(), all);
@@ -71,7 +71,7 @@ fn check_queries<F: Fingerprint>() {
 
 fn check_sets<F: Fingerprint>() {
     let all = COUNT * (COUNT - 1) / 2;
-    let segments = Segments::from(index::<F>());
+    let segments = Set::from(index::<F>());
     for distance in distances::<F>() {
         for sorted in [false, true] {
             let mut options = PairOptions::default();

@@ -22,7 +22,7 @@ mod oracle;
 mod publish;
 mod ranged;
 mod replacement;
-mod segments;
+mod set;
 mod shared_damage;
 mod sketches;
 mod updates;

@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use simidx::segments::{AnySegments, Manifest, ManifestSegment, Segments};
-use simidx::{AnyIndex, BuildOptions, Error, Fingerprint, IndexBuilder};
+use simidx::set::{Manifest, ManifestSegment};
+use simidx::{BuildOptions, Error, Fingerprint, IndexBuilder, Set, Width};
+use simidx_testkit::hit;
 use tempfile::TempDir;
 
 fn build<F: Fingerprint>(path: &Path, fingerprints: &[F]) {
@@ -27,13 +28,6 @@ fn published() -> (TempDir, Manifest) {
     }
     manifest.publish(folder.path()).unwrap();
     (folder, manifest)
-}
-
-fn segments(any: AnySegments) -> Segments<u64> {
-    match any {
-        AnySegments::W64(segments) => segments,
-        other => panic!("{other:?}"),
-    }
 }
 
 /// A text with its checksum.
@@ -62,25 +56,24 @@ fn a_set_answers_as_its_segments() {
     assert_eq!(read.path(), Some(&*file));
     for path in [folder.path(), &file] {
         assert!(Manifest::is_at(path).unwrap());
-        for any in [
+        for set in [
             Manifest::read(path).unwrap().open(),
             #[cfg(feature = "mmap")]
-            AnySegments::open([path]),
-            AnySegments::open_in_memory([path]),
+            Set::open([path]),
+            Set::open_in_memory([path]),
         ] {
-            let segments = segments(any.unwrap());
-            assert_eq!(segments.segments().len(), 2);
-            let found = segments.query(0xff, 1).unwrap();
-            let found: Vec<u64> = found.iter().map(|found| found.fingerprint).collect();
-            assert_eq!(found, [0xff, 0xfe]);
+            let set = set.unwrap();
+            assert_eq!((set.width(), set.segment_count()), (Width::W64, 2));
+            let found = hit(set.query(0xff_u64, 1).unwrap());
+            assert_eq!(found, [(0, 0xff), (1, 0xfe)]);
         }
     }
     // Beside files, and called otherwise.
     let other = folder.path().join("copy");
     fs::copy(&file, &other).unwrap();
     build(&folder.path().join("c.simidx"), &[1_u64]);
-    let all = AnySegments::open_in_memory([folder.path().join("c.simidx"), other]).unwrap();
-    assert_eq!(segments(all).record_count(), 5);
+    let all = Set::open_in_memory([folder.path().join("c.simidx"), other]).unwrap();
+    assert_eq!(all.record_count(), 5);
 }
 
 #[test]
@@ -107,7 +100,7 @@ fn what_is_no_set_is_none() {
 #[test]
 fn a_set_is_replaced_whole() {
     let (folder, mut manifest) = published();
-    let old = segments(Manifest::read(folder.path()).unwrap().open().unwrap());
+    let old = Manifest::read(folder.path()).unwrap().open().unwrap();
     build(&folder.path().join("c.simidx"), &[0xfd_u64]);
     manifest.segments.clear();
     manifest.add_file(folder.path(), "c.simidx").unwrap();
@@ -115,9 +108,9 @@ fn a_set_is_replaced_whole() {
     for name in ["a b.simidx", "sub/é.simidx"] {
         fs::remove_file(folder.path().join(name)).unwrap();
     }
-    let new = segments(Manifest::read(folder.path()).unwrap().open().unwrap());
-    assert_eq!(old.query(0xff, 1).unwrap().len(), 2);
-    assert_eq!(new.query(0xff, 1).unwrap()[0].fingerprint, 0xfd);
+    let new = Manifest::read(folder.path()).unwrap().open().unwrap();
+    assert_eq!(old.query(0xff_u64, 1).unwrap().len(), 2);
+    assert_eq!(new.query(0xff_u64, 1).unwrap()[0].fingerprint, 0xfd);
 }
 
 #[test]
@@ -133,7 +126,7 @@ fn a_reader_that_meets_a_replaced_file_reads_again() {
             next.publish(folder.path()).unwrap();
             fs::remove_file(path).unwrap();
         }
-        AnyIndex::open_in_memory(path)
+        Set::read_file(path)
     });
     let (read, indexes) = opened.unwrap();
     assert_eq!(
@@ -146,7 +139,7 @@ fn a_reader_that_meets_a_replaced_file_reads_again() {
         panic!("the file is gone")
     };
     assert!(error.to_string().contains("c.simidx"), "{error}");
-    let gone = Manifest::read_and_open(folder.path(), |path| AnyIndex::open_in_memory(path));
+    let gone = Manifest::read_and_open(folder.path(), |path| Set::read_file(path));
     assert!(matches!(gone, Err(Error::Io(_))));
 }
 
@@ -159,7 +152,7 @@ fn a_file_that_is_not_the_listed_one_is_refused() {
         (&[0xff], "number of records"),
     ] {
         build(&folder.path().join("a b.simidx"), fingerprints);
-        let error = AnySegments::open_in_memory([folder.path()])
+        let error = Set::open_in_memory([folder.path()])
             .unwrap_err()
             .to_string();
         // Other numbers may mean another length.
@@ -170,7 +163,7 @@ fn a_file_that_is_not_the_listed_one_is_refused() {
         assert!(error.contains(what) || error.contains("length"), "{error}");
     }
     build(&folder.path().join("a b.simidx"), &[0xff_u32, 0xf0]);
-    let error = AnySegments::open_in_memory([folder.path()])
+    let error = Set::open_in_memory([folder.path()])
         .unwrap_err()
         .to_string();
     assert!(
@@ -302,12 +295,11 @@ fn a_segment_without_fingerprints_and_one_of_128_bits_are_listed() {
     let read = Manifest::read(folder.path()).unwrap();
     let ranges: Vec<_> = read.segments.iter().map(|segment| segment.range).collect();
     assert_eq!(ranges, [None, Some((9, 1 << 127))]);
-    assert!(
-        matches!(read.open().unwrap(), AnySegments::W128(segments) if segments.record_count() == 2)
-    );
-    let index = AnyIndex::open_in_memory(folder.path().join("wide")).unwrap();
+    let set = read.open().unwrap();
+    assert_eq!((set.width(), set.record_count()), (Width::W128, 2));
+    let listed = ManifestSegment::of_index("wide", set.index::<u128>(1).unwrap()).unwrap();
     let len = fs::metadata(folder.path().join("wide")).unwrap().len();
-    let listed = ManifestSegment::of_index("wide", len, &index).unwrap();
+    assert_eq!(listed.file_len, len);
     assert_eq!(listed, read.segments[1]);
 }
 

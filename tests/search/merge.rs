@@ -3,10 +3,12 @@
 use std::collections::HashSet;
 
 use proptest::prelude::*;
+use simidx::Set;
 use simidx::design::TableDesign;
 use simidx::merge::{MergeCodec, MergeOptions, Merged, merge};
-use simidx::segments::{Exclusions, Segments};
+use simidx::set::Exclusions;
 use simidx::{BuildOptions, Codec, Error, Fingerprint, IdKind, Index, IndexBuilder, Storage};
+use simidx_testkit::open_set;
 
 /// A fingerprint and a number that makes its id.
 type Record<F> = (F, u64);
@@ -41,17 +43,10 @@ fn name(id: u64) -> String {
     "x".repeat(id as usize % 40) + &id.to_string()
 }
 
-fn segments<F: Fingerprint>(files: &[Vec<u8>]) -> Segments<F> {
-    let open = |file: &Vec<u8>| simidx_testkit::open(file.clone());
-    Segments::new(files.iter().map(open).collect()).unwrap()
-}
-
-fn merged<F: Fingerprint>(
-    segments: &Segments<F>,
-    options: &MergeOptions<F>,
-) -> (Vec<u8>, Merged<F>) {
+fn merged(files: &[Vec<u8>], options: &MergeOptions) -> (Vec<u8>, Merged) {
     let mut file = Vec::new();
-    let merged = merge(segments, options, &mut file, |_| ()).unwrap();
+    let segments = open_set(files.to_vec());
+    let merged = merge(&segments, options, &mut file, |_| ()).unwrap();
     (file, merged)
 }
 
@@ -103,7 +98,7 @@ fn check<F: Fingerprint>(
     let mut merge_options = MergeOptions::default();
     merge_options.exclusions = exclusions;
     merge_options.codec = codec.map_or(MergeCodec::Chosen, MergeCodec::Given);
-    let (file, report) = merged(&segments::<F>(&files), &merge_options);
+    let (file, report) = merged(&files, &merge_options);
     let mut expected = options(tables, codec, ids);
     expected.pipeline = expected.pipeline.filter(|_| !files.is_empty());
     let mut expected = build(&kept, expected);
@@ -162,16 +157,16 @@ fn the_codec_is_that_of_the_segments_where_they_agree() {
     let gap = [0, 9000].map(|from| build(&part(from), options(2, Some(Codec::Gap), IdKind::None)));
     let mut as_segments = MergeOptions::default();
     as_segments.codec = MergeCodec::AsSegments;
-    let (file, _) = merged(&segments::<u64>(&gap), &as_segments);
+    let (file, _) = merged(&gap, &as_segments);
     let all = [part(0), part(9000)].concat();
     assert!(file == build(&all, options(2, Some(Codec::Gap), IdKind::None)));
     let xor = build(&part(9000), options(2, Some(Codec::Xor), IdKind::None));
     let mixed = [gap[0].clone(), xor];
-    let (file, _) = merged(&segments::<u64>(&mixed), &as_segments);
+    let (file, _) = merged(&mixed, &as_segments);
     assert!(file == build(&all, options(2, None, IdKind::None)));
     // Of a table that one of them lacks the data decides.
     let single = build(&part(9000), options(1, Some(Codec::Gap), IdKind::None));
-    let (file, _) = merged(&segments::<u64>(&[gap[0].clone(), single]), &as_segments);
+    let (file, _) = merged(&[gap[0].clone(), single], &as_segments);
     let codecs = |file: Vec<u8>| -> Vec<Codec> {
         let tables = simidx_testkit::open::<u64>(file).summary().tables;
         tables.iter().map(|table| table.codec).collect()
@@ -179,7 +174,7 @@ fn the_codec_is_that_of_the_segments_where_they_agree() {
     let chosen = codecs(build(&all, options(2, None, IdKind::None)))[1];
     assert_eq!(codecs(file), [Codec::Gap, chosen]);
     // By default the data decides, as in a build: small segments and a large file may want different codecs.
-    let (file, _) = merged(&segments::<u64>(&gap), &MergeOptions::default());
+    let (file, _) = merged(&gap, &MergeOptions::default());
     assert!(file == build(&all, options(2, None, IdKind::None)));
 }
 
@@ -201,7 +196,7 @@ fn large_segments_with_large_groups_are_merged_in_little_memory() {
         let mut little = MergeOptions::default();
         little.memory = simidx::build::MIN_MEMORY;
         little.codec = MergeCodec::Chosen;
-        let (file, _) = merged(&segments::<u64>(&files), &little);
+        let (file, _) = merged(&files, &little);
         assert!(
             file == build(&parts.concat(), options(2, None, ids)),
             "{ids:?}"
@@ -242,12 +237,9 @@ fn segments_without_records_add_nothing_whatever_they_are() {
     let full = build(&records, options(2, None, IdKind::Number));
     let empty = build::<u64>(&[], BuildOptions::default());
     let files = [empty.clone(), full.clone(), empty.clone()];
-    let (file, _) = merged(&segments::<u64>(&files), &MergeOptions::default());
+    let (file, _) = merged(&files, &MergeOptions::default());
     assert!(file == full);
-    let (file, _) = merged(
-        &segments::<u64>(&[empty.clone(), empty.clone()]),
-        &MergeOptions::default(),
-    );
+    let (file, _) = merged(&[empty.clone(), empty.clone()], &MergeOptions::default());
     assert!(file == empty);
 }
 
@@ -263,7 +255,7 @@ fn everything_may_be_left_out() {
             .iter()
             .for_each(|r| options_.exclusions.add_fingerprint(r.0));
         options_.codec = MergeCodec::AsSegments;
-        let (file, report) = merged(&segments::<u64>(&[full]), &options_);
+        let (file, report) = merged(&[full], &options_);
         assert_eq!(report.dropped_fingerprint_count, 500);
         assert_eq!(report.dropped_record_count, 700);
         assert!(
@@ -273,8 +265,8 @@ fn everything_may_be_left_out() {
     }
 }
 
-fn refusal(files: &[Vec<u8>], options: &MergeOptions<u64>) -> String {
-    let error = merge(&segments::<u64>(files), options, Vec::new(), |_| ()).unwrap_err();
+fn refusal(files: &[Vec<u8>], options: &MergeOptions) -> String {
+    let error = merge(&open_set(files.to_vec()), options, Vec::new(), |_| ()).unwrap_err();
     error.to_string()
 }
 
@@ -294,9 +286,8 @@ fn a_damaged_segment_is_named() {
     let good = build(&records, options(2, None, IdKind::Number));
     let mut bad = good.clone();
     bad[1000] ^= 1;
-    let open = |file| simidx_testkit::open::<u64>(file);
-    let named = vec![("a".to_owned(), open(good)), ("b".to_owned(), open(bad))];
-    let segments = Segments::with_names(named).unwrap();
+    let named = |name, file| open_set([file]).named(name);
+    let segments = Set::new([named("a", good), named("b", bad)]).unwrap();
     let result = merge(&segments, &MergeOptions::default(), Vec::new(), |_| ());
     let Err(Error::Segment { segment, name, .. }) = result else {
         panic!("{result:?}");
@@ -315,11 +306,11 @@ fn overwrite(path: &std::path::Path, at: u64, bytes: &[u8]) {
 
 /// A mapped file all blocks of which have been checked.
 #[cfg(feature = "mmap")]
-fn mapped(path: &std::path::Path, file: &[u8]) -> Segments<u64> {
+fn mapped(path: &std::path::Path, file: &[u8]) -> Set {
     std::fs::write(path, file).unwrap();
-    let index = Index::open(path).unwrap();
-    assert!(index.verify().is_sound());
-    Segments::new(vec![index]).unwrap()
+    let set = Set::open([path]).unwrap();
+    assert!(set.segment(0).unwrap().verify().is_sound());
+    set
 }
 
 #[test]
@@ -332,7 +323,7 @@ fn a_table_that_is_overwritten_after_it_was_checked_is_refused() {
     for codec in Codec::ALL {
         for ids in [IdKind::None, IdKind::Number, IdKind::String] {
             let file = build(&records, options(2, Some(codec), ids));
-            let table = mapped(&path, &file).segments()[0].summary().tables[0].clone();
+            let table = mapped(&path, &file).segment(0).unwrap().summary().tables[0].clone();
             // Table 0 starts at the second block, or at the second page.
             let (start, len) = match codec {
                 Codec::Lines => (4096, table.byte_len / 128 * 128),
@@ -359,7 +350,7 @@ fn a_table_that_is_overwritten_after_it_was_checked_is_refused() {
 
 /// The rule for which a merge refuses the segment.
 #[cfg(feature = "mmap")]
-fn rule_of_refusal(segments: &Segments<u64>) -> u8 {
+fn rule_of_refusal(segments: &Set) -> u8 {
     match merge(segments, &MergeOptions::default(), Vec::new(), |_| ()) {
         Err(Error::Segment { error, .. }) => match *error {
             Error::Format(error) => error.rule(),
@@ -408,7 +399,7 @@ fn progress_counts_every_record_and_value() {
         Some(last) => *last = progress,
         None => stages.push(progress),
     };
-    let two = segments::<u64>(&[file.clone(), file]);
+    let two = open_set([file.clone(), file]);
     let mut options = MergeOptions::default();
     options.codec = MergeCodec::AsSegments;
     merge(&two, &options, Vec::new(), note).unwrap();

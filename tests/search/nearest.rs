@@ -6,13 +6,13 @@ use proptest::test_runner::RngSeed;
 use rand::seq::IndexedRandom;
 use simidx::design::TableDesign;
 use simidx::index::Strategy;
-use simidx::segments::{SegmentScratch, Segments};
+use simidx::set::SetScratch;
 use simidx::{Codec, Fingerprint, IdBuf, Scratch};
 use simidx_testkit::checks::check_nearest;
 use simidx_testkit::reference::Layout;
 use simidx_testkit::{
-    build, build_numbers, clustered, data_sets, flipped, matched, open, options, random, rng, scan,
-    sized, sorted_set, uniform,
+    build, build_numbers, clustered, data_sets, flipped, hit, matched, open, open_set, options,
+    random, rng, scan, sized, sorted_set, uniform,
 };
 
 /// Members as they are and with a few flips, and random values.
@@ -119,12 +119,12 @@ fn the_nearest_of_segments_are_those_of_one_index() {
             parts[i % 3].push(fingerprint);
             parts[i % 2].push(fingerprint);
         }
-        let indexes = parts.iter().enumerate().map(|(i, part)| {
+        let files = parts.iter().enumerate().map(|(i, part)| {
             let design = TableDesign::with_table_count(3, [2, 4, 6][i]).unwrap();
-            open::<u64>(build(options(design, 256), part))
+            build(options(design, 256), part)
         });
-        let segments = Segments::new(indexes.collect::<Vec<_>>()).unwrap();
-        let mut scratch = SegmentScratch::new();
+        let segments = open_set(files);
+        let mut scratch = SetScratch::new();
         for query in queries(&set, 6, 5) {
             let all = scan(&set, query, 64);
             for (count, distance) in [(0, 9), (1, 64), (2, 3), (10, 30), (500, 64), (5000, 64)] {
@@ -133,18 +133,14 @@ fn the_nearest_of_segments_are_those_of_one_index() {
                 let found = segments
                     .nearest_with(&mut scratch, query, count, distance)
                     .unwrap();
-                for found in found {
-                    // All places of a match are known, with which its ids are read.
+                for found in found.iter() {
+                    // All files that hold it are known, from which its ids are read.
                     let holders = (0..3).filter(|&i| parts[i].contains(&found.fingerprint));
-                    let places = found.places().map(|(segment, _)| segment);
-                    assert_eq!(places.collect::<Vec<_>>(), holders.collect::<Vec<_>>());
+                    assert!(found.segments().eq(holders));
                 }
-                let found = found
-                    .iter()
-                    .map(|found| (found.distance, found.fingerprint));
-                assert_eq!(found.collect::<Vec<_>>(), expected, "{}", data.name);
+                assert_eq!(hit(found.iter()), expected, "{}", data.name);
                 let found = segments.nearest(query, count, distance).unwrap();
-                assert_eq!(matched(&found), expected, "{}", data.name);
+                assert_eq!(hit(found), expected, "{}", data.name);
                 let near = segments.contains_near(query, distance).unwrap();
                 assert_eq!(near, within > 0, "{}", data.name);
             }

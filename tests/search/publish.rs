@@ -6,10 +6,10 @@ use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
+use simidx::Set;
 use simidx::build::AtomicFile;
 use simidx::merge::{MergeOptions, merge_to_path};
-use simidx::segments::Segments;
-use simidx::{BuildOptions, Error, Index, IndexBuilder};
+use simidx::{BuildOptions, Error, IndexBuilder};
 use simidx_testkit::build;
 
 /// The names in a folder, in order.
@@ -51,10 +51,7 @@ fn a_merge_may_replace_a_segment_that_is_open() {
     let paths = ["a", "b"].map(|name| folder.path().join(name));
     builder(&[1, 2]).finish_to_path(&paths[0]).unwrap();
     builder(&[2, 3]).finish_to_path(&paths[1]).unwrap();
-    let opened = paths
-        .iter()
-        .map(|path| Index::<u64>::open_in_memory(path).unwrap());
-    let segments = Segments::new(opened.collect()).unwrap();
+    let segments = Set::open_in_memory(&paths).unwrap();
     let options = MergeOptions::default();
     merge_to_path(&segments, &options, &paths[0], |_| ()).unwrap();
     assert!(fs::read(&paths[0]).unwrap() == build(BuildOptions::default(), &[1u64, 2, 2, 3]));

@@ -1,11 +1,13 @@
 //! Sketches in the file: one for each record in its place, whatever the memory, the threads and the order, and after
 //! merges.
 
+use simidx::Set;
 use simidx::build::{BuildError, MIN_MEMORY};
 use simidx::format::SketchParameters;
 use simidx::merge::{MergeOptions, merge};
-use simidx::segments::{Exclusions, Segments};
+use simidx::set::Exclusions;
 use simidx::{BuildOptions, Error, Fingerprint, Id, IdBuf, IdKind, Index, IndexBuilder, Storage};
+use simidx_testkit::open_set;
 use simidx_testkit::reference::{Layout, SKETCHES};
 use simidx_testkit::sketches::SketchSection;
 
@@ -189,9 +191,8 @@ fn a_merge_carries_sketches_along() {
     let all = records::<u64>(0..3000, 4);
     for ids in IdKind::ALL {
         let parts = [&all[..1000], &all[1000..1500], &all[1500..]];
-        let open =
-            |part: &[Record<u64>]| simidx_testkit::open::<u64>(build(part, options(ids, 4, None)));
-        let segments = Segments::new(parts.iter().map(|part| open(part)).collect()).unwrap();
+        let file = |part| build::<u64>(part, options(ids, 4, None));
+        let segments = open_set(parts.map(file));
         let mut file = Vec::new();
         let merged = merge(&segments, &MergeOptions::default(), &mut file, |_| ()).unwrap();
         assert_eq!(merged.sketches.unwrap().bits(), 256);
@@ -201,15 +202,14 @@ fn a_merge_carries_sketches_along() {
     }
 }
 
-fn largest_design(segments: &Segments<u64>) -> simidx::design::TableDesign<u64> {
-    let largest = segments
-        .segments()
-        .iter()
-        .rev()
-        .max_by_key(|index| index.len());
+fn largest_design(segments: &Set) -> simidx::design::TableDesign<u64> {
+    let largest = segments.segments().rev().max_by_key(|s| s.len());
     let tables = largest.unwrap().summary().tables.into_iter();
-    simidx::design::TableDesign::from_masks(3, tables.map(|table| table.prefix_mask).collect())
-        .unwrap()
+    simidx::design::TableDesign::from_masks(
+        3,
+        tables.map(|table| table.prefix_mask as u64).collect(),
+    )
+    .unwrap()
 }
 
 #[test]
@@ -217,9 +217,8 @@ fn a_merge_leaves_out_the_sketches_of_what_it_leaves_out() {
     let all = records::<u64>(0..3000, 4);
     let (first, second) = all.split_at(1200);
     for ids in IdKind::ALL {
-        let open =
-            |part: &[Record<u64>]| simidx_testkit::open::<u64>(build(part, options(ids, 4, None)));
-        let segments = Segments::new(vec![open(first), open(second)]).unwrap();
+        let file = |part| build::<u64>(part, options(ids, 4, None));
+        let segments = open_set([first, second].map(file));
         let mut merge_options = MergeOptions::default();
         let (everywhere, in_first) = (all[5].0, all[20].0);
         merge_options.exclusions.add_fingerprint(everywhere);
@@ -260,14 +259,13 @@ fn a_merge_leaves_out_the_sketches_of_what_it_leaves_out() {
 #[test]
 fn a_merge_of_different_sketches_has_none() {
     let all = records::<u64>(0..100, 2);
-    let open = |options| simidx_testkit::open::<u64>(build(&all, options));
     let with = |features| {
         let mut options = options(IdKind::Number, 2, None);
         options.sketches = Some(SketchParameters::new(128, features).unwrap());
-        open(options)
+        build(&all, options)
     };
     for (one, other, is_kept) in [("a", "b", false), ("a", "a", true)] {
-        let segments = Segments::new(vec![with(one), with(other)]).unwrap();
+        let segments = open_set([with(one), with(other)]);
         let mut file = Vec::new();
         let merged = merge(&segments, &MergeOptions::default(), &mut file, |_| ()).unwrap();
         assert_eq!(merged.sketches.is_some(), is_kept);
@@ -308,13 +306,12 @@ fn records_must_have_the_sketches_that_the_index_stores() {
 #[test]
 fn records_that_are_left_out_are_not_shown() {
     let all = records::<u64>(0..300, 1);
-    let index = simidx_testkit::open::<u64>(build(&all, options(IdKind::Number, 1, None)));
-    let segments = Segments::new(vec![index]).unwrap();
+    let segments = open_set([build(&all, options(IdKind::Number, 1, None))]);
     let mut exclusions = Exclusions::default();
     exclusions.add_number(12).unwrap();
     exclusions.add_fingerprint(all[7].0);
     let shown = segments.clone().without(&exclusions).unwrap();
-    let index = &segments.segments()[0];
+    let index = segments.index::<u64>(0).unwrap();
     let mut hidden = 0;
     for record in 0..index.record_count() {
         assert!(segments.shows_record(0, record).unwrap());

@@ -5,10 +5,12 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use simidx::design::TableDesign;
+use simidx::Set;
+use simidx::design::{TableDesign, TableMasks};
 use simidx::merge::{MergeCodec, MergeOptions, merge};
-use simidx::segments::{Exclusions, Segments};
+use simidx::set::Exclusions;
 use simidx::{BuildOptions, Codec, Fingerprint, IdKind, Index, IndexBuilder};
+use simidx_testkit::open_set;
 
 /// A fingerprint and a number that makes its id.
 pub(crate) type Record<F> = (F, u64);
@@ -38,16 +40,11 @@ pub(crate) fn build<F: Fingerprint>(
     file
 }
 
-pub(crate) fn open<F: Fingerprint>(files: &[Vec<u8>]) -> Segments<F> {
-    let open = |file: &Vec<u8>| simidx_testkit::open(file.clone());
-    Segments::new(files.iter().map(open).collect()).unwrap()
-}
-
 /// Exclusions by fingerprints and by numbers that make ids.
-pub(crate) fn exclusions<F: Fingerprint>(left: &Left, ids: IdKind) -> Exclusions<F> {
+pub(crate) fn exclusions<F: Fingerprint>(left: &Left, ids: IdKind) -> Exclusions {
     let mut exclusions = Exclusions::default();
     for &value in &left.fingerprints {
-        exclusions.add_fingerprint(fingerprint(value));
+        exclusions.add_fingerprint(fingerprint::<F>(value));
     }
     for &id in &left.ids {
         match ids {
@@ -167,7 +164,7 @@ fn check_tables<F: Fingerprint>(
     given: &Parameters,
     ids: IdKind,
 ) {
-    let mut options = MergeOptions::<F>::default();
+    let mut options = MergeOptions::default();
     options.codec = given.codec.map_or(MergeCodec::Chosen, MergeCodec::Given);
     let distinct = |part: &Part| {
         let values: HashSet<F> = records(part).iter().map(|r| r.0).collect();
@@ -179,8 +176,8 @@ fn check_tables<F: Fingerprint>(
     match wanted {
         Wanted::Nothing => {}
         Wanted::Tables => {
-            options.design = Some(given.design());
-            expected.design = options.design.clone();
+            expected.design = Some(given.design());
+            options.design = expected.design.clone().map(TableMasks::from);
             expected.max_distance = given.distance;
         }
         Wanted::Distance => {
@@ -196,13 +193,8 @@ fn check_tables<F: Fingerprint>(
     expected.codec = given.codec;
     let all: Vec<Record<F>> = parts.iter().flat_map(|(part, _)| records(part)).collect();
     let mut file = Vec::new();
-    merge(
-        &open::<F>(&files::<F>(parts, ids)),
-        &options,
-        &mut file,
-        |_| (),
-    )
-    .unwrap();
+    let segments = open_set(files::<F>(parts, ids));
+    merge(&segments, &options, &mut file, |_| ()).unwrap();
     assert!(file == build(&all, expected, ids));
 }
 
@@ -237,19 +229,19 @@ fn check_update<F: Fingerprint>(
     left_of: &BTreeMap<usize, Left>,
     ids: IdKind,
 ) {
-    let mut options = MergeOptions::<F>::default();
+    let mut options = MergeOptions::default();
     options.newest_wins = newest_wins;
-    options.exclusions = exclusions(left, ids);
+    options.exclusions = exclusions::<F>(left, ids);
     for (&number, left) in left_of {
         options
             .segment_exclusions
-            .insert(number, exclusions(left, ids));
+            .insert(number, exclusions::<F>(left, ids));
     }
     let given = &parts[0].1;
-    options.design = Some(given.design());
+    options.design = Some(given.design::<F>().into());
     options.block_size = Some(128);
     let mut file = Vec::new();
-    let segments = open::<F>(&files::<F>(parts, ids));
+    let segments = open_set(files::<F>(parts, ids));
     let report = merge(&segments, &options, &mut file, |_| ()).unwrap();
 
     let kept = kept(parts, newest_wins, left, left_of, ids);
@@ -332,12 +324,12 @@ proptest! {
     ) {
         let left_of: BTreeMap<usize, Left> =
             left_of.into_iter().filter(|(number, _)| *number < parts.len()).collect();
-        let mut options = MergeOptions::<u64>::default();
-        options.exclusions = exclusions(&left, IdKind::None);
+        let mut options = MergeOptions::default();
+        options.exclusions = exclusions::<u64>(&left, IdKind::None);
         for (&number, left) in &left_of {
-            options.segment_exclusions.insert(number, exclusions(left, IdKind::None));
+            options.segment_exclusions.insert(number, exclusions::<u64>(left, IdKind::None));
         }
-        let segments = open::<u64>(&files::<u64>(&parts, IdKind::None));
+        let segments = open_set(files::<u64>(&parts, IdKind::None));
         let mut file = Vec::new();
         let report = merge(&segments, &options, &mut file, |_| ()).unwrap();
         let kept = kept(&parts, false, &left, &left_of, IdKind::None);
@@ -378,13 +370,13 @@ fn tables_that_large_segments_lack_are_sorted_in_little_memory() {
     ];
     let mut options = MergeOptions::default();
     options.memory = simidx::build::MIN_MEMORY;
-    options.design = Some(parameters(4).design());
+    options.design = Some(parameters(4).design::<u64>().into());
     options.codec = MergeCodec::Given(Codec::EliasFano);
     // Every other one goes, which does not fit either.
     let gone = parts[0].iter().step_by(2);
     gone.for_each(|r| options.exclusions.add_fingerprint(r.0));
     let mut file = Vec::new();
-    merge(&open::<u64>(&files), &options, &mut file, |_| ()).unwrap();
+    merge(&open_set(files), &options, &mut file, |_| ()).unwrap();
     let kept = parts[0].iter().skip(1).step_by(2).chain(&parts[1]);
     let kept: Vec<Record<u64>> = kept.copied().collect();
     assert!(file == build(&kept, parameters(4).options(), IdKind::None));
@@ -406,7 +398,7 @@ fn many_records_are_replaced_in_little_memory() {
         options.memory = simidx::build::MIN_MEMORY;
         options.newest_wins = true;
         let mut file = Vec::new();
-        let report = merge(&open::<u64>(&files), &options, &mut file, |_| ()).unwrap();
+        let report = merge(&open_set(files), &options, &mut file, |_| ()).unwrap();
         assert_eq!(report.replaced_record_count, delta.len() as u64);
         let old = base.iter().skip(1).step_by(2);
         let kept: Vec<Record<u64>> = old.chain(&delta).copied().collect();
@@ -414,7 +406,7 @@ fn many_records_are_replaced_in_little_memory() {
     }
 }
 
-fn refusal(segments: &Segments<u64>, options: &MergeOptions<u64>) -> String {
+fn refusal(segments: &Set, options: &MergeOptions) -> String {
     let merged = merge(segments, options, Vec::new(), |_| ());
     merged.unwrap_err().to_string()
 }
@@ -428,8 +420,8 @@ fn options_that_cannot_be_kept_are_refused() {
         codec: None,
     };
     let file = build(&many(50, 1), parameters.options(), IdKind::None);
-    let segments = open::<u64>(&[file]);
-    let with = |change: fn(&mut MergeOptions<u64>)| {
+    let segments = open_set([file]);
+    let with = |change: fn(&mut MergeOptions)| {
         let mut options = MergeOptions::default();
         change(&mut options);
         refusal(&segments, &options)
@@ -438,7 +430,7 @@ fn options_that_cannot_be_kept_are_refused() {
     assert!(with(|o| o.max_distance = Some(13)).contains("at most 12"));
     assert_eq!(
         with(|o| {
-            o.design = Some(TableDesign::with_table_count(3, 2).unwrap());
+            o.design = Some(TableDesign::<u64>::with_table_count(3, 2).unwrap().into());
             o.max_distance = Some(4);
         }),
         "the table design is for distance 3, not 4"
@@ -480,14 +472,16 @@ fn a_delta_is_replaced_while_the_base_stays_open() {
         std::fs::write(&path, file(&[(fingerprint, 1)])).unwrap();
         Arc::new(Index::<u64>::open_in_memory(&path).unwrap())
     };
-    let with = |delta| Segments::new(vec![Arc::clone(&base), delta]).unwrap();
+    let with = |delta| Set::new([Arc::clone(&base), delta]).unwrap();
     let first = with(delta(1));
     std::fs::remove_file(&path).unwrap();
     let second = with(delta(2));
-    assert!(Arc::ptr_eq(&first.segments()[0], &second.segments()[0]));
+    for set in [&first, &second] {
+        assert!(Arc::ptr_eq(&base, set.index(0).unwrap()));
+    }
     // Who still has the first ones goes on with them.
-    assert!(first.contains(1).unwrap() && !first.contains(2).unwrap());
-    assert!(second.contains(2).unwrap() && !second.contains(1).unwrap());
+    assert!(first.contains(1u64).unwrap() && !first.contains(2u64).unwrap());
+    assert!(second.contains(2u64).unwrap() && !second.contains(1u64).unwrap());
     let of_base = many(2000, 1)[7].0;
     assert!(first.contains(of_base).unwrap() && second.contains(of_base).unwrap());
     drop((first, second));

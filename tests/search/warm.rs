@@ -5,10 +5,9 @@ use std::ops::ControlFlow;
 
 use simidx::design::TableDesign;
 use simidx::index::{WarmOptions, WarmReport};
-use simidx::segments::AnySegments;
-use simidx::{AnyIndex, BuildOptions, Codec, Error, IdKind, Index, Storage};
+use simidx::{BuildOptions, Codec, Error, IdKind, Index, Set};
 use simidx_testkit::reference::{BUCKETS, Layout};
-use simidx_testkit::{build, build_strings, open, options, sized, uniform};
+use simidx_testkit::{build, build_strings, open, open_set, options, sized, uniform};
 
 /// A file of several megabytes with string ids.
 fn file_with_ids(codec: Codec) -> Vec<u8> {
@@ -146,20 +145,15 @@ fn segments_and_indexes_of_any_width_are_warmed() {
         .to_vec();
     let each: Vec<WarmReport> = files
         .iter()
-        .map(|file| {
-            AnyIndex::from_bytes(Storage::copy(file))
-                .unwrap()
-                .warm(1)
-                .unwrap()
-        })
+        .map(|file| open_set([file.clone()]).warm(1).unwrap())
         .collect();
     let named = |files: &[Vec<u8>]| {
         let files = files.iter().enumerate();
         let segments = files.map(|(i, file)| {
-            let index = AnyIndex::from_bytes(Storage::from(file.clone())).unwrap();
-            (format!("file {i}"), index)
+            let index = Set::from_bytes(file.clone()).unwrap();
+            index.named(format!("file {i}"))
         });
-        AnySegments::with_names(segments.collect()).unwrap()
+        Set::new(segments).unwrap()
     };
     let both = named(&files).warm(2).unwrap();
     assert_eq!(both.block_count, each[0].block_count + each[1].block_count);

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use simidx::build::AtomicFile;
 use simidx::design::TableDesign;
-use simidx::{BuildOptions, Codec, IdKind, IndexBuilder};
+use simidx::{BuildOptions, Codec, IdKind, IndexBuilder, Width};
 
 use crate::border::{self, At, Options};
-use crate::fingerprint::{Many, Width, by_width};
+use crate::fingerprint::{InC, Many, known_width};
 use crate::status::simidx_status::SIMIDX_ERROR_INPUT;
 use crate::status::{Failure, Result, guard, simidx_status};
 use crate::text::{description, simidx_pipeline};
@@ -187,14 +187,18 @@ pub unsafe extern "C" fn simidx_build(
             let path = border::path("path", border::string("path", path)?)?;
             let fingerprints = Many::new(fingerprints, width, count);
             let ids = Ids::read(&options, count)?;
-            by_width!(width, F => build::<F>(&path, &fingerprints, &ids, max_distance, &options))
+            match known_width(width)? {
+                Width::W32 => build::<u32>(&path, &fingerprints, &ids, max_distance, &options),
+                Width::W64 => build::<u64>(&path, &fingerprints, &ids, max_distance, &options),
+                Width::W128 => build::<u128>(&path, &fingerprints, &ids, max_distance, &options),
+            }
         }
     })
 }
 
 /// # Safety
 /// The options are those of the caller.
-unsafe fn build<F: Width>(
+unsafe fn build<F: InC>(
     path: &Path,
     fingerprints: &Many,
     ids: &Ids<'_>,
@@ -223,7 +227,7 @@ unsafe fn work(given: &simidx_build_options) -> Result<Work> {
 
 /// # Safety
 /// The strings among the options end with NUL.
-unsafe fn build_options<F: Width>(
+unsafe fn build_options<F: InC>(
     given: &simidx_build_options,
     max_distance: u32,
     ids: &Ids<'_>,
@@ -257,7 +261,7 @@ unsafe fn build_options<F: Width>(
     Ok(options)
 }
 
-fn write<F: Width>(
+fn write<F: InC>(
     options: BuildOptions<F>,
     path: &Path,
     fingerprints: &[F],

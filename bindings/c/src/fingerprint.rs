@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::ffi::c_void;
 
-use simidx::Fingerprint;
+use simidx::{Column, Fingerprint, Width};
 
-use crate::border::{Buffer, array};
+use crate::border::array;
 use crate::status::{Failure, Result};
 
 /// A fingerprint of any width in two words. The upper one is 0 for fingerprints of 32 and 64 bits; of 32 bits, also the upper
@@ -37,55 +37,28 @@ impl From<simidx_fingerprint> for u128 {
     }
 }
 
-/// Runs code for one of the three widths, in which `$F` is the type of fingerprints.
-macro_rules! by_width {
-    ($width:expr, $F:ident => $body:expr) => {
-        match $width {
-            32 => {
-                type $F = u32;
-                $body
-            }
-            64 => {
-                type $F = u64;
-                $body
-            }
-            128 => {
-                type $F = u128;
-                $body
-            }
-            other => Err($crate::status::Failure::argument(format!(
-                "width is {other}; fingerprints have 32, 64 or 128 bits"
-            ))),
-        }
-    };
+/// The width of so many bits.
+pub(crate) fn known_width(bits: u32) -> Result<Width> {
+    Width::from_bits(bits).ok_or_else(|| {
+        Failure::argument(format!(
+            "width is {bits}; fingerprints have 32, 64 or 128 bits"
+        ))
+    })
 }
-pub(crate) use by_width;
-
-/// Runs code for segments of any width.
-macro_rules! of_any {
-    ($any:expr, $segments:ident => $body:expr) => {
-        match $any {
-            simidx::segments::AnySegments::W32($segments) => $body,
-            simidx::segments::AnySegments::W64($segments) => $body,
-            simidx::segments::AnySegments::W128($segments) => $body,
-        }
-    };
-}
-pub(crate) use of_any;
 
 /// A type of fingerprints with its arrays in C.
-pub(crate) trait Width: Fingerprint + Send + Sync + 'static {
+pub(crate) trait InC: Fingerprint + Send + Sync + 'static {
     /// An element of an array.
-    type InC: Copy;
+    type Element: Copy;
 
     /// An array of the library, without a copy where both have the same elements.
-    fn from_c(array: &[Self::InC]) -> Cow<'_, [Self]>;
+    fn from_c(array: &[Self::Element]) -> Cow<'_, [Self]>;
 
-    fn to_c(self) -> Self::InC;
+    fn to_c(self) -> Self::Element;
 }
 
-impl Width for u32 {
-    type InC = u32;
+impl InC for u32 {
+    type Element = u32;
 
     fn from_c(array: &[u32]) -> Cow<'_, [u32]> {
         Cow::Borrowed(array)
@@ -96,8 +69,8 @@ impl Width for u32 {
     }
 }
 
-impl Width for u64 {
-    type InC = u64;
+impl InC for u64 {
+    type Element = u64;
 
     fn from_c(array: &[u64]) -> Cow<'_, [u64]> {
         Cow::Borrowed(array)
@@ -108,8 +81,8 @@ impl Width for u64 {
     }
 }
 
-impl Width for u128 {
-    type InC = simidx_fingerprint;
+impl InC for u128 {
+    type Element = simidx_fingerprint;
 
     fn from_c(array: &[simidx_fingerprint]) -> Cow<'_, [u128]> {
         Cow::Owned(array.iter().map(|&value| value.into()).collect())
@@ -120,15 +93,13 @@ impl Width for u128 {
     }
 }
 
-/// A fingerprint of the caller as one of this width.
-pub(crate) fn one<F: Width>(fingerprint: simidx_fingerprint) -> Result<F> {
+/// A fingerprint of the caller for an index of this width.
+pub(crate) fn one(width: Width, fingerprint: simidx_fingerprint) -> Result<u128> {
     let value = u128::from(fingerprint);
-    let narrow = F::from_u128(value);
-    match narrow.to_u128() == value {
-        true => Ok(narrow),
+    match value <= width.max() {
+        true => Ok(value),
         false => Err(Failure::argument(format!(
-            "the fingerprint has more than the {} bits of the index",
-            F::WIDTH
+            "the fingerprint has more than the {width} bits of the index"
         ))),
     }
 }
@@ -148,8 +119,21 @@ impl Many {
         Many { at, count, width }
     }
 
+    /// Hands them to work for an index of this width.
+    pub(crate) fn with<T>(
+        self,
+        width: Width,
+        work: impl FnOnce(Column<'_>) -> Result<T>,
+    ) -> Result<T> {
+        match width {
+            Width::W32 => work(Column::from(&*self.read::<u32>()?)),
+            Width::W64 => work(Column::from(&*self.read::<u64>()?)),
+            Width::W128 => work(Column::from(&*self.read::<u128>()?)),
+        }
+    }
+
     /// The fingerprints, if they have this width.
-    pub(crate) fn read<'a, F: Width>(self) -> Result<Cow<'a, [F]>> {
+    pub(crate) fn read<'a, F: InC>(self) -> Result<Cow<'a, [F]>> {
         if self.width != F::WIDTH {
             return Err(Failure::argument(format!(
                 "width is {}, and the index has fingerprints of {} bits",
@@ -158,17 +142,7 @@ impl Many {
             )));
         }
         // SAFETY: the promise was given to `new`, and the width is that of the elements.
-        let array = unsafe { array("fingerprints", self.at.cast::<F::InC>(), self.count) }?;
+        let array = unsafe { array("fingerprints", self.at.cast::<F::Element>(), self.count) }?;
         Ok(F::from_c(array))
-    }
-}
-
-/// Writes fingerprints, as many as fit.
-pub(crate) fn put_all<F: Width>(
-    buffer: &Buffer<simidx_fingerprint>,
-    fingerprints: impl IntoIterator<Item = F>,
-) {
-    for (place, fingerprint) in fingerprints.into_iter().enumerate() {
-        buffer.put(place, fingerprint.to_u128().into());
     }
 }

@@ -3,11 +3,10 @@
 use std::ffi::{c_char, c_void};
 use std::ops::ControlFlow;
 
-use simidx::segments::Segments;
-use simidx::{Fingerprint, Id};
+use simidx::{Id, Set};
 
 use crate::border::{self, Buffer};
-use crate::fingerprint::{Width, of_any, one, put_all, simidx_fingerprint};
+use crate::fingerprint::{one, simidx_fingerprint};
 use crate::handles;
 use crate::open::simidx_index;
 use crate::status::{Failure, Result, guard, simidx_status};
@@ -20,12 +19,12 @@ pub type simidx_id_visit = Option<
 >;
 
 /// Goes through the ids of a fingerprint.
-fn each<F: Width>(
-    segments: &Segments<F>,
+fn each(
+    set: &Set,
     fingerprint: simidx_fingerprint,
     mut visit: impl FnMut(Id<'_>) -> ControlFlow<()>,
 ) -> Result<()> {
-    let mut ids = segments.ids_of(one::<F>(fingerprint)?)?;
+    let mut ids = set.ids_of(one(set.width(), fingerprint)?)?;
     while let Some(id) = ids.read()? {
         if visit(id).is_break() {
             return Err(Failure::stopped());
@@ -48,7 +47,7 @@ pub unsafe extern "C" fn simidx_ids(
 ) -> simidx_status {
     guard(|| {
         let visit = visit.ok_or_else(|| Failure::argument("visit is NULL"))?;
-        let opened = handles::get(index)?;
+        let set = handles::get(index)?;
         let tell = |id: Id<'_>| {
             let (bytes, number) = match id {
                 Id::Number(number) => (None, number),
@@ -62,7 +61,7 @@ pub unsafe extern "C" fn simidx_ids(
                 _ => ControlFlow::Break(()),
             }
         };
-        of_any!(&opened.segments, segments => each(segments, fingerprint, tell))
+        each(&set, fingerprint, tell)
     })
 }
 
@@ -86,7 +85,7 @@ pub unsafe extern "C" fn simidx_number_ids(
             found.set(0);
             (found, Buffer::new("buffer", buffer, capacity)?)
         };
-        let opened = handles::get(index)?;
+        let set = handles::get(index)?;
         let mut count = 0;
         let take = |id: Id<'_>| {
             if let Id::Number(number) = id {
@@ -95,7 +94,7 @@ pub unsafe extern "C" fn simidx_number_ids(
             }
             ControlFlow::Continue(())
         };
-        of_any!(&opened.segments, segments => each(segments, fingerprint, take))?;
+        each(&set, fingerprint, take)?;
         found.set(count);
         Ok(())
     })
@@ -137,7 +136,7 @@ pub unsafe extern "C" fn simidx_string_ids(
                 Buffer::new("ends", ends, ends_capacity)?,
             )
         };
-        let opened = handles::get(index)?;
+        let set = handles::get(index)?;
         let (mut count, mut len) = (0, 0);
         let take = |id: Id<'_>| {
             if let Id::String(text) = id {
@@ -148,23 +147,11 @@ pub unsafe extern "C" fn simidx_string_ids(
             }
             ControlFlow::Continue(())
         };
-        of_any!(&opened.segments, segments => each(segments, fingerprint, take))?;
+        each(&set, fingerprint, take)?;
         found.set(count);
         bytes_found.set(len);
         Ok(())
     })
-}
-
-/// The fingerprints of all records that have an id, ascending, each once.
-fn of_id<F: Fingerprint + Width>(
-    segments: &Segments<F>,
-    id: Id<'_>,
-    buffer: &Buffer<simidx_fingerprint>,
-) -> Result<usize> {
-    let found = segments.fingerprints_of_id(id)?;
-    let count = found.len();
-    put_all(buffer, found);
-    Ok(count)
 }
 
 /// The fingerprints of all records whose id is this number, ascending, each once. It takes microseconds in a file that was
@@ -223,7 +210,10 @@ unsafe fn find(
         found.set(0);
         (found, Buffer::new("buffer", buffer, capacity)?)
     };
-    let opened = handles::get(index)?;
-    found.set(of_any!(&opened.segments, segments => of_id(segments, id, &buffer))?);
+    let fingerprints = handles::get(index)?.fingerprints_of_id(id)?;
+    found.set(fingerprints.len());
+    for (place, fingerprint) in fingerprints.into_iter().enumerate() {
+        buffer.put(place, fingerprint.into());
+    }
     Ok(())
 }

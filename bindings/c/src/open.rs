@@ -5,11 +5,10 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use simidx::index::WarmOptions;
-use simidx::segments::{AnySegments, Segments};
-use simidx::{AnyIndex, Error, Fingerprint, Storage};
+use simidx::set::Segment;
+use simidx::{Error, Set, Storage};
 
 use crate::border::{self, At, Buffer, Options};
-use crate::fingerprint::of_any;
 use crate::handles::{self, Handle};
 use crate::status::{Failure, Result, guard, simidx_status};
 use crate::work::{Work, simidx_work_options};
@@ -19,13 +18,8 @@ pub struct simidx_index {
     _private: [u8; 0],
 }
 
-/// What a handle of an index stands for.
-pub(crate) struct Opened {
-    pub(crate) segments: AnySegments,
-}
-
 impl Handle for simidx_index {
-    type Value = Opened;
+    type Value = Set;
     const NAME: &'static str = "index";
 }
 
@@ -93,17 +87,17 @@ unsafe impl Options for simidx_info {
 fn open(paths: &[PathBuf], options: &simidx_open_options) -> Result<*mut simidx_index> {
     let in_memory = border::switch("in_memory", options.in_memory)?;
     let warm = border::switch("warm", options.warm)?;
-    let segments = Work::quiet().run(|| {
-        let segments = match in_memory {
-            true => AnySegments::open_in_memory(paths)?,
-            false => AnySegments::open(paths)?,
+    let set = Work::quiet().run(|| {
+        let set = match in_memory {
+            true => Set::open_in_memory(paths)?,
+            false => Set::open(paths)?,
         };
         if warm {
-            segments.warm(0)?;
+            set.warm(0)?;
         }
-        Ok(segments)
+        Ok(set)
     })?;
-    handles::open(Opened { segments })
+    handles::open(set)
 }
 
 /// Opens an index file of any width. Close it with `simidx_close`.
@@ -186,11 +180,9 @@ pub unsafe extern "C" fn simidx_open_memory(
             out.set(std::ptr::null_mut());
             (out, border::array::<u8>("bytes", bytes.cast(), len)?)
         };
-        let segments = Work::quiet().run(|| {
-            let index = AnyIndex::from_bytes(Storage::lent(bytes))?;
-            Ok(AnySegments::with_names(vec![("memory".to_owned(), index)])?)
-        })?;
-        out.set(handles::open(Opened { segments })?);
+        let set =
+            Work::quiet().run(|| Ok(Set::from_bytes(Storage::lent(bytes))?.named("memory")))?;
+        out.set(handles::open(set)?);
         Ok(())
     })
 }
@@ -214,28 +206,27 @@ pub unsafe extern "C" fn simidx_index_info(
     out: *mut simidx_info,
 ) -> simidx_status {
     guard(|| {
-        let opened = handles::get(index)?;
-        let info = of_any!(&opened.segments, segments => info(segments));
+        let info = info(&*handles::get(index)?);
         // SAFETY: the caller's promise.
         unsafe { border::fill_struct(out, &info) }
     })
 }
 
-fn info<F: Fingerprint>(segments: &Segments<F>) -> simidx_info {
-    let summaries: Vec<_> = segments.indexes().map(|index| index.summary()).collect();
-    let kind = match segments.id_kind() {
+fn info(set: &Set) -> simidx_info {
+    let summaries: Vec<_> = set.segments().map(Segment::summary).collect();
+    let kind = match set.id_kind() {
         simidx::IdKind::None => simidx_id_kind::SIMIDX_IDS_NONE,
         simidx::IdKind::Number => simidx_id_kind::SIMIDX_IDS_NUMBERS,
         simidx::IdKind::String => simidx_id_kind::SIMIDX_IDS_STRINGS,
     };
     simidx_info {
         struct_size: size_of::<simidx_info>(),
-        width: F::WIDTH,
-        max_distance: segments.max_distance(),
+        width: set.width().bits(),
+        max_distance: set.max_distance(),
         id_kind: kind as u32,
         has_id_lookup: summaries.iter().all(|summary| summary.has_id_lookup).into(),
         segment_count: summaries.len() as u64,
-        record_count: segments.record_count(),
+        record_count: set.record_count(),
         fingerprint_count: summaries.iter().map(|s| s.fingerprint_count).sum(),
         file_bytes: summaries.iter().map(|summary| summary.file_len).sum(),
     }
@@ -261,9 +252,8 @@ pub unsafe extern "C" fn simidx_index_pipeline(
             found.set(0);
             (found, Buffer::new("buffer", buffer.cast::<u8>(), capacity)?)
         };
-        let opened = handles::get(index)?;
-        let pipeline = of_any!(&opened.segments, segments => segments.pipeline());
-        let bytes = pipeline.unwrap_or_default().as_bytes();
+        let set = handles::get(index)?;
+        let bytes = set.pipeline().unwrap_or_default().as_bytes();
         buffer.put_all(0, bytes);
         found.set(bytes.len());
         Ok(())
@@ -282,11 +272,11 @@ pub unsafe extern "C" fn simidx_warm(
     guard(|| {
         // SAFETY: the caller's promise.
         let work = unsafe { Work::read(options) }?;
-        let opened = handles::get(index)?;
+        let set = handles::get(index)?;
         work.run(|| {
             let mut options = WarmOptions::default();
             options.threads = work.threads();
-            opened.segments.warm_with(&options, |progress| {
+            set.warm_with(&options, |progress| {
                 match work.report("warm", progress.done, progress.total) {
                     Ok(()) => ControlFlow::Continue(()),
                     Err(_) => ControlFlow::Break(()),
@@ -308,15 +298,16 @@ pub unsafe extern "C" fn simidx_verify(
     guard(|| {
         // SAFETY: the caller's promise.
         let work = unsafe { Work::read(options) }?;
-        let opened = handles::get(index)?;
-        work.run(|| of_any!(&opened.segments, segments => verify(segments, &work)))
+        let set = handles::get(index)?;
+        work.run(|| verify(&set, &work))
     })
 }
 
-fn verify<F: Fingerprint>(segments: &Segments<F>, work: &Work) -> Result<()> {
-    for (number, index) in segments.indexes().enumerate() {
-        let total = segments.segment_count() as u64;
-        let report = index.verify_while(|_| match work.report("verify", number as u64, total) {
+fn verify(set: &Set, work: &Work) -> Result<()> {
+    let total = set.segment_count() as u64;
+    for segment in set.segments() {
+        let done = segment.number() as u64;
+        let report = segment.verify_while(|_| match work.report("verify", done, total) {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
         });
@@ -324,8 +315,8 @@ fn verify<F: Fingerprint>(segments: &Segments<F>, work: &Work) -> Result<()> {
         let report = report.unwrap_or_default();
         if let Some(first) = report.problems.into_iter().next() {
             return Err(Failure::from(Error::Segment {
-                segment: number,
-                name: segments.names()[number].clone(),
+                segment: segment.number(),
+                name: segment.name().to_owned(),
                 error: Box::new(first.into()),
             }));
         }

@@ -3,11 +3,12 @@
 use std::ffi::c_void;
 use std::sync::{Mutex, TryLockError};
 
+use simidx::Set;
 use simidx::batch::{Answers, answer_all, contains_all};
-use simidx::segments::{AnySegments, Question, SegmentScratch, Segments};
+use simidx::set::{Question, SetScratch};
 
 use crate::border::Buffer;
-use crate::fingerprint::{Many, Width, one, simidx_fingerprint};
+use crate::fingerprint::{Many, one, simidx_fingerprint};
 use crate::handles::{self, Handle};
 use crate::open::simidx_index;
 use crate::status::simidx_status::SIMIDX_ERROR_BUSY;
@@ -24,7 +25,7 @@ pub struct simidx_searcher {
 }
 
 impl Handle for simidx_searcher {
-    type Value = Mutex<Box<dyn Search + Send>>;
+    type Value = Mutex<Searcher>;
     const NAME: &'static str = "searcher";
 }
 
@@ -42,89 +43,72 @@ pub struct simidx_match {
     pub reserved: u32,
 }
 
-/// A searcher of whatever width.
-pub(crate) trait Search {
-    /// Forgets the last answer.
-    fn clear(&mut self);
-    /// Answers one query.
-    fn ask(&mut self, query: simidx_fingerprint, question: Question) -> Result<()>;
-    fn contains(&mut self, query: simidx_fingerprint, distance: u32) -> Result<bool>;
-    fn answer_all(&mut self, queries: &Many, question: Question, work: &Work) -> Result<()>;
-    fn contains_all(&self, queries: &Many, distance: u32, work: &Work) -> Result<Vec<bool>>;
-    /// Writes the matches from one on, as many as fit, and returns how many there are from there.
-    fn matches(&self, first: usize, buffer: &Buffer<simidx_match>) -> usize;
-    /// Where the matches of each query start, and where all end.
-    fn offsets(&self) -> &[u64];
+/// What a handle of a searcher stands for.
+pub(crate) struct Searcher {
+    set: Set,
+    scratch: SetScratch,
+    answers: Answers,
 }
 
-struct Searcher<F: 'static> {
-    segments: Segments<F>,
-    scratch: SegmentScratch<F>,
-    answers: Answers<F>,
-}
-
-impl<F: Width> Searcher<F> {
-    fn boxed(segments: &Segments<F>) -> Box<dyn Search + Send> {
-        let mut scratch = SegmentScratch::new();
+impl Searcher {
+    fn new(set: &Set) -> Self {
+        let mut scratch = SetScratch::new();
         // The ids are read by the fingerprints of matches.
         scratch.set_ranked(false);
-        Box::new(Searcher {
-            segments: segments.clone(),
+        Searcher {
+            set: set.clone(),
             scratch,
-            answers: Answers::default(),
-        })
+            answers: Answers::new(set.width()),
+        }
     }
-}
 
-impl<F: Width> Search for Searcher<F> {
-    /// Keeps the memory of the answer.
+    /// Forgets the last answer, and keeps its memory.
     fn clear(&mut self) {
-        self.answers.offsets.truncate(1);
-        self.answers.fingerprints.clear();
-        self.answers.distances.clear();
+        self.answers.clear();
     }
 
+    /// Answers one query.
     fn ask(&mut self, query: simidx_fingerprint, question: Question) -> Result<()> {
         self.clear();
-        let query = one::<F>(query)?;
-        for found in self
-            .segments
-            .answer_with(&mut self.scratch, query, question)?
-        {
-            self.answers.push(found.fingerprint, found.distance);
+        let query = one(self.set.width(), query)?;
+        let found = self.set.answer_with(&mut self.scratch, query, question)?;
+        for hit in found.iter() {
+            self.answers.push(hit.fingerprint, hit.distance);
         }
         self.answers.end_query();
         Ok(())
     }
 
     fn contains(&mut self, query: simidx_fingerprint, distance: u32) -> Result<bool> {
-        let query = one::<F>(query)?;
-        let near = self
-            .segments
-            .contains_near_with(&mut self.scratch, query, distance)?;
-        Ok(near)
+        let query = one(self.set.width(), query)?;
+        Ok(self
+            .set
+            .contains_near_with(&mut self.scratch, query, distance)?)
     }
 
     fn answer_all(&mut self, queries: &Many, question: Question, work: &Work) -> Result<()> {
         self.clear();
-        let queries = queries.read::<F>()?;
-        let (segments, total) = (&self.segments, queries.len() as u64);
-        self.answers = work.run(|| {
-            let report = |done| work.report("query", done as u64, total);
-            Ok(answer_all(segments, &queries, question, report)?)
+        let set = &self.set;
+        self.answers = queries.with(set.width(), |queries| {
+            work.run(|| {
+                let report = |done| work.report("query", done as u64, queries.len() as u64);
+                Ok(answer_all(set, queries, question, report)?)
+            })
         })?;
         Ok(())
     }
 
     fn contains_all(&self, queries: &Many, distance: u32, work: &Work) -> Result<Vec<bool>> {
-        let queries = queries.read::<F>()?;
-        let (segments, total) = (&self.segments, queries.len() as u64);
-        work.run(|| {
-            let report = |done| work.report("query", done as u64, total);
-            Ok(contains_all(segments, &queries, distance, report)?)
+        let set = &self.set;
+        queries.with(set.width(), |queries| {
+            work.run(|| {
+                let report = |done| work.report("query", done as u64, queries.len() as u64);
+                Ok(contains_all(set, queries, distance, report)?)
+            })
         })
     }
 
+    /// Writes the matches from one on, as many as fit, and returns how many there are from there.
     fn matches(&self, first: usize, buffer: &Buffer<simidx_match>) -> usize {
         let answers = &self.answers;
         let count = answers.fingerprints.len().saturating_sub(first);
@@ -132,11 +116,12 @@ impl<F: Width> Search for Searcher<F> {
         let mut query = ends.partition_point(|&end| end <= first as u64);
         for place in 0..count.min(buffer.capacity()) {
             let number = first + place;
+            let fingerprint = answers.fingerprints.get(number).unwrap_or_default();
             while ends.get(query).is_some_and(|&end| end <= number as u64) {
                 query += 1;
             }
             let found = simidx_match {
-                fingerprint: answers.fingerprints[number].to_u128().into(),
+                fingerprint: fingerprint.into(),
                 query: query as u64,
                 distance: answers.distances[number].into(),
                 reserved: 0,
@@ -146,6 +131,7 @@ impl<F: Width> Search for Searcher<F> {
         count
     }
 
+    /// Where the matches of each query start, and where all end.
     fn offsets(&self) -> &[u64] {
         &self.answers.offsets
     }
@@ -154,7 +140,7 @@ impl<F: Width> Search for Searcher<F> {
 /// Lets work use a searcher, unless another thread does.
 fn with<T>(
     searcher: *const simidx_searcher,
-    work: impl FnOnce(&mut (dyn Search + Send)) -> Result<T>,
+    work: impl FnOnce(&mut Searcher) -> Result<T>,
 ) -> Result<T> {
     let handle = handles::get(searcher)?;
     let mut searcher = match handle.try_lock() {
@@ -171,14 +157,14 @@ fn with<T>(
             return Err(Failure::new(SIMIDX_ERROR_BUSY, message));
         }
     };
-    work(&mut **searcher)
+    work(&mut searcher)
 }
 
 /// Lets a query use a searcher. If its arguments are no good, the searcher has no answer after the call all the same.
 fn ask<A>(
     searcher: *const simidx_searcher,
     arguments: Result<A>,
-    query: impl FnOnce(&mut (dyn Search + Send), A) -> Result<()>,
+    query: impl FnOnce(&mut Searcher, A) -> Result<()>,
 ) -> Result<()> {
     match arguments {
         Ok(arguments) => with(searcher, |searcher| query(searcher, arguments)),
@@ -198,7 +184,7 @@ fn answer(
     searcher: *const simidx_searcher,
     places: Result<(Buffer<usize>, Buffer<simidx_match>)>,
     distance: u32,
-    query: impl FnOnce(&mut (dyn Search + Send), u32) -> Result<()>,
+    query: impl FnOnce(&mut Searcher, u32) -> Result<()>,
 ) -> Result<()> {
     let arguments = places.and_then(|places| Ok((places, checked(distance)?)));
     ask(
@@ -233,11 +219,7 @@ pub unsafe extern "C" fn simidx_searcher_new(
         // SAFETY: the caller's promise.
         let out = unsafe { Buffer::one("out", out) }?;
         out.set(std::ptr::null_mut());
-        let searcher = match &handles::get(index)?.segments {
-            AnySegments::W32(segments) => Searcher::boxed(segments),
-            AnySegments::W64(segments) => Searcher::boxed(segments),
-            AnySegments::W128(segments) => Searcher::boxed(segments),
-        };
+        let searcher = Searcher::new(&*handles::get(index)?);
         out.set(handles::open(Mutex::new(searcher))?);
         Ok(())
     })

@@ -2,12 +2,12 @@
 
 use std::ffi::{c_char, c_void};
 
-use simidx::Fingerprint;
+use simidx::Width;
 use simidx_text::assets::Assets;
 use simidx_text::{ParallelFingerprinter, Pipeline, PipelineOptions};
 
 use crate::border::{self, At, Buffer};
-use crate::fingerprint::{Width, by_width, simidx_fingerprint};
+use crate::fingerprint::{InC, known_width, simidx_fingerprint};
 use crate::handles::{self, Handle};
 use crate::status::{Failure, Result, guard, simidx_status};
 use crate::work::{Work, simidx_work_options};
@@ -21,33 +21,8 @@ pub struct simidx_pipeline {
 }
 
 impl Handle for simidx_pipeline {
-    type Value = AnyPipeline;
+    type Value = ParallelFingerprinter;
     const NAME: &'static str = "pipeline";
-}
-
-/// A pipeline of one of the three widths, with its working memory.
-pub(crate) enum AnyPipeline {
-    W32(ParallelFingerprinter<u32>),
-    W64(ParallelFingerprinter<u64>),
-    W128(ParallelFingerprinter<u128>),
-}
-
-/// Runs code for a pipeline of any width.
-macro_rules! of_any {
-    ($any:expr, $pipeline:ident => $body:expr) => {
-        match $any {
-            AnyPipeline::W32($pipeline) => $body,
-            AnyPipeline::W64($pipeline) => $body,
-            AnyPipeline::W128($pipeline) => $body,
-        }
-    };
-}
-
-impl AnyPipeline {
-    /// The description that files record.
-    pub(crate) fn describe(&self) -> String {
-        of_any!(self, pipeline => pipeline.pipeline().describe())
-    }
 }
 
 /// Opens a pipeline by its name, as in the option `--pipeline` of the program: a preset such as "web", perhaps with stages
@@ -75,13 +50,8 @@ pub unsafe extern "C" fn simidx_pipeline_open(
             true => Pipeline::parse(name, &Assets::default())?,
             false => Pipeline::new(name.parse::<PipelineOptions>()?)?,
         };
-        let pipeline = match width {
-            32 => AnyPipeline::W32(pipeline.parallel()?),
-            64 => AnyPipeline::W64(pipeline.parallel()?),
-            128 => AnyPipeline::W128(pipeline.parallel()?),
-            _ => return by_width!(width, _F => Ok(())),
-        };
-        out.set(handles::open(pipeline)?);
+        let width = known_width(width)?;
+        out.set(handles::open(pipeline.parallel(width)?)?);
         Ok(())
     })
 }
@@ -117,9 +87,7 @@ pub unsafe extern "C" fn simidx_fingerprint_text(
         };
         let text = border::utf8("text", text)?;
         let pipeline = handles::get(pipeline)?;
-        let fingerprint = of_any!(&*pipeline, pipeline => {
-            pipeline.with(|fingerprinter| fingerprinter.fingerprint(text)).to_u128()
-        });
+        let fingerprint = pipeline.with(|fingerprinter| fingerprinter.fingerprint(text));
         out.set(fingerprint.into());
         Ok(())
     })
@@ -155,8 +123,20 @@ pub unsafe extern "C" fn simidx_fingerprint_texts(
             )
         };
         let pipeline = handles::get(pipeline)?;
+        if width != pipeline.width().bits() {
+            return Err(Failure::argument(format!(
+                "width is {width}, and the pipeline makes fingerprints of {} bits",
+                pipeline.width()
+            )));
+        }
         // SAFETY: the caller's promise; the width is checked.
-        of_any!(&*pipeline, pipeline => unsafe { many(pipeline, &texts, &work, width, out, &says) })
+        unsafe {
+            match pipeline.width() {
+                Width::W32 => many::<u32>(&pipeline, &texts, &work, out, &says),
+                Width::W64 => many::<u64>(&pipeline, &texts, &work, out, &says),
+                Width::W128 => many::<u128>(&pipeline, &texts, &work, out, &says),
+            }
+        }
     })
 }
 
@@ -193,27 +173,21 @@ unsafe fn read_texts<'a>(
 
 /// # Safety
 /// `out` has room for as many fingerprints of this width as there are texts.
-unsafe fn many<F: Width>(
-    pipeline: &ParallelFingerprinter<F>,
+unsafe fn many<F: InC>(
+    pipeline: &ParallelFingerprinter,
     texts: &[&str],
     work: &Work,
-    width: u32,
     out: *mut c_void,
     says: &Buffer<u8>,
 ) -> Result<()> {
-    if width != F::WIDTH {
-        return Err(Failure::argument(format!(
-            "width is {width}, and the pipeline makes fingerprints of {} bits",
-            F::WIDTH
-        )));
-    }
     // SAFETY: the caller's promise.
-    let out = unsafe { Buffer::new("out", out.cast::<F::InC>(), texts.len()) }?;
-    let empty = pipeline.pipeline().empty_fingerprint::<F>();
+    let out = unsafe { Buffer::new("out", out.cast::<F::Element>(), texts.len()) }?;
+    let empty = F::from_u128(pipeline.empty_fingerprint());
     let all = work.run(|| {
         let mut all = Vec::with_capacity(texts.len());
         for piece in texts.chunks(PIECE) {
-            all.extend(pipeline.fingerprints_if_any(piece));
+            let found = pipeline.fingerprints_if_any(piece).into_iter();
+            all.extend(found.map(|found| found.map(F::from_u128)));
             work.report("fingerprint", all.len() as u64, texts.len() as u64)?;
         }
         Ok(all)
@@ -229,6 +203,6 @@ unsafe fn many<F: Width>(
 pub(crate) fn description(pipeline: *const simidx_pipeline) -> Result<Option<String>> {
     match pipeline.is_null() {
         true => Ok(None),
-        false => Ok(Some(handles::get(pipeline)?.describe())),
+        false => Ok(Some(handles::get(pipeline)?.pipeline().describe())),
     }
 }

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
+use simidx::Set;
 use simidx::build::{AtomicFile, BuildProgress};
-use simidx::design::TableDesign;
-use simidx::merge::{MergeOptions, merge as merge_segments};
-use simidx::segments::{AnySegments, Segments};
+use simidx::design::{TableDesign, TableMasks};
+use simidx::merge::{MergeOptions, merge as merge_files};
 use simidx::{BuildOptions, Codec, IdKind, IndexBuilder};
 
 use crate::column::Column;
@@ -20,7 +20,7 @@ use crate::opened::Opened;
 use crate::options;
 use crate::run::{How, Watch, Watched, run, run_apart};
 use crate::texts::pipeline_of;
-use crate::width::{Width, by_width, named, width_of};
+use crate::width::{Width, by_width};
 
 /// Records that are handed over between two reports of progress.
 const PIECE: usize = 1 << 16;
@@ -215,41 +215,46 @@ pub(crate) fn merge(
         threads: options::optional(threads, "threads", options::count)?,
         progress: options::progress(progress)?,
     };
-    let segments = gathered(py, inputs)?;
-    by_width!(width_of(&segments), F => {
-        let mut options = MergeOptions::<F>::default();
-        options.max_distance = options::optional(k, "k", options::distance)?;
-        options.newest_wins = newest_wins;
-        options.temp_dir = temp_dir.map(options::path).transpose()?;
-        if let Some(memory) = options::optional(memory, "memory", options::bytes)? {
-            options.memory = memory;
-        }
-        if let Some(count) = options::optional(tables, "tables", options::count)? {
-            let of_inputs = F::segments(&segments).map(Segments::max_distance);
-            let distance = options.max_distance.or(of_inputs).unwrap_or(3);
-            options.max_distance = Some(distance);
-            options.design = design(py, distance, Some(count))?;
-        }
-        let excluded = Excluded::<F>::read(py, exclude_ids, exclude_fingerprints, signed)?;
-        let opened = run(py, &how, move |watch| {
-            excluded.add_to(&mut options.exclusions, watch)?;
-            let of_width = F::segments(&segments);
-            let missing = || Failure::Other(Class::Internal, "a mix of widths".to_owned());
-            let mut file = AtomicFile::create(&path)?;
-            let out = Watched { out: &mut file, watch };
-            let report = |progress| tell(watch, progress);
-            merge_segments(of_width.ok_or_else(missing)?, &options, out, report)?;
-            file.sync()?;
-            watch.commit()?;
-            file.commit()?;
-            Ok(Opened::open(vec![path], false)?)
-        })?;
-        Ok(PyIndex::new(opened))
-    })
+    let set = gathered(py, inputs)?;
+    let mut options = MergeOptions::default();
+    options.max_distance = options::optional(k, "k", options::distance)?;
+    options.newest_wins = newest_wins;
+    options.temp_dir = temp_dir.map(options::path).transpose()?;
+    if let Some(memory) = options::optional(memory, "memory", options::bytes)? {
+        options.memory = memory;
+    }
+    if let Some(count) = options::optional(tables, "tables", options::count)? {
+        let distance = options.max_distance.unwrap_or(set.max_distance());
+        options.max_distance = Some(distance);
+        let design = TableMasks::with_table_count(set.width(), distance, count);
+        options.design = Some(design.map_err(|error| raise(py, &error.into()))?);
+    }
+    let excluded = Excluded::read(
+        py,
+        set.width().bits(),
+        exclude_ids,
+        exclude_fingerprints,
+        signed,
+    )?;
+    let opened = run(py, &how, move |watch| {
+        excluded.add_to(&mut options.exclusions, watch)?;
+        let mut file = AtomicFile::create(&path)?;
+        let out = Watched {
+            out: &mut file,
+            watch,
+        };
+        let report = |progress| tell(watch, progress);
+        merge_files(&set, &options, out, report)?;
+        file.sync()?;
+        watch.commit()?;
+        file.commit()?;
+        Ok(Opened::open(vec![path], false)?)
+    })?;
+    Ok(PyIndex::new(opened))
 }
 
 /// The files to be merged: paths, or indexes that are open.
-fn gathered(py: Python<'_>, inputs: &Bound<'_, PyAny>) -> PyResult<AnySegments> {
+fn gathered(py: Python<'_>, inputs: &Bound<'_, PyAny>) -> PyResult<Set> {
     let is_one = inputs.is_instance_of::<PyString>()
         || inputs.hasattr("__fspath__")?
         || inputs.is_instance_of::<PyIndex>();
@@ -276,20 +281,13 @@ fn gathered(py: Python<'_>, inputs: &Bound<'_, PyAny>) -> PyResult<AnySegments> 
         let message = "an index without some records is merged alone; pass exclude_ids to merge it with others";
         return Err(Class::Input.error(py, message));
     }
-    by_width!(width_of(&first.segments), F => {
-        if first.leaves_out {
-            let segments = first.of::<F>().map_err(|failure| failure.raise(py))?;
-            return Ok(F::any(segments.clone()));
-        }
-        let mut indexes = Vec::new();
-        for opened in &all {
-            let Some(segments) = F::segments(&opened.segments) else {
-                let message = "the files differ in the width of their fingerprints and cannot be merged";
-                return Err(Class::Input.error(py, message));
-            };
-            indexes.extend(named(segments));
-        }
-        let segments = Segments::with_names(indexes).map_err(|error| raise(py, &error))?;
-        Ok(F::any(segments))
-    })
+    if first.leaves_out {
+        return Ok(first.set.clone());
+    }
+    if all.iter().any(|opened| opened.width() != first.width()) {
+        let message = "the files differ in the width of their fingerprints and cannot be merged";
+        return Err(Class::Input.error(py, message));
+    }
+    let sets = all.iter().map(|opened| opened.set.clone());
+    Set::new(sets).map_err(|error| raise(py, &error))
 }

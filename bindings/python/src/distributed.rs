@@ -8,14 +8,14 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 use simidx::Fingerprint;
 use simidx::batch::{self, PairRound, PairRounds, RoundsRequest};
-use simidx::segments::Manifest;
+use simidx::set::Manifest;
 
 use crate::column::Column;
 use crate::errors::{Class, Failure};
 use crate::input::{self, Expected};
 use crate::options;
 use crate::run::{How, run};
-use crate::width::{Width, by_width};
+use crate::width::{Width, array, by_width};
 
 /// A round as Python keeps it: within, value, mask, before, divided.
 type Round = (u128, u128, u128, Vec<u128>, Vec<u128>);
@@ -90,10 +90,7 @@ fn scattered<F: Width>(
     (values, ends): (Vec<F>, Vec<usize>),
 ) -> PyResult<Bound<'_, PyTuple>> {
     let ends: Vec<i64> = ends.into_iter().map(|end| end as i64).collect();
-    PyTuple::new(
-        py,
-        [F::array(py, values)?, ends.into_pyarray(py).into_any()],
-    )
+    PyTuple::new(py, [array(py, values)?, ends.into_pyarray(py).into_any()])
 }
 
 #[pymethods]
@@ -212,7 +209,7 @@ impl PyRounds {
                 }
                 Ok((left, right))
             })?;
-            PyTuple::new(py, [F::array(py, left)?, F::array(py, right)?])
+            PyTuple::new(py, [array(py, left)?, array(py, right)?])
         })
     }
 }
@@ -265,7 +262,7 @@ pub(crate) fn _distinct<'py>(
             let varying = values.iter().fold(F::ZERO, |all, &value| all | (value ^ first));
             Ok((values, varying.to_u128()))
         })?;
-        Ok((F::array(py, values)?, varying))
+        Ok((array(py, values)?, varying))
     })
 }
 
@@ -286,7 +283,7 @@ pub(crate) fn _components<'py>(
             let pairs: Vec<(F, F)> = left.iter().copied().zip(right.iter().copied()).collect();
             Ok(batch::components(&pairs)?)
         })?;
-        PyTuple::new(py, [F::array(py, values)?, F::array(py, least)?])
+        PyTuple::new(py, [array(py, values)?, array(py, least)?])
     })
 }
 

@@ -1,7 +1,5 @@
 //! Texts on many machines, for `simidx.distributed`: their keys, and what is decided where all that may be near one another is.
 
-use std::sync::Arc;
-
 use numpy::{IntoPyArray, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -23,11 +21,11 @@ use crate::keywords::Keywords;
 use crate::opened::Opened;
 use crate::options;
 use crate::records;
-use crate::run::{How, Watch, run_apart};
+use crate::run::{Watch, run_apart};
 use crate::sets::priorities;
 use crate::similar::Search;
 use crate::texts;
-use crate::width::{Width, by_width, width_of};
+use crate::width::{Width, array, by_width};
 
 /// The part of a memory limit that goes to the feature sets of candidates.
 const SET_SHARE: u64 = 4;
@@ -42,8 +40,9 @@ pub(crate) fn _identities<'py>(
     texts: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let texts = input::texts(texts)?;
-    let identities = texts.all().into_iter().map(content_identity).collect();
-    u128::array(py, identities)
+    let texts = texts.all().into_iter();
+    let identities: Vec<u128> = texts.map(content_identity).collect();
+    array(py, identities)
 }
 
 /// The keys of texts: a row for each text, a column for each band.
@@ -61,7 +60,7 @@ pub(crate) fn _text_keys<'py>(
     let (texts, pipeline) = (search.texts, search.pipeline);
     let (rows, keys) = run_apart(py, &search.how, move |_| {
         let texts = texts.all();
-        let parallel = pipeline.parallel::<u64>()?;
+        let parallel = pipeline.parallel(simidx::Width::W64)?;
         let keys = signer.all_wide_keys(&parallel, &texts);
         Ok((texts.len(), keys))
     })?;
@@ -228,29 +227,28 @@ pub(crate) fn _check_measure(value: &Bound<'_, PyAny>) -> PyResult<()> {
 #[pyfunction]
 pub(crate) fn _sketch_words(py: Python<'_>, index: &PyIndex) -> PyResult<Option<usize>> {
     let opened = index.opened(py)?;
-    by_width!(width_of(&opened.segments), F => {
-        let segments = opened.of::<F>().map_err(|failure| failure.raise(py))?;
-        match segments.sketch_parameters() {
-            Ok(parameters) => {
-                let features = parameters.map(|p| p.features().parse::<SketchFeatures>());
-                Ok(features.and_then(Result::ok).map(|features| features.words()))
-            }
-            Err(Error::Segment { .. }) => Ok(None),
-            Err(error) => Err(Failure::from(error).raise(py)),
+    match opened.set.sketch_parameters() {
+        Ok(parameters) => {
+            let features = parameters.map(|p| p.features().parse::<SketchFeatures>());
+            Ok(features
+                .and_then(Result::ok)
+                .map(|features| features.words()))
         }
-    })
+        Err(Error::Segment { .. }) => Ok(None),
+        Err(error) => Err(Failure::from(error).raise(py)),
+    }
 }
 
 /// The records of an index that are most like texts, of those that have one: row, record, and what is estimated.
-struct InIndex<F> {
+struct InIndex {
     rows: Vec<i64>,
-    fingerprints: Vec<F>,
+    fingerprints: simidx::Fingerprints,
     ids: Option<IdColumn>,
     estimates: Vec<f64>,
     standard_errors: Vec<f64>,
 }
 
-impl<F: Width> InIndex<F> {
+impl InIndex {
     fn find(
         opened: &Opened,
         texts: &[&str],
@@ -258,8 +256,8 @@ impl<F: Width> InIndex<F> {
         pipeline: &Pipeline,
         watch: &Watch,
     ) -> Result<Self, Failure> {
-        let segments = opened.of::<F>()?;
-        let search = SketchSearch::<F>::new(segments, similarity.least(), 0.0)?;
+        let set = &opened.set;
+        let search = SketchSearch::new(set, similarity.least(), 0.0)?;
         let by_chance = search.chance_matches();
         if by_chance > MOST_CHANCE_MATCHES {
             let message = format!(
@@ -280,11 +278,11 @@ impl<F: Width> InIndex<F> {
             return Err(Failure::Other(Class::Input, message));
         }
         let signer = TextSigner::new(similarity);
-        let mut fingerprinter = pipeline.fingerprinter::<u64>()?;
+        let mut fingerprinter = pipeline.fingerprinter(simidx::Width::W64)?;
         let mut found = InIndex {
             rows: Vec::new(),
-            fingerprints: Vec::new(),
-            ids: match segments.id_kind() {
+            fingerprints: simidx::Fingerprints::new(set.width()),
+            ids: match set.id_kind() {
                 IdKind::None => None,
                 IdKind::Number => Some(IdColumn::Numbers(Vec::new())),
                 IdKind::String => Some(IdColumn::Strings {
@@ -305,11 +303,10 @@ impl<F: Width> InIndex<F> {
             let best = search.best_matches(&sketches)?;
             for (row, matched) in (number * SKETCHED..).zip(best) {
                 let Some(matched) = matched else { continue };
-                let index = &segments.segments()[matched.segment];
-                let fingerprint = index.fingerprint(index.rank_of_record(matched.record)?)?;
+                let (fingerprint, id) = set.record(matched.segment, matched.record)?;
                 found.rows.push(row as i64);
-                found.fingerprints.push(fingerprint.unwrap_or_default());
-                found.push_id(index.id_of_record(matched.record)?);
+                found.fingerprints.push(fingerprint);
+                found.push_id(id);
                 let bits = search.sketcher().parameters().bits();
                 let JaccardEstimate {
                     similarity,
@@ -355,27 +352,15 @@ pub(crate) fn _sketch_matches<'py>(
         how,
     } = Search::new(texts, similarity, &keywords)?;
     let opened = index.opened(py)?;
-    by_width!(width_of(&opened.segments), F => {
-        let found = in_index::<F>(py, opened, texts, (options.similarity, pipeline), &how)?;
-        let columns = [
-            found.rows.into_pyarray(py).into_any(),
-            F::array(py, found.fingerprints)?,
-            records::to_python(py, found.ids)?,
-            found.estimates.into_pyarray(py).into_any(),
-            found.standard_errors.into_pyarray(py).into_any(),
-        ];
-        PyTuple::new(py, columns)
-    })
-}
-
-fn in_index<F: Width>(
-    py: Python<'_>,
-    opened: Arc<Opened>,
-    texts: Texts,
-    (similarity, pipeline): (Similarity, Pipeline),
-    how: &How,
-) -> PyResult<InIndex<F>> {
-    run_apart(py, how, move |watch| {
-        InIndex::<F>::find(&opened, &texts.all(), similarity, &pipeline, watch)
-    })
+    let found = run_apart(py, &how, move |watch| {
+        InIndex::find(&opened, &texts.all(), options.similarity, &pipeline, watch)
+    })?;
+    let columns = [
+        found.rows.into_pyarray(py).into_any(),
+        array(py, found.fingerprints)?,
+        records::to_python(py, found.ids)?,
+        found.estimates.into_pyarray(py).into_any(),
+        found.standard_errors.into_pyarray(py).into_any(),
+    ];
+    PyTuple::new(py, columns)
 }

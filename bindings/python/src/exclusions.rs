@@ -1,24 +1,23 @@
 //! What callers want to be left out: records with some ids, and those of some fingerprints.
 
 use pyo3::prelude::*;
-use simidx::segments::Exclusions;
+use simidx::set::Exclusions;
 
-use crate::column::Column;
 use crate::errors::{Class, Failure};
 use crate::ids::{self, Ids};
 use crate::input::{self, Expected};
 use crate::run::Watch;
-use crate::width::Width;
 
 /// Ids and fingerprints as callers have them.
-pub(crate) struct Excluded<F> {
+pub(crate) struct Excluded {
     ids: Ids,
-    fingerprints: Option<Column<F>>,
+    fingerprints: Option<simidx::Fingerprints>,
 }
 
-impl<F: Width> Excluded<F> {
+impl Excluded {
     pub(crate) fn read(
         py: Python<'_>,
+        width: u32,
         ids: Option<&Bound<'_, PyAny>>,
         fingerprints: Option<&Bound<'_, PyAny>>,
         signed: bool,
@@ -29,21 +28,19 @@ impl<F: Width> Excluded<F> {
             return Err(Class::Option.error(py, message));
         }
         let expected = Expected {
-            width: Some(F::WIDTH),
+            width: Some(width),
             signed,
         };
-        let read = |given| Ok::<_, PyErr>(F::column(input::fingerprints(given, expected)?));
-        let fingerprints = fingerprints.map(read).transpose()?.flatten();
-        Ok(Excluded { ids, fingerprints })
+        let read = |given| Ok::<_, PyErr>(input::fingerprints(given, expected)?.into_owned());
+        Ok(Excluded {
+            ids,
+            fingerprints: fingerprints.map(read).transpose()?,
+        })
     }
 
     /// Hands all of them to the library, and lets go of what the caller lent.
-    pub(crate) fn add_to(
-        self,
-        exclusions: &mut Exclusions<F>,
-        watch: &Watch,
-    ) -> Result<(), Failure> {
-        for &fingerprint in self.fingerprints.iter().flat_map(|column| column.iter()) {
+    pub(crate) fn add_to(self, exclusions: &mut Exclusions, watch: &Watch) -> Result<(), Failure> {
+        for fingerprint in self.fingerprints.iter().flat_map(|column| column.iter()) {
             exclusions.add_fingerprint(fingerprint);
         }
         match &self.ids {

@@ -7,11 +7,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
-use simidx::Fingerprint;
+use simidx::Fingerprints;
 use simidx::batch::{JoinOptions, ids_of_all};
 use simidx::index::WarmOptions;
-use simidx::segments::Exclusions;
-use simidx::segments::Question;
+use simidx::set::{Exclusions, Question};
 
 use crate::errors::{Class, Failure};
 use crate::exclusions::Excluded;
@@ -23,7 +22,7 @@ use crate::options;
 use crate::records;
 use crate::run::{How, run, run_apart, run_short};
 use crate::search::{answer, contains, distance_or, how, join, one, queries};
-use crate::width::{Width, by_width, width_of};
+use crate::width::array;
 
 /// An index that is open: one file, or several that are searched as one.
 #[pyclass(frozen, module = "simidx", name = "Index")]
@@ -60,11 +59,9 @@ impl PyIndex {
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Matches> {
         let opened = self.opened(py)?;
-        by_width!(width_of(&opened.segments), F => {
-            let question = Question::Within(distance_or(&opened, k)?);
-            let queries = queries::<F>(fingerprints, signed)?;
-            answer(py, opened, queries, question, &how(threads, progress)?)
-        })
+        let question = Question::Within(distance_or(&opened, k)?);
+        let queries = queries(fingerprints, &opened, signed)?;
+        answer(py, opened, queries, question, &how(threads, progress)?)
     }
 
     /// All fingerprints within `k` bits of one, with their ids.
@@ -77,10 +74,9 @@ impl PyIndex {
         signed: bool,
     ) -> PyResult<Vec<Match>> {
         let opened = self.opened(py)?;
-        by_width!(width_of(&opened.segments), F => {
-            let distance = distance_or(&opened, k)?;
-            one(py, opened, input::fingerprint::<F>(fingerprint, signed)?, distance)
-        })
+        let distance = distance_or(&opened, k)?;
+        let query = input::fingerprint(fingerprint, opened.width(), signed)?;
+        one(py, opened, query, distance)
     }
 
     /// The `n` fingerprints nearest to each query.
@@ -100,15 +96,13 @@ impl PyIndex {
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Matches> {
         let opened = self.opened(py)?;
-        by_width!(width_of(&opened.segments), F => {
-            let queries = queries::<F>(fingerprints, signed)?;
-            let farthest = options::optional(max_distance, "max_distance", options::distance)?;
-            let question = Question::Nearest {
-                count: options::optional(n, "n", options::count)?.unwrap_or(1),
-                max_distance: farthest.unwrap_or(F::WIDTH),
-            };
-            answer(py, opened, queries, question, &how(threads, progress)?)
-        })
+        let queries = queries(fingerprints, &opened, signed)?;
+        let farthest = options::optional(max_distance, "max_distance", options::distance)?;
+        let question = Question::Nearest {
+            count: options::optional(n, "n", options::count)?.unwrap_or(1),
+            max_distance: farthest.unwrap_or(opened.width()),
+        };
+        answer(py, opened, queries, question, &how(threads, progress)?)
     }
 
     /// Whether the index holds a fingerprint within `k` bits of each query.
@@ -123,11 +117,9 @@ impl PyIndex {
         progress: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let opened = self.opened(py)?;
-        let mask = by_width!(width_of(&opened.segments), F => {
-            let distance = distance_or(&opened, k)?;
-            let queries = queries::<F>(fingerprints, signed)?;
-            contains(py, opened, queries, distance, &how(threads, progress)?)?
-        });
+        let distance = distance_or(&opened, k)?;
+        let queries = queries(fingerprints, &opened, signed)?;
+        let mask = contains(py, opened, queries, distance, &how(threads, progress)?)?;
         Ok(mask.into_pyarray(py).into_any())
     }
 
@@ -149,14 +141,12 @@ impl PyIndex {
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Matches> {
         let opened = self.opened(py)?;
-        by_width!(width_of(&opened.segments), F => {
-            let mut options = JoinOptions::default();
-            options.distance = distance_or(&opened, k)?;
-            options.memory = options::optional(memory, "memory", options::bytes)?;
-            options.temp_dir = temp_dir.map(options::path).transpose()?;
-            let queries = queries::<F>(fingerprints, signed)?;
-            join(py, opened, queries, options, &how(threads, progress)?)
-        })
+        let mut options = JoinOptions::default();
+        options.distance = distance_or(&opened, k)?;
+        options.memory = options::optional(memory, "memory", options::bytes)?;
+        options.temp_dir = temp_dir.map(options::path).transpose()?;
+        let queries = queries(fingerprints, &opened, signed)?;
+        join(py, opened, queries, options, &how(threads, progress)?)
     }
 
     /// All fingerprints in numeric order, each once.
@@ -167,19 +157,17 @@ impl PyIndex {
         threads: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let opened = self.opened(py)?;
-        by_width!(width_of(&opened.segments), F => {
-            let values = run_apart(py, &how(threads, None)?, move |watch| {
-                let mut values: Vec<F> = Vec::new();
-                for value in opened.of::<F>()?.fingerprints(0)? {
-                    if values.len().is_multiple_of(1 << 16) {
-                        watch.check()?;
-                    }
-                    values.push(value?);
+        let values = run_apart(py, &how(threads, None)?, move |watch| {
+            let mut values = Fingerprints::new(opened.set.width());
+            for value in opened.set.fingerprints(0)? {
+                if values.len().is_multiple_of(1 << 16) {
+                    watch.check()?;
                 }
-                Ok(values)
-            })?;
-            F::array(py, values)
-        })
+                values.push(value?);
+            }
+            Ok(values)
+        })?;
+        array(py, values)
     }
 
     /// All records: their fingerprints in numeric order, and their ids.
@@ -190,12 +178,10 @@ impl PyIndex {
         progress: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
         let opened = self.opened(py)?;
-        by_width!(width_of(&opened.segments), F => {
-            let (values, ids) = run_apart(py, &how(None, progress)?, move |watch| {
-                records::read(opened.of::<F>()?, watch)
-            })?;
-            Ok((F::array(py, values)?, records::to_python(py, ids)?))
-        })
+        let (values, ids) = run_apart(py, &how(None, progress)?, move |watch| {
+            records::read(&opened.set, watch)
+        })?;
+        Ok((array(py, values)?, records::to_python(py, ids)?))
     }
 
     /// The ids of the records that have this very fingerprint.
@@ -207,12 +193,12 @@ impl PyIndex {
         signed: bool,
     ) -> PyResult<Bound<'py, PyList>> {
         let opened = self.opened(py)?;
-        let lists = by_width!(width_of(&opened.segments), F => {
-            let value = input::fingerprint::<F>(fingerprint, signed)?;
-            run_short(py, &How::default(), move || {
-                Ok(ids_of_all(opened.of::<F>()?, &[value], |_| Ok(()))?)
-            })?
-        });
+        let value = input::fingerprint(fingerprint, opened.width(), signed)?;
+        let lists = run_short(py, &How::default(), move || {
+            let mut column = Fingerprints::new(opened.set.width());
+            column.push(value);
+            Ok(ids_of_all(&opened.set, &column, |_| Ok(()))?)
+        })?;
         let ids = (0..lists.ids.len()).filter_map(|number| lists.ids.get(number));
         let ids: Vec<_> = ids.map(|id| to_python(py, id)).collect::<PyResult<_>>()?;
         PyList::new(py, ids)
@@ -226,12 +212,13 @@ impl PyIndex {
     ) -> PyResult<Bound<'py, PyAny>> {
         let opened = self.opened(py)?;
         let id = ids::one(id)?;
-        by_width!(width_of(&opened.segments), F => {
-            let found = run_apart(py, &How::default(), move |_| {
-                Ok(opened.of::<F>()?.fingerprints_of_id(id.as_id())?)
-            })?;
-            F::array(py, found)
-        })
+        let found = run_apart(py, &How::default(), move |_| {
+            let mut found = Fingerprints::new(opened.set.width());
+            let values = opened.set.fingerprints_of_id(id.as_id())?;
+            values.into_iter().for_each(|value| found.push(value));
+            Ok(found)
+        })?;
+        array(py, found)
     }
 
     /// The same index without some records: the files stay as they are, and no answer has these records.
@@ -246,14 +233,12 @@ impl PyIndex {
     ) -> PyResult<Self> {
         let opened = self.opened(py)?;
         let only = options::optional(file, "file", options::count)?;
-        let without = by_width!(width_of(&opened.segments), F => {
-            let excluded = Excluded::<F>::read(py, ids, fingerprints, signed)?;
-            run(py, &How::default(), move |watch| {
-                let mut exclusions = Exclusions::default();
-                excluded.add_to(&mut exclusions, watch)?;
-                opened.without(&exclusions, only)
-            })?
-        });
+        let excluded = Excluded::read(py, opened.width(), ids, fingerprints, signed)?;
+        let without = run(py, &How::default(), move |watch| {
+            let mut exclusions = Exclusions::default();
+            excluded.add_to(&mut exclusions, watch)?;
+            Ok(opened.without(&exclusions, only)?)
+        })?;
         Ok(PyIndex::new(without))
     }
 
@@ -271,7 +256,7 @@ impl PyIndex {
         run_apart(py, &how, move |watch| {
             let mut options = WarmOptions::default();
             options.threads = count;
-            let report = opened.segments.warm_with(&options, |progress| {
+            let report = opened.set.warm_with(&options, |progress| {
                 match watch.report("warm", progress.done, progress.total) {
                     Ok(()) => ControlFlow::Continue(()),
                     Err(_) => ControlFlow::Break(()),
@@ -291,8 +276,8 @@ impl PyIndex {
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let opened = self.opened(py)?;
-        by_width!(width_of(&opened.segments), F => {
-            run_apart(py, &how(threads, progress)?, move |watch| verify(opened.of::<F>()?, watch))
+        run_apart(py, &how(threads, progress)?, move |watch| {
+            verify(&opened.set, watch)
         })
     }
 
@@ -322,31 +307,31 @@ impl PyIndex {
     /// Bits of a fingerprint: 32, 64 or 128.
     #[getter]
     fn width(&self, py: Python<'_>) -> PyResult<u32> {
-        Ok(width_of(&self.opened(py)?.segments))
+        Ok(self.opened(py)?.width())
     }
 
     /// The distance for which the tables were chosen, and that queries have if no other is given.
     #[getter]
     fn k(&self, py: Python<'_>) -> PyResult<u32> {
-        Ok(self.opened(py)?.max_distance())
+        Ok(self.opened(py)?.set.max_distance())
     }
 
     /// Number of records.
     #[getter]
     fn record_count(&self, py: Python<'_>) -> PyResult<u64> {
-        Ok(self.opened(py)?.record_count())
+        Ok(self.opened(py)?.set.record_count())
     }
 
     /// What the ids are: `"none"`, `"number"` or `"string"`.
     #[getter]
     fn id_kind(&self, py: Python<'_>) -> PyResult<&'static str> {
-        Ok(self.opened(py)?.id_kind().name())
+        Ok(self.opened(py)?.set.id_kind().name())
     }
 
     /// How texts became fingerprints, as `Pipeline.description` says it, if the file records it.
     #[getter]
     fn pipeline(&self, py: Python<'_>) -> PyResult<Option<String>> {
-        Ok(self.opened(py)?.pipeline().map(str::to_owned))
+        Ok(self.opened(py)?.set.pipeline().map(str::to_owned))
     }
 
     /// Figures of each file, by the names of `simidx info --json`.
@@ -362,9 +347,9 @@ impl PyIndex {
     /// Whether the index holds this very fingerprint.
     fn __contains__(&self, py: Python<'_>, fingerprint: &Bound<'_, PyAny>) -> PyResult<bool> {
         let opened = self.opened(py)?;
-        by_width!(width_of(&opened.segments), F => {
-            let value = input::fingerprint::<F>(fingerprint, false)?;
-            run_short(py, &How::default(), move || Ok(opened.of::<F>()?.contains(value)?))
+        let value = input::fingerprint(fingerprint, opened.width(), false)?;
+        run_short(py, &How::default(), move || {
+            Ok(opened.set.contains(value)?)
         })
     }
 

@@ -33,6 +33,15 @@ impl Fingerprints {
             Fingerprints::W128(_) => 128,
         }
     }
+
+    /// The same in a column of the library, copied if they are lent.
+    pub(crate) fn into_owned(self) -> simidx::Fingerprints {
+        match self {
+            Fingerprints::W32(column) => column.into_owned().into(),
+            Fingerprints::W64(column) => column.into_owned().into(),
+            Fingerprints::W128(column) => column.into_owned().into(),
+        }
+    }
 }
 
 /// What is known about fingerprints before they are read.
@@ -430,26 +439,26 @@ fn narrowed<F: Fingerprint>(values: &[u128]) -> Column<F> {
 }
 
 /// One fingerprint: an integer or hexadecimal digits.
-pub(crate) fn fingerprint<F: Fingerprint>(object: &Bound<'_, PyAny>, signed: bool) -> PyResult<F> {
+pub(crate) fn fingerprint(object: &Bound<'_, PyAny>, width: u32, signed: bool) -> PyResult<u128> {
     let expected = Expected {
-        width: Some(F::WIDTH),
+        width: Some(width),
         signed,
     };
     let mut values = Values::new(expected);
     if let Ok(text) = object.cast::<PyString>() {
         let text = PyBackedStr::try_from(text.clone())?;
         values.push_hex(object.py(), 0, &text)?;
-        if 4 * values.digits.unwrap_or_default() as u32 != F::WIDTH {
+        if 4 * values.digits.unwrap_or_default() as u32 != width {
             let message = format!(
                 "{text:?} does not have the {} digits of these fingerprints",
-                F::WIDTH / 4
+                width / 4
             );
             return Err(Class::Input.error(object.py(), message));
         }
     } else {
         values.push_number(0, object)?;
     }
-    Ok(F::from_u128(values.values[0]))
+    Ok(values.values[0])
 }
 
 pub(crate) fn is_text(kind: &DataType) -> bool {

@@ -8,17 +8,16 @@ use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyInt, PyList, PySlice, PyTuple};
 use simidx::batch::{Answers, IdColumn, IdLists, ids_of_all, positions_of_all};
-use simidx::segments::Segments;
-use simidx::{Fingerprint, Id, IdKind};
+use simidx::{Fingerprints, Id, IdKind, Set, Width};
 
 use crate::arrow::{self, ArrowColumn};
 use crate::column::Column;
 use crate::errors::{Class, Failure};
-use crate::input::{self, Expected, Fingerprints};
+use crate::input::{self, Expected};
 use crate::opened::Opened;
 use crate::run::{How, run_apart, run_short};
 use crate::table;
-use crate::width::{Width, by_width};
+use crate::width::array;
 
 /// Fingerprints whose ids and positions are read without a thread of their own.
 const FEW: usize = 256;
@@ -46,31 +45,23 @@ pub(crate) struct Matches {
 
 impl Matches {
     /// Those in files.
-    pub(crate) fn new<F: Width>(
-        py: Python<'_>,
-        opened: Arc<Opened>,
-        answers: Answers<F>,
-    ) -> PyResult<Self> {
+    pub(crate) fn new(py: Python<'_>, opened: Arc<Opened>, answers: Answers) -> PyResult<Self> {
         Self::of_source(py, Source::Files(opened), answers)
     }
 
     /// Those in a collection, with the ids of each.
-    pub(crate) fn with_ids<F: Width>(
-        py: Python<'_>,
-        answers: Answers<F>,
-        ids: IdLists,
-    ) -> PyResult<Self> {
+    pub(crate) fn with_ids(py: Python<'_>, answers: Answers, ids: IdLists) -> PyResult<Self> {
         Self::of_source(py, Source::Answers(Arc::new(ids), IdKind::String), answers)
     }
 
-    fn of_source<F: Width>(py: Python<'_>, source: Source, answers: Answers<F>) -> PyResult<Self> {
+    fn of_source(py: Python<'_>, source: Source, answers: Answers) -> PyResult<Self> {
         let (query_count, match_count) = (answers.query_count(), answers.fingerprints.len());
         let offsets: Vec<i64> = answers.offsets.into_iter().map(|o| o as i64).collect();
         Ok(Matches {
             source,
-            width: F::WIDTH,
+            width: answers.fingerprints.width().bits(),
             offsets: offsets.into_pyarray(py).into_any().unbind(),
-            fingerprints: F::array(py, answers.fingerprints)?.unbind(),
+            fingerprints: array(py, answers.fingerprints)?.unbind(),
             distances: answers.distances.into_pyarray(py).into_any().unbind(),
             positions: OnceLock::new(),
             query_count,
@@ -78,7 +69,7 @@ impl Matches {
         })
     }
 
-    fn fingerprints_now(&self, py: Python<'_>) -> PyResult<Fingerprints> {
+    fn fingerprints_now(&self, py: Python<'_>) -> PyResult<input::Fingerprints> {
         let expected = Expected {
             width: Some(self.width),
             signed: false,
@@ -86,18 +77,11 @@ impl Matches {
         input::fingerprints(self.fingerprints.bind(py), expected)
     }
 
-    /// The fingerprints as the library sees them.
-    fn found<F: Width>(&self, py: Python<'_>) -> PyResult<Column<F>> {
-        let found = F::column(self.fingerprints_now(py)?);
-        found.ok_or_else(|| Class::Internal.error(py, "a mix of widths"))
-    }
-
     fn read_positions(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let positions = match &self.source {
-            Source::Files(opened) => by_width!(self.width, F => {
-                let found = self.found::<F>(py)?;
-                positions::<F>(py, opened, found)?
-            }),
+            Source::Files(opened) => {
+                positions(py, opened, self.fingerprints_now(py)?.into_owned())?
+            }
             // They come and go, and have none.
             Source::Answers(..) => vec![-1; self.match_count],
         };
@@ -106,17 +90,14 @@ impl Matches {
 
     fn id_kind(&self) -> IdKind {
         match &self.source {
-            Source::Files(opened) => opened.id_kind(),
+            Source::Files(opened) => opened.set.id_kind(),
             Source::Answers(_, kind) => *kind,
         }
     }
 
     fn lists(&self, py: Python<'_>) -> PyResult<IdLists> {
         let mut lists = match &self.source {
-            Source::Files(opened) => by_width!(self.width, F => {
-                let found = self.found::<F>(py)?;
-                id_lists::<F>(py, opened, found)?
-            }),
+            Source::Files(opened) => id_lists(py, opened, self.fingerprints_now(py)?.into_owned())?,
             Source::Answers(ids, _) => IdLists::clone(ids),
         };
         // Where there are none, they are of the kind that they would have.
@@ -155,24 +136,22 @@ impl Matches {
 }
 
 /// Lets `work` work on fingerprints, in a way that suits their number.
-fn over<F: Width, T: Send + 'static>(
+fn over<T: Send + 'static>(
     py: Python<'_>,
-    opened: &Arc<Opened>,
-    found: Column<F>,
+    opened: &Opened,
+    found: Fingerprints,
     work: impl FnOnce(
-        &Segments<F>,
-        &[F],
+        &Set,
+        &Fingerprints,
         &mut dyn FnMut(usize) -> simidx::Result<()>,
     ) -> simidx::Result<T>
     + Send
     + 'static,
 ) -> PyResult<T> {
-    let opened = Arc::clone(opened);
+    let set = opened.set.clone();
     let few = found.len() <= FEW;
-    let found = found.into_owned();
     let work = move |report: &mut dyn FnMut(usize) -> simidx::Result<()>| {
-        let segments = opened.of::<F>()?;
-        Ok::<T, Failure>(work(segments, &found, report)?)
+        Ok::<T, Failure>(work(&set, &found, report)?)
     };
     let how = How::default();
     match few {
@@ -181,13 +160,9 @@ fn over<F: Width, T: Send + 'static>(
     }
 }
 
-fn positions<F: Width>(
-    py: Python<'_>,
-    opened: &Arc<Opened>,
-    found: Column<F>,
-) -> PyResult<Vec<i64>> {
-    let positions = over(py, opened, found, |segments, found, report| {
-        positions_of_all(segments, found, report)
+fn positions(py: Python<'_>, opened: &Opened, found: Fingerprints) -> PyResult<Vec<i64>> {
+    let positions = over(py, opened, found, |set, found, report| {
+        positions_of_all(set, found, report)
     })?;
     Ok(positions
         .into_iter()
@@ -195,9 +170,9 @@ fn positions<F: Width>(
         .collect())
 }
 
-fn id_lists<F: Width>(py: Python<'_>, opened: &Arc<Opened>, found: Column<F>) -> PyResult<IdLists> {
-    over(py, opened, found, |segments, found, report| {
-        ids_of_all(segments, found, report)
+fn id_lists(py: Python<'_>, opened: &Opened, found: Fingerprints) -> PyResult<IdLists> {
+    over(py, opened, found, |set, found, report| {
+        ids_of_all(set, found, report)
     })
 }
 
@@ -349,22 +324,22 @@ impl Matches {
         let range = PySlice::new(py, bound(number)?, bound(number + 1)?, 1);
         let found = self.fingerprints.bind(py).get_item(&range)?;
         let distances: Vec<u8> = self.distances.bind(py).get_item(&range)?.extract()?;
-        by_width!(self.width, F => {
-            let expected = Expected { width: Some(F::WIDTH), signed: false };
-            let found = F::column(input::fingerprints(&found, expected)?);
-            let found = found.map(|found| found.to_vec()).unwrap_or_default();
-            match &self.source {
-                Source::Files(opened) => matches_of::<F>(py, opened, &found, &distances),
-                Source::Answers(ids, _) => {
-                    let first = bound(number)? as usize;
-                    let lists = (first..first + found.len()).map(|number| list_of(py, ids, number));
-                    let lists: Vec<_> = lists.collect::<PyResult<_>>()?;
-                    let positions = self.positions(py)?;
-                    let positions: Vec<i64> = positions.bind(py).get_item(&range)?.extract()?;
-                    singly(py, &found, &distances, &positions, lists)
-                }
+        let expected = Expected {
+            width: Some(self.width),
+            signed: false,
+        };
+        let found = input::fingerprints(&found, expected)?.into_owned();
+        match &self.source {
+            Source::Files(opened) => matches_of(py, opened, found, &distances),
+            Source::Answers(ids, _) => {
+                let first = bound(number)? as usize;
+                let lists = (first..first + found.len()).map(|number| list_of(py, ids, number));
+                let lists: Vec<_> = lists.collect::<PyResult<_>>()?;
+                let positions = self.positions(py)?;
+                let positions: Vec<i64> = positions.bind(py).get_item(&range)?.extract()?;
+                singly(py, &found, &distances, &positions, lists)
             }
-        })
+        }
     }
 
     /// What makes it anew from what is known of the matches, without the index: positions and ids are read for it.
@@ -409,29 +384,29 @@ impl Matches {
 }
 
 /// Matches in files one by one.
-pub(crate) fn matches_of<F: Width>(
+pub(crate) fn matches_of(
     py: Python<'_>,
-    opened: &Arc<Opened>,
-    found: &[F],
+    opened: &Opened,
+    found: Fingerprints,
     distances: &[u8],
 ) -> PyResult<Vec<Match>> {
-    let positions = positions(py, opened, Column::Owned(found.to_vec()))?;
-    let lists = id_lists(py, opened, Column::Owned(found.to_vec()))?;
-    singly(py, found, distances, &positions, to_lists(py, &lists)?)
+    let positions = positions(py, opened, found.clone())?;
+    let lists = id_lists(py, opened, found.clone())?;
+    singly(py, &found, distances, &positions, to_lists(py, &lists)?)
 }
 
 /// Matches one by one, of columns.
-fn singly<F: Width>(
+fn singly(
     py: Python<'_>,
-    found: &[F],
+    found: &Fingerprints,
     distances: &[u8],
     positions: &[i64],
     lists: Vec<Bound<'_, PyList>>,
 ) -> PyResult<Vec<Match>> {
     let columns = found.iter().zip(distances).zip(positions).zip(lists);
     columns
-        .map(|(((&fingerprint, &distance), &position), ids)| {
-            Match::new(py, fingerprint, distance, position, ids)
+        .map(|(((fingerprint, &distance), &position), ids)| {
+            Match::new(py, (fingerprint, found.width()), distance, position, ids)
         })
         .collect()
 }
@@ -449,19 +424,19 @@ pub(crate) struct Match {
 }
 
 impl Match {
-    pub(crate) fn new<F: Width>(
+    pub(crate) fn new(
         py: Python<'_>,
-        fingerprint: F,
+        (fingerprint, width): (u128, Width),
         distance: u8,
         position: i64,
         ids: Bound<'_, PyList>,
     ) -> PyResult<Self> {
         Ok(Match {
-            fingerprint: fingerprint.to_u128().into_pyobject(py)?.unbind(),
+            fingerprint: fingerprint.into_pyobject(py)?.unbind(),
             distance,
             position,
             ids: ids.unbind(),
-            digits: F::WIDTH as usize / 4,
+            digits: width.bits() as usize / 4,
         })
     }
 }

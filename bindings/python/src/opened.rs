@@ -5,28 +5,16 @@ use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use simidx::segments::{AnySegments, Exclusions, Segments};
-use simidx::{Error, IdKind, Index};
+use simidx::set::{Exclusions, Segment};
+use simidx::{Error, IdKind, Set};
 
-use crate::errors::{Class, Failure};
+use crate::errors::Failure;
 use crate::run::Watch;
-use crate::width::{Width, named, width_of};
-
-/// Runs code with segments of whatever width.
-macro_rules! with_segments {
-    ($any:expr, $segments:ident => $body:expr) => {
-        match $any {
-            AnySegments::W32($segments) => $body,
-            AnySegments::W64($segments) => $body,
-            AnySegments::W128($segments) => $body,
-        }
-    };
-}
 
 /// Open files and where they are.
 #[derive(Debug)]
 pub(crate) struct Opened {
-    pub(crate) segments: AnySegments,
+    pub(crate) set: Set,
     pub(crate) paths: Vec<PathBuf>,
     pub(crate) in_memory: bool,
     /// Whether some records of the files are left out of answers.
@@ -36,12 +24,12 @@ pub(crate) struct Opened {
 impl Opened {
     /// Opens files.
     pub(crate) fn open(paths: Vec<PathBuf>, in_memory: bool) -> simidx::Result<Self> {
-        let segments = match in_memory {
-            true => AnySegments::open_in_memory(&paths)?,
-            false => AnySegments::open(&paths)?,
+        let set = match in_memory {
+            true => Set::open_in_memory(&paths)?,
+            false => Set::open(&paths)?,
         };
         Ok(Opened {
-            segments,
+            set,
             paths,
             in_memory,
             leaves_out: false,
@@ -49,57 +37,46 @@ impl Opened {
     }
 
     /// The same files without some records, of one file if `only` names one by its number.
-    pub(crate) fn without<F: Width>(
+    pub(crate) fn without(
         &self,
-        exclusions: &Exclusions<F>,
+        exclusions: &Exclusions,
         only: Option<usize>,
-    ) -> Result<Self, Failure> {
-        let segments = self.of::<F>()?.clone();
-        let segments = match only {
-            None => segments.without(exclusions)?,
-            Some(number) => segments.without_from(number, exclusions)?,
-        };
+    ) -> simidx::Result<Self> {
+        let set = self.set.clone();
         Ok(Opened {
-            segments: F::any(segments),
+            set: match only {
+                None => set.without(exclusions)?,
+                Some(number) => set.without_from(number, exclusions)?,
+            },
             paths: self.paths.clone(),
             in_memory: self.in_memory,
             leaves_out: true,
         })
     }
 
-    pub(crate) fn max_distance(&self) -> u32 {
-        with_segments!(&self.segments, segments => segments.max_distance())
-    }
-
-    pub(crate) fn record_count(&self) -> u64 {
-        with_segments!(&self.segments, segments => segments.record_count())
-    }
-
-    pub(crate) fn id_kind(&self) -> IdKind {
-        with_segments!(&self.segments, segments => segments.id_kind())
-    }
-
-    pub(crate) fn pipeline(&self) -> Option<&str> {
-        with_segments!(&self.segments, segments => segments.pipeline())
+    /// Bits of a fingerprint.
+    pub(crate) fn width(&self) -> u32 {
+        self.set.width().bits()
     }
 
     /// Number of fingerprints; one that several files hold counts for each.
     pub(crate) fn fingerprint_count(&self) -> u64 {
-        with_segments!(&self.segments, segments => segments.indexes().map(Index::len).sum())
+        self.set.segments().map(Segment::len).sum()
     }
 
-    /// The segments of a width, which is that of the files.
-    pub(crate) fn of<F: Width>(&self) -> Result<&Segments<F>, Failure> {
-        let of_other = || Failure::Other(Class::Internal, "a mix of widths".to_owned());
-        F::segments(&self.segments).ok_or_else(of_other)
+    /// Nanoseconds that a query within a distance is expected to take.
+    pub(crate) fn query_ns(&self, distance: u32) -> f64 {
+        let plans = self.set.segments().map(|file| file.plan(distance));
+        plans.map(|plan| plan.ns()).sum()
     }
 }
 
 /// Checks every byte of the files; the first problem is the error.
-pub(crate) fn verify<F: Width>(segments: &Segments<F>, watch: &Watch) -> Result<(), Failure> {
-    for (number, index) in segments.indexes().enumerate() {
-        let total = segments.segment_count() as u64;
-        let report = index.verify_while(|_| match watch.report("verify", number as u64, total) {
+pub(crate) fn verify(set: &Set, watch: &Watch) -> Result<(), Failure> {
+    let total = set.segment_count() as u64;
+    for segment in set.segments() {
+        let done = segment.number() as u64;
+        let report = segment.verify_while(|_| match watch.report("verify", done, total) {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
         });
@@ -107,8 +84,8 @@ pub(crate) fn verify<F: Width>(segments: &Segments<F>, watch: &Watch) -> Result<
         let report = report.unwrap_or_default();
         if let Some(first) = report.problems.into_iter().next() {
             return Err(Failure::Library(Error::Segment {
-                segment: number,
-                name: segments.names()[number].clone(),
+                segment: segment.number(),
+                name: segment.name().to_owned(),
                 error: Box::new(first.into()),
             }));
         }
@@ -119,30 +96,25 @@ pub(crate) fn verify<F: Width>(segments: &Segments<F>, watch: &Watch) -> Result<
 /// The figures of all files.
 pub(crate) fn info<'py>(py: Python<'py>, opened: &Opened) -> PyResult<Bound<'py, PyDict>> {
     let info = PyDict::new(py);
-    info.set_item("width", width_of(&opened.segments))?;
-    info.set_item("max_distance", opened.max_distance())?;
-    info.set_item("record_count", opened.record_count())?;
-    info.set_item("id_kind", opened.id_kind().name())?;
-    info.set_item("pipeline", opened.pipeline())?;
+    let set = &opened.set;
+    info.set_item("width", opened.width())?;
+    info.set_item("max_distance", set.max_distance())?;
+    info.set_item("record_count", set.record_count())?;
+    info.set_item("id_kind", set.id_kind().name())?;
+    info.set_item("pipeline", set.pipeline())?;
     let files = PyList::empty(py);
-    with_segments!(&opened.segments, segments => {
-        for (name, index) in named(segments) {
-            files.append(file_info(py, &name, &index)?)?;
-        }
-    });
+    for segment in set.segments() {
+        files.append(file_info(py, segment)?)?;
+    }
     info.set_item("files", files)?;
     Ok(info)
 }
 
 /// The figures of a file.
-fn file_info<'py, F: Width>(
-    py: Python<'py>,
-    name: &str,
-    index: &Index<F>,
-) -> PyResult<Bound<'py, PyDict>> {
-    let summary = index.summary();
+fn file_info<'py>(py: Python<'py>, segment: Segment<'_>) -> PyResult<Bound<'py, PyDict>> {
+    let summary = segment.summary();
     let info = PyDict::new(py);
-    info.set_item("path", name)?;
+    info.set_item("path", segment.name())?;
     info.set_item("max_distance", summary.max_distance)?;
     info.set_item("record_count", summary.record_count)?;
     info.set_item("fingerprint_count", summary.fingerprint_count)?;
@@ -160,7 +132,7 @@ fn file_info<'py, F: Width>(
         summary.bound_bits_per_fingerprint(),
     )?;
     let metadata = PyDict::new(py);
-    for (key, value) in index.metadata().iter() {
+    for (key, value) in segment.metadata().iter() {
         metadata.set_item(key, value)?;
     }
     info.set_item("metadata", metadata)?;

@@ -3,38 +3,33 @@
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use simidx::batch::IdColumn;
-use simidx::segments::Segments;
-use simidx::{Id, IdKind};
+use simidx::{Fingerprints, Id, IdKind, Set};
 
 use crate::arrow::ArrowColumn;
 use crate::errors::Failure;
 use crate::run::Watch;
 use crate::table;
-use crate::width::Width;
 
 /// Records between two reports.
 const PIECE: usize = 1 << 14;
 
 /// The records of all files by fingerprint, those of one fingerprint by id. Without ids, the fingerprints alone.
-pub(crate) fn read<F: Width>(
-    segments: &Segments<F>,
-    watch: &Watch,
-) -> Result<(Vec<F>, Option<IdColumn>), Failure> {
-    let mut fingerprints = Vec::new();
-    let total = segments.record_count();
+pub(crate) fn read(set: &Set, watch: &Watch) -> Result<(Fingerprints, Option<IdColumn>), Failure> {
+    let mut fingerprints = Fingerprints::new(set.width());
+    let total = set.record_count();
     let report = |count: usize| match count.is_multiple_of(PIECE) {
         true => watch.report("read", count as u64, total),
         false => Ok(()),
     };
-    if segments.id_kind() == IdKind::None {
-        for fingerprint in segments.fingerprints(0)? {
+    if set.id_kind() == IdKind::None {
+        for fingerprint in set.fingerprints(0)? {
             report(fingerprints.len())?;
             fingerprints.push(fingerprint?);
         }
         return Ok((fingerprints, None));
     }
     let (mut numbers, mut ends, mut text) = (Vec::new(), Vec::new(), String::new());
-    let mut records = segments.records()?;
+    let mut records = set.records()?;
     while let Some((fingerprint, id)) = records.read()? {
         report(fingerprints.len())?;
         fingerprints.push(fingerprint);
@@ -46,7 +41,7 @@ pub(crate) fn read<F: Width>(
             }
         }
     }
-    let ids = match segments.id_kind() {
+    let ids = match set.id_kind() {
         IdKind::String => IdColumn::Strings { ends, text },
         _ => IdColumn::Numbers(numbers),
     };

@@ -20,7 +20,7 @@ use crate::opened::Opened;
 use crate::options;
 use crate::run::{How, Watch, run};
 use crate::table;
-use crate::width::{Width, by_width};
+use crate::width::{Width, array, by_width};
 
 /// Fingerprints that are handed over between two looks at whether to go on.
 const PIECE: usize = 1 << 20;
@@ -129,7 +129,7 @@ fn pairs_of<'py, F: Width>(
     table::pairs(
         py,
         "Pairs",
-        [F::array(py, left)?, F::array(py, right)?, distances],
+        [array(py, left)?, array(py, right)?, distances],
     )
 }
 
@@ -198,7 +198,7 @@ pub(crate) fn dedup<'py>(
     let against = against.map(|index| index_of(&index)).transpose()?;
     let mut expected = given.keywords.expected()?;
     if let Some(opened) = &against {
-        expected.width = Some(crate::width::width_of(&opened.segments));
+        expected.width = Some(opened.width());
     }
     let priority = given.keywords.get("priority")?;
     let read = input::fingerprints(fingerprints, expected)?;
@@ -268,7 +268,7 @@ fn decide<F: Width>(
     }
     watch.let_go(rows);
     if let Some(opened) = against {
-        documents.exclude(opened.of::<F>()?)?;
+        documents.exclude(&opened.set)?;
     }
     watch.check()?;
     let report = |done, total| watch.report("compare", done, total);

@@ -6,7 +6,7 @@ use numpy::IntoPyArray;
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString, PyTuple};
-use simidx::Fingerprint;
+use simidx::{Fingerprints, Width};
 use simidx_text::assets::Assets;
 use simidx_text::{Pipeline, PipelineOptions, Preset};
 
@@ -15,7 +15,7 @@ use crate::errors::{Class, Failure};
 use crate::input;
 use crate::options;
 use crate::run::{How, Watch, run_apart};
-use crate::width::{Width, by_width};
+use crate::width::array;
 
 /// Texts between two reports of progress.
 const PIECE: usize = 4096;
@@ -25,17 +25,14 @@ const PIECE: usize = 4096;
 pub(crate) struct PyPipeline {
     pipeline: Pipeline,
     name: Option<String>,
-    width: u32,
+    width: Width,
 }
 
-fn check_width(py: Python<'_>, width: u32) -> PyResult<u32> {
-    match width {
-        32 | 64 | 128 => Ok(width),
-        _ => {
-            let message = format!("width={width}: fingerprints have 32, 64 or 128 bits");
-            Err(Class::Option.error(py, message))
-        }
-    }
+fn check_width(py: Python<'_>, bits: u32) -> PyResult<Width> {
+    Width::from_bits(bits).ok_or_else(|| {
+        let message = format!("width={bits}: fingerprints have 32, 64 or 128 bits");
+        Class::Option.error(py, message)
+    })
 }
 
 /// The pipeline of a name, as in the options of the program.
@@ -87,27 +84,30 @@ impl PyPipeline {
     }
 }
 
-fn all_fingerprints<F: Width>(
+fn all_fingerprints(
     pipeline: &Pipeline,
+    width: Width,
     texts: &[&str],
     watch: &Watch,
-) -> Result<Vec<F>, Failure> {
-    let parallel = pipeline.parallel::<F>()?;
-    let mut all = Vec::with_capacity(texts.len());
+) -> Result<Fingerprints, Failure> {
+    let parallel = pipeline.parallel(width)?;
+    let mut all = Fingerprints::new(width);
     for piece in texts.chunks(PIECE) {
-        all.extend(parallel.fingerprints(piece));
+        let found = parallel.fingerprints(piece);
+        found.iter().for_each(|value| all.push(value));
         watch.report("fingerprint", all.len() as u64, texts.len() as u64)?;
     }
     Ok(all)
 }
 
 /// The fingerprints of texts, each of which must have features.
-pub(crate) fn telling_fingerprints<F: Width>(
+pub(crate) fn telling_fingerprints(
     pipeline: &Pipeline,
+    width: Width,
     texts: &[&str],
     watch: &Watch,
-) -> Result<Vec<F>, Failure> {
-    let (fingerprints, mask) = with_features(pipeline, texts, watch)?;
+) -> Result<Fingerprints, Failure> {
+    let (fingerprints, mask) = with_features(pipeline, width, texts, watch)?;
     match mask.iter().position(|says| !says) {
         None => Ok(fingerprints),
         Some(row) => {
@@ -119,19 +119,22 @@ pub(crate) fn telling_fingerprints<F: Width>(
     }
 }
 
-fn with_features<F: Width>(
+fn with_features(
     pipeline: &Pipeline,
+    width: Width,
     texts: &[&str],
     watch: &Watch,
-) -> Result<(Vec<F>, Vec<bool>), Failure> {
-    let parallel = pipeline.parallel::<F>()?;
+) -> Result<(Fingerprints, Vec<bool>), Failure> {
+    let parallel = pipeline.parallel(width)?;
     // What `fingerprints` gives for a text without features.
-    let none = pipeline.empty_fingerprint::<F>();
-    let (mut all, mut mask) = (Vec::new(), Vec::new());
+    let none = parallel.empty_fingerprint();
+    let (mut all, mut mask) = (Fingerprints::new(width), Vec::new());
     for piece in texts.chunks(PIECE) {
         let found = parallel.fingerprints_if_any(piece);
         mask.extend(found.iter().map(Option::is_some));
-        all.extend(found.into_iter().map(|found| found.unwrap_or(none)));
+        for found in found {
+            all.push(found.unwrap_or(none));
+        }
         watch.report("fingerprint", all.len() as u64, texts.len() as u64)?;
     }
     Ok((all, mask))
@@ -145,7 +148,7 @@ impl PyPipeline {
         let width = check_width(py, width)?;
         let pipeline = named(py, name)?;
         // A hash of too few bits is refused now, not at the first text.
-        let fits = by_width!(width, F => pipeline.fingerprinter::<F>().map(drop));
+        let fits = pipeline.fingerprinter(width);
         fits.map_err(|error| Failure::from(error).raise(py))?;
         Ok(PyPipeline {
             pipeline,
@@ -183,18 +186,17 @@ impl PyPipeline {
     ) -> PyResult<Bound<'py, PyAny>> {
         let texts = input::texts(texts)?;
         let how = how(threads, progress)?;
-        by_width!(self.width, F => {
-            let values = self.over(py, texts, &how, all_fingerprints::<F>)?;
-            F::array(py, values)
-        })
+        let width = self.width;
+        let values = self.over(py, texts, &how, move |pipeline, texts, watch| {
+            all_fingerprints(pipeline, width, texts, watch)
+        })?;
+        array(py, values)
     }
 
     /// The fingerprint of one text, as an integer.
     fn fingerprint<'py>(&self, py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyInt>> {
-        let value = by_width!(self.width, F => {
-            let value = py.detach(|| self.pipeline.fingerprint::<F>(text));
-            value.map_err(|error| Failure::from(error).raise(py))?.to_u128()
-        });
+        let value = py.detach(|| self.pipeline.fingerprint(text, self.width));
+        let value = value.map_err(|error| Failure::from(error).raise(py))?;
         Ok(value.into_pyobject(py)?)
     }
 
@@ -209,10 +211,11 @@ impl PyPipeline {
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
         let texts = input::texts(texts)?;
         let how = how(threads, progress)?;
-        by_width!(self.width, F => {
-            let (values, mask) = self.over(py, texts, &how, with_features::<F>)?;
-            Ok((F::array(py, values)?, mask.into_pyarray(py).into_any()))
-        })
+        let width = self.width;
+        let (values, mask) = self.over(py, texts, &how, move |pipeline, texts, watch| {
+            with_features(pipeline, width, texts, watch)
+        })?;
+        Ok((array(py, values)?, mask.into_pyarray(py).into_any()))
     }
 
     /// Whether any feature of each text counts. The fingerprint of a text without features says nothing about it.
@@ -225,7 +228,7 @@ impl PyPipeline {
     ) -> PyResult<Bound<'py, PyAny>> {
         let texts = input::texts(texts)?;
         let mask = self.over(py, texts, &how(threads, None)?, |pipeline, texts, watch| {
-            let parallel = pipeline.parallel::<u32>()?;
+            let parallel = pipeline.parallel(Width::W32)?;
             let mut mask = Vec::with_capacity(texts.len());
             for piece in texts.chunks(PIECE) {
                 let found = parallel.fingerprints_if_any(piece);
@@ -246,7 +249,7 @@ impl PyPipeline {
     /// Bits of the fingerprints.
     #[getter]
     fn width(&self) -> u32 {
-        self.width
+        self.width.bits()
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
@@ -260,13 +263,13 @@ impl PyPipeline {
     fn __hash__(&self) -> u64 {
         use std::hash::{DefaultHasher, Hash, Hasher};
         let mut hasher = DefaultHasher::new();
-        (self.pipeline.describe(), self.width).hash(&mut hasher);
+        (self.pipeline.describe(), self.width.bits()).hash(&mut hasher);
         hasher.finish()
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let parse = py.import("simidx._simidx")?.getattr("_pipeline")?;
-        (parse, (self.pipeline.describe(), self.width)).into_pyobject(py)
+        (parse, (self.pipeline.describe(), self.width.bits())).into_pyobject(py)
     }
 
     fn __repr__(&self) -> String {
@@ -344,8 +347,8 @@ pub(crate) fn compare(
 ) -> PyResult<Comparison> {
     let width = check_width(py, width)?;
     let pipeline = given(pipeline, py)?;
-    by_width!(width, F => run_apart(py, &How::default(), move |_| {
-        let found = pipeline.fingerprinter::<F>()?.compare(&a, &b);
+    run_apart(py, &How::default(), move |_| {
+        let found = pipeline.fingerprinter(width)?.compare(&a, &b);
         let features = found.most_different(NAMED).into_iter();
         Ok(Comparison {
             distance: found.distance(),
@@ -356,8 +359,10 @@ pub(crate) fn compare(
             estimate: found.estimate(),
             equal: found.are_equal(),
             have_features: found.have_features(),
-            fingerprints: (found.a.fingerprint.to_u128(), found.b.fingerprint.to_u128()),
-            most_different: features.map(|f| (f.text.clone(), f.weight_a, f.weight_b)).collect(),
+            fingerprints: (found.a.fingerprint, found.b.fingerprint),
+            most_different: features
+                .map(|f| (f.text.clone(), f.weight_a, f.weight_b))
+                .collect(),
         })
-    }))
+    })
 }

@@ -2,10 +2,8 @@
 
 use numpy::{IntoPyArray, PyArrayMethods};
 use pyo3::prelude::*;
-use simidx::segments::{AnySegments, Segments};
-use simidx::{Fingerprint, Index};
+use simidx::Fingerprint;
 use simidx_collection::{AnyCollection, Collection};
-use std::sync::Arc;
 
 use crate::column::Column;
 use crate::input::Fingerprints;
@@ -36,17 +34,8 @@ pub(crate) trait Width: Fingerprint + Send + Sync + 'static {
     /// The fingerprints if they have this width.
     fn column(fingerprints: Fingerprints) -> Option<Column<Self>>;
 
-    /// The segments if they have this width.
-    fn segments(any: &AnySegments) -> Option<&Segments<Self>>;
-
     /// The collection if it has this width.
     fn collection(any: &AnyCollection) -> Option<&Collection<Self>>;
-
-    /// Segments of this width.
-    fn any(segments: Segments<Self>) -> AnySegments;
-
-    /// An array of fingerprints: `uint32`, `uint64`, or two columns of `uint64`, the high half first.
-    fn array(py: Python<'_>, values: Vec<Self>) -> PyResult<Bound<'_, PyAny>>;
 }
 
 impl Width for u32 {
@@ -57,26 +46,11 @@ impl Width for u32 {
         }
     }
 
-    fn segments(any: &AnySegments) -> Option<&Segments<Self>> {
-        match any {
-            AnySegments::W32(segments) => Some(segments),
-            _ => None,
-        }
-    }
-
     fn collection(any: &AnyCollection) -> Option<&Collection<Self>> {
         match any {
             AnyCollection::W32(collection) => Some(collection),
             _ => None,
         }
-    }
-
-    fn any(segments: Segments<Self>) -> AnySegments {
-        AnySegments::W32(segments)
-    }
-
-    fn array(py: Python<'_>, values: Vec<Self>) -> PyResult<Bound<'_, PyAny>> {
-        Ok(values.into_pyarray(py).into_any())
     }
 }
 
@@ -88,26 +62,11 @@ impl Width for u64 {
         }
     }
 
-    fn segments(any: &AnySegments) -> Option<&Segments<Self>> {
-        match any {
-            AnySegments::W64(segments) => Some(segments),
-            _ => None,
-        }
-    }
-
     fn collection(any: &AnyCollection) -> Option<&Collection<Self>> {
         match any {
             AnyCollection::W64(collection) => Some(collection),
             _ => None,
         }
-    }
-
-    fn any(segments: Segments<Self>) -> AnySegments {
-        AnySegments::W64(segments)
-    }
-
-    fn array(py: Python<'_>, values: Vec<Self>) -> PyResult<Bound<'_, PyAny>> {
-        Ok(values.into_pyarray(py).into_any())
     }
 }
 
@@ -119,45 +78,29 @@ impl Width for u128 {
         }
     }
 
-    fn segments(any: &AnySegments) -> Option<&Segments<Self>> {
-        match any {
-            AnySegments::W128(segments) => Some(segments),
-            _ => None,
-        }
-    }
-
     fn collection(any: &AnyCollection) -> Option<&Collection<Self>> {
         match any {
             AnyCollection::W128(collection) => Some(collection),
             _ => None,
         }
     }
-
-    fn any(segments: Segments<Self>) -> AnySegments {
-        AnySegments::W128(segments)
-    }
-
-    fn array(py: Python<'_>, values: Vec<Self>) -> PyResult<Bound<'_, PyAny>> {
-        let halves = values.iter().flat_map(|&v| [(v >> 64) as u64, v as u64]);
-        let halves: Vec<u64> = halves.collect();
-        Ok(halves
-            .into_pyarray(py)
-            .reshape([values.len(), 2])?
-            .into_any())
-    }
 }
 
-/// Bits of the fingerprints of segments.
-pub(crate) fn width_of(any: &AnySegments) -> u32 {
-    match any {
-        AnySegments::W32(_) => 32,
-        AnySegments::W64(_) => 64,
-        AnySegments::W128(_) => 128,
-    }
-}
-
-/// The indexes of segments with their names.
-pub(crate) fn named<F: Width>(segments: &Segments<F>) -> Vec<(String, Arc<Index<F>>)> {
-    let indexes = segments.segments().iter().cloned();
-    segments.names().iter().cloned().zip(indexes).collect()
+/// An array of fingerprints: `uint32`, `uint64`, or two columns of `uint64`, the high half first.
+pub(crate) fn array(
+    py: Python<'_>,
+    fingerprints: impl Into<simidx::Fingerprints>,
+) -> PyResult<Bound<'_, PyAny>> {
+    Ok(match fingerprints.into() {
+        simidx::Fingerprints::W32(values) => values.into_pyarray(py).into_any(),
+        simidx::Fingerprints::W64(values) => values.into_pyarray(py).into_any(),
+        simidx::Fingerprints::W128(values) => {
+            let halves = values.iter().flat_map(|&v| [(v >> 64) as u64, v as u64]);
+            let halves: Vec<u64> = halves.collect();
+            halves
+                .into_pyarray(py)
+                .reshape([values.len(), 2])?
+                .into_any()
+        }
+    })
 }

@@ -9,10 +9,10 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use simidx::Set;
 use simidx::build::AtomicFile;
 use simidx::index::WarmOptions;
 use simidx::merge::{MergeOptions, merge};
-use simidx::segments::Segments;
 use simidx::{BuildOptions, Fingerprint, IdKind, IndexBuilder};
 
 use crate::core::Core;
@@ -260,14 +260,14 @@ impl<F: Fingerprint> Core<F> {
         }
         let named = due
             .iter()
-            .map(|segment| (segment.name.clone(), Arc::clone(&segment.index)));
-        let segments = Segments::with_names(named.collect())?;
+            .map(|segment| Set::from(Arc::clone(&segment.index)).named(&segment.name));
+        let set = Set::new(named)?;
         let number = self.next_segment.fetch_add(1, Ordering::Relaxed);
         let path = self.folder.segment(number);
         let merged = self.mergers.install(|| {
             AtomicFile::write_with(&path, |file| {
                 let out = Stoppable { file, core: self };
-                merge(&segments, &options, out, |_| ())
+                merge(&set, &options, out, |_| ())
             })
         })?;
         if merged.summary.record_count == 0 {

@@ -7,7 +7,7 @@ use std::sync::{
 };
 use std::time::Instant;
 
-use simidx::segments::Manifest;
+use simidx::set::Manifest;
 use simidx::{Fingerprint, Scratch};
 
 use crate::error::{Error, Result};

@@ -5,7 +5,7 @@ use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use simidx::segments::{Manifest, ManifestSegment};
+use simidx::set::{Manifest, ManifestSegment};
 use simidx::{Fingerprint, Index};
 
 use crate::error::{Error, Result, at};
@@ -273,7 +273,7 @@ pub(crate) fn open_segments<F: Fingerprint>(
         let last = note(manifest, path, &format!("{NOTE_LAST}{number}"))?;
         let file = path.join(&listed.name);
         let segment = open_segment(&file, number, last)?;
-        let found = ManifestSegment::of_width(&listed.name, file_len(&file)?, &*segment.index)?;
+        let found = ManifestSegment::of_index(&listed.name, &segment.index)?;
         if found != *listed {
             return Err(Error::NotACollection {
                 path: path.to_owned(),
@@ -312,10 +312,6 @@ pub(crate) fn open_segment<F: Fingerprint>(
     }))
 }
 
-fn file_len(path: &Path) -> Result<u64> {
-    Ok(fs::metadata(path).map_err(at(path))?.len())
-}
-
 /// Takes segments out of a manifest and puts one in, and counts the generation up. The place of the new one is that of
 /// the first that goes, or the end.
 ///
@@ -337,9 +333,8 @@ pub(crate) fn replace<F: Fingerprint>(
         manifest.notes.remove(&format!("{NOTE_LAST}{number}"));
     }
     if let Some(segment) = new {
-        let len = segment.index.storage().as_ref().len() as u64;
         let name = segment_name(segment.number);
-        let listed = ManifestSegment::of_width(&name, len, &*segment.index)?;
+        let listed = ManifestSegment::of_index(&name, &segment.index)?;
         manifest.segments.insert(place, listed);
         let key = format!("{NOTE_LAST}{}", segment.number);
         manifest.notes.insert(key, segment.last.to_string());

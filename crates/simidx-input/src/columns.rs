@@ -8,7 +8,7 @@ use super::line_source::LineSource;
 use super::plain_lines::{self, Extent};
 use super::source::Source;
 use super::{Format, Record};
-use simidx::Fingerprint;
+use simidx::{Fingerprints, Width};
 
 /// The greatest length of a line in bytes: twice that of an id.
 pub(super) const MAX_LINE: u64 = 128 << 10;
@@ -16,17 +16,19 @@ pub(super) const MAX_LINE: u64 = 128 << 10;
 /// Lines of a fingerprint with or without an id.
 pub(super) struct Columns {
     radix: Radix,
+    width: Width,
     /// Whether the first line may name columns, by a mistake of the user.
     may_have_names: bool,
 }
 
 impl Columns {
-    pub(super) fn reader(source: Source, format: Format) -> LineReader<Self> {
+    pub(super) fn reader(source: Source, format: Format, width: Width) -> LineReader<Self> {
         let columns = Columns {
             radix: match format {
                 Format::Dec => Radix::Dec,
                 _ => Radix::Hex,
             },
+            width,
             may_have_names: format == Format::Tsv,
         };
         LineReader::new(LineSource::new(source, MAX_LINE), columns)
@@ -34,14 +36,14 @@ impl Columns {
 }
 
 impl LineFormat for Columns {
-    fn record<F: Fingerprint>(&self, line: &str) -> Result<Record<F>, String> {
+    fn record(&self, line: &str) -> Result<Record, String> {
         let (digits, id) = match line.split_once('\t') {
             Some((digits, id)) => (digits, Some(id)),
             None => (line, None),
         };
         let fingerprint = match self.radix {
-            Radix::Hex => digits::hex(digits)?,
-            Radix::Dec => digits::dec(digits)?,
+            Radix::Hex => digits::hex(digits, self.width)?,
+            Radix::Dec => digits::dec(digits, self.width)?,
         };
         let id = match id {
             Some(id) if id.contains('\t') => return Err("more than two columns".into()),
@@ -60,21 +62,21 @@ impl LineFormat for Columns {
         }
     }
 
-    fn read_fingerprints<F: Fingerprint>(
-        &self,
-        lines: &mut LineSource,
-        out: &mut Vec<F>,
-    ) -> Extent {
-        plain_lines::read(lines.lines_ahead(), self.radix, out)
+    fn read_fingerprints(&self, lines: &mut LineSource, out: &mut Fingerprints) -> Extent {
+        match out.width() == self.width {
+            true => plain_lines::read(lines.lines_ahead(), self.radix, out),
+            false => Extent::default(),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{Read, fingerprint, read_all};
+    use super::super::tests::{Read, fingerprint, read_all, read_by};
     use crate::Format;
+    use simidx::Width;
 
-    fn hex(bytes: &[u8]) -> Read<u64> {
+    fn hex(bytes: &[u8]) -> Read {
         read_all(bytes, Format::Hex)
     }
 
@@ -90,17 +92,20 @@ mod tests {
 
     #[test]
     fn decimal_lines_are_read() {
-        let read: Read<u32> = read_all(b"4294967295\n10\tx\n", Format::Dec);
+        let read = read_by(b"4294967295\n10\tx\n", Format::Dec, &Width::W32.into());
         assert_eq!(
             read.records(),
-            [fingerprint(u32::MAX, None), fingerprint(10, Some("x"))]
+            [
+                fingerprint(u32::MAX.into(), None),
+                fingerprint(10, Some("x"))
+            ]
         );
     }
 
     #[test]
     fn wide_fingerprints_are_read() {
         let text = format!("{:x}\n{}", u128::MAX, 7);
-        let read: Read<u128> = read_all(text.as_bytes(), Format::Hex);
+        let read = read_by(text.as_bytes(), Format::Hex, &Width::W128.into());
         assert_eq!(
             read.records(),
             [fingerprint(u128::MAX, None), fingerprint(7, None)]
@@ -145,7 +150,7 @@ mod tests {
 
     #[test]
     fn tsv_lines_are_those_of_hex() {
-        let read: Read<u64> = read_all(b"a\n\nb\tid\n1\ta\tb\n", Format::Tsv);
+        let read = read_all(b"a\n\nb\tid\n1\ta\tb\n", Format::Tsv);
         assert_eq!(
             read.records(),
             [fingerprint(10, None), fingerprint(11, Some("id"))]
@@ -155,11 +160,11 @@ mod tests {
 
     #[test]
     fn names_of_columns_in_a_tsv_are_taken_for_that() {
-        let read: Read<u64> = read_all(b"id\ttext\n1\tx\n", Format::Tsv);
+        let read = read_all(b"id\ttext\n1\tx\n", Format::Tsv);
         let errors = read.errors();
         let end = "if this line names columns, choose with --text-field or --fingerprint-field";
         assert!(errors.len() == 1 && errors[0].ends_with(end), "{errors:?}");
-        let read: Read<u64> = read_all(b"1\tx\nid\ttext\n", Format::Tsv);
+        let read = read_all(b"1\tx\nid\ttext\n", Format::Tsv);
         assert_eq!(read.errors(), ["in:2: \"id\" is not a hexadecimal number"]);
         let read = hex(b"id\ttext\n");
         assert_eq!(read.errors(), ["in:1: \"id\" is not a hexadecimal number"]);

@@ -10,7 +10,7 @@ use super::fields::Holds;
 use super::source::{SNIFFED, Source, file_name, input_error, is_stdin, printable};
 use super::{Format, ReadOptions, csv, encoding, kinds, npy_header};
 use crate::{Place, Result};
-use simidx::Fingerprint;
+use simidx::Width;
 
 /// What files start with that are no text.
 const PARQUET_MAGIC: &[u8] = b"PAR1";
@@ -44,22 +44,19 @@ impl Told {
     }
 
     /// What the user says, or else what the path tells.
-    pub(super) fn by<F: Fingerprint>(named: Option<Format>, path: &Path) -> Result<Self> {
+    pub(super) fn by(named: Option<Format>, path: &Path, width: Width) -> Result<Self> {
         match named {
             Some(format) => Ok(Told::Surely(format)),
-            None => by_path::<F>(path),
+            None => by_path(path, width),
         }
     }
 }
 
 /// What the name of a file tells.
-pub(super) fn by_path<F: Fingerprint>(path: &Path) -> Result<Told> {
+pub(super) fn by_path(path: &Path, width: Width) -> Result<Told> {
     let extension = extension(path);
-    if let Some(told) = width_of(&extension).filter(|&told| told != F::WIDTH) {
-        let message = format!(
-            "the name tells {told}-bit fingerprints, not {}-bit ones",
-            F::WIDTH
-        );
+    if let Some(told) = width_of(&extension).filter(|&told| told != width) {
+        let message = format!("the name tells {told}-bit fingerprints, not {width}-bit ones");
         return Err(input_error(&printable(path), Place::File, message));
     }
     Ok(match by_extension(&extension) {
@@ -85,11 +82,11 @@ fn extension(path: &Path) -> String {
     extension.to_owned()
 }
 
-fn width_of(extension: &str) -> Option<u32> {
+fn width_of(extension: &str) -> Option<Width> {
     match extension {
-        "u32" => Some(32),
-        "u64" => Some(64),
-        "u128" => Some(128),
+        "u32" => Some(Width::W32),
+        "u64" => Some(Width::W64),
+        "u128" => Some(Width::W128),
         _ => None,
     }
 }
@@ -112,11 +109,7 @@ fn by_extension(extension: &str) -> Option<Format> {
 }
 
 /// The format that the first bytes tell, text being encoded as is chosen; they remain to be read.
-pub(super) fn by_content<F: Fingerprint>(
-    source: &mut Source,
-    told: Told,
-    options: &ReadOptions,
-) -> Result<Format> {
+pub(super) fn by_content(source: &mut Source, told: Told, options: &ReadOptions) -> Result<Format> {
     // What can be read once only is not waited for where the name tells enough.
     if let (Told::Json(format), false) = (told, source.is_regular()) {
         return Ok(format);
@@ -135,7 +128,7 @@ pub(super) fn by_content<F: Fingerprint>(
     if let Some(words) = kinds::words(&head) {
         return Err(source.input_error(Place::File, words));
     }
-    let guessed = guess::<F>(text, whole, options);
+    let guessed = guess(text, whole, options);
     let guessed = guessed.or_else(|error| options.fallback.ok_or(error));
     guessed.map_err(|(place, message)| source.input_error(place, message))
 }
@@ -172,11 +165,7 @@ fn is_arrow_stream(head: &[u8]) -> bool {
 /// cannot be told.
 ///
 /// Lines after the first that are no fingerprints tell nothing: the reader reports them.
-fn guess<F: Fingerprint>(
-    head: &[u8],
-    whole: bool,
-    options: &ReadOptions,
-) -> Result<Format, (Place, String)> {
+fn guess(head: &[u8], whole: bool, options: &ReadOptions) -> Result<Format, (Place, String)> {
     let head = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
     let mut lines = (1..)
         .zip(head.split(|&b| b == b'\n'))
@@ -198,7 +187,7 @@ fn guess<F: Fingerprint>(
     }
     // What follows the last line end may go on beyond the head.
     let cut_off = |line: &[u8]| !whole && line.as_ptr_range().end == head.as_ptr_range().end;
-    match digits::<F>(line) {
+    match digits(line, options.width) {
         _ if cut_off(line) => return Err((place, unknown(line))),
         Digits::Neither => return table(line, options).ok_or_else(|| (place, unknown(line))),
         Digits::Only(format) => return Ok(format),
@@ -206,7 +195,7 @@ fn guess<F: Fingerprint>(
     }
     let mut told = None;
     for (place, line) in lines.filter(|(_, line)| !cut_off(line)) {
-        match (digits::<F>(line), told) {
+        match (digits(line, options.width), told) {
             (Digits::Only(format), None) => told = Some(format),
             (Digits::Only(format), Some(other)) if format != other => {
                 return Err((place, conflict(line, format, other)));
@@ -254,7 +243,7 @@ fn json(head: &[u8]) -> Option<Format> {
 /// The format of a table whose first line names the columns of the fields.
 fn table(line: &[u8], options: &ReadOptions) -> Option<Format> {
     let is_quoted = line.contains(&b'"');
-    match csv::in_header(line, &options.fields)? {
+    match csv::in_header(line, options)? {
         b'\t' if !is_quoted && options.fields.holds() != Holds::Either => Some(Format::Tsv),
         _ => Some(Format::Csv),
     }
@@ -267,13 +256,13 @@ enum Digits {
     Only(Format),
 }
 
-fn digits<F: Fingerprint>(line: &[u8]) -> Digits {
+fn digits(line: &[u8], width: Width) -> Digits {
     let column = first_column(line);
     let Ok(column) = std::str::from_utf8(column) else {
         return Digits::Neither;
     };
-    let hex = F::parse_hex(column).is_some();
-    let dec = F::parse_dec(column).is_some();
+    let hex = width.parse_hex(column).is_some();
+    let dec = width.parse_dec(column).is_some();
     match (hex, dec) {
         (true, true) => Digits::Either,
         (true, false) => Digits::Only(Format::Hex),
@@ -313,11 +302,11 @@ mod tests {
     use super::*;
 
     fn told(path: &str) -> Told {
-        by_path::<u64>(Path::new(path)).unwrap()
+        by_path(Path::new(path), Width::W64).unwrap()
     }
 
     fn guess_head(head: &str, whole: bool) -> Result<Format, String> {
-        let guessed = guess::<u64>(head.as_bytes(), whole, &ReadOptions::default());
+        let guessed = guess(head.as_bytes(), whole, &ReadOptions::default());
         guessed.map_err(|(place, message)| input_error("in", place, message).to_string())
     }
 
@@ -362,7 +351,7 @@ mod tests {
 
     #[test]
     fn an_extension_of_another_width_is_refused() {
-        let error = by_path::<u64>(Path::new("x.u32.gz"))
+        let error = by_path(Path::new("x.u32.gz"), Width::W64)
             .unwrap_err()
             .to_string();
         assert_eq!(
@@ -370,7 +359,7 @@ mod tests {
             "x.u32.gz: the name tells 32-bit fingerprints, not 64-bit ones"
         );
         assert_eq!(
-            by_path::<u128>(Path::new("x.u128")).unwrap(),
+            by_path(Path::new("x.u128"), Width::W128).unwrap(),
             Told::Surely(Format::Le)
         );
     }
@@ -409,7 +398,7 @@ mod tests {
         assert_eq!(guessed("id,text\n"), Ok(Format::Csv));
         assert_eq!(guessed("\u{feff}id;text\r\n1;x\r\n"), Ok(Format::Csv));
         assert_eq!(guessed("id\ttext\n"), Ok(Format::Csv));
-        let guess = |options: &ReadOptions| guess::<u64>(b"url\tbody\n", true, options).ok();
+        let guess = |options: &ReadOptions| guess(b"url\tbody\n", true, options).ok();
         assert_eq!(
             guess(&crate::tests::fields("body", "").into()),
             Some(Format::Tsv)

@@ -1,6 +1,6 @@
 //! Fingerprints written in digits, and what to say of those that are not.
 
-use simidx::Fingerprint;
+use simidx::{Fingerprint, Width};
 
 /// Characters of a quotation before it is cut.
 const QUOTED: usize = 40;
@@ -14,8 +14,8 @@ pub(super) enum Radix {
 
 /// Reads hexadecimal digits, or says what is wrong with them.
 #[inline]
-pub(super) fn hex<F: Fingerprint>(text: &str) -> Result<F, String> {
-    F::parse_hex(text).ok_or_else(|| hex_fault::<F>(text))
+pub(super) fn hex(text: &str, width: Width) -> Result<u128, String> {
+    width.parse_hex(text).ok_or_else(|| hex_fault(text, width))
 }
 
 /// The value of decimal digits, if they are that and fit.
@@ -26,8 +26,8 @@ pub(super) fn dec_value<F: Fingerprint>(digits: &[u8]) -> Option<F> {
 
 /// Reads decimal digits, or says what is wrong with them.
 #[inline]
-pub(super) fn dec<F: Fingerprint>(text: &str) -> Result<F, String> {
-    F::parse_dec(text).ok_or_else(|| dec_fault::<F>(text))
+pub(super) fn dec(text: &str, width: Width) -> Result<u128, String> {
+    width.parse_dec(text).ok_or_else(|| dec_fault(text, width))
 }
 
 /// The text in quotation marks, escaped, and cut if it is long.
@@ -39,13 +39,13 @@ pub(super) fn quote(text: &str) -> String {
 }
 
 #[cold]
-fn hex_fault<F: Fingerprint>(text: &str) -> String {
+fn hex_fault(text: &str, width: Width) -> String {
     let prefix = text.strip_prefix("0x").or(text.strip_prefix("0X"));
     let digits = prefix.unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
         return format!("{} is not a hexadecimal number", quote(text));
     }
-    let (digits, limit, width) = (digits.len(), F::BYTES * 2, F::WIDTH);
+    let (digits, limit) = (digits.len(), width.bytes() * 2);
     let quoted = quote(text);
     format!(
         "{quoted} has {digits} hexadecimal digits, at most {limit} fit a {width}-bit fingerprint"
@@ -53,15 +53,11 @@ fn hex_fault<F: Fingerprint>(text: &str) -> String {
 }
 
 #[cold]
-fn dec_fault<F: Fingerprint>(text: &str) -> String {
+fn dec_fault(text: &str, width: Width) -> String {
     if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
         return format!("{} is not a decimal number", quote(text));
     }
-    format!(
-        "{} does not fit a {}-bit fingerprint",
-        quote(text),
-        F::WIDTH
-    )
+    format!("{} does not fit a {width}-bit fingerprint", quote(text))
 }
 
 #[cfg(test)]
@@ -70,14 +66,14 @@ mod tests {
 
     #[test]
     fn digits_are_read() {
-        assert_eq!(hex::<u64>("00fF"), Ok(255));
-        assert_eq!(hex::<u64>("0x00000000000000fF"), Ok(255));
-        assert_eq!(dec::<u64>("18446744073709551615"), Ok(u64::MAX));
+        assert_eq!(hex("00fF", Width::W64), Ok(255));
+        assert_eq!(hex("0x00000000000000fF", Width::W64), Ok(255));
+        assert_eq!(dec("18446744073709551615", Width::W64), Ok(u64::MAX.into()));
     }
 
     #[test]
     fn bad_hexadecimal_numbers_are_explained() {
-        let error = |text| hex::<u64>(text).unwrap_err();
+        let error = |text| hex(text, Width::W64).unwrap_err();
         assert_eq!(
             error("12345678901234567"),
             "\"12345678901234567\" has 17 hexadecimal digits, at most 16 fit a 64-bit fingerprint"
@@ -93,7 +89,7 @@ mod tests {
 
     #[test]
     fn bad_decimal_numbers_are_explained() {
-        let error = |text| dec::<u32>(text).unwrap_err();
+        let error = |text| dec(text, Width::W32).unwrap_err();
         assert_eq!(
             error("4294967296"),
             "\"4294967296\" does not fit a 32-bit fingerprint"

@@ -9,14 +9,14 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// Why a record, or an input as a whole, cannot be read.
 ///
 /// ```
-/// use simidx_input::{Error, Place, ReadOptions, open_with};
+/// use simidx_input::{Error, Place, open};
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("fingerprints.hex");
 /// std::fs::write(&path, "00ff\nno hex\n")?;
-/// let mut records = open_with::<u64>(&path, None, &ReadOptions::default())?;
-/// assert!(records.next_record().is_some_and(|record| record.is_ok()));
-/// match records.next_record() {
+/// let mut records = open(&path, None)?;
+/// assert!(records.next().is_some_and(|record| record.is_ok()));
+/// match records.next() {
 ///     Some(Err(Error::Input(error))) => assert_eq!(error.place, Place::Line(2)),
 ///     other => panic!("{other:?}"),
 /// }

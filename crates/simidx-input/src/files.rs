@@ -11,7 +11,6 @@ use super::id::RecordId;
 use super::source::{Source, input_error, io_error, is_stdin, printable};
 use super::{MAX_DOCUMENT, Record, RecordReader, TextEncoding};
 use crate::{Error, Place, Result};
-use simidx::Fingerprint;
 
 /// A reader of documents named by their paths.
 pub(super) struct FilesReader {
@@ -116,8 +115,10 @@ pub(super) fn read(source: &mut Source, limit: u64, encoding: TextEncoding) -> R
     decoded.map_err(|message| source.input_error(Place::File, message))
 }
 
-impl<F: Fingerprint> RecordReader<F> for FilesReader {
-    fn next_record(&mut self) -> Option<Result<Record<F>>> {
+impl Iterator for FilesReader {
+    type Item = Result<Record>;
+
+    fn next(&mut self) -> Option<Result<Record>> {
         let file = self.next_file()?;
         let record = file.and_then(|(mut source, id)| {
             let decoded = read(&mut source, self.limit, self.encoding);
@@ -129,7 +130,9 @@ impl<F: Fingerprint> RecordReader<F> for FilesReader {
         }
         Some(record)
     }
+}
 
+impl RecordReader for FilesReader {
     fn bytes_read(&self) -> u64 {
         self.bytes_read
     }
@@ -169,11 +172,11 @@ mod tests {
     use super::*;
     use std::fs::{create_dir, write};
 
-    fn read(path: &Path) -> Read<u64> {
+    fn read(path: &Path) -> Read {
         drain(&mut FilesReader::open(path, TextEncoding::default()).unwrap())
     }
 
-    fn names(read: &Read<u64>, root: &Path) -> Vec<String> {
+    fn names(read: &Read, root: &Path) -> Vec<String> {
         let start = format!("{}/", root.display());
         let ids = read.records().into_iter().flat_map(|record| record.id);
         ids.map(|id| id.to_string().strip_prefix(&start).unwrap().to_owned())
@@ -280,7 +283,7 @@ mod tests {
     fn a_file_too_long_is_refused() {
         let mut reader = FilesReader::single(source(b"12345"), TextEncoding::default());
         reader.limit = 4;
-        let read: Read<u64> = drain(&mut reader);
+        let read = drain(&mut reader);
         assert_eq!(read.errors(), ["in: file is longer than 4 bytes"]);
     }
 
@@ -290,7 +293,7 @@ mod tests {
         write(dir.path().join("a.gz"), &gzip(b"one")[..12]).unwrap();
         write(dir.path().join("b"), "two").unwrap();
         let mut reader = FilesReader::open(dir.path(), TextEncoding::default()).unwrap();
-        let mut next = || RecordReader::<u64>::next_record(&mut reader);
+        let mut next = || reader.next();
         let error = next().unwrap().unwrap_err();
         let name = dir.path().join("a.gz").display().to_string();
         assert!(matches!(error, Error::Io(_)));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use simidx::Fingerprint;
+use simidx::Fingerprints;
 use walkdir::{DirEntry, WalkDir};
 
 use super::files::walk_error;
@@ -195,18 +195,18 @@ fn end_of(path: &Path) -> String {
 }
 
 /// A reader of all shards of a folder, each opened when the one before has been read.
-pub(super) struct ShardsReader<F> {
+pub(super) struct ShardsReader {
     /// The folder.
     name: String,
     paths: std::vec::IntoIter<PathBuf>,
     format: Option<Format>,
     options: ReadOptions,
-    shard: Option<Box<dyn RecordReader<F> + Send>>,
+    shard: Option<Box<dyn RecordReader>>,
     /// Bytes of the shards that have been read.
     bytes_before: u64,
 }
 
-impl<F: Fingerprint> ShardsReader<F> {
+impl ShardsReader {
     /// A reader of the shards in a folder; none if its files are documents.
     pub(super) fn open(
         folder: &Path,
@@ -247,10 +247,12 @@ impl<F: Fingerprint> ShardsReader<F> {
     }
 }
 
-impl<F: Fingerprint> RecordReader<F> for ShardsReader<F> {
-    fn next_record(&mut self) -> Option<Result<Record<F>>> {
+impl Iterator for ShardsReader {
+    type Item = Result<Record>;
+
+    fn next(&mut self) -> Option<Result<Record>> {
         while let Some(shard) = &mut self.shard {
-            match shard.next_record() {
+            match shard.next() {
                 Some(Err(error @ Error::Io(_))) => {
                     self.paths = Vec::new().into_iter();
                     return Some(Err(error));
@@ -266,8 +268,10 @@ impl<F: Fingerprint> RecordReader<F> for ShardsReader<F> {
         }
         None
     }
+}
 
-    fn read_fingerprints(&mut self, out: &mut Vec<F>) -> usize {
+impl RecordReader for ShardsReader {
+    fn read_fingerprints(&mut self, out: &mut Fingerprints) -> usize {
         let shard = self.shard.as_mut();
         shard.map_or(0, |shard| shard.read_fingerprints(out))
     }
@@ -293,8 +297,9 @@ impl<F: Fingerprint> RecordReader<F> for ShardsReader<F> {
 mod tests {
     use super::*;
     use crate::source::tests::gzip;
-    use crate::tests::{Read, document, drain, drain_in_bulk, fingerprint};
+    use crate::tests::{document, drain, drain_in_bulk, fingerprint};
     use crate::{InputFile, open};
+    use simidx::Width;
     use std::fs::{create_dir_all, write};
 
     /// A folder with these files.
@@ -403,7 +408,7 @@ mod tests {
         let error = expanded(&deep, None).unwrap_err();
         let words = "2 parquet, 1 json; name those to read by a pattern such as 'dir/**/*.parquet'";
         assert!(error.contains(words), "{error}");
-        let error = open::<u64>(deep.path(), None).err().unwrap();
+        let error = open(deep.path(), None).err().unwrap();
         assert!(error.to_string().contains("2 parquet, 1 json; "), "{error}");
     }
 
@@ -432,13 +437,13 @@ mod tests {
             fingerprint(3, Some("x")),
             fingerprint(4, None),
         ];
-        let mut reader = open::<u64>(shards.path(), None).unwrap();
+        let mut reader = open(shards.path(), None).unwrap();
         assert_eq!(drain(&mut *reader).records(), expected);
         let read = reader.bytes_read();
         assert_eq!(read, 6 + gzip(b"3\tx\n").len() as u64);
-        let (bulk, _) = drain_in_bulk(&mut *open::<u64>(shards.path(), None).unwrap(), 1);
+        let (bulk, _) = drain_in_bulk(&mut *open(shards.path(), None).unwrap(), Width::W64, 1);
         assert_eq!(bulk.records(), expected);
-        let error = InputFile::open::<u64>(shards.path(), None, None).unwrap_err();
+        let error = InputFile::open(shards.path(), None, None).unwrap_err();
         assert!(
             error
                 .to_string()
@@ -453,13 +458,13 @@ mod tests {
             ("b.csv", b"body\nb\n"),
             ("c.csv", b"text\nc\n"),
         ]);
-        let read: Read<u64> = drain(&mut *open(shards.path(), None).unwrap());
+        let read = drain(&mut *open(shards.path(), None).unwrap());
         assert_eq!(read.records(), [document("a", None)]);
         assert_eq!(read.errors().len(), 1);
         assert!(read.errors()[0].contains("b.csv:1: has no column \"text\""));
         let cut_off = &gzip(b"2\n")[..15];
         let damaged = folder(&[("a.hex", b"1\n"), ("b.hex.gz", cut_off), ("c.hex", b"3\n")]);
-        let read: Read<u64> = drain(&mut *open(damaged.path(), None).unwrap());
+        let read = drain(&mut *open(damaged.path(), None).unwrap());
         assert_eq!((read.records().len(), read.errors().len()), (1, 1));
     }
 }

@@ -12,7 +12,6 @@ use super::source::{Source, input_error, io_error, is_stdin, open_file, printabl
 use super::table::Table;
 use super::{Format, ReadOptions, RecordReader, csv, detect, folder, open_parquet, reader};
 use crate::{Error, Place, Result};
-use simidx::Fingerprint;
 
 /// A file, a directory or standard input that can be read several times and filtered.
 ///
@@ -25,18 +24,17 @@ use simidx::Fingerprint;
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("texts.jsonl");
 /// std::fs::write(&path, "{\"text\": \"one\"}\n{\"text\": \"two\"}\n")?;
-/// let input = InputFile::open::<u64>(&path, None, None)?;
+/// let input = InputFile::open(&path, None, None)?;
 ///
 /// // First pass: which records are to stay?
 /// let mut keeps = Vec::new();
-/// let mut records = input.records::<u64>()?;
-/// while let Some(record) = records.next_record() {
+/// for record in input.records()? {
 ///     keeps.push(format!("{:?}", record?.content).contains("two"));
 /// }
 ///
 /// // Second pass: copies them.
 /// let (mut out, mut keeps) = (Vec::new(), keeps.into_iter());
-/// filter_records::<u64>(&[input], &mut out, &mut |_| keeps.next() == Some(true))?;
+/// filter_records(&[input], &mut out, &mut |_| keeps.next() == Some(true))?;
 /// assert_eq!(out, b"{\"text\": \"two\"}\n");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -68,12 +66,8 @@ impl InputFile {
     ///
     /// As for [`open`](super::open). [`Error::Input`] for the formats `le` and `npy`, which cannot be filtered.
     /// [`Error::Io`] if a temporary file cannot be written.
-    pub fn open<F: Fingerprint>(
-        path: &Path,
-        format: Option<Format>,
-        temp_dir: Option<&Path>,
-    ) -> Result<Self> {
-        Self::open_with::<F>(path, format, &ReadOptions::default(), temp_dir)
+    pub fn open(path: &Path, format: Option<Format>, temp_dir: Option<&Path>) -> Result<Self> {
+        Self::open_with(path, format, &ReadOptions::default(), temp_dir)
     }
 
     /// The same for [`open_with`](super::open_with).
@@ -81,7 +75,7 @@ impl InputFile {
     /// # Errors
     ///
     /// Those of both.
-    pub fn open_with<F: Fingerprint>(
+    pub fn open_with(
         path: &Path,
         format: Option<Format>,
         options: &ReadOptions,
@@ -94,7 +88,7 @@ impl InputFile {
         }
         let told = match is_folder {
             true => Told::Surely(Format::Files),
-            false => Told::by::<F>(format, path)?,
+            false => Told::by(format, path, options.width)?,
         };
         let mut input = InputFile {
             path: path.to_owned(),
@@ -111,12 +105,12 @@ impl InputFile {
         input.stamp = input.stamp_now()?;
         if told.format().is_none() {
             let source = &mut input.source()?;
-            input.format = detect::by_content::<F>(source, told, options)?;
+            input.format = detect::by_content(source, told, options)?;
         }
         options.check(&input.name, input.format)?;
         match input.format {
             Format::Tsv if options.fields.holds() != Holds::Either => {
-                let table = Table::open(input.text()?, &options.fields)?.into_format();
+                let table = Table::open(input.text()?, options)?.into_format();
                 input.header = table.into_header();
                 Ok(input)
             }
@@ -196,7 +190,7 @@ impl InputFile {
     /// # Errors
     ///
     /// As for [`open`](super::open), and a file that has changed.
-    pub fn records<F: Fingerprint>(&self) -> Result<Box<dyn RecordReader<F> + Send>> {
+    pub fn records(&self) -> Result<Box<dyn RecordReader>> {
         self.check_unchanged()?;
         match self.format {
             Format::Files => Ok(Box::new(FilesReader::open(

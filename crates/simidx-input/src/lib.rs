@@ -1,11 +1,11 @@
 //! Record readers: fingerprints or documents, streamed from files in any of thirteen formats.
 //!
-//! [`open`] returns a [`RecordReader`] for a path. [`open_with`] also takes the names of the fields that hold texts,
-//! fingerprints and ids, and the encoding of texts. [`expand`] lists what a pattern or a folder stands for. Files
-//! compressed by gzip, Zstandard, bzip2, LZ4 or xz are decompressed: they are recognised by their first bytes, except for
-//! [`Format::Le`], where any bytes are valid and the suffix of the name decides. Memory is bounded by the longest record,
-//! for [`Format::Parquet`] by the longest page, for [`Format::Arrow`] by the longest record batch. A record of text may
-//! have 256 MiB.
+//! [`open`] returns a [`RecordReader`] for a path, which is an iterator. [`open_with`] also takes the names of the fields
+//! that hold texts, fingerprints and ids, the width of fingerprints and the encoding of texts. [`expand`] lists what a
+//! pattern or a folder stands for. Files compressed by gzip, Zstandard, bzip2, LZ4 or xz are decompressed: they are
+//! recognised by their first bytes, except for [`Format::Le`], where any bytes are valid and the suffix of the name
+//! decides. Memory is bounded by the longest record, for [`Format::Parquet`] by the longest page, for [`Format::Arrow`] by
+//! the longest record batch. A record of text may have 256 MiB.
 //!
 //! An unusable record is an [`Error::Input`]; the reader then continues with the next record, and the caller decides
 //! whether to skip it. An [`Error::Io`] names its file and ends the reading. A line or value that is too long is the
@@ -17,8 +17,7 @@
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("documents.jsonl");
 //! std::fs::write(&path, r#"{"id": "a", "text": "One document"}"#)?;
-//! let mut reader = open::<u64>(&path, None)?;
-//! while let Some(record) = reader.next_record() {
+//! for record in open(&path, None)? {
 //!     match record?.content {
 //!         Content::Text(text) => assert_eq!(text, "One document"),
 //!         Content::Fingerprint(_) => unreachable!("the file holds documents"),
@@ -98,7 +97,7 @@ use std::path::{Path, PathBuf};
 
 use detect::Told;
 use fields::{FoundId, Holds};
-use simidx::Fingerprint;
+use simidx::Fingerprints;
 use source::Source;
 
 /// The greatest length of a document, and of a line that may hold one, in bytes.
@@ -112,13 +111,13 @@ const MAX_PASSED_OVER: u64 = 4 << 30;
 /// ```
 /// use simidx_input::Content;
 ///
-/// let content: Content<u64> = Content::Text("a document".to_owned());
+/// let content = Content::Text("a document".to_owned());
 /// assert_ne!(content, Content::Fingerprint(0xff));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Content<F> {
-    /// A fingerprint.
-    Fingerprint(F),
+pub enum Content {
+    /// A fingerprint, in the low bits.
+    Fingerprint(u128),
     /// A document, which still has to be fingerprinted.
     Text(String),
 }
@@ -131,15 +130,15 @@ pub enum Content<F> {
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("a.tsv");
 /// std::fs::write(&path, "00ff\tfirst\n")?;
-/// let record = open::<u64>(&path, None)?.next_record().expect("a record")?;
+/// let record = open(&path, None)?.next().expect("a record")?;
 /// assert_eq!(record.content, Content::Fingerprint(0xff));
 /// assert_eq!(record.id, Some(RecordId::Text("first".to_owned())));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Record<F> {
+pub struct Record {
     /// The fingerprint or the document.
-    pub content: Content<F>,
+    pub content: Content,
     /// The id of the record, if the input has one.
     pub id: Option<RecordId>,
     /// What is wrong with the id, if that is passed over; see [`Fields::odd_ids`].
@@ -148,8 +147,8 @@ pub struct Record<F> {
     pub has_faults: bool,
 }
 
-impl<F> Record<F> {
-    fn new(content: Content<F>, (id, odd_id): FoundId) -> Self {
+impl Record {
+    fn new(content: Content, (id, odd_id): FoundId) -> Self {
         Record {
             content,
             id,
@@ -158,7 +157,7 @@ impl<F> Record<F> {
         }
     }
 
-    fn fingerprint(fingerprint: F, id: Option<RecordId>) -> Self {
+    fn fingerprint(fingerprint: u128, id: Option<RecordId>) -> Self {
         Record::new(Content::Fingerprint(fingerprint), (id, None))
     }
 
@@ -176,37 +175,34 @@ impl<F> Record<F> {
 
 /// A stream of records; made by [`open`], [`open_with`] and [`InputFile::records`].
 ///
+/// As an iterator it gives the records one by one, and ends after the last one or an [`Error::Io`]. After an
+/// [`Error::Input`], for an unusable record, comes the record after that.
+///
 /// ```
+/// use simidx::{Fingerprints, Width};
 /// use simidx_input::{Place, open};
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("a.hex");
 /// std::fs::write(&path, "00ff\n00fe\n")?;
-/// let mut reader = open::<u64>(&path, None)?;
+/// let mut reader = open(&path, None)?;
 ///
 /// // Plain fingerprints can be read many at a time.
-/// let mut fingerprints = Vec::new();
+/// let mut fingerprints = Fingerprints::new(Width::W64);
 /// while reader.read_fingerprints(&mut fingerprints) > 0 {}
-/// assert_eq!(fingerprints, [0xff, 0xfe]);
-/// assert!(reader.next_record().is_none());
+/// assert_eq!(fingerprints, Fingerprints::W64(vec![0xff, 0xfe]));
+/// assert!(reader.next().is_none());
 /// assert_eq!(reader.place().1, Place::Line(2));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub trait RecordReader<F> {
-    /// The next record; `None` after the last one and after an [`Error::Io`].
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Input`] for an unusable record, after which the next call returns the record after it, and
-    /// [`Error::Io`] if reading fails.
-    fn next_record(&mut self) -> Option<Result<Record<F>>>;
-
+pub trait RecordReader: Iterator<Item = Result<Record>> + Send {
     /// Appends the fingerprints of the next records to `out`, as long as they have no ids, and returns their number, at
     /// most 2^20. This is many times faster than record by record.
     ///
-    /// 0 means that [`RecordReader::next_record`] must be asked: the next item may be another record, an error or the
-    /// end. Both methods may be called in turn. The default appends nothing.
-    fn read_fingerprints(&mut self, out: &mut Vec<F>) -> usize {
+    /// 0 means that the iterator must be asked: the next item may be another record, an error or the end. Both ways may
+    /// be taken in turn. Nothing is appended to a column of another width than the reader was opened with, nor by
+    /// default.
+    fn read_fingerprints(&mut self, out: &mut Fingerprints) -> usize {
         let _ = out;
         0
     }
@@ -234,20 +230,18 @@ pub trait RecordReader<F> {
 ///
 /// Without a format, the path decides, and otherwise the first 64 KiB: see [`Format`]. Text is never taken for
 /// documents by itself, unless it is in a directory. The shards in a directory, see [`expand`], are read one after another.
+/// Fingerprints have 64 bits.
 ///
 /// # Errors
 ///
 /// [`Error::Io`], naming the path, if it cannot be opened or its beginning cannot be read. [`Error::Input`] if the format
 /// cannot be recognised or does not fit, for a file of a kind that holds no records, such as an archive, and for a
 /// directory with files of several formats.
-pub fn open<F: Fingerprint>(
-    path: &Path,
-    format: Option<Format>,
-) -> Result<Box<dyn RecordReader<F> + Send>> {
+pub fn open(path: &Path, format: Option<Format>) -> Result<Box<dyn RecordReader>> {
     open_with(path, format, &ReadOptions::default())
 }
 
-/// The same with the names of fields and the encoding of texts.
+/// The same with the names of fields, the width of fingerprints and the encoding of texts.
 ///
 /// ```
 /// use simidx_input::{Content, ReadOptions, open_with};
@@ -258,7 +252,7 @@ pub fn open<F: Fingerprint>(
 /// let mut options = ReadOptions::default();
 /// options.fields.text = vec!["page.body".to_owned()];
 /// options.fields.id = Some("url".to_owned());
-/// let record = open_with::<u64>(&path, None, &options)?.next_record().expect("a record")?;
+/// let record = open_with(&path, None, &options)?.next().expect("a record")?;
 /// assert_eq!(record.content, Content::Text("Text".to_owned()));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -267,18 +261,18 @@ pub fn open<F: Fingerprint>(
 ///
 /// As for [`open`]. [`Error::Input`] if the format has no named fields or no encoding, or if the file lists its columns
 /// and these are not among them.
-pub fn open_with<F: Fingerprint>(
+pub fn open_with(
     path: &Path,
     format: Option<Format>,
     options: &ReadOptions,
-) -> Result<Box<dyn RecordReader<F> + Send>> {
+) -> Result<Box<dyn RecordReader>> {
     let is_folder = !source::is_stdin(path) && path.is_dir();
     if is_folder && let Some(shards) = folder::ShardsReader::open(path, format, options)? {
         return Ok(Box::new(shards));
     }
     let told = match is_folder {
         true => Told::Surely(Format::Files),
-        false => Told::by::<F>(format, path)?,
+        false => Told::by(format, path, options.width)?,
     };
     match told.format() {
         Some(Format::Files) => {
@@ -295,7 +289,7 @@ pub fn open_with<F: Fingerprint>(
     };
     let format = match told.format() {
         Some(format) => format,
-        None => detect::by_content::<F>(&mut source, told, options)?,
+        None => detect::by_content(&mut source, told, options)?,
     };
     match format {
         Format::Parquet => open_parquet(path, options),
@@ -317,12 +311,12 @@ pub fn read_document(path: &Path, encoding: TextEncoding) -> Result<Decoded> {
 /// `npy` and `parquet`, not compressed.
 ///
 /// None if any of them cannot be opened; [`open`] says why.
-pub fn expected_records<F: Fingerprint>(paths: &[PathBuf], format: Option<Format>) -> Option<u64> {
-    expected_records_with::<F>(paths, format, &ReadOptions::default())
+pub fn expected_records(paths: &[PathBuf], format: Option<Format>) -> Option<u64> {
+    expected_records_with(paths, format, &ReadOptions::default())
 }
 
 /// The same for [`open_with`].
-pub fn expected_records_with<F: Fingerprint>(
+pub fn expected_records_with(
     paths: &[PathBuf],
     format: Option<Format>,
     options: &ReadOptions,
@@ -332,95 +326,70 @@ pub fn expected_records_with<F: Fingerprint>(
         if !path.metadata().is_ok_and(|data| data.is_file()) {
             return None;
         }
-        open_with::<F>(path, format, options)
-            .ok()?
-            .expected_records()
+        open_with(path, format, options).ok()?.expected_records()
     };
     let counts = paths.iter().map(expected);
     counts.reduce(|sum, count| sum?.checked_add(count?))?
 }
 
 #[cfg(feature = "parquet")]
-fn open_parquet<F: Fingerprint>(
-    path: &Path,
-    options: &ReadOptions,
-) -> Result<Box<dyn RecordReader<F> + Send>> {
+fn open_parquet(path: &Path, options: &ReadOptions) -> Result<Box<dyn RecordReader>> {
     options.check(&source::printable(path), Format::Parquet)?;
-    let fields = &options.fields;
-    Ok(Box::new(parquet::ParquetReader::open::<F>(path, fields)?))
+    Ok(Box::new(parquet::ParquetReader::open(path, options)?))
 }
 
 #[cfg(not(feature = "parquet"))]
-fn open_parquet<F: Fingerprint>(
-    path: &Path,
-    _: &ReadOptions,
-) -> Result<Box<dyn RecordReader<F> + Send>> {
+fn open_parquet(path: &Path, _: &ReadOptions) -> Result<Box<dyn RecordReader>> {
     let message = "Parquet files need a simidx-input with its feature `parquet`";
     let name = source::printable(path);
     Err(source::input_error(&name, Place::File, message))
 }
 
 #[cfg(feature = "arrow")]
-fn open_arrow<F: Fingerprint>(
-    source: Source,
-    fields: &Fields,
-) -> Result<Box<dyn RecordReader<F> + Send>> {
-    Ok(Box::new(arrow::ArrowReader::open::<F>(source, fields)?))
+fn open_arrow(source: Source, options: &ReadOptions) -> Result<Box<dyn RecordReader>> {
+    Ok(Box::new(arrow::ArrowReader::open(source, options)?))
 }
 
 #[cfg(not(feature = "arrow"))]
-fn open_arrow<F: Fingerprint>(
-    source: Source,
-    _: &Fields,
-) -> Result<Box<dyn RecordReader<F> + Send>> {
+fn open_arrow(source: Source, _: &ReadOptions) -> Result<Box<dyn RecordReader>> {
     let message = "Arrow files need a simidx-input with its feature `arrow`";
     Err(source.input_error(Place::File, message))
 }
 
 #[cfg(feature = "warc")]
-fn open_warc<F: Fingerprint>(
-    source: Source,
-    encoding: TextEncoding,
-) -> Result<Box<dyn RecordReader<F> + Send>> {
+fn open_warc(source: Source, encoding: TextEncoding) -> Result<Box<dyn RecordReader>> {
     Ok(Box::new(warc::WarcReader::new(source, encoding)))
 }
 
 #[cfg(not(feature = "warc"))]
-fn open_warc<F: Fingerprint>(
-    source: Source,
-    _: TextEncoding,
-) -> Result<Box<dyn RecordReader<F> + Send>> {
+fn open_warc(source: Source, _: TextEncoding) -> Result<Box<dyn RecordReader>> {
     let message = "web archives need a simidx-input with its feature `warc`";
     Err(source::input_error(source.name(), Place::File, message))
 }
 
 /// The reader of an open source in a format other than `Files`.
-fn reader<F: Fingerprint>(
-    source: Source,
-    format: Format,
-    options: &ReadOptions,
-) -> Result<Box<dyn RecordReader<F> + Send>> {
+fn reader(source: Source, format: Format, options: &ReadOptions) -> Result<Box<dyn RecordReader>> {
     options.check(source.name(), format)?;
-    let (fields, encoding) = (&options.fields, options.encoding);
+    let (width, encoding) = (options.width, options.encoding);
     let source = match format.is_text() {
         true => text(source, encoding)?,
         false => source,
     };
     Ok(match format {
-        Format::Tsv if fields.holds() != Holds::Either => {
-            Box::new(table::Table::open(source, fields)?)
+        Format::Tsv if options.fields.holds() != Holds::Either => {
+            Box::new(table::Table::open(source, options)?)
         }
         Format::Hex | Format::Dec | Format::Tsv => {
-            Box::new(columns::Columns::reader(source, format))
+            Box::new(columns::Columns::reader(source, format, width))
         }
         Format::Csv => Box::new(csv::CsvReader::open(source, options)?),
-        Format::Le => Box::new(le::LeReader::new(source)),
-        Format::Jsonl => Box::new(json::Jsonl::reader(source, fields)),
-        Format::Json => Box::new(json::JsonReader::new(source, fields)),
+        Format::Le => Box::new(le::LeReader::new(source, width)),
+        Format::Jsonl => Box::new(json::Jsonl::reader(source, options)),
+        Format::Json => Box::new(json::JsonReader::new(source, options)),
         Format::Lines => Box::new(lines::Lines::reader(source)),
         Format::Files => Box::new(files::FilesReader::single(source, encoding)),
-        Format::Npy => Box::new(npy::NpyReader::new::<F>(source)?),
-        Format::Arrow => return open_arrow(source, fields),
+        Format::Npy => Box::new(npy::NpyReader::new(source, width)?),
+        Format::Arrow => return open_arrow(source, options),
         Format::Warc => return open_warc(source, encoding),
         Format::Parquet => {
             let message = "a Parquet file cannot be read as a stream";

@@ -4,12 +4,12 @@ use super::line_source::LineSource;
 use super::plain_lines::Extent;
 use super::{Record, RecordReader};
 use crate::{Place, Result};
-use simidx::Fingerprint;
+use simidx::Fingerprints;
 
 /// What a line holds in one of those formats.
-pub(super) trait LineFormat {
+pub(super) trait LineFormat: Send {
     /// The record of a line, or what is wrong with it.
-    fn record<F: Fingerprint>(&self, line: &str) -> Result<Record<F>, String>;
+    fn record(&self, line: &str) -> Result<Record, String>;
 
     /// The message about the first line, which may be wrong for a reason of its own.
     fn explain_first(&self, line: &str, message: String) -> String {
@@ -18,11 +18,7 @@ pub(super) trait LineFormat {
     }
 
     /// Appends the fingerprints of lines that hold nothing else, up to the first one that does.
-    fn read_fingerprints<F: Fingerprint>(
-        &self,
-        lines: &mut LineSource,
-        out: &mut Vec<F>,
-    ) -> Extent {
+    fn read_fingerprints(&self, lines: &mut LineSource, out: &mut Fingerprints) -> Extent {
         let _ = (lines, out);
         Extent::default()
     }
@@ -51,8 +47,10 @@ impl<L> LineReader<L> {
     }
 }
 
-impl<F: Fingerprint, L: LineFormat> RecordReader<F> for LineReader<L> {
-    fn next_record(&mut self) -> Option<Result<Record<F>>> {
+impl<L: LineFormat> Iterator for LineReader<L> {
+    type Item = Result<Record>;
+
+    fn next(&mut self) -> Option<Result<Record>> {
         match self.lines.advance() {
             Ok(true) => {}
             Ok(false) => return None,
@@ -71,8 +69,10 @@ impl<F: Fingerprint, L: LineFormat> RecordReader<F> for LineReader<L> {
             record
         }))
     }
+}
 
-    fn read_fingerprints(&mut self, out: &mut Vec<F>) -> usize {
+impl<L: LineFormat> RecordReader for LineReader<L> {
+    fn read_fingerprints(&mut self, out: &mut Fingerprints) -> usize {
         let before = out.len();
         let extent = self.format.read_fingerprints(&mut self.lines, out);
         self.lines.pass_over(extent.lines, extent.bytes);

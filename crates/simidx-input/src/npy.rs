@@ -5,7 +5,7 @@ use super::source::Source;
 use super::words::{Word, Words};
 use super::{Record, RecordReader};
 use crate::{Error, Place, Result};
-use simidx::Fingerprint;
+use simidx::{Fingerprints, Width};
 
 /// A reader of the array behind a header.
 pub(super) struct NpyReader {
@@ -18,13 +18,13 @@ pub(super) struct NpyReader {
 
 impl NpyReader {
     /// Reads the header and checks that the array holds fingerprints of this width.
-    pub(super) fn new<F: Fingerprint>(mut source: Source) -> Result<Self> {
-        let (layout, start) = npy_header::read::<F>(&mut source)?;
-        let end = layout.count.checked_mul(F::BYTES as u64);
+    pub(super) fn new(mut source: Source, width: Width) -> Result<Self> {
+        let (layout, start) = npy_header::read(&mut source, width)?;
+        let end = layout.count.checked_mul(width.bytes() as u64);
         let end = end.and_then(|length| length.checked_add(start));
         let expected = end.filter(|&end| source.plain_len() == Some(end));
         Ok(NpyReader {
-            words: Words::new(source, start, layout.count),
+            words: Words::new(source, width, start, layout.count),
             layout,
             expected: expected.map(|_| layout.count),
             ended: false,
@@ -32,11 +32,12 @@ impl NpyReader {
     }
 
     /// The number in the order in which the array has its bytes.
-    fn ordered<F: Fingerprint>(&self, word: F) -> F {
-        if self.layout.big_endian {
-            swapped(word)
-        } else {
-            word
+    fn ordered(&self, word: u128) -> u128 {
+        let width = self.words.width();
+        match (self.layout.big_endian, width) {
+            (false, _) => word,
+            (true, Width::W128) => swapped_pair(word),
+            (true, _) => word.swap_bytes() >> (128 - width.bits()),
         }
     }
 
@@ -56,11 +57,11 @@ impl NpyReader {
     }
 
     /// The error of an array that ends too early.
-    fn cut_off<F: Fingerprint>(&self) -> Error {
+    fn cut_off(&self) -> Error {
         let (seen, count) = (self.words.seen(), self.layout.count);
+        let width = self.words.width();
         self.error(format!(
-            "ends after {seen} of {count} fingerprints of {} bits",
-            F::WIDTH
+            "ends after {seen} of {count} fingerprints of {width} bits"
         ))
     }
 
@@ -70,38 +71,44 @@ impl NpyReader {
     }
 }
 
-/// The value with the bytes of each of its words of at most 64 bits in the other order.
-fn swapped<F: Fingerprint>(value: F) -> F {
-    let value = value.to_u128();
-    F::from_u128(match F::WIDTH {
-        // Of two words the low one stands first in either order.
-        128 => value.swap_bytes().rotate_left(64),
-        width => value.swap_bytes() >> (128 - width),
-    })
+/// The value with the bytes of each of its two words in the other order. The low one stands first in either order.
+fn swapped_pair(value: u128) -> u128 {
+    value.swap_bytes().rotate_left(64)
 }
 
-impl<F: Fingerprint> RecordReader<F> for NpyReader {
-    fn next_record(&mut self) -> Option<Result<Record<F>>> {
+fn swap<F: Copy>(words: &mut [F], swapped: impl Fn(F) -> F) {
+    for word in words {
+        *word = swapped(*word);
+    }
+}
+
+impl Iterator for NpyReader {
+    type Item = Result<Record>;
+
+    fn next(&mut self) -> Option<Result<Record>> {
         if self.ended {
             return None;
         }
-        let word = self.words.next::<F>();
+        let word = self.words.next();
         self.ended = !matches!(word, Ok(Word::Whole(_)));
         match word {
             Ok(Word::Whole(word)) => Some(Ok(Record::fingerprint(self.ordered(word), None))),
-            Ok(Word::CutOff(_)) => Some(Err(self.cut_off::<F>())),
+            Ok(Word::CutOff(_)) => Some(Err(self.cut_off())),
             Ok(Word::Enough) => self.check_end().err().map(Err),
             Err(e) => Some(Err(e)),
         }
     }
+}
 
-    fn read_fingerprints(&mut self, out: &mut Vec<F>) -> usize {
+impl RecordReader for NpyReader {
+    fn read_fingerprints(&mut self, out: &mut Fingerprints) -> usize {
         let before = out.len();
         let count = self.words.take_many(out);
-        if self.layout.big_endian {
-            for word in &mut out[before..] {
-                *word = swapped(*word);
-            }
+        match out {
+            _ if !self.layout.big_endian => {}
+            Fingerprints::W32(out) => swap(&mut out[before..], u32::swap_bytes),
+            Fingerprints::W64(out) => swap(&mut out[before..], u64::swap_bytes),
+            Fingerprints::W128(out) => swap(&mut out[before..], swapped_pair),
         }
         count
     }
@@ -141,10 +148,10 @@ pub(super) mod tests {
     }
 
     /// The records of a file, which must be the same in bulk.
-    fn read<F: Fingerprint>(file: &[u8]) -> Read<F> {
-        let read: Read<F> = drain(&mut NpyReader::new::<F>(source(file)).unwrap());
-        let mut reader = NpyReader::new::<F>(source(file)).unwrap();
-        let (bulk, _) = drain_in_bulk::<F>(&mut reader, 1);
+    fn read_as(width: Width, file: &[u8]) -> Read {
+        let read = drain(&mut NpyReader::new(source(file), width).unwrap());
+        let mut reader = NpyReader::new(source(file), width).unwrap();
+        let (bulk, _) = drain_in_bulk(&mut reader, width, 1);
         assert_eq!(
             (bulk.records(), bulk.errors()),
             (read.records(), read.errors())
@@ -152,10 +159,14 @@ pub(super) mod tests {
         read
     }
 
+    fn read(file: &[u8]) -> Read {
+        read_as(Width::W64, file)
+    }
+
     #[test]
     fn arrays_of_every_width_and_order_are_read() {
         let words = [1u64, u64::MAX - 1, 0x0102_0304_0506_0708];
-        let expected = words.map(|word| fingerprint(word, None));
+        let expected = words.map(|word| fingerprint(word.into(), None));
         for (descr, bytes) in [
             ("<u8", bytes_of(words.map(u64::to_le_bytes))),
             ("<i8", bytes_of(words.map(u64::to_le_bytes))),
@@ -164,12 +175,15 @@ pub(super) mod tests {
         ] {
             let file = npy(descr, "(3,)", &bytes);
             for file in [gzip(&file), zstd(&file), file] {
-                assert_eq!(read::<u64>(&file).records(), expected, "{descr}");
+                assert_eq!(read(&file).records(), expected, "{descr}");
             }
         }
         let bytes = bytes_of([7u32, u32::MAX - 7].map(u32::to_be_bytes));
-        let read: Read<u32> = read(&npy(">u4", "(2,)", &bytes));
-        let expected = [fingerprint(7, None), fingerprint(u32::MAX - 7, None)];
+        let read = read_as(Width::W32, &npy(">u4", "(2,)", &bytes));
+        let expected = [
+            fingerprint(7, None),
+            fingerprint((u32::MAX - 7).into(), None),
+        ];
         assert_eq!(read.records(), expected);
     }
 
@@ -182,7 +196,10 @@ pub(super) mod tests {
             (">u8", [low, high].map(u64::to_be_bytes)),
         ] {
             let file = npy(descr, "(1, 2)", &bytes_of(words));
-            assert_eq!(read::<u128>(&file).records(), [fingerprint(value, None)]);
+            assert_eq!(
+                read_as(Width::W128, &file).records(),
+                [fingerprint(value, None)]
+            );
         }
     }
 
@@ -194,28 +211,28 @@ pub(super) mod tests {
             "(300000,)",
             &bytes_of(words.clone().map(u64::to_le_bytes)),
         );
-        let expected = words.map(|word| fingerprint(word, None));
-        assert!(read::<u64>(&file).records().into_iter().eq(expected));
+        let expected = words.map(|word| fingerprint(word.into(), None));
+        assert!(read(&file).records().into_iter().eq(expected));
     }
 
     #[test]
     fn too_few_and_too_many_bytes_are_reported() {
         let file = npy("<u8", "(3,)", &[0; 20]);
-        let cut = read::<u64>(&file);
+        let cut = read(&file);
         assert_eq!(cut.records().len(), 2);
         let message = "in: offset 144: ends after 2 of 3 fingerprints of 64 bits";
         assert_eq!(cut.errors(), [message]);
-        let long = read::<u64>(&npy("<u8", "(1,)", &[0; 9]));
+        let long = read(&npy("<u8", "(1,)", &[0; 9]));
         assert_eq!(long.records().len(), 1);
         let message = "in: offset 136: more bytes follow the array of 1 fingerprints";
         assert_eq!(long.errors(), [message]);
-        assert_eq!(read::<u64>(&npy("<u8", "(0,)", &[])).errors(), [""; 0]);
+        assert_eq!(read(&npy("<u8", "(0,)", &[])).errors(), [""; 0]);
     }
 
     #[test]
     fn a_failed_read_ends_the_records() {
         let file = gzip(&npy("<u8", "(9,)", &[1; 72]));
-        let read = read::<u64>(&file[..file.len() - 2]);
+        let read = read(&file[..file.len() - 2]);
         assert_eq!(read.errors().len(), 1, "{:?}", read.errors());
     }
 }

@@ -5,7 +5,7 @@ use std::io::Read;
 use super::digits::quote;
 use super::source::Source;
 use crate::{Place, Result};
-use simidx::Fingerprint;
+use simidx::Width;
 
 /// What a file starts with.
 pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
@@ -21,7 +21,7 @@ pub(super) struct Layout {
 }
 
 /// Reads the header: how the array is laid out, and the offset at which it starts.
-pub(super) fn read<F: Fingerprint>(source: &mut Source) -> Result<(Layout, u64)> {
+pub(super) fn read(source: &mut Source, width: Width) -> Result<(Layout, u64)> {
     let (version, mut start) = (take(source, 8)?, 8);
     let length = match version[..] {
         [.., 1, _] if version.starts_with(MAGIC) => take(source, 2)?,
@@ -42,7 +42,7 @@ pub(super) fn read<F: Fingerprint>(source: &mut Source) -> Result<(Layout, u64)>
         return Err(source.input_error(Place::Offset(8), message));
     }
     let text = take(source, length)?;
-    let layout = layout::<F>(&String::from_utf8_lossy(&text));
+    let layout = layout(&String::from_utf8_lossy(&text), width);
     let layout = layout.map_err(|message| source.input_error(Place::Offset(start), message))?;
     Ok((layout, start + u64::from(length)))
 }
@@ -59,19 +59,19 @@ fn take(source: &mut Source, length: u32) -> Result<Vec<u8>> {
 }
 
 /// What a header says, or what is wrong with it.
-fn layout<F: Fingerprint>(text: &str) -> Result<Layout, String> {
+fn layout(text: &str, width: Width) -> Result<Layout, String> {
     let array = Array::parse(text).ok_or("malformed NumPy header")?;
     let descr = array
         .descr
         .ok_or("holds records of several fields, not fingerprints")?;
     let (order, kind) = descr.split_at_checked(1).unwrap_or_default();
-    let bytes = F::BYTES.min(8);
+    let bytes = width.bytes().min(8);
     match kind {
         "u4" | "i4" | "u8" | "i8" if kind.ends_with(&bytes.to_string()) => {}
-        "u4" | "i4" => return Err(other_width::<F>(32)),
-        "u8" | "i8" => return Err(other_width::<F>(64)),
+        "u4" | "i4" => return Err(other_width(32, width)),
+        "u8" | "i8" => return Err(other_width(64, width)),
         _ => {
-            let (descr, width) = (quote(descr), F::WIDTH);
+            let descr = quote(descr);
             return Err(format!(
                 "holds elements of type {descr}, not {width}-bit fingerprints"
             ));
@@ -82,15 +82,12 @@ fn layout<F: Fingerprint>(text: &str) -> Result<Layout, String> {
         ">" => true,
         _ => return Err("does not tell the byte order of its numbers".into()),
     };
-    let count = array.fingerprints::<F>()?;
+    let count = array.fingerprints(width)?;
     Ok(Layout { count, big_endian })
 }
 
-fn other_width<F: Fingerprint>(width: u32) -> String {
-    format!(
-        "holds {width}-bit numbers, not {}-bit fingerprints",
-        F::WIDTH
-    )
+fn other_width(bits: u32, width: Width) -> String {
+    format!("holds {bits}-bit numbers, not {width}-bit fingerprints")
 }
 
 /// The array that a header describes.
@@ -138,16 +135,21 @@ impl<'a> Array<'a> {
     }
 
     /// The number of fingerprints, if the shape is one for them.
-    fn fingerprints<F: Fingerprint>(&self) -> Result<u64, String> {
-        match (F::WIDTH, &self.shape[..]) {
-            (32 | 64, &[count]) => Ok(count),
-            (128, &[count, 2]) if !self.fortran_order => Ok(count),
-            (128, [_, 2]) => Err("holds columns one after the other, not rows".into()),
-            (128, [_]) => Err(other_width::<F>(64) + ", which are an array of shape (n, 2)"),
+    fn fingerprints(&self, width: Width) -> Result<u64, String> {
+        match (width, &self.shape[..]) {
+            (Width::W32 | Width::W64, &[count]) => Ok(count),
+            (Width::W128, &[count, 2]) if !self.fortran_order => Ok(count),
+            (Width::W128, [_, 2]) => Err("holds columns one after the other, not rows".into()),
+            (Width::W128, [_]) => {
+                Err(other_width(64, width) + ", which are an array of shape (n, 2)")
+            }
             (_, shape) => {
                 let shape: Vec<_> = shape.iter().map(u64::to_string).collect();
-                let (shape, right) = (shape.join(", "), if F::WIDTH == 128 { "n, 2" } else { "n" });
-                Err(format!("has the shape ({shape}), not ({right})"))
+                let right = if width == Width::W128 { "n, 2" } else { "n" };
+                Err(format!(
+                    "has the shape ({}), not ({right})",
+                    shape.join(", ")
+                ))
             }
         }
     }
@@ -215,12 +217,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn read_bytes<F: Fingerprint>(bytes: &[u8]) -> Result<(Layout, u64), String> {
-        read::<F>(&mut source(bytes)).map_err(|e| e.to_string())
+    fn read_bytes(bytes: &[u8], width: Width) -> Result<(Layout, u64), String> {
+        read(&mut source(bytes), width).map_err(|e| e.to_string())
     }
 
-    fn header<F: Fingerprint>(descr: &str, shape: &str) -> Result<(Layout, u64), String> {
-        read_bytes::<F>(&npy(descr, shape, &[]))
+    fn header(descr: &str, shape: &str, width: Width) -> Result<(Layout, u64), String> {
+        read_bytes(&npy(descr, shape, &[]), width)
     }
 
     #[test]
@@ -238,9 +240,9 @@ mod tests {
         ] {
             let bytes = [MAGIC, &version, length, dict].concat();
             let start = 8 + length.len() + dict.len();
-            assert_eq!(read_bytes::<u32>(&bytes), Ok((layout, start as u64)));
+            assert_eq!(read_bytes(&bytes, Width::W32), Ok((layout, start as u64)));
         }
-        let error = read_bytes::<u32>(&[MAGIC, &[4, 0, 0, 0]].concat()).unwrap_err();
+        let error = read_bytes(&[MAGIC, &[4, 0, 0, 0]].concat(), Width::W32).unwrap_err();
         assert_eq!(error, "in: offset 6: is of version 4.0 of the NumPy format");
     }
 
@@ -250,7 +252,7 @@ mod tests {
             r#"{"shape":(7L,),"fortran_order":False,"descr":"<i8"}"#,
             " { 'descr' : '<u8' , 'fortran_order' : True , 'shape' : ( 7 , ) , } \n",
         ] {
-            let layout = layout::<u64>(text).unwrap();
+            let layout = layout(text, Width::W64).unwrap();
             assert_eq!((layout.count, layout.big_endian), (7, false));
         }
     }
@@ -289,36 +291,36 @@ mod tests {
             ("<u8", "(18446744073709551616,)", "malformed NumPy header"),
             ("<u8", "(1,", "malformed NumPy header"),
         ] {
-            assert_eq!(refused(header::<u64>(descr, shape)), message);
+            assert_eq!(refused(header(descr, shape, Width::W64)), message);
         }
         let message = "holds 64-bit numbers, not 32-bit fingerprints";
-        assert_eq!(refused(header::<u32>("<u8", "(1,)")), message);
+        assert_eq!(refused(header("<u8", "(1,)", Width::W32)), message);
         let message =
             "holds 64-bit numbers, not 128-bit fingerprints, which are an array of shape (n, 2)";
-        assert_eq!(refused(header::<u128>("<u8", "(2,)")), message);
+        assert_eq!(refused(header("<u8", "(2,)", Width::W128)), message);
         let message = "has the shape (2, 3), not (n, 2)";
-        assert_eq!(refused(header::<u128>("<u8", "(2, 3)")), message);
+        assert_eq!(refused(header("<u8", "(2, 3)", Width::W128)), message);
         let text = "{'descr': [('a', '<u8')], 'fortran_order': False, 'shape': (1,)}";
         let message = "holds records of several fields, not fingerprints";
-        assert_eq!(layout::<u64>(text), Err(message.into()));
+        assert_eq!(layout(text, Width::W64), Err(message.into()));
         let text = "{'descr': '<u8', 'fortran_order': True, 'shape': (3, 2)}";
         let message = "holds columns one after the other, not rows";
-        assert_eq!(layout::<u128>(text), Err(message.into()));
+        assert_eq!(layout(text, Width::W128), Err(message.into()));
     }
 
     #[test]
     fn a_header_cut_off_or_too_long_is_refused() {
         let whole = npy("<u8", "(1,)", &[]);
         for length in 0..whole.len() {
-            let error = read_bytes::<u64>(&whole[..length]).unwrap_err();
+            let error = read_bytes(&whole[..length], Width::W64).unwrap_err();
             assert_eq!(error, "in: ends within the NumPy header", "{length}");
         }
         let long = [MAGIC, &[2, 0, 255, 255, 255, 255], b"{}"].concat();
-        let error = read_bytes::<u64>(&long).unwrap_err();
+        let error = read_bytes(&long, Width::W64).unwrap_err();
         let message = "in: offset 8: header is 4294967295 bytes long, the limit is 65536";
         assert_eq!(error, message);
         assert_eq!(
-            read_bytes::<u64>(b"NUMPY or not").unwrap_err(),
+            read_bytes(b"NUMPY or not", Width::W64).unwrap_err(),
             "in: is not a NumPy file"
         );
     }
@@ -328,8 +330,8 @@ mod tests {
         fn no_header_makes_the_parser_panic(
             text in r"\{('descr'|'shape'|'fortran_order'|True|[:,(){}'0-9 L]|'<u8'|\(3,\)|\PC){0,30}\}?"
         ) {
-            let _ = layout::<u64>(&text);
-            let _ = layout::<u128>(&text);
+            let _ = layout(&text, Width::W64);
+            let _ = layout(&text, Width::W128);
         }
     }
 }

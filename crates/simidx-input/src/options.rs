@@ -3,6 +3,7 @@
 use super::source::input_error;
 use super::{Fields, Format, TextEncoding};
 use crate::{Place, Result};
+use simidx::Width;
 
 /// How inputs of a format are read.
 ///
@@ -19,6 +20,8 @@ use crate::{Place, Result};
 pub struct ReadOptions {
     /// The fields that hold texts, fingerprints and ids.
     pub fields: Fields,
+    /// The width of the fingerprints, 64 bits by default.
+    pub width: Width,
     /// The format of an input that is given none, where neither its name nor its first bytes tell one. By default that is
     /// an error.
     pub fallback: Option<Format>,
@@ -32,6 +35,15 @@ impl From<Fields> for ReadOptions {
     fn from(fields: Fields) -> Self {
         ReadOptions {
             fields,
+            ..ReadOptions::default()
+        }
+    }
+}
+
+impl From<Width> for ReadOptions {
+    fn from(width: Width) -> Self {
+        ReadOptions {
+            width,
             ..ReadOptions::default()
         }
     }

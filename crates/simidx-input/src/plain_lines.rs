@@ -6,7 +6,7 @@
 use rayon::prelude::*;
 
 use super::digits::{self, Radix};
-use simidx::Fingerprint;
+use simidx::{Fingerprint, Fingerprints};
 
 /// Bytes that one task reads.
 const PIECE: usize = 32 << 10;
@@ -19,7 +19,15 @@ pub(super) struct Extent {
 }
 
 /// Appends the fingerprints of lines, each with its end, up to the first line that is not plain.
-pub(super) fn read<F: Fingerprint>(lines: &[u8], radix: Radix, out: &mut Vec<F>) -> Extent {
+pub(super) fn read(lines: &[u8], radix: Radix, out: &mut Fingerprints) -> Extent {
+    match out {
+        Fingerprints::W32(out) => read_lines(lines, radix, out),
+        Fingerprints::W64(out) => read_lines(lines, radix, out),
+        Fingerprints::W128(out) => read_lines(lines, radix, out),
+    }
+}
+
+fn read_lines<F: Fingerprint>(lines: &[u8], radix: Radix, out: &mut Vec<F>) -> Extent {
     let mut pieces = pieces(lines);
     let mut reading = Reading::default();
     let Some(first) = pieces.next() else {
@@ -166,7 +174,7 @@ mod tests {
 
     fn read_hex(lines: &str) -> (Vec<u64>, Extent) {
         let mut all = Vec::new();
-        let extent = read(lines.as_bytes(), Radix::Hex, &mut all);
+        let extent = read_lines(lines.as_bytes(), Radix::Hex, &mut all);
         (all, extent)
     }
 

@@ -4,8 +4,8 @@ use super::fields::{
     FINGERPRINT, FoundId, Holds, TEXT, both_columns, joined, neither_column, no_column, null_texts,
 };
 use super::id::RecordId;
-use super::{Fields, MAX_DOCUMENT};
-use simidx::Fingerprint;
+use super::{Fields, MAX_DOCUMENT, ReadOptions};
+use simidx::Width;
 
 /// A column of values that hold no others.
 #[derive(Debug)]
@@ -33,8 +33,8 @@ pub(super) enum Kind {
     Fixed {
         bytes: usize,
     },
-    /// Strings that are hexadecimal digits.
-    Digits,
+    /// Strings that are the hexadecimal digits of fingerprints.
+    Digits(Width),
     /// Strings.
     Text,
 }
@@ -50,7 +50,7 @@ impl Kind {
         match kind {
             Some(Kind::Integer { bits, .. }) => format!("{bits}-bit numbers"),
             Some(Kind::Fixed { bytes }) => format!("arrays of {bytes} bytes"),
-            Some(Kind::Digits | Kind::Text) => "strings".into(),
+            Some(Kind::Digits(_) | Kind::Text) => "strings".into(),
             None => "values of another type".into(),
         }
     }
@@ -74,6 +74,7 @@ pub(super) struct Schema {
     /// What is wrong with the column of the ids, if that is passed over.
     odd_id: Option<String>,
     fields: Fields,
+    width: Width,
 }
 
 /// Documents, each of one text or more, or fingerprints.
@@ -84,8 +85,9 @@ pub(super) enum Wanted {
 }
 
 impl Schema {
-    /// The columns of records with fingerprints of this width, or why there are none.
-    pub(super) fn find<F: Fingerprint>(leaves: &[Leaf], fields: &Fields) -> Result<Self, String> {
+    /// The columns of records, or why there are none.
+    pub(super) fn find(leaves: &[Leaf], options: &ReadOptions) -> Result<Self, String> {
+        let (fields, width) = (&options.fields, options.width);
         let all = Leaves(leaves);
         let (id, odd_id) = match (&fields.id, all.named(fields.id())) {
             (_, Some(index)) => match all.chosen(index, ids) {
@@ -97,7 +99,7 @@ impl Schema {
         };
         let text = |name: &str| all.chosen(all.index_of(name)?, texts);
         let fingerprint = |index: usize| {
-            let chosen = all.chosen(index, fingerprints::<F>)?;
+            let chosen = all.chosen(index, |leaf| fingerprints(leaf, width))?;
             Ok::<_, String>(Wanted::Fingerprints(chosen))
         };
         let wanted = match (fields.holds(), all.named(TEXT), all.named(FINGERPRINT)) {
@@ -111,7 +113,7 @@ impl Schema {
             (Holds::Either, None, Some(index)) => fingerprint(index)?,
             (Holds::Either, None, None) => {
                 let id = id.as_ref().map(|id| id.index);
-                fingerprint(all.only_fitting::<F>(id)?)?
+                fingerprint(all.only_fitting(width, id)?)?
             }
         };
         Ok(Schema {
@@ -119,6 +121,7 @@ impl Schema {
             id,
             odd_id,
             fields: fields.clone(),
+            width,
         })
     }
 
@@ -131,6 +134,11 @@ impl Schema {
             Some(message) => Ok((None, Some(message.clone()))),
             None => self.fields.found_id(id),
         }
+    }
+
+    /// Whether a column of this width takes the records many at a time.
+    pub(super) fn fits(&self, width: Width) -> bool {
+        self.is_plain() && self.width == width
     }
 
     /// Whether records are fingerprints and nothing else, which need not be read out of text.
@@ -199,14 +207,14 @@ impl Leaves<'_> {
 
     /// The only column of integers of the width that is not the id. Signed ones may be anything where documents may be
     /// elsewhere.
-    fn only_fitting<F: Fingerprint>(&self, id: Option<usize>) -> Result<usize, String> {
+    fn only_fitting(&self, width: Width, id: Option<usize>) -> Result<usize, String> {
         let others = || {
             let leaves = self.0.iter().enumerate();
             leaves.filter(|&(index, leaf)| leaf.is_top && !leaf.is_list && Some(index) != id)
         };
         let has_strings = others().any(|(_, leaf)| leaf.kind == Some(Kind::Text));
         let fitting = others().filter_map(|(index, leaf)| match leaf.kind {
-            Some(Kind::Integer { bits, signed }) if bits == F::WIDTH => Some((index, signed)),
+            Some(Kind::Integer { bits, signed }) if bits == width.bits() => Some((index, signed)),
             _ => None,
         });
         match fitting.collect::<Vec<_>>()[..] {
@@ -216,17 +224,16 @@ impl Leaves<'_> {
     }
 }
 
-fn fingerprints<F: Fingerprint>(leaf: &Leaf) -> Result<Kind, String> {
+fn fingerprints(leaf: &Leaf, width: Width) -> Result<Kind, String> {
     match leaf.kind {
         _ if leaf.is_list => Err(list(leaf)),
-        Some(Kind::Text) => Ok(Kind::Digits),
-        Some(kind @ Kind::Integer { bits, .. }) if bits == F::WIDTH => Ok(kind),
-        Some(kind @ Kind::Fixed { bytes }) if bytes == F::BYTES => Ok(kind),
+        Some(Kind::Text) => Ok(Kind::Digits(width)),
+        Some(kind @ Kind::Integer { bits, .. }) if bits == width.bits() => Ok(kind),
+        Some(kind @ Kind::Fixed { bytes }) if bytes == width.bytes() => Ok(kind),
         other => Err(format!(
-            "column {:?} holds {}, not {}-bit fingerprints",
+            "column {:?} holds {}, not {width}-bit fingerprints",
             leaf.name,
-            Kind::words(other),
-            F::WIDTH
+            Kind::words(other)
         )),
     }
 }

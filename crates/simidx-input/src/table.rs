@@ -5,9 +5,8 @@ use super::id::RecordId;
 use super::line_reader::{LineFormat, LineReader};
 use super::line_source::LineSource;
 use super::source::Source;
-use super::{Fields, MAX_DOCUMENT, Record, digits};
+use super::{MAX_DOCUMENT, ReadOptions, Record, digits};
 use crate::{Place, Result};
-use simidx::Fingerprint;
 
 /// Which columns of a table hold the records.
 #[derive(Debug)]
@@ -16,7 +15,7 @@ pub(super) struct TableColumns {
     id: Option<usize>,
     /// How many columns there are.
     count: usize,
-    fields: Fields,
+    options: ReadOptions,
 }
 
 /// The numbers of columns, from 0.
@@ -28,7 +27,8 @@ enum Content {
 
 impl TableColumns {
     /// The columns of the fields among those of these names, or what is wrong with these.
-    pub(super) fn find(all: &[&str], fields: &Fields) -> Result<Self, String> {
+    pub(super) fn find(all: &[&str], options: &ReadOptions) -> Result<Self, String> {
+        let fields = &options.fields;
         let wanted = |name: &str| column(all, name)?.ok_or_else(|| no_column(name, all));
         let content = match fields.holds() {
             Holds::Texts => {
@@ -51,17 +51,17 @@ impl TableColumns {
             content,
             id,
             count: all.len(),
-            fields: fields.clone(),
+            options: options.clone(),
         })
     }
 
     /// The record of a row with so many values, or what is wrong with it; `read_id` makes an id of a value.
-    pub(super) fn record<'r, F: Fingerprint>(
+    pub(super) fn record<'r>(
         &self,
         count: usize,
         value: impl Fn(usize) -> Result<&'r str, String>,
         read_id: impl Fn(&str) -> Result<RecordId, String>,
-    ) -> Result<Record<F>, String> {
+    ) -> Result<Record, String> {
         if count != self.count {
             return Err(format!(
                 "has {count} columns, the first line has {}",
@@ -69,7 +69,7 @@ impl TableColumns {
             ));
         }
         let id = self.id.map(|index| read_id(value(index)?));
-        let id = self.fields.found_id(id)?;
+        let id = self.options.fields.found_id(id)?;
         match &self.content {
             Content::Texts(columns) => {
                 let texts = columns.iter().map(|&index| value(index).map(Some));
@@ -78,7 +78,7 @@ impl TableColumns {
                 Ok(Record::new(crate::Content::Text(text), id))
             }
             Content::Fingerprint(column) => {
-                let fingerprint = digits::hex(value(*column)?)?;
+                let fingerprint = digits::hex(value(*column)?, self.options.width)?;
                 Ok(Record::new(crate::Content::Fingerprint(fingerprint), id))
             }
         }
@@ -102,7 +102,7 @@ pub(super) struct Table {
 
 impl Table {
     /// Reads the names of the columns, which must have those of the fields.
-    pub(super) fn open(source: Source, fields: &Fields) -> Result<LineReader<Self>> {
+    pub(super) fn open(source: Source, options: &ReadOptions) -> Result<LineReader<Self>> {
         let mut lines = LineSource::new(source, MAX_DOCUMENT);
         if !lines.advance()? {
             let message = "is empty, where the first line names the columns";
@@ -113,7 +113,7 @@ impl Table {
             ));
         }
         let names: Vec<&str> = lines.text()?.split('\t').collect();
-        let columns = TableColumns::find(&names, fields);
+        let columns = TableColumns::find(&names, options);
         let table = Table {
             columns: columns.map_err(|message| lines.error(message))?,
             header: lines.raw().0.to_owned(),
@@ -128,7 +128,7 @@ impl Table {
 }
 
 impl LineFormat for Table {
-    fn record<F: Fingerprint>(&self, line: &str) -> Result<Record<F>, String> {
+    fn record(&self, line: &str) -> Result<Record, String> {
         let values: Vec<&str> = line.split('\t').collect();
         let value = |index: usize| Ok(values.get(index).copied().unwrap_or_default());
         self.columns
@@ -141,14 +141,14 @@ mod tests {
     use super::super::source::tests::source;
     use super::super::tests::{Read, document, drain, fields, read_with};
     use super::*;
-    use crate::Format;
+    use crate::{Fields, Format};
 
-    fn table(text: &str, names: &Fields) -> Read<u64> {
+    fn table(text: &str, names: &Fields) -> Read {
         read_with(text.as_bytes(), Format::Tsv, names)
     }
 
     fn refusal(text: &str, names: &Fields) -> String {
-        let opened = Table::open(source(text.as_bytes()), names);
+        let opened = Table::open(source(text.as_bytes()), &names.clone().into());
         opened.err().unwrap().to_string()
     }
 
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_table_may_be_nothing_but_names() {
-        let mut reader = Table::open(source(b"x\n"), &fields("x", "")).unwrap();
-        assert!(drain::<u64>(&mut reader).records().is_empty());
+        let mut reader = Table::open(source(b"x\n"), &fields("x", "").into()).unwrap();
+        assert!(drain(&mut reader).records().is_empty());
     }
 }

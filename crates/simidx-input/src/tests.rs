@@ -4,13 +4,14 @@ use super::source::tests::{gzip, source, zstd};
 use super::*;
 use crate::Error;
 use proptest::prelude::*;
+use simidx::{Fingerprint, Width};
 use std::fs::write;
 
 /// Everything that a reader gave.
-pub(super) struct Read<F>(Vec<Result<Record<F>, String>>);
+pub(super) struct Read(Vec<Result<Record, String>>);
 
-impl<F: Fingerprint> Read<F> {
-    pub(super) fn records(&self) -> Vec<Record<F>> {
+impl Read {
+    pub(super) fn records(&self) -> Vec<Record> {
         self.0.iter().flatten().cloned().collect()
     }
 
@@ -29,10 +30,9 @@ impl<F: Fingerprint> Read<F> {
     }
 }
 
-pub(super) fn drain<F: Fingerprint>(reader: &mut dyn RecordReader<F>) -> Read<F> {
-    let records = std::iter::from_fn(|| reader.next_record());
+pub(super) fn drain(reader: &mut dyn RecordReader) -> Read {
     Read(
-        records
+        reader
             .map(|record| record.map_err(|e| e.to_string()))
             .collect(),
     )
@@ -40,21 +40,26 @@ pub(super) fn drain<F: Fingerprint>(reader: &mut dyn RecordReader<F>) -> Read<F>
 
 /// Everything that a reader gave, with its places: many at a time where it can, and with `singles`
 /// one-by-one reads after each such attempt.
-pub(super) fn drain_in_bulk<F: Fingerprint>(
-    reader: &mut dyn RecordReader<F>,
+pub(super) fn drain_in_bulk(
+    reader: &mut dyn RecordReader,
+    width: Width,
     singles: usize,
-) -> (Read<F>, Vec<Place>) {
-    let (mut all, mut places, mut many) = (Vec::new(), Vec::new(), Vec::new());
+) -> (Read, Vec<Place>) {
+    let (mut all, mut places) = (Vec::new(), Vec::new());
+    for other in Width::ALL.into_iter().filter(|&other| other != width) {
+        assert_eq!(reader.read_fingerprints(&mut Fingerprints::new(other)), 0);
+    }
+    let mut many = Fingerprints::new(width);
     loop {
         many.clear();
         let count = reader.read_fingerprints(&mut many);
         assert_eq!(count, many.len());
-        all.extend(many.iter().map(|&f| Ok(Record::fingerprint(f, None))));
+        all.extend(many.iter().map(|f| Ok(Record::fingerprint(f, None))));
         if count > 0 {
             places.push(reader.place().1);
         }
         for _ in 0..singles {
-            match reader.next_record() {
+            match reader.next() {
                 None => return (Read(all), places),
                 Some(record) => all.push(record.map_err(|e| e.to_string())),
             }
@@ -64,9 +69,9 @@ pub(super) fn drain_in_bulk<F: Fingerprint>(
 }
 
 /// Everything that a reader gave one by one, with its places.
-fn drain_with_places<F: Fingerprint>(reader: &mut dyn RecordReader<F>) -> (Read<F>, Vec<Place>) {
+fn drain_with_places(reader: &mut dyn RecordReader) -> (Read, Vec<Place>) {
     let (mut all, mut places) = (Vec::new(), Vec::new());
-    while let Some(record) = reader.next_record() {
+    while let Some(record) = reader.next() {
         all.push(record.map_err(|e| e.to_string()));
         places.push(reader.place().1);
     }
@@ -74,29 +79,22 @@ fn drain_with_places<F: Fingerprint>(reader: &mut dyn RecordReader<F>) -> (Read<
 }
 
 /// All records of bytes in a format, from a source named `in`.
-pub(super) fn read_all<F: Fingerprint>(bytes: &[u8], format: Format) -> Read<F> {
+pub(super) fn read_all(bytes: &[u8], format: Format) -> Read {
     read_with(bytes, format, &Fields::default())
 }
 
 /// The same with fields of these names.
-pub(super) fn read_with<F: Fingerprint>(bytes: &[u8], format: Format, names: &Fields) -> Read<F> {
+pub(super) fn read_with(bytes: &[u8], format: Format, names: &Fields) -> Read {
     read_by(bytes, format, &names.clone().into())
 }
 
 /// The same with other options.
-pub(super) fn read_by<F: Fingerprint>(
-    bytes: &[u8],
-    format: Format,
-    options: &ReadOptions,
-) -> Read<F> {
+pub(super) fn read_by(bytes: &[u8], format: Format, options: &ReadOptions) -> Read {
     drain(&mut *super::reader(source(bytes), format, options).unwrap())
 }
 
 /// The reader of a source with the fields that it has by default.
-fn reader<F: Fingerprint>(
-    source: Source,
-    format: Format,
-) -> Result<Box<dyn RecordReader<F> + Send>> {
+fn reader(source: Source, format: Format) -> Result<Box<dyn RecordReader>> {
     super::reader(source, format, &ReadOptions::default())
 }
 
@@ -111,11 +109,11 @@ pub(super) fn fields(text: &str, id: &str) -> Fields {
     }
 }
 
-pub(super) fn fingerprint<F>(fingerprint: F, id: Option<&str>) -> Record<F> {
+pub(super) fn fingerprint(fingerprint: u128, id: Option<&str>) -> Record {
     Record::fingerprint(fingerprint, id.map(|id| RecordId::Text(id.to_owned())))
 }
 
-pub(super) fn document<F>(text: &str, id: Option<&str>) -> Record<F> {
+pub(super) fn document(text: &str, id: Option<&str>) -> Record {
     Record::text(text.to_owned(), id.map(|id| RecordId::Text(id.to_owned())))
 }
 
@@ -124,7 +122,7 @@ fn open_bytes(
     name: &str,
     bytes: &[u8],
     format: Option<Format>,
-) -> Result<Box<dyn RecordReader<u64> + Send>, String> {
+) -> Result<Box<dyn RecordReader>, String> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join(name);
     write(&path, bytes).unwrap();
@@ -178,7 +176,10 @@ fn a_malformed_line_is_left_to_the_reader() {
 fn words_are_decompressed_by_the_name_alone() {
     for magic in [&b"\x1f\x8b\x08\0"[..], b"\x28\xb5\x2f\xfd"] {
         let bytes = [magic, &[0; 4]].concat();
-        let expected = [fingerprint(u64::from_le_slice(&bytes).unwrap(), None)];
+        let expected = [fingerprint(
+            u64::from_le_slice(&bytes).unwrap().into(),
+            None,
+        )];
         for (name, bytes, format) in [
             ("x.le", bytes.clone(), None),
             ("x", bytes.clone(), Some(Format::Le)),
@@ -207,12 +208,12 @@ fn what_cannot_be_opened_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let missing = dir.path().join("missing.hex");
     for format in [None, Some(Format::Hex), Some(Format::Files)] {
-        let error = open::<u64>(&missing, format).err().unwrap();
+        let error = open(&missing, format).err().unwrap();
         let start = format!("{}: ", missing.display());
         assert!(matches!(&error, Error::Io(e) if e.kind() == std::io::ErrorKind::NotFound));
         assert!(error.to_string().starts_with(&start), "{error}");
     }
-    let error = open::<u64>(dir.path(), Some(Format::Hex)).err().unwrap();
+    let error = open(dir.path(), Some(Format::Hex)).err().unwrap();
     let message = format!("{}: holds no files to be read as hex", dir.path().display());
     assert_eq!(error.to_string(), message);
 }
@@ -230,17 +231,17 @@ fn a_truncated_stream_is_an_error_of_the_file() {
         panic!("{:?}", read.errors())
     };
     assert!(error.contains("x.hex.gz: "), "{error}");
-    assert!(reader.next_record().is_none());
+    assert!(reader.next().is_none());
 }
 
 #[test]
 fn the_place_is_that_of_the_record_returned_last() {
-    let mut lines = reader::<u64>(source(b"1\n\n2\n"), Format::Hex).unwrap();
+    let mut lines = reader(source(b"1\n\n2\n"), Format::Hex).unwrap();
     assert_eq!(lines.place(), ("in", Place::Line(0)));
-    lines.next_record().unwrap().unwrap();
-    lines.next_record().unwrap().unwrap();
+    lines.next().unwrap().unwrap();
+    lines.next().unwrap().unwrap();
     assert_eq!(lines.place(), ("in", Place::Line(3)));
-    let files = reader::<u64>(source(b""), Format::Files).unwrap();
+    let files = reader(source(b""), Format::Files).unwrap();
     assert_eq!(files.place(), ("in", Place::File));
 }
 
@@ -262,7 +263,7 @@ fn the_number_of_records_is_told_where_it_is_known() {
     }
     let expected = |names: &[&str]| {
         let paths: Vec<_> = names.iter().map(|name| dir.path().join(name)).collect();
-        expected_records::<u64>(&paths, None)
+        expected_records(&paths, None)
     };
     assert_eq!(expected(&["a.le", "b.npy", "a.le"]), Some(23));
     for name in [
@@ -276,10 +277,7 @@ fn the_number_of_records_is_told_where_it_is_known() {
     ] {
         assert_eq!(expected(&["a.le", name]), None, "{name}");
     }
-    assert_eq!(
-        expected_records::<u64>(&["-".into()], Some(Format::Le)),
-        None
-    );
+    assert_eq!(expected_records(&["-".into()], Some(Format::Le)), None);
 }
 
 #[test]
@@ -291,11 +289,11 @@ fn formats_without_fields_have_none_to_name() {
         Format::Files,
         Format::Warc,
     ] {
-        let error = super::reader::<u64>(source(b""), format, &fields("x", "").into());
+        let error = super::reader(source(b""), format, &fields("x", "").into());
         let message = format!("in: the format {format} has no fields to name");
         assert_eq!(error.err().unwrap().to_string(), message);
     }
-    let error = super::reader::<u64>(source(b""), Format::Tsv, &fields("", "x").into());
+    let error = super::reader(source(b""), Format::Tsv, &fields("", "x").into());
     let message = "in: tsv without a text field holds fingerprints, whose id has no name";
     assert_eq!(error.err().unwrap().to_string(), message);
 }
@@ -303,7 +301,7 @@ fn formats_without_fields_have_none_to_name() {
 #[test]
 fn formats_without_text_have_no_encoding_to_name() {
     for format in [Format::Le, Format::Npy] {
-        let error = super::reader::<u64>(source(b""), format, &TextEncoding::AUTO.into());
+        let error = super::reader(source(b""), format, &TextEncoding::AUTO.into());
         let message = format!("in: the format {format} has no encoding to name");
         assert_eq!(error.err().unwrap().to_string(), message);
     }
@@ -328,17 +326,17 @@ fn lines_in_other_encodings_are_those_of_utf8() {
         ("big5", marked),
     ] {
         for format in [Format::Lines, Format::Jsonl, Format::Tsv, Format::Dec] {
-            let expected: Read<u64> = read_all(text.as_bytes(), format);
+            let expected = read_all(text.as_bytes(), format);
             let read = read_by(&bytes, format, &encoded(name));
             assert_eq!(read.records(), expected.records(), "{name} {format}");
             assert_eq!(read.errors(), expected.errors(), "{name} {format}");
             assert!(!read.records().is_empty());
-            let zipped = read_by::<u64>(&gzip(&bytes), format, &encoded(name));
+            let zipped = read_by(&gzip(&bytes), format, &encoded(name));
             assert_eq!(zipped.records(), expected.records());
         }
         let mut table = encoded(name);
         table.fields = fields("中文。", "自由");
-        let read: Read<u64> = read_by(&bytes, Format::Tsv, &table);
+        let read = read_by(&bytes, Format::Tsv, &table);
         assert_eq!(read.records()[0], document("権利", Some("ff")));
         assert_eq!(read.errors().len(), 1, "{:?}", read.errors());
     }
@@ -347,7 +345,7 @@ fn lines_in_other_encodings_are_those_of_utf8() {
 #[test]
 fn faults_are_replaced_and_told_by_their_lines() {
     let bytes = b"a\n\n\xff\xd6\xd0\n\xd6\nb\n";
-    let read: Read<u64> = read_by(bytes, Format::Lines, &encoded("gbk"));
+    let read = read_by(bytes, Format::Lines, &encoded("gbk"));
     let texts = [
         ("a", false),
         ("\u{fffd}中", true),
@@ -359,21 +357,21 @@ fn faults_are_replaced_and_told_by_their_lines() {
         ..document(text, None)
     });
     assert_eq!(read.records(), expected);
-    let mut reader = super::reader::<u64>(source(bytes), Format::Lines, &encoded("gbk")).unwrap();
+    let mut reader = super::reader(source(bytes), Format::Lines, &encoded("gbk")).unwrap();
     let mut faulty = Vec::new();
-    while let Some(record) = reader.next_record() {
+    while let Some(record) = reader.next() {
         if record.unwrap().has_faults {
             faulty.push(reader.place().1);
         }
     }
     assert_eq!(faulty, [Place::Line(3), Place::Line(4)]);
     // Named, UTF-8 is replaced as well; unnamed, it is refused.
-    let read: Read<u64> = read_by(b"a\xff\n", Format::Lines, &encoded("utf-8"));
+    let read = read_by(b"a\xff\n", Format::Lines, &encoded("utf-8"));
     assert!(read.records()[0].has_faults);
-    let read: Read<u64> = read_by(b"a\n\xff\n", Format::Lines, &encoded("auto"));
+    let read = read_by(b"a\n\xff\n", Format::Lines, &encoded("auto"));
     assert_eq!(read.records().len(), 2);
     assert_eq!(
-        read_all::<u64>(b"a\n\xff\n", Format::Lines).errors(),
+        read_all(b"a\n\xff\n", Format::Lines).errors(),
         ["in:2: not valid UTF-8"]
     );
 }
@@ -383,7 +381,7 @@ fn a_guess_by_the_first_lines_holds_for_all() {
     let line = "近年来，网络上重复的网页越来越多。搜索引擎必须找出内容几乎相同的文档。\n";
     let text = line.repeat(10_000);
     let (bytes, ..) = encoding_rs::GBK.encode(&text);
-    let read: Read<u64> = read_by(&bytes, Format::Lines, &encoded("auto"));
+    let read = read_by(&bytes, Format::Lines, &encoded("auto"));
     assert_eq!(read.records().len(), 10_000);
     assert!(
         read.records()
@@ -392,7 +390,7 @@ fn a_guess_by_the_first_lines_holds_for_all() {
     );
     // What has been taken for UTF-8 is not guessed again.
     let late = [&b"ascii\n".repeat(20_000)[..], &bytes[..100]].concat();
-    let read: Read<u64> = read_by(&late, Format::Lines, &encoded("auto"));
+    let read = read_by(&late, Format::Lines, &encoded("auto"));
     assert!(read.errors()[0].starts_with("in:20001: not valid UTF-8"));
 }
 
@@ -403,10 +401,10 @@ fn formats_are_told_in_any_encoding() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("x");
     write(&path, &bytes).unwrap();
-    let mut reader = open_with::<u64>(&path, None, &encoded("utf-16be")).unwrap();
+    let mut reader = open_with(&path, None, &encoded("utf-16be")).unwrap();
     assert_eq!(drain(&mut *reader).records(), [document("自由", None)]);
     write(&path, [b"\xfe\xff", &bytes[..]].concat()).unwrap();
-    let mut reader = open_with::<u64>(&path, None, &encoded("auto")).unwrap();
+    let mut reader = open_with(&path, None, &encoded("auto")).unwrap();
     assert_eq!(drain(&mut *reader).records(), [document("自由", None)]);
 }
 
@@ -418,41 +416,42 @@ fn lines_are_copied_as_utf8() {
     write(&path, &bytes).unwrap();
     let mut options = encoded("gbk");
     options.fields = fields("文", "名");
-    let original = InputFile::open_with::<u64>(&path, None, &options, None).unwrap();
-    let read = drain(&mut *original.records::<u64>().unwrap());
+    let original = InputFile::open_with(&path, None, &options, None).unwrap();
+    let read = drain(&mut *original.records().unwrap());
     assert_eq!(read.records()[0], document("自由", Some("一")));
     let (mut out, mut chosen) = (Vec::new(), [false, true].into_iter());
-    filter_records::<u64>(&[original], &mut out, &mut |_| chosen.next().unwrap()).unwrap();
+    filter_records(&[original], &mut out, &mut |_| chosen.next().unwrap()).unwrap();
     assert_eq!(out, "名\t文\r\n二\t平等\n".as_bytes());
 }
 
 /// Reads bytes in every format to the end, where every reader must stay.
-fn exercise<F: Fingerprint>(bytes: &[u8]) -> Result<(), TestCaseError> {
+fn exercise(bytes: &[u8], width: Width) -> Result<(), TestCaseError> {
     for format in Format::ALL {
-        let Ok(mut reader) = reader::<F>(source(bytes), format) else {
+        let Ok(mut reader) = super::reader(source(bytes), format, &width.into()) else {
             continue;
         };
-        while let Some(record) = reader.next_record() {
+        for record in reader.by_ref() {
             if matches!(record, Err(Error::Io(_))) {
                 break;
             }
         }
-        prop_assert!(reader.next_record().is_none(), "{format}");
+        prop_assert!(reader.next().is_none(), "{format}");
     }
     let told = [Told::Nothing, Told::Json(Format::Jsonl)];
+    let mut options = ReadOptions::from(TextEncoding::AUTO);
+    options.width = width;
     for told in told {
-        let _ = detect::by_content::<F>(&mut source(bytes), told, &TextEncoding::AUTO.into());
+        let _ = detect::by_content(&mut source(bytes), told, &options);
     }
     Ok(())
 }
 
 /// Reads bytes many at a time and one by one: the same records, errors and places.
-fn compare_bulk<F: Fingerprint>(bytes: &[u8], singles: usize) -> Result<(), TestCaseError> {
+fn compare_bulk(bytes: &[u8], width: Width, singles: usize) -> Result<(), TestCaseError> {
     for format in [Format::Hex, Format::Dec, Format::Tsv, Format::Le] {
-        let (expected, places) =
-            drain_with_places(&mut *reader::<F>(source(bytes), format).unwrap());
-        let (read, seen) =
-            drain_in_bulk(&mut *reader::<F>(source(bytes), format).unwrap(), singles);
+        let open = || super::reader(source(bytes), format, &width.into()).unwrap();
+        let (expected, places) = drain_with_places(&mut *open());
+        let (read, seen) = drain_in_bulk(&mut *open(), width, singles);
         prop_assert_eq!(&read.0, &expected.0, "{}", format);
         // Of those read together only the last one's place can be asked for.
         let mut all = places.iter();
@@ -485,25 +484,25 @@ fn long_inputs_are_read_in_bulk_as_one_by_one() {
     assert!(text.len() > 1 << 20);
     let packed = gzip(text.as_bytes());
     for bytes in [text.as_bytes(), &packed, &packed[..packed.len() / 2]] {
-        compare_bulk::<u64>(bytes, 1).unwrap();
+        compare_bulk(bytes, Width::W64, 1).unwrap();
     }
-    let mut reader = reader::<u64>(source(text.as_bytes()), Format::Hex).unwrap();
-    reader.next_record().unwrap().unwrap();
-    assert!(reader.read_fingerprints(&mut Vec::new()) > 0);
+    let mut reader = reader(source(text.as_bytes()), Format::Hex).unwrap();
+    reader.next().unwrap().unwrap();
+    assert!(reader.read_fingerprints(&mut Fingerprints::new(Width::W64)) > 0);
 }
 
 /// The documents that a copy of all lines but the first `passed` ones gives.
-fn copied(text: &str, passed: usize) -> Vec<Record<u64>> {
+fn copied(text: &str, passed: usize) -> Vec<Record> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("documents");
     write(&path, text).unwrap();
-    let original = InputFile::open::<u64>(&path, Some(Format::Lines), None).unwrap();
+    let original = InputFile::open(&path, Some(Format::Lines), None).unwrap();
     let (mut copy, mut seen) = (Vec::new(), 0);
     let mut choose = |_| {
         seen += 1;
         seen > passed
     };
-    filter_records::<u64>(&[original], &mut copy, &mut choose).unwrap();
+    filter_records(&[original], &mut copy, &mut choose).unwrap();
     read_all(&copy, Format::Lines).records()
 }
 
@@ -516,7 +515,7 @@ fn a_copy_gives_the_records_of_its_original() {
         "\n\u{feff}\n\u{feff}",
     ];
     for text in texts {
-        let all = read_all::<u64>(text.as_bytes(), Format::Lines).records();
+        let all = read_all(text.as_bytes(), Format::Lines).records();
         for passed in 0..=all.len() {
             assert_eq!(copied(text, passed), all[passed..], "{text:?}, {passed}");
         }
@@ -529,9 +528,9 @@ proptest! {
         text in "([0-9a-fA-F]{1,9}|[0-9]{20}|0{30}|\\PC|é|\u{feff}|\t|[ \r\n]|\n|\n|\r\n){0,60}",
         singles in 1usize..4,
     ) {
-        compare_bulk::<u32>(text.as_bytes(), singles)?;
-        compare_bulk::<u64>(text.as_bytes(), singles)?;
-        compare_bulk::<u128>(text.as_bytes(), singles)?;
+        for width in Width::ALL {
+            compare_bulk(text.as_bytes(), width, singles)?;
+        }
     }
 
     #[test]
@@ -539,7 +538,7 @@ proptest! {
         bytes in prop::collection::vec(any::<u8>(), 0..200),
         singles in 1usize..4,
     ) {
-        compare_bulk::<u64>(&bytes, singles)?;
+        compare_bulk(&bytes, Width::W64, singles)?;
     }
 
     #[test]
@@ -548,24 +547,24 @@ proptest! {
         tail in prop::collection::vec(any::<u8>(), 0..200),
     ) {
         let bytes = [head, &tail].concat();
-        exercise::<u32>(&bytes)?;
-        exercise::<u128>(&bytes)?;
+        exercise(&bytes, Width::W32)?;
+        exercise(&bytes, Width::W128)?;
     }
 
     #[test]
     fn no_text_makes_a_reader_panic(text in "([0-9a-f{}:\",\t\r\n é]|\"id\"|\"text\"|\"fingerprint\"){0,40}") {
-        exercise::<u64>(text.as_bytes())?;
+        exercise(text.as_bytes(), Width::W64)?;
     }
 
     #[test]
     fn what_is_written_is_read_back(values in prop::collection::vec(any::<u64>(), 0..50)) {
-        let expected: Vec<_> = values.iter().map(|&value| fingerprint(value, None)).collect();
+        let expected: Vec<_> = values.iter().map(|&value| fingerprint(value.into(), None)).collect();
         let hex: String = values.iter().map(|value| value.to_hex() + "\n").collect();
         let dec: String = values.iter().map(|value| format!("{value}\n")).collect();
         let le: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         for (bytes, format) in [(hex.as_bytes(), Format::Hex), (dec.as_bytes(), Format::Dec), (&le, Format::Le)] {
-            prop_assert_eq!(&read_all::<u64>(bytes, format).records(), &expected);
-            prop_assert_eq!(&read_all::<u64>(&gzip(bytes), format).records(), &expected);
+            prop_assert_eq!(&read_all(bytes, format).records(), &expected);
+            prop_assert_eq!(&read_all(&gzip(bytes), format).records(), &expected);
         }
     }
 }
@@ -583,7 +582,7 @@ fn refusal_of(bytes: &[u8]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a");
     std::fs::write(&path, bytes).unwrap();
-    let Err(error) = crate::open::<u64>(&path, None) else {
+    let Err(error) = crate::open(&path, None) else {
         panic!("it was read");
     };
     error.to_string()
@@ -630,11 +629,11 @@ fn compressed_files_need_their_features() {
 fn odd_ids_are_passed_over_if_that_is_wanted() {
     let lines = "{\"id\": -1, \"text\": \"a\"}\n{\"id\": null, \"text\": \"b\"}\n{\"id\": 2.5, \"text\": \"c\"}\n\
                  {\"id\": \"\", \"text\": \"d\"}\n{\"id\": [], \"text\": \"e\"}\n{\"id\": \"x\", \"text\": \"f\"}\n";
-    let strict: Read<u64> = read_all(lines.as_bytes(), Format::Jsonl);
+    let strict = read_all(lines.as_bytes(), Format::Jsonl);
     assert_eq!(strict.records().len(), 1);
     let mut options = ReadOptions::default();
     options.fields.odd_ids = true;
-    let read: Read<u64> = read_by(lines.as_bytes(), Format::Jsonl, &options);
+    let read = read_by(lines.as_bytes(), Format::Jsonl, &options);
     assert_eq!(read.errors(), [""; 0]);
     let records = read.records();
     assert_eq!(records[5], document("f", Some("x")));
@@ -654,11 +653,11 @@ fn odd_ids_are_passed_over_if_that_is_wanted() {
             None
         ]
     );
-    let read: Read<u64> = read_by(b"id,text\n,a\n7,b\n", Format::Csv, &options);
+    let read = read_by(b"id,text\n,a\n7,b\n", Format::Csv, &options);
     let odd: Vec<_> = read.records().into_iter().map(|r| r.odd_id).collect();
     assert_eq!(odd, [Some("id is empty".to_owned()), None]);
     // A name that a record does not have is still a mistake.
     options.fields.id = Some("key".to_owned());
-    let read: Read<u64> = read_by(lines.as_bytes(), Format::Jsonl, &options);
+    let read = read_by(lines.as_bytes(), Format::Jsonl, &options);
     assert!(read.records().is_empty());
 }

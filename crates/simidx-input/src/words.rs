@@ -4,17 +4,15 @@ use std::io::{self, Read};
 
 use super::source::Source;
 use crate::Error;
-use simidx::Fingerprint;
+use simidx::{Fingerprints, Width};
 
 /// The most words that are taken at a time.
 const MOST: usize = 1 << 16;
 
-/// The most bytes that a word has.
-const WIDEST: usize = 16;
-
-/// A source read as words of `F::BYTES` bytes, the least significant one first.
+/// A source read as words of a width, the least significant byte first.
 pub(super) struct Words {
     source: Source,
+    width: Width,
     /// Where the word returned last starts.
     place: u64,
     /// Where the next word starts.
@@ -27,8 +25,8 @@ pub(super) struct Words {
 }
 
 /// What the next word is.
-pub(super) enum Word<F> {
-    Whole(F),
+pub(super) enum Word {
+    Whole(u128),
     /// As many bytes as there were, fewer than a word has; none at the end of the source.
     CutOff(usize),
     /// All words that were to come have come.
@@ -37,9 +35,10 @@ pub(super) enum Word<F> {
 
 impl Words {
     /// Reads up to `count` words from a source of which `offset` bytes have been read.
-    pub(super) fn new(source: Source, offset: u64, count: u64) -> Self {
+    pub(super) fn new(source: Source, width: Width, offset: u64, count: u64) -> Self {
         Words {
             source,
+            width,
             place: offset,
             offset,
             seen: 0,
@@ -56,6 +55,10 @@ impl Words {
         &mut self.source
     }
 
+    pub(super) fn width(&self) -> Width {
+        self.width
+    }
+
     /// The number of words so far.
     pub(super) fn seen(&self) -> u64 {
         self.seen
@@ -67,14 +70,14 @@ impl Words {
     }
 
     /// The next word.
-    pub(super) fn next<F: Fingerprint>(&mut self) -> Result<Word<F>, Error> {
+    pub(super) fn next(&mut self) -> Result<Word, Error> {
         if self.left == 0 {
             self.place = self.offset;
             return Ok(Word::Enough);
         }
-        match self.read_word::<F>() {
+        match self.read_word() {
             Ok((Some(word), _)) => {
-                self.advance::<F>(1);
+                self.advance(1);
                 Ok(Word::Whole(word))
             }
             Ok((None, length)) => {
@@ -85,10 +88,11 @@ impl Words {
         }
     }
 
-    /// Appends words that come next and returns how many; after 0, [`Words::next`] tells why.
-    pub(super) fn take_many<F: Fingerprint>(&mut self, out: &mut Vec<F>) -> usize {
+    /// Appends words that come next to a column of their width and returns how many; after 0, [`Words::next`] tells why.
+    pub(super) fn take_many(&mut self, out: &mut Fingerprints) -> usize {
         let before = out.len();
-        while self.stop.is_none() && out.len() - before < MOST && self.left > 0 {
+        let fits = out.width() == self.width;
+        while fits && self.stop.is_none() && out.len() - before < MOST && self.left > 0 {
             match self.take_buffered(out) {
                 Ok(1..) => continue,
                 Ok(0) => {}
@@ -99,10 +103,10 @@ impl Words {
                 }
             }
             // A word across two buffers, or the end.
-            match self.read_word::<F>() {
+            match self.read_word() {
                 Ok((Some(word), _)) => {
                     out.push(word);
-                    self.advance::<F>(1);
+                    self.advance(1);
                 }
                 Ok((None, length)) => self.stop = Some(Ok(length)),
                 Err(e) => self.stop = Some(Err(e)),
@@ -112,45 +116,64 @@ impl Words {
     }
 
     /// Appends the words that lie in the buffer as a whole.
-    fn take_buffered<F: Fingerprint>(&mut self, out: &mut Vec<F>) -> io::Result<usize> {
+    fn take_buffered(&mut self, out: &mut Fingerprints) -> io::Result<usize> {
         let buffer = self.source.reader().fill_buf()?;
         let most = usize::try_from(self.left).unwrap_or(usize::MAX);
-        let count = (buffer.len() / F::BYTES).min(most);
-        let words = buffer[..count * F::BYTES].chunks_exact(F::BYTES);
-        out.extend(words.map(|word| F::from_le_slice(word).unwrap_or(F::ZERO)));
-        self.source.reader().consume(count * F::BYTES);
-        self.advance::<F>(count);
+        let count = (buffer.len() / self.width.bytes()).min(most);
+        let length = count * self.width.bytes();
+        let bytes = &buffer[..length];
+        match out {
+            Fingerprints::W32(out) => append(bytes, u32::from_le_bytes, out),
+            Fingerprints::W64(out) => append(bytes, u64::from_le_bytes, out),
+            Fingerprints::W128(out) => append(bytes, u128::from_le_bytes, out),
+        }
+        self.source.reader().consume(length);
+        self.advance(count);
         Ok(count)
     }
 
     /// The next word, or `None` and the number of bytes that there were instead.
-    fn read_word<F: Fingerprint>(&mut self) -> io::Result<(Option<F>, usize)> {
+    fn read_word(&mut self) -> io::Result<(Option<u128>, usize)> {
         if let Some(stop) = self.stop.take() {
             return stop.map(|length| (None, length));
         }
+        let length = self.width.bytes();
         let reader = self.source.reader();
         // Most words lie in the buffer as a whole.
         match reader.fill_buf() {
-            Ok(buffer) if buffer.len() >= F::BYTES => {
-                let word = F::from_le_slice(&buffer[..F::BYTES]);
-                reader.consume(F::BYTES);
-                return Ok((word, F::BYTES));
+            Ok(buffer) if buffer.len() >= length => {
+                let word = from_bytes(&buffer[..length]);
+                reader.consume(length);
+                return Ok((Some(word), length));
             }
             Err(e) if e.kind() != io::ErrorKind::Interrupted => return Err(e),
             _ => {}
         }
-        let mut word = Vec::with_capacity(WIDEST);
-        reader.take(F::BYTES as u64).read_to_end(&mut word)?;
-        Ok((F::from_le_slice(&word), word.len()))
+        let mut word = Vec::with_capacity(length);
+        reader.take(length as u64).read_to_end(&mut word)?;
+        let whole = (word.len() == length).then(|| from_bytes(&word));
+        Ok((whole, word.len()))
     }
 
-    fn advance<F: Fingerprint>(&mut self, count: usize) {
+    fn advance(&mut self, count: usize) {
         if count > 0 {
-            let length = F::BYTES as u64;
+            let length = self.width.bytes() as u64;
             self.place = self.offset + (count as u64 - 1) * length;
             self.offset += count as u64 * length;
             self.seen += count as u64;
             self.left -= count as u64;
         }
     }
+}
+
+/// Appends words of so many bytes each.
+fn append<F, const N: usize>(bytes: &[u8], word: impl Fn([u8; N]) -> F, out: &mut Vec<F>) {
+    out.extend(bytes.as_chunks().0.iter().map(|bytes| word(*bytes)));
+}
+
+/// The value of a word, which has 16 bytes at most.
+fn from_bytes(bytes: &[u8]) -> u128 {
+    let mut word = [0; 16];
+    word[..bytes.len()].copy_from_slice(bytes);
+    u128::from_le_bytes(word)
 }

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::ser::Formatter;
 use simidx::index::QueryStats;
-use simidx::{Fingerprint, Id, IdBuf};
+use simidx::{Id, IdBuf, Width};
 
 /// The largest number up to which floating-point numbers hold all whole ones.
 const LARGEST_EXACT: u64 = 1 << 53;
@@ -73,10 +73,11 @@ impl JsonStyle {
     ///
     /// # Errors
     /// What `ids` or `out` reports; then a part of the object may be written.
-    pub fn write_match<F: Fingerprint>(
+    pub fn write_match(
         self,
         out: &mut (impl Write + ?Sized),
-        (fingerprint, distance): (F, u32),
+        fingerprint: (u128, Width),
+        distance: u32,
         ids: impl Iterator<Item = simidx::Result<IdBuf>>,
     ) -> simidx::Result<()> {
         write!(out, r#"{{"distance":{distance},"fingerprint":""#)?;
@@ -116,10 +117,10 @@ impl JsonStyle {
     ///
     /// # Errors
     /// What `out` reports.
-    pub fn close_answer<F: Fingerprint>(
+    pub fn close_answer(
         self,
         out: &mut (impl Write + ?Sized),
-        query: F,
+        query: (u128, Width),
         is_without_features: bool,
         stats: Option<QueryStats>,
     ) -> io::Result<()> {
@@ -150,9 +151,12 @@ impl JsonStyle {
     }
 }
 
-fn write_hex(out: &mut (impl Write + ?Sized), fingerprint: impl Fingerprint) -> io::Result<()> {
+fn write_hex(
+    out: &mut (impl Write + ?Sized),
+    (fingerprint, width): (u128, Width),
+) -> io::Result<()> {
     let mut digits = Vec::with_capacity(32);
-    fingerprint.extend_hex(&mut digits);
+    width.extend_hex(fingerprint, &mut digits);
     out.write_all(&digits)
 }
 

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::sync::Arc;
 
 use serde::Serialize;
 use simidx::format::{FORMAT_VERSION, Metadata, SketchParameters};
 use simidx::summary::{Summary, TableSummary};
-use simidx::{Fingerprint, Index};
 
-use simidx::segments::Segments;
+use simidx::Set;
+use simidx::set::Segment;
 
 use crate::one_line;
 
@@ -98,17 +97,13 @@ pub struct TotalReport {
 
 impl Report {
     /// The figures of an index and the pipeline that it records.
-    pub fn new<F: Fingerprint>(
-        summary: &Summary<F>,
-        pipeline: Option<&str>,
-        metadata: &Metadata,
-    ) -> Self {
+    pub fn new(summary: &Summary, pipeline: Option<&str>, metadata: &Metadata) -> Self {
         let raw = summary.raw_len();
         let mut codecs: Vec<&str> = summary.tables.iter().map(|t| t.codec.name()).collect();
         codecs.dedup();
         Report {
             format_version: FORMAT_VERSION,
-            width: F::WIDTH,
+            width: summary.width.bits(),
             max_distance: summary.max_distance,
             record_count: summary.record_count,
             fingerprint_count: summary.fingerprint_count,
@@ -129,7 +124,8 @@ impl Report {
             bits_per_fingerprint_per_table: summary.bits_per_fingerprint_per_table(),
             bound_bits_per_fingerprint: summary.bound_bits_per_fingerprint(),
             ratio_to_raw: ratio(summary.file_len, raw),
-            table_ratio_to_raw: summary.bits_per_fingerprint_per_table() / f64::from(F::WIDTH),
+            table_ratio_to_raw: summary.bits_per_fingerprint_per_table()
+                / f64::from(summary.width.bits()),
             pipeline: pipeline.map(str::to_owned),
             metadata: metadata
                 .iter()
@@ -145,11 +141,7 @@ impl Report {
     }
 
     /// The same with what the sketches of the file are, if it has some.
-    pub fn with_sketches<F: Fingerprint>(
-        mut self,
-        summary: &Summary<F>,
-        sketches: Option<&SketchParameters>,
-    ) -> Self {
+    pub fn with_sketches(mut self, summary: &Summary, sketches: Option<&SketchParameters>) -> Self {
         self.sketches = sketches.map(|sketches| SketchReport {
             bits: sketches.bits(),
             features: sketches.features().to_owned(),
@@ -345,9 +337,9 @@ fn ratio(dividend: u64, divisor: u64) -> f64 {
 }
 
 impl TableReport {
-    fn new<F: Fingerprint>(table: &TableSummary<F>, summary: &Summary<F>) -> Self {
+    fn new(table: &TableSummary, summary: &Summary) -> Self {
         TableReport {
-            prefix_mask: table.prefix_mask.to_hex(),
+            prefix_mask: summary.width.to_hex(table.prefix_mask),
             prefix_bits: table.prefix_bits(),
             flips: table.flips,
             codec: table.codec.name(),
@@ -363,15 +355,15 @@ impl TableReport {
 ///
 /// # Errors
 /// Damage in the sketches of a file.
-pub fn reports<F: Fingerprint>(segments: &Segments<F>) -> simidx::Result<Vec<SegmentReport>> {
-    let report = |(number, index): (usize, &Arc<Index<F>>)| {
-        let sketches = segments.sketches(number)?;
-        let summary = index.summary();
-        let report = Report::new(&summary, index.pipeline(), index.metadata());
+pub fn reports(set: &Set) -> simidx::Result<Vec<SegmentReport>> {
+    let report = |segment: Segment<'_>| {
+        let sketches = segment.sketches()?;
+        let summary = segment.summary();
+        let report = Report::new(&summary, segment.pipeline(), segment.metadata());
         Ok(SegmentReport {
-            path: segments.names()[number].clone(),
+            path: segment.name().to_owned(),
             report: report.with_sketches(&summary, sketches.map(|s| s.parameters())),
         })
     };
-    segments.segments().iter().enumerate().map(report).collect()
+    set.segments().map(report).collect()
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use bytes::Bytes;
-use simidx::{Error, Fingerprint, IdBuf};
+use simidx::{Error, Fingerprints, IdBuf, Width};
 use simidx_output::JsonStyle;
 
 use crate::body::{ByteRoom, Kept};
@@ -262,32 +262,16 @@ pub(crate) fn answer(
     generation: &Generation,
     metrics: &IndexMetrics,
     queries: &[Asked],
-    form: (Form, JsonStyle),
-    bounds: &Bounds<'_>,
-    out: &mut Answered,
-) -> Result<(), Problem> {
-    match generation.source.width() {
-        32 => answer_width::<u32>(generation, metrics, queries, form, bounds, out),
-        64 => answer_width::<u64>(generation, metrics, queries, form, bounds, out),
-        _ => answer_width::<u128>(generation, metrics, queries, form, bounds, out),
-    }
-}
-
-fn answer_width<F: Fingerprint>(
-    generation: &Generation,
-    metrics: &IndexMetrics,
-    queries: &[Asked],
     (form, style): (Form, JsonStyle),
     bounds: &Bounds<'_>,
     out: &mut Answered,
 ) -> Result<(), Problem> {
-    let mut fingerprints: Vec<F> = Vec::with_capacity(queries.len());
-    let mut raw: Vec<u128> = Vec::with_capacity(queries.len());
+    let width = generation.source.width();
+    let mut fingerprints = Fingerprints::new(width);
     let mut rest = queries;
     // As many as are searched for in one way, up to a text that says nothing.
     while let Some(first) = rest.first() {
         fingerprints.clear();
-        raw.clear();
         let mut lonely = None;
         for asked in rest.iter().take_while(|asked| asked.search == first.search) {
             let fingerprint = match &asked.what {
@@ -300,10 +284,9 @@ fn answer_width<F: Fingerprint>(
                     }
                 },
             };
-            fingerprints.push(F::from_u128(fingerprint));
-            raw.push(fingerprint);
+            fingerprints.push(fingerprint);
         }
-        let (alike, others) = rest.split_at(raw.len());
+        let (alike, others) = rest.split_at(fingerprints.len());
         rest = others;
         if !alike.is_empty() {
             let mut writer = Writer {
@@ -320,7 +303,9 @@ fn answer_width<F: Fingerprint>(
                 distances: [0; DISTANCES],
             };
             let started = Instant::now();
-            let searched = generation.source.find(&raw, first.search, &mut writer);
+            let searched = generation
+                .source
+                .find(&fingerprints, first.search, &mut writer);
             // The frames of answers are written without a look at the room; each is short.
             let searched = searched.and_then(|()| Ok(writer.take_room()?));
             if let Err(error) = searched {
@@ -331,11 +316,11 @@ fn answer_width<F: Fingerprint>(
             }
             metrics
                 .queries
-                .add_each(started.elapsed(), raw.len() as u64);
+                .add_each(started.elapsed(), fingerprints.len() as u64);
             metrics.add_matches(&writer.distances);
         }
         if let (Some(fingerprint), Some((asked, others))) = (lonely, rest.split_first()) {
-            write_nothing(asked, F::from_u128(fingerprint), (form, style), out);
+            write_nothing(asked, (fingerprint, width), (form, style), out);
             rest = others;
         }
     }
@@ -343,9 +328,9 @@ fn answer_width<F: Fingerprint>(
 }
 
 /// Writes the answer to a text without features: nothing is near it.
-fn write_nothing<F: Fingerprint>(
+fn write_nothing(
     asked: &Asked,
-    query: F,
+    query: (u128, Width),
     (form, style): (Form, JsonStyle),
     out: &mut Answered,
 ) {
@@ -375,13 +360,13 @@ fn end_line(form: Form, bytes: &mut Vec<u8>) {
 }
 
 /// Writes answers as they are found.
-struct Writer<'a, F> {
+struct Writer<'a> {
     form: Form,
     style: JsonStyle,
     bounds: &'a Bounds<'a>,
     out: &'a mut Answered,
     queries: &'a [Asked],
-    fingerprints: &'a [F],
+    fingerprints: &'a Fingerprints,
     match_count: u64,
     /// Matches by their distance.
     distances: [u32; DISTANCES],
@@ -393,7 +378,7 @@ struct Writer<'a, F> {
     complete_len: usize,
 }
 
-impl<F> Writer<'_, F> {
+impl Writer<'_> {
     /// Takes the room of what has been written.
     fn take_room(&mut self) -> io::Result<()> {
         let out = &mut *self.out;
@@ -402,7 +387,7 @@ impl<F> Writer<'_, F> {
     }
 }
 
-impl<F: Fingerprint> Sink for Writer<'_, F> {
+impl Sink for Writer<'_> {
     fn begin(&mut self, query: usize) {
         self.first_match = self.match_count;
         self.query = query;
@@ -425,10 +410,10 @@ impl<F: Fingerprint> Sink for Writer<'_, F> {
         if let Some(count) = self.distances.get_mut(distance as usize) {
             *count += 1;
         }
-        let fingerprint = F::from_u128(fingerprint);
+        let width = self.fingerprints.width();
         let bytes = &mut self.out.bytes;
         if self.form == Form::Columns {
-            fingerprint.extend_le(bytes);
+            bytes.extend_from_slice(&fingerprint.to_le_bytes()[..width.bytes()]);
             // At most 128.
             self.out.distances.push(distance as u8);
             return Ok(self.take_room()?);
@@ -454,7 +439,7 @@ impl<F: Fingerprint> Sink for Writer<'_, F> {
             bounds: self.bounds,
         };
         self.style
-            .write_match(&mut growing, (fingerprint, distance), counted)?;
+            .write_match(&mut growing, (fingerprint, width), distance, counted)?;
         self.out.own_id_count += usize::from(has_own);
         Ok(())
     }
@@ -465,8 +450,9 @@ impl<F: Fingerprint> Sink for Writer<'_, F> {
             self.out.counts.extend_from_slice(&count.to_le_bytes());
             return;
         }
-        let (bytes, query) = (&mut self.out.bytes, self.fingerprints[query]);
-        let _ = self.style.close_answer(bytes, query, false, None);
+        let query = self.fingerprints.get(query).unwrap_or_default();
+        let (bytes, width) = (&mut self.out.bytes, self.fingerprints.width());
+        let _ = self.style.close_answer(bytes, (query, width), false, None);
         end_line(self.form, bytes);
         self.complete_len = bytes.len();
     }

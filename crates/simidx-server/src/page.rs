@@ -167,7 +167,7 @@ fn meant(generation: &Generation, q: &str) -> Result<(Vec<What>, Option<IdBuf>),
     let source = &*generation.source;
     let word = q.trim();
     let digits = word.strip_prefix("0x").unwrap_or(word);
-    let is_whole = digits.len() == source.width() as usize / 4;
+    let is_whole = digits.len() == source.width().bytes() * 2;
     if is_whole && let Ok(fingerprint) = request::fingerprint(source.width(), digits) {
         return Ok((vec![What::Fingerprint(fingerprint)], None));
     }

@@ -62,7 +62,7 @@ pub(crate) fn search(app: &App, source: &dyn Source, params: &Params) -> Result<
     let distance = params.k.unwrap_or(by_default.min(largest));
     if distance > largest {
         let (width, made_for) = (source.width(), source.max_distance());
-        let detail = match distance > width {
+        let detail = match distance > width.bits() {
             true => format!("k={distance} is more than the {width} bits of a fingerprint"),
             false => format!(
                 "k={distance} is more than this server permits, {largest}; the tables were made for {made_for}, and each \

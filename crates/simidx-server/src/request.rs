@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 
 use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
-use simidx::Fingerprint;
+use simidx::{Fingerprint, Width};
 
 use crate::problem::Problem;
 
@@ -152,17 +152,13 @@ pub fn decode(text: &str, is_query: bool) -> Result<Cow<'_, str>, Problem> {
 ///
 /// # Errors
 /// It is no hexadecimal number of at most so many bits.
-pub fn fingerprint(width: u32, text: &str) -> Result<u128, Problem> {
+pub fn fingerprint(width: Width, text: &str) -> Result<u128, Problem> {
     let text = decode(text, false)?;
-    let parsed = match width {
-        32 => u32::parse_hex(&text).map(u128::from),
-        64 => u64::parse_hex(&text).map(u128::from),
-        _ => u128::parse_hex(&text),
-    };
+    let parsed = width.parse_hex(&text);
     parsed.ok_or_else(|| Problem::bad("bad-fingerprint", no_fingerprint(width, &text)))
 }
 
-fn no_fingerprint(width: u32, text: &str) -> String {
+fn no_fingerprint(width: Width, text: &str) -> String {
     let text = shown(text);
     format!("{text} is no hexadecimal number of at most {width} bits")
 }
@@ -209,7 +205,7 @@ struct DocumentBody {
 ///
 /// # Errors
 /// It is none, or its id is empty or too long.
-pub fn document(width: u32, bytes: &[u8]) -> Result<(String, What), Problem> {
+pub fn document(width: Width, bytes: &[u8]) -> Result<(String, What), Problem> {
     let body: DocumentBody = object(bytes)?;
     if !(1..=ID_LEN).contains(&body.id.len()) {
         let detail = format!(
@@ -247,7 +243,7 @@ impl<'de, F: Fingerprint> Deserialize<'de> for Hex<F> {
                 let parsed = F::parse_hex(text);
                 parsed
                     .map(Hex)
-                    .ok_or_else(|| E::custom(no_fingerprint(F::WIDTH, text)))
+                    .ok_or_else(|| E::custom(no_fingerprint(Width::of::<F>(), text)))
             }
         }
         deserializer.deserialize_str(Digits(PhantomData))
@@ -337,11 +333,11 @@ fn bad_json(error: &serde_json::Error) -> Problem {
 ///
 /// # Errors
 /// It is none, or has more than `max_batch` queries.
-pub fn batch(width: u32, body: &[u8], max_batch: usize) -> Result<Batch, Problem> {
+pub fn batch(width: Width, body: &[u8], max_batch: usize) -> Result<Batch, Problem> {
     match width {
-        32 => batch_of::<u32>(body, max_batch),
-        64 => batch_of::<u64>(body, max_batch),
-        _ => batch_of::<u128>(body, max_batch),
+        Width::W32 => batch_of::<u32>(body, max_batch),
+        Width::W64 => batch_of::<u64>(body, max_batch),
+        Width::W128 => batch_of::<u128>(body, max_batch),
     }
 }
 
@@ -399,11 +395,11 @@ pub(crate) fn check_batch(count: usize, max_batch: usize) -> Result<(), Problem>
 ///
 /// # Errors
 /// It is none.
-pub fn line(width: u32, line: &[u8]) -> Result<Line, Problem> {
+pub fn line(width: Width, line: &[u8]) -> Result<Line, Problem> {
     match width {
-        32 => line_of::<u32>(line),
-        64 => line_of::<u64>(line),
-        _ => line_of::<u128>(line),
+        Width::W32 => line_of::<u32>(line),
+        Width::W64 => line_of::<u64>(line),
+        Width::W128 => line_of::<u128>(line),
     }
 }
 
@@ -446,23 +442,19 @@ pub fn lines(body: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
 ///
 /// # Errors
 /// Its length is no multiple of that of a word, or there are more than `max_batch`.
-pub fn words(width: u32, body: &[u8], max_batch: usize) -> Result<Vec<u128>, Problem> {
-    match width {
-        32 => words_of::<u32>(body, max_batch),
-        64 => words_of::<u64>(body, max_batch),
-        _ => words_of::<u128>(body, max_batch),
-    }
-}
-
-fn words_of<F: Fingerprint>(body: &[u8], max_batch: usize) -> Result<Vec<u128>, Problem> {
-    let (len, word_len) = (body.len(), F::BYTES);
+pub fn words(width: Width, body: &[u8], max_batch: usize) -> Result<Vec<u128>, Problem> {
+    let (len, word_len) = (body.len(), width.bytes());
     if len % word_len != 0 {
         let detail = format!("{len} bytes are no whole number of fingerprints of {word_len} bytes");
         return Err(Problem::bad("bad-length", detail));
     }
     check_batch(len / word_len, max_batch)?;
-    let words = body.chunks_exact(word_len).filter_map(F::from_le_slice);
-    Ok(words.map(F::to_u128).collect())
+    let words = body.chunks_exact(word_len).map(|word| {
+        let mut bytes = [0; 16];
+        bytes[..word_len].copy_from_slice(word);
+        u128::from_le_bytes(bytes)
+    });
+    Ok(words.collect())
 }
 
 /// Reads the body of a text: the text itself, or as JSON an object with `text`.
@@ -534,7 +526,7 @@ mod tests {
 
     #[test]
     fn bodies_are_one_thing_or_the_other() {
-        let good = batch(64, br#"{"fingerprints":["ff","0x1"],"k":2}"#, 2).unwrap();
+        let good = batch(Width::W64, br#"{"fingerprints":["ff","0x1"],"k":2}"#, 2).unwrap();
         assert_eq!(good.queries, [What::Fingerprint(255), What::Fingerprint(1)]);
         assert_eq!(good.params.k, Some(2));
         for (bad, kind) in [
@@ -555,7 +547,11 @@ mod tests {
             (br#"{"fingerprints":["1"],"limit":0}"#, "bad-parameter"),
             (br#"{"fingerprints":["1","2","3"]}"#, "too-large"),
         ] {
-            assert_eq!(batch(64, bad, 2).unwrap_err().kind(), kind, "{bad:?}");
+            assert_eq!(
+                batch(Width::W64, bad, 2).unwrap_err().kind(),
+                kind,
+                "{bad:?}"
+            );
         }
     }
 
@@ -591,17 +587,17 @@ mod tests {
                 "unknown field `expected a sequence`, expected one of",
             ),
         ] {
-            let detail = detail(batch(64, bad.as_bytes(), 2));
+            let detail = detail(batch(Width::W64, bad.as_bytes(), 2));
             assert!(detail.contains(said), "{bad}: {detail}");
         }
         let long = format!(r#"{{"k":"{}"}}"#, "é".repeat(5000));
-        let detail = detail(batch(64, long.as_bytes(), 2));
+        let detail = detail(batch(Width::W64, long.as_bytes(), 2));
         assert!(
             detail.len() < 400 && detail.ends_with("… at line 1 column 10007"),
             "{detail}"
         );
-        assert!(document(64, br#"["zz2",null,"ff"]"#).is_err());
-        assert!(line(64, br#"["ff"]"#).is_err());
+        assert!(document(Width::W64, br#"["zz2",null,"ff"]"#).is_err());
+        assert!(line(Width::W64, br#"["ff"]"#).is_err());
         assert!(text(br#"["a"]"#, true).is_err());
         let none = Params::parse(Some("index=a"), &[]).unwrap_err();
         assert_eq!(
@@ -613,10 +609,16 @@ mod tests {
     #[test]
     fn words_are_whole() {
         assert_eq!(
-            words(32, &[1, 0, 0, 0, 0, 0, 0, 1], 2).unwrap(),
+            words(Width::W32, &[1, 0, 0, 0, 0, 0, 0, 1], 2).unwrap(),
             [1, 1 << 24]
         );
-        assert_eq!(words(64, &[0; 12], 9).unwrap_err().kind(), "bad-length");
-        assert_eq!(words(64, &[0; 32], 3).unwrap_err().kind(), "too-large");
+        assert_eq!(
+            words(Width::W64, &[0; 12], 9).unwrap_err().kind(),
+            "bad-length"
+        );
+        assert_eq!(
+            words(Width::W64, &[0; 32], 3).unwrap_err().kind(),
+            "too-large"
+        );
     }
 }

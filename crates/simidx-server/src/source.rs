@@ -2,8 +2,8 @@
 
 use std::cell::RefCell;
 
-use simidx::segments::{AnySegments, Question, SegmentScratch, Segments};
-use simidx::{Fingerprint, Id, IdBuf, IdKind};
+use simidx::set::{Question, SetScratch};
+use simidx::{Fingerprints, Id, IdBuf, IdKind, Set, Width};
 use simidx_output::report::{TotalReport, reports};
 
 /// What is searched for around each query.
@@ -69,8 +69,8 @@ pub trait Sink {
 /// Implement it for other ways to keep records, and give them to [`Server::bind_with_sources`](crate::Server::bind_with_sources);
 /// index files are one already. All methods are called on many threads.
 pub trait Source: Send + Sync + 'static {
-    /// Bits of a fingerprint: 32, 64 or 128.
-    fn width(&self) -> u32;
+    /// Bits of a fingerprint.
+    fn width(&self) -> Width;
 
     /// The distance of queries that name none.
     fn max_distance(&self) -> u32;
@@ -88,7 +88,12 @@ pub trait Source: Send + Sync + 'static {
     ///
     /// # Errors
     /// Damage, or what `sink` returns. Some of the queries before have then been answered.
-    fn find(&self, queries: &[u128], search: Search, sink: &mut dyn Sink) -> simidx::Result<()>;
+    fn find(
+        &self,
+        queries: &Fingerprints,
+        search: Search,
+        sink: &mut dyn Sink,
+    ) -> simidx::Result<()>;
 
     /// The fingerprints of all records that have an id, ascending, each once.
     ///
@@ -126,84 +131,63 @@ pub struct SourceSize {
     pub tables: u64,
 }
 
-/// Open index files as a source.
-pub(crate) fn of_segments(segments: AnySegments) -> Box<dyn Source> {
-    match segments {
-        AnySegments::W32(segments) => Box::new(Files::new(segments)),
-        AnySegments::W64(segments) => Box::new(Files::new(segments)),
-        AnySegments::W128(segments) => Box::new(Files::new(segments)),
-    }
-}
-
 /// Index files that are searched as one.
-struct Files<F> {
-    segments: Segments<F>,
+pub(crate) struct Files {
+    set: Set,
     generation: String,
     size: SourceSize,
 }
 
-impl<F: Fingerprint> Files<F> {
-    fn new(segments: Segments<F>) -> Self {
+impl From<Set> for Files {
+    fn from(set: Set) -> Self {
         let (mut id, mut size) = (0u128, SourceSize::default());
-        for index in segments.segments() {
-            let summary = index.summary();
-            id = id.wrapping_add(index.content_id().to_u128());
+        for segment in set.segments() {
+            let summary = segment.summary();
+            id = id.wrapping_add(segment.content_id().to_u128());
             size.records += summary.record_count;
             size.fingerprints += summary.fingerprint_count;
             size.bytes += summary.file_len;
             size.tables += summary.tables.len() as u64;
         }
         Files {
-            segments,
+            set,
             generation: format!("{id:032x}"),
             size,
         }
     }
 }
 
-/// A width, with the scratch of this thread.
-trait Width: Fingerprint {
-    fn with_scratch<R>(work: impl FnOnce(&mut SegmentScratch<Self>) -> R) -> R;
+thread_local! {
+    static SCRATCH: RefCell<SetScratch> = RefCell::default();
 }
 
-macro_rules! width {
-    ($($F:ty),*) => {$(
-        impl Width for $F {
-            fn with_scratch<R>(work: impl FnOnce(&mut SegmentScratch<Self>) -> R) -> R {
-                thread_local! {
-                    static SCRATCH: RefCell<SegmentScratch<$F>> = RefCell::default();
-                }
-                SCRATCH.with_borrow_mut(work)
-            }
-        }
-    )*};
-}
-
-width!(u32, u64, u128);
-
-impl<F: Width> Source for Files<F> {
-    fn width(&self) -> u32 {
-        F::WIDTH
+impl Source for Files {
+    fn width(&self) -> Width {
+        self.set.width()
     }
 
     fn max_distance(&self) -> u32 {
-        self.segments.max_distance()
+        self.set.max_distance()
     }
 
     fn id_kind(&self) -> IdKind {
-        self.segments.id_kind()
+        self.set.id_kind()
     }
 
     fn pipeline(&self) -> Option<&str> {
-        self.segments.pipeline()
+        self.set.pipeline()
     }
 
     fn generation(&self) -> String {
         self.generation.clone()
     }
 
-    fn find(&self, queries: &[u128], search: Search, sink: &mut dyn Sink) -> simidx::Result<()> {
-        let queries: Vec<F> = queries.iter().map(|&query| F::from_u128(query)).collect();
+    fn find(
+        &self,
+        queries: &Fingerprints,
+        search: Search,
+        sink: &mut dyn Sink,
+    ) -> simidx::Result<()> {
         let question = match search.nearest {
             None => Question::Within(search.distance),
             Some(count) => Question::Nearest {
@@ -211,32 +195,32 @@ impl<F: Width> Source for Files<F> {
                 max_distance: search.distance,
             },
         };
-        let segments = &self.segments;
-        F::with_scratch(|scratch| {
+        SCRATCH.with_borrow_mut(|scratch| {
             scratch.set_ranked(sink.wants_ids());
-            segments.answer_many_with(scratch, &queries, question, |number, matches| {
-                sink.begin(number);
-                for found in matches {
-                    let (fingerprint, distance) = (found.fingerprint.to_u128(), found.distance);
-                    match sink.wants_ids() {
-                        false => sink.found(fingerprint, distance, &mut std::iter::empty())?,
-                        true => sink.found(fingerprint, distance, &mut segments.ids(&found)?)?,
+            self.set
+                .answer_many_with(scratch, queries, question, |number, matches| {
+                    sink.begin(number);
+                    for hit in matches.iter() {
+                        match sink.wants_ids() {
+                            false => {
+                                sink.found(hit.fingerprint, hit.distance, &mut std::iter::empty())?
+                            }
+                            true => sink.found(hit.fingerprint, hit.distance, &mut hit.ids()?)?,
+                        }
                     }
-                }
-                sink.end(number);
-                Ok(())
-            })
+                    sink.end(number);
+                    Ok(())
+                })
         })
     }
 
     fn fingerprints_of_id(&self, id: Id<'_>) -> simidx::Result<Vec<u128>> {
-        let found = self.segments.fingerprints_of_id(id)?;
-        Ok(found.into_iter().map(F::to_u128).collect())
+        self.set.fingerprints_of_id(id)
     }
 
     fn cost(&self, search: Search) -> f64 {
-        let plans = self.segments.segments().iter();
-        let cost: f64 = plans.map(|index| index.plan(search.distance).ns()).sum();
+        let plans = self.set.segments().map(|file| file.plan(search.distance));
+        let cost: f64 = plans.map(|plan| plan.ns()).sum();
         match search.nearest {
             // It looks for near ones first, and most often ends there.
             Some(_) if search.distance <= self.max_distance() => cost * 2.0,
@@ -250,7 +234,7 @@ impl<F: Width> Source for Files<F> {
     }
 
     fn figures(&self) -> simidx::Result<serde_json::Value> {
-        let mut reports = reports(&self.segments)?;
+        let mut reports = reports(&self.set)?;
         let value = match reports.len() {
             1 => serde_json::to_value(reports.remove(0).report),
             _ => serde_json::to_value(TotalReport::of(reports)),
@@ -260,9 +244,10 @@ impl<F: Width> Source for Files<F> {
 
     fn resident_fraction(&self) -> Option<f64> {
         let (mut resident, mut all) = (0.0, 0.0);
-        for index in self.segments.segments() {
-            let len = index.storage().as_ref().len() as f64;
-            resident += index.resident_fraction()? * len;
+        for segment in self.set.segments() {
+            let storage = segment.storage();
+            let len = storage.as_ref().len() as f64;
+            resident += storage.resident_fraction()? * len;
             all += len;
         }
         (all > 0.0).then(|| resident / all)

@@ -11,7 +11,7 @@ use hyper::StatusCode;
 use hyper::header::HeaderValue;
 use rayon::ThreadPool;
 use simidx::index::WarmOptions;
-use simidx::segments::AnySegments;
+use simidx::{Set, Width};
 use simidx_text::{ParallelFingerprinter, Pipeline};
 use tokio::sync::{Notify, Semaphore};
 
@@ -20,7 +20,7 @@ use crate::log::Log;
 use crate::metrics::{IndexMetrics, Metrics};
 use crate::options::{NamedIndex, ServerOptions};
 use crate::problem::{Problem, kind_of};
-use crate::source::{Source, of_segments};
+use crate::source::{Files, Source};
 use crate::store::Store;
 use crate::tls::{self, Tls};
 
@@ -77,7 +77,7 @@ pub(crate) struct Served {
 /// A source as long as it answers, with what makes fingerprints for it.
 pub(crate) struct Generation {
     pub(crate) source: Box<dyn Source>,
-    fingerprinter: Result<Arc<AnyFingerprinter>, Problem>,
+    fingerprinter: Result<Arc<ParallelFingerprinter>, Problem>,
     /// Bytes that a text may become by normalisation.
     max_text: usize,
     pub(crate) loaded_at: SystemTime,
@@ -125,58 +125,12 @@ impl Stamp {
     }
 }
 
-/// Makes fingerprints of the width of an index.
-pub(crate) enum AnyFingerprinter {
-    W32(ParallelFingerprinter<u32>),
-    W64(ParallelFingerprinter<u64>),
-    W128(ParallelFingerprinter<u128>),
-}
-
-impl AnyFingerprinter {
-    fn new(pipeline: &Pipeline, width: u32) -> simidx_text::Result<Self> {
-        Ok(match width {
-            32 => AnyFingerprinter::W32(pipeline.parallel()?),
-            64 => AnyFingerprinter::W64(pipeline.parallel()?),
-            _ => AnyFingerprinter::W128(pipeline.parallel()?),
-        })
-    }
-
-    fn pipeline(&self) -> &Pipeline {
-        match self {
-            AnyFingerprinter::W32(f) => f.pipeline(),
-            AnyFingerprinter::W64(f) => f.pipeline(),
-            AnyFingerprinter::W128(f) => f.pipeline(),
-        }
-    }
-
-    /// The fingerprint of a text, and whether the text has features.
-    fn fingerprint(&self, text: &str, max_len: usize) -> simidx_text::Result<(u128, bool)> {
-        fn of<F: simidx::Fingerprint>(
-            f: &ParallelFingerprinter<F>,
-            text: &str,
-            max_len: usize,
-        ) -> simidx_text::Result<(u128, bool)> {
-            let fingerprint = f.with(|f| f.fingerprint_within(text, max_len))?;
-            let empty = || f.pipeline().empty_fingerprint();
-            Ok((
-                fingerprint.unwrap_or_else(empty).to_u128(),
-                fingerprint.is_some(),
-            ))
-        }
-        match self {
-            AnyFingerprinter::W32(f) => of(f, text, max_len),
-            AnyFingerprinter::W64(f) => of(f, text, max_len),
-            AnyFingerprinter::W128(f) => of(f, text, max_len),
-        }
-    }
-}
-
 impl Generation {
     /// What makes fingerprints for this index.
     ///
     /// # Errors
     /// It records no pipeline, or one that needs other files.
-    pub(crate) fn fingerprinter(&self) -> Result<&AnyFingerprinter, Problem> {
+    pub(crate) fn fingerprinter(&self) -> Result<&ParallelFingerprinter, Problem> {
         match &self.fingerprinter {
             Ok(fingerprinter) => Ok(fingerprinter),
             Err(problem) => Err(problem.clone()),
@@ -188,8 +142,11 @@ impl Generation {
     /// # Errors
     /// No text can be fingerprinted, or this one becomes longer than a body may be.
     pub(crate) fn fingerprint(&self, text: &str) -> Result<(u128, bool), Problem> {
-        let found = self.fingerprinter()?.fingerprint(text, self.max_text);
-        found.map_err(|error| Problem::too_large(error.to_string()))
+        let fingerprinter = self.fingerprinter()?;
+        let found = fingerprinter.with(|f| f.fingerprint_within(text, self.max_text));
+        let found = found.map_err(|error| Problem::too_large(error.to_string()))?;
+        let fingerprint = found.unwrap_or_else(|| fingerprinter.empty_fingerprint());
+        Ok((fingerprint, found.is_some()))
     }
 }
 
@@ -344,30 +301,29 @@ impl App {
     pub(crate) fn max_distance(&self, source: &dyn Source) -> u32 {
         let by_default = || source.max_distance() + DISTANCES_BEYOND;
         let limit = self.options.limits.max_distance;
-        limit.unwrap_or_else(by_default).min(source.width())
+        limit.unwrap_or_else(by_default).min(source.width().bits())
     }
 
     /// Opens files, checks and warms them.
     fn load(&self, files: &[PathBuf], old: Option<&Generation>) -> Result<Generation, Problem> {
         let stamps = files.iter().map(|path| Stamp::of(path)).collect();
-        let segments = match self.options.no_mmap {
-            true => AnySegments::open_in_memory(files),
-            false => AnySegments::open(files),
+        let set = match self.options.no_mmap {
+            true => Set::open_in_memory(files),
+            false => Set::open(files),
         };
-        let segments = segments.map_err(opening)?;
+        let set = set.map_err(opening)?;
         if let Some(old) = old {
-            same_width(&segments, old)?;
+            same_width(set.width(), old)?;
         }
         if self.options.warm {
             let mut options = WarmOptions::default();
             options.threads = self.options.threads;
             // Nobody asks before the first files are there.
             options.gives_way = old.is_some();
-            segments
-                .warm_with(&options, |_| ControlFlow::Continue(()))
+            set.warm_with(&options, |_| ControlFlow::Continue(()))
                 .map_err(opening)?;
         }
-        Ok(self.generation(of_segments(segments), old, stamps))
+        Ok(self.generation(Box::new(Files::from(set)), old, stamps))
     }
 
     /// The same on a thread that gives way to those that answer. Threads that warm have the priority of the one that starts
@@ -420,7 +376,7 @@ impl App {
         &self,
         source: &dyn Source,
         old: Option<&Generation>,
-    ) -> Result<Arc<AnyFingerprinter>, Problem> {
+    ) -> Result<Arc<ParallelFingerprinter>, Problem> {
         let unusable = |detail: String| Problem::unanswerable("no-pipeline", detail);
         let description = source.pipeline().ok_or_else(|| {
             let detail = "the index records no text pipeline, as it was built from fingerprints";
@@ -436,7 +392,7 @@ impl App {
         {
             return Ok(fingerprinter.clone());
         }
-        let fingerprinter = AnyFingerprinter::new(&pipeline, source.width());
+        let fingerprinter = pipeline.parallel(source.width());
         fingerprinter
             .map(Arc::new)
             .map_err(|error| unusable(error.to_string()))
@@ -584,12 +540,7 @@ fn retire(mut old: Arc<Generation>) {
 }
 
 /// Refuses files whose fingerprints are not as wide as those of the requests.
-fn same_width(segments: &AnySegments, old: &Generation) -> Result<(), Problem> {
-    let width = match segments {
-        AnySegments::W32(_) => 32,
-        AnySegments::W64(_) => 64,
-        AnySegments::W128(_) => 128,
-    };
+fn same_width(width: Width, old: &Generation) -> Result<(), Problem> {
     match old.source.width() {
         before if before == width => Ok(()),
         before => Err(Problem::unanswerable(

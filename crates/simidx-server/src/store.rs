@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use serde_json::{Value, json};
-use simidx::{Error, Fingerprint, Id, IdBuf, IdKind};
+use simidx::{Error, Fingerprint, Fingerprints, Id, IdBuf, IdKind, Width};
 use simidx_collection::{Collection, CollectionStats, Near, Numbered, Options, Outcome};
 
 use crate::log::timestamp;
@@ -103,7 +103,7 @@ impl Store {
         options: Options,
     ) -> simidx_collection::Result<Self> {
         let path = path.as_ref();
-        if simidx::segments::Manifest::is_at(path)? {
+        if simidx::set::Manifest::is_at(path)? {
             return Self::open(path, options);
         }
         Ok(match width {
@@ -274,8 +274,8 @@ fn of_library(error: simidx_collection::Error) -> Error {
 }
 
 impl<F: Fingerprint> Source for Living<F> {
-    fn width(&self) -> u32 {
-        F::WIDTH
+    fn width(&self) -> Width {
+        Width::of::<F>()
     }
 
     fn max_distance(&self) -> u32 {
@@ -294,9 +294,14 @@ impl<F: Fingerprint> Source for Living<F> {
         generation_name(self.0.opening(), self.0.change_count())
     }
 
-    fn find(&self, queries: &[u128], search: Search, sink: &mut dyn Sink) -> simidx::Result<()> {
+    fn find(
+        &self,
+        queries: &Fingerprints,
+        search: Search,
+        sink: &mut dyn Sink,
+    ) -> simidx::Result<()> {
         let (distance, id_bytes) = (search.distance, sink.wants_ids().then_some(self.1));
-        for (number, &query) in queries.iter().enumerate() {
+        for (number, query) in queries.iter().enumerate() {
             let query = F::from_u128(query);
             let found = match search.nearest {
                 None => self.0.query_limited(query, distance, id_bytes),

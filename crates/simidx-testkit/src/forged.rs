@@ -3,7 +3,7 @@
 use simidx::design::TableDesign;
 use simidx::format::FormatClass::Damaged;
 use simidx::format::{FormatClass, FormatError};
-use simidx::{AnyIndex, BuildOptions, Codec, Error, Index, Storage};
+use simidx::{BuildOptions, Codec, Error, Index, Set, Storage};
 
 use crate::editor::Editor;
 use crate::parts::{Part, Parts};
@@ -103,7 +103,7 @@ fn assert_judged(file: &[u8], rule: u8, class: FormatClass) {
 
 /// The rule and class with which a file is refused when it is opened, by both readers.
 pub fn refusal(file: &[u8]) -> (u8, FormatClass) {
-    let any = AnyIndex::from_bytes(Storage::copy(file))
+    let any = Set::from_bytes(Storage::copy(file))
         .map(|_| ())
         .expect_err("a bad file opens");
     let error = format_error(any);

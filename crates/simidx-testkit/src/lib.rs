@@ -27,8 +27,9 @@ use std::io::Write;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use simidx::design::TableDesign;
+use simidx::set::Hit;
 use simidx::{
-    BuildOptions, Error, Fingerprint, Id, IdBuf, IdKind, Index, IndexBuilder, Match, Storage,
+    BuildOptions, Error, Fingerprint, Id, IdBuf, IdKind, Index, IndexBuilder, Match, Set, Storage,
 };
 
 /// What the program's `dump` prints of a table, or the first error met.
@@ -246,6 +247,13 @@ pub fn matched<F: Fingerprint>(matches: &[Match<F>]) -> Vec<(u32, F)> {
     pairs.collect()
 }
 
+/// What a set found as [`scan`] gives it.
+#[inline(never)]
+pub fn hit<'s, F: Fingerprint>(hits: impl IntoIterator<Item = Hit<'s, F>>) -> Vec<(u32, F)> {
+    let pairs = hits.into_iter().map(|hit| (hit.distance, hit.fingerprint));
+    pairs.collect()
+}
+
 /// Options for a design and a block size.
 pub fn options<F: Fingerprint>(design: TableDesign<F>, block_size: u32) -> BuildOptions<F> {
     let mut options = BuildOptions::default();
@@ -346,4 +354,35 @@ pub fn build_sketched<F: Fingerprint>(
 #[inline(never)]
 pub fn open<F: Fingerprint>(file: Vec<u8>) -> Index<F> {
     Index::from_bytes(Storage::from(file)).expect("the builder writes files that open")
+}
+
+/// Opens files that must be good, of one width, as one set.
+#[inline(never)]
+pub fn open_set(files: impl IntoIterator<Item = Vec<u8>>) -> Set {
+    let files = files.into_iter().map(Set::from_bytes);
+    let files: Result<Vec<Set>, Error> = files.collect();
+    Set::new(files.expect("the builder writes files that open")).expect("they go together")
+}
+
+/// Runs an expression on the index that a set of one file is, with the type of its width.
+#[macro_export]
+macro_rules! with_index {
+    ($set:expr, $index:ident => $body:expr) => {
+        match &$set {
+            set => match set.width() {
+                simidx::Width::W32 => {
+                    let $index = &**set.index::<u32>(0).unwrap();
+                    $body
+                }
+                simidx::Width::W64 => {
+                    let $index = &**set.index::<u64>(0).unwrap();
+                    $body
+                }
+                simidx::Width::W128 => {
+                    let $index = &**set.index::<u128>(0).unwrap();
+                    $body
+                }
+            },
+        }
+    };
 }

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-use simidx::{AnyIndex, Error, Storage};
+use simidx::set::Segment;
+use simidx::{Error, Set, Storage};
 
 /// Serves requests, each a letter and a body after its length: `J` judges a file, `R` runs the program with arguments
 /// parted by zero bytes. An answer comes after its length too.
@@ -127,16 +128,12 @@ pub fn reference_verdict(file: &[u8]) -> String {
 
 /// The same by this crate.
 pub fn verdict(file: &[u8]) -> String {
-    let error = match AnyIndex::from_bytes(Storage::copy(file)) {
+    let error = match Set::from_bytes(Storage::copy(file)) {
         Err(Error::Format(error)) => error,
         Err(error) => panic!("{error}"),
-        Ok(index) => {
-            let report = match index {
-                AnyIndex::W32(index) => index.verify(),
-                AnyIndex::W64(index) => index.verify(),
-                AnyIndex::W128(index) => index.verify(),
-            };
-            match report.problems.into_iter().next() {
+        Ok(set) => {
+            let reports = set.segments().map(Segment::verify);
+            match reports.flat_map(|report| report.problems).next() {
                 None => return "sound".into(),
                 Some(problem) => problem,
             }

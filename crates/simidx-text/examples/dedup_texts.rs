@@ -2,6 +2,7 @@
 //!
 //! `cargo run --release -p simidx-text --example dedup_texts -- data/en.jsonl.gz`
 
+use simidx::Width;
 use simidx::batch::{Decision, DedupOptions, Deduplicator};
 use simidx_input::Content;
 use simidx_text::Pipeline;
@@ -10,8 +11,7 @@ use simidx_text::dedup::{TextVerifier, TextVerifierOptions, push_document};
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args().nth(1).ok_or("name a file of documents")?;
     let (mut ids, mut texts) = (Vec::new(), Vec::new());
-    let mut reader = simidx_input::open::<u64>(path.as_ref(), None)?;
-    while let Some(record) = reader.next_record() {
+    for record in simidx_input::open(path.as_ref(), None)? {
         let record = record?;
         if let Content::Text(text) = record.content {
             ids.push(record.id.map_or(String::new(), |id| id.to_string()));
@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut options = DedupOptions::default();
     options.distance = 6;
     let mut documents = Deduplicator::<u64>::new(&options);
-    let fingerprints = pipeline.parallel()?.fingerprints_if_any(&texts);
+    let fingerprints = pipeline.parallel(Width::W64)?.fingerprints_if_any(&texts);
     for (fingerprint, text) in fingerprints.into_iter().zip(&texts) {
         push_document(&mut documents, fingerprint, text)?;
     }

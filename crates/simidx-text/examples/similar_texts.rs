@@ -54,9 +54,8 @@ fn for_each_text(
     mut visit: impl FnMut(usize, String) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let format = path.ends_with(".txt").then_some(Format::Lines);
-    let mut reader = simidx_input::open::<u64>(path.as_ref(), format)?;
     let mut number = 0;
-    while let Some(record) = reader.next_record() {
+    for record in simidx_input::open(path.as_ref(), format)? {
         if let Content::Text(text) = record?.content {
             visit(number, text)?;
             number += 1;

@@ -6,8 +6,7 @@ use std::error::Error;
 use std::fs;
 use std::time::Instant;
 
-use simidx::segments::Segments;
-use simidx::{BuildOptions, Id, IdKind, Index, IndexBuilder};
+use simidx::{BuildOptions, Id, IdKind, Index, IndexBuilder, Set, Width};
 use simidx_text::similar::{JaccardEstimate, SketchFeatures, SketchSearch, Sketcher};
 
 /// The least similarity that is looked for.
@@ -47,7 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("bits  bytes  error  stated  margin  found   recall  precision  bands     ms");
     for bits in [64, 128, 256, 512] {
         let sketcher = Sketcher::new(bits, SketchFeatures::default())?;
-        let mut fingerprinter = sketcher.pipeline()?.fingerprinter::<u64>()?;
+        let mut fingerprinter = sketcher.pipeline()?.fingerprinter(Width::W64)?;
         let sketches: Vec<_> = texts
             .iter()
             .map(|text| sketcher.sketch(&mut fingerprinter, text))
@@ -57,13 +56,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         options.sketches = Some(sketcher.parameters().clone());
         let mut builder = IndexBuilder::new(options)?;
         for (number, (text, sketch)) in (0..).zip(texts.iter().zip(&sketches)) {
-            let fingerprint = fingerprinter.fingerprint(text);
+            let fingerprint = fingerprinter.fingerprint(text) as u64;
             builder.push_with_number_and_sketch(fingerprint, number, sketch.as_u64s())?;
         }
         let mut file = Vec::new();
         let summary = builder.finish(&mut file)?;
-        let segments = Segments::from(Index::<u64>::from_bytes(file)?);
-        let index = &segments.segments()[0];
+        let segments = Set::from(Index::<u64>::from_bytes(file)?);
         let (mut squares, mut stated) = (0.0, 0.0);
         for (&(a, b), similarity) in &truth {
             let estimate = JaccardEstimate::of(&sketches[a], &sketches[b]);
@@ -77,7 +75,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let (mut found, mut right) = (0u64, 0u64);
             let start = Instant::now();
             search.for_each_match::<simidx::Error>(&sketches, |one| {
-                let id = index.id_of_record(one.record)?;
+                let (_, id) = segments.record(one.segment, one.record)?;
                 if let Some(Id::Number(other)) = id.as_ref().map(|id| id.as_id())
                     && one.query < other as usize
                 {

@@ -95,13 +95,15 @@ file_type!(
     /// Words that are not features, one on each line. Blank lines and those that start with `#` are ignored.
     ///
     /// ```
+    /// use simidx::Width;
     /// use simidx_text::{Pipeline, Preset};
     /// use simidx_text::assets::StopWords;
     ///
     /// let mut options = Preset::Short.options();
     /// options.stop_words = Some(StopWords::from_bytes("stop.txt", b"the\nof\n")?);
-    /// let pipeline = Pipeline::new(options)?;
-    /// assert_eq!(pipeline.fingerprint::<u64>("The Lord of the Rings")?, pipeline.fingerprint::<u64>("lord rings")?);
+    /// let mut fingerprinter = Pipeline::new(options)?.fingerprinter(Width::W64)?;
+    /// let lord = fingerprinter.fingerprint("The Lord of the Rings");
+    /// assert_eq!(lord, fingerprinter.fingerprint("lord rings"));
     /// # Ok::<(), simidx_text::Error>(())
     /// ```
     StopWords,

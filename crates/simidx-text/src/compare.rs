@@ -8,29 +8,31 @@ use super::minhash::{jaccard_estimate, minhash};
 use super::options::Sketch;
 use super::{Feature, Fingerprinter};
 pub use crate::feature_set::FeatureSet;
-use simidx::Fingerprint;
+use simidx::{Fingerprint, Width};
 
 /// Two documents compared by one pipeline; made by [`Fingerprinter::compare`].
 ///
 /// ```
+/// use simidx::Width;
 /// use simidx_text::{Pipeline, Preset};
 ///
 /// let pipeline = Pipeline::new(Preset::Short.options())?;
-/// let comparison = pipeline.fingerprinter::<u64>()?.compare("one two three", "one two four");
+/// let comparison = pipeline.fingerprinter(Width::W64)?.compare("one two three", "one two four");
 /// assert_eq!(comparison.jaccard(), 2.0 / 4.0);
 /// assert_eq!(comparison.most_different(1)[0].text, "three");
 /// # Ok::<(), simidx_text::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Comparison<F> {
+pub struct Comparison {
     /// The first document.
-    pub a: ComparedDocument<F>,
+    pub a: ComparedDocument,
     /// The second document.
-    pub b: ComparedDocument<F>,
+    pub b: ComparedDocument,
     /// The features of either, each once, in the order of their first occurrences: those of the first document, then
     /// those that only the second one has.
     pub features: Vec<ComparedFeature>,
+    width: Width,
     sketch: Sketch,
     is_equal: bool,
 }
@@ -38,20 +40,21 @@ pub struct Comparison<F> {
 /// One of two documents that are compared.
 ///
 /// ```
+/// use simidx::Width;
 /// use simidx_text::{Pipeline, Preset};
 /// use simidx_text::compare::ComparedDocument;
 ///
 /// let pipeline = Pipeline::new(Preset::Short.options())?;
-/// let comparison = pipeline.fingerprinter::<u64>()?.compare("no no yes", "no");
-/// let first: ComparedDocument<u64> = comparison.a;
+/// let comparison = pipeline.fingerprinter(Width::W64)?.compare("no no yes", "no");
+/// let first: ComparedDocument = comparison.a;
 /// assert_eq!((first.distinct_count, first.occurrence_count), (2, 3));
 /// # Ok::<(), simidx_text::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct ComparedDocument<F> {
+pub struct ComparedDocument {
     /// Its fingerprint.
-    pub fingerprint: F,
+    pub fingerprint: u128,
     /// Distinct features.
     pub distinct_count: u64,
     /// Distinct features that count: those with a weight above 0.
@@ -59,10 +62,10 @@ pub struct ComparedDocument<F> {
     /// Occurrences of features.
     pub occurrence_count: u64,
     /// The one-bit MinHash of the features that count, whatever the method of the pipeline.
-    minhash: F,
+    minhash: u128,
 }
 
-impl<F> ComparedDocument<F> {
+impl ComparedDocument {
     /// Whether any feature counts. The fingerprint of a document without features says nothing about it.
     pub fn has_features(&self) -> bool {
         self.counted_count > 0
@@ -72,11 +75,12 @@ impl<F> ComparedDocument<F> {
 /// A feature of two documents, with its weight in each.
 ///
 /// ```
+/// use simidx::Width;
 /// use simidx_text::{Pipeline, Preset};
 /// use simidx_text::compare::ComparedFeature;
 ///
 /// let pipeline = Pipeline::new(Preset::Short.options())?;
-/// let comparison = pipeline.fingerprinter::<u64>()?.compare("no no yes", "no");
+/// let comparison = pipeline.fingerprinter(Width::W64)?.compare("no no yes", "no");
 /// let yes: &ComparedFeature = comparison.most_different(1)[0];
 /// assert_eq!((yes.text.as_str(), yes.weight_b), ("no", 1.0));
 /// # Ok::<(), simidx_text::Error>(())
@@ -99,9 +103,9 @@ impl ComparedFeature {
     }
 }
 
-impl<F: Fingerprint> Fingerprinter<F> {
+impl Fingerprinter {
     /// Compares the fingerprints and all features of two documents. Linear in their lengths; about 100 bytes a feature.
-    pub fn compare(&mut self, a: &str, b: &str) -> Comparison<F> {
+    pub fn compare(&mut self, a: &str, b: &str) -> Comparison {
         let is_equal = a == b;
         let (a, of_a) = self.compared(a);
         let (b, of_b) = self.compared(b);
@@ -109,13 +113,14 @@ impl<F: Fingerprint> Fingerprinter<F> {
             a,
             b,
             features: aligned(of_a, of_b),
+            width: self.width,
             sketch: self.pipeline.options.sketch,
             is_equal,
         }
     }
 
     /// One side of a comparison.
-    fn compared(&mut self, document: &str) -> (ComparedDocument<F>, Vec<Feature>) {
+    fn compared(&mut self, document: &str) -> (ComparedDocument, Vec<Feature>) {
         let features = self.features(document);
         let counted = || features.iter().filter(|feature| feature.weight > 0.0);
         // A hash of fewer bits is too narrow for MinHash.
@@ -129,7 +134,7 @@ impl<F: Fingerprint> Fingerprinter<F> {
             distinct_count: features.len() as u64,
             counted_count: counted().count() as u64,
             occurrence_count: features.iter().map(|f| u64::from(f.count)).sum(),
-            minhash: minhash(counted().map(hash)).unwrap_or(F::ZERO),
+            minhash: minhash(counted().map(hash), self.width).unwrap_or(0),
         };
         (document, features)
     }
@@ -158,7 +163,7 @@ fn aligned(a: Vec<Feature>, b: Vec<Feature>) -> Vec<ComparedFeature> {
     features
 }
 
-impl<F: Fingerprint> Comparison<F> {
+impl Comparison {
     /// The distance of the fingerprints.
     pub fn distance(&self) -> u32 {
         self.a.fingerprint.distance(self.b.fingerprint)
@@ -178,9 +183,10 @@ impl<F: Fingerprint> Comparison<F> {
     /// features is near to nothing but its equal, whatever the fingerprints.
     ///
     /// ```
+    /// use simidx::Width;
     /// use simidx_text::{Pipeline, Preset};
     ///
-    /// let mut fingerprinter = Pipeline::new(Preset::Short.options())?.fingerprinter::<u64>()?;
+    /// let mut fingerprinter = Pipeline::new(Preset::Short.options())?.fingerprinter(Width::W64)?;
     /// assert!(fingerprinter.compare("one two", "two, one").is_near(3));
     /// assert!(!fingerprinter.compare("👍", "→ ←").is_near(3));
     /// assert!(fingerprinter.compare("👍", "👍").is_near(3));
@@ -195,8 +201,10 @@ impl<F: Fingerprint> Comparison<F> {
 
     /// The bits in which the fingerprints differ, ascending; bit 0 is the least significant.
     pub fn differing_bits(&self) -> Vec<u32> {
-        let bits = (self.a.fingerprint ^ self.b.fingerprint).to_u128();
-        (0..F::WIDTH).filter(|&bit| bits >> bit & 1 == 1).collect()
+        let bits = self.a.fingerprint ^ self.b.fingerprint;
+        (0..self.width.bits())
+            .filter(|&bit| bits >> bit & 1 == 1)
+            .collect()
     }
 
     /// The exact value of the similarity that the fingerprints estimate, 0 to 1: [`cosine`](Self::cosine) for simhash,
@@ -217,10 +225,10 @@ impl<F: Fingerprint> Comparison<F> {
         let distance = self.distance();
         match self.sketch {
             Sketch::SimHash => {
-                let turn = f64::from(distance) / f64::from(F::WIDTH);
+                let turn = f64::from(distance) / f64::from(self.width.bits());
                 (std::f64::consts::PI * turn).cos().max(0.0)
             }
-            Sketch::MinHash => jaccard_estimate::<F>(distance),
+            Sketch::MinHash => jaccard_estimate(distance, self.width),
         }
     }
 
@@ -263,7 +271,7 @@ impl<F: Fingerprint> Comparison<F> {
         if !self.have_features() {
             return self.if_equal();
         }
-        jaccard_estimate::<F>(self.a.minhash.distance(self.b.minhash))
+        jaccard_estimate(self.a.minhash.distance(self.b.minhash), self.width)
     }
 
     /// At most `count` of the features whose weights differ, by descending difference; equal differences in the order of
@@ -294,10 +302,10 @@ mod tests {
         "compat-mfonda",
     ];
 
-    fn compare(pipeline: &str, a: &str, b: &str) -> Comparison<u64> {
+    fn compare(pipeline: &str, a: &str, b: &str) -> Comparison {
         let options: PipelineOptions = pipeline.parse().unwrap();
         let pipeline = Pipeline::new(options).unwrap();
-        pipeline.fingerprinter().unwrap().compare(a, b)
+        pipeline.fingerprinter(Width::W64).unwrap().compare(a, b)
     }
 
     #[test]
@@ -323,7 +331,7 @@ mod tests {
             let of = |text| {
                 Pipeline::new(options.clone())
                     .unwrap()
-                    .fingerprint::<u64>(text)
+                    .fingerprint(text, Width::W64)
             };
             let found = compare(pipeline, "one two three four", "one two three five");
             assert_eq!(found.a.fingerprint, of("one two three four").unwrap());

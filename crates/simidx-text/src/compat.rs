@@ -77,7 +77,7 @@ pub(crate) fn python2(text: &str) -> u128 {
 mod tests {
     use crate::Pipeline;
     use crate::feature_hash::FeatureHash;
-    use simidx::Fingerprint;
+    use simidx::{Fingerprint, Width};
 
     #[test]
     fn the_hashes_are_frozen() {
@@ -113,7 +113,8 @@ mod tests {
             "nai nai ge xiong cao",
             "This is a test string for testing als",
         ];
-        let [first, others @ ..] = texts.map(|text| pipeline.fingerprint::<u128>(text).unwrap());
+        let [first, others @ ..] =
+            texts.map(|text| pipeline.fingerprint(text, Width::W128).unwrap());
         assert_eq!(others.map(|other| other.distance(first)), [12, 37, 4]);
     }
 }

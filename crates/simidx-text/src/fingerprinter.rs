@@ -10,11 +10,11 @@ use super::minhash::{Minima, minhash};
 use super::normalise::Normaliser;
 use super::options::{Idf, Sketch};
 use super::shingles::Shingles;
-use super::simhash::{Votes, WeightedVotes};
+use super::simhash::{Votes, simhash_if_any};
 use super::tally::{self, Tally};
 use super::tokenizer::{Token, Tokenize};
 use super::weights::{FeatureSelection, Weights};
-use simidx::Fingerprint;
+use simidx::{Fingerprint, Width};
 
 use crate::{Error, Result};
 
@@ -66,36 +66,40 @@ impl Stages {
 
 /// A [`Pipeline`] that keeps its working memory from one document to the next.
 ///
+/// Its fingerprints have one width, and stand in the low bits of a `u128`.
+///
 /// It keeps a few times the bytes of the longest document it has seen. For many threads see
 /// [`ParallelFingerprinter`](super::ParallelFingerprinter).
 ///
 /// ```
+/// use simidx::Width;
 /// use simidx_text::{Fingerprinter, Pipeline, Preset};
 ///
 /// let pipeline = Pipeline::new(Preset::Short.options())?;
-/// let mut fingerprinter: Fingerprinter<u64> = pipeline.fingerprinter()?;
+/// let mut fingerprinter: Fingerprinter = pipeline.fingerprinter(Width::W64)?;
 /// for document in ["to be", "or not to be"] {
-///     assert_eq!(fingerprinter.fingerprint(document), pipeline.fingerprint::<u64>(document)?);
+///     assert_eq!(fingerprinter.fingerprint(document), pipeline.fingerprint(document, Width::W64)?);
 /// }
 /// # Ok::<(), simidx_text::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Fingerprinter<F> {
+pub struct Fingerprinter {
     pub(super) pipeline: Pipeline,
+    pub(super) width: Width,
     stages: Stages,
     tally: Tally,
     /// Inverse document frequencies looked up before, by the hash of the feature.
     frequencies: HashMap<u128, f64>,
-    width: std::marker::PhantomData<fn() -> F>,
 }
 
 /// A distinct feature of a document; made by [`Fingerprinter::features`].
 ///
 /// ```
+/// use simidx::Width;
 /// use simidx_text::{Feature, Pipeline, Preset};
 ///
 /// let pipeline = Pipeline::new(Preset::Short.options())?;
-/// let features: Vec<Feature> = pipeline.fingerprinter::<u64>()?.features("No, no!");
+/// let features: Vec<Feature> = pipeline.fingerprinter(Width::W64)?.features("No, no!");
 /// assert_eq!((features[0].text.as_str(), features[0].count), ("no", 2));
 /// # Ok::<(), simidx_text::Error>(())
 /// ```
@@ -112,22 +116,27 @@ pub struct Feature {
     pub weight: f64,
 }
 
-impl<F: Fingerprint> Fingerprinter<F> {
+impl Fingerprinter {
     /// For a pipeline whose feature hash is as wide as the fingerprint.
-    pub(super) fn new(pipeline: &Pipeline) -> Self {
+    pub(super) fn new(pipeline: &Pipeline, width: Width) -> Self {
         Fingerprinter {
             stages: Stages::new(pipeline),
             tally: Tally::default(),
             frequencies: HashMap::new(),
             pipeline: pipeline.clone(),
-            width: std::marker::PhantomData,
+            width,
         }
     }
 
     /// The fingerprint of one document, the same as [`Pipeline::fingerprint`] gives.
-    pub fn fingerprint(&mut self, document: &str) -> F {
+    pub fn fingerprint(&mut self, document: &str) -> u128 {
         let found = self.fingerprint_if_any(document);
-        found.unwrap_or_else(|| self.pipeline.empty_fingerprint())
+        found.unwrap_or_else(|| self.empty_fingerprint())
+    }
+
+    /// The fingerprint of all documents in which no feature counts, see [`Pipeline::empty_fingerprint`].
+    pub fn empty_fingerprint(&self) -> u128 {
+        self.pipeline.empty_fingerprint(self.width)
     }
 
     /// The fingerprint of one document, or `None` if no feature counts in it: it may be empty, or hold nothing but emoji or
@@ -138,17 +147,22 @@ impl<F: Fingerprint> Fingerprinter<F> {
     /// those that are equal.
     ///
     /// ```
+    /// use simidx::Width;
     /// use simidx_text::{Pipeline, Preset};
     ///
-    /// let mut fingerprinter = Pipeline::new(Preset::Short.options())?.fingerprinter::<u64>()?;
+    /// let mut fingerprinter = Pipeline::new(Preset::Short.options())?.fingerprinter(Width::W64)?;
     /// assert!(fingerprinter.fingerprint_if_any("to be").is_some());
     /// assert_eq!(fingerprinter.fingerprint_if_any("…?!"), None);
     /// # Ok::<(), simidx_text::Error>(())
     /// ```
-    pub fn fingerprint_if_any(&mut self, document: &str) -> Option<F> {
+    pub fn fingerprint_if_any(&mut self, document: &str) -> Option<u128> {
         let options = &self.pipeline.options;
         match (options.sketch, options.weights) {
-            (Sketch::SimHash, Weights::Count) if self.pipeline.counts_all() => self.vote(document),
+            (Sketch::SimHash, Weights::Count) if self.pipeline.counts_all() => match self.width {
+                Width::W32 => self.vote::<u32>(document),
+                Width::W64 => self.vote::<u64>(document),
+                Width::W128 => self.vote::<u128>(document),
+            },
             // Of a set it does not matter how often a member comes.
             (Sketch::MinHash, _) if self.pipeline.counts_all() => self.minimise(document),
             _ => {
@@ -165,16 +179,17 @@ impl<F: Fingerprint> Fingerprinter<F> {
     /// [`Error::TextTooLong`] for a text that becomes longer than `max_len` bytes.
     ///
     /// ```
+    /// use simidx::Width;
     /// use simidx_text::{Error, Pipeline};
     ///
-    /// let mut fingerprinter = Pipeline::default().fingerprinter::<u64>()?;
+    /// let mut fingerprinter = Pipeline::default().fingerprinter(Width::W64)?;
     /// let text = "to be or not to be";
     /// assert_eq!(fingerprinter.fingerprint_within(text, 18)?, fingerprinter.fingerprint_if_any(text));
     /// let error = fingerprinter.fingerprint_within("\u{fdfa}", 18).unwrap_err();
     /// assert_eq!(error, Error::TextTooLong(18));
     /// # Ok::<(), simidx_text::Error>(())
     /// ```
-    pub fn fingerprint_within(&mut self, document: &str, max_len: usize) -> Result<Option<F>> {
+    pub fn fingerprint_within(&mut self, document: &str, max_len: usize) -> Result<Option<u128>> {
         self.stages.normaliser.limit_next(max_len);
         let found = self.fingerprint_if_any(document);
         match self.stages.normaliser.is_cut() {
@@ -184,20 +199,20 @@ impl<F: Fingerprint> Fingerprinter<F> {
     }
 
     /// Simhash, each occurrence of a feature with one vote.
-    fn vote(&mut self, document: &str) -> Option<F> {
+    fn vote<F: Fingerprint>(&mut self, document: &str) -> Option<u128> {
         let options = &*self.pipeline.options;
         let mut votes = Votes::<F>::new();
         self.stages.each_feature(document, &mut |feature| {
             let text = feature.text.as_bytes();
             votes.add(F::from_u128(options.feature_hash.hash(text, options.seed)));
         });
-        (!votes.are_none()).then(|| votes.fingerprint(options.ties))
+        (!votes.are_none()).then(|| votes.fingerprint(options.ties).to_u128())
     }
 
     /// MinHash of all features.
-    fn minimise(&mut self, document: &str) -> Option<F> {
+    fn minimise(&mut self, document: &str) -> Option<u128> {
         let options = &*self.pipeline.options;
-        let mut minima = Minima::<F>::new();
+        let mut minima = Minima::new(self.width);
         self.stages.each_feature(document, &mut |feature| {
             let text = feature.text.as_bytes();
             minima.add(options.feature_hash.hash(text, options.seed));
@@ -210,14 +225,19 @@ impl<F: Fingerprint> Fingerprinter<F> {
         &self.pipeline
     }
 
+    /// The width of the fingerprints; features do not depend on it.
+    pub fn width(&self) -> Width {
+        self.width
+    }
+
     /// The fingerprint of one document and the number of distinct features that count in it.
-    pub fn fingerprint_with_count(&mut self, document: &str) -> (F, u32) {
+    pub fn fingerprint_with_count(&mut self, document: &str) -> (u128, u32) {
         self.count(document, &mut |_| ());
         let options = &self.pipeline.options;
         let votes = self.tally.votes(options.weights, options.select);
         let counted = votes.into_iter().filter(|&vote| vote > 0).count();
         let fingerprint = self.combine();
-        let fingerprint = fingerprint.unwrap_or_else(|| self.pipeline.empty_fingerprint());
+        let fingerprint = fingerprint.unwrap_or_else(|| self.empty_fingerprint());
         (fingerprint, u32::try_from(counted).unwrap_or(u32::MAX))
     }
 
@@ -288,21 +308,18 @@ impl<F: Fingerprint> Fingerprinter<F> {
     }
 
     /// The fingerprint of the features in the tally; none if none counts.
-    fn combine(&self) -> Option<F> {
+    fn combine(&self) -> Option<u128> {
         let options = &self.pipeline.options;
         let votes = self.tally.votes(options.weights, options.select);
         let entries = self.tally.entries().iter().zip(votes);
         match options.sketch {
             Sketch::SimHash => {
-                let mut sums = WeightedVotes::<F>::new();
-                for (entry, vote) in entries {
-                    sums.add(F::from_u128(entry.hash), vote);
-                }
-                (!sums.are_none()).then(|| sums.fingerprint(options.ties))
+                let weighed = entries.map(|(entry, vote)| (entry.hash, vote));
+                simhash_if_any(weighed, self.width, options.ties)
             }
             Sketch::MinHash => {
                 let counted = entries.filter(|(_, vote)| *vote > 0);
-                minhash(counted.map(|(entry, _)| entry.hash))
+                minhash(counted.map(|(entry, _)| entry.hash), self.width)
             }
         }
     }

@@ -68,7 +68,7 @@ use std::sync::Arc;
 use assets::{Assets, StopWords};
 use normalise::Normaliser;
 use options::{Idf, Sketch};
-use simidx::Fingerprint;
+use simidx::Width;
 use tokenizer::Tokenize;
 use weights::FeatureSelection;
 
@@ -77,12 +77,12 @@ use weights::FeatureSelection;
 /// `Pipeline::default()` is the preset [`Preset::Web`].
 ///
 /// ```
-/// use simidx::Fingerprint;
+/// use simidx::{Fingerprint, Width};
 /// use simidx_text::Pipeline;
 ///
 /// let pipeline = Pipeline::default();
-/// let a: u64 = pipeline.fingerprint("The quick brown fox jumps over the lazy dog")?;
-/// let b: u64 = pipeline.fingerprint("the QUICK brown fox, jumps over the lazy dog!")?;
+/// let a = pipeline.fingerprint("The quick brown fox jumps over the lazy dog", Width::W64)?;
+/// let b = pipeline.fingerprint("the QUICK brown fox, jumps over the lazy dog!", Width::W64)?;
 /// assert_eq!(a.distance(b), 0);
 /// # Ok::<(), simidx_text::Error>(())
 /// ```
@@ -165,24 +165,26 @@ impl Pipeline {
     /// # Errors
     ///
     /// As for [`Pipeline::fingerprinter`].
-    pub fn fingerprint<F: Fingerprint>(&self, document: &str) -> Result<F> {
-        Ok(self.fingerprinter()?.fingerprint(document))
+    pub fn fingerprint(&self, document: &str, width: Width) -> Result<u128> {
+        Ok(self.fingerprinter(width)?.fingerprint(document))
     }
 
     /// What [`Pipeline::fingerprint`] gives for every document in which no feature counts: 0, or all bits set where ties set
     /// a bit. [`Fingerprinter::fingerprint_if_any`] tells these documents from others.
     ///
     /// ```
+    /// use simidx::Width;
     /// use simidx_text::{Pipeline, Preset};
     ///
     /// let pipeline = Pipeline::new(Preset::Short.options())?;
-    /// assert_eq!(pipeline.fingerprint::<u64>("…?!")?, pipeline.empty_fingerprint::<u64>());
+    /// let nothing = pipeline.fingerprint("…?!", Width::W64)?;
+    /// assert_eq!(nothing, pipeline.empty_fingerprint(Width::W64));
     /// # Ok::<(), simidx_text::Error>(())
     /// ```
-    pub fn empty_fingerprint<F: Fingerprint>(&self) -> F {
+    pub fn empty_fingerprint(&self, width: Width) -> u128 {
         match self.options.sketch {
-            Sketch::SimHash => self.options.ties.of_none(),
-            Sketch::MinHash => F::ZERO,
+            Sketch::SimHash => self.options.ties.of_none(width),
+            Sketch::MinHash => 0,
         }
     }
 
@@ -191,14 +193,14 @@ impl Pipeline {
     /// # Errors
     ///
     /// [`Error::Pipeline`] if the feature hash has fewer bits than the fingerprint.
-    pub fn fingerprinter<F: Fingerprint>(&self) -> Result<Fingerprinter<F>> {
+    pub fn fingerprinter(&self, width: Width) -> Result<Fingerprinter> {
         let hash = self.options.feature_hash;
-        if F::WIDTH > hash.width() {
-            let (width, bits) = (F::WIDTH, hash.width());
+        let bits = hash.width();
+        if width.bits() > bits {
             let clause = format!("{hash} has {bits} bits, too few for fingerprints of {width}");
             return Err(Error::Pipeline(clause));
         }
-        Ok(Fingerprinter::new(self))
+        Ok(Fingerprinter::new(self, width))
     }
 
     #[cfg(feature = "jieba")]

@@ -1,6 +1,6 @@
 //! One-bit MinHash: fingerprints whose distance estimates the Jaccard similarity of sets of features.
 
-use simidx::Fingerprint;
+use simidx::Width;
 
 /// Hashes that are gathered before they are taken in together: enough for the instructions chosen at run time to pay.
 const GATHERED: usize = 64;
@@ -13,22 +13,22 @@ const GATHERED: usize = 64;
 /// Minwise Hashing", WWW 2010, for b = 1.) About a quarter of a nanosecond for each feature and bit with vector
 /// instructions.
 #[derive(Clone, Debug)]
-pub(super) struct Minima<F> {
+pub(super) struct Minima {
     /// Of each function; those beyond the width stay as they are.
     minima: [u32; 128],
     is_empty: bool,
     gathered: Vec<u128>,
-    width: std::marker::PhantomData<F>,
+    width: Width,
 }
 
-impl<F: Fingerprint> Minima<F> {
+impl Minima {
     /// Of no feature yet.
-    pub(super) fn new() -> Self {
+    pub(super) fn new(width: Width) -> Self {
         Minima {
             minima: [u32::MAX; 128],
             is_empty: true,
             gathered: Vec::with_capacity(GATHERED),
-            width: std::marker::PhantomData,
+            width,
         }
     }
 
@@ -43,25 +43,25 @@ impl<F: Fingerprint> Minima<F> {
 
     fn take_in(&mut self) {
         self.is_empty &= self.gathered.is_empty();
-        take_in(&mut self.minima[..F::WIDTH as usize], &self.gathered);
+        let minima = &mut self.minima[..self.width.bits() as usize];
+        take_in(minima, &self.gathered);
         self.gathered.clear();
     }
 
     /// The lowest bits of the minima; none of no feature.
-    pub(super) fn fingerprint(mut self) -> Option<F> {
+    pub(super) fn fingerprint(mut self) -> Option<u128> {
         self.take_in();
         if self.is_empty {
             return None;
         }
-        let bits = self.minima[..F::WIDTH as usize].iter().enumerate();
-        let bits = bits.fold(0, |bits, (i, minimum)| bits | u128::from(minimum & 1) << i);
-        Some(F::from_u128(bits))
+        let bits = self.minima[..self.width.bits() as usize].iter().enumerate();
+        Some(bits.fold(0, |bits, (i, minimum)| bits | u128::from(minimum & 1) << i))
     }
 }
 
 /// The fingerprint of features by their hashes; none of no feature.
-pub(super) fn minhash<F: Fingerprint>(hashes: impl Iterator<Item = u128>) -> Option<F> {
-    let mut minima = Minima::new();
+pub(super) fn minhash(hashes: impl Iterator<Item = u128>, width: Width) -> Option<u128> {
+    let mut minima = Minima::new(width);
     hashes.for_each(|hash| minima.add(hash));
     minima.fingerprint()
 }
@@ -119,38 +119,40 @@ fn mixed(low: u32, high: u32, i: u32) -> u32 {
     x ^ x >> 16
 }
 
-/// The most likely Jaccard similarity of two sets of features whose MinHash fingerprints have this distance, 0 to 1.
+/// The most likely Jaccard similarity of two sets of features whose MinHash fingerprints of f bits have this distance, 0 to 1.
 ///
 /// Its standard deviation is at most 1 / sqrt(f): 0.125 for 64 bits.
 ///
 /// ```
+/// use simidx::Width;
 /// use simidx_text::jaccard_estimate;
 ///
-/// assert_eq!(jaccard_estimate::<u64>(0), 1.0);
-/// assert_eq!(jaccard_estimate::<u64>(8), 0.75);
+/// assert_eq!(jaccard_estimate(0, Width::W64), 1.0);
+/// assert_eq!(jaccard_estimate(8, Width::W64), 0.75);
 /// ```
-pub fn jaccard_estimate<F: Fingerprint>(distance: u32) -> f64 {
-    (1.0 - 2.0 * f64::from(distance) / f64::from(F::WIDTH)).max(0.0)
+pub fn jaccard_estimate(distance: u32, width: Width) -> f64 {
+    (1.0 - 2.0 * f64::from(distance) / f64::from(width.bits())).max(0.0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use simidx::Fingerprint;
 
     fn hash(feature: u32) -> u128 {
         xxhash_rust::xxh3::xxh3_128(&feature.to_le_bytes())
     }
 
-    fn fingerprint<F: Fingerprint>(features: impl Iterator<Item = u32>) -> F {
-        minhash(features.map(hash)).unwrap()
+    fn fingerprint(features: impl Iterator<Item = u32>, width: Width) -> u128 {
+        minhash(features.map(hash), width).unwrap()
     }
 
     #[test]
     fn a_set_has_one_fingerprint_in_any_order() {
-        let forth: u64 = fingerprint(0..100);
-        let back: u64 = fingerprint((0..100).rev().chain(20..60));
+        let forth = fingerprint(0..100, Width::W64);
+        let back = fingerprint((0..100).rev().chain(20..60), Width::W64);
         assert_eq!(forth, back);
-        assert_eq!(minhash::<u32>(std::iter::empty()), None);
+        assert_eq!(minhash(std::iter::empty(), Width::W32), None);
     }
 
     #[test]
@@ -160,8 +162,9 @@ mod tests {
             let jaccard = f64::from(common) / f64::from(400 - common);
             let estimates = (0..300).map(|pair| {
                 let start = pair * 1000;
-                let a: u128 = fingerprint(start..start + 200);
-                let b: u128 = fingerprint(start + 200 - common..start + 400 - common);
+                let end = start + 200;
+                let a = fingerprint(start..end, Width::W128);
+                let b = fingerprint(end - common..end + 200 - common, Width::W128);
                 1.0 - 2.0 * f64::from(a.distance(b)) / 128.0
             });
             let mean = estimates.sum::<f64>() / 300.0;
@@ -180,14 +183,14 @@ mod tests {
         });
         let bits = minima
             .enumerate()
-            .map(|(i, minimum)| u64::from(minimum & 1) << i);
-        assert_eq!(fingerprint::<u64>(0..100), bits.sum::<u64>());
+            .map(|(i, minimum)| u128::from(minimum & 1) << i);
+        assert_eq!(fingerprint(0..100, Width::W64), bits.sum::<u128>());
     }
 
     #[test]
     fn estimates_are_never_negative() {
-        assert_eq!(jaccard_estimate::<u64>(0), 1.0);
-        assert_eq!(jaccard_estimate::<u64>(16), 0.5);
-        assert_eq!(jaccard_estimate::<u64>(40), 0.0);
+        assert_eq!(jaccard_estimate(0, Width::W64), 1.0);
+        assert_eq!(jaccard_estimate(16, Width::W64), 0.5);
+        assert_eq!(jaccard_estimate(40, Width::W64), 0.0);
     }
 }

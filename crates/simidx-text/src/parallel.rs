@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rayon::prelude::*;
-use simidx::Fingerprint;
+use simidx::{Fingerprints, Width};
 
 use super::{Fingerprinter, Pipeline, Result};
 
@@ -20,14 +20,15 @@ const BATCH_TEXT_LEN: usize = 16 << 20;
 /// a [`Fingerprinter`] of its own, which is used again for later calls.
 ///
 /// ```
+/// use simidx::Width;
 /// use simidx_text::{ParallelFingerprinter, Pipeline, Preset};
 ///
 /// let pipeline = Pipeline::new(Preset::Short.options())?;
-/// let parallel: ParallelFingerprinter<u64> = pipeline.parallel()?;
+/// let parallel: ParallelFingerprinter = pipeline.parallel(Width::W64)?;
 ///
 /// let texts = ["to be", "or not to be"];
-/// let fingerprints = parallel.fingerprints(&texts);
-/// assert_eq!(fingerprints[1], pipeline.fingerprint::<u64>(texts[1])?);
+/// let fingerprints: Vec<u128> = parallel.fingerprints(&texts).iter().collect();
+/// assert_eq!(fingerprints[1], pipeline.fingerprint(texts[1], Width::W64)?);
 ///
 /// // A stream of documents or errors: the errors stay where they are.
 /// let lines = [Ok("to be"), Err("a bad line"), Ok("or not to be")];
@@ -38,10 +39,11 @@ const BATCH_TEXT_LEN: usize = 16 << 20;
 /// # Ok::<(), simidx_text::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct ParallelFingerprinter<F: Fingerprint> {
+pub struct ParallelFingerprinter {
     pipeline: Pipeline,
+    width: Width,
     /// Fingerprinters that no thread is using.
-    idle: Mutex<Vec<Fingerprinter<F>>>,
+    idle: Mutex<Vec<Fingerprinter>>,
 }
 
 impl Pipeline {
@@ -52,17 +54,19 @@ impl Pipeline {
     /// As for [`Pipeline::fingerprinter`].
     ///
     /// ```
+    /// use simidx::Width;
     /// use simidx_text::{Pipeline, Preset};
     ///
     /// let pipeline = Pipeline::new(Preset::Short.options())?;
-    /// let fingerprints = pipeline.parallel::<u64>()?.fingerprints(&["to be"]);
-    /// assert_eq!(fingerprints, [pipeline.fingerprint::<u64>("to be")?]);
+    /// let fingerprints = pipeline.parallel(Width::W64)?.fingerprints(&["to be"]);
+    /// assert_eq!(fingerprints.get(0), Some(pipeline.fingerprint("to be", Width::W64)?));
     /// # Ok::<(), simidx_text::Error>(())
     /// ```
-    pub fn parallel<F: Fingerprint>(&self) -> Result<ParallelFingerprinter<F>> {
-        let first = self.fingerprinter()?;
+    pub fn parallel(&self, width: Width) -> Result<ParallelFingerprinter> {
+        let first = self.fingerprinter(width)?;
         Ok(ParallelFingerprinter {
             pipeline: self.clone(),
+            width,
             idle: Mutex::new(vec![first]),
         })
     }
@@ -76,52 +80,64 @@ impl Pipeline {
     /// As for [`Pipeline::fingerprinter`].
     ///
     /// ```
+    /// use simidx::{Fingerprints, Width};
     /// use simidx_text::{Pipeline, Preset};
     ///
     /// let pipeline = Pipeline::new(Preset::Short.options())?;
-    /// let fingerprints: Vec<u64> = pipeline.fingerprints(&["to be", "or not to be"])?;
-    /// assert_eq!(fingerprints[0], pipeline.fingerprint::<u64>("to be")?);
+    /// let fingerprints: Fingerprints = pipeline.fingerprints(&["to be", "or not to be"], Width::W64)?;
+    /// assert_eq!(fingerprints.get(0), Some(pipeline.fingerprint("to be", Width::W64)?));
     /// # Ok::<(), simidx_text::Error>(())
     /// ```
-    pub fn fingerprints<F: Fingerprint>(
+    pub fn fingerprints(
         &self,
         documents: &[impl AsRef<str> + Sync],
-    ) -> Result<Vec<F>> {
-        Ok(self.parallel()?.fingerprints(documents))
+        width: Width,
+    ) -> Result<Fingerprints> {
+        Ok(self.parallel(width)?.fingerprints(documents))
     }
 }
 
-impl<F: Fingerprint> ParallelFingerprinter<F> {
+impl ParallelFingerprinter {
     /// The pipeline of all threads.
     pub fn pipeline(&self) -> &Pipeline {
         &self.pipeline
+    }
+
+    /// The width of the fingerprints; features do not depend on it.
+    pub fn width(&self) -> Width {
+        self.width
+    }
+
+    /// The fingerprint of all documents in which no feature counts, see [`Pipeline::empty_fingerprint`].
+    pub fn empty_fingerprint(&self) -> u128 {
+        self.pipeline.empty_fingerprint(self.width)
     }
 
     /// The fingerprints of a batch of documents, in order.
     ///
     /// It takes the time of one thread divided by the number of threads, if there are many more documents than threads:
     /// a single document is never divided.
-    pub fn fingerprints<T: AsRef<str> + Sync>(&self, documents: &[T]) -> Vec<F> {
-        let documents = documents.par_iter();
-        documents
-            .map_init(
-                || self.borrow(),
-                |borrowed, document| borrowed.get().fingerprint(document.as_ref()),
-            )
-            .collect()
+    pub fn fingerprints<T: AsRef<str> + Sync>(&self, documents: &[T]) -> Fingerprints {
+        let found = self.map(documents, |fingerprinter, document| {
+            fingerprinter.fingerprint(document.as_ref())
+        });
+        let mut column = Fingerprints::new(self.width);
+        found.into_iter().for_each(|value| column.push(value));
+        column
     }
 
     /// The same, with `None` for documents without features, as [`Fingerprinter::fingerprint_if_any`] gives it.
     ///
     /// ```
+    /// use simidx::Width;
     /// use simidx_text::{ParallelFingerprinter, Pipeline};
     ///
-    /// let parallel: ParallelFingerprinter<u64> = Pipeline::default().parallel()?;
+    /// let parallel: ParallelFingerprinter = Pipeline::default().parallel(Width::W64)?;
     /// let found = parallel.fingerprints_if_any(&["to be or not to be", "👍"]);
     /// assert!(found[0].is_some() && found[1].is_none());
     /// # Ok::<(), simidx_text::Error>(())
     /// ```
-    pub fn fingerprints_if_any<T: AsRef<str> + Sync>(&self, documents: &[T]) -> Vec<Option<F>> {
+    pub fn fingerprints_if_any<T: AsRef<str> + Sync>(&self, documents: &[T]) -> Vec<Option<u128>> {
         self.map(documents, |fingerprinter, document| {
             fingerprinter.fingerprint_if_any(document.as_ref())
         })
@@ -131,7 +147,7 @@ impl<F: Fingerprint> ParallelFingerprinter<F> {
     pub(crate) fn map<T: Sync, R: Send>(
         &self,
         items: &[T],
-        work: impl Fn(&mut Fingerprinter<F>, &T) -> R + Sync,
+        work: impl Fn(&mut Fingerprinter, &T) -> R + Sync,
     ) -> Vec<R> {
         let items = items.par_iter();
         items
@@ -145,14 +161,16 @@ impl<F: Fingerprint> ParallelFingerprinter<F> {
     /// Lends a fingerprinter to `work`, for tasks that divide the documents among threads in their own way.
     ///
     /// ```
+    /// use simidx::Width;
     /// use simidx_text::{ParallelFingerprinter, Pipeline};
     ///
-    /// let parallel: ParallelFingerprinter<u64> = Pipeline::default().parallel()?;
+    /// let pipeline = Pipeline::default();
+    /// let parallel: ParallelFingerprinter = pipeline.parallel(Width::W64)?;
     /// let set = parallel.with(|fingerprinter| fingerprinter.feature_set("to be or not to be"));
-    /// assert_eq!(set, Pipeline::default().fingerprinter::<u64>()?.feature_set("to be or not to be"));
+    /// assert_eq!(set, pipeline.fingerprinter(Width::W64)?.feature_set("to be or not to be"));
     /// # Ok::<(), simidx_text::Error>(())
     /// ```
-    pub fn with<R>(&self, work: impl FnOnce(&mut Fingerprinter<F>) -> R) -> R {
+    pub fn with<R>(&self, work: impl FnOnce(&mut Fingerprinter) -> R) -> R {
         work(self.borrow().get())
     }
 
@@ -162,7 +180,7 @@ impl<F: Fingerprint> ParallelFingerprinter<F> {
     /// on the last. So it holds at most two batches and the longest document twice. An item comes out once the batch
     /// after its own has been read, or the stream has ended. To cancel, drop the iterator: nothing runs between calls
     /// of `next`.
-    pub fn stream<T, E, I>(&self, documents: I) -> impl Iterator<Item = Result<(T, F), E>>
+    pub fn stream<T, E, I>(&self, documents: I) -> impl Iterator<Item = Result<(T, u128), E>>
     where
         T: AsRef<str> + Send,
         E: Send,
@@ -186,10 +204,11 @@ impl<F: Fingerprint> ParallelFingerprinter<F> {
     /// same for the same document, whatever came before, for the results not to depend on the threads.
     ///
     /// ```
+    /// use simidx::Width;
     /// use simidx_text::{ParallelFingerprinter, Pipeline, Preset};
     ///
     /// let pipeline = Pipeline::new(Preset::Short.options())?;
-    /// let parallel: ParallelFingerprinter<u64> = pipeline.parallel()?;
+    /// let parallel: ParallelFingerprinter = pipeline.parallel(Width::W64)?;
     ///
     /// // Documents with their line numbers; the second line has none.
     /// let lines = [Some("a rose is a rose"), None, Some("to be")];
@@ -208,7 +227,7 @@ impl<F: Fingerprint> ParallelFingerprinter<F> {
         &self,
         items: I,
         text_of: impl Fn(&T) -> Option<&str> + Sync,
-        work: impl Fn(&mut Fingerprinter<F>, &str) -> R + Sync,
+        work: impl Fn(&mut Fingerprinter, &str) -> R + Sync,
     ) -> impl Iterator<Item = Result<(T, Option<R>), E>>
     where
         T: Send,
@@ -234,7 +253,7 @@ impl<F: Fingerprint> ParallelFingerprinter<F> {
         items: I,
         context: C,
         text_len: impl Fn(&C, &T) -> usize + Sync,
-        work: impl Fn(&C, &mut Fingerprinter<F>, T) -> R + Sync,
+        work: impl Fn(&C, &mut Fingerprinter, T) -> R + Sync,
     ) -> impl Iterator<Item = Result<R, E>>
     where
         T: Send,
@@ -266,9 +285,9 @@ impl<F: Fingerprint> ParallelFingerprinter<F> {
     fn work_on<T: Send, E: Send, R: Send>(
         &self,
         batch: Batch<T, E>,
-        work: &(impl Fn(&mut Fingerprinter<F>, T) -> R + Sync),
+        work: &(impl Fn(&mut Fingerprinter, T) -> R + Sync),
     ) -> Vec<Result<R, E>> {
-        let one = |borrowed: &mut Borrowed<'_, F>, item: Result<T, E>| {
+        let one = |borrowed: &mut Borrowed<'_>, item: Result<T, E>| {
             item.map(|item| work(borrowed.get(), item))
         };
         // Items without text are not worth waking other threads.
@@ -282,33 +301,33 @@ impl<F: Fingerprint> ParallelFingerprinter<F> {
     }
 
     /// A fingerprinter for as long as a thread goes on with its share of a batch.
-    fn borrow(&self) -> Borrowed<'_, F> {
+    fn borrow(&self) -> Borrowed<'_> {
         Borrowed {
             owner: self,
             fingerprinter: self.idle().pop(),
         }
     }
 
-    fn idle(&self) -> MutexGuard<'_, Vec<Fingerprinter<F>>> {
+    fn idle(&self) -> MutexGuard<'_, Vec<Fingerprinter>> {
         // A fingerprinter starts every document afresh, even after a panic in the last one.
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A fingerprinter that goes back to its owner in the end.
-struct Borrowed<'o, F: Fingerprint> {
-    owner: &'o ParallelFingerprinter<F>,
-    fingerprinter: Option<Fingerprinter<F>>,
+struct Borrowed<'o> {
+    owner: &'o ParallelFingerprinter,
+    fingerprinter: Option<Fingerprinter>,
 }
 
-impl<F: Fingerprint> Borrowed<'_, F> {
-    fn get(&mut self) -> &mut Fingerprinter<F> {
-        let make = || Fingerprinter::new(&self.owner.pipeline);
+impl Borrowed<'_> {
+    fn get(&mut self) -> &mut Fingerprinter {
+        let make = || Fingerprinter::new(&self.owner.pipeline, self.owner.width);
         self.fingerprinter.get_or_insert_with(make)
     }
 }
 
-impl<F: Fingerprint> Drop for Borrowed<'_, F> {
+impl Drop for Borrowed<'_> {
     fn drop(&mut self) {
         if let Some(fingerprinter) = self.fingerprinter.take() {
             self.owner.idle().push(fingerprinter);
@@ -373,23 +392,23 @@ mod tests {
     fn results_do_not_depend_on_the_threads() {
         // More than two batches.
         let documents = documents(2 * BATCH_ITEMS + 100);
-        let mut single = pipeline().fingerprinter::<u64>().unwrap();
-        let expected: Vec<u64> = documents.iter().map(|d| single.fingerprint(d)).collect();
+        let mut single = pipeline().fingerprinter(Width::W64).unwrap();
+        let expected: Vec<u128> = documents.iter().map(|d| single.fingerprint(d)).collect();
         for threads in [1, 2, 5] {
             let (batch, stream) = with_threads(threads, || {
-                let parallel = pipeline().parallel::<u64>().unwrap();
+                let parallel = pipeline().parallel(Width::W64).unwrap();
                 let stream = parallel.stream(documents.iter().map(Ok::<_, ()>));
-                let stream: Vec<u64> = stream.map(|result| result.unwrap().1).collect();
+                let stream: Vec<u128> = stream.map(|result| result.unwrap().1).collect();
                 (parallel.fingerprints(&documents), stream)
             });
-            assert_eq!(batch, expected, "{threads}");
+            assert_eq!(batch.iter().collect::<Vec<_>>(), expected, "{threads}");
             assert_eq!(stream, expected, "{threads}");
         }
     }
 
     #[test]
     fn errors_and_items_without_a_document_keep_their_places() {
-        let parallel = pipeline().parallel::<u64>().unwrap();
+        let parallel = pipeline().parallel(Width::W64).unwrap();
         let count = BATCH_ITEMS + 10;
         let items = (0..count).map(|i| match i % 3 {
             0 => Ok((i, Some(format!("document {i}")))),
@@ -406,7 +425,8 @@ mod tests {
             match result {
                 Ok(((number, Some(text)), Some((fingerprint, count)))) => {
                     assert_eq!((number, i % 3), (i, 0));
-                    assert_eq!(fingerprint, pipeline().fingerprint::<u64>(&text).unwrap());
+                    let expected = pipeline().fingerprint(&text, Width::W64).unwrap();
+                    assert_eq!(fingerprint, expected);
                     assert_eq!(count, 2);
                 }
                 Ok((item, found)) => assert_eq!((item, found, i % 3), ((i, None), None, 1)),
@@ -419,7 +439,7 @@ mod tests {
 
     #[test]
     fn no_more_than_two_batches_are_read_ahead() {
-        let parallel = pipeline().parallel::<u64>().unwrap();
+        let parallel = pipeline().parallel(Width::W64).unwrap();
         let read = AtomicUsize::new(0);
         let endless = std::iter::repeat_with(|| {
             read.fetch_add(1, Ordering::Relaxed);
@@ -444,7 +464,7 @@ mod tests {
 
     #[test]
     fn a_stream_ends_once_and_for_all() {
-        let parallel = pipeline().parallel::<u64>().unwrap();
+        let parallel = pipeline().parallel(Width::W64).unwrap();
         let mut empty = parallel.stream(std::iter::empty::<Result<&str, ()>>());
         assert!(empty.next().is_none() && empty.next().is_none());
         let mut stream = parallel.stream([Ok::<_, ()>("a")]);
@@ -457,21 +477,21 @@ mod tests {
     fn a_hash_that_is_too_narrow_is_refused() {
         let options = "compat-mfonda".parse().unwrap();
         let pipeline = Pipeline::new(options).unwrap();
-        assert!(pipeline.parallel::<u128>().is_err());
-        assert!(pipeline.fingerprints::<u128>(&["a"]).is_err());
+        assert!(pipeline.parallel(Width::W128).is_err());
+        assert!(pipeline.fingerprints(&["a"], Width::W128).is_err());
     }
 
     #[test]
     fn a_panic_in_one_document_does_not_spoil_the_next() {
-        let parallel = pipeline().parallel::<u64>().unwrap();
+        let parallel = pipeline().parallel(Width::W64).unwrap();
         let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            let work = |_: &mut Fingerprinter<u64>, _: &str| -> u64 { panic!("on purpose") };
+            let work = |_: &mut Fingerprinter, _: &str| -> u128 { panic!("on purpose") };
             parallel
                 .stream_with([Ok::<_, ()>("a")], |text| Some(text), work)
                 .count()
         }));
         assert!(failed.is_err());
-        let expected = pipeline().fingerprint::<u64>("a b").unwrap();
-        assert_eq!(parallel.fingerprints(&["a b"]), [expected]);
+        let expected = pipeline().fingerprint("a b", Width::W64).unwrap();
+        assert!(parallel.fingerprints(&["a b"]).iter().eq([expected]));
     }
 }

@@ -4,17 +4,18 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::{Error, Result};
-use simidx::Fingerprint;
+use simidx::{Fingerprint, Width};
 
 /// The value of a bit on which the votes balance.
 ///
 /// ```
+/// use simidx::Width;
 /// use simidx_text::simhash;
 /// use simidx_text::stages::TieRule;
 ///
-/// let hashes = [(0b0110_u32, 1), (0b0011, 1)];
-/// assert_eq!(simhash(hashes, TieRule::Clear), 0b0010);
-/// assert_eq!(simhash(hashes, TieRule::Set), 0b0111);
+/// let hashes = [(0b0110, 1), (0b0011, 1)];
+/// assert_eq!(simhash(hashes, Width::W32, TieRule::Clear), 0b0010);
+/// assert_eq!(simhash(hashes, Width::W32, TieRule::Set), 0b0111);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum TieRule {
@@ -27,10 +28,10 @@ pub enum TieRule {
 
 impl TieRule {
     /// The simhash of no features.
-    pub(super) fn of_none<F: Fingerprint>(self) -> F {
+    pub(super) fn of_none(self, width: Width) -> u128 {
         match self {
-            TieRule::Clear => F::ZERO,
-            TieRule::Set => F::MAX,
+            TieRule::Clear => 0,
+            TieRule::Set => width.max(),
         }
     }
 }
@@ -59,24 +60,47 @@ impl FromStr for TieRule {
 }
 
 /// The simhash of feature hashes with weights (Charikar, STOC 2002): bit i is set if the hashes that have it set
-/// weigh more than the others. The sum of the weights must be below 2^63.
+/// weigh more than the others. Bits beyond the width do not count. The sum of the weights must be below 2^63.
 ///
 /// ```
+/// use simidx::Width;
 /// use simidx_text::simhash;
 /// use simidx_text::stages::TieRule;
-/// assert_eq!(simhash([(0xabcd_u64, 1), (0xbcde, 1), (0xcdef, 1)], TieRule::Clear), 0xadcf);
+///
+/// let hashes = [(0xabcd, 1), (0xbcde, 1), (0xcdef, 1)];
+/// assert_eq!(simhash(hashes, Width::W64, TieRule::Clear), 0xadcf);
 /// ```
-pub fn simhash<F: Fingerprint>(hashes: impl IntoIterator<Item = (F, u64)>, ties: TieRule) -> F {
+pub fn simhash(hashes: impl IntoIterator<Item = (u128, u64)>, width: Width, ties: TieRule) -> u128 {
+    simhash_if_any(hashes, width, ties).unwrap_or_else(|| ties.of_none(width))
+}
+
+/// The same, if any hash has a weight.
+pub(super) fn simhash_if_any(
+    hashes: impl IntoIterator<Item = (u128, u64)>,
+    width: Width,
+    ties: TieRule,
+) -> Option<u128> {
+    match width {
+        Width::W32 => weighted::<u32>(hashes, ties),
+        Width::W64 => weighted::<u64>(hashes, ties),
+        Width::W128 => weighted::<u128>(hashes, ties),
+    }
+}
+
+fn weighted<F: Fingerprint>(
+    hashes: impl IntoIterator<Item = (u128, u64)>,
+    ties: TieRule,
+) -> Option<u128> {
     let mut votes = WeightedVotes::new();
     for (hash, weight) in hashes {
-        votes.add(hash, weight);
+        votes.add(F::from_u128(hash), weight);
     }
-    votes.fingerprint(ties)
+    (votes.total > 0).then(|| votes.fingerprint(ties))
 }
 
 /// The votes of features with weights.
 #[derive(Clone, Debug)]
-pub(super) struct WeightedVotes<F> {
+struct WeightedVotes<F> {
     /// For each bit, the weight of the hashes that have it set.
     weights: [u64; 128],
     total: u64,
@@ -84,7 +108,7 @@ pub(super) struct WeightedVotes<F> {
 }
 
 impl<F: Fingerprint> WeightedVotes<F> {
-    pub(super) fn new() -> Self {
+    fn new() -> Self {
         WeightedVotes {
             weights: [0; 128],
             total: 0,
@@ -93,7 +117,7 @@ impl<F: Fingerprint> WeightedVotes<F> {
     }
 
     /// Counts the vote of a feature.
-    pub(super) fn add(&mut self, hash: F, weight: u64) {
+    fn add(&mut self, hash: F, weight: u64) {
         let bits = hash.to_u128();
         for (i, sum) in self.weights[..F::WIDTH as usize].iter_mut().enumerate() {
             let is_set = (bits >> i) as u64 & 1;
@@ -102,18 +126,13 @@ impl<F: Fingerprint> WeightedVotes<F> {
         self.total += weight;
     }
 
-    /// Whether no feature has a weight.
-    pub(super) fn are_none(&self) -> bool {
-        self.total == 0
-    }
-
-    pub(super) fn fingerprint(&self, ties: TieRule) -> F {
+    fn fingerprint(&self, ties: TieRule) -> u128 {
         let weights = self.weights[..F::WIDTH as usize].iter().enumerate();
-        F::from_u128(weights.fold(0, |bits, (i, &set)| {
+        weights.fold(0, |bits, (i, &set)| {
             let clear = self.total - set;
             let bit = set > clear || (set == clear && ties == TieRule::Set);
             bits | u128::from(bit) << i
-        }))
+        })
     }
 }
 
@@ -240,13 +259,13 @@ mod tests {
     fn simhash<F: Fingerprint>(hashes: &[F]) -> F {
         let mut votes = Votes::new();
         hashes.iter().for_each(|&hash| votes.add(hash));
+        let weighted = |ties| {
+            let ones = hashes.iter().map(|&hash| (hash.to_u128(), 1));
+            F::from_u128(super::simhash(ones, Width::of::<F>(), ties))
+        };
         let fingerprint = votes.fingerprint(TieRule::Clear);
-        let ones = || hashes.iter().map(|&hash| (hash, 1));
-        assert_eq!(super::simhash(ones(), TieRule::Clear), fingerprint);
-        assert_eq!(
-            super::simhash(ones(), TieRule::Set),
-            votes.fingerprint(TieRule::Set)
-        );
+        assert_eq!(weighted(TieRule::Clear), fingerprint);
+        assert_eq!(weighted(TieRule::Set), votes.fingerprint(TieRule::Set));
         fingerprint
     }
 
@@ -256,17 +275,18 @@ mod tests {
         let repeated = weighted
             .iter()
             .flat_map(|&(hash, weight)| vec![hash; weight]);
-        let weighted = weighted.map(|(hash, weight)| (hash, weight as u64));
+        let weighted = weighted.map(|(hash, weight)| (hash.into(), weight as u64));
         let simple = simhash(&repeated.collect::<Vec<_>>());
-        assert_eq!(super::simhash(weighted, TieRule::Clear), simple);
-        assert_eq!(super::simhash(weighted, TieRule::Set), 0b0110);
+        let found = |ties| super::simhash(weighted, Width::W32, ties);
+        assert_eq!(found(TieRule::Clear), simple.into());
+        assert_eq!(found(TieRule::Set), 0b0110);
     }
 
     #[test]
     fn a_tie_may_set_the_bit() {
-        let tie = [(0b0110u32, 1), (0b0011, 1)];
-        assert_eq!(super::simhash(tie, TieRule::Set), 0b0111);
-        assert_eq!(super::simhash::<u32>([], TieRule::Set), u32::MAX);
+        let found = |hashes| super::simhash(hashes, Width::W32, TieRule::Set);
+        assert_eq!(found(vec![(0b0110, 1), (0b0011, 1)]), 0b0111);
+        assert_eq!(found(vec![]), u32::MAX.into());
     }
 
     #[test]

@@ -4,10 +4,11 @@ use super::*;
 use crate::assets::*;
 use crate::stages::*;
 use proptest::prelude::*;
+use simidx::Fingerprint;
 use unicode_segmentation::UnicodeSegmentation;
 
 /// Texts with their fingerprints by `words` and by `chars:3`, worked out by another implementation in another language.
-const GOLDEN: [(&str, u64, u64); 10] = [
+const GOLDEN: [(&str, u128, u128); 10] = [
     (
         "The quick brown fox jumps over the lazy dog, and the dog doesn't mind.",
         0x801887e10cb310bd,
@@ -71,13 +72,13 @@ fn preset(name: &str) -> Pipeline {
     Pipeline::new(preset.options()).unwrap()
 }
 
-fn words(text: &str) -> u64 {
-    plain().fingerprint(text).unwrap()
+fn words(text: &str) -> u128 {
+    plain().fingerprint(text, Width::W64).unwrap()
 }
 
-fn chars(length: u8, text: &str) -> u64 {
+fn chars(length: u8, text: &str) -> u128 {
     pipeline(&format!("chars:{length}"))
-        .fingerprint(text)
+        .fingerprint(text, Width::W64)
         .unwrap()
 }
 
@@ -108,9 +109,9 @@ fn fingerprints_are_frozen() {
 
 #[test]
 fn a_narrow_fingerprint_is_the_low_part_of_a_wide_one() {
-    let wide: u128 = plain().fingerprint(GOLDEN[0].0).unwrap();
+    let wide = plain().fingerprint(GOLDEN[0].0, Width::W128).unwrap();
     assert_eq!(wide, 0x0841000499b52ae1801887e10cb310bd);
-    let narrow: u32 = plain().fingerprint(GOLDEN[0].0).unwrap();
+    let narrow = plain().fingerprint(GOLDEN[0].0, Width::W32).unwrap();
     assert_eq!(narrow, 0x0cb310bd);
 }
 
@@ -150,7 +151,7 @@ fn similar_chinese_texts_are_nearer_than_others() {
 
 #[test]
 fn a_fingerprinter_gives_the_same_for_every_document_in_turn() {
-    let mut fingerprinter = plain().fingerprinter::<u64>().unwrap();
+    let mut fingerprinter = plain().fingerprinter(Width::W64).unwrap();
     for (text, by_words, _) in GOLDEN.into_iter().chain(GOLDEN) {
         assert_eq!(fingerprinter.fingerprint(text), by_words);
     }
@@ -166,7 +167,7 @@ fn features_make_up_the_fingerprint() {
     options.stop_words = Some(StopWords::from_bytes("s", b"THE\n").unwrap());
     options.idf = Idf::Table(IdfTable::from_bytes("i", b"#default 1.5\na b\t0.25").unwrap());
     let pipeline = Pipeline::new(options).unwrap();
-    let mut fingerprinter = pipeline.fingerprinter::<u64>().unwrap();
+    let mut fingerprinter = pipeline.fingerprinter(Width::W64).unwrap();
     let text = "a the B a b a b c";
     let features = fingerprinter.features(text);
     let told: Vec<_> = features
@@ -174,24 +175,22 @@ fn features_make_up_the_fingerprint() {
         .map(|f| (f.text.as_str(), f.count, f.weight))
         .collect();
     assert_eq!(told, [("a b", 3, 0.5), ("b a", 2, 3.0), ("b c", 1, 1.5)]);
-    let votes = features
-        .iter()
-        .map(|f| (f.hash as u64, (f.weight * 4.0) as u64));
+    let votes = features.iter().map(|f| (f.hash, (f.weight * 4.0) as u64));
     assert_eq!(
         fingerprinter.fingerprint(text),
-        simhash(votes, TieRule::Clear)
+        simhash(votes, Width::W64, TieRule::Clear)
     );
 }
 
 #[test]
 fn feature_sets_hold_what_counts() {
-    let mut fingerprinter = pipeline("words").fingerprinter::<u64>().unwrap();
+    let mut fingerprinter = pipeline("words").fingerprinter(Width::W64).unwrap();
     let cats = fingerprinter.feature_set("The cat, the CAT");
     assert_eq!(cats, fingerprinter.feature_set("cat the"));
     assert_eq!(cats.hashes().len(), 2);
     let options: PipelineOptions = "short,select=top:1".parse().unwrap();
     let pipeline = Pipeline::new(options).unwrap();
-    let mut fingerprinter = pipeline.fingerprinter::<u64>().unwrap();
+    let mut fingerprinter = pipeline.fingerprinter(Width::W64).unwrap();
     assert_eq!(
         fingerprinter.feature_set("a b b").hashes(),
         [feature_hash("b") as u64]
@@ -208,11 +207,17 @@ fn the_longest_sentences_are_a_signature() {
     };
     let pipeline = Pipeline::new(options).unwrap();
     let text = "Short. This sentence is the longest of all of them. This one is rather long. Tiny.";
-    let fingerprint: u64 = pipeline.fingerprint(text).unwrap();
+    let fingerprint = pipeline.fingerprint(text, Width::W64).unwrap();
     let other = text.replace("Tiny", "Other").replace("Short", "New");
-    assert_eq!(pipeline.fingerprint::<u64>(&other).unwrap(), fingerprint);
+    assert_eq!(
+        pipeline.fingerprint(&other, Width::W64).unwrap(),
+        fingerprint
+    );
     let changed = text.replace("rather", "quite");
-    assert_ne!(pipeline.fingerprint::<u64>(&changed).unwrap(), fingerprint);
+    assert_ne!(
+        pipeline.fingerprint(&changed, Width::W64).unwrap(),
+        fingerprint
+    );
 }
 
 /// Worked out by another implementation in another language.
@@ -227,7 +232,7 @@ fn fingerprints_by_minhash_are_frozen() {
         (GOLDEN[8], 0),
     ] {
         assert_eq!(
-            pipeline.fingerprint::<u64>(text).unwrap(),
+            pipeline.fingerprint(text, Width::W64).unwrap(),
             expected,
             "{text}"
         );
@@ -241,7 +246,7 @@ fn minhash_takes_features_as_a_set() {
         ..PipelineOptions::PLAIN
     };
     let pipeline = Pipeline::new(options).unwrap();
-    let minhash = |text: &str| pipeline.fingerprint::<u64>(text).unwrap();
+    let minhash = |text: &str| pipeline.fingerprint(text, Width::W64).unwrap();
     assert_eq!(minhash("b a a c"), minhash("c b a"));
     assert_eq!(minhash(""), 0);
     assert_eq!(minhash(FOX), 0xfbb659f9b72978a9);
@@ -280,7 +285,10 @@ fn a_hash_narrower_than_the_fingerprint_is_refused() {
         ..PipelineOptions::PLAIN
     };
     let pipeline = Pipeline::new(options).unwrap();
-    let error = pipeline.fingerprint::<u128>("a").unwrap_err().to_string();
+    let error = pipeline
+        .fingerprint("a", Width::W128)
+        .unwrap_err()
+        .to_string();
     assert_eq!(
         error,
         "text pipeline: fnv1-64 has 64 bits, too few for fingerprints of 128"
@@ -345,7 +353,7 @@ fn every_preset_is_known_by_its_description() {
 #[test]
 #[cfg(feature = "compat")]
 fn compatible_presets_give_the_published_values() {
-    let go: [(&str, u64); 4] = [
+    let go: [(&str, u128); 4] = [
         ("this is a test phrase", 0x8c3a5f7e9ecb3f35),
         ("this is a test phrass", 0x8c3a5f7e9ecb3f21),
         ("these are test phrases", 0xddfdbf7fbfaffb1d),
@@ -353,11 +361,13 @@ fn compatible_presets_give_the_published_values() {
     ];
     for (text, value) in go {
         assert_eq!(
-            preset("compat-mfonda").fingerprint::<u64>(text).unwrap(),
+            preset("compat-mfonda")
+                .fingerprint(text, Width::W64)
+                .unwrap(),
             value
         );
     }
-    let cjk: [(&str, u64); 4] = [
+    let cjk: [(&str, u128); 4] = [
         ("当山峰没有棱角的时候", 0xd7185f186a2eea5a),
         ("当山谷没有棱角的时候", 0xd71a5f186a2eea5a),
         ("棱角的时候", 0xd71a5f186a2ffa52),
@@ -365,9 +375,9 @@ fn compatible_presets_give_the_published_values() {
     ];
     for (text, value) in cjk {
         let pipeline = preset("compat-simhashcjk");
-        assert_eq!(pipeline.fingerprint::<u64>(text).unwrap(), value);
+        assert_eq!(pipeline.fingerprint(text, Width::W64).unwrap(), value);
     }
-    let python: [(&str, u64); 10] = [
+    let python: [(&str, u128); 10] = [
         (
             "How are you? I AM fine. Thanks. And you?",
             13831624873712969754,
@@ -384,7 +394,9 @@ fn compatible_presets_give_the_published_values() {
     ];
     for (text, value) in python {
         assert_eq!(
-            preset("compat-1e0ng").fingerprint::<u64>(text).unwrap(),
+            preset("compat-1e0ng")
+                .fingerprint(text, Width::W64)
+                .unwrap(),
             value,
             "{text}"
         );
@@ -393,33 +405,40 @@ fn compatible_presets_give_the_published_values() {
 
 #[test]
 fn published_votes_are_counted() {
-    let ones = |hashes: &[u64]| simhash(hashes.iter().map(|&hash| (hash, 1)), TieRule::Clear);
+    let ones = |hashes: &[u128]| {
+        let votes = hashes.iter().map(|&hash| (hash, 1));
+        simhash(votes, Width::W64, TieRule::Clear)
+    };
     // simhash-py.
     assert_eq!(ones(&[]), 0);
     assert_eq!(ones(&[0xdeadbeef; 100]), 0xdeadbeef);
     assert_eq!(ones(&[0xdeadbeefdeadbeef, 0x2152411021524110]), 0);
     assert_eq!(ones(&[0xabcd, 0xbcde, 0xcdef]), 0xadcf);
     // The C++ library of Yanyi Wu, weights in thousandths.
-    let weighted: [(u64, u64); 5] = [
+    let weighted: [(u128, u64); 5] = [
         (15142046212652221781, 318452),
         (2117559126361955906, 151001),
         (14814508906697812479, 140870),
         (13004687738940023035, 106978),
         (18264030747823598625, 103739),
     ];
-    assert_eq!(simhash(weighted, TieRule::Clear), 15286165794479097173);
+    assert_eq!(
+        simhash(weighted, Width::W64, TieRule::Clear),
+        15286165794479097173
+    );
 }
 
 /// The Python package simhash, with features of its user's.
 #[test]
 #[cfg(feature = "compat")]
 fn published_votes_of_md5_are_counted() {
-    let hash = |feature: &str| FeatureHash::Md5.hash(feature.as_bytes(), 0) as u64;
+    let hash = |feature: &str| FeatureHash::Md5.hash(feature.as_bytes(), 0);
     let two = ["aaa", "bbb"].map(|feature| (hash(feature), 1));
-    assert_eq!(simhash(two, TieRule::Clear), 57087923692560392);
+    assert_eq!(simhash(two, Width::W64, TieRule::Clear), 57087923692560392);
     let numbers = |weight: fn(u64) -> u64| {
         simhash(
             (0..500).map(|n| (hash(&n.to_string()), weight(n))),
+            Width::W64,
             TieRule::Clear,
         )
     };
@@ -438,7 +457,7 @@ mod jieba {
         };
         change(&mut options);
         let pipeline = Pipeline::new(options).unwrap();
-        let features = pipeline.fingerprinter::<u64>().unwrap().features(text);
+        let features = pipeline.fingerprinter(Width::W64).unwrap().features(text);
         features.into_iter().map(|f| (f.text, f.weight)).collect()
     }
 
@@ -512,7 +531,8 @@ mod jieba {
     #[test]
     #[cfg(feature = "compat")]
     fn keywords_give_the_value_of_the_library_in_c() {
-        let fingerprint: u64 = preset("compat-yanyiwu").fingerprint("你好世界").unwrap();
+        let pipeline = preset("compat-yanyiwu");
+        let fingerprint = pipeline.fingerprint("你好世界", Width::W64).unwrap();
         assert_eq!(fingerprint, 17676873585679812141);
     }
 }
@@ -522,22 +542,22 @@ proptest! {
     fn words_agree_with_the_definition(text in "[a-zA-Z ',.0-9é]{0,200}") {
         let lower = text.to_lowercase();
         let hashes: Vec<u64> = lower.unicode_words().map(|w| feature_hash(w) as u64).collect();
-        prop_assert_eq!(words(&text), simhash::naive(&hashes));
+        prop_assert_eq!(words(&text), u128::from(simhash::naive(&hashes)));
     }
 
     #[test]
     fn no_text_makes_a_pipeline_panic(text in any::<String>(), length in 1..=GramLen::MAX) {
         words(&text);
         chars(length, &text);
-        pipeline("sentences").fingerprint::<u64>(&text).unwrap();
+        pipeline("sentences").fingerprint(&text, Width::W64).unwrap();
         #[cfg(feature = "compat")]
         for tokenizer in ["ascii-words", "joined-chars:3"] {
-            pipeline(tokenizer).fingerprint::<u64>(&text).unwrap();
+            pipeline(tokenizer).fingerprint(&text, Width::W64).unwrap();
         }
         #[cfg(all(feature = "jieba", feature = "html", feature = "compat"))]
         for preset in Preset::ALL {
             let pipeline = Pipeline::new(preset.options()).unwrap();
-            pipeline.fingerprint::<u64>(&text).unwrap();
+            pipeline.fingerprint(&text, Width::W64).unwrap();
         }
     }
 }

@@ -5,7 +5,7 @@ use super::groups::{Group, Groups, NONE};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::index::Id;
-use crate::segments::Segments;
+use crate::set::Typed;
 
 /// The ranks of values with several records, ascending, and how many.
 pub(super) type Shared = Vec<(u32, u64)>;
@@ -19,7 +19,7 @@ pub(super) type KeyOf<'k, F, K> = &'k mut dyn FnMut(F, Id<'_>) -> K;
 /// # Errors
 /// Damaged segments, or ones that hold other fingerprints than these values; values that do not fit the budget.
 pub(super) fn count<F: Fingerprint, K: Ord>(
-    segments: &Segments<F>,
+    segments: Typed<'_, F>,
     values: &[F],
     groups: &mut Groups,
     mut key: Option<KeyOf<'_, F, K>>,

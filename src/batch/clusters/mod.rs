@@ -17,7 +17,7 @@ use crate::extsort::{MemoryLimit, Sorted, for_each_slice};
 use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;
 use crate::index::{Id, IdBuf};
-use crate::segments::Segments;
+use crate::set::{Set, Typed, at_width};
 use count_records::Shared;
 use groups::{Group, Groups, NONE};
 
@@ -130,6 +130,21 @@ pub struct Cluster<'a, F> {
     pub representative: F,
 }
 
+impl<F: Fingerprint> Cluster<'_, F> {
+    /// The same cluster with values for any width, in this memory.
+    pub fn widened<'m>(&self, memory: &'m mut Vec<u128>) -> Cluster<'m, u128> {
+        memory.clear();
+        memory.extend(self.fingerprints.iter().map(|member| member.to_u128()));
+        Cluster {
+            number: self.number,
+            record_count: self.record_count,
+            fingerprints: memory,
+            diameter: self.diameter,
+            representative: self.representative.to_u128(),
+        }
+    }
+}
+
 /// What all clusters together come to.
 ///
 /// ```
@@ -170,18 +185,18 @@ pub struct ClusterReport {
 ///
 /// Reads table 0 of each segment once, and with ids once again with these; takes no more time than
 /// [`pairs`](crate::batch::pairs()), whatever the number of pairs. Memory: see [`ClusterFinder`]; beside that the members of one
-/// cluster. [`Segments::ids_of`](crate::segments::Segments::ids_of) gives the ids of a member.
+/// cluster. [`Set::ids_of`](crate::Set::ids_of) gives the ids of a member.
 ///
 /// ```
 /// use simidx::batch::{ClusterOptions, clusters};
-/// use simidx::segments::Segments;
+/// use simidx::Set;
 ///
 /// # use simidx::{Index, IndexBuilder};
 /// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
 /// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
-/// # let segments = Segments::new(vec![Index::<u64>::from_bytes(file)?])?;
+/// # let segments = Set::from_bytes(file)?;
 /// let report = clusters(&segments, &ClusterOptions::default(), |cluster| {
 ///     assert_eq!(cluster.fingerprints, [0xff00, 0xff01]);
 ///     Ok(())
@@ -193,25 +208,40 @@ pub struct ClusterReport {
 /// # Errors
 /// A damaged segment, 2^32 - 1 distinct fingerprints and more, a memory limit that they do not fit, and what temporary
 /// files or `visit` report; after an error of its own `visit` is not called again.
-pub fn clusters<F: Fingerprint>(
-    segments: &Segments<F>,
+pub fn clusters(
+    set: &Set,
     options: &ClusterOptions,
-    mut visit: impl FnMut(Cluster<'_, F>) -> Result<()>,
+    mut visit: impl FnMut(Cluster<'_, u128>) -> Result<()>,
 ) -> Result<ClusterReport> {
-    clusters_of_view(segments, options, &mut visit)
+    clusters_of_any(set, options, &mut visit)
+}
+
+fn clusters_of_any(
+    set: &Set,
+    options: &ClusterOptions,
+    visit: VisitCluster<'_, u128>,
+) -> Result<ClusterReport> {
+    at_width!(set, set => clusters_of(set, options, &mut widening(visit)))
+}
+
+/// What takes clusters of any width for one who takes clusters of `u128`.
+fn widening<F: Fingerprint>(
+    visit: &mut dyn FnMut(Cluster<'_, u128>) -> Result<()>,
+) -> impl FnMut(Cluster<'_, F>) -> Result<()> {
+    let mut fingerprints = Vec::new();
+    move |cluster: Cluster<'_, F>| visit(cluster.widened(&mut fingerprints))
 }
 
 /// Is called with each cluster.
 type VisitCluster<'a, F> = &'a mut dyn FnMut(Cluster<'_, F>) -> Result<()>;
 
-#[inline(never)]
-fn clusters_of_view<F: Fingerprint>(
-    segments: &Segments<F>,
+fn clusters_of<F: Fingerprint>(
+    segments: Typed<'_, F>,
     options: &ClusterOptions,
     visit: VisitCluster<'_, F>,
 ) -> Result<ClusterReport> {
     let mut finder = ClusterFinder::new(options)?;
-    finder.gathered.extend_from_segments(segments)?;
+    finder.gathered.extend_from_set(segments)?;
     let (budget, representative) = (finder.budget, options.representative);
     finder.find(
         visit,
@@ -241,7 +271,7 @@ fn clusters_of_view<F: Fingerprint>(
 /// use std::cmp::Reverse;
 ///
 /// use simidx::batch::{ClusterOptions, clusters_by_key};
-/// use simidx::segments::Segments;
+/// use simidx::Set;
 /// use simidx::{BuildOptions, Id, IdKind, Index, IndexBuilder};
 ///
 /// let documents = [(0xff00u64, "a page"), (0xff01, "a page, and its footer"), (0x1234_5678, "another")];
@@ -253,7 +283,7 @@ fn clusters_of_view<F: Fingerprint>(
 /// }
 /// let mut file = Vec::new();
 /// builder.finish(&mut file)?;
-/// let set = Segments::from(Index::<u64>::from_bytes(file)?);
+/// let set = Set::from_bytes(file)?;
 ///
 /// let longest_first = |_, id: Id<'_>| match id {
 ///     Id::Number(position) => Reverse(documents[position as usize].1.len()),
@@ -272,17 +302,20 @@ fn clusters_of_view<F: Fingerprint>(
 ///
 /// # Errors
 /// As for [`clusters`], and segments that have records but no ids.
-pub fn clusters_by_key<F: Fingerprint, K: Ord>(
-    segments: &Segments<F>,
+pub fn clusters_by_key<K: Ord>(
+    set: &Set,
     options: &ClusterOptions,
-    key: impl FnMut(F, Id<'_>) -> K,
-    mut visit: impl FnMut(Cluster<'_, F>) -> Result<()>,
+    mut key: impl FnMut(u128, Id<'_>) -> K,
+    mut visit: impl FnMut(Cluster<'_, u128>) -> Result<()>,
 ) -> Result<ClusterReport> {
-    clusters_of_view_by_key(segments, options, key, &mut visit)
+    at_width!(set, set => {
+        let key = |fingerprint, id: Id<'_>| key(Fingerprint::to_u128(fingerprint), id);
+        clusters_of_by_key(set, options, key, &mut widening(&mut visit))
+    })
 }
 
-fn clusters_of_view_by_key<F: Fingerprint, K: Ord>(
-    segments: &Segments<F>,
+fn clusters_of_by_key<F: Fingerprint, K: Ord>(
+    segments: Typed<'_, F>,
     options: &ClusterOptions,
     mut key: impl FnMut(F, Id<'_>) -> K,
     visit: VisitCluster<'_, F>,
@@ -294,7 +327,7 @@ fn clusters_of_view_by_key<F: Fingerprint, K: Ord>(
     let mut options = options.clone();
     options.representative = Representative::First;
     let mut finder = ClusterFinder::new(&options)?;
-    finder.gathered.extend_from_segments(segments)?;
+    finder.gathered.extend_from_set(segments)?;
     let budget = finder.budget;
     finder.find(visit, &mut |values, groups| {
         count_records::count(segments, values, groups, Some(&mut key), &budget)

@@ -8,12 +8,12 @@ mod representatives;
 mod verifier;
 
 use super::disjoint_sets::DisjointSets;
-use super::join::{JoinOptions, join};
+use super::join::{JoinOptions, join_of};
 use super::pairs::{Pair, PairFinder, PairOptions, Progress, link_values};
 use crate::error::{Error, Result};
 use crate::extsort::{MIN_MEMORY, TempSpace, for_each_slice};
-use crate::fingerprint::Fingerprint;
-use crate::segments::Segments;
+use crate::fingerprint::{Fingerprint, Width};
+use crate::set::Set;
 use apart::Apart;
 use decision::near;
 pub use decision::{Decision, DedupCounts, Deduplicated};
@@ -187,14 +187,16 @@ impl<F: Fingerprint> Deduplicator<F> {
         }
     }
 
-    /// Excludes all documents whose fingerprints are within the distance of a fingerprint of the segments. They are in no
+    /// Excludes all documents whose fingerprints are within the distance of a fingerprint of the set. They are in no
     /// cluster. Only fingerprints count, since an index holds no texts: later documents with one of the same fingerprints
     /// are excluded too.
     ///
     /// # Errors
-    /// As for [`join`].
+    /// As for [`join`](crate::batch::join()).
     #[inline(never)]
-    pub fn exclude(&mut self, segments: &Segments<F>) -> Result<()> {
+    pub fn exclude(&mut self, set: &Set) -> Result<()> {
+        set.width().check(Width::of::<F>())?;
+        let set = set.typed::<F>();
         let mut options = JoinOptions::default();
         options.distance = self.options.distance;
         options.temp_dir = self.options.temp_dir.clone();
@@ -215,13 +217,19 @@ impl<F: Fingerprint> Deduplicator<F> {
                 break;
             }
             let mut last = None;
-            join(segments, &queries, &options, |number, near| {
-                // The first match of a query is the nearest.
-                if last.replace(number) != Some(number) {
-                    found.push((queries[number], near.fingerprint));
-                }
-                Ok(())
-            })?;
+            join_of(
+                set,
+                &queries,
+                &options,
+                &mut |_, _| Ok(()),
+                &mut |number, near| {
+                    // The first match of a query is the nearest.
+                    if last.replace(number) != Some(number) {
+                        found.push((queries[number], near.fingerprint));
+                    }
+                    Ok(())
+                },
+            )?;
         }
         drop(distinct);
         self.near_pairs = None;

@@ -18,9 +18,9 @@ use rayon::prelude::*;
 use super::pairs::Progress;
 use crate::error::{OptionsError, Result};
 use crate::extsort::MemoryLimit;
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::{Column, Fingerprint};
 use crate::index::{Match, QueryStats};
-use crate::segments::Segments;
+use crate::set::{Set, Typed, at_width};
 use hits::HitSorter;
 use query_tables::QueryTables;
 pub use shard::Shard;
@@ -132,17 +132,17 @@ impl Default for JoinOptions {
 ///
 /// ```
 /// use simidx::batch::{JoinOptions, JoinStrategy, join};
-/// use simidx::segments::Segments;
+/// use simidx::Set;
 ///
 /// # use simidx::{Index, IndexBuilder};
 /// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
 /// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
-/// # let segments = Segments::new(vec![Index::<u64>::from_bytes(file)?])?;
+/// # let segments = Set::from_bytes(file)?;
 /// let mut options = JoinOptions::default();
 /// options.strategy = JoinStrategy::Stream;
-/// let report = join(&segments, &[0xff03], &options, |_, _| Ok(()))?;
+/// let report = join(&segments, &[0xff03_u64], &options, |_, _| Ok(()))?;
 /// assert_eq!((report.strategy, report.stats.blocks), (JoinStrategy::Stream, 1));
 /// # Ok::<(), simidx::Error>(())
 /// ```
@@ -158,22 +158,22 @@ pub struct JoinReport {
 
 /// Answers many queries: calls `visit` with the number of a query in `queries` and a match of it, by query, then by
 /// distance, then by value; each match once, whatever the number of segments that hold it. These are the matches of
-/// [`Segments::query`](crate::segments::Segments::query) of each query that lie in the shard.
+/// [`Set::query`](crate::Set::query) of each query that lie in the shard.
 ///
 /// Works on all threads of the current pool, calls `visit` on this one. A million queries on ten million fingerprints take
 /// two to three seconds on one thread.
 ///
 /// ```
 /// use simidx::batch::{JoinOptions, join};
-/// use simidx::segments::Segments;
+/// use simidx::Set;
 ///
 /// # use simidx::{Index, IndexBuilder};
 /// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
 /// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
-/// # let segments = Segments::new(vec![Index::<u64>::from_bytes(file)?])?;
-/// let queries = [0xff03, 0xabcd_0000_0000];
+/// # let segments = Set::from_bytes(file)?;
+/// let queries = [0xff03_u64, 0xabcd_0000_0000];
 /// let mut found = Vec::new();
 /// join(&segments, &queries, &JoinOptions::default(), |query, near| {
 ///     found.push((query, near.fingerprint, near.distance));
@@ -184,14 +184,14 @@ pub struct JoinReport {
 /// ```
 ///
 /// # Errors
-/// A damaged segment, a memory limit that cannot be kept, what temporary files or `visit` report.
-pub fn join<F: Fingerprint>(
-    segments: &Segments<F>,
-    queries: &[F],
+/// A damaged file, queries of another width than the set, a memory limit that cannot be kept, what temporary files or `visit` report.
+pub fn join<'q>(
+    set: &Set,
+    queries: impl Into<Column<'q>>,
     options: &JoinOptions,
-    mut visit: impl FnMut(usize, Match<F>) -> Result<()>,
+    visit: impl FnMut(usize, Match<u128>) -> Result<()>,
 ) -> Result<JoinReport> {
-    join_view(segments, queries, options, &mut |_, _| Ok(()), &mut visit)
+    join_watched(set, queries, options, |_, _| Ok(()), visit)
 }
 
 /// [`join`] that calls `progress` on this thread with how many parts of the search are done, of how many, whenever a thread has
@@ -200,38 +200,54 @@ pub fn join<F: Fingerprint>(
 /// ```
 /// use simidx::batch::{JoinOptions, join_watched};
 ///
-/// # use simidx::segments::Segments;
+/// # use simidx::Set;
 /// # use simidx::{Index, IndexBuilder};
 /// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
 /// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
-/// # let set = Segments::from(Index::<u64>::from_bytes(file)?);
+/// # let set = Set::from_bytes(file)?;
 /// let mut last = (0, 0);
 /// let progress = |done, total| {
 ///     last = (done, total);
 ///     Ok(())
 /// };
-/// join_watched(&set, &[0xff03], &JoinOptions::default(), progress, |_, _| Ok(()))?;
+/// join_watched(&set, &[0xff03_u64], &JoinOptions::default(), progress, |_, _| Ok(()))?;
 /// assert_eq!(last, (1, 1));
 /// # Ok::<(), simidx::Error>(())
 /// ```
 ///
 /// # Errors
 /// As for [`join`], and what `progress` gives.
-pub fn join_watched<F: Fingerprint>(
-    segments: &Segments<F>,
-    queries: &[F],
+pub fn join_watched<'q>(
+    set: &Set,
+    queries: impl Into<Column<'q>>,
     options: &JoinOptions,
     mut progress: impl FnMut(u64, u64) -> Result<()>,
-    mut visit: impl FnMut(usize, Match<F>) -> Result<()>,
+    mut visit: impl FnMut(usize, Match<u128>) -> Result<()>,
 ) -> Result<JoinReport> {
-    join_view(segments, queries, options, &mut progress, &mut visit)
+    join_column(set, queries.into(), options, &mut progress, &mut visit)
 }
 
-#[inline(never)]
-fn join_view<F: Fingerprint>(
-    segments: &Segments<F>,
+fn join_column(
+    set: &Set,
+    queries: Column<'_>,
+    options: &JoinOptions,
+    progress: Progress<'_>,
+    visit: &mut dyn FnMut(usize, Match<u128>) -> Result<()>,
+) -> Result<JoinReport> {
+    at_width!(set, set => {
+        let mut visit = |query, found: Match<_>| {
+            let fingerprint = Fingerprint::to_u128(found.fingerprint);
+            visit(query, Match::unranked(found.distance, fingerprint))
+        };
+        join_of(set, set.values(queries)?, options, progress, &mut visit)
+    })
+}
+
+/// [`join`] of a set at its width.
+pub(super) fn join_of<F: Fingerprint>(
+    segments: Typed<'_, F>,
     queries: &[F],
     options: &JoinOptions,
     progress: Progress<'_>,
@@ -262,7 +278,7 @@ fn join_view<F: Fingerprint>(
 
 /// What both strategies are given.
 struct JoinInput<'a, F> {
-    segments: &'a Segments<F>,
+    segments: Typed<'a, F>,
     queries: &'a Queries<F>,
     distance: u32,
     shard: &'a Shard,

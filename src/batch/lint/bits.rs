@@ -27,14 +27,14 @@ const MAX_IMBALANCE: f64 = 0.25;
 ///
 /// ```
 /// use simidx::batch::{LintOptions, lint};
-/// use simidx::segments::Segments;
+/// use simidx::Set;
 ///
 /// # use simidx::{Index, IndexBuilder};
 /// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
 /// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
-/// # let segments = Segments::new(vec![Index::<u64>::from_bytes(file)?])?;
+/// # let segments = Set::from_bytes(file)?;
 /// let report = lint(&segments, &LintOptions::default())?;
 /// assert_eq!(report.bits.sample_count, 3);
 /// # Ok::<(), simidx::Error>(())
@@ -64,14 +64,14 @@ pub struct BitReport {
 ///
 /// ```
 /// use simidx::batch::{LintOptions, lint};
-/// use simidx::segments::Segments;
+/// use simidx::Set;
 ///
 /// # use simidx::{Index, IndexBuilder};
 /// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
 /// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
-/// # let segments = Segments::new(vec![Index::<u64>::from_bytes(file)?])?;
+/// # let segments = Set::from_bytes(file)?;
 /// let report = lint(&segments, &LintOptions::default())?;
 /// for pair in &report.bits.correlated {
 ///     println!("bits {} and {}: {:.2}", pair.a, pair.b, pair.phi);

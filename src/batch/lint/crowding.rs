@@ -9,14 +9,14 @@ use crate::index::Index;
 ///
 /// ```
 /// use simidx::batch::{LintOptions, lint};
-/// use simidx::segments::Segments;
+/// use simidx::Set;
 ///
 /// # use simidx::{Index, IndexBuilder};
 /// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
 /// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
-/// # let segments = Segments::new(vec![Index::<u64>::from_bytes(file)?])?;
+/// # let segments = Set::from_bytes(file)?;
 /// let report = lint(&segments, &LintOptions::default())?;
 /// for table in &report.tables {
 ///     println!("table {}: {:.0} candidates a query", table.table, table.candidates());
@@ -26,7 +26,7 @@ use crate::index::Index;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct TableCrowding<F> {
+pub struct TableCrowding {
     /// Number of the index among the segments.
     pub segment: usize,
     /// Number of the table in it.
@@ -40,7 +40,7 @@ pub struct TableCrowding<F> {
     /// Fingerprints with the most common prefix.
     pub largest: u64,
     /// The first fingerprint with that prefix.
-    pub largest_example: Option<F>,
+    pub largest_example: Option<u128>,
     /// Fingerprints that share the prefix of a member, itself included, on average over all members: what one probe
     /// finds when near-duplicates of members are looked for.
     pub sharing: f64,
@@ -50,7 +50,7 @@ pub struct TableCrowding<F> {
     pub uniform_candidates: f64,
 }
 
-impl<F: Fingerprint> TableCrowding<F> {
+impl TableCrowding {
     /// Candidates that all probes of the table find for a query like the members: an estimate that takes the prefixes
     /// reached by flips for as crowded as its own.
     pub fn candidates(&self) -> f64 {
@@ -69,7 +69,7 @@ pub(super) fn crowding<F: Fingerprint>(
     segment: usize,
     index: &Index<F>,
     distance: u32,
-) -> Result<Vec<TableCrowding<F>>> {
+) -> Result<Vec<TableCrowding>> {
     let probes = index.plan(distance).probes();
     let tables = probes.iter().map(|probes| of_table(segment, index, probes));
     tables.collect()
@@ -79,7 +79,7 @@ fn of_table<F: Fingerprint>(
     segment: usize,
     index: &Index<F>,
     probes: &TableProbes,
-) -> Result<TableCrowding<F>> {
+) -> Result<TableCrowding> {
     let mut values = index.fingerprints(probes.table)?;
     let mut runs = Runs::new(probes.address_bits);
     while let Some(chunk) = values.next_chunk() {
@@ -96,7 +96,7 @@ fn of_table<F: Fingerprint>(
         fingerprint_count: index.len(),
         prefix_count: runs.count,
         largest: runs.largest,
-        largest_example: example.map(|value| values.invert(value)),
+        largest_example: example.map(|value| values.invert(value).to_u128()),
         sharing: runs.squares / count.max(1.0),
         uniform_sharing: 1.0 + (count - 1.0).max(0.0) / spread,
         uniform_candidates: count * probes.candidate_share(),

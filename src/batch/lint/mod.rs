@@ -10,9 +10,9 @@ pub use crowding::TableCrowding;
 pub use warnings::{LintWarning, LintWarningKind};
 
 use crate::error::Result;
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::{Fingerprint, Width};
 use crate::format::IdKind;
-use crate::segments::Segments;
+use crate::set::{Set, Typed, at_width};
 use bits::BitCounter;
 use sample::Sample;
 
@@ -97,14 +97,14 @@ impl DocumentLengths {
 ///
 /// ```
 /// use simidx::batch::{LintOptions, lint};
-/// use simidx::segments::Segments;
+/// use simidx::Set;
 ///
 /// # use simidx::{Index, IndexBuilder};
 /// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
 /// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
-/// # let segments = Segments::new(vec![Index::<u64>::from_bytes(file)?])?;
+/// # let segments = Set::from_bytes(file)?;
 /// let report = lint(&segments, &LintOptions::default())?;
 /// assert_eq!((report.record_count, report.fingerprint_count), (3, 3));
 /// assert!(report.warnings().is_empty()); // three fingerprints are too few for a judgement
@@ -112,7 +112,9 @@ impl DocumentLengths {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct LintReport<F> {
+pub struct LintReport {
+    /// Bits of a fingerprint.
+    pub width: Width,
     /// The distance of the queries to come.
     pub distance: u32,
     /// Records.
@@ -123,15 +125,15 @@ pub struct LintReport<F> {
     pub bits: BitReport,
     /// The largest groups of records with one fingerprint, the largest first; none where the indexes have no ids, which
     /// then say only how many records there are.
-    pub groups: Vec<DuplicateGroup<F>>,
+    pub groups: Vec<DuplicateGroup>,
     /// How crowded the tables are, by index and table.
-    pub tables: Vec<TableCrowding<F>>,
+    pub tables: Vec<TableCrowding>,
     /// Whether the indexes are searched by probes: of a small one comparing all fingerprints is as quick, so that crowded
     /// prefixes do not matter. By index.
     pub probed: Vec<bool>,
 }
 
-impl<F: Fingerprint> LintReport<F> {
+impl LintReport {
     /// The share of records whose fingerprint another one has already, 0 to 1.
     pub fn duplicate_share(&self) -> f64 {
         match self.record_count {
@@ -152,7 +154,7 @@ impl<F: Fingerprint> LintReport<F> {
 /// 20 ns for each fingerprint of 64 bits. Memory: some megabytes.
 ///
 /// ```
-/// use simidx::segments::Segments;
+/// use simidx::Set;
 /// use simidx::{BuildOptions, Index, IndexBuilder};
 /// use simidx::batch::{LintOptions, LintWarningKind, lint};
 ///
@@ -163,7 +165,7 @@ impl<F: Fingerprint> LintReport<F> {
 /// }
 /// let mut file = Vec::new();
 /// builder.finish(&mut file)?;
-/// let set = Segments::from(Index::<u64>::from_bytes(file)?);
+/// let set = Set::from_bytes(file)?;
 /// let report = lint(&set, &LintOptions::default())?;
 /// assert_eq!(report.bits.dead, (32..64).collect::<Vec<u32>>());
 /// assert_eq!(report.warnings()[0].kind, LintWarningKind::DeadBits);
@@ -172,11 +174,11 @@ impl<F: Fingerprint> LintReport<F> {
 ///
 /// # Errors
 /// A damaged block or page.
-#[inline(never)]
-pub fn lint<F: Fingerprint>(
-    segments: &Segments<F>,
-    options: &LintOptions,
-) -> Result<LintReport<F>> {
+pub fn lint(set: &Set, options: &LintOptions) -> Result<LintReport> {
+    at_width!(set, set => lint_of(set, options))
+}
+
+fn lint_of<F: Fingerprint>(segments: Typed<'_, F>, options: &LintOptions) -> Result<LintReport> {
     let distance = options.distance.unwrap_or(segments.max_distance());
     let distance = distance.min(F::WIDTH);
     let (fingerprint_count, bits, groups) = look_at_members(segments, options)?;
@@ -187,6 +189,7 @@ pub fn lint<F: Fingerprint>(
         probed.push(!index.plan(distance).scan_is_cheaper());
     }
     Ok(LintReport {
+        width: segments.width(),
         distance,
         record_count: segments.record_count(),
         fingerprint_count,
@@ -199,9 +202,9 @@ pub fn lint<F: Fingerprint>(
 
 /// The number of distinct fingerprints, their bits, and the largest groups of records that share one.
 fn look_at_members<F: Fingerprint>(
-    segments: &Segments<F>,
+    segments: Typed<'_, F>,
     options: &LintOptions,
-) -> Result<(u64, BitReport, Vec<DuplicateGroup<F>>)> {
+) -> Result<(u64, BitReport, Vec<DuplicateGroup>)> {
     let most: u64 = segments.indexes().map(|index| index.len()).sum();
     let mut sample = Sample::new(most, options.sample);
     let has_ids = segments.id_kind() != IdKind::None;
@@ -221,7 +224,7 @@ fn look_at_members<F: Fingerprint>(
                 records += 1;
                 first.get_or_insert(id?);
             }
-            groups.push(records, fingerprint, || {
+            groups.push(records, fingerprint.to_u128(), || {
                 first.map(|id| id.to_string()).unwrap_or_default()
             });
         }
@@ -233,7 +236,7 @@ fn look_at_members<F: Fingerprint>(
 ///
 /// ```
 /// use simidx::batch::{LintOptions, lint};
-/// use simidx::segments::Segments;
+/// use simidx::Set;
 /// use simidx::{BuildOptions, IdKind, Index, IndexBuilder};
 ///
 /// let mut options = BuildOptions::default();
@@ -244,30 +247,30 @@ fn look_at_members<F: Fingerprint>(
 /// }
 /// let mut file = Vec::new();
 /// builder.finish(&mut file)?;
-/// let segments = Segments::new(vec![Index::<u64>::from_bytes(file)?])?;
+/// let segments = Set::from_bytes(file)?;
 /// let report = lint(&segments, &LintOptions::default())?;
 /// assert_eq!((report.groups[0].record_count, report.groups[0].id.as_str()), (5, "0"));
 /// # Ok::<(), simidx::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct DuplicateGroup<F> {
+pub struct DuplicateGroup {
     /// Records.
     pub record_count: u64,
     /// Their fingerprint.
-    pub fingerprint: F,
+    pub fingerprint: u128,
     /// The id of the first of them, as text.
     pub id: String,
 }
 
 /// The largest groups seen so far.
-struct LargestGroups<F> {
+struct LargestGroups {
     /// Largest first, of equally large ones the first seen.
-    groups: Vec<DuplicateGroup<F>>,
+    groups: Vec<DuplicateGroup>,
     limit: usize,
 }
 
-impl<F> LargestGroups<F> {
+impl LargestGroups {
     fn new(limit: usize) -> Self {
         LargestGroups {
             groups: Vec::new(),
@@ -276,7 +279,7 @@ impl<F> LargestGroups<F> {
     }
 
     /// Sees a group; `id` is asked for only if it is among the largest.
-    fn push(&mut self, record_count: u64, fingerprint: F, id: impl FnOnce() -> String) {
+    fn push(&mut self, record_count: u64, fingerprint: u128, id: impl FnOnce() -> String) {
         let is_full = self.groups.len() >= self.limit;
         let least = self.groups.last().map_or(0, |group| group.record_count);
         if record_count < 2 || (is_full && record_count <= least) {
@@ -294,7 +297,7 @@ impl<F> LargestGroups<F> {
         self.groups.truncate(self.limit);
     }
 
-    fn finish(self) -> Vec<DuplicateGroup<F>> {
+    fn finish(self) -> Vec<DuplicateGroup> {
         self.groups
     }
 }

@@ -4,7 +4,6 @@ use std::fmt;
 
 use super::bits::BitPair;
 use super::{DocumentLengths, LintReport};
-use crate::fingerprint::Fingerprint;
 
 /// The share of duplicates from which there is a warning.
 const MANY_DUPLICATES: f64 = 0.2;
@@ -108,14 +107,14 @@ impl fmt::Display for LintWarning {
 }
 
 /// All warnings that a report gives rise to.
-pub(super) fn of<F: Fingerprint>(report: &LintReport<F>) -> Vec<LintWarning> {
+pub(super) fn of(report: &LintReport) -> Vec<LintWarning> {
     let mut warnings = of_bits(report);
     warnings.extend(of_records(report));
     warnings.extend(crowded(report));
     warnings
 }
 
-fn of_bits<F: Fingerprint>(report: &LintReport<F>) -> Vec<LintWarning> {
+fn of_bits(report: &LintReport) -> Vec<LintWarning> {
     use LintWarningKind::*;
     let bits = &report.bits;
     let mut warnings = Vec::new();
@@ -146,7 +145,7 @@ fn of_bits<F: Fingerprint>(report: &LintReport<F>) -> Vec<LintWarning> {
         let remedy = "a near-duplicate differs in all copies of a bit: make the fingerprints with a hash of their full width";
         warn(MirroredBits, reason, remedy);
     }
-    let most = F::WIDTH as usize / FEW_BITS;
+    let most = report.width.bits() as usize / FEW_BITS;
     let is_much =
         |pair: &&BitPair| bits.correlated.len() > most || pair.phi.abs() > NEARLY_MIRRORED;
     if let Some(strongest) = bits.correlated.first().filter(is_much) {
@@ -168,13 +167,13 @@ fn of_bits<F: Fingerprint>(report: &LintReport<F>) -> Vec<LintWarning> {
         warn(LopsidedBits, reason, remedy);
     }
     let is_known = bits.effective_bits > 0.0;
-    let worth = bits.effective_bits / f64::from(F::WIDTH);
+    let worth = bits.effective_bits / f64::from(report.width.bits());
     if warnings.is_empty() && is_known && worth < LEAST_WORTH {
         warnings.push(LintWarning {
             kind: FewEffectiveBits,
             reason: format!(
                 "the {} bits tell no more than {:.1} fair ones",
-                F::WIDTH,
+                report.width,
                 bits.effective_bits
             ),
             remedy: "fingerprints of unlike documents come near each other: use more features, or --idf",
@@ -183,7 +182,7 @@ fn of_bits<F: Fingerprint>(report: &LintReport<F>) -> Vec<LintWarning> {
     warnings
 }
 
-fn of_records<F: Fingerprint>(report: &LintReport<F>) -> Vec<LintWarning> {
+fn of_records(report: &LintReport) -> Vec<LintWarning> {
     let mut warnings = Vec::new();
     let share = report.duplicate_share();
     if report.record_count >= MIN_RECORDS && share > MANY_DUPLICATES {
@@ -204,7 +203,7 @@ fn of_records<F: Fingerprint>(report: &LintReport<F>) -> Vec<LintWarning> {
             reason: format!(
                 "{} records share the fingerprint {}, {} among them",
                 group.record_count,
-                group.fingerprint.to_hex(),
+                report.width.to_hex(group.fingerprint),
                 group.id
             ),
             remedy: "look at what they have in common: empty or broken documents, a template",
@@ -214,7 +213,7 @@ fn of_records<F: Fingerprint>(report: &LintReport<F>) -> Vec<LintWarning> {
 }
 
 /// The table that is most crowded beyond reason.
-fn crowded<F: Fingerprint>(report: &LintReport<F>) -> Option<LintWarning> {
+fn crowded(report: &LintReport) -> Option<LintWarning> {
     let excess = |candidates: f64, uniform: f64| {
         candidates > MANY_CANDIDATES && candidates > MANY_TIMES * uniform
     };

@@ -219,8 +219,8 @@ impl<F: Fingerprint, R: ReadRanges> RangedIndex<F, R> {
     }
 
     /// Parameters and sizes of the index and of each table.
-    pub fn summary(&self) -> Summary<F> {
-        Summary::of(&self.directory, self.file_len)
+    pub fn summary(&self) -> Summary {
+        Summary::of::<F>(&self.directory, self.file_len)
     }
 
     /// How queries within a distance are answered, so that few bytes have to come.

@@ -4,7 +4,7 @@ use std::fs;
 
 use simidx::format::FORMAT_VERSION;
 use simidx::format::FormatClass::{Damaged, Unsupported};
-use simidx::{AnyIndex, Codec, Error, Fingerprint, Index, Storage};
+use simidx::{Codec, Error, Fingerprint, Index, Set, Storage};
 
 use super::limits::{least, most};
 use super::worked_file::worked_file;
@@ -18,7 +18,7 @@ use simidx_testkit::{build, build_numbers, build_strings, forged, options};
 
 /// The rule by which a file is refused when it is opened, if it is.
 fn rule(file: &[u8]) -> Option<u8> {
-    match AnyIndex::from_bytes(Storage::copy(file)) {
+    match Set::from_bytes(Storage::copy(file)) {
         Ok(_) => None,
         Err(Error::Format(error)) => Some(error.rule()),
         Err(error) => panic!("{error}"),

@@ -124,7 +124,7 @@ fn each_limit_is_that_of_the_program_and_of_the_reference_reader() {
 
 /// Whether a file opens.
 fn opens(file: &[u8]) -> bool {
-    simidx::AnyIndex::from_bytes(Storage::copy(file)).is_ok()
+    simidx::Set::from_bytes(Storage::copy(file)).is_ok()
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! Asks an index everything: it must answer or give an error, and where the file is sound the answers must agree.
 
 use simidx::index::Strategy;
-use simidx::{AnyIndex, Error, Fingerprint, IdKind, Index, Match, Storage};
+use simidx::{Error, Fingerprint, IdKind, Index, Match, Set, Storage};
 
 use simidx_testkit::repair::repair;
-use simidx_testkit::{each_id, scan, sorted_set};
+use simidx_testkit::{each_id, scan, sorted_set, with_index};
 
 /// Most fingerprints of table 0 that queries are made from.
 const QUERY_COUNT: usize = 3;
@@ -14,10 +14,8 @@ const MEMBER_COUNT: usize = 512;
 
 /// Opens the file, of whatever width, and asks it everything; whether it opens and is sound.
 pub fn ask_any(file: &[u8]) -> bool {
-    match AnyIndex::from_bytes(Storage::copy(file)) {
-        Ok(AnyIndex::W32(index)) => ask(&index),
-        Ok(AnyIndex::W64(index)) => ask(&index),
-        Ok(AnyIndex::W128(index)) => ask(&index),
+    match Set::from_bytes(Storage::copy(file)) {
+        Ok(set) => with_index!(set, index => ask(index)),
         Err(error) => {
             assert_of_the_format(&error);
             false

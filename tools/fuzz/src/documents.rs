@@ -1,9 +1,9 @@
 //! Documents through the text pipeline.
 
-use simidx::Fingerprint;
+use simidx::Width;
 use simidx_text::assets::Assets;
 use simidx_text::stages::Html;
-use simidx_text::{Pipeline, PipelineOptions, Preset};
+use simidx_text::{Fingerprinter, Pipeline, PipelineOptions, Preset};
 
 /// Pipelines that no preset has.
 const OTHERS: [&str; 8] = [
@@ -44,25 +44,25 @@ fn check_pipeline(pipeline: &Pipeline, document: &str) {
     let described = Pipeline::parse(&pipeline.describe(), &Assets::default());
     assert_eq!(&described.expect("its description is read back"), pipeline);
     check_normalised(pipeline, document);
-    if pipeline.fingerprinter::<u128>().is_ok() {
-        check_fingerprint::<u128>(pipeline, document);
+    if let Ok(fingerprinter) = pipeline.fingerprinter(Width::W128) {
+        check_fingerprint(fingerprinter, document);
     }
-    check_fingerprint::<u64>(pipeline, document);
+    let fingerprinter = pipeline.fingerprinter(Width::W64);
+    check_fingerprint(fingerprinter.expect("the hash is wide enough"), document);
 }
 
 /// Normalising twice changes nothing.
 fn check_normalised(pipeline: &Pipeline, document: &str) {
-    let mut fingerprinter = pipeline.fingerprinter::<u32>().expect("32 bits always fit");
+    let mut fingerprinter = pipeline
+        .fingerprinter(Width::W32)
+        .expect("32 bits always fit");
     let once = fingerprinter.text(document).to_owned();
     if pipeline.options().html == Html::No {
         assert_eq!(fingerprinter.text(&once), once);
     }
 }
 
-fn check_fingerprint<F: Fingerprint>(pipeline: &Pipeline, document: &str) {
-    let mut fingerprinter = pipeline
-        .fingerprinter::<F>()
-        .expect("the hash is wide enough");
+fn check_fingerprint(mut fingerprinter: Fingerprinter, document: &str) {
     let fingerprint = fingerprinter.fingerprint(document);
     let (again, count) = fingerprinter.fingerprint_with_count(document);
     assert_eq!(fingerprint, again, "the same document again");

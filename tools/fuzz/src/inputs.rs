@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use simidx::Fingerprint;
+use simidx::{Fingerprints, Width};
 use simidx_input::{
     Content, Format, InputFile, ReadOptions, Record, RecordReader, TextEncoding,
     expected_records_with, filter_records, open_with,
@@ -37,6 +37,7 @@ pub fn check(data: &[u8]) {
     match usize::from(what % 16) {
         format if format <= formats => {
             let mut options = read_options(*how);
+            options.width = Width::ALL[usize::from(how % 3)];
             options.encoding = encoding.unwrap_or_default();
             check_input(Format::ALL.get(format).copied(), *how, &options, contents);
         }
@@ -64,23 +65,19 @@ fn check_input(format: Option<Format>, how: u8, options: &ReadOptions, contents:
     let suffix = ["", ".gz", ".zst", ".jsonl", ".npy", ".tsv.gz"][usize::from(how >> 2) % 6];
     let path = FOLDER.with_borrow(|folder| folder.path().join(format!("input{suffix}")));
     fs::write(&path, contents).expect("there is room for temporary files");
-    match how % 3 {
-        0 => check_width::<u32>(&path, format, options),
-        1 => check_width::<u64>(&path, format, options),
-        _ => check_width::<u128>(&path, format, options),
-    }
+    check_records(&path, format, options);
     fs::remove_file(&path).expect("the file is there");
 }
 
 /// What the records of an input are, and how many of them could not be used.
 #[derive(Debug, Clone, PartialEq)]
-struct Records<F> {
-    records: Vec<Record<F>>,
+struct Records {
+    records: Vec<Record>,
     errors: usize,
     is_complete: bool,
 }
 
-impl<F: Fingerprint> Records<F> {
+impl Records {
     fn new() -> Self {
         Records {
             records: Vec::new(),
@@ -95,8 +92,8 @@ impl<F: Fingerprint> Records<F> {
     }
 
     /// Takes the next record, if there is one.
-    fn take_next(&mut self, reader: &mut dyn RecordReader<F>) {
-        let next = reader.next_record();
+    fn take_next(&mut self, reader: &mut dyn RecordReader) {
+        let next = reader.next();
         reader.place();
         match next {
             Some(Ok(record)) => self.records.push(record),
@@ -110,21 +107,21 @@ impl<F: Fingerprint> Records<F> {
     }
 }
 
-fn check_width<F: Fingerprint>(path: &Path, format: Option<Format>, options: &ReadOptions) {
-    let Ok(mut reader) = open_with::<F>(path, format, options) else {
+fn check_records(path: &Path, format: Option<Format>, options: &ReadOptions) {
+    let Ok(mut reader) = open_with(path, format, options) else {
         return;
     };
-    let expected = expected_records_with::<F>(&[PathBuf::from(path)], format, options);
+    let expected = expected_records_with(&[PathBuf::from(path)], format, options);
     let records = read(&mut *reader);
     if let (Some(expected), true, false) = (expected, records.is_complete, records.errors > 0) {
         assert_eq!(records.records.len() as u64, expected);
     }
-    let mut again = open_with::<F>(path, format, options).expect("it has been opened before");
-    assert_eq!(read_together(&mut *again), records);
+    let mut again = open_with(path, format, options).expect("it has been opened before");
+    assert_eq!(read_together(&mut *again, options.width), records);
     check_copy(path, format, options, &records);
 }
 
-fn read<F: Fingerprint>(reader: &mut dyn RecordReader<F>) -> Records<F> {
+fn read(reader: &mut dyn RecordReader) -> Records {
     let mut all = Records::new();
     while all.room() > 0 && !all.is_complete {
         all.take_next(reader);
@@ -133,12 +130,12 @@ fn read<F: Fingerprint>(reader: &mut dyn RecordReader<F>) -> Records<F> {
 }
 
 /// Reads as many as possible at once; the same comes out.
-fn read_together<F: Fingerprint>(reader: &mut dyn RecordReader<F>) -> Records<F> {
+fn read_together(reader: &mut dyn RecordReader, width: Width) -> Records {
     let mut all = Records::new();
     while all.room() > 0 && !all.is_complete {
-        let mut many = Vec::new();
+        let mut many = Fingerprints::new(width);
         assert_eq!(reader.read_fingerprints(&mut many), many.len());
-        let whole = many.into_iter().map(|fingerprint| Record {
+        let whole = many.iter().map(|fingerprint| Record {
             content: Content::Fingerprint(fingerprint),
             id: None,
             has_faults: false,
@@ -154,13 +151,8 @@ fn read_together<F: Fingerprint>(reader: &mut dyn RecordReader<F>) -> Records<F>
 }
 
 /// A copy of all records holds the same records.
-fn check_copy<F: Fingerprint>(
-    path: &Path,
-    format: Option<Format>,
-    options: &ReadOptions,
-    records: &Records<F>,
-) {
-    let Ok(original) = InputFile::open_with::<F>(path, format, options, None) else {
+fn check_copy(path: &Path, format: Option<Format>, options: &ReadOptions, records: &Records) {
+    let Ok(original) = InputFile::open_with(path, format, options, None) else {
         return;
     };
     let format = original.format();
@@ -169,7 +161,7 @@ fn check_copy<F: Fingerprint>(
         asked += 1;
         asked <= MOST_RECORDS
     };
-    let copied = filter_records::<F>(&[original], &mut out, &mut choose);
+    let copied = filter_records(&[original], &mut out, &mut choose);
     let whole = records.is_complete && records.errors == 0;
     if !whole || records.records.is_empty() || format == Format::Files {
         return;
@@ -187,7 +179,7 @@ fn check_copy<F: Fingerprint>(
     }
     let copy = path.with_file_name("copy");
     fs::write(&copy, &out).expect("there is room for temporary files");
-    let mut reader = open_with::<F>(&copy, Some(format), &options).expect("the copy opens");
+    let mut reader = open_with(&copy, Some(format), &options).expect("the copy opens");
     let mut copied = read(&mut *reader);
     for (copy, record) in copied.records.iter_mut().zip(&records.records) {
         // A copy has no faults any more where bytes stood for nothing.

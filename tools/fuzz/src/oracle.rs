@@ -5,19 +5,19 @@ use simidx::batch::{
     ClusterOptions, JoinOptions, JoinStrategy, Pair, PairOptions, clusters, join, pairs,
 };
 use simidx::index::Strategy;
-use simidx::segments::Segments;
-use simidx::{Fingerprint, Index, Match};
+use simidx::set::SetScratch;
+use simidx::{Fingerprint, Index, Match, Set};
 
-use crate::sets::{Set, Tables, Width, in_width};
-use simidx_testkit::{build, scan, sorted_set};
+use crate::sets::{Tables, Values, Width, in_width};
+use simidx_testkit::{build, hit, matched, scan, sorted_set};
 
 /// A set, or two that are searched as one, and what is asked.
 #[derive(Debug, Arbitrary)]
 pub struct Input {
     width: Width,
     tables: Tables,
-    set: Set,
-    queries: Set,
+    set: Values,
+    queries: Values,
     distance: u8,
     /// How many of the set go into a second segment.
     second: Option<u8>,
@@ -67,18 +67,15 @@ fn check_in<F: Fingerprint>(input: &Input) {
     if let [index] = &segments[..] {
         check_index(index, &queries, &set, distance);
     }
-    let segments = Segments::new(segments).expect("the segments are alike");
-    let mut searcher = segments.searcher();
+    let segments = Set::new(segments).expect("the segments are alike");
+    let mut scratch = SetScratch::new();
     for &query in &queries {
-        let found = searcher.query(query, distance).expect("the file is good");
-        let found: Vec<_> = found.iter().map(|m| (m.distance, m.fingerprint)).collect();
+        let found = segments.query_with(&mut scratch, query, distance);
+        let found = hit(found.expect("the file is good").iter());
         assert_eq!(found, scan(&set, query, distance), "{query:x}");
     }
+    let set: Vec<u128> = set.into_iter().map(F::to_u128).collect();
     check_batch(&input.batch, &segments, &queries, &set, distance);
-}
-
-fn listed<F: Fingerprint>(found: &[Match<F>]) -> Vec<(u32, F)> {
-    found.iter().map(|m| (m.distance, m.fingerprint)).collect()
 }
 
 /// Every strategy, query by query and many at once.
@@ -89,7 +86,7 @@ fn check_index<F: Fingerprint>(index: &Index<F>, queries: &[F], set: &[F], dista
         for &query in queries {
             let found = searcher.query(query, distance).expect("the file is good");
             assert_eq!(
-                listed(found),
+                matched(found),
                 scan(set, query, distance),
                 "{query:x} by {strategy:?}"
             );
@@ -98,7 +95,7 @@ fn check_index<F: Fingerprint>(index: &Index<F>, queries: &[F], set: &[F], dista
         let mut answered = 0;
         let visit = |number: usize, found: &[Match<F>]| {
             assert_eq!(number, answered);
-            assert_eq!(listed(found), scan(set, queries[number], distance));
+            assert_eq!(matched(found), scan(set, queries[number], distance));
             answered += 1;
         };
         searcher
@@ -114,9 +111,9 @@ fn check_index<F: Fingerprint>(index: &Index<F>, queries: &[F], set: &[F], dista
 
 fn check_batch<F: Fingerprint>(
     batch: &Batch,
-    segments: &Segments<F>,
+    segments: &Set,
     queries: &[F],
-    set: &[F],
+    set: &[u128],
     distance: u32,
 ) {
     match *batch {
@@ -144,8 +141,8 @@ fn check_batch<F: Fingerprint>(
     }
 }
 
-fn check_pairs<F: Fingerprint>(segments: &Segments<F>, set: &[F], distance: u32, sorted: bool) {
-    let near = |(i, &smaller): (usize, &F)| {
+fn check_pairs(segments: &Set, set: &[u128], distance: u32, sorted: bool) {
+    let near = |(i, &smaller): (usize, &u128)| {
         let pairs = set[i + 1..]
             .iter()
             .map(move |&larger| Pair::new(smaller, larger));
@@ -153,7 +150,7 @@ fn check_pairs<F: Fingerprint>(segments: &Segments<F>, set: &[F], distance: u32,
             .filter(|pair| pair.distance <= distance)
             .collect::<Vec<_>>()
     };
-    let expected: Vec<Pair<F>> = set.iter().enumerate().flat_map(near).collect();
+    let expected: Vec<Pair<u128>> = set.iter().enumerate().flat_map(near).collect();
     let mut options = PairOptions::default();
     (options.distance, options.sorted) = (distance, sorted);
     let mut found = Vec::new();
@@ -169,7 +166,7 @@ fn check_pairs<F: Fingerprint>(segments: &Segments<F>, set: &[F], distance: u32,
 }
 
 /// Clusters are the linked parts of a set, those that are too wide divided as is told of the option.
-fn check_clusters<F: Fingerprint>(segments: &Segments<F>, set: &[F], options: &ClusterOptions) {
+fn check_clusters(segments: &Set, set: &[u128], options: &ClusterOptions) {
     let mut expected = linked(set, options.distance);
     if let Some(widest) = options.max_diameter {
         let parts = expected.iter().flat_map(|whole| divided(whole, widest));
@@ -177,8 +174,8 @@ fn check_clusters<F: Fingerprint>(segments: &Segments<F>, set: &[F], options: &C
     }
     expected.retain(|part| part.len() as u64 >= options.min_size);
     expected.sort_by_key(|part| (std::cmp::Reverse(part.len()), part[0]));
-    let mut found: Vec<Vec<F>> = Vec::new();
-    let visit = |cluster: simidx::batch::Cluster<'_, F>| {
+    let mut found: Vec<Vec<u128>> = Vec::new();
+    let visit = |cluster: simidx::batch::Cluster<'_, u128>| {
         let members = cluster.fingerprints;
         assert_eq!(cluster.diameter.distance, diameter(members));
         assert_eq!(cluster.representative, members[0]);
@@ -191,25 +188,25 @@ fn check_clusters<F: Fingerprint>(segments: &Segments<F>, set: &[F], options: &C
 }
 
 /// The largest distance between two members.
-fn diameter<F: Fingerprint>(members: &[F]) -> u32 {
-    let of_one = |x: &F| members.iter().map(|y| x.distance(*y)).max();
+fn diameter(members: &[u128]) -> u32 {
+    let of_one = |x: &u128| members.iter().map(|y| x.distance(*y)).max();
     members.iter().filter_map(of_one).max().unwrap_or(0)
 }
 
 /// The parts of a cluster that is wider than wanted, each in order; sets are too small for a limit of the members that
 /// are taken.
-fn divided<F: Fingerprint>(whole: &[F], widest: u32) -> Vec<Vec<F>> {
+fn divided(whole: &[u128], widest: u32) -> Vec<Vec<u128>> {
     if diameter(whole) <= widest {
         return vec![whole.to_vec()];
     }
-    let sum = |x: F| whole.iter().map(|y| x.distance(*y)).sum::<u32>();
+    let sum = |x: u128| whole.iter().map(|y| x.distance(*y)).sum::<u32>();
     let mut left = whole.to_vec();
     left.sort_by_key(|x| (sum(*x), *x));
     let mut parts = Vec::new();
     while let Some(&leader) = left.first() {
         let mut near = left.clone();
         near.sort_by_key(|x| (leader.distance(*x), *x));
-        let mut part: Vec<F> = Vec::new();
+        let mut part: Vec<u128> = Vec::new();
         for member in near {
             let is_inner = leader.distance(member) <= widest / 2;
             if is_inner || part.iter().all(|x| x.distance(member) <= widest) {
@@ -224,13 +221,13 @@ fn divided<F: Fingerprint>(whole: &[F], widest: u32) -> Vec<Vec<F>> {
 }
 
 /// The parts of a set that steps of at most a distance lead through, each in order.
-fn linked<F: Fingerprint>(set: &[F], distance: u32) -> Vec<Vec<F>> {
+fn linked(set: &[u128], distance: u32) -> Vec<Vec<u128>> {
     let mut left = set.to_vec();
     let mut parts = Vec::new();
     while let Some(start) = left.pop() {
         let (mut part, mut next) = (vec![start], 0);
         while let Some(&value) = part.get(next) {
-            let near = |other: &mut F| value.distance(*other) <= distance;
+            let near = |other: &mut u128| value.distance(*other) <= distance;
             part.extend(left.extract_if(.., near));
             next += 1;
         }
@@ -240,21 +237,16 @@ fn linked<F: Fingerprint>(set: &[F], distance: u32) -> Vec<Vec<F>> {
     parts
 }
 
-fn check_scan<F: Fingerprint>(
-    segments: &Segments<F>,
-    queries: &[F],
-    set: &[F],
-    options: &JoinOptions,
-) {
-    let of_query = |(number, &query): (usize, &F)| {
-        let found = scan(set, query, options.distance);
+fn check_scan<F: Fingerprint>(segments: &Set, queries: &[F], set: &[u128], options: &JoinOptions) {
+    let of_query = |(number, query): (usize, &F)| {
+        let found = scan(set, query.to_u128(), options.distance);
         found
             .into_iter()
             .map(move |(distance, f)| (number, distance, f))
     };
     let expected: Vec<_> = queries.iter().enumerate().flat_map(of_query).collect();
     let mut found = Vec::new();
-    let visit = |number, m: Match<F>| {
+    let visit = |number, m: Match<u128>| {
         found.push((number, m.distance, m.fingerprint));
         Ok(())
     };

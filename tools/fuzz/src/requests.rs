@@ -1,5 +1,6 @@
 //! Requests to the server: addresses, parameters and bodies, read by its parsers.
 
+use simidx::Width;
 use simidx_server::Problem;
 use simidx_server::request::{self, Batch, Params, What};
 
@@ -14,7 +15,7 @@ pub fn check(data: &[u8]) {
     let [what, contents @ ..] = data else {
         return;
     };
-    let width = [32, 64, 128][usize::from(what >> 4) % 3];
+    let width = Width::ALL[usize::from(what >> 4) % 3];
     match what & 15 {
         0 => check_batch(width, contents),
         1 => check_lines(width, contents),
@@ -64,13 +65,13 @@ fn check_params(params: &Params) {
     assert!(params.limit.is_none() || params.nearest.is_none());
 }
 
-fn check_query(width: u32, query: &What) {
+fn check_query(width: Width, query: &What) {
     if let What::Fingerprint(fingerprint) = query {
-        assert!(width == 128 || fingerprint >> width == 0);
+        assert!(*fingerprint <= width.max());
     }
 }
 
-fn check_batch(width: u32, body: &[u8]) {
+fn check_batch(width: Width, body: &[u8]) {
     if let Some(Batch { queries, params }) = good(request::batch(width, body, MAX_BATCH)) {
         assert!(queries.len() <= MAX_BATCH);
         queries.iter().for_each(|query| check_query(width, query));
@@ -78,7 +79,7 @@ fn check_batch(width: u32, body: &[u8]) {
     }
 }
 
-fn check_lines(width: u32, body: &[u8]) {
+fn check_lines(width: Width, body: &[u8]) {
     let mut last = 0;
     for (number, line) in request::lines(body) {
         assert!(number > last && !line.contains(&b'\n'));
@@ -90,7 +91,7 @@ fn check_lines(width: u32, body: &[u8]) {
     }
 }
 
-fn check_documents(width: u32, body: &[u8]) {
+fn check_documents(width: Width, body: &[u8]) {
     for (_, line) in request::lines(body) {
         if let Some((id, what)) = good(request::document(width, line)) {
             assert!((1..=65_535).contains(&id.len()));
@@ -99,8 +100,8 @@ fn check_documents(width: u32, body: &[u8]) {
     }
 }
 
-fn check_words(width: u32, body: &[u8]) {
-    let len = width as usize / 8;
+fn check_words(width: Width, body: &[u8]) {
+    let len = width.bytes();
     let is_good = body.len().is_multiple_of(len) && body.len() / len <= MAX_BATCH;
     let words = good(request::words(width, body, MAX_BATCH));
     assert_eq!(words.is_some(), is_good);
@@ -109,7 +110,7 @@ fn check_words(width: u32, body: &[u8]) {
     }
 }
 
-fn check_fingerprint(width: u32, text: &str) {
+fn check_fingerprint(width: Width, text: &str) {
     if let Some(fingerprint) = good(request::fingerprint(width, text)) {
         check_query(width, &What::Fingerprint(fingerprint));
         let again = request::fingerprint(width, &format!("{fingerprint:x}"));

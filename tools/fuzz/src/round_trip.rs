@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use arbitrary::Arbitrary;
-use simidx::{AnyIndex, Fingerprint, Id, IdKind, Index, IndexBuilder};
+use simidx::{Fingerprint, Id, IdKind, Index, IndexBuilder, Set, Width};
 
 use crate::ask::ask;
-use crate::sets::{Set, Tables, Width, in_width};
+use crate::sets::{self, Tables, Values, in_width};
 use simidx_testkit::each_id;
 use simidx_testkit::reference::{Layout, apply};
 use simidx_testkit::sorted_set;
@@ -14,11 +14,11 @@ use simidx_testkit::sorted_set;
 /// Records and options.
 #[derive(Debug, Arbitrary)]
 pub struct Input {
-    width: Width,
+    width: sets::Width,
     tables: Tables,
     ids: Ids,
     pipeline: Option<String>,
-    set: Set,
+    set: Values,
 }
 
 /// The ids of records, for as many as there are; the others repeat them.
@@ -96,8 +96,8 @@ fn check_in<F: Fingerprint>(input: &Input) {
     let mut file = Vec::new();
     let summary = builder.finish(&mut file).expect("memory takes all bytes");
     assert_eq!(summary.file_len, file.len() as u64);
-    let any = AnyIndex::from_bytes(file.clone()).expect("what is built opens");
-    assert_eq!(any.width(), F::WIDTH);
+    let set = Set::from_bytes(file.clone()).expect("what is built opens");
+    assert_eq!(set.width(), Width::of::<F>());
     let index = Index::<F>::from_bytes(file.clone()).expect("what is built opens");
     assert_eq!(index.max_distance(), max_distance);
     assert_eq!(index.pipeline(), pipeline.as_deref());

@@ -30,7 +30,7 @@ pub(crate) use in_width;
 
 /// Fingerprints near a few centres.
 #[derive(Debug, Arbitrary)]
-pub struct Set {
+pub struct Values {
     centres: [u128; 3],
     members: Vec<Member>,
 }
@@ -46,7 +46,7 @@ struct Member {
 /// Most members of a set: brute force compares all with all.
 const MOST_MEMBERS: usize = 300;
 
-impl Set {
+impl Values {
     /// The members, with duplicates, in no order.
     pub fn fingerprints<F: Fingerprint>(&self) -> Vec<F> {
         let members = self.members.iter().take(MOST_MEMBERS);

@@ -6,7 +6,7 @@ use simidx::batch::{Answers, IdColumn, IdLists};
 use simidx_collection::{Near, Outcome};
 
 use crate::matches::{Match, Matches};
-use crate::width::Width;
+use crate::width::{Width, array};
 
 fn name<F>(outcome: &Outcome<F>) -> &'static str {
     match outcome {
@@ -22,14 +22,17 @@ pub(super) fn single<F: Width>(py: Python<'_>, found: Vec<Near<F>>) -> PyResult<
     found
         .map(|near| {
             let ids = PyList::new(py, near.ids)?;
-            Match::new(py, near.fingerprint, near.distance as u8, -1, ids)
+            let fingerprint = (near.fingerprint.to_u128(), simidx::Width::of::<F>());
+            Match::new(py, fingerprint, near.distance as u8, -1, ids)
         })
         .collect()
 }
 
 /// The answers to many queries or additions.
 pub(super) struct Columns<F> {
-    answers: Answers<F>,
+    offsets: Vec<u64>,
+    fingerprints: Vec<F>,
+    distances: Vec<u8>,
     /// Where the ids of each match end, where each id ends, and all ids.
     list_ends: Vec<u64>,
     id_ends: Vec<u64>,
@@ -40,7 +43,9 @@ pub(super) struct Columns<F> {
 impl<F> Default for Columns<F> {
     fn default() -> Self {
         Columns {
-            answers: Answers::default(),
+            offsets: vec![0],
+            fingerprints: Vec::new(),
+            distances: Vec::new(),
             list_ends: vec![0],
             id_ends: Vec::new(),
             text: String::new(),
@@ -53,15 +58,15 @@ impl<F: Width> Columns<F> {
     /// Adds the answer to a query.
     pub(super) fn push(&mut self, found: Vec<Near<F>>) {
         for near in found {
-            self.answers.fingerprints.push(near.fingerprint);
-            self.answers.distances.push(near.distance as u8);
+            self.fingerprints.push(near.fingerprint);
+            self.distances.push(near.distance as u8);
             for id in near.ids {
                 self.text.push_str(&id);
                 self.id_ends.push(self.text.len() as u64);
             }
             self.list_ends.push(self.id_ends.len() as u64);
         }
-        self.answers.end_query();
+        self.offsets.push(self.fingerprints.len() as u64);
     }
 
     /// Adds the answer to an addition.
@@ -72,7 +77,7 @@ impl<F: Width> Columns<F> {
 
     /// Whether each query has a match.
     pub(super) fn are_there(&self) -> Vec<bool> {
-        let bounds = self.answers.offsets.windows(2);
+        let bounds = self.offsets.windows(2);
         bounds.map(|bounds| bounds[0] < bounds[1]).collect()
     }
 
@@ -81,7 +86,11 @@ impl<F: Width> Columns<F> {
         ids.offsets = self.list_ends;
         let (ends, text) = (self.id_ends, self.text);
         ids.ids = IdColumn::Strings { ends, text };
-        Matches::with_ids(py, self.answers, ids)
+        let mut answers = Answers::new(simidx::Width::of::<F>());
+        answers.offsets = self.offsets;
+        answers.fingerprints = self.fingerprints.into();
+        answers.distances = self.distances;
+        Matches::with_ids(py, answers, ids)
     }
 }
 
@@ -160,7 +169,7 @@ impl Additions {
         columns: Columns<F>,
     ) -> PyResult<Self> {
         Ok(Additions {
-            fingerprints: F::array(py, fingerprints)?.unbind(),
+            fingerprints: array(py, fingerprints)?.unbind(),
             outcomes: PyList::new(py, &columns.outcomes)?.unbind(),
             matches: Py::new(py, columns.into_matches(py)?)?,
         })

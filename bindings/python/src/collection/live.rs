@@ -8,7 +8,7 @@ use std::time::Duration;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use rayon::prelude::*;
-use simidx::segments::Question;
+use simidx::set::Question;
 use simidx_collection::{AnyCollection, Collection, CollectionStats, Near, Options, Sync};
 use simidx_text::Pipeline;
 use simidx_text::assets::Assets;
@@ -192,8 +192,9 @@ impl Live {
 
     /// The fingerprint of a text, which must have features.
     pub(super) fn fingerprint<F: Width>(&self, text: &str) -> Result<F, Failure> {
-        let found = self.pipeline()?.fingerprinter()?.fingerprint_if_any(text);
-        found.ok_or_else(|| {
+        let mut fingerprinter = self.pipeline()?.fingerprinter(simidx::Width::of::<F>())?;
+        let found = fingerprinter.fingerprint_if_any(text);
+        found.map(F::from_u128).ok_or_else(|| {
             let message = "text: no feature counts, so that it is near to nothing; leave it out";
             Failure::Other(Class::Input, message.to_owned())
         })

@@ -10,17 +10,17 @@ use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyString};
 use simidx::Fingerprint;
-use simidx::segments::Question;
+use simidx::set::Question;
 use simidx_collection::AnyCollection;
 
 use crate::errors::{Class, Failure};
 use crate::ids::{self, Ids};
-use crate::input::{self, type_name};
+use crate::input::{self, Expected, type_name};
 use crate::keywords::Keywords;
 use crate::matches::{Match, Matches};
 use crate::options;
 use crate::run::{How, run_apart, run_aside, run_here};
-use crate::search::{how, queries};
+use crate::search::how;
 use crate::texts::telling_fingerprints;
 use crate::width::{Width, by_width};
 pub(crate) use answers::{Added, Additions};
@@ -122,8 +122,8 @@ impl PyCollection {
         let (live, id) = (self.live(py)?, string(id, "id")?);
         let text = text.map(|text| string(text, "text")).transpose()?;
         by_width!(live.width(), F => {
-            let value = fingerprint.map(|value| input::fingerprint::<F>(value, signed));
-            let value = value.transpose()?;
+            let value = fingerprint.map(|value| input::fingerprint(value, live.width(), signed));
+            let value = value.transpose()?.map(F::from_u128);
             let (value, added) = run_here(py, || {
                 let value = match (value, text) {
                     (Some(value), None) => value,
@@ -163,11 +163,13 @@ impl PyCollection {
         };
         by_width!(live.width(), F => {
             let values = match (fingerprints, texts) {
-                (Some(values), None) => queries::<F>(values, signed)?,
+                (Some(values), None) => fingerprints_of::<F>(values, signed)?,
                 (None, Some(texts)) => {
                     let (texts, live) = (input::texts(texts)?, Arc::clone(&live));
                     run_apart(py, &how, move |watch| {
-                        telling_fingerprints(live.pipeline()?, &texts.all(), watch)
+                        let (pipeline, width) = (live.pipeline()?, simidx::Width::of::<F>());
+                        let found = telling_fingerprints(pipeline, width, &texts.all(), watch)?;
+                        Ok(found.iter().map(F::from_u128).collect())
                     })?
                 }
                 _ => return Err(one_of("fingerprints", "texts").raise(py)),
@@ -221,7 +223,7 @@ impl PyCollection {
         let k = options::optional(k, "k", options::distance)?;
         let question = Question::Within(k.unwrap_or_else(|| live.max_distance()));
         by_width!(live.width(), F => {
-            let queries = queries::<F>(fingerprints, signed)?;
+            let queries = fingerprints_of::<F>(fingerprints, signed)?;
             search(py, live, queries, question, &how)?.into_matches(py)
         })
     }
@@ -239,7 +241,8 @@ impl PyCollection {
         let k = options::optional(k, "k", options::distance)?;
         let k = k.unwrap_or_else(|| live.max_distance());
         by_width!(live.width(), F => {
-            let query = input::fingerprint::<F>(fingerprint, signed)?;
+            let query = input::fingerprint(fingerprint, live.width(), signed)?;
+            let query = F::from_u128(query);
             let found = run_here(py, || Ok(live.of::<F>()?.query(query, k)?))?;
             single(py, found)
         })
@@ -268,7 +271,7 @@ impl PyCollection {
             max_distance: farthest.unwrap_or(live.width()),
         };
         by_width!(live.width(), F => {
-            let queries = queries::<F>(fingerprints, signed)?;
+            let queries = fingerprints_of::<F>(fingerprints, signed)?;
             search(py, live, queries, question, &how)?.into_matches(py)
         })
     }
@@ -288,7 +291,7 @@ impl PyCollection {
         let k = options::optional(k, "k", options::distance)?;
         let question = Question::Within(k.unwrap_or_else(|| live.max_distance()));
         let mask = by_width!(live.width(), F => {
-            let queries = queries::<F>(fingerprints, signed)?;
+            let queries = fingerprints_of::<F>(fingerprints, signed)?;
             search(py, live, queries, question, &how)?.are_there()
         });
         Ok(mask.into_pyarray(py).into_any())
@@ -434,6 +437,17 @@ fn string(object: &Bound<'_, PyAny>, what: &str) -> PyResult<String> {
 fn one_of(this: &str, that: &str) -> Failure {
     let message = format!("either {this} or {that} is expected");
     Failure::Other(Class::InputType, message)
+}
+
+/// Fingerprints of the width of a collection.
+fn fingerprints_of<F: Width>(object: &Bound<'_, PyAny>, signed: bool) -> PyResult<Vec<F>> {
+    let expected = Expected {
+        width: Some(F::WIDTH),
+        signed,
+    };
+    let column = F::column(input::fingerprints(object, expected)?);
+    let column = column.ok_or_else(|| Class::Internal.error(object.py(), "a mix of widths"))?;
+    Ok(column.into_owned())
 }
 
 /// The answers to queries, on all threads.

@@ -4,8 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use simidx::Fingerprint;
-use simidx::segments::Segments;
+use simidx::Width;
 use simidx_input::Place;
 use simidx_input::{Decoded, TextEncoding};
 use simidx_output::one_line;
@@ -19,14 +18,14 @@ use crate::support::diagnostics::{Diagnostics, OnError};
 use crate::support::distance;
 use crate::support::failure::Failure;
 use crate::support::heading;
-use crate::support::index_file::{OpenArgs, together, with_segments};
+use crate::support::index_file::{OpenArgs, together};
 use crate::support::messages::counted;
 use crate::support::output::stdout;
 use crate::support::pipeline::{PipelineArgs, recorded};
 use crate::support::quantity::count;
 use crate::support::similarity::{SimilarityArgs, features_of};
 use crate::support::transient::DEFAULT_DISTANCE;
-use crate::support::width::{Width, with_width};
+use crate::support::width::width;
 
 /// The head of `simidx compare --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -68,7 +67,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = count(0..=u32::MAX))]
     top: u32,
     /// Bits per fingerprint
-    #[arg(long, value_enum, value_name = "BITS", default_value_t = Width::W64)]
+    #[arg(long, value_name = "BITS", default_value_t = Width::W64, value_parser = width())]
     width: Width,
     #[command(flatten)]
     pipeline: PipelineArgs,
@@ -81,24 +80,13 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Answer {
     let documents = args.documents()?;
     let Some(path) = &args.index else {
-        let pipeline = args.pipeline.pipeline()?;
-        return with_width!(args.width, F => {
-            compare::<F>(args, &documents, pipeline.fingerprinter()?, DEFAULT_DISTANCE)
-        });
+        let fingerprinter = args.pipeline.pipeline()?.fingerprinter(args.width)?;
+        return compare(args, &documents, fingerprinter, DEFAULT_DISTANCE);
     };
-    let index = together(args.open.open(path)?)?;
-    with_segments!(&index, segments => compare_as(segments, args, &documents))
-}
-
-/// Compares documents by the pipeline of an index.
-fn compare_as<F: Fingerprint>(
-    segments: &Segments<F>,
-    args: &Args,
-    documents: &[Document; 2],
-) -> Answer {
-    let pipeline = recorded(segments, &args.pipeline.files()?)?;
-    let fingerprinter = pipeline.fingerprinter::<F>()?;
-    compare(args, documents, fingerprinter, segments.max_distance())
+    let set = together(args.open.open(path)?)?;
+    let pipeline = recorded(&set, &args.pipeline.files()?)?;
+    let fingerprinter = pipeline.fingerprinter(set.width())?;
+    compare(args, &documents, fingerprinter, set.max_distance())
 }
 
 /// A document and what it is called.
@@ -154,14 +142,14 @@ fn read(path: &Path, encoding: TextEncoding) -> Result<Document, Failure> {
 }
 
 /// Compares the documents and prints the report.
-fn compare<F: Fingerprint>(
+fn compare(
     args: &Args,
     documents: &[Document; 2],
-    mut fingerprinter: Fingerprinter<F>,
+    mut fingerprinter: Fingerprinter,
     default_distance: u32,
 ) -> Answer {
     let [a, b] = documents;
-    let distance = distance::within::<F>(args.max_distance)?;
+    let distance = distance::within(args.max_distance, fingerprinter.width())?;
     let texts = args.similarity.given().map(|similarity| {
         let [a, b] =
             [a, b].map(|document| similarity.feature_set(&mut fingerprinter, &document.text));
@@ -174,6 +162,7 @@ fn compare<F: Fingerprint>(
         texts,
         comparison: fingerprinter.compare(&a.text, &b.text),
         pipeline: fingerprinter.pipeline(),
+        width: fingerprinter.width(),
         limit: distance.unwrap_or(default_distance),
         top: args.top as usize,
         names: [&a.name, &b.name],
@@ -194,17 +183,18 @@ struct TextSimilarity {
 }
 
 /// A comparison, ready to be printed.
-struct Report<'a, F> {
+struct Report<'a> {
     texts: Option<TextSimilarity>,
-    comparison: Comparison<F>,
+    comparison: Comparison,
     pipeline: &'a Pipeline,
+    width: simidx::Width,
     /// Largest distance of near-duplicates.
     limit: u32,
     top: usize,
     names: [&'a str; 2],
 }
 
-impl<F: Fingerprint> Report<'_, F> {
+impl Report<'_> {
     fn is_near(&self) -> bool {
         match &self.texts {
             Some(texts) => texts.jaccard >= texts.wanted.least(),
@@ -219,7 +209,7 @@ impl<F: Fingerprint> Report<'_, F> {
         }
     }
 
-    fn sides(&self) -> [(&str, &ComparedDocument<F>); 2] {
+    fn sides(&self) -> [(&str, &ComparedDocument); 2] {
         let [a, b] = self.names;
         [(a, &self.comparison.a), (b, &self.comparison.b)]
     }
@@ -237,7 +227,7 @@ impl<F: Fingerprint> Report<'_, F> {
         let sides = self.sides().map(|(name, document)| {
             json!({
                 "document": name,
-                "fingerprint": document.fingerprint.to_hex(),
+                "fingerprint": self.width.to_hex(document.fingerprint),
                 "distinct_features": document.distinct_count,
                 "counted_features": document.counted_count,
                 "feature_occurrences": document.occurrence_count,
@@ -251,7 +241,7 @@ impl<F: Fingerprint> Report<'_, F> {
         let features: Vec<_> = found.most_different(self.top).iter().map(feature).collect();
         json!({
             "pipeline": self.pipeline.describe(),
-            "width": F::WIDTH,
+            "width": self.width.bits(),
             "a": a,
             "b": b,
             "distance": has_figures.then(|| found.distance()),
@@ -282,7 +272,7 @@ impl<F: Fingerprint> Report<'_, F> {
                 occurrence_count,
                 ..
             } = document;
-            let hex = document.fingerprint.to_hex();
+            let hex = self.width.to_hex(document.fingerprint);
             let name = one_line(name);
             let features = counted(*distinct_count, "feature");
             write!(out, "{letter:<24}{hex}  {name}: {features}")?;
@@ -315,7 +305,7 @@ impl<F: Fingerprint> Report<'_, F> {
             let verdict = self.verdict();
             writeln!(out, "{:<24}{verdict} within {}", "verdict", self.limit)?;
         }
-        writeln!(out, "{:<24}{distance} of {}{bits}", "distance", F::WIDTH)?;
+        writeln!(out, "{:<24}{distance} of {}{bits}", "distance", self.width)?;
         let (exact, estimate) = (found.similarity() * 100.0, found.estimate() * 100.0);
         let measure = self.measure();
         writeln!(

@@ -2,15 +2,14 @@
 
 use std::io::Write;
 
-use simidx::segments::Segments;
-use simidx::{Fingerprint, IdKind};
+use simidx::{IdKind, Set};
 
 use crate::cmd::Answer;
 use crate::support::columns::Column;
 use crate::support::exclusions::ExcludeArgs;
 use crate::support::failure::Failure;
 use crate::support::id_word::{fingerprints_of, id};
-use crate::support::index_file::{IndexArgs, with_segments};
+use crate::support::index_file::IndexArgs;
 use crate::support::json::Json;
 use crate::support::json_ids::{id_to_json, write_ids};
 use crate::support::output::stdout;
@@ -50,33 +49,27 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(args: Args) -> Answer {
     let mut out = stdout();
-    with_segments!(args.index.open()?, segments => {
-        dump(&args.exclude.apply(segments)?, &args, &mut out)
-    })?;
+    dump(&args.exclude.apply(args.index.open()?)?, &args, &mut out)?;
     out.flush()?;
     Ok(true)
 }
 
-fn dump<F: Fingerprint>(
-    segments: &Segments<F>,
-    args: &Args,
-    out: &mut dyn Write,
-) -> Result<(), Failure> {
+fn dump(set: &Set, args: &Args, out: &mut dyn Write) -> Result<(), Failure> {
     if !args.ids.is_empty() {
-        return dump_ids(segments, args, out);
+        return dump_ids(set, args, out);
     }
-    if args.table == 0 && !args.permuted && segments.id_kind() != IdKind::None {
-        return dump_records(segments, args, out);
+    if args.table == 0 && !args.permuted && set.id_kind() != IdKind::None {
+        return dump_records(set, args, out);
     }
-    let mut fingerprints = segments.fingerprints(args.table.into())?;
+    let mut fingerprints = set.fingerprints(args.table.into())?;
     let mut line = Vec::new();
-    while let Some(value) = fingerprints.next_permuted() {
-        let value = value?;
+    while let Some(fingerprint) = fingerprints.next() {
+        let fingerprint = fingerprint?;
         let shown = match args.permuted {
-            true => value.0,
-            false => fingerprints.invert(value),
-        }
-        .to_hex();
+            true => fingerprints.permuted(fingerprint),
+            false => fingerprint,
+        };
+        let shown = set.width().to_hex(shown);
         if args.json {
             // Gathered first: an object is printed whole or not at all.
             line.clear();
@@ -84,7 +77,7 @@ fn dump<F: Fingerprint>(
             write_ids(&mut line, fingerprints.ids()?)?;
             line.extend_from_slice(b"}\n");
             out.write_all(&line)?;
-        } else if segments.id_kind() == IdKind::None {
+        } else if set.id_kind() == IdKind::None {
             writeln!(out, "{shown}")?;
         } else {
             let mut ids = fingerprints.ids()?;
@@ -97,17 +90,13 @@ fn dump<F: Fingerprint>(
 }
 
 /// Prints all records in order.
-fn dump_records<F: Fingerprint>(
-    segments: &Segments<F>,
-    args: &Args,
-    out: &mut dyn Write,
-) -> Result<(), Failure> {
-    let mut records = segments.records()?;
+fn dump_records(set: &Set, args: &Args, out: &mut dyn Write) -> Result<(), Failure> {
+    let mut records = set.records()?;
     let (mut line, mut open) = (Vec::new(), None);
     while let Some((fingerprint, id)) = records.read()? {
         if !args.json {
             line.clear();
-            fingerprint.extend_hex(&mut line);
+            set.width().extend_hex(fingerprint, &mut line);
             out.write_all(&line)?;
             writeln!(out, "\t{}", Column::new(id))?;
             continue;
@@ -116,7 +105,7 @@ fn dump_records<F: Fingerprint>(
             line.push(b',');
         } else {
             end_object(&mut line, out)?;
-            let shown = fingerprint.to_hex();
+            let shown = set.width().to_hex(fingerprint);
             write!(line, r#"{{"fingerprint":"{shown}","ids":["#)?;
             open = Some(fingerprint);
         }
@@ -139,19 +128,15 @@ fn end_object(line: &mut Vec<u8>, out: &mut dyn Write) -> Result<(), Failure> {
 }
 
 /// Prints the fingerprints of records by their ids.
-fn dump_ids<F: Fingerprint>(
-    segments: &Segments<F>,
-    args: &Args,
-    out: &mut dyn Write,
-) -> Result<(), Failure> {
+fn dump_ids(set: &Set, args: &Args, out: &mut dyn Write) -> Result<(), Failure> {
     for word in &args.ids {
-        for fingerprint in fingerprints_of(segments, word)? {
-            let shown = fingerprint.to_hex();
+        for fingerprint in fingerprints_of(set, word)? {
+            let shown = set.width().to_hex(fingerprint);
             if args.json {
-                let id = Json(&id_to_json(id(segments.id_kind(), word)?)).to_string();
+                let id = Json(&id_to_json(id(set.id_kind(), word)?)).to_string();
                 writeln!(out, r#"{{"fingerprint":"{shown}","ids":[{id}]}}"#)?;
             } else {
-                let id = id(segments.id_kind(), word)?;
+                let id = id(set.id_kind(), word)?;
                 writeln!(out, "{shown}\t{}", Column::new(id))?;
             }
         }

@@ -65,13 +65,13 @@ enum Notation {
 }
 
 impl Notation {
-    fn write<F: Fingerprint>(self, fingerprint: F) -> String {
+    fn write(self, fingerprint: u128, width: simidx::Width) -> String {
         match self {
-            Notation::Hex => fingerprint.to_hex(),
-            Notation::Dec => fingerprint.to_u128().to_string(),
+            Notation::Hex => width.to_hex(fingerprint),
+            Notation::Dec => fingerprint.to_string(),
             Notation::Bin => {
-                let width = F::WIDTH as usize;
-                format!("{:0width$b}", fingerprint.to_u128())
+                let width = width.bits() as usize;
+                format!("{fingerprint:0width$b}")
             }
         }
     }
@@ -83,40 +83,43 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
 }
 
 fn run_width<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
+    let width = simidx::Width::of::<F>();
     let mut printer = Printer {
         out: stdout(),
         json: args.json,
         notation: args.output_format,
+        width,
     };
     let pipeline = args.input.pipeline.pipeline()?;
     if let Some(text) = &args.text {
-        let mut fingerprinter = pipeline.fingerprinter::<F>()?;
+        let mut fingerprinter = pipeline.fingerprinter(width)?;
         let features = match args.show_features {
             true => Some(fingerprinter.features(text)),
             false => None,
         };
         let fingerprint = fingerprinter.fingerprint_if_any(text);
         printer.print(
-            fingerprint.unwrap_or_else(|| pipeline.empty_fingerprint()),
+            fingerprint.unwrap_or_else(|| pipeline.empty_fingerprint(width)),
             &RecordId::Number(0),
             features.as_deref(),
         )?;
         printer.out.flush()?;
-        say_stand_in::<F>(&pipeline, args, u64::from(fingerprint.is_none()));
+        say_stand_in(&pipeline, args, width, u64::from(fingerprint.is_none()));
         return Ok(true);
     }
     let bar = mode.reading("documents");
     let read = records::read::<F>(&args.input, &pipeline, bar, &mut printer)?;
     printer.out.flush()?;
-    say_stand_in::<F>(&pipeline, args, read.without_features);
+    say_stand_in(&pipeline, args, width, read.without_features);
     Ok(true)
 }
 
 /// Says that a fingerprint stands for documents without features, if there are any.
-fn say_stand_in<F: Fingerprint>(pipeline: &Pipeline, args: &Args, count: u64) {
+fn say_stand_in(pipeline: &Pipeline, args: &Args, width: simidx::Width, count: u64) {
     if count > 0 {
         let documents = counted(count, "document");
-        let empty = args.output_format.write(pipeline.empty_fingerprint::<F>());
+        let empty = pipeline.empty_fingerprint(width);
+        let empty = args.output_format.write(empty, width);
         say(format_args!(
             "no features in {documents}: the fingerprint {empty} stands for any of them"
         ));
@@ -128,17 +131,18 @@ struct Printer<W> {
     out: W,
     json: bool,
     notation: Notation,
+    width: simidx::Width,
 }
 
 impl<W: Write> Printer<W> {
     /// Prints a document, and its features if they are wanted.
-    fn print<F: Fingerprint>(
+    fn print(
         &mut self,
-        fingerprint: F,
+        fingerprint: u128,
         id: &RecordId,
         features: Option<&[Feature]>,
     ) -> io::Result<()> {
-        let fingerprint = self.notation.write(fingerprint);
+        let fingerprint = self.notation.write(fingerprint, self.width);
         if self.json {
             let mut object = json!({ "fingerprint": fingerprint, "id": record_id_to_json(id) });
             if let Some(features) = features {
@@ -169,6 +173,6 @@ impl<F: Fingerprint, W: Write> Sink<F> for Printer<W> {
             return Err(Refusal::record(message));
         }
         let id = record.id.unwrap_or(RecordId::Number(record.position));
-        Ok(self.print(record.fingerprint, &id, None)?)
+        Ok(self.print(record.fingerprint.to_u128(), &id, None)?)
     }
 }

@@ -1,7 +1,7 @@
 //! `simidx info`: parameters, tables and compression of an index.
 
 use crate::cmd::Answer;
-use crate::support::index_file::{IndexArgs, with_segments};
+use crate::support::index_file::IndexArgs;
 use crate::support::output::{stdout, write_report};
 use crate::support::report::{TotalReport, reports};
 
@@ -26,7 +26,7 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(args: Args) -> Answer {
-    let segments = with_segments!(args.index.open()?, segments => reports(&segments)?);
+    let segments = reports(&args.index.open()?)?;
     match &segments[..] {
         [only] => write_report(stdout(), &only.report, args.json, |out| {
             only.report.print(out)?;

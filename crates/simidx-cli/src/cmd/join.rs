@@ -6,8 +6,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use simidx::batch::{JoinOptions, JoinStrategy, Shard, join};
-use simidx::segments::Segments;
-use simidx::{Fingerprint, IdKind, Match};
+use simidx::set::Question;
+use simidx::{Fingerprints, IdKind, Match, Set, Width};
 use simidx_input::{Format, RecordId};
 use simidx_text::ParallelFingerprinter;
 
@@ -18,7 +18,7 @@ use crate::support::distance;
 use crate::support::exclusions::ExcludeArgs;
 use crate::support::failure::Failure;
 use crate::support::heading;
-use crate::support::index_file::{IndexArgs, is_index, with_segments};
+use crate::support::index_file::{IndexArgs, is_index};
 use crate::support::json_ids::write_match;
 use crate::support::messages::{cost, counted, say, say_nothing_near};
 use crate::support::output::stdout;
@@ -131,24 +131,24 @@ impl From<StrategyChoice> for JoinStrategy {
 
 /// Runs the command.
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
-    with_segments!(args.index.open()?, segments => join_width(&args.exclude.apply(segments)?, &args, mode))
+    join_set(&args.exclude.apply(args.index.open()?)?, &args, mode)
 }
 
-fn join_width<F: Fingerprint>(segments: &Segments<F>, args: &Args, mode: ProgressMode) -> Answer {
+fn join_set(set: &Set, args: &Args, mode: ProgressMode) -> Answer {
     if let Some(least) = args.similar.similarity {
-        return similar::join(segments, args, least);
+        return similar::join(set, args, least);
     }
-    let options = args.options::<F>(segments.max_distance())?;
+    let options = args.options(set)?;
     if let (Some(limit), StrategyChoice::Auto) = (args.style.limit, args.strategy) {
-        return nearest(segments, args, options.distance, limit);
+        return nearest(set, args, options.distance, limit);
     }
-    let queries = Queries::read(segments, args)?;
+    let queries = Queries::read(set, args)?;
     let fingerprints = &queries.fingerprints;
     let count = counted(fingerprints.len() as u64, "query");
     let bar = mode.spinner();
     bar.set_message(format!("joining {count}"));
     let mut printer = Printer {
-        segments,
+        set,
         queries: &queries,
         style: args.style,
         out: stdout(),
@@ -158,7 +158,7 @@ fn join_width<F: Fingerprint>(segments: &Segments<F>, args: &Args, mode: Progres
         found: false,
     };
     let mut failure = None;
-    let joined = join(segments, fingerprints, &options, |number, found| {
+    let joined = join(set, fingerprints, &options, |number, found| {
         printer.take(number, found).map_err(|error| {
             // Kept aside: the error of the library has no room for it.
             failure = Some(error);
@@ -187,23 +187,20 @@ fn join_width<F: Fingerprint>(segments: &Segments<F>, args: &Args, mode: Progres
 
 /// The nearest matches of each query, which are searched for each by itself: all matches of a large distance would be many
 /// times as many as are wanted.
-fn nearest<F: Fingerprint>(
-    segments: &Segments<F>,
-    args: &Args,
-    distance: u32,
-    limit: u64,
-) -> Answer {
+fn nearest(set: &Set, args: &Args, distance: u32, limit: u64) -> Answer {
     let mut style = args.style;
     // Of a join they are told at the end alone.
     style.stats = false;
     let search = Search {
-        distance,
-        nearest: Some(usize::try_from(limit).unwrap_or(usize::MAX)),
+        question: Question::Nearest {
+            count: usize::try_from(limit).unwrap_or(usize::MAX),
+            max_distance: distance,
+        },
         style,
     };
-    let mut queries = args.queries()?;
-    let mut fingerprinter = LazyFingerprinter::new(|| args.fingerprinter(segments));
-    let mut answers = Answers::new(search, segments, stdout());
+    let mut queries = args.queries(set.width())?;
+    let mut fingerprinter = LazyFingerprinter::new(|| args.fingerprinter(set));
+    let mut answers = Answers::new(search, set, stdout());
     while let Some(batch) = queries.next_batch(|| Ok(()))? {
         answers.answer_all(&batch, fingerprinter.for_queries(&batch)?)?;
     }
@@ -217,8 +214,8 @@ fn nearest<F: Fingerprint>(
 
 impl Args {
     /// Begins to read the queries.
-    fn queries<F: Fingerprint>(&self) -> Result<QueryReader<F>, Failure> {
-        let mut options = self.fields.options();
+    fn queries(&self, width: Width) -> Result<QueryReader, Failure> {
+        let mut options = self.fields.options(width);
         options.fallback = Some(Format::Hex);
         let format = self.input.and_then(|input| input.0);
         QueryReader::open(self.query_path()?, format, &options, QueryKind::Either)
@@ -235,17 +232,15 @@ impl Args {
     }
 
     /// Makes documents fingerprints as those of the index are.
-    fn fingerprinter<F: Fingerprint>(
-        &self,
-        segments: &Segments<F>,
-    ) -> Result<ParallelFingerprinter<F>, Failure> {
-        Ok(recorded(segments, &self.files.read()?)?.parallel()?)
+    fn fingerprinter(&self, set: &Set) -> Result<ParallelFingerprinter, Failure> {
+        let pipeline = recorded(set, &self.files.read()?)?;
+        Ok(pipeline.parallel(set.width())?)
     }
 
-    fn options<F: Fingerprint>(&self, default_distance: u32) -> Result<JoinOptions, Failure> {
+    fn options(&self, set: &Set) -> Result<JoinOptions, Failure> {
         let mut options = JoinOptions::default();
-        let given = distance::within::<F>(self.max_distance)?;
-        options.distance = given.unwrap_or(default_distance);
+        let given = distance::within(self.max_distance, set.width())?;
+        options.distance = given.unwrap_or(set.max_distance());
         options.strategy = self.strategy.into();
         options.shard = self.shard.unwrap_or_default();
         options.memory = Some(self.resources.memory_limit());
@@ -255,36 +250,35 @@ impl Args {
 }
 
 /// All queries of the batch.
-struct Queries<F> {
-    fingerprints: Vec<F>,
+struct Queries {
+    fingerprints: Fingerprints,
     /// The ids of the queries up to the last one that has one, if ids are to be printed.
     ids: Vec<Option<RecordId>>,
     /// The numbers of those that are documents without features, ascending.
     without_features: Vec<usize>,
 }
 
-impl<F: Fingerprint> Queries<F> {
+impl Queries {
     /// Reads them.
-    fn read(segments: &Segments<F>, args: &Args) -> Result<Self, Failure> {
-        let mut reader = args.queries::<F>()?;
+    fn read(set: &Set, args: &Args) -> Result<Self, Failure> {
+        let mut reader = args.queries(set.width())?;
         let names_queries = args.style.json || args.style.query_ids;
         let mut queries = Queries {
-            fingerprints: Vec::new(),
+            fingerprints: Fingerprints::new(set.width()),
             ids: Vec::new(),
             without_features: Vec::new(),
         };
-        let mut fingerprinter = LazyFingerprinter::new(|| args.fingerprinter(segments));
+        let mut fingerprinter = LazyFingerprinter::new(|| args.fingerprinter(set));
         while let Some(batch) = reader.next_batch(|| Ok(()))? {
             let first = queries.fingerprints.len();
             let more = fingerprints(&batch, fingerprinter.for_queries(&batch)?);
             let empty = fingerprinter.empty_fingerprint();
-            for (number, fingerprint) in (first..).zip(&more) {
+            for (number, fingerprint) in (first..).zip(more) {
                 if fingerprint.is_none() {
                     queries.without_features.push(number);
                 }
+                queries.fingerprints.push(fingerprint.unwrap_or(empty));
             }
-            let more = more.into_iter().map(|found| found.unwrap_or(empty));
-            queries.fingerprints.extend(more);
             for (number, query) in (first..).zip(batch) {
                 if names_queries && query.id.is_some() {
                     queries.ids.resize(number, None);
@@ -295,9 +289,9 @@ impl<F: Fingerprint> Queries<F> {
         Ok(queries)
     }
 
-    fn asked(&self, number: usize) -> Asked<'_, F> {
+    fn asked(&self, number: usize) -> Asked<'_> {
         Asked {
-            fingerprint: self.fingerprints[number],
+            fingerprint: self.fingerprints.get(number).unwrap_or_default(),
             id: self.ids.get(number).and_then(Option::as_ref),
             is_without_features: self.is_without_features(number),
         }
@@ -309,9 +303,9 @@ impl<F: Fingerprint> Queries<F> {
 }
 
 /// Prints matches in the format of `simidx query`.
-struct Printer<'a, F, W> {
-    segments: &'a Segments<F>,
-    queries: &'a Queries<F>,
+struct Printer<'a, W> {
+    set: &'a Set,
+    queries: &'a Queries,
     style: AnswerArgs,
     out: W,
     /// The query whose matches come, or whose object is printed next.
@@ -323,8 +317,8 @@ struct Printer<'a, F, W> {
     found: bool,
 }
 
-impl<F: Fingerprint, W: Write> Printer<'_, F, W> {
-    fn take(&mut self, number: usize, found: Match<F>) -> Result<(), Failure> {
+impl<W: Write> Printer<'_, W> {
+    fn take(&mut self, number: usize, found: Match<u128>) -> Result<(), Failure> {
         if self.queries.is_without_features(number) {
             return Ok(());
         }
@@ -338,29 +332,31 @@ impl<F: Fingerprint, W: Write> Printer<'_, F, W> {
         {
             return Ok(());
         }
-        let member = (found.fingerprint, found.distance);
-        let mut ids = self.segments.ids_of(found.fingerprint)?.peekable();
-        if ids.peek().is_none() && self.segments.id_kind() != IdKind::None {
+        let width = self.set.width();
+        let mut ids = self.set.ids_of(found.fingerprint)?.peekable();
+        if ids.peek().is_none() && self.set.id_kind() != IdKind::None {
             return Err(self.missing(found.fingerprint));
         }
         if self.style.json {
             if !self.matches.is_empty() {
                 self.matches.push(b',');
             }
-            write_match(&mut self.matches, member, ids)?;
+            let member = (found.fingerprint, width);
+            write_match(&mut self.matches, member, found.distance, ids)?;
         } else {
             let asked = self.queries.asked(number);
-            asked.write_lines(self.style, member, ids, &mut self.out)?;
+            let member = (found.fingerprint, found.distance);
+            asked.write_lines((self.style, width), member, ids, &mut self.out)?;
         }
         Ok(())
     }
 
     /// In an index with ids, a match without one is missing from table 0: the index is damaged.
-    fn missing(&self, member: F) -> Failure {
-        let names = self.segments.names().join(", ");
+    fn missing(&self, member: u128) -> Failure {
+        let names = self.set.names().join(", ");
         let message = format!(
             "damaged index: no table 0 holds {}, which another table holds",
-            member.to_hex()
+            self.set.width().to_hex(member)
         );
         Failure::new(message).about(names)
     }
@@ -372,7 +368,7 @@ impl<F: Fingerprint, W: Write> Printer<'_, F, W> {
                 let asked = self.queries.asked(self.next);
                 asked.open_object(None, &mut self.out)?;
                 self.out.write_all(&self.matches)?;
-                asked.close_object(None, &mut self.out)?;
+                asked.close_object(self.set.width(), None, &mut self.out)?;
             }
             self.matches.clear();
             self.match_count = 0;

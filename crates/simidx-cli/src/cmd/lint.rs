@@ -7,15 +7,13 @@ use simidx::batch::{
     BitPair, DocumentLengths, DuplicateGroup, LintOptions, LintReport, LintWarning, TableCrowding,
     lint,
 };
-use simidx::segments::Segments;
-use simidx::{Fingerprint, IdKind, Index};
+use simidx::{Fingerprint, IdKind, Index, Set, Width};
 use simidx_output::one_line;
 
 use crate::cmd::Answer;
 use crate::support::choices::IdChoice;
 use crate::support::distance;
 use crate::support::failure::Failure;
-use crate::support::index_file::with_segments;
 use crate::support::json::Json;
 use crate::support::output::stdout;
 use crate::support::progress::{ProgressMode, ReadingBar};
@@ -65,18 +63,18 @@ pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
         return with_width!(args.source.width, F => of_records::<F>(args, mode));
     }
     let index = args.source.indexes()?;
-    with_segments!(index.open()?, segments => of_segments(&segments, None, args, mode))
+    of_set(&index.open()?, None, args, mode)
 }
 
 /// The report on records that are in no index: that on the index which a build would make of them.
 fn of_records<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
-    distance::within::<F>(args.max_distance)?;
+    distance::within(args.max_distance, Width::of::<F>())?;
     let (index, documents) = transient_index::<F>(args, mode.reading("records"))?;
-    of_segments(&Segments::new(vec![index])?, documents, args, mode)
+    of_set(&Set::new([index])?, documents, args, mode)
 }
 
-fn of_segments<F: Fingerprint>(
-    segments: &Segments<F>,
+fn of_set(
+    set: &Set,
     documents: Option<DocumentLengths>,
     args: &Args,
     mode: ProgressMode,
@@ -84,10 +82,10 @@ fn of_segments<F: Fingerprint>(
     let spinner = mode.spinner();
     spinner.set_message("looking at bits and tables");
     let mut options = LintOptions::default();
-    options.distance = distance::within::<F>(args.max_distance)?;
+    options.distance = distance::within(args.max_distance, set.width())?;
     options.group_count = args.groups as usize;
     options.sample = args.sample;
-    let report = lint(segments, &options)?;
+    let report = lint(set, &options)?;
     spinner.finish_and_clear();
     let mut warnings = report.warnings();
     warnings.extend(documents.iter().flat_map(DocumentLengths::warnings));
@@ -96,9 +94,9 @@ fn of_segments<F: Fingerprint>(
         true => writeln!(
             out,
             "{}",
-            Json(&to_json(&report, documents, &warnings, segments.names()))
+            Json(&to_json(&report, documents, &warnings, set.names()))
         )?,
-        false => print(&mut out, &report, documents, &warnings, segments)?,
+        false => print(&mut out, &report, documents, &warnings, set)?,
     }
     out.flush()?;
     Ok(warnings.is_empty())
@@ -161,8 +159,8 @@ impl<F: Fingerprint> Sink<F> for Collector<'_, F> {
     }
 }
 
-fn to_json<F: Fingerprint>(
-    report: &LintReport<F>,
+fn to_json(
+    report: &LintReport,
     documents: Option<DocumentLengths>,
     warnings: &[LintWarning],
     names: &[String],
@@ -172,14 +170,14 @@ fn to_json<F: Fingerprint>(
         let object = |p: &BitPair| json!({ "a": p.a, "b": p.b, "phi": p.phi });
         pairs.iter().map(object).collect()
     };
-    let group = |group: &DuplicateGroup<F>| {
+    let group = |group: &DuplicateGroup| {
         json!({
             "record_count": group.record_count,
-            "fingerprint": group.fingerprint.to_hex(),
+            "fingerprint": report.width.to_hex(group.fingerprint),
             "id": group.id,
         })
     };
-    let table = |table: &TableCrowding<F>| {
+    let table = |table: &TableCrowding| {
         json!({
             "index": names.get(table.segment).filter(|name| !name.is_empty()),
             "table": table.table,
@@ -187,7 +185,7 @@ fn to_json<F: Fingerprint>(
             "fingerprint_count": table.fingerprint_count,
             "prefix_count": table.prefix_count,
             "largest_prefix": table.largest,
-            "largest_prefix_example": table.largest_example.map(|f| f.to_hex()),
+            "largest_prefix_example": table.largest_example.map(|f| report.width.to_hex(f)),
             "sharing": table.sharing,
             "uniform_sharing": table.uniform_sharing,
             "candidates": table.candidates(),
@@ -210,7 +208,7 @@ fn to_json<F: Fingerprint>(
     };
     json!({
         "sound": warnings.is_empty(),
-        "width": F::WIDTH,
+        "width": report.width.bits(),
         "max_distance": report.distance,
         "record_count": report.record_count,
         "fingerprint_count": report.fingerprint_count,
@@ -231,24 +229,24 @@ fn to_json<F: Fingerprint>(
     })
 }
 
-fn print<F: Fingerprint>(
+fn print(
     out: &mut impl Write,
-    report: &LintReport<F>,
+    report: &LintReport,
     documents: Option<DocumentLengths>,
     warnings: &[LintWarning],
-    segments: &Segments<F>,
+    set: &Set,
 ) -> std::io::Result<()> {
     print_bits(out, report)?;
     for group in &report.groups {
         let (count, hex, id) = (
             group.record_count,
-            group.fingerprint.to_hex(),
+            report.width.to_hex(group.fingerprint),
             one_line(&group.id),
         );
         writeln!(out, "{:<24}{count} records with {hex}, first {id}", "group")?;
     }
     for table in &report.tables {
-        let label = match segments.names() {
+        let label = match set.names() {
             [_, _, ..] => format!("table {} of index {}", table.table, table.segment),
             _ => format!("table {}", table.table),
         };
@@ -278,7 +276,7 @@ fn print<F: Fingerprint>(
     Ok(())
 }
 
-fn print_bits<F: Fingerprint>(out: &mut impl Write, report: &LintReport<F>) -> std::io::Result<()> {
+fn print_bits(out: &mut impl Write, report: &LintReport) -> std::io::Result<()> {
     let bits = &report.bits;
     let records = report.record_count;
     let duplicates = report.duplicate_share() * 100.0;
@@ -320,8 +318,6 @@ fn print_bits<F: Fingerprint>(out: &mut impl Write, report: &LintReport<F>) -> s
     writeln!(
         out,
         "{:<24}{:.1} of {}",
-        "effective bits",
-        bits.effective_bits,
-        F::WIDTH
+        "effective bits", bits.effective_bits, report.width
     )
 }

@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use serde::Serialize;
-use simidx::design::TableDesign;
+use simidx::design::TableMasks;
 use simidx::merge::{MergeCodec, MergeOptions};
-use simidx::segments::{Exclusions, Segments};
-use simidx::{Codec, Fingerprint};
+use simidx::set::{Exclusions, Segment};
+use simidx::{Codec, Set};
 
 use crate::cmd::Answer;
 use crate::support::build_report::{BuildReport, Clock, StageBar};
@@ -16,7 +16,7 @@ use crate::support::distance;
 use crate::support::exclusions::ExcludeArgs;
 use crate::support::failure::Failure;
 use crate::support::heading;
-use crate::support::index_file::{IndexArgs, with_segments};
+use crate::support::index_file::IndexArgs;
 use crate::support::input_files::{InputFiles, folder};
 use crate::support::mapped_pages::while_released;
 use crate::support::messages::say;
@@ -91,47 +91,42 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     let mut inputs = InputFiles::new(args.index.files()?);
     inputs.add(args.exclude.paths());
     let output = Output::new(&args.output, args.force, &inputs)?;
-    with_segments!(args.index.open()?, segments => merge(&segments, &args, &output, mode))
+    merge(&args.index.open()?, &args, &output, mode)
 }
 
-fn merge<F: Fingerprint>(
-    segments: &Segments<F>,
-    args: &Args,
-    output: &Output,
-    mode: ProgressMode,
-) -> Answer {
-    let options = args.options(segments)?;
+fn merge(set: &Set, args: &Args, output: &Output, mode: ProgressMode) -> Answer {
+    let options = args.options(set)?;
     let mut folders = options.temp_dir.iter();
     folders.try_for_each(|folder| check_temp_dir(folder))?;
     let mut clock = Clock::start();
     let mut bar = StageBar::new(mode);
     let write = |out: &mut (dyn Write + Send)| {
-        let merged = simidx::merge::merge(segments, &options, out, |progress| {
+        let merged = simidx::merge::merge(set, &options, out, |progress| {
             clock.enter(progress.stage);
             bar.show(&progress);
         })?;
         clock.end_stage();
         Ok(merged)
     };
-    let written = while_released(segments, || output.write(write));
+    let written = while_released(set, || output.write(write));
     let merged = written.map_err(Failure::of_whole)?;
     clock.end_stage();
     bar.finish();
 
-    let index = Report::new(&merged.summary, segments.pipeline(), &merged.metadata);
+    let index = Report::new(&merged.summary, set.pipeline(), &merged.metadata);
     let index = index.with_sketches(&merged.summary, merged.sketches.as_ref());
     if merged.sketches.is_none() {
-        say_dropped_sketches(segments);
+        say_dropped_sketches(set);
     }
     let of_segments = merged.unmatched_of_segments.iter();
     let exclude_from = of_segments.map(|(&number, unmatched)| UnmatchedOfInput {
-        index: segments.names()[number].clone(),
+        index: set.names()[number].clone(),
         unmatched_id_count: unmatched.id_count,
         unmatched_fingerprint_count: unmatched.fingerprint_count,
     });
     let report = MergeReport {
         build: BuildReport::new(index, clock, options.memory),
-        segment_count: segments.segments().len(),
+        segment_count: set.segment_count(),
         dropped_record_count: merged.dropped_record_count,
         dropped_fingerprint_count: merged.dropped_fingerprint_count,
         replaced_record_count: merged.replaced_record_count,
@@ -144,35 +139,32 @@ fn merge<F: Fingerprint>(
 }
 
 impl Args {
-    fn options<F: Fingerprint>(&self, segments: &Segments<F>) -> Result<MergeOptions<F>, Failure> {
+    fn options(&self, set: &Set) -> Result<MergeOptions, Failure> {
         let mut options = MergeOptions::default();
         options.codec = self.codec.into();
         options.max_distance = self.max_distance;
         options.block_size = self.block_size;
         if let Some(tables) = self.tables {
-            let distance = self
-                .max_distance
-                .unwrap_or_else(|| largest_distance(segments));
-            let design = TableDesign::with_table_count(distance, tables as usize);
+            let distance = self.max_distance.unwrap_or_else(|| largest_distance(set));
+            let design = TableMasks::with_table_count(set.width(), distance, tables as usize);
             options.design = Some(design.map_err(simidx::Error::from)?);
         }
         options.newest_wins = self.newest_wins;
         options.memory = self.memory.0;
         options.temp_dir = Some(self.temp_dir());
         options.exclusions = self.no_exclusions()?;
-        self.exclude
-            .for_each_list(segments, |only, add| match only {
-                None => add(&mut options.exclusions),
-                Some(number) => match options.segment_exclusions.entry(number) {
-                    Entry::Occupied(open) => add(open.into_mut()),
-                    Entry::Vacant(none) => add(none.insert(self.no_exclusions()?)),
-                },
-            })?;
+        self.exclude.for_each_list(set, |only, add| match only {
+            None => add(&mut options.exclusions),
+            Some(number) => match options.segment_exclusions.entry(number) {
+                Entry::Occupied(open) => add(open.into_mut()),
+                Entry::Vacant(none) => add(none.insert(self.no_exclusions()?)),
+            },
+        })?;
         Ok(options)
     }
 
     /// A list that stays within the memory limit.
-    fn no_exclusions<F: Fingerprint>(&self) -> Result<Exclusions<F>, Failure> {
+    fn no_exclusions(&self) -> Result<Exclusions, Failure> {
         let memory = self.memory.0;
         Ok(Exclusions::with_memory(memory, Some(self.temp_dir()))?)
     }
@@ -187,17 +179,16 @@ impl Args {
 }
 
 /// Says that the sketches of the inputs are left out, if there are some, and why.
-fn say_dropped_sketches<F: Fingerprint>(segments: &Segments<F>) {
-    if let Err(error @ simidx::Error::Mismatch { .. }) = segments.sketch_parameters() {
+fn say_dropped_sketches(set: &Set) {
+    if let Err(error @ simidx::Error::Mismatch { .. }) = set.sketch_parameters() {
         say(format_args!("sketches left out: {error}"));
     }
 }
 
 /// The distance of the tables that a merge has by default.
-fn largest_distance<F: Fingerprint>(segments: &Segments<F>) -> u32 {
-    let segments = segments.segments().iter().rev();
-    let largest = segments.max_by_key(|index| index.len());
-    largest.map_or(0, |index| index.max_distance())
+fn largest_distance(set: &Set) -> u32 {
+    let largest = set.segments().rev().max_by_key(|segment| segment.len());
+    largest.map_or(0, Segment::max_distance)
 }
 
 /// How the tables of the merged index are coded.

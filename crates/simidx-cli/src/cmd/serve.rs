@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use simidx::Fingerprint;
+use simidx::Width;
 use simidx_input::{Content, RecordId};
 use simidx_output::one_line;
 use simidx_server::{
@@ -25,7 +25,7 @@ use crate::support::pipeline::PipelineArgs;
 use crate::support::quantity::{Size, count};
 use crate::support::quiet;
 use crate::support::records::{FieldArgs, threads_from};
-use crate::support::width::{Width, with_width};
+use crate::support::width::width;
 
 /// The head of `simidx serve --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -79,7 +79,7 @@ pub(crate) struct Args {
     #[arg(short = 'k', long, value_name = "K", value_parser = distance::of_tables(), requires = "store")]
     max_distance: Option<u32>,
     /// Bits per fingerprint of a new store [default: 64]
-    #[arg(long, value_enum, value_name = "BITS", requires = "store")]
+    #[arg(long, value_name = "BITS", value_parser = width(), requires = "store")]
     width: Option<Width>,
     /// Address to listen at, or a name of this machine and a port; port 0 is any that is free
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", value_parser = listen)]
@@ -329,7 +329,7 @@ pub(crate) fn run(args: Args) -> Answer {
             SyncChoice::Batch => simidx_collection::Sync::Batch,
             SyncChoice::Never => simidx_collection::Sync::Never,
         };
-        let bits = with_width!(args.width.unwrap_or(Width::W64), F => F::WIDTH);
+        let bits = args.width.unwrap_or_default().bits();
         let opened = Store::open_or_create(folder, bits, store);
         let store = opened.map_err(|error| Failure::new(error.to_string()))?;
         let number = |flag: &str, given: Option<u32>, own: u32| match given {
@@ -383,10 +383,10 @@ fn read_texts(
     fields: &FieldArgs,
     texts: &mut HashMap<String, String>,
 ) -> Result<(), Failure> {
+    let options = fields.options(Width::default());
     let mut position = 0u64;
     for path in simidx_input::expand(path, None)? {
-        let mut reader = simidx_input::open_with::<u64>(&path, format.0, &fields.options())?;
-        while let Some(record) = reader.next_record() {
+        for record in simidx_input::open_with(&path, format.0, &options)? {
             match record {
                 Err(error @ simidx_input::Error::Io(_)) => return Err(error.into()),
                 Err(_) => {}

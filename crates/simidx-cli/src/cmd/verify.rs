@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 
 use indicatif::ProgressBar;
 use serde::Serialize;
-use simidx::AnyIndex;
+use simidx::Set;
 use simidx::format::FormatError;
-use simidx::segments::Manifest;
+use simidx::set::{Manifest, Segment};
 use simidx::verify::{VerifyReport, VerifyStage};
 use simidx_output::one_line;
 
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
-use crate::support::index_file::{IndexArgs, OpenArgs, UNSEALED, is_set, with_index};
+use crate::support::index_file::{IndexArgs, OpenArgs, UNSEALED, is_set};
 use crate::support::json;
 use crate::support::messages::{counted, say};
 use crate::support::output::stdout;
@@ -55,9 +55,13 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     let bar = mode.spinner();
     let mut out = stdout();
     let mut failures = Vec::new();
-    for (path, index) in opened {
+    for (path, file) in opened {
         let path = path.display().to_string();
-        let check = match Verdict::on(index, &bar) {
+        let verdict = match file {
+            Ok(file) => Verdict::on(file.first(), &bar),
+            Err(problem) => Ok(Verdict::unreadable(problem)),
+        };
+        let check = match verdict {
             Ok(verdict) => Check::Done(SegmentVerdict { path, verdict }),
             Err(failure) => {
                 let error = failure.to_string();
@@ -94,7 +98,7 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
 fn open_set(
     path: &Path,
     open: &OpenArgs,
-    opened: &mut Vec<(PathBuf, Result<AnyIndex, FormatError>)>,
+    opened: &mut Vec<(PathBuf, Result<Set, FormatError>)>,
     checks: &mut Vec<Check>,
 ) -> Result<(), Failure> {
     let mut refuse = |path: &Path, error: simidx::Error| {
@@ -116,13 +120,13 @@ fn open_set(
         ));
     }
     for (path, listed) in manifest.paths().zip(&manifest.segments) {
-        let index = open.open_or_damaged(&path)?;
-        if let Ok(index) = &index
-            && let Err(error) = manifest.check(listed, index)
-        {
-            refuse(&path, error);
+        let file = open.open_or_damaged(&path)?;
+        for segment in file.iter().flat_map(Set::segments) {
+            if let Err(error) = manifest.check(listed, segment) {
+                refuse(&path, error);
+            }
         }
-        opened.push((path, index));
+        opened.push((path, file));
     }
     Ok(())
 }
@@ -219,21 +223,16 @@ struct Problem {
 }
 
 impl Verdict {
-    /// The verdict on a file that could be opened, or on one that is damaged so much that it could not.
+    /// The verdict on a file that could be opened.
     ///
     /// # Errors
     /// The file has another length than when it was opened.
-    fn on(index: Result<AnyIndex, FormatError>, bar: &ProgressBar) -> Result<Self, Failure> {
-        match index {
-            Ok(index) => with_index!(index, index => {
-                // Another file may have been checked for minutes since this one was opened.
-                index.storage().check_len()?;
-                let report = index.verify_with(|stage| bar.set_message(stage_name(stage)));
-                index.storage().check_len()?;
-                Ok(Verdict::of(report))
-            }),
-            Err(problem) => Ok(Verdict::unreadable(problem)),
-        }
+    fn on(file: Segment<'_>, bar: &ProgressBar) -> Result<Self, Failure> {
+        // Another file may have been checked for minutes since this one was opened.
+        file.storage().check_len()?;
+        let report = file.verify_with(|stage| bar.set_message(stage_name(stage)));
+        file.storage().check_len()?;
+        Ok(Verdict::of(report))
     }
 
     fn of(report: VerifyReport) -> Self {

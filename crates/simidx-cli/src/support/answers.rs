@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use simidx::index::QueryStats;
-use simidx::{Fingerprint, IdBuf};
+use simidx::{IdBuf, Width};
 use simidx_input::RecordId;
 use simidx_text::{Fingerprinter, ParallelFingerprinter};
 
@@ -33,22 +33,22 @@ pub(crate) struct AnswerArgs {
 
 /// A query as its answer names it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Asked<'a, F> {
+pub(crate) struct Asked<'a> {
     /// That of documents without features, if the query is one.
-    pub(crate) fingerprint: F,
+    pub(crate) fingerprint: u128,
     pub(crate) id: Option<&'a RecordId>,
     /// Whether the query is a document in which nothing says what it is like: nothing is near it.
     pub(crate) is_without_features: bool,
 }
 
-impl<'a, F: Fingerprint> Asked<'a, F> {
+impl<'a> Asked<'a> {
     /// A query by its fingerprint, if it has one.
     pub(crate) fn new(
-        fingerprint: Option<F>,
-        fingerprinter: Option<&ParallelFingerprinter<F>>,
+        fingerprint: Option<u128>,
+        fingerprinter: Option<&ParallelFingerprinter>,
         id: Option<&'a RecordId>,
     ) -> Self {
-        let empty = || fingerprinter.map_or(F::ZERO, |f| f.pipeline().empty_fingerprint());
+        let empty = || fingerprinter.map_or(0, ParallelFingerprinter::empty_fingerprint);
         Asked {
             fingerprint: fingerprint.unwrap_or_else(empty),
             id,
@@ -57,11 +57,10 @@ impl<'a, F: Fingerprint> Asked<'a, F> {
     }
 
     /// A document without an id.
-    pub(crate) fn of_text(text: &str, fingerprinter: &mut Fingerprinter<F>) -> Self {
+    pub(crate) fn of_text(text: &str, fingerprinter: &mut Fingerprinter) -> Self {
         let fingerprint = fingerprinter.fingerprint_if_any(text);
-        let empty = || fingerprinter.pipeline().empty_fingerprint();
         Asked {
-            fingerprint: fingerprint.unwrap_or_else(empty),
+            fingerprint: fingerprint.unwrap_or(fingerprinter.empty_fingerprint()),
             id: None,
             is_without_features: fingerprint.is_none(),
         }
@@ -73,15 +72,15 @@ impl<'a, F: Fingerprint> Asked<'a, F> {
     /// What `ids` or `out` reports.
     pub(crate) fn write_lines(
         &self,
-        style: AnswerArgs,
-        (found, distance): (F, u32),
+        (style, width): (AnswerArgs, Width),
+        (found, distance): (u128, u32),
         ids: impl Iterator<Item = simidx::Result<IdBuf>>,
         out: &mut impl Write,
     ) -> Result<(), Failure> {
-        let mut line = Vec::with_capacity(F::BYTES * 4 + 8);
-        self.fingerprint.extend_hex(&mut line);
+        let mut line = Vec::with_capacity(width.bytes() * 4 + 8);
+        width.extend_hex(self.fingerprint, &mut line);
         line.push(b'\t');
-        found.extend_hex(&mut line);
+        width.extend_hex(found, &mut line);
         write!(line, "\t{distance}")?;
         let end = match style.query_ids {
             true => match self.id {
@@ -123,11 +122,12 @@ impl<'a, F: Fingerprint> Asked<'a, F> {
     /// What `out` reports.
     pub(crate) fn close_object(
         &self,
+        width: Width,
         stats: Option<QueryStats>,
         out: &mut impl Write,
     ) -> std::io::Result<()> {
-        let (query, is_without_features) = (self.fingerprint, self.is_without_features);
-        json_style().close_answer(out, query, is_without_features, stats)?;
+        let query = (self.fingerprint, width);
+        json_style().close_answer(out, query, self.is_without_features, stats)?;
         out.write_all(b"\n")
     }
 }

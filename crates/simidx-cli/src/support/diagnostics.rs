@@ -88,7 +88,7 @@ impl Diagnostics {
     }
 
     /// Notes that the encoding of an input, just opened, was detected from its bytes alone.
-    pub(crate) fn note_guess<F>(&mut self, reader: &dyn RecordReader<F>) {
+    pub(crate) fn note_guess(&mut self, reader: &dyn RecordReader) {
         if let Some(encoding) = reader.guessed_encoding() {
             let (source, _) = reader.place();
             let message = format!("looks like {encoding}; --encoding overrides this");

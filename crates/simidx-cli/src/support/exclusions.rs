@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use simidx::segments::{Exclusions, Segments};
-use simidx::{Fingerprint, IdKind};
+use simidx::set::Exclusions;
+use simidx::{Fingerprint, IdKind, Set, Width};
 use simidx_input::{Content, Format, unescape};
 
 use crate::support::failure::Failure;
@@ -76,28 +76,27 @@ impl ExcludeArgs {
     ///
     /// # Errors
     /// What is wrong with the options or the files, or what `gather` returns.
-    pub(crate) fn for_each_list<F: Fingerprint>(
+    pub(crate) fn for_each_list(
         &self,
-        segments: &Segments<F>,
-        mut gather: impl FnMut(Option<usize>, AddList<'_, F>) -> Result<(), Failure>,
+        set: &Set,
+        mut gather: impl FnMut(Option<usize>, AddList<'_>) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        let (by, kind) = (self.exclude_by.unwrap_or_default(), segments.id_kind());
-        for (only, list) in self.lists(segments.names())? {
-            gather(only, &|exclusions| add_list(list, by, kind, exclusions))?;
+        let (by, kind) = (self.exclude_by.unwrap_or_default(), set.id_kind());
+        for (only, list) in self.lists(set.names())? {
+            gather(only, &|exclusions| {
+                add_list((list, set.width()), by, kind, exclusions)
+            })?;
         }
         Ok(())
     }
 
-    /// The segments without what is in the files.
+    /// The set without what is in the files.
     ///
     /// # Errors
-    /// What is wrong with the files or the segments.
-    pub(crate) fn apply<F: Fingerprint>(
-        &self,
-        segments: Segments<F>,
-    ) -> Result<Segments<F>, Failure> {
-        let mut live = segments.clone();
-        self.for_each_list(&segments, |only, add| {
+    /// What is wrong with the files or the set.
+    pub(crate) fn apply(&self, set: Set) -> Result<Set, Failure> {
+        let mut live = set.clone();
+        self.for_each_list(&set, |only, add| {
             let mut exclusions = Exclusions::default();
             add(&mut exclusions)?;
             live = match only {
@@ -111,7 +110,7 @@ impl ExcludeArgs {
 }
 
 /// What adds the contents of a file to exclusions.
-type AddList<'l, F> = &'l dyn Fn(&mut Exclusions<F>) -> Result<(), Failure>;
+type AddList<'l> = &'l dyn Fn(&mut Exclusions) -> Result<(), Failure>;
 
 /// The number of the index that has a name.
 ///
@@ -135,18 +134,19 @@ fn number_of(index: &Path, names: &[String]) -> Result<usize, Failure> {
 ///
 /// # Errors
 /// The file cannot be read, or a line of it names no records of such indexes.
-fn add_list<F: Fingerprint>(
-    path: &Path,
+fn add_list(
+    (path, width): (&Path, Width),
     by: ExcludeBy,
     ids: IdKind,
-    exclusions: &mut Exclusions<F>,
+    exclusions: &mut Exclusions,
 ) -> Result<(), Failure> {
     let format = match by {
         ExcludeBy::Fingerprint => Format::Hex,
         ExcludeBy::Id => Format::Lines,
     };
-    let mut reader = simidx_input::open::<F>(path, Some(format))?;
-    while let Some(record) = reader.next_record() {
+    let options = width.into();
+    let mut reader = simidx_input::open_with(path, Some(format), &options)?;
+    while let Some(record) = reader.next() {
         let record = record?;
         let problem = match record.content {
             Content::Fingerprint(_) if record.id.is_some() => {
@@ -171,11 +171,7 @@ fn add_list<F: Fingerprint>(
 ///
 /// # Errors
 /// A temporary file cannot be written.
-fn add_id<F: Fingerprint>(
-    exclusions: &mut Exclusions<F>,
-    ids: IdKind,
-    id: &str,
-) -> Result<Option<String>, Failure> {
+fn add_id(exclusions: &mut Exclusions, ids: IdKind, id: &str) -> Result<Option<String>, Failure> {
     Ok(match (ids, u64::parse_dec(id)) {
         // As dump and query print it.
         (IdKind::String, _) => match unescape(id) {

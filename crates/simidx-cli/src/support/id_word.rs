@@ -1,7 +1,6 @@
 //! Ids among the arguments of a command.
 
-use simidx::segments::Segments;
-use simidx::{Fingerprint, Id, IdKind};
+use simidx::{Id, IdKind, Set};
 
 use super::failure::Failure;
 
@@ -9,11 +8,8 @@ use super::failure::Failure;
 ///
 /// # Errors
 /// Indexes without ids, a word that is not a number where ids are numbers, an id that no record has, or damage.
-pub(crate) fn fingerprints_of<F: Fingerprint>(
-    segments: &Segments<F>,
-    word: &str,
-) -> Result<Vec<F>, Failure> {
-    let found = segments.fingerprints_of_id(id(segments.id_kind(), word)?)?;
+pub(crate) fn fingerprints_of(set: &Set, word: &str) -> Result<Vec<u128>, Failure> {
+    let found = set.fingerprints_of_id(id(set.id_kind(), word)?)?;
     if found.is_empty() {
         return Err(Failure::new(format!("no record has the id {word:?}")));
     }

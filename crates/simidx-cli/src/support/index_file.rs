@@ -5,8 +5,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use simidx::format::{FormatClass, FormatError, MAGIC};
-use simidx::segments::{AnySegments, Manifest};
-use simidx::{AnyIndex, Error};
+use simidx::set::Manifest;
+use simidx::{Error, Set};
 
 use crate::support::failure::Failure;
 use crate::support::heading;
@@ -35,7 +35,7 @@ impl IndexArgs {
     ///
     /// # Errors
     /// As for [`OpenArgs::open`], or two files, both named, that cannot be read as one.
-    pub(crate) fn open(&self) -> Result<AnySegments, Failure> {
+    pub(crate) fn open(&self) -> Result<Set, Failure> {
         together(self.open.open_each(&self.paths)?)
     }
 
@@ -61,26 +61,25 @@ impl IndexArgs {
 }
 
 impl OpenArgs {
-    /// Opens an index file, or those of a set.
+    /// Opens an index file, or those of a folder with a manifest, each as a set of its own under its path.
     ///
     /// # Errors
     /// Why one cannot be opened, with the name of the file.
-    pub(crate) fn open(&self, path: &Path) -> Result<Vec<OpenFile>, Failure> {
+    pub(crate) fn open(&self, path: &Path) -> Result<Vec<Set>, Failure> {
         if is_set(path)? {
-            let open = |path: &Path| self.any_index(path);
-            let (manifest, indexes) = Manifest::read_and_open(path, open)?;
-            return Ok(manifest.paths().zip(indexes).collect());
+            let (_, files) = Manifest::read_and_open(path, |path| self.file(path))?;
+            return Ok(files);
         }
-        let index = self.any_index(path);
-        let index = index.map_err(|error| open_failure(path, error))?;
-        Ok(vec![(path.to_owned(), index)])
+        let file = self.file(path);
+        let file = file.map_err(|error| open_failure(path, error))?;
+        Ok(vec![file.named(path.display().to_string())])
     }
 
     /// Opens index files and sets.
     ///
     /// # Errors
     /// As for [`OpenArgs::open`].
-    pub(crate) fn open_each(&self, paths: &[PathBuf]) -> Result<Vec<OpenFile>, Failure> {
+    pub(crate) fn open_each(&self, paths: &[PathBuf]) -> Result<Vec<Set>, Failure> {
         let opened = paths.iter().map(|path| self.open(path));
         let opened = opened.collect::<Result<Vec<_>, Failure>>()?;
         Ok(opened.into_iter().flatten().collect())
@@ -90,23 +89,20 @@ impl OpenArgs {
     ///
     /// # Errors
     /// A file that cannot be read, is not an index or needs a newer reader.
-    pub(crate) fn open_or_damaged(
-        &self,
-        path: &Path,
-    ) -> Result<Result<AnyIndex, FormatError>, Failure> {
-        match self.any_index(path) {
-            Ok(index) => Ok(Ok(index)),
+    pub(crate) fn open_or_damaged(&self, path: &Path) -> Result<Result<Set, FormatError>, Failure> {
+        match self.file(path) {
+            Ok(set) => Ok(Ok(set)),
             Err(Error::Format(error)) if error.class() == FormatClass::Damaged => Ok(Err(error)),
             Err(error) => Err(open_failure(path, error)),
         }
     }
 
-    fn any_index(&self, path: &Path) -> Result<AnyIndex, Error> {
+    fn file(&self, path: &Path) -> Result<Set, Error> {
         if self.no_mmap {
-            AnyIndex::open_in_memory(path)
+            Set::read_file(path)
         } else {
             interrupt::expect_signals()?;
-            AnyIndex::open(path)
+            Set::map_file(path)
         }
     }
 }
@@ -114,9 +110,6 @@ impl OpenArgs {
 /// Where the records of a set without segments may be.
 pub(crate) const UNSEALED: &str =
     "what a collection has not sealed yet is in its journal, which simidx serve --store reads";
-
-/// An open index file, with its path.
-pub(crate) type OpenFile = (PathBuf, AnyIndex);
 
 /// Whether a path is a set of index files.
 ///
@@ -153,19 +146,17 @@ pub(crate) fn is_index(path: &Path) -> io::Result<bool> {
     Ok(head == MAGIC || is_called_one)
 }
 
-/// Indexes as one, named by their paths in every error.
+/// Index files as one.
 ///
 /// # Errors
 /// Files that cannot be read as one.
-pub(crate) fn together(files: Vec<OpenFile>) -> Result<AnySegments, Failure> {
+pub(crate) fn together(files: Vec<Set>) -> Result<Set, Failure> {
     if files.is_empty() {
         return Err(Failure::new(format!(
             "there is no segment to search; {UNSEALED}"
         )));
     }
-    let files = files.into_iter();
-    let named = files.map(|(path, index)| (path.display().to_string(), index));
-    Ok(AnySegments::with_names(named.collect())?)
+    Ok(Set::new(files)?)
 }
 
 /// The failure to open an index; what the operating system reports names the file already.
@@ -175,27 +166,3 @@ fn open_failure(path: &Path, error: Error) -> Failure {
         error => Failure::from(error).about(path.display()),
     }
 }
-
-/// Runs an expression on an [`AnyIndex`] with the index bound at its own width.
-macro_rules! with_index {
-    ($any:expr, $index:ident => $body:expr) => {
-        match $any {
-            simidx::AnyIndex::W32($index) => $body,
-            simidx::AnyIndex::W64($index) => $body,
-            simidx::AnyIndex::W128($index) => $body,
-        }
-    };
-}
-pub(crate) use with_index;
-
-/// Runs an expression on [`AnySegments`] with the segments bound at their own width.
-macro_rules! with_segments {
-    ($any:expr, $segments:ident => $body:expr) => {
-        match $any {
-            simidx::segments::AnySegments::W32($segments) => $body,
-            simidx::segments::AnySegments::W64($segments) => $body,
-            simidx::segments::AnySegments::W128($segments) => $body,
-        }
-    };
-}
-pub(crate) use with_segments;

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use serde_json::Value;
-use simidx::{Fingerprint, Id, IdBuf};
+use simidx::{Id, IdBuf, Width};
 use simidx_input::RecordId;
 
 use crate::support::json::json_style;
@@ -23,12 +23,13 @@ pub(crate) fn write_ids(
 ///
 /// # Errors
 /// What `ids` or `out` reports; then a part of the object may be written.
-pub(crate) fn write_match<F: Fingerprint>(
+pub(crate) fn write_match(
     out: &mut impl Write,
-    found: (F, u32),
+    fingerprint: (u128, Width),
+    distance: u32,
     ids: impl Iterator<Item = simidx::Result<IdBuf>>,
 ) -> simidx::Result<()> {
-    json_style().write_match(out, found, ids)
+    json_style().write_match(out, fingerprint, distance, ids)
 }
 
 /// An id as JSON says it.

@@ -5,23 +5,19 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::{self, Builder};
 use std::time::Duration;
 
-use simidx::Fingerprint;
-use simidx::segments::Segments;
+use simidx::Set;
 
 /// The time between releases. Each costs a fault for each page that is still wanted, and within it some megabytes are read.
 const PERIOD: Duration = Duration::from_millis(10);
 
 /// Does some work, and releases the pages that it has read again and again.
-pub(crate) fn while_released<F: Fingerprint, T>(
-    segments: &Segments<F>,
-    work: impl FnOnce() -> T,
-) -> T {
+pub(crate) fn while_released<T>(set: &Set, work: impl FnOnce() -> T) -> T {
     thread::scope(|scope| {
         let (working, ended) = channel::<()>();
         // Without the thread, the memory of the process looks larger than it is: no reason to stop.
         let _ = Builder::new().spawn_scoped(scope, move || {
             while ended.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout) {
-                release(segments);
+                release(set);
             }
         });
         let done = work();
@@ -31,11 +27,11 @@ pub(crate) fn while_released<F: Fingerprint, T>(
 }
 
 /// Releases all pages. That this fails is no reason to stop either.
-fn release<F: Fingerprint>(segments: &Segments<F>) {
+fn release(set: &Set) {
     #[cfg(unix)]
-    for segment in segments.segments() {
+    for segment in set.segments() {
         let _ = segment.storage().evict();
     }
     #[cfg(not(unix))]
-    let _ = segments;
+    let _ = set;
 }

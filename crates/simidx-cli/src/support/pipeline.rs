@@ -4,8 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use simidx::Fingerprint;
-use simidx::segments::Segments;
+use simidx::Set;
 use simidx_text::assets::{Assets, IdfTable, StopWords, UserDictionary};
 use simidx_text::stages::{Html, Idf};
 use simidx_text::{Pipeline, PipelineOptions, Preset};
@@ -122,22 +121,20 @@ pub(crate) fn files_of(pipeline: &Pipeline) -> Assets {
 ///
 /// # Errors
 /// No pipeline recorded, or one that needs other files; the failure names the index.
-pub(crate) fn recorded<F: Fingerprint>(
-    segments: &Segments<F>,
-    files: &Assets,
-) -> Result<Pipeline, Failure> {
-    let mut named = segments.segments().iter().zip(segments.names());
-    let recorder = named.find(|(index, _)| index.pipeline() == segments.pipeline());
+pub(crate) fn recorded(set: &Set, files: &Assets) -> Result<Pipeline, Failure> {
+    let recorder = set
+        .segments()
+        .find(|segment| segment.pipeline() == set.pipeline());
     let blame = |failure: Failure| match recorder {
-        Some((_, name)) => failure.about(name),
+        Some(segment) => failure.about(segment.name()),
         None => failure,
     };
-    let description = segments.pipeline().ok_or_else(|| {
+    let description = set.pipeline().ok_or_else(|| {
         let message = "the index records no text pipeline, as it was built from fingerprints";
         blame(Failure::new(message))
     })?;
     let pipeline = Pipeline::parse(description, files).and_then(|pipeline| {
-        pipeline.fingerprinter::<F>()?;
+        pipeline.fingerprinter(set.width())?;
         Ok(pipeline)
     });
     pipeline.map_err(|error| blame(error.into()))

@@ -28,7 +28,7 @@ impl<F: Fingerprint> Printed<F> {
 
     pub(crate) fn of_text(
         text: &str,
-        fingerprinter: &mut Fingerprinter<F>,
+        fingerprinter: &mut Fingerprinter,
         counts_features: bool,
     ) -> Self {
         let (fingerprint, feature_count) = match counts_features {
@@ -39,10 +39,7 @@ impl<F: Fingerprint> Printed<F> {
             false => (fingerprinter.fingerprint_if_any(text), None),
         };
         Printed {
-            fingerprint: match fingerprint {
-                Some(fingerprint) => fingerprint,
-                None => fingerprinter.pipeline().empty_fingerprint(),
-            },
+            fingerprint: F::from_u128(fingerprint.unwrap_or(fingerprinter.empty_fingerprint())),
             feature_count,
             without_features: fingerprint.is_none().then(|| content_identity(text)),
             signed: None,
@@ -52,7 +49,7 @@ impl<F: Fingerprint> Printed<F> {
     /// Of a document by what similar texts are found. It gets no fingerprint.
     pub(crate) fn signed(
         text: &str,
-        fingerprinter: &mut Fingerprinter<F>,
+        fingerprinter: &mut Fingerprinter,
         signer: &TextSigner,
     ) -> Self {
         let signed = signer.sign(fingerprinter, text);

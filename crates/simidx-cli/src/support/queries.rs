@@ -7,7 +7,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use rayon::prelude::*;
-use simidx::Fingerprint;
 use simidx_input::{Content, Format, Place, ReadOptions, Record, RecordId, RecordReader};
 use simidx_text::ParallelFingerprinter;
 
@@ -31,7 +30,7 @@ pub(crate) enum QueryKind {
 
 impl QueryKind {
     /// What to say of a record of the other kind.
-    fn refusal<F>(self, content: &Content<F>) -> Option<&'static str> {
+    fn refusal(self, content: &Content) -> Option<&'static str> {
         match (self, content) {
             (QueryKind::Fingerprints, Content::Text(_)) => {
                 Some("is a document; use --documents to query documents")
@@ -46,19 +45,19 @@ impl QueryKind {
 
 /// A query that has been read.
 #[derive(Debug)]
-pub(crate) struct Query<F> {
-    pub(crate) content: Content<F>,
+pub(crate) struct Query {
+    pub(crate) content: Content,
     pub(crate) id: Option<RecordId>,
     /// Where the record is in which bytes became U+FFFD.
     fault: Option<(String, Place)>,
 }
 
-impl<F: Fingerprint> Query<F> {
+impl Query {
     /// The fingerprint of the query; none of a document without features.
     pub(crate) fn fingerprint(
         &self,
-        fingerprinter: Option<&ParallelFingerprinter<F>>,
-    ) -> Option<F> {
+        fingerprinter: Option<&ParallelFingerprinter>,
+    ) -> Option<u128> {
         match (&self.content, fingerprinter) {
             (Content::Fingerprint(fingerprint), _) => Some(*fingerprint),
             (Content::Text(text), Some(fingerprinter)) => {
@@ -71,12 +70,12 @@ impl<F: Fingerprint> Query<F> {
 }
 
 /// Makes the fingerprinter when the first document comes.
-pub(crate) struct LazyFingerprinter<F: Fingerprint, M> {
-    made: Option<ParallelFingerprinter<F>>,
+pub(crate) struct LazyFingerprinter<M> {
+    made: Option<ParallelFingerprinter>,
     make: M,
 }
 
-impl<F: Fingerprint, M: Fn() -> Result<ParallelFingerprinter<F>, Failure>> LazyFingerprinter<F, M> {
+impl<M: Fn() -> Result<ParallelFingerprinter, Failure>> LazyFingerprinter<M> {
     pub(crate) fn new(make: M) -> Self {
         LazyFingerprinter { made: None, make }
     }
@@ -87,9 +86,9 @@ impl<F: Fingerprint, M: Fn() -> Result<ParallelFingerprinter<F>, Failure>> LazyF
     /// What keeps it from being made.
     pub(crate) fn for_queries(
         &mut self,
-        queries: &[Query<F>],
-    ) -> Result<Option<&ParallelFingerprinter<F>>, Failure> {
-        let is_document = |query: &Query<F>| matches!(query.content, Content::Text(_));
+        queries: &[Query],
+    ) -> Result<Option<&ParallelFingerprinter>, Failure> {
+        let is_document = |query: &Query| matches!(query.content, Content::Text(_));
         if self.made.is_none() && queries.iter().any(is_document) {
             self.made = Some((self.make)()?);
         }
@@ -97,17 +96,17 @@ impl<F: Fingerprint, M: Fn() -> Result<ParallelFingerprinter<F>, Failure>> LazyF
     }
 
     /// The fingerprint of documents without features.
-    pub(crate) fn empty_fingerprint(&self) -> F {
+    pub(crate) fn empty_fingerprint(&self) -> u128 {
         let made = self.made.as_ref();
-        made.map_or(F::ZERO, |made| made.pipeline().empty_fingerprint())
+        made.map_or(0, ParallelFingerprinter::empty_fingerprint)
     }
 }
 
 /// The fingerprints of some queries, in order; documents are worked on in parallel.
-pub(crate) fn fingerprints<F: Fingerprint>(
-    queries: &[Query<F>],
-    fingerprinter: Option<&ParallelFingerprinter<F>>,
-) -> Vec<Option<F>> {
+pub(crate) fn fingerprints(
+    queries: &[Query],
+    fingerprinter: Option<&ParallelFingerprinter>,
+) -> Vec<Option<u128>> {
     match fingerprinter {
         None => queries
             .iter()
@@ -121,8 +120,8 @@ pub(crate) fn fingerprints<F: Fingerprint>(
 }
 
 /// Hands out queries in batches.
-pub(crate) struct QueryReader<F> {
-    queue: Arc<Queue<F>>,
+pub(crate) struct QueryReader {
+    queue: Arc<Queue>,
     thread: Option<JoinHandle<()>>,
     /// Whether the queries are of a regular file, so that waiting for more of them is never in vain.
     is_file: bool,
@@ -131,7 +130,7 @@ pub(crate) struct QueryReader<F> {
     failure: Option<Failure>,
 }
 
-impl<F: Fingerprint> QueryReader<F> {
+impl QueryReader {
     /// Begins to read.
     ///
     /// # Errors
@@ -142,7 +141,7 @@ impl<F: Fingerprint> QueryReader<F> {
         options: &ReadOptions,
         kind: QueryKind,
     ) -> Result<Self, Failure> {
-        let reader = simidx_input::open_with::<F>(path, format, options)?;
+        let reader = simidx_input::open_with(path, format, options)?;
         let mut diagnostics = Diagnostics::new(OnError::Stop);
         diagnostics.note_guess(&*reader);
         let queue = Arc::new(Queue::default());
@@ -168,7 +167,7 @@ impl<F: Fingerprint> QueryReader<F> {
     pub(crate) fn next_batch(
         &mut self,
         before_waiting: impl FnOnce() -> Result<(), Failure>,
-    ) -> Result<Option<Vec<Query<F>>>, Failure> {
+    ) -> Result<Option<Vec<Query>>, Failure> {
         if let Some(failure) = self.failure.take() {
             return Err(failure);
         }
@@ -192,7 +191,7 @@ impl<F: Fingerprint> QueryReader<F> {
             let last = batch.swap_remove(end);
             self.failure = last.err();
         }
-        let queries: Vec<Query<F>> = batch.into_iter().flatten().collect();
+        let queries: Vec<Query> = batch.into_iter().flatten().collect();
         for query in &queries {
             if let Some((source, place)) = &query.fault {
                 self.diagnostics.note_faults((source, *place));
@@ -213,7 +212,7 @@ impl<F: Fingerprint> QueryReader<F> {
     }
 }
 
-impl<F> Drop for QueryReader<F> {
+impl Drop for QueryReader {
     fn drop(&mut self) {
         // The thread may wait for input that never comes; it ends with the program.
         self.queue.lock().is_abandoned = true;
@@ -222,12 +221,8 @@ impl<F> Drop for QueryReader<F> {
 }
 
 /// Reads queries up to the end or the first failure.
-fn read<F: Fingerprint>(
-    mut reader: Box<dyn RecordReader<F> + Send>,
-    kind: QueryKind,
-    queue: &Queue<F>,
-) {
-    while let Some(record) = reader.next_record() {
+fn read(mut reader: Box<dyn RecordReader>, kind: QueryKind, queue: &Queue) {
+    while let Some(record) = reader.next() {
         let query = record.map_err(Failure::from).and_then(|record| {
             let place = reader.place();
             query(record, place, kind)
@@ -239,11 +234,11 @@ fn read<F: Fingerprint>(
     }
 }
 
-fn query<F>(
-    record: Record<F>,
+fn query(
+    record: Record,
     (source, place): (&str, Place),
     kind: QueryKind,
-) -> Result<Query<F>, Failure> {
+) -> Result<Query, Failure> {
     match kind.refusal(&record.content) {
         Some(message) => Err(refused(source, place, message)),
         None => Ok(Query {
@@ -255,14 +250,16 @@ fn query<F>(
 }
 
 /// Queries that have been read and wait to be answered.
-struct Queue<F> {
-    state: Mutex<State<F>>,
+#[derive(Default)]
+struct Queue {
+    state: Mutex<State>,
     has_queries: Condvar,
     has_room: Condvar,
 }
 
-struct State<F> {
-    ready: Vec<Result<Query<F>, Failure>>,
+#[derive(Default)]
+struct State {
+    ready: Vec<Result<Query, Failure>>,
     text_len: usize,
     /// Whether nothing is added any more.
     is_ended: bool,
@@ -281,23 +278,7 @@ enum Awaited {
     Full,
 }
 
-impl<F> Default for Queue<F> {
-    fn default() -> Self {
-        Queue {
-            state: Mutex::new(State {
-                ready: Vec::new(),
-                text_len: 0,
-                is_ended: false,
-                is_abandoned: false,
-                awaited: None,
-            }),
-            has_queries: Condvar::new(),
-            has_room: Condvar::new(),
-        }
-    }
-}
-
-impl<F> State<F> {
+impl State {
     fn is_full(&self) -> bool {
         self.ready.len() >= BATCH_QUERIES || self.text_len >= BATCH_TEXT_LEN
     }
@@ -311,19 +292,19 @@ impl<F> State<F> {
         }
     }
 
-    fn take(&mut self) -> Vec<Result<Query<F>, Failure>> {
+    fn take(&mut self) -> Vec<Result<Query, Failure>> {
         self.text_len = 0;
         std::mem::take(&mut self.ready)
     }
 }
 
-impl<F> Queue<F> {
-    fn lock(&self) -> MutexGuard<'_, State<F>> {
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a query when there is room for it; returns whether more are wanted.
-    fn push(&self, query: Result<Query<F>, Failure>) -> bool {
+    fn push(&self, query: Result<Query, Failure>) -> bool {
         let mut state = self.lock();
         while state.is_full() && !state.is_abandoned {
             state = wait(&self.has_room, state);
@@ -344,23 +325,23 @@ impl<F> Queue<F> {
     }
 
     /// What has come, if anything has or nothing will.
-    fn take_ready(&self) -> Option<Vec<Result<Query<F>, Failure>>> {
+    fn take_ready(&self) -> Option<Vec<Result<Query, Failure>>> {
         let mut state = self.lock();
         let is_due = !state.ready.is_empty() || state.is_ended;
         is_due.then(|| self.hand_out(&mut state))
     }
 
     /// The same, after waiting for it.
-    fn take_some(&self) -> Vec<Result<Query<F>, Failure>> {
+    fn take_some(&self) -> Vec<Result<Query, Failure>> {
         self.take_when(Awaited::Some)
     }
 
     /// A full batch, or what is left.
-    fn take_full(&self) -> Vec<Result<Query<F>, Failure>> {
+    fn take_full(&self) -> Vec<Result<Query, Failure>> {
         self.take_when(Awaited::Full)
     }
 
-    fn take_when(&self, awaited: Awaited) -> Vec<Result<Query<F>, Failure>> {
+    fn take_when(&self, awaited: Awaited) -> Vec<Result<Query, Failure>> {
         let mut state = self.lock();
         state.awaited = Some(awaited);
         while !state.is_ended && !state.is_due() {
@@ -370,7 +351,7 @@ impl<F> Queue<F> {
         self.hand_out(&mut state)
     }
 
-    fn hand_out(&self, state: &mut State<F>) -> Vec<Result<Query<F>, Failure>> {
+    fn hand_out(&self, state: &mut State) -> Vec<Result<Query, Failure>> {
         self.has_room.notify_one();
         state.take()
     }
@@ -381,9 +362,9 @@ fn wait<'a, T>(signal: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> 
 }
 
 /// Notes the end of the reading, however it came.
-struct EndOnDrop<'a, F>(&'a Queue<F>);
+struct EndOnDrop<'a>(&'a Queue);
 
-impl<F> Drop for EndOnDrop<'_, F> {
+impl Drop for EndOnDrop<'_> {
     fn drop(&mut self) {
         self.0.lock().is_ended = true;
         self.0.has_queries.notify_one();

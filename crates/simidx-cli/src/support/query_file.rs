@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use simidx::Fingerprint;
+use simidx::Width;
 use simidx_input::{Content, Format, ReadOptions};
 
 use crate::support::failure::Failure;
@@ -12,18 +12,19 @@ use crate::support::records::refused;
 ///
 /// # Errors
 /// A file that cannot be read, or a document in it, which is refused with `message`.
-pub(crate) fn read<F: Fingerprint>(
+pub(crate) fn read(
     path: &Path,
+    width: Width,
     format: Option<Format>,
     message: &str,
-) -> Result<Vec<F>, Failure> {
+) -> Result<Vec<u128>, Failure> {
     // A folder would be read as documents.
     let format = format.or_else(|| path.is_dir().then_some(Format::Hex));
-    let mut options = ReadOptions::default();
+    let mut options = ReadOptions::from(width);
     options.fallback = Some(Format::Hex);
-    let mut reader = simidx_input::open_with::<F>(path, format, &options)?;
+    let mut reader = simidx_input::open_with(path, format, &options)?;
     let mut queries = Vec::new();
-    while let Some(record) = reader.next_record() {
+    while let Some(record) = reader.next() {
         match record?.content {
             Content::Fingerprint(fingerprint) => queries.push(fingerprint),
             Content::Text(_) => {

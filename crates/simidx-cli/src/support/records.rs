@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use rayon::prelude::*;
-use simidx::{Error, Fingerprint};
+use simidx::{Error, Fingerprint, Fingerprints, Width};
 use simidx_input::{
     self, Content, InputFile, ReadOptions, Record, RecordId, RecordReader, TextEncoding,
 };
@@ -20,7 +20,7 @@ use crate::support::pipeline::PipelineArgs;
 use crate::support::printed::Printed;
 use crate::support::progress::ReadingBar;
 use crate::support::quantity::count;
-use crate::support::width::Width;
+use crate::support::width::width;
 
 /// Records that are fingerprinted at a time, in parallel.
 const BATCH_RECORDS: usize = 4096;
@@ -73,12 +73,12 @@ impl FieldArgs {
 
     /// Whether anything is named.
     pub(crate) fn are_given(&self) -> bool {
-        self.options() != ReadOptions::default() || self.encoding.is_some()
+        self.options(Width::default()) != ReadOptions::default() || self.encoding.is_some()
     }
 
-    /// What the readers take.
-    pub(crate) fn options(&self) -> ReadOptions {
-        let mut options = ReadOptions::default();
+    /// What the readers of fingerprints of a width take.
+    pub(crate) fn options(&self, width: Width) -> ReadOptions {
+        let mut options = ReadOptions::from(width);
         options.fields.text.clone_from(&self.text_field);
         options
             .fields
@@ -104,7 +104,7 @@ pub(crate) struct InputArgs {
     #[command(flatten)]
     pub(crate) fields: FieldArgs,
     /// Bits per fingerprint
-    #[arg(long, value_enum, value_name = "BITS", default_value_t = Width::W64)]
+    #[arg(long, value_name = "BITS", default_value_t = Width::W64, value_parser = width())]
     pub(crate) width: Width,
     /// What to do with an invalid record
     #[arg(long, value_enum, value_name = "ACTION", default_value_t = OnError::Stop, help_heading = heading::INPUT)]
@@ -289,10 +289,10 @@ pub(crate) fn read<F: Fingerprint>(
 ) -> Result<ReadCounts, Failure> {
     let paths = args.paths()?;
     let bar = bar.start(total_len(&paths));
-    let options = args.fields.options();
+    let options = args.fields.options(Width::of::<F>());
     let readers = paths
         .iter()
-        .map(|path| simidx_input::open_with::<F>(path, args.input.0, &options));
+        .map(|path| simidx_input::open_with(path, args.input.0, &options));
     read_all(args, pipeline, readers, bar, sink)
 }
 
@@ -316,12 +316,12 @@ pub(crate) fn read_originals<F: Fingerprint>(
 fn read_all<F: Fingerprint>(
     args: &InputArgs,
     pipeline: &Pipeline,
-    readers: impl Iterator<Item = simidx_input::Result<Box<dyn RecordReader<F> + Send>>>,
+    readers: impl Iterator<Item = simidx_input::Result<Box<dyn RecordReader>>>,
     bar: ReadingBar,
     sink: &mut impl Sink<F>,
 ) -> Result<ReadCounts, Failure> {
     let mut run = Run {
-        fingerprinter: pipeline.parallel()?,
+        fingerprinter: pipeline.parallel(simidx::Width::of::<F>())?,
         diagnostics: Diagnostics::new(args.on_error),
         records: 0,
         without_features: 0,
@@ -352,8 +352,8 @@ pub(crate) fn total_len(paths: &[PathBuf]) -> Option<u64> {
 }
 
 /// A record and where it stands.
-struct Placed<F> {
-    record: Record<F>,
+struct Placed {
+    record: Record,
     /// Number of its source among those of the batch.
     source: usize,
     place: Place,
@@ -362,13 +362,13 @@ struct Placed<F> {
 }
 
 /// Records that are fingerprinted together, with their places.
-struct Batch<F> {
+struct Batch {
     sources: Vec<String>,
-    records: Vec<Placed<F>>,
+    records: Vec<Placed>,
     text_len: usize,
 }
 
-impl<F: Fingerprint> Batch<F> {
+impl Batch {
     fn is_empty(&self) -> bool {
         self.records.is_empty()
     }
@@ -377,7 +377,7 @@ impl<F: Fingerprint> Batch<F> {
         self.records.len() >= BATCH_RECORDS || self.text_len >= BATCH_TEXT_LEN
     }
 
-    fn push(&mut self, record: Record<F>, (source, place): (&str, Place), position: u64) {
+    fn push(&mut self, record: Record, (source, place): (&str, Place), position: u64) {
         if self.sources.last().is_none_or(|last| last != source) {
             self.sources.push(source.to_owned());
         }
@@ -393,14 +393,16 @@ impl<F: Fingerprint> Batch<F> {
     }
 
     /// The fingerprint of each record, in order; texts are worked on in parallel.
-    fn fingerprints(
+    fn fingerprints<F: Fingerprint>(
         &self,
-        fingerprinter: &ParallelFingerprinter<F>,
+        fingerprinter: &ParallelFingerprinter,
         counts_features: bool,
         signer: Option<&TextSigner>,
     ) -> Vec<Printed<F>> {
-        let of = |placed: &Placed<F>| match &placed.record.content {
-            Content::Fingerprint(fingerprint) => Printed::of_fingerprint(*fingerprint),
+        let of = |placed: &Placed| match &placed.record.content {
+            Content::Fingerprint(fingerprint) => {
+                Printed::of_fingerprint(F::from_u128(*fingerprint))
+            }
             Content::Text(text) => fingerprinter.with(|f| match signer {
                 Some(signer) => Printed::signed(text, f, signer),
                 None => Printed::of_text(text, f, counts_features),
@@ -413,8 +415,8 @@ impl<F: Fingerprint> Batch<F> {
     }
 }
 
-struct Run<F: Fingerprint> {
-    fingerprinter: ParallelFingerprinter<F>,
+struct Run {
+    fingerprinter: ParallelFingerprinter,
     diagnostics: Diagnostics,
     /// Number of records used.
     records: u64,
@@ -426,14 +428,14 @@ struct Run<F: Fingerprint> {
     bytes_before: u64,
 }
 
-impl<F: Fingerprint> Run<F> {
-    fn read_input(
+impl Run {
+    fn read_input<F: Fingerprint>(
         &mut self,
-        reader: &mut dyn RecordReader<F>,
+        reader: &mut dyn RecordReader,
         sink: &mut impl Sink<F>,
     ) -> Result<(), Failure> {
         self.diagnostics.note_guess(reader);
-        let mut many = Vec::new();
+        let mut many = Fingerprints::new(Width::of::<F>());
         loop {
             self.read_many(reader, &mut many, sink)?;
             let batch = self.read_batch(reader)?;
@@ -448,10 +450,10 @@ impl<F: Fingerprint> Run<F> {
     }
 
     /// Hands on records for as long as they come many at a time and may go on so.
-    fn read_many(
+    fn read_many<F: Fingerprint>(
         &mut self,
-        reader: &mut dyn RecordReader<F>,
-        many: &mut Vec<F>,
+        reader: &mut dyn RecordReader,
+        many: &mut Fingerprints,
         sink: &mut impl Sink<F>,
     ) -> Result<(), Failure> {
         while sink.takes_fingerprints() {
@@ -459,14 +461,15 @@ impl<F: Fingerprint> Run<F> {
             if reader.read_fingerprints(many) == 0 {
                 break;
             }
-            self.hand_on_many(many, reader.place(), sink)?;
+            let values = many.as_slice::<F>().unwrap_or_default();
+            self.hand_on_many(values, reader.place(), sink)?;
             self.show(reader.bytes_read());
         }
         Ok(())
     }
 
     /// Hands on fingerprints that came together, the last of them from `place`.
-    fn hand_on_many(
+    fn hand_on_many<F: Fingerprint>(
         &mut self,
         mut many: &[F],
         (source, place): (&str, Place),
@@ -534,14 +537,14 @@ impl<F: Fingerprint> Run<F> {
     }
 
     /// The next records of a reader; none at its end.
-    fn read_batch(&mut self, reader: &mut dyn RecordReader<F>) -> Result<Batch<F>, Failure> {
+    fn read_batch(&mut self, reader: &mut dyn RecordReader) -> Result<Batch, Failure> {
         let mut batch = Batch {
             sources: Vec::new(),
             records: Vec::with_capacity(BATCH_RECORDS),
             text_len: 0,
         };
         while !batch.is_full() {
-            match reader.next_record() {
+            match reader.next() {
                 None => break,
                 Some(Ok(record)) => {
                     batch.push(record, reader.place(), self.next_position);
@@ -556,7 +559,11 @@ impl<F: Fingerprint> Run<F> {
         Ok(batch)
     }
 
-    fn hand_on(&mut self, batch: Batch<F>, sink: &mut impl Sink<F>) -> Result<(), Failure> {
+    fn hand_on<F: Fingerprint>(
+        &mut self,
+        batch: Batch,
+        sink: &mut impl Sink<F>,
+    ) -> Result<(), Failure> {
         let counts_features = sink.wants_feature_counts();
         let signer = sink.signer();
         let fingerprints =

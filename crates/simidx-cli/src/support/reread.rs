@@ -1,6 +1,5 @@
 //! The texts of documents in a further pass over the inputs.
 
-use simidx::Fingerprint;
 use simidx_input::{Content, InputFile};
 
 use crate::support::failure::Failure;
@@ -14,7 +13,7 @@ type Visit<'a> = &'a mut dyn FnMut(usize, String) -> Result<(), Failure>;
 ///
 /// # Errors
 /// An input that cannot be read again or has changed, and what `visit` returns.
-pub(crate) fn each_text<F: Fingerprint>(
+pub(crate) fn each_text(
     wanted: &dyn Fn(usize) -> bool,
     (originals, positions): (&[InputFile], &Positions),
     bar: ReadingBar,
@@ -24,8 +23,8 @@ pub(crate) fn each_text<F: Fingerprint>(
     let mut walk = positions.walk();
     let mut bytes = 0;
     for original in originals {
-        let mut reader = original.records::<F>()?;
-        while let Some(record) = reader.next_record() {
+        let mut reader = original.records()?;
+        while let Some(record) = reader.next() {
             let document = walk.next().filter(|&document| wanted(document));
             match (document, record.map(|record| record.content)) {
                 (_, Err(error @ simidx_input::Error::Io(_))) => return Err(error.into()),

@@ -4,9 +4,9 @@ use std::io::{self, BufWriter, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
-use simidx::Fingerprint;
+use simidx::Set;
 use simidx::index::QueryStats;
-use simidx::segments::{SegmentSearcher, Segments};
+use simidx::set::{Question, SetScratch};
 use simidx_text::ParallelFingerprinter;
 
 use crate::support::answers::{AnswerArgs, Asked};
@@ -21,14 +21,10 @@ const WAITING_LEN: usize = 8 << 20;
 /// Queries that one task answers at least.
 const LEAST_TOGETHER: usize = 4;
 
-type Searcher<'a, F> = SegmentSearcher<F, &'a Segments<F>>;
-
-/// What is searched for.
+/// What is searched for, and how it is printed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Search {
-    pub(crate) distance: u32,
-    /// As many of the nearest are enough.
-    pub(crate) nearest: Option<usize>,
+    pub(crate) question: Question,
     pub(crate) style: AnswerArgs,
 }
 
@@ -42,17 +38,19 @@ struct Answered {
 
 impl Search {
     /// Answers a query.
-    fn answer<F: Fingerprint>(
+    fn answer(
         self,
-        searcher: &mut Searcher<'_, F>,
-        asked: Asked<'_, F>,
+        set: &Set,
+        scratch: &mut SetScratch,
+        asked: Asked<'_>,
         out: &mut impl Write,
     ) -> Result<Answered, Failure> {
+        let width = set.width();
         if asked.is_without_features {
             if self.style.json {
                 let stats = Some(QueryStats::default()).filter(|_| self.style.stats);
                 asked.open_object(stats, out)?;
-                asked.close_object(stats, out)?;
+                asked.close_object(width, stats, out)?;
             }
             return Ok(Answered {
                 stats: QueryStats::default(),
@@ -60,53 +58,40 @@ impl Search {
                 is_without_features: true,
             });
         }
-        let query = asked.fingerprint;
-        let count = match self.nearest {
-            None => searcher.query(query, self.distance)?.len(),
-            Some(count) => searcher.nearest(query, count, self.distance)?.len(),
-        };
-        let stats = searcher.stats();
+        let matches = set.answer_with(scratch, asked.fingerprint, self.question)?;
+        let stats = matches.stats();
         match self.style.json {
-            true => self.write_object(searcher, asked, stats, out)?,
+            true => {
+                let stats = Some(stats).filter(|_| self.style.stats);
+                asked.open_object(stats, out)?;
+                for (number, hit) in matches.iter().enumerate() {
+                    if number > 0 {
+                        out.write_all(b",")?;
+                    }
+                    write_match(out, (hit.fingerprint, width), hit.distance, hit.ids()?)?;
+                }
+                asked.close_object(width, stats, out)?;
+            }
             false => {
-                for found in searcher.matches() {
-                    let member = (found.fingerprint, found.distance);
-                    asked.write_lines(self.style, member, searcher.ids(&found)?, out)?;
+                for hit in matches.iter() {
+                    let member = (hit.fingerprint, hit.distance);
+                    asked.write_lines((self.style, width), member, hit.ids()?, out)?;
                 }
             }
         }
         Ok(Answered {
             stats,
-            is_match: count > 0,
+            is_match: !matches.is_empty(),
             is_without_features: false,
         })
-    }
-
-    fn write_object<F: Fingerprint>(
-        self,
-        searcher: &Searcher<'_, F>,
-        asked: Asked<'_, F>,
-        stats: QueryStats,
-        out: &mut impl Write,
-    ) -> Result<(), Failure> {
-        let stats = Some(stats).filter(|_| self.style.stats);
-        asked.open_object(stats, out)?;
-        for (number, found) in searcher.matches().into_iter().enumerate() {
-            if number > 0 {
-                out.write_all(b",")?;
-            }
-            let member = (found.fingerprint, found.distance);
-            write_match(out, member, searcher.ids(&found)?)?;
-        }
-        Ok(asked.close_object(stats, out)?)
     }
 }
 
 /// Answers and prints queries.
-pub(crate) struct Answers<'a, F: 'static> {
+pub(crate) struct Answers<'a> {
     search: Search,
-    segments: &'a Segments<F>,
-    searcher: Searcher<'a, F>,
+    set: &'a Set,
+    scratch: SetScratch,
     out: BufWriter<Stdout>,
     /// The object of an answer: it is printed whole or not at all.
     object: Vec<u8>,
@@ -121,12 +106,12 @@ pub(crate) struct Answers<'a, F: 'static> {
 /// An answer that is printed when those before it are, or why there is none.
 type Kept = Result<(Answered, Vec<u8>), Failure>;
 
-impl<'a, F: Fingerprint> Answers<'a, F> {
-    pub(crate) fn new(search: Search, segments: &'a Segments<F>, out: BufWriter<Stdout>) -> Self {
+impl<'a> Answers<'a> {
+    pub(crate) fn new(search: Search, set: &'a Set, out: BufWriter<Stdout>) -> Self {
         Answers {
             search,
-            segments,
-            searcher: segments.searcher(),
+            set,
+            scratch: SetScratch::new(),
             out,
             object: Vec::new(),
             total: QueryStats::default(),
@@ -140,15 +125,15 @@ impl<'a, F: Fingerprint> Answers<'a, F> {
     ///
     /// # Errors
     /// Damage, or what standard output reports.
-    pub(crate) fn answer(&mut self, asked: Asked<'_, F>) -> Result<(), Failure> {
-        let searcher = &mut self.searcher;
-        let answered = if self.search.style.json {
+    pub(crate) fn answer(&mut self, asked: Asked<'_>) -> Result<(), Failure> {
+        let (search, set, scratch) = (self.search, self.set, &mut self.scratch);
+        let answered = if search.style.json {
             self.object.clear();
-            let answered = self.search.answer(searcher, asked, &mut self.object)?;
+            let answered = search.answer(set, scratch, asked, &mut self.object)?;
             self.out.write_all(&self.object)?;
             answered
         } else {
-            self.search.answer(searcher, asked, &mut self.out)?
+            search.answer(set, scratch, asked, &mut self.out)?
         };
         self.count(answered);
         Ok(())
@@ -160,29 +145,27 @@ impl<'a, F: Fingerprint> Answers<'a, F> {
     /// As for [`Answers::answer`], after the answers to the queries before.
     pub(crate) fn answer_all(
         &mut self,
-        queries: &[Query<F>],
-        fingerprinter: Option<&ParallelFingerprinter<F>>,
+        queries: &[Query],
+        fingerprinter: Option<&ParallelFingerprinter>,
     ) -> Result<(), Failure> {
         if let [only] = queries {
             return self.answer(asked(only, fingerprinter));
         }
         let waiting_len = AtomicUsize::new(0);
-        let (search, segments) = (self.search, self.segments);
+        let (search, set) = (self.search, self.set);
         let answers: Vec<Option<Kept>> = queries
             .par_iter()
             .with_min_len(LEAST_TOGETHER)
-            .map_init(
-                || segments.searcher(),
-                |searcher, query| {
-                    let waiting = waiting_len.load(Ordering::Relaxed);
-                    let mut out = Bounded::new(WAITING_LEN.checked_sub(waiting)?);
-                    let answered = search.answer(searcher, asked(query, fingerprinter), &mut out);
-                    // It is searched for once more when it is printed.
-                    let bytes = out.bytes?;
-                    waiting_len.fetch_add(bytes.len(), Ordering::Relaxed);
-                    Some(answered.map(|answered| (answered, bytes)))
-                },
-            )
+            .map_init(SetScratch::new, |scratch, query| {
+                let waiting = waiting_len.load(Ordering::Relaxed);
+                let mut out = Bounded::new(WAITING_LEN.checked_sub(waiting)?);
+                let asked = asked(query, fingerprinter);
+                let answered = search.answer(set, scratch, asked, &mut out);
+                // It is searched for once more when it is printed.
+                let bytes = out.bytes?;
+                waiting_len.fetch_add(bytes.len(), Ordering::Relaxed);
+                Some(answered.map(|answered| (answered, bytes)))
+            })
             .collect();
         for (query, answer) in queries.iter().zip(answers) {
             match answer {
@@ -213,10 +196,7 @@ impl<'a, F: Fingerprint> Answers<'a, F> {
     }
 }
 
-fn asked<'q, F: Fingerprint>(
-    query: &'q Query<F>,
-    fingerprinter: Option<&ParallelFingerprinter<F>>,
-) -> Asked<'q, F> {
+fn asked<'q>(query: &'q Query, fingerprinter: Option<&ParallelFingerprinter>) -> Asked<'q> {
     Asked::new(
         query.fingerprint(fingerprinter),
         fingerprinter,

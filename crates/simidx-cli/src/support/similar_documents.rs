@@ -1,6 +1,5 @@
 //! Documents of which the similar ones are wanted: collected with their ids, and read again where memory is short.
 
-use simidx::Fingerprint;
 use simidx::build::MIN_MEMORY;
 use simidx_input::InputFile;
 use simidx_text::dedup::Similarity;
@@ -32,7 +31,7 @@ pub(crate) type Source<'a> = (&'a [InputFile], &'a Positions);
 ///
 /// # Errors
 /// Too little memory, and an input that cannot be read again or has changed.
-pub(crate) fn candidates<F: Fingerprint>(
+pub(crate) fn candidates(
     texts: SimilarTexts,
     lengths: Option<Vec<u32>>,
     text_of: &dyn Fn(usize) -> Option<usize>,
@@ -52,7 +51,7 @@ pub(crate) fn candidates<F: Fingerprint>(
             Some(number) => Ok(candidates.give(number, text)?),
             None => Ok(()),
         };
-        each_text::<F>(&|_| true, source, bar, &mut give)?;
+        each_text(&|_| true, source, bar, &mut give)?;
     }
     Ok(candidates)
 }
@@ -81,7 +80,7 @@ impl SimilarDocuments {
     ///
     /// # Errors
     /// What keeps the inputs from being read, a record without a text, and too little memory.
-    pub(crate) fn read<F: Fingerprint>(
+    pub(crate) fn read(
         input: &InputArgs,
         similarity: Similarity,
         longest_first: bool,
@@ -90,11 +89,11 @@ impl SimilarDocuments {
     ) -> Result<Self, Failure> {
         without_width(input.width)?;
         let temp_dir = resources.temp_dir.as_deref();
-        let options = input.fields.options();
+        let options = input.fields.options(input.width);
         let originals = input
             .paths()?
             .into_iter()
-            .map(|path| InputFile::open_with::<F>(&path, input.input.0, &options, temp_dir));
+            .map(|path| InputFile::open_with(&path, input.input.0, &options, temp_dir));
         let originals = originals.collect::<Result<Vec<_>, _>>()?;
         let pipeline = input.pipeline.pipeline()?;
         let mut options = SimilarOptions::default();
@@ -111,7 +110,7 @@ impl SimilarDocuments {
             labels: Labels::new(temp_dir, id_memory),
         };
         let bar = mode.reading("documents");
-        let read = read_originals::<F>(input, &pipeline, &originals, bar, &mut collector)?;
+        let read = read_originals::<u64>(input, &pipeline, &originals, bar, &mut collector)?;
         let Collector {
             texts,
             lengths,
@@ -120,7 +119,7 @@ impl SimilarDocuments {
         } = collector;
         labels.end_at(read.records + read.skipped)?;
         let source = (originals.as_slice(), &labels.positions);
-        let candidates = candidates::<F>(texts, lengths, &Some, source, mode)?;
+        let candidates = candidates(texts, lengths, &Some, source, mode)?;
         Ok(SimilarDocuments { candidates, labels })
     }
 }

@@ -1,9 +1,9 @@
 //! `--similarity`: how similar texts must be, and by which features.
 
+use simidx::Width;
 use simidx_text::dedup::Similarity;
 
 use crate::support::failure::Failure;
-use crate::support::width::Width;
 
 /// The least similarity for which texts are found as surely as for all others.
 const SMALLEST: f64 = 0.02;

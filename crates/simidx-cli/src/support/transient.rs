@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use simidx::design::TableDesign;
-use simidx::{BuildOptions, Fingerprint, IdBuf, IdKind, Index, IndexBuilder};
+use simidx::{BuildOptions, Fingerprint, IdBuf, IdKind, Index, IndexBuilder, Width};
 
 use crate::support::choices::InputFormat;
 use crate::support::diagnostics::OnError;
@@ -13,7 +13,7 @@ use crate::support::index_file::{IndexArgs, OpenArgs, is_index};
 use crate::support::pipeline::PipelineArgs;
 use crate::support::records::{FieldArgs, Fingerprinted, InputArgs, Refusal, number_id, string_id};
 use crate::support::resources::ResourceArgs;
-use crate::support::width::Width;
+use crate::support::width::width;
 
 /// The distance where neither the user nor an index says one.
 pub(crate) const DEFAULT_DISTANCE: u32 = 3;
@@ -32,7 +32,7 @@ pub(crate) struct SourceArgs {
     #[command(flatten)]
     fields: FieldArgs,
     /// Bits per fingerprint; an index says it itself
-    #[arg(long, value_enum, value_name = "BITS", default_value_t = Width::W64)]
+    #[arg(long, value_name = "BITS", default_value_t = Width::W64, value_parser = width())]
     pub(crate) width: Width,
     /// What to do with an invalid record
     #[arg(long, value_enum, value_name = "ACTION", default_value_t = OnError::Stop, help_heading = heading::INPUT)]

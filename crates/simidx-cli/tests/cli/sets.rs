@@ -1,6 +1,6 @@
 //! Sets of index files: a folder with a manifest in the place of the files that it lists.
 
-use simidx::segments::Manifest;
+use simidx::set::Manifest;
 
 use crate::support::{Sandbox, hex, sample};
 

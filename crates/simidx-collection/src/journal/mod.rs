@@ -134,7 +134,7 @@ pub(crate) fn remove_unused(folder: &Path) -> Result<()> {
             path: folder.to_owned(),
             message: format!(
                 "has a journal with changes and no {}; restore that file, or move {} away to begin anew",
-                simidx::segments::Manifest::FILE_NAME,
+                simidx::set::Manifest::FILE_NAME,
                 FILES.join(" and ")
             ),
         });

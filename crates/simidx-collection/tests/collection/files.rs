@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use simidx::segments::{AnySegments, Manifest};
+use simidx::Set;
+
+use simidx::set::Manifest;
 use simidx_collection::{AnyCollection, Collection, Error, Options, Sync};
 
 fn options() -> Options {
@@ -90,9 +92,7 @@ fn the_folder_is_a_set_for_other_programs() {
         pages.add(&number.to_string(), number << 30).unwrap();
     }
     pages.seal().unwrap();
-    let AnySegments::W64(set) = AnySegments::open([&path]).unwrap() else {
-        panic!("of 64 bits")
-    };
+    let set = Set::open([&path]).unwrap();
     assert_eq!(set.record_count(), 50);
     assert_eq!(set.fingerprints_of_id("7").unwrap(), [7 << 30]);
 }

@@ -10,7 +10,7 @@ use arrow_array::{Array, ArrayRef, downcast_dictionary_array, downcast_run_array
 use arrow_schema::DataType;
 
 use super::columns::Step;
-use simidx::Fingerprint;
+use simidx::Fingerprints;
 
 /// The value of one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,18 +18,6 @@ pub(super) enum Cell<'a> {
     Signed(i64),
     Unsigned(u64),
     Bytes(&'a [u8]),
-}
-
-impl Cell<'_> {
-    /// The bits of a number; those of bytes of which the first is the most significant.
-    pub(super) fn to_fingerprint<F: Fingerprint>(self) -> F {
-        F::from_u128(match self {
-            Cell::Signed(number) if F::WIDTH == 32 => (number as u32).into(),
-            Cell::Signed(number) => number.cast_unsigned().into(),
-            Cell::Unsigned(number) => number.into(),
-            Cell::Bytes(bytes) => bytes.iter().fold(0, |all, &b| all << 8 | u128::from(b)),
-        })
-    }
 }
 
 /// Hands on the values to which the steps lead from a row, without nulls. Returns whether there is a value, or a list of
@@ -155,32 +143,28 @@ pub(super) fn cell(array: &dyn Array, row: usize) -> Option<Cell<'_>> {
 }
 
 /// Appends the fingerprints of rows of an array of numbers, if none of it is null, and returns their number.
-pub(super) fn plain_fingerprints<F: Fingerprint>(
+pub(super) fn plain_fingerprints(
     array: &ArrayRef,
     rows: Range<usize>,
-    out: &mut Vec<F>,
+    out: &mut Fingerprints,
 ) -> usize {
     if array.null_count() > 0 {
         return 0;
     }
     let before = out.len();
     macro_rules! append {
-        ($type:ty, $bits:ty) => {
+        ($out:expr, $type:ty, $bits:ty) => {
             if let Some(numbers) = array.as_primitive_opt::<$type>() {
                 let numbers = numbers.values().get(rows).unwrap_or_default();
-                out.extend(
-                    numbers
-                        .iter()
-                        .map(|&number| F::from_u128((number as $bits).into())),
-                );
+                $out.extend(numbers.iter().map(|&number| number as $bits));
             }
         };
     }
-    match array.data_type() {
-        DataType::UInt64 => append!(UInt64Type, u64),
-        DataType::Int64 => append!(Int64Type, u64),
-        DataType::UInt32 => append!(UInt32Type, u32),
-        DataType::Int32 => append!(Int32Type, u32),
+    match (array.data_type(), &mut *out) {
+        (DataType::UInt64, Fingerprints::W64(out)) => append!(out, UInt64Type, u64),
+        (DataType::Int64, Fingerprints::W64(out)) => append!(out, Int64Type, u64),
+        (DataType::UInt32, Fingerprints::W32(out)) => append!(out, UInt32Type, u32),
+        (DataType::Int32, Fingerprints::W32(out)) => append!(out, Int32Type, u32),
         _ => {}
     }
     out.len() - before

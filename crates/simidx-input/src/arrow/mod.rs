@@ -13,14 +13,14 @@ use super::fields::joined;
 use super::id::RecordId;
 use super::schema::{Chosen, Kind, Schema, Wanted, number_id, one_text, too_long, utf8};
 use super::source::{Source, input_error, io_error};
-use super::{Content, Fields, MAX_DOCUMENT, Record, RecordReader, digits};
+use super::{Content, MAX_DOCUMENT, ReadOptions, Record, RecordReader, digits};
 use crate::{Error, Place, Result};
 use batches::Batches;
 use cells::{Cell, plain_fingerprints, visit};
 use columns::{Step, leaves};
 pub(super) use copy::copy_rows;
 pub(super) use rows::ArrowRows;
-use simidx::Fingerprint;
+use simidx::Fingerprints;
 
 /// Fingerprints that are returned at a time.
 const MANY: usize = 1 << 20;
@@ -50,11 +50,11 @@ struct Located {
 }
 
 impl ArrowReader {
-    /// Reads the schema and finds the columns with fingerprints of this width, or with documents.
-    pub(super) fn open<F: Fingerprint>(source: Source, fields: &Fields) -> Result<Self> {
+    /// Reads the schema and finds the columns with fingerprints of the width, or with documents.
+    pub(super) fn open(source: Source, options: &ReadOptions) -> Result<Self> {
         let mut batches = Batches::open(source)?;
         let (leaves, routes) = leaves(batches.schema());
-        let schema = Schema::find::<F>(&leaves, fields);
+        let schema = Schema::find(&leaves, options);
         let name = batches.source().name();
         let schema = schema.map_err(|message| input_error(name, Place::File, message))?;
         let content: Vec<Chosen> = match &schema.wanted {
@@ -110,7 +110,7 @@ impl ArrowReader {
         Ok(true)
     }
 
-    fn record<F: Fingerprint>(&self, batch: &RecordBatch, row: usize) -> Result<Record<F>, String> {
+    fn record(&self, batch: &RecordBatch, row: usize) -> Result<Record, String> {
         let id = self.id.as_ref().map(|id| match id.cell(batch, row) {
             Some(cell) => id_of(cell, &id.chosen),
             None => Err(null(&id.chosen.name)),
@@ -176,15 +176,21 @@ fn id_of(cell: Cell<'_>, column: &Chosen) -> Result<RecordId, String> {
     }
 }
 
-fn fingerprint_of<F: Fingerprint>(cell: Cell<'_>, column: &Chosen) -> Result<F, String> {
-    match (column.kind, cell) {
-        (Kind::Digits, Cell::Bytes(text)) => digits::hex(utf8(text)?),
-        (_, cell) => Ok(cell.to_fingerprint()),
-    }
+fn fingerprint_of(cell: Cell<'_>, column: &Chosen) -> Result<u128, String> {
+    Ok(match (column.kind, cell) {
+        (Kind::Digits(width), Cell::Bytes(text)) => return digits::hex(utf8(text)?, width),
+        // The most significant byte is the first.
+        (_, Cell::Bytes(bytes)) => bytes.iter().fold(0, |all, &b| all << 8 | u128::from(b)),
+        (Kind::Integer { bits: 32, .. }, Cell::Signed(number)) => (number as u32).into(),
+        (_, Cell::Signed(number)) => number.cast_unsigned().into(),
+        (_, Cell::Unsigned(number)) => number.into(),
+    })
 }
 
-impl<F: Fingerprint> RecordReader<F> for ArrowReader {
-    fn next_record(&mut self) -> Option<Result<Record<F>>> {
+impl Iterator for ArrowReader {
+    type Item = Result<Record>;
+
+    fn next(&mut self) -> Option<Result<Record>> {
         if let Some(e) = self.untold.take() {
             return Some(Err(e));
         }
@@ -199,9 +205,11 @@ impl<F: Fingerprint> RecordReader<F> for ArrowReader {
         let name = self.batches.source().name();
         Some(record.map_err(|message| input_error(name, Place::Row(self.row), message)))
     }
+}
 
-    fn read_fingerprints(&mut self, out: &mut Vec<F>) -> usize {
-        if !self.schema.is_plain() {
+impl RecordReader for ArrowReader {
+    fn read_fingerprints(&mut self, out: &mut Fingerprints) -> usize {
+        if !self.schema.fits(out.width()) {
             return 0;
         }
         match self.make_ready() {

@@ -17,7 +17,8 @@ use arrow_schema::{DataType, Field, Fields as ArrowFields, Schema as ArrowSchema
 use super::*;
 use crate::source::tests::{gzip, source, zstd};
 use crate::tests::{Read, document, drain, drain_in_bulk, fields, fingerprint};
-use crate::{Format, InputFile, filter_records, open, open_with};
+use crate::{Fields, Format, InputFile, filter_records, open, open_with};
+use simidx::Width;
 
 /// A batch of these columns.
 fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
@@ -62,10 +63,14 @@ fn strings(values: &[&str]) -> ArrayRef {
 }
 
 /// The records of a source named `in`, which must be the same in bulk.
-fn read_named<F: Fingerprint>(bytes: &[u8], names: &Fields) -> Result<Read<F>, String> {
-    let open = || ArrowReader::open::<F>(source(bytes), names).map_err(|e| e.to_string());
+fn read_named(bytes: &[u8], names: &Fields) -> Result<Read, String> {
+    read_with(bytes, &names.clone().into())
+}
+
+fn read_with(bytes: &[u8], options: &ReadOptions) -> Result<Read, String> {
+    let open = || ArrowReader::open(source(bytes), options).map_err(|e| e.to_string());
     let read = drain(&mut open()?);
-    let (bulk, _) = drain_in_bulk::<F>(&mut open()?, 1);
+    let (bulk, _) = drain_in_bulk(&mut open()?, options.width, 1);
     assert_eq!(
         (bulk.records(), bulk.errors()),
         (read.records(), read.errors())
@@ -73,8 +78,8 @@ fn read_named<F: Fingerprint>(bytes: &[u8], names: &Fields) -> Result<Read<F>, S
     Ok(read)
 }
 
-fn read<F: Fingerprint>(bytes: &[u8]) -> Result<Read<F>, String> {
-    read_named(bytes, &Fields::default())
+fn read(bytes: &[u8]) -> Result<Read, String> {
+    read_with(bytes, &ReadOptions::default())
 }
 
 #[test]
@@ -82,7 +87,7 @@ fn files_and_streams_of_every_compression_are_read() {
     let values: Vec<u64> = (0..20_000).map(|i| i * i).collect();
     let expected: Vec<_> = values
         .iter()
-        .map(|&value| fingerprint(value, None))
+        .map(|&value| fingerprint(value.into(), None))
         .collect();
     let batches: Vec<RecordBatch> = values
         .chunks(9000)
@@ -103,12 +108,12 @@ fn files_and_streams_of_every_compression_are_read() {
         .flat_map(|f| codecs.map(|c| (f, c)))
     {
         let bytes = write(&batches, is_file, codec);
-        let read_back = read::<u64>(&bytes).unwrap();
+        let read_back = read(&bytes).unwrap();
         assert_eq!(read_back.errors(), [""; 0], "{is_file} {codec:?}");
         assert!(read_back.records() == expected, "{is_file} {codec:?}");
         // A stream has the same batches in it without the marks and the footer.
         for packed in [gzip(&bytes), zstd(&bytes)] {
-            assert!(read::<u64>(&packed).unwrap().records() == expected);
+            assert!(read(&packed).unwrap().records() == expected);
         }
     }
 }
@@ -126,15 +131,15 @@ fn numbers_bytes_and_digits_are_fingerprints() {
         Arc::new(StringViewArray::from(vec!["fedcba9876543210"])),
     ] {
         let kind = column.data_type().clone();
-        let read = read::<u64>(&file(vec![("fingerprint", column)])).unwrap();
-        assert_eq!(read.records(), [fingerprint(value, None)], "{kind}");
+        let read = read(&file(vec![("fingerprint", column)])).unwrap();
+        assert_eq!(read.records(), [fingerprint(value.into(), None)], "{kind}");
     }
     for column in [
         Arc::new(Int32Array::from(vec![-2])) as ArrayRef,
         Arc::new(UInt32Array::from(vec![u32::MAX - 1])),
     ] {
-        let read = read::<u32>(&file(vec![("hash", column)])).unwrap();
-        assert_eq!(read.records(), [fingerprint(u32::MAX - 1, None)]);
+        let read = read_with(&file(vec![("hash", column)]), &Width::W32.into()).unwrap();
+        assert_eq!(read.records(), [fingerprint((u32::MAX - 1).into(), None)]);
     }
 }
 
@@ -172,7 +177,7 @@ fn texts_of_every_type_are_documents() {
                 is_file,
                 None,
             );
-            let read = read::<u64>(&bytes).unwrap();
+            let read = read(&bytes).unwrap();
             let found = read.records().into_iter().map(|record| record.content);
             let expected = texts.map(|text| Content::Text(text.to_owned()));
             assert_eq!(found.collect::<Vec<_>>(), expected, "{kind}");
@@ -229,7 +234,7 @@ fn lists_structures_and_maps_are_gone_into() {
         ("pairs", Arc::new(maps.finish())),
         ("title", strings(&["A", "B", "C", "D"])),
     ]);
-    let read_by = |text: &str| read_named::<u64>(&bytes, &fields(text, "meta.url"));
+    let read_by = |text: &str| read_named(&bytes, &fields(text, "meta.url"));
     let read = read_by("messages.*.content").unwrap();
     let expected = [
         document("a\nb", Some("u1")),
@@ -268,7 +273,7 @@ fn bad_rows_are_named() {
     let text = StringArray::from(vec![Some("a"), None, Some("b"), Some("c")]);
     let ids = Int64Array::from(vec![Some(1), Some(2), None, Some(-1)]);
     let bytes = file(vec![("text", Arc::new(text)), ("id", Arc::new(ids))]);
-    let read = read::<u64>(&bytes).unwrap();
+    let read = read(&bytes).unwrap();
     assert_eq!(read.records().len(), 1);
     let errors = [
         "in: row 2: \"text\" is null",
@@ -286,29 +291,29 @@ fn the_only_numbers_are_fingerprints_with_or_without_an_id() {
         ("simhash", numbers(&[7])),
         ("id", numbers(&[1])),
     ]);
-    let read = read_named::<u64>(&bytes, &fields("", "url")).err().unwrap();
+    let read = read_named(&bytes, &fields("", "url")).err().unwrap();
     assert!(
         read.starts_with("in: has no column \"text\" or \"fingerprint\"; it has: "),
         "{read}"
     );
-    let read = super::tests::read::<u64>(&bytes).unwrap();
+    let read = super::tests::read(&bytes).unwrap();
     assert_eq!(read.records()[0].content, Content::Fingerprint(7));
     let bytes = file(vec![("url", strings(&["u"])), ("simhash", numbers(&[7]))]);
-    let read = read_named::<u64>(&bytes, &fields("", "url")).unwrap();
+    let read = read_named(&bytes, &fields("", "url")).unwrap();
     assert_eq!(read.records(), [fingerprint(7, Some("u"))]);
     // Signed numbers beside strings may be anything.
     let signed: ArrayRef = Arc::new(Int64Array::from(vec![7]));
     let bytes = file(vec![("body", strings(&["u"])), ("views", signed)]);
-    assert!(super::tests::read::<u64>(&bytes).is_err());
+    assert!(super::tests::read(&bytes).is_err());
     let mut names = fields("", "");
     names.fingerprint = Some("views".into());
-    let read = read_named::<u64>(&bytes, &names).unwrap();
+    let read = read_named(&bytes, &names).unwrap();
     assert_eq!(read.records(), [fingerprint(7, None)]);
 }
 
 #[test]
 fn what_is_no_arrow_is_refused() {
-    let message = |bytes: &[u8]| read::<u64>(bytes).err().unwrap();
+    let message = |bytes: &[u8]| read(bytes).err().unwrap();
     assert_eq!(message(b""), "in: is empty");
     assert_eq!(message(b"ff\n"), "in: is not an Arrow file");
     assert_eq!(
@@ -334,9 +339,9 @@ fn damaged_files_are_errors() {
         (false, Some(CompressionType::ZSTD)),
     ] {
         let whole = write(&batches, is_file, codec);
-        let count = read_named::<u64>(&whole, &names).unwrap().records().len();
+        let count = read_named(&whole, &names).unwrap().records().len();
         for length in 0..whole.len() {
-            let Ok(read) = read_named::<u64>(&whole[..length], &names) else {
+            let Ok(read) = read_named(&whole[..length], &names) else {
                 continue;
             };
             // A stream may end after any message.
@@ -350,7 +355,7 @@ fn damaged_files_are_errors() {
             let mut bytes = whole.clone();
             bytes[at] ^= 1 << (at % 8);
             // Some bits mean nothing; whatever is read, nothing panics.
-            let _ = read_named::<u64>(&bytes, &names);
+            let _ = read_named(&bytes, &names);
         }
     }
 }
@@ -360,9 +365,9 @@ fn copied(bytes: &[u8], name: &str, wanted: &[bool]) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
     std::fs::write(&path, bytes).unwrap();
-    let inputs = [0, 1].map(|_| InputFile::open::<u64>(&path, None, None).unwrap());
+    let inputs = [0, 1].map(|_| InputFile::open(&path, None, None).unwrap());
     let (mut out, mut wanted) = (Vec::new(), wanted.iter());
-    filter_records::<u64>(&inputs, &mut out, &mut |_| *wanted.next().unwrap()).unwrap();
+    filter_records(&inputs, &mut out, &mut |_| *wanted.next().unwrap()).unwrap();
     out
 }
 
@@ -390,7 +395,7 @@ fn rows_are_copied_with_all_their_columns() {
         assert_eq!(read.compression(), codec);
     }
     let out = copied(&write(&batches, true, None), "a.feather", &[false; 8]);
-    assert_eq!(super::tests::read::<u64>(&out).unwrap().records(), []);
+    assert_eq!(super::tests::read(&out).unwrap().records(), []);
 }
 
 #[test]
@@ -408,7 +413,7 @@ fn files_are_told_by_their_content_and_their_names() {
     ] {
         let path = folder.path().join(name);
         std::fs::write(&path, bytes).unwrap();
-        let mut reader = open::<u64>(&path, None).unwrap();
+        let mut reader = open(&path, None).unwrap();
         assert_eq!(
             drain(&mut *reader).records(),
             [document("a", None)],
@@ -416,7 +421,7 @@ fn files_are_told_by_their_content_and_their_names() {
         );
     }
     let path = folder.path().join("a");
-    let error = open_with::<u64>(&path, Some(Format::Lines), &Default::default());
+    let error = open_with(&path, Some(Format::Lines), &Default::default());
     let message = error.err().unwrap().to_string();
     assert!(
         message.ends_with("a: is an Arrow file; read it with --input arrow"),
@@ -425,7 +430,7 @@ fn files_are_told_by_their_content_and_their_names() {
     let schema = ArrowSchema::new(vec![Field::new("x", DataType::Float64, true)]);
     let empty = write(&[RecordBatch::new_empty(Arc::new(schema))], true, None);
     std::fs::write(&path, empty).unwrap();
-    let message = open::<u64>(&path, None).err().unwrap().to_string();
+    let message = open(&path, None).err().unwrap().to_string();
     assert!(
         message.contains("has no column \"text\" or \"fingerprint\"; it has: x; "),
         "{message}"

@@ -2,28 +2,28 @@
 
 use csv_core::ReaderBuilder;
 
-use crate::Fields;
+use crate::ReadOptions;
 use crate::table::TableColumns;
 
 /// Those that are tried, in this order.
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 
 /// The delimiter with which a line names the columns of the fields; else the one with which it has the most.
-pub(super) fn of(line: &[u8], fields: &Fields) -> u8 {
+pub(super) fn of(line: &[u8], options: &ReadOptions) -> u8 {
     let most = DELIMITERS
         .into_iter()
         .rev()
         .max_by_key(|&d| names(line, d).len());
-    in_header(line, fields).or(most).unwrap_or(DELIMITERS[0])
+    in_header(line, options).or(most).unwrap_or(DELIMITERS[0])
 }
 
 /// The delimiter with which a line names at least two columns, among them those of the fields; then it is certainly the
 /// head of a table.
-pub(crate) fn in_header(line: &[u8], fields: &Fields) -> Option<u8> {
+pub(crate) fn in_header(line: &[u8], options: &ReadOptions) -> Option<u8> {
     DELIMITERS.into_iter().find(|&delimiter| {
         let names = names(line, delimiter);
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        names.len() > 1 && TableColumns::find(&names, fields).is_ok()
+        names.len() > 1 && TableColumns::find(&names, options).is_ok()
     })
 }
 
@@ -59,14 +59,14 @@ mod tests {
 
     #[test]
     fn the_delimiter_is_the_one_that_names_the_columns() {
-        let default = Fields::default();
+        let default = ReadOptions::default();
         assert_eq!(of(b"id,text\n", &default), b',');
-        assert_eq!(of(b"id;text, and more;x\n", &fields("", "id")), b';');
+        assert_eq!(of(b"id;text, and more;x\n", &fields("", "id").into()), b';');
         assert_eq!(of(b"a,b;text;id\n", &default), b';');
         assert_eq!(of(b"x\ty\tz,w\n", &default), b'\t');
         assert_eq!(of(b"text\n", &default), b',');
         assert_eq!(of(b"", &default), b',');
-        assert_eq!(in_header(b"a|body", &fields("body", "")), Some(b'|'));
+        assert_eq!(in_header(b"a|body", &fields("body", "").into()), Some(b'|'));
         for line in ["text", "some text, and more", "a,b", ""] {
             assert_eq!(in_header(line.as_bytes(), &default), None, "{line}");
         }

@@ -9,7 +9,6 @@ use super::table::TableColumns;
 use super::{MAX_DOCUMENT, Place, ReadOptions, Record, RecordId, RecordReader, Result};
 pub(super) use delimiter::in_header;
 pub(super) use rows::Rows;
-use simidx::Fingerprint;
 
 /// The greatest length of the first row in bytes, and of its first line where the delimiter is looked for.
 const MAX_HEADER: u64 = 16 << 20;
@@ -27,7 +26,7 @@ impl CsvReader {
         let rows = open_rows(source, options)?;
         let names: Vec<_> = (0..rows.len()).map(|index| rows.value(index)).collect();
         let names = names.into_iter().collect::<Result<Vec<_>, _>>();
-        let columns = names.and_then(|names| TableColumns::find(&names, &options.fields));
+        let columns = names.and_then(|names| TableColumns::find(&names, options));
         let columns = columns.map_err(|message| rows.error(message))?;
         Ok(CsvReader { rows, columns })
     }
@@ -41,7 +40,7 @@ pub(super) fn open_rows(mut source: Source, options: &ReadOptions) -> Result<Row
         line.drain(..BYTE_ORDER_MARK.len());
     }
     let delimiter = options.delimiter;
-    let delimiter = delimiter.unwrap_or_else(|| delimiter::of(&line, &options.fields));
+    let delimiter = delimiter.unwrap_or_else(|| delimiter::of(&line, options));
     let mut rows = Rows::new(source, delimiter, MAX_HEADER);
     match rows.advance()? {
         true => {
@@ -55,8 +54,10 @@ pub(super) fn open_rows(mut source: Source, options: &ReadOptions) -> Result<Row
     }
 }
 
-impl<F: Fingerprint> RecordReader<F> for CsvReader {
-    fn next_record(&mut self) -> Option<Result<Record<F>>> {
+impl Iterator for CsvReader {
+    type Item = Result<Record>;
+
+    fn next(&mut self) -> Option<Result<Record>> {
         match self.rows.advance() {
             Ok(true) => {}
             Ok(false) => return None,
@@ -72,7 +73,9 @@ impl<F: Fingerprint> RecordReader<F> for CsvReader {
             record
         }))
     }
+}
 
+impl RecordReader for CsvReader {
     fn bytes_read(&self) -> u64 {
         self.rows.source().bytes_read()
     }
@@ -95,7 +98,7 @@ mod tests {
     use crate::source::tests::{pieces, source};
     use crate::tests::{Read, document, fields, fingerprint, read_all, read_by, read_with};
 
-    fn csv(text: &str) -> Read<u64> {
+    fn csv(text: &str) -> Read {
         read_all(text.as_bytes(), Format::Csv)
     }
 
@@ -128,14 +131,14 @@ mod tests {
         assert_eq!(read.errors(), ["in:4: \"xyz\" is not a hexadecimal number"]);
         let mut options = ReadOptions::default();
         options.fields.fingerprint = Some("simhash".into());
-        let read: Read<u64> = read_by(b"text;simhash\nno;7\n", Format::Csv, &options);
+        let read = read_by(b"text;simhash\nno;7\n", Format::Csv, &options);
         assert_eq!(read.records(), [fingerprint(7, None)]);
     }
 
     #[test]
     fn several_columns_make_one_text() {
         let names = fields("title,body", "url");
-        let read: Read<u64> = read_with(b"url\ttitle\tbody\nu\tT\tB\n", Format::Csv, &names);
+        let read = read_with(b"url\ttitle\tbody\nu\tT\tB\n", Format::Csv, &names);
         assert_eq!(read.records(), [document("T\nB", Some("u"))]);
     }
 
@@ -157,7 +160,7 @@ mod tests {
             "in:7: id is empty",
         ];
         assert_eq!(read.errors(), errors);
-        let read: Read<u64> = read_all(b"text,x\n\xff,1\na,\xff\n", Format::Csv);
+        let read = read_all(b"text,x\n\xff,1\na,\xff\n", Format::Csv);
         assert_eq!(read.errors(), ["in:2: not valid UTF-8"]);
         assert_eq!(read.records(), [document("a", None)]);
     }
@@ -207,7 +210,7 @@ mod tests {
             delimiter: Some(b':'),
             ..ReadOptions::default()
         };
-        let read: Read<u64> = read_by(b"id:text\n1:\"a:b\"\n", Format::Csv, &options);
+        let read = read_by(b"id:text\n1:\"a:b\"\n", Format::Csv, &options);
         assert_eq!(read.records(), [document("a:b", Some("1"))]);
         for delimiter in [b'"', b'\n', 0xe9] {
             options.delimiter = Some(delimiter);

@@ -4,33 +4,33 @@ use super::record;
 use crate::line_reader::{LineFormat, LineReader};
 use crate::line_source::LineSource;
 use crate::source::Source;
-use crate::{Fields, MAX_DOCUMENT, Record};
-use simidx::Fingerprint;
+use crate::{MAX_DOCUMENT, ReadOptions, Record};
 
 /// Lines of a JSON object each.
 pub(crate) struct Jsonl {
-    fields: Fields,
+    options: ReadOptions,
 }
 
 impl Jsonl {
-    pub(crate) fn reader(source: Source, fields: &Fields) -> LineReader<Self> {
-        let fields = fields.clone();
-        LineReader::new(LineSource::new(source, MAX_DOCUMENT), Jsonl { fields })
+    pub(crate) fn reader(source: Source, options: &ReadOptions) -> LineReader<Self> {
+        let options = options.clone();
+        LineReader::new(LineSource::new(source, MAX_DOCUMENT), Jsonl { options })
     }
 }
 
 impl LineFormat for Jsonl {
-    fn record<F: Fingerprint>(&self, line: &str) -> Result<Record<F>, String> {
-        record(line, &self.fields).map_err(|fault| fault.message)
+    fn record(&self, line: &str) -> Result<Record, String> {
+        record(line, &self.options).map_err(|fault| fault.message)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::tests::{Read, document, fields, fingerprint, read_all, read_with};
+    use crate::tests::{Read, document, fields, fingerprint, read_all, read_by, read_with};
     use crate::{Format, RecordId};
+    use simidx::Width;
 
-    fn jsonl(text: &str) -> Read<u64> {
+    fn jsonl(text: &str) -> Read {
         read_all(text.as_bytes(), Format::Jsonl)
     }
 
@@ -47,7 +47,10 @@ mod tests {
         let text = r#"{"fingerprint":"ff","id":"a"}
 
             {"fingerprint":18446744073709551615}"#;
-        let expected = [fingerprint(255, Some("a")), fingerprint(u64::MAX, None)];
+        let expected = [
+            fingerprint(255, Some("a")),
+            fingerprint(u64::MAX.into(), None),
+        ];
         assert_eq!(jsonl(text).records(), expected);
     }
 
@@ -63,7 +66,7 @@ mod tests {
             "{{\"fingerprint\":\"{:x}\"}}\n{{\"fingerprint\":{0}}}",
             u128::MAX
         );
-        let read: Read<u128> = read_all(text.as_bytes(), Format::Jsonl);
+        let read = read_by(text.as_bytes(), Format::Jsonl, &Width::W128.into());
         assert_eq!(read.records(), [fingerprint(u128::MAX, None)]);
         assert!(read.errors()[0].ends_with(" nor an unsigned integer below 2^64"));
     }
@@ -127,7 +130,11 @@ mod tests {
 
     #[test]
     fn narrow_fingerprints_are_checked() {
-        let read: Read<u32> = read_all(b"{\"fingerprint\":4294967296}", Format::Jsonl);
+        let read = read_by(
+            b"{\"fingerprint\":4294967296}",
+            Format::Jsonl,
+            &Width::W32.into(),
+        );
         assert_eq!(
             read.errors(),
             ["in:1: 4294967296 does not fit a 32-bit fingerprint"]
@@ -164,12 +171,12 @@ mod tests {
     fn fields_may_have_other_names() {
         let text = r#"{"text":1,"fingerprint":"x","body":"one","url":"u"}
             {"body":"two","meta":{"id":7,"url":9},"url":8}"#;
-        let read: Read<u64> = read_with(text.as_bytes(), Format::Jsonl, &fields("body", ""));
+        let read = read_with(text.as_bytes(), Format::Jsonl, &fields("body", ""));
         assert_eq!(
             read.records(),
             [document("one", None), document("two", None)]
         );
-        let read: Read<u64> = read_with(text.as_bytes(), Format::Jsonl, &fields("body", "url"));
+        let read = read_with(text.as_bytes(), Format::Jsonl, &fields("body", "url"));
         let ids: Vec<_> = read.records().into_iter().map(|record| record.id).collect();
         let text = RecordId::Text("u".into());
         assert_eq!(ids, [Some(text), Some(RecordId::Number(8))]);
@@ -182,7 +189,7 @@ mod tests {
             {"body":3,"url":1}
             {"body":"","url":null}
             {"body":"","url":1,"body":""}"#;
-        let read: Read<u64> = read_with(text.as_bytes(), Format::Jsonl, &fields("body", "url"));
+        let read = read_with(text.as_bytes(), Format::Jsonl, &fields("body", "url"));
         let errors = [
             "in:1: no \"url\"; it has: id, text",
             "in:2: no \"url\"; it has: body",
@@ -191,7 +198,7 @@ mod tests {
             "in:5: \"body\" appears twice",
         ];
         assert_eq!(read.errors(), errors);
-        let read: Read<u64> = read_with(b"{\"text\":\"\"}", Format::Jsonl, &fields("a.b", ""));
+        let read = read_with(b"{\"text\":\"\"}", Format::Jsonl, &fields("a.b", ""));
         assert_eq!(read.errors(), ["in:1: no \"a.b\"; it has: text"]);
     }
 
@@ -204,7 +211,7 @@ mod tests {
             {"doc":"x"}
             {"doc":null}"#;
         let names = fields("doc.body.zh", "doc.url");
-        let read: Read<u64> = read_with(text.as_bytes(), Format::Jsonl, &names);
+        let read = read_with(text.as_bytes(), Format::Jsonl, &names);
         assert_eq!(
             read.records(),
             [document("one", Some("u1")), document("four", Some("u4"))]
@@ -224,13 +231,13 @@ mod tests {
         let mut names = fields("", "");
         for (name, value) in [("fingerprint", 255), ("meta.simhash", 7)] {
             names.fingerprint = Some(name.to_owned());
-            let read: Read<u64> = read_with(text.as_bytes(), Format::Jsonl, &names);
+            let read = read_with(text.as_bytes(), Format::Jsonl, &names);
             assert_eq!(read.records(), [fingerprint(value, Some("x"))]);
         }
-        let read: Read<u64> = read_with(text.as_bytes(), Format::Jsonl, &fields("text", ""));
+        let read = read_with(text.as_bytes(), Format::Jsonl, &fields("text", ""));
         assert_eq!(read.records(), [document("a", Some("x"))]);
         names.fingerprint = Some("simhash".to_owned());
-        let read: Read<u64> = read_with(text.as_bytes(), Format::Jsonl, &names);
+        let read = read_with(text.as_bytes(), Format::Jsonl, &names);
         let start = "in:1: no \"simhash\"; it has: meta.simhash, ";
         assert!(read.errors()[0].starts_with(start), "{:?}", read.errors());
     }

@@ -11,11 +11,11 @@ use serde_json::error::Category;
 use super::digits;
 use super::fields::{CHOOSE, FINGERPRINT, Holds, TEXT, joined, null_texts};
 use super::id::RecordId;
-use super::{Content, Fields, Record};
+use super::{Content, Fields, ReadOptions, Record};
 pub(super) use lines::Jsonl;
 use members::{Found, Path, Value, find};
 pub(super) use reader::JsonReader;
-use simidx::Fingerprint;
+use simidx::Width;
 pub(super) use values::Values;
 
 /// What is wrong with an object.
@@ -33,7 +33,8 @@ impl From<String> for Fault {
 }
 
 /// The record that an object holds, or what is wrong with it.
-fn record<F: Fingerprint>(object: &str, fields: &Fields) -> Result<Record<F>, Fault> {
+fn record(object: &str, options: &ReadOptions) -> Result<Record, Fault> {
+    let fields = &options.fields;
     let texts = fields.texts();
     let (fingerprint, id) = (texts.len(), texts.len() + 1);
     let path = |(slot, name)| Path::new(slot, name);
@@ -80,7 +81,7 @@ fn record<F: Fingerprint>(object: &str, fields: &Fields) -> Result<Record<F>, Fa
     };
     if !holds_text {
         let value = fingerprint.ok_or_else(|| absent(fields.fingerprint()))?;
-        let content = Content::Fingerprint(fingerprint_of(value, fields)?);
+        let content = Content::Fingerprint(fingerprint_of(value, fields, options.width)?);
         return Ok(Record::new(content, id));
     }
     let mut parts = Vec::with_capacity(texts.len());
@@ -120,20 +121,11 @@ fn id_of(value: Value, fields: &Fields) -> Result<RecordId, String> {
 }
 
 /// The fingerprint that a JSON value stands for, or what is wrong with it.
-fn fingerprint_of<F: Fingerprint>(value: Value, fields: &Fields) -> Result<F, String> {
+fn fingerprint_of(value: Value, fields: &Fields, width: Width) -> Result<u128, String> {
     match value {
-        Value::Text(text) => digits::hex(&text),
-        Value::Number(number) => {
-            let fingerprint = F::from_u128(number.into());
-            if fingerprint.to_u128() == u128::from(number) {
-                Ok(fingerprint)
-            } else {
-                Err(format!(
-                    "{number} does not fit a {}-bit fingerprint",
-                    F::WIDTH
-                ))
-            }
-        }
+        Value::Text(text) => digits::hex(&text, width),
+        Value::Number(number) if u128::from(number) <= width.max() => Ok(number.into()),
+        Value::Number(number) => Err(format!("{number} does not fit a {width}-bit fingerprint")),
         _ => Err(format!(
             "{:?} is neither a string of hexadecimal digits nor an unsigned integer below 2^64",
             fields.fingerprint()

@@ -3,31 +3,32 @@
 use super::values::Values;
 use super::{Fault, record};
 use crate::source::Source;
-use crate::{Fields, MAX_DOCUMENT, Place, Record, RecordReader, Result};
-use simidx::Fingerprint;
+use crate::{MAX_DOCUMENT, Place, ReadOptions, Record, RecordReader, Result};
 
 /// A reader of objects, wherever their lines end.
 pub(crate) struct JsonReader {
     values: Values,
-    fields: Fields,
+    options: ReadOptions,
 }
 
 impl JsonReader {
-    pub(crate) fn new(source: Source, fields: &Fields) -> Self {
+    pub(crate) fn new(source: Source, options: &ReadOptions) -> Self {
         JsonReader {
             values: Values::new(source, MAX_DOCUMENT),
-            fields: fields.clone(),
+            options: options.clone(),
         }
     }
 
-    fn record<F: Fingerprint>(&self) -> Result<Record<F>> {
-        let record = record(self.values.text()?, &self.fields);
+    fn record(&self) -> Result<Record> {
+        let record = record(self.values.text()?, &self.options);
         record.map_err(|Fault { line, message }| self.values.error(line, &message))
     }
 }
 
-impl<F: Fingerprint> RecordReader<F> for JsonReader {
-    fn next_record(&mut self) -> Option<Result<Record<F>>> {
+impl Iterator for JsonReader {
+    type Item = Result<Record>;
+
+    fn next(&mut self) -> Option<Result<Record>> {
         match self.values.advance() {
             Ok(true) => {}
             Ok(false) => return None,
@@ -38,7 +39,9 @@ impl<F: Fingerprint> RecordReader<F> for JsonReader {
             record
         }))
     }
+}
 
+impl RecordReader for JsonReader {
     fn bytes_read(&self) -> u64 {
         self.values.source().bytes_read()
     }
@@ -61,12 +64,12 @@ mod tests {
     use crate::tests::{Read, document, fields, read_all, read_with};
     use crate::{Error, Format};
 
-    fn json(text: &str) -> Read<u64> {
+    fn json(text: &str) -> Read {
         read_all(text.as_bytes(), Format::Json)
     }
 
     /// The documents of these texts, without ids.
-    fn documents(texts: &[&str]) -> Vec<crate::Record<u64>> {
+    fn documents(texts: &[&str]) -> Vec<crate::Record> {
         texts.iter().map(|text| document(text, None)).collect()
     }
 
@@ -148,7 +151,7 @@ mod tests {
             {"id": 4, "title": "T", "messages": [{"content": 7}]},
             {"id": 5, "title": "T", "messages": {"content": "x"}},
             {"id": 6, "title": "T"}]"#;
-        let read: Read<u64> = read_with(
+        let read = read_with(
             text.as_bytes(),
             Format::Json,
             &fields("title,messages.*.content", ""),
@@ -172,13 +175,13 @@ mod tests {
             assert!(error.starts_with(start), "{error}");
         }
         let text = r#"{"tags": ["a", null, "b"], "turns": [["c"], ["d", "e"]]}"#;
-        let read: Read<u64> = read_with(
+        let read = read_with(
             text.as_bytes(),
             Format::Json,
             &fields("tags.*,turns.*.*", ""),
         );
         assert_eq!(read.records(), documents(&["a\nb\nc\nd\ne"]));
-        let read: Read<u64> = read_with(text.as_bytes(), Format::Json, &fields("tags", ""));
+        let read = read_with(text.as_bytes(), Format::Json, &fields("tags", ""));
         assert_eq!(
             read.errors(),
             ["in:1: \"tags\" is a list; \"tags.*\" names its elements"]

@@ -5,7 +5,7 @@ use parquet::data_type::{ByteArray, FixedLenByteArray};
 use parquet::errors::ParquetError;
 use parquet::file::reader::RowGroupReader;
 
-use simidx::Fingerprint;
+use simidx::{Fingerprint, Fingerprints};
 
 /// A column of an open row group.
 pub(super) struct Column {
@@ -42,17 +42,22 @@ pub(super) enum Cell<'a> {
 
 impl Cell<'_> {
     /// The bits of a number; those of bytes of which the first is the most significant.
-    pub(super) fn to_fingerprint<F: Fingerprint>(self) -> F {
-        F::from_u128(match self {
+    pub(super) fn to_fingerprint(self) -> u128 {
+        match self {
             Cell::Small(number) => number.cast_unsigned().into(),
             Cell::Large(number) => number.cast_unsigned().into(),
             Cell::Bytes(bytes) => from_bytes(bytes),
-        })
+        }
     }
 }
 
 fn from_bytes(bytes: &[u8]) -> u128 {
     bytes.iter().fold(0, |all, &b| all << 8 | u128::from(b))
+}
+
+fn append<F: Fingerprint>(values: &[FixedLenByteArray], out: &mut Vec<F>) {
+    let values = values.iter().map(|value| from_bytes(value.data()));
+    out.extend(values.map(F::from_u128));
 }
 
 impl Column {
@@ -159,27 +164,24 @@ impl Column {
     }
 
     /// Appends the values of the decoded rows up to the next null, and returns how many.
-    pub(super) fn take_many<F: Fingerprint>(&mut self, out: &mut Vec<F>) -> usize {
+    pub(super) fn take_many(&mut self, out: &mut Fingerprints) -> usize {
         let rest = self.levels.get(self.row..).unwrap_or_default();
         let count = match self.top {
             0 => self.rows - self.row,
             top => rest.iter().take_while(|&&level| level == top).count(),
         };
         let range = self.value..self.value + count;
-        match &self.values {
-            Values::Small(values) => {
-                let values = values[range].iter().map(|&value| Cell::Small(value));
-                out.extend(values.map(Cell::to_fingerprint::<F>));
+        match (&self.values, out) {
+            (Values::Small(values), Fingerprints::W32(out)) => {
+                out.extend(values[range].iter().map(|value| value.cast_unsigned()));
             }
-            Values::Large(values) => {
-                let values = values[range].iter().map(|&value| Cell::Large(value));
-                out.extend(values.map(Cell::to_fingerprint::<F>));
+            (Values::Large(values), Fingerprints::W64(out)) => {
+                out.extend(values[range].iter().map(|value| value.cast_unsigned()));
             }
-            Values::Fixed(values) => {
-                let values = values[range].iter().map(|value| Cell::Bytes(value.data()));
-                out.extend(values.map(Cell::to_fingerprint::<F>));
-            }
-            Values::Bytes(_) => return 0,
+            (Values::Fixed(values), Fingerprints::W32(out)) => append(&values[range], out),
+            (Values::Fixed(values), Fingerprints::W64(out)) => append(&values[range], out),
+            (Values::Fixed(values), Fingerprints::W128(out)) => append(&values[range], out),
+            _ => return 0,
         }
         self.row += count;
         self.value += count;

@@ -22,8 +22,7 @@ use crate::cells::{Cell, Kind};
 use crate::new_fields::RowFate;
 use crate::source::{input_error, printable};
 use crate::watched::Watched;
-use crate::{Error, Fate, Fields, NewField, Place, Result};
-use simidx::Fingerprint;
+use crate::{Error, Fate, InputFile, NewField, Place, Result};
 
 /// Rows of a column that are decoded at a time.
 const ROWS: usize = 1024;
@@ -32,13 +31,13 @@ const ROWS: usize = 1024;
 const ARROW_SCHEMA: &str = "ARROW:schema";
 
 /// Copies the rows that `fate` does not drop, with new fields. See [`filter_records`](crate::filter_records).
-pub(crate) fn copy_rows<F: Fingerprint>(
-    inputs: &[(&Path, &Fields)],
+pub(crate) fn copy_rows(
+    inputs: &[InputFile],
     out: &mut (dyn Write + Send),
     fields: &[NewField],
     fate: RowFate<'_>,
 ) -> Result<()> {
-    let open = |&(path, fields): &(&Path, &Fields)| ParquetReader::open::<F>(path, fields);
+    let open = |input: &InputFile| ParquetReader::open(&input.path, &input.options);
     let readers = inputs.iter().map(open);
     let readers = readers.collect::<Result<Vec<_>>>()?;
     let Some(first) = readers.first() else {
@@ -67,7 +66,7 @@ pub(crate) fn copy_rows<F: Fingerprint>(
 }
 
 fn copy_all(
-    inputs: &[(&Path, &Fields)],
+    inputs: &[InputFile],
     readers: &[ParquetReader],
     out: &mut Watched<'_>,
     (fields, fate): (&[NewField], RowFate<'_>),
@@ -83,14 +82,14 @@ fn copy_all(
     });
     let mut writer = writer.map_err(blame)?;
     let mut bytes_before = 0;
-    for (reader, (path, _)) in readers.iter().zip(inputs) {
+    for (reader, input) in readers.iter().zip(inputs) {
         let kinds: Vec<Kind> = fields
             .iter()
             .map(|field| values::kind(field.kind))
             .collect();
         copy_file(
             reader,
-            path,
+            &input.path,
             &mut writer,
             (&kinds, &mut |row| {
                 let share = u128::from(reader.file_len) * u128::from(row);

@@ -21,12 +21,12 @@ use super::guard::guarded_call;
 use super::id::RecordId;
 use super::schema::{Chosen, Kind, Schema, Wanted, number_id, one_text, too_long, utf8};
 use super::source::{input_error, io_error, is_stdin, open_file, printable};
-use super::{Content, Fields, MAX_DOCUMENT, Record, RecordReader, kinds};
+use super::{Content, MAX_DOCUMENT, ReadOptions, Record, RecordReader, kinds};
 use crate::{Error, Place, Result};
 pub(super) use copy::copy_rows;
 pub(super) use out::ParquetOut;
 pub(super) use rows::ParquetRows;
-use simidx::Fingerprint;
+use simidx::Fingerprints;
 
 use column::{Cell, Column};
 use schema::leaves;
@@ -74,8 +74,8 @@ struct Columns {
 }
 
 impl ParquetReader {
-    /// Opens a file and finds the columns with fingerprints of this width, or with documents.
-    pub(super) fn open<F: Fingerprint>(path: &Path, fields: &Fields) -> Result<Self> {
+    /// Opens a file and finds the columns with fingerprints of the width, or with documents.
+    pub(super) fn open(path: &Path, options: &ReadOptions) -> Result<Self> {
         let name = printable(path);
         let refuse = |message: &str| input_error(&name, Place::File, message);
         if is_stdin(path) {
@@ -107,7 +107,7 @@ impl ParquetReader {
         let rows = rows.fold(0, u64::saturating_add);
         let schema = parquet.metadata().file_metadata().schema_descr();
         let (leaves, list_levels) = leaves(schema);
-        let schema = Schema::find::<F>(&leaves, fields).map_err(|message| refuse(&message))?;
+        let schema = Schema::find(&leaves, options).map_err(|message| refuse(&message))?;
         Ok(ParquetReader {
             name,
             file,
@@ -189,11 +189,7 @@ impl Columns {
     }
 
     /// The record of the next row, or what is wrong with it.
-    fn record<F: Fingerprint>(
-        &mut self,
-        schema: &Schema,
-        list_levels: &[i16],
-    ) -> Result<Record<F>, String> {
+    fn record(&mut self, schema: &Schema, list_levels: &[i16]) -> Result<Record, String> {
         self.ready -= 1;
         // Every column goes on to the next row, whatever is wrong with another.
         let id = self.id.as_mut().map(Column::next);
@@ -225,9 +221,9 @@ fn null(name: &str) -> String {
     format!("{} is null", digits::quote(name))
 }
 
-fn fingerprint_of<F: Fingerprint>(cell: Cell<'_>, column: &Chosen) -> Result<F, String> {
+fn fingerprint_of(cell: Cell<'_>, column: &Chosen) -> Result<u128, String> {
     match (column.kind, cell) {
-        (Kind::Digits, Cell::Bytes(text)) => digits::hex(utf8(text)?),
+        (Kind::Digits(width), Cell::Bytes(text)) => digits::hex(utf8(text)?, width),
         (_, cell) => Ok(cell.to_fingerprint()),
     }
 }
@@ -286,8 +282,10 @@ fn unreadable(name: &str, message: &str) -> Error {
     io_error(name, io::Error::new(io::ErrorKind::InvalidData, message))
 }
 
-impl<F: Fingerprint> RecordReader<F> for ParquetReader {
-    fn next_record(&mut self) -> Option<Result<Record<F>>> {
+impl Iterator for ParquetReader {
+    type Item = Result<Record>;
+
+    fn next(&mut self) -> Option<Result<Record>> {
         if let Some(e) = self.untold.take() {
             return Some(Err(e));
         }
@@ -304,9 +302,11 @@ impl<F: Fingerprint> RecordReader<F> for ParquetReader {
         let place = Place::Row(self.row);
         Some(record.map_err(|message| input_error(&self.name, place, message)))
     }
+}
 
-    fn read_fingerprints(&mut self, out: &mut Vec<F>) -> usize {
-        if !self.schema.is_plain() {
+impl RecordReader for ParquetReader {
+    fn read_fingerprints(&mut self, out: &mut Fingerprints) -> usize {
+        if !self.schema.fits(out.width()) {
             return 0;
         }
         let columns = match self.make_ready() {

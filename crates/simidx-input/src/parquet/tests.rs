@@ -11,7 +11,8 @@ use parquet::schema::parser::parse_message_type;
 
 use super::super::tests::{Read, document, drain, drain_in_bulk, fields, fingerprint};
 use super::*;
-use crate::{open, open_with};
+use crate::{Fields, open, open_with};
+use simidx::Width;
 
 /// The values of a column in one row group; a null for each `None`.
 enum Values {
@@ -75,14 +76,18 @@ fn plain(columns: &str, groups: &[Vec<Values>]) -> Vec<u8> {
 }
 
 /// The records of a file named `x.parquet`, which must be the same in bulk.
-fn read<F: Fingerprint>(bytes: &[u8]) -> Result<Read<F>, String> {
+fn read(bytes: &[u8]) -> Result<Read, String> {
+    read_as(Width::W64, bytes)
+}
+
+fn read_as(width: Width, bytes: &[u8]) -> Result<Read, String> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("x.parquet");
     std::fs::write(&path, bytes).unwrap();
     let local = |message: String| message.replace(&format!("{}/", dir.path().display()), "");
-    let open = || open::<F>(&path, None).map_err(|e| local(e.to_string()));
+    let open = || open_with(&path, None, &width.into()).map_err(|e| local(e.to_string()));
     let read = drain(&mut *open()?).map_errors(local);
-    let (bulk, _) = drain_in_bulk(&mut *open()?, 1);
+    let (bulk, _) = drain_in_bulk(&mut *open()?, width, 1);
     let bulk = bulk.map_errors(local);
     assert_eq!(
         (bulk.records(), bulk.errors()),
@@ -94,7 +99,7 @@ fn read<F: Fingerprint>(bytes: &[u8]) -> Result<Read<F>, String> {
 #[test]
 fn numbers_of_either_sign_are_bits() {
     let values = [0, 1, u64::MAX, 1 << 63, 0x0123_4567_89ab_cdef];
-    let expected = values.map(|value| fingerprint(value, None));
+    let expected = values.map(|value| fingerprint(value.into(), None));
     for column in [
         "required int64 fingerprint;",
         "optional int64 fingerprint (integer(64, false));",
@@ -109,14 +114,14 @@ fn numbers_of_either_sign_are_bits() {
             _ => {}
         }
         let file = plain(column, &[group]);
-        assert_eq!(read::<u64>(&file).unwrap().records(), expected, "{column}");
+        assert_eq!(read(&file).unwrap().records(), expected, "{column}");
     }
     let file = plain(
         "required int32 fingerprint (UINT_32);",
         &[vec![Values::Small(vec![Some(-1), Some(7)])]],
     );
-    let expected = [fingerprint(u32::MAX, None), fingerprint(7, None)];
-    assert_eq!(read::<u32>(&file).unwrap().records(), expected);
+    let expected = [fingerprint(u32::MAX.into(), None), fingerprint(7, None)];
+    assert_eq!(read_as(Width::W32, &file).unwrap().records(), expected);
 }
 
 #[test]
@@ -124,7 +129,7 @@ fn every_compression_and_row_group_is_read() {
     let values: Vec<u64> = (0..20_000).map(|i| i * i).collect();
     let expected: Vec<_> = values
         .iter()
-        .map(|&value| fingerprint(value, None))
+        .map(|&value| fingerprint(value.into(), None))
         .collect();
     for compression in [
         Compression::UNCOMPRESSED,
@@ -139,10 +144,7 @@ fn every_compression_and_row_group_is_read() {
         let groups: Vec<_> = groups.collect();
         for column in ["required int64 fingerprint;", "optional int64 fingerprint;"] {
             let file = write(column, &groups, compression);
-            assert!(
-                read::<u64>(&file).unwrap().records() == expected,
-                "{compression}"
-            );
+            assert!(read(&file).unwrap().records() == expected, "{compression}");
         }
     }
 }
@@ -157,7 +159,7 @@ fn byte_arrays_have_the_most_significant_byte_first() {
                 value.to_be_bytes().to_vec(),
             )])]],
         );
-        let read = read::<u128>(&file).unwrap();
+        let read = read_as(Width::W128, &file).unwrap();
         assert_eq!(read.records(), [fingerprint(value, None)]);
     }
 }
@@ -168,7 +170,7 @@ fn digits_and_ids_are_read() {
         "required binary fingerprint (UTF8); optional binary id (UTF8);",
         &[vec![strings(&["ff", "xyz", "1"]), strings(&["a", "b", ""])]],
     );
-    let read = read::<u64>(&file).unwrap();
+    let read = read(&file).unwrap();
     assert_eq!(read.records(), [fingerprint(255, Some("a"))]);
     let messages = [
         "x.parquet: row 2: \"xyz\" is not a hexadecimal number",
@@ -190,7 +192,7 @@ fn documents_with_numbers_as_ids_are_read() {
         "optional int64 id; required binary text (UTF8);",
         &[vec![ids, text]],
     );
-    let read = read::<u64>(&file).unwrap();
+    let read = read(&file).unwrap();
     let mut expected = document("one", None);
     expected.id = Some(RecordId::Number(7));
     assert_eq!(read.records(), [expected]);
@@ -204,9 +206,7 @@ fn documents_with_numbers_as_ids_are_read() {
         "required int32 id (UINT_32); required binary text;",
         &[vec![Values::Small(vec![Some(-1)]), strings(&["a"])]],
     );
-    let id = super::tests::read::<u64>(&file).unwrap().records()[0]
-        .id
-        .clone();
+    let id = super::tests::read(&file).unwrap().records()[0].id.clone();
     assert_eq!(id, Some(RecordId::Number(u32::MAX.into())));
 }
 
@@ -218,7 +218,7 @@ fn a_null_is_a_bad_row() {
         "optional int64 fingerprint;",
         &[vec![Values::Large(values)]],
     );
-    let read = read::<u64>(&file).unwrap();
+    let read = read(&file).unwrap();
     assert_eq!(read.records().len(), 2999);
     assert_eq!(
         read.errors(),
@@ -292,14 +292,14 @@ fn files_without_the_columns_are_refused() {
         } else {
             vec![group]
         };
-        let error = read::<u64>(&plain(columns, &groups)).err().unwrap();
+        let error = read(&plain(columns, &groups)).err().unwrap();
         assert_eq!(error, format!("x.parquet: {message}"), "{columns}");
     }
 }
 
 #[test]
 fn what_is_no_file_of_this_format_is_refused() {
-    let message = |bytes: &[u8]| read::<u64>(bytes).err().unwrap();
+    let message = |bytes: &[u8]| read(bytes).err().unwrap();
     assert_eq!(message(b"ff\n"), "x.parquet: is not a Parquet file");
     assert_eq!(message(b""), "x.parquet: is empty");
     assert_eq!(
@@ -314,7 +314,7 @@ fn what_is_no_file_of_this_format_is_refused() {
         error.starts_with("x.parquet: cannot be read as Parquet: "),
         "{error}"
     );
-    let stdin = open::<u64>(Path::new("-"), Some(crate::Format::Parquet));
+    let stdin = open(Path::new("-"), Some(crate::Format::Parquet));
     let message = "-: a Parquet file cannot be read from standard input";
     assert_eq!(stdin.err().unwrap().to_string(), message);
 }
@@ -325,7 +325,7 @@ fn the_number_of_rows_is_known() {
     let path = dir.path().join("x.parquet");
     let groups = [vec![large(&[1, 2])], vec![large(&[3])]];
     std::fs::write(&path, plain("required int64 fingerprint;", &groups)).unwrap();
-    let reader = open::<u64>(&path, None).unwrap();
+    let reader = open(&path, None).unwrap();
     assert_eq!(reader.expected_records(), Some(3));
 }
 
@@ -339,28 +339,28 @@ fn damaged_files_are_errors() {
     for compression in [Compression::UNCOMPRESSED, Compression::SNAPPY] {
         let whole = write(columns, &groups, compression);
         for length in (0..whole.len()).step_by(7) {
-            assert!(read::<u64>(&whole[..length]).is_err(), "{length}");
+            assert!(read(&whole[..length]).is_err(), "{length}");
         }
         for at in 0..whole.len() {
             let mut bytes = whole.clone();
             bytes[at] ^= 1 << (at % 8);
             // Some bits mean nothing; whatever is read, nothing panics.
-            let _ = read::<u64>(&bytes);
+            let _ = read(&bytes);
         }
     }
 }
 
 /// The same with fields of these names.
-fn read_named(bytes: &[u8], text: &str, id: &str) -> Result<Read<u64>, String> {
+fn read_named(bytes: &[u8], text: &str, id: &str) -> Result<Read, String> {
     read_with(bytes, &fields(text, id))
 }
 
-fn read_with(bytes: &[u8], names: &Fields) -> Result<Read<u64>, String> {
+fn read_with(bytes: &[u8], names: &Fields) -> Result<Read, String> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("x.parquet");
     std::fs::write(&path, bytes).unwrap();
     let local = |message: String| message.replace(&format!("{}/", dir.path().display()), "");
-    let reader = open_with::<u64>(&path, None, &names.clone().into());
+    let reader = open_with(&path, None, &names.clone().into());
     let mut reader = reader.map_err(|e| local(e.to_string()))?;
     Ok(drain(&mut *reader).map_errors(local))
 }
@@ -552,7 +552,7 @@ fn a_copy_has_the_codec_of_its_source_and_its_own_level() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.parquet");
         std::fs::write(&path, file).unwrap();
-        let reader = super::ParquetReader::open::<u64>(&path, &Fields::default()).unwrap();
+        let reader = super::ParquetReader::open(&path, &ReadOptions::default()).unwrap();
         let properties = super::copy::properties(reader.parquet.metadata(), &[]).unwrap();
         assert_eq!(properties.compression(&"fingerprint".into()), copied);
     }

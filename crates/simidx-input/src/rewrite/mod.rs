@@ -10,8 +10,6 @@ use std::fmt;
 use std::io::{self, Write};
 use std::str::FromStr;
 
-use simidx::Fingerprint;
-
 use super::copy::filter_records;
 use super::input_file::InputFile;
 use super::new_fields::{Fate, NewField};
@@ -132,11 +130,11 @@ pub type RecordFate<'a> = &'a mut dyn FnMut(u64, u64) -> io::Result<Fate>;
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("texts.jsonl");
 /// std::fs::write(&path, "{\"text\": \"one\"}\n{\"text\": \"two\"}\n")?;
-/// let input = InputFile::open::<u64>(&path, None, None)?;
+/// let input = InputFile::open(&path, None, None)?;
 /// let mut rewrite = Rewrite::default();
 /// rewrite.fields = vec![NewField::new("length", FieldKind::Number)];
 /// let mut out = Vec::new();
-/// rewrite_records::<u64>(&[input], &mut out, &rewrite, &mut |number, _| Ok(match number {
+/// rewrite_records(&[input], &mut out, &rewrite, &mut |number, _| Ok(match number {
 ///     0 => Fate::With(vec![Some(FieldValue::Number(3))]),
 ///     _ => Fate::Dropped,
 /// }))?;
@@ -148,7 +146,7 @@ pub type RecordFate<'a> = &'a mut dyn FnMut(u64, u64) -> io::Result<Fate>;
 ///
 /// As for [`filter_records`]; inputs whose records have no fields, a record that has a new field already, and what `fate`
 /// returns.
-pub fn rewrite_records<F: Fingerprint>(
+pub fn rewrite_records(
     inputs: &[InputFile],
     out: &mut (dyn Write + Send),
     rewrite: &Rewrite,
@@ -163,21 +161,17 @@ pub fn rewrite_records<F: Fingerprint>(
         return convert::convert(inputs, out, (format, &rewrite.fields), fate);
     }
     if rewrite.fields.is_empty() {
-        return copy::<F>(inputs, out, fate);
+        return copy(inputs, out, fate);
     }
     check_fields(inputs)?;
     match first.format() {
-        Format::Parquet | Format::Arrow => add_columns::<F>(inputs, out, &rewrite.fields, fate),
+        Format::Parquet | Format::Arrow => add_columns(inputs, out, &rewrite.fields, fate),
         _ => added::add_fields(inputs, out, &rewrite.fields, fate),
     }
 }
 
 /// Copies the records as they are.
-fn copy<F: Fingerprint>(
-    inputs: &[InputFile],
-    out: &mut (dyn Write + Send),
-    fate: RecordFate<'_>,
-) -> Result<u64> {
+fn copy(inputs: &[InputFile], out: &mut (dyn Write + Send), fate: RecordFate<'_>) -> Result<u64> {
     let (mut number, mut failure) = (0, None);
     let mut keep = |bytes| {
         if failure.is_some() {
@@ -188,7 +182,7 @@ fn copy<F: Fingerprint>(
         fate.map_err(|error| failure = Some(error))
             .is_ok_and(|fate| fate != Fate::Dropped)
     };
-    let lost = filter_records::<F>(inputs, out, &mut keep)?;
+    let lost = filter_records(inputs, out, &mut keep)?;
     match failure {
         Some(error) => Err(error.into()),
         None => Ok(lost),
@@ -209,7 +203,7 @@ fn check_fields(inputs: &[InputFile]) -> Result<()> {
     not(any(feature = "arrow", feature = "parquet")),
     expect(unused_variables, reason = "there are no such files")
 )]
-fn add_columns<F: Fingerprint>(
+fn add_columns(
     inputs: &[InputFile],
     out: &mut (dyn Write + Send),
     fields: &[NewField],
@@ -222,15 +216,13 @@ fn add_columns<F: Fingerprint>(
     };
     match inputs.first().map(InputFile::format) {
         #[cfg(feature = "parquet")]
-        Some(Format::Parquet) => {
-            super::copy::copy_parquet::<F>(inputs, out, fields, fate)?;
-        }
+        Some(Format::Parquet) => crate::parquet::copy_rows(inputs, out, fields, fate)?,
         #[cfg(feature = "arrow")]
         Some(Format::Arrow) => crate::arrow::copy_rows(inputs, out, fields, fate)?,
         // Without its feature, a file cannot be opened, and it is said which one is missing.
         _ => inputs
             .iter()
-            .try_for_each(|input| input.records::<F>().map(drop))?,
+            .try_for_each(|input| input.records().map(drop))?,
     }
     Ok(0)
 }

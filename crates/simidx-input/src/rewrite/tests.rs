@@ -16,12 +16,12 @@ fn rewritten(
     let open = |(name, bytes): &(&str, &[u8])| {
         let path = folder.path().join(name);
         std::fs::write(&path, bytes).unwrap();
-        InputFile::open_with::<u64>(&path, None, &options, None)
+        InputFile::open_with(&path, None, &options, None)
     };
     let inputs: Result<Vec<_>> = inputs.iter().map(open).collect();
     let mut out = Vec::new();
     let mut fate = |number: u64, _| Ok(fates[number as usize].clone());
-    let lost = rewrite_records::<u64>(&inputs.unwrap(), &mut out, rewrite, &mut fate);
+    let lost = rewrite_records(&inputs.unwrap(), &mut out, rewrite, &mut fate);
     let name = |error: crate::Error| {
         let place = format!("{}/", folder.path().display());
         error.to_string().replace(&place, "")
@@ -268,14 +268,14 @@ fn the_error_of_a_fate_ends_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.hex");
     std::fs::write(&path, "1\n2\n").unwrap();
-    let input = InputFile::open::<u64>(Path::new(&path), None, None).unwrap();
+    let input = InputFile::open(Path::new(&path), None, None).unwrap();
     let mut asked = 0;
     let mut fate = |_, _| {
         asked += 1;
         Err(io::Error::other("on purpose"))
     };
     let rewrite = Rewrite::default();
-    let ended = rewrite_records::<u64>(&[input], &mut Vec::new(), &rewrite, &mut fate);
+    let ended = rewrite_records(&[input], &mut Vec::new(), &rewrite, &mut fate);
     assert_eq!(ended.unwrap_err().to_string(), "on purpose");
     assert_eq!(asked, 1);
 }

@@ -12,7 +12,6 @@ use super::{MAX_DOCUMENT, Record, RecordReader, TextEncoding};
 use crate::{Error, Place, Result};
 use header::MediaType;
 use response::Response;
-use simidx::Fingerprint;
 
 /// The greatest length of the header of a record, in bytes.
 const MAX_HEADER: u64 = 1 << 20;
@@ -268,12 +267,16 @@ fn bare(uri: &[u8]) -> &[u8] {
     bare.unwrap_or(uri)
 }
 
-impl<F: Fingerprint> RecordReader<F> for WarcReader {
-    fn next_record(&mut self) -> Option<Result<Record<F>>> {
+impl Iterator for WarcReader {
+    type Item = Result<Record>;
+
+    fn next(&mut self) -> Option<Result<Record>> {
         let document = self.next_document()?;
         Some(document.map(|(decoded, id)| Record::decoded(decoded, id)))
     }
+}
 
+impl RecordReader for WarcReader {
     fn bytes_read(&self) -> u64 {
         self.source.bytes_read()
     }

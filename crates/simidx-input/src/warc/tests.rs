@@ -83,7 +83,7 @@ fn records() -> Vec<Vec<u8>> {
     ]
 }
 
-fn expected() -> [Record<u64>; 4] {
+fn expected() -> [Record; 4] {
     [
         document("<p>one</p>\r\n\r\n", Some("http://d1/")),
         document("中文", Some("http://d2/")),
@@ -92,7 +92,7 @@ fn expected() -> [Record<u64>; 4] {
     ]
 }
 
-fn read(bytes: &[u8]) -> Read<u64> {
+fn read(bytes: &[u8]) -> Read {
     drain(&mut WarcReader::new(source(bytes), TextEncoding::default()))
 }
 
@@ -161,7 +161,7 @@ fn bad_documents_are_named_and_the_next_one_is_read() {
         let archive = [&good[..], &bad, &good].concat();
         let mut reader = WarcReader::new(source(&archive), TextEncoding::default());
         reader.limit = 200_000;
-        let read: Read<u64> = drain(&mut reader);
+        let read = drain(&mut reader);
         assert_eq!(
             read.errors(),
             [format!("in: offset {}: {message}", good.len())]
@@ -178,7 +178,7 @@ fn bad_documents_are_named_and_the_next_one_is_read() {
         TextEncoding::default(),
     );
     reader.limit = 200_000;
-    assert_eq!(drain::<u64>(&mut reader).errors(), Vec::<String>::new());
+    assert_eq!(drain(&mut reader).errors(), Vec::<String>::new());
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn an_archive_may_be_cut_off_anywhere() {
 }
 
 /// The records of bytes whose beginning may be too short to be opened.
-fn read_all(bytes: &[u8]) -> Option<Read<u64>> {
+fn read_all(bytes: &[u8]) -> Option<Read> {
     let opened = Source::new("in".into(), std::io::Cursor::new(bytes.to_vec()));
     Some(drain(&mut WarcReader::new(
         opened.ok()?,
@@ -277,7 +277,7 @@ proptest! {
         tail in prop::collection::vec(any::<u8>(), 0..100),
     ) {
         let mut reader = WarcReader::new(source(&[text.as_bytes(), &tail].concat()), TextEncoding::default());
-        let read: Read<u64> = drain(&mut reader);
+        let read = drain(&mut reader);
         prop_assert!(read.errors().len() + read.records().len() <= 31);
         prop_assert!(reader.next_document().is_none());
     }
@@ -288,7 +288,7 @@ proptest! {
         let at = at % whole.len();
         whole[at] ^= 1 << bit;
         let mut reader = WarcReader::new(source(&whole), TextEncoding::default());
-        let read: Read<u64> = drain(&mut reader);
+        let read = drain(&mut reader);
         prop_assert!(!read.records().is_empty() || !read.errors().is_empty());
     }
 }

@@ -257,8 +257,8 @@ fn held(timeout: Duration) -> (mpsc::Sender<()>, Arc<Mutex<Vec<u128>>>, Running)
     let searched = Arc::new(Mutex::new(Vec::new()));
     let log = searched.clone();
     let server = acting(options, move |queries| {
-        log.lock().unwrap().extend_from_slice(queries);
-        if queries.contains(&1) {
+        log.lock().unwrap().extend(queries.iter());
+        if queries.iter().any(|query| query == 1) {
             let _ = held.lock().unwrap().recv_timeout(PATIENCE);
         }
     });

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use simidx::{BuildOptions, IdKind, IndexBuilder};
+use simidx::{BuildOptions, IdKind, IndexBuilder, Width};
 use simidx_server::{Store, Token};
 use simidx_text::{Pipeline, Preset};
 
@@ -277,7 +277,10 @@ fn every_address_and_status_is_as_described() {
     build.pipeline = Some(pipeline.describe());
     let mut builder = IndexBuilder::<u64>::new(build).unwrap();
     builder
-        .push_with_string(pipeline.fingerprint("one two three").unwrap(), "a")
+        .push_with_string(
+            pipeline.fingerprint("one two three", Width::W64).unwrap() as u64,
+            "a",
+        )
         .unwrap();
     builder.finish_to_path(&path).unwrap();
     let mut options = options(vec![default(&path)]);

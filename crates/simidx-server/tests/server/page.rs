@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use simidx::{BuildOptions, Fingerprint, IdKind, IndexBuilder};
+use simidx::{BuildOptions, Fingerprint, IdKind, IndexBuilder, Width};
 use simidx_server::ServerOptions;
 use simidx_text::{Pipeline, Preset};
 
@@ -36,7 +36,7 @@ fn with_texts(folder: &Path) -> ServerOptions {
     let mut builder = IndexBuilder::<u64>::new(build).unwrap();
     for (id, text) in TEXTS {
         builder
-            .push_with_string(pipeline.fingerprint(text).unwrap(), id)
+            .push_with_string(pipeline.fingerprint(text, Width::W64).unwrap() as u64, id)
             .unwrap();
     }
     builder.finish_to_path(&path).unwrap();
@@ -102,7 +102,7 @@ fn the_page_shows_matches_side_by_side_with_what_differs() {
             .contains("1 match within 0 bits")
     );
     let pipeline = Pipeline::new(Preset::Short.options()).unwrap();
-    let fingerprint: u64 = pipeline.fingerprint(TEXTS[1].1).unwrap();
+    let fingerprint = pipeline.fingerprint(TEXTS[1].1, Width::W64).unwrap() as u64;
     let hex = fingerprint.to_hex();
     assert!(
         client

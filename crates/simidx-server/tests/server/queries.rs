@@ -260,7 +260,7 @@ fn records_are_found_by_their_ids() {
 
 #[test]
 fn texts_are_fingerprinted_as_those_of_the_index() {
-    use simidx::{BuildOptions, IdKind, IndexBuilder};
+    use simidx::{BuildOptions, IdKind, IndexBuilder, Width};
     use simidx_text::{Pipeline, Preset};
 
     let folder = tempfile::tempdir().unwrap();
@@ -271,7 +271,7 @@ fn texts_are_fingerprinted_as_those_of_the_index() {
     build.pipeline = Some(pipeline.describe());
     let mut builder = IndexBuilder::<u64>::new(build).unwrap();
     let text = "one two three four five six seven";
-    let fingerprint: u64 = pipeline.fingerprint(text).unwrap();
+    let fingerprint = pipeline.fingerprint(text, Width::W64).unwrap() as u64;
     builder.push_with_string(fingerprint, "a").unwrap();
     builder.finish_to_path(&path).unwrap();
     let server = serve(&path);
@@ -291,7 +291,7 @@ fn texts_are_fingerprinted_as_those_of_the_index() {
     let body = json!({"texts": [text, "…?!", text]}).to_string();
     let results = client.post("/v1/query", JSON, body.as_bytes()).json();
     let empty = json!({
-        "query": pipeline.empty_fingerprint::<u64>().to_hex(),
+        "query": Width::W64.to_hex(pipeline.empty_fingerprint(Width::W64)),
         "matches": [],
         "without_features": true,
     });

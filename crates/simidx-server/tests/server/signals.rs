@@ -6,7 +6,7 @@ use std::sync::Once;
 
 use rustix::process::{Signal, getpid, kill_process};
 use serde_json::Value;
-use simidx::{Id, IdKind, Index};
+use simidx::{Fingerprints, Id, IdKind, Index, Width};
 use simidx_server::{Search, Server, Sink, Source, SourceSize, StartError};
 
 use crate::client::PATIENCE;
@@ -32,7 +32,7 @@ impl<F: Fn()> Opening<F> {
 }
 
 impl<F: Fn() + Send + Sync + 'static> Source for Opening<F> {
-    fn width(&self) -> u32 {
+    fn width(&self) -> Width {
         self.once.call_once(&self.act);
         self.plain.width()
     }
@@ -53,7 +53,12 @@ impl<F: Fn() + Send + Sync + 'static> Source for Opening<F> {
         self.plain.generation()
     }
 
-    fn find(&self, queries: &[u128], search: Search, sink: &mut dyn Sink) -> simidx::Result<()> {
+    fn find(
+        &self,
+        queries: &Fingerprints,
+        search: Search,
+        sink: &mut dyn Sink,
+    ) -> simidx::Result<()> {
         self.plain.find(queries, search, sink)
     }
 

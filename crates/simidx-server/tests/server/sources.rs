@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use simidx::{Fingerprint, Id, IdBuf, IdKind};
+use simidx::{Fingerprint, Fingerprints, Id, IdBuf, IdKind, Width};
 use simidx_server::{IdIter, Search, Server, ServerOptions, Sink, Source, SourceSize};
 
 use crate::client::PATIENCE;
@@ -16,8 +16,8 @@ use crate::harness::{Fixture, Running, default, options, run};
 pub(crate) struct Plain(pub(crate) BTreeMap<u64, Vec<IdBuf>>);
 
 impl Source for Plain {
-    fn width(&self) -> u32 {
-        64
+    fn width(&self) -> Width {
+        Width::W64
     }
 
     fn max_distance(&self) -> u32 {
@@ -36,8 +36,13 @@ impl Source for Plain {
         "plain".to_owned()
     }
 
-    fn find(&self, queries: &[u128], search: Search, sink: &mut dyn Sink) -> simidx::Result<()> {
-        for (number, &query) in queries.iter().enumerate() {
+    fn find(
+        &self,
+        queries: &Fingerprints,
+        search: Search,
+        sink: &mut dyn Sink,
+    ) -> simidx::Result<()> {
+        for (number, query) in queries.iter().enumerate() {
             let query = query as u64;
             let all = self.0.keys().map(|&found| (query.distance(found), found));
             let mut found: Vec<_> = all.filter(|(d, _)| *d <= search.distance).collect();
@@ -134,9 +139,9 @@ struct Acting<F> {
     searches: AtomicU64,
 }
 
-impl<F: Fn(&[u128]) + Send + Sync + 'static> Source for Acting<F> {
-    fn width(&self) -> u32 {
-        64
+impl<F: Fn(&Fingerprints) + Send + Sync + 'static> Source for Acting<F> {
+    fn width(&self) -> Width {
+        Width::W64
     }
 
     fn max_distance(&self) -> u32 {
@@ -155,7 +160,12 @@ impl<F: Fn(&[u128]) + Send + Sync + 'static> Source for Acting<F> {
         self.searches.load(Ordering::Relaxed).to_string()
     }
 
-    fn find(&self, queries: &[u128], search: Search, sink: &mut dyn Sink) -> simidx::Result<()> {
+    fn find(
+        &self,
+        queries: &Fingerprints,
+        search: Search,
+        sink: &mut dyn Sink,
+    ) -> simidx::Result<()> {
         (self.act)(queries);
         let number = self.searches.fetch_add(1, Ordering::Relaxed) + 1;
         sink.generation(number.to_string());
@@ -187,7 +197,7 @@ impl<F: Fn(&[u128]) + Send + Sync + 'static> Source for Acting<F> {
 /// A server of such a source without records.
 pub(crate) fn acting(
     options: ServerOptions,
-    act: impl Fn(&[u128]) + Send + Sync + 'static,
+    act: impl Fn(&Fingerprints) + Send + Sync + 'static,
 ) -> Running {
     acting_on(Arc::new(Mutex::new(Plain(BTreeMap::new()))), options, act)
 }
@@ -196,7 +206,7 @@ pub(crate) fn acting(
 fn acting_on(
     records: Arc<Mutex<Plain>>,
     options: ServerOptions,
-    act: impl Fn(&[u128]) + Send + Sync + 'static,
+    act: impl Fn(&Fingerprints) + Send + Sync + 'static,
 ) -> Running {
     let source: Box<dyn Source> = Box::new(Acting {
         records,
@@ -254,7 +264,7 @@ fn a_body_takes_room_until_its_last_query_is_answered() {
     let receiver = Mutex::new(receiver);
     // The query 2 waits until it is told.
     let server = acting(options(Vec::new()), move |queries| {
-        if queries.contains(&2) {
+        if queries.iter().any(|query| query == 2) {
             let _ = receiver.lock().unwrap().recv_timeout(PATIENCE);
         }
     });
@@ -309,7 +319,10 @@ fn a_batch_that_takes_too_long_ends_after_the_query_at_which_it_does() {
 #[test]
 fn a_search_that_breaks_off_is_500_and_the_server_goes_on() {
     let server = acting(options(Vec::new()), |queries| {
-        assert!(!queries.contains(&2), "as the test wants it");
+        assert!(
+            queries.iter().all(|query| query != 2),
+            "as the test wants it"
+        );
     });
     let mut client = server.client();
     let response = client.get("/v1/query/2");

@@ -18,12 +18,13 @@ pub fn content_identity(document: &str) -> u128 {
 /// [`ParallelFingerprinter::fingerprints_if_any`](crate::ParallelFingerprinter::fingerprints_if_any) give such fingerprints.
 ///
 /// ```
+/// use simidx::Width;
 /// use simidx::batch::{DedupOptions, Deduplicator};
 /// use simidx_text::Pipeline;
 /// use simidx_text::dedup::push_document;
 ///
-/// let mut fingerprinter = Pipeline::default().fingerprinter::<u64>()?;
-/// let mut documents = Deduplicator::new(&DedupOptions::default());
+/// let mut fingerprinter = Pipeline::default().fingerprinter(Width::W64)?;
+/// let mut documents = Deduplicator::<u64>::new(&DedupOptions::default());
 /// for text in ["👍👍", "→ ← ↑", "👍👍"] {
 ///     push_document(&mut documents, fingerprinter.fingerprint_if_any(text), text)?;
 /// }
@@ -34,14 +35,19 @@ pub fn content_identity(document: &str) -> u128 {
 ///
 /// # Errors
 ///
-/// As for [`Deduplicator::push`].
+/// [`simidx::Error::WidthMismatch`] for a fingerprint that is wider than those of the documents, and as for
+/// [`Deduplicator::push`].
 pub fn push_document<F: Fingerprint>(
     documents: &mut Deduplicator<F>,
-    fingerprint: Option<F>,
+    fingerprint: Option<u128>,
     text: &str,
 ) -> simidx::Result<()> {
     match fingerprint {
-        Some(fingerprint) => documents.push(fingerprint),
+        Some(fingerprint) if fingerprint > F::MAX.to_u128() => Err(simidx::Error::WidthMismatch {
+            index: F::WIDTH,
+            requested: u128::BITS - fingerprint.leading_zeros(),
+        }),
+        Some(fingerprint) => documents.push(F::from_u128(fingerprint)),
         None => documents.push_without_fingerprint(content_identity(text)),
     }
 }

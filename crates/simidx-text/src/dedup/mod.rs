@@ -9,13 +9,16 @@ pub use content::{EqualTexts, content_identity, push_document};
 pub use similarity::{Similarity, SimilarityError};
 pub use verifier::{TextVerifier, TextVerifierOptions};
 
-use simidx::Fingerprint;
 use simidx::batch::{DedupOptions, Deduplicated, Deduplicator};
+use simidx::{Fingerprint, Width};
 
 use crate::{Error, Pipeline};
 
 /// The part of a memory limit that goes to the feature sets of candidates.
 const SET_SHARE: u64 = 4;
+
+/// Texts that are fingerprinted together.
+const PIECE: usize = 1 << 16;
 
 /// How [`dedup`] finds near-duplicates. Start from [`TextDedupOptions::default`] and set what differs.
 ///
@@ -109,9 +112,12 @@ pub fn dedup<F: Fingerprint>(
     };
     search.memory = search.memory.map(|memory| memory - sets.unwrap_or(0));
     let mut documents = Deduplicator::new(&search);
-    let fingerprints = pipeline.parallel::<F>()?.fingerprints_if_any(texts);
-    for (fingerprint, text) in fingerprints.into_iter().zip(texts) {
-        push_document(&mut documents, fingerprint, text.as_ref())?;
+    let parallel = pipeline.parallel(Width::of::<F>())?;
+    for texts in texts.chunks(PIECE) {
+        let fingerprints = parallel.fingerprints_if_any(texts);
+        for (fingerprint, text) in fingerprints.into_iter().zip(texts) {
+            push_document(&mut documents, fingerprint, text.as_ref())?;
+        }
     }
     let Some(similarity) = options.similarity else {
         return Ok(documents.finish(None)?);

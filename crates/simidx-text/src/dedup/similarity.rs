@@ -3,7 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use simidx::Fingerprint;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::Fingerprinter;
@@ -17,13 +16,14 @@ const MAX_WORDS: usize = 64;
 /// It is written `jaccard:T`, or `jaccard:T:N` for runs of N words.
 ///
 /// ```
+/// use simidx::Width;
 /// use simidx_text::Pipeline;
 /// use simidx_text::dedup::Similarity;
 ///
 /// let similarity: Similarity = "jaccard:0.5:2".parse()?;
 /// assert_eq!((similarity.least(), similarity.words()), (0.5, Some(2)));
 ///
-/// let mut fingerprinter = Pipeline::default().fingerprinter::<u64>()?;
+/// let mut fingerprinter = Pipeline::default().fingerprinter(Width::W64)?;
 /// let [a, b] = ["to be or not", "to be or maybe"].map(|text| similarity.feature_set(&mut fingerprinter, text));
 /// assert!(similarity.is_met(&a, &b)); // two runs of four: "to be" and "be or"
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -93,19 +93,15 @@ impl Similarity {
 
     /// What is compared of a document. One without any feature is a set of its own: it is similar only to those of the
     /// same bytes.
-    pub fn feature_set<F: Fingerprint>(
-        &self,
-        fingerprinter: &mut Fingerprinter<F>,
-        document: &str,
-    ) -> FeatureSet {
+    pub fn feature_set(&self, fingerprinter: &mut Fingerprinter, document: &str) -> FeatureSet {
         let set = self.features(fingerprinter, document);
         set.unwrap_or_else(|| Self::without_features(document))
     }
 
     /// The features of a document, if it has some.
-    pub(crate) fn features<F: Fingerprint>(
+    pub(crate) fn features(
         &self,
-        fingerprinter: &mut Fingerprinter<F>,
+        fingerprinter: &mut Fingerprinter,
         document: &str,
     ) -> Option<FeatureSet> {
         let set = match self.words {

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::path::PathBuf;
 
+use simidx::Width;
 use simidx::batch::Verifier;
 
 use super::Similarity;
@@ -41,6 +42,7 @@ pub struct TextVerifierOptions {
 /// apart on all threads of the current rayon pool, and for each text in the file 64 bytes.
 ///
 /// ```
+/// use simidx::Width;
 /// use simidx::batch::{DedupOptions, Deduplicator};
 /// use simidx_text::dedup::{TextVerifier, TextVerifierOptions, push_document};
 /// use simidx_text::{Pipeline, Preset};
@@ -51,7 +53,7 @@ pub struct TextVerifierOptions {
 /// let mut options = DedupOptions::default();
 /// options.distance = 24;
 /// let mut documents = Deduplicator::<u64>::new(&options);
-/// let fingerprints = pipeline.parallel()?.fingerprints_if_any(&texts);
+/// let fingerprints = pipeline.parallel(Width::W64)?.fingerprints_if_any(&texts);
 /// for (fingerprint, text) in fingerprints.into_iter().zip(texts) {
 ///     push_document(&mut documents, fingerprint, text)?;
 /// }
@@ -69,7 +71,7 @@ pub struct TextVerifierOptions {
 #[derive(Debug)]
 pub struct TextVerifier {
     similarity: Similarity,
-    fingerprinter: ParallelFingerprinter<u64>,
+    fingerprinter: ParallelFingerprinter,
     /// Texts whose sets have not been made, with the numbers of their documents.
     pending: Vec<(u32, String)>,
     pending_len: usize,
@@ -85,7 +87,7 @@ impl TextVerifier {
     pub fn new(pipeline: &Pipeline, options: &TextVerifierOptions) -> Result<Self> {
         Ok(TextVerifier {
             similarity: options.similarity,
-            fingerprinter: pipeline.parallel()?,
+            fingerprinter: pipeline.parallel(Width::W64)?,
             pending: Vec::new(),
             pending_len: 0,
             sets: StoredSets::new(options.memory, options.temp_dir.clone()),

@@ -26,7 +26,7 @@ pub struct SimilarCandidates {
     pub(super) similarity: Similarity,
     /// Whether a dropped text is to name the most similar one of those that are kept.
     pub(super) most_similar: bool,
-    fingerprinter: ParallelFingerprinter<u64>,
+    fingerprinter: ParallelFingerprinter,
     pub(super) found: Found,
     pending: Vec<(u32, String)>,
     pending_len: usize,
@@ -93,7 +93,7 @@ impl SimilarCandidates {
     pub(super) fn new(
         similarity: Similarity,
         most_similar: bool,
-        fingerprinter: ParallelFingerprinter<u64>,
+        fingerprinter: ParallelFingerprinter,
         found: Found,
     ) -> Self {
         SimilarCandidates {

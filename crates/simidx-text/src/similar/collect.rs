@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use simidx::{Error, Fingerprint, Result};
+use simidx::{Error, Result, Width};
 
 use super::candidates::{Found, SimilarCandidates};
 use super::columns::Columns;
@@ -99,22 +99,19 @@ impl TextSigner {
     /// [`SimilarTexts`] compares have one of them in common, but for texts whose keys of 32 bits are equal by chance.
     ///
     /// ```
+    /// use simidx::Width;
     /// use simidx_text::Pipeline;
     /// use simidx_text::dedup::Similarity;
     /// use simidx_text::similar::TextSigner;
     ///
     /// let signer = TextSigner::new(Similarity::of_words(0.8, 3)?);
-    /// let mut fingerprinter = Pipeline::default().fingerprinter::<u64>()?;
+    /// let mut fingerprinter = Pipeline::default().fingerprinter(Width::W64)?;
     /// let keys = signer.wide_keys(&mut fingerprinter, "a rose is a rose is a rose");
     /// assert_eq!(keys.len(), 15);
     /// assert_eq!(keys, signer.wide_keys(&mut fingerprinter, "A rose is a rose is a rose!"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn wide_keys<F: Fingerprint>(
-        &self,
-        fingerprinter: &mut Fingerprinter<F>,
-        text: &str,
-    ) -> Vec<u64> {
+    pub fn wide_keys(&self, fingerprinter: &mut Fingerprinter, text: &str) -> Vec<u64> {
         let features = self.similarity.feature_set(fingerprinter, text);
         let keys = wide_keys(self.banding, features.hashes()).into_iter();
         let with_band = |(band, key): (u64, u64)| key ^ band.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -122,9 +119,9 @@ impl TextSigner {
     }
 
     /// The keys of texts, one list after the other, on all threads of the current rayon pool.
-    pub fn all_wide_keys<F: Fingerprint, T: AsRef<str> + Sync>(
+    pub fn all_wide_keys<T: AsRef<str> + Sync>(
         &self,
-        parallel: &ParallelFingerprinter<F>,
+        parallel: &ParallelFingerprinter,
         texts: &[T],
     ) -> Vec<u64> {
         let keys = parallel.map(texts, |fingerprinter, text| {
@@ -134,11 +131,7 @@ impl TextSigner {
     }
 
     /// Takes a text apart: some microseconds a kilobyte.
-    pub fn sign<F: Fingerprint>(
-        &self,
-        fingerprinter: &mut Fingerprinter<F>,
-        text: &str,
-    ) -> SignedText {
+    pub fn sign(&self, fingerprinter: &mut Fingerprinter, text: &str) -> SignedText {
         let features = self.similarity.features(fingerprinter, text);
         let has_features = features.is_some();
         let features = features.unwrap_or_else(|| Similarity::without_features(text));
@@ -199,7 +192,7 @@ impl TextSigner {
 pub struct SimilarTexts {
     options: SimilarOptions,
     banding: Banding,
-    fingerprinter: ParallelFingerprinter<u64>,
+    fingerprinter: ParallelFingerprinter,
     columns: Columns,
     /// The features of all texts, as long as they fit.
     sets: Option<Sets>,
@@ -221,7 +214,7 @@ impl SimilarTexts {
         let column_count = banding.band_count() + HASH_NUMBERS;
         Ok(SimilarTexts {
             banding,
-            fingerprinter: pipeline.parallel()?,
+            fingerprinter: pipeline.parallel(Width::W64)?,
             columns: Columns::new(column_count, budget, options.temp_dir.as_deref()),
             sets: Some(Sets::new(0, None, options.temp_dir.as_deref())),
             single_feature_count: 0,
@@ -280,9 +273,8 @@ impl SimilarTexts {
         self.pending_len = 0;
         let pending = std::mem::take(&mut self.pending);
         let signer = self.signer();
-        let sign = |fingerprinter: &mut Fingerprinter<u64>, text: &String| {
-            signer.sign(fingerprinter, text)
-        };
+        let sign =
+            |fingerprinter: &mut Fingerprinter, text: &String| signer.sign(fingerprinter, text);
         for signed in self.fingerprinter.map(&pending, sign) {
             self.add(signed)?;
         }

@@ -4,6 +4,7 @@ use super::*;
 use crate::Pipeline;
 use crate::compare::FeatureSet;
 use crate::dedup::Similarity;
+use simidx::Width;
 
 /// Of `texts` one that stands before this one.
 fn texts_before(i: u64) -> String {
@@ -57,7 +58,7 @@ fn given(mut candidates: SimilarCandidates, texts: &[String]) -> SimilarCandidat
 /// All similar pairs by comparing each with each.
 fn oracle(texts: &[String], least: f64) -> Vec<(usize, usize, f64)> {
     let similarity = Similarity::of_words(least, 3).unwrap();
-    let mut fingerprinter = Pipeline::default().fingerprinter::<u64>().unwrap();
+    let mut fingerprinter = Pipeline::default().fingerprinter(Width::W64).unwrap();
     let sets: Vec<FeatureSet> = texts
         .iter()
         .map(|t| similarity.feature_set(&mut fingerprinter, t))
@@ -311,7 +312,7 @@ fn the_first_of_an_order_stands_for_its_cluster() {
 #[test]
 fn full_memory_holds_all_features() {
     let texts = texts(700);
-    let mut fingerprinter = Pipeline::default().fingerprinter::<u64>().unwrap();
+    let mut fingerprinter = Pipeline::default().fingerprinter(Width::W64).unwrap();
     let similarity = Similarity::default();
     let sets = texts
         .iter()

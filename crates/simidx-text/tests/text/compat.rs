@@ -1,16 +1,15 @@
 //! The preset of another package against fingerprints that the package made.
 
-use simidx::Fingerprint;
+use simidx::Width;
 use simidx_text::{Pipeline, PipelineOptions};
 
 /// Made by `tools/text_dedup_vectors.py`.
 const TEXT_DEDUP: &str = include_str!("text_dedup.jsonl");
 
-fn hex<F: Fingerprint>(spec: &str, text: &str) -> String {
+fn hex(spec: &str, text: &str, width: Width) -> String {
     let options: PipelineOptions = spec.parse().unwrap();
-    let fingerprint: F = Pipeline::new(options).unwrap().fingerprint(text).unwrap();
-    let digits = F::WIDTH as usize / 4;
-    format!("{:0digits$x}", fingerprint.to_u128())
+    let pipeline = Pipeline::new(options).unwrap();
+    width.to_hex(pipeline.fingerprint(text, width).unwrap())
 }
 
 #[test]
@@ -27,11 +26,11 @@ fn text_dedup_gives_the_same_fingerprints() {
         );
         let text = line["text"].as_str().unwrap();
         let found = match number("f", 64) {
-            32 => hex::<u32>(&spec, text),
-            64 => hex::<u64>(&spec, text),
+            32 => hex(&spec, text, Width::W32),
+            64 => hex(&spec, text, Width::W64),
             _ => {
                 spec.push_str(",hash=xxh3-128");
-                hex::<u128>(&spec, text)
+                hex(&spec, text, Width::W128)
             }
         };
         assert_eq!(found, line["fingerprint"].as_str().unwrap(), "{line}");

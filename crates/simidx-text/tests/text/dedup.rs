@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use simidx::Fingerprint;
 use simidx::batch::{DedupOptions, Deduplicated, Deduplicator};
+use simidx::{Fingerprint, Width};
 use simidx_text::Pipeline;
 use simidx_text::dedup::{Similarity, TextDedupOptions, TextVerifier, TextVerifierOptions, dedup};
 
@@ -45,8 +45,8 @@ fn has_words(text: &str) -> bool {
 
 /// For each text the first one of its cluster.
 fn expected(texts: &[String], pipeline: &Pipeline, least: f64, length: usize) -> Vec<usize> {
-    let fingerprint = |text: &String| pipeline.fingerprint::<u64>(text).unwrap();
-    let fingerprints: Vec<u64> = texts.iter().map(fingerprint).collect();
+    let fingerprint = |text: &String| pipeline.fingerprint(text, Width::W64).unwrap();
+    let fingerprints: Vec<u128> = texts.iter().map(fingerprint).collect();
     let runs: Vec<BTreeSet<Vec<&str>>> = texts.iter().map(|text| runs(text, length)).collect();
     let is_near = |a: usize, b: usize| {
         if fingerprints[a].distance(fingerprints[b]) > DISTANCE {
@@ -117,8 +117,9 @@ fn verified_clusters_are_those_of_all_comparisons() {
         let mut options = DedupOptions::default();
         options.distance = DISTANCE;
         let mut documents = Deduplicator::<u64>::new(&options);
-        let fingerprints = pipeline.fingerprints(&texts).unwrap();
-        documents.extend_from_slice(&fingerprints).unwrap();
+        let fingerprints = pipeline.fingerprints(&texts, Width::W64).unwrap();
+        let fingerprints = fingerprints.as_slice().unwrap();
+        documents.extend_from_slice(fingerprints).unwrap();
         let mut options = TextVerifierOptions::default();
         options.similarity = similarity;
         options.memory = Some(0);
@@ -139,7 +140,8 @@ fn without_a_similarity_the_fingerprints_decide() {
     let mut options = TextDedupOptions::default();
     options.search.distance = DISTANCE;
     let found = dedup::<u64>(&texts, &pipeline, &options).unwrap();
-    let fingerprints: Vec<u64> = pipeline.fingerprints(&texts).unwrap();
+    let fingerprints = pipeline.fingerprints(&texts, Width::W64).unwrap();
+    let fingerprints: Vec<u128> = fingerprints.iter().collect();
     let first = firsts(texts.len(), |a, b| match has_words(&texts[a]) {
         true => has_words(&texts[b]) && fingerprints[a].distance(fingerprints[b]) <= DISTANCE,
         false => texts[a] == texts[b],
@@ -169,15 +171,15 @@ fn a_fingerprint_is_there_if_a_feature_counts() {
     ];
     for pipeline in pipelines {
         let pipeline = Pipeline::new(pipeline.parse().unwrap()).unwrap();
-        let mut one = pipeline.fingerprinter::<u64>().unwrap();
-        let many = pipeline.parallel::<u64>().unwrap();
+        let mut one = pipeline.fingerprinter(Width::W64).unwrap();
+        let many = pipeline.parallel(Width::W64).unwrap();
         for (text, found) in texts.into_iter().zip(many.fingerprints_if_any(&texts)) {
             let (fingerprint, count) = one.fingerprint_with_count(text);
             let expected = (count > 0).then_some(fingerprint);
             assert_eq!((one.fingerprint_if_any(text), found), (expected, expected));
             assert_eq!(one.fingerprint(text), fingerprint);
             if count == 0 {
-                assert_eq!(fingerprint, pipeline.empty_fingerprint::<u64>());
+                assert_eq!(fingerprint, pipeline.empty_fingerprint(Width::W64));
             }
         }
         assert!(one.fingerprint_if_any("a b c").is_some());
@@ -187,7 +189,7 @@ fn a_fingerprint_is_there_if_a_feature_counts() {
 
 #[test]
 fn without_features_only_bytes_count() {
-    let mut fingerprinter = Pipeline::default().fingerprinter::<u64>().unwrap();
+    let mut fingerprinter = Pipeline::default().fingerprinter(Width::W64).unwrap();
     let texts = ["👍 👍", "👍  👍", "👍 👍"];
     for similarity in ["jaccard:0.1", "jaccard:0.1:3"] {
         let similarity: Similarity = similarity.parse().unwrap();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use simidx::Fingerprint;
+use simidx::{Fingerprint, Width};
 use simidx_input::{Content, Format};
 use simidx_text::similar::{SketchFeatures, Sketcher};
 use simidx_text::{Pipeline, PipelineOptions};
@@ -26,8 +26,7 @@ fn read(name: &str) -> Set {
     let mut texts = Vec::new();
     let mut numbers = HashMap::new();
     let path = data(&format!("{name}.jsonl.gz"));
-    let mut reader = simidx_input::open::<u64>(&path, None).unwrap();
-    while let Some(record) = reader.next_record() {
+    for record in simidx_input::open(&path, None).unwrap() {
         let record = record.unwrap();
         let Content::Text(text) = record.content else {
             panic!("{name} holds documents");
@@ -36,9 +35,8 @@ fn read(name: &str) -> Set {
         texts.push(text);
     }
     let path = data(&format!("{name}.j80.tsv.gz"));
-    let mut lines = simidx_input::open::<u64>(&path, Some(Format::Lines)).unwrap();
     let mut pairs = HashSet::new();
-    while let Some(line) = lines.next_record() {
+    for line in simidx_input::open(&path, Some(Format::Lines)).unwrap() {
         let Content::Text(line) = line.unwrap().content else {
             panic!("lines are documents");
         };
@@ -52,16 +50,16 @@ fn read(name: &str) -> Set {
     Set { texts, pairs }
 }
 
-fn fingerprints(set: &Set, pipeline: &str) -> Vec<u64> {
+fn fingerprints(set: &Set, pipeline: &str) -> Vec<u128> {
     let options: PipelineOptions = pipeline.parse().unwrap();
     let pipeline = Pipeline::new(options).unwrap();
-    let mut fingerprinter = pipeline.fingerprinter().unwrap();
+    let mut fingerprinter = pipeline.fingerprinter(Width::W64).unwrap();
     let texts = set.texts.iter();
     texts.map(|text| fingerprinter.fingerprint(text)).collect()
 }
 
 /// Precision and recall of the pairs within a distance.
-fn quality(set: &Set, fingerprints: &[u64], distance: u32) -> (f64, f64) {
+fn quality(set: &Set, fingerprints: &[u128], distance: u32) -> (f64, f64) {
     let (mut found, mut hits) = (0, 0);
     for (a, &x) in fingerprints.iter().enumerate() {
         for (b, &y) in fingerprints.iter().enumerate().skip(a + 1) {
@@ -150,7 +148,11 @@ fn white_space_in_chinese_changes_nothing() {
     let (zh, en) = (read("zh"), read("en"));
     let before = "controls+nfkc+case+space";
     let sketcher = Sketcher::new(128, SketchFeatures::default()).unwrap();
-    let mut of_words = sketcher.pipeline().unwrap().fingerprinter::<u64>().unwrap();
+    let mut of_words = sketcher
+        .pipeline()
+        .unwrap()
+        .fingerprinter(Width::W64)
+        .unwrap();
     for text in &zh.texts {
         // The features of sketches are those of `--similarity`.
         let [a, b] = [text, &unbroken(text)].map(|t| sketcher.feature_set(&mut of_words, t));
@@ -158,9 +160,9 @@ fn white_space_in_chinese_changes_nothing() {
     }
     for pipeline in ["web", "news-zh", "short,segment=auto"] {
         let parse = |spec: &str| Pipeline::new(spec.parse().unwrap()).unwrap();
-        let mut now = parse(pipeline).fingerprinter::<u64>().unwrap();
+        let mut now = parse(pipeline).fingerprinter(Width::W64).unwrap();
         let then = parse(&format!("{pipeline},normalise={before}"));
-        let mut then = then.fingerprinter::<u64>().unwrap();
+        let mut then = then.fingerprinter(Width::W64).unwrap();
         let mut broken = 0;
         for text in &zh.texts {
             let unbroken = unbroken(text);
@@ -182,7 +184,7 @@ fn a_document_of_ten_megabytes_has_a_fingerprint() {
     for pipeline in ["web", "news-zh,segment=auto", "short"] {
         let options: PipelineOptions = pipeline.parse().unwrap();
         let pipeline = Pipeline::new(options).unwrap();
-        let mut fingerprinter = pipeline.fingerprinter::<u64>().unwrap();
+        let mut fingerprinter = pipeline.fingerprinter(Width::W64).unwrap();
         let twice = fingerprinter.fingerprint(&sentence.repeat(2));
         let distance = fingerprinter.fingerprint(&long).distance(twice);
         // MinHash takes features as a set, and two repetitions have all of them.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use sha2::{Digest, Sha256};
+use simidx::Width;
 use simidx_testkit::document::{
     named_block, named_characters, named_table, named_words, pipeline_specification, quoted, row,
     table_heading, words,
@@ -15,9 +16,10 @@ use simidx_text::similar::Sketcher;
 use simidx_text::{Fingerprinter, Pipeline, PipelineOptions, Preset};
 use xxhash_rust::xxh3::xxh3_64;
 
-fn fingerprinter(spec: &str) -> Fingerprinter<u64> {
+fn fingerprinter(spec: &str) -> Fingerprinter {
     let options: PipelineOptions = spec.parse().unwrap();
-    Pipeline::new(options).unwrap().fingerprinter().unwrap()
+    let pipeline = Pipeline::new(options).unwrap();
+    pipeline.fingerprinter(Width::W64).unwrap()
 }
 
 /// All characters.
@@ -256,7 +258,7 @@ impl Scripts {
 
 /// What `segment` makes of each character repeated four times, those that are asked for: the features of all.
 fn features(
-    fingerprinter: &mut Fingerprinter<u64>,
+    fingerprinter: &mut Fingerprinter,
     documents: impl Iterator<Item = String>,
 ) -> HashSet<String> {
     let mut features = HashSet::new();
@@ -521,7 +523,7 @@ fn members_go_together_as_listed() {
                 options.user_dictionary = Some(UserDictionary::from_bytes("d", b"a").unwrap());
             }
             let is_accepted = match (Pipeline::new(options), &rule[0][..]) {
-                (Ok(pipeline), "f") => pipeline.fingerprinter::<u128>().is_ok(),
+                (Ok(pipeline), "f") => pipeline.fingerprinter(Width::W128).is_ok(),
                 (pipeline, _) => pipeline.is_ok(),
             };
             assert_eq!(is_accepted, allowed.contains(&value), "{rule:?} {value}");
@@ -642,7 +644,11 @@ fn sketch_of(hashes: &[u64]) -> u64 {
 #[test]
 fn sketches_are_those_of_the_vectors() {
     let sketcher = Sketcher::new(64, "words:2 html:no".parse().unwrap()).unwrap();
-    let mut fingerprinter = sketcher.pipeline().unwrap().fingerprinter::<u64>().unwrap();
+    let mut fingerprinter = sketcher
+        .pipeline()
+        .unwrap()
+        .fingerprinter(Width::W64)
+        .unwrap();
     let mut sketch = |text: &str| sketcher.sketch(&mut fingerprinter, text).as_u64s()[0];
     for vector in named_table(&pipeline_specification(), "sketch-vectors") {
         let (text, joined) = (unescaped(&vector[0]), unescaped(&vector[1]));
@@ -666,9 +672,9 @@ fn long_features_have_the_hashes_of_the_vectors() {
     for row in named_table(&pipeline_specification(), "hash-vectors") {
         let len: usize = row[0].replace(',', "").parse().unwrap();
         let text: String = ('a'..='z').cycle().take(len).collect();
-        let found = wide.fingerprint::<u128>(&text).unwrap();
+        let found = wide.fingerprint(&text, Width::W128).unwrap();
         assert_eq!(format!("{found:032x}"), row[1], "{len}");
-        let found = seeded.fingerprint::<u64>(&text).unwrap();
+        let found = seeded.fingerprint(&text, Width::W64).unwrap();
         assert_eq!(format!("{found:016x}"), row[2], "{len}");
     }
 }
@@ -699,7 +705,7 @@ fn presets_are_those_of_the_appendix() {
 fn the_hash_of_python_2_is_that_of_the_vectors() {
     let spec = "short,normalise=none,segment=chars:16,hash=python2-128,fingerprint=simhash";
     let pipeline = Pipeline::new(spec.parse().unwrap()).unwrap();
-    let mut fingerprinter = pipeline.fingerprinter::<u128>().unwrap();
+    let mut fingerprinter = pipeline.fingerprinter(Width::W128).unwrap();
     for row in named_table(&pipeline_specification(), "python2-vectors") {
         let feature = if row[0] == "(empty)" { "" } else { &row[0] };
         // The simhash of one feature is its hash, and that of none is 0.

@@ -6,16 +6,16 @@ mod report;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use simidx::Fingerprint;
+use simidx::Set;
 use simidx::index::QueryStats;
-use simidx::segments::Segments;
+use simidx::set::SetScratch;
 
 use crate::cmd::Answer;
 use crate::support::choices::InputFormat;
 use crate::support::distance;
 use crate::support::failure::Failure;
 use crate::support::heading;
-use crate::support::index_file::{IndexArgs, with_segments};
+use crate::support::index_file::IndexArgs;
 use crate::support::latency::Latency;
 use crate::support::output::{stdout, write_report};
 use crate::support::progress::ProgressMode;
@@ -89,9 +89,9 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
         return Err(Failure::new("--cold requires a single thread"));
     }
     let opened = Instant::now();
-    let segments = args.index.open()?;
+    let set = args.index.open()?;
     let open_ms = opened.elapsed().as_secs_f64() * 1e3;
-    let mut report = with_segments!(&segments, segments => measure(segments, &args, mode))?;
+    let mut report = measure(&set, &args, mode)?;
     report.open_ms = open_ms;
     write_report(stdout(), &report, args.json, |out| report.print(out))?;
     Ok(true)
@@ -105,32 +105,28 @@ struct Measured {
     matches: u64,
 }
 
-fn measure<F: Fingerprint>(
-    segments: &Segments<F>,
-    args: &Args,
-    mode: ProgressMode,
-) -> Result<BenchReport, Failure> {
+fn measure(set: &Set, args: &Args, mode: ProgressMode) -> Result<BenchReport, Failure> {
     let bar = mode.spinner();
     bar.set_message("choosing queries");
-    let given = distance::within::<F>(args.max_distance)?;
-    let distance = given.unwrap_or(segments.max_distance());
+    let given = distance::within(args.max_distance, set.width())?;
+    let distance = given.unwrap_or(set.max_distance());
     let queries = match &args.queries {
         Some(path) => {
             let format = args.input.and_then(|input| input.0);
-            query_file::read(path, format, NO_DOCUMENTS)?
+            query_file::read(path, set.width(), format, NO_DOCUMENTS)?
         }
-        None => sample_queries::sample(segments, args.count as usize, args.seed)?,
+        None => sample_queries::sample(set, args.count as usize, args.seed)?,
     };
     if queries.is_empty() {
         return Err(Failure::new("there are no queries"));
     }
     if !args.cold {
         bar.set_message("warming up");
-        warm_up(segments, &queries, distance)?;
+        warm_up(set, &queries, distance)?;
     }
     bar.set_message("measuring");
     let started = Instant::now();
-    let measured = ask_all(segments, &queries, distance, args)?;
+    let measured = ask_all(set, &queries, distance, args)?;
     let elapsed = started.elapsed();
     bar.finish_and_clear();
 
@@ -151,15 +147,11 @@ fn measure<F: Fingerprint>(
     })
 }
 
-fn warm_up<F: Fingerprint>(
-    segments: &Segments<F>,
-    queries: &[F],
-    distance: u32,
-) -> Result<(), Failure> {
+fn warm_up(set: &Set, queries: &[u128], distance: u32) -> Result<(), Failure> {
     let started = Instant::now();
-    let mut searcher = segments.searcher();
+    let mut scratch = SetScratch::new();
     for &query in queries {
-        searcher.query(query, distance)?;
+        set.query_with(&mut scratch, query, distance)?;
         if started.elapsed() > WARM_UP {
             break;
         }
@@ -167,16 +159,11 @@ fn warm_up<F: Fingerprint>(
     Ok(())
 }
 
-fn ask_all<F: Fingerprint>(
-    segments: &Segments<F>,
-    queries: &[F],
-    distance: u32,
-    args: &Args,
-) -> Result<Measured, Failure> {
+fn ask_all(set: &Set, queries: &[u128], distance: u32, args: &Args) -> Result<Measured, Failure> {
     if args.cold {
         let files = args.index.files()?;
-        let cache = PageCache::of(segments, &files)?;
-        return ask(segments, queries, distance, true, || {
+        let cache = PageCache::of(set, &files)?;
+        return ask(set, queries, distance, true, || {
             cache.iter().try_for_each(PageCache::drop_pages)
         });
     }
@@ -184,7 +171,7 @@ fn ask_all<F: Fingerprint>(
     let shares: Vec<Result<Measured, Failure>> = std::thread::scope(|scope| {
         let threads: Vec<_> = queries
             .chunks(share)
-            .map(|part| scope.spawn(move || ask(segments, part, distance, false, || Ok(()))))
+            .map(|part| scope.spawn(move || ask(set, part, distance, false, || Ok(()))))
             .collect();
         threads
             .into_iter()
@@ -202,24 +189,24 @@ fn ask_all<F: Fingerprint>(
 }
 
 /// Asks the queries one after the other, `prepare` before each and outside of its time.
-fn ask<F: Fingerprint>(
-    segments: &Segments<F>,
-    queries: &[F],
+fn ask(
+    set: &Set,
+    queries: &[u128],
     distance: u32,
     cold: bool,
     prepare: impl Fn() -> Result<(), Failure>,
 ) -> Result<Measured, Failure> {
-    let mut searcher = segments.searcher();
-    searcher.expect_cold_blocks(cold);
+    let mut scratch = SetScratch::new();
+    scratch.expect_cold_blocks(cold);
     let mut measured = Measured::default();
     measured.latencies.reserve(queries.len());
     for &query in queries {
         prepare()?;
         let started = Instant::now();
-        let matches = searcher.query(query, distance)?.len();
+        let matches = set.query_with(&mut scratch, query, distance)?.len();
         measured.latencies.push(started.elapsed());
         measured.matches += matches as u64;
-        measured.stats += searcher.stats();
+        measured.stats += scratch.stats();
     }
     Ok(measured)
 }

@@ -3,34 +3,34 @@
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use simidx::segments::Segments;
-use simidx::{Fingerprint, Index, Storage};
+use simidx::set::Segment;
+use simidx::{Set, Storage};
 
 use crate::support::failure::Failure;
 
 /// The page cache of an index file, to be emptied.
-pub(super) struct PageCache<'a, F> {
-    index: &'a Index<F>,
+pub(super) struct PageCache<'a> {
+    segment: Segment<'a>,
     path: &'a Path,
     file: File,
 }
 
-impl<'a, F: Fingerprint> PageCache<'a, F> {
+impl<'a> PageCache<'a> {
     /// The page cache of each segment.
     ///
     /// # Errors
     /// A file that cannot be opened.
-    pub(super) fn of(
-        segments: &'a Segments<F>,
-        paths: &'a [PathBuf],
-    ) -> Result<Vec<Self>, Failure> {
-        let open = |(index, path): (&'a Arc<Index<F>>, &'a PathBuf)| {
+    pub(super) fn of(set: &'a Set, paths: &'a [PathBuf]) -> Result<Vec<Self>, Failure> {
+        let open = |(segment, path): (Segment<'a>, &'a PathBuf)| {
             let file = File::open(path).map_err(Failure::at(path))?;
-            Ok(PageCache { index, path, file })
+            Ok(PageCache {
+                segment,
+                path,
+                file,
+            })
         };
-        segments.segments().iter().zip(paths).map(open).collect()
+        set.segments().zip(paths).map(open).collect()
     }
 
     /// Empties it.
@@ -38,7 +38,7 @@ impl<'a, F: Fingerprint> PageCache<'a, F> {
     /// # Errors
     /// What the system reports, or that it has no such call.
     pub(super) fn drop_pages(&self) -> Result<(), Failure> {
-        drop_pages(self.index.storage(), &self.file).map_err(Failure::at(self.path))
+        drop_pages(self.segment.storage(), &self.file).map_err(Failure::at(self.path))
     }
 }
 

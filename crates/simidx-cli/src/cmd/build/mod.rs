@@ -149,7 +149,7 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
 fn run_width<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
     let output = Output::new(&args.output, args.force, &args.input.files()?)?;
     let mut collector = Collector::<F>::new(args)?;
-    space::check::<F>(args)?;
+    space::check(args)?;
     let mut clock = Clock::start();
     let bar = mode.reading("records");
     let pipeline = collector.pipeline().clone();

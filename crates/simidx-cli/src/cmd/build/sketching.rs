@@ -16,7 +16,7 @@ const BATCH_TEXT_LEN: usize = 16 << 20;
 /// Documents that wait for their sketches.
 pub(super) struct Sketching<F: Fingerprint> {
     sketcher: Sketcher,
-    fingerprinter: ParallelFingerprinter<F>,
+    fingerprinter: ParallelFingerprinter,
     waiting: Vec<Waiting<F>>,
     text_len: usize,
 }
@@ -35,7 +35,7 @@ impl<F: Fingerprint> Sketching<F> {
     /// HTML, where this program was built without it.
     pub(super) fn new(sketcher: Sketcher) -> Result<Self, Failure> {
         Ok(Sketching {
-            fingerprinter: sketcher.pipeline()?.parallel()?,
+            fingerprinter: sketcher.pipeline()?.parallel(simidx::Width::W64)?,
             sketcher,
             waiting: Vec::new(),
             text_len: 0,

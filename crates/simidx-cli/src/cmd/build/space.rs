@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use simidx::Fingerprint;
-
 use super::Args;
 use crate::support::choices::IdChoice;
 use crate::support::failure::Failure;
@@ -14,10 +12,10 @@ use crate::support::resources::check_temp_dir;
 ///
 /// # Errors
 /// No such directory, one that cannot be written to, or too little room in it.
-pub(super) fn check<F: Fingerprint>(args: &Args) -> Result<(), Failure> {
+pub(super) fn check(args: &Args) -> Result<(), Failure> {
     let folder = args.scratch_folder();
     check_temp_dir(&folder)?;
-    let needed = temporary_len::<F>(args)?;
+    let needed = temporary_len(args)?;
     match free_len(&folder) {
         Some(free) if free < needed => {
             let (needed, free) = (Size(needed), Size(free));
@@ -29,14 +27,14 @@ pub(super) fn check<F: Fingerprint>(args: &Args) -> Result<(), Failure> {
 }
 
 /// Largest number of bytes of temporary files, as far as it is known: records are written as runs and then merged.
-fn temporary_len<F: Fingerprint>(args: &Args) -> Result<u64, Failure> {
+fn temporary_len(args: &Args) -> Result<u64, Failure> {
     let paths = args.input.paths()?;
-    let options = args.input.fields.options();
-    let records = simidx_input::expected_records_with::<F>(&paths, args.input.input.0, &options);
+    let options = args.input.fields.options(args.input.width);
+    let records = simidx_input::expected_records_with(&paths, args.input.input.0, &options);
     let records = records.unwrap_or(0);
     let id_len = if args.ids == IdChoice::Number { 8 } else { 0 };
     let sketch_len = u64::from(args.sketch.unwrap_or(0) / 8);
-    let bytes = records.saturating_mul(F::BYTES as u64 + id_len + sketch_len);
+    let bytes = records.saturating_mul(args.input.width.bytes() as u64 + id_len + sketch_len);
     // Records with ids or sketches get half of the room.
     Ok(
         match bytes > args.memory_limit() / if id_len + sketch_len == 0 { 1 } else { 2 } {

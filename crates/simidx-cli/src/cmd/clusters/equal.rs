@@ -1,18 +1,17 @@
 //! Clusters of an index, and among them those of equal documents without features, which no index holds.
 
-use simidx::Fingerprint;
 use simidx::batch::{Cluster, ClusterReport};
 
 use super::printer::Printer;
 use crate::support::failure::Failure;
 
 /// Prints clusters in order: those of most records first, then those of the smallest fingerprint.
-pub(super) struct Merged<'a, F> {
-    printer: Printer<'a, F>,
+pub(super) struct Merged<'a> {
+    printer: Printer<'a>,
     /// The groups that are still to come, the last one first.
     groups: Vec<Vec<u64>>,
     /// The fingerprint that all of these documents have.
-    fingerprint: F,
+    fingerprint: u128,
     /// Clusters printed so far, and the groups among them.
     count: u64,
     group_count: u64,
@@ -21,9 +20,9 @@ pub(super) struct Merged<'a, F> {
     widest: Option<(u32, u64)>,
 }
 
-impl<'a, F: Fingerprint> Merged<'a, F> {
+impl<'a> Merged<'a> {
     /// For groups in order.
-    pub(super) fn new(printer: Printer<'a, F>, mut groups: Vec<Vec<u64>>, fingerprint: F) -> Self {
+    pub(super) fn new(printer: Printer<'a>, mut groups: Vec<Vec<u64>>, fingerprint: u128) -> Self {
         groups.reverse();
         Merged {
             printer,
@@ -40,7 +39,7 @@ impl<'a, F: Fingerprint> Merged<'a, F> {
     ///
     /// # Errors
     /// As for [`Printer::cluster`] and [`Printer::equal`].
-    pub(super) fn cluster(&mut self, cluster: &Cluster<'_, F>) -> simidx::Result<()> {
+    pub(super) fn cluster(&mut self, cluster: &Cluster<'_, u128>) -> simidx::Result<()> {
         let own = (cluster.record_count, cluster.fingerprints.first());
         while let Some(group) = self.groups.last() {
             let size = group.len() as u64;

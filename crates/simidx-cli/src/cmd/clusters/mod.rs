@@ -6,15 +6,13 @@ mod records;
 mod similar;
 
 use simidx::batch::{Cluster, ClusterOptions, ClusterReport, clusters, clusters_by_key};
-use simidx::segments::Segments;
-use simidx::{Fingerprint, Id, IdKind};
+use simidx::{Fingerprint, Id, IdKind, Set, Width};
 
 use crate::cmd::Answer;
 use crate::support::choices::IdChoice;
 use crate::support::distance;
 use crate::support::exclusions::ExcludeArgs;
 use crate::support::failure::Failure;
-use crate::support::index_file::with_segments;
 use crate::support::messages::{counted, say, say_without_features};
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::count;
@@ -101,40 +99,35 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
         return Err(Failure::new(message));
     }
     let index = args.source.indexes()?;
-    with_segments!(index.open()?, segments => {
-        let ids = match segments.id_kind() {
-            IdKind::None => Ids::None,
-            _ => Ids::Own,
-        };
-        of_segments(&args.exclude.apply(segments)?, (ids, Vec::new(), Default::default()), &args, mode)
-    })
+    let set = args.exclude.apply(index.open()?)?;
+    let ids = match set.id_kind() {
+        IdKind::None => Ids::None,
+        _ => Ids::Own,
+    };
+    of_set(&set, (ids, Vec::new(), 0), &args, mode)
 }
 
 /// What their ids are, groups of equal documents that are in no index, and the fingerprint of these.
-type Records<'a, F> = (Ids<'a>, Vec<Vec<u64>>, F);
+type Records<'a> = (Ids<'a>, Vec<Vec<u64>>, u128);
 
 /// The clusters of indexes.
-fn of_segments<F: Fingerprint>(
-    segments: &Segments<F>,
-    (ids, equal, empty): Records<'_, F>,
-    args: &Args,
-    mode: ProgressMode,
-) -> Answer {
-    let options = args.options::<F>(segments.max_distance())?;
-    let printer = Printer::new(args, Some((segments, ids)));
+fn of_set(set: &Set, (ids, equal, empty): Records<'_>, args: &Args, mode: ProgressMode) -> Answer {
+    let options = args.options(set.width(), set.max_distance())?;
+    let printer = Printer::new(args, set.width(), Some((set, ids)));
     let printer = Merged::new(printer, equal, empty);
     printed(args, mode, options.distance, printer, |visit| match ids {
         Ids::Numbers(records) if args.representative == Representative::Longest => {
             let key = |_, id: Id<'_>| KnownRecords::number(id).map(|number| records.key(number));
-            clusters_by_key(segments, &options, key, visit)
+            clusters_by_key(set, &options, key, visit)
         }
-        _ => clusters(segments, &options, visit),
+        _ => clusters(set, &options, visit),
     })
 }
 
 /// The clusters of records that are in no index.
 fn of_records<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
-    let options = args.options::<F>(DEFAULT_DISTANCE)?;
+    let width = Width::of::<F>();
+    let options = args.options(width, DEFAULT_DISTANCE)?;
     let mut collector = Collector::<F>::new(args, &options)?;
     let input = args.source.records(args.resources.threads);
     let pipeline = input.pipeline.pipeline()?;
@@ -143,35 +136,31 @@ fn of_records<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
     say_without_features(read.without_features);
     match collector.finish()? {
         Collected::Fingerprints(finder) => {
-            let printer = Merged::new(Printer::new(args, None), Vec::new(), F::ZERO);
+            let printer = Merged::new(Printer::new(args, width, None), Vec::new(), 0);
+            let mut memory = Vec::new();
             printed(args, mode, options.distance, printer, |visit| {
-                finder.finish(visit)
+                finder.finish(|cluster| visit(cluster.widened(&mut memory)))
             })
         }
         Collected::Index(index, mut records) => {
-            let segments = Segments::new(vec![*index])?;
             let equal = std::mem::take(&mut records.equal).into_groups(args.min_size);
-            let empty = pipeline.empty_fingerprint();
-            of_segments(
-                &segments,
-                (Ids::Numbers(&records), equal, empty),
-                args,
-                mode,
-            )
+            let empty = pipeline.empty_fingerprint(width);
+            let records = (Ids::Numbers(&records), equal, empty);
+            of_set(&Set::from(*index), records, args, mode)
         }
     }
 }
 
 /// What is called with each cluster.
-type Visit<'v, F> = &'v mut dyn FnMut(Cluster<'_, F>) -> simidx::Result<()>;
+type Visit<'v> = &'v mut dyn FnMut(Cluster<'_, u128>) -> simidx::Result<()>;
 
 /// Prints the clusters that `find` finds.
-fn printed<F: Fingerprint>(
+fn printed(
     args: &Args,
     mode: ProgressMode,
     distance: u32,
-    mut printer: Merged<'_, F>,
-    find: impl FnOnce(Visit<'_, F>) -> simidx::Result<ClusterReport>,
+    mut printer: Merged<'_>,
+    find: impl FnOnce(Visit<'_>) -> simidx::Result<ClusterReport>,
 ) -> Answer {
     let bar = mode.spinner();
     bar.set_message("finding clusters");
@@ -214,9 +203,9 @@ fn warn_of_chains(report: &ClusterReport, distance: u32) {
 }
 
 impl Args {
-    fn options<F: Fingerprint>(&self, default_distance: u32) -> Result<ClusterOptions, Failure> {
+    fn options(&self, width: Width, default_distance: u32) -> Result<ClusterOptions, Failure> {
         let mut options = ClusterOptions::default();
-        let given = distance::within::<F>(self.max_distance)?;
+        let given = distance::within(self.max_distance, width)?;
         options.distance = given.unwrap_or(default_distance);
         options.representative = match self.representative {
             Representative::Central => simidx::batch::Representative::Central,

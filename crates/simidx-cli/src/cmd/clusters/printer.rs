@@ -4,8 +4,7 @@ use std::io::{BufWriter, Write};
 
 use serde_json::{Value, json};
 use simidx::batch::Cluster;
-use simidx::segments::Segments;
-use simidx::{Fingerprint, IdBuf};
+use simidx::{IdBuf, Set, Width};
 use simidx_input::RecordId;
 
 use super::Args;
@@ -28,20 +27,22 @@ pub(super) enum Ids<'a> {
 }
 
 /// Where ids come from.
-type IdSource<'a, F> = (&'a Segments<F>, Ids<'a>);
+type IdSource<'a> = (&'a Set, Ids<'a>);
 
 /// Prints clusters one by one.
-pub(super) struct Printer<'a, F> {
-    ids: Option<IdSource<'a, F>>,
+pub(super) struct Printer<'a> {
+    width: Width,
+    ids: Option<IdSource<'a>>,
     summary: bool,
     json: bool,
     out: BufWriter<Stdout>,
     line: Vec<u8>,
 }
 
-impl<'a, F: Fingerprint> Printer<'a, F> {
-    pub(super) fn new(args: &Args, ids: Option<IdSource<'a, F>>) -> Self {
+impl<'a> Printer<'a> {
+    pub(super) fn new(args: &Args, width: Width, ids: Option<IdSource<'a>>) -> Self {
         Printer {
+            width,
             ids: ids.filter(|(_, ids)| !matches!(ids, Ids::None)),
             summary: args.summary,
             json: args.json,
@@ -54,7 +55,7 @@ impl<'a, F: Fingerprint> Printer<'a, F> {
     ///
     /// # Errors
     /// What standard output or the index reports.
-    pub(super) fn cluster(&mut self, cluster: &Cluster<'_, F>) -> simidx::Result<()> {
+    pub(super) fn cluster(&mut self, cluster: &Cluster<'_, u128>) -> simidx::Result<()> {
         match (self.json, self.summary) {
             (true, _) => self.object(cluster),
             (_, true) => self.summary(cluster),
@@ -69,14 +70,14 @@ impl<'a, F: Fingerprint> Printer<'a, F> {
     pub(super) fn equal(
         &mut self,
         number: u64,
-        fingerprint: F,
+        fingerprint: u128,
         documents: &[u64],
     ) -> simidx::Result<()> {
         let ids = match self.ids {
             Some((_, Ids::Numbers(records))) => ids_of(documents.to_vec(), records, 1)?,
             _ => Vec::new(),
         };
-        let (size, hex) = (documents.len(), fingerprint.to_hex());
+        let (size, hex) = (documents.len(), self.width.to_hex(fingerprint));
         match (self.json, self.summary) {
             (true, summary) => {
                 let head = head(number, size as u64, 1, &hex).to_string();
@@ -113,10 +114,10 @@ impl<'a, F: Fingerprint> Printer<'a, F> {
     }
 
     /// A line for each record of a member, or for the member itself where there are no ids.
-    fn rows(&mut self, cluster: &Cluster<'_, F>, member: F) -> simidx::Result<()> {
+    fn rows(&mut self, cluster: &Cluster<'_, u128>, member: u128) -> simidx::Result<()> {
         self.line.clear();
         write!(self.line, "{}\t", cluster.number)?;
-        member.extend_hex(&mut self.line);
+        self.width.extend_hex(member, &mut self.line);
         let mut has_ids = false;
         let (line, out) = (&self.line, &mut self.out);
         with_ids(self.ids, cluster, member, |ids| {
@@ -135,7 +136,7 @@ impl<'a, F: Fingerprint> Printer<'a, F> {
         Ok(())
     }
 
-    fn summary(&mut self, cluster: &Cluster<'_, F>) -> simidx::Result<()> {
+    fn summary(&mut self, cluster: &Cluster<'_, u128>) -> simidx::Result<()> {
         self.line.clear();
         let fingerprint_count = cluster.fingerprints.len();
         let (number, size) = (cluster.number, cluster.record_count);
@@ -144,7 +145,8 @@ impl<'a, F: Fingerprint> Printer<'a, F> {
             self.line,
             "{number}\t{size}\t{fingerprint_count}\t{diameter}\t"
         )?;
-        cluster.representative.extend_hex(&mut self.line);
+        self.width
+            .extend_hex(cluster.representative, &mut self.line);
         if let Some(id) = self.first_id(cluster)? {
             write!(self.line, "\t{id}")?;
         }
@@ -153,8 +155,8 @@ impl<'a, F: Fingerprint> Printer<'a, F> {
     }
 
     /// A JSON object, its members written one by one: there may be many.
-    fn object(&mut self, cluster: &Cluster<'_, F>) -> simidx::Result<()> {
-        let representative = cluster.representative.to_hex();
+    fn object(&mut self, cluster: &Cluster<'_, u128>) -> simidx::Result<()> {
+        let representative = self.width.to_hex(cluster.representative);
         let (number, size) = (cluster.number, cluster.record_count);
         let mut object = head(number, size, cluster.fingerprints.len(), &representative);
         object["diameter"] = cluster.diameter.distance.into();
@@ -169,7 +171,7 @@ impl<'a, F: Fingerprint> Printer<'a, F> {
         write!(self.out, "{head},\"members\":[")?;
         for (number, member) in members(cluster).enumerate() {
             let separator = if number == 0 { "" } else { "," };
-            let (ids, hex) = (self.ids, member.to_hex());
+            let (ids, hex) = (self.ids, self.width.to_hex(member));
             write!(self.out, r#"{separator}{{"fingerprint":"{hex}","ids":"#)?;
             with_ids(ids, cluster, member, |ids| write_ids(&mut self.out, ids))?;
             self.out.write_all(b"}")?;
@@ -178,7 +180,7 @@ impl<'a, F: Fingerprint> Printer<'a, F> {
     }
 
     /// The id that the representative is told by.
-    fn first_id(&self, cluster: &Cluster<'_, F>) -> simidx::Result<Option<String>> {
+    fn first_id(&self, cluster: &Cluster<'_, u128>) -> simidx::Result<Option<String>> {
         with_ids(self.ids, cluster, cluster.representative, |ids| {
             let first = ids.next().transpose()?;
             Ok(first.map(|id| Column::of(&id).to_string()))
@@ -201,20 +203,20 @@ fn head(number: u64, size: u64, fingerprints: usize, representative: &str) -> Va
 type MemberIds<'i> = &'i mut dyn Iterator<Item = simidx::Result<IdBuf>>;
 
 /// Hands the ids of a member to `take`, in order; of the representative that of its record comes first.
-fn with_ids<F: Fingerprint, T>(
-    source: Option<IdSource<'_, F>>,
-    cluster: &Cluster<'_, F>,
-    member: F,
+fn with_ids<T>(
+    source: Option<IdSource<'_>>,
+    cluster: &Cluster<'_, u128>,
+    member: u128,
     take: impl FnOnce(MemberIds<'_>) -> simidx::Result<T>,
 ) -> simidx::Result<T> {
-    let Some((segments, kind)) = source else {
+    let Some((set, kind)) = source else {
         return take(&mut std::iter::empty());
     };
     let Ids::Numbers(records) = kind else {
-        return take(&mut segments.ids_of(member)?);
+        return take(&mut set.ids_of(member)?);
     };
     let mut numbers = Vec::new();
-    for number in segments.ids_of(member)? {
+    for number in set.ids_of(member)? {
         numbers.extend(KnownRecords::number(number?.as_id()));
     }
     let mut first = 0;
@@ -248,7 +250,7 @@ fn id_of_record(id: RecordId) -> IdBuf {
 }
 
 /// The members, the representative first.
-fn members<F: Fingerprint>(cluster: &Cluster<'_, F>) -> impl Iterator<Item = F> {
+fn members(cluster: &Cluster<'_, u128>) -> impl Iterator<Item = u128> {
     let representative = cluster.representative;
     let others = cluster.fingerprints.iter().copied();
     std::iter::once(representative).chain(others.filter(move |&other| other != representative))

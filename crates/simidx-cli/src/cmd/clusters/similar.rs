@@ -33,7 +33,7 @@ pub(super) fn run(args: &Args, similarity: Similarity, mode: ProgressMode) -> An
     };
     let input = documents_of(&args.source, args.resources.threads)?;
     let documents =
-        SimilarDocuments::read::<u64>(&input, similarity, longest_first, &args.resources, mode)?;
+        SimilarDocuments::read(&input, similarity, longest_first, &args.resources, mode)?;
     let (bar, progress) = mode.comparing();
     let found = documents.candidates.dedup_by_chains_watched(progress)?;
     bar.finish_and_clear();

@@ -18,7 +18,7 @@ pub(super) struct Notes {
 impl Notes {
     /// The fields for these documents; their names begin with the prefix.
     pub(super) fn new<F: Fingerprint>(prefix: &str, judged: &Judged<'_, F>) -> Self {
-        let has_index = judged.segments.is_some();
+        let has_index = judged.set.is_some();
         // Members of an index may have any ids.
         let of = match has_index || judged.documents.has_text_ids {
             true => FieldKind::Text,

@@ -36,7 +36,7 @@ pub(super) struct Needs {
 pub(super) enum Compared<'a, F> {
     Fingerprints(Deduplicator<F>),
     /// Texts, first with those of an index if there is one.
-    Texts(SimilarTexts, TextSigner, Option<Box<Against<'a, F>>>),
+    Texts(SimilarTexts, TextSigner, Option<Box<Against<'a>>>),
 }
 
 impl<F: Fingerprint> Compared<'_, F> {

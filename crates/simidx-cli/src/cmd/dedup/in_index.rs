@@ -1,8 +1,7 @@
 //! Documents with texts that are similar to those of an index, by the sketches that it carries.
 
 use rayon::prelude::*;
-use simidx::segments::Segments;
-use simidx::{Error, Fingerprint, IdBuf};
+use simidx::{Error, IdBuf, Set};
 use simidx_text::Pipeline;
 use simidx_text::dedup::Similarity;
 use simidx_text::similar::{
@@ -17,8 +16,8 @@ use crate::support::messages::counted;
 const WAITING_LEN: usize = 32 << 20;
 
 /// Compares documents with an index before they are compared with each other.
-pub(super) struct Against<'a, F> {
-    search: SketchSearch<'a, F>,
+pub(super) struct Against<'a> {
+    search: SketchSearch<'a>,
     /// Documents that are compared together at the most.
     batch_len: usize,
     waiting: Vec<SignedText>,
@@ -42,31 +41,27 @@ pub(super) struct Record {
     pub(super) estimate: JaccardEstimate,
 }
 
-impl<'a, F: Fingerprint> Against<'a, F> {
+impl<'a> Against<'a> {
     /// Checks that the sketches are of what is compared. The tables of a search take no more than so many bytes of memory.
     ///
     /// # Errors
     /// No sketches, or others.
     pub(super) fn new(
-        segments: &'a Segments<F>,
+        set: &'a Set,
         similarity: Similarity,
         pipeline: &Pipeline,
         memory: u64,
     ) -> Result<Self, Failure> {
-        let name = &segments.names()[0];
+        let name = &set.names()[0];
         let refuse = |message: String| Err(Failure::new(message).about(name));
-        if segments.sketch_parameters()?.is_none() {
+        if set.sketch_parameters()?.is_none() {
             let message = "has no sketches to compare texts with; build it with --sketch 256, or \
                            compare fingerprints by -k";
             return refuse(message.to_owned());
         }
-        let search = SketchSearch::new(segments, similarity.least(), 0.0)?;
+        let search = SketchSearch::new(set, similarity.least(), 0.0)?;
         if search.chance_matches() > MOST_CHANCE_MATCHES {
-            return refuse(too_short(
-                &search,
-                segments.record_count(),
-                similarity.least(),
-            ));
+            return refuse(too_short(&search, set.record_count(), similarity.least()));
         }
         let features = search.sketcher().features();
         if similarity.words() != Some(features.words()) {
@@ -142,7 +137,7 @@ impl<'a, F: Fingerprint> Against<'a, F> {
 }
 
 /// What to do where sketches are too short for the number of records.
-fn too_short<F: Fingerprint>(search: &SketchSearch<'_, F>, records: u64, least: f64) -> String {
+fn too_short(search: &SketchSearch<'_>, records: u64, least: f64) -> String {
     let bits = search.sketcher().parameters().bits();
     let is_enough = |least, bits| chance_matches(records, least, 0.0, bits) <= MOST_CHANCE_MATCHES;
     let percents = (least * 100.0).ceil() as u32..=100;
@@ -200,11 +195,7 @@ impl InIndex {
     ///
     /// # Errors
     /// A damaged index.
-    pub(super) fn record<F: Fingerprint>(
-        &self,
-        document: usize,
-        segments: &Segments<F>,
-    ) -> Result<Option<Record>, Error> {
+    pub(super) fn record(&self, document: usize, set: &Set) -> Result<Option<Record>, Error> {
         let found = self
             .documents
             .binary_search_by_key(&document, |found| found.0);
@@ -212,12 +203,10 @@ impl InIndex {
             return Ok(None);
         };
         let (_, found) = self.documents[number];
-        let index = &segments.segments()[found.segment];
-        let rank = index.rank_of_record(found.record)?;
-        let fingerprint = index.fingerprint(rank)?;
+        let (fingerprint, id) = set.record(found.segment, found.record)?;
         Ok(Some(Record {
-            fingerprint: fingerprint.map_or_else(String::new, |f| f.to_hex()),
-            id: index.id_of_record(found.record)?,
+            fingerprint: set.width().to_hex(fingerprint),
+            id,
             estimate: found.estimate(self.bits),
         }))
     }

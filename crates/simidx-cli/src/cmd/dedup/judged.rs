@@ -2,8 +2,7 @@
 
 use serde_json::Value;
 use simidx::batch::{Decision, DedupCounts, Deduplicated};
-use simidx::segments::Segments;
-use simidx::{Error, Fingerprint, IdBuf, IdKind};
+use simidx::{Error, Fingerprint, IdBuf, IdKind, Set};
 use simidx_text::dedup::TextVerifier;
 use simidx_text::similar::{Fate, JaccardEstimate};
 
@@ -17,7 +16,7 @@ pub(super) struct Judged<'a, F: Fingerprint> {
     pub(super) found: Found<F>,
     pub(super) documents: &'a Known,
     /// The indexes of documents that were there before.
-    pub(super) segments: Option<&'a Segments<F>>,
+    pub(super) set: Option<&'a Set>,
 }
 
 /// What was decided, by what was compared.
@@ -104,14 +103,14 @@ impl<F: Fingerprint> Judged<'_, F> {
         let found = match &self.found {
             Found::Near(found, _) => found,
             Found::Similar(found) => {
-                let cause = match (found.fate(document), self.segments) {
+                let cause = match (found.fate(document), self.set) {
                     (Some(Fate::Kept), _) | (None, None) => return Ok(None),
                     (Some(Fate::Dropped { kept, jaccard }), _) => Cause::Document {
                         of: self.label(kept)?,
                         cluster: found.cluster_of(document),
                         similarity: Some(jaccard),
                     },
-                    (None, Some(segments)) => match found.in_index.record(document, segments)? {
+                    (None, Some(set)) => match found.in_index.record(document, set)? {
                         None => return Ok(None),
                         Some(record) => Cause::Member {
                             fingerprint: record.fingerprint,
@@ -168,8 +167,8 @@ impl<F: Fingerprint> Judged<'_, F> {
 
     /// The first id that the index has for a fingerprint.
     fn id_in_index(&self, fingerprint: F) -> Result<Option<IdBuf>, Error> {
-        match self.segments.filter(|s| s.id_kind() != IdKind::None) {
-            Some(segments) => segments.ids_of(fingerprint)?.next().transpose(),
+        match self.set.filter(|s| s.id_kind() != IdKind::None) {
+            Some(set) => set.ids_of(fingerprint)?.next().transpose(),
             None => Ok(None),
         }
     }

@@ -1,7 +1,6 @@
 //! What makes documents near-duplicates: the distance of fingerprints, or the similarity of texts.
 
-use simidx::segments::Segments;
-use simidx::{Error, Fingerprint};
+use simidx::{Error, Set, Width};
 use simidx_input::{Content, InputFile};
 use simidx_text::dedup::Similarity;
 use simidx_text::similar::SketchFeatures;
@@ -10,7 +9,6 @@ use super::Args;
 use crate::support::failure::Failure;
 use crate::support::page::{decimal, plural};
 use crate::support::similarity::{features_of, without_width};
-use crate::support::width::Width;
 
 /// The largest distance where none is given.
 const DEFAULT_DISTANCE: u32 = 3;
@@ -30,9 +28,9 @@ impl Measure {
     ///
     /// # Errors
     /// An option that does not go with it, and an input that cannot be read.
-    pub(super) fn choose<F: Fingerprint>(
+    pub(super) fn choose(
         args: &Args,
-        against: Option<&Segments<F>>,
+        against: Option<&Set>,
         originals: &[InputFile],
     ) -> Result<Self, Failure> {
         let measure = match (args.similarity.given(), args.max_distance) {
@@ -125,16 +123,16 @@ pub(super) fn difference(jaccard: f64) -> u32 {
 }
 
 /// Why fingerprints are compared, if neither a similarity nor a distance is given.
-fn about_fingerprints<F: Fingerprint>(
+fn about_fingerprints(
     args: &Args,
-    against: Option<&Segments<F>>,
+    against: Option<&Set>,
     originals: &[InputFile],
 ) -> Result<Option<&'static str>, Failure> {
     if args.verify.is_some() {
         return Ok(Some("with --verify fingerprints find the candidates"));
     }
-    if let Some(segments) = against {
-        match segments.sketch_parameters() {
+    if let Some(set) = against {
+        match set.sketch_parameters() {
             Ok(None) => return Ok(Some("the index has no sketches of texts")),
             Err(Error::Segment { .. }) => {
                 return Ok(Some("not all indexes have sketches of the same kind"));
@@ -158,8 +156,7 @@ fn about_fingerprints<F: Fingerprint>(
         return Ok(Some("the pipeline makes fingerprints"));
     }
     for original in originals {
-        let mut records = original.records::<F>()?;
-        while let Some(record) = records.next_record() {
+        for record in original.records()? {
             match record.map(|record| record.content) {
                 Ok(Content::Text(_)) => return Ok(None),
                 Ok(Content::Fingerprint(_)) => return Ok(Some("the records are fingerprints")),

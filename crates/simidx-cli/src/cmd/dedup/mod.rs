@@ -19,10 +19,9 @@ mod texts;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use simidx::Fingerprint;
 use simidx::batch::{DedupOptions, Deduplicator};
 use simidx::build::MIN_MEMORY;
-use simidx::segments::{AnySegments, Segments};
+use simidx::{Fingerprint, Set, Width};
 use simidx_input::{InputFile, OutputFormat};
 use simidx_text::Pipeline;
 use simidx_text::dedup::{Similarity, TextVerifier, TextVerifierOptions};
@@ -34,7 +33,7 @@ use crate::support::distance;
 use crate::support::exclusions::ExcludeArgs;
 use crate::support::failure::Failure;
 use crate::support::heading;
-use crate::support::index_file::{IndexArgs, OpenArgs, is_index, with_segments};
+use crate::support::index_file::{IndexArgs, OpenArgs, is_index};
 use crate::support::memory;
 use crate::support::messages::{counted, say};
 use crate::support::pipeline::files_of;
@@ -43,7 +42,7 @@ use crate::support::quantity::Size;
 use crate::support::records::{InputArgs, read_originals};
 use crate::support::resources::temp_dir;
 use crate::support::similarity::SimilarityArgs;
-use crate::support::width::{Width, with_width};
+use crate::support::width::with_width;
 use documents::{Compared, Documents, Known, Needs};
 use in_index::Against;
 use judged::{Found, Judged};
@@ -208,8 +207,8 @@ pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
         open: args.open.clone(),
     };
     refuse_inputs(&args.against)?;
-    let any: AnySegments = index.open()?;
-    with_segments!(any, segments => of_width(args, Some(&args.exclude.apply(segments)?), mode))
+    let set = args.exclude.apply(index.open()?)?;
+    with_width!(set.width(), F => of_width::<F>(args, Some(&set), mode))
 }
 
 /// Refuses inputs that stand after `--against`, where they would be opened as indexes.
@@ -226,19 +225,15 @@ fn refuse_inputs(against: &[PathBuf]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn of_width<F: Fingerprint>(
-    args: &Args,
-    against: Option<&Segments<F>>,
-    mode: ProgressMode,
-) -> Answer {
-    distance::within::<F>(args.max_distance)?;
+fn of_width<F: Fingerprint>(args: &Args, against: Option<&Set>, mode: ProgressMode) -> Answer {
+    distance::within(args.max_distance, simidx::Width::of::<F>())?;
     let paths = args.input.paths()?;
     let outputs = Outputs::new(args, &paths)?;
-    let originals = args.originals::<F>(&paths)?;
+    let originals = args.originals(&paths, Width::of::<F>())?;
     outputs.check_formats(args, &originals)?;
     let measure = Measure::choose(args, against, &originals)?;
-    if let (Some(segments), Some(_)) = (against, measure.distance()) {
-        check_width::<F>(segments, args.input.width)?;
+    if let (Some(set), Some(_)) = (against, measure.distance()) {
+        check_width(set, args.input.width)?;
     }
     let pipeline = args.input.pipeline.pipeline()?;
     let shares = args.memory_shares();
@@ -249,7 +244,7 @@ fn of_width<F: Fingerprint>(
         texts: args.verify.map(|_| shares.texts),
         id_memory: shares.ids,
         pipeline: match against {
-            Some(segments) if measure.distance().is_some() => foreign_pipeline(segments, &pipeline),
+            Some(set) if measure.distance().is_some() => foreign_pipeline(set, &pipeline),
             _ => None,
         },
     };
@@ -260,9 +255,9 @@ fn of_width<F: Fingerprint>(
         Measure::Similarity(similarity) => {
             let texts = SimilarTexts::new(&pipeline, &args.similar_options(similarity))?;
             let signer = texts.signer();
-            let against = against.map(|segments| {
+            let against = against.map(|set| {
                 // What is compared with each other takes most of its memory after that.
-                Against::new(segments, similarity, &pipeline, shares.search / 2)
+                Against::new(set, similarity, &pipeline, shares.search / 2)
             });
             Compared::Texts(texts, signer, against.transpose()?.map(Box::new))
         }
@@ -293,7 +288,7 @@ fn of_width<F: Fingerprint>(
     let mut judged = Judged {
         found,
         documents: &documents,
-        segments: against,
+        set: against,
     };
     let summary = Summary::new(&judged, measure)?
         .with_without_features(read.without_features)
@@ -313,15 +308,15 @@ fn of_width<F: Fingerprint>(
 fn near<F: Fingerprint>(
     mut deduplicator: Deduplicator<F>,
     mut verifier: Option<TextVerifier>,
-    against: Option<&Segments<F>>,
+    against: Option<&Set>,
     (originals, documents): (&[InputFile], &mut Known),
     keep: Keep,
     mode: ProgressMode,
 ) -> Result<Found<F>, Failure> {
-    if let Some(segments) = against {
+    if let Some(set) = against {
         let bar = mode.spinner();
         bar.set_message("looking documents up in the index");
-        deduplicator.exclude(segments)?;
+        deduplicator.exclude(set)?;
         bar.finish_and_clear();
     }
     if let (Some(verifier), Some(held)) = (&mut verifier, documents.texts.take()) {
@@ -330,7 +325,7 @@ fn near<F: Fingerprint>(
         let candidates = deduplicator.candidates()?;
         bar.finish_and_clear();
         let source = (originals, &documents.labels.positions);
-        texts::give::<F>(verifier, held, &candidates, source, mode)?;
+        texts::give(verifier, held, &candidates, source, mode)?;
     }
     let mut found = match &mut verifier {
         None => {
@@ -349,12 +344,12 @@ fn near<F: Fingerprint>(
 }
 
 /// Fingerprints of different widths have no distance.
-fn check_width<F: Fingerprint>(segments: &Segments<F>, width: Width) -> Result<(), Failure> {
-    if width.is_of::<F>() {
+fn check_width(set: &Set, width: Width) -> Result<(), Failure> {
+    if width == set.width() {
         return Ok(());
     }
-    let message = format!("holds {0}-bit fingerprints; say --width {0}", F::WIDTH);
-    Err(Failure::new(message).about(&segments.names()[0]))
+    let message = format!("holds {0}-bit fingerprints; say --width {0}", set.width());
+    Err(Failure::new(message).about(&set.names()[0]))
 }
 
 impl Args {
@@ -399,15 +394,15 @@ impl Args {
     }
 
     /// The inputs, of one format if they go into one output.
-    fn originals<F: Fingerprint>(&self, paths: &[PathBuf]) -> Result<Vec<InputFile>, Failure> {
+    fn originals(&self, paths: &[PathBuf], width: Width) -> Result<Vec<InputFile>, Failure> {
         let mut originals: Vec<InputFile> = Vec::new();
-        let mut options = self.input.fields.options();
+        let mut options = self.input.fields.options(width);
         // They only name documents, and positions do that as well.
         options.fields.odd_ids = true;
         for path in paths {
             let format = self.input.input.0;
             let temp_dir = self.temp_dir.as_deref();
-            let original = InputFile::open_with::<F>(path, format, &options, temp_dir)?;
+            let original = InputFile::open_with(path, format, &options, temp_dir)?;
             let first = originals.first().filter(|_| self.has_one_format());
             if let Some(first) = first.filter(|first| !original.goes_with(first)) {
                 let (format, other) = (original.format().name(), first.format().name());
@@ -454,9 +449,9 @@ impl Args {
 }
 
 /// What is wrong with documents if the index was made of documents in another way.
-fn foreign_pipeline<F: Fingerprint>(segments: &Segments<F>, own: &Pipeline) -> Option<String> {
-    let described = segments.pipeline()?;
-    let name = &segments.names()[0];
+fn foreign_pipeline(set: &Set, own: &Pipeline) -> Option<String> {
+    let described = set.pipeline()?;
+    let name = &set.names()[0];
     match Pipeline::parse(described, &files_of(own)) {
         Ok(pipeline) if pipeline == *own => None,
         Ok(_) => Some(format!(

@@ -345,7 +345,7 @@ impl<'a, 'j, F: Fingerprint> Copy<'a, 'j, F> {
             bytes = read;
             self.fate(self.records + number, self.bytes + read)
         };
-        let lost = rewrite_records::<F>(originals, out, &rewrite, &mut fate);
+        let lost = rewrite_records(originals, out, &rewrite, &mut fate);
         self.lost += lost.map_err(with_way_out)?;
         self.records += records;
         self.bytes += bytes;

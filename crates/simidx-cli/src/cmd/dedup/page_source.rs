@@ -64,8 +64,8 @@ impl<F: Fingerprint> Judgements for PageSource<'_, '_, F> {
         let mut walk = self.judged.documents.labels.positions.walk();
         let mut bytes = 0;
         for original in self.originals {
-            let mut reader = original.records::<F>()?;
-            while let Some(record) = reader.next_record() {
+            let mut reader = original.records()?;
+            while let Some(record) = reader.next() {
                 let document = walk.next().filter(|document| documents.contains(document));
                 match (document, record.map(|record| record.content)) {
                     (_, Err(error @ simidx_input::Error::Io(_))) => return Err(error.into()),

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use simidx::Fingerprint;
 use simidx::batch::DedupCounts;
 use simidx_text::similar::{Counts, Fate, SimilarDedup, SimilarTexts};
 
@@ -36,9 +35,9 @@ impl Similar {
     ///
     /// # Errors
     /// Too little memory, and an input that cannot be read again or has changed.
-    pub(super) fn find<F: Fingerprint>(
+    pub(super) fn find(
         mut texts: SimilarTexts,
-        against: Option<Box<Against<'_, F>>>,
+        against: Option<Box<Against<'_>>>,
         (keep, by_chains): (Keep, bool),
         (originals, documents): (&[InputFile], &Known),
         mode: ProgressMode,
@@ -56,7 +55,7 @@ impl Similar {
         });
         let source = (originals, &documents.labels.positions);
         let text_of = |document| in_index.text_of(document);
-        let candidates = candidates::<F>(texts, lengths, &text_of, source, mode)?;
+        let candidates = candidates(texts, lengths, &text_of, source, mode)?;
         let (bar, progress) = mode.comparing();
         let start = Instant::now();
         let fates = match by_chains {

@@ -58,7 +58,7 @@ impl HeldTexts {
 ///
 /// # Errors
 /// An input that cannot be read again or has changed, and what the verifier reports.
-pub(super) fn give<F: Fingerprint>(
+pub(super) fn give(
     verifier: &mut TextVerifier,
     held: HeldTexts,
     candidates: &[bool],
@@ -68,7 +68,7 @@ pub(super) fn give<F: Fingerprint>(
     let Some(texts) = held.texts else {
         let bar = mode.reading("documents").doing("reading candidates");
         let wanted = |document: usize| candidates.get(document) == Some(&true);
-        return each_text::<F>(
+        return each_text(
             &wanted,
             (originals, positions),
             bar,

@@ -1,14 +1,15 @@
 //! Pairs of documents within a distance, counted by groups of documents that share a fingerprint, or their bytes.
 
-use simidx::Fingerprint;
 use simidx::batch::{PairFinder, PairOptions};
+use simidx::{Fingerprint, Width};
 
 use super::labelled::Truth;
 use super::prints::Print;
 use super::score::Tally;
 use super::truth_clusters::TruthClusters;
+use crate::support::width::with_width;
 
-/// Counts all pairs of documents within the distance of the tally, document i having print i.
+/// Counts all pairs of documents within the distance of the tally, document i having print i. Fingerprints have this width.
 ///
 /// Documents with the same fingerprint are not gone through pair by pair: beside the documents and the near-duplicates
 /// that the truth lists, time goes with the pairs of distinct fingerprints, each of which takes the fewer clusters of
@@ -16,12 +17,13 @@ use super::truth_clusters::TruthClusters;
 ///
 /// # Errors
 /// What keeps pairs of fingerprints from being found.
-pub(super) fn tally<F: Fingerprint>(
-    prints: &[Print<F>],
+pub(super) fn tally(
+    prints: &[Print],
+    width: Width,
     truth: &Truth,
     tally: &mut Tally<'_>,
 ) -> simidx::Result<()> {
-    match truth {
+    let clusters_are_hits = match truth {
         Truth::Pairs(pairs) => {
             let clusters = tally.clusters();
             for &(a, b) in pairs {
@@ -30,16 +32,17 @@ pub(super) fn tally<F: Fingerprint>(
                     tally.add_hits(distance as usize, clusters.number(a), 1);
                 }
             }
-            tally_groups(prints, false, tally)
+            false
         }
         // The clusters are the labels.
-        Truth::Labels(_) => tally_groups(prints, true, tally),
-    }
+        Truth::Labels(_) => true,
+    };
+    with_width!(width, F => tally_groups::<F>(prints, clusters_are_hits, tally))
 }
 
 /// Counts pairs, and if asked to as near-duplicates those within a cluster.
 fn tally_groups<F: Fingerprint>(
-    prints: &[Print<F>],
+    prints: &[Print],
     clusters_are_hits: bool,
     tally: &mut Tally<'_>,
 ) -> simidx::Result<()> {
@@ -51,7 +54,7 @@ fn tally_groups<F: Fingerprint>(
     let mut others = vec![0u64; groups.prints.len() * tally.level_count()];
     for (number, &print) in groups.prints.iter().enumerate() {
         if let Print::Fingerprint(fingerprint) = print {
-            finder.push(fingerprint)?;
+            finder.push(F::from_u128(fingerprint))?;
         }
         let size = groups.sizes[number];
         tally.add_found(0, pairs_of(size));
@@ -65,7 +68,7 @@ fn tally_groups<F: Fingerprint>(
     }
     let level_count = tally.level_count();
     finder.finish(|pair| {
-        let [a, b] = [pair.smaller, pair.larger].map(|fingerprint| groups.number(fingerprint));
+        let [a, b] = [pair.smaller, pair.larger].map(|found| groups.number(found.to_u128()));
         let distance = pair.distance as usize;
         tally.add_found(distance, groups.sizes[a] * groups.sizes[b]);
         others[a * level_count + distance] += groups.sizes[b];
@@ -108,9 +111,9 @@ fn common(a: &[(u32, u64)], b: &[(u32, u64)], mut visit: impl FnMut(u32, u64)) {
 }
 
 /// Groups of documents with the same print.
-struct Groups<F> {
+struct Groups {
     /// Ascending.
-    prints: Vec<Print<F>>,
+    prints: Vec<Print>,
     sizes: Vec<u64>,
     /// The clusters of each group, ascending, with the number of documents that are in them.
     clusters: Vec<(u32, u64)>,
@@ -118,10 +121,10 @@ struct Groups<F> {
     cluster_ends: Vec<usize>,
 }
 
-impl<F: Fingerprint> Groups<F> {
-    fn new(prints: &[Print<F>], clusters: &TruthClusters) -> Self {
+impl Groups {
+    fn new(prints: &[Print], clusters: &TruthClusters) -> Self {
         let documents = prints.iter().zip(0..);
-        let mut documents: Vec<(Print<F>, u32)> = documents
+        let mut documents: Vec<(Print, u32)> = documents
             .map(|(&print, document)| (print, clusters.number(document)))
             .collect();
         documents.sort_unstable();
@@ -150,7 +153,7 @@ impl<F: Fingerprint> Groups<F> {
     }
 
     /// The number of the group that has a fingerprint.
-    fn number(&self, fingerprint: F) -> usize {
+    fn number(&self, fingerprint: u128) -> usize {
         let print = Print::Fingerprint(fingerprint);
         self.prints.partition_point(|&other| other < print)
     }
@@ -166,7 +169,7 @@ mod tests {
     type Counts = (Vec<(u64, u64)>, Vec<(f64, f64)>);
 
     /// Looks at every pair by itself.
-    fn naive(prints: &[Print<u32>], truth: &Truth, max_distance: u32) -> Counts {
+    fn naive(prints: &[Print], truth: &Truth, max_distance: u32) -> Counts {
         let clusters = truth.clusters(prints.len());
         let mut tally = Tally::new(&clusters, max_distance as usize + 1);
         for (b, &y) in (0..).zip(prints) {
@@ -188,10 +191,10 @@ mod tests {
         (tally.counts().to_vec(), tally.touching().to_vec())
     }
 
-    fn counts(prints: &[Print<u32>], truth: &Truth, max_distance: u32) -> Counts {
+    fn counts(prints: &[Print], truth: &Truth, max_distance: u32) -> Counts {
         let clusters = truth.clusters(prints.len());
         let mut counted = Tally::new(&clusters, max_distance as usize + 1);
-        tally(prints, truth, &mut counted).unwrap();
+        tally(prints, Width::W32, truth, &mut counted).unwrap();
         (counted.counts().to_vec(), counted.touching().to_vec())
     }
 
@@ -220,9 +223,9 @@ mod tests {
         ) {
             let print = |&(f, _): &(u32, _)| match f {
                 10.. => Print::Bytes(f),
-                _ => Print::Fingerprint(f * 0x0101_0011),
+                _ => Print::Fingerprint(u128::from(f) * 0x0101_0011),
             };
-            let prints: Vec<Print<u32>> = documents.iter().map(print).collect();
+            let prints: Vec<Print> = documents.iter().map(print).collect();
             let labels = Truth::Labels(documents.iter().map(|&(_, label)| label).collect());
             prop_assert_eq!(
                 counts(&prints, &labels, max_distance),

@@ -1,6 +1,7 @@
 //! The ceiling: the exact Jaccard similarity of the sets of features of labelled pairs.
 
 use rayon::prelude::*;
+use simidx::Width;
 use simidx_text::Pipeline;
 
 use super::labelled::LabelledPairs;
@@ -24,7 +25,7 @@ pub(super) fn tally(
     pipeline: &Pipeline,
     tally: &mut Tally<'_>,
 ) -> Result<(), Failure> {
-    let parallel = pipeline.parallel::<u64>()?;
+    let parallel = pipeline.parallel(Width::W64)?;
     let set = |text: &str| parallel.with(|fingerprinter| fingerprinter.feature_set(text));
     let sets: Vec<_> = pairs.texts.par_iter().map(|text| set(text)).collect();
     for (&[a, b], &label) in pairs.pairs.iter().zip(&pairs.labels) {

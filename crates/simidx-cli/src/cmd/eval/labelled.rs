@@ -254,8 +254,8 @@ fn for_each_line(
     path: &Path,
     mut visit: impl FnMut(&str) -> Result<(), String>,
 ) -> Result<(), Failure> {
-    let mut lines = simidx_input::open::<u64>(path, Some(Format::Lines))?;
-    while let Some(record) = lines.next_record() {
+    let mut lines = simidx_input::open(path, Some(Format::Lines))?;
+    while let Some(record) = lines.next() {
         if let Content::Text(line) = record?.content {
             visit(&line).map_err(|message| {
                 let (source, place) = lines.place();

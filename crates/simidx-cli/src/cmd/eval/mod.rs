@@ -14,7 +14,7 @@ mod truth_clusters;
 
 use std::path::{Path, PathBuf};
 
-use simidx::Fingerprint;
+use simidx::Width;
 use simidx_output::one_line;
 use simidx_text::Pipeline;
 
@@ -29,7 +29,7 @@ use crate::support::progress::ProgressMode;
 use crate::support::quantity::count;
 use crate::support::quiet::is_quiet;
 use crate::support::records::threads_from;
-use crate::support::width::{Width, with_width};
+use crate::support::width::width;
 use labelled::Labelled;
 use method::Method;
 use plot::{Caption, Measured};
@@ -87,7 +87,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     files: PipelineFiles,
     /// Bits per fingerprint
-    #[arg(long, value_enum, value_name = "BITS", default_value_t = Width::W64)]
+    #[arg(long, value_name = "BITS", default_value_t = Width::W64, value_parser = width())]
     width: Width,
     /// Largest distance for which to report precision and recall
     #[arg(short = 'k', long, value_name = "K", default_value_t = 12, value_parser = count(0u32..=32))]
@@ -111,16 +111,12 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
-    with_width!(args.width, F => run_width::<F>(&args, mode))
-}
-
-fn run_width<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
     let drawing = match &args.svg {
         Some(path) => Some(args.drawing(path)?),
         None => None,
     };
     // All pipelines before the first of them runs.
-    let pipelines = args.pipelines::<F>()?;
+    let pipelines = args.pipelines()?;
     let labelled = Labelled::read(&args.labelled, args.truth.as_deref(), args.by_label)?;
     let clusters = labelled.clusters();
     let contents = labelled.describe(&clusters);
@@ -135,7 +131,7 @@ fn run_width<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
         let measured = Measured {
             name: method.name().to_owned(),
             has_distances: !method.is_jaccard(),
-            curve: curve::<F>(args.max_distance, &labelled, &clusters, pipeline, method)?,
+            curve: curve(&args, &labelled, &clusters, pipeline, method)?,
         };
         table.write(&measured)?;
         all.push(measured);
@@ -147,7 +143,7 @@ fn run_width<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
         let caption = Caption {
             data: file_name(&args.labelled),
             contents,
-            width: F::WIDTH,
+            width: args.width.bits(),
         };
         let svg = plot::draw(&caption, &all);
         drawing.write(|file| Ok(file.write_all(svg.as_bytes())?))?;
@@ -201,7 +197,7 @@ impl Args {
     }
 
     /// What is to be compared, with pipelines that can run.
-    fn pipelines<F: Fingerprint>(&self) -> Result<Vec<(Method, Pipeline)>, Failure> {
+    fn pipelines(&self) -> Result<Vec<(Method, Pipeline)>, Failure> {
         let files = self.files.read()?;
         let pipelines = self.methods()?.into_iter().map(|method| {
             // Of documents all pairs would have to be compared.
@@ -211,7 +207,7 @@ impl Args {
             }
             let pipeline = method.pipeline(&files);
             let pipeline = pipeline.and_then(|pipeline| {
-                pipeline.fingerprinter::<F>()?;
+                pipeline.fingerprinter(self.width)?;
                 Ok(pipeline)
             });
             let pipeline = pipeline.map_err(|error| Failure::from(error).about(method.name()))?;
@@ -227,8 +223,8 @@ impl Args {
 }
 
 /// The figures of one method.
-fn curve<F: Fingerprint>(
-    max_distance: u32,
+fn curve(
+    args: &Args,
     labelled: &Labelled,
     clusters: &TruthClusters,
     pipeline: &Pipeline,
@@ -241,8 +237,8 @@ fn curve<F: Fingerprint>(
         }
         tally.curve(jaccard::limit)
     } else {
-        let mut tally = Tally::new(clusters, max_distance as usize + 1);
-        let parallel = pipeline.parallel::<F>()?;
+        let mut tally = Tally::new(clusters, args.max_distance as usize + 1);
+        let parallel = pipeline.parallel(args.width)?;
         match labelled {
             Labelled::Pairs(pairs) => {
                 let prints = prints::of(&parallel, &pairs.texts);
@@ -253,7 +249,8 @@ fn curve<F: Fingerprint>(
                 }
             }
             Labelled::Corpus { texts, truth } => {
-                corpus::tally(&prints::of(&parallel, texts), truth, &mut tally)?;
+                let prints = prints::of(&parallel, texts);
+                corpus::tally(&prints, args.width, truth, &mut tally)?;
             }
         }
         tally.curve(|distance| distance as f64)

@@ -7,13 +7,13 @@ use simidx_text::ParallelFingerprinter;
 
 /// What a document is compared by. Fingerprints come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Print<F> {
-    Fingerprint(F),
+pub(super) enum Print {
+    Fingerprint(u128),
     /// It has no features: a number that only equal documents share.
     Bytes(u32),
 }
 
-impl<F: Fingerprint> Print<F> {
+impl Print {
     /// The distance of two documents; none if they are not comparable and so not near each other.
     pub(super) fn distance(self, other: Self) -> Option<u32> {
         match (self, other) {
@@ -25,10 +25,7 @@ impl<F: Fingerprint> Print<F> {
 }
 
 /// Those of documents, in order.
-pub(super) fn of<F: Fingerprint>(
-    parallel: &ParallelFingerprinter<F>,
-    texts: &[String],
-) -> Vec<Print<F>> {
+pub(super) fn of(parallel: &ParallelFingerprinter, texts: &[String]) -> Vec<Print> {
     let mut numbers = HashMap::new();
     let found = parallel.fingerprints_if_any(texts).into_iter();
     let prints = found.zip(texts).map(|(found, text)| match found {

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use rayon::prelude::*;
-use simidx::Fingerprint;
 use simidx_input::{Content, RecordReader};
 use simidx_text::assets::FrequencyCounter;
 use simidx_text::{Fingerprinter, ParallelFingerprinter, Pipeline};
@@ -12,7 +11,6 @@ use crate::support::diagnostics::{Diagnostics, in_input};
 use crate::support::failure::Failure;
 use crate::support::progress::{ProgressMode, ReadingBar};
 use crate::support::records::{InputArgs, total_len};
-use crate::support::width::with_width;
 
 /// Documents that are counted together. What is dropped for want of room depends on it, so that it must not depend on
 /// the number of threads.
@@ -37,7 +35,7 @@ pub(super) fn count(
     let paths = args.paths()?;
     let mut run = Run {
         diagnostics: Diagnostics::new(args.on_error),
-        fingerprinter: pipeline.parallel()?,
+        fingerprinter: pipeline.parallel(simidx::Width::W32)?,
         counter: FrequencyCounter::new(max_features as usize),
         batch: Vec::new(),
         batch_len: 0,
@@ -48,12 +46,10 @@ pub(super) fn count(
             .start(total_len(&paths)),
         bytes_before: 0,
     };
-    let options = args.fields.options();
+    let options = args.fields.options(args.width);
     for path in &paths {
         // Fingerprints are refused, but not for their width.
-        with_width!(args.width, F => {
-            run.read(simidx_input::open_with::<F>(path, args.input.0, &options)?.as_mut())?;
-        });
+        run.read(simidx_input::open_with(path, args.input.0, &options)?.as_mut())?;
     }
     run.count_batch();
     run.bar.finish();
@@ -64,7 +60,7 @@ pub(super) fn count(
 /// The state of a count. The width of fingerprints does not matter to the features; the narrowest suits every hash.
 struct Run {
     diagnostics: Diagnostics,
-    fingerprinter: ParallelFingerprinter<u32>,
+    fingerprinter: ParallelFingerprinter,
     counter: FrequencyCounter,
     batch: Vec<String>,
     batch_len: usize,
@@ -74,9 +70,9 @@ struct Run {
 }
 
 impl Run {
-    fn read<F: Fingerprint>(&mut self, reader: &mut dyn RecordReader<F>) -> Result<(), Failure> {
+    fn read(&mut self, reader: &mut dyn RecordReader) -> Result<(), Failure> {
         self.diagnostics.note_guess(reader);
-        while let Some(record) = reader.next_record() {
+        while let Some(record) = reader.next() {
             let has_faults = record.as_ref().is_ok_and(|record| record.has_faults);
             match record.map(|record| record.content) {
                 Ok(Content::Text(text)) => {
@@ -131,7 +127,7 @@ impl Run {
 
 /// Counts the distinct features of a document once each.
 fn count_document(
-    fingerprinter: &mut Fingerprinter<u32>,
+    fingerprinter: &mut Fingerprinter,
     document: &str,
     counts: &mut HashMap<String, u64>,
 ) {

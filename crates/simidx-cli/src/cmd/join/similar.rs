@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use serde_json::{Map, Value};
-use simidx::segments::Segments;
-use simidx::{Fingerprint, IdBuf, IdKind};
-use simidx_input::{Content, Format, RecordId};
+use simidx::{Fingerprint, IdBuf, IdKind, Set, Width};
+use simidx_input::{Content, Format, ReadOptions, RecordId};
 use simidx_text::ParallelFingerprinter;
 use simidx_text::compare::FeatureSet;
 use simidx_text::similar::{MOST_CHANCE_MATCHES, SketchMatch, SketchSearch, TextSketch};
@@ -33,28 +32,29 @@ const BATCH_TEXT_LEN: usize = 16 << 20;
 const MARGIN_OF_TEXTS: f64 = 2.0;
 
 /// Runs the command.
-pub(super) fn join<F: Fingerprint>(segments: &Segments<F>, args: &Args, least: f64) -> Answer {
+pub(super) fn join(set: &Set, args: &Args, least: f64) -> Answer {
     let has_texts = args.similar.texts.is_some();
-    if has_texts && segments.id_kind() == IdKind::None {
+    if has_texts && set.id_kind() == IdKind::None {
         let message = "--texts finds documents by their ids, and the index has none";
-        return Err(Failure::new(message).about(segments.names().join(", ")));
+        return Err(Failure::new(message).about(set.names().join(", ")));
     }
     let default_margin = if has_texts { MARGIN_OF_TEXTS } else { 0.0 };
     let margin = args.similar.margin.unwrap_or(default_margin);
-    let search = SketchSearch::new(segments, least, margin);
+    let search = SketchSearch::new(set, least, margin);
     let search = search.map_err(|error| match error {
         simidx::Error::Options(error) => {
-            Failure::new(error.to_string()).about(segments.names().join(", "))
+            Failure::new(error.to_string()).about(set.names().join(", "))
         }
         other => other.into(),
     })?;
     let texts = args.similar.texts.as_deref();
     let texts = texts
-        .map(|texts| text_files::<F>(texts, args))
+        .map(|texts| text_files(texts, args, set.width()))
         .transpose()?;
-    let fingerprinter = search.sketcher().pipeline()?.parallel()?;
+    let pipeline = search.sketcher().pipeline()?;
+    let fingerprinter = pipeline.parallel(simidx::Width::W64)?;
     let mut joined = Joined {
-        segments,
+        set,
         search: &search,
         fingerprinter: &fingerprinter,
         args,
@@ -105,11 +105,11 @@ pub(super) fn join<F: Fingerprint>(segments: &Segments<F>, args: &Args, least: f
 type TextFile = (PathBuf, Option<Format>);
 
 /// The files of `--texts`. One whose format cannot be told is of that of the queries.
-fn text_files<F: Fingerprint>(texts: &Path, args: &Args) -> Result<Vec<TextFile>, Failure> {
+fn text_files(texts: &Path, args: &Args, width: Width) -> Result<Vec<TextFile>, Failure> {
+    let options = args.fields.options(width);
     let of_queries = args.input.and_then(|input| input.0);
-    let is_told = |path: &Path| {
-        path.is_file() && simidx_input::open_with::<F>(path, None, &args.fields.options()).is_ok()
-    };
+    let is_told =
+        |path: &Path| path.is_file() && simidx_input::open_with(path, None, &options).is_ok();
     let paths = simidx_input::expand(texts, None)?.into_iter();
     let with_format = |path: PathBuf| {
         let format = of_queries.filter(|_| !is_told(&path));
@@ -133,11 +133,7 @@ const COMPARED_MATCH_LEN: u64 = 256;
 
 impl Room {
     /// What fits the memory.
-    fn of<F: Fingerprint>(
-        memory: u64,
-        search: &SketchSearch<'_, F>,
-        texts: Option<&[TextFile]>,
-    ) -> Self {
+    fn of(memory: u64, search: &SketchSearch<'_>, texts: Option<&[TextFile]>) -> Self {
         let share = memory / 4;
         let (matches, features) = match texts {
             // No features are kept.
@@ -170,10 +166,10 @@ impl From<simidx::Error> for Stop {
 }
 
 /// The queries that are not yet answered, and what is similar to them.
-struct Joined<'a, F: Fingerprint> {
-    segments: &'a Segments<F>,
-    search: &'a SketchSearch<'a, F>,
-    fingerprinter: &'a ParallelFingerprinter<F>,
+struct Joined<'a> {
+    set: &'a Set,
+    search: &'a SketchSearch<'a>,
+    fingerprinter: &'a ParallelFingerprinter,
     args: &'a Args,
     least: f64,
     room: Room,
@@ -213,7 +209,7 @@ struct Document {
     text: String,
 }
 
-impl<F: Fingerprint> Joined<'_, F> {
+impl Joined<'_> {
     /// Reads all queries and finds what is similar to them by sketches, as many at a time as there is memory for. They are
     /// answered as they come, but those whose texts are to be compared wait for others.
     fn read_queries(&mut self) -> Result<(), Failure> {
@@ -222,7 +218,8 @@ impl<F: Fingerprint> Joined<'_, F> {
         let path = self.args.query_path()?;
         let format = self.args.input.and_then(|input| input.0);
         let (fingerprinter, sketcher) = (self.fingerprinter, self.search.sketcher());
-        for_each_batch::<F>(path, self.args, format, &mut 0, |documents| {
+        let options = self.args.fields.options(self.set.width());
+        for_each_batch(path, format, &options, &mut 0, |documents| {
             let sketch = |document: &Document| {
                 let set = fingerprinter.with(|f| sketcher.feature_set(f, &document.text));
                 let sketch = sketcher.sketch_of(&set);
@@ -265,7 +262,7 @@ impl<F: Fingerprint> Joined<'_, F> {
             });
             Ok(())
         });
-        self.compared += self.segments.record_count() * u64::from(!queries.is_empty());
+        self.compared += self.set.record_count() * u64::from(!queries.is_empty());
         match searched {
             Ok(()) => {}
             Err(Stop::Failed(error)) => return Err(error.into()),
@@ -319,10 +316,11 @@ impl<F: Fingerprint> Joined<'_, F> {
                 wanted.entry(id).or_default().push(number);
             }
         }
-        let (kind, sketcher) = (self.segments.id_kind(), self.search.sketcher());
+        let (kind, sketcher) = (self.set.id_kind(), self.search.sketcher());
         let mut number = 0;
+        let options = self.args.fields.options(self.set.width());
         for (path, format) in texts {
-            for_each_batch::<F>(path, self.args, *format, &mut number, |documents| {
+            for_each_batch(path, *format, &options, &mut number, |documents| {
                 let compare = |document: &Document| {
                     let numbers = wanted.get(&stored_id(&document.id, kind)?)?;
                     let set = self
@@ -389,13 +387,7 @@ impl<F: Fingerprint> Joined<'_, F> {
 
     /// The id of the record of a match.
     fn id(&self, found: &SketchMatch) -> Result<Option<IdBuf>, Failure> {
-        let index = &self.segments.segments()[found.segment];
-        let id = index.id_of_record(found.record);
-        id.map_err(|error| self.blame(found, error))
-    }
-
-    fn blame(&self, found: &SketchMatch, error: simidx::Error) -> Failure {
-        Failure::from(error).about(&self.segments.names()[found.segment])
+        Ok(self.set.id_of_record(found.segment, found.record)?)
     }
 
     /// What stands for the record of a match: its id, or its fingerprint where there are no ids.
@@ -403,10 +395,8 @@ impl<F: Fingerprint> Joined<'_, F> {
         if let Some(id) = self.id(found)? {
             return Ok((Column::of(&id).to_string(), "id", id_to_json(id.as_id())));
         }
-        let index = &self.segments.segments()[found.segment];
-        let fingerprint = index.fingerprint(found.record);
-        let fingerprint = fingerprint.map_err(|error| self.blame(found, error))?;
-        let hex = fingerprint.unwrap_or(F::ZERO).to_hex().to_string();
+        let (fingerprint, _) = self.set.record(found.segment, found.record)?;
+        let hex = self.set.width().to_hex(fingerprint);
         Ok((hex.clone(), "fingerprint", hex.into()))
     }
 
@@ -468,19 +458,18 @@ fn stored_id(id: &RecordId, kind: IdKind) -> Option<IdBuf> {
 
 /// Hands the documents of a file of this format, or of what it seems to be, to `take`, many at a time. One without an id gets its number among those of all files, as
 /// in a build: `next` is the number of the next one.
-fn for_each_batch<F: Fingerprint>(
+fn for_each_batch(
     path: &Path,
-    args: &Args,
     format: Option<Format>,
+    options: &ReadOptions,
     next: &mut u64,
     mut take: impl FnMut(Vec<Document>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let options = args.fields.options();
-    let mut reader = simidx_input::open_with::<F>(path, format, &options)?;
+    let mut reader = simidx_input::open_with(path, format, options)?;
     let mut diagnostics = Diagnostics::new(OnError::Stop);
     diagnostics.note_guess(&*reader);
     let (mut documents, mut text_len) = (Vec::new(), 0);
-    while let Some(record) = reader.next_record() {
+    while let Some(record) = reader.next() {
         let record = record?;
         let (source, place) = reader.place();
         let Content::Text(text) = record.content else {

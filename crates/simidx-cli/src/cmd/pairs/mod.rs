@@ -7,8 +7,7 @@ use std::io::Write;
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
 use simidx::batch::{IdPair, Pair, PairFinder, PairOptions, id_pairs_with};
-use simidx::segments::Segments;
-use simidx::{Fingerprint, IdBuf, IdKind, Index};
+use simidx::{Fingerprint, IdBuf, IdKind, Index, Set, Width};
 use simidx_text::dedup::EqualTexts;
 
 use crate::cmd::Answer;
@@ -17,7 +16,6 @@ use crate::support::columns::Column;
 use crate::support::distance;
 use crate::support::exclusions::ExcludeArgs;
 use crate::support::failure::Failure;
-use crate::support::index_file::with_segments;
 use crate::support::json::write_json;
 use crate::support::json_ids::id_to_json;
 use crate::support::messages::say_without_features;
@@ -120,36 +118,28 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
         return with_width!(args.source.width, F => of_records::<F>(&args, mode));
     }
     let index = args.source.indexes()?;
-    with_segments!(index.open()?, segments => {
-        of_segments(&args.exclude.apply(segments)?, &[], &args, mode)
-    })
+    of_set(&args.exclude.apply(index.open()?)?, &[], &args, mode)
 }
 
 /// The pairs of indexes, and those of equal records that are in none.
-fn of_segments<F: Fingerprint>(
-    segments: &Segments<F>,
-    equal: &[Vec<IdBuf>],
-    args: &Args,
-    mode: ProgressMode,
-) -> Answer {
-    let options = args.options::<F>(segments.max_distance())?;
-    let mut printer = Printer::new(args, mode);
+fn of_set(set: &Set, equal: &[Vec<IdBuf>], args: &Args, mode: ProgressMode) -> Answer {
+    let options = args.options(set.width(), set.max_distance())?;
+    let mut printer = Printer::new(args, set.width(), mode);
     match args.by {
-        By::Id => id_pairs_with(segments, equal, &options, |pair| Ok(printer.ids(pair)?))?,
-        By::Fingerprint => {
-            simidx::batch::pairs(segments, &options, |pair| Ok(printer.pair(pair)?))?
-        }
+        By::Id => id_pairs_with(set, equal, &options, |pair| Ok(printer.ids(pair)?))?,
+        By::Fingerprint => simidx::batch::pairs(set, &options, |pair| Ok(printer.pair(pair)?))?,
     }
     printer.finish()
 }
 
 /// The pairs of records that are in no index.
 fn of_records<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
-    let options = args.options::<F>(DEFAULT_DISTANCE)?;
+    let width = Width::of::<F>();
+    let options = args.options(width, DEFAULT_DISTANCE)?;
     let bar = mode.reading("records");
     if args.by == By::Id {
         let (index, equal) = transient_index::<F>(args, bar)?;
-        return of_segments(&Segments::new(vec![index])?, &equal, args, mode);
+        return of_set(&index.into(), &equal, args, mode);
     }
     let input = args.source.records(args.resources.threads);
     let mut finder = PairFinder::<F>::new(&options)?;
@@ -159,8 +149,8 @@ fn of_records<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
     });
     let read = records::read::<F>(&input, &input.pipeline.pipeline()?, bar, &mut push)?;
     say_without_features(read.without_features);
-    let mut printer = Printer::new(args, mode);
-    finder.finish(|pair| Ok(printer.pair(pair)?))?;
+    let mut printer = Printer::new(args, width, mode);
+    finder.finish(|pair| Ok(printer.pair(pair.widened())?))?;
     printer.finish()
 }
 
@@ -202,9 +192,9 @@ fn transient_index<F: Fingerprint>(args: &Args, bar: ReadingBar) -> Result<Trans
 }
 
 impl Args {
-    fn options<F: Fingerprint>(&self, default_distance: u32) -> Result<PairOptions, Failure> {
+    fn options(&self, width: Width, default_distance: u32) -> Result<PairOptions, Failure> {
         let mut options = PairOptions::default();
-        let given = distance::within::<F>(self.max_distance)?;
+        let given = distance::within(self.max_distance, width)?;
         options.distance = given.unwrap_or(default_distance);
         options.sorted = self.sort && !self.count_only;
         options.max_pairs = self.max_pairs;
@@ -217,6 +207,7 @@ impl Args {
 /// Prints pairs, or counts them.
 struct Printer<'a, W> {
     args: &'a Args,
+    width: Width,
     out: W,
     line: Vec<u8>,
     count: u64,
@@ -224,11 +215,12 @@ struct Printer<'a, W> {
 }
 
 impl<'a> Printer<'a, std::io::BufWriter<crate::support::output::Stdout>> {
-    fn new(args: &'a Args, mode: ProgressMode) -> Self {
+    fn new(args: &'a Args, width: Width, mode: ProgressMode) -> Self {
         let bar = mode.counter("pairs");
         bar.set_message("finding");
         Printer {
             args,
+            width,
             out: stdout(),
             line: Vec::new(),
             count: 0,
@@ -238,19 +230,20 @@ impl<'a> Printer<'a, std::io::BufWriter<crate::support::output::Stdout>> {
 }
 
 impl<W: Write> Printer<'_, W> {
-    fn pair<F: Fingerprint>(&mut self, pair: Pair<F>) -> std::io::Result<()> {
+    fn pair(&mut self, pair: Pair<u128>) -> std::io::Result<()> {
         self.found();
         if self.args.count_only {
             return Ok(());
         }
         if self.args.json {
-            let [smaller, larger] = [pair.smaller, pair.larger].map(|f| f.to_hex().into());
+            let [smaller, larger] =
+                [pair.smaller, pair.larger].map(|f| self.width.to_hex(f).into());
             return self.json(smaller, larger, pair.distance);
         }
         self.line.clear();
-        pair.smaller.extend_hex(&mut self.line);
+        self.width.extend_hex(pair.smaller, &mut self.line);
         self.line.push(b'\t');
-        pair.larger.extend_hex(&mut self.line);
+        self.width.extend_hex(pair.larger, &mut self.line);
         writeln!(self.line, "\t{}", pair.distance)?;
         self.out.write_all(&self.line)
     }

@@ -23,9 +23,8 @@ use crate::support::similar_documents::{SimilarDocuments, documents_of};
 pub(super) fn run(args: &Args, similarity: Similarity, mode: ProgressMode) -> Answer {
     args.exclude.refuse("it cannot be used with --similarity")?;
     let input = documents_of(&args.source, args.resources.threads)?;
-    let mut documents =
-        SimilarDocuments::read::<u64>(&input, similarity, false, &args.resources, mode)?;
-    let mut printer = Printer::new(args, mode);
+    let mut documents = SimilarDocuments::read(&input, similarity, false, &args.resources, mode)?;
+    let mut printer = Printer::new(args, args.source.width, mode);
     if args.count_only {
         return printer.count_similar(&mut documents);
     }

@@ -5,8 +5,8 @@ mod similarity;
 use std::io::{self, Write};
 
 use serde::Serialize;
-use simidx::Fingerprint;
 use simidx::design::{PlanRequest, PlannedIndex, StorageDevice};
+use simidx::{Fingerprint, Width};
 
 use crate::cmd::Answer;
 use crate::support::choices::CodecChoice;
@@ -16,7 +16,7 @@ use crate::support::messages::say;
 use crate::support::output::{stdout, write_report};
 use crate::support::quantity::{Size, block_size, count};
 use crate::support::similarity::SimilarityArgs;
-use crate::support::width::{Width, with_width};
+use crate::support::width::{width, with_width};
 
 /// The head of `simidx plan --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -50,7 +50,7 @@ pub(crate) struct Args {
     )]
     text_size: Size,
     /// Bits per fingerprint
-    #[arg(long, value_enum, value_name = "BITS", default_value_t = Width::W64, conflicts_with = "SimilarityArgs")]
+    #[arg(long, value_name = "BITS", default_value_t = Width::W64, value_parser = width(), conflicts_with = "SimilarityArgs")]
     width: Width,
     /// Largest acceptable file, such as 1GiB, 500MB or a number of bytes
     #[arg(

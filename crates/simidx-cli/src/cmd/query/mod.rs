@@ -5,9 +5,9 @@ mod words;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use simidx::segments::{AnySegments, Segments};
-use simidx::{Fingerprint, IdKind};
-use simidx_input::{Format, ReadOptions, RecordId};
+use simidx::set::Question;
+use simidx::{IdKind, Set, Width};
+use simidx_input::{Format, RecordId};
 use simidx_text::ParallelFingerprinter;
 
 use crate::cmd::Answer;
@@ -18,7 +18,7 @@ use crate::support::exclusions::ExcludeArgs;
 use crate::support::failure::Failure;
 use crate::support::heading;
 use crate::support::id_word::fingerprints_of;
-use crate::support::index_file::{OpenArgs, together, with_segments};
+use crate::support::index_file::{OpenArgs, together};
 use crate::support::messages::{cost, counted, say, say_nothing_near};
 use crate::support::output::stdout;
 use crate::support::pipeline::{PipelineFiles, recorded};
@@ -26,7 +26,6 @@ use crate::support::quantity::count_from_1;
 use crate::support::queries::{QueryKind, QueryReader};
 use crate::support::records::{FieldArgs, threads_from};
 use crate::support::search::{Answers, Search};
-use crate::support::width::{Width, with_width};
 use words::Words;
 
 /// The head of `simidx query --help` and of its man page.
@@ -106,53 +105,60 @@ impl Args {
 
 /// Runs the command.
 pub(crate) fn run(args: Args) -> Answer {
-    let (segments, words) = open(&args)?;
-    with_segments!(segments, segments => run_width(&args.exclude.apply(segments)?, &args, words))
+    let (set, words) = open(&args)?;
+    answer(&args.exclude.apply(set)?, &args, words)
 }
 
 /// Opens the index files; the width of the first decides which words are fingerprints.
-fn open(args: &Args) -> Result<(AnySegments, Words), Failure> {
+fn open(args: &Args) -> Result<(Set, Words), Failure> {
     let mut files = args.open.open(&args.index)?;
     // A set may be empty as yet.
-    let width = files
-        .first()
-        .map_or(Width::W64, |(_, first)| Width::of_index(first));
-    let words = with_width!(width, F => Words::sort::<F>(args))?;
+    let width = files.first().map_or(Width::W64, Set::width);
+    let words = Words::sort(args, width)?;
     files.extend(args.open.open_each(&words.files)?);
     Ok((together(files)?, words))
 }
 
-fn run_width<F: Fingerprint>(segments: &Segments<F>, args: &Args, words: Words) -> Answer {
+fn answer(set: &Set, args: &Args, words: Words) -> Answer {
     let default = match args.nearest {
-        None => segments.max_distance(),
-        Some(_) => F::WIDTH,
+        None => set.max_distance(),
+        Some(_) => set.width().bits(),
     };
-    let nearest = args.nearest.or(args.style.limit);
+    let distance = distance::within(args.max_distance, set.width())?.unwrap_or(default);
     let search = Search {
-        distance: distance::within::<F>(args.max_distance)?.unwrap_or(default),
-        nearest: nearest.map(|count| usize::try_from(count).unwrap_or(usize::MAX)),
+        question: match args.nearest.or(args.style.limit) {
+            None => Question::Within(distance),
+            Some(count) => Question::Nearest {
+                count: usize::try_from(count).unwrap_or(usize::MAX),
+                max_distance: distance,
+            },
+        },
         style: args.style,
     };
-    let mut answers = Answers::new(search, segments, stdout());
+    let mut answers = Answers::new(search, set, stdout());
     let unnamed = |fingerprint| Asked {
         fingerprint,
         id: None,
         is_without_features: false,
     };
     if let Some(text) = &args.text {
-        let pipeline = recorded(segments, &args.files.read()?)?;
-        let mut fingerprinter = pipeline.fingerprinter()?;
+        let pipeline = recorded(set, &args.files.read()?)?;
+        let mut fingerprinter = pipeline.fingerprinter(set.width())?;
         answers.answer(Asked::of_text(text, &mut fingerprinter))?;
     } else if let Some(path) = &args.documents {
-        let options = args.fields.options();
+        let options = args.fields.options(set.width());
         let format = args.document_format();
         let queries = QueryReader::open(path, format, &options, QueryKind::Documents)?;
-        let pipeline = recorded(segments, &args.files.read()?)?;
-        answer_stream(&mut answers, queries, Some(&pipeline.parallel()?))?;
+        let pipeline = recorded(set, &args.files.read()?)?;
+        answer_stream(
+            &mut answers,
+            queries,
+            Some(&pipeline.parallel(set.width())?),
+        )?;
     } else if !args.ids.is_empty() {
         for word in &args.ids {
-            let id = record_id(segments.id_kind(), word);
-            for fingerprint in fingerprints_of(segments, word)? {
+            let id = record_id(set.id_kind(), word);
+            for fingerprint in fingerprints_of(set, word)? {
                 let id = id.as_ref();
                 answers.answer(Asked {
                     id,
@@ -162,22 +168,22 @@ fn run_width<F: Fingerprint>(segments: &Segments<F>, args: &Args, words: Words) 
         }
     } else if words.fingerprints.is_empty() {
         let (path, format) = (Path::new("-"), args.fingerprint_format());
-        let options = ReadOptions::default();
+        let options = set.width().into();
         let queries = QueryReader::open(path, format, &options, QueryKind::Fingerprints)?;
         answer_stream(&mut answers, queries, None)?;
     } else {
         for query in words.fingerprints {
-            answers.answer(unnamed(F::from_u128(query)))?;
+            answers.answer(unnamed(query))?;
         }
     }
     finish(answers, args)
 }
 
 /// Answers the queries in a file or a stream: those that have come, before others are waited for.
-fn answer_stream<F: Fingerprint>(
-    answers: &mut Answers<'_, F>,
-    mut queries: QueryReader<F>,
-    fingerprinter: Option<&ParallelFingerprinter<F>>,
+fn answer_stream(
+    answers: &mut Answers<'_>,
+    mut queries: QueryReader,
+    fingerprinter: Option<&ParallelFingerprinter>,
 ) -> Result<(), Failure> {
     while let Some(batch) = queries.next_batch(|| answers.flush())? {
         answers.answer_all(&batch, fingerprinter)?;
@@ -193,7 +199,7 @@ fn record_id(kind: IdKind, word: &str) -> Option<RecordId> {
     }
 }
 
-fn finish<F: Fingerprint>(mut answers: Answers<'_, F>, args: &Args) -> Answer {
+fn finish(mut answers: Answers<'_>, args: &Args) -> Answer {
     answers.flush()?;
     say_nothing_near(answers.without_features);
     if args.style.stats && !args.style.json {

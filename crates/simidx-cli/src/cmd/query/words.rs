@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use simidx::Fingerprint;
+use simidx::Width;
 use simidx_input::Format;
 
 use super::Args;
@@ -42,10 +42,10 @@ enum WordFormat {
 }
 
 impl WordFormat {
-    fn parse<F: Fingerprint>(self, word: &str) -> Option<F> {
+    fn parse(self, word: &str, width: Width) -> Option<u128> {
         match self {
-            WordFormat::Hex => F::parse_hex(word),
-            WordFormat::Dec => F::parse_dec(word),
+            WordFormat::Hex => width.parse_hex(word),
+            WordFormat::Dec => width.parse_dec(word),
         }
     }
 
@@ -71,15 +71,15 @@ impl Words {
     ///
     /// # Errors
     /// A word that is neither, or words that cannot be combined with the options or with each other.
-    pub(super) fn sort<F: Fingerprint>(args: &Args) -> Result<Self, Failure> {
+    pub(super) fn sort(args: &Args, width: Width) -> Result<Self, Failure> {
         let mut words = Words::default();
         for word in &args.words {
             if word == "-" {
                 words.stdin = true;
-            } else if let Some(fingerprint) = fingerprint::<F>(word, args) {
-                words.fingerprints.push(fingerprint.to_u128());
+            } else if let Some(fingerprint) = fingerprint(word, args, width) {
+                words.fingerprints.push(fingerprint);
             } else if is_missing(word.as_ref()) {
-                return Err(neither::<F>(word, args));
+                return Err(neither(word, args, width));
             } else {
                 words.files.push(word.into());
             }
@@ -109,8 +109,8 @@ impl Words {
 }
 
 /// The fingerprint that an argument is, if it is one.
-fn fingerprint<F: Fingerprint>(word: &OsString, args: &Args) -> Option<F> {
-    args.word_format().ok()?.parse(word.to_str()?)
+fn fingerprint(word: &OsString, args: &Args, width: Width) -> Option<u128> {
+    args.word_format().ok()?.parse(word.to_str()?, width)
 }
 
 /// Whether no file of that name exists or can exist. One that cannot be examined exists, and is refused when it is opened.
@@ -121,13 +121,12 @@ fn is_missing(path: &Path) -> bool {
 }
 
 /// The failure of a word that is neither a fingerprint nor a file.
-fn neither<F: Fingerprint>(word: &OsString, args: &Args) -> Failure {
+fn neither(word: &OsString, args: &Args, width: Width) -> Failure {
     match args.word_format() {
         Err(failure) => failure,
         Ok(format) => Failure::new(format!(
-            "{word:?} is neither a {} number of at most {} bits nor a file",
-            format.name(),
-            F::WIDTH
+            "{word:?} is neither a {} number of at most {width} bits nor a file",
+            format.name()
         )),
     }
 }

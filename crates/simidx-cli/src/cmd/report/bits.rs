@@ -1,8 +1,7 @@
 //! The bits of the fingerprints: how often each is set, and what a health check says of them.
 
-use simidx::Fingerprint;
+use simidx::Set;
 use simidx::batch::{LintOptions, LintReport, lint};
-use simidx::segments::Segments;
 
 use crate::support::failure::Failure;
 use crate::support::page::{Bar, BarChart, Html, ReferenceLine, decimal, grouped, sampled};
@@ -14,14 +13,11 @@ const SAMPLE: u64 = 1_000_000;
 ///
 /// # Errors
 /// A damaged block or page.
-pub(super) fn section<F: Fingerprint>(
-    segments: &Segments<F>,
-    distance: u32,
-) -> Result<Html, Failure> {
+pub(super) fn section(set: &Set, distance: u32) -> Result<Html, Failure> {
     let mut options = LintOptions::default();
     options.distance = Some(distance);
     options.sample = SAMPLE;
-    let report = lint(segments, &options)?;
+    let report = lint(set, &options)?;
     let mut html = Html::new();
     html.append(&chart(&report).html());
     let warnings = report.warnings();
@@ -35,7 +31,7 @@ pub(super) fn section<F: Fingerprint>(
 }
 
 /// The share of ones of each bit.
-fn chart<F: Fingerprint>(report: &LintReport<F>) -> BarChart {
+fn chart(report: &LintReport) -> BarChart {
     let bits = &report.bits;
     let share = |count: u64| count as f64 / bits.sample_count as f64 * 100.0;
     let shares: Vec<f64> = bits.set_counts.iter().map(|&count| share(count)).collect();

@@ -3,8 +3,7 @@
 use std::cmp::Reverse;
 
 use simidx::batch::{ClusterOptions, ClusterReport, clusters};
-use simidx::segments::Segments;
-use simidx::{Error, Fingerprint};
+use simidx::{Error, Fingerprint, Set};
 
 use super::Args;
 use super::entries::Labels;
@@ -18,40 +17,40 @@ const MEMBERS: usize = 4;
 const MAX_LEN: usize = 800_000;
 
 /// What there is to be said of clusters: nothing but why, if the memory does not hold them.
-pub(super) struct Clusters<F>(Result<Found<F>, String>);
+pub(super) struct Clusters(Result<Found, String>);
 
 /// Clusters that were found.
-struct Found<F> {
+struct Found {
     report: ClusterReport,
     distance: u32,
     sizes: SizeClasses,
-    largest: Vec<Shown<F>>,
+    largest: Vec<Shown>,
     largest_size: u64,
 }
 
 /// A cluster that is shown.
-struct Shown<F> {
+struct Shown {
     number: u64,
     record_count: u64,
     fingerprint_count: u64,
     diameter: u32,
-    representative: F,
+    representative: u128,
     /// Those that differ most from the representative.
-    others: Vec<F>,
+    others: Vec<u128>,
 }
 
-impl<F: Fingerprint> Clusters<F> {
+impl Clusters {
     /// Finds them all, if the memory holds them.
     ///
     /// # Errors
     /// What the search reports.
-    pub(super) fn find(segments: &Segments<F>, args: &Args) -> Result<Self, Failure> {
+    pub(super) fn find(set: &Set, args: &Args) -> Result<Self, Failure> {
         let mut options = ClusterOptions::default();
-        options.distance = args.distance(segments);
+        options.distance = args.distance(set);
         options.memory = Some(args.resources.memory_limit());
         options.temp_dir = args.resources.temp_dir.clone();
         let (mut sizes, mut largest, mut largest_size) = (SizeClasses::default(), Vec::new(), 0);
-        let found = clusters(segments, &options, |cluster| {
+        let found = clusters(set, &options, |cluster| {
             sizes.add(cluster.record_count);
             largest_size = largest_size.max(cluster.record_count);
             if largest.len() < args.clusters as usize {
@@ -82,8 +81,8 @@ impl<F: Fingerprint> Clusters<F> {
     }
 
     /// The fingerprints that are shown.
-    pub(super) fn members(&self) -> impl Iterator<Item = F> {
-        let members = |shown: &Shown<F>| [&[shown.representative], &shown.others[..]].concat();
+    pub(super) fn members(&self) -> impl Iterator<Item = u128> {
+        let members = |shown: &Shown| [&[shown.representative], &shown.others[..]].concat();
         let found = self.0.iter();
         found.flat_map(move |found| found.largest.iter().flat_map(members))
     }
@@ -121,7 +120,7 @@ impl<F: Fingerprint> Clusters<F> {
     }
 }
 
-impl<F: Fingerprint> Found<F> {
+impl Found {
     fn section(&self, html: &mut Html, labels: &Labels, args: &Args) {
         html.append(&self.sizes.chart().html());
         let report = &self.report;
@@ -156,7 +155,7 @@ impl<F: Fingerprint> Found<F> {
     }
 }
 
-impl<F: Fingerprint> Shown<F> {
+impl Shown {
     fn html(&self, is_open: bool, labels: &Labels) -> Html {
         let heading = format!(
             "Cluster {}: {}, {}, diameter {}",
@@ -186,10 +185,10 @@ impl<F: Fingerprint> Shown<F> {
 }
 
 /// The fingerprints that differ most from this one.
-fn farthest<F: Fingerprint>(from: F, fingerprints: &[F]) -> Vec<F> {
-    let mut others: Vec<F> = Vec::with_capacity(MEMBERS + 1);
+fn farthest(from: u128, fingerprints: &[u128]) -> Vec<u128> {
+    let mut others: Vec<u128> = Vec::with_capacity(MEMBERS + 1);
     for &other in fingerprints.iter().filter(|other| **other != from) {
-        let key = |f: F| Reverse(f.distance(from));
+        let key = |f: u128| Reverse(f.distance(from));
         let place = others.partition_point(|&held| key(held) <= key(other));
         others.insert(place, other);
         others.truncate(MEMBERS);

@@ -1,8 +1,7 @@
 //! Pairs by their distance, within the distance of near-duplicates and just beyond it, and those of them that are doubtful.
 
 use simidx::batch::{Pair, PairOptions, pairs};
-use simidx::segments::Segments;
-use simidx::{Error, Fingerprint};
+use simidx::{Error, Set};
 
 use super::Args;
 use super::entries::Labels;
@@ -19,24 +18,24 @@ const BEYOND: u32 = 2;
 const MAX_LEN: usize = 400_000;
 
 /// Pairs by their distance.
-pub(super) struct Pairs<F> {
+pub(super) struct Pairs {
     distance: u32,
     /// By distance, from 1.
     counts: Vec<u64>,
     /// Whether counting stopped early.
     is_cut: bool,
     /// A sample of the pairs of each distance.
-    samples: Vec<Vec<(F, F)>>,
+    samples: Vec<Vec<(u128, u128)>>,
 }
 
-impl<F: Fingerprint> Pairs<F> {
+impl Pairs {
     /// Finds them all.
     ///
     /// # Errors
     /// What the search reports.
-    pub(super) fn find(segments: &Segments<F>, args: &Args) -> Result<Self, Failure> {
-        let distance = args.distance(segments);
-        let farthest = distance.saturating_add(BEYOND).min(F::WIDTH);
+    pub(super) fn find(set: &Set, args: &Args) -> Result<Self, Failure> {
+        let distance = args.distance(set);
+        let farthest = distance.saturating_add(BEYOND).min(set.width().bits());
         let mut options = PairOptions::default();
         options.distance = farthest;
         options.max_pairs = Some(args.max_pairs);
@@ -45,7 +44,7 @@ impl<F: Fingerprint> Pairs<F> {
         let sample = || Sample::new(args.pairs as usize, args.seed);
         let mut samples: Vec<_> = (0..farthest).map(|_| sample()).collect();
         let ended = pairs(
-            segments,
+            set,
             &options,
             |Pair {
                  smaller,
@@ -55,11 +54,7 @@ impl<F: Fingerprint> Pairs<F> {
              }| {
                 if let Some(sample) = samples.get_mut(distance as usize - 1) {
                     // The two are told from all other pairs by their values, one of them turned.
-                    let key = smaller.to_u128()
-                        ^ larger
-                            .to_u128()
-                            .rotate_left(64)
-                            .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                    let key = smaller ^ larger.rotate_left(64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
                     sample.show(key, (smaller, larger));
                 }
                 Ok(())
@@ -92,7 +87,7 @@ impl<F: Fingerprint> Pairs<F> {
     }
 
     /// The fingerprints of the pairs that are shown.
-    pub(super) fn members(&self) -> impl Iterator<Item = F> {
+    pub(super) fn members(&self) -> impl Iterator<Item = u128> {
         self.samples
             .iter()
             .flatten()
@@ -199,11 +194,7 @@ impl<F: Fingerprint> Pairs<F> {
 }
 
 /// The section on distances.
-pub(super) fn section<F: Fingerprint>(
-    pairs: &Pairs<F>,
-    neighbours: &Neighbours,
-    distance: u32,
-) -> Html {
+pub(super) fn section(pairs: &Pairs, neighbours: &Neighbours, distance: u32) -> Html {
     let mut html = Html::new();
     html.append(&pairs.chart().html());
     if pairs.is_cut {

@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use simidx::segments::Segments;
-use simidx::{Fingerprint, IdBuf, IdKind};
+use simidx::{IdBuf, IdKind, Set, Width};
 
 use crate::support::failure::Failure;
 use crate::support::page::{Entry, sampled};
@@ -13,10 +12,11 @@ const MAX_IDS: usize = 3;
 
 /// The ids and texts of the fingerprints that are shown.
 pub(super) struct Labels {
-    /// By the digits of the fingerprint: its first ids, and whether there are more.
-    ids: HashMap<String, (Vec<IdBuf>, bool)>,
+    /// By the fingerprint: its first ids, and whether there are more.
+    ids: HashMap<u128, (Vec<IdBuf>, bool)>,
     texts: HashMap<IdBuf, Option<String>>,
     pub(super) kind: IdKind,
+    width: Width,
 }
 
 impl Labels {
@@ -24,27 +24,25 @@ impl Labels {
     ///
     /// # Errors
     /// A damaged page.
-    pub(super) fn new<F: Fingerprint>(
-        segments: &Segments<F>,
-        shown: impl Iterator<Item = F>,
-    ) -> Result<Self, Failure> {
+    pub(super) fn new(set: &Set, shown: impl Iterator<Item = u128>) -> Result<Self, Failure> {
         let mut labels = Labels {
             ids: HashMap::new(),
             texts: HashMap::new(),
-            kind: segments.id_kind(),
+            kind: set.id_kind(),
+            width: set.width(),
         };
         if labels.kind == IdKind::None {
             return Ok(labels);
         }
-        for fingerprint in shown.collect::<BTreeSet<F>>() {
-            let mut ids = segments
+        for fingerprint in shown.collect::<BTreeSet<u128>>() {
+            let mut ids = set
                 .ids_of(fingerprint)?
                 .take(MAX_IDS + 1)
                 .collect::<simidx::Result<Vec<_>>>()?;
             let has_more = ids.len() > MAX_IDS;
             ids.truncate(MAX_IDS);
             labels.texts.extend(ids.iter().map(|id| (id.clone(), None)));
-            labels.ids.insert(fingerprint.to_hex(), (ids, has_more));
+            labels.ids.insert(fingerprint, (ids, has_more));
         }
         Ok(labels)
     }
@@ -59,8 +57,7 @@ impl Labels {
     }
 
     /// What is shown of a fingerprint.
-    pub(super) fn entry<F: Fingerprint>(&self, fingerprint: F, note: String) -> Entry {
-        let fingerprint = fingerprint.to_hex();
+    pub(super) fn entry(&self, fingerprint: u128, note: String) -> Entry {
         let (ids, has_more_ids) = match self.ids.get(&fingerprint) {
             Some((ids, has_more)) => (&ids[..], *has_more),
             None => (&[][..], false),
@@ -69,15 +66,14 @@ impl Labels {
         Entry {
             ids: ids.iter().map(IdBuf::to_string).collect(),
             has_more_ids,
-            fingerprint,
+            fingerprint: self.width.to_hex(fingerprint),
             note,
             text,
         }
     }
 
     /// The records of a fingerprint one by one, if their texts are known: they may differ.
-    pub(super) fn records<F: Fingerprint>(&self, fingerprint: F, note: &str) -> Vec<Entry> {
-        let fingerprint = fingerprint.to_hex();
+    pub(super) fn records(&self, fingerprint: u128, note: &str) -> Vec<Entry> {
         let Some((ids, _)) = self.ids.get(&fingerprint) else {
             return Vec::new();
         };
@@ -85,7 +81,7 @@ impl Labels {
         let entries = with_texts.map(|(id, text)| Entry {
             ids: vec![id.to_string()],
             has_more_ids: false,
-            fingerprint: fingerprint.clone(),
+            fingerprint: self.width.to_hex(fingerprint),
             note: note.to_owned(),
             text: Some(text),
         });

@@ -1,7 +1,8 @@
 //! The figures of indexes: what they hold, and what each table takes against the bound.
 
-use simidx::Fingerprint;
-use simidx::segments::Segments;
+use simidx::Set;
+use simidx::set::Segment;
+use simidx::summary::Summary;
 
 use super::Args;
 use super::clusters::Clusters;
@@ -32,28 +33,18 @@ fn cut_at(text: &str, len: usize) -> String {
 }
 
 /// The figures of all indexes together.
-pub(super) fn section<F: Fingerprint>(
-    segments: &Segments<F>,
-    args: &Args,
-    pairs: &Pairs<F>,
-    clusters: &Clusters<F>,
-) -> Html {
-    let summaries: Vec<_> = segments
-        .segments()
-        .iter()
-        .map(|index| index.summary())
-        .collect();
-    let sum =
-        |figure: fn(&simidx::summary::Summary<F>) -> u64| summaries.iter().map(figure).sum::<u64>();
+pub(super) fn section(set: &Set, args: &Args, pairs: &Pairs, clusters: &Clusters) -> Html {
+    let summaries: Vec<_> = set.segments().map(Segment::summary).collect();
+    let sum = |figure: fn(&Summary) -> u64| summaries.iter().map(figure).sum::<u64>();
     let (fingerprints, file_len) = (sum(|s| s.fingerprint_count), sum(|s| s.file_len));
     let raw_len = sum(|s| s.raw_len());
     let mut rows = vec![
-        ("width", format!("{} bits", F::WIDTH)),
+        ("width", format!("{} bits", set.width().bits())),
         (
             "distance of near-duplicates",
-            args.distance(segments).to_string(),
+            args.distance(set).to_string(),
         ),
-        ("records", grouped(segments.record_count())),
+        ("records", grouped(set.record_count())),
         ("distinct fingerprints", grouped(fingerprints)),
         ("pairs within the distance", pairs.within()),
     ];
@@ -62,7 +53,7 @@ pub(super) fn section<F: Fingerprint>(
         rows.insert(0, ("index files", grouped(summaries.len() as u64)));
     }
     rows.extend(clusters.figures());
-    rows.push(("ids", segments.id_kind().name().to_owned()));
+    rows.push(("ids", set.id_kind().name().to_owned()));
     rows.push(("bytes of the files", grouped(file_len)));
     rows.push(("bytes of the fingerprints alone", grouped(raw_len)));
     if raw_len > 0 {
@@ -86,7 +77,7 @@ pub(super) fn section<F: Fingerprint>(
         ));
         rows.push(("content id", only.content_id.to_string()));
     }
-    if let Some(pipeline) = segments.pipeline() {
+    if let Some(pipeline) = set.pipeline() {
         // It can be broken after commas.
         let pipeline = pipeline.replace(",\"", ", \"");
         rows.push(("pipeline", cut_at(&pipeline, PIPELINE_LEN)));
@@ -95,17 +86,14 @@ pub(super) fn section<F: Fingerprint>(
 }
 
 /// The tables against the bound.
-pub(super) fn compression<F: Fingerprint>(segments: &Segments<F>) -> Html {
+pub(super) fn compression(set: &Set) -> Html {
     let mut html = Html::new();
     html.paragraph(
         "A code for a random set of so many fingerprints takes at least as many bits as the bound says. Each table holds \
          all fingerprints of its index.",
     );
-    let all: usize = segments
-        .segments()
-        .iter()
-        .map(|index| index.summary().tables.len())
-        .sum();
+    let summaries: Vec<Summary> = set.segments().map(Segment::summary).collect();
+    let all: usize = summaries.iter().map(|summary| summary.tables.len()).sum();
     let (mut bars, mut bounds) = (Vec::new(), Vec::new());
     let mut table = Table::new(
         "Tables",
@@ -121,16 +109,15 @@ pub(super) fn compression<F: Fingerprint>(segments: &Segments<F>) -> Html {
             Column::number("above the bound"),
         ],
     );
-    let indexes = segments.segments().iter().zip(segments.names());
-    let tables = indexes.flat_map(|(index, name)| {
-        let summary = index.summary();
-        (0..summary.tables.len()).map(move |number| (summary.clone(), name, number))
+    let files = summaries.iter().zip(set.names());
+    let tables = files.flat_map(|(summary, name)| {
+        (0..summary.tables.len()).map(move |number| (summary, name, number))
     });
     for (summary, name, number) in tables.take(MAX_TABLES) {
         let own = &summary.tables[number];
         let bits = summary.per_fingerprint(own.byte_len);
         let bound = summary.bound_bits_per_fingerprint();
-        let label = match segments.names() {
+        let label = match set.names() {
             [_] => number.to_string(),
             _ => format!("{number} of {}", cut(name)),
         };
@@ -157,7 +144,7 @@ pub(super) fn compression<F: Fingerprint>(segments: &Segments<F>) -> Html {
             ..Bar::default()
         });
     }
-    if let ([_], [bound, ..], [first, ..]) = (segments.names(), &bounds[..], &bars[..]) {
+    if let ([_], [bound, ..], [first, ..]) = (set.names(), &bounds[..], &bars[..]) {
         let line = ReferenceLine {
             value: *bound,
             label: format!("bound {}", decimal(*bound, 1)),
@@ -174,7 +161,7 @@ pub(super) fn compression<F: Fingerprint>(segments: &Segments<F>) -> Html {
                 alternative,
                 x_label: "table",
                 y_label: "bits per fingerprint",
-                top: Some(F::WIDTH.into()),
+                top: Some(set.width().bits().into()),
                 columns: vec!["bits per fingerprint"],
                 line: Some(line),
                 bars,

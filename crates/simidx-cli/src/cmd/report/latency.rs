@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use simidx::Fingerprint;
-use simidx::segments::Segments;
+use simidx::Set;
+use simidx::set::SetScratch;
 
 use super::Args;
 use crate::support::failure::Failure;
@@ -18,23 +18,21 @@ const MAX_TIME: Duration = Duration::from_secs(3);
 ///
 /// # Errors
 /// A damaged block.
-pub(super) fn section<F: Fingerprint>(
-    segments: &Segments<F>,
-    args: &Args,
-) -> Result<Option<Html>, Failure> {
+pub(super) fn section(set: &Set, args: &Args) -> Result<Option<Html>, Failure> {
     if args.latency_queries == 0 {
         return Ok(None);
     }
-    let distance = args.distance(segments);
-    let queries = sample_queries::sample(segments, args.latency_queries as usize, args.seed)?;
-    let mut searcher = segments.searcher();
+    let distance = args.distance(set);
+    let queries = sample_queries::sample(set, args.latency_queries as usize, args.seed)?;
+    let mut scratch = SetScratch::new();
     let mut latencies = Vec::with_capacity(queries.len());
     for is_warm in [false, true] {
         let started = Instant::now();
         latencies.clear();
         for &query in &queries {
             let asked = Instant::now();
-            std::hint::black_box(searcher.query(query, distance)?.len());
+            let found = set.query_with(&mut scratch, query, distance)?;
+            std::hint::black_box(found.len());
             latencies.push(asked.elapsed());
             if started.elapsed() > MAX_TIME {
                 break;

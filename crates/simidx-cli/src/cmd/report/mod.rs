@@ -11,15 +11,14 @@ mod texts;
 
 use std::path::PathBuf;
 
-use simidx::segments::Segments;
-use simidx::{Fingerprint, IdKind};
+use simidx::{IdKind, Set};
 
 use crate::cmd::Answer;
 use crate::support::choices::InputFormat;
 use crate::support::distance;
 use crate::support::failure::Failure;
 use crate::support::heading;
-use crate::support::index_file::{IndexArgs, with_segments};
+use crate::support::index_file::IndexArgs;
 use crate::support::input_files::InputFiles;
 use crate::support::messages::counted;
 use crate::support::output::Output;
@@ -97,46 +96,41 @@ pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
         let message = format!("{} require --texts", FieldArgs::NAMES);
         return Err(Failure::new(message));
     }
-    let document =
-        with_segments!(args.index.open()?, segments => of_segments(&segments, args, mode))?;
+    let document = of_set(&args.index.open()?, args, mode)?;
     output.write(|out| Ok(document.write(out)?))?;
     Ok(true)
 }
 
 /// The page.
-fn of_segments<F: Fingerprint>(
-    segments: &Segments<F>,
-    args: &Args,
-    mode: ProgressMode,
-) -> Result<Document, Failure> {
-    if segments.id_kind() == IdKind::None && !args.texts.is_empty() {
+fn of_set(set: &Set, args: &Args, mode: ProgressMode) -> Result<Document, Failure> {
+    if set.id_kind() == IdKind::None && !args.texts.is_empty() {
         let message = "the index has no ids, by which --texts are found; build it with --ids";
         return Err(Failure::new(message));
     }
-    let distance = args.distance(segments);
+    let distance = args.distance(set);
     let spinner = mode.spinner();
     spinner.set_message("finding pairs");
-    let pairs = distances::Pairs::find(segments, args)?;
+    let pairs = distances::Pairs::find(set, args)?;
     spinner.set_message("finding clusters");
-    let found = clusters::Clusters::find(segments, args)?;
+    let found = clusters::Clusters::find(set, args)?;
     spinner.set_message("looking for nearest neighbours");
-    let neighbours = neighbours::find(segments, args)?;
+    let neighbours = neighbours::find(set, args)?;
     spinner.set_message("looking at bits and tables");
-    let bits = bits::section(segments, distance)?;
+    let bits = bits::section(set, distance)?;
     spinner.set_message("measuring");
-    let latency = latency::section(segments, args)?;
+    let latency = latency::section(set, args)?;
     spinner.finish_and_clear();
 
     let shown = pairs.members().chain(found.members());
-    let mut labels = Labels::new(segments, shown)?;
+    let mut labels = Labels::new(set, shown)?;
     if !args.texts.is_empty() {
-        texts::read::<F>(args, &mut labels, mode)?;
+        texts::read(args, set.width(), &mut labels, mode)?;
     }
-    let mut page = Document::new(&args.title(segments), lead(segments, &labels, args));
+    let mut page = Document::new(&args.title(set), lead(set, &labels, args));
     page.section(
         "figures",
         "At a glance",
-        &figures::section(segments, args, &pairs, &found),
+        &figures::section(set, args, &pairs, &found),
     );
     page.section(
         "distances",
@@ -146,11 +140,7 @@ fn of_segments<F: Fingerprint>(
     page.section("doubtful", "Doubtful pairs", &pairs.doubtful(&labels, args));
     page.section("clusters", "Clusters", &found.section(&labels, args));
     page.section("bits", "Bits", &bits);
-    page.section(
-        "compression",
-        "Compression",
-        &figures::compression(segments),
-    );
+    page.section("compression", "Compression", &figures::compression(set));
     if let Some(latency) = latency {
         page.section("latency", "Latency", &latency);
     }
@@ -158,12 +148,12 @@ fn of_segments<F: Fingerprint>(
 }
 
 /// What the page is about.
-fn lead<F: Fingerprint>(segments: &Segments<F>, labels: &Labels, args: &Args) -> Html {
+fn lead(set: &Set, labels: &Labels, args: &Args) -> Html {
     let mut lead = Html::new();
     lead.paragraph(format!(
         "Near-duplicates are fingerprints of {} bits that differ in at most {}. Samples are taken by the seed {}.",
-        F::WIDTH,
-        counted(args.distance(segments).into(), "bit"),
+        set.width().bits(),
+        counted(args.distance(set).into(), "bit"),
         args.seed
     ));
     if !args.texts.is_empty() {
@@ -173,14 +163,14 @@ fn lead<F: Fingerprint>(segments: &Segments<F>, labels: &Labels, args: &Args) ->
 }
 
 impl Args {
-    fn distance<F: Fingerprint>(&self, segments: &Segments<F>) -> u32 {
+    fn distance(&self, set: &Set) -> u32 {
         self.max_distance
-            .unwrap_or(segments.max_distance())
-            .min(F::WIDTH)
+            .unwrap_or(set.max_distance())
+            .min(set.width().bits())
     }
 
-    fn title<F: Fingerprint>(&self, segments: &Segments<F>) -> String {
-        match segments.names() {
+    fn title(&self, set: &Set) -> String {
+        match set.names() {
             [only] => figures::cut(only),
             [first, rest @ ..] => format!("{} and {}", figures::cut(first), rest_of(rest.len())),
             [] => String::new(),

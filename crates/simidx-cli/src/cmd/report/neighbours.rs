@@ -1,12 +1,13 @@
 //! How far the nearest other fingerprint is, for a sample of fingerprints.
 
 use rayon::prelude::*;
-use simidx::Fingerprint;
-use simidx::segments::Segments;
+use simidx::set::Segment;
+use simidx::{Fingerprint, Set};
 
 use super::Args;
 use crate::support::failure::Failure;
 use crate::support::page::{Bar, BarChart, Boundary, Html, Sample, grouped, sampled};
+use crate::support::width::with_width;
 
 /// Comparisons that are made at most, beside those of the least sample.
 const MAX_COMPARISONS: u64 = 1_000_000_000;
@@ -30,17 +31,19 @@ pub(super) struct Neighbours {
 ///
 /// # Errors
 /// A damaged block.
-pub(super) fn find<F: Fingerprint>(
-    segments: &Segments<F>,
-    args: &Args,
-) -> Result<Neighbours, Failure> {
-    let stored: u64 = segments.segments().iter().map(|index| index.len()).sum();
+pub(super) fn find(set: &Set, args: &Args) -> Result<Neighbours, Failure> {
+    with_width!(set.width(), F => find_at_width::<F>(set, args))
+}
+
+/// Distances of values of their own type take half the time of those of `u128`.
+fn find_at_width<F: Fingerprint>(set: &Set, args: &Args) -> Result<Neighbours, Failure> {
+    let stored: u64 = set.segments().map(Segment::len).sum();
     let bearable = (MAX_COMPARISONS / stored.max(1)).max(LEAST_SAMPLE);
     let size = u64::from(args.sample).min(bearable) as usize;
     let mut sample = Sample::new(size, args.seed);
-    for fingerprint in segments.fingerprints(0)? {
+    for fingerprint in set.fingerprints(0)? {
         let fingerprint = fingerprint?;
-        sample.show(fingerprint.to_u128(), fingerprint);
+        sample.show(fingerprint, F::from_u128(fingerprint));
     }
     let all = sample.seen();
     let mut nearest: Vec<(F, u32)> = sample
@@ -48,12 +51,12 @@ pub(super) fn find<F: Fingerprint>(
         .into_iter()
         .map(|f| (f, u32::MAX))
         .collect();
-    let mut fingerprints = segments.fingerprints(0)?;
+    let mut fingerprints = set.fingerprints(0)?;
     let mut chunk = Vec::with_capacity(CHUNK);
     loop {
         chunk.clear();
         for fingerprint in fingerprints.by_ref().take(CHUNK) {
-            chunk.push(fingerprint?);
+            chunk.push(F::from_u128(fingerprint?));
         }
         if chunk.is_empty() {
             break;
@@ -66,7 +69,7 @@ pub(super) fn find<F: Fingerprint>(
                 .fold(*nearest, u32::min);
         });
     }
-    let mut counts = vec![0; F::WIDTH as usize + 1];
+    let mut counts = vec![0; set.width().bits() as usize + 1];
     for (_, distance) in nearest {
         if let Some(count) = counts.get_mut(distance as usize) {
             *count += 1;
@@ -75,7 +78,7 @@ pub(super) fn find<F: Fingerprint>(
     Ok(Neighbours {
         counts,
         all,
-        width: F::WIDTH,
+        width: set.width().bits(),
     })
 }
 

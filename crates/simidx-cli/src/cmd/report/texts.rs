@@ -1,6 +1,6 @@
 //! `--texts`: the texts of the records that are shown, found by their ids.
 
-use simidx::{Fingerprint, IdBuf, IdKind};
+use simidx::{IdBuf, IdKind, Width};
 use simidx_input::{Content, RecordId};
 
 use super::Args;
@@ -16,8 +16,9 @@ const MAX_TEXT_LEN: usize = 1 << 20;
 ///
 /// # Errors
 /// Documents that cannot be read; a record that is no document is passed over.
-pub(super) fn read<F: Fingerprint>(
+pub(super) fn read(
     args: &Args,
+    width: Width,
     labels: &mut Labels,
     mode: ProgressMode,
 ) -> Result<(), Failure> {
@@ -31,11 +32,11 @@ pub(super) fn read<F: Fingerprint>(
         .map(|path| simidx_input::expand(path, None));
     let paths = expanded.collect::<simidx_input::Result<Vec<_>>>()?.concat();
     let bar = mode.reading("documents").start(total_len(&paths));
-    let options = args.fields.options();
+    let options = args.fields.options(width);
     let (mut position, mut bytes) = (0, 0);
     for path in &paths {
-        let mut reader = simidx_input::open_with::<F>(path, args.input.0, &options)?;
-        while let Some(record) = reader.next_record() {
+        let mut reader = simidx_input::open_with(path, args.input.0, &options)?;
+        while let Some(record) = reader.next() {
             match record {
                 Err(error @ simidx_input::Error::Io(_)) => return Err(error.into()),
                 Err(_) => {}

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
-use simidx::Fingerprint;
+use simidx::{Fingerprint, Width};
 use simidx_text::compare::FeatureSet;
 
 use super::{clusters, done, jsonl, kept_lines, near, numbers, pipeline, prints, texts};
@@ -201,7 +201,7 @@ fn texts_are_compared_before_they_are_dropped() {
         (64, 0.8, Some(3)),
         (64, 1.0, Some(2)),
     ] {
-        let mut fingerprinter = pipeline().fingerprinter::<u64>().unwrap();
+        let mut fingerprinter = pipeline().fingerprinter(Width::W64).unwrap();
         let sets: Vec<FeatureSet> = texts
             .iter()
             .map(|text| match words {

@@ -11,7 +11,7 @@ pub(crate) mod similar;
 mod unjudged;
 
 use serde_json::json;
-use simidx::Fingerprint;
+use simidx::{Fingerprint, Width};
 use simidx_text::{Pipeline, Preset};
 
 use crate::support::Ran;
@@ -108,7 +108,8 @@ pub(super) fn pipeline() -> Pipeline {
 }
 
 pub(super) fn prints(texts: &[String]) -> Vec<u64> {
-    let mut fingerprinter = pipeline().fingerprinter().unwrap();
+    let mut fingerprinter = pipeline().fingerprinter(Width::W64).unwrap();
     let texts = texts.iter();
-    texts.map(|text| fingerprinter.fingerprint(text)).collect()
+    let fingerprints = texts.map(|text| fingerprinter.fingerprint(text) as u64);
+    fingerprints.collect()
 }

@@ -1,6 +1,7 @@
 //! Texts that are similar: found by default, and whatever else `--similarity` decides.
 
 use serde_json::{Value, json};
+use simidx::Width;
 use simidx_text::Pipeline;
 use simidx_text::compare::FeatureSet;
 use simidx_text::dedup::Similarity;
@@ -11,7 +12,7 @@ use crate::support::{Ran, Sandbox, hex};
 
 /// The feature set of each text.
 pub(crate) fn feature_sets(texts: &[String], similarity: Similarity) -> Vec<FeatureSet> {
-    let mut fingerprinter = Pipeline::default().fingerprinter::<u64>().unwrap();
+    let mut fingerprinter = Pipeline::default().fingerprinter(Width::W64).unwrap();
     let texts = texts.iter();
     texts
         .map(|text| similarity.feature_set(&mut fingerprinter, text))

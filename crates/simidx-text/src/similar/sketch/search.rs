@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use rayon::prelude::*;
-use simidx::segments::Segments;
-use simidx::{Fingerprint, Result};
+use simidx::set::Segment;
+use simidx::{Result, Set};
 
 use super::sketcher::distance;
 use super::{JaccardEstimate, SketchBanding, Sketcher, TextSketch};
@@ -66,22 +66,21 @@ impl SketchMatch {
 /// [`SketchSearch::chance_matches`] says how many.
 ///
 /// ```
-/// use simidx::segments::Segments;
-/// use simidx::{BuildOptions, Index, IndexBuilder};
+/// use simidx::{BuildOptions, IndexBuilder, Set, Width};
 /// use simidx_text::similar::{SketchFeatures, SketchSearch, Sketcher};
 ///
 /// let sketcher = Sketcher::new(256, SketchFeatures::default())?;
-/// let mut fingerprinter = sketcher.pipeline()?.fingerprinter::<u64>()?;
+/// let mut fingerprinter = sketcher.pipeline()?.fingerprinter(Width::W64)?;
 /// let mut options = BuildOptions::default();
 /// options.sketches = Some(sketcher.parameters().clone());
 /// let mut builder = IndexBuilder::new(options)?;
 /// let old = "The quick brown fox jumps over the lazy dog near the river bank, and nobody sees it.";
 /// let sketch = sketcher.sketch(&mut fingerprinter, old);
-/// builder.push_with_sketch(fingerprinter.fingerprint(old), sketch.as_u64s())?;
+/// builder.push_with_sketch(fingerprinter.fingerprint(old) as u64, sketch.as_u64s())?;
 /// let mut file = Vec::new();
 /// builder.finish(&mut file)?;
 ///
-/// let set = Segments::from(Index::<u64>::from_bytes(file)?);
+/// let set = Set::from_bytes(file)?;
 /// let search = SketchSearch::new(&set, 0.7, 0.0)?;
 /// let new = ["Something else.", "The quick brown fox jumps over the lazy dog near the river bank, and nobody sees me."];
 /// let queries: Vec<_> = new.iter().map(|text| search.sketcher().sketch(&mut fingerprinter, text)).collect();
@@ -90,14 +89,14 @@ impl SketchMatch {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct SketchSearch<'a, F> {
-    segments: &'a Segments<F>,
+pub struct SketchSearch<'a> {
+    set: &'a Set,
     sketcher: Sketcher,
     least: f64,
     margin: f64,
 }
 
-impl<'a, F: Fingerprint> SketchSearch<'a, F> {
+impl<'a> SketchSearch<'a> {
     /// Queries that one pass should take at the most: more take more memory, and hardly less time each.
     pub const BATCH: usize = 1 << 16;
 
@@ -122,8 +121,8 @@ impl<'a, F: Fingerprint> SketchSearch<'a, F> {
     /// # Errors
     ///
     /// Segments without sketches, or with sketches of different kinds or of features that are not known here.
-    pub fn new(segments: &'a Segments<F>, least: f64, margin: f64) -> Result<Self> {
-        let parameters = segments.sketch_parameters()?.ok_or_else(|| {
+    pub fn new(set: &'a Set, least: f64, margin: f64) -> Result<Self> {
+        let parameters = set.sketch_parameters()?.ok_or_else(|| {
             let message = "there are no sketches to compare texts with; build with --sketch 256";
             simidx::build::OptionsError::new("sketches", message)
         })?;
@@ -131,7 +130,7 @@ impl<'a, F: Fingerprint> SketchSearch<'a, F> {
         Ok(SketchSearch {
             sketcher: sketcher
                 .map_err(|error| simidx::build::OptionsError::new("sketches", error.to_string()))?,
-            segments,
+            set,
             least,
             margin,
         })
@@ -141,38 +140,42 @@ impl<'a, F: Fingerprint> SketchSearch<'a, F> {
     /// times the probability that so many of the bits of two are equal by chance.
     ///
     /// ```
-    /// # use simidx::segments::Segments;
-    /// # use simidx::{BuildOptions, Index, IndexBuilder};
+    /// # use simidx::{BuildOptions, IndexBuilder, Set, Width};
     /// # use simidx_text::similar::{SketchFeatures, SketchSearch, Sketcher};
     /// # let sketcher = Sketcher::new(64, SketchFeatures::default())?;
-    /// # let mut fingerprinter = sketcher.pipeline()?.fingerprinter::<u64>()?;
+    /// # let mut fingerprinter = sketcher.pipeline()?.fingerprinter(Width::W64)?;
     /// # let mut options = BuildOptions::default();
     /// # options.sketches = Some(sketcher.parameters().clone());
     /// # let mut builder = IndexBuilder::new(options)?;
     /// # for number in 0..1000 {
     /// #     let text = format!("The quick brown fox jumps over {number} lazy dogs");
     /// #     let sketch = sketcher.sketch(&mut fingerprinter, &text);
-    /// #     builder.push_with_sketch(fingerprinter.fingerprint(&text), sketch.as_u64s())?;
+    /// #     builder.push_with_sketch(fingerprinter.fingerprint(&text) as u64, sketch.as_u64s())?;
     /// # }
     /// # let mut file = Vec::new();
     /// # builder.finish(&mut file)?;
-    /// # let set = Segments::from(Index::<u64>::from_bytes(file)?);
+    /// # let set = Set::from_bytes(file)?;
     /// // A thousand sketches of 64 bits.
     /// assert!(SketchSearch::new(&set, 0.3, 0.0)?.chance_matches() > 5.0);
     /// assert!(SketchSearch::new(&set, 0.8, 0.0)?.chance_matches() < 1e-6);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn chance_matches(&self) -> f64 {
-        let of_segment = |segment| Some(self.segments.sketches(segment).ok()??.len());
-        let count: u64 = (0..self.segments.segment_count())
-            .filter_map(of_segment)
-            .sum();
+        let of_file = |file: Segment<'_>| Some(file.sketches().ok()??.len());
+        let count: u64 = self.set.segments().filter_map(of_file).sum();
         chance_matches(
             count,
             self.least,
             self.margin,
             self.sketcher.parameters().bits(),
         )
+    }
+
+    /// How many sketches a file has.
+    fn sketch_count(&self, segment: usize) -> Result<u64> {
+        let file = self.set.segment(segment);
+        let sketches = file.map_or(Ok(None), Segment::sketches)?;
+        Ok(sketches.map_or(0, |sketches| sketches.len()))
     }
 
     /// What makes sketches of new texts like those of the index.
@@ -213,11 +216,8 @@ impl<'a, F: Fingerprint> SketchSearch<'a, F> {
     fn best_of_distinct(&self, queries: &[TextSketch]) -> Result<Vec<Option<SketchMatch>>> {
         let tables = Tables::new(queries, self.banding(queries.len()))?;
         let mut best: Vec<Option<SketchMatch>> = vec![None; queries.len()];
-        for segment in 0..self.segments.segment_count() {
-            let sketches = self.segments.sketches(segment)?;
-            let tasks = sketches
-                .map_or(0, |sketches| sketches.len())
-                .div_ceil(TASK_LEN);
+        for segment in 0..self.set.segment_count() {
+            let tasks = self.sketch_count(segment)?.div_ceil(TASK_LEN);
             // Few long runs of tasks, since each has its own list of the best.
             let least = tasks as usize / (4 * rayon::current_num_threads());
             let found = (0..tasks as usize)
@@ -262,9 +262,8 @@ impl<'a, F: Fingerprint> SketchSearch<'a, F> {
         mut visit: impl FnMut(SketchMatch) -> Result<(), E>,
     ) -> Result<(), E> {
         let tables = Tables::new(queries, self.banding(queries.len()))?;
-        for segment in 0..self.segments.segment_count() {
-            let sketches = self.segments.sketches(segment)?;
-            let count = sketches.map_or(0, |sketches| sketches.len());
+        for segment in 0..self.set.segment_count() {
+            let count = self.sketch_count(segment)?;
             for start in (0..count).step_by((TASK_LEN * ROUND_TASKS) as usize) {
                 let end = count.min(start + TASK_LEN * ROUND_TASKS);
                 let tasks: Vec<u64> = (start..end).step_by(TASK_LEN as usize).collect();
@@ -292,15 +291,14 @@ impl<'a, F: Fingerprint> SketchSearch<'a, F> {
         tables: &Tables<'_>,
         mut take: impl FnMut(SketchMatch),
     ) -> Result<()> {
-        let sketches = self.segments.sketches(segment)?;
-        let count = sketches.map_or(0, |sketches| sketches.len());
+        let count = self.sketch_count(segment)?;
         let records = records.start..records.end.min(count);
         let (mut words, mut near) = (Vec::new(), Near::default());
-        self.segments
+        self.set
             .read_sketches(segment, records.clone(), &mut words)?;
         for (record, sketch) in records.zip(words.chunks_exact(tables.words)) {
             tables.find(sketch, &mut near);
-            if near.found.is_empty() || !self.segments.shows_record(segment, record)? {
+            if near.found.is_empty() || !self.set.shows_record(segment, record)? {
                 continue;
             }
             near.found.iter().for_each(|&(query, distance)| {

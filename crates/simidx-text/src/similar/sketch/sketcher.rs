@@ -3,7 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use simidx::Fingerprint;
 use simidx::format::SketchParameters;
 
 use crate::compare::FeatureSet;
@@ -107,11 +106,11 @@ impl FromStr for SketchFeatures {
 /// similarity J have equal bits with probability (1 + J) / 2, so that [`JaccardEstimate`] gets J back from the distance.
 ///
 /// ```
-/// use simidx_text::Pipeline;
+/// use simidx::Width;
 /// use simidx_text::similar::{JaccardEstimate, SketchFeatures, Sketcher};
 ///
 /// let sketcher = Sketcher::new(256, SketchFeatures::default())?;
-/// let mut fingerprinter = sketcher.pipeline()?.fingerprinter::<u64>()?;
+/// let mut fingerprinter = sketcher.pipeline()?.fingerprinter(Width::W64)?;
 /// let texts = ["one two three four five six seven", "one two three four five six eight"];
 /// let [a, b] = texts.map(|text| sketcher.sketch(&mut fingerprinter, text));
 /// let estimate = JaccardEstimate::of(&a, &b);
@@ -179,21 +178,13 @@ impl Sketcher {
     }
 
     /// The features of a document. The pipeline of the fingerprinter must find texts as the sketches want it.
-    pub fn feature_set<F: Fingerprint>(
-        &self,
-        fingerprinter: &mut Fingerprinter<F>,
-        document: &str,
-    ) -> FeatureSet {
+    pub fn feature_set(&self, fingerprinter: &mut Fingerprinter, document: &str) -> FeatureSet {
         let similarity = Similarity::of_words(1.0, self.features.words).unwrap_or_default();
         similarity.feature_set(fingerprinter, document)
     }
 
     /// The sketch of a document: a quarter of a nanosecond for each bit and word, and the time to find the words.
-    pub fn sketch<F: Fingerprint>(
-        &self,
-        fingerprinter: &mut Fingerprinter<F>,
-        document: &str,
-    ) -> TextSketch {
+    pub fn sketch(&self, fingerprinter: &mut Fingerprinter, document: &str) -> TextSketch {
         self.sketch_of(&self.feature_set(fingerprinter, document))
     }
 

@@ -1,6 +1,8 @@
 //! The search by sketches against a comparison with all.
 
-use simidx::segments::{Exclusions, Segments};
+use simidx::Set;
+
+use simidx::set::Exclusions;
 use simidx::{BuildOptions, Id, IdKind, Index, IndexBuilder, Storage};
 
 use super::*;
@@ -52,10 +54,10 @@ fn queries(bits: u32) -> Vec<TextSketch> {
 }
 
 /// All matches by comparing all with all.
-fn oracle(segments: &Segments<u64>, queries: &[TextSketch], largest: u32) -> Vec<SketchMatch> {
+fn oracle(segments: &Set, queries: &[TextSketch], largest: u32) -> Vec<SketchMatch> {
     let mut all = Vec::new();
-    for (segment, index) in segments.indexes().enumerate() {
-        let sketches = index.sketches().unwrap().unwrap();
+    for (segment, file) in segments.segments().enumerate() {
+        let sketches = file.sketches().unwrap().unwrap();
         for record in 0..sketches.len() {
             let mut words = Vec::new();
             sketches.read(record..record + 1, &mut words).unwrap();
@@ -76,7 +78,7 @@ fn oracle(segments: &Segments<u64>, queries: &[TextSketch], largest: u32) -> Vec
     all
 }
 
-fn found(search: &SketchSearch<'_, u64>, queries: &[TextSketch]) -> Vec<SketchMatch> {
+fn found(search: &SketchSearch<'_>, queries: &[TextSketch]) -> Vec<SketchMatch> {
     let mut found = Vec::new();
     let visited = search.for_each_match::<simidx::Error>(queries, |one| {
         found.push(one);
@@ -89,7 +91,7 @@ fn found(search: &SketchSearch<'_, u64>, queries: &[TextSketch]) -> Vec<SketchMa
 #[test]
 fn matches_are_those_of_a_comparison_with_all() {
     for (bits, least, margin) in [(256, 0.8, 0.0), (128, 0.9, 0.0), (256, 0.8, 2.0)] {
-        let segments = Segments::new(vec![index(0..300, bits), index(200..500, bits)]).unwrap();
+        let segments = Set::new(vec![index(0..300, bits), index(200..500, bits)]).unwrap();
         let search = SketchSearch::new(&segments, least, margin).unwrap();
         let all = queries(bits);
         for queries in [&all[..], &all[..5]] {
@@ -115,12 +117,12 @@ fn matches_are_those_of_a_comparison_with_all() {
 
 #[test]
 fn little_memory_makes_small_batches() {
-    let segments = Segments::from(index(0..300, 256));
+    let segments = Set::from(index(0..300, 256));
     let len = |margin, memory| {
         let search = SketchSearch::new(&segments, 0.8, margin).unwrap();
         search.batch_len(memory)
     };
-    assert_eq!(len(0.0, u64::MAX), SketchSearch::<u64>::BATCH);
+    assert_eq!(len(0.0, u64::MAX), SketchSearch::BATCH);
     assert_eq!(len(0.0, 0), 256);
     let batches = [1 << 30, 1 << 26, 1 << 24, 1 << 22].map(|memory| len(0.0, memory));
     assert!(
@@ -133,7 +135,7 @@ fn little_memory_makes_small_batches() {
 
 #[test]
 fn the_best_match_is_the_nearest_and_first() {
-    let segments = Segments::new(vec![index(0..300, 256), index(200..500, 256)]).unwrap();
+    let segments = Set::new(vec![index(0..300, 256), index(200..500, 256)]).unwrap();
     let search = SketchSearch::new(&segments, 0.8, 0.0).unwrap();
     let queries = queries(256);
     let all = found(&search, &queries);
@@ -149,7 +151,7 @@ fn the_best_match_is_the_nearest_and_first() {
 
 #[test]
 fn the_outcome_does_not_depend_on_the_threads() {
-    let segments = Segments::from(index(0..500, 256));
+    let segments = Set::from(index(0..500, 256));
     let queries = queries(256);
     let with = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
@@ -161,8 +163,8 @@ fn the_outcome_does_not_depend_on_the_threads() {
 
 #[test]
 fn ids_lead_back_to_the_sets() {
-    let segments = Segments::from(index(0..300, 256));
-    let index = &segments.segments()[0];
+    let segments = Set::from(index(0..300, 256));
+    let index = segments.index::<u64>(0).unwrap();
     let search = SketchSearch::new(&segments, 0.8, 0.0).unwrap();
     for one in found(&search, &queries(256)) {
         let Some(id) = index.id_of_record(one.record).unwrap() else {
@@ -177,15 +179,15 @@ fn ids_lead_back_to_the_sets() {
 
 #[test]
 fn what_is_left_out_is_not_found() {
-    let segments = Segments::new(vec![index(0..300, 256)]).unwrap();
+    let segments = Set::new(vec![index(0..300, 256)]).unwrap();
     let mut exclusions = Exclusions::default();
     exclusions.add_number(70).unwrap();
     exclusions.add_fingerprint(even(9));
     let shown = segments.clone().without(&exclusions).unwrap();
     let queries = queries(256);
-    let ids = |segments: &Segments<u64>| {
+    let ids = |segments: &Set| {
         let search = SketchSearch::new(segments, 0.8, 0.0).unwrap();
-        let index = &segments.segments()[0];
+        let index = segments.index::<u64>(0).unwrap();
         let id = |one: SketchMatch| match index.id_of_record(one.record).unwrap().unwrap().as_id() {
             Id::Number(id) => id,
             Id::String(_) => panic!("the ids are numbers"),
@@ -223,10 +225,10 @@ fn indexes_without_sketches_and_with_others_are_errors() {
     let unknown = simidx::format::SketchParameters::new(64, "letters").unwrap();
     let error = SketchSearch::new(&plain(Some(unknown)).into(), 0.8, 0.0).unwrap_err();
     assert!(error.to_string().contains("letters"), "{error}");
-    let both = Segments::new(vec![index(0..3, 256), index(0..3, 128)]).unwrap();
+    let both = Set::new(vec![index(0..3, 256), index(0..3, 128)]).unwrap();
     let error = SketchSearch::new(&both, 0.8, 0.0).unwrap_err();
     assert!(error.to_string().contains("128 bits of words:3"), "{error}");
-    let first = both.segments()[0].clone().into();
+    let first = both.only(0).unwrap();
     let search = SketchSearch::new(&first, 0.8, 0.0).unwrap();
     assert!(search.best_matches(&queries(128)).is_err());
 }

@@ -18,7 +18,7 @@ use ids::ExcludedIds;
 /// The part of the memory of a build that ids to be left out take.
 const IDS_SHARE: usize = 4;
 
-/// Records to be left out, by a merge or of the answers of [`Segments`](super::Segments::without): those of some fingerprints,
+/// Records to be left out, by a merge or of the answers of a [`Set`](super::Set::without): those of some fingerprints,
 /// and those with some ids.
 ///
 /// Fingerprints are in memory beside the limit of the merge, 20 to 40 bytes each. Ids are in memory too by default;
@@ -26,30 +26,30 @@ const IDS_SHARE: usize = 4;
 ///
 /// ```
 /// use simidx::merge::MergeOptions;
-/// use simidx::segments::Exclusions;
+/// use simidx::set::Exclusions;
 ///
-/// let mut exclusions = Exclusions::<u64>::default();
-/// exclusions.add_fingerprint(0xdead_beef);
+/// let mut exclusions = Exclusions::default();
+/// exclusions.add_fingerprint(0xdead_beef_u64);
 /// exclusions.add_string("https://example.org/withdrawn")?;
 /// let mut options = MergeOptions::default();
 /// options.exclusions = exclusions;
 /// # Ok::<(), simidx::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Exclusions<F> {
-    fingerprints: HashSet<F>,
+pub struct Exclusions {
+    fingerprints: HashSet<u128>,
     ids: Mutex<ExcludedIds>,
     temp: TempSpace,
     budget: usize,
 }
 
-impl<F> Default for Exclusions<F> {
+impl Default for Exclusions {
     fn default() -> Self {
         Exclusions::of_limit(MemoryLimit::unlimited(), None)
     }
 }
 
-impl<F> Exclusions<F> {
+impl Exclusions {
     /// None yet, with a limit of memory for ids of about a quarter of this, which may be that of the merge. What does not
     /// fit goes to a folder for temporary files, by default that of the system.
     ///
@@ -72,10 +72,32 @@ impl<F> Exclusions<F> {
     }
 }
 
-impl<F: Fingerprint> Exclusions<F> {
+impl Exclusions {
     /// Leaves all records of a fingerprint out.
-    pub fn add_fingerprint(&mut self, fingerprint: F) {
-        self.fingerprints.insert(fingerprint);
+    pub fn add_fingerprint(&mut self, fingerprint: impl Fingerprint) {
+        self.fingerprints.insert(fingerprint.to_u128());
+    }
+
+    /// The records with some ids, all numbers or all strings.
+    ///
+    /// ```
+    /// use simidx::set::Exclusions;
+    ///
+    /// let gone = Exclusions::of_ids(["https://example.org/gone"])?;
+    /// # Ok::<(), simidx::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Ids of two kinds.
+    pub fn of_ids<'i, I: Into<Id<'i>>>(ids: impl IntoIterator<Item = I>) -> Result<Self> {
+        let mut exclusions = Exclusions::default();
+        for id in ids {
+            match id.into() {
+                Id::Number(number) => exclusions.add_number(number)?,
+                Id::String(string) => exclusions.add_string(string)?,
+            }
+        }
+        Ok(exclusions)
     }
 
     /// Leaves the records with this number as their id out.
@@ -119,7 +141,7 @@ impl<F: Fingerprint> Exclusions<F> {
     ///
     /// # Errors
     /// A damaged segment, whose number `blame` gets, and what keeps temporary files from being read or written.
-    pub(crate) fn mark(
+    pub(crate) fn mark<F: Fingerprint>(
         &self,
         segments: &[NumberedIndex<'_, F>],
         slots: &mut [BitSet],
@@ -146,11 +168,11 @@ impl<F: Fingerprint> Exclusions<F> {
     }
 
     /// The fingerprints whose records are left out, in no order.
-    pub(crate) fn fingerprints(&self) -> impl ExactSizeIterator<Item = F> {
+    pub(crate) fn fingerprints(&self) -> impl ExactSizeIterator<Item = u128> {
         self.fingerprints.iter().copied()
     }
 
-    pub(crate) fn has_fingerprint(&self, fingerprint: F) -> bool {
+    pub(crate) fn has_fingerprint(&self, fingerprint: u128) -> bool {
         !self.fingerprints.is_empty() && self.fingerprints.contains(&fingerprint)
     }
 }

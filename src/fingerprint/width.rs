@@ -1,13 +1,13 @@
 //! Widths that are known only at run time, and columns of fingerprints of one width.
 
-use std::any::Any;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::fingerprint::Fingerprint;
+use super::Fingerprint;
+use crate::error::Error;
 use crate::options_error::OptionsError;
 
-/// The number of bits of a fingerprint.
+/// The number of bits of a fingerprint, by default 64.
 ///
 /// Values of a width that is known only at run time are `u128`, in the low bits.
 ///
@@ -20,11 +20,12 @@ use crate::options_error::OptionsError;
 /// assert_eq!(width.parse_hex("10000000000000000"), None); // 17 digits
 /// # Ok::<(), simidx::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Width {
     /// 32 bits, a `u32`.
     W32,
     /// 64 bits, a `u64`.
+    #[default]
     W64,
     /// 128 bits, a `u128`.
     W128,
@@ -60,6 +61,7 @@ macro_rules! by_width {
         }
     };
 }
+pub(crate) use {by_width, with_type};
 
 impl Width {
     /// All widths.
@@ -103,6 +105,20 @@ impl Width {
         u128::MAX >> (128 - self.bits())
     }
 
+    /// Whether fingerprints of an index of this width go with others of `other`.
+    ///
+    /// # Errors
+    /// [`Error::WidthMismatch`] if that is another width.
+    pub(crate) fn check(self, other: Width) -> Result<(), Error> {
+        match self == other {
+            true => Ok(()),
+            false => Err(Error::WidthMismatch {
+                index: self.bits(),
+                requested: other.bits(),
+            }),
+        }
+    }
+
     /// Reads a fingerprint of 1 to f / 4 hexadecimal digits, as [`Fingerprint::parse_hex`] does.
     pub fn parse_hex(self, text: &str) -> Option<u128> {
         self.from_hex(text.as_bytes())
@@ -144,6 +160,86 @@ impl FromStr for Width {
             let message = format!("fingerprints have 32, 64 or 128 bits, not {text:?}");
             OptionsError::new("width", message)
         })
+    }
+}
+
+/// Fingerprints of one width, borrowed: what functions take that look at many.
+///
+/// ```
+/// use simidx::{Column, Fingerprints, Width};
+///
+/// let values = [7u32, 42];
+/// assert_eq!(Column::from(&values).width(), Width::W32);
+/// let column = Fingerprints::W64(vec![7, 42]);
+/// assert_eq!(Column::from(&column).len(), 2);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Column<'a> {
+    /// 32-bit fingerprints.
+    W32(&'a [u32]),
+    /// 64-bit fingerprints.
+    W64(&'a [u64]),
+    /// 128-bit fingerprints.
+    W128(&'a [u128]),
+}
+
+impl<'a> Column<'a> {
+    /// The width of each.
+    pub const fn width(self) -> Width {
+        match self {
+            Column::W32(_) => Width::W32,
+            Column::W64(_) => Width::W64,
+            Column::W128(_) => Width::W128,
+        }
+    }
+
+    /// How many there are.
+    pub fn len(self) -> usize {
+        by_width!(Column, self, values => values.len())
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// The one at a place, if there are as many.
+    pub fn get(self, place: usize) -> Option<u128> {
+        by_width!(Column, self, values => values.get(place).map(|value| value.to_u128()))
+    }
+
+    /// The values in order.
+    pub fn iter(self) -> impl ExactSizeIterator<Item = u128> + Clone + use<'a> {
+        (0..self.len()).map(move |place| self.get(place).expect("a place below the length"))
+    }
+
+    /// The values of a type, if that is theirs.
+    pub fn as_slice<F: Fingerprint>(self) -> Option<&'a [F]> {
+        F::of_column(self)
+    }
+}
+
+impl<'a, F: Fingerprint> From<&'a [F]> for Column<'a> {
+    fn from(values: &'a [F]) -> Self {
+        F::as_column(values)
+    }
+}
+
+impl<'a, F: Fingerprint, const N: usize> From<&'a [F; N]> for Column<'a> {
+    fn from(values: &'a [F; N]) -> Self {
+        Column::from(values.as_slice())
+    }
+}
+
+impl<'a, F: Fingerprint> From<&'a Vec<F>> for Column<'a> {
+    fn from(values: &'a Vec<F>) -> Self {
+        Column::from(values.as_slice())
+    }
+}
+
+impl<'a> From<&'a Fingerprints> for Column<'a> {
+    fn from(values: &'a Fingerprints) -> Self {
+        by_width!(Fingerprints, values, values => Column::from(values))
     }
 }
 
@@ -192,7 +288,7 @@ impl Fingerprints {
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        by_width!(Fingerprints, self, values => values.len())
+        Column::from(self).len()
     }
 
     /// Whether there are none.
@@ -202,7 +298,7 @@ impl Fingerprints {
 
     /// The one at a place, if there are as many.
     pub fn get(&self, place: usize) -> Option<u128> {
-        by_width!(Fingerprints, self, values => values.get(place).map(|value| value.to_u128()))
+        Column::from(self).get(place)
     }
 
     /// Adds the low bits of a value; what does not fit is cut off.
@@ -217,29 +313,23 @@ impl Fingerprints {
 
     /// The values in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = u128> + Clone {
-        (0..self.len()).map(|place| self.get(place).expect("a place below the length"))
+        Column::from(self).iter()
     }
 
     /// The values of a type, if that is theirs.
     pub fn as_slice<F: Fingerprint>(&self) -> Option<&[F]> {
-        let values = by_width!(Fingerprints, self, values => values as &dyn Any);
-        values.downcast_ref::<Vec<F>>().map(Vec::as_slice)
+        Column::from(self).as_slice()
     }
 
     /// The vector of a type, if that is theirs.
     pub fn as_mut_vec<F: Fingerprint>(&mut self) -> Option<&mut Vec<F>> {
-        let values = by_width!(Fingerprints, self, values => values as &mut dyn Any);
-        values.downcast_mut()
+        F::vec_of(self)
     }
 }
 
 impl<F: Fingerprint> From<Vec<F>> for Fingerprints {
     fn from(values: Vec<F>) -> Self {
-        let mut column = Fingerprints::new(Width::of::<F>());
-        if let Some(own) = column.as_mut_vec() {
-            *own = values;
-        }
-        column
+        F::into_column(values)
     }
 }
 

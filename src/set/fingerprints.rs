@@ -1,36 +1,83 @@
-//! Reading a table of several segments in one order.
+//! Reading a table of a set in one order.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::{SegmentIds, Segments, differ};
+use super::{Set, SetIds, Typed, differ};
 use crate::design::Permuted;
 use crate::error::Result;
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::{Fingerprint, Width, by_width};
 use crate::index::Fingerprints;
 
-/// The fingerprints of a table of all segments in its order, each once; made by
-/// [`Segments::fingerprints`](super::Segments::fingerprints).
+/// The fingerprints of a table of all files of a set in its order, each once; made by
+/// [`Set::fingerprints`](super::Set::fingerprints).
 ///
 /// ```
 /// # use simidx::{BuildOptions, Index, IndexBuilder};
-/// use simidx::segments::Segments;
+/// use simidx::Set;
 ///
-/// # let segment = |fingerprint| {
+/// # let file = |fingerprint| {
 /// #     let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
 /// #     builder.push(fingerprint)?;
 /// #     let mut file = Vec::new();
 /// #     builder.finish(&mut file)?;
 /// #     Index::<u64>::from_bytes(file)
 /// # };
-/// let segments = Segments::new(vec![segment(3)?, segment(1)?, segment(3)?])?;
-/// let fingerprints = segments.fingerprints(0)?.collect::<simidx::Result<Vec<_>>>()?;
+/// let set = Set::new([file(3)?, file(1)?, file(3)?])?;
+/// let fingerprints = set.fingerprints(0)?.collect::<simidx::Result<Vec<_>>>()?;
 /// assert_eq!(fingerprints, [1, 3]);
 /// # Ok::<(), simidx::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct SegmentFingerprints<'a, F> {
-    segments: &'a Segments<F>,
+pub struct SetFingerprints<'a>(AtWidth<'a>);
+
+#[derive(Debug)]
+enum AtWidth<'a> {
+    W32(TypedFingerprints<'a, u32>),
+    W64(TypedFingerprints<'a, u64>),
+    W128(TypedFingerprints<'a, u128>),
+}
+
+impl<'a> SetFingerprints<'a> {
+    pub(super) fn new(set: &'a Set, table: usize) -> Result<Self> {
+        Ok(SetFingerprints(match set.width() {
+            Width::W32 => AtWidth::W32(set.typed().fingerprints(table)?),
+            Width::W64 => AtWidth::W64(set.typed().fingerprints(table)?),
+            Width::W128 => AtWidth::W128(set.typed().fingerprints(table)?),
+        }))
+    }
+
+    /// The value that a fingerprint of the set has in this table.
+    pub fn permuted(&self, fingerprint: u128) -> u128 {
+        by_width!(AtWidth, &self.0, fingerprints => {
+            fingerprints.sources[0].permute(Fingerprint::from_u128(fingerprint)).0.to_u128()
+        })
+    }
+
+    /// The ids of the fingerprint given last, in order, as from [`Set::ids_of`]. For table 0 this needs no look-up.
+    ///
+    /// # Errors
+    /// A damaged block or page of a file, or a fingerprint that its table 0 lacks.
+    pub fn ids(&self) -> Result<SetIds<'a>> {
+        by_width!(AtWidth, &self.0, fingerprints => fingerprints.ids())
+    }
+}
+
+/// After a damaged block, which is an error once, the iteration goes on with the next block.
+impl Iterator for SetFingerprints<'_> {
+    type Item = Result<u128>;
+
+    fn next(&mut self) -> Option<Result<u128>> {
+        by_width!(AtWidth, &mut self.0, fingerprints => {
+            fingerprints.next().map(|value| value.map(|value| value.to_u128()))
+        })
+    }
+}
+
+/// The same with the type of its width.
+#[derive(Debug)]
+pub(crate) struct TypedFingerprints<'a, F> {
+    set: Typed<'a, F>,
     sources: Vec<Fingerprints<'a, F>>,
     /// What comes next of each segment that is not due, the smallest value on top.
     next: BinaryHeap<Reverse<(Permuted<F>, usize)>>,
@@ -40,30 +87,25 @@ pub struct SegmentFingerprints<'a, F> {
     due: Vec<usize>,
 }
 
-impl<'a, F: Fingerprint> SegmentFingerprints<'a, F> {
-    #[inline(never)]
-    pub(super) fn new(segments: &'a Segments<F>, table: usize) -> Result<Self> {
-        let mut sources = Vec::with_capacity(segments.segment_count());
+impl<'a, F: Fingerprint> TypedFingerprints<'a, F> {
+    pub(super) fn new(set: Typed<'a, F>, table: usize) -> Result<Self> {
+        let mut sources = Vec::with_capacity(set.segment_count());
         let mut first = None;
-        for (number, segment) in segments.indexes().enumerate() {
-            sources.push(
-                segment
-                    .fingerprints(table)
-                    .map_err(segments.blame(number))?,
-            );
+        for (number, segment) in set.indexes().enumerate() {
+            sources.push(segment.fingerprints(table).map_err(set.blame(number))?);
             let order = segment.permutation(table);
             let first = *first.get_or_insert(order);
             let identities = first.is_identity() && order.is_identity();
             if !identities && first.mask() != order.mask() {
-                let names = [0, number].map(|number| segments.name(number));
+                let names = [0, number].map(|number| set.name(number));
                 let masks = [first, order].map(|order| format!("{:#x}", order.mask()));
                 let what = format!("the prefix mask of table {table}");
                 let way_out = "merge them to read such a table";
                 return Err(differ(names, &what, masks, way_out));
             }
         }
-        Ok(SegmentFingerprints {
-            segments,
+        Ok(TypedFingerprints {
+            set,
             due: (0..sources.len()).collect(),
             given: Vec::with_capacity(sources.len()),
             next: BinaryHeap::with_capacity(sources.len()),
@@ -75,8 +117,7 @@ impl<'a, F: Fingerprint> SegmentFingerprints<'a, F> {
     ///
     /// # Errors
     /// A damaged block, once; the iteration goes on with the next block.
-    #[inline(never)]
-    pub fn next_permuted(&mut self) -> Option<Result<Permuted<F>>> {
+    pub(crate) fn next_permuted(&mut self) -> Option<Result<Permuted<F>>> {
         loop {
             let value = match self.next_of_files()? {
                 Ok(value) => value,
@@ -92,15 +133,15 @@ impl<'a, F: Fingerprint> SegmentFingerprints<'a, F> {
 
     /// Forgets that segments gave a value of which all their records are left out.
     fn hide(&mut self, value: Permuted<F>) -> Result<()> {
-        if self.segments.hidden().is_none() {
+        if self.set.hidden().is_none() {
             return Ok(());
         }
         let fingerprint = self.invert(value);
         let mut kept = Vec::with_capacity(self.given.len());
         for number in std::mem::take(&mut self.given) {
             let rank = self.sources[number].rank();
-            let hides = self.segments.hides(number, fingerprint, rank);
-            match hides.map_err(self.segments.blame(number))? {
+            let hides = self.set.hides(number, fingerprint, rank);
+            match hides.map_err(self.set.blame(number))? {
                 true => self.due.push(number),
                 false => kept.push(number),
             }
@@ -114,7 +155,7 @@ impl<'a, F: Fingerprint> SegmentFingerprints<'a, F> {
         while let Some(&number) = self.due.last() {
             match self.sources[number].next_permuted() {
                 Some(Ok(value)) => self.next.push(Reverse((value, number))),
-                Some(Err(error)) => return Some(Err(self.segments.blame(number)(error))),
+                Some(Err(error)) => return Some(Err(self.set.blame(number)(error))),
                 None => {}
             }
             self.due.pop();
@@ -131,23 +172,22 @@ impl<'a, F: Fingerprint> SegmentFingerprints<'a, F> {
     }
 
     /// The fingerprint that a permuted value of this table stands for.
-    pub fn invert(&self, value: Permuted<F>) -> F {
+    pub(crate) fn invert(&self, value: Permuted<F>) -> F {
         self.sources[0].invert(value)
     }
 
-    /// The ids of the fingerprint given last, in order, as from [`Segments::ids_of`]. For table 0 this needs no look-up.
+    /// The ids of the fingerprint given last, in order, as from [`Set::ids_of`]. For table 0 this needs no look-up.
     ///
     /// # Errors
-    /// A damaged block or page of a segment, or a fingerprint that its table 0 lacks.
-    #[inline(never)]
-    pub fn ids(&self) -> Result<SegmentIds<'a>> {
+    /// A damaged block or page of a file, or a fingerprint that its table 0 lacks.
+    pub(crate) fn ids(&self) -> Result<SetIds<'a>> {
         let given = self.given.iter();
         let ids = given.map(|&number| (number, self.sources[number].ids()));
-        SegmentIds::merge(self.segments, ids)
+        SetIds::merge(self.set.set(), ids)
     }
 }
 
-impl<F: Fingerprint> Iterator for SegmentFingerprints<'_, F> {
+impl<F: Fingerprint> Iterator for TypedFingerprints<'_, F> {
     type Item = Result<F>;
 
     fn next(&mut self) -> Option<Result<F>> {

@@ -7,10 +7,12 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
+use super::open::open_named;
+use super::{Segment, Set, at_width};
 use crate::build::AtomicFile;
 use crate::error::{Error, ManifestError, Result};
 use crate::fingerprint::Fingerprint;
-use crate::index::{AnyIndex, Index};
+use crate::index::Index;
 
 /// Bytes that a manifest has at most: some 400,000 segments.
 const MAX_LEN: u64 = 64 << 20;
@@ -26,7 +28,7 @@ const MOST_READS: usize = 8;
 /// manifest lists.
 ///
 /// ```
-/// use simidx::segments::{AnySegments, Manifest};
+/// use simidx::set::Manifest;
 /// use simidx::{BuildOptions, IndexBuilder};
 ///
 /// # let folder = tempfile::tempdir()?;
@@ -40,8 +42,8 @@ const MOST_READS: usize = 8;
 /// }
 /// manifest.publish(folder)?;
 ///
-/// let AnySegments::W64(week) = Manifest::read(folder)?.open()? else { panic!("of 64 bits") };
-/// assert_eq!(week.query(0xff, 1)?.len(), 2);
+/// let week = Manifest::read(folder)?.open()?;
+/// assert_eq!(week.query(0xff_u64, 1)?.len(), 2);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -61,14 +63,14 @@ pub struct Manifest {
 /// An index file of a set, as its [`Manifest`] lists it.
 ///
 /// ```
-/// use simidx::segments::ManifestSegment;
-/// use simidx::{AnyIndex, BuildOptions, IndexBuilder};
+/// use simidx::set::ManifestSegment;
+/// use simidx::{BuildOptions, Index, IndexBuilder};
 ///
 /// # let mut file = Vec::new();
 /// let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
 /// builder.extend([7, 42])?;
 /// builder.finish(&mut file)?;
-/// let listed = ManifestSegment::of_index("pages.simidx", file.len() as u64, &AnyIndex::from_bytes(file)?)?;
+/// let listed = ManifestSegment::of_index("pages.simidx", &Index::<u64>::from_bytes(file)?)?;
 /// assert_eq!((listed.fingerprint_count, listed.range), (2, Some((7, 42))));
 /// # Ok::<(), simidx::Error>(())
 /// ```
@@ -95,24 +97,11 @@ pub struct ManifestSegment {
 }
 
 impl ManifestSegment {
-    /// What a manifest says of an open index of so many bytes. Decodes two blocks.
+    /// What a manifest says of an open index. Decodes two blocks.
     ///
     /// # Errors
     /// A damaged block, or a name that [`Manifest::publish`] would refuse.
-    pub fn of_index(name: &str, file_len: u64, index: &AnyIndex) -> Result<Self> {
-        match index {
-            AnyIndex::W32(index) => Self::of_width(name, file_len, index),
-            AnyIndex::W64(index) => Self::of_width(name, file_len, index),
-            AnyIndex::W128(index) => Self::of_width(name, file_len, index),
-        }
-    }
-
-    /// [`ManifestSegment::of_index`] for an index whose width is known.
-    ///
-    /// # Errors
-    /// As for `of_index`.
-    #[inline(never)]
-    pub fn of_width<F: Fingerprint>(name: &str, file_len: u64, index: &Index<F>) -> Result<Self> {
+    pub fn of_index<F: Fingerprint>(name: &str, index: &Index<F>) -> Result<Self> {
         text::check_name(name).map_err(|message| Error::option("name", message))?;
         let last = index.len().checked_sub(1);
         let ends =
@@ -126,7 +115,7 @@ impl ManifestSegment {
             content_id: index.content_id().to_u128(),
             record_count: index.record_count(),
             fingerprint_count: index.len(),
-            file_len,
+            file_len: index.storage().as_ref().len() as u64,
             range,
             width: F::WIDTH,
             max_distance: index.max_distance(),
@@ -134,46 +123,28 @@ impl ManifestSegment {
     }
 
     /// What is wrong with the file that was opened for it, if anything is.
-    fn difference(&self, index: &AnyIndex) -> Option<String> {
-        fn differs<F: Fingerprint>(listed: &ManifestSegment, index: &Index<F>) -> Option<String> {
-            let content_id = index.content_id().to_u128();
-            let pairs: [(&str, u128, u128); 6] = [
-                ("width", listed.width.into(), F::WIDTH.into()),
-                (
-                    "length",
-                    listed.file_len.into(),
-                    index.storage().as_ref().len() as u128,
-                ),
-                (
-                    "number of records",
-                    listed.record_count.into(),
-                    index.record_count().into(),
-                ),
-                (
-                    "number of fingerprints",
-                    listed.fingerprint_count.into(),
-                    index.len().into(),
-                ),
-                (
-                    "distance",
-                    listed.max_distance.into(),
-                    index.max_distance().into(),
-                ),
-                ("content id", listed.content_id, content_id),
-            ];
-            let (what, listed, found) = pairs
-                .into_iter()
-                .find(|(_, listed, found)| listed != found)?;
-            Some(match what {
-                "content id" => format!("its {what} is {found:032x}, and {listed:032x} is listed"),
-                _ => format!("its {what} is {found}, and {listed} is listed"),
-            })
+    fn difference(&self, file: Segment<'_>) -> Option<String> {
+        let file_len = file.storage().as_ref().len() as u64;
+        let numbers: [(&str, u64, u64); 5] = [
+            ("width", self.width.into(), file.width().bits().into()),
+            ("length", self.file_len, file_len),
+            ("number of records", self.record_count, file.record_count()),
+            ("number of fingerprints", self.fingerprint_count, file.len()),
+            (
+                "distance",
+                self.max_distance.into(),
+                file.max_distance().into(),
+            ),
+        ];
+        if let Some((what, listed, found)) = numbers
+            .into_iter()
+            .find(|(_, listed, found)| listed != found)
+        {
+            return Some(format!("its {what} is {found}, and {listed} is listed"));
         }
-        match index {
-            AnyIndex::W32(index) => differs(self, index),
-            AnyIndex::W64(index) => differs(self, index),
-            AnyIndex::W128(index) => differs(self, index),
-        }
+        let (listed, found) = (self.content_id, file.content_id().to_u128());
+        (listed != found)
+            .then(|| format!("its content id is {found:032x}, and {listed:032x} is listed"))
     }
 }
 
@@ -283,16 +254,8 @@ impl Manifest {
     pub fn add_file(&mut self, folder: impl AsRef<Path>, name: &str) -> Result<&ManifestSegment> {
         text::check_name(name).map_err(|message| Error::option("name", message))?;
         let path = folder.as_ref().join(name);
-        let index = open_index(&path).map_err(|error| match error {
-            Error::Io(_) => error,
-            error => Error::Segment {
-                segment: self.segments.len(),
-                name: path.display().to_string(),
-                error: Box::new(error),
-            },
-        })?;
-        let file_len = index.storage().as_ref().len() as u64;
-        let segment = ManifestSegment::of_index(name, file_len, &index)?;
+        let set = open_named(&path, self.segments.len(), open_file)?;
+        let segment = at_width!(set, typed => ManifestSegment::of_index(name, typed.index(0)))?;
         Ok(self.segments.push_mut(segment))
     }
 
@@ -320,44 +283,38 @@ impl Manifest {
             .map(|segment| folder.join(&segment.name))
     }
 
-    /// Opens the segments as one, by mapping them where the library can.
+    /// Opens the files as one set, by mapping them where the library can.
     ///
     /// # Errors
-    /// As for [`Manifest::open_each`] and [`AnySegments::with_names`](super::AnySegments::with_names).
-    pub fn open(&self) -> Result<super::AnySegments> {
-        let indexes = self.open_each(open_index)?;
-        let names = self.paths().map(|path| path.display().to_string());
-        super::AnySegments::with_names(names.zip(indexes).collect())
+    /// As for [`Manifest::open_each`] and [`Set::new`].
+    pub fn open(&self) -> Result<Set> {
+        Set::new(self.open_each(open_file)?)
     }
 
-    /// Opens each segment with a function, and compares it with what is listed.
+    /// Opens each file with a function, which gives a set of one, and compares it with what is listed. Their paths are their
+    /// names.
     ///
     /// # Errors
     /// What the function returns, as an [`Error::Segment`] but for what the operating system reports; [`Error::Manifest`] if a
     /// file is not the one that is listed.
-    pub fn open_each(&self, open: impl Fn(&Path) -> Result<AnyIndex>) -> Result<Vec<AnyIndex>> {
-        let mut indexes = Vec::new();
+    pub fn open_each(&self, open: impl Fn(&Path) -> Result<Set>) -> Result<Vec<Set>> {
+        let mut files = Vec::new();
         for (number, (path, listed)) in self.paths().zip(&self.segments).enumerate() {
-            let index = open(&path).map_err(|error| match error {
-                Error::Io(_) => error,
-                error => Error::Segment {
-                    segment: number,
-                    name: path.display().to_string(),
-                    error: Box::new(error),
-                },
-            })?;
-            self.check(listed, &index)?;
-            indexes.push(index);
+            let set = open_named(&path, number, &open)?;
+            for file in set.segments() {
+                self.check(listed, file)?;
+            }
+            files.push(set);
         }
-        Ok(indexes)
+        Ok(files)
     }
 
-    /// Whether an open index is the segment that is listed.
+    /// Whether an open file is the one that is listed.
     ///
     /// # Errors
     /// [`Error::Manifest`] if it is another.
-    pub fn check(&self, listed: &ManifestSegment, index: &AnyIndex) -> Result<()> {
-        let Some(difference) = listed.difference(index) else {
+    pub fn check(&self, listed: &ManifestSegment, file: Segment<'_>) -> Result<()> {
+        let Some(difference) = listed.difference(file) else {
             return Ok(());
         };
         let message = format!(
@@ -374,8 +331,8 @@ impl Manifest {
     /// As for [`Manifest::read`] and [`Manifest::open_each`].
     pub fn read_and_open(
         path: impl AsRef<Path>,
-        open: impl Fn(&Path) -> Result<AnyIndex>,
-    ) -> Result<(Self, Vec<AnyIndex>)> {
+        open: impl Fn(&Path) -> Result<Set>,
+    ) -> Result<(Self, Vec<Set>)> {
         let mut manifest = Self::read(&path)?;
         for _ in 1..MOST_READS {
             match manifest.open_each(&open) {
@@ -394,10 +351,10 @@ impl Manifest {
     }
 }
 
-/// Opens an index as [`Manifest::open`] does.
-fn open_index(path: &Path) -> Result<AnyIndex> {
+/// Opens an index file as [`Manifest::open`] does.
+fn open_file(path: &Path) -> Result<Set> {
     #[cfg(feature = "mmap")]
-    return AnyIndex::open(path);
+    return Set::map_file(path);
     #[cfg(not(feature = "mmap"))]
-    return AnyIndex::open_in_memory(path);
+    return Set::read_file(path);
 }

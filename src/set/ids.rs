@@ -3,23 +3,21 @@
 use std::iter::FusedIterator;
 use std::vec;
 
-use super::Names;
-use super::Segments;
+use super::Set;
 use super::hidden::HiddenKeys;
 use crate::error::Result;
-use crate::fingerprint::Fingerprint;
 use crate::index::{Id, IdBuf, Ids};
 
-/// The ids that a fingerprint has in one or several segments, in order; made by [`Segments::ids`](super::Segments::ids) and
-/// [`Segments::ids_of`](super::Segments::ids_of).
+/// The ids that a fingerprint has in one or several files, in order; made by [`Hit::ids`](super::Hit::ids) and
+/// [`Set::ids_of`](super::Set::ids_of).
 ///
 /// The ids of one segment are read as the iterator goes on; an error is its last item. Those of several have been read. As an
-/// iterator it gives each id as a value of its own; [`SegmentIds::read`] lends it.
+/// iterator it gives each id as a value of its own; [`SetIds::read`] lends it.
 ///
 /// ```
 /// # use simidx::{BuildOptions, IndexBuilder};
 /// use simidx::{IdKind, Index};
-/// use simidx::segments::Segments;
+/// use simidx::Set;
 ///
 /// let segment = |id| {
 ///     let mut options = BuildOptions::default();
@@ -30,15 +28,15 @@ use crate::index::{Id, IdBuf, Ids};
 ///     builder.finish(&mut file)?;
 ///     Index::<u64>::from_bytes(file)
 /// };
-/// let segments = Segments::new(vec![segment(2)?, segment(1)?])?;
-/// let mut ids = segments.ids_of(0xff)?;
+/// let segments = Set::new([segment(2)?, segment(1)?])?;
+/// let mut ids = segments.ids_of(0xff_u64)?;
 /// assert_eq!(ids.next().unwrap()?.to_string(), "1");
 /// assert_eq!(ids.next().unwrap()?.to_string(), "2");
 /// assert!(ids.next().is_none());
 /// # Ok::<(), simidx::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct SegmentIds<'a>(Source<'a>);
+pub struct SetIds<'a>(Source<'a>);
 
 #[derive(Debug)]
 enum Source<'a> {
@@ -46,7 +44,7 @@ enum Source<'a> {
         ids: Ids<'a>,
         /// The keys of ids that are left out.
         hidden: Option<HiddenKeys<'a>>,
-        names: Names<'a>,
+        set: &'a Set,
         segment: usize,
     },
     /// Each id with how often it comes. Equal ones may take no bytes in a file, so that there may be any number of them.
@@ -57,29 +55,28 @@ enum Source<'a> {
     },
 }
 
-impl<'a> SegmentIds<'a> {
+impl<'a> SetIds<'a> {
     /// The ids of some segments, given with their numbers, without those that are left out.
-    pub(super) fn merge<F: Fingerprint>(
-        segments: &'a Segments<F>,
+    pub(super) fn merge(
+        set: &'a Set,
         mut ids_of_each: impl Iterator<Item = (usize, Result<Ids<'a>>)>,
     ) -> Result<Self> {
-        let names = segments.names_in_errors();
         let mut ids = Vec::new();
         let Some((first, first_ids)) = ids_of_each.next() else {
             return Ok(Self::merged(ids));
         };
-        let first_ids = first_ids.map_err(|error| names.blame(first, error))?;
+        let first_ids = first_ids.map_err(set.blame(first))?;
         let Some(second) = ids_of_each.next() else {
-            return Ok(SegmentIds(Source::One {
+            return Ok(SetIds(Source::One {
                 ids: first_ids,
-                hidden: segments.hidden_keys(first),
-                names,
+                hidden: set.hidden_keys(first),
+                set,
                 segment: first,
             }));
         };
         let others = std::iter::once(second).chain(ids_of_each);
         for (segment, of_segment) in std::iter::once((first, Ok(first_ids))).chain(others) {
-            let hidden = segments.hidden_keys(segment);
+            let hidden = set.hidden_keys(segment);
             let read = || {
                 let mut of_segment = of_segment?;
                 while let Some(id) = read_shown(&mut of_segment, hidden)? {
@@ -87,7 +84,7 @@ impl<'a> SegmentIds<'a> {
                 }
                 Ok(())
             };
-            read().map_err(|error| names.blame(segment, error))?;
+            read().map_err(set.blame(segment))?;
         }
         // A stable sort merges runs, and the ids of each segment are one.
         ids.sort();
@@ -95,7 +92,7 @@ impl<'a> SegmentIds<'a> {
     }
 
     fn merged(ids: Vec<(IdBuf, u64)>) -> Self {
-        SegmentIds(Source::Merged {
+        SetIds(Source::Merged {
             ids: ids.into_iter(),
             current: None,
         })
@@ -118,7 +115,7 @@ fn count_in(ids: &mut Vec<(IdBuf, u64)>, id: Id<'_>) {
     }
 }
 
-impl SegmentIds<'_> {
+impl SetIds<'_> {
     /// The next id, lent until the one after it is read.
     ///
     /// # Errors
@@ -128,9 +125,9 @@ impl SegmentIds<'_> {
             Source::One {
                 ids,
                 hidden,
-                names,
+                set,
                 segment,
-            } => read_shown(ids, *hidden).map_err(|error| names.blame(*segment, error)),
+            } => read_shown(ids, *hidden).map_err(set.blame(*segment)),
             Source::Merged { ids, current } => {
                 match current {
                     Some((_, left)) if *left > 1 => *left -= 1,
@@ -142,7 +139,7 @@ impl SegmentIds<'_> {
     }
 }
 
-impl Iterator for SegmentIds<'_> {
+impl Iterator for SetIds<'_> {
     type Item = Result<IdBuf>;
 
     fn next(&mut self) -> Option<Result<IdBuf>> {
@@ -151,4 +148,4 @@ impl Iterator for SegmentIds<'_> {
     }
 }
 
-impl FusedIterator for SegmentIds<'_> {}
+impl FusedIterator for SetIds<'_> {}

@@ -1,36 +1,26 @@
-//! Records that are left out of the answers of segments, though their files have them.
+//! Records that are left out of the answers of a set, though its files have them.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
-use super::{Exclusions, Segments};
+use super::{Exclusions, Set, at_width};
 use crate::error::{Error, Result};
-use crate::fingerprint::Fingerprint;
-use crate::format::IdKind;
-use crate::index::{Id, Index};
+use crate::index::Id;
 
-/// What is left out of segments.
+/// What is left out of a set.
 #[derive(Debug, Clone)]
-pub(super) struct Hidden<F> {
-    of_all: Part<F>,
+pub(super) struct Hidden {
+    of_all: Part,
     /// What is left out of single segments. The keys of strings are here in any case: each segment has its own.
-    of_each: Vec<Part<F>>,
+    of_each: Vec<Part>,
 }
 
 /// What is left out of one segment or of all.
-#[derive(Debug, Clone)]
-struct Part<F> {
-    fingerprints: HashSet<F>,
+#[derive(Debug, Clone, Default)]
+struct Part {
+    fingerprints: HashSet<u128>,
     /// The keys of ids, see [`Index::all_keys`].
     keys: HashSet<u64>,
-}
-
-impl<F> Default for Part<F> {
-    fn default() -> Self {
-        Part {
-            fingerprints: HashSet::new(),
-            keys: HashSet::new(),
-        }
-    }
 }
 
 /// The keys of ids that are left out of a segment: at least one.
@@ -40,13 +30,18 @@ pub(super) struct HiddenKeys<'a> {
     own: &'a HashSet<u64>,
 }
 
-impl HiddenKeys<'_> {
+impl<'a> HiddenKeys<'a> {
     pub(super) fn contains(self, key: u64) -> bool {
         self.own.contains(&key) || self.of_all.contains(&key)
     }
+
+    /// Those that are left out of this segment alone, as the places of strings are.
+    pub(super) fn own(self) -> impl Iterator<Item = u64> + use<'a> {
+        self.own.iter().copied()
+    }
 }
 
-impl<F: Fingerprint> Hidden<F> {
+impl Hidden {
     /// Nothing of so many segments.
     pub(super) fn new(segment_count: usize) -> Self {
         Hidden {
@@ -60,14 +55,16 @@ impl<F: Fingerprint> Hidden<F> {
     /// # Errors
     /// No segment of this number, ids of another kind than the segments have, a damaged segment, or what keeps ids from
     /// being read.
-    #[inline(never)]
     pub(super) fn add(
         &mut self,
-        segments: &Segments<F>,
+        set: &Set,
         only: Option<usize>,
-        exclusions: &Exclusions<F>,
+        exclusions: &Exclusions,
     ) -> Result<()> {
-        exclusions.check(segments.id_kind())?;
+        exclusions.check(set.id_kind())?;
+        for fingerprint in exclusions.fingerprints() {
+            set.takes(fingerprint)?;
+        }
         let part = match only {
             None => &mut self.of_all,
             Some(number) => self.of_each.get_mut(number).ok_or_else(|| {
@@ -83,11 +80,9 @@ impl<F: Fingerprint> Hidden<F> {
                 Ok(())
             }
             Id::String(_) => {
-                for (number, segment) in segments.indexes().enumerate() {
+                for (number, of_segment) in self.of_each.iter_mut().enumerate() {
                     if only.is_none_or(|only| only == number) {
-                        let places = segment.places_of_id(id);
-                        let places = places.map_err(segments.blame(number))?;
-                        self.of_each[number].keys.extend(places);
+                        of_segment.keys.extend(set.places_of_id(number, id)?);
                     }
                 }
                 Ok(())
@@ -95,14 +90,14 @@ impl<F: Fingerprint> Hidden<F> {
         })
     }
 
-    fn parts(&self, segment: usize) -> impl Iterator<Item = &Part<F>> {
+    fn parts(&self, segment: usize) -> impl Iterator<Item = &Part> {
         std::iter::once(&self.of_all).chain(self.of_each.get(segment))
     }
 }
 
-impl<F: Fingerprint> Segments<F> {
+impl Set {
     /// Whether all records that a segment has of a fingerprint are left out, whatever their ids.
-    pub(crate) fn hides_fingerprint(&self, segment: usize, fingerprint: F) -> bool {
+    pub(crate) fn hides_fingerprint(&self, segment: usize, fingerprint: u128) -> bool {
         self.hidden().is_some_and(|hidden| {
             let mut parts = hidden.parts(segment);
             parts.any(|part| part.fingerprints.contains(&fingerprint))
@@ -127,18 +122,10 @@ impl<F: Fingerprint> Segments<F> {
         })
     }
 
-    /// Whether all records that a segment has of a fingerprint of its are left out. The rank is looked up where it is not given.
-    ///
-    /// # Errors
-    /// A damaged block or page.
-    pub(crate) fn hides(&self, segment: usize, fingerprint: F, rank: Option<u64>) -> Result<bool> {
-        if self.hides_fingerprint(segment, fingerprint) {
-            return Ok(true);
-        }
-        let (Some(keys), Some(index)) = (self.hidden_keys(segment), self.get(segment)) else {
-            return Ok(false);
-        };
-        index.all_keys(fingerprint, rank, |key| keys.contains(key))
+    /// The keys of an id that is a string in a segment, which must be there.
+    fn places_of_id(&self, segment: usize, id: Id<'_>) -> Result<Range<u64>> {
+        let places = at_width!(self, typed => typed.index(segment).places_of_id(id));
+        places.map_err(self.blame(segment))
     }
 
     /// Whether the records of a segment that have an id are left out for that.
@@ -146,40 +133,15 @@ impl<F: Fingerprint> Segments<F> {
     /// # Errors
     /// A damaged page, with the name of the segment.
     pub(super) fn hides_id(&self, segment: usize, id: Id<'_>) -> Result<bool> {
-        let (Some(keys), Some(index)) = (self.hidden_keys(segment), self.get(segment)) else {
+        let Some(keys) = self.hidden_keys(segment) else {
             return Ok(false);
         };
         match id {
             Id::Number(number) => Ok(keys.contains(number)),
             Id::String(_) => {
-                let mut places = index.places_of_id(id).map_err(self.blame(segment))?;
+                let mut places = self.places_of_id(segment, id)?;
                 // Equal ones are left out together.
                 Ok(places.any(|place| keys.contains(place)))
-            }
-        }
-    }
-
-    /// Hands the slots of the records of a segment that are left out by their ids to `visit`, see [`Index::visit_ids`].
-    ///
-    /// # Errors
-    /// A damaged page.
-    pub(crate) fn visit_hidden_ids(
-        &self,
-        number: usize,
-        segment: &Index<F>,
-        mut visit: impl FnMut(u64),
-    ) -> Result<()> {
-        let Some(keys) = self.hidden_keys(number) else {
-            return Ok(());
-        };
-        match segment.id_kind() {
-            IdKind::Number => segment.visit_ids(|slot, id| match id {
-                Id::Number(number) if keys.contains(number) => visit(slot),
-                _ => {}
-            }),
-            _ => {
-                keys.own.iter().copied().for_each(visit);
-                Ok(())
             }
         }
     }

@@ -1,0 +1,148 @@
+//! One index file of a set.
+
+use std::ops::ControlFlow;
+
+use super::{Set, at_width};
+use crate::design::ProbePlan;
+use crate::error::Result;
+use crate::fingerprint::Width;
+use crate::format::{ContentId, IdKind, Metadata};
+use crate::index::{Sketches, Storage};
+use crate::summary::Summary;
+use crate::verify::{VerifyReport, VerifyStage};
+
+/// One index file of a [`Set`], of any width.
+///
+/// ```
+/// use simidx::{BuildOptions, IndexBuilder, Set};
+///
+/// # let mut file = Vec::new();
+/// let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
+/// builder.extend([7, 42])?;
+/// builder.finish(&mut file)?;
+/// let set = Set::from_bytes(file)?;
+/// for segment in set.segments() {
+///     println!("{}: {} fingerprints", segment.name(), segment.len());
+/// }
+/// # Ok::<(), simidx::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Segment<'a> {
+    set: &'a Set,
+    number: usize,
+}
+
+/// Evaluates an expression with a name bound to the index of a segment.
+macro_rules! of_index {
+    ($segment:expr, $index:ident => $body:expr) => {{
+        let segment = $segment;
+        at_width!(segment.set, typed => {
+            let $index = typed.index(segment.number);
+            $body
+        })
+    }};
+}
+
+impl<'a> Segment<'a> {
+    /// The file of this number, which must be there.
+    pub(super) fn new(set: &'a Set, number: usize) -> Self {
+        Segment { set, number }
+    }
+
+    /// Its number in the set.
+    pub fn number(self) -> usize {
+        self.number
+    }
+
+    /// What errors call it.
+    pub fn name(self) -> &'a str {
+        self.set.name(self.number)
+    }
+
+    /// Bits of a fingerprint.
+    pub fn width(self) -> Width {
+        self.set.width()
+    }
+
+    /// The distance that its tables were chosen for, k.
+    pub fn max_distance(self) -> u32 {
+        of_index!(self, index => index.max_distance())
+    }
+
+    /// Number of records that went into it.
+    pub fn record_count(self) -> u64 {
+        of_index!(self, index => index.record_count())
+    }
+
+    /// Number of distinct fingerprints.
+    pub fn len(self) -> u64 {
+        of_index!(self, index => index.len())
+    }
+
+    /// Whether it holds no fingerprint.
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// What its ids are.
+    pub fn id_kind(self) -> IdKind {
+        of_index!(self, index => index.id_kind())
+    }
+
+    /// How its documents became fingerprints, if it records it.
+    pub fn pipeline(self) -> Option<&'a str> {
+        of_index!(self, index => index.pipeline())
+    }
+
+    /// The keys and values that were stored with it.
+    pub fn metadata(self) -> &'a Metadata {
+        of_index!(self, index => index.metadata())
+    }
+
+    /// What identifies its contents, see [`Index::content_id`](crate::Index::content_id).
+    pub fn content_id(self) -> ContentId {
+        of_index!(self, index => index.content_id())
+    }
+
+    /// What holds its bytes.
+    pub fn storage(self) -> &'a Storage {
+        of_index!(self, index => index.storage())
+    }
+
+    /// Parameters and sizes of it and of each table.
+    pub fn summary(self) -> Summary {
+        of_index!(self, index => index.summary())
+    }
+
+    /// How queries within a distance are answered, see [`Index::plan`](crate::Index::plan).
+    pub fn plan(self, distance: u32) -> &'a ProbePlan {
+        of_index!(self, index => index.plan(distance))
+    }
+
+    /// Its sketches; `None` if it has none.
+    ///
+    /// # Errors
+    /// A damaged head of the sketches, with the name of the file.
+    pub fn sketches(self) -> Result<Option<Sketches<'a>>> {
+        let sketches = of_index!(self, index => index.sketches());
+        sketches.map_err(self.set.blame(self.number))
+    }
+
+    /// Checks every byte of the file against every rule of the format, see [`Index::verify`](crate::Index::verify).
+    pub fn verify(self) -> VerifyReport {
+        of_index!(self, index => index.verify())
+    }
+
+    /// [`Segment::verify`] that tells `progress` of each part as it begins.
+    pub fn verify_with(self, progress: impl FnMut(VerifyStage)) -> VerifyReport {
+        of_index!(self, index => index.verify_with(progress))
+    }
+
+    /// [`Segment::verify_with`] that `progress` may break off, see [`Index::verify_while`](crate::Index::verify_while).
+    pub fn verify_while(
+        self,
+        mut progress: impl FnMut(VerifyStage) -> ControlFlow<()>,
+    ) -> Option<VerifyReport> {
+        of_index!(self, index => index.verify_while(&mut progress))
+    }
+}
