@@ -48,7 +48,7 @@ impl<'a> IdPair<'a> {
 /// Calls `visit` with every unordered pair of records of the segments whose fingerprints lie within a distance, each once:
 /// those that share a fingerprint, at distance 0, and those of two fingerprints near each other.
 ///
-/// Costs what [`pairs`] does, two look-ups in table 0 for each pair of fingerprints whose ids have not been
+/// Costs what [`pairs`](super::pairs()) does, two look-ups in table 0 for each pair of fingerprints whose ids have not been
 /// read lately, and one pass over all ids. Memory beside the limit of the options: the ids of one fingerprint.
 ///
 /// ```
@@ -74,7 +74,7 @@ impl<'a> IdPair<'a> {
 /// ```
 ///
 /// # Errors
-/// As for [`pairs`], and segments without ids.
+/// As for [`pairs`](super::pairs()), and segments without ids.
 pub fn id_pairs(
     set: &Set,
     options: &PairOptions,

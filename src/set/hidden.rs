@@ -19,7 +19,7 @@ pub(super) struct Hidden {
 #[derive(Debug, Clone, Default)]
 struct Part {
     fingerprints: HashSet<u128>,
-    /// The keys of ids, see [`Index::all_keys`].
+    /// The keys of ids, see [`Index::all_keys`](crate::Index::all_keys).
     keys: HashSet<u64>,
 }
 

@@ -100,7 +100,7 @@ impl<'a, F: Fingerprint> Typed<'a, F> {
     /// The values of a column.
     ///
     /// # Errors
-    /// [`Error::WidthMismatch`] if they are of another width.
+    /// [`Error::WidthMismatch`](crate::Error::WidthMismatch) if they are of another width.
     pub(crate) fn values(self, column: Column<'_>) -> Result<&[F]> {
         self.width().check(column.width())?;
         Ok(column.as_slice().unwrap_or_default())
