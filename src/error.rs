@@ -322,7 +322,7 @@ impl std::error::Error for ManifestError {}
 /// A record that cannot go into the index that is being built.
 ///
 /// ```
-/// use simidx::build::BuildError;
+/// use simidx::builder::BuildError;
 /// use simidx::{BuildOptions, Error, IdKind, IndexBuilder};
 ///
 /// let mut options = BuildOptions::default();

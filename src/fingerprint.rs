@@ -14,7 +14,7 @@ pub(crate) use width::{by_width, with_type};
 
 mod sealed {
     /// Nobody else can implement it. What it requires belongs to the three widths and not to the public interface.
-    pub trait Sealed: crate::build::HasEngine + Sized {
+    pub trait Sealed: crate::builder::HasEngine + Sized {
         /// The values of a column of this width.
         fn of_column(column: super::Column<'_>) -> Option<&[Self]>;
         /// The column of some values.

@@ -8,7 +8,7 @@
 use std::ops::ControlFlow;
 
 use crate::batch::{self, ClusterFinder, Deduplicator, PairFinder, PairRounds, RoundsRequest};
-use crate::build::BuildOptions;
+use crate::builder::BuildOptions;
 use crate::design::{Permutation, PlanRequest, TableDesign};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;

@@ -64,7 +64,7 @@
 //! - [`set`]: answers, what is left out of a set, its manifest. [`merge`]: several files merged into one.
 //! - [`batch`]: whole sets at once: all pairs, clusters, deduplication, joins, health checks.
 //! - [`design`]: which tables a file holds, what they cost, how queries are planned.
-//! - [`build`], [`mod@format`], [`index`], [`summary`], [`verify`]: options, limits, figures and reports that go with the
+//! - [`builder`], [`mod@format`], [`index`], [`summary`], [`verify`]: options, limits, figures and reports that go with the
 //!   types of the root.
 //!
 //! The crates `simidx-text` (documents to fingerprints) and `simidx-input` (record readers) go with this one. The file
@@ -83,7 +83,7 @@
 pub mod batch;
 mod bit_set;
 mod bound;
-pub mod build;
+pub mod builder;
 mod codec;
 mod cpu;
 pub mod design;
@@ -107,7 +107,7 @@ pub mod set;
 pub mod summary;
 pub mod verify;
 
-pub use build::{BuildOptions, IndexBuilder};
+pub use builder::{BuildOptions, IndexBuilder};
 pub use codec::Codec;
 pub use error::{Error, Result};
 pub use fingerprint::{Column, Fingerprint, Fingerprints, Width};

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use simidx::IndexBuilder;
-use simidx::build::{BuildProgress, BuildStage};
+use simidx::builder::{BuildProgress, BuildStage};
 
 use crate::cases::Case;
 use crate::sorts::on_threads;

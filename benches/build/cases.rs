@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use simidx::build::MIN_MEMORY;
+use simidx::builder::MIN_MEMORY;
 use simidx::design::TableDesign;
 use simidx::{BuildOptions, Codec};
 

@@ -42,7 +42,7 @@ pub struct PairOptions {
     /// Most pairs that are wanted. If there are more, the search ends with an error: after that many pairs have been
     /// given, or before the first one if they are sorted. By default there is no limit.
     pub max_pairs: Option<u64>,
-    /// Bytes of memory that the search may use, at least [`MIN_MEMORY`](crate::build::MIN_MEMORY); what does not fit goes to
+    /// Bytes of memory that the search may use, at least [`MIN_MEMORY`](crate::builder::MIN_MEMORY); what does not fit goes to
     /// temporary files, also pairs that are to be sorted. By default there is no limit.
     pub memory: Option<u64>,
     /// Where temporary files go, see [`BuildOptions::temp_dir`](crate::BuildOptions::temp_dir).

@@ -29,7 +29,7 @@ pub const MAX_SKETCH_BITS: u32 = 512;
 /// let parameters = SketchParameters::new(256, "words:3 html:no")?;
 /// assert_eq!((parameters.bits(), parameters.u64_count()), (256, 4));
 /// assert!(SketchParameters::new(100, "words:3 html:no").is_err());
-/// # Ok::<(), simidx::build::OptionsError>(())
+/// # Ok::<(), simidx::builder::OptionsError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SketchParameters {

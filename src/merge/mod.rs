@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use crate::build::{
+use crate::builder::{
     Assembler, AtomicFile, BuildProgress, FileParameters, Reporter, with_writer_thread,
 };
 use crate::codec::Codec;
@@ -97,7 +97,7 @@ pub struct MergeOptions {
     /// back. Default false.
     pub newest_wins: bool,
     /// Bytes of memory that the merge may use beside the segments themselves and what is decoded of each at a time, see
-    /// [`merge`]; at least [`MIN_MEMORY`](crate::build::MIN_MEMORY), by default 256 MiB. The bytes of the result do not depend on it.
+    /// [`merge`]; at least [`MIN_MEMORY`](crate::builder::MIN_MEMORY), by default 256 MiB. The bytes of the result do not depend on it.
     pub memory: u64,
     /// Where temporary files go, see [`BuildOptions::temp_dir`](crate::BuildOptions::temp_dir). They take about as many bytes as
     /// the ids and sketches of the result, and where its fingerprints do not fit in memory, twice as many as these.

@@ -7,7 +7,7 @@ use std::collections::binary_heap::PeekMut;
 use super::Merger;
 use super::records::REPORT_EVERY;
 use crate::bit_set::BitSet;
-use crate::build::{BuildStage, Reporter};
+use crate::builder::{BuildStage, Reporter};
 use crate::error::{FormatError, Result};
 use crate::extsort::{Numbered, Sorter};
 use crate::fingerprint::Fingerprint;

@@ -3,7 +3,7 @@
 use super::streams::{Head, RecordStream, Streams};
 use super::{MergeCodec, MergeOptions, Unmatched};
 use crate::bit_set::BitSet;
-use crate::build::{BuildStage, Reporter, Separated, Separator};
+use crate::builder::{BuildStage, Reporter, Separated, Separator};
 use crate::codec::Codec;
 use crate::error::Result;
 use crate::extsort::{TempSpace, ValueSpace};

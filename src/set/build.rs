@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::build::{BuildOptions, IndexBuilder};
+use crate::builder::{BuildOptions, IndexBuilder};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;

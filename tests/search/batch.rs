@@ -179,7 +179,7 @@ fn pairs_are_the_same_within_a_memory_limit() {
     values.extend(near);
     let unlimited = pair_options(3, true);
     let mut limited = unlimited.clone();
-    limited.memory = Some(simidx::build::MIN_MEMORY);
+    limited.memory = Some(simidx::builder::MIN_MEMORY);
     limited.temp_dir = Some(folder.path().into());
     let one_way = found_pairs(&values, &limited);
     assert!(one_way == found_pairs(&values, &unlimited));
@@ -498,7 +498,7 @@ fn joins_are_the_same_on_any_number_of_threads_and_in_little_memory() {
         let one = with_threads(1, || joined(&segments, &queries, &options));
         assert!(one.len() > 1_500_000, "{}", one.len());
         assert!(with_threads(4, || joined(&segments, &queries, &options)) == one);
-        options.memory = Some(simidx::build::MIN_MEMORY);
+        options.memory = Some(simidx::builder::MIN_MEMORY);
         options.temp_dir = Some(folder.path().into());
         assert!(joined(&segments, &queries, &options) == one);
         options.temp_dir = Some(folder.path().join("none"));

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
-use simidx::build::MIN_MEMORY;
+use simidx::builder::MIN_MEMORY;
 use simidx::design::TableDesign;
 use simidx::{BuildOptions, Codec, Error, Fingerprint, IdKind, IndexBuilder};
 use simidx_testkit::skewed;

@@ -266,7 +266,7 @@ fn clusters_are_the_same_on_any_number_of_threads_and_within_a_memory_limit() {
         for threads in [2, 5] {
             assert!(with_threads(threads, || run(&values, &options)) == one);
         }
-        options.memory = Some(simidx::build::MIN_MEMORY);
+        options.memory = Some(simidx::builder::MIN_MEMORY);
         assert!(with_threads(2, || run(&values, &options)) == one);
     }
 }
@@ -277,7 +277,7 @@ fn fingerprints_that_come_often_take_no_memory_and_too_many_are_refused() {
     let values = simidx_testkit::clustered::<u64>(60_000);
     let mut options = cluster_options(3);
     let unlimited = run(&values, &options);
-    options.memory = Some(simidx::build::MIN_MEMORY);
+    options.memory = Some(simidx::builder::MIN_MEMORY);
     options.temp_dir = Some(folder.path().into());
     let mut finder = ClusterFinder::new(&options).unwrap();
     for _ in 0..30 {

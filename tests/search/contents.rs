@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use rand::seq::SliceRandom;
 use simidx::Set;
-use simidx::build::MIN_MEMORY;
+use simidx::builder::MIN_MEMORY;
 use simidx::design::TableDesign;
 use simidx::format::{ContentId, Metadata};
 use simidx::merge::{MergeOptions, merge};

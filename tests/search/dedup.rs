@@ -8,7 +8,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use simidx::Set;
 use simidx::batch::{Decision, DedupOptions, Deduplicated, Deduplicator, Verifier};
-use simidx::build::MIN_MEMORY;
+use simidx::builder::MIN_MEMORY;
 use simidx::{BuildOptions, Error, Fingerprint, IndexBuilder, Result};
 
 /// For each document the first one of its cluster, by comparing all.

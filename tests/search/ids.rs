@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use rand::RngExt;
 use rand::seq::SliceRandom;
-use simidx::build::BuildError;
+use simidx::builder::BuildError;
 use simidx::design::TableDesign;
 use simidx::index::Strategy;
 use simidx::{

@@ -194,7 +194,7 @@ fn large_segments_with_large_groups_are_merged_in_little_memory() {
             .map(|p| build(p, options(2, None, ids)))
             .collect();
         let mut little = MergeOptions::default();
-        little.memory = simidx::build::MIN_MEMORY;
+        little.memory = simidx::builder::MIN_MEMORY;
         little.codec = MergeCodec::Chosen;
         let (file, _) = merged(&files, &little);
         assert!(
@@ -376,8 +376,8 @@ fn a_table_that_changes_after_it_was_read_does_no_harm() {
     let segments = mapped(&path, &before);
     let mut options = MergeOptions::default();
     options.codec = MergeCodec::Given(Codec::Gap);
-    let change = |progress: simidx::build::BuildProgress| {
-        if progress.stage == simidx::build::BuildStage::EncodeTable(0) {
+    let change = |progress: simidx::builder::BuildProgress| {
+        if progress.stage == simidx::builder::BuildStage::EncodeTable(0) {
             overwrite(&path, 0, &after);
         }
     };
@@ -391,8 +391,8 @@ fn a_table_that_changes_after_it_was_read_does_no_harm() {
 fn progress_counts_every_record_and_value() {
     let records: Vec<Record<u64>> = (0..5000).map(|i| (i << 30, i)).collect();
     let file = build(&records, options(2, Some(Codec::EliasFano), IdKind::Number));
-    let mut stages: Vec<simidx::build::BuildProgress> = Vec::new();
-    let note = |progress: simidx::build::BuildProgress| match stages
+    let mut stages: Vec<simidx::builder::BuildProgress> = Vec::new();
+    let note = |progress: simidx::builder::BuildProgress| match stages
         .last_mut()
         .filter(|last| last.stage == progress.stage)
     {

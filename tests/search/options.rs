@@ -1,6 +1,6 @@
 //! Options and records that cannot make an index are refused with a message that says why.
 
-use simidx::build::BuildError;
+use simidx::builder::BuildError;
 use simidx::design::{Coverage, MAX_DISTANCE, MAX_TABLE_COUNT, TableDesign};
 use simidx::format::{MAX_BLOCK_SIZE, MAX_ID_LEN, MIN_BLOCK_SIZE};
 use simidx::{BuildOptions, Error, Fingerprint, IdKind, Index, IndexBuilder, Storage};

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use simidx::Set;
-use simidx::build::AtomicFile;
+use simidx::builder::AtomicFile;
 use simidx::merge::{MergeOptions, merge_to_path};
 use simidx::{BuildOptions, Error, IndexBuilder};
 use simidx_testkit::build;

@@ -2,7 +2,7 @@
 //! merges.
 
 use simidx::Set;
-use simidx::build::{BuildError, MIN_MEMORY};
+use simidx::builder::{BuildError, MIN_MEMORY};
 use simidx::format::SketchParameters;
 use simidx::merge::{MergeOptions, merge};
 use simidx::set::Exclusions;

@@ -369,7 +369,7 @@ fn tables_that_large_segments_lack_are_sorted_in_little_memory() {
         build(&parts[1], parameters(4).options(), IdKind::None),
     ];
     let mut options = MergeOptions::default();
-    options.memory = simidx::build::MIN_MEMORY;
+    options.memory = simidx::builder::MIN_MEMORY;
     options.design = Some(parameters(4).design::<u64>().into());
     options.codec = MergeCodec::Given(Codec::EliasFano);
     // Every other one goes, which does not fit either.
@@ -395,7 +395,7 @@ fn many_records_are_replaced_in_little_memory() {
     for ids in [IdKind::Number, IdKind::String] {
         let files = [&base, &delta].map(|records| build(records, parameters.options(), ids));
         let mut options = MergeOptions::default();
-        options.memory = simidx::build::MIN_MEMORY;
+        options.memory = simidx::builder::MIN_MEMORY;
         options.newest_wins = true;
         let mut file = Vec::new();
         let report = merge(&open_set(files), &options, &mut file, |_| ()).unwrap();

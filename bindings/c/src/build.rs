@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_void};
 use std::io::{self, Write};
 use std::path::Path;
 
-use simidx::build::AtomicFile;
+use simidx::builder::AtomicFile;
 use simidx::design::TableDesign;
 use simidx::{BuildOptions, Codec, IdKind, IndexBuilder, Width};
 

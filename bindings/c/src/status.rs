@@ -91,8 +91,8 @@ impl From<io::Error> for Failure {
     }
 }
 
-impl From<simidx::build::OptionsError> for Failure {
-    fn from(error: simidx::build::OptionsError) -> Self {
+impl From<simidx::builder::OptionsError> for Failure {
+    fn from(error: simidx::builder::OptionsError) -> Self {
         Error::from(error).into()
     }
 }

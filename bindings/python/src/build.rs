@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use simidx::Set;
-use simidx::build::{AtomicFile, BuildProgress};
+use simidx::builder::{AtomicFile, BuildProgress};
 use simidx::design::{TableDesign, TableMasks};
 use simidx::merge::{MergeOptions, merge as merge_files};
 use simidx::{BuildOptions, Codec, IdKind, IndexBuilder};

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use simidx::Set;
-use simidx::build::AtomicFile;
+use simidx::builder::AtomicFile;
 use simidx::index::WarmOptions;
 use simidx::merge::{MergeOptions, merge};
 use simidx::{BuildOptions, Fingerprint, IdKind, IndexBuilder};

@@ -51,7 +51,7 @@ pub struct ClusterOptions {
     /// The least number of records of a cluster; 1 makes a cluster of each fingerprint that is near no other one, too.
     /// Default 2.
     pub min_size: u64,
-    /// Bytes of memory that may be used, at least [`MIN_MEMORY`](crate::build::MIN_MEMORY). By default there is no limit.
+    /// Bytes of memory that may be used, at least [`MIN_MEMORY`](crate::builder::MIN_MEMORY). By default there is no limit.
     pub memory: Option<u64>,
     /// Where temporary files go, see [`BuildOptions::temp_dir`](crate::BuildOptions::temp_dir): there are some only if
     /// many fingerprints are given more than once.

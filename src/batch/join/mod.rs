@@ -109,7 +109,7 @@ pub struct JoinOptions {
     pub strategy: JoinStrategy,
     /// The part of the fingerprints that is looked at; by default all.
     pub shard: Shard,
-    /// Bytes of memory for matches, at least [`MIN_MEMORY`](crate::build::MIN_MEMORY): what does not fit goes to temporary files.
+    /// Bytes of memory for matches, at least [`MIN_MEMORY`](crate::builder::MIN_MEMORY): what does not fit goes to temporary files.
     /// The queries and their tables, about 80 bytes a query, come on top. By default there is no limit.
     pub memory: Option<u64>,
     /// Where temporary files go, see [`BuildOptions::temp_dir`](crate::BuildOptions::temp_dir).

@@ -54,7 +54,7 @@ impl Exclusions {
     /// fit goes to a folder for temporary files, by default that of the system.
     ///
     /// # Errors
-    /// The limit is below [`MIN_MEMORY`](crate::build::MIN_MEMORY).
+    /// The limit is below [`MIN_MEMORY`](crate::builder::MIN_MEMORY).
     pub fn with_memory(memory: u64, temp_dir: Option<PathBuf>) -> Result<Self> {
         Ok(Exclusions::of_limit(
             MemoryLimit::new(Some(memory))?,

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::open::open_named;
 use super::{Segment, Set, at_width};
-use crate::build::AtomicFile;
+use crate::builder::AtomicFile;
 use crate::error::{Error, ManifestError, Result};
 use crate::fingerprint::Fingerprint;
 use crate::index::Index;

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use indicatif::ProgressBar;
 use serde::Serialize;
-use simidx::build::{BuildProgress, BuildStage};
+use simidx::builder::{BuildProgress, BuildStage};
 
 use crate::support::memory;
 use crate::support::progress::ProgressMode;

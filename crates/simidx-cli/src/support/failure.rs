@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use simidx::Error;
-use simidx::build::OptionsError;
+use simidx::builder::OptionsError;
 use simidx::format::FormatError;
 use simidx_input::InputError;
 use simidx_output::one_line;

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use simidx::build::AtomicFile;
+use simidx::builder::AtomicFile;
 
 use crate::support::failure::Failure;
 use crate::support::input_files::{InputFiles, folder};

@@ -1,6 +1,6 @@
 //! Documents of which the similar ones are wanted: collected with their ids, and read again where memory is short.
 
-use simidx::build::MIN_MEMORY;
+use simidx::builder::MIN_MEMORY;
 use simidx_input::InputFile;
 use simidx_text::dedup::Similarity;
 use simidx_text::similar::{

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use simidx::batch::{DedupOptions, Deduplicator};
-use simidx::build::MIN_MEMORY;
+use simidx::builder::MIN_MEMORY;
 use simidx::{Fingerprint, Set, Width};
 use simidx_input::{InputFile, OutputFormat};
 use simidx_text::Pipeline;

@@ -124,12 +124,13 @@ impl<'a> SketchSearch<'a> {
     pub fn new(set: &'a Set, least: f64, margin: f64) -> Result<Self> {
         let parameters = set.sketch_parameters()?.ok_or_else(|| {
             let message = "there are no sketches to compare texts with; build with --sketch 256";
-            simidx::build::OptionsError::new("sketches", message)
+            simidx::builder::OptionsError::new("sketches", message)
         })?;
         let sketcher = Sketcher::like(parameters);
         Ok(SketchSearch {
-            sketcher: sketcher
-                .map_err(|error| simidx::build::OptionsError::new("sketches", error.to_string()))?,
+            sketcher: sketcher.map_err(|error| {
+                simidx::builder::OptionsError::new("sketches", error.to_string())
+            })?,
             set,
             least,
             margin,
@@ -380,7 +381,7 @@ impl<'q> Tables<'q> {
         if let Some(other) = queries.iter().find(|q| q.bits() != banding.sketch_bits()) {
             let (given, wanted) = (other.bits(), banding.sketch_bits());
             let message = format!("a sketch of {given} bits is to be compared with {wanted} bits");
-            return Err(simidx::build::OptionsError::new("sketches", message).into());
+            return Err(simidx::builder::OptionsError::new("sketches", message).into());
         }
         if queries.len() >= NONE as usize {
             return Err(simidx::Error::LimitReached {

@@ -1,8 +1,8 @@
 //! Writes string ids as a compressed sorted dictionary and the place of each id in it (spec, section 9.4).
 
 use super::{IdParameters, PackedSection, SortSpace, for_each_sorted};
-use crate::build::progress::{BuildStage, Reporter};
-use crate::build::sections::SectionWriter;
+use crate::builder::progress::{BuildStage, Reporter};
+use crate::builder::sections::SectionWriter;
 use crate::codec::bits::bit_length;
 use crate::codec::strings::{BUCKET_LEN, BucketWriter, SAMPLE_BUCKETS, StringCode};
 use crate::error::Result;

@@ -39,7 +39,7 @@ const MOST_LINKS: usize = 40;
 ///
 /// ```
 /// use std::io::Write;
-/// use simidx::build::AtomicFile;
+/// use simidx::builder::AtomicFile;
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("list.txt");

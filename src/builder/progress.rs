@@ -3,7 +3,7 @@
 /// A step of a build.
 ///
 /// ```
-/// use simidx::build::BuildStage;
+/// use simidx::builder::BuildStage;
 ///
 /// let words = |stage| match stage {
 ///     BuildStage::SortTable(table) => format!("sorting table {table}"),
@@ -39,7 +39,7 @@ impl BuildStage {
     /// The stage in words, without the number of the table.
     ///
     /// ```
-    /// use simidx::build::BuildStage;
+    /// use simidx::builder::BuildStage;
     ///
     /// assert_eq!(BuildStage::EncodeTable(1).name(), "encode table");
     /// ```
@@ -59,7 +59,7 @@ impl BuildStage {
 /// The progress of a build, reported as each stage begins and many times during it.
 ///
 /// ```
-/// use simidx::build::BuildStage;
+/// use simidx::builder::BuildStage;
 /// use simidx::{BuildOptions, IndexBuilder};
 ///
 /// let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;

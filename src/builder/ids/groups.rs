@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::build::sections::SectionWriter;
+use crate::builder::sections::SectionWriter;
 use crate::extsort::{Spool, TempSpace};
 use crate::format::{GROUP_CHUNK_BITS, GROUP_CHUNK_LEN, Kind};
 
