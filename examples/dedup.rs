@@ -5,9 +5,8 @@
 //! The fingerprints are given here. The crate `simidx-text` computes them from texts, and its own example checks the texts
 //! of near-duplicates as well.
 
-use simidx::Set;
 use simidx::batch::{Decision, DedupOptions, Deduplicator};
-use simidx::{BuildOptions, Index, IndexBuilder};
+use simidx::{BuildOptions, Index, IndexBuilder, Set, Width};
 
 fn main() -> simidx::Result<()> {
     let documents = [
@@ -24,7 +23,7 @@ fn main() -> simidx::Result<()> {
     builder.finish(&mut file)?;
     let kept_before = Set::from(Index::<u64>::from_bytes(file)?);
 
-    let mut deduplicator = Deduplicator::new(&DedupOptions::default());
+    let mut deduplicator = Deduplicator::new(Width::W64, &DedupOptions::default());
     for (_, fingerprint) in documents {
         deduplicator.push(fingerprint)?;
     }

@@ -10,7 +10,7 @@ mod hex;
 mod width;
 
 pub use width::{Column, Fingerprints, Width};
-pub(crate) use width::{by_width, with_type};
+pub(crate) use width::{by_width, taken, with_type};
 
 mod sealed {
     /// Nobody else can implement it. What it requires belongs to the three widths and not to the public interface.

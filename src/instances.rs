@@ -7,13 +7,12 @@
 
 use std::ops::ControlFlow;
 
-use crate::batch::{self, ClusterFinder, Deduplicator, PairFinder, PairRounds, RoundsRequest};
 use crate::builder::BuildOptions;
 use crate::design::{Permutation, PlanRequest, TableDesign};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::index::{Index, Scratch, Storage, WarmOptions};
-use crate::set::{ManifestSegment, Set};
+use crate::set::ManifestSegment;
 
 /// The instances for each width. It would be compiled by whoever calls it if it could be inlined.
 #[inline(never)]
@@ -29,9 +28,7 @@ pub fn of_widths() -> [*const (); 3] {
 fn use_all<F: Fingerprint>(data: Storage, values: &[F]) -> Result<()> {
     let index = Index::<F>::from_bytes(data)?;
     of_index(&index, values)?;
-    of_sets::<F>(&index.into())?;
-    of_designs(values)?;
-    of_values(values)
+    of_designs(values)
 }
 
 fn of_index<F: Fingerprint>(index: &Index<F>, values: &[F]) -> Result<()> {
@@ -58,11 +55,6 @@ fn of_index<F: Fingerprint>(index: &Index<F>, values: &[F]) -> Result<()> {
     Ok(())
 }
 
-fn of_sets<F: Fingerprint>(set: &Set) -> Result<()> {
-    Deduplicator::<F>::new(&Default::default()).exclude(set)?;
-    Ok(())
-}
-
 fn of_designs<F: Fingerprint>(values: &[F]) -> Result<()> {
     TableDesign::<F>::partition(3, 4)?;
     TableDesign::<F>::choose_bands(3, 4)?;
@@ -78,32 +70,4 @@ fn of_designs<F: Fingerprint>(values: &[F]) -> Result<()> {
         .iter()
         .for_each(|&value| drop(Permutation::new(value)));
     BuildOptions::<F>::default().check()
-}
-
-fn of_values<F: Fingerprint>(values: &[F]) -> Result<()> {
-    let mut pairs = PairFinder::new(&Default::default())?;
-    pairs.extend_from_slice(values)?;
-    pairs.finish(|_| Ok(()))?;
-    let mut clusters = ClusterFinder::new(&Default::default())?;
-    clusters.extend_from_slice(values)?;
-    clusters.finish(|_| Ok(()))?;
-    let mut documents = Deduplicator::new(&Default::default());
-    documents.extend_from_slice(values)?;
-    documents.push_without_fingerprint(0)?;
-    documents.candidates()?;
-    documents.finish(None)?.decision(0);
-    batch::row_pairs(values, &Default::default(), |_, _| Ok(()))?;
-    batch::components(&[(values[0], values[0])])?;
-    batch::positions_in(values, values);
-    batch::scatter_values(values, 1);
-    batch::places_of(values, 1);
-    let rounds = PairRounds::new(&RoundsRequest {
-        distance: 3,
-        count: 1,
-        varying: F::MAX,
-        sample: values,
-        largest_share: 1.0,
-    });
-    rounds.scatter(0, values, 1);
-    rounds.pairs(0, values, |_, _| ())
 }

@@ -1,5 +1,6 @@
 //! Clusters: this library beside a union-find over the pairs of `all-pairs-hamming`.
 
+use simidx::Width;
 use simidx::batch::{ClusterFinder, ClusterOptions, PairFinder, PairOptions};
 
 use crate::common::datasets::Dataset;
@@ -42,11 +43,11 @@ pub(crate) fn run(settings: &Settings, count: usize) {
 fn simidx(values: &[u64], distance: u32) -> Found {
     let mut options = ClusterOptions::default();
     options.distance = distance;
-    let mut finder = ClusterFinder::new(&options).expect("the options are valid");
+    let mut finder = ClusterFinder::new(Width::W64, &options).expect("the options are valid");
     finder.extend_from_slice(values).expect("they fit memory");
     let mut found = Found::default();
-    let visit = |cluster: simidx::batch::Cluster<'_, u64>| {
-        found.add(cluster.fingerprints[0], cluster.record_count);
+    let visit = |cluster: simidx::batch::Cluster<'_>| {
+        found.add(cluster.fingerprints[0] as u64, cluster.record_count);
         Ok(())
     };
     finder.finish(visit).expect("memory takes all");
@@ -57,12 +58,12 @@ fn simidx(values: &[u64], distance: u32) -> Found {
 fn of_pairs(values: &[u64], distance: u32) -> Found {
     let mut options = PairOptions::default();
     options.distance = distance;
-    let mut finder = PairFinder::new(&options).expect("the options are valid");
+    let mut finder = PairFinder::new(Width::W64, &options).expect("the options are valid");
     finder.extend_from_slice(values).expect("they fit memory");
     let mut parents = Parents::new(values.len());
     let rank = |value| values.partition_point(|&other| other < value);
-    let visit = |pair: simidx::batch::Pair<u64>| {
-        parents.join(rank(pair.smaller), rank(pair.larger));
+    let visit = |pair: simidx::batch::Pair| {
+        parents.join(rank(pair.smaller as u64), rank(pair.larger as u64));
         Ok(())
     };
     finder.finish(visit).expect("memory takes all");

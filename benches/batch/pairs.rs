@@ -1,6 +1,7 @@
 //! All pairs within a distance: this library beside `all-pairs-hamming`.
 
 use all_pairs_hamming::chunked_join::ChunkedJoiner;
+use simidx::Width;
 use simidx::batch::{PairFinder, PairOptions};
 
 use crate::common::datasets::Dataset;
@@ -43,11 +44,11 @@ fn simidx(values: &[u64], distance: u32, sorted: bool) -> Found {
     let mut options = PairOptions::default();
     options.distance = distance;
     options.sorted = sorted;
-    let mut finder = PairFinder::new(&options).expect("the options are valid");
+    let mut finder = PairFinder::new(Width::W64, &options).expect("the options are valid");
     finder.extend_from_slice(values).expect("they fit memory");
     let mut found = Found::default();
-    let visit = |pair: simidx::batch::Pair<u64>| {
-        found.add(pair.smaller, pair.larger);
+    let visit = |pair: simidx::batch::Pair| {
+        found.add(pair.smaller as u64, pair.larger as u64);
         Ok(())
     };
     finder.finish(visit).expect("memory takes all");

@@ -108,7 +108,7 @@ fn answers_to(
     question: Question,
     progress: ItemsDone<'_>,
 ) -> Result<Answers> {
-    at_width!(set, set => answers(set, set.values(queries)?, question, progress))
+    at_width!(set, set => answers(set, queries.values()?, question, progress))
 }
 
 fn answers<F: Fingerprint>(
@@ -173,7 +173,7 @@ fn contained_of(
     distance: u32,
     progress: ItemsDone<'_>,
 ) -> Result<Vec<bool>> {
-    at_width!(set, set => contained(set, set.values(queries)?, distance, progress))
+    at_width!(set, set => contained(set, queries.values()?, distance, progress))
 }
 
 fn contained<F: Fingerprint>(

@@ -162,7 +162,7 @@ pub fn ids_of_all<'f>(
 }
 
 fn lists_of(set: &Set, column: Column<'_>, progress: ItemsDone<'_>) -> Result<IdLists> {
-    at_width!(set, set => id_lists(set, set.values(column)?, progress))
+    at_width!(set, set => id_lists(set, column.values()?, progress))
 }
 
 fn id_lists<F: Fingerprint>(
@@ -228,7 +228,7 @@ fn positions_of(
     column: Column<'_>,
     progress: ItemsDone<'_>,
 ) -> Result<Vec<Option<u64>>> {
-    at_width!(set, set => positions(set, set.values(column)?, progress))
+    at_width!(set, set => positions(set, column.values()?, progress))
 }
 
 fn positions<F: Fingerprint>(

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::pair_lists::{NamePairs, PairSorter, for_each_sorted, name_sorter};
-use super::pairs::{Pair, PairLimit, PairOptions, pairs_of};
+use super::pairs::{PairLimit, PairOf, PairOptions, pairs_of};
 use crate::error::{Error, Result};
 use crate::extsort::{MIN_MEMORY, MemoryLimit, Sorted};
 use crate::fingerprint::Fingerprint;
@@ -259,7 +259,7 @@ fn sort_numbers<F: Fingerprint>(
             return Ok(());
         };
         sorter.add(|pairs| {
-            pairs.push(Pair {
+            pairs.push(PairOf {
                 smaller,
                 larger,
                 distance: pair.distance,

@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Write};
 
 use rayon::prelude::*;
 
-use super::pairs::Pair;
+use super::pairs::PairOf;
 use crate::error::Result;
 use crate::extsort::{FixedRecord, RecordBuffer, Sorted, Sorter, TempSpace};
 use crate::fingerprint::Fingerprint;
@@ -12,7 +12,7 @@ use crate::fingerprint::Fingerprint;
 /// Bytes that records are written in.
 const PIECE_LEN: usize = 1 << 20;
 
-impl<F: Fingerprint> FixedRecord for Pair<F> {
+impl<F: Fingerprint> FixedRecord for PairOf<F> {
     const LEN: usize = 2 * F::BYTES + 1;
 
     fn encode(self, out: &mut Vec<u8>) {
@@ -25,7 +25,7 @@ impl<F: Fingerprint> FixedRecord for Pair<F> {
     fn decode(bytes: &[u8]) -> Self {
         let (smaller, rest) = bytes.split_at(F::BYTES);
         let (larger, distance) = rest.split_at(F::BYTES);
-        Pair {
+        PairOf {
             smaller: F::decode(smaller),
             larger: F::decode(larger),
             distance: distance[0].into(),
@@ -38,7 +38,7 @@ impl<F: Fingerprint> FixedRecord for Pair<F> {
 }
 
 /// Sorts pairs of fingerprints or numbers.
-pub(super) type PairSorter<F> = Sorter<Vec<Pair<F>>>;
+pub(super) type PairSorter<F> = Sorter<Vec<PairOf<F>>>;
 
 /// Calls `visit` with each pair in order.
 ///
@@ -46,7 +46,7 @@ pub(super) type PairSorter<F> = Sorter<Vec<Pair<F>>>;
 /// What keeps pairs from being read, or `visit` reports.
 pub(super) fn for_each_sorted<F: Fingerprint>(
     sorter: PairSorter<F>,
-    mut visit: impl FnMut(Pair<F>) -> Result<()>,
+    mut visit: impl FnMut(PairOf<F>) -> Result<()>,
 ) -> Result<()> {
     match sorter.finish()? {
         Sorted::Memory(pairs) => pairs.into_iter().try_for_each(visit),

@@ -11,8 +11,8 @@ use super::pair_lists::{PairSorter, for_each_sorted};
 use super::partition::{Buckets, Groups};
 use super::spill::{Take, search_values};
 use crate::error::{Error, Result};
-use crate::extsort::{MemoryLimit, Sorted, ValueSpace, Values, for_each_slice};
-use crate::fingerprint::Fingerprint;
+use crate::extsort::{MemoryLimit, Sorted, ValueSpace, Values};
+use crate::fingerprint::{Column, Fingerprint, Width, by_width, taken};
 use crate::set::{Set, Typed, at_width};
 
 /// Values below which sorting them for each mask is as good as partitioning.
@@ -64,34 +64,54 @@ impl Default for PairOptions {
 /// Two distinct fingerprints near each other.
 ///
 /// ```
-/// use simidx::batch::Pair;
+/// use simidx::Width;
+/// use simidx::batch::{PairFinder, PairOptions};
 ///
-/// let pair = Pair::new(0xff07u64, 0xff00);
-/// assert_eq!((pair.smaller, pair.larger, pair.distance), (0xff00, 0xff07, 3));
+/// let mut finder = PairFinder::new(Width::W64, &PairOptions::default())?;
+/// finder.extend_from_slice(&[0xff07_u64, 0xff00])?;
+/// finder.finish(|pair| {
+///     assert_eq!((pair.smaller, pair.larger, pair.distance), (0xff00, 0xff07, 3));
+///     Ok(())
+/// })?;
+/// # Ok::<(), simidx::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
-pub struct Pair<F> {
+pub struct Pair {
     /// The one with the smaller value.
-    pub smaller: F,
+    pub smaller: u128,
     /// The other one.
-    pub larger: F,
+    pub larger: u128,
     /// Number of bits in which they differ, at least 1.
     pub distance: u32,
 }
 
-impl<F: Fingerprint> Pair<F> {
-    /// The pair of two fingerprints in either order.
-    pub fn new(x: F, y: F) -> Self {
-        Pair {
+impl Pair {
+    /// The pair of two fingerprints of one width in either order.
+    pub fn new<F: Fingerprint>(x: F, y: F) -> Self {
+        PairOf::new(x, y).widened()
+    }
+}
+
+/// A pair of one type of values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct PairOf<F> {
+    pub(super) smaller: F,
+    pub(super) larger: F,
+    pub(super) distance: u32,
+}
+
+impl<F: Fingerprint> PairOf<F> {
+    /// The pair of two values in either order.
+    fn new(x: F, y: F) -> Self {
+        PairOf {
             smaller: x.min(y),
             larger: x.max(y),
             distance: x.distance(y),
         }
     }
 
-    /// The same pair with values for any width.
-    pub fn widened(self) -> Pair<u128> {
+    fn widened(self) -> Pair {
         Pair {
             smaller: self.smaller.to_u128(),
             larger: self.larger.to_u128(),
@@ -129,12 +149,12 @@ impl<F: Fingerprint> Pair<F> {
 pub fn pairs(
     set: &Set,
     options: &PairOptions,
-    mut visit: impl FnMut(Pair<u128>) -> Result<()>,
+    mut visit: impl FnMut(Pair) -> Result<()>,
 ) -> Result<()> {
-    pairs_of_any(set, options, &mut visit)
+    visit_pairs(set, options, &mut visit)
 }
 
-fn pairs_of_any(set: &Set, options: &PairOptions, visit: VisitPair<'_, u128>) -> Result<()> {
+fn visit_pairs(set: &Set, options: &PairOptions, visit: VisitPair<'_>) -> Result<()> {
     at_width!(set, set => pairs_of(set, options, &mut |pair| visit(pair.widened())))
 }
 
@@ -142,11 +162,11 @@ fn pairs_of_any(set: &Set, options: &PairOptions, visit: VisitPair<'_, u128>) ->
 pub(super) fn pairs_of<F: Fingerprint>(
     set: Typed<'_, F>,
     options: &PairOptions,
-    visit: VisitPair<'_, F>,
+    visit: VisitPairOf<'_, F>,
 ) -> Result<()> {
-    let mut finder = PairFinder::new(options)?;
+    let mut finder = Finder::new(options)?;
     finder.gathered.extend_from_set(set)?;
-    finder.finish(visit)
+    finder.give(visit, &mut |_, _| Ok(()))
 }
 
 /// Finds all pairs of distinct fingerprints within a distance, straight from the fingerprints.
@@ -160,10 +180,11 @@ pub(super) fn pairs_of<F: Fingerprint>(
 /// Memory: about 2.1 times the fingerprints; above the limit of the options they are sorted outside for each mask.
 ///
 /// ```
+/// use simidx::Width;
 /// use simidx::batch::{PairFinder, PairOptions};
 ///
-/// let mut finder = PairFinder::<u64>::new(&PairOptions::default())?;
-/// for fingerprint in [0xff00, 0xff01, 0xff03, 0x1234_5678_0000_0000, 0xff01] {
+/// let mut finder = PairFinder::new(Width::W64, &PairOptions::default())?;
+/// for fingerprint in [0xff00_u64, 0xff01, 0xff03, 0x1234_5678_0000_0000, 0xff01] {
 ///     finder.push(fingerprint)?;
 /// }
 /// let mut pairs = Vec::new();
@@ -176,7 +197,98 @@ pub(super) fn pairs_of<F: Fingerprint>(
 /// # Ok::<(), simidx::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct PairFinder<F> {
+pub struct PairFinder {
+    finder: OfWidth,
+}
+
+/// The search at its width.
+#[derive(Debug)]
+enum OfWidth {
+    W32(Finder<u32>),
+    W64(Finder<u64>),
+    W128(Finder<u128>),
+}
+
+impl PairFinder {
+    /// A search without fingerprints, for those of a width.
+    ///
+    /// # Errors
+    /// A memory limit that is too small to be kept.
+    pub fn new(width: Width, options: &PairOptions) -> Result<Self> {
+        let finder = match width {
+            Width::W32 => OfWidth::W32(Finder::new(options)?),
+            Width::W64 => OfWidth::W64(Finder::new(options)?),
+            Width::W128 => OfWidth::W128(Finder::new(options)?),
+        };
+        Ok(PairFinder { finder })
+    }
+
+    /// Adds a fingerprint; one that is there already changes nothing.
+    ///
+    /// # Errors
+    /// A value that does not fit the width, and what keeps fingerprints that exceed the memory limit from being written to a
+    /// temporary file.
+    #[inline]
+    pub fn push(&mut self, fingerprint: impl Fingerprint) -> Result<()> {
+        self.push_value(fingerprint.to_u128())
+    }
+
+    fn push_value(&mut self, value: u128) -> Result<()> {
+        by_width!(OfWidth, &mut self.finder, finder => finder.push(taken(value)?))
+    }
+
+    /// Adds the fingerprints of a column, which takes no copy of it.
+    ///
+    /// # Errors
+    /// A column of another width, and as for [`PairFinder::push`].
+    pub fn extend_from_slice<'c>(&mut self, fingerprints: impl Into<Column<'c>>) -> Result<()> {
+        self.extend(fingerprints.into())
+    }
+
+    fn extend(&mut self, fingerprints: Column<'_>) -> Result<()> {
+        by_width!(OfWidth, &mut self.finder, finder => finder.extend(fingerprints.values()?))
+    }
+
+    /// Calls `visit` with every pair, each once. It works on all threads of the current pool and calls `visit` on this one.
+    ///
+    /// # Errors
+    /// What temporary files or `visit` report; then `visit` is not called again. With a memory limit, so many fingerprints
+    /// within the distance of each other that they fit it in no way. More pairs than are wanted.
+    pub fn finish(self, visit: impl FnMut(Pair) -> Result<()>) -> Result<()> {
+        self.finish_watched(visit, |_, _| Ok(()))
+    }
+
+    /// [`PairFinder::finish`] that tells `progress` every few milliseconds how many parts of the search are done, of how many:
+    /// of 0 if that is not known, with a limit of memory. It may break off by an error.
+    ///
+    /// # Errors
+    /// As for [`PairFinder::finish`], and what `progress` gives.
+    pub fn finish_watched(
+        self,
+        mut visit: impl FnMut(Pair) -> Result<()>,
+        mut progress: impl FnMut(u64, u64) -> Result<()>,
+    ) -> Result<()> {
+        self.give(&mut visit, &mut progress)
+    }
+
+    fn give(self, visit: VisitPair<'_>, progress: Progress<'_>) -> Result<()> {
+        by_width!(OfWidth, self.finder, finder => {
+            finder.give(&mut |pair| visit(pair.widened()), progress)
+        })
+    }
+
+    /// Number of pairs.
+    ///
+    /// # Errors
+    /// As for [`PairFinder::finish`].
+    pub fn count(self) -> Result<u64> {
+        by_width!(OfWidth, self.finder, finder => finder.count())
+    }
+}
+
+/// A search among values of one type.
+#[derive(Debug)]
+pub(super) struct Finder<F> {
     options: PairOptions,
     space: ValueSpace,
     /// Bytes of memory for pairs that are sorted.
@@ -187,13 +299,8 @@ pub struct PairFinder<F> {
     few: usize,
 }
 
-impl<F: Fingerprint> PairFinder<F> {
-    /// A search without fingerprints.
-    ///
-    /// # Errors
-    /// A memory limit that is too small to be kept.
-    #[inline(never)]
-    pub fn new(options: &PairOptions) -> Result<Self> {
+impl<F: Fingerprint> Finder<F> {
+    pub(super) fn new(options: &PairOptions) -> Result<Self> {
         let budget = MemoryLimit::new(options.memory)?.budget();
         Ok(Self::with_budget(options, budget))
     }
@@ -209,7 +316,7 @@ impl<F: Fingerprint> PairFinder<F> {
             sort_budget: budget / 3,
             value_budget: budget / 12,
         };
-        PairFinder {
+        Finder {
             gathered: Gathered::new(temp, space.sort_budget),
             options: options.clone(),
             space,
@@ -219,65 +326,26 @@ impl<F: Fingerprint> PairFinder<F> {
         }
     }
 
-    /// Reserves memory for this many fingerprints, as far as the limit permits.
-    pub(crate) fn reserve(&mut self, count: u64) {
+    /// Reserves memory for this many values, as far as the limit permits.
+    pub(super) fn reserve(&mut self, count: u64) {
         self.gathered.reserve(count);
     }
 
-    /// Adds a fingerprint; one that is there already changes nothing.
-    ///
-    /// # Errors
-    /// What keeps fingerprints that exceed the memory limit from being written to a temporary file.
     #[inline]
-    pub fn push(&mut self, fingerprint: F) -> Result<()> {
-        self.gathered.push(fingerprint)
+    pub(super) fn push(&mut self, value: F) -> Result<()> {
+        self.gathered.push(value)
     }
 
-    /// Adds fingerprints.
-    ///
-    /// # Errors
-    /// As for [`PairFinder::push`].
-    pub fn extend(&mut self, fingerprints: impl IntoIterator<Item = F>) -> Result<()> {
-        for_each_slice(fingerprints, |slice| self.extend_from_slice(slice))
+    pub(super) fn extend(&mut self, values: &[F]) -> Result<()> {
+        self.gathered.extend(values)
     }
 
-    /// Adds the fingerprints of a slice, which takes no copy of it.
-    ///
-    /// # Errors
-    /// As for [`PairFinder::push`].
-    #[inline(never)]
-    pub fn extend_from_slice(&mut self, fingerprints: &[F]) -> Result<()> {
-        self.gathered.extend(fingerprints)
-    }
-
-    /// Calls `visit` with every pair, each once. It works on all threads of the current pool and calls `visit` on this one.
-    ///
-    /// # Errors
-    /// What temporary files or `visit` report; then `visit` is not called again. With a memory limit, so many fingerprints
-    /// within the distance of each other that they fit it in no way. More pairs than are wanted.
-    pub fn finish(self, visit: impl FnMut(Pair<F>) -> Result<()>) -> Result<()> {
-        self.finish_watched(visit, |_, _| Ok(()))
-    }
-
-    /// [`PairFinder::finish`] that tells `progress` every few milliseconds how many parts of the search are done, of how many:
-    /// of 0 if that is not known, with a limit of memory. It may break off by an error.
-    ///
-    /// # Errors
-    /// As for [`PairFinder::finish`], and what `progress` gives.
-    pub fn finish_watched(
-        self,
-        mut visit: impl FnMut(Pair<F>) -> Result<()>,
-        mut progress: impl FnMut(u64, u64) -> Result<()>,
-    ) -> Result<()> {
-        self.give(&mut visit, &mut progress)
-    }
-
-    #[inline(never)]
-    fn give(self, visit: VisitPair<'_, F>, progress: Progress<'_>) -> Result<()> {
+    /// See [`PairFinder::finish_watched`].
+    pub(super) fn give(self, visit: VisitPairOf<'_, F>, progress: Progress<'_>) -> Result<()> {
         if !self.options.sorted {
             let mut take = |pairs: &mut Vec<(F, F)>| {
                 let mut pairs = pairs.drain(..);
-                pairs.try_for_each(|(x, y)| visit(Pair::new(x, y)))
+                pairs.try_for_each(|(x, y)| visit(PairOf::new(x, y)))
             };
             return self.find(&mut take, progress);
         }
@@ -285,17 +353,13 @@ impl<F: Fingerprint> PairFinder<F> {
         let mut sorter = PairSorter::new(temp, self.pair_budget);
         let mut take = |pairs: &mut Vec<(F, F)>| {
             let mut pairs = pairs.drain(..);
-            pairs.try_for_each(|(x, y)| sorter.add(|buffer| buffer.push(Pair::new(x, y))))
+            pairs.try_for_each(|(x, y)| sorter.add(|buffer| buffer.push(PairOf::new(x, y))))
         };
         self.find(&mut take, progress)?;
         for_each_sorted(sorter, visit)
     }
 
-    /// Number of pairs.
-    ///
-    /// # Errors
-    /// As for [`PairFinder::finish`].
-    pub fn count(self) -> Result<u64> {
+    fn count(self) -> Result<u64> {
         let mut count = 0;
         let mut take = |pairs: &mut Vec<(F, F)>| {
             count += pairs.len() as u64;
@@ -307,7 +371,6 @@ impl<F: Fingerprint> PairFinder<F> {
     }
 
     /// Hands every pair to `take`, in any order within the pair, up to the limit.
-    #[inline(never)]
     fn find(self, take: Take<'_, F>, progress: Progress<'_>) -> Result<()> {
         let mut limit = PairLimit::new(&self.options);
         let mut take = |pairs: &mut Vec<(F, F)>| {
@@ -341,7 +404,10 @@ impl<F: Fingerprint> PairFinder<F> {
 }
 
 /// Is called with each pair.
-type VisitPair<'a, F> = &'a mut dyn FnMut(Pair<F>) -> Result<()>;
+type VisitPair<'a> = &'a mut dyn FnMut(Pair) -> Result<()>;
+
+/// Is called with each pair of one type of values.
+type VisitPairOf<'a, F> = &'a mut dyn FnMut(PairOf<F>) -> Result<()>;
 
 /// Is told how many parts of a search are done, of how many; 0 if that is not known. It may break off.
 pub(super) type Progress<'a> = &'a mut dyn FnMut(u64, u64) -> Result<()>;
@@ -439,16 +505,16 @@ mod tests {
     /// The sorted pairs that a search finds within a budget, partitioning and refining from these sizes on.
     fn found(values: &[u64], options: &PairOptions, sizes: [usize; 3]) -> Vec<(u64, u64, u32)> {
         let [budget, few, group] = sizes;
-        let mut finder = PairFinder::with_budget(options, budget);
+        let mut finder = Finder::with_budget(options, budget);
         finder.few = few;
         finder.rule = Rule::new(options.distance).with_few(group);
-        finder.extend_from_slice(values).unwrap();
+        finder.extend(values).unwrap();
         let mut pairs = Vec::new();
-        let visit = |pair: Pair<u64>| {
+        let mut visit = |pair: PairOf<u64>| {
             pairs.push((pair.smaller, pair.larger, pair.distance));
             Ok(())
         };
-        finder.finish(visit).unwrap();
+        finder.give(&mut visit, &mut |_, _| Ok(())).unwrap();
         if options.sorted {
             assert!(pairs.is_sorted());
         }
@@ -468,19 +534,20 @@ mod tests {
 
     /// What a search tells, with so much memory, up to the call that is to break it off.
     fn told(budget: usize, last: usize) -> (Vec<(u64, u64)>, Result<()>) {
-        let mut finder = PairFinder::with_budget(&PairOptions::default(), budget);
+        let mut finder = Finder::with_budget(&PairOptions::default(), budget);
         finder.few = 0;
-        let values = (0..2000u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        finder.extend(values).unwrap();
+        for i in 0..2000u64 {
+            finder.push(i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).unwrap();
+        }
         let mut told = Vec::new();
-        let progress = |done, total| {
+        let mut progress = |done, total| {
             told.push((done, total));
             match told.len() == last {
                 true => Err(std::io::Error::other("enough").into()),
                 false => Ok(()),
             }
         };
-        let found = finder.finish_watched(|_| Ok(()), progress);
+        let found = finder.give(&mut |_| Ok(()), &mut progress);
         (told, found)
     }
 

@@ -13,7 +13,7 @@ use super::pairs::FEW;
 use super::partition::{Buckets, Groups};
 use super::spill::Take;
 use crate::error::Result;
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::{Column, Fingerprint, Fingerprints, by_width};
 
 /// Nanoseconds to send one value and look at its group.
 const SEND_NS: f64 = 60.0;
@@ -33,45 +33,77 @@ const LEAST_SEEN: usize = 8;
 /// let request = RoundsRequest {
 ///     distance: 3,
 ///     count: 3,
-///     varying: u64::MAX,
-///     sample: &values,
+///     varying: u128::MAX,
+///     sample: (&values).into(),
 ///     largest_share: 0.01,
 /// };
 /// assert_eq!(PairRounds::new(&request).round_count(), 1); // so few are compared all with all
 /// ```
 #[derive(Debug, Clone, Copy)]
-pub struct RoundsRequest<'a, F> {
+pub struct RoundsRequest<'a> {
     /// The largest distance of a pair.
     pub distance: u32,
     /// Number of distinct fingerprints, about.
     pub count: u64,
     /// Bits in which not all of them agree; more do no harm.
-    pub varying: F,
-    /// Some of them, drawn evenly.
-    pub sample: &'a [F],
+    pub varying: u128,
+    /// Some of them, drawn evenly. They say of which width all are.
+    pub sample: Column<'a>,
     /// The share of all fingerprints that may meet in one place, above which they are divided again.
     pub largest_share: f64,
 }
 
 /// One round: which values take part, which bits bring them together, and which pairs count.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct PairRound<F> {
+pub struct PairRound {
     /// Bits in which values that take part have those of [`value`](Self::value).
-    pub within: F,
+    pub within: u128,
     /// What these bits are.
-    pub value: F,
+    pub value: u128,
     /// Bits that values must agree on to meet, in addition to those.
-    pub mask: F,
+    pub mask: u128,
     /// Masks of which a pair that counts here agrees on none, because it has met.
-    pub before: Vec<F>,
+    pub before: Vec<u128>,
     /// Values of the mask that take part in rounds of their own, in order.
-    pub divided: Vec<F>,
+    pub divided: Vec<u128>,
 }
 
-impl<F: Fingerprint> PairRound<F> {
+/// A round of values of one type.
+#[derive(Debug, Clone)]
+struct Round<F> {
+    within: F,
+    value: F,
+    mask: F,
+    before: Vec<F>,
+    divided: Vec<F>,
+}
+
+impl<F: Fingerprint> Round<F> {
+    fn of(round: &PairRound) -> Self {
+        let all = |values: &[u128]| values.iter().copied().map(F::from_u128).collect();
+        Round {
+            within: F::from_u128(round.within),
+            value: F::from_u128(round.value),
+            mask: F::from_u128(round.mask),
+            before: all(&round.before),
+            divided: all(&round.divided),
+        }
+    }
+
+    fn widened(&self) -> PairRound {
+        let all = |values: &[F]| values.iter().map(|value| value.to_u128()).collect();
+        PairRound {
+            within: self.within.to_u128(),
+            value: self.value.to_u128(),
+            mask: self.mask.to_u128(),
+            before: all(&self.before),
+            divided: all(&self.divided),
+        }
+    }
+
     /// Whether a value takes part.
     #[inline]
-    pub fn takes(&self, value: F) -> bool {
+    fn takes(&self, value: F) -> bool {
         value & self.within == self.value
             && (self.divided.is_empty()
                 || self.divided.binary_search(&(value & self.mask)).is_err())
@@ -84,12 +116,41 @@ impl<F: Fingerprint> PairRound<F> {
         };
         rule.that_agree(self.within | self.mask, &self.before)
     }
+
+    /// The values that take part, by places; the number of the round is the seed.
+    fn scatter(&self, seed: u64, values: &[F], places: usize) -> (Fingerprints, Vec<usize>) {
+        let place = |value: F| match self.takes(value) {
+            true => place_of(value & self.mask, seed, places),
+            false => places,
+        };
+        let (mut values, mut ends) = scatter_by(values, places + 1, place);
+        ends.pop();
+        values.truncate(ends.last().copied().unwrap_or_default());
+        (values.into(), ends)
+    }
+
+    /// Hands the pairs of the values of a place to `take`.
+    fn find(&self, rule: &Rule<F>, values: &[F], take: Take<'_, F>) -> Result<()> {
+        if self.mask == F::ZERO || values.len() < FEW || values.len() >= u32::MAX as usize {
+            let mut out = Emitter::new(take);
+            search(&mut values.to_vec(), rule, &mut out);
+            return out.finish();
+        }
+        let mut buckets = Buckets::new(values.len());
+        buckets.fill(values, &Bits::of(values), self.mask);
+        let work = |groups: &mut Groups<F>, bucket: usize, give: Take<'_, F>| {
+            let mut out = Emitter::new(give);
+            buckets.search(bucket, rule, groups, &mut out);
+            out.finish()
+        };
+        in_order(buckets.count(), Groups::default, work, |pairs| take(pairs))
+    }
 }
 
 /// The rounds of a search: each pair within the distance counts in one of them.
 ///
-/// Where values are sent is up to the caller. In each round all that [take part](PairRound::takes) and are equal under
-/// its mask must come to one place; [`PairRounds::scatter`] does that. [`PairRounds::pairs`] then finds the pairs of a
+/// Where values are sent is up to the caller. In each round all that take part and are equal under its mask must come to one
+/// place; [`PairRounds::scatter`] does that. [`PairRounds::pairs`] then finds the pairs of a
 /// place. The values that come must be distinct.
 ///
 /// ```
@@ -99,14 +160,15 @@ impl<F: Fingerprint> PairRound<F> {
 /// let request = RoundsRequest {
 ///     distance: 3,
 ///     count: 5001,
-///     varying: u64::MAX,
-///     sample: &values,
+///     varying: u128::MAX,
+///     sample: (&values).into(),
 ///     largest_share: 0.1,
 /// };
 /// let rounds = PairRounds::new(&request);
 /// let mut pairs = Vec::new();
 /// for round in 0..rounds.round_count() {
 ///     let (values, ends) = rounds.scatter(round, &values, 4);
+///     let values = values.as_slice::<u64>().unwrap();
 ///     let mut start = 0;
 ///     for end in ends {
 ///         rounds.pairs(round, &values[start..end], |x, y| pairs.push((x.min(y), x.max(y))))?;
@@ -117,34 +179,20 @@ impl<F: Fingerprint> PairRound<F> {
 /// # Ok::<(), simidx::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PairRounds<F> {
+pub struct PairRounds {
     distance: u32,
-    rounds: Vec<PairRound<F>>,
+    rounds: Vec<PairRound>,
 }
 
-impl<F: Fingerprint> PairRounds<F> {
+impl PairRounds {
     /// Chooses rounds: the same for the same request. No time to speak of.
-    #[inline(never)]
-    pub fn new(request: &RoundsRequest<'_, F>) -> Self {
-        let mut rounds = Vec::new();
-        if request.distance > 0 {
-            let all = PairRound {
-                within: F::ZERO,
-                value: F::ZERO,
-                mask: F::ZERO,
-                before: Vec::new(),
-                divided: Vec::new(),
-            };
-            divide(request, &all, request.sample, 0, &mut rounds);
-        }
-        PairRounds {
-            distance: request.distance,
-            rounds,
-        }
+    pub fn new(request: &RoundsRequest<'_>) -> Self {
+        let rounds = by_width!(Column, request.sample, sample => chosen(request, sample));
+        Self::of_rounds(request.distance, rounds)
     }
 
     /// Rounds that have been chosen before.
-    pub fn of_rounds(distance: u32, rounds: Vec<PairRound<F>>) -> Self {
+    pub fn of_rounds(distance: u32, rounds: Vec<PairRound>) -> Self {
         PairRounds { distance, rounds }
     }
 
@@ -154,7 +202,7 @@ impl<F: Fingerprint> PairRounds<F> {
     }
 
     /// The rounds.
-    pub fn rounds(&self) -> &[PairRound<F>] {
+    pub fn rounds(&self) -> &[PairRound] {
         &self.rounds
     }
 
@@ -167,19 +215,24 @@ impl<F: Fingerprint> PairRounds<F> {
     ///
     /// # Panics
     /// If there is no such round, or no place.
-    #[inline(never)]
-    pub fn scatter(&self, round: usize, values: &[F], places: usize) -> (Vec<F>, Vec<usize>) {
-        let of = &self.rounds[round];
+    pub fn scatter<'c>(
+        &self,
+        round: usize,
+        values: impl Into<Column<'c>>,
+        places: usize,
+    ) -> (Fingerprints, Vec<usize>) {
+        self.scatter_column(round, values.into(), places)
+    }
+
+    fn scatter_column(
+        &self,
+        round: usize,
+        values: Column<'_>,
+        places: usize,
+    ) -> (Fingerprints, Vec<usize>) {
         // Another round sends its crowds elsewhere.
-        let seed = round as u64;
-        let place = |value: F| match of.takes(value) {
-            true => place_of(value & of.mask, seed, places),
-            false => places,
-        };
-        let (mut values, mut ends) = scatter_by(values, places + 1, place);
-        ends.pop();
-        values.truncate(ends.last().copied().unwrap_or_default());
-        (values, ends)
+        let (of, seed) = (&self.rounds[round], round as u64);
+        by_width!(Column, values, values => Round::of(of).scatter(seed, values, places))
     }
 
     /// Calls `visit` with the pairs of the values that came to a place in a round: those within the distance that have not
@@ -190,8 +243,13 @@ impl<F: Fingerprint> PairRounds<F> {
     ///
     /// # Panics
     /// If there is no such round.
-    pub fn pairs(&self, round: usize, values: &[F], mut visit: impl FnMut(F, F)) -> Result<()> {
-        self.find(round, values, false, &mut visit)
+    pub fn pairs<'c>(
+        &self,
+        round: usize,
+        values: impl Into<Column<'c>>,
+        mut visit: impl FnMut(u128, u128),
+    ) -> Result<()> {
+        self.find(round, values.into(), false, &mut visit)
     }
 
     /// The same with as many of the pairs as are needed to link what the pairs of all rounds link.
@@ -201,47 +259,58 @@ impl<F: Fingerprint> PairRounds<F> {
     ///
     /// # Panics
     /// If there is no such round.
-    pub fn links(&self, round: usize, values: &[F], mut visit: impl FnMut(F, F)) -> Result<()> {
-        self.find(round, values, true, &mut visit)
+    pub fn links<'c>(
+        &self,
+        round: usize,
+        values: impl Into<Column<'c>>,
+        mut visit: impl FnMut(u128, u128),
+    ) -> Result<()> {
+        self.find(round, values.into(), true, &mut visit)
     }
 
-    #[inline(never)]
     fn find(
         &self,
         round: usize,
-        values: &[F],
+        values: Column<'_>,
         spans: bool,
-        visit: &mut dyn FnMut(F, F),
+        visit: &mut dyn FnMut(u128, u128),
     ) -> Result<()> {
-        let round = &self.rounds[round];
-        let rule = round.rule(self.distance, spans);
-        let take: Take<'_, F> = &mut |pairs: &mut Vec<(F, F)>| {
-            pairs.drain(..).for_each(|(x, y)| visit(x, y));
-            Ok(())
-        };
-        if round.mask == F::ZERO || values.len() < FEW || values.len() >= u32::MAX as usize {
-            let mut out = Emitter::new(take);
-            search(&mut values.to_vec(), &rule, &mut out);
-            return out.finish();
-        }
-        let mut buckets = Buckets::new(values.len());
-        buckets.fill(values, &Bits::of(values), round.mask);
-        let work = |groups: &mut Groups<F>, bucket: usize, give: Take<'_, F>| {
-            let mut out = Emitter::new(give);
-            buckets.search(bucket, &rule, groups, &mut out);
-            out.finish()
-        };
-        in_order(buckets.count(), Groups::default, work, |pairs| take(pairs))
+        by_width!(Column, values, values => {
+            let round = Round::of(&self.rounds[round]);
+            let rule = round.rule(self.distance, spans);
+            round.find(&rule, values, &mut |pairs| {
+                for (x, y) in pairs.drain(..) {
+                    visit(x.to_u128(), y.to_u128());
+                }
+                Ok(())
+            })
+        })
     }
+}
+
+/// The rounds for values of one type.
+fn chosen<F: Fingerprint>(request: &RoundsRequest<'_>, sample: &[F]) -> Vec<PairRound> {
+    let mut rounds = Vec::new();
+    if request.distance > 0 {
+        let all = Round {
+            within: F::ZERO,
+            value: F::ZERO,
+            mask: F::ZERO,
+            before: Vec::new(),
+            divided: Vec::new(),
+        };
+        divide(request, &all, sample, 0, &mut rounds);
+    }
+    rounds.iter().map(Round::widened).collect()
 }
 
 /// Adds the rounds of the values that meet in one, of which this is a sample.
 fn divide<F: Fingerprint>(
-    request: &RoundsRequest<'_, F>,
-    of: &PairRound<F>,
+    request: &RoundsRequest<'_>,
+    of: &Round<F>,
     sample: &[F],
     depth: usize,
-    rounds: &mut Vec<PairRound<F>>,
+    rounds: &mut Vec<Round<F>>,
 ) {
     let agreed = of.within | of.mask;
     let share = sample.len() as f64 / request.sample.len().max(1) as f64;
@@ -249,14 +318,14 @@ fn divide<F: Fingerprint>(
         0 => request.count,
         _ => (share * request.count as f64) as u64,
     };
-    let bits = Bits::of_sample(request.varying & !agreed, sample);
+    let bits = Bits::of_sample(F::from_u128(request.varying) & !agreed, sample);
     let Some(masks) = bits.cover(request.distance, count, SEND_NS) else {
         rounds.push(of.clone());
         return;
     };
     let most = (request.largest_share * request.sample.len() as f64) as usize;
     for (number, &mask) in masks.iter().enumerate() {
-        let mut round = PairRound {
+        let mut round = Round {
             within: agreed,
             value: of.value,
             mask,
@@ -267,7 +336,7 @@ fn divide<F: Fingerprint>(
             let crowds = crowds(sample, mask, most.max(LEAST_SEEN));
             for (crowd, sample) in crowds {
                 round.divided.push(crowd);
-                let crowd = PairRound {
+                let crowd = Round {
                     within: agreed | mask,
                     value: of.value | crowd,
                     mask: F::ZERO,
@@ -322,9 +391,14 @@ fn place_of<F: Fingerprint>(value: F, seed: u64, places: usize) -> usize {
 ///
 /// # Panics
 /// Without a place.
-#[inline(never)]
-pub fn scatter_values<F: Fingerprint>(values: &[F], places: usize) -> (Vec<F>, Vec<usize>) {
-    scatter_by(values, places, |value| place_of(value, 0, places))
+pub fn scatter_values<'c>(
+    values: impl Into<Column<'c>>,
+    places: usize,
+) -> (Fingerprints, Vec<usize>) {
+    by_width!(Column, values.into(), values => {
+        let (values, ends) = scatter_by(values, places, |value| place_of(value, 0, places));
+        (values.into(), ends)
+    })
 }
 
 /// The place of each value in [`scatter_values`].
@@ -336,15 +410,14 @@ pub fn scatter_values<F: Fingerprint>(values: &[F], places: usize) -> (Vec<F>, V
 ///
 /// # Panics
 /// Without a place, or with 2^32 and more.
-#[inline(never)]
-pub fn places_of<F: Fingerprint>(values: &[F], places: usize) -> Vec<u32> {
+pub fn places_of<'c>(values: impl Into<Column<'c>>, places: usize) -> Vec<u32> {
     assert!(
         places > 0 && u32::try_from(places).is_ok(),
         "{places} places"
     );
-    let values = values.iter();
+    let values = values.into().iter();
     values
-        .map(|&value| place_of(value, 0, places) as u32)
+        .map(|value| place_of(value, 0, places) as u32)
         .collect()
 }
 
@@ -392,25 +465,24 @@ mod tests {
         pairs
     }
 
-    fn run(
-        rounds: &PairRounds<u64>,
-        values: &[u64],
-        places: usize,
-        links: bool,
-    ) -> Vec<(u64, u64)> {
+    fn run(rounds: &PairRounds, values: &[u64], places: usize, links: bool) -> Vec<(u64, u64)> {
         let mut pairs = Vec::new();
         for round in 0..rounds.round_count() {
             let (values, ends) = rounds.scatter(round, values, places);
+            let values = values.as_slice::<u64>().unwrap();
             let mut start = 0;
             for end in ends {
-                let mut visit = |x: u64, y: u64| pairs.push((x.min(y), x.max(y)));
+                let values = &values[start..end];
+                let mut visit = |x, y| pairs.push((x as u64, y as u64));
                 rounds
-                    .find(round, &values[start..end], links, &mut visit)
+                    .find(round, values.into(), links, &mut visit)
                     .unwrap();
                 start = end;
             }
             assert_eq!(start, values.len());
         }
+        let in_order = pairs.into_iter().map(|(x, y)| (x.min(y), x.max(y)));
+        let mut pairs: Vec<(u64, u64)> = in_order.collect();
         pairs.sort_unstable();
         pairs
     }
@@ -444,7 +516,7 @@ mod tests {
             let values: BTreeSet<u64> = values.into_iter().map(|v| v & (kept & narrow)).collect();
             let values: Vec<u64> = values.into_iter().collect();
             let request = RoundsRequest {
-                distance, count: claimed, varying: u64::MAX, sample: &values, largest_share: share,
+                distance, count: claimed, varying: u128::MAX, sample: (&values).into(), largest_share: share,
             };
             let rounds = PairRounds::new(&request);
             let expected = near(&values, distance);
@@ -463,8 +535,8 @@ mod tests {
         let request = |largest_share| RoundsRequest {
             distance: 3,
             count: 6_000_000,
-            varying: u64::MAX,
-            sample: &values,
+            varying: u128::MAX,
+            sample: (&values).into(),
             largest_share,
         };
         let (whole, divided) = (
@@ -496,8 +568,8 @@ mod tests {
         let request = RoundsRequest {
             distance: 3,
             count: values.len() as u64,
-            varying: u64::MAX,
-            sample: &values[..1000],
+            varying: u128::MAX,
+            sample: (&values[..1000]).into(),
             largest_share: 0.1,
         };
         let rounds = PairRounds::new(&request);

@@ -2,9 +2,9 @@
 
 use rayon::prelude::*;
 
-use super::pairs::{Pair, PairFinder, PairOptions, Progress};
+use super::pairs::{Finder, PairOf, PairOptions, Progress};
 use crate::error::{Error, Result};
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::{Column, Fingerprint, by_width};
 
 /// Two rows of a list whose fingerprints are near each other, as [`row_pairs`] gives them.
 ///
@@ -29,9 +29,9 @@ pub struct RowPair {
 /// Every unordered pair of rows whose fingerprints lie within a distance, also those with the same fingerprint, each once and in
 /// order. `n` rows with one fingerprint are `n (n - 1) / 2` pairs: [`PairOptions::max_pairs`] keeps them within bounds.
 ///
-/// Costs what [`PairFinder`] does, and a sort of the rows and of the pairs. Memory beside the limit of the options: two words a
+/// Costs what [`PairFinder`](super::PairFinder) does, and a sort of the rows and of the pairs. Memory beside the limit of the options: two words a
 /// row, three a pair. `progress` is told now and then how many parts of the search are done, of how many, as by
-/// [`PairFinder::finish_watched`]; it may break off by an error.
+/// [`PairFinder::finish_watched`](super::PairFinder::finish_watched); it may break off by an error.
 ///
 /// ```
 /// use simidx::batch::{PairOptions, row_pairs};
@@ -44,16 +44,23 @@ pub struct RowPair {
 /// ```
 ///
 /// # Errors
-/// As for [`PairFinder::finish`], more pairs than are wanted, and what `progress` gives.
-pub fn row_pairs<F: Fingerprint>(
-    fingerprints: &[F],
+/// As for [`PairFinder::finish`](super::PairFinder::finish), more pairs than are wanted, and what `progress` gives.
+pub fn row_pairs<'c>(
+    fingerprints: impl Into<Column<'c>>,
     options: &PairOptions,
     mut progress: impl FnMut(u64, u64) -> Result<()>,
 ) -> Result<Vec<RowPair>> {
-    find_row_pairs(fingerprints, options, &mut progress)
+    find_in_column(fingerprints.into(), options, &mut progress)
 }
 
-#[inline(never)]
+fn find_in_column(
+    fingerprints: Column<'_>,
+    options: &PairOptions,
+    progress: Progress<'_>,
+) -> Result<Vec<RowPair>> {
+    by_width!(Column, fingerprints, values => find_row_pairs(values, options, progress))
+}
+
 fn find_row_pairs<F: Fingerprint>(
     fingerprints: &[F],
     options: &PairOptions,
@@ -69,13 +76,13 @@ fn find_row_pairs<F: Fingerprint>(
             }
         }
     }
-    let mut finder = PairFinder::new(&PairOptions {
+    let mut finder = Finder::new(&PairOptions {
         sorted: false,
         ..options.clone()
     })?;
-    finder.extend_from_slice(fingerprints)?;
+    finder.extend(fingerprints)?;
     progress(0, 0)?;
-    let visit = |pair: Pair<F>| {
+    let mut visit = |pair: PairOf<F>| {
         let [smaller, larger] = [pair.smaller, pair.larger].map(|value| rows.of(value));
         for &x in smaller {
             for &y in larger {
@@ -84,7 +91,7 @@ fn find_row_pairs<F: Fingerprint>(
         }
         Ok(())
     };
-    finder.finish_watched(visit, progress)?;
+    finder.give(&mut visit, progress)?;
     pairs.par_sort_unstable();
     Ok(pairs)
 }

@@ -105,6 +105,30 @@ impl Width {
         u128::MAX >> (128 - self.bits())
     }
 
+    /// A fingerprint of any type as a value of this width.
+    ///
+    /// ```
+    /// use simidx::Width;
+    ///
+    /// assert_eq!(Width::W32.takes(7_u64)?, 7);
+    /// assert!(Width::W32.takes(1_u64 << 32).is_err());
+    /// # Ok::<(), simidx::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::WidthMismatch`] if it has more bits.
+    #[inline]
+    pub fn takes(self, fingerprint: impl Fingerprint) -> Result<u128, Error> {
+        let value = fingerprint.to_u128();
+        match value <= self.max() {
+            true => Ok(value),
+            false => Err(Error::WidthMismatch {
+                index: self.bits(),
+                requested: u128::BITS - value.leading_zeros(),
+            }),
+        }
+    }
+
     /// Whether fingerprints of an index of this width go with others of `other`.
     ///
     /// # Errors
@@ -163,6 +187,15 @@ impl FromStr for Width {
     }
 }
 
+/// A fingerprint of any type as one of another.
+///
+/// # Errors
+/// As for [`Width::takes`].
+#[inline]
+pub(crate) fn taken<F: Fingerprint>(fingerprint: impl Fingerprint) -> Result<F, Error> {
+    Width::of::<F>().takes(fingerprint).map(F::from_u128)
+}
+
 /// Fingerprints of one width, borrowed: what functions take that look at many.
 ///
 /// ```
@@ -213,9 +246,26 @@ impl<'a> Column<'a> {
         (0..self.len()).map(move |place| self.get(place).expect("a place below the length"))
     }
 
+    /// The values in pieces of this length, the last of which may be shorter.
+    ///
+    /// # Panics
+    /// For a length of 0.
+    pub fn chunks(self, len: usize) -> Box<dyn Iterator<Item = Column<'a>> + Send + 'a> {
+        by_width!(Column, self, values => Box::new(values.chunks(len).map(Column::from)))
+    }
+
     /// The values of a type, if that is theirs.
     pub fn as_slice<F: Fingerprint>(self) -> Option<&'a [F]> {
         F::of_column(self)
+    }
+
+    /// The values of a type.
+    ///
+    /// # Errors
+    /// [`Error::WidthMismatch`] if they have another one.
+    pub(crate) fn values<F: Fingerprint>(self) -> Result<&'a [F], Error> {
+        Width::of::<F>().check(self.width())?;
+        Ok(self.as_slice().unwrap_or_default())
     }
 }
 
@@ -304,6 +354,14 @@ impl Fingerprints {
     /// Adds the low bits of a value; what does not fit is cut off.
     pub fn push(&mut self, value: u128) {
         by_width!(Fingerprints, self, values => values.push(Fingerprint::from_u128(value)));
+    }
+
+    /// Sorts them on all threads of the current pool, and keeps one of each value.
+    pub fn sort_distinct(&mut self) {
+        by_width!(Fingerprints, self, values => {
+            Fingerprint::sort(values);
+            values.dedup();
+        });
     }
 
     /// Takes all of them away, and keeps the memory.

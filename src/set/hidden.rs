@@ -63,7 +63,7 @@ impl Hidden {
     ) -> Result<()> {
         exclusions.check(set.id_kind())?;
         for fingerprint in exclusions.fingerprints() {
-            set.takes(fingerprint)?;
+            set.width().takes(fingerprint)?;
         }
         let part = match only {
             None => &mut self.of_all,

@@ -204,21 +204,6 @@ impl Set {
         }
     }
 
-    /// A value that is looked for.
-    ///
-    /// # Errors
-    /// [`Error::WidthMismatch`] if it has more bits than the set.
-    fn takes(&self, fingerprint: impl Fingerprint) -> Result<u128> {
-        let value = fingerprint.to_u128();
-        match value <= self.width().max() {
-            true => Ok(value),
-            false => Err(Error::WidthMismatch {
-                index: self.width().bits(),
-                requested: u128::BITS - value.leading_zeros(),
-            }),
-        }
-    }
-
     /// The same set without some records, whatever was left out before: what a merge with these exclusions would answer. For
     /// deletions between two merges: the files stay as they are and open, and what is left out is in no answer, in no operation
     /// on whole sets, and in no merge of this set. Numbers of records and other figures of files still count it.
@@ -360,7 +345,7 @@ impl Set {
     /// # Errors
     /// A damaged block of a file; a fingerprint of more bits.
     pub fn contains(&self, fingerprint: impl Fingerprint) -> Result<bool> {
-        self.contains_value(self.takes(fingerprint)?)
+        self.contains_value(self.width().takes(fingerprint)?)
     }
 
     fn contains_value(&self, fingerprint: u128) -> Result<bool> {
@@ -376,7 +361,7 @@ impl Set {
     /// # Errors
     /// A damaged block or page of a file; a fingerprint of more bits.
     pub fn ids_of(&self, fingerprint: impl Fingerprint) -> Result<SetIds<'_>> {
-        self.ids_of_value(self.takes(fingerprint)?)
+        self.ids_of_value(self.width().takes(fingerprint)?)
     }
 
     fn ids_of_value(&self, fingerprint: u128) -> Result<SetIds<'_>> {

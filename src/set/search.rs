@@ -247,7 +247,7 @@ impl Set {
     ) -> Result<Matches<'s, F>> {
         scratch.start();
         self.gives::<F>()?;
-        let fingerprint = self.takes(fingerprint)?;
+        let fingerprint = self.width().takes(fingerprint)?;
         self.ask_one(scratch, fingerprint, question)?;
         let found = 0..scratch.found.len();
         Ok(scratch.answer(self, found))
@@ -316,7 +316,7 @@ impl Set {
         visit: &mut dyn FnMut(usize, Matches<'_, u128>) -> Result<()>,
     ) -> Result<()> {
         at_width!(self, typed => {
-            typed.answer_each(scratch, typed.values(queries)?, question, visit)
+            typed.answer_each(scratch, queries.values()?, question, visit)
         })
     }
 
@@ -332,7 +332,7 @@ impl Set {
         distance: u32,
     ) -> Result<bool> {
         scratch.start();
-        self.contains_near_value(scratch, self.takes(fingerprint)?, distance)
+        self.contains_near_value(scratch, self.width().takes(fingerprint)?, distance)
     }
 
     fn contains_near_value(

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::fingerprints::TypedFingerprints;
 use super::{Indexes, Set, SetIds};
 use crate::error::Result;
-use crate::fingerprint::{Column, Fingerprint, Width};
+use crate::fingerprint::{Fingerprint, Width};
 use crate::index::{Id, Index};
 
 /// A set whose fingerprints have the type `F`.
@@ -95,15 +95,6 @@ impl<'a, F: Fingerprint> Typed<'a, F> {
     /// The file whose parameters a merge takes over.
     pub(crate) fn model(self) -> &'a Index<F> {
         self.index(self.typical().number())
-    }
-
-    /// The values of a column.
-    ///
-    /// # Errors
-    /// [`Error::WidthMismatch`](crate::Error::WidthMismatch) if they are of another width.
-    pub(crate) fn values(self, column: Column<'_>) -> Result<&[F]> {
-        self.width().check(column.width())?;
-        Ok(column.as_slice().unwrap_or_default())
     }
 
     /// See [`Set::contains`].

@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 
 use rand::RngExt;
-use simidx::Set;
 use simidx::batch::{
     JoinOptions, JoinStrategy, Pair, PairFinder, PairOptions, Shard, id_pairs, join, join_watched,
     pairs,
 };
 use simidx::design::TableDesign;
-use simidx::{BuildOptions, Codec, Fingerprint, Id, Match};
+use simidx::{BuildOptions, Codec, Fingerprint, Id, Match, Set, Width};
 use simidx_testkit::brute_force::all_pairs;
 use simidx_testkit::{
     build, build_numbers, build_strings, flipped, hit, open, open_set, options, random, rng,
@@ -23,8 +22,8 @@ fn pair_options(distance: u32, sorted: bool) -> PairOptions {
 }
 
 /// The pairs in the order in which they come.
-fn found_pairs<F: Fingerprint>(values: &[F], options: &PairOptions) -> Vec<Pair<F>> {
-    let mut finder = PairFinder::new(options).unwrap();
+fn found_pairs<F: Fingerprint>(values: &[F], options: &PairOptions) -> Vec<Pair> {
+    let mut finder = PairFinder::new(Width::of::<F>(), options).unwrap();
     finder.extend_from_slice(values).unwrap();
     let mut found = Vec::new();
     finder
@@ -97,7 +96,7 @@ fn many<F: Fingerprint>() -> Vec<F> {
 }
 
 /// The pairs of what queries find.
-fn pairs_by_queries<F: Fingerprint>(values: &[F], distance: u32) -> Vec<Pair<F>> {
+fn pairs_by_queries<F: Fingerprint>(values: &[F], distance: u32) -> Vec<Pair> {
     let index = open(build(
         options(TableDesign::partition(3, 2).unwrap(), 512),
         values,
@@ -147,7 +146,7 @@ fn pairs_of_skewed_sets_are_found_in_time() {
     let count = 1 << 16;
     let run: Vec<u64> = (0..count).map(|i| 0xabcd << 48 | i).collect();
     let finder = |values: &[u64], distance| {
-        let mut finder = PairFinder::new(&pair_options(distance, false)).unwrap();
+        let mut finder = PairFinder::new(Width::W64, &pair_options(distance, false)).unwrap();
         finder.extend_from_slice(values).unwrap();
         finder.count().unwrap()
     };
@@ -186,14 +185,14 @@ fn pairs_are_the_same_within_a_memory_limit() {
     assert!(one_way.is_sorted() && one_way.len() >= 26_000);
     let wrong = folder.path().join("none");
     limited.temp_dir = Some(wrong.clone());
-    let mut finder = PairFinder::new(&limited).unwrap();
+    let mut finder = PairFinder::new(Width::W128, &limited).unwrap();
     let error = finder
         .extend_from_slice(&values)
         .and_then(|()| finder.finish(|_| Ok(())));
     let message = error.unwrap_err().to_string();
     assert!(message.contains(wrong.to_str().unwrap()), "{message}");
     limited.memory = Some(1);
-    assert!(PairFinder::<u64>::new(&limited).is_err());
+    assert!(PairFinder::new(Width::W64, &limited).is_err());
 }
 
 #[test]
@@ -203,10 +202,10 @@ fn pairs_stop_at_a_limit_and_at_an_error() {
     for (sorted, limit) in [(false, 5000), (true, 5000), (false, all), (true, all)] {
         let mut options = pair_options(2, sorted);
         options.max_pairs = Some(limit);
-        let mut finder = PairFinder::new(&options).unwrap();
+        let mut finder = PairFinder::new(Width::W64, &options).unwrap();
         finder.extend_from_slice(&values).unwrap();
         let mut given = 0;
-        let finished = finder.finish(|_: Pair<u64>| {
+        let finished = finder.finish(|_| {
             given += 1;
             Ok(())
         });
@@ -219,10 +218,10 @@ fn pairs_stop_at_a_limit_and_at_an_error() {
             assert_eq!(given, if sorted { 0 } else { 5000 });
         }
     }
-    let mut finder = PairFinder::new(&pair_options(2, false)).unwrap();
+    let mut finder = PairFinder::new(Width::W64, &pair_options(2, false)).unwrap();
     finder.extend_from_slice(&values).unwrap();
     let mut given = 0;
-    let finished = finder.finish(|_: Pair<u64>| {
+    let finished = finder.finish(|_| {
         given += 1;
         match given {
             10 => Err(std::io::Error::other("enough").into()),

@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use simidx::Fingerprint;
-use simidx::Set;
 use simidx::batch::{
-    Cluster, ClusterFinder, ClusterOptions, ClusterReport, Representative, clusters,
+    Cluster, ClusterFinder, ClusterOptions, ClusterReport, Pair, PairFinder, PairOptions,
+    Representative, clusters,
 };
 use simidx::design::TableDesign;
+use simidx::{Fingerprint, Set, Width};
 use simidx_testkit::brute_force::{central, components, diameter};
 use simidx_testkit::{
     build, build_numbers, build_strings, flipped, open_set, options, rng, sorted_set,
@@ -25,14 +25,17 @@ struct Found<F> {
 }
 
 impl<F: Fingerprint> Found<F> {
-    /// A cluster whose fingerprints may have a wider type.
-    fn of<W: Fingerprint>(cluster: &Cluster<'_, W>) -> Self {
-        let narrow = |value: W| F::from_u128(value.to_u128());
+    fn of(cluster: &Cluster<'_>) -> Self {
         Found {
             record_count: cluster.record_count,
-            fingerprints: cluster.fingerprints.iter().copied().map(narrow).collect(),
+            fingerprints: cluster
+                .fingerprints
+                .iter()
+                .copied()
+                .map(F::from_u128)
+                .collect(),
             diameter: cluster.diameter.distance,
-            representative: narrow(cluster.representative),
+            representative: F::from_u128(cluster.representative),
         }
     }
 }
@@ -44,9 +47,9 @@ fn cluster_options(distance: u32) -> ClusterOptions {
 }
 
 /// Collects clusters and checks their numbers.
-fn collector<F: Fingerprint, W: Fingerprint>(
+fn collector<F: Fingerprint>(
     found: &mut Vec<Found<F>>,
-) -> impl FnMut(Cluster<'_, W>) -> simidx::Result<()> {
+) -> impl FnMut(Cluster<'_>) -> simidx::Result<()> {
     |cluster| {
         assert_eq!(cluster.number, found.len() as u64);
         let is_large = cluster.fingerprints.len() > 1 << 14;
@@ -57,7 +60,7 @@ fn collector<F: Fingerprint, W: Fingerprint>(
 }
 
 fn run<F: Fingerprint>(values: &[F], options: &ClusterOptions) -> (Vec<Found<F>>, ClusterReport) {
-    let mut finder = ClusterFinder::new(options).unwrap();
+    let mut finder = ClusterFinder::new(Width::of::<F>(), options).unwrap();
     finder.extend_from_slice(values).unwrap();
     let mut found = Vec::new();
     let report = finder.finish(collector(&mut found)).unwrap();
@@ -214,8 +217,7 @@ fn many<F: Fingerprint>() -> Vec<F> {
 
 fn check_many<F: Fingerprint>() {
     let values = many::<F>();
-    let mut finder =
-        simidx::batch::PairFinder::new(&simidx::batch::PairOptions::default()).unwrap();
+    let mut finder = PairFinder::new(Width::of::<F>(), &PairOptions::default()).unwrap();
     finder.extend_from_slice(&values).unwrap();
     // Every value has the smallest that its pairs link it to.
     let mut smallest: BTreeMap<F, F> = values.iter().map(|&v| (v, v)).collect();
@@ -225,8 +227,9 @@ fn check_many<F: Fingerprint>() {
         }
         value
     }
-    let link = |pair: simidx::batch::Pair<F>| {
-        let [x, y] = [pair.smaller, pair.larger].map(|v| root(&smallest, v));
+    let link = |pair: Pair| {
+        let ends = [pair.smaller, pair.larger].map(F::from_u128);
+        let [x, y] = ends.map(|v| root(&smallest, v));
         smallest.insert(x.max(y), x.min(y));
         Ok(())
     };
@@ -279,14 +282,14 @@ fn fingerprints_that_come_often_take_no_memory_and_too_many_are_refused() {
     let unlimited = run(&values, &options);
     options.memory = Some(simidx::builder::MIN_MEMORY);
     options.temp_dir = Some(folder.path().into());
-    let mut finder = ClusterFinder::new(&options).unwrap();
+    let mut finder = ClusterFinder::new(Width::W64, &options).unwrap();
     for _ in 0..30 {
         finder.extend_from_slice(&values).unwrap();
     }
     let mut found = Vec::new();
     let report = finder.finish(collector(&mut found)).unwrap();
     assert!((found, report) == unlimited);
-    let mut finder = ClusterFinder::new(&options).unwrap();
+    let mut finder = ClusterFinder::new(Width::W64, &options).unwrap();
     finder
         .extend_from_slice(&simidx_testkit::uniform::<u64>(2_000_000))
         .unwrap();
@@ -296,7 +299,7 @@ fn fingerprints_that_come_often_take_no_memory_and_too_many_are_refused() {
         "{refused}"
     );
     options.memory = Some(1);
-    assert!(ClusterFinder::<u64>::new(&options).is_err());
+    assert!(ClusterFinder::new(Width::W64, &options).is_err());
 }
 
 #[test]
@@ -319,7 +322,7 @@ fn a_crowd_is_linked_without_going_through_its_pairs() {
 #[test]
 fn an_error_of_the_visitor_ends_the_run() {
     let values: Vec<u64> = (0..40).map(|i| i / 2 * 0x0101_0101 + i % 2).collect();
-    let mut finder = ClusterFinder::new(&cluster_options(1)).unwrap();
+    let mut finder = ClusterFinder::new(Width::W64, &cluster_options(1)).unwrap();
     finder.extend_from_slice(&values).unwrap();
     let mut given = 0;
     let finished = finder.finish(|_| {

@@ -6,10 +6,9 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use simidx::Set;
 use simidx::batch::{Decision, DedupOptions, Deduplicated, Deduplicator, Verifier};
 use simidx::builder::MIN_MEMORY;
-use simidx::{BuildOptions, Error, Fingerprint, IndexBuilder, Result};
+use simidx::{BuildOptions, Error, Fingerprint, IndexBuilder, Result, Set, Width};
 
 /// For each document the first one of its cluster, by comparing all.
 fn firsts(count: usize, near: impl Fn(usize, usize) -> bool) -> Vec<usize> {
@@ -31,8 +30,8 @@ fn options(distance: u32) -> DedupOptions {
     options
 }
 
-fn documents<F: Fingerprint>(values: &[F], options: &DedupOptions) -> Deduplicator<F> {
-    let mut documents = Deduplicator::new(options);
+fn documents<F: Fingerprint>(values: &[F], options: &DedupOptions) -> Deduplicator {
+    let mut documents = Deduplicator::new(Width::of::<F>(), options);
     let (one_by_one, together) = values.split_at(values.len() / 2);
     one_by_one
         .iter()
@@ -43,7 +42,7 @@ fn documents<F: Fingerprint>(values: &[F], options: &DedupOptions) -> Deduplicat
 }
 
 /// Asserts that each document has this fate, and the counts.
-fn check<F: Fingerprint>(found: &Deduplicated<F>, values: &[F], first: &[usize]) {
+fn check<F: Fingerprint>(found: &Deduplicated, values: &[F], first: &[usize]) {
     for (document, &of) in first.iter().enumerate() {
         let distance = values[document].distance(values[of]);
         let expected = match of == document {
@@ -164,7 +163,7 @@ proptest! {
         let found = documents.finish(None).unwrap();
         for (document, &value) in values.iter().enumerate() {
             let expected = match nearest(value) {
-                Some((distance, fingerprint)) => Decision::Excluded { fingerprint, distance },
+                Some((distance, fingerprint)) => Decision::Excluded { fingerprint: fingerprint.into(), distance },
                 None if first[document] == document => Decision::Kept,
                 None => Decision::Duplicate {
                     of: first[document],
@@ -218,7 +217,7 @@ fn pairs_found_for_candidates_serve_until_a_document_comes() {
     let is_candidate = |found: &[bool]| found.iter().filter(|&&candidate| candidate).count();
     assert_eq!(is_candidate(&documents.candidates().unwrap()), 1000);
     let apart = u64::MAX << 20;
-    documents.extend([apart, apart + 1]).unwrap();
+    documents.extend_from_slice(&[apart, apart + 1]).unwrap();
     chain.extend([apart, apart + 1]);
     assert_eq!(is_candidate(&documents.candidates().unwrap()), 1002);
     let found = documents.finish(None).unwrap();
@@ -240,9 +239,9 @@ fn documents_dropped_by_chains_are_counted() {
 fn more_documents_than_fit_the_memory_are_refused() {
     let mut tight = options(3);
     tight.memory = Some(MIN_MEMORY + 100 * 32);
-    let mut documents = Deduplicator::<u64>::new(&tight);
-    documents.extend_from_slice(&[7; 100]).unwrap();
-    let error = documents.push(7).unwrap_err();
+    let mut documents = Deduplicator::new(Width::W64, &tight);
+    documents.extend_from_slice(&[7_u64; 100]).unwrap();
+    let error = documents.push(7_u64).unwrap_err();
     assert!(
         matches!(error, Error::Budget { needed, given, .. } if needed == MIN_MEMORY + 101 * 32 && Some(given) == tight.memory),
         "{error}"
@@ -282,7 +281,7 @@ proptest! {
             _ => false,
         };
         let fill = || {
-            let mut documents = Deduplicator::<u64>::new(&options(distance));
+            let mut documents = Deduplicator::new(Width::W64, &options(distance));
             for &(value, identity) in &values {
                 match identity {
                     None => documents.push(value).unwrap(),
@@ -337,7 +336,7 @@ proptest! {
 fn documents_without_a_fingerprint_take_memory_too() {
     let mut options = options(3);
     options.memory = Some(MIN_MEMORY + 3200);
-    let mut documents = Deduplicator::<u64>::new(&options);
+    let mut documents = Deduplicator::new(Width::W64, &options);
     let mut count = 0u32;
     let error = loop {
         match documents.push_without_fingerprint(count.into()) {

@@ -1,7 +1,6 @@
 //! Deletions before a merge: segments without some records answer as the index of all others.
 
 use proptest::prelude::*;
-use simidx::Set;
 use simidx::batch::{
     ClusterOptions, DedupOptions, Deduplicator, JoinOptions, JoinStrategy, PairOptions, clusters,
     id_pairs, join, pairs,
@@ -9,7 +8,7 @@ use simidx::batch::{
 use simidx::design::TableDesign;
 use simidx::merge::{MergeOptions, merge};
 use simidx::set::{Exclusions, SetScratch};
-use simidx::{Fingerprint, IdKind};
+use simidx::{Fingerprint, IdKind, Set, Width};
 use simidx_testkit::{hit, open_set};
 
 use crate::updates::{
@@ -139,7 +138,7 @@ fn check_hidden_sets<F: Fingerprint>(live: &Set, expected: &Set, queries: &[F]) 
         assert_eq!(all_matches(live), all_matches(expected));
     }
     let not_excluded = |segments| {
-        let mut dedup = Deduplicator::new(&DedupOptions::default());
+        let mut dedup = Deduplicator::new(Width::of::<F>(), &DedupOptions::default());
         queries.iter().for_each(|&query| dedup.push(query).unwrap());
         dedup.exclude(segments).unwrap();
         let decided = dedup.finish(None).unwrap();

@@ -1,12 +1,11 @@
 //! Distances at and above the width: every function that takes one answers as for the width, or refuses it in words.
 
-use simidx::Set;
 use simidx::batch::{
     ClusterFinder, ClusterOptions, DedupOptions, Deduplicator, JoinOptions, JoinStrategy,
     LintOptions, PairFinder, PairOptions, clusters, id_pairs, join, lint, pairs,
 };
 use simidx::design::{Costs, Coverage, MAX_DISTANCE, PlanRequest, TableDesign};
-use simidx::{BuildOptions, Error, Fingerprint, Index, IndexBuilder};
+use simidx::{BuildOptions, Error, Fingerprint, Index, IndexBuilder, Set, Width};
 use simidx_testkit::{build_numbers, open, options, random, rng};
 
 const COUNT: usize = 70;
@@ -76,7 +75,7 @@ fn check_sets<F: Fingerprint>() {
         for sorted in [false, true] {
             let mut options = PairOptions::default();
             (options.distance, options.sorted) = (distance, sorted);
-            let mut finder = PairFinder::new(&options).unwrap();
+            let mut finder = PairFinder::new(Width::of::<F>(), &options).unwrap();
             finder.extend_from_slice(&fingerprints::<F>()).unwrap();
             assert_eq!(finder.count().unwrap(), all as u64);
             let (mut found, mut of_records) = (0, 0);
@@ -95,7 +94,7 @@ fn check_sets<F: Fingerprint>() {
         for max_diameter in [None, Some(F::WIDTH), Some(u32::MAX)] {
             let mut options = ClusterOptions::default();
             (options.distance, options.max_diameter) = (distance, max_diameter);
-            let mut finder = ClusterFinder::new(&options).unwrap();
+            let mut finder = ClusterFinder::new(Width::of::<F>(), &options).unwrap();
             finder.extend_from_slice(&fingerprints::<F>()).unwrap();
             let mut sizes = Vec::new();
             let report = finder.finish(|cluster| {
@@ -112,7 +111,7 @@ fn check_sets<F: Fingerprint>() {
         }
         let mut options = DedupOptions::default();
         options.distance = distance;
-        let mut dedup = Deduplicator::new(&options);
+        let mut dedup = Deduplicator::new(Width::of::<F>(), &options);
         dedup.extend_from_slice(&fingerprints::<F>()).unwrap();
         let decided = dedup.finish(None).unwrap();
         assert_eq!(decided.counts().kept, 1);

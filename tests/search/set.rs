@@ -803,7 +803,7 @@ fn a_type_that_is_too_narrow_for_the_answers_is_refused() {
     assert_eq!(mismatch(of_width(Width::W128).query(1u64, 3)), (128, 64));
     // Where no fingerprints are given back any value will do.
     assert!(set.contains(1u32).unwrap() && set.contains_near(3u32, 1).unwrap());
-    let mut dedup = Deduplicator::<u32>::new(&DedupOptions::default());
+    let mut dedup = Deduplicator::new(Width::W32, &DedupOptions::default());
     assert_eq!(mismatch(dedup.exclude(&set)), (64, 32));
 }
 

@@ -6,39 +6,37 @@ use std::path::Path;
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
-use simidx::Fingerprint;
+use simidx::Fingerprints;
 use simidx::batch::{self, PairRound, PairRounds, RoundsRequest};
 use simidx::set::Manifest;
 
-use crate::column::Column;
 use crate::errors::{Class, Failure};
 use crate::input::{self, Expected};
 use crate::options;
 use crate::run::{How, run};
-use crate::width::{Width, array, by_width};
+use crate::width::array;
 
 /// A round as Python keeps it: within, value, mask, before, divided.
 type Round = (u128, u128, u128, Vec<u128>, Vec<u128>);
 
-fn round_of<F: Fingerprint>((within, value, mask, before, divided): &Round) -> PairRound<F> {
-    let all = |values: &[u128]| values.iter().map(|&value| F::from_u128(value)).collect();
+fn round_of((within, value, mask, before, divided): Round) -> PairRound {
     PairRound {
-        within: F::from_u128(*within),
-        value: F::from_u128(*value),
-        mask: F::from_u128(*mask),
-        before: all(before),
-        divided: all(divided),
+        within,
+        value,
+        mask,
+        before,
+        divided,
     }
 }
 
-fn plain<F: Fingerprint>(round: &PairRound<F>) -> Round {
-    let all = |values: &[F]| values.iter().map(|value| value.to_u128()).collect();
+fn plain(round: &PairRound) -> Round {
+    let round = round.clone();
     (
-        round.within.to_u128(),
-        round.value.to_u128(),
-        round.mask.to_u128(),
-        all(&round.before),
-        all(&round.divided),
+        round.within,
+        round.value,
+        round.mask,
+        round.before,
+        round.divided,
     )
 }
 
@@ -46,33 +44,35 @@ fn plain<F: Fingerprint>(round: &PairRound<F>) -> Round {
 #[pyclass(frozen, module = "simidx._simidx", name = "_PairRounds")]
 pub(crate) struct PyRounds {
     width: u32,
-    distance: u32,
-    rounds: Vec<Round>,
+    rounds: PairRounds,
 }
 
 impl PyRounds {
-    fn typed<F: Fingerprint>(&self) -> PairRounds<F> {
-        PairRounds::of_rounds(self.distance, self.rounds.iter().map(round_of).collect())
+    fn plain(&self) -> Vec<Round> {
+        self.rounds.rounds().iter().map(plain).collect()
     }
 
     fn check(&self, py: Python<'_>, round: usize) -> PyResult<()> {
-        match round < self.rounds.len() {
+        match round < self.rounds.round_count() {
             true => Ok(()),
             false => {
-                let message = format!("round={round}: there are {} rounds", self.rounds.len());
+                let message = format!(
+                    "round={round}: there are {} rounds",
+                    self.rounds.round_count()
+                );
                 Err(Class::Option.error(py, message))
             }
         }
     }
 }
 
-pub(crate) fn of_width<F: Width>(object: &Bound<'_, PyAny>, width: u32) -> PyResult<Column<F>> {
+/// Fingerprints of a width that is known.
+pub(crate) fn of_width(object: &Bound<'_, PyAny>, width: u32) -> PyResult<input::Fingerprints> {
     let expected = Expected {
         width: Some(width),
         signed: true,
     };
-    let read = input::fingerprints(object, expected)?;
-    F::column(read).ok_or_else(|| Class::Internal.error(object.py(), "a mix of widths"))
+    input::fingerprints(object, expected)
 }
 
 fn places(py: Python<'_>, count: usize) -> PyResult<usize> {
@@ -85,9 +85,9 @@ fn places(py: Python<'_>, count: usize) -> PyResult<usize> {
     }
 }
 
-fn scattered<F: Width>(
+fn scattered(
     py: Python<'_>,
-    (values, ends): (Vec<F>, Vec<usize>),
+    (values, ends): (Fingerprints, Vec<usize>),
 ) -> PyResult<Bound<'_, PyTuple>> {
     let ends: Vec<i64> = ends.into_iter().map(|end| end as i64).collect();
     PyTuple::new(py, [array(py, values)?, ends.into_pyarray(py).into_any()])
@@ -97,10 +97,10 @@ fn scattered<F: Width>(
 impl PyRounds {
     #[new]
     fn new(width: u32, distance: u32, rounds: Vec<Round>) -> Self {
+        let rounds = rounds.into_iter().map(round_of).collect();
         PyRounds {
             width,
-            distance,
-            rounds,
+            rounds: PairRounds::of_rounds(distance, rounds),
         }
     }
 
@@ -119,29 +119,21 @@ impl PyRounds {
             signed: true,
         };
         let read = input::fingerprints(sample, expected)?;
-        let width = read.width();
-        let rounds = by_width!(width, F => {
-            let Some(sample) = F::column(read) else {
-                return Err(Class::Internal.error(k.py(), "a mix of widths"));
-            };
-            let rounds = PairRounds::new(&RoundsRequest {
-                distance,
-                count,
-                varying: F::from_u128(varying),
-                sample: &sample,
-                largest_share,
-            });
-            rounds.rounds().iter().map(plain).collect()
+        let rounds = PairRounds::new(&RoundsRequest {
+            distance,
+            count,
+            varying,
+            sample: read.column(),
+            largest_share,
         });
         Ok(PyRounds {
-            width,
-            distance,
+            width: read.width(),
             rounds,
         })
     }
 
     fn __len__(&self) -> usize {
-        self.rounds.len()
+        self.rounds.round_count()
     }
 
     #[getter]
@@ -151,17 +143,17 @@ impl PyRounds {
 
     #[getter]
     fn distance(&self) -> u32 {
-        self.distance
+        self.rounds.distance()
     }
 
     #[getter]
     fn rounds<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        PyList::new(py, self.rounds.clone())
+        PyList::new(py, self.plain())
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let class = py.import("simidx._simidx")?.getattr("_PairRounds")?;
-        (class, (self.width, self.distance, self.rounds.clone())).into_pyobject(py)
+        (class, (self.width, self.distance(), self.plain())).into_pyobject(py)
     }
 
     /// Which values go to which place in a round.
@@ -174,10 +166,9 @@ impl PyRounds {
     ) -> PyResult<Bound<'py, PyTuple>> {
         self.check(py, round)?;
         let places = self::places(py, places)?;
-        by_width!(self.width, F => {
-            let (values, rounds) = (of_width::<F>(values, self.width)?, self.typed::<F>());
-            scattered(py, py.detach(|| rounds.scatter(round, &values, places)))
-        })
+        let values = of_width(values, self.width)?;
+        let values = py.detach(|| self.rounds.scatter(round, values.column(), places));
+        scattered(py, values)
     }
 
     /// The pairs of the values of a place in a round, or as many as link them.
@@ -195,22 +186,21 @@ impl PyRounds {
             threads: options::optional(threads, "threads", options::count)?,
             progress: None,
         };
-        by_width!(self.width, F => {
-            let (values, rounds) = (of_width::<F>(values, self.width)?, self.typed::<F>());
-            let (left, right) = run(py, &how, move |_| {
-                let (mut left, mut right) = (Vec::new(), Vec::new());
-                let visit = |x: F, y: F| {
-                    left.push(x.min(y));
-                    right.push(x.max(y));
-                };
-                match links {
-                    true => rounds.links(round, &values, visit)?,
-                    false => rounds.pairs(round, &values, visit)?,
-                }
-                Ok((left, right))
-            })?;
-            PyTuple::new(py, [array(py, left)?, array(py, right)?])
-        })
+        let (values, rounds) = (of_width(values, self.width)?, self.rounds.clone());
+        let (left, right) = run(py, &how, move |_| {
+            let width = values.column().width();
+            let [mut left, mut right] = [Fingerprints::new(width), Fingerprints::new(width)];
+            let visit = |x: u128, y: u128| {
+                left.push(x.min(y));
+                right.push(x.max(y));
+            };
+            match links {
+                true => rounds.links(round, values.column(), visit)?,
+                false => rounds.pairs(round, values.column(), visit)?,
+            }
+            Ok((left, right))
+        })?;
+        PyTuple::new(py, [array(py, left)?, array(py, right)?])
     }
 }
 
@@ -223,10 +213,9 @@ pub(crate) fn _scatter<'py>(
     places: usize,
 ) -> PyResult<Bound<'py, PyTuple>> {
     let places = self::places(py, places)?;
-    by_width!(width, F => {
-        let values = of_width::<F>(values, width)?;
-        scattered(py, py.detach(|| batch::scatter_values(&values, places)))
-    })
+    let values = of_width(values, width)?;
+    let values = py.detach(|| batch::scatter_values(values.column(), places));
+    scattered(py, values)
 }
 
 /// The place of each value in `_scatter`.
@@ -238,11 +227,9 @@ pub(crate) fn _places<'py>(
     places: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
     let places = self::places(py, places)?;
-    by_width!(width, F => {
-        let values = of_width::<F>(values, width)?;
-        let of_values = py.detach(|| batch::places_of(&values, places));
-        Ok(of_values.into_pyarray(py).into_any())
-    })
+    let values = of_width(values, width)?;
+    let of_values = py.detach(|| batch::places_of(values.column(), places));
+    Ok(of_values.into_pyarray(py).into_any())
 }
 
 /// The distinct values in order, and the bits in which not all agree.
@@ -252,18 +239,15 @@ pub(crate) fn _distinct<'py>(
     values: &Bound<'py, PyAny>,
     width: u32,
 ) -> PyResult<(Bound<'py, PyAny>, u128)> {
-    by_width!(width, F => {
-        let values = of_width::<F>(values, width)?;
-        let (values, varying) = run(py, &one_thread(), move |_| {
-            let mut values = values.to_vec();
-            F::sort(&mut values);
-            values.dedup();
-            let first = values.first().copied().unwrap_or_default();
-            let varying = values.iter().fold(F::ZERO, |all, &value| all | (value ^ first));
-            Ok((values, varying.to_u128()))
-        })?;
-        Ok((array(py, values)?, varying))
-    })
+    let values = of_width(values, width)?;
+    let (values, varying) = run(py, &one_thread(), move |_| {
+        let mut values = values.into_owned();
+        values.sort_distinct();
+        let first = values.get(0).unwrap_or_default();
+        let varying = values.iter().fold(0, |all, value| all | (value ^ first));
+        Ok((values, varying))
+    })?;
+    Ok((array(py, values)?, varying))
 }
 
 /// The values of pairs in order, and the least value that pairs lead to from each.
@@ -274,17 +258,14 @@ pub(crate) fn _components<'py>(
     right: &Bound<'py, PyAny>,
     width: u32,
 ) -> PyResult<Bound<'py, PyTuple>> {
-    by_width!(width, F => {
-        let (left, right) = (of_width::<F>(left, width)?, of_width::<F>(right, width)?);
-        if left.len() != right.len() {
-            return Err(Class::Input.error(py, "the two columns of pairs differ in length"));
-        }
-        let (values, least) = run(py, &How::default(), move |_| {
-            let pairs: Vec<(F, F)> = left.iter().copied().zip(right.iter().copied()).collect();
-            Ok(batch::components(&pairs)?)
-        })?;
-        PyTuple::new(py, [array(py, values)?, array(py, least)?])
-    })
+    let (left, right) = (of_width(left, width)?, of_width(right, width)?);
+    if left.column().len() != right.column().len() {
+        return Err(Class::Input.error(py, "the two columns of pairs differ in length"));
+    }
+    let (values, least) = run(py, &How::default(), move |_| {
+        Ok(batch::components(left.column(), right.column())?)
+    })?;
+    PyTuple::new(py, [array(py, values)?, array(py, least)?])
 }
 
 /// The place of each value among distinct ones in order, or -1.
@@ -295,12 +276,11 @@ pub(crate) fn _lookup<'py>(
     values: &Bound<'py, PyAny>,
     width: u32,
 ) -> PyResult<Bound<'py, PyAny>> {
-    by_width!(width, F => {
-        let (ordered, values) = (of_width::<F>(ordered, width)?, of_width::<F>(values, width)?);
-        let found = py.detach(|| batch::positions_in(&ordered, &values));
-        let found = found.into_iter().map(|at| at.map_or(-1, |at| at as i64));
-        Ok(found.collect::<Vec<i64>>().into_pyarray(py).into_any())
-    })
+    let (ordered, values) = (of_width(ordered, width)?, of_width(values, width)?);
+    let found = py.detach(|| batch::positions_in(ordered.column(), values.column()));
+    let found = found.map_err(|error| Failure::from(error).raise(py))?;
+    let found = found.into_iter().map(|at| at.map_or(-1, |at| at as i64));
+    Ok(found.collect::<Vec<i64>>().into_pyarray(py).into_any())
 }
 
 /// A task has one core.

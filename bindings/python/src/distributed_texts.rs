@@ -25,7 +25,7 @@ use crate::run::{Watch, run_apart};
 use crate::sets::priorities;
 use crate::similar::Search;
 use crate::texts;
-use crate::width::{Width, array, by_width};
+use crate::width::array;
 
 /// The part of a memory limit that goes to the feature sets of candidates.
 const SET_SHARE: u64 = 4;
@@ -115,9 +115,9 @@ struct Near {
 type Fates = (Vec<i64>, Vec<i32>, Vec<f64>);
 
 impl Near {
-    fn decide<F: Width>(
+    fn decide(
         mut self,
-        values: &[F],
+        values: simidx::Column<'_>,
         texts: &[&str],
         watch: &Watch,
     ) -> Result<Fates, Failure> {
@@ -130,7 +130,7 @@ impl Near {
             self.options.memory = self.options.memory.map(rest);
             verifier = Some(TextVerifier::new(&self.pipeline, &options)?);
         }
-        let mut documents = Deduplicator::<F>::new(&self.options);
+        let mut documents = Deduplicator::new(values.width(), &self.options);
         documents.extend_from_slice(values)?;
         if let Some(verifier) = &mut verifier {
             for (document, is_candidate) in documents.candidates()?.into_iter().enumerate() {
@@ -184,24 +184,24 @@ pub(crate) fn _dedup_documents<'py>(
     let how = keywords.how()?;
     let given = keywords.get("texts")?;
     let given = given.map(|texts| input::texts(&texts)).transpose()?;
-    let (kept, distances, jaccards) = by_width!(width, F => {
-        let values = of_width::<F>(fingerprints, width).map(Column::into_owned)?;
-        let priority = keywords.get("priority")?;
-        let near = Near {
-            options,
-            verify: keywords.read("verify", |value, _| measure(value))?,
-            pipeline: texts::given(keywords.get("pipeline")?.as_ref(), py)?,
-            priorities: priorities(py, priority.as_ref(), values.len())?.map(Column::into_owned),
-        };
-        run_apart(py, &how, move |watch| {
-            let texts = given.as_ref().map(Texts::all).unwrap_or_default();
-            if near.verify.is_some() && texts.len() != values.len() {
-                let message = "there is not a text for each fingerprint".to_owned();
-                return Err(Failure::Other(Class::Input, message));
-            }
-            near.decide(&values, &texts, watch)
-        })?
-    });
+    let values = of_width(fingerprints, width)?;
+    let priority = keywords.get("priority")?;
+    let rows = values.column().len();
+    let near = Near {
+        options,
+        verify: keywords.read("verify", |value, _| measure(value))?,
+        pipeline: texts::given(keywords.get("pipeline")?.as_ref(), py)?,
+        priorities: priorities(py, priority.as_ref(), rows)?.map(Column::into_owned),
+    };
+    let values = values.into_owned();
+    let (kept, distances, jaccards) = run_apart(py, &how, move |watch| {
+        let texts = given.as_ref().map(Texts::all).unwrap_or_default();
+        if near.verify.is_some() && texts.len() != values.len() {
+            let message = "there is not a text for each fingerprint".to_owned();
+            return Err(Failure::Other(Class::Input, message));
+        }
+        near.decide((&values).into(), &texts, watch)
+    })?;
     let columns = [
         kept.into_pyarray(py).into_any(),
         distances.into_pyarray(py).into_any(),

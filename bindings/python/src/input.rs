@@ -34,6 +34,15 @@ impl Fingerprints {
         }
     }
 
+    /// The same as a column of the library.
+    pub(crate) fn column(&self) -> simidx::Column<'_> {
+        match self {
+            Fingerprints::W32(column) => column[..].into(),
+            Fingerprints::W64(column) => column[..].into(),
+            Fingerprints::W128(column) => column[..].into(),
+        }
+    }
+
     /// The same in a column of the library, copied if they are lent.
     pub(crate) fn into_owned(self) -> simidx::Fingerprints {
         match self {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use simidx::Fingerprints;
 use simidx::batch::{
     Decision, DedupOptions, Deduplicated, Deduplicator, Pair, PairFinder, PairOptions, row_pairs,
 };
@@ -20,7 +21,7 @@ use crate::opened::Opened;
 use crate::options;
 use crate::run::{How, Watch, run};
 use crate::table;
-use crate::width::{Width, array, by_width};
+use crate::width::array;
 
 /// Fingerprints that are handed over between two looks at whether to go on.
 const PIECE: usize = 1 << 20;
@@ -89,34 +90,29 @@ pub(crate) fn pairs<'py>(
     let given = Given::new(k, keywords)?;
     let options = given.pairs()?;
     let read = input::fingerprints(fingerprints, given.keywords.expected()?)?;
-    by_width!(read.width(), F => {
-        let column = column::<F>(py, read)?;
-        match given.keywords.flag("rows")? {
-            true => rows_of(py, &given.how, column, options),
-            false => pairs_of(py, &given.how, column, options),
-        }
-    })
+    match given.keywords.flag("rows")? {
+        true => rows_of(py, &given.how, read, options),
+        false => pairs_of(py, &given.how, read, options),
+    }
 }
 
-fn column<F: Width>(py: Python<'_>, read: input::Fingerprints) -> PyResult<Column<F>> {
-    F::column(read).ok_or_else(|| Class::Internal.error(py, "a mix of widths"))
-}
-
-fn pairs_of<'py, F: Width>(
+fn pairs_of<'py>(
     py: Python<'py>,
     how: &How,
-    column: Column<F>,
+    read: input::Fingerprints,
     options: PairOptions,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (left, right, distances) = run(py, how, move |watch| {
-        let mut finder = PairFinder::<F>::new(&options)?;
-        for piece in column.chunks(PIECE) {
+        let width = read.column().width();
+        let mut finder = PairFinder::new(width, &options)?;
+        for piece in read.column().chunks(PIECE) {
             finder.extend_from_slice(piece)?;
             watch.check()?;
         }
-        watch.let_go(column);
-        let (mut left, mut right, mut distances) = (Vec::new(), Vec::new(), Vec::new());
-        let visit = |pair: Pair<F>| {
+        watch.let_go(read);
+        let [mut left, mut right] = [Fingerprints::new(width), Fingerprints::new(width)];
+        let mut distances = Vec::new();
+        let visit = |pair: Pair| {
             left.push(pair.smaller);
             right.push(pair.larger);
             distances.push(pair.distance as u8);
@@ -133,14 +129,14 @@ fn pairs_of<'py, F: Width>(
     )
 }
 
-fn rows_of<'py, F: Width>(
+fn rows_of<'py>(
     py: Python<'py>,
     how: &How,
-    column: Column<F>,
+    read: input::Fingerprints,
     options: PairOptions,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (left, right, distances) = run(py, how, move |watch| {
-        let pairs = row_pairs(&column, &options, |done, total| {
+        let pairs = row_pairs(read.column(), &options, |done, total| {
             watch.report("compare", done, total)
         })?;
         let left: Vec<i64> = pairs.iter().map(|pair| pair.first as i64).collect();
@@ -166,18 +162,15 @@ pub(crate) fn clusters<'py>(
     let given = Given::new(k, Keywords::new(py, "clusters", options, &known(&[]))?)?;
     let options = given.dedup();
     let read = input::fingerprints(fingerprints, given.keywords.expected()?)?;
-    let labels = by_width!(read.width(), F => {
-        let column = column::<F>(py, read)?;
-        run(py, &given.how, move |watch| {
-            let rows = column.len();
-            let found = decide(column, &options, None, watch)?;
-            let label = |row: usize| match found.decision(row) {
-                Decision::Duplicate { of, .. } => of as i64,
-                _ => row as i64,
-            };
-            Ok((0..rows).map(label).collect::<Vec<i64>>())
-        })?
-    });
+    let labels = run(py, &given.how, move |watch| {
+        let rows = read.column().len();
+        let found = decide(read, &options, None, watch)?;
+        let label = |row: usize| match found.decision(row) {
+            Decision::Duplicate { of, .. } => of as i64,
+            _ => row as i64,
+        };
+        Ok((0..rows).map(label).collect::<Vec<i64>>())
+    })?;
     Ok(labels.into_pyarray(py).into_any())
 }
 
@@ -202,19 +195,18 @@ pub(crate) fn dedup<'py>(
     }
     let priority = given.keywords.get("priority")?;
     let read = input::fingerprints(fingerprints, expected)?;
-    let mask = by_width!(read.width(), F => {
-        let column = column::<F>(py, read)?;
-        let rows = column.len();
-        // What is lent is not needed after the fingerprints have been read.
-        let priority = priorities(py, priority.as_ref(), rows)?.map(Column::into_owned);
-        run(py, &given.how, move |watch| {
-            let mut found = decide(column, &options, against, watch)?;
-            if let Some(priority) = priority {
-                found.keep_by(|row| priority[row]);
-            }
-            Ok((0..rows).map(|row| found.is_kept(row)).collect::<Vec<bool>>())
-        })?
-    });
+    let rows = read.column().len();
+    // What is lent is not needed after the fingerprints have been read.
+    let priority = priorities(py, priority.as_ref(), rows)?.map(Column::into_owned);
+    let mask = run(py, &given.how, move |watch| {
+        let mut found = decide(read, &options, against, watch)?;
+        if let Some(priority) = priority {
+            found.keep_by(|row| priority[row]);
+        }
+        Ok((0..rows)
+            .map(|row| found.is_kept(row))
+            .collect::<Vec<bool>>())
+    })?;
     Ok(mask.into_pyarray(py).into_any())
 }
 
@@ -255,14 +247,14 @@ pub(crate) fn priorities(
     Ok(Some(numbers))
 }
 
-fn decide<F: Width>(
-    rows: Column<F>,
+fn decide(
+    rows: input::Fingerprints,
     options: &DedupOptions,
     against: Option<Arc<Opened>>,
     watch: &Watch,
-) -> Result<Deduplicated<F>, Failure> {
-    let mut documents = Deduplicator::<F>::new(options);
-    for piece in rows.chunks(PIECE) {
+) -> Result<Deduplicated, Failure> {
+    let mut documents = Deduplicator::new(rows.column().width(), options);
+    for piece in rows.column().chunks(PIECE) {
         documents.extend_from_slice(piece)?;
         watch.check()?;
     }

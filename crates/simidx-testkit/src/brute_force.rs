@@ -7,7 +7,7 @@ use crate::sorted_set;
 
 /// All pairs within a distance, by comparing all.
 #[inline(never)]
-pub fn all_pairs<F: Fingerprint>(values: &[F], distance: u32) -> Vec<Pair<F>> {
+pub fn all_pairs<F: Fingerprint>(values: &[F], distance: u32) -> Vec<Pair> {
     let set = sorted_set(values);
     let mut found = Vec::new();
     for (i, &smaller) in set.iter().enumerate() {

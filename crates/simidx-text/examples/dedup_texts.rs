@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let pipeline = Pipeline::default();
     let mut options = DedupOptions::default();
     options.distance = 6;
-    let mut documents = Deduplicator::<u64>::new(&options);
+    let mut documents = Deduplicator::new(Width::W64, &options);
     let fingerprints = pipeline.parallel(Width::W64)?.fingerprints_if_any(&texts);
     for (fingerprint, text) in fingerprints.into_iter().zip(&texts) {
         push_document(&mut documents, fingerprint, text)?;

@@ -15,12 +15,13 @@ const WALKS: usize = 4;
 /// The largest distance between two members of a cluster.
 ///
 /// ```
+/// use simidx::Width;
 /// use simidx::batch::{ClusterFinder, ClusterOptions};
 ///
 /// let mut options = ClusterOptions::default();
 /// options.distance = 1;
-/// let mut finder = ClusterFinder::<u64>::new(&options)?;
-/// finder.extend([0xff00, 0xff01, 0xff03])?;
+/// let mut finder = ClusterFinder::new(Width::W64, &options)?;
+/// finder.extend_from_slice(&[0xff00_u64, 0xff01, 0xff03])?;
 /// let report = finder.finish(|cluster| {
 ///     assert!(cluster.diameter.is_exact && cluster.diameter.distance == 2);
 ///     Ok(())

@@ -13,8 +13,8 @@ use std::path::PathBuf;
 
 use crate::batch::gathered::Gathered;
 use crate::error::{Error, Result};
-use crate::extsort::{MemoryLimit, Sorted, for_each_slice};
-use crate::fingerprint::Fingerprint;
+use crate::extsort::{MemoryLimit, Sorted};
+use crate::fingerprint::{Column, Fingerprint, Width, by_width, taken};
 use crate::format::IdKind;
 use crate::index::{Id, IdBuf};
 use crate::set::{Set, Typed, at_width};
@@ -74,12 +74,13 @@ impl Default for ClusterOptions {
 /// Which member stands for a cluster.
 ///
 /// ```
+/// use simidx::Width;
 /// use simidx::batch::{ClusterFinder, ClusterOptions, Representative};
 ///
 /// let mut options = ClusterOptions::default();
 /// options.representative = Representative::Central;
-/// let mut finder = ClusterFinder::<u64>::new(&options)?;
-/// finder.extend([0xff00, 0xff01, 0xff03])?;
+/// let mut finder = ClusterFinder::new(Width::W64, &options)?;
+/// finder.extend_from_slice(&[0xff00_u64, 0xff01, 0xff03])?;
 /// let report = finder.finish(|cluster| {
 ///     assert_eq!(cluster.representative, 0xff01); // one bit from each of the others
 ///     Ok(())
@@ -101,12 +102,13 @@ pub enum Representative {
 /// Fingerprints that are linked by steps within a distance.
 ///
 /// ```
+/// use simidx::Width;
 /// use simidx::batch::{ClusterFinder, ClusterOptions};
 ///
 /// let mut options = ClusterOptions::default();
 /// options.distance = 1;
-/// let mut finder = ClusterFinder::<u64>::new(&options)?;
-/// finder.extend([0xff00, 0xff01, 0xff03])?;
+/// let mut finder = ClusterFinder::new(Width::W64, &options)?;
+/// finder.extend_from_slice(&[0xff00_u64, 0xff01, 0xff03])?;
 /// let report = finder.finish(|cluster| {
 ///     assert_eq!((cluster.number, cluster.record_count), (0, 3));
 ///     assert_eq!(cluster.fingerprints, [0xff00, 0xff01, 0xff03]);
@@ -117,43 +119,29 @@ pub enum Representative {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Cluster<'a, F> {
+pub struct Cluster<'a> {
     /// Number of the cluster, from 0: those with most records first, then those with the smallest fingerprint.
     pub number: u64,
     /// Number of records; without ids that of fingerprints.
     pub record_count: u64,
     /// The members, distinct and ascending.
-    pub fingerprints: &'a [F],
+    pub fingerprints: &'a [u128],
     /// The largest distance between two members.
     pub diameter: Diameter,
     /// The member that stands for the cluster.
-    pub representative: F,
-}
-
-impl<F: Fingerprint> Cluster<'_, F> {
-    /// The same cluster with values for any width, in this memory.
-    pub fn widened<'m>(&self, memory: &'m mut Vec<u128>) -> Cluster<'m, u128> {
-        memory.clear();
-        memory.extend(self.fingerprints.iter().map(|member| member.to_u128()));
-        Cluster {
-            number: self.number,
-            record_count: self.record_count,
-            fingerprints: memory,
-            diameter: self.diameter,
-            representative: self.representative.to_u128(),
-        }
-    }
+    pub representative: u128,
 }
 
 /// What all clusters together come to.
 ///
 /// ```
+/// use simidx::Width;
 /// use simidx::batch::{ClusterFinder, ClusterOptions};
 ///
 /// let mut options = ClusterOptions::default();
 /// options.distance = 1;
-/// let mut finder = ClusterFinder::<u64>::new(&options)?;
-/// finder.extend([0xff00, 0xff01, 0xff03])?;
+/// let mut finder = ClusterFinder::new(Width::W64, &options)?;
+/// finder.extend_from_slice(&[0xff00_u64, 0xff01, 0xff03])?;
 /// let report = finder.finish(|cluster| {
 ///     assert_eq!(cluster.diameter.distance, 2);
 ///     Ok(())
@@ -211,36 +199,28 @@ pub struct ClusterReport {
 pub fn clusters(
     set: &Set,
     options: &ClusterOptions,
-    mut visit: impl FnMut(Cluster<'_, u128>) -> Result<()>,
+    mut visit: impl FnMut(Cluster<'_>) -> Result<()>,
 ) -> Result<ClusterReport> {
-    clusters_of_any(set, options, &mut visit)
+    visit_clusters(set, options, &mut visit)
 }
 
-fn clusters_of_any(
+fn visit_clusters(
     set: &Set,
     options: &ClusterOptions,
-    visit: VisitCluster<'_, u128>,
+    visit: VisitCluster<'_>,
 ) -> Result<ClusterReport> {
-    at_width!(set, set => clusters_of(set, options, &mut widening(visit)))
-}
-
-/// What takes clusters of any width for one who takes clusters of `u128`.
-fn widening<F: Fingerprint>(
-    visit: &mut dyn FnMut(Cluster<'_, u128>) -> Result<()>,
-) -> impl FnMut(Cluster<'_, F>) -> Result<()> {
-    let mut fingerprints = Vec::new();
-    move |cluster: Cluster<'_, F>| visit(cluster.widened(&mut fingerprints))
+    at_width!(set, set => clusters_of(set, options, visit))
 }
 
 /// Is called with each cluster.
-type VisitCluster<'a, F> = &'a mut dyn FnMut(Cluster<'_, F>) -> Result<()>;
+type VisitCluster<'a> = &'a mut dyn FnMut(Cluster<'_>) -> Result<()>;
 
 fn clusters_of<F: Fingerprint>(
     segments: Typed<'_, F>,
     options: &ClusterOptions,
-    visit: VisitCluster<'_, F>,
+    visit: VisitCluster<'_>,
 ) -> Result<ClusterReport> {
-    let mut finder = ClusterFinder::new(options)?;
+    let mut finder = Finder::new(options)?;
     finder.gathered.extend_from_set(segments)?;
     let (budget, representative) = (finder.budget, options.representative);
     finder.find(
@@ -306,11 +286,11 @@ pub fn clusters_by_key<K: Ord>(
     set: &Set,
     options: &ClusterOptions,
     mut key: impl FnMut(u128, Id<'_>) -> K,
-    mut visit: impl FnMut(Cluster<'_, u128>) -> Result<()>,
+    mut visit: impl FnMut(Cluster<'_>) -> Result<()>,
 ) -> Result<ClusterReport> {
     at_width!(set, set => {
         let key = |fingerprint, id: Id<'_>| key(Fingerprint::to_u128(fingerprint), id);
-        clusters_of_by_key(set, options, key, &mut widening(&mut visit))
+        clusters_of_by_key(set, options, key, &mut visit)
     })
 }
 
@@ -318,7 +298,7 @@ fn clusters_of_by_key<F: Fingerprint, K: Ord>(
     segments: Typed<'_, F>,
     options: &ClusterOptions,
     mut key: impl FnMut(F, Id<'_>) -> K,
-    visit: VisitCluster<'_, F>,
+    visit: VisitCluster<'_>,
 ) -> Result<ClusterReport> {
     if segments.id_kind() == IdKind::None && !segments.is_empty() {
         let message = "only records with ids have keys, and the segments have no ids";
@@ -326,7 +306,7 @@ fn clusters_of_by_key<F: Fingerprint, K: Ord>(
     }
     let mut options = options.clone();
     options.representative = Representative::First;
-    let mut finder = ClusterFinder::new(&options)?;
+    let mut finder = Finder::new(&options)?;
     finder.gathered.extend_from_set(segments)?;
     let budget = finder.budget;
     finder.find(visit, &mut |values, groups| {
@@ -345,10 +325,11 @@ fn clusters_of_by_key<F: Fingerprint, K: Ord>(
 /// is refused.
 ///
 /// ```
+/// use simidx::Width;
 /// use simidx::batch::{ClusterFinder, ClusterOptions};
 ///
-/// let mut finder = ClusterFinder::<u64>::new(&ClusterOptions::default())?;
-/// for fingerprint in [0xff00, 0xff07, 0xff3f, 0x1234_5678_0000_0000, 0xff00] {
+/// let mut finder = ClusterFinder::new(Width::W64, &ClusterOptions::default())?;
+/// for fingerprint in [0xff00_u64, 0xff07, 0xff3f, 0x1234_5678_0000_0000, 0xff00] {
 ///     finder.push(fingerprint)?;
 /// }
 /// let mut clusters = Vec::new();
@@ -361,51 +342,58 @@ fn clusters_of_by_key<F: Fingerprint, K: Ord>(
 /// # Ok::<(), simidx::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct ClusterFinder<F> {
-    options: ClusterOptions,
-    budget: MemoryBudget,
-    gathered: Gathered<F>,
+pub struct ClusterFinder {
+    finder: OfWidth,
 }
 
-impl<F: Fingerprint> ClusterFinder<F> {
-    /// A search without fingerprints.
+/// The search at its width.
+#[derive(Debug)]
+enum OfWidth {
+    W32(Finder<u32>),
+    W64(Finder<u64>),
+    W128(Finder<u128>),
+}
+
+impl ClusterFinder {
+    /// A search without fingerprints, for those of a width.
     ///
     /// # Errors
     /// A memory limit that is too small to be kept.
-    pub fn new(options: &ClusterOptions) -> Result<Self> {
-        let budget = MemoryBudget::new(options.memory)?;
-        let temp = MemoryLimit::unlimited().temp(options.temp_dir.clone());
-        Ok(ClusterFinder {
-            options: options.clone(),
-            budget,
-            gathered: Gathered::new(temp, budget.bytes() / 3),
-        })
+    pub fn new(width: Width, options: &ClusterOptions) -> Result<Self> {
+        let finder = match width {
+            Width::W32 => OfWidth::W32(Finder::new(options)?),
+            Width::W64 => OfWidth::W64(Finder::new(options)?),
+            Width::W128 => OfWidth::W128(Finder::new(options)?),
+        };
+        Ok(ClusterFinder { finder })
     }
 
     /// Adds a fingerprint; one that is there already changes nothing.
     ///
     /// # Errors
-    /// What keeps fingerprints that exceed the memory limit from being written to a temporary file.
+    /// A value that does not fit the width, and what keeps fingerprints that exceed the memory limit from being written to a
+    /// temporary file.
     #[inline]
-    pub fn push(&mut self, fingerprint: F) -> Result<()> {
-        self.gathered.push(fingerprint)
+    pub fn push(&mut self, fingerprint: impl Fingerprint) -> Result<()> {
+        self.push_value(fingerprint.to_u128())
     }
 
-    /// Adds fingerprints.
-    ///
-    /// # Errors
-    /// As for [`ClusterFinder::push`].
-    pub fn extend(&mut self, fingerprints: impl IntoIterator<Item = F>) -> Result<()> {
-        for_each_slice(fingerprints, |slice| self.extend_from_slice(slice))
+    fn push_value(&mut self, value: u128) -> Result<()> {
+        by_width!(OfWidth, &mut self.finder, finder => finder.gathered.push(taken(value)?))
     }
 
-    /// Adds the fingerprints of a slice, which takes no copy of it.
+    /// Adds the fingerprints of a column, which takes no copy of it.
     ///
     /// # Errors
-    /// As for [`ClusterFinder::push`].
-    #[inline(never)]
-    pub fn extend_from_slice(&mut self, fingerprints: &[F]) -> Result<()> {
-        self.gathered.extend(fingerprints)
+    /// A column of another width, and as for [`ClusterFinder::push`].
+    pub fn extend_from_slice<'c>(&mut self, fingerprints: impl Into<Column<'c>>) -> Result<()> {
+        self.extend(fingerprints.into())
+    }
+
+    fn extend(&mut self, fingerprints: Column<'_>) -> Result<()> {
+        by_width!(OfWidth, &mut self.finder, finder => {
+            finder.gathered.extend(fingerprints.values()?)
+        })
     }
 
     /// Calls `visit` with each cluster in order. It works on all threads of the current pool and calls `visit` on this
@@ -414,18 +402,40 @@ impl<F: Fingerprint> ClusterFinder<F> {
     /// # Errors
     /// More fingerprints than fit the memory limit, or than 2^32 - 2; what temporary files or `visit` report, after
     /// which `visit` is not called again.
-    pub fn finish(
-        self,
-        mut visit: impl FnMut(Cluster<'_, F>) -> Result<()>,
-    ) -> Result<ClusterReport> {
-        self.find(&mut visit, &mut |_, _| Ok(Shared::new()))
+    pub fn finish(self, mut visit: impl FnMut(Cluster<'_>) -> Result<()>) -> Result<ClusterReport> {
+        self.give(&mut visit)
+    }
+
+    fn give(self, visit: VisitCluster<'_>) -> Result<ClusterReport> {
+        by_width!(OfWidth, self.finder, finder => {
+            finder.find(visit, &mut |_, _| Ok(Shared::new()))
+        })
+    }
+}
+
+/// A search among values of one type.
+#[derive(Debug)]
+struct Finder<F> {
+    options: ClusterOptions,
+    budget: MemoryBudget,
+    gathered: Gathered<F>,
+}
+
+impl<F: Fingerprint> Finder<F> {
+    fn new(options: &ClusterOptions) -> Result<Self> {
+        let budget = MemoryBudget::new(options.memory)?;
+        let temp = MemoryLimit::unlimited().temp(options.temp_dir.clone());
+        Ok(Finder {
+            options: options.clone(),
+            budget,
+            gathered: Gathered::new(temp, budget.bytes() / 3),
+        })
     }
 
     /// [`ClusterFinder::finish`], where `count` counts the records of groups.
-    #[inline(never)]
     fn find(
         self,
-        visit: VisitCluster<'_, F>,
+        visit: VisitCluster<'_>,
         count: &mut dyn FnMut(&[F], &mut Groups) -> Result<Shared>,
     ) -> Result<ClusterReport> {
         let (options, budget) = (self.options, self.budget);
@@ -476,16 +486,19 @@ struct Found<'a, F> {
 }
 
 impl<F: Fingerprint> Found<'_, F> {
-    fn give(&self, visit: VisitCluster<'_, F>) -> Result<ClusterReport> {
+    fn give(&self, visit: VisitCluster<'_>) -> Result<ClusterReport> {
         let mut report = ClusterReport::default();
+        let mut fingerprints = Vec::new();
         for group in &self.groups.groups {
             let members = self.groups.members(group, self.values);
+            fingerprints.clear();
+            fingerprints.extend(members.iter().map(|member| member.to_u128()));
             let cluster = Cluster {
                 number: report.cluster_count,
                 record_count: group.record_count,
-                fingerprints: &members,
+                fingerprints: &fingerprints,
                 diameter: group.diameter,
-                representative: self.representative(group, &members),
+                representative: self.representative(group, &members).to_u128(),
             };
             report.add(&cluster, self.options.distance);
             visit(cluster)?;
@@ -497,10 +510,11 @@ impl<F: Fingerprint> Found<'_, F> {
     }
 
     /// The values that are in no group: each has one record.
-    fn give_singles(&self, report: &mut ClusterReport, visit: VisitCluster<'_, F>) -> Result<()> {
+    fn give_singles(&self, report: &mut ClusterReport, visit: VisitCluster<'_>) -> Result<()> {
         let of_ranks = self.groups.of_ranks(self.values.len());
         let values = self.values.iter().zip(of_ranks);
-        for (&value, _) in values.filter(|(_, group)| *group == NONE) {
+        for (value, _) in values.filter(|(_, group)| *group == NONE) {
+            let value = value.to_u128();
             let cluster = Cluster {
                 number: report.cluster_count,
                 record_count: 1,
@@ -536,7 +550,7 @@ impl<F: Fingerprint> Found<'_, F> {
 }
 
 impl ClusterReport {
-    fn add<F>(&mut self, cluster: &Cluster<'_, F>, distance: u32) {
+    fn add(&mut self, cluster: &Cluster<'_>, distance: u32) {
         let diameter = cluster.diameter.distance;
         if diameter > self.widest_diameter {
             (self.widest_diameter, self.widest_cluster) = (diameter, cluster.number);

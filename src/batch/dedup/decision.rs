@@ -3,15 +3,16 @@
 use super::NONE;
 use super::apart::{Apart, contains};
 use crate::batch::disjoint_sets::DisjointSets;
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::{Fingerprint, Fingerprints};
 
 /// Whether a document is kept, and if not, why.
 ///
 /// ```
+/// use simidx::Width;
 /// use simidx::batch::{Decision, DedupOptions, Deduplicator};
 ///
-/// let mut documents = Deduplicator::<u64>::new(&DedupOptions::default());
-/// documents.extend([0xff00, 0xff01])?;
+/// let mut documents = Deduplicator::new(Width::W64, &DedupOptions::default());
+/// documents.extend_from_slice(&[0xff00_u64, 0xff01])?;
 /// let found = documents.finish(None)?;
 /// match found.decision(1) {
 ///     Decision::Duplicate { of, distance } => assert_eq!((of, distance), (0, 1)),
@@ -20,7 +21,7 @@ use crate::fingerprint::Fingerprint;
 /// # Ok::<(), simidx::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Decision<F> {
+pub enum Decision {
     /// It is kept.
     Kept,
     /// It is dropped because another document of its cluster is kept.
@@ -34,7 +35,7 @@ pub enum Decision<F> {
     /// It is dropped because an index holds something near it, see [`Deduplicator::exclude`](super::Deduplicator::exclude).
     Excluded {
         /// The fingerprint that the index has, of several the nearest, of these the smallest.
-        fingerprint: F,
+        fingerprint: u128,
         /// Number of bits in which it differs.
         distance: u32,
     },
@@ -43,10 +44,11 @@ pub enum Decision<F> {
 /// How many documents are kept and dropped.
 ///
 /// ```
+/// use simidx::Width;
 /// use simidx::batch::{DedupOptions, Deduplicator};
 ///
-/// let mut documents = Deduplicator::<u64>::new(&DedupOptions::default());
-/// documents.extend([7, 7, 1 << 60 | 0xffff])?;
+/// let mut documents = Deduplicator::new(Width::W64, &DedupOptions::default());
+/// documents.extend_from_slice(&[7_u64, 7, 1 << 60 | 0xffff])?;
 /// let counts = documents.finish(None)?.counts();
 /// assert_eq!((counts.documents, counts.kept, counts.clusters), (3, 2, 1));
 /// # Ok::<(), simidx::Error>(())
@@ -72,32 +74,33 @@ pub struct DedupCounts {
 /// a cluster, and the fingerprints.
 ///
 /// ```
+/// use simidx::Width;
 /// use simidx::batch::{DedupOptions, Deduplicator};
 ///
-/// let mut documents = Deduplicator::<u64>::new(&DedupOptions::default());
-/// documents.extend([7, 7, 1 << 60 | 0xffff])?;
+/// let mut documents = Deduplicator::new(Width::W64, &DedupOptions::default());
+/// documents.extend_from_slice(&[7_u64, 7, 1 << 60 | 0xffff])?;
 /// let found = documents.finish(None)?;
 /// let kept: Vec<usize> = (0..3).filter(|&document| found.is_kept(document)).collect();
 /// assert_eq!(kept, [0, 2]);
 /// # Ok::<(), simidx::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Deduplicated<F> {
-    fingerprints: Vec<F>,
+pub struct Deduplicated {
+    fingerprints: Fingerprints,
     /// The documents without a fingerprint, ascending.
     apart: Vec<u32>,
     /// For each document the one of its cluster that is kept; [`NONE`] if an index has it.
     kept: Vec<u32>,
-    excluded: Vec<(F, F)>,
+    excluded: Vec<(u128, u128)>,
     /// The kept documents of clusters of two and more, ascending.
     clusters: Vec<u32>,
     counts: DedupCounts,
 }
 
-impl<F: Fingerprint> Deduplicated<F> {
+impl Deduplicated {
     pub(super) fn new(
-        (fingerprints, apart): (Vec<F>, Apart),
-        excluded: Vec<(F, F)>,
+        (fingerprints, apart): (Fingerprints, Apart),
+        excluded: Vec<(u128, u128)>,
         mut sets: DisjointSets,
     ) -> Self {
         let apart = apart.into_documents();
@@ -109,7 +112,7 @@ impl<F: Fingerprint> Deduplicated<F> {
         let mut firsts = vec![NONE; fingerprints.len()];
         let mut kept = Vec::with_capacity(fingerprints.len());
         let mut clusters = Vec::new();
-        for (&fingerprint, document) in fingerprints.iter().zip(0u32..) {
+        for (fingerprint, document) in fingerprints.iter().zip(0u32..) {
             let is_excluded = near(&excluded, fingerprint).is_some();
             if is_excluded && !contains(&apart, document as usize) {
                 counts.excluded += 1;
@@ -143,10 +146,11 @@ impl<F: Fingerprint> Deduplicated<F> {
     /// document of each cluster is kept.
     ///
     /// ```
+    /// use simidx::Width;
     /// use simidx::batch::{DedupOptions, Deduplicator};
     ///
-    /// let mut documents = Deduplicator::<u64>::new(&DedupOptions::default());
-    /// documents.extend([7, 7, 7])?;
+    /// let mut documents = Deduplicator::new(Width::W64, &DedupOptions::default());
+    /// documents.extend_from_slice(&[7_u64, 7, 7])?;
     /// let mut found = documents.finish(None)?;
     /// let lengths = [120, 480, 300];
     /// found.keep_by(|document| lengths[document]);
@@ -177,10 +181,11 @@ impl<F: Fingerprint> Deduplicated<F> {
     /// that are kept. None if it is in no such cluster or there is no document of that number.
     ///
     /// ```
+    /// use simidx::Width;
     /// use simidx::batch::{DedupOptions, Deduplicator};
     ///
-    /// let mut documents = Deduplicator::<u64>::new(&DedupOptions::default());
-    /// documents.extend([7, 1 << 60 | 0xffff, 9 << 40, 1 << 60 | 0xffff, 7])?;
+    /// let mut documents = Deduplicator::new(Width::W64, &DedupOptions::default());
+    /// documents.extend_from_slice(&[7_u64, 1 << 60 | 0xffff, 9 << 40, 1 << 60 | 0xffff, 7])?;
     /// let found = documents.finish(None)?;
     /// let numbers: Vec<_> = (0..5).map(|document| found.cluster_of(document)).collect();
     /// assert_eq!(numbers, [Some(0), Some(1), None, Some(1), Some(0)]);
@@ -202,9 +207,8 @@ impl<F: Fingerprint> Deduplicated<F> {
     ///
     /// # Panics
     /// If there is no document of that number.
-    #[inline(never)]
-    pub fn decision(&self, document: usize) -> Decision<F> {
-        let own = self.fingerprints[document];
+    pub fn decision(&self, document: usize) -> Decision {
+        let own = self.fingerprint(document);
         let of = self.kept[document];
         if of == NONE {
             let fingerprint = near(&self.excluded, own).unwrap_or(own);
@@ -219,15 +223,20 @@ impl<F: Fingerprint> Deduplicated<F> {
             true => Decision::Kept,
             false => Decision::Duplicate {
                 of,
-                distance: own.distance(self.fingerprints[of]),
+                distance: own.distance(self.fingerprint(of)),
             },
         }
+    }
+
+    fn fingerprint(&self, document: usize) -> u128 {
+        let fingerprint = self.fingerprints.get(document);
+        fingerprint.expect("a document of this number")
     }
 
     /// Number of documents dropped for one that differs in more bits than this distance: a chain of others links the two.
     pub fn chained_count(&self, distance: u32) -> u64 {
         let decisions = (0..self.fingerprints.len()).map(|document| self.decision(document));
-        let is_chained = |decision: &Decision<F>| matches!(decision, Decision::Duplicate { distance: d, .. } if *d > distance);
+        let is_chained = |decision: &Decision| matches!(decision, Decision::Duplicate { distance: d, .. } if *d > distance);
         decisions.filter(is_chained).count() as u64
     }
 

@@ -9,10 +9,10 @@ mod verifier;
 
 use super::disjoint_sets::DisjointSets;
 use super::join::{JoinOptions, join_of};
-use super::pairs::{Pair, PairFinder, PairOptions, Progress, link_values};
+use super::pairs::{Finder, PairOf, PairOptions, Progress, link_values};
 use crate::error::{Error, Result};
-use crate::extsort::{MIN_MEMORY, TempSpace, for_each_slice};
-use crate::fingerprint::{Fingerprint, Width};
+use crate::extsort::{MIN_MEMORY, TempSpace};
+use crate::fingerprint::{Column, Fingerprint, Width, by_width, taken};
 use crate::set::Set;
 use apart::Apart;
 use decision::near;
@@ -41,14 +41,15 @@ const QUERIES: std::ops::Range<u64> = 1 << 12..1 << 22;
 /// connected components of the near pairs. One document of each is kept. Results depend on nothing but the
 /// fingerprints and what a [`Verifier`] says.
 ///
-/// Memory: the fingerprints and up to 24 bytes a document, and beside that what a [`PairFinder`] takes, to which the
+/// Memory: the fingerprints and up to 24 bytes a document, and beside that what a [`PairFinder`](super::PairFinder) takes, to which the
 /// rest of the limit goes.
 ///
 /// ```
+/// use simidx::Width;
 /// use simidx::batch::{DedupOptions, Deduplicator, Decision};
 ///
-/// let mut documents = Deduplicator::<u64>::new(&DedupOptions::default());
-/// for fingerprint in [0xff00, 0x1234_5678_0000_0000, 0xff01, 0xff00] {
+/// let mut documents = Deduplicator::new(Width::W64, &DedupOptions::default());
+/// for fingerprint in [0xff00_u64, 0x1234_5678_0000_0000, 0xff01, 0xff00] {
 ///     documents.push(fingerprint)?;
 /// }
 /// let found = documents.finish(None)?;
@@ -59,7 +60,152 @@ const QUERIES: std::ops::Range<u64> = 1 << 12..1 << 22;
 /// # Ok::<(), simidx::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Deduplicator<F> {
+pub struct Deduplicator {
+    documents: OfWidth,
+}
+
+/// The documents at their width.
+#[derive(Debug)]
+enum OfWidth {
+    W32(Documents<u32>),
+    W64(Documents<u64>),
+    W128(Documents<u128>),
+}
+
+impl Deduplicator {
+    /// A search without documents, for fingerprints of a width.
+    pub fn new(width: Width, options: &DedupOptions) -> Self {
+        let documents = match width {
+            Width::W32 => OfWidth::W32(Documents::new(options)),
+            Width::W64 => OfWidth::W64(Documents::new(options)),
+            Width::W128 => OfWidth::W128(Documents::new(options)),
+        };
+        Deduplicator { documents }
+    }
+
+    /// Number of documents so far.
+    pub fn document_count(&self) -> usize {
+        by_width!(OfWidth, &self.documents, documents => documents.fingerprints.len())
+    }
+
+    /// Adds a document, which has the next number, from 0.
+    ///
+    /// # Errors
+    /// A fingerprint that does not fit the width, and more documents than the memory limit has room for, or 2^32 - 1.
+    #[inline]
+    pub fn push(&mut self, fingerprint: impl Fingerprint) -> Result<()> {
+        self.push_value(fingerprint.to_u128())
+    }
+
+    fn push_value(&mut self, value: u128) -> Result<()> {
+        by_width!(OfWidth, &mut self.documents, documents => documents.extend(&[taken(value)?]))
+    }
+
+    /// Adds the documents of a column of fingerprints.
+    ///
+    /// # Errors
+    /// A column of another width, and as for [`Deduplicator::push`].
+    pub fn extend_from_slice<'c>(&mut self, fingerprints: impl Into<Column<'c>>) -> Result<()> {
+        self.extend(fingerprints.into())
+    }
+
+    fn extend(&mut self, fingerprints: Column<'_>) -> Result<()> {
+        by_width!(OfWidth, &mut self.documents, documents => {
+            documents.extend(fingerprints.values()?)
+        })
+    }
+
+    /// Adds a document that has no fingerprint, because nothing in it says what it is like. It is near to nothing: only a
+    /// document that is added in this way with the same identity is a duplicate of it. No index excludes it, and no
+    /// verifier is asked about it.
+    ///
+    /// A text in which no feature counts is such a document, and a hash of its bytes such an identity; the function
+    /// `push_document` of `simidx-text` adds it.
+    ///
+    /// ```
+    /// use simidx::Width;
+    /// use simidx::batch::{DedupOptions, Deduplicator};
+    ///
+    /// let mut documents = Deduplicator::new(Width::W64, &DedupOptions::default());
+    /// documents.push(0_u64)?;
+    /// for identity in [12, 13, 12] {
+    ///     documents.push_without_fingerprint(identity)?;
+    /// }
+    /// let found = documents.finish(None)?;
+    /// let kept: Vec<bool> = (0..4).map(|document| found.is_kept(document)).collect();
+    /// assert_eq!(kept, [true, true, true, false]);
+    /// # Ok::<(), simidx::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Deduplicator::push`]; it takes the memory of two documents.
+    pub fn push_without_fingerprint(&mut self, identity: u128) -> Result<()> {
+        by_width!(OfWidth, &mut self.documents, documents => {
+            documents.push_without_fingerprint(identity)
+        })
+    }
+
+    /// Excludes all documents whose fingerprints are within the distance of a fingerprint of the set. They are in no
+    /// cluster. Only fingerprints count, since an index holds no texts: later documents with one of the same fingerprints
+    /// are excluded too.
+    ///
+    /// # Errors
+    /// As for [`join`](crate::batch::join()).
+    pub fn exclude(&mut self, set: &Set) -> Result<()> {
+        by_width!(OfWidth, &mut self.documents, documents => documents.exclude(set))
+    }
+
+    /// For each document, whether it is a candidate: its fingerprint is that of another document or near to it, or it has
+    /// no fingerprint and the identity of another. A verifier needs to know no other documents.
+    ///
+    /// This searches for the near pairs and keeps them for [`Deduplicator::finish`], which then does not search again:
+    /// 8 bytes a pair, in memory up to an eighth of what the documents leave over, beyond that in a temporary file. Of
+    /// a crowd with more than 16 pairs a document, and a million, none are kept, and `finish` searches again. Beside
+    /// that a byte a document.
+    ///
+    /// # Errors
+    /// As for [`Deduplicator::finish`].
+    pub fn candidates(&mut self) -> Result<Vec<bool>> {
+        by_width!(OfWidth, &mut self.documents, documents => documents.candidates())
+    }
+
+    /// Forms the clusters. With a verifier, only candidates that it confirms are near-duplicates. It is asked about two
+    /// documents that share a fingerprint or have fingerprints within the distance, unless they are in one cluster
+    /// already or identical.
+    ///
+    /// Works on all threads of the current pool and calls the verifier on this one.
+    ///
+    /// # Errors
+    /// The errors of [`PairFinder::finish`](super::PairFinder::finish) and of the verifier, and a memory limit that is too small.
+    pub fn finish(self, verifier: Option<&mut dyn Verifier>) -> Result<Deduplicated> {
+        self.finish_watched(verifier, |_, _| Ok(()))
+    }
+
+    /// [`Deduplicator::finish`] that tells `progress` every few milliseconds how many parts of the search for near fingerprints
+    /// are done, of how many: of 0 if that is not known, with a limit of memory. It may break off by an error.
+    ///
+    /// # Errors
+    /// As for [`Deduplicator::finish`], and what `progress` gives.
+    pub fn finish_watched(
+        self,
+        verifier: Option<&mut dyn Verifier>,
+        mut progress: impl FnMut(u64, u64) -> Result<()>,
+    ) -> Result<Deduplicated> {
+        self.cluster(verifier, &mut progress)
+    }
+
+    fn cluster(
+        self,
+        verifier: Option<&mut dyn Verifier>,
+        progress: Progress<'_>,
+    ) -> Result<Deduplicated> {
+        by_width!(OfWidth, self.documents, documents => documents.cluster(verifier, progress))
+    }
+}
+
+/// The documents of a search, with fingerprints of one type.
+#[derive(Debug)]
+struct Documents<F> {
     options: DedupOptions,
     fingerprints: Vec<F>,
     /// Documents without a fingerprint, for which there is a 0 among the fingerprints.
@@ -73,14 +219,13 @@ pub struct Deduplicator<F> {
     near_pairs: Option<NearPairs>,
 }
 
-impl<F: Fingerprint> Deduplicator<F> {
-    /// A search without documents.
-    pub fn new(options: &DedupOptions) -> Self {
+impl<F: Fingerprint> Documents<F> {
+    fn new(options: &DedupOptions) -> Self {
         let room = options
             .memory
             .map(|memory| memory.saturating_sub(MIN_MEMORY));
         let most = room.map_or(u64::MAX, |room| room / Self::document_len());
-        Deduplicator {
+        Documents {
             options: options.clone(),
             fingerprints: Vec::new(),
             apart: Apart::default(),
@@ -95,33 +240,7 @@ impl<F: Fingerprint> Deduplicator<F> {
         F::BYTES as u64 + DOCUMENT_LEN
     }
 
-    /// Number of documents so far.
-    pub fn document_count(&self) -> usize {
-        self.fingerprints.len()
-    }
-
-    /// Adds a document, which has the next number, from 0.
-    ///
-    /// # Errors
-    /// More documents than the memory limit has room for, or 2^32 - 1.
-    #[inline]
-    pub fn push(&mut self, fingerprint: F) -> Result<()> {
-        self.extend_from_slice(&[fingerprint])
-    }
-
-    /// Adds documents.
-    ///
-    /// # Errors
-    /// As for [`Deduplicator::push`].
-    pub fn extend(&mut self, fingerprints: impl IntoIterator<Item = F>) -> Result<()> {
-        for_each_slice(fingerprints, |slice| self.extend_from_slice(slice))
-    }
-
-    /// Adds the documents of a slice, which takes no copy of it.
-    ///
-    /// # Errors
-    /// As for [`Deduplicator::push`].
-    pub fn extend_from_slice(&mut self, fingerprints: &[F]) -> Result<()> {
+    fn extend(&mut self, fingerprints: &[F]) -> Result<()> {
         if fingerprints.len() > self.most.saturating_sub(self.slots()) {
             return Err(self.too_many(fingerprints.len()));
         }
@@ -131,36 +250,13 @@ impl<F: Fingerprint> Deduplicator<F> {
         Ok(())
     }
 
-    /// Adds a document that has no fingerprint, because nothing in it says what it is like. It is near to nothing: only a
-    /// document that is added in this way with the same identity is a duplicate of it. No index excludes it, and no
-    /// verifier is asked about it.
-    ///
-    /// A text in which no feature counts is such a document, and a hash of its bytes such an identity; the function
-    /// `push_document` of `simidx-text` adds it.
-    ///
-    /// ```
-    /// use simidx::batch::{DedupOptions, Deduplicator};
-    ///
-    /// let mut documents = Deduplicator::<u64>::new(&DedupOptions::default());
-    /// documents.push(0)?;
-    /// for identity in [12, 13, 12] {
-    ///     documents.push_without_fingerprint(identity)?;
-    /// }
-    /// let found = documents.finish(None)?;
-    /// let kept: Vec<bool> = (0..4).map(|document| found.is_kept(document)).collect();
-    /// assert_eq!(kept, [true, true, true, false]);
-    /// # Ok::<(), simidx::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As for [`Deduplicator::push`]; it takes the memory of two documents.
-    #[inline(never)]
-    pub fn push_without_fingerprint(&mut self, identity: u128) -> Result<()> {
+    /// See [`Deduplicator::push_without_fingerprint`].
+    fn push_without_fingerprint(&mut self, identity: u128) -> Result<()> {
         if self.most.saturating_sub(self.slots()) < 2 {
             return Err(self.too_many(2));
         }
         let document = self.fingerprints.len() as u32;
-        self.push(F::ZERO)?;
+        self.extend(&[F::ZERO])?;
         self.apart.push(document, identity);
         Ok(())
     }
@@ -187,14 +283,8 @@ impl<F: Fingerprint> Deduplicator<F> {
         }
     }
 
-    /// Excludes all documents whose fingerprints are within the distance of a fingerprint of the set. They are in no
-    /// cluster. Only fingerprints count, since an index holds no texts: later documents with one of the same fingerprints
-    /// are excluded too.
-    ///
-    /// # Errors
-    /// As for [`join`](crate::batch::join()).
-    #[inline(never)]
-    pub fn exclude(&mut self, set: &Set) -> Result<()> {
+    /// See [`Deduplicator::exclude`].
+    fn exclude(&mut self, set: &Set) -> Result<()> {
         set.width().check(Width::of::<F>())?;
         let set = set.typed::<F>();
         let mut options = JoinOptions::default();
@@ -243,18 +333,8 @@ impl<F: Fingerprint> Deduplicator<F> {
         Ok(())
     }
 
-    /// For each document, whether it is a candidate: its fingerprint is that of another document or near to it, or it has
-    /// no fingerprint and the identity of another. A verifier needs to know no other documents.
-    ///
-    /// This searches for the near pairs and keeps them for [`Deduplicator::finish`], which then does not search again:
-    /// 8 bytes a pair, in memory up to an eighth of what the documents leave over, beyond that in a temporary file. Of
-    /// a crowd with more than 16 pairs a document, and a million, none are kept, and `finish` searches again. Beside
-    /// that a byte a document.
-    ///
-    /// # Errors
-    /// As for [`Deduplicator::finish`].
-    #[inline(never)]
-    pub fn candidates(&mut self) -> Result<Vec<bool>> {
+    /// See [`Deduplicator::candidates`].
+    fn candidates(&mut self) -> Result<Vec<bool>> {
         let representatives = self.take_representatives();
         let mut marks = vec![false; self.fingerprints.len()];
         for (_, representative) in representatives.others(&self.fingerprints) {
@@ -301,37 +381,12 @@ impl<F: Fingerprint> Deduplicator<F> {
         }
     }
 
-    /// Forms the clusters. With a verifier, only candidates that it confirms are near-duplicates. It is asked about two
-    /// documents that share a fingerprint or have fingerprints within the distance, unless they are in one cluster
-    /// already or identical.
-    ///
-    /// Works on all threads of the current pool and calls the verifier on this one.
-    ///
-    /// # Errors
-    /// The errors of [`PairFinder::finish`] and of the verifier, and a memory limit that is too small.
-    pub fn finish(self, verifier: Option<&mut dyn Verifier>) -> Result<Deduplicated<F>> {
-        self.finish_watched(verifier, |_, _| Ok(()))
-    }
-
-    /// [`Deduplicator::finish`] that tells `progress` every few milliseconds how many parts of the search for near fingerprints
-    /// are done, of how many: of 0 if that is not known, with a limit of memory. It may break off by an error.
-    ///
-    /// # Errors
-    /// As for [`Deduplicator::finish`], and what `progress` gives.
-    pub fn finish_watched(
-        self,
-        verifier: Option<&mut dyn Verifier>,
-        mut progress: impl FnMut(u64, u64) -> Result<()>,
-    ) -> Result<Deduplicated<F>> {
-        self.cluster(verifier, &mut progress)
-    }
-
-    #[inline(never)]
+    /// See [`Deduplicator::finish_watched`].
     fn cluster(
         mut self,
         verifier: Option<&mut dyn Verifier>,
         progress: Progress<'_>,
-    ) -> Result<Deduplicated<F>> {
+    ) -> Result<Deduplicated> {
         let representatives = self.take_representatives();
         let near_pairs = self.near_pairs.take();
         let mut sets = DisjointSets::new(self.fingerprints.len())?;
@@ -362,9 +417,11 @@ impl<F: Fingerprint> Deduplicator<F> {
             }
         }
         drop(representatives);
+        let excluded = self.excluded.into_iter();
+        let excluded = excluded.map(|(fingerprint, near)| (fingerprint.to_u128(), near.to_u128()));
         Ok(Deduplicated::new(
-            (self.fingerprints, self.apart),
-            self.excluded,
+            (self.fingerprints.into(), self.apart),
+            excluded.collect(),
             sets,
         ))
     }
@@ -449,21 +506,21 @@ impl<F: Fingerprint> Deduplicator<F> {
         mut visit: impl FnMut(usize, usize) -> Result<()>,
         progress: Progress<'_>,
     ) -> Result<()> {
-        let mut finder = PairFinder::new(options)?;
+        let mut finder = Finder::new(options)?;
         finder.reserve(representatives.len() as u64);
         for (_, fingerprint) in representatives.iter(&self.fingerprints) {
             if near(&self.excluded, fingerprint).is_none() {
                 finder.push(fingerprint)?;
             }
         }
-        let visit = |pair: Pair<F>| {
+        let mut visit = |pair: PairOf<F>| {
             let of = |fingerprint| representatives.find(&self.fingerprints, fingerprint);
             match (of(pair.smaller), of(pair.larger)) {
                 (Some(x), Some(y)) => visit(x, y),
                 _ => Ok(()),
             }
         };
-        finder.finish_watched(visit, progress)
+        finder.give(&mut visit, progress)
     }
 
     fn pair_options(&self, memory: Option<u64>) -> PairOptions {

@@ -5,6 +5,7 @@ use crate::error::Result;
 /// Verifies candidates: two documents, given by their numbers, whose fingerprints are near each other.
 ///
 /// ```
+/// use simidx::Width;
 /// use simidx::batch::{DedupOptions, Deduplicator, Verifier};
 ///
 /// /// Compares the texts themselves.
@@ -20,8 +21,8 @@ use crate::error::Result;
 ///     }
 /// }
 ///
-/// let mut documents = Deduplicator::<u64>::new(&DedupOptions::default());
-/// documents.extend([7, 7, 7])?;
+/// let mut documents = Deduplicator::new(Width::W64, &DedupOptions::default());
+/// documents.extend_from_slice(&[7_u64, 7, 7])?;
 /// let found = documents.finish(Some(&mut Texts(vec!["yes", "no", "YES"])))?;
 /// assert!(found.is_kept(0) && found.is_kept(1) && !found.is_kept(2));
 /// # Ok::<(), simidx::Error>(())

@@ -241,7 +241,7 @@ fn join_column(
             let fingerprint = Fingerprint::to_u128(found.fingerprint);
             visit(query, Match::unranked(found.distance, fingerprint))
         };
-        join_of(set, set.values(queries)?, options, progress, &mut visit)
+        join_of(set, queries.values()?, options, progress, &mut visit)
     })
 }
 

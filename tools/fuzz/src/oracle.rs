@@ -150,7 +150,7 @@ fn check_pairs(segments: &Set, set: &[u128], distance: u32, sorted: bool) {
             .filter(|pair| pair.distance <= distance)
             .collect::<Vec<_>>()
     };
-    let expected: Vec<Pair<u128>> = set.iter().enumerate().flat_map(near).collect();
+    let expected: Vec<Pair> = set.iter().enumerate().flat_map(near).collect();
     let mut options = PairOptions::default();
     (options.distance, options.sorted) = (distance, sorted);
     let mut found = Vec::new();
@@ -175,7 +175,7 @@ fn check_clusters(segments: &Set, set: &[u128], options: &ClusterOptions) {
     expected.retain(|part| part.len() as u64 >= options.min_size);
     expected.sort_by_key(|part| (std::cmp::Reverse(part.len()), part[0]));
     let mut found: Vec<Vec<u128>> = Vec::new();
-    let visit = |cluster: simidx::batch::Cluster<'_, u128>| {
+    let visit = |cluster: simidx::batch::Cluster<'_>| {
         let members = cluster.fingerprints;
         assert_eq!(cluster.diameter.distance, diameter(members));
         assert_eq!(cluster.representative, members[0]);

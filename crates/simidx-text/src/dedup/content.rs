@@ -1,6 +1,5 @@
 //! Documents without features: only their bytes say which of them are the same.
 
-use simidx::Fingerprint;
 use simidx::batch::Deduplicator;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -24,7 +23,7 @@ pub fn content_identity(document: &str) -> u128 {
 /// use simidx_text::dedup::push_document;
 ///
 /// let mut fingerprinter = Pipeline::default().fingerprinter(Width::W64)?;
-/// let mut documents = Deduplicator::<u64>::new(&DedupOptions::default());
+/// let mut documents = Deduplicator::new(Width::W64, &DedupOptions::default());
 /// for text in ["👍👍", "→ ← ↑", "👍👍"] {
 ///     push_document(&mut documents, fingerprinter.fingerprint_if_any(text), text)?;
 /// }
@@ -35,19 +34,14 @@ pub fn content_identity(document: &str) -> u128 {
 ///
 /// # Errors
 ///
-/// [`simidx::Error::WidthMismatch`] for a fingerprint that is wider than those of the documents, and as for
-/// [`Deduplicator::push`].
-pub fn push_document<F: Fingerprint>(
-    documents: &mut Deduplicator<F>,
+/// As for [`Deduplicator::push`].
+pub fn push_document(
+    documents: &mut Deduplicator,
     fingerprint: Option<u128>,
     text: &str,
 ) -> simidx::Result<()> {
     match fingerprint {
-        Some(fingerprint) if fingerprint > F::MAX.to_u128() => Err(simidx::Error::WidthMismatch {
-            index: F::WIDTH,
-            requested: u128::BITS - fingerprint.leading_zeros(),
-        }),
-        Some(fingerprint) => documents.push(F::from_u128(fingerprint)),
+        Some(fingerprint) => documents.push(fingerprint),
         None => documents.push_without_fingerprint(content_identity(text)),
     }
 }

@@ -9,8 +9,8 @@ pub use content::{EqualTexts, content_identity, push_document};
 pub use similarity::{Similarity, SimilarityError};
 pub use verifier::{TextVerifier, TextVerifierOptions};
 
+use simidx::Width;
 use simidx::batch::{DedupOptions, Deduplicated, Deduplicator};
-use simidx::{Fingerprint, Width};
 
 use crate::{Error, Pipeline};
 
@@ -34,6 +34,8 @@ const PIECE: usize = 1 << 16;
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct TextDedupOptions {
+    /// Bits of a fingerprint. Default 64.
+    pub width: Width,
     /// The distance of fingerprints, the memory and the folder of temporary files. Of a memory limit a quarter goes to the
     /// feature sets of candidates; the texts themselves do not count.
     pub search: DedupOptions,
@@ -51,7 +53,7 @@ pub struct TextDedupOptions {
 ///
 /// let mut options = TextDedupOptions::default();
 /// options.search.memory = Some(1); // far too little
-/// let error = dedup::<u64>(&["a text"], &Pipeline::default(), &options).unwrap_err();
+/// let error = dedup(&["a text"], &Pipeline::default(), &options).unwrap_err();
 /// assert!(matches!(error, DedupError::Search(simidx::Error::Budget { .. })));
 /// ```
 #[derive(Debug, thiserror::Error)]
@@ -88,7 +90,7 @@ pub enum DedupError {
 /// options.search.distance = 20;
 /// options.similarity = Some(Similarity::of_words(0.5, 2)?);
 /// let pipeline = Pipeline::new(Preset::Short.options())?;
-/// let mut found = dedup::<u64>(&texts, &pipeline, &options)?;
+/// let mut found = dedup(&texts, &pipeline, &options)?;
 /// assert!(found.is_kept(0) && found.is_kept(1) && !found.is_kept(2));
 ///
 /// // The longest text of each cluster.
@@ -100,19 +102,19 @@ pub enum DedupError {
 /// # Errors
 ///
 /// A pipeline whose feature hash is too narrow, and what [`Deduplicator::finish`] reports.
-pub fn dedup<F: Fingerprint>(
+pub fn dedup(
     texts: &[impl AsRef<str> + Sync],
     pipeline: &Pipeline,
     options: &TextDedupOptions,
-) -> Result<Deduplicated<F>, DedupError> {
+) -> Result<Deduplicated, DedupError> {
     let mut search = options.search.clone();
     let sets = match options.similarity {
         Some(_) => search.memory.map(|memory| memory / SET_SHARE),
         None => None,
     };
     search.memory = search.memory.map(|memory| memory - sets.unwrap_or(0));
-    let mut documents = Deduplicator::new(&search);
-    let parallel = pipeline.parallel(Width::of::<F>())?;
+    let mut documents = Deduplicator::new(options.width, &search);
+    let parallel = pipeline.parallel(options.width)?;
     for texts in texts.chunks(PIECE) {
         let fingerprints = parallel.fingerprints_if_any(texts);
         for (fingerprint, text) in fingerprints.into_iter().zip(texts) {

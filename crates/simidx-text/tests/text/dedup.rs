@@ -77,7 +77,7 @@ fn firsts(count: usize, is_near: impl Fn(usize, usize) -> bool) -> Vec<usize> {
 }
 
 #[track_caller]
-fn check(found: &Deduplicated<u64>, first: &[usize]) {
+fn check(found: &Deduplicated, first: &[usize]) {
     let kept: Vec<bool> = (0..first.len()).map(|text| found.is_kept(text)).collect();
     let expected: Vec<bool> = first.iter().enumerate().map(|(n, &of)| n == of).collect();
     assert_eq!(kept, expected);
@@ -101,7 +101,7 @@ fn verified_clusters_are_those_of_all_comparisons() {
         let mut options = TextDedupOptions::default();
         options.search.distance = DISTANCE;
         options.similarity = Some(similarity);
-        let mut found = dedup::<u64>(&texts, &pipeline, &options).unwrap();
+        let mut found = dedup(&texts, &pipeline, &options).unwrap();
         check(&found, &first);
         counts.insert(found.counts().kept);
 
@@ -116,10 +116,9 @@ fn verified_clusters_are_those_of_all_comparisons() {
         // Step by step, with all sets in a file.
         let mut options = DedupOptions::default();
         options.distance = DISTANCE;
-        let mut documents = Deduplicator::<u64>::new(&options);
+        let mut documents = Deduplicator::new(Width::W64, &options);
         let fingerprints = pipeline.fingerprints(&texts, Width::W64).unwrap();
-        let fingerprints = fingerprints.as_slice().unwrap();
-        documents.extend_from_slice(fingerprints).unwrap();
+        documents.extend_from_slice(&fingerprints).unwrap();
         let mut options = TextVerifierOptions::default();
         options.similarity = similarity;
         options.memory = Some(0);
@@ -139,7 +138,7 @@ fn without_a_similarity_the_fingerprints_decide() {
     let pipeline = Pipeline::default();
     let mut options = TextDedupOptions::default();
     options.search.distance = DISTANCE;
-    let found = dedup::<u64>(&texts, &pipeline, &options).unwrap();
+    let found = dedup(&texts, &pipeline, &options).unwrap();
     let fingerprints = pipeline.fingerprints(&texts, Width::W64).unwrap();
     let fingerprints: Vec<u128> = fingerprints.iter().collect();
     let first = firsts(texts.len(), |a, b| match has_words(&texts[a]) {

@@ -39,7 +39,7 @@ impl<'a> Merged<'a> {
     ///
     /// # Errors
     /// As for [`Printer::cluster`] and [`Printer::equal`].
-    pub(super) fn cluster(&mut self, cluster: &Cluster<'_, u128>) -> simidx::Result<()> {
+    pub(super) fn cluster(&mut self, cluster: &Cluster<'_>) -> simidx::Result<()> {
         let own = (cluster.record_count, cluster.fingerprints.first());
         while let Some(group) = self.groups.last() {
             let size = group.len() as u64;

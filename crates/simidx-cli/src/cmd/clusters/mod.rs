@@ -137,9 +137,8 @@ fn of_records<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
     match collector.finish()? {
         Collected::Fingerprints(finder) => {
             let printer = Merged::new(Printer::new(args, width, None), Vec::new(), 0);
-            let mut memory = Vec::new();
             printed(args, mode, options.distance, printer, |visit| {
-                finder.finish(|cluster| visit(cluster.widened(&mut memory)))
+                finder.finish(visit)
             })
         }
         Collected::Index(index, mut records) => {
@@ -152,7 +151,7 @@ fn of_records<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
 }
 
 /// What is called with each cluster.
-type Visit<'v> = &'v mut dyn FnMut(Cluster<'_, u128>) -> simidx::Result<()>;
+type Visit<'v> = &'v mut dyn FnMut(Cluster<'_>) -> simidx::Result<()>;
 
 /// Prints the clusters that `find` finds.
 fn printed(

@@ -55,7 +55,7 @@ impl<'a> Printer<'a> {
     ///
     /// # Errors
     /// What standard output or the index reports.
-    pub(super) fn cluster(&mut self, cluster: &Cluster<'_, u128>) -> simidx::Result<()> {
+    pub(super) fn cluster(&mut self, cluster: &Cluster<'_>) -> simidx::Result<()> {
         match (self.json, self.summary) {
             (true, _) => self.object(cluster),
             (_, true) => self.summary(cluster),
@@ -114,7 +114,7 @@ impl<'a> Printer<'a> {
     }
 
     /// A line for each record of a member, or for the member itself where there are no ids.
-    fn rows(&mut self, cluster: &Cluster<'_, u128>, member: u128) -> simidx::Result<()> {
+    fn rows(&mut self, cluster: &Cluster<'_>, member: u128) -> simidx::Result<()> {
         self.line.clear();
         write!(self.line, "{}\t", cluster.number)?;
         self.width.extend_hex(member, &mut self.line);
@@ -136,7 +136,7 @@ impl<'a> Printer<'a> {
         Ok(())
     }
 
-    fn summary(&mut self, cluster: &Cluster<'_, u128>) -> simidx::Result<()> {
+    fn summary(&mut self, cluster: &Cluster<'_>) -> simidx::Result<()> {
         self.line.clear();
         let fingerprint_count = cluster.fingerprints.len();
         let (number, size) = (cluster.number, cluster.record_count);
@@ -155,7 +155,7 @@ impl<'a> Printer<'a> {
     }
 
     /// A JSON object, its members written one by one: there may be many.
-    fn object(&mut self, cluster: &Cluster<'_, u128>) -> simidx::Result<()> {
+    fn object(&mut self, cluster: &Cluster<'_>) -> simidx::Result<()> {
         let representative = self.width.to_hex(cluster.representative);
         let (number, size) = (cluster.number, cluster.record_count);
         let mut object = head(number, size, cluster.fingerprints.len(), &representative);
@@ -180,7 +180,7 @@ impl<'a> Printer<'a> {
     }
 
     /// The id that the representative is told by.
-    fn first_id(&self, cluster: &Cluster<'_, u128>) -> simidx::Result<Option<String>> {
+    fn first_id(&self, cluster: &Cluster<'_>) -> simidx::Result<Option<String>> {
         with_ids(self.ids, cluster, cluster.representative, |ids| {
             let first = ids.next().transpose()?;
             Ok(first.map(|id| Column::of(&id).to_string()))
@@ -205,7 +205,7 @@ type MemberIds<'i> = &'i mut dyn Iterator<Item = simidx::Result<IdBuf>>;
 /// Hands the ids of a member to `take`, in order; of the representative that of its record comes first.
 fn with_ids<T>(
     source: Option<IdSource<'_>>,
-    cluster: &Cluster<'_, u128>,
+    cluster: &Cluster<'_>,
     member: u128,
     take: impl FnOnce(MemberIds<'_>) -> simidx::Result<T>,
 ) -> simidx::Result<T> {
@@ -250,7 +250,7 @@ fn id_of_record(id: RecordId) -> IdBuf {
 }
 
 /// The members, the representative first.
-fn members(cluster: &Cluster<'_, u128>) -> impl Iterator<Item = u128> {
+fn members(cluster: &Cluster<'_>) -> impl Iterator<Item = u128> {
     let representative = cluster.representative;
     let others = cluster.fingerprints.iter().copied();
     std::iter::once(representative).chain(others.filter(move |&other| other != representative))

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use simidx::batch::{ClusterFinder, ClusterOptions};
-use simidx::{Error, Fingerprint, Id, IdKind, Index};
+use simidx::{Error, Fingerprint, Id, IdKind, Index, Width};
 use simidx_input::RecordId;
 use simidx_text::dedup::EqualTexts;
 
@@ -22,13 +22,13 @@ pub(super) struct Collector<'a, F> {
 }
 
 enum Open<F> {
-    Fingerprints(ClusterFinder<F>),
+    Fingerprints(ClusterFinder),
     Records(TransientBuilder<F>, KnownRecords),
 }
 
 /// All records.
 pub(super) enum Collected<F> {
-    Fingerprints(ClusterFinder<F>),
+    Fingerprints(ClusterFinder),
     /// An index whose ids are the numbers of the records.
     Index(Box<Index<F>>, KnownRecords),
 }
@@ -115,7 +115,7 @@ impl<'a, F: Fingerprint> Collector<'a, F> {
 
     fn open(&self, kind: IdKind) -> Result<Open<F>, Error> {
         Ok(match kind {
-            IdKind::None => Open::Fingerprints(ClusterFinder::new(self.options)?),
+            IdKind::None => Open::Fingerprints(ClusterFinder::new(Width::of::<F>(), self.options)?),
             _ => {
                 let (distance, resources) = (self.options.distance, &self.args.resources);
                 let builder = TransientBuilder::new(IdKind::Number, distance, resources)?;

@@ -1,6 +1,6 @@
 //! `--annotate`: fields that say of each record what it is a duplicate of.
 
-use simidx::{Error, Fingerprint, IdBuf};
+use simidx::{Error, IdBuf};
 use simidx_input::{FieldKind, FieldValue, NewField, RecordId};
 
 use super::judged::{Cause, Judged};
@@ -17,7 +17,7 @@ pub(super) struct Notes {
 
 impl Notes {
     /// The fields for these documents; their names begin with the prefix.
-    pub(super) fn new<F: Fingerprint>(prefix: &str, judged: &Judged<'_, F>) -> Self {
+    pub(super) fn new(prefix: &str, judged: &Judged<'_>) -> Self {
         let has_index = judged.set.is_some();
         // Members of an index may have any ids.
         let of = match has_index || judged.documents.has_text_ids {
@@ -51,10 +51,10 @@ impl Notes {
     ///
     /// # Errors
     /// What the index or the temporary files report.
-    pub(super) fn of<F: Fingerprint>(
+    pub(super) fn of(
         &self,
         document: usize,
-        judged: &mut Judged<'_, F>,
+        judged: &mut Judged<'_>,
     ) -> Result<Vec<Option<FieldValue>>, Error> {
         let number = |number: u64| Some(FieldValue::Number(number));
         let cluster = judged.found.cluster_of(document).and_then(number);

@@ -33,13 +33,13 @@ pub(super) struct Needs {
 }
 
 /// What the documents are compared by.
-pub(super) enum Compared<'a, F> {
-    Fingerprints(Deduplicator<F>),
+pub(super) enum Compared<'a> {
+    Fingerprints(Deduplicator),
     /// Texts, first with those of an index if there is one.
     Texts(SimilarTexts, TextSigner, Option<Box<Against<'a>>>),
 }
 
-impl<F: Fingerprint> Compared<'_, F> {
+impl Compared<'_> {
     fn count(&self) -> usize {
         match self {
             Compared::Fingerprints(deduplicator) => deduplicator.document_count(),
@@ -48,7 +48,7 @@ impl<F: Fingerprint> Compared<'_, F> {
         }
     }
 
-    fn push(&mut self, record: &mut Fingerprinted<F>) -> Result<(), Refusal> {
+    fn push<F: Fingerprint>(&mut self, record: &mut Fingerprinted<F>) -> Result<(), Refusal> {
         match (self, record.without_features) {
             (Compared::Texts(texts, _, against), _) => {
                 let text = signed(record.signed.take())?;
@@ -69,8 +69,8 @@ impl<F: Fingerprint> Compared<'_, F> {
 }
 
 /// Takes documents in.
-pub(super) struct Documents<'a, F> {
-    compared: Compared<'a, F>,
+pub(super) struct Documents<'a> {
+    compared: Compared<'a>,
     needs: Needs,
     known: Known,
 }
@@ -87,8 +87,8 @@ pub(super) struct Known {
     pub(super) texts: Option<HeldTexts>,
 }
 
-impl<'a, F: Fingerprint> Documents<'a, F> {
-    pub(super) fn new(compared: Compared<'a, F>, needs: Needs, temp_dir: Option<&Path>) -> Self {
+impl<'a> Documents<'a> {
+    pub(super) fn new(compared: Compared<'a>, needs: Needs, temp_dir: Option<&Path>) -> Self {
         let texts = needs.texts.map(HeldTexts::new);
         // The other half is for the ids themselves.
         let id_memory = needs.id_memory / 2;
@@ -107,13 +107,13 @@ impl<'a, F: Fingerprint> Documents<'a, F> {
     }
 
     /// The documents, once so much has been read.
-    pub(super) fn finish(mut self, read: ReadCounts) -> Result<(Compared<'a, F>, Known), Failure> {
+    pub(super) fn finish(mut self, read: ReadCounts) -> Result<(Compared<'a>, Known), Failure> {
         self.known.labels.end_at(read.records + read.skipped)?;
         Ok((self.compared, self.known))
     }
 }
 
-impl<F: Fingerprint> Sink<F> for Documents<'_, F> {
+impl<F: Fingerprint> Sink<F> for Documents<'_> {
     fn record(&mut self, mut record: Fingerprinted<F>) -> Result<(), Refusal> {
         if let (true, Some(reason)) = (record.is_document, &self.needs.pipeline) {
             return Err(Refusal::Input(reason.clone()));

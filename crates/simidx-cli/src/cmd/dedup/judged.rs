@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use simidx::batch::{Decision, DedupCounts, Deduplicated};
-use simidx::{Error, Fingerprint, IdBuf, IdKind, Set};
+use simidx::{Error, IdBuf, IdKind, Set};
 use simidx_text::dedup::TextVerifier;
 use simidx_text::similar::{Fate, JaccardEstimate};
 
@@ -12,8 +12,8 @@ use crate::support::json_ids::id_to_json;
 use crate::support::labels::Label;
 
 /// The decisions, and all that is known of the documents.
-pub(super) struct Judged<'a, F: Fingerprint> {
-    pub(super) found: Found<F>,
+pub(super) struct Judged<'a> {
+    pub(super) found: Found,
     pub(super) documents: &'a Known,
     /// The indexes of documents that were there before.
     pub(super) set: Option<&'a Set>,
@@ -21,14 +21,14 @@ pub(super) struct Judged<'a, F: Fingerprint> {
 
 /// What was decided, by what was compared.
 #[expect(clippy::large_enum_variant, reason = "there is one of it at a time")]
-pub(super) enum Found<F> {
+pub(super) enum Found {
     /// Fingerprints, and texts if there is a verifier.
-    Near(Deduplicated<F>, Option<TextVerifier>),
+    Near(Deduplicated, Option<TextVerifier>),
     /// Texts.
     Similar(Similar),
 }
 
-impl<F: Fingerprint> Found<F> {
+impl Found {
     /// How many documents there are, and what becomes of them.
     pub(super) fn counts(&self) -> DedupCounts {
         match self {
@@ -87,7 +87,7 @@ pub(super) struct Dropped {
     pub(super) cause: Cause,
 }
 
-impl<F: Fingerprint> Judged<'_, F> {
+impl Judged<'_> {
     /// Number of documents.
     pub(super) fn count(&self) -> usize {
         self.found.counts().documents as usize
@@ -140,11 +140,7 @@ impl<F: Fingerprint> Judged<'_, F> {
                 distance,
             } => Some(Dropped {
                 distance: Some(distance),
-                cause: Cause::Member {
-                    fingerprint: fingerprint.to_hex(),
-                    id: self.id_in_index(fingerprint)?,
-                    estimate: None,
-                },
+                cause: self.member(fingerprint)?,
             }),
         })
     }
@@ -165,12 +161,18 @@ impl<F: Fingerprint> Judged<'_, F> {
         }
     }
 
-    /// The first id that the index has for a fingerprint.
-    fn id_in_index(&self, fingerprint: F) -> Result<Option<IdBuf>, Error> {
-        match self.set.filter(|s| s.id_kind() != IdKind::None) {
-            Some(set) => set.ids_of(fingerprint)?.next().transpose(),
-            None => Ok(None),
-        }
+    /// The member of an index that excludes a document, with its first id.
+    fn member(&self, fingerprint: u128) -> Result<Cause, Error> {
+        let width = self.set.map(Set::width).unwrap_or_default();
+        let id = match self.set.filter(|s| s.id_kind() != IdKind::None) {
+            Some(set) => set.ids_of(fingerprint)?.next().transpose()?,
+            None => None,
+        };
+        Ok(Cause::Member {
+            fingerprint: width.to_hex(fingerprint),
+            id,
+            estimate: None,
+        })
     }
 }
 

@@ -250,7 +250,7 @@ fn of_width<F: Fingerprint>(args: &Args, against: Option<&Set>, mode: ProgressMo
     };
     let compared = match measure {
         Measure::Distance(distance, _) => {
-            Compared::Fingerprints(Deduplicator::new(&args.options(distance)))
+            Compared::Fingerprints(Deduplicator::new(Width::of::<F>(), &args.options(distance)))
         }
         Measure::Similarity(similarity) => {
             let texts = SimilarTexts::new(&pipeline, &args.similar_options(similarity))?;
@@ -263,9 +263,9 @@ fn of_width<F: Fingerprint>(args: &Args, against: Option<&Set>, mode: ProgressMo
         }
     };
     let mut clock = Clock::start();
-    let mut documents = Documents::<F>::new(compared, needs, args.temp_dir.as_deref());
+    let mut documents = Documents::new(compared, needs, args.temp_dir.as_deref());
     let bar = mode.reading("documents");
-    let read = read_originals(&args.input, &pipeline, &originals, bar, &mut documents)?;
+    let read = read_originals::<F>(&args.input, &pipeline, &originals, bar, &mut documents)?;
     let (compared, mut documents) = documents.finish(read)?;
     clock.has_read();
     let found = match compared {
@@ -305,14 +305,14 @@ fn of_width<F: Fingerprint>(args: &Args, against: Option<&Set>, mode: ProgressMo
 }
 
 /// Finds documents near to one another, or to members of indexes; with a verifier also their texts have to be similar.
-fn near<F: Fingerprint>(
-    mut deduplicator: Deduplicator<F>,
+fn near(
+    mut deduplicator: Deduplicator,
     mut verifier: Option<TextVerifier>,
     against: Option<&Set>,
     (originals, documents): (&[InputFile], &mut Known),
     keep: Keep,
     mode: ProgressMode,
-) -> Result<Found<F>, Failure> {
+) -> Result<Found, Failure> {
     if let Some(set) = against {
         let bar = mode.spinner();
         bar.set_message("looking documents up in the index");

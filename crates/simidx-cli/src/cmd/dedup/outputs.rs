@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use simidx::{Error, Fingerprint};
+use simidx::Error;
 use simidx_input::{Fate, InputFile, Rewrite, rewrite_records};
 
 use super::annotate::Notes;
@@ -146,11 +146,11 @@ impl Outputs {
     ///
     /// # Errors
     /// What the inputs, the outputs, the indexes or temporary files report.
-    pub(super) fn write<F: Fingerprint>(
+    pub(super) fn write(
         &self,
         args: &Args,
         originals: &[InputFile],
-        judged: &mut Judged<'_, F>,
+        judged: &mut Judged<'_>,
         (measure, mode): (Measure, ProgressMode),
         summarise: impl FnOnce(Unjudged) -> Summary,
     ) -> Result<Summary, Failure> {
@@ -278,8 +278,8 @@ impl io::Write for LineEnds<'_> {
 }
 
 /// The copying of records, input by input.
-struct Copy<'a, 'j, F: Fingerprint> {
-    judged: &'a mut Judged<'j, F>,
+struct Copy<'a, 'j> {
+    judged: &'a mut Judged<'j>,
     rewrite: Rewrite,
     notes: Option<Notes>,
     /// Whether records that could not be judged go into the output.
@@ -292,11 +292,11 @@ struct Copy<'a, 'j, F: Fingerprint> {
     lost: u64,
 }
 
-impl<'a, 'j, F: Fingerprint> Copy<'a, 'j, F> {
+impl<'a, 'j> Copy<'a, 'j> {
     fn new(
         args: &Args,
         originals: &[InputFile],
-        judged: &'a mut Judged<'j, F>,
+        judged: &'a mut Judged<'j>,
         mode: ProgressMode,
     ) -> Self {
         let notes = args

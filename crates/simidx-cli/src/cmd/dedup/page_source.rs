@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use simidx::Fingerprint;
 use simidx::batch::Decision;
 use simidx_input::{Content, InputFile};
 use simidx_text::similar::Fate;
@@ -17,13 +16,13 @@ use crate::support::progress::ProgressMode;
 const MAX_TEXT_LEN: usize = 1 << 18;
 
 /// The results of a run.
-pub(super) struct PageSource<'a, 'j, F: Fingerprint> {
-    pub(super) judged: &'a mut Judged<'j, F>,
+pub(super) struct PageSource<'a, 'j> {
+    pub(super) judged: &'a mut Judged<'j>,
     pub(super) originals: &'a [InputFile],
     pub(super) mode: ProgressMode,
 }
 
-impl<F: Fingerprint> Judgements for PageSource<'_, '_, F> {
+impl Judgements for PageSource<'_, '_> {
     fn count(&self) -> usize {
         self.judged.count()
     }

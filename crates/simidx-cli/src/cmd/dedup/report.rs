@@ -3,7 +3,6 @@
 use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
-use simidx::Fingerprint;
 
 use super::judged::{Cause, Dropped, Judged, id_json};
 use crate::support::columns::Column;
@@ -15,8 +14,8 @@ use crate::support::labels::Label;
 ///
 /// # Errors
 /// What `out`, the index or the temporary files report.
-pub(super) fn write<F: Fingerprint>(
-    judged: &mut Judged<'_, F>,
+pub(super) fn write(
+    judged: &mut Judged<'_>,
     as_json: bool,
     out: &mut (dyn Write + Send),
 ) -> Result<(), Failure> {

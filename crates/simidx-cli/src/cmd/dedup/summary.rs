@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde_json::Value;
-use simidx::Fingerprint;
 use simidx::batch::DedupCounts;
 use simidx_text::dedup::Similarity;
 use simidx_text::similar::JaccardEstimate;
@@ -136,10 +135,7 @@ impl Summary {
     ///
     /// # Errors
     /// Ids that cannot be read.
-    pub(super) fn new<F: Fingerprint>(
-        judged: &Judged<'_, F>,
-        measure: Measure,
-    ) -> Result<Self, Failure> {
+    pub(super) fn new(judged: &Judged<'_>, measure: Measure) -> Result<Self, Failure> {
         let found = &judged.found;
         let counts = found.counts();
         let similar = match found {

@@ -1,7 +1,6 @@
 //! What `--verify` compares: the texts of candidates, held since the first pass or read in another one.
 
 use indicatif::ProgressBar;
-use simidx::Fingerprint;
 use simidx::batch::{Deduplicated, Deduplicator, Verifier};
 use simidx_input::InputFile;
 use simidx_text::dedup::TextVerifier;
@@ -89,11 +88,11 @@ pub(super) fn give(
 ///
 /// # Errors
 /// What the search or the verifier reports.
-pub(super) fn verified<F: Fingerprint>(
-    deduplicator: Deduplicator<F>,
+pub(super) fn verified(
+    deduplicator: Deduplicator,
     verifier: &mut TextVerifier,
     mode: ProgressMode,
-) -> Result<Deduplicated<F>, Failure> {
+) -> Result<Deduplicated, Failure> {
     let bar = mode.counter("texts");
     bar.set_message("comparing");
     let mut watched = Watched {

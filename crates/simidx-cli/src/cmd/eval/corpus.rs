@@ -1,13 +1,12 @@
 //! Pairs of documents within a distance, counted by groups of documents that share a fingerprint, or their bytes.
 
+use simidx::Width;
 use simidx::batch::{PairFinder, PairOptions};
-use simidx::{Fingerprint, Width};
 
 use super::labelled::Truth;
 use super::prints::Print;
 use super::score::Tally;
 use super::truth_clusters::TruthClusters;
-use crate::support::width::with_width;
 
 /// Counts all pairs of documents within the distance of the tally, document i having print i. Fingerprints have this width.
 ///
@@ -37,24 +36,25 @@ pub(super) fn tally(
         // The clusters are the labels.
         Truth::Labels(_) => true,
     };
-    with_width!(width, F => tally_groups::<F>(prints, clusters_are_hits, tally))
+    tally_groups(prints, width, clusters_are_hits, tally)
 }
 
 /// Counts pairs, and if asked to as near-duplicates those within a cluster.
-fn tally_groups<F: Fingerprint>(
+fn tally_groups(
     prints: &[Print],
+    width: Width,
     clusters_are_hits: bool,
     tally: &mut Tally<'_>,
 ) -> simidx::Result<()> {
     let groups = Groups::new(prints, tally.clusters());
     let mut options = PairOptions::default();
     options.distance = tally.level_count() as u32 - 1;
-    let mut finder = PairFinder::<F>::new(&options)?;
+    let mut finder = PairFinder::new(width, &options)?;
     // For each group and distance, the documents of other groups.
     let mut others = vec![0u64; groups.prints.len() * tally.level_count()];
     for (number, &print) in groups.prints.iter().enumerate() {
         if let Print::Fingerprint(fingerprint) = print {
-            finder.push(F::from_u128(fingerprint))?;
+            finder.push(fingerprint)?;
         }
         let size = groups.sizes[number];
         tally.add_found(0, pairs_of(size));
@@ -68,7 +68,7 @@ fn tally_groups<F: Fingerprint>(
     }
     let level_count = tally.level_count();
     finder.finish(|pair| {
-        let [a, b] = [pair.smaller, pair.larger].map(|found| groups.number(found.to_u128()));
+        let [a, b] = [pair.smaller, pair.larger].map(|found| groups.number(found));
         let distance = pair.distance as usize;
         tally.add_found(distance, groups.sizes[a] * groups.sizes[b]);
         others[a * level_count + distance] += groups.sizes[b];

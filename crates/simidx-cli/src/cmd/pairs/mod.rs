@@ -142,7 +142,7 @@ fn of_records<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
         return of_set(&index.into(), &equal, args, mode);
     }
     let input = args.source.records(args.resources.threads);
-    let mut finder = PairFinder::<F>::new(&options)?;
+    let mut finder = PairFinder::new(width, &options)?;
     let mut push = Each(|record: Fingerprinted<F>| match record.without_features {
         None => Ok(finder.push(record.fingerprint)?),
         Some(_) => Ok(()),
@@ -150,7 +150,7 @@ fn of_records<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
     let read = records::read::<F>(&input, &input.pipeline.pipeline()?, bar, &mut push)?;
     say_without_features(read.without_features);
     let mut printer = Printer::new(args, width, mode);
-    finder.finish(|pair| Ok(printer.pair(pair.widened())?))?;
+    finder.finish(|pair| Ok(printer.pair(pair)?))?;
     printer.finish()
 }
 
@@ -230,7 +230,7 @@ impl<'a> Printer<'a, std::io::BufWriter<crate::support::output::Stdout>> {
 }
 
 impl<W: Write> Printer<'_, W> {
-    fn pair(&mut self, pair: Pair<u128>) -> std::io::Result<()> {
+    fn pair(&mut self, pair: Pair) -> std::io::Result<()> {
         self.found();
         if self.args.count_only {
             return Ok(());
