@@ -15,7 +15,7 @@ use std::time::Instant;
 use common::datasets::Dataset;
 use common::median;
 use simidx::design::TableDesign;
-use simidx::{BuildOptions, Fingerprint, Index, IndexBuilder, Scratch};
+use simidx::{BuildOptions, Fingerprint, Index, IndexBuilder, Scratch, Width};
 
 /// Distance of the queries after opening.
 const DISTANCE: u32 = 3;
@@ -62,7 +62,8 @@ fn time(queries: &[u64], mut ask: impl FnMut(u64) -> usize) -> f64 {
 fn warm(data: Dataset, fingerprints: &[u64], rounds: usize) {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder can be made");
     let path = folder.path().join("index.simidx");
-    let mut builder = IndexBuilder::new(BuildOptions::default()).expect("the options are valid");
+    let mut builder =
+        IndexBuilder::new(Width::W64, BuildOptions::default()).expect("the options are valid");
     builder
         .extend_from_slice(fingerprints)
         .expect("there is room");
@@ -116,9 +117,9 @@ fn after_opening(
 fn nearest(data: Dataset, fingerprints: &[u64], rounds: usize) {
     let indexes = TABLES.map(|tables| {
         let mut options = BuildOptions::default();
-        let design = TableDesign::with_table_count(3, tables);
+        let design = TableDesign::with_table_count(Width::W64, 3, tables);
         options.design = Some(design.expect("there is such a design"));
-        let mut builder = IndexBuilder::new(options).expect("the options are valid");
+        let mut builder = IndexBuilder::new(Width::W64, options).expect("the options are valid");
         builder
             .extend_from_slice(fingerprints)
             .expect("there is room");

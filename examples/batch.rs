@@ -4,10 +4,10 @@
 
 use simidx::Set;
 use simidx::batch::{ClusterOptions, JoinOptions, PairOptions, clusters, join, pairs};
-use simidx::{BuildOptions, Fingerprints, IndexBuilder};
+use simidx::{BuildOptions, Fingerprints, IndexBuilder, Width};
 
 fn main() -> simidx::Result<()> {
-    let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
+    let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
     for i in 0..1000u64 {
         let fingerprint = i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         builder.push(fingerprint)?;

@@ -2,13 +2,13 @@
 //!
 //! `cargo run --release --example build_and_query`
 
-use simidx::{BuildOptions, Index, IndexBuilder};
+use simidx::{BuildOptions, Index, IndexBuilder, Width};
 
 fn main() -> simidx::Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("pages.simidx");
 
-    let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
+    let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
     // A million fingerprints that look random: steps of an odd constant.
     for i in 0..1_000_000u64 {
         builder.push(i.wrapping_mul(0x9e37_79b9_7f4a_7c15))?;

@@ -17,8 +17,8 @@ fn main() -> simidx::Result<()> {
         ("archive/7", 0x8888_7777_6666_5555),
     ];
     // What has been kept before: none of it shall come in again.
-    let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
-    builder.push(0x8888_7777_6666_5554)?;
+    let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
+    builder.push(0x8888_7777_6666_5554_u64)?;
     let mut file = Vec::new();
     builder.finish(&mut file)?;
     let kept_before = Set::from(Index::<u64>::from_bytes(file)?);

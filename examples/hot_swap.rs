@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, RwLock};
 use std::thread;
 
-use simidx::{BuildOptions, Index, IndexBuilder, Scratch};
+use simidx::{BuildOptions, Index, IndexBuilder, Scratch, Width};
 
 const THREADS: usize = 2;
 const GENERATIONS: u64 = 5;
@@ -19,7 +19,7 @@ fn fingerprints(generation: u64) -> impl Iterator<Item = u64> {
 
 /// Builds the next generation beside the old file and opens it. Whoever still searches the old one keeps it.
 fn next_generation(path: &Path, generation: u64) -> simidx::Result<Arc<Index<u64>>> {
-    let mut builder = IndexBuilder::new(BuildOptions::default())?;
+    let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
     for fingerprint in fingerprints(generation) {
         builder.push(fingerprint)?;
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use simidx::merge::{MergeOptions, merge_to_path};
 use simidx::set::Exclusions;
-use simidx::{BuildOptions, IdKind, Index, IndexBuilder, Set};
+use simidx::{BuildOptions, IdKind, Index, IndexBuilder, Set, Width};
 
 /// A document as the service knows it: its name and its fingerprint.
 type Document<'d> = (&'d str, u64);
@@ -17,7 +17,7 @@ type Document<'d> = (&'d str, u64);
 fn index(path: &Path, documents: &[Document<'_>]) -> simidx::Result<Arc<Index<u64>>> {
     let mut options = BuildOptions::default();
     options.ids = IdKind::String;
-    let mut builder = IndexBuilder::new(options)?;
+    let mut builder = IndexBuilder::new(Width::W64, options)?;
     for &(name, fingerprint) in documents {
         builder.push_with_string(fingerprint, name)?;
     }

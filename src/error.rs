@@ -323,12 +323,12 @@ impl std::error::Error for ManifestError {}
 ///
 /// ```
 /// use simidx::builder::BuildError;
-/// use simidx::{BuildOptions, Error, IdKind, IndexBuilder};
+/// use simidx::{BuildOptions, Error, IdKind, IndexBuilder, Width};
 ///
 /// let mut options = BuildOptions::default();
 /// options.ids = IdKind::Number;
-/// let mut builder = IndexBuilder::<u64>::new(options)?;
-/// let refused = builder.push(7).unwrap_err();
+/// let mut builder = IndexBuilder::new(Width::W64, options)?;
+/// let refused = builder.push(7_u64).unwrap_err();
 /// assert!(matches!(refused, Error::Build(BuildError::MissingId)));
 /// # Ok::<(), simidx::Error>(())
 /// ```

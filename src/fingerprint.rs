@@ -13,8 +13,8 @@ pub use width::{Column, Fingerprints, Width};
 pub(crate) use width::{by_width, taken, with_type};
 
 mod sealed {
-    /// Nobody else can implement it. What it requires belongs to the three widths and not to the public interface.
-    pub trait Sealed: crate::builder::HasEngine + Sized {
+    /// Nobody else can implement it. What it requires is not for the public interface.
+    pub trait Sealed: Sized {
         /// The values of a column of this width.
         fn of_column(column: super::Column<'_>) -> Option<&[Self]>;
         /// The column of some values.

@@ -7,8 +7,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::builder::BuildOptions;
-use crate::design::{Permutation, PlanRequest, TableDesign};
+use crate::design::Permutation;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::index::{Index, Scratch, Storage, WarmOptions};
@@ -28,7 +27,10 @@ pub fn of_widths() -> [*const (); 3] {
 fn use_all<F: Fingerprint>(data: Storage, values: &[F]) -> Result<()> {
     let index = Index::<F>::from_bytes(data)?;
     of_index(&index, values)?;
-    of_designs(values)
+    values
+        .iter()
+        .for_each(|&value| drop(Permutation::new(value)));
+    Ok(())
 }
 
 fn of_index<F: Fingerprint>(index: &Index<F>, values: &[F]) -> Result<()> {
@@ -53,21 +55,4 @@ fn of_index<F: Fingerprint>(index: &Index<F>, values: &[F]) -> Result<()> {
     index.verify();
     index.warm_with(&WarmOptions::default(), |_| ControlFlow::Continue(()))?;
     Ok(())
-}
-
-fn of_designs<F: Fingerprint>(values: &[F]) -> Result<()> {
-    TableDesign::<F>::partition(3, 4)?;
-    TableDesign::<F>::choose_bands(3, 4)?;
-    TableDesign::<F>::two_level_bands(3)?;
-    TableDesign::<F>::available(3);
-    TableDesign::<F>::with_table_count(3, 4)?;
-    let design = TableDesign::<F>::for_count(3, 1)?;
-    design.coverage(3);
-    TableDesign::from_masks(3, design.masks().to_vec())?;
-    let request = PlanRequest::new(1, 3);
-    request.choose(&request.alternatives::<F>()?);
-    values
-        .iter()
-        .for_each(|&value| drop(Permutation::new(value)));
-    BuildOptions::<F>::default().check()
 }

@@ -40,11 +40,11 @@
 //! nothing, even while a new set takes the place of an old one:
 //!
 //! ```
-//! use simidx::{BuildOptions, IndexBuilder, Set};
+//! use simidx::{BuildOptions, IndexBuilder, Set, Width};
 //! use simidx::set::SetScratch;
 //!
 //! let build = |fingerprints: &[u64]| {
-//!     let mut builder = IndexBuilder::new(BuildOptions::default())?;
+//!     let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
 //!     builder.extend_from_slice(fingerprints)?;
 //!     let mut file = Vec::new();
 //!     builder.finish(&mut file)?;

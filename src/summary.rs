@@ -9,10 +9,10 @@ use crate::format::{ContentId, Directory, IdKind, Kind};
 /// Parameters and sizes of an index.
 ///
 /// ```
-/// use simidx::{BuildOptions, IndexBuilder};
+/// use simidx::{BuildOptions, IndexBuilder, Width};
 ///
-/// let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
-/// builder.extend([7, 42, 42])?;
+/// let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
+/// builder.extend_from_slice(&[7_u64, 42, 42])?;
 /// let summary = builder.finish(std::io::sink())?;
 /// assert_eq!((summary.record_count, summary.fingerprint_count), (3, 2));
 /// assert_eq!(summary.raw_len(), 2 * 8);
@@ -50,10 +50,10 @@ pub struct Summary {
 /// Parameters and sizes of one table of an index.
 ///
 /// ```
-/// use simidx::{BuildOptions, IndexBuilder};
+/// use simidx::{BuildOptions, IndexBuilder, Width};
 ///
-/// let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
-/// builder.extend([7, 42, 42])?;
+/// let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
+/// builder.extend_from_slice(&[7_u64, 42, 42])?;
 /// let summary = builder.finish(std::io::sink())?;
 /// for table in &summary.tables {
 ///     println!("{} bits, {} blocks, {}", table.prefix_bits(), table.block_count, table.codec);

@@ -1,7 +1,7 @@
 //! The health check of an index beside counting the set bits of all its fingerprints, which is a part of it.
 
 use simidx::batch::{LintOptions, lint};
-use simidx::{BuildOptions, IndexBuilder, Set};
+use simidx::{BuildOptions, IndexBuilder, Set, Width};
 
 use crate::common::datasets::Dataset;
 use crate::{Contender, Found, Settings, compare};
@@ -27,7 +27,7 @@ pub(crate) fn run(settings: &Settings, count: usize) {
 fn set(values: &[u64], distance: u32) -> Set {
     let mut options = BuildOptions::default();
     options.max_distance = distance;
-    let mut builder = IndexBuilder::<u64>::new(options).expect("the options are valid");
+    let mut builder = IndexBuilder::new(Width::W64, options).expect("the options are valid");
     builder.extend_from_slice(values).expect("they fit memory");
     let mut file = Vec::new();
     builder.finish(&mut file).expect("memory takes all");

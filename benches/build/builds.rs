@@ -5,8 +5,8 @@ use std::io::{Read, Seek};
 use std::path::Path;
 use std::time::Instant;
 
-use simidx::IndexBuilder;
 use simidx::builder::{BuildProgress, BuildStage};
+use simidx::{IndexBuilder, Width};
 
 use crate::cases::Case;
 use crate::sorts::on_threads;
@@ -55,7 +55,7 @@ pub(crate) fn measure(case: &Case, fingerprints: &[u64], directory: &Path) -> Bu
 fn write(case: &Case, fingerprints: &[u64], directory: &Path, file: &File, clock: &mut Clock) {
     let mut options = case.options();
     options.temp_dir = Some(directory.into());
-    let mut builder = IndexBuilder::new(options).expect("the options are valid");
+    let mut builder = IndexBuilder::new(Width::W64, options).expect("the options are valid");
     builder
         .extend_from_slice(fingerprints)
         .expect("there is room");

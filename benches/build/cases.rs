@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use simidx::builder::MIN_MEMORY;
 use simidx::design::TableDesign;
-use simidx::{BuildOptions, Codec};
+use simidx::{BuildOptions, Codec, Width};
 
 use crate::sorts::thread_counts;
 
@@ -106,8 +106,8 @@ fn limits(count: usize) -> impl Iterator<Item = Option<u64>> {
 }
 
 impl Case {
-    pub(crate) fn options(&self) -> BuildOptions<u64> {
-        let design = TableDesign::with_table_count(DISTANCE, self.tables);
+    pub(crate) fn options(&self) -> BuildOptions {
+        let design = TableDesign::with_table_count(Width::W64, DISTANCE, self.tables);
         let mut options = BuildOptions::default();
         options.max_distance = DISTANCE;
         options.design = Some(design.expect("there is such a design"));

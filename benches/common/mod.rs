@@ -10,7 +10,7 @@ pub(crate) mod scan;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use simidx::design::TableDesign;
-use simidx::{BuildOptions, Codec, IndexBuilder};
+use simidx::{BuildOptions, Codec, IndexBuilder, Width};
 
 /// Number of fingerprints: `SIMIDX_BENCH_COUNT`, or 10^7, or few where the benchmarks run as tests.
 pub(crate) fn count() -> usize {
@@ -60,10 +60,10 @@ pub(crate) fn queries(fingerprints: &[u64], count: usize) -> Vec<u64> {
 pub(crate) fn build(fingerprints: &[u64], tables: usize, block_size: u32, codec: Codec) -> Vec<u8> {
     let mut options = BuildOptions::default();
     options.design =
-        Some(TableDesign::with_table_count(3, tables).expect("there is such a design"));
+        Some(TableDesign::with_table_count(Width::W64, 3, tables).expect("there is such a design"));
     options.block_size = block_size;
     options.codec = Some(codec);
-    let mut builder = IndexBuilder::new(options).expect("the options are valid");
+    let mut builder = IndexBuilder::new(Width::W64, options).expect("the options are valid");
     for &fingerprint in fingerprints {
         builder.push(fingerprint).expect("there is room");
     }
@@ -79,11 +79,12 @@ pub(crate) struct SortedTables {
 
 impl SortedTables {
     pub(crate) fn new(fingerprints: &[u64], tables: usize) -> Self {
-        let design = TableDesign::with_table_count(3, tables).expect("there is such a design");
+        let design =
+            TableDesign::with_table_count(Width::W64, 3, tables).expect("there is such a design");
         Self::of_design(fingerprints, &design)
     }
 
-    pub(crate) fn of_design(fingerprints: &[u64], design: &TableDesign<u64>) -> Self {
+    pub(crate) fn of_design(fingerprints: &[u64], design: &TableDesign) -> Self {
         let table = |&mask: &u64| {
             let permutation = simidx::design::Permutation::new(mask);
             let mut values: Vec<u64> = fingerprints
@@ -93,8 +94,9 @@ impl SortedTables {
             values.sort_unstable();
             (permutation, values)
         };
+        let masks = design.masks().as_slice().expect("masks of 64 bits");
         SortedTables {
-            tables: design.masks().iter().map(table).collect(),
+            tables: masks.iter().map(table).collect(),
         }
     }
 

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use simidx::design::TableDesign;
 use simidx::index::IdBuffer;
-use simidx::{BuildOptions, Id, IdKind, Index, IndexBuilder};
+use simidx::{BuildOptions, Id, IdKind, Index, IndexBuilder, Width};
 
 use crate::stores::{Built, Pick, Records, Sizes, Store};
 
@@ -16,9 +16,9 @@ pub(crate) struct IndexIds {
     _folder: tempfile::TempDir,
 }
 
-fn options() -> BuildOptions<u64> {
+fn options() -> BuildOptions {
     let mut options = BuildOptions::default();
-    let design = TableDesign::with_table_count(3, 1);
+    let design = TableDesign::with_table_count(Width::W64, 3, 1);
     options.design = Some(design.expect("there is such a design"));
     options
 }
@@ -27,7 +27,7 @@ fn options() -> BuildOptions<u64> {
 pub(crate) fn of_numbers(fingerprints: &[u64]) -> Index<u64> {
     let mut options = options();
     options.ids = IdKind::Number;
-    let mut builder = IndexBuilder::new(options).expect("the options are valid");
+    let mut builder = IndexBuilder::new(Width::W64, options).expect("the options are valid");
     for (&fingerprint, number) in fingerprints.iter().zip(0..) {
         let pushed = builder.push_with_number(fingerprint, number);
         pushed.expect("there is room");
@@ -43,7 +43,7 @@ impl IndexIds {
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder is made");
         let path = folder.path().join("index.simidx");
         let started = Instant::now();
-        let mut builder = IndexBuilder::new(options()).expect("the options are valid");
+        let mut builder = IndexBuilder::new(Width::W64, options()).expect("the options are valid");
         for &fingerprint in &records.fingerprints {
             builder.push(fingerprint).expect("there is room");
         }
@@ -55,7 +55,7 @@ impl IndexIds {
         let mut options = options();
         options.ids = IdKind::String;
         options.id_lookup = with_lookup;
-        let mut builder = IndexBuilder::new(options).expect("the options are valid");
+        let mut builder = IndexBuilder::new(Width::W64, options).expect("the options are valid");
         for (&fingerprint, id) in records.fingerprints.iter().zip(&records.ids) {
             let pushed = builder.push_with_string(fingerprint, id);
             pushed.expect("there is room");

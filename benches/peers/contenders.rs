@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use simidx::design::{PlanRequest, PlannedIndex, TableDesign};
-use simidx::{BuildOptions, Codec, Index, IndexBuilder, Storage};
+use simidx::{BuildOptions, Codec, Index, IndexBuilder, Storage, Width};
 
 use crate::common::SortedTables;
 use crate::common::datasets::Dataset;
@@ -25,7 +25,7 @@ const FLOOR_LINES: [usize; 2] = [42, 18];
 #[derive(Debug, Clone)]
 pub(crate) enum Contender {
     Scan,
-    SortedTables(TableDesign<u64>),
+    SortedTables(TableDesign),
     Mih {
         blocks: usize,
         automatic: bool,
@@ -39,7 +39,7 @@ pub(crate) enum Contender {
 #[derive(Debug, Clone)]
 pub(crate) struct Configuration {
     pub(crate) codec: Codec,
-    pub(crate) design: TableDesign<u64>,
+    pub(crate) design: TableDesign,
     pub(crate) block_size: u32,
 }
 
@@ -61,7 +61,7 @@ pub(crate) trait Built {
 pub(crate) fn contenders(settings: &Settings, count: usize) -> Vec<Contender> {
     let distance = settings.distance;
     let mut all: Vec<Contender> = (distance + 1..=distance + 3)
-        .filter_map(|bands| TableDesign::choose_bands(distance, bands).ok())
+        .filter_map(|bands| TableDesign::choose_bands(Width::W64, distance, bands).ok())
         .map(Contender::SortedTables)
         .collect();
     all.extend(mih_configurations(count));
@@ -80,7 +80,7 @@ pub(crate) fn contenders(settings: &Settings, count: usize) -> Vec<Contender> {
 pub(crate) fn simidx_configurations(settings: &Settings) -> Vec<Configuration> {
     let mut all = Vec::new();
     for codec in Codec::ALL {
-        for design in TableDesign::available(settings.distance) {
+        for design in TableDesign::available(Width::W64, settings.distance) {
             // Lines are not in blocks, so that one size stands for all.
             let most = match codec {
                 Codec::Lines => 1,
@@ -231,7 +231,7 @@ impl Configuration {
         }
     }
 
-    fn options(&self) -> BuildOptions<u64> {
+    fn options(&self) -> BuildOptions {
         let mut options = BuildOptions::default();
         options.max_distance = self.design.max_distance();
         options.design = Some(self.design.clone());
@@ -242,7 +242,8 @@ impl Configuration {
 
     /// The bytes of the index file.
     pub(crate) fn file(&self, fingerprints: &[u64]) -> Vec<u8> {
-        let mut builder = IndexBuilder::new(self.options()).expect("the options are valid");
+        let mut builder =
+            IndexBuilder::new(Width::W64, self.options()).expect("the options are valid");
         for &fingerprint in fingerprints {
             builder.push(fingerprint).expect("there is room");
         }
@@ -263,8 +264,8 @@ impl Configuration {
         let mut request = PlanRequest::new(count as u64, distance);
         request.block_size = self.block_size;
         request.codec = Some(self.codec);
-        let curve = request.alternatives::<u64>().ok()?;
-        let of_design = |planned: &&PlannedIndex<u64>| planned.design == self.design;
+        let curve = request.alternatives().ok()?;
+        let of_design = |planned: &&PlannedIndex| planned.design == self.design;
         let planned = curve.iter().find(of_design)?;
         Some((planned.bytes_per_fingerprint, planned.latency_us))
     }

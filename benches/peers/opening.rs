@@ -9,8 +9,8 @@ use std::time::Instant;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use rustix::fs::{Advice, fadvise};
-use simidx::Index;
 use simidx::design::TableDesign;
+use simidx::{Index, Width};
 
 use crate::Workload;
 use crate::common;
@@ -55,7 +55,7 @@ fn chosen_configurations(workload: &Workload) -> Vec<Configuration> {
     let count = workload.fingerprints.len() as u64;
     let mut all = simidx_configurations(settings);
     let fewest = all.iter().map(|c| c.design.table_count()).min();
-    let chosen = TableDesign::<u64>::for_count(settings.distance, count).ok();
+    let chosen = TableDesign::for_count(Width::W64, settings.distance, count).ok();
     let chosen = chosen.map(|design| design.table_count());
     all.retain(|c| {
         let tables = Some(c.design.table_count());

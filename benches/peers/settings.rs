@@ -29,7 +29,7 @@ pub(crate) struct Settings {
 impl Settings {
     pub(crate) fn from_environment() -> Self {
         let test = common::is_test();
-        let default_block_size = simidx::BuildOptions::<u64>::default().block_size;
+        let default_block_size = simidx::BuildOptions::default().block_size;
         Settings {
             data: variable("DATA").unwrap_or(Dataset::Uniform),
             count: common::count(),

@@ -1,7 +1,7 @@
 //! Covers: sets of masks such that any two values within a distance agree on one of them, and the choice of a cover.
 
 use crate::design::{COVERINGS, all_positions, binomial, choices_of_bands};
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::{Fingerprint, Width};
 
 /// Nanoseconds to compare two values.
 const COMPARE_NS: f64 = 0.5;
@@ -108,10 +108,8 @@ pub(super) fn varying<F: Fingerprint>(values: &[F]) -> F {
 
 /// Sets of masks over these bits. A difference of at most `distance` of the bits leaves a mask of each set untouched.
 fn covers<F: Fingerprint>(bits: F, distance: u32) -> Vec<Vec<F>> {
-    let positions: Vec<F> = all_positions::<F>()
-        .into_iter()
-        .filter(|&bit| bits & bit != F::ZERO)
-        .collect();
+    let positions = all_positions(Width::of::<F>()).into_iter();
+    let positions: Vec<u128> = positions.filter(|bit| bits.to_u128() & bit != 0).collect();
     let width = positions.len() as u32;
     if distance >= width {
         return Vec::new();
@@ -122,9 +120,9 @@ fn covers<F: Fingerprint>(bits: F, distance: u32) -> Vec<Vec<F>> {
     let coverings = COVERINGS
         .iter()
         .filter(|c| c.max_distance == distance && c.group_count <= width);
-    choices
-        .chain(coverings.map(|c| c.masks_over(&positions)))
-        .collect()
+    let covers = choices.chain(coverings.map(|c| c.masks_over(&positions)));
+    let typed = |masks: Vec<u128>| masks.into_iter().map(F::from_u128).collect();
+    covers.map(typed).collect()
 }
 
 #[cfg(test)]
@@ -138,6 +136,7 @@ mod tests {
         fn covers_are_complete_over_their_bits(bits: u32, distance in 0u32..5) {
             for masks in covers(bits, distance) {
                 prop_assert!(masks.iter().all(|&mask| mask != 0 && mask & !bits == 0));
+                let masks: Vec<u128> = masks.into_iter().map(u128::from).collect();
                 prop_assert_eq!(coverage_of(&masks, distance), Coverage::Complete);
             }
         }

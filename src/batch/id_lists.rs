@@ -16,12 +16,12 @@ const PIECE: usize = 256;
 /// ```
 /// use simidx::batch::{IdColumn, ids_of_all};
 /// use simidx::Set;
-/// use simidx::{BuildOptions, IdKind, IndexBuilder};
+/// use simidx::{BuildOptions, IdKind, IndexBuilder, Width};
 ///
 /// let mut options = BuildOptions::default();
 /// options.ids = IdKind::Number;
-/// let mut builder = IndexBuilder::<u64>::new(options)?;
-/// for (fingerprint, id) in [(7, 70), (7, 71), (42, 420)] {
+/// let mut builder = IndexBuilder::new(Width::W64, options)?;
+/// for (fingerprint, id) in [(7_u64, 70), (7, 71), (42, 420)] {
 ///     builder.push_with_number(fingerprint, id)?;
 /// }
 /// let mut file = Vec::new();
@@ -199,9 +199,9 @@ fn read<F: Fingerprint>(set: Typed<'_, F>, fingerprints: &[F]) -> Result<IdLists
 /// ```
 /// use simidx::batch::positions_of_all;
 /// # use simidx::Set;
-/// # use simidx::{Index, IndexBuilder};
+/// # use simidx::{Index, IndexBuilder, Width};
 /// # let open = |fingerprints: &[u64]| {
-/// #     let mut builder = IndexBuilder::<u64>::new(Default::default())?;
+/// #     let mut builder = IndexBuilder::new(Width::W64, Default::default())?;
 /// #     builder.extend_from_slice(fingerprints)?;
 /// #     let mut file = Vec::new();
 /// #     builder.finish(&mut file)?;

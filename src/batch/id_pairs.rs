@@ -54,13 +54,13 @@ impl<'a> IdPair<'a> {
 /// ```
 /// use simidx::batch::{PairOptions, id_pairs};
 /// use simidx::Set;
-/// use simidx::{BuildOptions, IdKind, Index, IndexBuilder};
+/// use simidx::{BuildOptions, IdKind, Index, IndexBuilder, Width};
 ///
 /// let mut options = BuildOptions::default();
 /// options.ids = IdKind::String;
-/// let mut builder = IndexBuilder::<u64>::new(options)?;
-/// builder.push_with_string(0xff00, "a")?;
-/// builder.push_with_string(0xff01, "b")?;
+/// let mut builder = IndexBuilder::new(Width::W64, options)?;
+/// builder.push_with_string(0xff00_u64, "a")?;
+/// builder.push_with_string(0xff01_u64, "b")?;
 /// let mut file = Vec::new();
 /// builder.finish(&mut file)?;
 /// let segments = Set::from_bytes(file)?;
@@ -89,12 +89,12 @@ pub fn id_pairs(
 /// ```
 /// use simidx::batch::{PairOptions, id_pairs_with};
 /// use simidx::Set;
-/// use simidx::{BuildOptions, IdBuf, IdKind, Index, IndexBuilder};
+/// use simidx::{BuildOptions, IdBuf, IdKind, Index, IndexBuilder, Width};
 ///
 /// let mut options = BuildOptions::default();
 /// options.ids = IdKind::Number;
 /// let mut file = Vec::new();
-/// IndexBuilder::<u64>::new(options)?.finish(&mut file)?;
+/// IndexBuilder::new(Width::W64, options)?.finish(&mut file)?;
 /// let set = Set::from_bytes(file)?;
 /// let equal = [[7, 2, 5].map(IdBuf::Number).to_vec()];
 /// let mut found = Vec::new();

@@ -128,9 +128,9 @@ impl<F: Fingerprint> PairOf<F> {
 /// use simidx::batch::{PairOptions, pairs};
 /// use simidx::Set;
 ///
-/// # use simidx::{Index, IndexBuilder};
-/// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
-/// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
+/// # use simidx::{Index, IndexBuilder, Width};
+/// # let mut builder = IndexBuilder::new(Width::W64, Default::default())?;
+/// # builder.extend_from_slice(&[0xff00_u64, 0xff01, 0x1234_5678])?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
 /// # let segments = Set::from_bytes(file)?;

@@ -1,9 +1,5 @@
-//! The builder at work: sorts the records that it is given and writes the file.
-//!
-//! [`IndexBuilder`](super::IndexBuilder) holds it as a trait object, so that it is compiled here, once for each width, and not
-//! again in every crate that builds an index.
+//! The builder at work: sorts the records of one width that it is given and writes the file.
 
-use std::fmt::Debug;
 use std::io::Write;
 
 use super::BuildOptions;
@@ -14,77 +10,48 @@ use super::sink::{Sink, with_writer_thread};
 use crate::design::{PlanRequest, TableDesign};
 use crate::error::{BuildError, Result};
 use crate::extsort::{MemoryLimit, Numbered, ValueSpace, add_all};
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::{Column, Fingerprint, Width};
 use crate::format::{IdKind, MAX_ID_LEN};
 use crate::summary::Summary;
 
 /// The id of a record that is added.
 #[derive(Debug, Clone, Copy)]
-pub enum NewId<'i> {
+pub(super) enum NewId<'i> {
     None,
     Number(u64),
     String(&'i str),
 }
 
-/// Takes records and makes an index of them.
-///
-/// # Errors
-/// A record of another kind than the others, after which the engine is as it was, or a temporary file that cannot be
-/// written, after which it is not.
-pub trait Engine<F>: Debug + Send {
-    fn push(&mut self, fingerprint: F) -> Result<()>;
-
-    fn extend(&mut self, fingerprints: &[F]) -> Result<()>;
-
-    fn push_with_number(&mut self, fingerprint: F, id: u64) -> Result<()>;
-
-    fn push_with_string(&mut self, fingerprint: F, id: &str) -> Result<()>;
-
-    fn push_with_sketch(&mut self, fingerprint: F, id: NewId<'_>, sketch: &[u64]) -> Result<()>;
-
-    /// Writes the index of `record_count` records.
-    fn finish(
-        self: Box<Self>,
-        record_count: u64,
-        out: &mut (dyn Write + Send),
-        progress: &mut dyn FnMut(BuildProgress),
-    ) -> Result<Summary>;
-}
-
-/// A fingerprint type with an engine. It is a part of the sealed supertrait of [`Fingerprint`], which makes the engine
-/// available to generic code without generic code in it.
-pub trait HasEngine: Sized {
-    /// An engine without records.
-    ///
-    /// # Errors
-    /// As for [`BuildOptions::check`].
-    fn engine(options: BuildOptions<Self>) -> Result<Box<dyn Engine<Self>>>;
-}
-
-macro_rules! impl_has_engine {
-    ($($t:ty),*) => {$(
-        impl HasEngine for $t {
-            fn engine(options: BuildOptions<Self>) -> Result<Box<dyn Engine<Self>>> {
-                Ok(Box::new(Collecting::new(options)?))
-            }
+impl NewId<'_> {
+    /// Why an index with other ids, or none, cannot take a record with this one.
+    fn refusal(self) -> BuildError {
+        match self {
+            NewId::None => BuildError::MissingId,
+            NewId::Number(_) => BuildError::WrongIdKind(IdKind::Number),
+            NewId::String(_) => BuildError::WrongIdKind(IdKind::String),
         }
-    )*};
+    }
 }
-
-impl_has_engine!(u32, u64, u128);
 
 /// A build that collects records.
+///
+/// # Errors
+/// Its methods refuse a record of another kind than the others, after which it is as it was, and report a temporary file that
+/// cannot be written, after which it is not.
 #[derive(Debug)]
-struct Collecting<F> {
-    options: BuildOptions<F>,
+pub(super) struct Collecting<F> {
+    options: BuildOptions,
     limit: MemoryLimit,
     space: ValueSpace,
     records: RecordSorter<F>,
 }
 
 impl<F: Fingerprint> Collecting<F> {
-    fn new(options: BuildOptions<F>) -> Result<Self> {
+    pub(super) fn new(options: BuildOptions) -> Result<Self> {
         let limit = options.memory_limit()?;
+        if let Some(design) = &options.design {
+            Width::of::<F>().check(design.width())?;
+        }
         let space = limit.value_space(options.temp_dir.clone());
         Ok(Collecting {
             records: RecordSorter::new(options.ids, options.sketches.as_ref(), &space),
@@ -107,7 +74,7 @@ impl<F: Fingerprint> Collecting<F> {
             records,
         } = self;
         let records = records.separate(record_count, options.id_lookup, &space, reporter)?;
-        let design = resolve_design(&options, records.fingerprint_count())?;
+        let design = resolve_design(Width::of::<F>(), &options, records.fingerprint_count())?;
         let file = Assembler::new::<F>(sink, options.block_size, space, limit)?;
         let parameters = FileParameters {
             max_distance: options.max_distance,
@@ -118,39 +85,34 @@ impl<F: Fingerprint> Collecting<F> {
             metadata: &options.metadata,
         };
         let codec = |_| options.codec;
-        file.write(records, design.masks(), &codec, &parameters, reporter)
+        let masks = Column::from(design.masks()).values()?;
+        file.write(records, masks, &codec, &parameters, reporter)
     }
-}
 
-impl<F: Fingerprint> Engine<F> for Collecting<F> {
-    fn push(&mut self, fingerprint: F) -> Result<()> {
-        match &mut self.records {
-            RecordSorter::Plain(sorter) => sorter.add(|buffer| buffer.push(fingerprint)),
-            other => Err(other.lacks_id().into()),
+    /// Adds a record.
+    pub(super) fn push(
+        &mut self,
+        fingerprint: F,
+        id: NewId<'_>,
+        sketch: Option<&[u64]>,
+    ) -> Result<()> {
+        if let Some(sketch) = sketch {
+            return self.push_with_sketch(fingerprint, id, sketch);
         }
-    }
-
-    fn extend(&mut self, fingerprints: &[F]) -> Result<()> {
-        match &mut self.records {
-            RecordSorter::Plain(sorter) => add_all(sorter, fingerprints),
-            _ if fingerprints.is_empty() => Ok(()),
-            other => Err(other.lacks_id().into()),
+        match (&mut self.records, id) {
+            (RecordSorter::Plain(sorter), NewId::None) => {
+                sorter.add(|buffer| buffer.push(fingerprint))
+            }
+            (RecordSorter::Numbers(sorter), NewId::Number(id)) => {
+                sorter.add(|buffer| buffer.push(Numbered { fingerprint, id }))
+            }
+            (RecordSorter::Strings(sorter), NewId::String(id)) => {
+                check_id(id)?;
+                sorter.add(|buffer| buffer.push(fingerprint, id.as_bytes()))
+            }
+            (RecordSorter::Sketched { .. }, _) => Err(BuildError::MissingSketch.into()),
+            (_, id) => Err(id.refusal().into()),
         }
-    }
-
-    fn push_with_number(&mut self, fingerprint: F, id: u64) -> Result<()> {
-        let RecordSorter::Numbers(sorter) = &mut self.records else {
-            return Err(self.records.refuses(IdKind::Number).into());
-        };
-        sorter.add(|buffer| buffer.push(Numbered { fingerprint, id }))
-    }
-
-    fn push_with_string(&mut self, fingerprint: F, id: &str) -> Result<()> {
-        let RecordSorter::Strings(sorter) = &mut self.records else {
-            return Err(self.records.refuses(IdKind::String).into());
-        };
-        check_id(id)?;
-        sorter.add(|buffer| buffer.push(fingerprint, id.as_bytes()))
     }
 
     fn push_with_sketch(&mut self, fingerprint: F, id: NewId<'_>, sketch: &[u64]) -> Result<()> {
@@ -177,15 +139,25 @@ impl<F: Fingerprint> Engine<F> for Collecting<F> {
                 check_id(id)?;
                 id.as_bytes()
             }
-            (_, NewId::None) => return Err(BuildError::MissingId.into()),
-            (_, NewId::Number(_)) => return Err(BuildError::WrongIdKind(IdKind::Number).into()),
-            (_, NewId::String(_)) => return Err(BuildError::WrongIdKind(IdKind::String).into()),
+            (_, id) => return Err(id.refusal().into()),
         };
         sorter.add(|buffer| buffer.push_with_sketch(fingerprint, id, sketch))
     }
 
-    fn finish(
-        self: Box<Self>,
+    /// Adds records without ids.
+    pub(super) fn extend(&mut self, fingerprints: &[F]) -> Result<()> {
+        match &mut self.records {
+            RecordSorter::Plain(sorter) => add_all(sorter, fingerprints),
+            // The first is refused, if there is one.
+            _ => fingerprints
+                .iter()
+                .try_for_each(|&fingerprint| self.push(fingerprint, NewId::None, None)),
+        }
+    }
+
+    /// Writes the index of `record_count` records.
+    pub(super) fn finish(
+        self,
         record_count: u64,
         out: &mut (dyn Write + Send),
         progress: &mut dyn FnMut(BuildProgress),
@@ -213,14 +185,16 @@ fn wrong_sketch(sketch: &[u64], wanted: Option<u32>) -> BuildError {
     }
 }
 
-fn resolve_design<F: Fingerprint>(
-    options: &BuildOptions<F>,
+fn resolve_design(
+    width: Width,
+    options: &BuildOptions,
     fingerprint_count: u64,
-) -> Result<TableDesign<F>> {
+) -> Result<TableDesign> {
     if let Some(design) = &options.design {
         return Ok(design.clone());
     }
     let mut request = PlanRequest::new(fingerprint_count, options.max_distance);
+    request.width = width;
     request.block_size = options.block_size;
     request.codec = options.codec;
     Ok(request.design()?)

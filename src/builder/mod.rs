@@ -23,13 +23,12 @@ use std::path::PathBuf;
 use crate::codec::{Codec, check_block_size};
 use crate::design::{TableDesign, check_distance};
 use crate::error::{Error, Result};
-use crate::extsort::{MemoryLimit, for_each_slice};
-use crate::fingerprint::Fingerprint;
+use crate::extsort::MemoryLimit;
+use crate::fingerprint::{Column, Fingerprint, Width, by_width, taken};
 use crate::format::{IdKind, MAX_COUNT, MAX_PIPELINE_LEN, Metadata, SketchParameters};
 use crate::summary::Summary;
 pub(crate) use assemble::{Assembler, FileParameters};
-pub(crate) use engine::HasEngine;
-use engine::{Engine, NewId};
+use engine::{Collecting, NewId};
 pub(crate) use progress::Reporter;
 pub(crate) use record_sorter::{Separated, Separator};
 pub(crate) use sink::with_writer_thread;
@@ -39,7 +38,7 @@ pub(crate) use sink::with_writer_thread;
 /// ```
 /// use simidx::{BuildOptions, Codec, IdKind};
 ///
-/// let mut options = BuildOptions::<u64>::default();
+/// let mut options = BuildOptions::default();
 /// options.ids = IdKind::String;
 /// options.codec = Some(Codec::Gap);
 /// options.memory = Some(1 << 30);
@@ -48,13 +47,13 @@ pub(crate) use sink::with_writer_thread;
 /// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct BuildOptions<F> {
+pub struct BuildOptions {
     /// The distance that the tables are chosen for: 0 to 12, or more with a design of your own. Queries may ask for any.
     /// Default 3.
     pub max_distance: u32,
     /// The tables; by default those that [`PlanRequest::choose`](crate::design::PlanRequest::choose) chooses for the number of
     /// fingerprints. Its distance must be `max_distance`.
-    pub design: Option<TableDesign<F>>,
+    pub design: Option<TableDesign>,
     /// Bytes of a block, a power of two from 128 to 8,192. Default 512: the part of an Elias-Fano block that every
     /// probe reads then fits one cache line.
     pub block_size: u32,
@@ -83,7 +82,7 @@ pub struct BuildOptions<F> {
     pub temp_dir: Option<PathBuf>,
 }
 
-impl<F> Default for BuildOptions<F> {
+impl Default for BuildOptions {
     fn default() -> Self {
         BuildOptions {
             max_distance: 3,
@@ -101,13 +100,14 @@ impl<F> Default for BuildOptions<F> {
     }
 }
 
-impl<F: Fingerprint> BuildOptions<F> {
-    /// Whether a build can have these options: [`IndexBuilder::new`] accepts exactly those that pass.
+impl BuildOptions {
+    /// Whether a build can have these options: [`IndexBuilder::new`] accepts those that pass, unless they have a design of another
+    /// width.
     ///
     /// ```
     /// use simidx::BuildOptions;
     ///
-    /// let mut options = BuildOptions::<u64>::default();
+    /// let mut options = BuildOptions::default();
     /// assert!(options.check().is_ok());
     /// options.block_size = 500; // not a power of two
     /// assert!(options.check().is_err());
@@ -135,10 +135,10 @@ impl<F: Fingerprint> BuildOptions<F> {
 /// in any order give the same bytes, in any amount of memory and with any number of threads.
 ///
 /// ```
-/// use simidx::{BuildOptions, IndexBuilder};
+/// use simidx::{BuildOptions, IndexBuilder, Width};
 ///
-/// let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
-/// for fingerprint in [7, 42, 42, 1 << 60] {
+/// let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
+/// for fingerprint in [7_u64, 42, 42, 1 << 60] {
 ///     builder.push(fingerprint)?;
 /// }
 /// let mut file = Vec::new();
@@ -147,21 +147,34 @@ impl<F: Fingerprint> BuildOptions<F> {
 /// # Ok::<(), simidx::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct IndexBuilder<F> {
-    engine: Box<dyn Engine<F>>,
+pub struct IndexBuilder {
+    collecting: OfWidth,
     record_count: u64,
     /// Whether a record was lost, so that no index can be made any more.
     is_broken: bool,
 }
 
-impl<F: Fingerprint> IndexBuilder<F> {
-    /// A builder without records.
+/// The build at its width.
+#[derive(Debug)]
+enum OfWidth {
+    W32(Box<Collecting<u32>>),
+    W64(Box<Collecting<u64>>),
+    W128(Box<Collecting<u128>>),
+}
+
+impl IndexBuilder {
+    /// A builder without records, for fingerprints of a width.
     ///
     /// # Errors
-    /// An option out of its range, or a design for another distance.
-    pub fn new(options: BuildOptions<F>) -> Result<Self> {
+    /// An option out of its range, or a design for another distance or width.
+    pub fn new(width: Width, options: BuildOptions) -> Result<Self> {
+        let collecting = match width {
+            Width::W32 => OfWidth::W32(Box::new(Collecting::new(options)?)),
+            Width::W64 => OfWidth::W64(Box::new(Collecting::new(options)?)),
+            Width::W128 => OfWidth::W128(Box::new(Collecting::new(options)?)),
+        };
         Ok(IndexBuilder {
-            engine: F::engine(options)?,
+            collecting,
             record_count: 0,
             is_broken: false,
         })
@@ -170,56 +183,56 @@ impl<F: Fingerprint> IndexBuilder<F> {
     /// Adds a record without an id.
     ///
     /// # Errors
-    /// The index has ids, or is full (2^48 records), or a temporary file cannot be written.
+    /// A value that does not fit the width, the index has ids, or is full (2^48 records), or a temporary file cannot be written.
     #[inline]
-    pub fn push(&mut self, fingerprint: F) -> Result<()> {
-        self.add(1, |engine| engine.push(fingerprint))
+    pub fn push(&mut self, fingerprint: impl Fingerprint) -> Result<()> {
+        self.push_record(fingerprint.to_u128(), NewId::None, None)
     }
 
-    /// Adds records without ids. An error leaves those before it in the builder.
+    /// Adds the records of a column without ids, which takes no copy of it.
     ///
     /// ```
-    /// use simidx::{BuildOptions, IndexBuilder};
+    /// use simidx::{BuildOptions, IndexBuilder, Width};
     ///
-    /// let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
-    /// builder.extend((0..1000).map(|i| i * 0x9e37_79b9))?;
-    /// assert_eq!(builder.record_count(), 1000);
+    /// let mut builder = IndexBuilder::new(Width::W32, BuildOptions::default())?;
+    /// builder.extend_from_slice(&[7_u32, 42])?;
+    /// assert!(builder.extend_from_slice(&[7_u64, 42]).is_err()); // another width
+    /// assert_eq!(builder.record_count(), 2);
     /// # Ok::<(), simidx::Error>(())
     /// ```
     ///
     /// # Errors
-    /// As for [`IndexBuilder::push`].
-    pub fn extend(&mut self, fingerprints: impl IntoIterator<Item = F>) -> Result<()> {
-        for_each_slice(fingerprints, |slice| self.extend_from_slice(slice))
+    /// A column of another width, and as for [`IndexBuilder::push`].
+    pub fn extend_from_slice<'c>(&mut self, fingerprints: impl Into<Column<'c>>) -> Result<()> {
+        self.extend_column(fingerprints.into())
     }
 
-    /// Adds the records of a slice without ids, which takes no copy of it.
-    ///
-    /// # Errors
-    /// As for [`IndexBuilder::push`].
-    pub fn extend_from_slice(&mut self, fingerprints: &[F]) -> Result<()> {
-        self.add(fingerprints.len() as u64, |engine| {
-            engine.extend(fingerprints)
-        })
+    fn extend_column(&mut self, fingerprints: Column<'_>) -> Result<()> {
+        let count = fingerprints.len() as u64;
+        self.check_room(count)?;
+        let added = by_width!(OfWidth, &mut self.collecting, collecting => {
+            fingerprints.values().and_then(|values| collecting.extend(values))
+        });
+        self.counted(count, added)
     }
 
     /// Adds a record whose id is a number.
     ///
     /// # Errors
-    /// The index does not have number ids, or is full, or a temporary file cannot be written.
+    /// The index does not have number ids, and as for [`IndexBuilder::push`].
     #[inline]
-    pub fn push_with_number(&mut self, fingerprint: F, id: u64) -> Result<()> {
-        self.add(1, |engine| engine.push_with_number(fingerprint, id))
+    pub fn push_with_number(&mut self, fingerprint: impl Fingerprint, id: u64) -> Result<()> {
+        self.push_record(fingerprint.to_u128(), NewId::Number(id), None)
     }
 
     /// Adds a record whose id is a string of 1 to 65,535 bytes. It may hold any characters: the program escapes those
     /// that would break a line of its output, and reads them back.
     ///
     /// # Errors
-    /// The index does not have string ids, the string is empty or too long, the index is full, or a temporary file cannot be
-    /// written.
-    pub fn push_with_string(&mut self, fingerprint: F, id: &str) -> Result<()> {
-        self.add(1, |engine| engine.push_with_string(fingerprint, id))
+    /// The index does not have string ids, the string is empty or too long, and as for [`IndexBuilder::push`].
+    #[inline]
+    pub fn push_with_string(&mut self, fingerprint: impl Fingerprint, id: &str) -> Result<()> {
+        self.push_record(fingerprint.to_u128(), NewId::String(id), None)
     }
 
     /// Adds a record without an id and its sketch, which has as many numbers as the options say
@@ -228,22 +241,24 @@ impl<F: Fingerprint> IndexBuilder<F> {
     ///
     /// ```
     /// use simidx::format::SketchParameters;
-    /// use simidx::{BuildOptions, IndexBuilder};
+    /// use simidx::{BuildOptions, IndexBuilder, Width};
     ///
-    /// let mut options = BuildOptions::<u64>::default();
+    /// let mut options = BuildOptions::default();
     /// options.sketches = Some(SketchParameters::new(64, "words:3 html:no")?);
-    /// let mut builder = IndexBuilder::new(options)?;
-    /// builder.push_with_sketch(42, &[0x1234_5678])?;
-    /// assert!(builder.push(42).is_err()); // it has no sketch
+    /// let mut builder = IndexBuilder::new(Width::W64, options)?;
+    /// builder.push_with_sketch(42_u64, &[0x1234_5678])?;
+    /// assert!(builder.push(42_u64).is_err()); // it has no sketch
     /// # Ok::<(), simidx::Error>(())
     /// ```
     ///
     /// # Errors
     /// The index has no sketches, or longer or shorter ones, and as for [`IndexBuilder::push`].
-    pub fn push_with_sketch(&mut self, fingerprint: F, sketch: &[u64]) -> Result<()> {
-        self.add(1, |engine| {
-            engine.push_with_sketch(fingerprint, NewId::None, sketch)
-        })
+    pub fn push_with_sketch(
+        &mut self,
+        fingerprint: impl Fingerprint,
+        sketch: &[u64],
+    ) -> Result<()> {
+        self.push_record(fingerprint.to_u128(), NewId::None, Some(sketch))
     }
 
     /// Adds a record whose id is a number, and its sketch.
@@ -252,13 +267,11 @@ impl<F: Fingerprint> IndexBuilder<F> {
     /// As for [`IndexBuilder::push_with_sketch`] and [`IndexBuilder::push_with_number`].
     pub fn push_with_number_and_sketch(
         &mut self,
-        fingerprint: F,
+        fingerprint: impl Fingerprint,
         id: u64,
         sketch: &[u64],
     ) -> Result<()> {
-        self.add(1, |engine| {
-            engine.push_with_sketch(fingerprint, NewId::Number(id), sketch)
-        })
+        self.push_record(fingerprint.to_u128(), NewId::Number(id), Some(sketch))
     }
 
     /// Adds a record whose id is a string, and its sketch.
@@ -267,13 +280,19 @@ impl<F: Fingerprint> IndexBuilder<F> {
     /// As for [`IndexBuilder::push_with_sketch`] and [`IndexBuilder::push_with_string`].
     pub fn push_with_string_and_sketch(
         &mut self,
-        fingerprint: F,
+        fingerprint: impl Fingerprint,
         id: &str,
         sketch: &[u64],
     ) -> Result<()> {
-        self.add(1, |engine| {
-            engine.push_with_sketch(fingerprint, NewId::String(id), sketch)
-        })
+        self.push_record(fingerprint.to_u128(), NewId::String(id), Some(sketch))
+    }
+
+    fn push_record(&mut self, value: u128, id: NewId<'_>, sketch: Option<&[u64]>) -> Result<()> {
+        self.check_room(1)?;
+        let added = by_width!(OfWidth, &mut self.collecting, collecting => {
+            taken(value).and_then(|fingerprint| collecting.push(fingerprint, id, sketch))
+        });
+        self.counted(1, added)
     }
 
     /// Number of records so far.
@@ -301,27 +320,35 @@ impl<F: Fingerprint> IndexBuilder<F> {
         mut out: W,
         mut progress: impl FnMut(BuildProgress),
     ) -> Result<Summary> {
+        self.finish_as_one(&mut out, &mut progress)
+    }
+
+    /// [`IndexBuilder::finish_with`], which is compiled once for all writers.
+    fn finish_as_one(
+        self,
+        out: &mut (dyn Write + Send),
+        progress: &mut dyn FnMut(BuildProgress),
+    ) -> Result<Summary> {
         if self.is_broken {
             return Err(io::Error::other("records were lost when they were added").into());
         }
-        self.engine
-            .finish(self.record_count, &mut out, &mut progress)
+        let count = self.record_count;
+        by_width!(OfWidth, self.collecting, collecting => collecting.finish(count, out, progress))
     }
 
-    /// Lets `add` add `count` records and counts them.
-    #[inline]
-    fn add(
-        &mut self,
-        count: u64,
-        add: impl FnOnce(&mut dyn Engine<F>) -> Result<()>,
-    ) -> Result<()> {
+    /// Whether the index can hold as many more records.
+    fn check_room(&self, count: u64) -> Result<()> {
         if self.record_count + count > MAX_COUNT {
             return Err(Error::LimitReached {
                 what: "records",
                 limit: MAX_COUNT,
             });
         }
-        let added = add(self.engine.as_mut());
+        Ok(())
+    }
+
+    /// Counts as many records if they were added.
+    fn counted(&mut self, count: u64, added: Result<()>) -> Result<()> {
         match &added {
             Ok(()) => self.record_count += count,
             Err(Error::Io(_)) => self.is_broken = true,
@@ -332,7 +359,7 @@ impl<F: Fingerprint> IndexBuilder<F> {
     }
 }
 
-fn check_options<F: Fingerprint>(options: &BuildOptions<F>) -> Result<(), OptionsError> {
+fn check_options(options: &BuildOptions) -> Result<(), OptionsError> {
     check_block_size(options.block_size)?;
     match &options.design {
         Some(design) if design.max_distance() != options.max_distance => {

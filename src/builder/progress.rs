@@ -60,10 +60,12 @@ impl BuildStage {
 ///
 /// ```
 /// use simidx::builder::BuildStage;
-/// use simidx::{BuildOptions, IndexBuilder};
+/// use simidx::{BuildOptions, IndexBuilder, Width};
 ///
-/// let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
-/// builder.extend(0..1000)?;
+/// let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
+/// for fingerprint in 0..1000_u64 {
+///     builder.push(fingerprint)?;
+/// }
 /// let (mut file, mut encoded) = (Vec::new(), 0);
 /// builder.finish_with(&mut file, |progress| {
 ///     if progress.stage == BuildStage::EncodeTable(0) {

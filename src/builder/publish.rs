@@ -9,7 +9,6 @@ use tempfile::NamedTempFile;
 
 use super::{BuildProgress, IndexBuilder};
 use crate::error::Result;
-use crate::fingerprint::Fingerprint;
 use crate::summary::Summary;
 
 /// Bytes gathered before a write to the file.
@@ -161,17 +160,17 @@ impl Write for AtomicFile {
     }
 }
 
-impl<F: Fingerprint> IndexBuilder<F> {
+impl IndexBuilder {
     /// Writes the index to a file, which replaces what has that name when it is complete and on disk: see [`AtomicFile`].
     /// Beside [`IndexBuilder::finish`] it costs the time in which the disk takes the bytes.
     ///
     /// ```
-    /// use simidx::{BuildOptions, IndexBuilder};
+    /// use simidx::{BuildOptions, IndexBuilder, Width};
     ///
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("pages.simidx");
-    /// let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
-    /// builder.push(42)?;
+    /// let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
+    /// builder.push(42_u64)?;
     /// let summary = builder.finish_to_path(&path)?;
     /// assert_eq!(std::fs::metadata(&path)?.len(), summary.file_len);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

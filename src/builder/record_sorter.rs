@@ -3,7 +3,7 @@
 use super::ids::IdSpool;
 use super::progress::{BuildStage, Reporter};
 use super::sketches::SketchSpool;
-use crate::error::{BuildError, Result};
+use crate::error::Result;
 use crate::extsort::{
     NamedRecords, Numbered, RecordBuffer, Sorter, ValueCollector, ValueSpace, Values,
 };
@@ -63,22 +63,6 @@ impl<F: Fingerprint> RecordSorter<F> {
             IdKind::None => RecordSorter::Plain(Sorter::new(temp, space.sort_budget)),
             IdKind::Number => RecordSorter::Numbers(Sorter::new(temp, with_ids)),
             IdKind::String => RecordSorter::Strings(Sorter::new(temp, with_ids)),
-        }
-    }
-
-    /// What a record without id and sketch lacks.
-    pub(super) fn lacks_id(&self) -> BuildError {
-        match self {
-            RecordSorter::Sketched { .. } => BuildError::MissingSketch,
-            _ => BuildError::MissingId,
-        }
-    }
-
-    /// Why a record with an id of a kind and without a sketch cannot be taken.
-    pub(super) fn refuses(&self, kind: IdKind) -> BuildError {
-        match self {
-            RecordSorter::Sketched { .. } => BuildError::MissingSketch,
-            _ => BuildError::WrongIdKind(kind),
         }
     }
 

@@ -5,9 +5,9 @@
 use super::probes::pattern_count;
 use super::{MAX_DISTANCE, MAX_TABLE_COUNT, TableDesign};
 use crate::error::OptionsError;
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::{Fingerprints, Width};
 
-impl<F: Fingerprint> TableDesign<F> {
+impl TableDesign {
     /// The width cut into `bands` bands, each the prefix of a table: the designs with the fewest tables.
     ///
     /// With no more bands than errors, some bands are probed with flips (the general pigeonhole principle; Qin
@@ -18,22 +18,21 @@ impl<F: Fingerprint> TableDesign<F> {
     ///
     /// # Errors
     /// No band, more bands than bits, or a distance out of range.
-    #[inline(never)]
-    pub fn partition(max_distance: u32, bands: u32) -> Result<Self, OptionsError> {
+    pub fn partition(width: Width, max_distance: u32, bands: u32) -> Result<Self, OptionsError> {
         check_distance(max_distance)?;
-        if !(1..=F::WIDTH).contains(&bands) {
+        if !(1..=width.bits()).contains(&bands) {
             return Err(OptionsError::new(
                 "design",
-                format!("{} bits make no {bands} bands", F::WIDTH),
+                format!("{width} bits make no {bands} bands"),
             ));
         }
-        let widths = band_widths(F::WIDTH, max_distance, bands);
-        let mut left = F::WIDTH;
-        let masks = widths.iter().map(|&width| {
-            left -= width;
-            (F::MAX >> (F::WIDTH - width)) << left
+        let band_widths = band_widths(width.bits(), max_distance, bands);
+        let mut left = width.bits();
+        let masks = band_widths.iter().map(|&bits| {
+            left -= bits;
+            (u128::MAX >> (u128::BITS - bits)) << left
         });
-        Self::from_masks(max_distance, masks.collect())
+        Self::checked(max_distance, Fingerprints::collect(width, masks))
     }
 
     /// The width cut into `bands` bands, each choice of `bands - max_distance` of them the prefix
@@ -41,18 +40,17 @@ impl<F: Fingerprint> TableDesign<F> {
     ///
     /// # Errors
     /// `bands` not above `max_distance`, above the width, or giving more than 255 tables.
-    #[inline(never)]
-    pub fn choose_bands(max_distance: u32, bands: u32) -> Result<Self, OptionsError> {
+    pub fn choose_bands(width: Width, max_distance: u32, bands: u32) -> Result<Self, OptionsError> {
         check_distance(max_distance)?;
         let tables = binomial(bands, max_distance);
-        if bands <= max_distance || bands > F::WIDTH || tables > MAX_TABLE_COUNT as u64 {
+        if bands <= max_distance || bands > width.bits() || tables > MAX_TABLE_COUNT as u64 {
             return Err(OptionsError::new(
                 "design",
                 format!("{bands} bands make no design for distance {max_distance}"),
             ));
         }
-        let masks = choices_of_bands(&all_positions::<F>(), bands, max_distance);
-        Self::from_masks(max_distance, masks)
+        let masks = choices_of_bands(&all_positions(width), bands, max_distance);
+        Self::checked(max_distance, Fingerprints::collect(width, masks))
     }
 
     /// One of k + 1 bands, then one of k + 1 bands of the bits that are left: (k + 1)² tables,
@@ -60,16 +58,14 @@ impl<F: Fingerprint> TableDesign<F> {
     ///
     /// # Errors
     /// A distance for which the width has too few bits or the tables are more than 255.
-    #[inline(never)]
-    pub fn two_level_bands(max_distance: u32) -> Result<Self, OptionsError> {
+    pub fn two_level_bands(width: Width, max_distance: u32) -> Result<Self, OptionsError> {
         check_distance(max_distance)?;
         let parts = max_distance as usize + 1;
         let mut masks = Vec::with_capacity(parts * parts);
-        for outer in split(&all_positions::<F>(), parts) {
-            let rest: Vec<F> = all_positions::<F>()
-                .into_iter()
-                .filter(|&bit| bit & outer == F::ZERO)
-                .collect();
+        let positions = all_positions(width);
+        for outer in split(&positions, parts) {
+            let rest = positions.iter().copied().filter(|bit| bit & outer == 0);
+            let rest: Vec<u128> = rest.collect();
             if rest.len() < parts {
                 return Err(OptionsError::new(
                     "design",
@@ -78,20 +74,16 @@ impl<F: Fingerprint> TableDesign<F> {
             }
             masks.extend(split(&rest, parts).into_iter().map(|inner| outer | inner));
         }
-        Self::from_masks(max_distance, masks)
+        Self::checked(max_distance, Fingerprints::collect(width, masks))
     }
 }
 
 /// These bits cut into `bands` bands, and for each choice of `bands - distance` of them a mask. There are more bands than
 /// the distance, and at least as many bits as bands.
-pub(crate) fn choices_of_bands<F: Fingerprint>(
-    positions: &[F],
-    bands: u32,
-    distance: u32,
-) -> Vec<F> {
+pub(crate) fn choices_of_bands(positions: &[u128], bands: u32, distance: u32) -> Vec<u128> {
     let bands = split(positions, bands as usize);
     let choices = combinations(bands.len(), bands.len() - distance as usize);
-    let mask = |choice: &Vec<usize>| choice.iter().fold(F::ZERO, |m, &b| m | bands[b]);
+    let mask = |choice: &Vec<usize>| choice.iter().fold(0, |m, &b| m | bands[b]);
     choices.iter().map(mask).collect()
 }
 
@@ -128,22 +120,20 @@ pub(crate) fn check_distance(max_distance: u32) -> Result<(), OptionsError> {
 }
 
 /// Every bit of the width by itself, from the top down.
-pub(crate) fn all_positions<F: Fingerprint>() -> Vec<F> {
-    (0..F::WIDTH)
-        .rev()
-        .map(|position| F::from_u128(1) << position)
-        .collect()
+pub(crate) fn all_positions(width: Width) -> Vec<u128> {
+    let positions = (0..width.bits()).rev();
+    positions.map(|position| 1 << position).collect()
 }
 
 /// Cuts bits into `parts` runs whose lengths differ by at most one, the longer ones first.
-pub(super) fn split<F: Fingerprint>(bits: &[F], parts: usize) -> Vec<F> {
+pub(super) fn split(bits: &[u128], parts: usize) -> Vec<u128> {
     let (short, longer) = (bits.len() / parts, bits.len() % parts);
     let mut rest = bits;
     (0..parts)
         .map(|part| {
             let (run, tail) = rest.split_at(short + usize::from(part < longer));
             rest = tail;
-            run.iter().fold(F::ZERO, |mask, &bit| mask | bit)
+            run.iter().fold(0, |mask, &bit| mask | bit)
         })
         .collect()
 }
@@ -179,7 +169,7 @@ mod tests {
 
     #[test]
     fn six_bands_of_64_bits_are_11_and_10_bits_wide() {
-        let widths: Vec<u32> = split(&all_positions::<u64>(), 6)
+        let widths: Vec<u32> = split(&all_positions(Width::W64), 6)
             .iter()
             .map(|band| band.count_ones())
             .collect();
@@ -202,25 +192,23 @@ mod tests {
 
     #[test]
     fn partitions_are_bands_from_the_top_down() {
-        let design = TableDesign::<u64>::partition(3, 3).unwrap();
-        let masks = [
+        let design = TableDesign::partition(Width::W64, 3, 3).unwrap();
+        let masks: Vec<u64> = vec![
             0xffff_ff00_0000_0000,
             0x0000_00ff_fff0_0000,
             0x0000_0000_000f_ffff,
         ];
-        assert_eq!(design.masks(), masks);
-        assert_eq!(
-            TableDesign::<u128>::partition(5, 1).unwrap().masks(),
-            [u128::MAX]
-        );
+        assert_eq!(design.masks(), &masks.into());
+        let whole = TableDesign::partition(Width::W128, 5, 1).unwrap();
+        assert_eq!(whole.masks(), &vec![u128::MAX].into());
     }
 
     #[test]
     fn refuses_distances_and_bands_without_a_design() {
-        assert!(TableDesign::<u64>::choose_bands(13, 14).is_err());
-        assert!(TableDesign::<u64>::choose_bands(3, 3).is_err());
-        assert!(TableDesign::<u32>::choose_bands(3, 33).is_err());
-        assert!(TableDesign::<u32>::partition(3, 0).is_err());
-        assert!(TableDesign::<u32>::partition(3, 33).is_err());
+        assert!(TableDesign::choose_bands(Width::W64, 13, 14).is_err());
+        assert!(TableDesign::choose_bands(Width::W64, 3, 3).is_err());
+        assert!(TableDesign::choose_bands(Width::W32, 3, 33).is_err());
+        assert!(TableDesign::partition(Width::W32, 3, 0).is_err());
+        assert!(TableDesign::partition(Width::W32, 3, 33).is_err());
     }
 }

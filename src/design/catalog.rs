@@ -4,28 +4,28 @@ use super::bands::check_distance;
 use super::covering::COVERINGS;
 use super::{MAX_DISTANCE, TableDesign};
 use crate::error::OptionsError;
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::Width;
 
 /// Largest distance for which two levels of bands are offered; beyond it their coverage takes long to prove and
 /// flips need fewer tables.
 const MOST_TWO_LEVEL_DISTANCE: u32 = 6;
 
-impl<F: Fingerprint> TableDesign<F> {
-    /// All designs that this version offers for a distance, by number of tables, one for each number; none for a distance
+impl TableDesign {
+    /// All designs that this version offers for a width and a distance, by number of tables, one for each number; none for a distance
     /// above [`MAX_DISTANCE`].
-    #[inline(never)]
-    pub fn available(max_distance: u32) -> Vec<Self> {
+    pub fn available(width: Width, max_distance: u32) -> Vec<Self> {
         if max_distance > MAX_DISTANCE {
             return Vec::new();
         }
-        let partitions = (1..=max_distance).map(|bands| Self::partition(max_distance, bands));
+        let partitions =
+            (1..=max_distance).map(|bands| Self::partition(width, max_distance, bands));
         let mut designs: Vec<Self> = partitions.flatten().collect();
         let choices = max_distance + 1..=max_distance + 4;
-        designs.extend(choices.flat_map(|bands| Self::choose_bands(max_distance, bands)));
+        designs.extend(choices.flat_map(|bands| Self::choose_bands(width, max_distance, bands)));
         let coverings = COVERINGS.iter().filter(|c| c.max_distance == max_distance);
-        designs.extend(coverings.flat_map(Self::covering));
+        designs.extend(coverings.flat_map(|covering| Self::covering(width, covering)));
         if (1..=MOST_TWO_LEVEL_DISTANCE).contains(&max_distance) {
-            designs.extend(Self::two_level_bands(max_distance));
+            designs.extend(Self::two_level_bands(width, max_distance));
         }
         designs.sort_by_key(Self::table_count);
         designs.dedup_by_key(|design| design.table_count());
@@ -36,24 +36,26 @@ impl<F: Fingerprint> TableDesign<F> {
     ///
     /// # Errors
     /// No such design; the message lists those that there are.
-    #[inline(never)]
-    pub fn with_table_count(max_distance: u32, tables: usize) -> Result<Self, OptionsError> {
+    pub fn with_table_count(
+        width: Width,
+        max_distance: u32,
+        tables: usize,
+    ) -> Result<Self, OptionsError> {
         check_distance(max_distance)?;
-        let designs = Self::available(max_distance);
-        let counts: Vec<String> = designs
+        let designs = Self::available(width, max_distance);
+        let counts = designs
             .iter()
-            .map(|d| d.table_count().to_string())
-            .collect();
-        designs
-            .into_iter()
-            .find(|d| d.table_count() == tables)
-            .ok_or_else(|| {
-                OptionsError::new("tables", format!(
-                    "no design of {tables} tables for {} bits and distance {max_distance}; there are {}",
-                    F::WIDTH,
-                    counts.join(", ")
-                ))
-            })
+            .map(|design| design.table_count().to_string());
+        let counts: Vec<String> = counts.collect();
+        let mut designs = designs.into_iter();
+        let found = designs.find(|design| design.table_count() == tables);
+        found.ok_or_else(|| {
+            let counts = counts.join(", ");
+            let message = format!(
+                "no design of {tables} tables for {width} bits and distance {max_distance}; there are {counts}"
+            );
+            OptionsError::new("tables", message)
+        })
     }
 }
 
@@ -63,7 +65,7 @@ mod tests {
 
     #[test]
     fn offers_partitions_coverings_and_the_papers_designs_for_64_bits() {
-        let counts: Vec<(usize, u32)> = TableDesign::<u64>::available(3)
+        let counts: Vec<(usize, u32)> = TableDesign::available(Width::W64, 3)
             .iter()
             .map(|d| (d.table_count(), d.min_prefix_bits()))
             .collect();
@@ -87,18 +89,18 @@ mod tests {
     #[test]
     fn covering_designs_have_longer_prefixes_than_as_many_tables_of_bands() {
         let prefix = |tables| {
-            let design = TableDesign::<u64>::with_table_count(3, tables).unwrap();
+            let design = TableDesign::with_table_count(Width::W64, 3, tables).unwrap();
             design.min_prefix_bits()
         };
         assert!(prefix(11) >= prefix(16) && prefix(14) > prefix(20));
-        let fano = TableDesign::<u64>::with_table_count(2, 7).unwrap();
+        let fano = TableDesign::with_table_count(Width::W64, 2, 7).unwrap();
         assert_eq!(fano.min_prefix_bits(), 36);
     }
 
     #[test]
     fn grows_the_design_with_the_number_of_fingerprints() {
         let tables = |count| {
-            TableDesign::<u64>::for_count(3, count)
+            TableDesign::for_count(Width::W64, 3, count)
                 .unwrap()
                 .table_count()
         };
@@ -113,20 +115,20 @@ mod tests {
     #[test]
     fn every_distance_has_a_design_of_few_tables_for_every_width() {
         for distance in 0..=12 {
-            let narrow = TableDesign::<u32>::for_count(distance, 1 << 24).unwrap();
-            let usual = TableDesign::<u64>::for_count(distance, 1 << 27).unwrap();
-            let wide = TableDesign::<u128>::for_count(distance, 1 << 27).unwrap();
+            let narrow = TableDesign::for_count(Width::W32, distance, 1 << 24).unwrap();
+            let usual = TableDesign::for_count(Width::W64, distance, 1 << 27).unwrap();
+            let wide = TableDesign::for_count(Width::W128, distance, 1 << 27).unwrap();
             assert!(narrow.table_count() <= 2);
             assert!(usual.table_count() <= 4);
             assert!(wide.table_count() <= 7);
             assert_eq!(usual.max_distance(), distance);
         }
-        assert!(TableDesign::<u64>::for_count(13, 1).is_err());
+        assert!(TableDesign::for_count(Width::W64, 13, 1).is_err());
     }
 
     #[test]
     fn names_the_designs_that_there_are() {
-        let message = TableDesign::<u64>::with_table_count(3, 5)
+        let message = TableDesign::with_table_count(Width::W64, 3, 5)
             .unwrap_err()
             .to_string();
         assert!(

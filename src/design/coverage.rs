@@ -1,7 +1,5 @@
 //! The proof that a list of prefix masks misses nothing within a distance.
 
-use crate::fingerprint::Fingerprint;
-
 /// Most partial differences that a check looks at: a bound on its time, which the designs of this
 /// crate stay far below (spec, section 13).
 const NODE_LIMIT: u32 = 1 << 20;
@@ -9,19 +7,20 @@ const NODE_LIMIT: u32 = 1 << 20;
 /// What a coverage check found.
 ///
 /// ```
+/// use simidx::Width;
 /// use simidx::design::{Coverage, TableDesign};
 ///
-/// let halves = TableDesign::<u64>::partition(3, 2)?;
+/// let halves = TableDesign::partition(Width::W64, 3, 2)?;
 /// assert_eq!(halves.coverage(1), Coverage::Complete);
 /// assert!(matches!(halves.coverage(2), Coverage::Misses(bits) if bits.count_ones() == 2));
 /// # Ok::<(), simidx::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Coverage<F> {
+pub enum Coverage {
     /// Every difference within the distance leaves some mask untouched.
     Complete,
     /// These bits, when they differ, touch every mask.
-    Misses(F),
+    Misses(u128),
     /// The masks are so irregular that the check gave up.
     TooComplex,
 }
@@ -31,28 +30,28 @@ pub enum Coverage<F> {
 /// A set that touches all masks touches the first one that the set lacks, so it is enough to
 /// branch on the bits of that one; bits that belong to the same masks are alike and one of them
 /// stands for all.
-pub(crate) fn check<F: Fingerprint>(masks: &[F], distance: u32) -> Coverage<F> {
+pub(crate) fn check(masks: &[u128], distance: u32) -> Coverage {
     let mut search = Search {
         masks,
         representatives: representatives(masks),
         nodes: 0,
     };
-    search.extend(F::ZERO, distance)
+    search.extend(0, distance)
 }
 
-struct Search<'a, F> {
-    masks: &'a [F],
-    representatives: Vec<F>,
+struct Search<'a> {
+    masks: &'a [u128],
+    representatives: Vec<u128>,
     nodes: u32,
 }
 
-impl<F: Fingerprint> Search<'_, F> {
-    fn extend(&mut self, touched: F, left: u32) -> Coverage<F> {
+impl Search<'_> {
+    fn extend(&mut self, touched: u128, left: u32) -> Coverage {
         self.nodes += 1;
         if self.nodes > NODE_LIMIT {
             return Coverage::TooComplex;
         }
-        let Some(&free) = self.masks.iter().find(|&&m| m & touched == F::ZERO) else {
+        let Some(&free) = self.masks.iter().find(|&&m| m & touched == 0) else {
             return Coverage::Misses(touched);
         };
         if left == 0 {
@@ -60,7 +59,7 @@ impl<F: Fingerprint> Search<'_, F> {
         }
         for i in 0..self.representatives.len() {
             let bit = self.representatives[i];
-            if bit & free == F::ZERO {
+            if bit & free == 0 {
                 continue;
             }
             match self.extend(touched | bit, left - 1) {
@@ -73,11 +72,11 @@ impl<F: Fingerprint> Search<'_, F> {
 }
 
 /// One bit for each set of bits that belong to exactly the same masks.
-fn representatives<F: Fingerprint>(masks: &[F]) -> Vec<F> {
-    let mut seen: Vec<(Vec<bool>, F)> = Vec::new();
-    for position in 0..F::WIDTH {
-        let bit = F::from_u128(1) << position;
-        let member: Vec<bool> = masks.iter().map(|&m| m & bit != F::ZERO).collect();
+fn representatives(masks: &[u128]) -> Vec<u128> {
+    let mut seen: Vec<(Vec<bool>, u128)> = Vec::new();
+    for position in 0..u128::BITS {
+        let bit = 1 << position;
+        let member: Vec<bool> = masks.iter().map(|&m| m & bit != 0).collect();
         if !seen.iter().any(|(other, _)| *other == member) {
             seen.push((member, bit));
         }
@@ -91,10 +90,10 @@ mod tests {
 
     #[test]
     fn agrees_with_enumeration_on_every_pair_of_byte_masks() {
-        for a in 0..=255u32 {
-            for b in [0u32, 1, 0x0f, 0xf0, 0x3c, 0xff, a] {
+        for a in 0..=255u128 {
+            for b in [0, 1, 0x0f, 0xf0, 0x3c, 0xff, a] {
                 for distance in 0..=3 {
-                    let missed = (0..=255u32)
+                    let missed = (0..=255u128)
                         .any(|e| e.count_ones() <= distance && e & a != 0 && e & b != 0);
                     let found = check(&[a, b], distance);
                     assert_eq!(

@@ -8,14 +8,15 @@
 use super::TableDesign;
 use super::bands::{all_positions, split};
 use crate::error::OptionsError;
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::{Fingerprints, Width};
 
 /// A covering design over groups of bits, for any width.
 ///
 /// ```
+/// use simidx::Width;
 /// use simidx::design::{COVERING_8, Coverage, TableDesign};
 ///
-/// let design = TableDesign::<u64>::covering(&COVERING_8)?;
+/// let design = TableDesign::covering(Width::W64, &COVERING_8)?;
 /// assert_eq!((design.table_count(), design.min_prefix_bits()), (8, 24));
 /// assert_eq!(design.coverage(3), Coverage::Complete);
 /// # Ok::<(), simidx::Error>(())
@@ -79,26 +80,24 @@ pub const COVERING_14: Covering = Covering {
 pub(crate) const COVERINGS: [Covering; 5] =
     [COVERING_6, COVERING_7, COVERING_8, COVERING_11, COVERING_14];
 
-impl<F: Fingerprint> TableDesign<F> {
-    /// A covering design, the groups being runs of bits of this width.
+impl TableDesign {
+    /// A covering design, the groups being runs of bits of a width.
     ///
     /// # Errors
     /// A design of your own with more groups than bits, or that [`TableDesign::from_masks`] refuses.
-    pub fn covering(covering: &Covering) -> Result<Self, OptionsError> {
-        if !(1..=F::WIDTH).contains(&covering.group_count) {
-            return Err(OptionsError::new(
-                "max_distance",
-                format!("{} bits make no {} groups", F::WIDTH, covering.group_count),
-            ));
+    pub fn covering(width: Width, covering: &Covering) -> Result<Self, OptionsError> {
+        if !(1..=width.bits()).contains(&covering.group_count) {
+            let message = format!("{width} bits make no {} groups", covering.group_count);
+            return Err(OptionsError::new("max_distance", message));
         }
-        let masks = covering.masks_over(&all_positions::<F>());
-        Self::from_masks(covering.max_distance, masks)
+        let masks = covering.masks_over(&all_positions(width));
+        Self::checked(covering.max_distance, Fingerprints::collect(width, masks))
     }
 }
 
 impl Covering {
     /// The mask of each table where the groups are runs of these bits, of which there are at least as many as groups.
-    pub(crate) fn masks_over<F: Fingerprint>(&self, positions: &[F]) -> Vec<F> {
+    pub(crate) fn masks_over(&self, positions: &[u128]) -> Vec<u128> {
         let groups = balanced_groups(positions, self.group_count as usize);
         let masks = self.masks.iter();
         masks.map(|&mask| widen(mask, &groups)).collect()
@@ -107,7 +106,7 @@ impl Covering {
 
 /// Bits cut into groups, group 0 the last ones. Six groups are three of each half, so that the longer ones are shared
 /// out evenly between the triangles.
-fn balanced_groups<F: Fingerprint>(positions: &[F], count: usize) -> Vec<F> {
+fn balanced_groups(positions: &[u128], count: usize) -> Vec<u128> {
     let mut groups = if count == 6 {
         let (high, low) = positions.split_at(positions.len() / 2);
         [split(high, 3), split(low, 3)].concat()
@@ -119,10 +118,10 @@ fn balanced_groups<F: Fingerprint>(positions: &[F], count: usize) -> Vec<F> {
 }
 
 /// The bits of the groups that a mask over groups names.
-fn widen<F: Fingerprint>(mask: u16, groups: &[F]) -> F {
+fn widen(mask: u16, groups: &[u128]) -> u128 {
     let named = groups
         .iter()
         .enumerate()
         .filter(|(g, _)| mask >> g & 1 == 1);
-    named.fold(F::ZERO, |bits, (_, &group)| bits | group)
+    named.fold(0, |bits, (_, &group)| bits | group)
 }

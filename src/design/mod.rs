@@ -26,7 +26,7 @@ pub use planner::{PlanRequest, PlannedIndex, StorageDevice};
 pub use probes::TableProbes;
 
 use crate::error::OptionsError;
-use crate::fingerprint::{Fingerprint, Fingerprints, Width, with_type};
+use crate::fingerprint::{Fingerprints, Width, by_width};
 
 /// Most tables that one index can hold (spec, section 13).
 pub const MAX_TABLE_COUNT: usize = 255;
@@ -40,51 +40,53 @@ pub const MAX_DISTANCE: u32 = 12;
 /// exactly; which ones do so quickly is what a design is about.
 ///
 /// ```
+/// use simidx::Width;
 /// use simidx::design::TableDesign;
 ///
-/// let design = TableDesign::<u64>::choose_bands(3, 5).unwrap(); // the paper's ten tables
-/// assert_eq!(design.masks().len(), 10);
+/// let design = TableDesign::choose_bands(Width::W64, 3, 5)?; // the paper's ten tables
+/// assert_eq!((design.width(), design.masks().len()), (Width::W64, 10));
+/// # Ok::<(), simidx::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TableDesign<F> {
+pub struct TableDesign {
     max_distance: u32,
-    masks: Vec<F>,
+    masks: Fingerprints,
 }
 
-impl<F: Fingerprint> TableDesign<F> {
-    /// A design given as a list of masks. The first must consist of leading bits (table 0 is the
-    /// identity); the order of the others is free.
+impl TableDesign {
+    /// A design given as a list of masks, all of the width of its fingerprints. The first must consist of leading bits (table 0
+    /// is the identity); the order of the others is free.
     ///
     /// # Errors
     /// No mask or more than 255, a distance above the width, or a first mask that is not leading bits.
-    #[inline(never)]
-    pub fn from_masks(max_distance: u32, masks: Vec<F>) -> Result<Self, OptionsError> {
-        if masks.is_empty() || masks.len() > MAX_TABLE_COUNT {
-            return Err(OptionsError::new(
-                "design",
-                format!(
-                    "a table design has 1 to {MAX_TABLE_COUNT} tables, not {}",
-                    masks.len()
-                ),
-            ));
+    pub fn from_masks(
+        max_distance: u32,
+        masks: impl Into<Fingerprints>,
+    ) -> Result<Self, OptionsError> {
+        Self::checked(max_distance, masks.into())
+    }
+
+    fn checked(max_distance: u32, masks: Fingerprints) -> Result<Self, OptionsError> {
+        let width = masks.width().bits();
+        let first = match masks.get(0) {
+            Some(first) if masks.len() <= MAX_TABLE_COUNT => first,
+            _ => {
+                let count = masks.len();
+                let message =
+                    format!("a table design has 1 to {MAX_TABLE_COUNT} tables, not {count}");
+                return Err(OptionsError::new("design", message));
+            }
+        };
+        if max_distance > width {
+            let message = format!(
+                "max_distance {max_distance} is more than the {width} bits of a fingerprint"
+            );
+            return Err(OptionsError::new("max_distance", message));
         }
-        if max_distance > F::WIDTH {
-            return Err(OptionsError::new(
-                "max_distance",
-                format!(
-                    "max_distance {max_distance} is more than the {} bits of a fingerprint",
-                    F::WIDTH
-                ),
-            ));
-        }
-        if !Permutation::new(masks[0]).is_identity() {
-            return Err(OptionsError::new(
-                "design",
-                format!(
-                    "the mask of table 0 must be leading bits, not {:#x}",
-                    masks[0]
-                ),
-            ));
+        let from_the_top = first << (u128::BITS - width);
+        if from_the_top.leading_ones() != from_the_top.count_ones() {
+            let message = format!("the mask of table 0 must be leading bits, not {first:#x}");
+            return Err(OptionsError::new("design", message));
         }
         Ok(TableDesign {
             max_distance,
@@ -92,73 +94,9 @@ impl<F: Fingerprint> TableDesign<F> {
         })
     }
 
-    /// The distance that the design was chosen for, k.
-    pub fn max_distance(&self) -> u32 {
-        self.max_distance
-    }
-
-    /// The prefix mask of each table.
-    pub fn masks(&self) -> &[F] {
-        &self.masks
-    }
-
-    /// Number of tables.
-    pub fn table_count(&self) -> usize {
-        self.masks.len()
-    }
-
-    /// Number of bits in the shortest prefix.
-    pub fn min_prefix_bits(&self) -> u32 {
-        self.masks.iter().map(|m| m.count_ones()).min().unwrap_or(0)
-    }
-
-    /// Number of bits in the longest prefix.
-    pub fn max_prefix_bits(&self) -> u32 {
-        self.masks.iter().map(|m| m.count_ones()).max().unwrap_or(0)
-    }
-
-    /// The cheapest way found to answer queries of a distance on an index of `fingerprint_count` fingerprints.
-    /// Exact for any masks and any distance; takes up to ten milliseconds for distances that designs are offered for, a tenth of a second for any.
-    #[inline(never)]
-    pub fn plan(&self, distance: u32, fingerprint_count: u64, costs: &Costs) -> ProbePlan {
-        plan_probes(&self.masks, distance, fingerprint_count, costs)
-    }
-
-    /// Whether no difference of at most `distance` bits touches every prefix: then probes need no flips.
-    #[inline(never)]
-    pub fn coverage(&self, distance: u32) -> Coverage<F> {
-        coverage_of(&self.masks, distance)
-    }
-}
-
-/// A [`TableDesign`] of a width that is known only at run time.
-///
-/// ```
-/// use simidx::design::{TableDesign, TableMasks};
-///
-/// let masks: TableMasks = TableDesign::<u64>::choose_bands(3, 5)?.into();
-/// assert_eq!((masks.max_distance(), masks.masks().len()), (3, 10));
-/// # Ok::<(), simidx::Error>(())
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TableMasks {
-    max_distance: u32,
-    masks: Fingerprints,
-}
-
-impl TableMasks {
-    /// The design of so many tables for a width and a distance, see [`TableDesign::with_table_count`].
-    ///
-    /// # Errors
-    /// There is no such design.
-    pub fn with_table_count(
-        width: Width,
-        max_distance: u32,
-        tables: usize,
-    ) -> Result<Self, OptionsError> {
-        with_type!(width, F => {
-            TableDesign::<F>::with_table_count(max_distance, tables).map(TableMasks::from)
-        })
+    /// The width of the fingerprints.
+    pub fn width(&self) -> Width {
+        self.masks.width()
     }
 
     /// The distance that the design was chosen for, k.
@@ -170,14 +108,34 @@ impl TableMasks {
     pub fn masks(&self) -> &Fingerprints {
         &self.masks
     }
-}
 
-impl<F: Fingerprint> From<TableDesign<F>> for TableMasks {
-    fn from(design: TableDesign<F>) -> Self {
-        TableMasks {
-            max_distance: design.max_distance,
-            masks: design.masks.into(),
-        }
+    /// Number of tables.
+    pub fn table_count(&self) -> usize {
+        self.masks.len()
+    }
+
+    /// Number of bits in the shortest prefix.
+    pub fn min_prefix_bits(&self) -> u32 {
+        self.masks.iter().map(u128::count_ones).min().unwrap_or(0)
+    }
+
+    /// Number of bits in the longest prefix.
+    pub fn max_prefix_bits(&self) -> u32 {
+        self.masks.iter().map(u128::count_ones).max().unwrap_or(0)
+    }
+
+    /// The cheapest way found to answer queries of a distance on an index of `fingerprint_count` fingerprints.
+    /// Exact for any masks and any distance; takes up to ten milliseconds for distances that designs are offered for, a tenth of a second for any.
+    pub fn plan(&self, distance: u32, fingerprint_count: u64, costs: &Costs) -> ProbePlan {
+        by_width!(Fingerprints, &self.masks, masks => {
+            plan_probes(masks, distance, fingerprint_count, costs)
+        })
+    }
+
+    /// Whether no difference of at most `distance` bits touches every prefix: then probes need no flips.
+    pub fn coverage(&self, distance: u32) -> Coverage {
+        let masks: Vec<u128> = self.masks.iter().collect();
+        coverage_of(&masks, distance)
     }
 }
 
@@ -188,18 +146,18 @@ mod tests {
     #[test]
     fn coverage_names_a_pair_that_is_missed_without_flips() {
         let masks = vec![0xffff_0000u32, 0x0000_ffff];
-        let design = TableDesign::from_masks(2, masks.clone()).unwrap();
+        let design = TableDesign::from_masks(2, masks).unwrap();
         let Coverage::Misses(missed) = design.coverage(2) else {
             panic!("two errors touch two halves")
         };
         assert_eq!(missed.count_ones(), 2);
-        assert!(masks.iter().all(|m| m & missed != 0));
+        assert!(design.masks().iter().all(|mask| mask & missed != 0));
         assert_eq!(design.coverage(1), Coverage::Complete);
     }
 
     #[test]
     fn from_masks_wants_the_identity_first() {
         assert!(TableDesign::from_masks(1, vec![0x0000_ffffu32, 0xffff_0000]).is_err());
-        assert!(TableDesign::<u32>::from_masks(1, vec![]).is_err());
+        assert!(TableDesign::from_masks(1, Vec::<u32>::new()).is_err());
     }
 }

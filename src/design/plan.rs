@@ -20,9 +20,10 @@ const MOST_SEARCHED_FLIPS: u32 = 6;
 /// How to answer queries of one distance exactly: by probes of some tables, or by a comparison with every fingerprint.
 ///
 /// ```
+/// use simidx::Width;
 /// use simidx::design::{Costs, TableDesign};
 ///
-/// let halves = TableDesign::<u64>::partition(3, 2).unwrap();
+/// let halves = TableDesign::partition(Width::W64, 3, 2).unwrap();
 /// let plan = halves.plan(3, 100_000_000, &Costs::DIRECT);
 /// // One of the halves has at most one of three errors.
 /// assert_eq!((plan.flips(0), plan.flips(1)), (1, 1));

@@ -12,7 +12,7 @@ use crate::bound::bound_bits;
 use crate::codec::lines;
 use crate::codec::{Codec, check_block_size, prefers_elias_fano, prefers_lines};
 use crate::error::OptionsError;
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::Width;
 
 /// A latency in memory that is not worth more bytes, if the fingerprints alone take [`LARGE_LEN`] bytes or more: see
 /// [`PlanRequest::choose`].
@@ -140,9 +140,9 @@ fn bits_per_fingerprint(codec: Codec, width: u32, count: u64, block_size: u32) -
 }
 
 /// Whether a build without a codec takes that of index `i` for uniform fingerprints.
-fn is_automatic<F: Fingerprint>(alternatives: &[PlannedIndex<F>], i: usize) -> bool {
+fn is_automatic(alternatives: &[PlannedIndex], i: usize) -> bool {
     let of_same_design = |codec: Codec| {
-        let same = |p: &&PlannedIndex<F>| p.design == alternatives[i].design && p.codec == codec;
+        let same = |p: &&PlannedIndex| p.design == alternatives[i].design && p.codec == codec;
         alternatives.iter().find(same).map(|p| p.file_len as f64)
     };
     let huffman = of_same_design(Codec::Gap).or_else(|| of_same_design(Codec::Xor));
@@ -164,15 +164,19 @@ fn is_automatic<F: Fingerprint>(alternatives: &[PlannedIndex<F>], i: usize) -> b
     }
 }
 
-impl<F: Fingerprint> TableDesign<F> {
+impl TableDesign {
     /// The design that a build chooses for this many fingerprints: that of [`PlanRequest::choose`] for the usual codec
     /// and block size, in memory without a limit of its size. Takes a few milliseconds for each design that there is.
     ///
     /// # Errors
     /// A distance above 12, or more fingerprints than the width has.
-    #[inline(never)]
-    pub fn for_count(max_distance: u32, fingerprint_count: u64) -> Result<Self, OptionsError> {
+    pub fn for_count(
+        width: Width,
+        max_distance: u32,
+        fingerprint_count: u64,
+    ) -> Result<Self, OptionsError> {
         let request = PlanRequest {
+            width,
             codec: Some(Codec::Lines),
             ..PlanRequest::new(fingerprint_count, max_distance)
         };
@@ -215,7 +219,7 @@ pub(crate) fn costs_in_memory(
 ///
 /// let mut request = PlanRequest::new(100_000_000, 3);
 /// request.memory = Some(2 << 30);
-/// let alternatives = request.alternatives::<u64>()?;
+/// let alternatives = request.alternatives()?;
 /// let chosen = &alternatives[request.choose(&alternatives).unwrap()];
 /// assert_eq!(chosen.design.table_count(), 2);
 /// assert!(chosen.on_pareto_frontier && chosen.file_len < 2 << 30);
@@ -224,6 +228,8 @@ pub(crate) fn costs_in_memory(
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct PlanRequest {
+    /// The width of the fingerprints.
+    pub width: Width,
     /// Number of distinct fingerprints.
     pub count: u64,
     /// The distance k of the queries, 0 to 12.
@@ -239,9 +245,10 @@ pub struct PlanRequest {
 }
 
 impl PlanRequest {
-    /// In memory without limit, of any codec, with blocks of 512 bytes.
+    /// Fingerprints of 64 bits, in memory without limit, of any codec, with blocks of 512 bytes.
     pub fn new(count: u64, distance: u32) -> Self {
         PlanRequest {
+            width: Width::W64,
             count,
             distance,
             memory: None,
@@ -256,25 +263,19 @@ impl PlanRequest {
     ///
     /// # Errors
     /// A distance above 12, a block size that the format does not have, or more fingerprints than the width has.
-    #[inline(never)]
-    pub fn alternatives<F: Fingerprint>(&self) -> Result<Vec<PlannedIndex<F>>, OptionsError> {
+    pub fn alternatives(&self) -> Result<Vec<PlannedIndex>, OptionsError> {
         check_distance(self.distance)?;
         check_block_size(self.block_size)?;
-        if self.count as f64 > 2f64.powi(F::WIDTH as i32) {
-            return Err(OptionsError::new(
-                "plan",
-                format!(
-                    "there are no {} distinct fingerprints of {} bits",
-                    self.count,
-                    F::WIDTH
-                ),
-            ));
+        let (count, width) = (self.count, self.width);
+        if count as f64 > 2f64.powi(width.bits() as i32) {
+            let message = format!("there are no {count} distinct fingerprints of {width} bits");
+            return Err(OptionsError::new("plan", message));
         }
         let codecs = self
             .codec
             .as_ref()
             .map_or(&Codec::ALL[..], std::slice::from_ref);
-        let mut alternatives: Vec<PlannedIndex<F>> = TableDesign::available(self.distance)
+        let mut alternatives: Vec<PlannedIndex> = TableDesign::available(width, self.distance)
             .iter()
             .flat_map(|design| codecs.iter().map(|&codec| self.planned(design, codec)))
             .collect();
@@ -290,8 +291,7 @@ impl PlanRequest {
     ///
     /// # Errors
     /// As for [`PlanRequest::alternatives`]; or no index fits the memory.
-    #[inline(never)]
-    pub fn design<F: Fingerprint>(&self) -> Result<TableDesign<F>, OptionsError> {
+    pub fn design(&self) -> Result<TableDesign, OptionsError> {
         let mut alternatives = self.alternatives()?;
         let chosen = self.choose(&alternatives);
         chosen
@@ -306,11 +306,10 @@ impl PlanRequest {
     /// memory with less than 64 MB of raw fingerprints the limit shrinks with them, down to 2 µs, so that a small index
     /// is a fast one. Beyond these limits, a file twice the size must be more than twice as fast. `None` if none fits.
     /// Where no codec is requested, only the one counts that a build without one takes for such fingerprints.
-    #[inline(never)]
-    pub fn choose<F: Fingerprint>(&self, alternatives: &[PlannedIndex<F>]) -> Option<usize> {
+    pub fn choose(&self, alternatives: &[PlannedIndex]) -> Option<usize> {
         let enough_us = match self.device {
             StorageDevice::Memory => {
-                let raw_len = self.count as f64 * F::BYTES as f64;
+                let raw_len = self.count as f64 * self.width.bytes() as f64;
                 (MEMORY_TARGET_US * raw_len / LARGE_LEN).clamp(SMALL_TARGET_US, MEMORY_TARGET_US)
             }
             StorageDevice::Ssd => SSD_TARGET_US,
@@ -332,8 +331,9 @@ impl PlanRequest {
             .min_by(|&a, &b| product(a).total_cmp(&product(b)))
     }
 
-    fn planned<F: Fingerprint>(&self, design: &TableDesign<F>, codec: Codec) -> PlannedIndex<F> {
-        let bits = bits_per_fingerprint(codec, F::WIDTH, self.count, self.block_size);
+    fn planned(&self, design: &TableDesign, codec: Codec) -> PlannedIndex {
+        let width = self.width.bits();
+        let bits = bits_per_fingerprint(codec, width, self.count, self.block_size);
         let tables = design.table_count() as f64;
         // A table of few fingerprints is one block or line all the same.
         let least = match codec {
@@ -342,7 +342,7 @@ impl PlanRequest {
             _ => f64::from(self.block_size),
         };
         let file_len = tables * (self.count as f64 * bits / 8.0).max(least);
-        let address_bits = lines::address_bits(F::WIDTH, self.count);
+        let address_bits = lines::address_bits(width, self.count);
         let costs = self.costs((codec, address_bits), bits, file_len);
         let plan = design.plan(self.distance, self.count, &costs);
         PlannedIndex {
@@ -390,7 +390,7 @@ impl PlanRequest {
 /// ```
 /// use simidx::design::PlanRequest;
 ///
-/// for index in PlanRequest::new(10_000_000, 3).alternatives::<u64>()? {
+/// for index in PlanRequest::new(10_000_000, 3).alternatives()? {
 ///     if index.on_pareto_frontier {
 ///         println!("{} tables: {} bytes, {:.1} us", index.design.table_count(), index.file_len, index.latency_us);
 ///     }
@@ -399,9 +399,9 @@ impl PlanRequest {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct PlannedIndex<F> {
+pub struct PlannedIndex {
     /// The tables.
-    pub design: TableDesign<F>,
+    pub design: TableDesign,
     /// How they are coded.
     pub codec: Codec,
     /// How a query of the requested distance is answered.
@@ -419,7 +419,7 @@ pub struct PlannedIndex<F> {
     pub fits_memory: bool,
 }
 
-fn mark_frontier<F>(alternatives: &mut [PlannedIndex<F>]) {
+fn mark_frontier(alternatives: &mut [PlannedIndex]) {
     let points: Vec<(u64, f64)> = alternatives
         .iter()
         .map(|index| (index.file_len, index.latency_us))
@@ -459,7 +459,7 @@ mod tests {
         }
     }
 
-    fn tables(alternatives: &[PlannedIndex<u64>]) -> Vec<usize> {
+    fn tables(alternatives: &[PlannedIndex]) -> Vec<usize> {
         alternatives
             .iter()
             .map(|c| c.design.table_count())
@@ -504,15 +504,13 @@ mod tests {
             "{}",
             halves.latency_us
         );
-        let all: Vec<PlannedIndex<u64>> = PlanRequest::new(1000, 3).alternatives().unwrap();
+        let all: Vec<PlannedIndex> = PlanRequest::new(1000, 3).alternatives().unwrap();
         assert_eq!(all.len(), 12 * Codec::ALL.len());
     }
 
     #[test]
     fn domination_is_by_size_and_latency() {
-        let alternatives = PlanRequest::new(100_000_000, 3)
-            .alternatives::<u64>()
-            .unwrap();
+        let alternatives = PlanRequest::new(100_000_000, 3).alternatives().unwrap();
         for a in &alternatives {
             let better = alternatives.iter().any(|b| {
                 (b.file_len < a.file_len && b.latency_us <= a.latency_us)
@@ -531,7 +529,7 @@ mod tests {
     #[test]
     fn chooses_the_smallest_that_is_fast_enough_or_worth_its_bytes() {
         let choice = |request: PlanRequest| {
-            let alternatives = request.alternatives::<u64>().unwrap();
+            let alternatives = request.alternatives().unwrap();
             let chosen = request.choose(&alternatives)?;
             Some(alternatives[chosen].design.table_count())
         };
@@ -561,7 +559,7 @@ mod tests {
             for step in 0..=30 {
                 let count = 10f64.powf(f64::from(step) / 5.0) as u64;
                 let request = request(count, distance, Codec::EliasFano);
-                let alternatives = request.alternatives::<u64>().unwrap();
+                let alternatives = request.alternatives().unwrap();
                 let chosen = &alternatives[request.choose(&alternatives).unwrap()];
                 let tables = chosen.design.table_count();
                 println!(
@@ -586,7 +584,7 @@ mod tests {
             device: StorageDevice::Ssd,
             ..request(1_000_000_000, 3, Codec::EliasFano)
         };
-        let alternatives = request.alternatives::<u64>().unwrap();
+        let alternatives = request.alternatives().unwrap();
         for index in &alternatives {
             let rounds = (index.plan.probe_count() / QUEUE_DEPTH).ceil();
             assert!(index.latency_us > rounds * 100.0);
@@ -597,10 +595,15 @@ mod tests {
 
     #[test]
     fn refuses_what_there_cannot_be() {
-        assert!(PlanRequest::new(1 << 33, 3).alternatives::<u32>().is_err());
-        assert!(PlanRequest::new(1 << 32, 3).alternatives::<u32>().is_ok());
-        assert!(PlanRequest::new(1, 13).alternatives::<u64>().is_err());
-        assert!(PlanRequest::new(u64::MAX, 3).alternatives::<u64>().is_ok());
-        assert!(PlanRequest::new(0, 0).alternatives::<u128>().is_ok());
+        let is_possible = |width, count, distance| {
+            let mut request = PlanRequest::new(count, distance);
+            request.width = width;
+            request.alternatives().is_ok()
+        };
+        assert!(!is_possible(Width::W32, 1 << 33, 3));
+        assert!(is_possible(Width::W32, 1 << 32, 3));
+        assert!(!is_possible(Width::W64, 1, 13));
+        assert!(is_possible(Width::W64, u64::MAX, 3));
+        assert!(is_possible(Width::W128, 0, 0));
     }
 }

@@ -3,9 +3,10 @@
 /// The probes of one table.
 ///
 /// ```
+/// use simidx::Width;
 /// use simidx::design::{Costs, TableDesign};
 ///
-/// let halves = TableDesign::<u64>::partition(3, 2)?;
+/// let halves = TableDesign::partition(Width::W64, 3, 2)?;
 /// let plan = halves.plan(3, 100_000_000, &Costs::DIRECT);
 /// for probes in plan.probes() {
 ///     assert!(probes.flips == 1 && probes.probe_count() <= 33);

@@ -17,6 +17,4 @@ pub(crate) use memory_limit::MemoryLimit;
 pub(crate) use record_buffer::{FixedRecord, NamedRecords, Numbered, RecordBuffer};
 pub(crate) use sorter::{Sorted, Sorter};
 pub(crate) use temp_space::{Spool, TempSpace};
-pub(crate) use values::{
-    RearrangeStep, ValueCollector, ValueSpace, Values, add_all, for_each_slice,
-};
+pub(crate) use values::{RearrangeStep, ValueCollector, ValueSpace, Values, add_all};

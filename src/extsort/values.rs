@@ -133,29 +133,6 @@ pub(crate) fn add_all<F: Fingerprint>(sorter: &mut Sorter<Vec<F>>, mut values: &
     Ok(())
 }
 
-/// Fingerprints that [`for_each_slice`] hands on at a time.
-const SLICE_LEN: usize = 1 << 12;
-
-/// Hands the fingerprints of an iterator to `take`, many at a time.
-///
-/// # Errors
-/// What `take` returns.
-pub(crate) fn for_each_slice<F>(
-    fingerprints: impl IntoIterator<Item = F>,
-    mut take: impl FnMut(&[F]) -> Result<()>,
-) -> Result<()> {
-    let mut fingerprints = fingerprints.into_iter();
-    let mut slice = Vec::with_capacity(fingerprints.size_hint().0.min(SLICE_LEN));
-    loop {
-        slice.extend(fingerprints.by_ref().take(SLICE_LEN));
-        if slice.is_empty() {
-            return Ok(());
-        }
-        take(&slice)?;
-        slice.clear();
-    }
-}
-
 /// Where values go.
 #[derive(Debug, Clone)]
 pub(crate) struct ValueSpace {

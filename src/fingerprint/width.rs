@@ -327,6 +327,13 @@ impl Fingerprints {
         }
     }
 
+    /// A column of the low bits of these values.
+    pub(crate) fn collect(width: Width, values: impl IntoIterator<Item = u128>) -> Self {
+        let mut column = Fingerprints::new(width);
+        values.into_iter().for_each(|value| column.push(value));
+        column
+    }
+
     /// The width of each.
     pub const fn width(&self) -> Width {
         match self {

@@ -14,13 +14,13 @@ const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 /// accidents, not intent: who wants to can make two sets with the same identifier.
 ///
 /// ```
-/// use simidx::{BuildOptions, Codec, Index, IndexBuilder};
+/// use simidx::{BuildOptions, Codec, Index, IndexBuilder, Width};
 ///
 /// let build = |codec, fingerprints: [u64; 2]| {
 ///     let mut options = BuildOptions::default();
 ///     options.codec = Some(codec);
-///     let mut builder = IndexBuilder::<u64>::new(options)?;
-///     builder.extend(fingerprints)?;
+///     let mut builder = IndexBuilder::new(Width::W64, options)?;
+///     builder.extend_from_slice(&fingerprints)?;
 ///     let mut file = Vec::new();
 ///     builder.finish(&mut file)?;
 ///     Index::<u64>::from_bytes(file)

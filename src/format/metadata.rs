@@ -13,12 +13,12 @@ const ENTRY_HEAD_LEN: usize = 5;
 /// influence on answers.
 ///
 /// ```
-/// use simidx::{BuildOptions, Index, IndexBuilder};
+/// use simidx::{BuildOptions, Index, IndexBuilder, Width};
 ///
-/// let mut options = BuildOptions::<u64>::default();
+/// let mut options = BuildOptions::default();
 /// options.metadata.insert("crawl", "2026-11")?;
 /// let mut file = Vec::new();
-/// IndexBuilder::new(options)?.finish(&mut file)?;
+/// IndexBuilder::new(Width::W64, options)?.finish(&mut file)?;
 /// let index = Index::<u64>::from_bytes(file)?;
 /// assert_eq!(index.metadata().get("crawl"), Some("2026-11"));
 /// # Ok::<(), simidx::Error>(())

@@ -13,9 +13,9 @@ use crate::fingerprint::Fingerprint;
 /// Memory: a few decoded blocks.
 ///
 /// ```
-/// # use simidx::{BuildOptions, Index, IndexBuilder};
-/// # let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
-/// # for fingerprint in [42, 7] { builder.push(fingerprint)?; }
+/// # use simidx::{BuildOptions, Index, IndexBuilder, Width};
+/// # let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
+/// # for fingerprint in [42_u64, 7] { builder.push(fingerprint)?; }
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
 /// let index = Index::<u64>::from_bytes(file)?;

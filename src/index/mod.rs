@@ -65,11 +65,11 @@ use table::Table;
 /// [`Index::from_bytes`]. The index is `Send + Sync`; threads share it and each keeps a [`Scratch`] of its own.
 ///
 /// ```
-/// # use simidx::{BuildOptions, IndexBuilder};
+/// # use simidx::{BuildOptions, IndexBuilder, Width};
 /// use simidx::Index;
 ///
-/// # let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
-/// # for fingerprint in [42, 7, 42] { builder.push(fingerprint)?; }
+/// # let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
+/// # for fingerprint in [42_u64, 7, 42] { builder.push(fingerprint)?; }
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
 /// let index = Index::<u64>::from_bytes(file)?; // of 42, 7 and 42 again
@@ -261,9 +261,9 @@ impl<F: Fingerprint> Index<F> {
     /// The fingerprint of a rank; `None` if there are not so many. Decodes one block.
     ///
     /// ```
-    /// # use simidx::{BuildOptions, Index, IndexBuilder};
-    /// # let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
-    /// # builder.extend([42, 7])?;
+    /// # use simidx::{BuildOptions, Index, IndexBuilder, Width};
+    /// # let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
+    /// # builder.extend_from_slice(&[42_u64, 7])?;
     /// # let mut file = Vec::new();
     /// # builder.finish(&mut file)?;
     /// let index = Index::<u64>::from_bytes(file)?; // of 7 and 42
@@ -306,14 +306,14 @@ impl<F: Fingerprint> Index<F> {
     /// the time to read through an array of all ids.
     ///
     /// ```
-    /// use simidx::{BuildOptions, Id, IdKind, Index, IndexBuilder};
+    /// use simidx::{BuildOptions, Id, IdKind, Index, IndexBuilder, Width};
     ///
     /// let mut options = BuildOptions::default();
     /// options.ids = IdKind::String;
     /// options.id_lookup = true;
-    /// let mut builder = IndexBuilder::<u64>::new(options)?;
-    /// builder.push_with_string(0xff00, "home")?;
-    /// builder.push_with_string(0xff01, "index")?;
+    /// let mut builder = IndexBuilder::new(Width::W64, options)?;
+    /// builder.push_with_string(0xff00_u64, "home")?;
+    /// builder.push_with_string(0xff01_u64, "index")?;
     /// let mut file = Vec::new();
     /// builder.finish(&mut file)?;
     ///

@@ -27,9 +27,9 @@ impl<F: Fingerprint> Index<F> {
     /// the answer is determined. Allocates; [`Index::nearest_with`] does not.
     ///
     /// ```
-    /// # use simidx::{BuildOptions, Index, IndexBuilder};
-    /// # let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
-    /// # for fingerprint in [0b1000, 0b0111, 0b0011, 0b0001, 1 << 60] { builder.push(fingerprint)?; }
+    /// # use simidx::{BuildOptions, Index, IndexBuilder, Width};
+    /// # let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
+    /// # for fingerprint in [0b1000_u64, 0b0111, 0b0011, 0b0001, 1 << 60] { builder.push(fingerprint)?; }
     /// # let mut file = Vec::new();
     /// # builder.finish(&mut file)?;
     /// let index = Index::<u64>::from_bytes(file)?;
@@ -106,9 +106,9 @@ impl<F: Fingerprint> Index<F> {
     /// none it costs as much as a query. Allocates; [`Index::contains_near_with`] does not.
     ///
     /// ```
-    /// # use simidx::{BuildOptions, Index, IndexBuilder};
-    /// # let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
-    /// # builder.push(0b0111)?;
+    /// # use simidx::{BuildOptions, Index, IndexBuilder, Width};
+    /// # let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
+    /// # builder.push(0b0111_u64)?;
     /// # let mut file = Vec::new();
     /// # builder.finish(&mut file)?;
     /// let index = Index::<u64>::from_bytes(file)?;

@@ -90,6 +90,7 @@ pub(super) fn plausible_count(directory: &Directory) -> u64 {
 mod tests {
     use super::*;
     use crate::design::{Costs, TableDesign};
+    use crate::fingerprint::Width;
     use crate::format::IdKind;
 
     #[test]
@@ -151,7 +152,7 @@ mod tests {
     #[test]
     fn distances_that_share_probes_are_on_the_way() {
         let plans = |tables| {
-            let design = TableDesign::<u64>::with_table_count(3, tables).unwrap();
+            let design = TableDesign::with_table_count(Width::W64, 3, tables).unwrap();
             [1, 2, 3].map(|distance| design.plan(distance, 1_000_000, &Costs::DIRECT))
         };
         // Each flip of one more table is on the way to those of both.

@@ -25,11 +25,11 @@ const SCAN: [TableProbes; 1] = [TableProbes {
 /// How queries are answered. Every strategy gives the same answer.
 ///
 /// ```
-/// # use simidx::{BuildOptions, Index, IndexBuilder};
+/// # use simidx::{BuildOptions, Index, IndexBuilder, Width};
 /// use simidx::index::Strategy;
 ///
-/// # let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
-/// # builder.push(7)?;
+/// # let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
+/// # builder.push(7_u64)?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
 /// let index = Index::<u64>::from_bytes(file)?;
@@ -54,11 +54,11 @@ pub enum Strategy {
 /// A fingerprint within the distance of a query. Matches are ordered by distance, then by value.
 ///
 /// ```
-/// # use simidx::{BuildOptions, IdKind, Index, IndexBuilder};
+/// # use simidx::{BuildOptions, IdKind, Index, IndexBuilder, Width};
 /// # let mut options = BuildOptions::default();
 /// # options.ids = IdKind::Number;
-/// # let mut builder = IndexBuilder::<u64>::new(options)?;
-/// # for (fingerprint, id) in [(7, 70), (42, 420)] { builder.push_with_number(fingerprint, id)?; }
+/// # let mut builder = IndexBuilder::new(Width::W64, options)?;
+/// # for (fingerprint, id) in [(7_u64, 70), (42, 420)] { builder.push_with_number(fingerprint, id)?; }
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
 /// let index = Index::<u64>::from_bytes(file)?; // of 7 and 42, with ids
@@ -93,11 +93,11 @@ impl<F> Match<F> {
 /// The cost of queries. `+=` adds the statistics of several queries.
 ///
 /// ```
-/// # use simidx::{BuildOptions, Index, IndexBuilder};
+/// # use simidx::{BuildOptions, Index, IndexBuilder, Width};
 /// use simidx::index::QueryStats;
 ///
-/// # let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
-/// # builder.push(7)?;
+/// # let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
+/// # builder.push(7_u64)?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
 /// # let index = Index::<u64>::from_bytes(file)?;

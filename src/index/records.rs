@@ -14,13 +14,13 @@ pub(super) const READ_AHEAD_LEN: usize = 32 << 20;
 /// a fraction of the time that they take one by one.
 ///
 /// ```
-/// # use simidx::{BuildOptions, IndexBuilder};
+/// # use simidx::{BuildOptions, IndexBuilder, Width};
 /// use simidx::{Id, IdKind, Index};
 ///
 /// let mut options = BuildOptions::default();
 /// options.ids = IdKind::String;
-/// let mut builder = IndexBuilder::<u64>::new(options)?;
-/// for (fingerprint, id) in [(42, "b"), (7, "c"), (42, "a")] {
+/// let mut builder = IndexBuilder::new(Width::W64, options)?;
+/// for (fingerprint, id) in [(42_u64, "b"), (7, "c"), (42, "a")] {
 ///     builder.push_with_string(fingerprint, id)?;
 /// }
 /// let mut file = Vec::new();

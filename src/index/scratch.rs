@@ -10,11 +10,11 @@ use super::query::{Match, QueryStats, Strategy};
 /// index of its width, also of one that was opened later.
 ///
 /// ```
-/// # use simidx::{BuildOptions, IndexBuilder};
+/// # use simidx::{BuildOptions, IndexBuilder, Width};
 /// use simidx::{Index, Scratch};
 ///
 /// # let open = |fingerprints: &[u64]| {
-/// #     let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
+/// #     let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
 /// #     for &fingerprint in fingerprints { builder.push(fingerprint)?; }
 /// #     let mut file = Vec::new();
 /// #     builder.finish(&mut file)?;

@@ -13,13 +13,13 @@ use crate::fingerprint::Fingerprint;
 /// open for as long as the searcher lives.
 ///
 /// ```
-/// # use simidx::{BuildOptions, IndexBuilder};
+/// # use simidx::{BuildOptions, IndexBuilder, Width};
 /// use std::sync::Arc;
 /// use simidx::Index;
 /// use simidx::index::Searcher;
 ///
-/// # let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
-/// # for fingerprint in [7, 42, 1 << 60] { builder.push(fingerprint)?; }
+/// # let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
+/// # for fingerprint in [7_u64, 42, 1 << 60] { builder.push(fingerprint)?; }
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
 /// let index = Index::<u64>::from_bytes(file)?;

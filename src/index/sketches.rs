@@ -27,13 +27,13 @@ pub(super) struct SketchSection {
 ///
 /// ```
 /// use simidx::format::SketchParameters;
-/// use simidx::{BuildOptions, Index, IndexBuilder};
+/// use simidx::{BuildOptions, Index, IndexBuilder, Width};
 ///
 /// let mut options = BuildOptions::default();
 /// options.sketches = Some(SketchParameters::new(128, "words:3 html:no")?);
-/// let mut builder = IndexBuilder::<u64>::new(options)?;
-/// builder.push_with_sketch(42, &[1, 2])?;
-/// builder.push_with_sketch(7, &[3, 4])?;
+/// let mut builder = IndexBuilder::new(Width::W64, options)?;
+/// builder.push_with_sketch(42_u64, &[1, 2])?;
+/// builder.push_with_sketch(7_u64, &[3, 4])?;
 /// let mut file = Vec::new();
 /// builder.finish(&mut file)?;
 ///

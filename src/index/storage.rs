@@ -13,10 +13,10 @@ use crate::memory::{self, huge_vec, try_huge_vec};
 /// The bytes of an index file.
 ///
 /// ```
-/// use simidx::{BuildOptions, Index, IndexBuilder, Storage};
+/// use simidx::{BuildOptions, Index, IndexBuilder, Storage, Width};
 ///
-/// let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
-/// builder.push(42)?;
+/// let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
+/// builder.push(42_u64)?;
 /// let mut file = Vec::new();
 /// builder.finish(&mut file)?;
 /// let index = Index::<u64>::from_bytes(Storage::copy(&file))?;
@@ -77,10 +77,10 @@ impl AsRef<[u8]> for Storage {
 /// The bytes of a file as they are, without a copy.
 ///
 /// ```
-/// use simidx::{BuildOptions, Index, IndexBuilder, Storage};
+/// use simidx::{BuildOptions, Index, IndexBuilder, Storage, Width};
 ///
 /// let mut file = Vec::new();
-/// IndexBuilder::<u64>::new(BuildOptions::default())?.finish(&mut file)?;
+/// IndexBuilder::new(Width::W64, BuildOptions::default())?.finish(&mut file)?;
 /// let index: Index<u64> = Index::from_bytes(Storage::from(file))?;
 /// assert!(index.is_empty());
 /// # Ok::<(), simidx::Error>(())

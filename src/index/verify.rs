@@ -25,9 +25,9 @@ const KEPT_PROBLEMS: usize = 20;
 /// What a full check looked at and what it found.
 ///
 /// ```
-/// # use simidx::{BuildOptions, Index, IndexBuilder};
-/// # let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
-/// # builder.push(7)?;
+/// # use simidx::{BuildOptions, Index, IndexBuilder, Width};
+/// # let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
+/// # builder.push(7_u64)?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
 /// let report = Index::<u64>::from_bytes(file)?.verify();
@@ -94,11 +94,11 @@ struct Later {
 /// A part of a full check, reported as it begins.
 ///
 /// ```
-/// # use simidx::{BuildOptions, Index, IndexBuilder};
+/// # use simidx::{BuildOptions, Index, IndexBuilder, Width};
 /// use simidx::verify::VerifyStage;
 ///
-/// # let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
-/// # builder.push(7)?;
+/// # let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
+/// # builder.push(7_u64)?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
 /// # let index = Index::<u64>::from_bytes(file)?;
@@ -140,9 +140,9 @@ impl<F: Fingerprint> Index<F> {
     /// [`Index::verify_with`] that `progress` may break off where a part begins; then there is no report.
     ///
     /// ```
-    /// # use simidx::{BuildOptions, Index, IndexBuilder};
-    /// # let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
-    /// # builder.push(7)?;
+    /// # use simidx::{BuildOptions, Index, IndexBuilder, Width};
+    /// # let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
+    /// # builder.push(7_u64)?;
     /// # let mut file = Vec::new();
     /// # builder.finish(&mut file)?;
     /// # let index = Index::<u64>::from_bytes(file)?;

@@ -65,9 +65,9 @@ pub struct WarmProgress {
 /// What a warming has done.
 ///
 /// ```
-/// # use simidx::{BuildOptions, Index, IndexBuilder};
-/// # let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
-/// # for fingerprint in 0..1000 { builder.push(fingerprint)?; }
+/// # use simidx::{BuildOptions, Index, IndexBuilder, Width};
+/// # let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
+/// # for fingerprint in 0..1000_u64 { builder.push(fingerprint)?; }
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
 /// let index = Index::<u64>::from_bytes(file)?;
@@ -115,9 +115,9 @@ impl<F: Fingerprint> Index<F> {
     /// ```
     /// use std::ops::ControlFlow;
     /// use simidx::index::WarmOptions;
-    /// # use simidx::{BuildOptions, Index, IndexBuilder};
-    /// # let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
-    /// # builder.push(42)?;
+    /// # use simidx::{BuildOptions, Index, IndexBuilder, Width};
+    /// # let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
+    /// # builder.push(42_u64)?;
     /// # let mut file = Vec::new();
     /// # builder.finish(&mut file)?;
     /// # let index = Index::<u64>::from_bytes(file)?;

@@ -3,9 +3,9 @@
 use super::MergeOptions;
 use super::Merger;
 use crate::codec::check_block_size;
-use crate::design::{PlanRequest, TableDesign, check_distance};
+use crate::design::{PlanRequest, check_distance};
 use crate::error::{Error, Result};
-use crate::fingerprint::{Fingerprint, Width};
+use crate::fingerprint::{Column, Fingerprint, Width};
 
 /// What the merged file has beside its records.
 pub(super) struct FileDesign<F> {
@@ -21,7 +21,7 @@ impl MergeOptions {
     /// A block size that the format does not have, a distance without designs, or a design for another distance or width.
     pub(super) fn check_design(&self, width: Width) -> Result<()> {
         if let Some(design) = &self.design {
-            width.check(design.masks().width())?;
+            width.check(design.width())?;
         }
         if let Some(size) = self.block_size {
             check_block_size(size)?;
@@ -51,15 +51,16 @@ impl<F: Fingerprint> Merger<'_, F> {
         let block_size = options.block_size.unwrap_or(largest.block_size());
         let (masks, max_distance) = match (&options.design, options.max_distance) {
             (Some(design), _) => {
-                let masks = design.masks().iter().map(F::from_u128);
-                (masks.collect(), design.max_distance())
+                let masks = Column::from(design.masks()).values()?;
+                (masks.to_vec(), design.max_distance())
             }
             (None, Some(distance)) => {
                 let mut request = PlanRequest::new(count, distance);
+                request.width = Width::of::<F>();
                 request.block_size = block_size;
                 request.codec = options.codec.given();
-                let design: TableDesign<F> = request.design()?;
-                (design.masks().to_vec(), distance)
+                let design = request.design()?;
+                (Column::from(design.masks()).values()?.to_vec(), distance)
             }
             (None, None) => (largest.prefix_masks().collect(), largest.max_distance()),
         };

@@ -13,7 +13,7 @@ use crate::builder::{
     Assembler, AtomicFile, BuildProgress, FileParameters, Reporter, with_writer_thread,
 };
 use crate::codec::Codec;
-use crate::design::TableMasks;
+use crate::design::TableDesign;
 use crate::error::{Error, Result};
 use crate::extsort::MemoryLimit;
 use crate::fingerprint::Fingerprint;
@@ -81,7 +81,7 @@ pub struct MergeOptions {
     /// How the tables are coded.
     pub codec: MergeCodec,
     /// The tables. By default those of the segment with the most fingerprints, of several the first one.
-    pub design: Option<TableMasks>,
+    pub design: Option<TableDesign>,
     /// The distance that the tables are for. Given without a design, the tables are chosen for it by the number of fingerprints of the
     /// result, as in a build.
     pub max_distance: Option<u32>,
@@ -126,9 +126,9 @@ impl Default for MergeOptions {
 /// use simidx::merge::{MergeOptions, merge};
 /// use simidx::Set;
 ///
-/// # use simidx::{Index, IndexBuilder};
-/// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
-/// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
+/// # use simidx::{Index, IndexBuilder, Width};
+/// # let mut builder = IndexBuilder::new(Width::W64, Default::default())?;
+/// # builder.extend_from_slice(&[0xff00_u64, 0xff01, 0x1234_5678])?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
 /// # let segments = Set::from_bytes(file)?;
@@ -167,9 +167,9 @@ pub struct Merged {
 /// use simidx::merge::{MergeOptions, merge};
 /// use simidx::Set;
 ///
-/// # use simidx::{Index, IndexBuilder};
-/// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
-/// # builder.extend([0xff00, 0xff01])?;
+/// # use simidx::{Index, IndexBuilder, Width};
+/// # let mut builder = IndexBuilder::new(Width::W64, Default::default())?;
+/// # builder.extend_from_slice(&[0xff00_u64, 0xff01])?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
 /// # let set = Set::from_bytes(file)?;
@@ -204,12 +204,12 @@ pub struct Unmatched {
 /// ```
 /// use simidx::merge::{MergeOptions, merge};
 /// use simidx::Set;
-/// use simidx::{BuildOptions, Index, IndexBuilder};
+/// use simidx::{BuildOptions, Index, IndexBuilder, Width};
 ///
 /// let mut segments = Vec::new();
-/// for fingerprints in [[7, 42], [42, 1 << 60]] {
-///     let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
-///     builder.extend(fingerprints)?;
+/// for fingerprints in [[7_u64, 42], [42, 1 << 60]] {
+///     let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
+///     builder.extend_from_slice(&fingerprints)?;
 ///     let mut file = Vec::new();
 ///     builder.finish(&mut file)?;
 ///     segments.push(Index::<u64>::from_bytes(file)?);
@@ -301,12 +301,12 @@ fn merge_typed<F: Fingerprint>(
 /// ```
 /// use simidx::merge::{MergeOptions, merge_to_path};
 /// use simidx::Set;
-/// use simidx::{BuildOptions, Index, IndexBuilder};
+/// use simidx::{BuildOptions, Index, IndexBuilder, Width};
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("both.simidx");
-/// let segment = |fingerprint| {
-///     let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
+/// let segment = |fingerprint: u64| {
+///     let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
 ///     builder.push(fingerprint)?;
 ///     let mut file = Vec::new();
 ///     builder.finish(&mut file)?;

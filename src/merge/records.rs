@@ -283,9 +283,9 @@ mod tests {
     use super::*;
     use crate::merge::{Merged, merge};
     use crate::set::{Exclusions, Set};
-    use crate::{BuildOptions, IndexBuilder};
+    use crate::{BuildOptions, IndexBuilder, Width};
 
-    fn options(ids: IdKind) -> BuildOptions<u64> {
+    fn options(ids: IdKind) -> BuildOptions {
         BuildOptions {
             ids,
             ..BuildOptions::default()
@@ -299,7 +299,7 @@ mod tests {
         }
     }
 
-    fn finish(builder: IndexBuilder<u64>) -> Index<u64> {
+    fn finish(builder: IndexBuilder) -> Index<u64> {
         let mut file = Vec::new();
         builder.finish(&mut file).unwrap();
         Index::from_bytes(file).unwrap()
@@ -307,7 +307,7 @@ mod tests {
 
     /// A segment whose ids are strings.
     fn named(records: &[(u64, &str)]) -> Index<u64> {
-        let mut builder = IndexBuilder::new(options(IdKind::String)).unwrap();
+        let mut builder = IndexBuilder::new(Width::W64, options(IdKind::String)).unwrap();
         for (fingerprint, id) in records {
             builder.push_with_string(*fingerprint, id).unwrap();
         }
@@ -315,7 +315,7 @@ mod tests {
     }
 
     fn numbered(records: &[(u64, u64)]) -> Index<u64> {
-        let mut builder = IndexBuilder::new(options(IdKind::Number)).unwrap();
+        let mut builder = IndexBuilder::new(Width::W64, options(IdKind::Number)).unwrap();
         for &(fingerprint, id) in records {
             builder.push_with_number(fingerprint, id).unwrap();
         }
@@ -323,7 +323,7 @@ mod tests {
     }
 
     fn plain(fingerprints: &[u64]) -> Index<u64> {
-        let mut builder = IndexBuilder::new(options(IdKind::None)).unwrap();
+        let mut builder = IndexBuilder::new(Width::W64, options(IdKind::None)).unwrap();
         builder.extend_from_slice(fingerprints).unwrap();
         finish(builder)
     }
@@ -332,7 +332,7 @@ mod tests {
     fn sketched(records: &[(u64, u64)], features: &str) -> Index<u64> {
         let mut options = options(IdKind::None);
         options.sketches = Some(SketchParameters::new(64, features).unwrap());
-        let mut builder = IndexBuilder::new(options).unwrap();
+        let mut builder = IndexBuilder::new(Width::W64, options).unwrap();
         for &(fingerprint, sketch) in records {
             builder.push_with_sketch(fingerprint, &[sketch]).unwrap();
         }
@@ -512,12 +512,12 @@ mod tests {
 
     #[test]
     fn metadata_is_what_all_segments_say() {
-        let segment = |fingerprint, pairs: &[(&str, &str)]| {
+        let segment = |fingerprint: u64, pairs: &[(&str, &str)]| {
             let mut options = options(IdKind::None);
             for (key, value) in pairs {
                 options.metadata.insert(key, value).unwrap();
             }
-            let mut builder = IndexBuilder::new(options).unwrap();
+            let mut builder = IndexBuilder::new(Width::W64, options).unwrap();
             builder.push(fingerprint).unwrap();
             finish(builder)
         };

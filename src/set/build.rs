@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::builder::{BuildOptions, IndexBuilder};
 use crate::error::{Error, Result};
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::{Fingerprint, Width};
 use crate::format::IdKind;
 use crate::index::{Id, Index};
 use crate::summary::Summary;
@@ -40,10 +40,13 @@ impl<F: Fingerprint> Index<F> {
             Some((_, Id::String(_))) => IdKind::String,
             None => IdKind::None,
         };
-        let mut builder = IndexBuilder::new(BuildOptions {
-            ids: kind,
-            ..BuildOptions::default()
-        })?;
+        let mut builder = IndexBuilder::new(
+            Width::of::<F>(),
+            BuildOptions {
+                ids: kind,
+                ..BuildOptions::default()
+            },
+        )?;
         for (fingerprint, id) in records {
             match (kind, id) {
                 (IdKind::Number, Id::Number(id)) => builder.push_with_number(fingerprint, id)?,

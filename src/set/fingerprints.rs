@@ -13,11 +13,11 @@ use crate::index::Fingerprints;
 /// [`Set::fingerprints`](super::Set::fingerprints).
 ///
 /// ```
-/// # use simidx::{BuildOptions, Index, IndexBuilder};
+/// # use simidx::{BuildOptions, Index, IndexBuilder, Width};
 /// use simidx::Set;
 ///
-/// # let file = |fingerprint| {
-/// #     let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
+/// # let file = |fingerprint: u64| {
+/// #     let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
 /// #     builder.push(fingerprint)?;
 /// #     let mut file = Vec::new();
 /// #     builder.finish(&mut file)?;

@@ -15,15 +15,15 @@ use crate::index::{Id, IdBuf, Ids};
 /// iterator it gives each id as a value of its own; [`SetIds::read`] lends it.
 ///
 /// ```
-/// # use simidx::{BuildOptions, IndexBuilder};
+/// # use simidx::{BuildOptions, IndexBuilder, Width};
 /// use simidx::{IdKind, Index};
 /// use simidx::Set;
 ///
 /// let segment = |id| {
 ///     let mut options = BuildOptions::default();
 ///     options.ids = IdKind::Number;
-///     let mut builder = IndexBuilder::<u64>::new(options)?;
-///     builder.push_with_number(0xff, id)?;
+///     let mut builder = IndexBuilder::new(Width::W64, options)?;
+///     builder.push_with_number(0xff_u64, id)?;
 ///     let mut file = Vec::new();
 ///     builder.finish(&mut file)?;
 ///     Index::<u64>::from_bytes(file)

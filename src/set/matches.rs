@@ -53,11 +53,11 @@ pub(super) fn group(found: &[Found], ends: &mut Vec<usize>) {
 /// The answer to a query of a set, in a [`SetScratch`](super::SetScratch): each fingerprint once, by distance, then by value.
 ///
 /// ```
-/// # use simidx::{BuildOptions, Index, IndexBuilder, Set};
+/// # use simidx::{BuildOptions, Index, IndexBuilder, Set, Width};
 /// use simidx::set::SetScratch;
 ///
-/// # let file = |fingerprint| {
-/// #     let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
+/// # let file = |fingerprint: u64| {
+/// #     let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
 /// #     builder.push(fingerprint)?;
 /// #     let mut file = Vec::new();
 /// #     builder.finish(&mut file)?;
@@ -156,13 +156,13 @@ impl<'s, F: Fingerprint> Matches<'s, F> {
 /// A fingerprint that a query found. It knows where it was found, so that its ids are one call away.
 ///
 /// ```
-/// # use simidx::{BuildOptions, IndexBuilder, Set};
+/// # use simidx::{BuildOptions, IndexBuilder, Set, Width};
 /// use simidx::IdKind;
 ///
 /// # let mut options = BuildOptions::default();
 /// # options.ids = IdKind::Number;
-/// # let mut builder = IndexBuilder::<u64>::new(options)?;
-/// # for (fingerprint, id) in [(7, 70), (42, 420)] { builder.push_with_number(fingerprint, id)?; }
+/// # let mut builder = IndexBuilder::new(Width::W64, options)?;
+/// # for (fingerprint, id) in [(7_u64, 70), (42, 420)] { builder.push_with_number(fingerprint, id)?; }
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
 /// let set = Set::from_bytes(file)?; // of 7 and 42, with ids

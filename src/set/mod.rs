@@ -52,10 +52,10 @@ pub(crate) type NumberedIndex<'a, F> = (usize, &'a Index<F>);
 /// where there are none. An [`Index`] alone, which `from` takes, has no name: its errors are its own.
 ///
 /// ```
-/// use simidx::{BuildOptions, Index, IndexBuilder, Set};
+/// use simidx::{BuildOptions, Index, IndexBuilder, Set, Width};
 ///
 /// let file = |fingerprints: &[u64]| {
-///     let mut builder = IndexBuilder::new(BuildOptions::default())?;
+///     let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
 ///     builder.extend_from_slice(fingerprints)?;
 ///     let mut file = Vec::new();
 ///     builder.finish(&mut file)?;
@@ -213,13 +213,13 @@ impl Set {
     /// those of fingerprints alone cost nothing.
     ///
     /// ```
-    /// use simidx::{BuildOptions, IdKind, Index, IndexBuilder, Set};
+    /// use simidx::{BuildOptions, IdKind, Index, IndexBuilder, Set, Width};
     /// use simidx::set::Exclusions;
     ///
     /// let mut options = BuildOptions::default();
     /// options.ids = IdKind::String;
-    /// let mut builder = IndexBuilder::<u64>::new(options)?;
-    /// for (fingerprint, id) in [(0xff, "a"), (0xfe, "b"), (0xfe, "c")] {
+    /// let mut builder = IndexBuilder::new(Width::W64, options)?;
+    /// for (fingerprint, id) in [(0xff_u64, "a"), (0xfe, "b"), (0xfe, "c")] {
     ///     builder.push_with_string(fingerprint, id)?;
     /// }
     /// let mut file = Vec::new();
@@ -246,13 +246,13 @@ impl Set {
     /// ones are still in the base.
     ///
     /// ```
-    /// # use simidx::{BuildOptions, IdKind, Index, IndexBuilder, Set};
+    /// # use simidx::{BuildOptions, IdKind, Index, IndexBuilder, Set, Width};
     /// use simidx::set::Exclusions;
     ///
-    /// # let file = |fingerprint, id| {
+    /// # let file = |fingerprint: u64, id| {
     /// #     let mut options = BuildOptions::default();
     /// #     options.ids = IdKind::String;
-    /// #     let mut builder = IndexBuilder::<u64>::new(options)?;
+    /// #     let mut builder = IndexBuilder::new(Width::W64, options)?;
     /// #     builder.push_with_string(fingerprint, id)?;
     /// #     let mut file = Vec::new();
     /// #     builder.finish(&mut file)?;

@@ -13,13 +13,13 @@ use crate::index::{Id, IdBuf, Records};
 /// [`Set::records`](super::Set::records).
 ///
 /// ```
-/// # use simidx::{BuildOptions, IndexBuilder};
+/// # use simidx::{BuildOptions, IndexBuilder, Width};
 /// use simidx::{Id, IdKind, Index, Set};
 ///
-/// let file = |fingerprint, id| {
+/// let file = |fingerprint: u64, id| {
 ///     let mut options = BuildOptions::default();
 ///     options.ids = IdKind::String;
-///     let mut builder = IndexBuilder::<u64>::new(options)?;
+///     let mut builder = IndexBuilder::new(Width::W64, options)?;
 ///     builder.push_with_string(fingerprint, id)?;
 ///     let mut file = Vec::new();
 ///     builder.finish(&mut file)?;

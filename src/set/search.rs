@@ -39,14 +39,14 @@ impl Default for Question {
 /// query allocates nothing. It belongs to no set, and serves sets of any width.
 ///
 /// ```
-/// # use simidx::{BuildOptions, Index, IndexBuilder};
+/// # use simidx::{BuildOptions, Index, IndexBuilder, Width};
 /// use simidx::{IdKind, Set};
 /// use simidx::set::SetScratch;
 ///
-/// # let file = |fingerprint, id| {
+/// # let file = |fingerprint: u64, id| {
 /// #     let mut options = BuildOptions::default();
 /// #     options.ids = IdKind::Number;
-/// #     let mut builder = IndexBuilder::<u64>::new(options)?;
+/// #     let mut builder = IndexBuilder::new(Width::W64, options)?;
 /// #     builder.push_with_number(fingerprint, id)?;
 /// #     let mut file = Vec::new();
 /// #     builder.finish(&mut file)?;
@@ -273,12 +273,12 @@ impl Set {
     /// with its number among them and its answer as from [`Set::answer_with`]. The scratch then holds no answer.
     ///
     /// ```
-    /// # use simidx::{BuildOptions, IndexBuilder};
+    /// # use simidx::{BuildOptions, IndexBuilder, Width};
     /// use simidx::Set;
     /// use simidx::set::{Question, SetScratch};
     ///
-    /// # let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
-    /// # builder.extend([0xff, 0xfe])?;
+    /// # let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
+    /// # builder.extend_from_slice(&[0xff_u64, 0xfe])?;
     /// # let mut file = Vec::new();
     /// # builder.finish(&mut file)?;
     /// # let set = Set::from_bytes(file)?;

@@ -14,11 +14,11 @@ use crate::verify::{VerifyReport, VerifyStage};
 /// One index file of a [`Set`], of any width.
 ///
 /// ```
-/// use simidx::{BuildOptions, IndexBuilder, Set};
+/// use simidx::{BuildOptions, IndexBuilder, Set, Width};
 ///
 /// # let mut file = Vec::new();
-/// let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
-/// builder.extend([7, 42])?;
+/// let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
+/// builder.extend_from_slice(&[7_u64, 42])?;
 /// builder.finish(&mut file)?;
 /// let set = Set::from_bytes(file)?;
 /// for segment in set.segments() {

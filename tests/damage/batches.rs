@@ -118,8 +118,8 @@ const KINDS: [Kind; 3] = [Kind::NoIds, Kind::GroupedNumbers, Kind::GroupedString
 fn check_codecs<F: Fingerprint>(first_kind: usize) {
     for (i, codec) in Codec::ALL.into_iter().enumerate() {
         let kind = KINDS[(first_kind + i) % 3];
-        check_batches(&sample::<F>(halves(), codec, kind, 12), STRIDES[0]);
-        check_batches(&sample::<F>(halves(), codec, kind, 30), STRIDES[1]);
+        check_batches(&sample::<F>(halves::<F>(), codec, kind, 12), STRIDES[0]);
+        check_batches(&sample::<F>(halves::<F>(), codec, kind, 30), STRIDES[1]);
     }
 }
 

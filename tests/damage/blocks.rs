@@ -1,8 +1,8 @@
 //! A damaged block or page keeps nobody from the others.
 
-use simidx::Codec;
 use simidx::design::TableDesign;
 use simidx::index::Strategy;
+use simidx::{Codec, Width};
 
 use super::sample::answer;
 use simidx_testkit::editor::Editor;
@@ -13,7 +13,7 @@ use simidx_testkit::{build, matched, options, scan, sorted_set, uniform};
 /// Two hundred fingerprints and their file, one block of which is damaged.
 fn with_a_damaged_block(codec: Codec, table: usize, block: usize) -> (Vec<u64>, Editor) {
     let set = sorted_set(&uniform::<u64>(200));
-    let mut options = options(TableDesign::choose_bands(1, 2).unwrap(), 128);
+    let mut options = options(TableDesign::choose_bands(Width::W64, 1, 2).unwrap(), 128);
     options.codec = Some(codec);
     let mut editor = Editor::new(build(options, &set));
     let at = editor.layout.block_at(table, block);
@@ -82,7 +82,7 @@ fn a_damaged_block_ends_many_queries_without_a_wrong_answer() {
 #[test]
 fn a_damaged_page_of_low_bits_leaves_the_others_readable() {
     let set = sorted_set(&uniform::<u64>(2000));
-    let mut options = options(TableDesign::partition(1, 1).unwrap(), 128);
+    let mut options = options(TableDesign::partition(Width::W64, 1, 1).unwrap(), 128);
     options.codec = Some(Codec::Lines);
     let mut editor = Editor::new(build(options, &set));
     let section = editor.section(LOW_BITS, 0);

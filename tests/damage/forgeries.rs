@@ -126,7 +126,7 @@ fn random_bytes_under_right_checksums_never_panic() {
 
 #[test]
 fn a_count_that_the_file_cannot_hold_makes_no_room() {
-    let sample = sample::<u64>(halves(), Codec::EliasFano, Kind::NoIds, 30);
+    let sample = sample::<u64>(halves::<u64>(), Codec::EliasFano, Kind::NoIds, 30);
     let mut parts = Parts::of(&sample.file);
     let blocks = Layout::parse(&sample.file).tables[0].block_count;
     let most = 65_536 * blocks as u128;

@@ -20,7 +20,7 @@ pub(crate) enum Records<F> {
 }
 
 impl<F: Fingerprint> Records<F> {
-    fn build(&self, options: BuildOptions<F>) -> Vec<u8> {
+    fn build(&self, options: BuildOptions) -> Vec<u8> {
         if options.sketches.is_some() {
             return self.build_sketched(options);
         }
@@ -31,7 +31,7 @@ impl<F: Fingerprint> Records<F> {
         }
     }
 
-    fn build_sketched(&self, mut options: BuildOptions<F>) -> Vec<u8> {
+    fn build_sketched(&self, mut options: BuildOptions) -> Vec<u8> {
         options.ids = match self {
             Records::Plain(_) => IdKind::None,
             Records::Numbers(_) => IdKind::Number,
@@ -186,7 +186,7 @@ pub(crate) struct Sample<F> {
 }
 
 impl<F: Fingerprint> Sample<F> {
-    pub(crate) fn new(kind: &str, options: BuildOptions<F>, records: &Records<F>) -> Self {
+    pub(crate) fn new(kind: &str, options: BuildOptions, records: &Records<F>) -> Self {
         let (pipeline, metadata) = (options.pipeline.clone(), options.metadata.clone());
         let options_sketches = options.sketches.clone();
         let file = records.build(options);

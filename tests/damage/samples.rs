@@ -3,7 +3,7 @@
 use rand::RngExt;
 use simidx::design::{COVERING_7, TableDesign};
 use simidx::format::SketchParameters;
-use simidx::{BuildOptions, Codec, Fingerprint};
+use simidx::{BuildOptions, Codec, Fingerprint, Width};
 
 use super::sample::{Records, Sample};
 use simidx_testkit::reference::{
@@ -95,7 +95,7 @@ impl Kind {
 
 /// A file of one design, codec and kind.
 pub(crate) fn sample<F: Fingerprint>(
-    design: TableDesign<F>,
+    design: TableDesign,
     codec: Codec,
     kind: Kind,
     count: usize,
@@ -120,16 +120,16 @@ fn sketches_of(bits: u32) -> SketchParameters {
 }
 
 /// Two tables, of the upper half first and of the lower one.
-pub(crate) fn halves<F: Fingerprint>() -> TableDesign<F> {
-    TableDesign::choose_bands(1, 2).expect("there is such a design")
+pub(crate) fn halves<F: Fingerprint>() -> TableDesign {
+    TableDesign::choose_bands(Width::of::<F>(), 1, 2).expect("there is such a design")
 }
 
 /// A design of each of the other constructors.
-fn other_designs<F: Fingerprint>() -> [TableDesign<F>; 4] {
+fn other_designs<F: Fingerprint>() -> [TableDesign; 4] {
     let designs = [
-        TableDesign::partition(1, 1),
-        TableDesign::two_level_bands(1),
-        TableDesign::covering(&COVERING_7),
+        TableDesign::partition(Width::of::<F>(), 1, 1),
+        TableDesign::two_level_bands(Width::of::<F>(), 1),
+        TableDesign::covering(Width::of::<F>(), &COVERING_7),
         // Masks of bits here and there, of none and of all.
         TableDesign::from_masks(
             1,
@@ -153,9 +153,9 @@ pub(crate) fn samples<F: Fingerprint>() -> Vec<Sample<F>> {
         for (j, kind) in Kind::ALL.into_iter().enumerate() {
             // Every bit of a kind in one codec; ids look alike in all of them.
             let stride = if i == j % Codec::ALL.len() { 1 } else { 5 };
-            samples.push(sample(halves(), codec, kind, 30).with_stride(stride));
+            samples.push(sample(halves::<F>(), codec, kind, 30).with_stride(stride));
         }
-        for design in other_designs() {
+        for design in other_designs::<F>() {
             let kind = kinds.next().expect("they come again and again");
             samples.push(sample(design, codec, kind, 10).with_stride(7));
         }
@@ -174,7 +174,7 @@ fn mixed_codecs<F: Fingerprint>() -> Sample<F> {
     let sample = |clusters| {
         let fingerprints = uniform::<F>(clusters).into_iter().flat_map(high_bits);
         let records = Records::Plain(fingerprints.collect());
-        Sample::new("two codecs", options(halves(), 128), &records)
+        Sample::new("two codecs", options(halves::<F>(), 128), &records)
     };
     let mut samples = (4..40).map(sample);
     let mixed = samples.find(|sample| sample.name.contains('+'));
@@ -187,13 +187,13 @@ fn wide_numbers<F: Fingerprint>(fingerprints: usize, records: usize) -> Sample<F
     let ids = (0..records as u64).map(|i| u64::MAX - i * step);
     let fingerprints = uniform::<F>(fingerprints).into_iter().cycle();
     let records = Records::Numbers(fingerprints.zip(ids).collect());
-    Sample::new("numbers of 64 bits", options(halves(), 128), &records)
+    Sample::new("numbers of 64 bits", options(halves::<F>(), 128), &records)
 }
 
 /// A pipeline section as programs write it; to this crate it is any UTF-8 text.
 fn text_pipeline<F: Fingerprint>() -> Sample<F> {
     let description = r#"{"version":2,"html":"no","normalise":"controls+nfkc+case+space","segment":"words","shingle":1,"fingerprint":"minhash"}"#;
-    let mut options = options(halves(), 128);
+    let mut options = options(halves::<F>(), 128);
     options.pipeline = Some(description.into());
     let records = Kind::NoIds.records(10);
     Sample::new("a text pipeline", options, &records)
@@ -203,8 +203,8 @@ fn text_pipeline<F: Fingerprint>() -> Sample<F> {
 /// order of the ids, offsets of buckets. Not every bit of these is flipped, which would be more work than all others are,
 /// but every n-th with an odd n, so that all bits of bytes come up.
 pub(crate) fn samples_of_several_pages<F: Fingerprint>() -> Vec<Sample<F>> {
-    let one_table = || -> BuildOptions<F> {
-        let design = TableDesign::partition(1, 1);
+    let one_table = || -> BuildOptions {
+        let design = TableDesign::partition(Width::of::<F>(), 1, 1);
         options(design.expect("there is such a design"), 128)
     };
     let ordered = || {
@@ -262,7 +262,7 @@ pub(crate) fn samples_of_several_pages<F: Fingerprint>() -> Vec<Sample<F>> {
 
 /// A file of two key groups and a part of a third.
 pub(crate) fn many_blocks() -> Sample<u128> {
-    let design = TableDesign::partition(1, 1).expect("there is such a design");
+    let design = TableDesign::partition(Width::W64, 1, 1).expect("there is such a design");
     let mut options = options(design, 128);
     options.codec = Some(Codec::EliasFano);
     let records = Records::Plain(uniform(5000));

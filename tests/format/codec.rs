@@ -1,7 +1,7 @@
 //! The blocks of files against a second encoder and decoder written from the specification.
 
 use simidx::design::TableDesign;
-use simidx::{BuildOptions, Codec, Fingerprint};
+use simidx::{BuildOptions, Codec, Fingerprint, Width};
 use simidx_testkit::forged::{IN_BLOCKS, codec_number};
 use simidx_testkit::parts::Parts;
 use simidx_testkit::reference::{self, Layout};
@@ -97,17 +97,13 @@ fn check_code<F: Fingerprint>(layout: &Layout, number: usize, values: &[u128], w
 }
 
 /// Options with a codec.
-fn coded<F: Fingerprint>(
-    design: &TableDesign<F>,
-    block_size: u32,
-    codec: Codec,
-) -> BuildOptions<F> {
+fn coded(design: &TableDesign, block_size: u32, codec: Codec) -> BuildOptions {
     let mut options = options(design.clone(), block_size);
     options.codec = Some(codec);
     options
 }
 
-fn check_files<F: Fingerprint>(block_sizes: &[u32], size: usize, designs: &[TableDesign<F>]) {
+fn check_files<F: Fingerprint>(block_sizes: &[u32], size: usize, designs: &[TableDesign]) {
     for data in data_sets::<F>(size) {
         let set = sorted_set(&data.fingerprints);
         for (design, codec) in designs.iter().flat_map(|d| Codec::ALL.map(|c| (d, c))) {
@@ -122,7 +118,7 @@ fn check_files<F: Fingerprint>(block_sizes: &[u32], size: usize, designs: &[Tabl
                         "{}, {codec:?}, blocks of {block_size}, table {number}",
                         data.name
                     );
-                    assert_eq!(table.mask, design.masks()[number].to_u128(), "{what}");
+                    assert_eq!(table.mask, design.masks().get(number).unwrap(), "{what}");
                     assert_eq!(table.codec, codec_number(codec), "{what}");
                     check_code::<F>(&layout, number, &permuted(&set, table.mask), &what);
                     check_table(&file, &layout, number, &set, &what);
@@ -133,35 +129,35 @@ fn check_files<F: Fingerprint>(block_sizes: &[u32], size: usize, designs: &[Tabl
 }
 
 /// Few and many tables, and masks whose bits are scattered.
-fn designs<F: Fingerprint>() -> Vec<TableDesign<F>> {
+fn designs<F: Fingerprint>() -> Vec<TableDesign> {
     let odd = (0..F::WIDTH)
         .step_by(2)
         .fold(F::ZERO, |m, p| m | simidx_testkit::bit(p));
     vec![
-        TableDesign::choose_bands(2, 3).unwrap(),
-        TableDesign::two_level_bands(1).unwrap(),
+        TableDesign::choose_bands(Width::of::<F>(), 2, 3).unwrap(),
+        TableDesign::two_level_bands(Width::of::<F>(), 1).unwrap(),
         TableDesign::from_masks(1, vec![F::ZERO, odd, !odd, F::MAX]).unwrap(),
     ]
 }
 
 #[test]
 fn blocks_of_32_bits_are_those_of_the_reference() {
-    check_files::<u32>(&[128, 1024], simidx_testkit::sized(700), &designs());
+    check_files::<u32>(&[128, 1024], simidx_testkit::sized(700), &designs::<u32>());
 }
 
 #[test]
 fn blocks_of_64_bits_are_those_of_the_reference() {
-    check_files::<u64>(&[128, 1024], simidx_testkit::sized(700), &designs());
+    check_files::<u64>(&[128, 1024], simidx_testkit::sized(700), &designs::<u64>());
 }
 
 #[test]
 fn blocks_of_128_bits_are_those_of_the_reference() {
-    check_files::<u128>(&[128, 1024], simidx_testkit::sized(700), &designs());
+    check_files::<u128>(&[128, 1024], simidx_testkit::sized(700), &designs::<u128>());
 }
 
 #[test]
 fn every_block_size_is_filled_as_by_the_reference() {
-    let design = TableDesign::<u64>::choose_bands(1, 2).unwrap();
+    let design = TableDesign::choose_bands(Width::W64, 1, 2).unwrap();
     let set: Vec<u64> = simidx_testkit::clustered(simidx_testkit::sized(6000));
     for (shift, codec) in (7..=13).flat_map(|shift| IN_BLOCKS.map(|c| (shift, c))) {
         let file = build(coded(&design, 1 << shift, codec), &set);
@@ -176,7 +172,7 @@ fn every_block_size_is_filled_as_by_the_reference() {
 #[test]
 #[cfg_attr(miri, ignore = "takes minutes")]
 fn the_largest_blocks_hold_a_dense_run() {
-    let design = TableDesign::<u32>::choose_bands(0, 1).unwrap();
+    let design = TableDesign::choose_bands(Width::W32, 0, 1).unwrap();
     let run: Vec<u32> = (0..70_000).collect();
     for codec in IN_BLOCKS {
         let file = build(coded(&design, 8192, codec), &run);
@@ -191,7 +187,7 @@ fn block_counts_are_those_of_the_reference() {
         .into_iter()
         .zip(0..)
         .collect();
-    let design = TableDesign::<u64>::choose_bands(1, 2).unwrap();
+    let design = TableDesign::choose_bands(Width::W64, 1, 2).unwrap();
     for codec in IN_BLOCKS {
         let file = build_numbers(coded(&design, 256, codec), &records);
         let layout = Layout::parse(&file);
@@ -244,7 +240,7 @@ fn a_codec_makes_the_same_file_whether_chosen_or_given() {
         if chosen.iter().all(|codec| *codec == first) {
             // The tables are chosen for the codec, if it is given.
             let mut options = BuildOptions::default();
-            options.design = Some(TableDesign::with_table_count(3, 2).unwrap());
+            options.design = Some(TableDesign::with_table_count(Width::W64, 3, 2).unwrap());
             let auto = build(options.clone(), &data.fingerprints);
             options.codec = Some(first);
             let given = build(options, &data.fingerprints);
@@ -256,8 +252,11 @@ fn a_codec_makes_the_same_file_whether_chosen_or_given() {
 }
 
 /// Options with all that a file can have.
-fn everything<F: Fingerprint>() -> BuildOptions<F> {
-    let mut options = options(TableDesign::choose_bands(2, 3).unwrap(), 512);
+fn everything<F: Fingerprint>() -> BuildOptions {
+    let mut options = options(
+        TableDesign::choose_bands(Width::of::<F>(), 2, 3).unwrap(),
+        512,
+    );
     options.pipeline = Some("{}".into());
     options.metadata.insert("key", "value").unwrap();
     options.id_lookup = true;
@@ -284,16 +283,16 @@ fn sections_stand_where_the_specification_puts_them() {
     let of_numbers = [tail(&[2, 4, 8]), vec![(13, 0), (14, 0)]].concat();
     let of_strings = [tail(&[2, 5, 6, 7, 8]), vec![(12, 0), (13, 0), (14, 0)]].concat();
     check_places(
-        &build_numbers(everything(), &numbers.repeat(2)),
+        &build_numbers(everything::<u64>(), &numbers.repeat(2)),
         &of_numbers,
     );
     check_places(
-        &build_strings(everything(), &[&strings[..], &strings].concat()),
+        &build_strings(everything::<u64>(), &[&strings[..], &strings].concat()),
         &of_strings,
     );
-    let file = build(everything(), &fingerprints);
+    let file = build(everything::<u64>(), &fingerprints);
     check_places(&file, &[tail(&[]), vec![(13, 0), (14, 0)]].concat());
-    let mut in_lines = everything();
+    let mut in_lines = everything::<u64>();
     in_lines.codec = Some(Codec::Lines);
     let lines = (0..3).flat_map(|table| [(16, table), (15, table)]);
     let of_lines = lines.chain([2, 4, 8, 13, 14].map(|kind| (kind, 0)));
@@ -367,7 +366,7 @@ fn groups_places_and_orders_are_those_of_the_reference() {
         let fingerprints = simidx_testkit::uniform::<u64>(count);
         let record = |i: usize| (fingerprints[i / of_one], format!("id {}", i * 37 % 701));
         let mut records: Vec<(u64, String)> = (0..count).map(record).collect();
-        let file = build_strings(everything(), &records);
+        let file = build_strings(everything::<u64>(), &records);
         let layout = Layout::parse(&file);
         records.sort();
         let expected = id_sections(&records);
@@ -395,7 +394,7 @@ fn groups_places_and_orders_are_those_of_the_reference() {
 fn keys_of_many_groups_are_those_of_the_reference() {
     for blocks in [255, 256, 257, 512, 513, 700] {
         // With the largest code, each block holds few values.
-        let design = TableDesign::<u128>::choose_bands(0, 1).unwrap();
+        let design = TableDesign::choose_bands(Width::W128, 0, 1).unwrap();
         let values = simidx_testkit::uniform::<u128>(8 * simidx_testkit::sized(blocks));
         let file = build(coded(&design, 128, Codec::EliasFano), &values);
         let layout = Layout::parse(&file);

@@ -11,7 +11,7 @@ use rand::rngs::StdRng;
 use rayon::prelude::*;
 use simidx::design::TableDesign;
 use simidx::format::FORMAT_VERSION;
-use simidx::{BuildOptions, Fingerprint, Id, IdKind, Index, IndexBuilder, Set};
+use simidx::{BuildOptions, Fingerprint, Id, IdKind, Index, IndexBuilder, Set, Width};
 use simidx_testkit::editor::Editor;
 use simidx_testkit::manifest::{self, Expect};
 use simidx_testkit::reference::{
@@ -162,11 +162,11 @@ fn the_reference_reader_says_about_every_file_what_the_manifest_says() {
 fn both_readers_agree_on_a_fresh_file_of_many_blocks() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("fresh.simidx");
-    let mut options = BuildOptions::<u64>::default();
-    options.design = Some(TableDesign::choose_bands(3, 5).unwrap());
+    let mut options = BuildOptions::default();
+    options.design = Some(TableDesign::choose_bands(Width::W64, 3, 5).unwrap());
     options.ids = IdKind::String;
     options.id_lookup = true;
-    let mut builder = IndexBuilder::new(options).unwrap();
+    let mut builder = IndexBuilder::new(Width::W64, options).unwrap();
     for i in 0..4000u64 {
         let fingerprint = (i % 3500).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         builder
@@ -181,10 +181,10 @@ fn both_readers_agree_on_a_fresh_file_of_many_blocks() {
 
 #[test]
 fn both_readers_agree_on_bucket_offsets_of_several_pages() {
-    let mut options = BuildOptions::<u32>::default();
-    options.design = Some(TableDesign::with_table_count(3, 1).unwrap());
+    let mut options = BuildOptions::default();
+    options.design = Some(TableDesign::with_table_count(Width::W32, 3, 1).unwrap());
     options.ids = IdKind::String;
-    let mut builder = IndexBuilder::new(options).unwrap();
+    let mut builder = IndexBuilder::new(Width::W32, options).unwrap();
     // Sixteen ids a bucket, some 14 bits an offset: offsets lie across the border of the pages.
     for i in 0..37_504u32 {
         let id = if i % 3 == 0 { "a" } else { "b" };

@@ -303,11 +303,11 @@ fn v33_ids_that_do_not_ascend_are_damage() {
 
 #[test]
 fn v38_equal_strings_of_a_fingerprint_have_increasing_places() {
-    let records = [(1, "a"), (1, "a"), (2, "c")];
+    let records = [(1_u64, "a"), (1, "a"), (2, "c")];
     let mut parts = Parts::of(&build_strings(small(), &records));
     parts.swap_places(0, 1);
     assert_eq!(found(parts.file()), (38, Damaged));
-    let numbers = [(1, 7), (1, 7), (2, 7)];
+    let numbers = [(1_u64, 7), (1, 7), (2, 7)];
     assert_eq!(common_verdict(&build_numbers(small(), &numbers)), "sound");
 }
 

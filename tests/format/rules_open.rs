@@ -1,9 +1,9 @@
 //! Files made wrong by hand, their checksums right: each rule of the stages "open" and "key" (V1 to V20, V41, V42) is
 //! noticed by both readers, as the first one broken and in its class.
 
-use simidx::Codec;
 use simidx::design::TableDesign;
 use simidx::format::FormatClass::{Damaged, NotSimidx, Unsupported};
+use simidx::{Codec, Width};
 use simidx_testkit::editor::{Editor, assemble, seal_footer};
 use simidx_testkit::forged::{
     ByHand, IN_BLOCKS, grouped_numbers, numbers, ordered_numbers, ordered_strings, plain, plain_in,
@@ -209,12 +209,12 @@ fn v08_parameters_out_of_range_are_damage() {
         editor.put_directory(field, value);
         assert_eq!(refusal(&editor.finish()), (8, Damaged), "{field:?} {value}");
     }
-    let narrow = options(TableDesign::<u32>::choose_bands(1, 2).unwrap(), 128);
-    let mut editor = Editor::new(build(narrow, &[1]));
+    let narrow = options(TableDesign::choose_bands(Width::W32, 1, 2).unwrap(), 128);
+    let mut editor = Editor::new(build(narrow, &[1_u32]));
     editor.put_directory(directory::FINGERPRINT_COUNT, (1 << 32) + 1);
     editor.put_directory(directory::RECORD_COUNT, (1 << 32) + 1);
     assert_eq!(refusal(&editor.finish()), (8, Damaged));
-    let mut empty = Editor::new(build(small(), &[]));
+    let mut empty = Editor::new(build::<u64>(small(), &[]));
     empty.put_directory(directory::RECORD_COUNT, 1);
     assert_eq!(refusal(&empty.finish()), (8, Damaged));
 }
@@ -376,7 +376,7 @@ fn v13_code_lengths_that_are_no_code_are_damage() {
             assert_eq!(refusal(&editor.finish()), (13, Damaged), "{symbol} {len}");
         }
     }
-    let mut lone = Editor::new(build(small(), &[0, 1]));
+    let mut lone = Editor::new(build(small(), &[0_u64, 1]));
     let at = lone.layout.tables[0].lengths_at;
     lone.put_number(at, 2, 1);
     assert_eq!(refusal(&lone.finish()), (13, Damaged));
@@ -851,13 +851,13 @@ fn v20_parameters_of_ids_that_do_not_fit_their_kind_are_damage() {
             "no ids, {field:?}"
         );
     }
-    let mut empty = Editor::new(build_numbers(small(), &[]));
+    let mut empty = Editor::new(build_numbers::<u64>(small(), &[]));
     empty.put_directory(directory::ID_BITS, 65);
     assert_eq!(refusal(&empty.finish()), (20, Damaged));
     let mut editor = strings();
     editor.put_directory(directory::ID_BASE, 1);
     assert_eq!(refusal(&editor.finish()), (20, Damaged));
-    let mut editor = Editor::new(build_strings(small(), &[(1, "an id of several bytes")]));
+    let mut editor = Editor::new(build_strings(small(), &[(1_u64, "an id of several bytes")]));
     let bits = editor.layout.id_bits as u128;
     assert!(
         (2..8).contains(&bits),

@@ -7,12 +7,6 @@ use simidx_testkit::document::root;
 
 use crate::modules::Modules;
 
-/// Arrows that the table forbids, from a room to another. Each is to go.
-const EXCEPTIONS: [(&str, &str); 1] = [
-    // The sealed trait of the widths names the writer's engine, which it chooses by the width.
-    ("fingerprint", "builder"),
-];
-
 /// A row of the table.
 struct Row<'t> {
     /// The line of the document.
@@ -82,8 +76,8 @@ fn code_spans(text: &str) -> Vec<&str> {
     spans.map(|span| span.trim_end_matches(".rs")).collect()
 }
 
-/// Each path that a room uses although its row does not permit it, as a sentence; and the rooms at its two ends.
-fn forbidden(modules: &Modules, rows: &[Row<'_>]) -> Vec<(String, [String; 2])> {
+/// Each path that a room uses although its row does not permit it, as a sentence.
+fn forbidden(modules: &Modules, rows: &[Row<'_>]) -> Vec<String> {
     let mut found = Vec::new();
     for named in &modules.named {
         let Some(room) = named.module.first() else {
@@ -99,11 +93,7 @@ fn forbidden(modules: &Modules, rows: &[Row<'_>]) -> Vec<(String, [String; 2])> 
         }
         let (file, line) = (named.file.display(), named.line);
         let row = row.map_or("it has no row in the table", |row| row.text);
-        let other = path.split("::").next().unwrap_or_default().to_owned();
-        found.push((
-            format!("{file}:{line}: `{room}` uses `{path}`, but: {row}"),
-            [room.clone(), other],
-        ));
+        found.push(format!("{file}:{line}: `{room}` uses `{path}`, but: {row}"));
     }
     found
 }
@@ -123,18 +113,8 @@ fn rooms_use_what_their_rows_permit() {
         "rooms of the table, modules of the library"
     );
 
-    let (known, new): (Vec<_>, Vec<_>) = forbidden(&modules, &rows)
-        .into_iter()
-        .partition(|(_, [from, to])| EXCEPTIONS.contains(&(from, to)));
-    let new: Vec<String> = new.into_iter().map(|(sentence, _)| sentence).collect();
-    assert!(new.is_empty(), "\n{}", new.join("\n"));
-    for (from, to) in EXCEPTIONS {
-        let is_there = known.iter().any(|(_, ends)| ends == &[from, to]);
-        assert!(
-            is_there,
-            "`{from}` does not use `{to}` any more: remove the exception"
-        );
-    }
+    let found = forbidden(&modules, &rows);
+    assert!(found.is_empty(), "\n{}", found.join("\n"));
 }
 
 #[test]
@@ -156,8 +136,7 @@ fn an_arrow_upwards_is_found_and_the_table_decides() {
             modules.add_source(&file, vec![other.to_owned()], source);
         }
         let table = table(uses);
-        let found = forbidden(&modules, &rows(&table)).into_iter();
-        found.map(|(sentence, _)| sentence).collect::<Vec<_>>()
+        forbidden(&modules, &rows(&table))
     };
     assert_eq!(
         found("codec", "leaves"),

@@ -13,7 +13,7 @@ use simidx_testkit::{build_numbers, build_strings, clustered, flipped, open_set,
 /// More than two rounds of queries would take too long; more than one piece of each will do.
 const COUNT: usize = 900;
 
-fn with_ids<F: Fingerprint>(kind: IdKind) -> BuildOptions<F> {
+fn with_ids(kind: IdKind) -> BuildOptions {
     let mut options = BuildOptions::default();
     options.ids = kind;
     options

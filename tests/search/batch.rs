@@ -98,7 +98,7 @@ fn many<F: Fingerprint>() -> Vec<F> {
 /// The pairs of what queries find.
 fn pairs_by_queries<F: Fingerprint>(values: &[F], distance: u32) -> Vec<Pair> {
     let index = open(build(
-        options(TableDesign::partition(3, 2).unwrap(), 512),
+        options(TableDesign::partition(Width::of::<F>(), 3, 2).unwrap(), 512),
         values,
     ));
     let mut searcher = index.searcher();
@@ -235,12 +235,12 @@ fn pairs_stop_at_a_limit_and_at_an_error() {
 /// Records of which some share a fingerprint, dealt out to segments of several designs.
 fn dealt<F: Fingerprint, I: Clone>(
     records: &[(F, I)],
-    build: impl Fn(TableDesign<F>, &[(F, I)]) -> Vec<u8>,
+    build: impl Fn(TableDesign, &[(F, I)]) -> Vec<u8>,
 ) -> Set {
     let designs = [(3, 1), (3, 2), (4, 3)];
     let segment = |(n, &(k, bands)): (usize, &(u32, u32))| {
         let share: Vec<(F, I)> = records.iter().skip(n).step_by(3).cloned().collect();
-        let design = TableDesign::partition(k, bands).unwrap();
+        let design = TableDesign::partition(Width::of::<F>(), k, bands).unwrap();
         build(design, &share)
     };
     open_set(designs.iter().enumerate().map(segment))
@@ -365,7 +365,10 @@ fn check_join<F: Fingerprint>(values: &[F], query_count: usize, distances: &[u32
             let share: Vec<F> = values.iter().skip(part).step_by(2).copied().collect();
             // Some fingerprints lie in both segments.
             let share = [&share, &values[..values.len().min(50)]].concat();
-            let mut options = options(TableDesign::partition(3, bands).unwrap(), 128);
+            let mut options = options(
+                TableDesign::partition(Width::of::<F>(), 3, bands).unwrap(),
+                128,
+            );
             options.codec = Some(codec);
             build(options, &share)
         };
@@ -468,7 +471,12 @@ fn joins_say_how_far_they_are_and_break_off() {
 
 #[test]
 fn joins_without_queries_or_fingerprints_find_nothing() {
-    let empty = || build::<u64>(options(TableDesign::partition(3, 2).unwrap(), 128), &[]);
+    let empty = || {
+        build::<u64>(
+            options(TableDesign::partition(Width::W64, 3, 2).unwrap(), 128),
+            &[],
+        )
+    };
     let segments = open_set([empty(), empty()]);
     for strategy in [
         JoinStrategy::Auto,
@@ -487,7 +495,7 @@ fn joins_are_the_same_on_any_number_of_threads_and_in_little_memory() {
     // Each of many queries has many matches: more than the memory holds.
     let mut rng = rng(3);
     let values: Vec<u64> = (0..2000).map(|_| flipped(99, 2, &mut rng)).collect();
-    let design = TableDesign::partition(3, 2).unwrap();
+    let design = TableDesign::partition(Width::W64, 3, 2).unwrap();
     let segments = open_set([build(options(design, 512), &values)]);
     let queries = batch(&values, 2500);
     let folder = tempfile::tempdir().unwrap();
@@ -508,7 +516,10 @@ fn joins_are_the_same_on_any_number_of_threads_and_in_little_memory() {
 #[test]
 fn a_damaged_block_is_named_with_its_segment() {
     let values = simidx_testkit::uniform::<u64>(4000);
-    let good = build(options(TableDesign::partition(3, 2).unwrap(), 512), &values);
+    let good = build(
+        options(TableDesign::partition(Width::W64, 3, 2).unwrap(), 512),
+        &values,
+    );
     let mut bad = good.clone();
     bad[512 + 40] ^= 1;
     let segments = open_set([good, bad]);

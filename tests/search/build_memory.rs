@@ -6,7 +6,7 @@ use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use simidx::builder::MIN_MEMORY;
 use simidx::design::TableDesign;
-use simidx::{BuildOptions, Codec, Error, Fingerprint, IdKind, IndexBuilder};
+use simidx::{BuildOptions, Codec, Error, Fingerprint, IdKind, IndexBuilder, Width};
 use simidx_testkit::skewed;
 
 /// More than fits the least memory, with ids and without.
@@ -16,9 +16,9 @@ fn options<F: Fingerprint>(
     ids: IdKind,
     memory: Option<u64>,
     folder: &tempfile::TempDir,
-) -> BuildOptions<F> {
+) -> BuildOptions {
     let mut options = BuildOptions::default();
-    options.design = Some(TableDesign::with_table_count(3, 2).unwrap());
+    options.design = Some(TableDesign::with_table_count(Width::of::<F>(), 3, 2).unwrap());
     options.ids = ids;
     options.memory = memory;
     options.temp_dir = Some(folder.path().into());
@@ -26,9 +26,9 @@ fn options<F: Fingerprint>(
 }
 
 /// An index of these fingerprints, with ids that are made of their values, so that order does not matter.
-fn build<F: Fingerprint>(values: &[F], options: BuildOptions<F>) -> Vec<u8> {
+fn build<F: Fingerprint>(values: &[F], options: BuildOptions) -> Vec<u8> {
     let ids = options.ids;
-    let mut builder = IndexBuilder::new(options).unwrap();
+    let mut builder = IndexBuilder::new(Width::of::<F>(), options).unwrap();
     for (i, &value) in values.iter().enumerate() {
         let id = (value.to_u128() as u64).rotate_left(7) % 1000;
         match ids {
@@ -53,8 +53,8 @@ fn little_memory_and_plenty_give_the_same_bytes() {
     let folder = tempfile::tempdir().unwrap();
     for ids in [IdKind::None, IdKind::Number, IdKind::String] {
         let values = skewed("half equal", COUNT);
-        let plenty = build(&values, options(ids, None, &folder));
-        let little = build(&values, options(ids, Some(MIN_MEMORY), &folder));
+        let plenty = build(&values, options::<u64>(ids, None, &folder));
+        let little = build(&values, options::<u64>(ids, Some(MIN_MEMORY), &folder));
         assert!(plenty == little, "{ids:?}");
         assert_eq!(folder.path().read_dir().unwrap().count(), 0);
     }
@@ -64,7 +64,7 @@ fn little_memory_and_plenty_give_the_same_bytes() {
 fn order_and_threads_change_no_byte() {
     let folder = tempfile::tempdir().unwrap();
     let mut values = skewed("half equal", COUNT / 4);
-    let expected = build(&values, options(IdKind::Number, None, &folder));
+    let expected = build(&values, options::<u64>(IdKind::Number, None, &folder));
     for threads in [1, 2, 5] {
         values.shuffle(&mut SmallRng::seed_from_u64(threads));
         let pool = rayon::ThreadPoolBuilder::new()
@@ -72,7 +72,8 @@ fn order_and_threads_change_no_byte() {
             .build()
             .unwrap();
         for memory in [None, Some(MIN_MEMORY)] {
-            let found = pool.install(|| build(&values, options(IdKind::Number, memory, &folder)));
+            let found =
+                pool.install(|| build(&values, options::<u64>(IdKind::Number, memory, &folder)));
             assert!(found == expected, "{threads} threads, memory {memory:?}");
         }
     }
@@ -83,14 +84,17 @@ fn builds_in_all_threads_of_a_pool_do_not_wait_for_one_another() {
     use rayon::prelude::*;
     let folder = tempfile::tempdir().unwrap();
     let values = skewed("uniform", 2 * COUNT);
-    let expected = build(&values, options(IdKind::None, None, &folder));
+    let expected = build(&values, options::<u64>(IdKind::None, None, &folder));
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(2)
         .build()
         .unwrap();
     pool.install(|| {
         (0..2).into_par_iter().for_each(|_| {
-            let found = build(&values, options(IdKind::None, Some(MIN_MEMORY), &folder));
+            let found = build(
+                &values,
+                options::<u64>(IdKind::None, Some(MIN_MEMORY), &folder),
+            );
             assert!(found == expected);
         });
     });
@@ -111,7 +115,7 @@ fn every_width_and_codec_spills_to_the_same_bytes() {
             Some(Codec::EliasFano),
         ] {
             let with = |memory| {
-                let mut options = options(IdKind::None, memory, &folder);
+                let mut options = options::<F>(IdKind::None, memory, &folder);
                 options.codec = codec;
                 build(&values, options)
             };
@@ -131,8 +135,11 @@ fn every_width_and_codec_spills_to_the_same_bytes() {
 #[test]
 fn less_than_the_least_memory_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let error =
-        IndexBuilder::<u64>::new(options(IdKind::None, Some(MIN_MEMORY - 1), &folder)).unwrap_err();
+    let error = IndexBuilder::new(
+        Width::W64,
+        options::<u64>(IdKind::None, Some(MIN_MEMORY - 1), &folder),
+    )
+    .unwrap_err();
     match error {
         Error::Budget { needed, given, .. } => {
             assert!(needed >= MIN_MEMORY);
@@ -145,9 +152,9 @@ fn less_than_the_least_memory_is_refused() {
 #[test]
 fn a_missing_temporary_folder_is_an_error_that_names_it() {
     let folder = tempfile::tempdir().unwrap();
-    let mut options = options(IdKind::None, Some(MIN_MEMORY), &folder);
+    let mut options = options::<u64>(IdKind::None, Some(MIN_MEMORY), &folder);
     options.temp_dir = Some("/no/such/folder".into());
-    let mut builder = IndexBuilder::<u64>::new(options).unwrap();
+    let mut builder = IndexBuilder::new(Width::W64, options).unwrap();
     let error = builder
         .extend_from_slice(&skewed("uniform", COUNT))
         .unwrap_err()
@@ -161,19 +168,24 @@ fn a_missing_temporary_folder_is_an_error_that_names_it() {
 #[test]
 fn records_that_are_refused_do_not_count_and_lost_ones_end_the_build() {
     let folder = tempfile::tempdir().unwrap();
-    let mut builder = IndexBuilder::<u64>::new(options(IdKind::String, None, &folder)).unwrap();
-    builder.push_with_string(7, "a").unwrap();
-    assert!(builder.push_with_string(8, &"x".repeat(70_000)).is_err());
-    assert!(builder.push(9).is_err() && builder.extend_from_slice(&[9]).is_err());
-    assert!(builder.push_with_number(9, 9).is_err());
+    let mut builder =
+        IndexBuilder::new(Width::W64, options::<u64>(IdKind::String, None, &folder)).unwrap();
+    builder.push_with_string(7_u64, "a").unwrap();
+    assert!(
+        builder
+            .push_with_string(8_u64, &"x".repeat(70_000))
+            .is_err()
+    );
+    assert!(builder.push(9_u64).is_err() && builder.extend_from_slice(&[9_u64]).is_err());
+    assert!(builder.push_with_number(9_u64, 9).is_err());
     assert_eq!(builder.record_count(), 1);
     let mut file = Vec::new();
     assert_eq!(builder.finish(&mut file).unwrap().record_count, 1);
     assert!(simidx_testkit::open::<u64>(file).verify().is_sound());
 
-    let mut options = options(IdKind::None, Some(MIN_MEMORY), &folder);
+    let mut options = options::<u64>(IdKind::None, Some(MIN_MEMORY), &folder);
     options.temp_dir = Some("/no/such/folder".into());
-    let mut builder = IndexBuilder::<u64>::new(options).unwrap();
+    let mut builder = IndexBuilder::new(Width::W64, options).unwrap();
     assert!(
         builder
             .extend_from_slice(&skewed("uniform", COUNT))
@@ -189,7 +201,7 @@ proptest! {
     #[test]
     fn extending_is_pushing(values in prop::collection::vec(any::<u32>(), 0..300), cut in 0usize..300) {
         let folder = tempfile::tempdir().unwrap();
-        let mut builder = IndexBuilder::new(options(IdKind::None, None, &folder)).unwrap();
+        let mut builder = IndexBuilder::new(Width::W32, options::<u32>(IdKind::None, None, &folder)).unwrap();
         let (first, second) = values.split_at(cut.min(values.len()));
         builder.extend_from_slice(first).unwrap();
         for &value in second {
@@ -197,6 +209,6 @@ proptest! {
         }
         let mut file = Vec::new();
         builder.finish(&mut file).unwrap();
-        prop_assert_eq!(file, build(&values, options(IdKind::None, None, &folder)));
+        prop_assert_eq!(file, build(&values, options::<u32>(IdKind::None, None, &folder)));
     }
 }

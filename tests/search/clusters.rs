@@ -344,11 +344,11 @@ fn records(count: usize) -> Vec<(u64, u64)> {
 
 fn dealt<I: Clone>(
     records: &[(u64, I)],
-    build: impl Fn(TableDesign<u64>, &[(u64, I)]) -> Vec<u8>,
+    build: impl Fn(TableDesign, &[(u64, I)]) -> Vec<u8>,
 ) -> Set {
     let segment = |n: usize| {
         let share: Vec<(u64, I)> = records.iter().skip(n).step_by(3).cloned().collect();
-        build(TableDesign::partition(3, 2).unwrap(), &share)
+        build(TableDesign::partition(Width::W64, 3, 2).unwrap(), &share)
     };
     open_set((0..3).map(segment))
 }
@@ -425,7 +425,10 @@ fn segments_are_split_as_their_fingerprints_are() {
 #[test]
 fn a_damaged_segment_is_named() {
     let values = simidx_testkit::uniform::<u64>(4000);
-    let good = build(options(TableDesign::partition(3, 2).unwrap(), 512), &values);
+    let good = build(
+        options(TableDesign::partition(Width::W64, 3, 2).unwrap(), 512),
+        &values,
+    );
     let mut bad = good.clone();
     bad[512 + 40] ^= 1;
     let segments = open_set([good, bad]);

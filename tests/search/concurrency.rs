@@ -5,7 +5,7 @@ use simidx::Set;
 use simidx::design::TableDesign;
 use simidx::index::{Searcher, Strategy};
 use simidx::set::SetScratch;
-use simidx::{Codec, Fingerprint, Index, Scratch};
+use simidx::{Codec, Fingerprint, Index, Scratch, Width};
 use simidx_testkit::counting::allocations;
 use simidx_testkit::{
     build, flipped, hit, matched, open, open_set, options, rng, scan, sorted_set,
@@ -15,7 +15,7 @@ use simidx_testkit::{
 fn sample_in<F: Fingerprint>(codec: Codec) -> (Vec<F>, Vec<u8>, Vec<F>) {
     let fingerprints: Vec<F> = simidx_testkit::clustered(5000);
     let set = sorted_set(&fingerprints);
-    let design = TableDesign::choose_bands(3, 5).unwrap();
+    let design = TableDesign::choose_bands(Width::of::<F>(), 3, 5).unwrap();
     let mut options = options(design, 256);
     options.codec = Some(codec);
     let file = build(options, &fingerprints);
@@ -62,9 +62,9 @@ fn eight_threads_with_searchers_of_their_own_give_the_same_answers() {
 /// The set in three segments of different tables, neighbours with a fingerprint in common.
 fn in_segments<F: Fingerprint>(set: &[F], codec: Codec) -> Set {
     let designs = [
-        TableDesign::choose_bands(3, 5),
-        TableDesign::partition(3, 2),
-        TableDesign::partition(3, 1),
+        TableDesign::choose_bands(Width::of::<F>(), 3, 5),
+        TableDesign::partition(Width::of::<F>(), 3, 2),
+        TableDesign::partition(Width::of::<F>(), 3, 1),
     ];
     let third = set.len() / 3;
     let parts = designs.into_iter().enumerate().map(|(i, design)| {
@@ -193,7 +193,7 @@ fn reading_ids_allocates_nothing() {
     let records: Vec<(u64, String)> = (0..2000u64)
         .map(|i| (i / 3 * 0x1_0001, format!("record {i}")))
         .collect();
-    let design = TableDesign::choose_bands(3, 4).unwrap();
+    let design = TableDesign::choose_bands(Width::W64, 3, 4).unwrap();
     let index = open::<u64>(simidx_testkit::build_strings(
         options(design, 1024),
         &records,
@@ -227,7 +227,7 @@ fn a_scratch_that_has_grown_allocates_nothing_for_any_index() {
     let sets = [1, 2, 3].map(|round| simidx_testkit::uniform::<u64>(1000 * round));
     let indexes = sets.each_ref().map(|set| {
         let records: Vec<(u64, u64)> = set.iter().copied().zip(0..).collect();
-        let design = TableDesign::choose_bands(3, 4).unwrap();
+        let design = TableDesign::choose_bands(Width::W64, 3, 4).unwrap();
         open::<u64>(simidx_testkit::build_numbers(
             options(design, 256),
             &records,

@@ -8,7 +8,7 @@ use simidx::builder::MIN_MEMORY;
 use simidx::design::TableDesign;
 use simidx::format::{ContentId, Metadata};
 use simidx::merge::{MergeOptions, merge};
-use simidx::{BuildOptions, Codec, Fingerprint, IdKind, Index, IndexBuilder};
+use simidx::{BuildOptions, Codec, Fingerprint, IdKind, Index, IndexBuilder, Width};
 use simidx_testkit::{build, build_numbers, build_strings, open, rng, sized};
 
 /// Records of each kind of ids.
@@ -20,7 +20,7 @@ enum Records<F> {
 }
 
 impl<F: Fingerprint> Records<F> {
-    fn build(&self, options: BuildOptions<F>) -> Index<F> {
+    fn build(&self, options: BuildOptions) -> Index<F> {
         open(match self {
             Records::Plain(records) => build(options, records),
             Records::Numbers(records) => build_numbers(options, records),
@@ -78,12 +78,12 @@ impl<F: Fingerprint> Records<F> {
 }
 
 /// Options that make different files of the same records.
-fn many_options<F: Fingerprint>() -> Vec<BuildOptions<F>> {
+fn many_options<F: Fingerprint>() -> Vec<BuildOptions> {
     let mut all = vec![BuildOptions::default()];
     let designs = [
-        TableDesign::partition(3, 1),
-        TableDesign::choose_bands(2, 3),
-        TableDesign::two_level_bands(1),
+        TableDesign::partition(Width::of::<F>(), 3, 1),
+        TableDesign::choose_bands(Width::of::<F>(), 2, 3),
+        TableDesign::two_level_bands(Width::of::<F>(), 1),
     ];
     for (design, codec) in designs.into_iter().zip(Codec::ALL) {
         for (block_size, id_lookup) in [(128, true), (4096, false)] {
@@ -109,7 +109,7 @@ fn check_options<F: Fingerprint>() {
         let expected = content_id(&records);
         assert!(!seen.contains(&expected), "other ids, another identifier");
         seen.push(expected);
-        for (i, options) in many_options().into_iter().enumerate() {
+        for (i, options) in many_options::<F>().into_iter().enumerate() {
             let index = records.shuffled().build(options);
             assert_eq!(index.content_id(), expected, "options {i}");
             assert!(index.verify().is_sound());
@@ -127,7 +127,7 @@ fn no_option_and_no_order_changes_the_identifier() {
 
 fn merged<F: Fingerprint>(parts: &[Records<F>]) -> Index<F> {
     let mut options = BuildOptions::default();
-    options.design = Some(TableDesign::partition(3, 4).unwrap());
+    options.design = Some(TableDesign::partition(Width::of::<F>(), 3, 4).unwrap());
     let parts = parts.iter().map(|records| records.build(options.clone()));
     let segments = Set::new(parts.collect::<Vec<_>>()).unwrap();
     let mut file = Vec::new();
@@ -172,7 +172,7 @@ fn with_metadata(metadata: &Metadata) -> Index<u64> {
     options.ids = IdKind::Number;
     options.metadata = metadata.clone();
     let mut file = Vec::new();
-    IndexBuilder::<u64>::new(options)
+    IndexBuilder::new(Width::W64, options)
         .unwrap()
         .finish(&mut file)
         .unwrap();

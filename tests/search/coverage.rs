@@ -1,10 +1,10 @@
 //! What table designs and probe plans find, by plain enumeration of the bit patterns that they might miss.
 
-use simidx::Fingerprint;
 use simidx::design::{
     COVERING_6, COVERING_7, COVERING_8, COVERING_11, COVERING_14, Costs, Coverage, MAX_DISTANCE,
     TableDesign,
 };
+use simidx::{Fingerprint, Width};
 use simidx_testkit::bit;
 use simidx_testkit::patterns::{Probes, escaping, missed};
 
@@ -34,7 +34,7 @@ fn atoms<F: Fingerprint>(masks: &[F]) -> Vec<F> {
 }
 
 /// Compares what the crate says with the enumeration over `bits`.
-fn compare<F: Fingerprint>(design: &TableDesign<F>, bits: &[F], distance: u32) {
+fn compare<F: Fingerprint>(design: &TableDesign, bits: &[F], distance: u32) {
     let what = format!(
         "{} bits, k {}, {} tables, distance {distance}",
         F::WIDTH,
@@ -48,7 +48,7 @@ fn compare<F: Fingerprint>(design: &TableDesign<F>, bits: &[F], distance: u32) {
             assert!(enumerated.is_some(), "{what}");
             assert!(pattern.count_ones() <= distance, "{what}");
             assert!(
-                design.masks().iter().all(|&m| m & pattern != F::ZERO),
+                design.masks().iter().all(|mask| mask & pattern != 0),
                 "{what}"
             );
         }
@@ -60,7 +60,7 @@ fn compare<F: Fingerprint>(design: &TableDesign<F>, bits: &[F], distance: u32) {
 }
 
 /// Whether a design is one of those that have more tables than errors; the others are partitions.
-fn needs_no_flips<F: Fingerprint>(design: &TableDesign<F>) -> bool {
+fn needs_no_flips(design: &TableDesign) -> bool {
     design.table_count() > design.max_distance() as usize
 }
 
@@ -69,7 +69,7 @@ fn check_all_patterns<F: Fingerprint>(weight: u32) {
     assert!(choices(F::WIDTH, weight) <= PATTERN_LIMIT);
     let bits: Vec<F> = (0..F::WIDTH).map(bit).collect();
     for k in 0..=MAX_DISTANCE {
-        for design in TableDesign::<F>::available(k) {
+        for design in TableDesign::available(Width::of::<F>(), k) {
             for distance in 0..=weight.min(k + 1) {
                 compare(&design, &bits, distance);
             }
@@ -95,8 +95,8 @@ fn all_patterns_of_128_bits_and_weight_3_confirm_the_coverage() {
 /// Every design against every pattern of atoms, of weight k and k + 1 where that is feasible.
 fn check_all_atoms<F: Fingerprint>() {
     for k in 0..=MAX_DISTANCE {
-        for design in TableDesign::<F>::available(k) {
-            let atoms = atoms(design.masks());
+        for design in TableDesign::available(Width::of::<F>(), k) {
+            let atoms = atoms::<F>(design.masks().as_slice().unwrap());
             if choices(atoms.len() as u32, k) <= PATTERN_LIMIT {
                 compare(&design, &atoms, k);
             }
@@ -117,11 +117,11 @@ fn all_patterns_of_atoms_confirm_the_coverage() {
 /// A minimal design needs each of its tables.
 fn check_minimal<F: Fingerprint>() {
     for k in 1..=MAX_DISTANCE {
-        let design = TableDesign::<F>::choose_bands(k, k + 1).unwrap();
+        let design = TableDesign::choose_bands(Width::of::<F>(), k, k + 1).unwrap();
         assert_eq!(design.table_count() as u32, k + 1);
         assert_eq!(design.coverage(k), Coverage::Complete);
         for removed in 0..design.table_count() {
-            let mut masks = design.masks().to_vec();
+            let mut masks = design.masks().as_slice::<F>().unwrap().to_vec();
             // Table 0 must have leading bits: a mask of all bits finds nothing but equal values.
             masks[removed] = F::MAX;
             if removed > 0 {
@@ -148,7 +148,7 @@ fn removing_a_table_of_a_minimal_design_breaks_the_coverage() {
 #[test]
 fn the_designs_of_the_paper_have_its_prefix_lengths() {
     for (tables, shortest, longest) in [(4, 16, 16), (10, 25, 26), (16, 28, 28), (20, 31, 33)] {
-        let design = TableDesign::<u64>::with_table_count(3, tables).unwrap();
+        let design = TableDesign::with_table_count(Width::W64, 3, tables).unwrap();
         let prefixes: Vec<u32> = design.masks().iter().map(|m| m.count_ones()).collect();
         assert_eq!(prefixes.iter().min(), Some(&shortest), "{tables} tables");
         assert_eq!(prefixes.iter().max(), Some(&longest), "{tables} tables");
@@ -159,8 +159,8 @@ fn the_designs_of_the_paper_have_its_prefix_lengths() {
 #[test]
 fn table_0_of_every_design_has_leading_bits() {
     for k in 0..=MAX_DISTANCE {
-        for design in TableDesign::<u128>::available(k) {
-            let mask = design.masks()[0];
+        for design in TableDesign::available(Width::W128, k) {
+            let mask = design.masks().get(0).unwrap();
             assert_eq!(mask.leading_ones(), mask.count_ones(), "k {k}");
         }
     }
@@ -183,7 +183,7 @@ fn the_covering_designs_miss_none_of_the_patterns_of_their_weight() {
         (COVERING_11, 11, 28),
         (COVERING_14, 14, 32),
     ] {
-        let design = TableDesign::<u64>::covering(&covering).unwrap();
+        let design = TableDesign::covering(Width::W64, &covering).unwrap();
         assert_eq!(design.table_count(), tables);
         assert_eq!(design.min_prefix_bits(), prefix);
         let k = covering.max_distance;
@@ -198,7 +198,7 @@ fn check_plans<F: Fingerprint>(distance: u32, counts: &[u64]) {
     assert!(choices(F::WIDTH, distance) <= PATTERN_LIMIT);
     let bits: Vec<F> = (0..F::WIDTH).map(bit).collect();
     for k in 0..=MAX_DISTANCE {
-        for design in TableDesign::<F>::available(k) {
+        for design in TableDesign::available(Width::of::<F>(), k) {
             let mut seen = Vec::new();
             for (&count, costs) in counts
                 .iter()
@@ -243,7 +243,7 @@ fn none_of_the_patterns_of_128_bits_and_weight_2_escapes_a_plan() {
 fn check_large_distances<F: Fingerprint>() {
     let mut rng = simidx_testkit::rng(5);
     for k in 0..=MAX_DISTANCE {
-        for design in TableDesign::<F>::available(k) {
+        for design in TableDesign::available(Width::of::<F>(), k) {
             for (distance, count) in [
                 (k, 1 << 20),
                 (k, 1 << 30),
@@ -279,8 +279,8 @@ fn patterns_of_the_full_weight_do_not_escape_the_plans_for_large_distances() {
 #[test]
 fn patterns_of_one_bit_more_do_escape() {
     let mut rng = simidx_testkit::rng(6);
-    let design = TableDesign::<u64>::partition(3, 2).unwrap();
-    let probes = Probes::of(&design, 3, 1 << 27, &Costs::DIRECT);
+    let design = TableDesign::partition(Width::W64, 3, 2).unwrap();
+    let probes = Probes::<u64>::of(&design, 3, 1 << 27, &Costs::DIRECT);
     let escaped = (0..200).filter(|_| !probes.find(probes.evasive(4, &mut rng)));
     assert!(escaped.count() > 100);
 }
@@ -288,7 +288,7 @@ fn patterns_of_one_bit_more_do_escape() {
 #[test]
 fn designs_with_more_tables_than_errors_are_probed_without_flips_at_their_size() {
     for k in 0..=3 {
-        for design in TableDesign::<u64>::available(k) {
+        for design in TableDesign::available(Width::W64, k) {
             if !needs_no_flips(&design) {
                 continue;
             }
@@ -312,7 +312,7 @@ fn any_masks_answer_any_distance() {
         let design = TableDesign::from_masks(3, masks).unwrap();
         for distance in [0, 1, 2, 3, 5, 9, 20, 64] {
             for count in COUNTS {
-                let probes = Probes::of(&design, distance, count, &Costs::SEQUENTIAL);
+                let probes = Probes::<u64>::of(&design, distance, count, &Costs::SEQUENTIAL);
                 for _ in 0..50 {
                     let evasive = probes.evasive(distance, &mut rng);
                     assert!(probes.find(evasive), "{tables} tables, distance {distance}");

@@ -147,7 +147,7 @@ proptest! {
         kept: u32, distance in 0u32..5,
     ) {
         let [values, old] = [values, old].map(|v| v.into_iter().map(|v| v & kept).collect::<Vec<u32>>());
-        let mut builder = IndexBuilder::<u32>::new(BuildOptions::default()).unwrap();
+        let mut builder = IndexBuilder::new(Width::W32, BuildOptions::default()).unwrap();
         builder.extend_from_slice(&old).unwrap();
         let mut file = Vec::new();
         builder.finish(&mut file).unwrap();
@@ -317,8 +317,8 @@ proptest! {
         }
 
         // An index that has the fingerprint which stands for none does not exclude them.
-        let mut builder = IndexBuilder::<u64>::new(BuildOptions::default()).unwrap();
-        builder.push(0).unwrap();
+        let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default()).unwrap();
+        builder.push(0_u64).unwrap();
         let mut file = Vec::new();
         builder.finish(&mut file).unwrap();
         let segments = Set::from(simidx_testkit::open::<u64>(file));

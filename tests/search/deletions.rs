@@ -149,7 +149,7 @@ fn check_hidden_sets<F: Fingerprint>(live: &Set, expected: &Set, queries: &[F]) 
     assert_eq!(not_excluded(live), not_excluded(expected));
     let written = |segments| {
         let mut options = MergeOptions::default();
-        options.design = Some(TableDesign::<F>::with_table_count(3, 2).unwrap().into());
+        options.design = Some(TableDesign::with_table_count(Width::of::<F>(), 3, 2).unwrap());
         options.block_size = Some(128);
         let mut file = Vec::new();
         merge(segments, &options, &mut file, |_| ()).unwrap();
@@ -181,7 +181,7 @@ proptest! {
             let lists = [&left, &more, &own];
             kept.extend(part.iter().filter(|r| lists.iter().all(|list| !list.has(r, ids))));
         }
-        let expected = open_set([build(&records::<u64>(&kept), parts[0].1.options(), ids)]);
+        let expected = open_set([build(&records::<u64>(&kept), parts[0].1.options::<u64>(), ids)]);
         let queries: Vec<u64> = queries.into_iter().map(fingerprint).collect();
         check_hidden(&live, &expected, &queries);
         check_hidden_sets(&live, &expected, &queries);
@@ -199,7 +199,7 @@ fn other_segments_are_searched_as_before() {
     let parts = [many(500, 1), many(500, 2)];
     let files = parts
         .each_ref()
-        .map(|records| build(records, parameters.options(), IdKind::String));
+        .map(|records| build(records, parameters.options::<u64>(), IdKind::String));
     let all = open_set(files);
     let mut deleted = Exclusions::default();
     (0..100).for_each(|id| deleted.add_string(&name(id)).unwrap());

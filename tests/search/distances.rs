@@ -27,7 +27,7 @@ fn fingerprints<F: Fingerprint>() -> Vec<F> {
 fn index<F: Fingerprint>() -> Index<F> {
     let all = fingerprints::<F>();
     let records: Vec<(F, u64)> = all.into_iter().zip(0..).collect();
-    let halves = TableDesign::partition(3, 2).unwrap();
+    let halves = TableDesign::partition(Width::of::<F>(), 3, 2).unwrap();
     open(build_numbers(options(halves, 128), &records))
 }
 
@@ -124,7 +124,7 @@ fn check_sets<F: Fingerprint>() {
 }
 
 fn check_designs<F: Fingerprint>() {
-    let halves = TableDesign::<F>::partition(3, 2).unwrap();
+    let halves = TableDesign::partition(Width::of::<F>(), 3, 2).unwrap();
     for distance in distances::<F>() {
         assert!(
             !halves
@@ -133,12 +133,12 @@ fn check_designs<F: Fingerprint>() {
                 .is_empty()
         );
         assert_ne!(halves.coverage(distance), Coverage::Complete);
-        assert!(TableDesign::<F>::available(distance).is_empty());
+        assert!(TableDesign::available(Width::of::<F>(), distance).is_empty());
         let refused = [
-            TableDesign::<F>::with_table_count(distance, 1),
-            TableDesign::<F>::partition(distance, 1),
-            TableDesign::<F>::choose_bands(distance, distance),
-            TableDesign::<F>::two_level_bands(distance),
+            TableDesign::with_table_count(Width::of::<F>(), distance, 1),
+            TableDesign::partition(Width::of::<F>(), distance, 1),
+            TableDesign::choose_bands(Width::of::<F>(), distance, distance),
+            TableDesign::two_level_bands(Width::of::<F>(), distance),
         ];
         let limit = format!("max_distance is at most {MAX_DISTANCE}, not {distance}");
         for refused in refused {
@@ -146,11 +146,12 @@ fn check_designs<F: Fingerprint>() {
         }
         let own = TableDesign::from_masks(distance, vec![F::MAX]);
         assert_eq!(own.is_ok(), distance == F::WIDTH);
-        let request = PlanRequest::new(1000, distance);
-        assert_eq!(request.design::<F>().unwrap_err().to_string(), limit);
-        let mut options = BuildOptions::<F>::default();
+        let mut request = PlanRequest::new(1000, distance);
+        request.width = Width::of::<F>();
+        assert_eq!(request.design().unwrap_err().to_string(), limit);
+        let mut options = BuildOptions::default();
         options.max_distance = distance;
-        match IndexBuilder::new(options) {
+        match IndexBuilder::new(Width::of::<F>(), options) {
             Err(Error::Options(error)) => assert_eq!(error.to_string(), limit),
             other => panic!("{other:?}"),
         }

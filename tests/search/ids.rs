@@ -10,7 +10,7 @@ use simidx::builder::BuildError;
 use simidx::design::TableDesign;
 use simidx::index::Strategy;
 use simidx::{
-    BuildOptions, Error, Fingerprint, Id, IdBuf, IdKind, Index, IndexBuilder, Match, Scratch,
+    BuildOptions, Error, Fingerprint, Id, IdBuf, IdKind, Index, IndexBuilder, Match, Scratch, Width,
 };
 use simidx_testkit::{build_numbers, build_strings, each_id, open, options, rng};
 
@@ -74,7 +74,7 @@ fn check_matches<F: Fingerprint>(index: &Index<F>, expected: &Expected<F, OwnedI
 
 #[test]
 fn a_rank_beyond_the_end_is_an_error() {
-    let index = open::<u64>(build_numbers(small_blocks(), &[(1u64, 10), (2, 20)]));
+    let index = open::<u64>(build_numbers(small_blocks::<u64>(), &[(1u64, 10), (2, 20)]));
     let mut found = index.query(2, 0).unwrap()[0];
     assert_eq!(found.rank, Some(1));
     found.rank = Some(2);
@@ -113,8 +113,11 @@ fn check<F: Fingerprint>(file: Vec<u8>, expected: &Expected<F, OwnedId>) {
     assert!(report.is_sound(), "{:?}", report.problems);
 }
 
-fn small_blocks<F: Fingerprint>() -> BuildOptions<F> {
-    options(TableDesign::choose_bands(1, 2).unwrap(), 128)
+fn small_blocks<F: Fingerprint>() -> BuildOptions {
+    options(
+        TableDesign::choose_bands(Width::of::<F>(), 1, 2).unwrap(),
+        128,
+    )
 }
 
 fn check_numbers<F: Fingerprint>(records: &[(F, u64)]) {
@@ -122,7 +125,10 @@ fn check_numbers<F: Fingerprint>(records: &[(F, u64)]) {
         .iter()
         .map(|&(f, id)| (f, (Some(id), String::new())))
         .collect();
-    check(build_numbers(small_blocks(), records), &expected(&owned));
+    check(
+        build_numbers(small_blocks::<F>(), records),
+        &expected(&owned),
+    );
 }
 
 fn check_strings<F: Fingerprint>(records: &[(F, String)]) {
@@ -130,7 +136,10 @@ fn check_strings<F: Fingerprint>(records: &[(F, String)]) {
         .iter()
         .map(|(f, id)| (*f, (None, id.clone())))
         .collect();
-    check(build_strings(small_blocks(), records), &expected(&owned));
+    check(
+        build_strings(small_blocks::<F>(), records),
+        &expected(&owned),
+    );
 }
 
 /// `count` fingerprints, most with one record, some with several.
@@ -181,7 +190,7 @@ fn thousands_of_fingerprints_keep_their_ids_across_pages() {
 fn ids_of_one_fingerprint_ascend_and_duplicates_stay() {
     check_numbers(&[(7u64, 3), (7, 1), (7, 3), (7, 2), (8, 0), (7, 1)]);
     let index = open::<u64>(build_numbers(
-        small_blocks(),
+        small_blocks::<u64>(),
         &[(7u64, 10), (7, 9), (7, 10), (6, 11)],
     ));
     let numbers: Vec<Option<u64>> = ids_of(&index, 7).into_iter().map(|id| id.0).collect();
@@ -204,7 +213,7 @@ fn strings_of_one_fingerprint_ascend_by_their_bytes() {
         "9",
     ];
     let records: Vec<(u32, &str)> = ids.iter().map(|&id| (1, id)).collect();
-    let index = open::<u32>(build_strings(small_blocks(), &records));
+    let index = open::<u32>(build_strings(small_blocks::<u32>(), &records));
     let found: Vec<String> = ids_of(&index, 1).into_iter().map(|id| id.1).collect();
     assert_eq!(
         found,
@@ -238,7 +247,7 @@ fn equal_numbers_take_no_bits() {
         .map(|f| (f * 3, 42))
         .collect();
     check_numbers(&records);
-    let file = build_numbers(small_blocks(), &records);
+    let file = build_numbers(small_blocks::<u64>(), &records);
     let layout = simidx_testkit::reference::Layout::parse(&file);
     assert_eq!(layout.section(simidx_testkit::reference::NUMBERS, 0).len, 0);
 }
@@ -315,10 +324,10 @@ fn more_records_than_a_chunk_holds_share_a_fingerprint() {
 #[cfg_attr(miri, ignore = "takes minutes")]
 fn an_empty_index_has_no_ids() {
     for kind in [IdKind::Number, IdKind::String] {
-        let mut options = BuildOptions::<u64>::default();
+        let mut options = BuildOptions::default();
         options.ids = kind;
         let mut file = Vec::new();
-        IndexBuilder::new(options)
+        IndexBuilder::new(Width::W64, options)
             .unwrap()
             .finish(&mut file)
             .unwrap();
@@ -331,7 +340,7 @@ fn an_empty_index_has_no_ids() {
 
 #[test]
 fn an_index_without_ids_gives_none() {
-    let index = open::<u64>(simidx_testkit::build(small_blocks(), &[1u64, 2, 2]));
+    let index = open::<u64>(simidx_testkit::build(small_blocks::<u64>(), &[1u64, 2, 2]));
     assert_eq!(index.id_kind(), IdKind::None);
     assert_eq!(ids_of(&index, 2), []);
     let mut fingerprints = index.fingerprints(1).unwrap();
@@ -342,13 +351,13 @@ fn an_index_without_ids_gives_none() {
 #[test]
 fn records_of_another_kind_are_errors_and_leave_nothing() {
     for kind in [IdKind::None, IdKind::Number, IdKind::String] {
-        let mut options = BuildOptions::<u64>::default();
+        let mut options = BuildOptions::default();
         options.ids = kind;
-        let mut builder = IndexBuilder::new(options).unwrap();
+        let mut builder = IndexBuilder::new(Width::W64, options).unwrap();
         let results = [
-            (IdKind::None, builder.push(1)),
-            (IdKind::Number, builder.push_with_number(1, 1)),
-            (IdKind::String, builder.push_with_string(1, "1")),
+            (IdKind::None, builder.push(1_u64)),
+            (IdKind::Number, builder.push_with_number(1_u64, 1)),
+            (IdKind::String, builder.push_with_string(1_u64, "1")),
         ];
         for (pushed, result) in results {
             match result {
@@ -369,7 +378,7 @@ fn records_of_another_kind_are_errors_and_leave_nothing() {
 fn a_summary_counts_records_and_fingerprints() {
     let mut options = small_blocks::<u64>();
     options.ids = IdKind::Number;
-    let mut builder = IndexBuilder::new(options).unwrap();
+    let mut builder = IndexBuilder::new(Width::W64, options).unwrap();
     for id in 0..10 {
         builder.push_with_number(id / 4, id).unwrap();
     }
@@ -405,16 +414,16 @@ proptest! {
         let plain = |r: &[(u64, u64)]| r.iter().map(|r| r.0).collect::<Vec<_>>();
         let text = |r: &[(u64, u64)]| r.iter().map(|r| (r.0, r.1.to_string())).collect::<Vec<_>>();
         prop_assert_eq!(
-            simidx_testkit::build(small_blocks(), &plain(&records)),
-            simidx_testkit::build(small_blocks(), &plain(&shuffled))
+            simidx_testkit::build(small_blocks::<u64>(), &plain(&records)),
+            simidx_testkit::build(small_blocks::<u64>(), &plain(&shuffled))
         );
         prop_assert_eq!(
-            build_numbers(small_blocks(), &records),
-            build_numbers(small_blocks(), &shuffled)
+            build_numbers(small_blocks::<u64>(), &records),
+            build_numbers(small_blocks::<u64>(), &shuffled)
         );
         prop_assert_eq!(
-            build_strings(small_blocks(), &text(&records)),
-            build_strings(small_blocks(), &text(&shuffled))
+            build_strings(small_blocks::<u64>(), &text(&records)),
+            build_strings(small_blocks::<u64>(), &text(&shuffled))
         );
     }
 

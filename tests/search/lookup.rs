@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use simidx::design::TableDesign;
-use simidx::{BuildOptions, Codec, Fingerprint, Id, IdBuf, IdKind, Index};
+use simidx::{BuildOptions, Codec, Fingerprint, Id, IdBuf, IdKind, Index, Width};
 use simidx_testkit::{
     build_numbers, build_strings, clustered, open, options, rng, sized, sorted_set,
 };
@@ -24,8 +24,11 @@ fn ranks<F: Fingerprint>(records: &[(F, IdBuf)], set: &[F]) -> Ranks {
 }
 
 /// Small blocks in any codec, with or without the order of the ids.
-fn small<F: Fingerprint>(codec: Codec, id_lookup: bool) -> BuildOptions<F> {
-    let mut options = options(TableDesign::choose_bands(1, 2).unwrap(), 128);
+fn small<F: Fingerprint>(codec: Codec, id_lookup: bool) -> BuildOptions {
+    let mut options = options(
+        TableDesign::choose_bands(Width::of::<F>(), 1, 2).unwrap(),
+        128,
+    );
     options.codec = Some(codec);
     options.id_lookup = id_lookup;
     options
@@ -75,7 +78,7 @@ fn check_numbers<F: Fingerprint>(records: &[(F, u64)], codec: Codec) {
         .flat_map(|r| [r.1.wrapping_add(1), r.1.wrapping_sub(1)]);
     let strangers: Vec<IdBuf> = near.chain([0, u64::MAX]).map(IdBuf::Number).collect();
     for id_lookup in [false, true] {
-        let index = open::<F>(build_numbers(small(codec, id_lookup), records));
+        let index = open::<F>(build_numbers(small::<F>(codec, id_lookup), records));
         assert_eq!(index.has_id_lookup(), id_lookup);
         check(&index, &expected, &strangers);
         check_ranks(&index, &set);
@@ -98,7 +101,7 @@ fn check_strings<F: Fingerprint>(records: &[(F, String)], codec: Codec) {
     let ends = [String::new(), "\u{10ffff}".into(), "\u{10ffff}".repeat(9)];
     let strangers: Vec<IdBuf> = near.chain(ends).map(IdBuf::String).collect();
     for id_lookup in [false, true] {
-        let index = open::<F>(build_strings(small(codec, id_lookup), records));
+        let index = open::<F>(build_strings(small::<F>(codec, id_lookup), records));
         assert_eq!(index.has_id_lookup(), id_lookup);
         check(&index, &expected, &strangers);
         check_ranks(&index, &set);
@@ -158,7 +161,7 @@ fn the_longest_strings_are_found() {
         .map(|(f, id)| (*f, IdBuf::String(id.clone())));
     let expected = ranks(&owned.collect::<Vec<_>>(), &set);
     for id_lookup in [false, true] {
-        let index = open::<u64>(build_strings(small(Codec::Gap, id_lookup), &records));
+        let index = open::<u64>(build_strings(small::<u64>(Codec::Gap, id_lookup), &records));
         check(&index, &expected, &[IdBuf::String(long('c'))]);
         // None can be so long.
         assert_eq!(index.rank_of_id("x".repeat(65_536).as_str()).unwrap(), None);
@@ -169,15 +172,18 @@ fn the_longest_strings_are_found() {
 fn without_records_and_without_ids_nothing_is_found() {
     for id_lookup in [false, true] {
         let none: [(u64, String); 0] = [];
-        let strings = open::<u64>(build_strings(small(Codec::Xor, id_lookup), &none));
+        let strings = open::<u64>(build_strings(small::<u64>(Codec::Xor, id_lookup), &none));
         check(&strings, &Ranks::new(), &[IdBuf::String(String::new())]);
         let none: [(u64, u64); 0] = [];
-        let numbers = open::<u64>(build_numbers(small(Codec::Xor, id_lookup), &none));
+        let numbers = open::<u64>(build_numbers(small::<u64>(Codec::Xor, id_lookup), &none));
         check(&numbers, &Ranks::new(), &[IdBuf::Number(0)]);
         assert_eq!(numbers.fingerprint(0).unwrap(), None);
         assert_eq!(numbers.rank(0).unwrap(), None);
     }
-    let plain = open::<u64>(simidx_testkit::build(small(Codec::Xor, true), &[1u64, 2]));
+    let plain = open::<u64>(simidx_testkit::build(
+        small::<u64>(Codec::Xor, true),
+        &[1u64, 2],
+    ));
     assert_eq!(plain.ranks_of_id(1).unwrap(), []);
     assert!(!plain.has_id_lookup());
     check_ranks(&plain, &[1, 2]);
@@ -193,7 +199,7 @@ fn ranks_of_many_blocks_are_those_of_the_set() {
                 .map(|_| simidx_testkit::random(&mut rng))
                 .collect::<Vec<u128>>(),
         );
-        let index = open::<u128>(simidx_testkit::build(small(codec, false), &set));
+        let index = open::<u128>(simidx_testkit::build(small::<u128>(codec, false), &set));
         check_ranks(&index, &set);
     }
 }

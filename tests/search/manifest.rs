@@ -9,7 +9,7 @@ use simidx_testkit::hit;
 use tempfile::TempDir;
 
 fn build<F: Fingerprint>(path: &Path, fingerprints: &[F]) {
-    let mut builder = IndexBuilder::new(BuildOptions::default()).unwrap();
+    let mut builder = IndexBuilder::new(Width::of::<F>(), BuildOptions::default()).unwrap();
     builder.extend_from_slice(fingerprints).unwrap();
     builder.finish_to_path(path).unwrap();
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use simidx::design::TableDesign;
 use simidx::format::FormatClass;
-use simidx::{Codec, Error, Index, Set, Storage};
+use simidx::{Codec, Error, Index, Set, Storage, Width};
 use simidx_testkit::forged::IN_BLOCKS;
 use simidx_testkit::reference::{BUCKETS, KEY_ENTRIES, KEY_GROUPS, Layout};
 use simidx_testkit::{build, each_id, options, scan, sorted_set};
@@ -17,7 +17,7 @@ fn sample(codec: Codec, seed: u64) -> (Vec<u64>, Vec<u8>) {
     let fingerprints: Vec<u64> = (0..2000)
         .map(|_| simidx_testkit::random(&mut rng))
         .collect();
-    let mut options = options(TableDesign::choose_bands(1, 2).unwrap(), 512);
+    let mut options = options(TableDesign::choose_bands(Width::W64, 1, 2).unwrap(), 512);
     options.codec = Some(codec);
     let file = build(options, &fingerprints);
     (sorted_set(&fingerprints), file)
@@ -225,7 +225,7 @@ fn ids_that_are_overwritten_after_they_were_used_are_refused_after_a_full_check(
             )
         })
         .collect();
-    let options = options(TableDesign::choose_bands(1, 2).unwrap(), 512);
+    let options = options(TableDesign::choose_bands(Width::W64, 1, 2).unwrap(), 512);
     let file = simidx_testkit::build_strings(options, &records);
     fs::write(&path, &file).unwrap();
     let index = Index::<u64>::open(&path).unwrap();

@@ -7,15 +7,17 @@ use simidx::Set;
 use simidx::design::TableDesign;
 use simidx::merge::{MergeCodec, MergeOptions, Merged, merge};
 use simidx::set::Exclusions;
-use simidx::{BuildOptions, Codec, Error, Fingerprint, IdKind, Index, IndexBuilder, Storage};
+use simidx::{
+    BuildOptions, Codec, Error, Fingerprint, IdKind, Index, IndexBuilder, Storage, Width,
+};
 use simidx_testkit::open_set;
 
 /// A fingerprint and a number that makes its id.
 type Record<F> = (F, u64);
 
-fn options<F: Fingerprint>(tables: usize, codec: Option<Codec>, ids: IdKind) -> BuildOptions<F> {
+fn options<F: Fingerprint>(tables: usize, codec: Option<Codec>, ids: IdKind) -> BuildOptions {
     let mut options = BuildOptions::default();
-    options.design = Some(TableDesign::with_table_count(3, tables).unwrap());
+    options.design = Some(TableDesign::with_table_count(Width::of::<F>(), 3, tables).unwrap());
     options.block_size = 128;
     options.codec = codec;
     options.ids = ids;
@@ -23,9 +25,9 @@ fn options<F: Fingerprint>(tables: usize, codec: Option<Codec>, ids: IdKind) -> 
     options
 }
 
-fn build<F: Fingerprint>(records: &[Record<F>], options: BuildOptions<F>) -> Vec<u8> {
+fn build<F: Fingerprint>(records: &[Record<F>], options: BuildOptions) -> Vec<u8> {
     let ids = options.ids;
-    let mut builder = IndexBuilder::new(options).unwrap();
+    let mut builder = IndexBuilder::new(Width::of::<F>(), options).unwrap();
     for &(fingerprint, id) in records {
         match ids {
             IdKind::None => builder.push(fingerprint),
@@ -93,13 +95,13 @@ fn check<F: Fingerprint>(
     let kept: Vec<Record<F>> = all.iter().filter(is_left).copied().collect();
     let files: Vec<Vec<u8>> = parts
         .iter()
-        .map(|part| build(part, options(tables, codec, ids)))
+        .map(|part| build(part, options::<F>(tables, codec, ids)))
         .collect();
     let mut merge_options = MergeOptions::default();
     merge_options.exclusions = exclusions;
     merge_options.codec = codec.map_or(MergeCodec::Chosen, MergeCodec::Given);
     let (file, report) = merged(&files, &merge_options);
-    let mut expected = options(tables, codec, ids);
+    let mut expected = options::<F>(tables, codec, ids);
     expected.pipeline = expected.pipeline.filter(|_| !files.is_empty());
     let mut expected = build(&kept, expected);
     let distinct =
@@ -154,28 +156,39 @@ fn the_codec_is_that_of_the_segments_where_they_agree() {
             .map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15), i))
             .collect()
     };
-    let gap = [0, 9000].map(|from| build(&part(from), options(2, Some(Codec::Gap), IdKind::None)));
+    let gap = [0, 9000].map(|from| {
+        build(
+            &part(from),
+            options::<u64>(2, Some(Codec::Gap), IdKind::None),
+        )
+    });
     let mut as_segments = MergeOptions::default();
     as_segments.codec = MergeCodec::AsSegments;
     let (file, _) = merged(&gap, &as_segments);
     let all = [part(0), part(9000)].concat();
-    assert!(file == build(&all, options(2, Some(Codec::Gap), IdKind::None)));
-    let xor = build(&part(9000), options(2, Some(Codec::Xor), IdKind::None));
+    assert!(file == build(&all, options::<u64>(2, Some(Codec::Gap), IdKind::None)));
+    let xor = build(
+        &part(9000),
+        options::<u64>(2, Some(Codec::Xor), IdKind::None),
+    );
     let mixed = [gap[0].clone(), xor];
     let (file, _) = merged(&mixed, &as_segments);
-    assert!(file == build(&all, options(2, None, IdKind::None)));
+    assert!(file == build(&all, options::<u64>(2, None, IdKind::None)));
     // Of a table that one of them lacks the data decides.
-    let single = build(&part(9000), options(1, Some(Codec::Gap), IdKind::None));
+    let single = build(
+        &part(9000),
+        options::<u64>(1, Some(Codec::Gap), IdKind::None),
+    );
     let (file, _) = merged(&[gap[0].clone(), single], &as_segments);
     let codecs = |file: Vec<u8>| -> Vec<Codec> {
         let tables = simidx_testkit::open::<u64>(file).summary().tables;
         tables.iter().map(|table| table.codec).collect()
     };
-    let chosen = codecs(build(&all, options(2, None, IdKind::None)))[1];
+    let chosen = codecs(build(&all, options::<u64>(2, None, IdKind::None)))[1];
     assert_eq!(codecs(file), [Codec::Gap, chosen]);
     // By default the data decides, as in a build: small segments and a large file may want different codecs.
     let (file, _) = merged(&gap, &MergeOptions::default());
-    assert!(file == build(&all, options(2, None, IdKind::None)));
+    assert!(file == build(&all, options::<u64>(2, None, IdKind::None)));
 }
 
 #[test]
@@ -191,14 +204,14 @@ fn large_segments_with_large_groups_are_merged_in_little_memory() {
     for ids in [IdKind::None, IdKind::Number, IdKind::String] {
         let files: Vec<Vec<u8>> = parts
             .iter()
-            .map(|p| build(p, options(2, None, ids)))
+            .map(|p| build(p, options::<u64>(2, None, ids)))
             .collect();
         let mut little = MergeOptions::default();
         little.memory = simidx::builder::MIN_MEMORY;
         little.codec = MergeCodec::Chosen;
         let (file, _) = merged(&files, &little);
         assert!(
-            file == build(&parts.concat(), options(2, None, ids)),
+            file == build(&parts.concat(), options::<u64>(2, None, ids)),
             "{ids:?}"
         );
     }
@@ -207,7 +220,7 @@ fn large_segments_with_large_groups_are_merged_in_little_memory() {
 #[test]
 fn a_segment_that_states_a_wrong_count_cannot_be_opened() {
     let records: Vec<Record<u64>> = (0..500).map(|i| (i << 40 | i, i)).collect();
-    let good = build(&records, options(2, None, IdKind::None));
+    let good = build(&records, options::<u64>(2, None, IdKind::None));
     for (fingerprints, count) in [(499, 600), (501, 600)] {
         let mut forged = good.clone();
         set_counts(&mut forged, fingerprints, count);
@@ -234,7 +247,7 @@ fn set_counts(file: &mut [u8], fingerprints: u64, records: u64) {
 #[test]
 fn segments_without_records_add_nothing_whatever_they_are() {
     let records: Vec<Record<u64>> = (0..500).map(|i| (i << 40 | i, i)).collect();
-    let full = build(&records, options(2, None, IdKind::Number));
+    let full = build(&records, options::<u64>(2, None, IdKind::Number));
     let empty = build::<u64>(&[], BuildOptions::default());
     let files = [empty.clone(), full.clone(), empty.clone()];
     let (file, _) = merged(&files, &MergeOptions::default());
@@ -249,7 +262,7 @@ fn everything_may_be_left_out() {
     let fingerprint = |i: u64| ((i % 500) << 40) | (i % 500);
     let records: Vec<Record<u64>> = (0..700).map(|i| (fingerprint(i), i)).collect();
     for ids in [IdKind::None, IdKind::Number, IdKind::String] {
-        let full = build(&records, options(2, Some(Codec::Gap), ids));
+        let full = build(&records, options::<u64>(2, Some(Codec::Gap), ids));
         let mut options_ = MergeOptions::default();
         records
             .iter()
@@ -259,7 +272,7 @@ fn everything_may_be_left_out() {
         assert_eq!(report.dropped_fingerprint_count, 500);
         assert_eq!(report.dropped_record_count, 700);
         assert!(
-            file == build::<u64>(&[], options(2, Some(Codec::Gap), ids)),
+            file == build::<u64>(&[], options::<u64>(2, Some(Codec::Gap), ids)),
             "{ids:?}"
         );
     }
@@ -273,7 +286,7 @@ fn refusal(files: &[Vec<u8>], options: &MergeOptions) -> String {
 #[test]
 fn ids_that_the_segments_do_not_have_cannot_be_left_out() {
     let records: Vec<Record<u64>> = (0..50).map(|i| (i, i)).collect();
-    let file = build(&records, options(2, None, IdKind::Number));
+    let file = build(&records, options::<u64>(2, None, IdKind::Number));
     let mut options = MergeOptions::default();
     options.exclusions.add_string("x").unwrap();
     let message = "records cannot be left out by such ids: the ids are number";
@@ -283,7 +296,7 @@ fn ids_that_the_segments_do_not_have_cannot_be_left_out() {
 #[test]
 fn a_damaged_segment_is_named() {
     let records: Vec<Record<u64>> = (0..5000).map(|i| (i << 30, i)).collect();
-    let good = build(&records, options(2, None, IdKind::Number));
+    let good = build(&records, options::<u64>(2, None, IdKind::Number));
     let mut bad = good.clone();
     bad[1000] ^= 1;
     let named = |name, file| open_set([file]).named(name);
@@ -322,7 +335,7 @@ fn a_table_that_is_overwritten_after_it_was_checked_is_refused() {
     let records: Vec<Record<u64>> = (0..5000).map(|i| (value(i), i)).collect();
     for codec in Codec::ALL {
         for ids in [IdKind::None, IdKind::Number, IdKind::String] {
-            let file = build(&records, options(2, Some(codec), ids));
+            let file = build(&records, options::<u64>(2, Some(codec), ids));
             let table = mapped(&path, &file).segment(0).unwrap().summary().tables[0].clone();
             // Table 0 starts at the second block, or at the second page.
             let (start, len) = match codec {
@@ -369,7 +382,12 @@ fn a_table_that_changes_after_it_was_read_does_no_harm() {
         let value = |i: u64| if i == 1 { second } else { i << 40 };
         (0..500).map(|i| (value(i), i)).collect()
     };
-    let file = |second, codec| build(&records(second), options(1, Some(codec), IdKind::None));
+    let file = |second, codec| {
+        build(
+            &records(second),
+            options::<u64>(1, Some(codec), IdKind::None),
+        )
+    };
     let before = file(1 << 40, Codec::EliasFano);
     let after = file(1 << 40 | 1, Codec::EliasFano);
     assert_eq!(before.len(), after.len());
@@ -390,7 +408,10 @@ fn a_table_that_changes_after_it_was_read_does_no_harm() {
 #[test]
 fn progress_counts_every_record_and_value() {
     let records: Vec<Record<u64>> = (0..5000).map(|i| (i << 30, i)).collect();
-    let file = build(&records, options(2, Some(Codec::EliasFano), IdKind::Number));
+    let file = build(
+        &records,
+        options::<u64>(2, Some(Codec::EliasFano), IdKind::Number),
+    );
     let mut stages: Vec<simidx::builder::BuildProgress> = Vec::new();
     let note = |progress: simidx::builder::BuildProgress| match stages
         .last_mut()

@@ -7,7 +7,7 @@ use rand::seq::IndexedRandom;
 use simidx::design::TableDesign;
 use simidx::index::Strategy;
 use simidx::set::SetScratch;
-use simidx::{Codec, Fingerprint, IdBuf, Scratch};
+use simidx::{Codec, Fingerprint, IdBuf, Scratch, Width};
 use simidx_testkit::checks::check_nearest;
 use simidx_testkit::reference::Layout;
 use simidx_testkit::{
@@ -30,7 +30,10 @@ fn queries<F: Fingerprint>(set: &[F], count: u32, seed: u64) -> Vec<F> {
 /// Every design and shape of data, codec after codec.
 fn check_all<F: Fingerprint>() {
     let mut scratch = Scratch::new();
-    for (i, design) in TableDesign::<F>::available(3).into_iter().enumerate() {
+    for (i, design) in TableDesign::available(Width::of::<F>(), 3)
+        .into_iter()
+        .enumerate()
+    {
         for data in data_sets::<F>(sized(2000)) {
             let mut options = options(design.clone(), 128);
             options.codec = Some(Codec::ALL[i % Codec::ALL.len()]);
@@ -70,7 +73,7 @@ fn distances_grow_until_enough_are_found() {
     for (i, fingerprints) in sets.into_iter().enumerate() {
         let set = sorted_set(&fingerprints);
         for tables in [2, 4, 6] {
-            let design = TableDesign::with_table_count(3, tables).unwrap();
+            let design = TableDesign::with_table_count(Width::W64, 3, tables).unwrap();
             let index = open::<u64>(build(options(design, 512), &fingerprints));
             let mut scratch = Scratch::new();
             let mut grown = 0;
@@ -93,7 +96,7 @@ fn distances_grow_until_enough_are_found() {
 fn probes_are_not_repeated_when_the_distance_grows() {
     let fingerprints = uniform::<u64>(200_000);
     let set = sorted_set(&fingerprints);
-    let design = TableDesign::with_table_count(3, 2).unwrap();
+    let design = TableDesign::with_table_count(Width::W64, 3, 2).unwrap();
     let index = open::<u64>(build(options(design, 512), &fingerprints));
     let mut scratch = Scratch::new();
     let mut rng = rng(3);
@@ -120,7 +123,7 @@ fn the_nearest_of_segments_are_those_of_one_index() {
             parts[i % 2].push(fingerprint);
         }
         let files = parts.iter().enumerate().map(|(i, part)| {
-            let design = TableDesign::with_table_count(3, [2, 4, 6][i]).unwrap();
+            let design = TableDesign::with_table_count(Width::W64, 3, [2, 4, 6][i]).unwrap();
             build(options(design, 256), part)
         });
         let segments = open_set(files);
@@ -154,7 +157,7 @@ fn the_nearest_have_their_ids() {
     let fingerprints = clustered::<u64>(sized(2000));
     let set = sorted_set(&fingerprints);
     let records: Vec<(u64, u64)> = set.iter().map(|&f| (f, !f)).collect();
-    let design = TableDesign::with_table_count(3, 4).unwrap();
+    let design = TableDesign::with_table_count(Width::W64, 3, 4).unwrap();
     let index = open::<u64>(build_numbers(options(design, 128), &records));
     for query in queries(&set, 4, 2) {
         for found in index.nearest(query, 20, 64).unwrap() {
@@ -170,7 +173,10 @@ fn the_nearest_have_their_ids() {
 fn finding_any_stops_at_the_first() {
     let fingerprints = uniform::<u64>(sized(100_000));
     let index = open::<u64>(build(
-        options(TableDesign::with_table_count(3, 4).unwrap(), 512),
+        options(
+            TableDesign::with_table_count(Width::W64, 3, 4).unwrap(),
+            512,
+        ),
         &fingerprints,
     ));
     let mut scratch = Scratch::new();
@@ -187,7 +193,10 @@ fn finding_any_stops_at_the_first() {
 #[test]
 fn a_damaged_block_is_an_error_and_no_answer() {
     let fingerprints = uniform::<u64>(1000);
-    let mut options = options(TableDesign::with_table_count(3, 2).unwrap(), 128);
+    let mut options = options(
+        TableDesign::with_table_count(Width::W64, 3, 2).unwrap(),
+        128,
+    );
     options.codec = Some(Codec::EliasFano);
     let mut file = build(options, &fingerprints);
     let layout = Layout::parse(&file);

@@ -3,30 +3,30 @@
 use simidx::builder::BuildError;
 use simidx::design::{Coverage, MAX_DISTANCE, MAX_TABLE_COUNT, TableDesign};
 use simidx::format::{MAX_BLOCK_SIZE, MAX_ID_LEN, MIN_BLOCK_SIZE};
-use simidx::{BuildOptions, Error, Fingerprint, IdKind, Index, IndexBuilder, Storage};
+use simidx::{BuildOptions, Error, Fingerprint, IdKind, Index, IndexBuilder, Storage, Width};
 
 /// The message with which options are refused.
-fn refusal<F: Fingerprint>(options: BuildOptions<F>) -> String {
-    match IndexBuilder::new(options) {
+fn refusal<F: Fingerprint>(options: BuildOptions) -> String {
+    match IndexBuilder::new(Width::of::<F>(), options) {
         Err(Error::Options(error)) => error.to_string(),
         Err(error) => panic!("refused as something else: {error}"),
         Ok(_) => panic!("the options were accepted"),
     }
 }
 
-fn with_block_size(block_size: u32) -> BuildOptions<u64> {
+fn with_block_size(block_size: u32) -> BuildOptions {
     let mut options = BuildOptions::default();
     options.block_size = block_size;
     options
 }
 
-fn with_distance<F: Fingerprint>(max_distance: u32) -> BuildOptions<F> {
+fn with_distance(max_distance: u32) -> BuildOptions {
     let mut options = BuildOptions::default();
     options.max_distance = max_distance;
     options
 }
 
-fn with_pipeline(len: usize) -> BuildOptions<u64> {
+fn with_pipeline(len: usize) -> BuildOptions {
     let mut options = BuildOptions::default();
     options.pipeline = Some("p".repeat(len));
     options
@@ -47,7 +47,7 @@ fn block_sizes_out_of_range_are_refused() {
         1 << 31,
         u32::MAX,
     ] {
-        let message = refusal(with_block_size(size));
+        let message = refusal::<u64>(with_block_size(size));
         assert!(
             message.contains("power of two from 128 to 8192"),
             "{message}"
@@ -61,7 +61,7 @@ fn block_sizes_in_range_are_taken() {
     let mut size = MIN_BLOCK_SIZE;
     while size <= MAX_BLOCK_SIZE {
         let index =
-            simidx_testkit::open::<u64>(simidx_testkit::build(with_block_size(size), &[1, 2]));
+            simidx_testkit::open::<u64>(simidx_testkit::build(with_block_size(size), &[1_u64, 2]));
         assert_eq!(index.block_size(), size);
         size *= 2;
     }
@@ -71,9 +71,9 @@ fn block_sizes_in_range_are_taken() {
 fn distances_above_the_largest_are_refused() {
     for distance in [MAX_DISTANCE + 1, 20, 64, 255, 256, u32::MAX] {
         for message in [
-            refusal(with_distance::<u32>(distance)),
-            refusal(with_distance::<u64>(distance)),
-            refusal(with_distance::<u128>(distance)),
+            refusal::<u32>(with_distance(distance)),
+            refusal::<u64>(with_distance(distance)),
+            refusal::<u128>(with_distance(distance)),
         ] {
             assert!(
                 message.contains(&format!("at most {MAX_DISTANCE}, not {distance}")),
@@ -81,6 +81,41 @@ fn distances_above_the_largest_are_refused() {
             );
         }
     }
+}
+
+#[test]
+fn a_builder_takes_what_fits_its_width() {
+    let mut builder = IndexBuilder::new(Width::W32, BuildOptions::default()).unwrap();
+    builder.push(7_u128).unwrap();
+    for refused in [
+        builder.push(1_u64 << 32),
+        builder.extend_from_slice(&[1_u64]),
+        builder.extend_from_slice(&[1_u128]),
+    ] {
+        assert!(matches!(
+            refused,
+            Err(Error::WidthMismatch { index: 32, .. })
+        ));
+    }
+    builder.extend_from_slice(&[42_u32]).unwrap();
+    let mut file = Vec::new();
+    builder.finish(&mut file).unwrap();
+    assert!(file == simidx_testkit::build(BuildOptions::default(), &[7_u32, 42]));
+}
+
+#[test]
+fn a_design_for_another_width_is_refused() {
+    let mut options = BuildOptions::default();
+    options.design = Some(TableDesign::partition(Width::W64, 3, 2).unwrap());
+    assert!(options.check().is_ok());
+    let refused = IndexBuilder::new(Width::W32, options);
+    assert!(matches!(
+        refused,
+        Err(Error::WidthMismatch {
+            index: 32,
+            requested: 64
+        })
+    ));
 }
 
 #[test]
@@ -95,9 +130,10 @@ fn distances_up_to_the_largest_are_taken() {
 #[test]
 fn a_design_for_another_distance_is_refused() {
     for distance in [0, 1, 2, 4, 7] {
-        let mut options = with_distance::<u64>(3);
-        options.design = Some(TableDesign::choose_bands(distance, distance + 1).unwrap());
-        let message = refusal(options);
+        let mut options = with_distance(3);
+        options.design =
+            Some(TableDesign::choose_bands(Width::W64, distance, distance + 1).unwrap());
+        let message = refusal::<u64>(options);
         assert!(
             message.contains(&format!("for distance {distance}, not 3")),
             "{message}"
@@ -115,11 +151,11 @@ fn whatever_design_is_accepted_makes_a_file_that_opens() {
         };
         let mut options = with_distance(distance);
         options.design = Some(design);
-        let Ok(mut builder) = IndexBuilder::new(options) else {
+        let Ok(mut builder) = IndexBuilder::new(Width::W32, options) else {
             assert!(distance > MAX_DISTANCE);
             continue;
         };
-        builder.push(1).unwrap();
+        builder.push(1_u32).unwrap();
         let mut file = Vec::new();
         builder.finish(&mut file).unwrap();
         let index = Index::<u32>::from_bytes(Storage::from(file))
@@ -131,7 +167,7 @@ fn whatever_design_is_accepted_makes_a_file_that_opens() {
 #[test]
 fn a_pipeline_of_no_or_too_many_bytes_is_refused() {
     for len in [0, 65_537, 200_000] {
-        let message = refusal(with_pipeline(len));
+        let message = refusal::<u64>(with_pipeline(len));
         assert!(
             message.contains(&format!("1 to 65536 bytes, not {len}")),
             "{message}"
@@ -142,7 +178,8 @@ fn a_pipeline_of_no_or_too_many_bytes_is_refused() {
 #[test]
 fn a_pipeline_of_allowed_length_comes_back() {
     for len in [1, 63, 64, 65, 65_536] {
-        let index = simidx_testkit::open::<u64>(simidx_testkit::build(with_pipeline(len), &[1]));
+        let index =
+            simidx_testkit::open::<u64>(simidx_testkit::build(with_pipeline(len), &[1_u64]));
         assert_eq!(index.pipeline(), Some("p".repeat(len).as_str()));
     }
     let index =
@@ -152,11 +189,11 @@ fn a_pipeline_of_allowed_length_comes_back() {
 
 #[test]
 fn a_string_id_that_is_too_long_is_refused_and_not_added() {
-    let mut options = BuildOptions::<u64>::default();
+    let mut options = BuildOptions::default();
     options.ids = IdKind::String;
-    let mut builder = IndexBuilder::new(options).unwrap();
+    let mut builder = IndexBuilder::new(Width::W64, options).unwrap();
     for len in [MAX_ID_LEN + 1, 1 << 17] {
-        match builder.push_with_string(1, &"x".repeat(len)) {
+        match builder.push_with_string(1_u64, &"x".repeat(len)) {
             Err(error @ Error::Build(BuildError::IdTooLong { .. })) => {
                 let message = error.to_string();
                 assert!(message.contains(&len.to_string()), "{message}");
@@ -166,20 +203,24 @@ fn a_string_id_that_is_too_long_is_refused_and_not_added() {
         }
     }
     assert_eq!(builder.record_count(), 0);
-    assert!(builder.push_with_string(1, &"x".repeat(MAX_ID_LEN)).is_ok());
+    assert!(
+        builder
+            .push_with_string(1_u64, &"x".repeat(MAX_ID_LEN))
+            .is_ok()
+    );
     assert_eq!(builder.record_count(), 1);
 }
 
 #[test]
 fn hostile_ids_come_back() {
-    let mut options = BuildOptions::<u64>::default();
+    let mut options = BuildOptions::default();
     options.ids = IdKind::String;
-    let mut builder = IndexBuilder::new(options).unwrap();
+    let mut builder = IndexBuilder::new(Width::W64, options).unwrap();
     let hostile = ["\t", "\n", "\r", "\0", "\u{1b}[31m", "\\", " ", "\u{202e}"];
     for id in hostile {
-        builder.push_with_string(1, id).unwrap();
+        builder.push_with_string(1_u64, id).unwrap();
     }
-    let refused = builder.push_with_string(1, "");
+    let refused = builder.push_with_string(1_u64, "");
     assert!(matches!(refused, Err(Error::Build(BuildError::EmptyId))));
     assert_eq!(builder.record_count(), hostile.len() as u64);
     let mut file = Vec::new();
@@ -206,7 +247,7 @@ fn hostile_ids_come_back() {
 
 #[test]
 fn numbers_of_tables_out_of_range_are_refused() {
-    assert!(TableDesign::<u64>::from_masks(0, vec![]).is_err());
+    assert!(TableDesign::from_masks(0, Vec::<u64>::new()).is_err());
     assert!(TableDesign::from_masks(0, vec![u64::MAX; MAX_TABLE_COUNT + 1]).is_err());
     let most = TableDesign::from_masks(0, vec![u64::MAX; MAX_TABLE_COUNT]).unwrap();
     let index = simidx_testkit::open::<u64>(simidx_testkit::build(
@@ -221,22 +262,22 @@ fn numbers_of_tables_out_of_range_are_refused() {
 fn masks_that_miss_a_pair_without_flips_make_a_design() {
     let masks = vec![0xffff_0000_0000_0000u64, 0x0000_ffff_ffff_ffff];
     let design = TableDesign::from_masks(2, masks.clone()).unwrap();
-    assert_eq!(design.masks(), masks);
+    assert_eq!(design.masks(), &masks.into());
     assert!(matches!(design.coverage(2), Coverage::Misses(_)));
 }
 
 #[test]
 fn an_unknown_number_of_tables_is_refused_with_those_that_there_are() {
-    let message = TableDesign::<u64>::with_table_count(3, 7)
+    let message = TableDesign::with_table_count(Width::W64, 3, 7)
         .unwrap_err()
         .to_string();
     assert!(
         message.contains("1, 2, 3, 4, 6, 8, 10, 11, 14, 16, 20, 35"),
         "{message}"
     );
-    assert!(TableDesign::<u64>::with_table_count(13, 9).is_err());
-    assert!(TableDesign::<u64>::for_count(13, 1).is_err());
-    assert!(TableDesign::<u64>::two_level_bands(13).is_err());
+    assert!(TableDesign::with_table_count(Width::W64, 13, 9).is_err());
+    assert!(TableDesign::for_count(Width::W64, 13, 1).is_err());
+    assert!(TableDesign::two_level_bands(Width::W64, 13).is_err());
 }
 
 #[test]

@@ -8,7 +8,7 @@ use proptest::test_runner::RngSeed;
 use rand::RngExt;
 use simidx::design::{MAX_DISTANCE, TableDesign};
 use simidx::index::Strategy;
-use simidx::{Codec, Fingerprint, Index, Storage};
+use simidx::{Codec, Fingerprint, Index, Storage, Width};
 use simidx_testkit::checks::{Check, check_many_queries, queries_near};
 use simidx_testkit::{bit, data_sets, flipped, open, options, random, rng, sorted_set, thorough};
 
@@ -18,7 +18,7 @@ fn check_designs<F: Fingerprint>() {
     let turns = [128, 512].map(|block_size| Codec::ALL.map(|codec| (codec, block_size)));
     let mut turns = turns.into_iter().flatten().cycle();
     for k in 0..=MAX_DISTANCE {
-        let designs = TableDesign::<F>::available(k);
+        let designs = TableDesign::available(Width::of::<F>(), k);
         assert!(!designs.is_empty(), "no design for distance {k}");
         for design in designs {
             let (size, queries) = match design.table_count() {
@@ -62,14 +62,14 @@ fn every_design_of_128_bits_agrees_with_the_scan() {
 }
 
 /// The designs with the fewest tables, probed with flips, and two of the paper's.
-fn few_tables<F: Fingerprint>() -> Vec<TableDesign<F>> {
+fn few_tables<F: Fingerprint>() -> Vec<TableDesign> {
     vec![
-        TableDesign::partition(3, 1).unwrap(),
-        TableDesign::partition(3, 2).unwrap(),
-        TableDesign::partition(3, 3).unwrap(),
-        TableDesign::partition(8, 3).unwrap(),
-        TableDesign::choose_bands(3, 4).unwrap(),
-        TableDesign::choose_bands(2, 4).unwrap(),
+        TableDesign::partition(Width::of::<F>(), 3, 1).unwrap(),
+        TableDesign::partition(Width::of::<F>(), 3, 2).unwrap(),
+        TableDesign::partition(Width::of::<F>(), 3, 3).unwrap(),
+        TableDesign::partition(Width::of::<F>(), 8, 3).unwrap(),
+        TableDesign::choose_bands(Width::of::<F>(), 3, 4).unwrap(),
+        TableDesign::choose_bands(Width::of::<F>(), 2, 4).unwrap(),
     ]
 }
 
@@ -117,7 +117,7 @@ fn every_codec_of_128_bits_agrees_with_the_scan_at_every_distance() {
 #[test]
 fn an_index_may_begin_at_any_address() {
     let set = sorted_set(&simidx_testkit::clustered::<u64>(1000));
-    let design = TableDesign::with_table_count(3, 4).unwrap();
+    let design = TableDesign::with_table_count(Width::W64, 3, 4).unwrap();
     let records: Vec<(u64, u64)> = set.iter().map(|&f| (f, !f)).collect();
     let file = simidx_testkit::build_numbers(options(design, 128), &records);
     let index = open::<u64>(file.clone());
@@ -167,7 +167,7 @@ fn portable_instructions_agree_with_the_scan() {
 fn the_sets_of_these_tests_are_large_enough_for_probes_with_flips() {
     let set: Vec<u64> = simidx_testkit::uniform(8000);
     for (bands, codec) in (1..=3).flat_map(|bands| Codec::ALL.map(|c| (bands, c))) {
-        let mut options = options(TableDesign::partition(3, bands).unwrap(), 512);
+        let mut options = options(TableDesign::partition(Width::W64, 3, bands).unwrap(), 512);
         options.codec = Some(codec);
         let index = open::<u64>(simidx_testkit::build(options, &set));
         let flips = |distance| {
@@ -182,7 +182,7 @@ fn the_sets_of_these_tests_are_large_enough_for_probes_with_flips() {
 #[test]
 #[cfg_attr(miri, ignore = "takes minutes")]
 fn probes_find_what_several_tables_hold_once() {
-    let design = TableDesign::<u64>::choose_bands(3, 4).unwrap();
+    let design = TableDesign::choose_bands(Width::W64, 3, 4).unwrap();
     let set = sorted_set(&simidx_testkit::clustered::<u64>(20_000));
     for codec in Codec::ALL {
         let mut options = options(design.clone(), 512);
@@ -234,7 +234,7 @@ fn many_queries_are_answered_as_one_by_one() {
 
 /// The largest blocks, with sets that fill some of them.
 fn check_largest_blocks<F: Fingerprint>() {
-    let design = TableDesign::<F>::choose_bands(3, 4).unwrap();
+    let design = TableDesign::choose_bands(Width::of::<F>(), 3, 4).unwrap();
     for (data, codec) in data_sets::<F>(30_000)
         .iter()
         .zip(Codec::ALL.into_iter().cycle())
@@ -263,7 +263,7 @@ fn the_largest_blocks_agree_with_the_scan() {
 #[test]
 #[cfg_attr(miri, ignore = "takes minutes")]
 fn a_dense_run_fills_the_largest_blocks() {
-    let design = TableDesign::<u64>::choose_bands(0, 1).unwrap();
+    let design = TableDesign::choose_bands(Width::W64, 0, 1).unwrap();
     let run: Vec<u64> = (0..150_000).collect();
     for codec in Codec::ALL {
         let mut options = options(design.clone(), 8192);
@@ -282,8 +282,8 @@ fn a_dense_run_fills_the_largest_blocks() {
 #[test]
 fn there_is_no_table_behind_the_last_one() {
     let index = open::<u64>(simidx_testkit::build(
-        options(TableDesign::<u64>::choose_bands(1, 2).unwrap(), 128),
-        &[1],
+        options(TableDesign::choose_bands(Width::W64, 1, 2).unwrap(), 128),
+        &[1_u64],
     ));
     assert!(index.fingerprints(1).is_ok());
     assert!(index.fingerprints(2).is_err());

@@ -9,7 +9,7 @@ use std::path::Path;
 use simidx::Set;
 use simidx::builder::AtomicFile;
 use simidx::merge::{MergeOptions, merge_to_path};
-use simidx::{BuildOptions, Error, IndexBuilder};
+use simidx::{BuildOptions, Error, IndexBuilder, Width};
 use simidx_testkit::build;
 
 /// The names in a folder, in order.
@@ -21,8 +21,8 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-fn builder(fingerprints: &[u64]) -> IndexBuilder<u64> {
-    let mut builder = IndexBuilder::new(BuildOptions::default()).unwrap();
+fn builder(fingerprints: &[u64]) -> IndexBuilder {
+    let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default()).unwrap();
     builder.extend_from_slice(fingerprints).unwrap();
     builder
 }

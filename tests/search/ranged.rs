@@ -8,7 +8,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use simidx::design::{COVERING_6, TableDesign};
 use simidx::index::ranged::{RangedIndex, ReadRanges};
-use simidx::{BuildOptions, Codec, Fingerprint, IdKind, Index, IndexBuilder, Storage};
+use simidx::{BuildOptions, Codec, Fingerprint, IdKind, Index, IndexBuilder, Storage, Width};
 
 /// A file that counts what is asked of it.
 struct Counted {
@@ -48,9 +48,9 @@ impl ReadRanges for Counted {
     }
 }
 
-fn build<F: Fingerprint>(fingerprints: &[F], options: BuildOptions<F>) -> Vec<u8> {
+fn build<F: Fingerprint>(fingerprints: &[F], options: BuildOptions) -> Vec<u8> {
     let ids = options.ids;
-    let mut builder = IndexBuilder::new(options).unwrap();
+    let mut builder = IndexBuilder::new(Width::of::<F>(), options).unwrap();
     for (i, &fingerprint) in fingerprints.iter().enumerate() {
         match ids {
             IdKind::None => builder.push(fingerprint),
@@ -64,7 +64,7 @@ fn build<F: Fingerprint>(fingerprints: &[F], options: BuildOptions<F>) -> Vec<u8
     file
 }
 
-fn agrees<F: Fingerprint>(fingerprints: &[F], options: BuildOptions<F>, queries: &[F]) {
+fn agrees<F: Fingerprint>(fingerprints: &[F], options: BuildOptions, queries: &[F]) {
     let file = build(fingerprints, options);
     let whole = Index::<F>::from_bytes(Storage::copy(&file)).unwrap();
     let ranged = RangedIndex::<F, _>::open(Counted::new(file.clone())).unwrap();
@@ -144,7 +144,7 @@ fn opening_takes_two_ranges_and_a_query_two_rounds() {
         std::env::var("SIMIDX_RANGED_COUNT").map_or(500_000, |count| count.parse().unwrap());
     let fingerprints: Vec<u64> = (0..count).map(|_| rng.random()).collect();
     let mut options = BuildOptions::default();
-    options.design = Some(TableDesign::covering(&COVERING_6).unwrap());
+    options.design = Some(TableDesign::covering(Width::W64, &COVERING_6).unwrap());
     let file = build(&fingerprints, options);
     let index = RangedIndex::<u64, _>::open(Counted::new(file)).unwrap();
     let opened = index.source().take();
@@ -186,7 +186,7 @@ fn keys_that_are_known_are_not_read_again() {
 /// The rounds in which each of some queries finds its matches, and their ids.
 fn rounds_of_ids(fingerprints: &[u64], ids: IdKind, codec: Codec) -> Vec<[usize; 2]> {
     let mut options = BuildOptions::default();
-    options.design = Some(TableDesign::covering(&COVERING_6).unwrap());
+    options.design = Some(TableDesign::covering(Width::W64, &COVERING_6).unwrap());
     (options.ids, options.codec) = (ids, Some(codec));
     let file = build(fingerprints, options);
     let whole = Index::<u64>::from_bytes(Storage::copy(&file)).unwrap();

@@ -9,7 +9,7 @@ use std::thread;
 
 use simidx::design::TableDesign;
 use simidx::index::Searcher;
-use simidx::{Codec, Index};
+use simidx::{Codec, Index, Width};
 use simidx_testkit::{build, matched, options, scan, sorted_set, uniform};
 
 /// Versions of an index that follow one another under one name.
@@ -45,7 +45,7 @@ fn generations(queries: &[u64]) -> Vec<Generation> {
         let near = |(i, query): (usize, &u64)| query ^ flips(i + number);
         let mut members: Vec<u64> = queries.iter().enumerate().map(near).collect();
         members.extend((0..number as u64).map(|i| i << 40));
-        let mut options = options(TableDesign::choose_bands(3, 4).unwrap(), 256);
+        let mut options = options(TableDesign::choose_bands(Width::W64, 3, 4).unwrap(), 256);
         options.codec = Some(Codec::ALL[number % Codec::ALL.len()]);
         let set = sorted_set(&members);
         Generation {

@@ -62,12 +62,12 @@ fn id_of(kind: IdKind, number: u64) -> Option<OwnedId> {
 }
 
 fn build<F: Fingerprint>(
-    mut options: BuildOptions<F>,
+    mut options: BuildOptions,
     kind: IdKind,
     records: &[Record<F>],
 ) -> Vec<u8> {
     options.ids = kind;
-    let mut builder = IndexBuilder::new(options).unwrap();
+    let mut builder = IndexBuilder::new(Width::of::<F>(), options).unwrap();
     for &(fingerprint, number) in records {
         match kind {
             IdKind::None => builder.push(fingerprint),
@@ -82,13 +82,13 @@ fn build<F: Fingerprint>(
 }
 
 /// Options that differ from segment to segment.
-fn varied<F: Fingerprint>(number: usize) -> BuildOptions<F> {
+fn varied<F: Fingerprint>(number: usize) -> BuildOptions {
     let design = match number % 5 {
-        0 => TableDesign::choose_bands(3, 5).unwrap(),
-        1 => TableDesign::partition(3, 1).unwrap(),
-        2 => TableDesign::partition(2, 2).unwrap(),
-        3 => TableDesign::choose_bands(1, 2).unwrap(),
-        _ => TableDesign::partition(8, 3).unwrap(),
+        0 => TableDesign::choose_bands(Width::of::<F>(), 3, 5).unwrap(),
+        1 => TableDesign::partition(Width::of::<F>(), 3, 1).unwrap(),
+        2 => TableDesign::partition(Width::of::<F>(), 2, 2).unwrap(),
+        3 => TableDesign::choose_bands(Width::of::<F>(), 1, 2).unwrap(),
+        _ => TableDesign::partition(Width::of::<F>(), 8, 3).unwrap(),
     };
     let mut options = options(design, 128 << (number % 3));
     options.codec = Some(Codec::ALL[number % Codec::ALL.len()]);
@@ -139,7 +139,7 @@ impl<F: Fingerprint> Case<F> {
         let records = records::<F>(count, rng);
         let shift = rng.random_range(0..5);
         let hands = deal(&records, segment_count, rng).into_iter().enumerate();
-        let files = hands.map(|(i, hand)| build(varied(i + shift), kind, &hand));
+        let files = hands.map(|(i, hand)| build(varied::<F>(i + shift), kind, &hand));
         let mut ids: BTreeMap<F, Vec<OwnedId>> = BTreeMap::new();
         for &(fingerprint, number) in &records {
             let of_fingerprint = ids.entry(fingerprint).or_default();
@@ -148,7 +148,7 @@ impl<F: Fingerprint> Case<F> {
         ids.values_mut().for_each(|ids| ids.sort());
         Case {
             set: open_set(files),
-            whole: open(build(varied(0), kind, &records)),
+            whole: open(build(varied::<F>(0), kind, &records)),
             values: ids.keys().copied().collect(),
             ids,
         }
@@ -330,7 +330,7 @@ fn many_large_segments_answer_as_one_index() {
 
 /// Segments of the same design, each with some of the records.
 fn alike(hands: &[&[Record<u64>]]) -> Vec<Index<u64>> {
-    let design = TableDesign::choose_bands(3, 4).unwrap();
+    let design = TableDesign::choose_bands(Width::W64, 3, 4).unwrap();
     let file = |hand: &&[Record<u64>]| build(options(design.clone(), 128), IdKind::Number, hand);
     hands.iter().map(|hand| open(file(hand))).collect()
 }
@@ -367,7 +367,7 @@ fn message<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
 fn tables_in_different_orders_are_not_merged() {
     let records = records::<u64>(50, &mut rng(4));
     let segment = |bands| {
-        let design = TableDesign::choose_bands(3, bands).unwrap();
+        let design = TableDesign::choose_bands(Width::W64, 3, bands).unwrap();
         build::<u64>(options(design, 128), IdKind::None, &records)
     };
     let segments = open_set([segment(4), segment(4), segment(5)]);
@@ -437,7 +437,7 @@ fn damaged() -> (Set, Vec<u64>, Vec<u64>) {
         let fingerprints = (0..200u64).map(|i| (i * 3 + start) << 40);
         fingerprints.map(|f| (f, f)).collect()
     });
-    let design = || TableDesign::partition(3, 1).unwrap();
+    let design = || TableDesign::partition(Width::W64, 3, 1).unwrap();
     let files = hands
         .each_ref()
         .map(|hand| build(options(design(), 128), IdKind::Number, hand));
@@ -594,15 +594,15 @@ fn files_are_opened_by_their_paths() {
     };
     let a = write(
         "a",
-        &simidx_testkit::build(BuildOptions::<u64>::default(), &[1, 2]),
+        &simidx_testkit::build(BuildOptions::default(), &[1_u64, 2]),
     );
     let b = write(
         "b",
-        &simidx_testkit::build(BuildOptions::<u64>::default(), &[2, 3]),
+        &simidx_testkit::build(BuildOptions::default(), &[2_u64, 3]),
     );
     let wide = write(
         "wide",
-        &simidx_testkit::build(BuildOptions::<u128>::default(), &[1]),
+        &simidx_testkit::build(BuildOptions::default(), &[1_u128]),
     );
     let text = write("text", b"no index at all, but as long as one\n");
     type Open = fn([&Path; 2]) -> simidx::Result<Set>;
@@ -640,7 +640,7 @@ fn files_are_opened_by_their_paths() {
 
 #[test]
 fn many_queries_are_answered_in_order_until_one_fails() {
-    let segment = |value| build(varied(0), IdKind::None, &[(value, 0), (!0, 0)]);
+    let segment = |value| build(varied::<u64>(0), IdKind::None, &[(value, 0), (!0, 0)]);
     let set = open_set([segment(7u64), segment(6)]);
     let mut scratch = SetScratch::new();
     let mut counts = Vec::new();
@@ -668,7 +668,11 @@ fn many_queries_are_answered_in_order_until_one_fails() {
 
 #[test]
 fn an_index_alone_is_a_set() {
-    let index = open::<u64>(build(varied(0), IdKind::Number, &[(7u64, 2), (6, 3)]));
+    let index = open::<u64>(build(
+        varied::<u64>(0),
+        IdKind::Number,
+        &[(7u64, 2), (6, 3)],
+    ));
     let index = Arc::new(index);
     let set = Set::from(Arc::clone(&index));
     assert_eq!(ids_read(set.ids_of(7u64)), [OwnedId::Number(2)]);
@@ -693,7 +697,7 @@ fn an_error_of_an_index_alone_is_its_own() {
 
 #[test]
 fn files_have_the_names_of_their_sets() {
-    let index = |value: u64| open::<u64>(build(varied(0), IdKind::Number, &[(value, 1)]));
+    let index = |value: u64| open::<u64>(build(varied::<u64>(0), IdKind::Number, &[(value, 1)]));
     assert_eq!(Set::from(index(1)).names(), ["the index"]);
     assert_eq!(Set::from(index(1)).named("x").names(), ["x"]);
     let two = Set::new([index(1), index(2)]).unwrap();
@@ -723,7 +727,7 @@ fn of_numbers(ids: &[u64]) -> Exclusions {
 
 #[test]
 fn the_set_of_one_file_has_what_was_left_out() {
-    let file = |value| build(varied(0), IdKind::Number, &[(value, 1)]);
+    let file = |value| build(varied::<u64>(0), IdKind::Number, &[(value, 1)]);
     let left_out = of_numbers(&[1]);
     let live = open_set([file(1u64), file(2)]).without(&left_out).unwrap();
     assert!(!live.contains(2u64).unwrap());
@@ -732,7 +736,7 @@ fn the_set_of_one_file_has_what_was_left_out() {
 
 #[test]
 fn sets_are_put_together_before_records_are_left_out() {
-    let set = || open_set([build(varied(0), IdKind::Number, &[(1u64, 1)])]);
+    let set = || open_set([build(varied::<u64>(0), IdKind::Number, &[(1u64, 1)])]);
     let left_out = of_numbers(&[1]);
     let live = set().without(&left_out).unwrap();
     assert_eq!(
@@ -748,9 +752,9 @@ fn sets_are_put_together_before_records_are_left_out() {
 /// A set of one file of a width, with the fingerprint 1.
 fn of_width(width: Width) -> Set {
     let file = match width {
-        Width::W32 => simidx_testkit::build(BuildOptions::<u32>::default(), &[1]),
-        Width::W64 => simidx_testkit::build(BuildOptions::<u64>::default(), &[1]),
-        Width::W128 => simidx_testkit::build(BuildOptions::<u128>::default(), &[1]),
+        Width::W32 => simidx_testkit::build(BuildOptions::default(), &[1_u32]),
+        Width::W64 => simidx_testkit::build(BuildOptions::default(), &[1_u64]),
+        Width::W128 => simidx_testkit::build(BuildOptions::default(), &[1_u128]),
     };
     Set::from_bytes(file).unwrap()
 }
@@ -842,7 +846,7 @@ fn columns_of_another_width_are_refused() {
 fn one_scratch_serves_sets_of_all_widths() {
     fn check<F: Fingerprint>(scratch: &mut SetScratch) {
         let values = simidx_testkit::uniform::<F>(2000);
-        let set = open_set([simidx_testkit::build(varied(0), &values)]);
+        let set = open_set([simidx_testkit::build(varied::<F>(0), &values)]);
         let query = values[7] ^ F::from_u128(1);
         let found = set.query_with(scratch, query, 1).unwrap();
         assert_eq!(hit(found.iter()), [(1, values[7])]);
@@ -860,7 +864,7 @@ fn one_scratch_serves_sets_of_all_widths() {
 
 #[test]
 fn hits_keep_the_ids_of_all_files() {
-    let file = |records: &[Record<u64>]| build(varied(0), IdKind::Number, records);
+    let file = |records: &[Record<u64>]| build(varied::<u64>(0), IdKind::Number, records);
     let set = open_set([
         file(&[(7, 5), (7, 1), (6, 9)]),
         file(&[(1 << 40, 3)]),
@@ -886,7 +890,7 @@ fn hits_keep_the_ids_of_all_files() {
 
 #[test]
 fn what_is_left_out_of_one_file_is_near_to_nothing() {
-    let file = |records: &[Record<u64>]| build(varied(0), IdKind::Number, records);
+    let file = |records: &[Record<u64>]| build(varied::<u64>(0), IdKind::Number, records);
     let set = open_set([file(&[(7, 1), (6, 2), (0xff00, 3)]), file(&[(7, 1)])]);
     let without = |segment, ids| set.clone().without_from(segment, &of_numbers(ids)).unwrap();
     let near = |set: &Set, query: u64| {

@@ -5,7 +5,7 @@ use std::thread;
 
 use rand::RngExt;
 use simidx::design::TableDesign;
-use simidx::{Error, Index};
+use simidx::{Error, Index, Width};
 use simidx_testkit::forged::IN_BLOCKS;
 use simidx_testkit::reference::{BUCKET_OFFSETS, BUCKETS, GROUPS, Layout, PLACES};
 use simidx_testkit::{
@@ -119,7 +119,7 @@ fn together<T: Send>(file: &[u8], ask: impl Fn(&Index<u64>) -> T + Sync) -> Vec<
 fn threads_that_meet_a_damaged_block_at_once_get_no_wrong_answer() {
     let set = sorted_set(&clustered::<u64>(3000));
     for codec in IN_BLOCKS {
-        let mut options = options(TableDesign::choose_bands(3, 4).unwrap(), 256);
+        let mut options = options(TableDesign::choose_bands(Width::W64, 3, 4).unwrap(), 256);
         options.codec = Some(codec);
         let file = build(options, &set);
         let mut all = Outcomes::default();
@@ -164,7 +164,7 @@ fn threads_that_meet_a_damaged_page_of_ids_at_once_get_no_wrong_ids() {
     let set = sorted_set(&clustered::<u64>(3000));
     let records = (0..4).flat_map(|i| set.iter().map(move |&f| (f, format!("{f:x}-{i}"))));
     let records: Vec<(u64, String)> = records.collect();
-    let options = options(TableDesign::choose_bands(3, 4).unwrap(), 256);
+    let options = options(TableDesign::choose_bands(Width::W64, 3, 4).unwrap(), 256);
     let file = build_strings(options, &records);
     let good = ids(&open(file.clone()), &set);
     let layout = Layout::parse(&file);

@@ -6,7 +6,9 @@ use simidx::builder::{BuildError, MIN_MEMORY};
 use simidx::format::SketchParameters;
 use simidx::merge::{MergeOptions, merge};
 use simidx::set::Exclusions;
-use simidx::{BuildOptions, Error, Fingerprint, Id, IdBuf, IdKind, Index, IndexBuilder, Storage};
+use simidx::{
+    BuildOptions, Error, Fingerprint, Id, IdBuf, IdKind, Index, IndexBuilder, Storage, Width,
+};
 use simidx_testkit::open_set;
 use simidx_testkit::reference::{Layout, SKETCHES};
 use simidx_testkit::sketches::SketchSection;
@@ -36,7 +38,7 @@ fn name(id: u64) -> String {
     "a".repeat(id as usize % 30) + ["", "\0", "b"][id as usize % 3] + &(id / 40).to_string()
 }
 
-fn options<F: Fingerprint>(ids: IdKind, words: u64, memory: Option<u64>) -> BuildOptions<F> {
+fn options(ids: IdKind, words: u64, memory: Option<u64>) -> BuildOptions {
     let mut options = BuildOptions::default();
     options.ids = ids;
     options.memory = memory;
@@ -44,9 +46,9 @@ fn options<F: Fingerprint>(ids: IdKind, words: u64, memory: Option<u64>) -> Buil
     options
 }
 
-fn build<F: Fingerprint>(records: &[Record<F>], options: BuildOptions<F>) -> Vec<u8> {
+fn build<F: Fingerprint>(records: &[Record<F>], options: BuildOptions) -> Vec<u8> {
     let ids = options.ids;
-    let mut builder = IndexBuilder::new(options).unwrap();
+    let mut builder = IndexBuilder::new(Width::of::<F>(), options).unwrap();
     for (fingerprint, id, sketch) in records {
         let pushed = match ids {
             IdKind::None => builder.push_with_sketch(*fingerprint, sketch),
@@ -97,7 +99,7 @@ fn check<F: Fingerprint>(ids: IdKind, words: u64) {
     assert!(index.verify().is_sound());
     let mut without = options(ids, words, None);
     without.sketches = None;
-    let mut builder = IndexBuilder::new(without).unwrap();
+    let mut builder = IndexBuilder::new(Width::of::<F>(), without).unwrap();
     for (fingerprint, id, _) in &records {
         let pushed = match ids {
             IdKind::None => builder.push(*fingerprint),
@@ -202,14 +204,11 @@ fn a_merge_carries_sketches_along() {
     }
 }
 
-fn largest_design(segments: &Set) -> simidx::design::TableDesign<u64> {
+fn largest_design(segments: &Set) -> simidx::design::TableDesign {
     let largest = segments.segments().rev().max_by_key(|s| s.len());
     let tables = largest.unwrap().summary().tables.into_iter();
-    simidx::design::TableDesign::from_masks(
-        3,
-        tables.map(|table| table.prefix_mask as u64).collect(),
-    )
-    .unwrap()
+    let masks: Vec<u64> = tables.map(|table| table.prefix_mask as u64).collect();
+    simidx::design::TableDesign::from_masks(3, masks).unwrap()
 }
 
 #[test]
@@ -277,26 +276,26 @@ fn a_merge_of_different_sketches_has_none() {
 
 #[test]
 fn records_must_have_the_sketches_that_the_index_stores() {
-    let mut with = IndexBuilder::<u64>::new(options(IdKind::None, 2, None)).unwrap();
+    let mut with = IndexBuilder::new(Width::W64, options(IdKind::None, 2, None)).unwrap();
     let missing = |error| matches!(error, Error::Build(BuildError::MissingSketch));
-    assert!(missing(with.push(1).unwrap_err()));
-    assert!(missing(with.extend([1]).unwrap_err()));
-    let wrong = with.push_with_sketch(1, &[1]).unwrap_err();
+    assert!(missing(with.push(1_u64).unwrap_err()));
+    assert!(missing(with.extend_from_slice(&[1_u64]).unwrap_err()));
+    let wrong = with.push_with_sketch(1_u64, &[1]).unwrap_err();
     assert_eq!(
         wrong.to_string(),
         "a sketch has 64 bits, and the index stores sketches of 128"
     );
-    assert!(with.push_with_number_and_sketch(1, 2, &[1, 2]).is_err());
+    assert!(with.push_with_number_and_sketch(1_u64, 2, &[1, 2]).is_err());
     assert_eq!(with.record_count(), 0);
-    let mut with = IndexBuilder::<u64>::new(options(IdKind::String, 2, None)).unwrap();
-    assert!(missing(with.push_with_string(1, "x").unwrap_err()));
-    assert!(with.push_with_sketch(1, &[1, 2]).is_err());
+    let mut with = IndexBuilder::new(Width::W64, options(IdKind::String, 2, None)).unwrap();
+    assert!(missing(with.push_with_string(1_u64, "x").unwrap_err()));
+    assert!(with.push_with_sketch(1_u64, &[1, 2]).is_err());
     assert!(
-        with.push_with_string_and_sketch(1, &"x".repeat(65_536), &[1, 2])
+        with.push_with_string_and_sketch(1_u64, &"x".repeat(65_536), &[1, 2])
             .is_err()
     );
-    let mut without = IndexBuilder::<u64>::new(BuildOptions::default()).unwrap();
-    let wrong = without.push_with_sketch(1, &[1]).unwrap_err();
+    let mut without = IndexBuilder::new(Width::W64, BuildOptions::default()).unwrap();
+    let wrong = without.push_with_sketch(1_u64, &[1]).unwrap_err();
     assert_eq!(
         wrong.to_string(),
         "a sketch has 64 bits, and the index stores no sketches"

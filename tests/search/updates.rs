@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use simidx::Set;
-use simidx::design::{TableDesign, TableMasks};
+use simidx::design::TableDesign;
 use simidx::merge::{MergeCodec, MergeOptions, merge};
 use simidx::set::Exclusions;
-use simidx::{BuildOptions, Codec, Fingerprint, IdKind, Index, IndexBuilder};
+use simidx::{BuildOptions, Codec, Fingerprint, IdKind, Index, IndexBuilder, Width};
 use simidx_testkit::open_set;
 
 /// A fingerprint and a number that makes its id.
@@ -21,12 +21,12 @@ pub(crate) fn name(id: u64) -> String {
 
 pub(crate) fn build<F: Fingerprint>(
     records: &[Record<F>],
-    mut options: BuildOptions<F>,
+    mut options: BuildOptions,
     ids: IdKind,
 ) -> Vec<u8> {
     options.ids = ids;
     options.pipeline = Some("words".into());
-    let mut builder = IndexBuilder::new(options).unwrap();
+    let mut builder = IndexBuilder::new(Width::of::<F>(), options).unwrap();
     for &(fingerprint, id) in records {
         match ids {
             IdKind::None => builder.push(fingerprint),
@@ -71,17 +71,17 @@ pub(crate) struct Parameters {
 }
 
 impl Parameters {
-    pub(crate) fn options<F: Fingerprint>(&self) -> BuildOptions<F> {
+    pub(crate) fn options<F: Fingerprint>(&self) -> BuildOptions {
         let mut options = BuildOptions::default();
-        options.design = Some(self.design());
+        options.design = Some(self.design::<F>());
         options.max_distance = self.distance;
         options.block_size = self.block_size;
         options.codec = self.codec;
         options
     }
 
-    fn design<F: Fingerprint>(&self) -> TableDesign<F> {
-        TableDesign::with_table_count(self.distance, self.tables).unwrap()
+    fn design<F: Fingerprint>(&self) -> TableDesign {
+        TableDesign::with_table_count(Width::of::<F>(), self.distance, self.tables).unwrap()
     }
 }
 
@@ -144,7 +144,7 @@ pub(crate) fn records<F: Fingerprint>(part: &[(u64, u64)]) -> Vec<Record<F>> {
 
 pub(crate) fn files<F: Fingerprint>(parts: &[(Part, Parameters)], ids: IdKind) -> Vec<Vec<u8>> {
     let file = |(part, parameters): &(Part, Parameters)| {
-        build::<F>(&records(part), parameters.options(), ids)
+        build::<F>(&records(part), parameters.options::<F>(), ids)
     };
     parts.iter().map(file).collect()
 }
@@ -172,12 +172,12 @@ fn check_tables<F: Fingerprint>(
     };
     // Of several the first one.
     let largest = parts.iter().rev().max_by_key(|(part, _)| distinct(part));
-    let mut expected: BuildOptions<F> = largest.unwrap().1.options();
+    let mut expected: BuildOptions = largest.unwrap().1.options::<F>();
     match wanted {
         Wanted::Nothing => {}
         Wanted::Tables => {
-            expected.design = Some(given.design());
-            options.design = expected.design.clone().map(TableMasks::from);
+            expected.design = Some(given.design::<F>());
+            options.design = expected.design.clone();
             expected.max_distance = given.distance;
         }
         Wanted::Distance => {
@@ -238,7 +238,7 @@ fn check_update<F: Fingerprint>(
             .insert(number, exclusions::<F>(left, ids));
     }
     let given = &parts[0].1;
-    options.design = Some(given.design::<F>().into());
+    options.design = Some(given.design::<F>());
     options.block_size = Some(128);
     let mut file = Vec::new();
     let segments = open_set(files::<F>(parts, ids));
@@ -365,12 +365,12 @@ fn tables_that_large_segments_lack_are_sorted_in_little_memory() {
     };
     let parts = [many(1_500_000, 1), many(200_000, 2)];
     let files = [
-        build(&parts[0], parameters(1).options(), IdKind::None),
-        build(&parts[1], parameters(4).options(), IdKind::None),
+        build(&parts[0], parameters(1).options::<u64>(), IdKind::None),
+        build(&parts[1], parameters(4).options::<u64>(), IdKind::None),
     ];
     let mut options = MergeOptions::default();
     options.memory = simidx::builder::MIN_MEMORY;
-    options.design = Some(parameters(4).design::<u64>().into());
+    options.design = Some(parameters(4).design::<u64>());
     options.codec = MergeCodec::Given(Codec::EliasFano);
     // Every other one goes, which does not fit either.
     let gone = parts[0].iter().step_by(2);
@@ -379,7 +379,7 @@ fn tables_that_large_segments_lack_are_sorted_in_little_memory() {
     merge(&open_set(files), &options, &mut file, |_| ()).unwrap();
     let kept = parts[0].iter().skip(1).step_by(2).chain(&parts[1]);
     let kept: Vec<Record<u64>> = kept.copied().collect();
-    assert!(file == build(&kept, parameters(4).options(), IdKind::None));
+    assert!(file == build(&kept, parameters(4).options::<u64>(), IdKind::None));
 }
 
 #[test]
@@ -393,7 +393,7 @@ fn many_records_are_replaced_in_little_memory() {
         codec: None,
     };
     for ids in [IdKind::Number, IdKind::String] {
-        let files = [&base, &delta].map(|records| build(records, parameters.options(), ids));
+        let files = [&base, &delta].map(|records| build(records, parameters.options::<u64>(), ids));
         let mut options = MergeOptions::default();
         options.memory = simidx::builder::MIN_MEMORY;
         options.newest_wins = true;
@@ -402,7 +402,10 @@ fn many_records_are_replaced_in_little_memory() {
         assert_eq!(report.replaced_record_count, delta.len() as u64);
         let old = base.iter().skip(1).step_by(2);
         let kept: Vec<Record<u64>> = old.chain(&delta).copied().collect();
-        assert!(file == build(&kept, parameters.options(), ids), "{ids:?}");
+        assert!(
+            file == build(&kept, parameters.options::<u64>(), ids),
+            "{ids:?}"
+        );
     }
 }
 
@@ -419,7 +422,7 @@ fn options_that_cannot_be_kept_are_refused() {
         block_size: 512,
         codec: None,
     };
-    let file = build(&many(50, 1), parameters.options(), IdKind::None);
+    let file = build(&many(50, 1), parameters.options::<u64>(), IdKind::None);
     let segments = open_set([file]);
     let with = |change: fn(&mut MergeOptions)| {
         let mut options = MergeOptions::default();
@@ -430,7 +433,7 @@ fn options_that_cannot_be_kept_are_refused() {
     assert!(with(|o| o.max_distance = Some(13)).contains("at most 12"));
     assert_eq!(
         with(|o| {
-            o.design = Some(TableDesign::<u64>::with_table_count(3, 2).unwrap().into());
+            o.design = Some(TableDesign::with_table_count(Width::W64, 3, 2).unwrap());
             o.max_distance = Some(4);
         }),
         "the table design is for distance 3, not 4"
@@ -464,7 +467,8 @@ fn a_delta_is_replaced_while_the_base_stays_open() {
         block_size: 512,
         codec: None,
     };
-    let file = |records: &[Record<u64>]| build(records, parameters.options(), IdKind::Number);
+    let file =
+        |records: &[Record<u64>]| build(records, parameters.options::<u64>(), IdKind::Number);
     std::fs::write(&path, file(&many(2000, 1))).unwrap();
     let base = Arc::new(Index::<u64>::open_in_memory(&path).unwrap());
     let delta = |fingerprint| {

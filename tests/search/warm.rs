@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use simidx::design::TableDesign;
 use simidx::index::{WarmOptions, WarmReport};
-use simidx::{BuildOptions, Codec, Error, IdKind, Index, Set};
+use simidx::{BuildOptions, Codec, Error, IdKind, Index, Set, Width};
 use simidx_testkit::reference::{BUCKETS, Layout};
 use simidx_testkit::{build, build_strings, open, open_set, options, sized, uniform};
 
@@ -13,7 +13,10 @@ use simidx_testkit::{build, build_strings, open, open_set, options, sized, unifo
 fn file_with_ids(codec: Codec) -> Vec<u8> {
     let fingerprints = uniform::<u64>(sized(100_000));
     let ids: Vec<String> = fingerprints.iter().map(|f| format!("{f:032x}")).collect();
-    let mut options = options(TableDesign::with_table_count(3, 2).unwrap(), 512);
+    let mut options = options(
+        TableDesign::with_table_count(Width::W64, 3, 2).unwrap(),
+        512,
+    );
     (options.ids, options.codec) = (IdKind::String, Some(codec));
     let records: Vec<(u64, &str)> = fingerprints
         .iter()

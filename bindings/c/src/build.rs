@@ -6,10 +6,10 @@ use std::path::Path;
 
 use simidx::builder::AtomicFile;
 use simidx::design::TableDesign;
-use simidx::{BuildOptions, Codec, IdKind, IndexBuilder, Width};
+use simidx::{BuildOptions, Codec, Column, IdKind, IndexBuilder, Width};
 
 use crate::border::{self, At, Options};
-use crate::fingerprint::{InC, Many, known_width};
+use crate::fingerprint::{Many, known_width};
 use crate::status::simidx_status::SIMIDX_ERROR_INPUT;
 use crate::status::{Failure, Result, guard, simidx_status};
 use crate::text::{description, simidx_pipeline};
@@ -187,28 +187,14 @@ pub unsafe extern "C" fn simidx_build(
             let path = border::path("path", border::string("path", path)?)?;
             let fingerprints = Many::new(fingerprints, width, count);
             let ids = Ids::read(&options, count)?;
-            match known_width(width)? {
-                Width::W32 => build::<u32>(&path, &fingerprints, &ids, max_distance, &options),
-                Width::W64 => build::<u64>(&path, &fingerprints, &ids, max_distance, &options),
-                Width::W128 => build::<u128>(&path, &fingerprints, &ids, max_distance, &options),
-            }
+            let width = known_width(width)?;
+            let building = build_options(width, max_distance, &options, &ids)?;
+            let work = work(&options)?;
+            fingerprints.with(width, |column| {
+                work.run(|| write(building, &path, column, &ids, &work))
+            })
         }
     })
-}
-
-/// # Safety
-/// The options are those of the caller.
-unsafe fn build<F: InC>(
-    path: &Path,
-    fingerprints: &Many,
-    ids: &Ids<'_>,
-    max_distance: u32,
-    given: &simidx_build_options,
-) -> Result<()> {
-    // SAFETY: the caller's promise.
-    let (options, work) = unsafe { (build_options::<F>(given, max_distance, ids)?, work(given)?) };
-    let fingerprints = fingerprints.read::<F>()?;
-    work.run(|| write(options, path, &fingerprints, ids, &work))
 }
 
 /// # Safety
@@ -227,18 +213,19 @@ unsafe fn work(given: &simidx_build_options) -> Result<Work> {
 
 /// # Safety
 /// The strings among the options end with NUL.
-unsafe fn build_options<F: InC>(
-    given: &simidx_build_options,
+unsafe fn build_options(
+    width: Width,
     max_distance: u32,
+    given: &simidx_build_options,
     ids: &Ids<'_>,
-) -> Result<BuildOptions<F>> {
+) -> Result<BuildOptions> {
     let mut options = BuildOptions::default();
     options.max_distance = max_distance;
     options.ids = ids.kind();
     options.pipeline = description(given.pipeline)?;
     options.memory = Some(given.memory).filter(|&memory| memory > 0);
     if given.tables > 0 {
-        let design = TableDesign::with_table_count(max_distance, given.tables as usize);
+        let design = TableDesign::with_table_count(width, max_distance, given.tables as usize);
         options.design = Some(design?);
     }
     if given.block_size > 0 {
@@ -261,15 +248,15 @@ unsafe fn build_options<F: InC>(
     Ok(options)
 }
 
-fn write<F: InC>(
-    options: BuildOptions<F>,
+fn write(
+    options: BuildOptions,
     path: &Path,
-    fingerprints: &[F],
+    fingerprints: Column<'_>,
     ids: &Ids<'_>,
     work: &Work,
 ) -> Result<()> {
     let total = fingerprints.len() as u64;
-    let mut builder = IndexBuilder::new(options)?;
+    let mut builder = IndexBuilder::new(fingerprints.width(), options)?;
     // What keeps the file from being written is known before the work.
     let mut file = AtomicFile::create(path)?;
     let mut start = 0;
@@ -277,12 +264,12 @@ fn write<F: InC>(
         match ids {
             Ids::None => builder.extend_from_slice(piece)?,
             Ids::Numbers(numbers) => {
-                for (&fingerprint, &id) in piece.iter().zip(&numbers[start..]) {
+                for (fingerprint, &id) in piece.iter().zip(&numbers[start..]) {
                     builder.push_with_number(fingerprint, id)?;
                 }
             }
             Ids::Strings(strings) => {
-                for (row, &fingerprint) in (start..).zip(piece) {
+                for (row, fingerprint) in (start..).zip(piece.iter()) {
                     let pushed = builder.push_with_string(fingerprint, strings[row]);
                     pushed.map_err(|error| of_row(row, error))?;
                 }

@@ -6,21 +6,19 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use simidx::Set;
 use simidx::builder::{AtomicFile, BuildProgress};
-use simidx::design::{TableDesign, TableMasks};
+use simidx::design::TableDesign;
 use simidx::merge::{MergeOptions, merge as merge_files};
-use simidx::{BuildOptions, Codec, IdKind, IndexBuilder};
+use simidx::{BuildOptions, Codec, IdKind, IndexBuilder, Width};
 
-use crate::column::Column;
 use crate::errors::{Class, Failure, raise};
 use crate::exclusions::Excluded;
 use crate::ids::{self, Ids};
 use crate::index::PyIndex;
-use crate::input::{self, Expected};
+use crate::input::{self, Expected, Fingerprints};
 use crate::opened::Opened;
 use crate::options;
 use crate::run::{How, Watch, Watched, run, run_apart};
 use crate::texts::pipeline_of;
-use crate::width::{Width, by_width};
 
 /// Records that are handed over between two reports of progress.
 const PIECE: usize = 1 << 16;
@@ -58,35 +56,33 @@ pub(crate) fn build(
         threads: options::optional(threads, "threads", options::count)?,
         progress: options::progress(progress)?,
     };
-    by_width!(read.width(), F => {
-        let mut options = BuildOptions::<F>::default();
-        options.max_distance = options::optional(k, "k", options::distance)?.unwrap_or(3);
-        let tables = options::optional(tables, "tables", options::count)?;
-        options.design = design(py, options.max_distance, tables)?;
-        options.memory = options::optional(memory, "memory", options::bytes)?;
-        options.codec = codec_of(py, codec)?;
-        options.block_size = block_size.unwrap_or(options.block_size);
-        options.id_lookup = id_lookup;
-        options.pipeline = pipeline.map(pipeline_of).transpose()?;
-        options.temp_dir = temp_dir.map(options::path).transpose()?;
-        options.ids = match &ids {
-            Ids::None => IdKind::None,
-            Ids::Rows | Ids::Numbers(_) => IdKind::Number,
-            Ids::Strings(_) => IdKind::String,
-        };
-        for (key, value) in metadata.into_iter().flatten() {
-            let [key, value] = [key.str()?.to_string(), value.str()?.to_string()];
-            let inserted = options.metadata.insert(&key, &value);
-            inserted.map_err(|error| raise(py, &error.into()))?;
-        }
-        let column = F::column(read);
-        let column = column.ok_or_else(|| Class::Internal.error(py, "a mix of widths"))?;
-        let opened = run(py, &how, move |watch| {
-            write(options, &path, column, ids, watch)?;
-            Ok(Opened::open(vec![path], false)?)
-        })?;
-        Ok(PyIndex::new(opened))
-    })
+    let mut options = BuildOptions::default();
+    options.max_distance = options::optional(k, "k", options::distance)?.unwrap_or(3);
+    if let Some(count) = options::optional(tables, "tables", options::count)? {
+        let width = read.column().width();
+        options.design = Some(design(py, width, options.max_distance, count)?);
+    }
+    options.memory = options::optional(memory, "memory", options::bytes)?;
+    options.codec = codec_of(py, codec)?;
+    options.block_size = block_size.unwrap_or(options.block_size);
+    options.id_lookup = id_lookup;
+    options.pipeline = pipeline.map(pipeline_of).transpose()?;
+    options.temp_dir = temp_dir.map(options::path).transpose()?;
+    options.ids = match &ids {
+        Ids::None => IdKind::None,
+        Ids::Rows | Ids::Numbers(_) => IdKind::Number,
+        Ids::Strings(_) => IdKind::String,
+    };
+    for (key, value) in metadata.into_iter().flatten() {
+        let [key, value] = [key.str()?.to_string(), value.str()?.to_string()];
+        let inserted = options.metadata.insert(&key, &value);
+        inserted.map_err(|error| raise(py, &error.into()))?;
+    }
+    let opened = run(py, &how, move |watch| {
+        write(options, &path, read, ids, watch)?;
+        Ok(Opened::open(vec![path], false)?)
+    })?;
+    Ok(PyIndex::new(opened))
 }
 
 fn codec_of(py: Python<'_>, name: Option<&str>) -> PyResult<Option<Codec>> {
@@ -99,22 +95,19 @@ fn codec_of(py: Python<'_>, name: Option<&str>) -> PyResult<Option<Codec>> {
     }
 }
 
-fn design<F: Width>(
-    py: Python<'_>,
-    distance: u32,
-    tables: Option<usize>,
-) -> PyResult<Option<TableDesign<F>>> {
-    let design = tables.map(|count| TableDesign::with_table_count(distance, count));
-    design.transpose().map_err(|error| raise(py, &error.into()))
+fn design(py: Python<'_>, width: Width, distance: u32, tables: usize) -> PyResult<TableDesign> {
+    let design = TableDesign::with_table_count(width, distance, tables);
+    design.map_err(|error| raise(py, &error.into()))
 }
 
-fn write<F: Width>(
-    options: BuildOptions<F>,
+fn write(
+    options: BuildOptions,
     path: &PathBuf,
-    fingerprints: Column<F>,
+    given: Fingerprints,
     ids: Ids,
     watch: &Watch,
 ) -> Result<(), Failure> {
+    let fingerprints = given.column();
     let total = fingerprints.len();
     let check = |count: usize| match count == total {
         true => Ok(()),
@@ -123,7 +116,7 @@ fn write<F: Width>(
             Err(Failure::Other(Class::Input, message))
         }
     };
-    let mut builder = IndexBuilder::new(options)?;
+    let mut builder = IndexBuilder::new(fingerprints.width(), options)?;
     // What keeps the file from being written is known before the work.
     let mut file = AtomicFile::create(path)?;
     let report = |done: usize| watch.report("read", done as u64, total as u64);
@@ -135,7 +128,7 @@ fn write<F: Width>(
             }
         }
         Ids::Rows => {
-            for (row, &fingerprint) in fingerprints.iter().enumerate() {
+            for (row, fingerprint) in fingerprints.iter().enumerate() {
                 builder.push_with_number(fingerprint, row as u64)?;
                 if row % PIECE == 0 {
                     report(row)?;
@@ -144,7 +137,7 @@ fn write<F: Width>(
         }
         Ids::Numbers(numbers) => {
             check(numbers.len())?;
-            for (row, (&fingerprint, &id)) in fingerprints.iter().zip(&**numbers).enumerate() {
+            for (row, (fingerprint, &id)) in fingerprints.iter().zip(&**numbers).enumerate() {
                 builder.push_with_number(fingerprint, id)?;
                 if row % PIECE == 0 {
                     report(row)?;
@@ -154,7 +147,7 @@ fn write<F: Width>(
         Ids::Strings(texts) => {
             let texts = texts.all();
             check(texts.len())?;
-            for (row, (&fingerprint, id)) in fingerprints.iter().zip(texts).enumerate() {
+            for (row, (fingerprint, id)) in fingerprints.iter().zip(texts).enumerate() {
                 let pushed = builder.push_with_string(fingerprint, id);
                 pushed.map_err(|error| of_row(row, error))?;
                 if row % PIECE == 0 {
@@ -164,7 +157,7 @@ fn write<F: Width>(
         }
     }
     // The builder has all, and sorts it for long.
-    watch.let_go((fingerprints, ids));
+    watch.let_go((given, ids));
     let out = Watched {
         out: &mut file,
         watch,
@@ -226,8 +219,7 @@ pub(crate) fn merge(
     if let Some(count) = options::optional(tables, "tables", options::count)? {
         let distance = options.max_distance.unwrap_or(set.max_distance());
         options.max_distance = Some(distance);
-        let design = TableMasks::with_table_count(set.width(), distance, count);
-        options.design = Some(design.map_err(|error| raise(py, &error.into()))?);
+        options.design = Some(design(py, set.width(), distance, count)?);
     }
     let excluded = Excluded::read(
         py,

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use simidx::{BuildOptions, IdKind, Index, IndexBuilder, Scratch};
+use simidx::{BuildOptions, IdKind, Index, IndexBuilder, Scratch, Width};
 use simidx_collection::{Collection, Options, Sync};
 
 /// Additions a second that the queries are measured under.
@@ -300,7 +300,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut options = BuildOptions::default();
     options.ids = IdKind::String;
     options.id_lookup = true;
-    let mut builder = IndexBuilder::<u64>::new(options)?;
+    let mut builder = IndexBuilder::new(Width::W64, options)?;
     for number in 0..records {
         builder.push_with_string(fingerprint(number), &id(number))?;
     }

@@ -13,7 +13,7 @@ use simidx::Set;
 use simidx::builder::AtomicFile;
 use simidx::index::WarmOptions;
 use simidx::merge::{MergeOptions, merge};
-use simidx::{BuildOptions, Fingerprint, IdKind, IndexBuilder};
+use simidx::{BuildOptions, Fingerprint, IdKind, IndexBuilder, Width};
 
 use crate::core::Core;
 use crate::deleted::DeletedIds;
@@ -144,7 +144,7 @@ impl<F: Fingerprint> Core<F> {
         let number = self.next_segment.fetch_add(1, Ordering::Relaxed);
         let path = self.folder.segment(number);
         self.sealers.install(|| {
-            let mut builder = IndexBuilder::new(options)?;
+            let mut builder = IndexBuilder::new(Width::of::<F>(), options)?;
             for record in records {
                 builder.push_with_string(record.fingerprint, &record.id)?;
             }

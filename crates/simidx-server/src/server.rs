@@ -28,12 +28,12 @@ const END: Duration = Duration::from_secs(1);
 /// ```
 /// use std::net::SocketAddr;
 /// use simidx_server::{NamedIndex, Server, ServerOptions};
-/// # use simidx::{BuildOptions, IndexBuilder};
+/// # use simidx::{BuildOptions, IndexBuilder, Width};
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("pages.simidx");
-/// # let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
-/// # builder.push(7)?;
+/// # let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
+/// # builder.push(7_u64)?;
 /// # builder.finish_to_path(&path)?;
 /// let mut options = ServerOptions::new(vec![NamedIndex::new("pages", [path])?]);
 /// options.listen = SocketAddr::from(([127, 0, 0, 1], 0));

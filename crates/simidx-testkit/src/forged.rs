@@ -3,7 +3,7 @@
 use simidx::design::TableDesign;
 use simidx::format::FormatClass::Damaged;
 use simidx::format::{FormatClass, FormatError};
-use simidx::{BuildOptions, Codec, Error, Index, Set, Storage};
+use simidx::{BuildOptions, Codec, Error, Index, Set, Storage, Width};
 
 use crate::editor::Editor;
 use crate::parts::{Part, Parts};
@@ -18,20 +18,20 @@ use crate::{build, build_numbers, build_strings, each_id, options, uniform};
 pub const IN_BLOCKS: [Codec; 3] = [Codec::Xor, Codec::Gap, Codec::EliasFano];
 
 /// Two tables in small blocks.
-pub fn small_in(codec: Codec) -> BuildOptions<u64> {
-    let mut options = options(TableDesign::choose_bands(1, 2).unwrap(), 128);
+pub fn small_in(codec: Codec) -> BuildOptions {
+    let mut options = options(TableDesign::choose_bands(Width::W64, 1, 2).unwrap(), 128);
     options.codec = Some(codec);
     options
 }
 
 /// The same in the codec of the paper.
-pub fn small() -> BuildOptions<u64> {
+pub fn small() -> BuildOptions {
     small_in(Codec::Xor)
 }
 
 /// Sixty values in two tables of several blocks, without ids.
 pub fn plain_in(codec: Codec) -> Editor {
-    Editor::new(build(small_in(codec), &uniform(60)))
+    Editor::new(build(small_in(codec), &uniform::<u64>(60)))
 }
 
 /// The same in the codec of the paper.
@@ -42,7 +42,7 @@ pub fn plain() -> Editor {
 pub fn with_pipeline() -> Editor {
     let mut options = small();
     options.pipeline = Some("{\"é\":1}".into());
-    Editor::new(build(options, &uniform(10)))
+    Editor::new(build(options, &uniform::<u64>(10)))
 }
 
 /// Ten fingerprints, the ids 0 to 9.
@@ -86,7 +86,7 @@ pub fn with_metadata() -> Editor {
     let mut put = |key, value| options.metadata.insert(key, value).expect("it is short");
     put("made by", "hand");
     put("source", "né");
-    Editor::new(build(options, &uniform(10)))
+    Editor::new(build(options, &uniform::<u64>(10)))
 }
 
 fn format_error(error: Error) -> FormatError {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use simidx::design::{Costs, TableDesign};
+use simidx::design::Costs;
 use simidx::{Error, Fingerprint, Scratch};
 
 use crate::checks::{self, Check};
@@ -19,7 +19,7 @@ pub fn of_checks() -> [*const (); 3] {
 }
 
 /// Names the functions. It is named too, and never called.
-fn use_checks<F: Fingerprint>(check: &Check<'_, F>, values: &[F]) -> Result<(), Error> {
+fn use_checks<F: Fingerprint>(check: &Check<'_>, values: &[F]) -> Result<(), Error> {
     let mut rng = crate::rng(1);
     for data in crate::data_sets::<F>(1) {
         check.run(&data.fingerprints, data.name);
@@ -28,7 +28,7 @@ fn use_checks<F: Fingerprint>(check: &Check<'_, F>, values: &[F]) -> Result<(), 
         crate::options(check.design.clone(), 128),
         values,
     ));
-    crate::build_numbers(crate::options(check.design.clone(), 128), &[]);
+    crate::build_numbers::<F>(crate::options(check.design.clone(), 128), &[]);
     for query in checks::queries_near(values, 1, 1, 1) {
         checks::check_nearest(&index, &mut Scratch::new(), values, query, &[1], "");
         crate::matched(&index.query(query, 1)?);
@@ -42,9 +42,8 @@ fn use_checks<F: Fingerprint>(check: &Check<'_, F>, values: &[F]) -> Result<(), 
         brute_force::diameter(&part);
         brute_force::central(&part, &|member| weights[&member]);
     }
-    let design: &TableDesign<F> = check.design;
-    patterns::missed(design.masks(), values, 1);
-    let probes = patterns::Probes::of(design, 1, 1, &Costs::DIRECT);
+    patterns::missed(check.design.masks(), values, 1);
+    let probes = patterns::Probes::of(check.design, 1, 1, &Costs::DIRECT);
     patterns::escaping(&probes, values, 1);
     probes.find(probes.evasive(1, &mut rng));
     crate::flipped::<F>(crate::random(&mut rng), 1, &mut rng);

@@ -30,6 +30,7 @@ use simidx::design::TableDesign;
 use simidx::set::Hit;
 use simidx::{
     BuildOptions, Error, Fingerprint, Id, IdBuf, IdKind, Index, IndexBuilder, Match, Set, Storage,
+    Width,
 };
 
 /// What the program's `dump` prints of a table, or the first error met.
@@ -255,7 +256,7 @@ pub fn hit<'s, F: Fingerprint>(hits: impl IntoIterator<Item = Hit<'s, F>>) -> Ve
 }
 
 /// Options for a design and a block size.
-pub fn options<F: Fingerprint>(design: TableDesign<F>, block_size: u32) -> BuildOptions<F> {
+pub fn options(design: TableDesign, block_size: u32) -> BuildOptions {
     let mut options = BuildOptions::default();
     options.max_distance = design.max_distance();
     options.design = Some(design);
@@ -265,8 +266,9 @@ pub fn options<F: Fingerprint>(design: TableDesign<F>, block_size: u32) -> Build
 
 /// The file that holds these records without ids.
 #[inline(never)]
-pub fn build<F: Fingerprint>(options: BuildOptions<F>, fingerprints: &[F]) -> Vec<u8> {
-    let mut builder = IndexBuilder::new(options).expect("the options are in range");
+pub fn build<F: Fingerprint>(options: BuildOptions, fingerprints: &[F]) -> Vec<u8> {
+    let mut builder =
+        IndexBuilder::new(Width::of::<F>(), options).expect("the options are in range");
     for &fingerprint in fingerprints {
         builder.push(fingerprint).expect("a record without id fits");
     }
@@ -277,12 +279,10 @@ pub fn build<F: Fingerprint>(options: BuildOptions<F>, fingerprints: &[F]) -> Ve
 
 /// The file that holds these records with number ids.
 #[inline(never)]
-pub fn build_numbers<F: Fingerprint>(
-    mut options: BuildOptions<F>,
-    records: &[(F, u64)],
-) -> Vec<u8> {
+pub fn build_numbers<F: Fingerprint>(mut options: BuildOptions, records: &[(F, u64)]) -> Vec<u8> {
     options.ids = simidx::IdKind::Number;
-    let mut builder = IndexBuilder::new(options).expect("the options are in range");
+    let mut builder =
+        IndexBuilder::new(Width::of::<F>(), options).expect("the options are in range");
     for &(fingerprint, id) in records {
         builder
             .push_with_number(fingerprint, id)
@@ -295,11 +295,12 @@ pub fn build_numbers<F: Fingerprint>(
 
 /// The file that holds these records with string ids.
 pub fn build_strings<F: Fingerprint, S: AsRef<str>>(
-    mut options: BuildOptions<F>,
+    mut options: BuildOptions,
     records: &[(F, S)],
 ) -> Vec<u8> {
     options.ids = simidx::IdKind::String;
-    let mut builder = IndexBuilder::new(options).expect("the options are in range");
+    let mut builder =
+        IndexBuilder::new(Width::of::<F>(), options).expect("the options are in range");
     for (fingerprint, id) in records {
         builder
             .push_with_string(*fingerprint, id.as_ref())
@@ -326,11 +327,12 @@ pub fn made_up_sketch<F: Fingerprint>(fingerprint: F, id: &str, words: usize) ->
 
 /// The file that holds these records with sketches: those made up for their ids, which the options say the kind of.
 pub fn build_sketched<F: Fingerprint>(
-    options: BuildOptions<F>,
+    options: BuildOptions,
     records: &[(F, Option<IdBuf>)],
 ) -> Vec<u8> {
     let words = options.sketches.as_ref().map_or(0, |of| of.u64_count());
-    let mut builder = IndexBuilder::new(options).expect("the options are in range");
+    let mut builder =
+        IndexBuilder::new(Width::of::<F>(), options).expect("the options are in range");
     for (fingerprint, id) in records {
         let text = id.as_ref().map_or(String::new(), IdBuf::to_string);
         let sketch = made_up_sketch(*fingerprint, &text, words);

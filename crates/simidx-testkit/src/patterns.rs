@@ -2,14 +2,15 @@
 
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
-use simidx::Fingerprint;
 use simidx::design::{Costs, Permutation, Permuted, TableDesign};
+use simidx::{Fingerprint, Fingerprints};
 
 use crate::bit;
 
 /// A pattern of at most `weight` of `bits` that touches all masks, by trying every one.
 #[inline(never)]
-pub fn missed<F: Fingerprint>(masks: &[F], bits: &[F], weight: u32) -> Option<F> {
+pub fn missed<F: Fingerprint>(masks: &Fingerprints, bits: &[F], weight: u32) -> Option<F> {
+    let masks = masks.as_slice::<F>().unwrap();
     let is_found = |pattern: F| masks.iter().any(|&mask| mask & pattern == F::ZERO);
     not_found(&is_found, bits, F::ZERO, weight)
 }
@@ -45,10 +46,11 @@ pub struct Probes<F> {
 
 impl<F: Fingerprint> Probes<F> {
     #[inline(never)]
-    pub fn of(design: &TableDesign<F>, distance: u32, count: u64, costs: &Costs) -> Self {
+    pub fn of(design: &TableDesign, distance: u32, count: u64, costs: &Costs) -> Self {
         let plan = design.plan(distance, count, costs);
+        let masks = design.masks().as_slice::<F>().unwrap();
         let tables = plan.probes().iter().map(|p| {
-            let mask = design.masks()[p.table];
+            let mask = masks[p.table];
             assert!(p.address_bits <= mask.count_ones() || plan.probes().len() == 1);
             (Permutation::new(mask), p.address_bits, p.flips)
         });

@@ -54,7 +54,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let mut options = BuildOptions::default();
         options.ids = IdKind::Number;
         options.sketches = Some(sketcher.parameters().clone());
-        let mut builder = IndexBuilder::new(options)?;
+        let mut builder = IndexBuilder::new(Width::W64, options)?;
         for (number, (text, sketch)) in (0..).zip(texts.iter().zip(&sketches)) {
             let fingerprint = fingerprinter.fingerprint(text) as u64;
             builder.push_with_number_and_sketch(fingerprint, number, sketch.as_u64s())?;

@@ -179,9 +179,9 @@ pub struct ClusterReport {
 /// use simidx::batch::{ClusterOptions, clusters};
 /// use simidx::Set;
 ///
-/// # use simidx::{Index, IndexBuilder};
-/// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
-/// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
+/// # use simidx::{Index, IndexBuilder, Width};
+/// # let mut builder = IndexBuilder::new(Width::W64, Default::default())?;
+/// # builder.extend_from_slice(&[0xff00_u64, 0xff01, 0x1234_5678])?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
 /// # let segments = Set::from_bytes(file)?;
@@ -252,12 +252,12 @@ fn clusters_of<F: Fingerprint>(
 ///
 /// use simidx::batch::{ClusterOptions, clusters_by_key};
 /// use simidx::Set;
-/// use simidx::{BuildOptions, Id, IdKind, Index, IndexBuilder};
+/// use simidx::{BuildOptions, Id, IdKind, Index, IndexBuilder, Width};
 ///
 /// let documents = [(0xff00u64, "a page"), (0xff01, "a page, and its footer"), (0x1234_5678, "another")];
 /// let mut options = BuildOptions::default();
 /// options.ids = IdKind::Number;
-/// let mut builder = IndexBuilder::<u64>::new(options)?;
+/// let mut builder = IndexBuilder::new(Width::W64, options)?;
 /// for (&(fingerprint, _), position) in documents.iter().zip(0..) {
 ///     builder.push_with_number(fingerprint, position)?;
 /// }

@@ -134,9 +134,9 @@ impl Default for JoinOptions {
 /// use simidx::batch::{JoinOptions, JoinStrategy, join};
 /// use simidx::Set;
 ///
-/// # use simidx::{Index, IndexBuilder};
-/// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
-/// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
+/// # use simidx::{Index, IndexBuilder, Width};
+/// # let mut builder = IndexBuilder::new(Width::W64, Default::default())?;
+/// # builder.extend_from_slice(&[0xff00_u64, 0xff01, 0x1234_5678])?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
 /// # let segments = Set::from_bytes(file)?;
@@ -167,9 +167,9 @@ pub struct JoinReport {
 /// use simidx::batch::{JoinOptions, join};
 /// use simidx::Set;
 ///
-/// # use simidx::{Index, IndexBuilder};
-/// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
-/// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
+/// # use simidx::{Index, IndexBuilder, Width};
+/// # let mut builder = IndexBuilder::new(Width::W64, Default::default())?;
+/// # builder.extend_from_slice(&[0xff00_u64, 0xff01, 0x1234_5678])?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
 /// # let segments = Set::from_bytes(file)?;
@@ -201,9 +201,9 @@ pub fn join<'q>(
 /// use simidx::batch::{JoinOptions, join_watched};
 ///
 /// # use simidx::Set;
-/// # use simidx::{Index, IndexBuilder};
-/// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
-/// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
+/// # use simidx::{Index, IndexBuilder, Width};
+/// # let mut builder = IndexBuilder::new(Width::W64, Default::default())?;
+/// # builder.extend_from_slice(&[0xff00_u64, 0xff01, 0x1234_5678])?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
 /// # let set = Set::from_bytes(file)?;

@@ -11,9 +11,9 @@ use crate::index::Index;
 /// use simidx::batch::{LintOptions, lint};
 /// use simidx::Set;
 ///
-/// # use simidx::{Index, IndexBuilder};
-/// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
-/// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
+/// # use simidx::{Index, IndexBuilder, Width};
+/// # let mut builder = IndexBuilder::new(Width::W64, Default::default())?;
+/// # builder.extend_from_slice(&[0xff00_u64, 0xff01, 0x1234_5678])?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
 /// # let segments = Set::from_bytes(file)?;

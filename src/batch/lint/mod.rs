@@ -99,9 +99,9 @@ impl DocumentLengths {
 /// use simidx::batch::{LintOptions, lint};
 /// use simidx::Set;
 ///
-/// # use simidx::{Index, IndexBuilder};
-/// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
-/// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
+/// # use simidx::{Index, IndexBuilder, Width};
+/// # let mut builder = IndexBuilder::new(Width::W64, Default::default())?;
+/// # builder.extend_from_slice(&[0xff00_u64, 0xff01, 0x1234_5678])?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
 /// # let segments = Set::from_bytes(file)?;
@@ -155,10 +155,10 @@ impl LintReport {
 ///
 /// ```
 /// use simidx::Set;
-/// use simidx::{BuildOptions, Index, IndexBuilder};
+/// use simidx::{BuildOptions, Index, IndexBuilder, Width};
 /// use simidx::batch::{LintOptions, LintWarningKind, lint};
 ///
-/// let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
+/// let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
 /// for i in 0..1000u64 {
 ///     // 32 bits in 64.
 ///     builder.push((i.wrapping_mul(0x9e37_79b9_7f4a_7c15)) >> 32)?;
@@ -237,13 +237,13 @@ fn look_at_members<F: Fingerprint>(
 /// ```
 /// use simidx::batch::{LintOptions, lint};
 /// use simidx::Set;
-/// use simidx::{BuildOptions, IdKind, Index, IndexBuilder};
+/// use simidx::{BuildOptions, IdKind, Index, IndexBuilder, Width};
 ///
 /// let mut options = BuildOptions::default();
 /// options.ids = IdKind::Number;
-/// let mut builder = IndexBuilder::<u64>::new(options)?;
+/// let mut builder = IndexBuilder::new(Width::W64, options)?;
 /// for id in 0..5 {
-///     builder.push_with_number(0xff00, id)?;
+///     builder.push_with_number(0xff00_u64, id)?;
 /// }
 /// let mut file = Vec::new();
 /// builder.finish(&mut file)?;

@@ -351,14 +351,14 @@ impl SortedStrings<'_> {
 /// instead. An error is that of a damaged page of ids, and the last item.
 ///
 /// ```
-/// # use simidx::{BuildOptions, IndexBuilder};
+/// # use simidx::{BuildOptions, IndexBuilder, Width};
 /// use simidx::{IdKind, Index};
 ///
 /// let mut options = BuildOptions::default();
 /// options.ids = IdKind::Number;
-/// let mut builder = IndexBuilder::<u64>::new(options)?;
-/// builder.push_with_number(0xff, 1)?;
-/// builder.push_with_number(0xff, 2)?;
+/// let mut builder = IndexBuilder::new(Width::W64, options)?;
+/// builder.push_with_number(0xff_u64, 1)?;
+/// builder.push_with_number(0xff_u64, 2)?;
 /// let mut file = Vec::new();
 /// builder.finish(&mut file)?;
 ///
@@ -414,11 +414,11 @@ impl Ids<'_> {
     /// The next id, lent until the one after it is read. Allocates nothing if the buffer is long enough.
     ///
     /// ```
-    /// # use simidx::{BuildOptions, IdKind, Index, IndexBuilder};
+    /// # use simidx::{BuildOptions, IdKind, Index, IndexBuilder, Width};
     /// # let mut options = BuildOptions::default();
     /// # options.ids = IdKind::String;
-    /// # let mut builder = IndexBuilder::<u64>::new(options)?;
-    /// # builder.push_with_string(0xff, "a")?;
+    /// # let mut builder = IndexBuilder::new(Width::W64, options)?;
+    /// # builder.push_with_string(0xff_u64, "a")?;
     /// # let mut file = Vec::new();
     /// # builder.finish(&mut file)?;
     /// # let index = Index::<u64>::from_bytes(file)?;

@@ -228,7 +228,7 @@ impl Batch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{BuildOptions, IdBuf, IdKind, Index, IndexBuilder};
+    use crate::{BuildOptions, IdBuf, IdKind, Index, IndexBuilder, Width};
     use proptest::prelude::*;
 
     fn index(ids: &[String]) -> Index<u64> {
@@ -236,7 +236,7 @@ mod tests {
             ids: IdKind::String,
             ..BuildOptions::default()
         };
-        let mut builder = IndexBuilder::new(options).unwrap();
+        let mut builder = IndexBuilder::new(Width::W64, options).unwrap();
         for (id, number) in ids.iter().zip(0u64..) {
             // Several ids for some fingerprints.
             let fingerprint = (number / 3).wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -30,12 +30,12 @@ impl<F: Fingerprint, R: ReadRanges> RangedIndex<F, R> {
     /// call reads how many fingerprints each block has, two bytes a block.
     ///
     /// ```
-    /// # use simidx::{BuildOptions, Id, IdKind, IndexBuilder};
+    /// # use simidx::{BuildOptions, Id, IdKind, IndexBuilder, Width};
     /// # use simidx::index::ranged::RangedIndex;
     /// # let mut options = BuildOptions::default();
     /// # options.ids = IdKind::String;
-    /// # let mut builder = IndexBuilder::<u64>::new(options)?;
-    /// # builder.push_with_string(0xff, "home")?;
+    /// # let mut builder = IndexBuilder::new(Width::W64, options)?;
+    /// # builder.push_with_string(0xff_u64, "home")?;
     /// # let mut file = tempfile::tempfile()?;
     /// # builder.finish(&mut file)?;
     /// let index = RangedIndex::<u64, _>::open(file)?;

@@ -49,12 +49,12 @@ const MOST_ROUNDS: usize = 1 << 10;
 /// ```
 /// use std::fs::File;
 /// use simidx::index::ranged::RangedIndex;
-/// use simidx::{BuildOptions, IndexBuilder};
+/// use simidx::{BuildOptions, IndexBuilder, Width};
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("pages.simidx");
-/// let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
-/// builder.extend([7, 42])?;
+/// let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
+/// builder.extend_from_slice(&[7_u64, 42])?;
 /// builder.finish_to_path(&path)?;
 ///
 /// let index = RangedIndex::<u64, _>::open(File::open(&path)?)?; // or anything that implements ReadRanges

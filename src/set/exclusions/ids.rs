@@ -269,14 +269,14 @@ impl Chunk {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{BuildOptions, IndexBuilder};
+    use crate::{BuildOptions, IndexBuilder, Width};
 
     fn index(kind: IdKind, ids: impl Iterator<Item = u64>) -> Index<u64> {
         let options = BuildOptions {
             ids: kind,
             ..BuildOptions::default()
         };
-        let mut builder = IndexBuilder::new(options).unwrap();
+        let mut builder = IndexBuilder::new(Width::W64, options).unwrap();
         for (id, fingerprint) in ids.zip(0u64..) {
             match kind {
                 IdKind::Number => builder.push_with_number(fingerprint, id).unwrap(),

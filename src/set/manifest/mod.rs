@@ -29,13 +29,13 @@ const MOST_READS: usize = 8;
 ///
 /// ```
 /// use simidx::set::Manifest;
-/// use simidx::{BuildOptions, IndexBuilder};
+/// use simidx::{BuildOptions, IndexBuilder, Width};
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let folder = folder.path();
 /// let mut manifest = Manifest::default();
-/// for (name, fingerprint) in [("monday.simidx", 0xff), ("tuesday.simidx", 0xfe)] {
-///     let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
+/// for (name, fingerprint) in [("monday.simidx", 0xff_u64), ("tuesday.simidx", 0xfe)] {
+///     let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
 ///     builder.push(fingerprint)?;
 ///     builder.finish_to_path(folder.join(name))?;
 ///     manifest.add_file(folder, name)?;
@@ -64,11 +64,11 @@ pub struct Manifest {
 ///
 /// ```
 /// use simidx::set::ManifestSegment;
-/// use simidx::{BuildOptions, Index, IndexBuilder};
+/// use simidx::{BuildOptions, Index, IndexBuilder, Width};
 ///
 /// # let mut file = Vec::new();
-/// let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
-/// builder.extend([7, 42])?;
+/// let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
+/// builder.extend_from_slice(&[7_u64, 42])?;
 /// builder.finish(&mut file)?;
 /// let listed = ManifestSegment::of_index("pages.simidx", &Index::<u64>::from_bytes(file)?)?;
 /// assert_eq!((listed.fingerprint_count, listed.range), (2, Some((7, 42))));

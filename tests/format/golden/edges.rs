@@ -74,35 +74,35 @@ fn units() -> Vec<Good> {
         case(
             "whole-chunks",
             "0 … 1,023, then 0 … 319; the ids 0 … 1,343: three chunks and two samples without rest",
-            small(3, 1, Codec::Gap),
+            small::<u32>(3, 1, Codec::Gap),
             &chunks,
             Ids::Numbers(|i| i),
         ),
         case(
             "a-whole-page",
             "0 … 4,095 with the ids 37·i mod 256 and their order: 4,096 bytes of numbers; the order has two pages",
-            ordered(small(3, 1, Codec::Gap)),
+            ordered(small::<u32>(3, 1, Codec::Gap)),
             &ascending(4096),
             numbers,
         ),
         case(
             "a-page-and-a-byte",
             "0 … 4,096 with the ids 37·i mod 256: 4,097 bytes of numbers",
-            small(3, 1, Codec::Gap),
+            small::<u32>(3, 1, Codec::Gap),
             &ascending(4097),
             numbers,
         ),
         case(
             "places-on-two-pages",
             "0 … 2,999 with the ids `b`, and `a` where i mod 3 = 0; places of 12 bits and their order on two pages",
-            ordered(small(3, 1, Codec::Gap)),
+            ordered(small::<u32>(3, 1, Codec::Gap)),
             &ascending(3000),
             letters,
         ),
         case(
             "groups-on-two-pages",
             "0 … 29, each 1,000 times, all with the id 7",
-            small(3, 1, Codec::Gap),
+            small::<u32>(3, 1, Codec::Gap),
             &(0..30_000).map(|i| i / 1000).collect::<Vec<u32>>(),
             Ids::Numbers(|_| 7),
         ),
@@ -112,7 +112,7 @@ fn units() -> Vec<Good> {
 /// The shortest and the longest pipeline, and a short key of metadata.
 fn texts() -> Vec<Good> {
     let with = |name: &str, what: &str, pipeline: Option<String>, key: Option<&str>| {
-        let mut options = small(3, 1, Codec::Xor);
+        let mut options = small::<u32>(3, 1, Codec::Xor);
         options.pipeline = pipeline;
         if let Some(key) = key {
             options.metadata.insert(key, "").unwrap();
@@ -161,7 +161,7 @@ fn string_code(prefixes: &[(usize, u8)], symbols: &[(u8, u8, &[u8])]) -> Vec<u8>
 /// String codes that the builder of this crate does not make.
 fn string_codes() -> Vec<Good> {
     let base = |name: &str, what: &str, id: fn(u64) -> String| {
-        let options = small(3, 1, Codec::Xor);
+        let options = small::<u32>(3, 1, Codec::Xor);
         case(name, what, options, &[1u32, 2, 3], Ids::Strings(id))
     };
     let put = |mut good: Good, code: Vec<u8>, bucket: Option<Vec<u8>>| {
@@ -223,14 +223,14 @@ fn sketches() -> Vec<Good> {
     let empty = case::<u64>(
         "sketches-of-nothing",
         "no record; a section of sketches of no bytes but the head, features named in one byte",
-        small(3, 1, Codec::Gap),
+        small::<u64>(3, 1, Codec::Gap),
         &[],
         Ids::None,
     );
     let one = case(
         "sketches-longest-features",
         "7; a sketch of 64 bits, features named in 1,024 bytes",
-        small(3, 1, Codec::Gap),
+        small::<u32>(3, 1, Codec::Gap),
         &[7u32],
         Ids::None,
     );

@@ -2,7 +2,7 @@
 
 use simidx::design::TableDesign;
 use simidx::format::FORMAT_VERSION;
-use simidx::{BuildOptions, Codec, Fingerprint, IdKind, IndexBuilder};
+use simidx::{BuildOptions, Codec, Fingerprint, IdKind, IndexBuilder, Width};
 
 use simidx_testkit::forged::{ByHand, IN_BLOCKS, codec_number};
 use simidx_testkit::manifest::{Entry, Expect, folder};
@@ -43,7 +43,7 @@ pub(super) enum Ids {
 pub(super) fn case<F: Fingerprint>(
     name: &str,
     what: &str,
-    mut options: BuildOptions<F>,
+    mut options: BuildOptions,
     fingerprints: &[F],
     ids: Ids,
 ) -> Good {
@@ -52,7 +52,7 @@ pub(super) fn case<F: Fingerprint>(
         Ids::Numbers(_) => IdKind::Number,
         Ids::Strings(_) => IdKind::String,
     };
-    let mut builder = IndexBuilder::new(options).unwrap();
+    let mut builder = IndexBuilder::new(Width::of::<F>(), options).unwrap();
     let mut records = Vec::new();
     for (number, &fingerprint) in (0u64..).zip(fingerprints) {
         // Numbers sort by value, strings by their bytes.
@@ -186,17 +186,18 @@ pub(super) fn small<F: Fingerprint>(
     max_distance: u32,
     tables: usize,
     codec: Codec,
-) -> BuildOptions<F> {
+) -> BuildOptions {
     let mut options = BuildOptions::default();
     options.max_distance = max_distance;
-    options.design = Some(TableDesign::with_table_count(max_distance, tables).unwrap());
+    options.design =
+        Some(TableDesign::with_table_count(Width::of::<F>(), max_distance, tables).unwrap());
     options.block_size = 128;
     options.codec = Some(codec);
     options
 }
 
 /// The same, and the file has the order of its ids.
-pub(super) fn ordered<F: Fingerprint>(mut options: BuildOptions<F>) -> BuildOptions<F> {
+pub(super) fn ordered(mut options: BuildOptions) -> BuildOptions {
     options.id_lookup = true;
     options
 }
@@ -251,21 +252,21 @@ fn few() -> Vec<Good> {
         case(
             "worked-example",
             "the example of section 4.7",
-            ordered(small(1, 2, Codec::Xor)),
+            ordered(small::<u32>(1, 2, Codec::Xor)),
             &example,
             ids,
         ),
         case::<u64>(
             "empty",
             "no record",
-            small(3, 4, Codec::Gap),
+            small::<u64>(3, 4, Codec::Gap),
             &[],
             Ids::None,
         ),
         case::<u64>(
             "empty-one-table",
             "no record",
-            small(3, 1, Codec::Gap),
+            small::<u64>(3, 1, Codec::Gap),
             &[],
             Ids::None,
         )
@@ -273,7 +274,7 @@ fn few() -> Vec<Good> {
         case::<u64>(
             "empty-numbers",
             "no record, number ids",
-            small(3, 4, Codec::Xor),
+            small::<u64>(3, 4, Codec::Xor),
             &[],
             Ids::Numbers(|i| i),
         )
@@ -281,7 +282,7 @@ fn few() -> Vec<Good> {
         case::<u64>(
             "empty-strings",
             "no record, string ids",
-            small(3, 4, Codec::EliasFano),
+            small::<u64>(3, 4, Codec::EliasFano),
             &[],
             Ids::Strings(|_| String::new()),
         )
@@ -289,7 +290,7 @@ fn few() -> Vec<Good> {
         case(
             "one",
             "deadbeef0badcafe alone",
-            small(3, 4, Codec::EliasFano),
+            small::<u64>(3, 4, Codec::EliasFano),
             &one,
             Ids::None,
         ),
@@ -301,14 +302,14 @@ fn few() -> Vec<Good> {
         case(
             "two-bit-0",
             "6 and 7: they differ in bit 0 only",
-            small(3, 4, Codec::Gap),
+            small::<u64>(3, 4, Codec::Gap),
             &[6u64, 7],
             Ids::None,
         ),
         case(
             "two-bit-63",
             "5 and 5 + 2^63: they differ in bit 63 only",
-            small(3, 4, Codec::Xor),
+            small::<u64>(3, 4, Codec::Xor),
             &[5u64, 5 | 1 << 63],
             Ids::None,
         ),
@@ -322,48 +323,48 @@ fn shapes() -> Vec<Good> {
         .map(|x| u128::from(x) << 64 | u128::from(x.rotate_left(17)))
         .collect();
     let repeated: Vec<u64> = mixed(200).map(|x| (x % 150) << 32).collect();
-    let mut only_pipeline = small(3, 1, Codec::Xor);
+    let mut only_pipeline = small::<u32>(3, 1, Codec::Xor);
     only_pipeline.pipeline = Some(r#"{"é":1}"#.into());
     vec![
         case(
             "one-group",
             "1,000 times 42, with the numbers 0, 1, 4, …, 999² as ids",
-            small(3, 4, Codec::EliasFano),
+            small::<u64>(3, 4, Codec::EliasFano),
             &[42u64; 1000],
             Ids::Numbers(|i| i * i),
         ),
         case(
             "one-group-strings",
             "500 times 0, with the three digits of 0 … 499 as ids",
-            small(3, 1, Codec::Xor),
+            small::<u32>(3, 1, Codec::Xor),
             &[0u32; 500],
             Ids::Strings(|i| format!("{i:03}")),
         ),
         case(
             "numbers-spare-bits",
             "1, 2 and 3 with the ids 5, 6 and 9: three numbers of three bits",
-            small(3, 1, Codec::Gap),
+            small::<u32>(3, 1, Codec::Gap),
             &[1u32, 2, 3],
             Ids::Numbers(|i| [5, 6, 9][i as usize]),
         ),
         case(
             "dense-32",
             "0 … 4,999",
-            small(2, 3, Codec::Gap),
+            small::<u32>(2, 3, Codec::Gap),
             &dense,
             Ids::None,
         ),
         case(
             "numbers-128",
             "mixed(i) · 2^64 + mixed(i) rotated left by 17, i = 1 … 90; ids 2^64 − 1 − j · ⌊(2^64 − 1) / 89⌋, j = 0 … 89",
-            small(3, 4, Codec::EliasFano),
+            small::<u128>(3, 4, Codec::EliasFano),
             &wide,
             Ids::Numbers(|i| u64::MAX - i * (u64::MAX / 89)),
         ),
         case(
             "long-strings",
             "mixed(1) … mixed(600), with the hexadecimal digits of mixed(601), mixed(602), …, mixed(1,800) as ids, two and two",
-            small(3, 1, Codec::EliasFano),
+            small::<u64>(3, 1, Codec::EliasFano),
             &mixed(600).collect::<Vec<u64>>(),
             Ids::Strings(|i| {
                 let digits = mixed(1800).skip(600 + 2 * i as usize).take(2);
@@ -396,7 +397,7 @@ fn with_order() -> Vec<Good> {
         case(
             "empty-ordered",
             "no record, string ids and their order",
-            ordered(small(3, 1, Codec::Gap)),
+            ordered(small::<u64>(3, 1, Codec::Gap)),
             &[0u64; 0],
             Ids::Strings(|_| String::new()),
         )
@@ -404,49 +405,49 @@ fn with_order() -> Vec<Good> {
         case(
             "one-ordered",
             "7 with the id 5: an order of no bits",
-            ordered(small(3, 1, Codec::Xor)),
+            ordered(small::<u32>(3, 1, Codec::Xor)),
             &[7u32],
             Ids::Numbers(|_| 5),
         ),
         case(
             "ordered-numbers",
             "mixed(1) … mixed(60), with the ids 37·j mod 41, j = 0 … 59, and their order",
-            ordered(small(3, 4, Codec::EliasFano)),
+            ordered(small::<u64>(3, 4, Codec::EliasFano)),
             &many,
             Ids::Numbers(|i| 37 * i % 41),
         ),
         case(
             "ordered-strings",
             "mixed(1) … mixed(60), with the two digits of 37·j mod 41, j = 0 … 59, as ids, and their order",
-            ordered(small(3, 4, Codec::EliasFano)),
+            ordered(small::<u64>(3, 4, Codec::EliasFano)),
             &many,
             Ids::Strings(|i| format!("{:02}", 37 * i % 41)),
         ),
         case(
             "equal-strings",
             "mixed(1) … mixed(60), all with the id `same`",
-            small(3, 1, Codec::EliasFano),
+            small::<u64>(3, 1, Codec::EliasFano),
             &many,
             Ids::Strings(|_| "same".into()),
         ),
         case(
             "ordered-groups",
             "(mixed(i) mod 500) · 2^40, i = 1 … 699, with the ids 91·j mod 701, j = 0 … 698, and their order",
-            ordered(small(3, 1, Codec::Gap)),
+            ordered(small::<u64>(3, 1, Codec::Gap)),
             &grouped,
             Ids::Numbers(|i| 91 * i % 701),
         ),
         case(
             "many-groups",
             "(mixed(i) mod 1,500) · 2^40, i = 1 … 2,300, all with the id 7",
-            small(3, 1, Codec::EliasFano),
+            small::<u64>(3, 1, Codec::EliasFano),
             &mixed(2300).map(|x| (x % 1500) << 40).collect::<Vec<u64>>(),
             Ids::Numbers(|_| 7),
         ),
         case(
             "ordered-groups-strings",
             "(mixed(i) mod 500) · 2^40, i = 1 … 699, with `https://example.org/` and 91·j mod 301, j = 0 … 698, as ids, and their order",
-            ordered(small(3, 1, Codec::Gap)),
+            ordered(small::<u64>(3, 1, Codec::Gap)),
             &grouped,
             Ids::Strings(|i| format!("https://example.org/{}", 91 * i % 301)),
         ),
@@ -455,9 +456,9 @@ fn with_order() -> Vec<Good> {
 
 /// Metadata, alone and with all that can be there.
 fn with_metadata() -> Vec<Good> {
-    let mut one = small(3, 1, Codec::Xor);
+    let mut one = small::<u32>(3, 1, Codec::Xor);
     one.metadata.insert("source", "né").unwrap();
-    let mut several = ordered(small(3, 2, Codec::Gap));
+    let mut several = ordered(small::<u32>(3, 2, Codec::Gap));
     several.pipeline = Some(r#"{"é":1}"#.into());
     for (key, value) in [("made by", ""), ("source", "hand"), ("ß", "日本語\n")] {
         several.metadata.insert(key, value).unwrap();
@@ -483,19 +484,19 @@ fn with_metadata() -> Vec<Good> {
 /// Numbers of tables.
 fn designs() -> Vec<Good> {
     let values: Vec<u64> = mixed(60).collect();
-    let mut two_level = small(3, 16, Codec::EliasFano);
-    two_level.design = Some(TableDesign::two_level_bands(3).unwrap());
+    let mut two_level = small::<u64>(3, 16, Codec::EliasFano);
+    two_level.design = Some(TableDesign::two_level_bands(Width::W64, 3).unwrap());
     let sixty = "mixed(1) … mixed(60)";
     let most: Vec<u32> = (0..255)
         .map(|t| u32::MAX.checked_shl(t % 33).unwrap_or(0))
         .collect();
-    let mut most_tables = small(3, 1, Codec::EliasFano);
+    let mut most_tables = small::<u64>(3, 1, Codec::EliasFano);
     most_tables.design = Some(TableDesign::from_masks(3, most).unwrap());
     vec![
         case(
             "one-table",
             sixty,
-            small(3, 1, Codec::Gap),
+            small::<u64>(3, 1, Codec::Gap),
             &values,
             Ids::None,
         )
@@ -503,7 +504,7 @@ fn designs() -> Vec<Good> {
         case(
             "six-tables",
             sixty,
-            small(3, 6, Codec::Gap),
+            small::<u64>(3, 6, Codec::Gap),
             &values,
             Ids::None,
         )
@@ -519,7 +520,7 @@ fn designs() -> Vec<Good> {
         case(
             "twenty-tables",
             sixty,
-            small(3, 20, Codec::Xor),
+            small::<u64>(3, 20, Codec::Xor),
             &values,
             Ids::None,
         )
@@ -539,7 +540,7 @@ fn block_sizes() -> Vec<Good> {
     let mut files = Vec::new();
     let hundred: Vec<u32> = mixed(100).map(|x| (x >> 32) as u32).collect();
     for bytes in [256, 512, 2048, 8192] {
-        let mut options = small(3, 1, Codec::Gap);
+        let mut options = small::<u32>(3, 1, Codec::Gap);
         options.block_size = bytes;
         let name = format!("blocks-of-{bytes}");
         let what = "⌊mixed(i) / 2^32⌋, i = 1 … 100";
@@ -548,7 +549,7 @@ fn block_sizes() -> Vec<Good> {
     }
     let squares: Vec<u64> = (0..5000).map(|i| i * i).collect();
     for codec in IN_BLOCKS {
-        let mut options = small(0, 1, codec);
+        let mut options = small::<u64>(0, 1, codec);
         options.block_size = 8192;
         let name = format!("large-block-{}", codec.name());
         let what = "i², i = 0 … 4,999, with the number 5·i as id";
@@ -561,7 +562,7 @@ fn block_sizes() -> Vec<Good> {
         ));
     }
     let run: Vec<u32> = (0..65_537).collect();
-    let mut options = small(0, 1, Codec::Gap);
+    let mut options = small::<u32>(0, 1, Codec::Gap);
     options.block_size = 8192;
     let what = "0 … 65,536: the first block has almost as many values as its count can say";
     files.push(case("full-count", what, options, &run, Ids::None));
@@ -606,14 +607,14 @@ fn codecs_and_ids<F: Fingerprint>() -> Vec<Good> {
         let file = case(
             &name,
             "neighbours(100)",
-            small(3, 2, codec),
+            small::<F>(3, 2, codec),
             &many,
             Ids::None,
         );
         files.push(file.with_contents_of(&format!("{}-bits", F::WIDTH)));
         for (kind, what, fingerprints, ids) in kinds {
             let name = format!("{name}-{kind}");
-            let file = case(&name, what, small(3, 2, codec), fingerprints, ids);
+            let file = case(&name, what, small::<F>(3, 2, codec), fingerprints, ids);
             files.push(file.with_contents_of(&format!("{}-bits-{kind}", F::WIDTH)));
         }
     }
@@ -647,7 +648,15 @@ fn by_other_writers() -> Vec<Good> {
     });
     files.push(two_key_groups());
     let values: Vec<u32> = mixed(20).map(|x| (x >> 32) as u32).collect();
-    let build = |codec| case("mixed-codecs", "", small(1, 2, codec), &values, Ids::None);
+    let build = |codec| {
+        case(
+            "mixed-codecs",
+            "",
+            small::<u32>(1, 2, codec),
+            &values,
+            Ids::None,
+        )
+    };
     let mut mixed = build(Codec::Xor);
     mixed.file = with_a_table_of(&mixed.file, &build(Codec::EliasFano).file);
     mixed.what =
@@ -691,7 +700,7 @@ fn extended() -> Vec<Good> {
     let values: Vec<u32> = mixed(20).map(|x| (x >> 32) as u32).collect();
     let twenty = "⌊mixed(i) / 2^32⌋, i = 1 … 20";
     let base = || {
-        let options = small(1, 2, Codec::Gap);
+        let options = small::<u32>(1, 2, Codec::Gap);
         case("mixed-codecs", "", options, &values, Ids::Numbers(|i| i))
     };
     let make = |name: &str, what: &str, change: fn(&mut Parts)| {
@@ -744,7 +753,7 @@ fn with_sketches() -> Vec<Good> {
     let sketches =
         |count: u8, len: usize| -> Vec<Vec<u8>> { (0..count).map(|i| vec![i; len]).collect() };
     let base = |contents: &str, values: &[u32], ids| {
-        let options = small(1, 2, Codec::Gap);
+        let options = small::<u32>(1, 2, Codec::Gap);
         case("", "", options, values, ids).with_contents_of(contents)
     };
     let add = |mut good: Good, name: &str, what: &str, section: Vec<u8>| {
@@ -794,7 +803,7 @@ fn with_sketches() -> Vec<Good> {
 /// A file whose sketches take two pages.
 fn several_pages_of_sketches() -> Good {
     let values: Vec<u32> = mixed(70).map(|x| (x >> 32) as u32).collect();
-    let options = small(1, 2, Codec::Gap);
+    let options = small::<u32>(1, 2, Codec::Gap);
     let what = "⌊mixed(i) / 2^32⌋, i = 1 … 70, with the numbers 0 … 69 as ids; sketches of 512 bits on two pages";
     let mut good = case(
         "sketches-on-two-pages",

@@ -21,7 +21,7 @@ fn few() -> Vec<Good> {
         case::<u64>(
             "lines-empty",
             "no record",
-            small(3, 4, Lines),
+            small::<u64>(3, 4, Lines),
             &[],
             Ids::None,
         )
@@ -29,7 +29,7 @@ fn few() -> Vec<Good> {
         case::<u64>(
             "lines-empty-strings",
             "no record, string ids",
-            small(3, 1, Lines),
+            small::<u64>(3, 1, Lines),
             &[],
             Ids::Strings(|_| String::new()),
         )
@@ -37,7 +37,7 @@ fn few() -> Vec<Good> {
         case(
             "lines-one",
             "deadbeef0badcafe alone",
-            small(3, 4, Lines),
+            small::<u64>(3, 4, Lines),
             &[0xdead_beef_0bad_cafeu64],
             Ids::None,
         )
@@ -45,7 +45,7 @@ fn few() -> Vec<Good> {
         case(
             "lines-example",
             "the values of the example of section 8.2",
-            small(0, 1, Lines),
+            small::<u32>(0, 1, Lines),
             &[0x0500_0001u32, 0x0500_0002, 0x07ab_cdef],
             Ids::None,
         ),
@@ -68,35 +68,35 @@ fn shapes() -> Vec<Good> {
         case(
             "lines-several",
             "mixed(1) … mixed(320), with the ids 91·j mod 701, j = 0 … 319, and their order: several top lines",
-            ordered(small(3, 2, Lines)),
+            ordered(small::<u64>(3, 2, Lines)),
             &several,
             Ids::Numbers(|i| 91 * i % 701),
         ),
         case(
             "lines-crowded",
             "mixed(1) … mixed(60), then mixed(61) … mixed(480), of which the first 100 start with 5a and the others with 5a5a5a, the bits after that being their first: crowded lines among the finer lines of crowded lines",
-            small(3, 1, Lines),
+            small::<u64>(3, 1, Lines),
             &crowded,
             Ids::None,
         ),
         case(
             "lines-dense",
             "0 … 599: lines without bits below their addresses",
-            small(2, 1, Lines),
+            small::<u32>(2, 1, Lines),
             &dense,
             Ids::None,
         ),
         case(
             "lines-full",
             "i · 2^20, i = 0 … 215: a line of as many values as it has marks",
-            small(0, 1, Lines),
+            small::<u32>(0, 1, Lines),
             &full,
             Ids::None,
         ),
         case(
             "lines-spare-bits",
             "mixed(1) … mixed(167): bits after the low bits",
-            small(1, 2, Lines),
+            small::<u64>(1, 2, Lines),
             &several[..167],
             Ids::None,
         ),
@@ -110,7 +110,7 @@ fn pages() -> Vec<Good> {
         case(
             &format!("lines-{count}"),
             &format!("i · 2^19 + (37·i mod 8), i = 0 … {}", count - 1),
-            small(0, 1, Lines),
+            small::<u32>(0, 1, Lines),
             &values,
             Ids::None,
         )
@@ -122,7 +122,7 @@ fn pages() -> Vec<Good> {
 fn with_tables_in_blocks() -> Vec<Good> {
     let values: Vec<u32> = mixed(20).map(|x| (x >> 32) as u32).collect();
     let build = |codec| {
-        let options = small(1, 2, codec);
+        let options = small::<u32>(1, 2, codec);
         case("", "", options, &values, Ids::Numbers(|i| i)).with_contents_of("twenty-numbers")
     };
     let (lines, blocks) = (build(Lines), build(simidx::Codec::EliasFano));

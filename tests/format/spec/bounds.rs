@@ -4,7 +4,7 @@ use std::fs;
 
 use simidx::format::FORMAT_VERSION;
 use simidx::format::FormatClass::{Damaged, Unsupported};
-use simidx::{Codec, Error, Fingerprint, Index, Set, Storage};
+use simidx::{Codec, Error, Fingerprint, Index, Set, Storage, Width};
 
 use super::limits::{least, most};
 use super::worked_file::worked_file;
@@ -66,7 +66,7 @@ fn v06_the_shortest_directory_is_judged_by_what_it_says() {
 }
 
 fn check_counts<F: Fingerprint>(most: u128) {
-    let design = simidx::design::TableDesign::<F>::partition(0, 1).unwrap();
+    let design = simidx::design::TableDesign::partition(Width::of::<F>(), 0, 1).unwrap();
     let good = Editor::new(build(options(design, 128), &[F::MAX]));
     let all = 2u128.checked_pow(F::WIDTH).unwrap_or(u128::MAX);
     // So many values need more blocks than one; that is judged by a later rule.
@@ -105,11 +105,11 @@ fn v14_a_block_has_room_for_so_many_values() {
 fn v20_numbers_have_so_many_bits_at_most() {
     let most = most("id_bits of numbers");
     for (bits, verdict) in [(most, "sound"), (most + 1, "damaged V20")] {
-        let mut empty = Editor::new(build_numbers(small(), &[]));
+        let mut empty = Editor::new(build_numbers::<u64>(small(), &[]));
         empty.put_directory(directory::ID_BITS, bits);
         assert_eq!(common_verdict(&empty.finish()), verdict, "{bits}");
     }
-    let widest = Editor::new(build_numbers(small(), &[(1, 0), (2, u64::MAX)]));
+    let widest = Editor::new(build_numbers(small(), &[(1_u64, 0), (2, u64::MAX)]));
     assert_eq!(widest.layout.id_bits as u128, most);
     assert_eq!(common_verdict(&widest.file), "sound");
 }

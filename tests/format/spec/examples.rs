@@ -1,7 +1,7 @@
 //! The worked examples of streams, permutations, designs, codes, blocks, sequences and keys.
 
-use simidx::Codec;
 use simidx::design::{COVERING_6, COVERING_8, COVERING_11, COVERING_14, Permutation, TableDesign};
+use simidx::{Codec, Width};
 
 use simidx_testkit::document::{
     named_block, named_formulas, named_table, named_values, numbers, plain_number, row,
@@ -240,9 +240,9 @@ fn the_example_of_a_block_has_the_checksum_printed() {
 
 #[test]
 fn the_metadata_example_is_what_the_program_writes() {
-    let mut options = simidx::BuildOptions::<u64>::default();
+    let mut options = simidx::BuildOptions::default();
     options.metadata.insert("source", "né").unwrap();
-    let file = simidx_testkit::build(options, &[]);
+    let file = simidx_testkit::build::<u64>(options, &[]);
     let layout = reference::Layout::parse(&file);
     let printed = named_block(&specification(), "metadata-example").concat();
     assert_eq!(printed, hex(layout.bytes(&file, reference::METADATA, 0)));
@@ -250,10 +250,10 @@ fn the_metadata_example_is_what_the_program_writes() {
 
 #[test]
 fn the_head_of_the_sketches_is_what_the_program_writes() {
-    let mut options = simidx::BuildOptions::<u64>::default();
+    let mut options = simidx::BuildOptions::default();
     let parameters = simidx::format::SketchParameters::new(64, "words:3 html:no");
     options.sketches = Some(parameters.unwrap());
-    let file = simidx_testkit::build_sketched(options, &[(1, None), (2, None)]);
+    let file = simidx_testkit::build_sketched(options, &[(1_u64, None), (2, None)]);
     let layout = reference::Layout::parse(&file);
     let printed = named_block(&specification(), "sketches-example").join(" ");
     let head = &layout.bytes(&file, reference::SKETCHES, 0)[..64];
@@ -289,9 +289,9 @@ fn the_example_of_a_bucket_is_what_the_reference_reads() {
 
 #[test]
 fn the_designs_have_the_tables_prefixes_and_flips_printed() {
-    let covering = |covering| TableDesign::<u64>::covering(covering).unwrap();
-    let bands = |bands| TableDesign::partition(3, bands).unwrap();
-    let choices = |bands| TableDesign::choose_bands(3, bands).unwrap();
+    let covering = |covering| TableDesign::covering(Width::W64, covering).unwrap();
+    let bands = |bands| TableDesign::partition(Width::W64, 3, bands).unwrap();
+    let choices = |bands| TableDesign::choose_bands(Width::W64, 3, bands).unwrap();
     let known = [
         ("1 band", bands(1)),
         ("2 bands", bands(2)),
@@ -299,7 +299,10 @@ fn the_designs_have_the_tables_prefixes_and_flips_printed() {
         ("4 bands", bands(4)),
         ("choices of 5 bands", choices(5)),
         ("choices of 6 bands", choices(6)),
-        ("two levels", TableDesign::two_level_bands(3).unwrap()),
+        (
+            "two levels",
+            TableDesign::two_level_bands(Width::W64, 3).unwrap(),
+        ),
         ("covering of 6", covering(&COVERING_6)),
         ("covering of 8", covering(&COVERING_8)),
         ("covering of 11", covering(&COVERING_11)),
@@ -334,12 +337,12 @@ fn the_designs_have_the_tables_prefixes_and_flips_printed() {
 }
 
 /// Whether every three bits meet the mask of some table in no more bits than it has flips.
-fn is_complete(design: &TableDesign<u64>, flips: &[u128]) -> bool {
-    let finds = |bits: u64| {
+fn is_complete(design: &TableDesign, flips: &[u128]) -> bool {
+    let finds = |bits: u128| {
         let mut tables = design.masks().iter().zip(flips);
         tables.any(|(mask, flips)| u128::from((mask & bits).count_ones()) <= *flips)
     };
-    let bit = |place: u32| 1u64 << place;
+    let bit = |place: u32| 1u128 << place;
     let mut all = (0..64).flat_map(|a| (0..a).flat_map(move |b| (0..b).map(move |c| (a, b, c))));
     all.all(|(a, b, c)| finds(bit(a) | bit(b) | bit(c)))
 }

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use simidx::Codec;
 use simidx::design::TableDesign;
 use simidx::format::{FORMAT_VERSION, MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, SketchParameters};
+use simidx::{Codec, Width};
 
 use simidx_testkit::document::{named_formulas, named_table, plain_number, specification};
 use simidx_testkit::editor::Editor;
@@ -51,7 +51,7 @@ fn counts_in_blocks_have_the_bits_printed() {
     let values: Vec<u128> = set.iter().map(|&value| value.into()).collect();
     for size in (MIN_BLOCK_SIZE.ilog2()..=MAX_BLOCK_SIZE.ilog2()).map(|bits| 1 << bits) {
         for codec in IN_BLOCKS {
-            let mut options = options(TableDesign::partition(0, 1).unwrap(), size);
+            let mut options = options(TableDesign::partition(Width::W32, 0, 1).unwrap(), size);
             options.codec = Some(codec);
             let file = build(options, &set);
             let layout = reference::Layout::parse(&file);
@@ -286,7 +286,7 @@ fn directories_have_the_length_printed() {
 #[test]
 fn sections_of_sketches_have_the_lengths_printed() {
     for (features, bits, count) in [(1, 64, 0), (46, 64, 1), (47, 128, 256), (1000, 512, 65)] {
-        let mut options = options(TableDesign::partition(0, 1).unwrap(), 128);
+        let mut options = options(TableDesign::partition(Width::W64, 0, 1).unwrap(), 128);
         let name = "f".repeat(features);
         options.sketches = Some(SketchParameters::new(bits, &name).unwrap());
         let records: Vec<(u64, _)> = (0..count).map(|i| (i << 40, None)).collect();

@@ -6,7 +6,7 @@ use simidx::design::{MAX_TABLE_COUNT, TableDesign};
 use simidx::format::{
     MAX_BLOCK_SIZE, MAX_ID_LEN, MAX_SKETCH_BITS, MIN_BLOCK_SIZE, SketchParameters,
 };
-use simidx::{BuildOptions, Codec, IndexBuilder, Storage};
+use simidx::{BuildOptions, Codec, IndexBuilder, Storage, Width};
 
 use simidx_testkit::document::{
     named_block, named_formulas, named_table, plain_number, root, row, specification,
@@ -147,14 +147,14 @@ fn sketches_reach_their_limits() {
 }
 
 /// Options for one table without a prefix.
-fn one_table(block_size: u32) -> BuildOptions<u32> {
-    let design = TableDesign::partition(0, 1).unwrap();
+fn one_table(block_size: u32) -> BuildOptions {
+    let design = TableDesign::partition(Width::W32, 0, 1).unwrap();
     simidx_testkit::options(design, block_size)
 }
 
 /// The file of a builder with these options and these fingerprints, if it takes them.
-fn written(options: BuildOptions<u32>, fingerprints: &[u32]) -> Option<Vec<u8>> {
-    let mut builder = IndexBuilder::new(options).ok()?;
+fn written(options: BuildOptions, fingerprints: &[u32]) -> Option<Vec<u8>> {
+    let mut builder = IndexBuilder::new(Width::W32, options).ok()?;
     for &fingerprint in fingerprints {
         builder.push(fingerprint).unwrap();
     }
@@ -182,7 +182,7 @@ fn the_longest_pipeline_is_written_and_read_and_no_longer_one() {
 #[test]
 fn the_longest_metadata_are_read_and_no_longer_ones() {
     let limit = most("bytes of the metadata") as usize;
-    let base = simidx_testkit::build(one_table(128), &[7]);
+    let base = simidx_testkit::build(one_table(128), &[7_u32]);
     for (len, verdict) in [(limit, "sound"), (limit + 1, "damaged V15")] {
         let value = (len - 6) as u32;
         let mut metadata = [&[1][..], &value.to_le_bytes(), b"k"].concat();
@@ -199,8 +199,11 @@ fn the_longest_string_is_taken_and_no_longer_one() {
     for (len, fits) in [(limit, true), (limit + 1, false)] {
         let mut options = one_table(128);
         options.ids = simidx::IdKind::String;
-        let mut builder = IndexBuilder::new(options).unwrap();
-        assert_eq!(builder.push_with_string(1, &"x".repeat(len)).is_ok(), fits);
+        let mut builder = IndexBuilder::new(Width::W32, options).unwrap();
+        assert_eq!(
+            builder.push_with_string(1_u32, &"x".repeat(len)).is_ok(),
+            fits
+        );
     }
 }
 
@@ -208,7 +211,7 @@ fn the_longest_string_is_taken_and_no_longer_one() {
 fn the_most_records_are_read_and_no_more() {
     let limit = most("record_count");
     for (records, verdict) in [(limit, "sound"), (limit + 1, "damaged V8")] {
-        let mut editor = Editor::new(simidx_testkit::build(one_table(128), &[7]));
+        let mut editor = Editor::new(simidx_testkit::build(one_table(128), &[7_u32]));
         editor.put_directory(directory::RECORD_COUNT, records);
         assert_eq!(common_verdict(&editor.finish()), verdict, "{records}");
     }
@@ -254,7 +257,7 @@ fn blocks_have_the_sizes_printed_and_no_others() {
     for size in (0..32).flat_map(|bits| [1u32 << bits, (1 << bits) + 1]) {
         let fits = size.is_power_of_two() && range.contains(&size);
         assert_eq!(written(one_table(size), &[7]).is_some(), fits, "{size}");
-        let mut editor = Editor::new(simidx_testkit::build(one_table(128), &[7]));
+        let mut editor = Editor::new(simidx_testkit::build(one_table(128), &[7_u32]));
         editor.put_directory(directory::BLOCK_SIZE, size.into());
         let verdict = common_verdict(&editor.finish());
         // Blocks of another size than that which was written are too few or too many bytes.

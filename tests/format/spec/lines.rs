@@ -1,6 +1,7 @@
 //! What the specification prints of lines: their fields, the example and the limits.
 
 use simidx::Codec::Lines;
+use simidx::Width;
 use simidx::design::TableDesign;
 use simidx_testkit::document::{named_table, named_values, numbers, specification};
 use simidx_testkit::editor::Editor;
@@ -12,7 +13,8 @@ use super::limits::{least, most, most_values_of_a_line};
 
 /// The file of these fingerprints in one table in lines.
 fn in_lines<F: simidx::Fingerprint>(fingerprints: &[F]) -> (Vec<u8>, Layout) {
-    let mut options = simidx_testkit::options(TableDesign::partition(0, 1).unwrap(), 128);
+    let mut options =
+        simidx_testkit::options(TableDesign::partition(Width::of::<F>(), 0, 1).unwrap(), 128);
     options.codec = Some(Lines);
     let file = simidx_testkit::build(options, fingerprints);
     assert_eq!(common_verdict(&file), "sound");

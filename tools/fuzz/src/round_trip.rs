@@ -79,7 +79,8 @@ fn check_in<F: Fingerprint>(input: &Input) {
     options.ids = input.ids.kind();
     options.pipeline.clone_from(&pipeline);
     let max_distance = options.max_distance;
-    let mut builder = IndexBuilder::new(options).expect("the options are in range");
+    let mut builder =
+        IndexBuilder::new(Width::of::<F>(), options).expect("the options are in range");
     let mut records: Records<F> = BTreeMap::new();
     for (number, &fingerprint) in fingerprints.iter().enumerate() {
         let ids = records.entry(fingerprint).or_default();

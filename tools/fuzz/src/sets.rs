@@ -84,13 +84,18 @@ pub enum Design {
 
 impl Design {
     /// The design, if there is one such.
-    fn get<F: Fingerprint>(&self, k: u32) -> Option<TableDesign<F>> {
+    fn get<F: Fingerprint>(&self, k: u32) -> Option<TableDesign> {
         match *self {
             Design::Planned => None,
-            Design::Partition(bands) => TableDesign::partition(k, u32::from(bands % 8) + 1).ok(),
-            Design::Bands(more) => TableDesign::choose_bands(k, k + 1 + u32::from(more % 3)).ok(),
+            Design::Partition(bands) => {
+                TableDesign::partition(simidx::Width::of::<F>(), k, u32::from(bands % 8) + 1).ok()
+            }
+            Design::Bands(more) => {
+                TableDesign::choose_bands(simidx::Width::of::<F>(), k, k + 1 + u32::from(more % 3))
+                    .ok()
+            }
             Design::Listed(number) => {
-                let mut designs = TableDesign::available(k);
+                let mut designs = TableDesign::available(simidx::Width::of::<F>(), k);
                 designs.retain(|design| design.table_count() <= 24);
                 let number = usize::from(number).checked_rem(designs.len())?;
                 Some(designs.swap_remove(number))
@@ -119,10 +124,10 @@ pub struct Tables {
 
 impl Tables {
     /// The options that this calls for.
-    pub fn options<F: Fingerprint>(&self) -> BuildOptions<F> {
+    pub fn options<F: Fingerprint>(&self) -> BuildOptions {
         let mut options = BuildOptions::default();
         options.max_distance = u32::from(self.max_distance % 7);
-        options.design = self.design.get(options.max_distance);
+        options.design = self.design.get::<F>(options.max_distance);
         options.codec = self
             .codec
             .map(|n| Codec::ALL[usize::from(n) % Codec::ALL.len()]);

@@ -7,7 +7,7 @@ use simidx::batch::{
     BitPair, DocumentLengths, DuplicateGroup, LintOptions, LintReport, LintWarning, TableCrowding,
     lint,
 };
-use simidx::{Fingerprint, IdKind, Index, Set, Width};
+use simidx::{Fingerprint, IdKind, Set, Width};
 use simidx_output::one_line;
 
 use crate::cmd::Answer;
@@ -106,7 +106,7 @@ fn of_set(
 fn transient_index<F: Fingerprint>(
     args: &Args,
     bar: ReadingBar,
-) -> Result<(Index<F>, Option<DocumentLengths>), Failure> {
+) -> Result<(Set, Option<DocumentLengths>), Failure> {
     let mut collector = Collector {
         args,
         builder: None,
@@ -125,19 +125,19 @@ fn transient_index<F: Fingerprint>(
     Ok((builder.finish(&args.resources)?, documents))
 }
 
-fn new_builder<F: Fingerprint>(args: &Args, ids: IdKind) -> simidx::Result<TransientBuilder<F>> {
+fn new_builder(args: &Args, ids: IdKind) -> simidx::Result<TransientBuilder> {
     let distance = args.max_distance.unwrap_or(DEFAULT_DISTANCE);
-    TransientBuilder::searched(ids, distance, &args.resources)
+    TransientBuilder::searched(args.source.width, ids, distance, &args.resources)
 }
 
 /// Puts records into an index and counts the lengths of documents.
-struct Collector<'a, F> {
+struct Collector<'a> {
     args: &'a Args,
-    builder: Option<TransientBuilder<F>>,
+    builder: Option<TransientBuilder>,
     documents: DocumentLengths,
 }
 
-impl<F: Fingerprint> Sink<F> for Collector<'_, F> {
+impl<F: Fingerprint> Sink<F> for Collector<'_> {
     fn record(&mut self, record: Fingerprinted<F>) -> Result<(), Refusal> {
         let feature_count = record.feature_count;
         let builder = match &mut self.builder {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use serde::Serialize;
-use simidx::design::TableMasks;
+use simidx::design::TableDesign;
 use simidx::merge::{MergeCodec, MergeOptions};
 use simidx::set::{Exclusions, Segment};
 use simidx::{Codec, Set};
@@ -146,7 +146,7 @@ impl Args {
         options.block_size = self.block_size;
         if let Some(tables) = self.tables {
             let distance = self.max_distance.unwrap_or_else(|| largest_distance(set));
-            let design = TableMasks::with_table_count(set.width(), distance, tables as usize);
+            let design = TableDesign::with_table_count(set.width(), distance, tables as usize);
             options.design = Some(design.map_err(simidx::Error::from)?);
         }
         options.newest_wins = self.newest_wins;

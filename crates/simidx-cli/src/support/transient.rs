@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use simidx::design::TableDesign;
-use simidx::{BuildOptions, Fingerprint, IdBuf, IdKind, Index, IndexBuilder, Width};
+use simidx::design::{MAX_DISTANCE, TableDesign};
+use simidx::{BuildOptions, Fingerprint, IdBuf, IdKind, IndexBuilder, Set, Width};
 
 use crate::support::choices::InputFormat;
 use crate::support::diagnostics::OnError;
@@ -97,23 +97,24 @@ impl SourceArgs {
 }
 
 /// Makes an index of records with ids, without documents that have no features.
-pub(crate) struct TransientBuilder<F> {
-    builder: IndexBuilder<F>,
+pub(crate) struct TransientBuilder {
+    builder: IndexBuilder,
     ids: IdKind,
 }
 
-impl<F: Fingerprint> TransientBuilder<F> {
+impl TransientBuilder {
     /// An index of no record yet, for queries within a distance.
     ///
     /// # Errors
     /// A memory limit that cannot be kept.
     pub(crate) fn new(
+        width: Width,
         ids: IdKind,
         distance: u32,
         resources: &ResourceArgs,
     ) -> simidx::Result<Self> {
-        let design = TableDesign::partition(distance.min(simidx::design::MAX_DISTANCE), 1)?;
-        Self::with_design(ids, distance, Some(design), resources)
+        let design = TableDesign::partition(width, distance.min(MAX_DISTANCE), 1)?;
+        Self::with_design(width, ids, distance, Some(design), resources)
     }
 
     /// The same, with the tables that a build chooses.
@@ -121,27 +122,29 @@ impl<F: Fingerprint> TransientBuilder<F> {
     /// # Errors
     /// A memory limit that cannot be kept.
     pub(crate) fn searched(
+        width: Width,
         ids: IdKind,
         distance: u32,
         resources: &ResourceArgs,
     ) -> simidx::Result<Self> {
-        Self::with_design(ids, distance, None, resources)
+        Self::with_design(width, ids, distance, None, resources)
     }
 
     fn with_design(
+        width: Width,
         ids: IdKind,
         distance: u32,
-        design: Option<TableDesign<F>>,
+        design: Option<TableDesign>,
         resources: &ResourceArgs,
     ) -> simidx::Result<Self> {
         let mut options = BuildOptions::default();
-        options.max_distance = distance.min(simidx::design::MAX_DISTANCE);
+        options.max_distance = distance.min(MAX_DISTANCE);
         options.design = design;
         options.ids = ids;
         options.memory = Some(resources.memory_limit());
         options.temp_dir = resources.temp_dir.clone();
         Ok(TransientBuilder {
-            builder: IndexBuilder::new(options)?,
+            builder: IndexBuilder::new(width, options)?,
             ids,
         })
     }
@@ -150,7 +153,10 @@ impl<F: Fingerprint> TransientBuilder<F> {
     ///
     /// # Errors
     /// A record without an id of this kind, or what the builder reports.
-    pub(crate) fn push(&mut self, record: Fingerprinted<F>) -> Result<IdBuf, Refusal> {
+    pub(crate) fn push<F: Fingerprint>(
+        &mut self,
+        record: Fingerprinted<F>,
+    ) -> Result<IdBuf, Refusal> {
         let (fingerprint, has_features) = (record.fingerprint, record.without_features.is_none());
         Ok(match self.ids {
             IdKind::Number => {
@@ -174,7 +180,11 @@ impl<F: Fingerprint> TransientBuilder<F> {
     ///
     /// # Errors
     /// What the builder reports.
-    pub(crate) fn push_number(&mut self, fingerprint: F, number: u64) -> simidx::Result<()> {
+    pub(crate) fn push_number(
+        &mut self,
+        fingerprint: impl Fingerprint,
+        number: u64,
+    ) -> simidx::Result<()> {
         self.builder.push_with_number(fingerprint, number)
     }
 
@@ -182,7 +192,7 @@ impl<F: Fingerprint> TransientBuilder<F> {
     ///
     /// # Errors
     /// What keeps it from being written or opened.
-    pub(crate) fn finish(self, resources: &ResourceArgs) -> Result<Index<F>, Failure> {
+    pub(crate) fn finish(self, resources: &ResourceArgs) -> Result<Set, Failure> {
         let folder = resources
             .temp_dir
             .clone()
@@ -191,6 +201,6 @@ impl<F: Fingerprint> TransientBuilder<F> {
         let file = tempfile::NamedTempFile::new_in(&folder).map_err(blame)?;
         self.builder
             .finish(std::io::BufWriter::new(file.as_file()))?;
-        Ok(Index::open(file.path())?)
+        Ok(Set::map_file(file.path())?)
     }
 }

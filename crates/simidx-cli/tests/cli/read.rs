@@ -439,7 +439,7 @@ fn the_pipeline_of_a_file_cannot_forge_lines_of_a_report() {
     let mut options = simidx_testkit::forged::small();
     options.pipeline = Some("{\u{1b}[2K\nwidth 7\u{85}}".into());
     let sandbox = Sandbox::new();
-    sandbox.write("x", simidx_testkit::build(options, &[1, 2, 3]));
+    sandbox.write("x", simidx_testkit::build(options, &[1_u64, 2, 3]));
     for args in [&["info", "x"][..], &["info", "x", "x"]] {
         let ran = sandbox.run(args).done();
         let expected = r"pipeline                {\u{1b}[2K\nwidth 7\u{85}}";

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use simidx::{BuildOptions, IdKind, IndexBuilder};
+use simidx::{BuildOptions, IdKind, IndexBuilder, Width};
 
 use crate::client::{Client, PATIENCE, until};
 use crate::documents::store;
@@ -27,10 +27,10 @@ fn of_long_ids() -> (tempfile::TempDir, Running) {
     let path = folder.path().join("index.simidx");
     let mut building = BuildOptions::default();
     building.ids = IdKind::String;
-    let mut builder = IndexBuilder::<u64>::new(building).unwrap();
+    let mut builder = IndexBuilder::new(Width::W64, building).unwrap();
     for number in 0..RECORDS {
         let id = format!("{number:04}{}", "i".repeat(ID_LEN - 4));
-        builder.push_with_string(0xff, &id).unwrap();
+        builder.push_with_string(0xff_u64, &id).unwrap();
     }
     builder.finish_to_path(&path).unwrap();
     let mut options = options(vec![default(&path)]);
@@ -149,8 +149,10 @@ fn the_parts_of_an_answer_share_what_takes_no_room() {
     let path = folder.path().join("index.simidx");
     let mut building = BuildOptions::default();
     building.ids = IdKind::String;
-    let mut builder = IndexBuilder::<u64>::new(building).unwrap();
-    builder.push_with_string(0xff, &"i".repeat(100)).unwrap();
+    let mut builder = IndexBuilder::new(Width::W64, building).unwrap();
+    builder
+        .push_with_string(0xff_u64, &"i".repeat(100))
+        .unwrap();
     builder.finish_to_path(&path).unwrap();
     let server = start(options(vec![default(&path)]));
     // 256 queries, which are answered together, have answers of 50 KB. All of them are more than the system takes.

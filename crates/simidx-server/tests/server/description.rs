@@ -275,7 +275,7 @@ fn every_address_and_status_is_as_described() {
     let mut build = BuildOptions::default();
     build.ids = IdKind::String;
     build.pipeline = Some(pipeline.describe());
-    let mut builder = IndexBuilder::<u64>::new(build).unwrap();
+    let mut builder = IndexBuilder::new(Width::W64, build).unwrap();
     builder
         .push_with_string(
             pipeline.fingerprint("one two three", Width::W64).unwrap() as u64,

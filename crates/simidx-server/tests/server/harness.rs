@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
 use serde_json::{Value, json};
-use simidx::{BuildOptions, Fingerprint, IdKind, Index, IndexBuilder};
+use simidx::{BuildOptions, Fingerprint, IdKind, Index, IndexBuilder, Width};
 use simidx_server::{LogFormat, NamedIndex, Server, ServerHandle, ServerOptions};
 use tempfile::TempDir;
 
@@ -103,7 +103,7 @@ pub(crate) fn write<F: Fingerprint>(path: &Path, fingerprints: &[F], has_ids: bo
     if has_ids {
         options.ids = IdKind::String;
     }
-    let mut builder = IndexBuilder::<F>::new(options).unwrap();
+    let mut builder = IndexBuilder::new(Width::of::<F>(), options).unwrap();
     for (number, &fingerprint) in fingerprints.iter().enumerate() {
         match has_ids {
             true => builder

@@ -33,7 +33,7 @@ fn with_texts(folder: &Path) -> ServerOptions {
     let mut build = BuildOptions::default();
     build.ids = IdKind::String;
     build.pipeline = Some(pipeline.describe());
-    let mut builder = IndexBuilder::<u64>::new(build).unwrap();
+    let mut builder = IndexBuilder::new(Width::W64, build).unwrap();
     for (id, text) in TEXTS {
         builder
             .push_with_string(pipeline.fingerprint(text, Width::W64).unwrap() as u64, id)

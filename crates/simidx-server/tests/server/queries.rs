@@ -269,7 +269,7 @@ fn texts_are_fingerprinted_as_those_of_the_index() {
     let mut build = BuildOptions::default();
     build.ids = IdKind::String;
     build.pipeline = Some(pipeline.describe());
-    let mut builder = IndexBuilder::<u64>::new(build).unwrap();
+    let mut builder = IndexBuilder::new(Width::W64, build).unwrap();
     let text = "one two three four five six seven";
     let fingerprint = pipeline.fingerprint(text, Width::W64).unwrap() as u64;
     builder.push_with_string(fingerprint, "a").unwrap();

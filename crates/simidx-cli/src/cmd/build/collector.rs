@@ -12,35 +12,37 @@ use crate::support::failure::Failure;
 use crate::support::records::{Fingerprinted, Refusal, Sink, number_id, string_id};
 
 /// Takes records, and creates the builder when the first one shows what they are like.
-pub(super) struct Collector<'a, F: Fingerprint> {
+pub(super) struct Collector<'a> {
     args: &'a Args,
     metadata: Metadata,
-    design: Option<TableDesign<F>>,
+    design: Option<TableDesign>,
     pipeline: Pipeline,
     sketches: Option<SketchParameters>,
     /// Until the first record comes.
-    sketching: Option<Sketching<F>>,
-    open: Option<Open<F>>,
+    sketching: Option<Sketching>,
+    open: Option<Open>,
 }
 
 /// A builder, and what it requires of records.
-struct Open<F: Fingerprint> {
-    builder: IndexBuilder<F>,
+struct Open {
+    builder: IndexBuilder,
     ids: IdKind,
     documents: bool,
     /// The smallest fingerprint that may come next, where records must be sorted.
-    least: Option<F>,
-    sketching: Option<Sketching<F>>,
+    least: Option<u128>,
+    sketching: Option<Sketching>,
 }
 
-impl<'a, F: Fingerprint> Collector<'a, F> {
+impl<'a> Collector<'a> {
     /// Checks the parameters before anything is read.
     pub(super) fn new(args: &'a Args) -> Result<Self, Failure> {
         let design = match args.tables {
             TableCount::Auto => None,
-            TableCount::Given(count) => {
-                Some(TableDesign::with_table_count(args.max_distance, count)?)
-            }
+            TableCount::Given(count) => Some(TableDesign::with_table_count(
+                args.input.width,
+                args.max_distance,
+                count,
+            )?),
         };
         let pipeline = args.input.pipeline.pipeline()?;
         let sketcher = args.sketcher(&pipeline)?;
@@ -69,7 +71,7 @@ impl<'a, F: Fingerprint> Collector<'a, F> {
         self.sketches.as_ref()
     }
 
-    fn open(&self, ids: IdKind, documents: bool) -> Result<Open<F>, Error> {
+    fn open(&self, ids: IdKind, documents: bool) -> Result<Open, Error> {
         let mut options = BuildOptions::default();
         options.max_distance = self.args.max_distance;
         options.design = self.design.clone();
@@ -86,10 +88,10 @@ impl<'a, F: Fingerprint> Collector<'a, F> {
             false => None,
         };
         Ok(Open {
-            builder: IndexBuilder::new(options)?,
+            builder: IndexBuilder::new(self.args.input.width, options)?,
             ids,
             documents,
-            least: self.args.sorted.then_some(F::ZERO),
+            least: self.args.sorted.then_some(0),
             sketching: None,
         })
     }
@@ -100,7 +102,7 @@ impl<'a, F: Fingerprint> Collector<'a, F> {
     }
 
     /// The builder, created for a first record like this if there was none.
-    fn opened(&mut self, named: bool, documents: bool) -> Result<&mut Open<F>, Error> {
+    fn opened(&mut self, named: bool, documents: bool) -> Result<&mut Open, Error> {
         let open = match self.open.take() {
             Some(open) => open,
             None => Open {
@@ -112,7 +114,7 @@ impl<'a, F: Fingerprint> Collector<'a, F> {
     }
 
     /// The builder with all records, and the description of the text pipeline if it took part.
-    pub(super) fn finish(mut self) -> Result<(IndexBuilder<F>, Option<String>), Failure> {
+    pub(super) fn finish(mut self) -> Result<(IndexBuilder, Option<String>), Failure> {
         let mut open = match self.open.take() {
             Some(open) => open,
             None => self.open(self.id_kind(false), false)?,
@@ -125,7 +127,7 @@ impl<'a, F: Fingerprint> Collector<'a, F> {
     }
 }
 
-impl<F: Fingerprint> Sink<F> for Collector<'_, F> {
+impl<F: Fingerprint> Sink<F> for Collector<'_> {
     fn record(&mut self, record: Fingerprinted<F>) -> Result<(), Refusal> {
         let automatic = self.args.ids == IdChoice::Auto;
         self.opened(record.is_named(), record.is_document)?
@@ -159,20 +161,25 @@ impl<F: Fingerprint> Sink<F> for Collector<'_, F> {
     }
 }
 
-impl<F: Fingerprint> Open<F> {
+impl Open {
     /// The fingerprints up to the first one that is out of order, or all of them where order does not matter.
-    fn in_order<'f>(&mut self, fingerprints: &'f [F]) -> &'f [F] {
+    fn in_order<'f, F: Fingerprint>(&mut self, fingerprints: &'f [F]) -> &'f [F] {
         let Some(least) = &mut self.least else {
             return fingerprints;
         };
         let count = fingerprints
             .iter()
-            .take_while(|&&next| next >= std::mem::replace(least, next.max(*least)))
+            .map(|next| next.to_u128())
+            .take_while(|&next| next >= std::mem::replace(least, next.max(*least)))
             .count();
         &fingerprints[..count]
     }
 
-    fn push(&mut self, record: Fingerprinted<F>, automatic: bool) -> Result<(), Refusal> {
+    fn push<F: Fingerprint>(
+        &mut self,
+        record: Fingerprinted<F>,
+        automatic: bool,
+    ) -> Result<(), Refusal> {
         if self.sketching.is_some() && !record.is_document {
             let message = "a fingerprint has no text to sketch; --sketch needs documents";
             return Err(Refusal::Input(message.into()));
@@ -191,10 +198,11 @@ impl<F: Fingerprint> Open<F> {
         }
         let fingerprint = record.fingerprint;
         if let Some(least) = &mut self.least {
-            if fingerprint < *least {
-                return Err(Refusal::Input(out_of_order(fingerprint, *least)));
+            let before = F::from_u128(*least);
+            if fingerprint < before {
+                return Err(Refusal::Input(out_of_order(fingerprint, before)));
             }
-            *least = fingerprint;
+            *least = fingerprint.to_u128();
         }
         if let Some(sketching) = &mut self.sketching {
             let waiting = waiting(record, self.ids)?;
@@ -216,12 +224,9 @@ impl<F: Fingerprint> Open<F> {
 }
 
 /// A record that is to get its sketch.
-fn waiting<F: Fingerprint>(
-    mut record: Fingerprinted<F>,
-    ids: IdKind,
-) -> Result<Waiting<F>, Refusal> {
+fn waiting<F: Fingerprint>(mut record: Fingerprinted<F>, ids: IdKind) -> Result<Waiting, Refusal> {
     Ok(Waiting {
-        fingerprint: record.fingerprint,
+        fingerprint: record.fingerprint.to_u128(),
         text: record.text.take().unwrap_or_default(),
         id: match ids {
             IdKind::None => None,

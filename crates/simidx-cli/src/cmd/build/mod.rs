@@ -10,7 +10,6 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use serde::Serialize;
-use simidx::Fingerprint;
 use simidx::format::{MAX_SKETCH_BITS, Metadata};
 use simidx_text::Pipeline;
 use simidx_text::similar::{SketchFeatures, Sketcher};
@@ -143,17 +142,16 @@ impl fmt::Display for TableCount {
 
 /// Runs the command.
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
-    with_width!(args.input.width, F => run_width::<F>(&args, mode))
-}
-
-fn run_width<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
+    let args = &args;
     let output = Output::new(&args.output, args.force, &args.input.files()?)?;
-    let mut collector = Collector::<F>::new(args)?;
+    let mut collector = Collector::new(args)?;
     space::check(args)?;
     let mut clock = Clock::start();
     let bar = mode.reading("records");
     let pipeline = collector.pipeline().clone();
-    let counts = records::read(&args.input, &pipeline, bar, &mut collector)?;
+    let counts = with_width!(args.input.width, F => {
+        records::read::<F>(&args.input, &pipeline, bar, &mut collector)?
+    });
     let sketches = collector.sketches().cloned();
     let (builder, pipeline) = collector.finish()?;
 

@@ -1,7 +1,7 @@
 //! The sketches of documents, made of many at a time on all threads.
 
 use rayon::prelude::*;
-use simidx::{Error, Fingerprint, IdBuf, IndexBuilder};
+use simidx::{Error, IdBuf, IndexBuilder};
 use simidx_text::ParallelFingerprinter;
 use simidx_text::similar::Sketcher;
 
@@ -14,21 +14,21 @@ const BATCH_DOCUMENTS: usize = 4096;
 const BATCH_TEXT_LEN: usize = 16 << 20;
 
 /// Documents that wait for their sketches.
-pub(super) struct Sketching<F: Fingerprint> {
+pub(super) struct Sketching {
     sketcher: Sketcher,
     fingerprinter: ParallelFingerprinter,
-    waiting: Vec<Waiting<F>>,
+    waiting: Vec<Waiting>,
     text_len: usize,
 }
 
 /// A record without its sketch.
-pub(super) struct Waiting<F> {
-    pub(super) fingerprint: F,
+pub(super) struct Waiting {
+    pub(super) fingerprint: u128,
     pub(super) id: Option<IdBuf>,
     pub(super) text: String,
 }
 
-impl<F: Fingerprint> Sketching<F> {
+impl Sketching {
     /// Nothing waits yet.
     ///
     /// # Errors
@@ -48,8 +48,8 @@ impl<F: Fingerprint> Sketching<F> {
     /// What the builder reports.
     pub(super) fn push(
         &mut self,
-        record: Waiting<F>,
-        builder: &mut IndexBuilder<F>,
+        record: Waiting,
+        builder: &mut IndexBuilder,
     ) -> Result<(), Error> {
         self.text_len += record.text.len();
         self.waiting.push(record);
@@ -63,10 +63,10 @@ impl<F: Fingerprint> Sketching<F> {
     ///
     /// # Errors
     /// What the builder reports.
-    pub(super) fn flush(&mut self, builder: &mut IndexBuilder<F>) -> Result<(), Error> {
+    pub(super) fn flush(&mut self, builder: &mut IndexBuilder) -> Result<(), Error> {
         let waiting = std::mem::take(&mut self.waiting);
         self.text_len = 0;
-        let sketch = |record: &Waiting<F>| {
+        let sketch = |record: &Waiting| {
             let sketcher = &self.sketcher;
             self.fingerprinter
                 .with(|f| sketcher.sketch(f, &record.text))

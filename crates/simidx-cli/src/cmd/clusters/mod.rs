@@ -128,7 +128,7 @@ fn of_set(set: &Set, (ids, equal, empty): Records<'_>, args: &Args, mode: Progre
 fn of_records<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
     let width = Width::of::<F>();
     let options = args.options(width, DEFAULT_DISTANCE)?;
-    let mut collector = Collector::<F>::new(args, &options)?;
+    let mut collector = Collector::new(args, &options)?;
     let input = args.source.records(args.resources.threads);
     let pipeline = input.pipeline.pipeline()?;
     let bar = mode.reading("records");
@@ -145,7 +145,7 @@ fn of_records<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
             let equal = std::mem::take(&mut records.equal).into_groups(args.min_size);
             let empty = pipeline.empty_fingerprint(width);
             let records = (Ids::Numbers(&records), equal, empty);
-            of_set(&Set::from(*index), records, args, mode)
+            of_set(&index, records, args, mode)
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use simidx::batch::{ClusterFinder, ClusterOptions};
-use simidx::{Error, Fingerprint, Id, IdKind, Index, Width};
+use simidx::{Error, Fingerprint, Id, IdKind, Set};
 use simidx_input::RecordId;
 use simidx_text::dedup::EqualTexts;
 
@@ -15,22 +15,22 @@ use crate::support::spooled_ids::SpooledIds;
 use crate::support::transient::TransientBuilder;
 
 /// Takes records in, and finds out by the first one whether their ids are wanted.
-pub(super) struct Collector<'a, F> {
+pub(super) struct Collector<'a> {
     args: &'a Args,
     options: &'a ClusterOptions,
-    open: Option<Open<F>>,
+    open: Option<Open>,
 }
 
-enum Open<F> {
+enum Open {
     Fingerprints(ClusterFinder),
-    Records(TransientBuilder<F>, KnownRecords),
+    Records(TransientBuilder, KnownRecords),
 }
 
 /// All records.
-pub(super) enum Collected<F> {
+pub(super) enum Collected {
     Fingerprints(ClusterFinder),
     /// An index whose ids are the numbers of the records.
-    Index(Box<Index<F>>, KnownRecords),
+    Index(Set, KnownRecords),
 }
 
 /// What is known of records beside their fingerprints, by their numbers. Memory: 4 bytes a record where lengths count.
@@ -94,7 +94,7 @@ impl KnownRecords {
     }
 }
 
-impl<'a, F: Fingerprint> Collector<'a, F> {
+impl<'a> Collector<'a> {
     /// Checks the arguments before anything is read.
     ///
     /// # Errors
@@ -113,12 +113,13 @@ impl<'a, F: Fingerprint> Collector<'a, F> {
         Ok(collector)
     }
 
-    fn open(&self, kind: IdKind) -> Result<Open<F>, Error> {
+    fn open(&self, kind: IdKind) -> Result<Open, Error> {
+        let width = self.args.source.width;
         Ok(match kind {
-            IdKind::None => Open::Fingerprints(ClusterFinder::new(Width::of::<F>(), self.options)?),
+            IdKind::None => Open::Fingerprints(ClusterFinder::new(width, self.options)?),
             _ => {
                 let (distance, resources) = (self.options.distance, &self.args.resources);
-                let builder = TransientBuilder::new(IdKind::Number, distance, resources)?;
+                let builder = TransientBuilder::new(width, IdKind::Number, distance, resources)?;
                 Open::Records(builder, KnownRecords::new(self.args, kind))
             }
         })
@@ -128,7 +129,7 @@ impl<'a, F: Fingerprint> Collector<'a, F> {
     ///
     /// # Errors
     /// What keeps the index from being written or opened.
-    pub(super) fn finish(mut self) -> Result<Collected<F>, Failure> {
+    pub(super) fn finish(mut self) -> Result<Collected, Failure> {
         let open = match self.open.take() {
             Some(open) => open,
             None => self.open(IdKind::None)?,
@@ -138,13 +139,13 @@ impl<'a, F: Fingerprint> Collector<'a, F> {
             Open::Records(builder, mut records) => {
                 records.ids.complete()?;
                 let index = builder.finish(&self.args.resources)?;
-                Collected::Index(Box::new(index), records)
+                Collected::Index(index, records)
             }
         })
     }
 }
 
-impl<F: Fingerprint> Sink<F> for Collector<'_, F> {
+impl<F: Fingerprint> Sink<F> for Collector<'_> {
     fn record(&mut self, record: Fingerprinted<F>) -> Result<(), Refusal> {
         let by_length = self.args.representative == Representative::Longest;
         if by_length && !record.is_document {

@@ -7,7 +7,7 @@ use std::io::Write;
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
 use simidx::batch::{IdPair, Pair, PairFinder, PairOptions, id_pairs_with};
-use simidx::{Fingerprint, IdBuf, IdKind, Index, Set, Width};
+use simidx::{Fingerprint, IdBuf, IdKind, Set, Width};
 use simidx_text::dedup::EqualTexts;
 
 use crate::cmd::Answer;
@@ -138,8 +138,8 @@ fn of_records<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
     let options = args.options(width, DEFAULT_DISTANCE)?;
     let bar = mode.reading("records");
     if args.by == By::Id {
-        let (index, equal) = transient_index::<F>(args, bar)?;
-        return of_set(&index.into(), &equal, args, mode);
+        let (set, equal) = transient_index::<F>(args, bar)?;
+        return of_set(&set, &equal, args, mode);
     }
     let input = args.source.records(args.resources.threads);
     let mut finder = PairFinder::new(width, &options)?;
@@ -155,12 +155,12 @@ fn of_records<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
 }
 
 /// An index of records, and the ids of documents without features, group by group of equal ones.
-type Transient<F> = (Index<F>, Vec<Vec<IdBuf>>);
+type Transient = (Set, Vec<Vec<IdBuf>>);
 
 /// An index of the records, and the ids of documents without features that are equal.
-fn transient_index<F: Fingerprint>(args: &Args, bar: ReadingBar) -> Result<Transient<F>, Failure> {
+fn transient_index<F: Fingerprint>(args: &Args, bar: ReadingBar) -> Result<Transient, Failure> {
     let distance = args.max_distance.unwrap_or(DEFAULT_DISTANCE);
-    let open = |kind| TransientBuilder::new(kind, distance, &args.resources);
+    let open = |kind| TransientBuilder::new(args.source.width, kind, distance, &args.resources);
     let ids = IdChoice::from(args.ids);
     let mut builder = None;
     let (mut texts, mut names) = (EqualTexts::default(), Vec::new());

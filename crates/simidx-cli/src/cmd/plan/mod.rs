@@ -5,8 +5,8 @@ mod similarity;
 use std::io::{self, Write};
 
 use serde::Serialize;
+use simidx::Width;
 use simidx::design::{PlanRequest, PlannedIndex, StorageDevice};
-use simidx::{Fingerprint, Width};
 
 use crate::cmd::Answer;
 use crate::support::choices::CodecChoice;
@@ -16,7 +16,7 @@ use crate::support::messages::say;
 use crate::support::output::{stdout, write_report};
 use crate::support::quantity::{Size, block_size, count};
 use crate::support::similarity::SimilarityArgs;
-use crate::support::width::{width, with_width};
+use crate::support::width::width;
 
 /// The head of `simidx plan --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -100,22 +100,23 @@ pub(crate) fn run(args: Args) -> Answer {
         write_report(stdout(), &plan, args.json, |out| plan.print(out))?;
         return Ok(true);
     }
-    let report = with_width!(args.width, F => plan::<F>(&args))?;
+    let report = plan(&args)?;
     write_report(stdout(), &report, args.json, |out| report.print(out))?;
     report.warn();
     Ok(report.choice.is_some())
 }
 
-fn plan<F: Fingerprint>(args: &Args) -> Result<PlanReport, Failure> {
+fn plan(args: &Args) -> Result<PlanReport, Failure> {
     let mut request = PlanRequest::new(args.count, args.max_distance);
+    request.width = args.width;
     request.memory = args.max_size.map(|Size(bytes)| bytes);
     request.block_size = args.block_size;
     request.device = args.medium.into();
     request.codec = args.codec.codec();
-    let curve = request.alternatives::<F>()?;
+    let curve = request.alternatives()?;
     let choice = request.choose(&curve);
     Ok(PlanReport {
-        width: F::WIDTH,
+        width: args.width.bits(),
         max_distance: args.max_distance,
         count: args.count,
         medium: args.medium,
@@ -162,7 +163,7 @@ struct Row {
 }
 
 impl Row {
-    fn new<F: Fingerprint>(index: &PlannedIndex<F>) -> Self {
+    fn new(index: &PlannedIndex) -> Self {
         let probes = index.plan.best().unwrap_or_default();
         Row {
             table_count: index.design.table_count(),

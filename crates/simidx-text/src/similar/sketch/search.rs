@@ -73,7 +73,7 @@ impl SketchMatch {
 /// let mut fingerprinter = sketcher.pipeline()?.fingerprinter(Width::W64)?;
 /// let mut options = BuildOptions::default();
 /// options.sketches = Some(sketcher.parameters().clone());
-/// let mut builder = IndexBuilder::new(options)?;
+/// let mut builder = IndexBuilder::new(Width::W64, options)?;
 /// let old = "The quick brown fox jumps over the lazy dog near the river bank, and nobody sees it.";
 /// let sketch = sketcher.sketch(&mut fingerprinter, old);
 /// builder.push_with_sketch(fingerprinter.fingerprint(old) as u64, sketch.as_u64s())?;
@@ -147,7 +147,7 @@ impl<'a> SketchSearch<'a> {
     /// # let mut fingerprinter = sketcher.pipeline()?.fingerprinter(Width::W64)?;
     /// # let mut options = BuildOptions::default();
     /// # options.sketches = Some(sketcher.parameters().clone());
-    /// # let mut builder = IndexBuilder::new(options)?;
+    /// # let mut builder = IndexBuilder::new(Width::W64, options)?;
     /// # for number in 0..1000 {
     /// #     let text = format!("The quick brown fox jumps over {number} lazy dogs");
     /// #     let sketch = sketcher.sketch(&mut fingerprinter, &text);

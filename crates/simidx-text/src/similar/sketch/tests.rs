@@ -3,7 +3,7 @@
 use simidx::Set;
 
 use simidx::set::Exclusions;
-use simidx::{BuildOptions, Id, IdKind, Index, IndexBuilder, Storage};
+use simidx::{BuildOptions, Id, IdKind, Index, IndexBuilder, Storage, Width};
 
 use super::*;
 use crate::compare::FeatureSet;
@@ -31,7 +31,7 @@ fn index(families: std::ops::Range<u64>, bits: u32) -> Index<u64> {
     let mut options = BuildOptions::default();
     options.ids = IdKind::Number;
     options.sketches = Some(sketcher.parameters().clone());
-    let mut builder = IndexBuilder::new(options).unwrap();
+    let mut builder = IndexBuilder::new(Width::W64, options).unwrap();
     for family in families {
         for variant in 0..3 {
             let sketch = sketcher.sketch_of(&set(family, variant));
@@ -210,11 +210,11 @@ fn what_is_left_out_is_not_found() {
 #[test]
 fn indexes_without_sketches_and_with_others_are_errors() {
     let plain = |sketches| {
-        let mut options = BuildOptions::<u64>::default();
+        let mut options = BuildOptions::default();
         options.ids = IdKind::Number;
         options.sketches = sketches;
         let mut file = Vec::new();
-        IndexBuilder::new(options)
+        IndexBuilder::new(Width::W64, options)
             .unwrap()
             .finish(&mut file)
             .unwrap();
