@@ -11,7 +11,6 @@ use crate::design::Permutation;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::index::{Index, Scratch, Storage, WarmOptions};
-use crate::set::ManifestSegment;
 
 /// The instances for each width. It would be compiled by whoever calls it if it could be inlined.
 #[inline(never)]
@@ -51,7 +50,6 @@ fn of_index<F: Fingerprint>(index: &Index<F>, values: &[F]) -> Result<()> {
     index.iter().next();
     index.records().read()?;
     index.summary();
-    ManifestSegment::of_index("", index)?;
     index.verify();
     index.warm_with(&WarmOptions::default(), |_| ControlFlow::Continue(()))?;
     Ok(())

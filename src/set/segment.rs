@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use super::{Set, at_width};
 use crate::design::ProbePlan;
 use crate::error::Result;
-use crate::fingerprint::Width;
+use crate::fingerprint::{Fingerprint, Width};
 use crate::format::{ContentId, IdKind, Metadata};
 use crate::index::{Sketches, Storage};
 use crate::summary::Summary;
@@ -82,6 +82,20 @@ impl<'a> Segment<'a> {
     /// Whether it holds no fingerprint.
     pub fn is_empty(self) -> bool {
         self.len() == 0
+    }
+
+    /// Its smallest and its largest fingerprint, unless it has none. Decodes two blocks.
+    ///
+    /// # Errors
+    /// A damaged block.
+    pub(super) fn range(self) -> Result<Option<(u128, u128)>> {
+        let Some(last) = self.len().checked_sub(1) else {
+            return Ok(None);
+        };
+        of_index!(self, index => match (index.fingerprint(0)?, index.fingerprint(last)?) {
+            (Some(first), Some(last)) => Ok(Some((first.to_u128(), last.to_u128()))),
+            _ => Ok(None),
+        })
     }
 
     /// What its ids are.

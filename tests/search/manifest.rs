@@ -297,7 +297,7 @@ fn a_segment_without_fingerprints_and_one_of_128_bits_are_listed() {
     assert_eq!(ranges, [None, Some((9, 1 << 127))]);
     let set = read.open().unwrap();
     assert_eq!((set.width(), set.record_count()), (Width::W128, 2));
-    let listed = ManifestSegment::of_index("wide", set.index::<u128>(1).unwrap()).unwrap();
+    let listed = ManifestSegment::of_file("wide", set.segment(1).unwrap()).unwrap();
     let len = fs::metadata(folder.path().join("wide")).unwrap().len();
     assert_eq!(listed.file_len, len);
     assert_eq!(listed, read.segments[1]);

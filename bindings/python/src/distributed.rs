@@ -10,11 +10,11 @@ use simidx::Fingerprints;
 use simidx::batch::{self, PairRound, PairRounds, RoundsRequest};
 use simidx::set::Manifest;
 
+use crate::arrays::array;
 use crate::errors::{Class, Failure};
 use crate::input::{self, Expected};
 use crate::options;
 use crate::run::{How, run};
-use crate::width::array;
 
 /// A round as Python keeps it: within, value, mask, before, divided.
 type Round = (u128, u128, u128, Vec<u128>, Vec<u128>);

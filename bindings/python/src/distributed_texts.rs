@@ -12,6 +12,7 @@ use simidx_text::similar::{
     TextSketch,
 };
 
+use crate::arrays::array;
 use crate::column::{Column, Texts};
 use crate::distributed::of_width;
 use crate::errors::{Class, Failure};
@@ -25,7 +26,6 @@ use crate::run::{Watch, run_apart};
 use crate::sets::priorities;
 use crate::similar::Search;
 use crate::texts;
-use crate::width::array;
 
 /// The part of a memory limit that goes to the feature sets of candidates.
 const SET_SHARE: u64 = 4;

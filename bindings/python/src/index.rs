@@ -12,6 +12,7 @@ use simidx::batch::{JoinOptions, ids_of_all};
 use simidx::index::WarmOptions;
 use simidx::set::{Exclusions, Question};
 
+use crate::arrays::array;
 use crate::errors::{Class, Failure};
 use crate::exclusions::Excluded;
 use crate::ids;
@@ -22,7 +23,6 @@ use crate::options;
 use crate::records;
 use crate::run::{How, run, run_apart, run_short};
 use crate::search::{answer, contains, distance_or, how, join, one, queries};
-use crate::width::array;
 
 /// An index that is open: one file, or several that are searched as one.
 #[pyclass(frozen, module = "simidx", name = "Index")]

@@ -8,6 +8,7 @@
 //! (`run::pool`). A caller's array is read while a call runs, with the lock or without: nobody may write to it meanwhile.
 //! A call that is broken off returns when its array is not read any more, see `run::Watch::let_go`.
 
+mod arrays;
 mod arrow;
 mod build;
 mod collection;
@@ -30,7 +31,6 @@ mod sets;
 mod similar;
 mod table;
 mod texts;
-mod width;
 
 use std::ffi::OsString;
 

@@ -10,6 +10,7 @@ use pyo3::types::{PyCapsule, PyDict, PyInt, PyList, PySlice, PyTuple};
 use simidx::batch::{Answers, IdColumn, IdLists, ids_of_all, positions_of_all};
 use simidx::{Fingerprints, Id, IdKind, Set, Width};
 
+use crate::arrays::array;
 use crate::arrow::{self, ArrowColumn};
 use crate::column::Column;
 use crate::errors::{Class, Failure};
@@ -17,7 +18,6 @@ use crate::input::{self, Expected};
 use crate::opened::Opened;
 use crate::run::{How, run_apart, run_short};
 use crate::table;
-use crate::width::array;
 
 /// Fingerprints whose ids and positions are read without a thread of their own.
 const FEW: usize = 256;

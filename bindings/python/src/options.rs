@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyString};
+use simidx::Width;
 
 use crate::errors::Class;
 
@@ -31,6 +32,16 @@ pub(crate) fn count(object: &Bound<'_, PyAny>, name: &str) -> PyResult<usize> {
     number.ok_or_else(|| {
         let message = format!("{name}={}: a number from 0 is expected", shown(object));
         by_kind(object).error(object.py(), message)
+    })
+}
+
+/// A number of bits of fingerprints.
+pub(crate) fn width(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Width> {
+    let bits = count(object, name)?;
+    let width = u32::try_from(bits).ok().and_then(Width::from_bits);
+    width.ok_or_else(|| {
+        let message = format!("fingerprints have 32, 64 or 128 bits, not {bits}");
+        Class::Option.error(object.py(), message)
     })
 }
 

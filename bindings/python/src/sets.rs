@@ -11,6 +11,7 @@ use simidx::batch::{
     Decision, DedupOptions, Deduplicated, Deduplicator, Pair, PairFinder, PairOptions, row_pairs,
 };
 
+use crate::arrays::array;
 use crate::column::Column;
 use crate::errors::{Class, Failure};
 use crate::ids::{self, Ids};
@@ -21,7 +22,6 @@ use crate::opened::Opened;
 use crate::options;
 use crate::run::{How, Watch, run};
 use crate::table;
-use crate::width::array;
 
 /// Fingerprints that are handed over between two looks at whether to go on.
 const PIECE: usize = 1 << 20;

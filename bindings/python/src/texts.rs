@@ -10,12 +10,12 @@ use simidx::{Fingerprints, Width};
 use simidx_text::assets::Assets;
 use simidx_text::{Pipeline, PipelineOptions, Preset};
 
+use crate::arrays::array;
 use crate::column::Texts;
 use crate::errors::{Class, Failure};
 use crate::input;
 use crate::options;
 use crate::run::{How, Watch, run_apart};
-use crate::width::array;
 
 /// Texts between two reports of progress.
 const PIECE: usize = 4096;

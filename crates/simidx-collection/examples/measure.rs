@@ -154,7 +154,7 @@ fn syncs(folder: &Path) -> Result<(), Box<dyn Error>> {
             let mut options = Options::default();
             options.sync = sync;
             let path = folder.join(format!("{sync:?}{threads}"));
-            let pages = Collection::<u64>::create(&path, options)?;
+            let pages = Collection::create(&path, Width::W64, options)?;
             let end = Instant::now() + Duration::from_secs(3);
             let next = AtomicU64::new(0);
             let began = Instant::now();
@@ -204,7 +204,7 @@ fn merging(folder: &Path, records: u64) -> Result<(), Box<dyn Error>> {
     let path = folder.join("merging");
     let mut options = Options::default();
     (options.sync, options.background) = (Sync::Never, false);
-    let pages = Collection::<u64>::create(&path, options)?;
+    let pages = Collection::create(&path, Width::W64, options)?;
     for number in 0..records {
         pages.add(&id(number), fingerprint(number))?;
         if number == records / 2 {
@@ -241,7 +241,7 @@ fn merging(folder: &Path, records: u64) -> Result<(), Box<dyn Error>> {
 
 /// Adds at the rate until it is told to end; the time of each addition.
 fn add_paced(
-    pages: &Collection<u64>,
+    pages: &Collection,
     next: &AtomicU64,
     threads: u64,
     ends: &AtomicBool,
@@ -278,7 +278,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let path = folder.join("pages");
     let mut options = Options::default();
     options.sync = Sync::Never;
-    let pages = Collection::<u64>::create(&path, options)?;
+    let pages = Collection::create(&path, Width::W64, options)?;
     let (times, took) = measured(records, |number| {
         pages.add(&id(number), fingerprint(number)).unwrap();
     });
@@ -330,7 +330,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         // So that something is sealed and merged in the time.
         options.seal_records = 10_000;
         let started = Instant::now();
-        let pages = Collection::<u64>::open(&path, options)?;
+        let pages = Collection::open(&path, options)?;
         println!("closed in {closed:?}, opened in {:?}", started.elapsed());
         measured(50_000, |number| {
             drop(pages.query(query(number, records), 3).unwrap())

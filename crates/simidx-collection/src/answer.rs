@@ -2,18 +2,17 @@
 
 use std::borrow::Cow;
 
-use simidx::Fingerprint;
-
 use crate::error::Result;
 
 /// A fingerprint within the distance of a query, with the ids of its records.
 ///
 /// ```
+/// # use simidx::Width;
 /// # use simidx_collection::{Collection, Options};
 /// # let folder = tempfile::tempdir()?;
-/// let pages = Collection::<u64>::create(folder.path().join("pages"), Options::default())?;
-/// pages.add("a", 0xff)?;
-/// let near = &pages.query(0xfe, 3)?[0];
+/// let pages = Collection::create(folder.path().join("pages"), Width::W64, Options::default())?;
+/// pages.add("a", 0xff_u64)?;
+/// let near = &pages.query(0xfe_u64, 3)?[0];
 /// assert_eq!((near.distance, near.fingerprint), (1, 0xff));
 /// assert_eq!(near.ids, ["a"]);
 /// # pages.close()?;
@@ -21,34 +20,24 @@ use crate::error::Result;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
-pub struct Near<F> {
+pub struct Near {
     /// Number of bits in which it differs from the query.
     pub distance: u32,
     /// The fingerprint found.
-    pub fingerprint: F,
+    pub fingerprint: u128,
     /// The ids of its records, in the order of their bytes.
     pub ids: Vec<String>,
-}
-
-impl<F: Fingerprint> Near<F> {
-    /// The same with the fingerprint in the low bits of 128.
-    pub fn to_u128(self) -> Near<u128> {
-        Near {
-            distance: self.distance,
-            fingerprint: self.fingerprint.to_u128(),
-            ids: self.ids,
-        }
-    }
 }
 
 /// An answer, and which state of the collection it comes from.
 ///
 /// ```
+/// # use simidx::Width;
 /// # use simidx_collection::{Collection, Options};
 /// # let folder = tempfile::tempdir()?;
-/// let pages = Collection::<u64>::create(folder.path().join("pages"), Options::default())?;
-/// pages.add("a", 0xff)?;
-/// let answer = pages.query_numbered(0xff, 3)?;
+/// let pages = Collection::create(folder.path().join("pages"), Width::W64, Options::default())?;
+/// pages.add("a", 0xff_u64)?;
+/// let answer = pages.query_numbered(0xff_u64, 3)?;
 /// assert_eq!((answer.value.len(), answer.change_count), (1, 1));
 /// # pages.close()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -80,46 +69,48 @@ impl<T> Numbered<T> {
 /// What adding a record did to the records of its id.
 ///
 /// ```
+/// # use simidx::Width;
 /// # use simidx_collection::{Collection, Options};
 /// use simidx_collection::Outcome;
 ///
 /// # let folder = tempfile::tempdir()?;
-/// let pages = Collection::<u64>::create(folder.path().join("pages"), Options::default())?;
-/// assert_eq!(pages.add("a", 0xff)?.outcome, Outcome::New);
-/// assert_eq!(pages.add("a", 0xff)?.outcome, Outcome::Unchanged);
-/// assert_eq!(pages.add("a", 0x0f)?.outcome, Outcome::Replaced(0xff));
+/// let pages = Collection::create(folder.path().join("pages"), Width::W64, Options::default())?;
+/// assert_eq!(pages.add("a", 0xff_u64)?.outcome, Outcome::New);
+/// assert_eq!(pages.add("a", 0xff_u64)?.outcome, Outcome::Unchanged);
+/// assert_eq!(pages.add("a", 0x0f_u64)?.outcome, Outcome::Replaced(0xff));
 /// # pages.close()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome<F> {
+pub enum Outcome {
     /// The id is new.
     New,
     /// The id had this very fingerprint, and nothing changed.
     Unchanged,
     /// The id had this other fingerprint, and has it no more.
-    Replaced(F),
+    Replaced(u128),
 }
 
 /// The answer to an addition.
 ///
 /// ```
+/// # use simidx::Width;
 /// # use simidx_collection::{Collection, Options};
 /// # let folder = tempfile::tempdir()?;
-/// let pages = Collection::<u64>::create(folder.path().join("pages"), Options::default())?;
-/// assert!(pages.add("a", 0xff)?.matches.is_empty());
-/// let added = pages.add("b", 0xfe)?;
+/// let pages = Collection::create(folder.path().join("pages"), Width::W64, Options::default())?;
+/// assert!(pages.add("a", 0xff_u64)?.matches.is_empty());
+/// let added = pages.add("b", 0xfe_u64)?;
 /// assert_eq!(added.matches[0].ids, ["a"]);
 /// # pages.close()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Added<F> {
+pub struct Added {
     /// What was near before, by distance, then by value. The record of the same id is left out.
-    pub matches: Vec<Near<F>>,
+    pub matches: Vec<Near>,
     /// What became of the id.
-    pub outcome: Outcome<F>,
+    pub outcome: Outcome,
     /// The number of changes of the collection after this one.
     pub change_count: u64,
 }
@@ -127,10 +118,11 @@ pub struct Added<F> {
 /// The figures of a collection.
 ///
 /// ```
+/// # use simidx::Width;
 /// # use simidx_collection::{Collection, Options};
 /// # let folder = tempfile::tempdir()?;
-/// let pages = Collection::<u64>::create(folder.path().join("pages"), Options::default())?;
-/// pages.add("a", 0xff)?;
+/// let pages = Collection::create(folder.path().join("pages"), Width::W64, Options::default())?;
+/// pages.add("a", 0xff_u64)?;
 /// let stats = pages.stats();
 /// assert_eq!((stats.record_count, stats.recent_count, stats.segment_count), (1, 1, 0));
 /// # pages.close()?;
@@ -170,14 +162,14 @@ pub struct CollectionStats {
 
 /// Matches, gathered by fingerprint.
 #[derive(Debug)]
-pub(crate) struct Gathered<F> {
-    all: Vec<(u32, F, String)>,
+pub(crate) struct Gathered {
+    all: Vec<(u32, u128, String)>,
     /// Bytes of the ids, and how many there may be; without that, ids are left out.
     id_bytes: usize,
     most_id_bytes: Option<usize>,
 }
 
-impl<F: Copy + Ord> Gathered<F> {
+impl Gathered {
     pub(crate) fn new(most_id_bytes: Option<usize>) -> Self {
         Gathered {
             all: Vec::new(),
@@ -195,7 +187,12 @@ impl<F: Copy + Ord> Gathered<F> {
     ///
     /// # Errors
     /// There are more bytes of ids than there may be.
-    pub(crate) fn push(&mut self, distance: u32, fingerprint: F, id: Cow<'_, str>) -> Result<()> {
+    pub(crate) fn push(
+        &mut self,
+        distance: u32,
+        fingerprint: u128,
+        id: Cow<'_, str>,
+    ) -> Result<()> {
         match self.most_id_bytes {
             Some(_) => {
                 self.id_bytes += id.len();
@@ -233,10 +230,10 @@ impl<F: Copy + Ord> Gathered<F> {
         self.check()
     }
 
-    pub(crate) fn finish(mut self) -> Vec<Near<F>> {
+    pub(crate) fn finish(mut self) -> Vec<Near> {
         self.all.sort_unstable();
         let has_ids = self.most_id_bytes.is_some();
-        let mut all: Vec<Near<F>> = Vec::new();
+        let mut all: Vec<Near> = Vec::new();
         for (distance, fingerprint, id) in self.all {
             if all
                 .last()

@@ -9,18 +9,17 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use simidx::Set;
 use simidx::builder::AtomicFile;
 use simidx::index::WarmOptions;
 use simidx::merge::{MergeOptions, merge};
-use simidx::{BuildOptions, Fingerprint, IdKind, IndexBuilder, Width};
+use simidx::{BuildOptions, IdKind, IndexBuilder, Set};
 
 use crate::core::Core;
 use crate::deleted::DeletedIds;
 use crate::error::{Error, Result};
 use crate::files;
-use crate::recent::Record;
-use crate::state::{Deleted, Segment, blame};
+use crate::recent::Lot;
+use crate::state::{Deleted, Segment};
 
 /// A segment is merged with all smaller ones when these have a quarter of its records.
 const RATIO: u64 = 4;
@@ -39,12 +38,12 @@ const MOST_PAUSE: Duration = Duration::from_secs(60);
 const MEMORY: u64 = 256 << 20;
 
 /// A file that takes no more bytes when the collection is being closed.
-struct Stoppable<'c, F: 'static> {
+struct Stoppable<'c> {
     file: &'c mut AtomicFile,
-    core: &'c Core<F>,
+    core: &'c Core,
 }
 
-impl<F: Sync + Send> Write for Stoppable<'_, F> {
+impl Write for Stoppable<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self.core.stops.load(Ordering::Relaxed) {
             true => Err(closing()),
@@ -58,8 +57,8 @@ impl<F: Sync + Send> Write for Stoppable<'_, F> {
 }
 
 /// What is deleted of each of these segments.
-fn deleted_of<F>(deleted: &Deleted, segments: &[Arc<Segment<F>>]) -> Vec<DeletedIds> {
-    let of_segment = |segment: &Arc<Segment<F>>| deleted.get(&segment.number).cloned();
+fn deleted_of(deleted: &Deleted, segments: &[Arc<Segment>]) -> Vec<DeletedIds> {
+    let of_segment = |segment: &Arc<Segment>| deleted.get(&segment.number).cloned();
     let all = segments.iter().map(of_segment);
     all.map(Option::unwrap_or_default).collect()
 }
@@ -70,35 +69,31 @@ fn deleted_between(before: &[DeletedIds], now: &[DeletedIds]) -> impl Iterator<I
     segments.flat_map(|(before, now)| now.since(before))
 }
 
-impl<F: Fingerprint> Core<F> {
+impl Core {
     /// Seals the oldest records that are set aside; whether there were any.
     ///
     /// # Errors
     /// What keeps the segment or the manifest from being written; the records stay where they are.
     pub(crate) fn seal_oldest(&self) -> Result<bool> {
         let _only = self.sealing.lock();
-        let (records, live, last) = {
+        let (lot, last) = {
             let mut state = self.write();
             let Some(oldest) = state.frozen.first_mut() else {
                 return Ok(false);
             };
+            // The folder may be that of others already.
+            if self.stops.load(Ordering::Relaxed) {
+                return Err(closing().into());
+            }
             // Those that are not live now are not written.
             oldest.killed.clear();
-            let (records, live) = oldest.snapshot();
-            (records, live, oldest.last)
+            (oldest.lot(), oldest.last)
         };
         // What deletes records of older segments must not be lost when it is taken for sealed.
         self.journal.sync()?;
-        let live = || {
-            records
-                .iter()
-                .zip(&live)
-                .filter(|(_, live)| **live)
-                .map(|(record, _)| record)
-        };
-        let segment = match live().next() {
+        let segment = match lot.iter().next() {
             None => None,
-            Some(_) => Some(self.build(live(), last)?),
+            Some(_) => Some(self.build(&lot, last)?),
         };
         let mut manifest = self.manifest();
         let mut next = manifest.clone();
@@ -129,11 +124,8 @@ impl<F: Fingerprint> Core<F> {
         Ok(true)
     }
 
-    fn build<'r>(
-        &self,
-        records: impl Iterator<Item = &'r Record<F>> + Send,
-        last: u64,
-    ) -> Result<Arc<Segment<F>>> {
+    /// Seals records into a segment.
+    fn build(&self, lot: &Lot, last: u64) -> Result<Arc<Segment>> {
         let mut options = BuildOptions::default();
         options.max_distance = self.settings.max_distance;
         options.ids = IdKind::String;
@@ -144,8 +136,8 @@ impl<F: Fingerprint> Core<F> {
         let number = self.next_segment.fetch_add(1, Ordering::Relaxed);
         let path = self.folder.segment(number);
         self.sealers.install(|| {
-            let mut builder = IndexBuilder::new(Width::of::<F>(), options)?;
-            for record in records {
+            let mut builder = IndexBuilder::new(self.settings.width, options)?;
+            for record in lot.iter() {
                 builder.push_with_string(record.fingerprint, &record.id)?;
             }
             AtomicFile::write_with(&path, |file| builder.finish(Stoppable { file, core: self }))
@@ -169,7 +161,7 @@ impl<F: Fingerprint> Core<F> {
                         .deleted
                         .get(&segment.number)
                         .map_or(0, |d| d.len() as u64);
-                    (segment.index.record_count(), deleted)
+                    (segment.set.record_count(), deleted)
                 })
                 .collect();
             let due = match all {
@@ -243,9 +235,9 @@ impl<F: Fingerprint> Core<F> {
     /// The records of segments that are not deleted, in one segment; `None` if there are none.
     fn merge_segments(
         &self,
-        due: &[Arc<Segment<F>>],
+        due: &[Arc<Segment>],
         deleted: &[DeletedIds],
-    ) -> Result<Option<Arc<Segment<F>>>> {
+    ) -> Result<Option<Arc<Segment>>> {
         let mut options = MergeOptions::default();
         options.max_distance = Some(self.settings.max_distance);
         options.memory = MEMORY;
@@ -258,10 +250,7 @@ impl<F: Fingerprint> Core<F> {
                     .try_for_each(|id| exclusions.add_string(id))?;
             }
         }
-        let named = due
-            .iter()
-            .map(|segment| Set::from(Arc::clone(&segment.index)).named(&segment.name));
-        let set = Set::new(named)?;
+        let set = Set::new(due.iter().map(|segment| segment.set.clone()))?;
         let number = self.next_segment.fetch_add(1, Ordering::Relaxed);
         let path = self.folder.segment(number);
         let merged = self.mergers.install(|| {
@@ -280,7 +269,7 @@ impl<F: Fingerprint> Core<F> {
 
     /// Opens a segment that was just written, and checks and brings all of it to memory, so that the first queries take no
     /// longer than the later ones. One that cannot be used is removed: nothing lists it.
-    fn open_warm(&self, path: &Path, number: u64, last: u64) -> Result<Arc<Segment<F>>> {
+    fn open_warm(&self, path: &Path, number: u64, last: u64) -> Result<Arc<Segment>> {
         let opened = self.open_and_warm(path, number, last);
         if opened.is_err() {
             let _ = fs::remove_file(path);
@@ -288,18 +277,18 @@ impl<F: Fingerprint> Core<F> {
         opened
     }
 
-    fn open_and_warm(&self, path: &Path, number: u64, last: u64) -> Result<Arc<Segment<F>>> {
+    fn open_and_warm(&self, path: &Path, number: u64, last: u64) -> Result<Arc<Segment>> {
         let segment = files::open_segment(path, number, last)?;
         let mut options = WarmOptions::default();
         options.threads = 1;
         let warmed =
             segment
-                .index
+                .set
                 .warm_with(&options, |_| match self.stops.load(Ordering::Relaxed) {
                     true => ControlFlow::Break(()),
                     false => ControlFlow::Continue(()),
                 });
-        match warmed.map_err(|error| blame(&segment, error))?.is_complete {
+        match warmed?.is_complete {
             true => Ok(segment),
             false => Err(closing().into()),
         }

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use simidx::Fingerprint;
 use simidx::format::MAX_ID_LEN;
+use simidx::{Fingerprint, Width};
 
 use crate::answer::{Added, CollectionStats, Gathered, Numbered, Outcome};
 use crate::core::{Core, failure};
@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::files::{self, Folder};
 use crate::journal::{Change, Entry};
 use crate::options::Options;
-use crate::state::{Hit, Place, SegmentList, State, gather_hits, hits, places};
+use crate::state::{Place, SegmentList, State, gather_hit, places, visit_hits};
 use crate::system;
 
 /// How often a search is done again because segments were replaced meanwhile, before it is done while nothing changes.
@@ -41,15 +41,16 @@ const MOST_FROZEN: usize = 16;
 /// of a commit. Memory: some 150 bytes and the id for each recent record, and the keys of the segments.
 ///
 /// ```
+/// use simidx::Width;
 /// use simidx_collection::{Collection, Options};
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("pages");
-/// let pages = Collection::<u64>::create(&path, Options::default())?;
+/// let pages = Collection::create(&path, Width::W64, Options::default())?;
 /// std::thread::scope(|scope| {
 ///     for thread in 0..4 {
 ///         let pages = &pages;
-///         scope.spawn(move || pages.add(&format!("page {thread}"), 7 << (20 * thread)));
+///         scope.spawn(move || pages.add(&format!("page {thread}"), 7_u64 << (20 * thread)));
 ///     }
 /// });
 /// assert_eq!(pages.len(), 4);
@@ -57,42 +58,41 @@ const MOST_FROZEN: usize = 16;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct Collection<F: Fingerprint> {
-    pub(crate) core: Arc<Core<F>>,
+pub struct Collection {
+    pub(crate) core: Arc<Core>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     opening: u64,
 }
 
-impl<F: Fingerprint> Collection<F> {
-    /// Makes an empty collection in a folder, which is made too, or is empty.
+impl Collection {
+    /// Makes an empty collection of fingerprints of this width in a folder, which is made too, or is empty.
     ///
     /// # Errors
     /// Options out of their range, a folder that is not empty or open elsewhere, and what the operating system reports.
-    pub fn create(path: impl AsRef<Path>, options: Options) -> Result<Self> {
+    pub fn create(path: impl AsRef<Path>, width: Width, options: Options) -> Result<Self> {
         options.check()?;
-        let folder = Folder::create(path.as_ref(), F::WIDTH, &options)?;
+        let folder = Folder::create(path.as_ref(), width, &options)?;
         Self::start(folder, options)
     }
 
-    /// Opens a collection. Its distance and its pipeline are those that it was made with.
+    /// Opens a collection. Its width, its distance and its pipeline are those that it was made with.
     ///
     /// # Errors
-    /// A folder without a collection, one of another width or open elsewhere, a damaged file, and what the operating system
-    /// reports.
+    /// A folder without a collection, or with one that is open elsewhere, a damaged file, and what the operating system reports.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self> {
         options.check()?;
         files::read_manifest(path.as_ref())?;
         Self::start(Folder::lock(path.as_ref())?, options)
     }
 
-    /// Opens the collection of a folder, or makes one where there is none.
+    /// Opens the collection of a folder, of whatever width, or makes one of this width where there is none.
     ///
     /// # Errors
     /// As for [`Collection::open`] and [`Collection::create`].
-    pub fn open_or_create(path: impl AsRef<Path>, options: Options) -> Result<Self> {
+    pub fn open_or_create(path: impl AsRef<Path>, width: Width, options: Options) -> Result<Self> {
         match files::has_manifest(path.as_ref())? {
             true => Self::open(path, options),
-            false => Self::create(path, options),
+            false => Self::create(path, width, options),
         }
     }
 
@@ -119,7 +119,7 @@ impl<F: Fingerprint> Collection<F> {
     }
 
     /// Starts a thread of its own for work.
-    fn keep(&self, name: &str, work: fn(&Core<F>)) -> Result<()> {
+    fn keep(&self, name: &str, work: fn(&Core)) -> Result<()> {
         let core = Arc::clone(&self.core);
         let thread = std::thread::Builder::new().name(name.to_owned());
         let thread = thread.spawn(move || work(&core))?;
@@ -136,10 +136,10 @@ impl<F: Fingerprint> Collection<F> {
     /// refused by [`Options::replace`].
     ///
     /// # Errors
-    /// An id that is empty, too long or refused; a damaged segment; a journal that cannot be written: then the record may
-    /// be there or not when the collection is opened again.
-    pub fn add(&self, id: &str, fingerprint: F) -> Result<Added<F>> {
-        let (added, number) = self.add_now(id, fingerprint)?;
+    /// An id that is empty, too long or refused; a fingerprint of more bits than the collection has; a damaged segment; a journal
+    /// that cannot be written: then the record may be there or not when the collection is opened again.
+    pub fn add(&self, id: &str, fingerprint: impl Fingerprint) -> Result<Added> {
+        let (added, number) = self.add_now(id, self.width().takes(fingerprint)?)?;
         self.core.journal.acknowledge(number)?;
         Ok(added)
     }
@@ -150,7 +150,10 @@ impl<F: Fingerprint> Collection<F> {
     /// # Errors
     /// As for [`Collection::add`], at the first record that fails; those before it have been added, and have their answers.
     /// After [`Error::Journal`] they may be there or not when the collection is opened again.
-    pub fn add_many<I: AsRef<str>>(&self, records: &[(I, F)]) -> (Vec<Added<F>>, Result<()>) {
+    pub fn add_many<I: AsRef<str>, F: Fingerprint>(
+        &self,
+        records: &[(I, F)],
+    ) -> (Vec<Added>, Result<()>) {
         let mut all = Vec::new();
         let added = self.add_each(records, |added| {
             all.push(added);
@@ -164,14 +167,15 @@ impl<F: Fingerprint> Collection<F> {
     ///
     /// # Errors
     /// As for [`Collection::add_many`].
-    pub fn add_each<I: AsRef<str>>(
+    pub fn add_each<I: AsRef<str>, F: Fingerprint>(
         &self,
         records: &[(I, F)],
-        mut take: impl FnMut(Added<F>) -> ControlFlow<()>,
+        mut take: impl FnMut(Added) -> ControlFlow<()>,
     ) -> Result<()> {
         let (mut last, mut outcome) = (0, Ok(()));
         for (id, fingerprint) in records {
-            match self.add_now(id.as_ref(), *fingerprint) {
+            let fingerprint = self.width().takes(*fingerprint).map_err(Error::from);
+            match fingerprint.and_then(|fingerprint| self.add_now(id.as_ref(), fingerprint)) {
                 Ok((added, number)) => {
                     last = number;
                     if take(added).is_break() {
@@ -189,23 +193,30 @@ impl<F: Fingerprint> Collection<F> {
     }
 
     /// Adds a record, and returns the change that has to be on disk.
-    fn add_now(&self, id: &str, fingerprint: F) -> Result<(Added<F>, u64)> {
+    fn add_now(&self, id: &str, fingerprint: u128) -> Result<(Added, u64)> {
         if !(1..=MAX_ID_LEN).contains(&id.len()) {
             return Err(Error::BadId(id.len()));
         }
         let core = &*self.core;
         self.admit()?;
-        let distance = core.settings.max_distance;
-        let search = |segments: &SegmentList<F>| {
-            let found =
-                core.with_scratch(|scratch| hits(segments, scratch, fingerprint, distance))?;
+        let asked = (fingerprint, core.settings.max_distance);
+        let search = |segments: &SegmentList| {
+            let mut found = Vec::new();
+            core.with_scratch(|scratch| {
+                visit_hits(segments, scratch, asked, |hit| {
+                    found.push(hit);
+                    Ok(())
+                })
+            })?;
             Ok((found, places(segments, id)?))
         };
-        self.change(search, |state, (found, places): (Vec<Hit<F>>, _)| {
+        self.change(search, |state, (found, places)| {
             let old = state.find(id, &places);
             let mut matches = Gathered::new(Some(usize::MAX));
-            gather_hits(found, &state.deleted, Some(id), &mut matches)?;
-            state.gather_recent(fingerprint, distance, Some(id), &mut matches)?;
+            for hit in found {
+                gather_hit(hit, &state.deleted, Some(id), &mut matches)?;
+            }
+            state.gather_recent(asked, Some(id), &mut matches)?;
             let (outcome, replaced) = match old {
                 None => (Outcome::New, None),
                 Some((_, old)) if old == fingerprint => {
@@ -249,7 +260,7 @@ impl<F: Fingerprint> Collection<F> {
     pub fn delete_numbered(&self, id: &str) -> Result<Numbered<bool>> {
         let core = &*self.core;
         self.admit()?;
-        let search = |segments: &SegmentList<F>| places(segments, id);
+        let search = |segments: &SegmentList| places(segments, id);
         let (was_there, number) = self.change(search, |state, places| {
             let Some((place, _)) = state.find(id, &places) else {
                 return Ok((false, state.last));
@@ -293,8 +304,8 @@ impl<F: Fingerprint> Collection<F> {
     /// Searches the segments, then changes the state of which they are.
     fn change<S, T>(
         &self,
-        search: impl Fn(&SegmentList<F>) -> Result<S>,
-        change: impl FnOnce(&mut State<F>, S) -> Result<T>,
+        search: impl Fn(&SegmentList) -> Result<S>,
+        change: impl FnOnce(&mut State, S) -> Result<T>,
     ) -> Result<T> {
         for _ in 0..MOST_TRIES {
             let segments = Arc::clone(&self.core.read().segments);
@@ -325,6 +336,11 @@ impl<F: Fingerprint> Collection<F> {
         self.len() == 0
     }
 
+    /// Bits of a fingerprint.
+    pub fn width(&self) -> Width {
+        self.core.settings.width
+    }
+
     /// The distance within which additions look for near-duplicates.
     pub fn max_distance(&self) -> u32 {
         self.core.settings.max_distance
@@ -352,13 +368,14 @@ impl<F: Fingerprint> Collection<F> {
     /// unless the clock was set back between them, by just the time that had passed.
     ///
     /// ```
+    /// # use simidx::Width;
     /// # use simidx_collection::{Collection, Options};
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("pages");
-    /// let pages = Collection::<u64>::create(&path, Options::default())?;
+    /// let pages = Collection::create(&path, Width::W64, Options::default())?;
     /// let first = pages.opening();
     /// pages.close()?;
-    /// assert_ne!(Collection::<u64>::open(&path, Options::default())?.opening(), first);
+    /// assert_ne!(Collection::open(&path, Options::default())?.opening(), first);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn opening(&self) -> u64 {
@@ -379,7 +396,7 @@ impl<F: Fingerprint> Collection<F> {
                 .sum(),
             segment_count: state.segments.len(),
             segment_bytes: segments
-                .map(|s| s.index.storage().as_ref().len() as u64)
+                .map(|s| s.set.first().storage().as_ref().len() as u64)
                 .sum(),
             deleted_count: state.deleted_count(),
             seal_count: core.seal_count.load(Ordering::Relaxed),
@@ -429,15 +446,16 @@ impl<F: Fingerprint> Collection<F> {
     /// A copy that was broken off has no manifest, and is not opened.
     ///
     /// ```
+    /// # use simidx::Width;
     /// # use simidx_collection::{Collection, Options};
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("pages");
     /// # let backup = folder.path().join("backup");
-    /// let pages = Collection::<u64>::create(&path, Options::default())?;
-    /// pages.add("a", 0xff)?;
+    /// let pages = Collection::create(&path, Width::W64, Options::default())?;
+    /// pages.add("a", 0xff_u64)?;
     /// assert_eq!(pages.snapshot(&backup)?, 1);
     /// pages.delete("a")?;
-    /// let backup = Collection::<u64>::open(&backup, Options::default())?;
+    /// let backup = Collection::open(&backup, Options::default())?;
     /// assert_eq!(backup.get("a")?, Some(0xff));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -446,6 +464,7 @@ impl<F: Fingerprint> Collection<F> {
     /// A folder that is there already, a journal that has failed, and what the operating system reports.
     pub fn snapshot(&self, path: impl AsRef<Path>) -> Result<u64> {
         let path = path.as_ref();
+        let _copying = self.core.copying.read();
         files::make_folder(path)?;
         let copied = self.copy_to(path);
         if copied.is_err() {
@@ -463,34 +482,47 @@ impl<F: Fingerprint> Collection<F> {
             let sealed = files::sealed(&manifest, core.path())?;
             (manifest.clone(), core.journal.view(sealed)?)
         };
-        let last = view.copy::<F>(path)?;
+        let last = view.copy(core.settings.width, path)?;
         manifest.publish(path)?;
         Ok(last)
     }
 
-    /// Brings all changes to disk and ends the threads. A merge that is under way is given up at
-    /// the next of its steps. Dropping the collection does the same, and keeps errors to itself.
+    /// Brings all changes to disk, ends the threads and lets others have the folder. A merge that is under way is given up at
+    /// the next of its steps; a snapshot that is under way is waited for. Threads that hold the collection still may ask for
+    /// what was there; their changes fail from then on. Dropping the collection closes it too, and keeps errors to itself.
+    ///
+    /// ```
+    /// # use simidx::Width;
+    /// # use simidx_collection::{Collection, Options};
+    /// use std::sync::Arc;
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("pages");
+    /// let pages = Arc::new(Collection::create(&path, Width::W64, Options::default())?);
+    /// let shared = Arc::clone(&pages);
+    /// pages.add("a", 0xff_u64)?;
+    /// pages.close()?;
+    /// assert!(shared.add("b", 0xfe_u64).is_err());
+    /// assert_eq!(shared.get("a")?, Some(0xff));
+    /// assert_eq!(Collection::open(&path, Options::default())?.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// Changes that could not be written.
-    pub fn close(self) -> Result<()> {
-        self.stop()
-    }
-
-    /// The same while others hold the collection: their changes fail from then on.
-    ///
-    /// # Errors
-    /// As for [`Collection::close`].
-    pub fn stop(&self) -> Result<()> {
-        self.core.stops.store(true, Ordering::Relaxed);
-        self.core.signal();
+    pub fn close(&self) -> Result<()> {
+        let core = &*self.core;
+        core.stops.store(true, Ordering::Relaxed);
+        core.signal();
         // A merge may take long to see that it shall stop, and who waits may lose patience.
-        let synced = self.core.journal.sync();
+        let synced = core.journal.sync();
         let threads = self.threads.lock();
         for thread in threads.unwrap_or_else(PoisonError::into_inner).drain(..) {
             let _ = thread.join();
         }
-        synced.and(self.core.journal.close())
+        let closed = core.journal.close();
+        core.let_go();
+        synced.and(closed)
     }
 }
 
@@ -500,25 +532,26 @@ fn slowed(frozen: usize) -> Duration {
     MOST_SLOWED.min(SLOWED * 2_u32.pow(steps.min(16) as u32))
 }
 
-impl<F: Fingerprint> Drop for Collection<F> {
+impl Drop for Collection {
     fn drop(&mut self) {
-        let _ = self.stop();
+        let _ = self.close();
     }
 }
 
-impl<F: Fingerprint> Core<F> {
+impl Core {
     /// Numbers a change and hands it to the journal. Returns its number.
-    fn log(&self, state: &mut State<F>, change: &Change<F>, deletes_sealed: bool) -> u64 {
+    fn log(&self, state: &mut State, change: &Change, deletes_sealed: bool) -> u64 {
         state.last += 1;
         state.active.last = state.last;
         let generation = state.active.generation();
-        let entry = Entry::new(state.last, generation, change, deletes_sealed);
+        let width = self.settings.width;
+        let entry = Entry::new(state.last, generation, width, change, deletes_sealed);
         self.journal.push(entry);
         self.freeze_if_full(state);
         state.last
     }
 
-    fn freeze_if_full(&self, state: &mut State<F>) {
+    fn freeze_if_full(&self, state: &mut State) {
         if state.active.is_full(&self.options) {
             self.freeze(state);
         }

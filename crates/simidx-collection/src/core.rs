@@ -7,8 +7,7 @@ use std::sync::{
 };
 use std::time::Instant;
 
-use simidx::set::Manifest;
-use simidx::{Fingerprint, Scratch};
+use simidx::set::{Manifest, SetScratch};
 
 use crate::error::{Error, Result};
 use crate::files::{self, Folder, Settings};
@@ -20,23 +19,25 @@ use crate::system::{MERGING, give_way};
 
 /// An open collection, seen by all its threads.
 #[derive(Debug)]
-pub(crate) struct Core<F: 'static> {
+pub(crate) struct Core {
     pub(crate) folder: Folder,
     pub(crate) settings: Settings,
     pub(crate) options: Options,
-    state: RwLock<State<F>>,
+    state: RwLock<State>,
     pub(crate) journal: Journal,
     /// The published manifest; who has it replaces segments.
     manifest: Mutex<Manifest>,
     /// Held by who seals, and by who merges.
     pub(crate) sealing: Mutex<()>,
     pub(crate) merging: Mutex<()>,
+    /// Read by each snapshot that copies files of the folder.
+    pub(crate) copying: RwLock<()>,
     /// Threads that seal, and those that merge: a long merge keeps nothing from being sealed.
     pub(crate) sealers: rayon::ThreadPool,
     pub(crate) mergers: rayon::ThreadPool,
     /// Lots that wait to be sealed, as in the state.
     pub(crate) frozen_count: AtomicUsize,
-    scratches: Mutex<Vec<Scratch<F>>>,
+    scratches: Mutex<Vec<SetScratch>>,
     pub(crate) next_segment: AtomicU64,
     pub(crate) stops: AtomicBool,
     /// Counts what may give the threads work.
@@ -49,32 +50,25 @@ pub(crate) struct Core<F: 'static> {
     pub(crate) merge_error: Mutex<Option<String>>,
 }
 
-impl<F: Fingerprint> Core<F> {
+impl Core {
     /// Opens the collection in a folder that nobody else has open: segments, then the changes of the journal since.
     ///
     /// # Errors
-    /// Another width, a damaged segment or journal.
+    /// A damaged segment or journal.
     pub(crate) fn open(folder: Folder, options: Options) -> Result<Self> {
         let path = folder.path().to_owned();
         let (manifest, settings) = files::read_manifest(&path)?;
-        if settings.width != F::WIDTH {
-            let error = simidx::Error::WidthMismatch {
-                index: settings.width,
-                requested: F::WIDTH,
-            };
-            return Err(error.into());
-        }
         folder.sweep(&manifest)?;
         let sealed = files::sealed(&manifest, &path)?;
-        let segments = files::open_segments::<F>(&manifest, &path)?;
-        let (journal, recovered) = Journal::open::<F>(&path, &options, sealed)?;
+        let segments = files::open_segments(&manifest, &path, settings.width)?;
+        let (journal, recovered) = Journal::open(&path, settings.width, &options, sealed)?;
         let generation = recovered.generations.last().map_or(1, |last| last.0 + 1);
         let mut state = State {
             last: recovered.last,
             segments: Arc::new(segments),
             deleted: Default::default(),
             frozen: Vec::new(),
-            active: Recent::new(generation),
+            active: Recent::new(settings.width, generation),
             next_generation: generation + 1,
             sealed_at: Instant::now(),
         };
@@ -102,6 +96,7 @@ impl<F: Fingerprint> Core<F> {
             manifest: Mutex::new(manifest),
             sealing: Mutex::default(),
             merging: Mutex::default(),
+            copying: RwLock::default(),
             sealers: pool("simidx-seal", options.threads, || ())?,
             mergers: pool("simidx-merge", options.threads, || give_way(MERGING))?,
             frozen_count: AtomicUsize::new(frozen),
@@ -123,11 +118,11 @@ impl<F: Fingerprint> Core<F> {
         self.folder.path()
     }
 
-    pub(crate) fn read(&self) -> RwLockReadGuard<'_, State<F>> {
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, State> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn write(&self) -> RwLockWriteGuard<'_, State<F>> {
+    pub(crate) fn write(&self) -> RwLockWriteGuard<'_, State> {
         self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -136,7 +131,7 @@ impl<F: Fingerprint> Core<F> {
     }
 
     /// Runs with memory to search in.
-    pub(crate) fn with_scratch<T>(&self, search: impl FnOnce(&mut Scratch<F>) -> T) -> T {
+    pub(crate) fn with_scratch<T>(&self, search: impl FnOnce(&mut SetScratch) -> T) -> T {
         let free = self
             .scratches
             .lock()
@@ -150,6 +145,15 @@ impl<F: Fingerprint> Core<F> {
             .unwrap_or_else(PoisonError::into_inner);
         free.push(scratch);
         result
+    }
+
+    /// Lets others have the folder, once nothing is sealed, merged or copied any more.
+    pub(crate) fn let_go(&self) {
+        let _sealing = self.sealing.lock();
+        let _merging = self.merging.lock();
+        let _copying = self.copying.write();
+        let _manifest = self.manifest();
+        self.folder.unlock();
     }
 
     /// Lets the threads in the background look for work.
@@ -170,7 +174,7 @@ impl<F: Fingerprint> Core<F> {
     }
 
     /// Sets the active records aside to be sealed, if there are changes at all.
-    pub(crate) fn freeze(&self, state: &mut State<F>) {
+    pub(crate) fn freeze(&self, state: &mut State) {
         if state.freeze() {
             self.frozen_count
                 .store(state.frozen.len(), Ordering::Relaxed);
@@ -215,15 +219,15 @@ pub(crate) fn failure(slot: &Mutex<Option<String>>) -> Option<String> {
 }
 
 /// Makes the changes that the journal has, in lots as they would be sealed. Deletions of records in segments have been made.
-fn replay<F: Fingerprint>(
-    state: &mut State<F>,
+fn replay(
+    state: &mut State,
     options: &Options,
-    changes: Vec<(u64, Change<F>)>,
+    changes: Vec<(u64, Change)>,
     generations: Vec<(u64, u64)>,
 ) {
     let mut generations = generations.into_iter().peekable();
     // A table of the journal goes when the lot is sealed that has its last change.
-    let mut take_up_to = |recent: &mut Recent<F>, number| {
+    let mut take_up_to = |recent: &mut Recent, number| {
         while let Some((generation, _)) = generations.next_if(|&(_, last)| last <= number) {
             let own = recent.generations.len() - 1;
             recent.generations.insert(own, generation);

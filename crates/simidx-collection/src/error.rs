@@ -9,12 +9,13 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// What a collection can report, by kind.
 ///
 /// ```
+/// use simidx::Width;
 /// use simidx_collection::{Collection, Error, Options};
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("pages");
-/// let first = Collection::<u64>::create(&path, Options::default())?;
-/// let second = Collection::<u64>::open(&path, Options::default());
+/// let first = Collection::create(&path, Width::W64, Options::default())?;
+/// let second = Collection::open(&path, Options::default());
 /// assert!(matches!(second, Err(Error::Locked(_))));
 /// # first.close()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use simidx::set::{Manifest, ManifestSegment};
-use simidx::{Fingerprint, Index};
+use simidx::{Set, Width};
 
 use crate::error::{Error, Result, at};
 use crate::journal::{self, FILES};
@@ -29,13 +29,13 @@ const NOTE_LAST: &str = "collection.last.";
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
-    _lock: File,
+    lock: File,
 }
 
 /// What is fixed when a collection is made.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
-    pub(crate) width: u32,
+    pub(crate) width: Width,
     pub(crate) max_distance: u32,
     pub(crate) pipeline: Option<String>,
 }
@@ -45,7 +45,7 @@ impl Folder {
     ///
     /// # Errors
     /// There is one already, or something else, or nothing can be written.
-    pub(crate) fn create(path: &Path, width: u32, options: &Options) -> Result<Self> {
+    pub(crate) fn create(path: &Path, width: Width, options: &Options) -> Result<Self> {
         make_folders(path)?;
         let folder = Self::lock(path)?;
         for entry in fs::read_dir(path).map_err(at(path))? {
@@ -90,7 +90,7 @@ impl Folder {
         match lock.try_lock() {
             Ok(()) => Ok(Folder {
                 path: path.to_owned(),
-                _lock: lock,
+                lock,
             }),
             Err(TryLockError::WouldBlock) => Err(Error::Locked(path.to_owned())),
             Err(TryLockError::Error(error)) => Err(at(&name)(error)),
@@ -99,6 +99,12 @@ impl Folder {
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Lets others have the folder.
+    pub(crate) fn unlock(&self) {
+        // What cannot be unlocked is so when the file is closed.
+        let _ = self.lock.unlock();
     }
 
     /// The path of a segment by its number.
@@ -237,8 +243,13 @@ pub(crate) fn read_manifest(path: &Path) -> Result<(Manifest, Settings)> {
             ),
         });
     }
+    let bits = note(&manifest, path, NOTE_WIDTH)?;
+    let width = Width::from_bits(bits).ok_or_else(|| Error::NotACollection {
+        path: path.to_owned(),
+        message: format!("its manifest has {bits} as its width"),
+    })?;
     let settings = Settings {
-        width: note(&manifest, path, NOTE_WIDTH)?,
+        width,
         max_distance: note(&manifest, path, NOTE_DISTANCE)?,
         pipeline: manifest.notes.get(NOTE_PIPELINE).cloned(),
     };
@@ -253,14 +264,15 @@ pub(crate) fn sealed(manifest: &Manifest, path: &Path) -> Result<u64> {
     note(manifest, path, NOTE_SEALED)
 }
 
-/// Opens the segments that a manifest lists.
+/// Opens the segments that the manifest of a collection of this width lists.
 ///
 /// # Errors
 /// A file that cannot be opened or is another.
-pub(crate) fn open_segments<F: Fingerprint>(
+pub(crate) fn open_segments(
     manifest: &Manifest,
     path: &Path,
-) -> Result<Vec<Arc<Segment<F>>>> {
+    width: Width,
+) -> Result<Vec<Arc<Segment>>> {
     let mut segments = Vec::new();
     for listed in &manifest.segments {
         let number = segment_number(&listed.name).ok_or_else(|| Error::NotACollection {
@@ -273,8 +285,8 @@ pub(crate) fn open_segments<F: Fingerprint>(
         let last = note(manifest, path, &format!("{NOTE_LAST}{number}"))?;
         let file = path.join(&listed.name);
         let segment = open_segment(&file, number, last)?;
-        let found = ManifestSegment::of_index(&listed.name, &segment.index)?;
-        if found != *listed {
+        let found = ManifestSegment::of_file(&listed.name, segment.set.first())?;
+        if found != *listed || found.width != width.bits() {
             return Err(Error::NotACollection {
                 path: path.to_owned(),
                 message: format!("{} is not the file that is listed", listed.name),
@@ -289,26 +301,12 @@ pub(crate) fn open_segments<F: Fingerprint>(
 ///
 /// # Errors
 /// The file cannot be opened.
-pub(crate) fn open_segment<F: Fingerprint>(
-    file: &Path,
-    number: u64,
-    last: u64,
-) -> Result<Arc<Segment<F>>> {
-    let name = file.display().to_string();
-    let index = Index::open(file).map_err(|error| match error {
-        simidx::Error::Io(_) => error,
-        error => simidx::Error::Segment {
-            segment: number as usize,
-            name: name.clone(),
-            error: Box::new(error),
-        },
-    })?;
+pub(crate) fn open_segment(file: &Path, number: u64, last: u64) -> Result<Arc<Segment>> {
     Ok(Arc::new(Segment {
         number,
         path: file.to_owned(),
-        name,
         last,
-        index: Arc::new(index),
+        set: Set::open([file])?,
     }))
 }
 
@@ -317,10 +315,10 @@ pub(crate) fn open_segment<F: Fingerprint>(
 ///
 /// # Errors
 /// A damaged block of the new segment.
-pub(crate) fn replace<F: Fingerprint>(
+pub(crate) fn replace(
     manifest: &mut Manifest,
     gone: &[u64],
-    new: Option<&Segment<F>>,
+    new: Option<&Segment>,
     sealed: Option<u64>,
 ) -> Result<()> {
     let is_gone = |listed: &ManifestSegment| {
@@ -334,7 +332,7 @@ pub(crate) fn replace<F: Fingerprint>(
     }
     if let Some(segment) = new {
         let name = segment_name(segment.number);
-        let listed = ManifestSegment::of_index(&name, &segment.index)?;
+        let listed = ManifestSegment::of_file(&name, segment.set.first())?;
         manifest.segments.insert(place, listed);
         let key = format!("{NOTE_LAST}{}", segment.number);
         manifest.notes.insert(key, segment.last.to_string());

@@ -5,19 +5,20 @@
 //! Nothing that was acknowledged is lost when the process is killed or the machine stops.
 //!
 //! ```
+//! use simidx::Width;
 //! use simidx_collection::{Collection, Options};
 //!
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("pages");
-//! let pages = Collection::<u64>::create(&path, Options::default())?;
-//! pages.add("https://example.org/a", 0x1234_5678_9abc_def0)?;
-//! let added = pages.add("https://example.org/b", 0x1234_5678_9abc_def1)?;
+//! let pages = Collection::create(&path, Width::W64, Options::default())?;
+//! pages.add("https://example.org/a", 0x1234_5678_9abc_def0_u64)?;
+//! let added = pages.add("https://example.org/b", 0x1234_5678_9abc_def1_u64)?;
 //! assert_eq!(added.matches[0].ids, ["https://example.org/a"]);
 //! pages.delete("https://example.org/a")?;
 //! pages.close()?;
 //!
-//! let pages = Collection::<u64>::open(&path, Options::default())?;
-//! let near = pages.query(0x1234_5678_9abc_def0, 3)?;
+//! let pages = Collection::open(&path, Options::default())?;
+//! let near = pages.query(0x1234_5678_9abc_def0_u64, 3)?;
 //! assert_eq!(near[0].ids, ["https://example.org/b"]);
 //! # pages.close()?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -32,7 +33,6 @@
 //! folder as a set: they see the sealed records, with those that were deleted since.
 
 mod answer;
-mod any;
 mod background;
 mod collection;
 mod core;
@@ -47,7 +47,6 @@ mod state;
 mod system;
 
 pub use answer::{Added, CollectionStats, Near, Numbered, Outcome};
-pub use any::AnyCollection;
 pub use collection::Collection;
 pub use error::{Error, Result};
 pub use options::{Options, Sync};

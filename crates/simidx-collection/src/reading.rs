@@ -1,27 +1,34 @@
 //! Queries of a collection. What is searched is its state at one moment, while others change it.
 
-use simidx::Fingerprint;
+use std::ops::ControlFlow;
+
+use simidx::{Column, Fingerprint, Id};
 
 use crate::answer::{Gathered, Near, Numbered};
 use crate::collection::Collection;
 use crate::error::Result;
-use crate::state::{find_sealed, gather_sealed, nearest, places};
+use crate::recent::{Lot, Recent};
+use crate::state::{find_sealed, gather_hit, is_deleted, nearest, places, visit_hits};
 
-impl<F: Fingerprint> Collection<F> {
+impl Collection {
     /// All records within a distance, by distance, then by fingerprint. A distance beyond that of the collection is exact too,
     /// and slower.
     ///
     /// # Errors
-    /// A damaged segment.
-    pub fn query(&self, fingerprint: F, distance: u32) -> Result<Vec<Near<F>>> {
+    /// A damaged segment; a fingerprint of more bits than the collection has.
+    pub fn query(&self, fingerprint: impl Fingerprint, distance: u32) -> Result<Vec<Near>> {
         Ok(self.query_numbered(fingerprint, distance)?.value)
     }
 
     /// [`Collection::query`] with the number of changes that the answer tells of.
     ///
     /// # Errors
-    /// A damaged segment.
-    pub fn query_numbered(&self, fingerprint: F, distance: u32) -> Result<Numbered<Vec<Near<F>>>> {
+    /// A damaged segment; a fingerprint of more bits than the collection has.
+    pub fn query_numbered(
+        &self,
+        fingerprint: impl Fingerprint,
+        distance: u32,
+    ) -> Result<Numbered<Vec<Near>>> {
         self.query_limited(fingerprint, distance, Some(usize::MAX))
     }
 
@@ -29,34 +36,37 @@ impl<F: Fingerprint> Collection<F> {
     /// have no ids.
     ///
     /// ```
+    /// # use simidx::Width;
     /// # use simidx_collection::{Collection, Options};
     /// # let folder = tempfile::tempdir()?;
-    /// let pages = Collection::<u64>::create(folder.path().join("pages"), Options::default())?;
-    /// pages.add("abc", 0xff)?;
-    /// assert_eq!(pages.query_limited(0xff, 3, Some(3))?.value[0].ids, ["abc"]);
-    /// assert!(pages.query_limited(0xff, 3, Some(2)).is_err());
-    /// assert!(pages.query_limited(0xff, 3, None)?.value[0].ids.is_empty());
+    /// let pages = Collection::create(folder.path().join("pages"), Width::W64, Options::default())?;
+    /// pages.add("abc", 0xff_u64)?;
+    /// assert_eq!(pages.query_limited(0xff_u64, 3, Some(3))?.value[0].ids, ["abc"]);
+    /// assert!(pages.query_limited(0xff_u64, 3, Some(2)).is_err());
+    /// assert!(pages.query_limited(0xff_u64, 3, None)?.value[0].ids.is_empty());
     /// # pages.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// A damaged segment, or [`simidx::Error::LimitReached`] for more bytes.
+    /// As for [`Collection::query`]; [`simidx::Error::LimitReached`] for more bytes.
     pub fn query_limited(
         &self,
-        fingerprint: F,
+        fingerprint: impl Fingerprint,
         distance: u32,
         id_bytes: Option<usize>,
-    ) -> Result<Numbered<Vec<Near<F>>>> {
+    ) -> Result<Numbered<Vec<Near>>> {
+        let asked = (self.width().takes(fingerprint)?, distance);
         let mut gathered = Gathered::new(id_bytes);
         let ((segments, deleted), last) = {
             let state = self.core.read();
-            state.gather_recent(fingerprint, distance, None, &mut gathered)?;
+            state.gather_recent(asked, None, &mut gathered)?;
             (state.sealed(), state.last)
         };
-        let asked = (fingerprint, distance);
         self.core.with_scratch(|scratch| {
-            gather_sealed(&segments, &deleted, scratch, asked, &mut gathered)
+            visit_hits(&segments, scratch, asked, |hit| {
+                gather_hit(hit, &deleted, None, &mut gathered)
+            })
         })?;
         Ok(Numbered::new(gathered.finish(), last))
     }
@@ -64,20 +74,27 @@ impl<F: Fingerprint> Collection<F> {
     /// The answers to many queries, each as from [`Collection::query`]; changes may come between them.
     ///
     /// # Errors
-    /// A damaged segment.
-    pub fn query_many(&self, fingerprints: &[F], distance: u32) -> Result<Vec<Vec<Near<F>>>> {
-        let queries = fingerprints.iter();
-        queries
-            .map(|&fingerprint| self.query(fingerprint, distance))
-            .collect()
+    /// A damaged segment; a fingerprint of more bits than the collection has.
+    pub fn query_many<'q>(
+        &self,
+        fingerprints: impl Into<Column<'q>>,
+        distance: u32,
+    ) -> Result<Vec<Vec<Near>>> {
+        let queries = fingerprints.into().iter();
+        queries.map(|query| self.query(query, distance)).collect()
     }
 
     /// The `count` fingerprints nearest to one among those within `max_distance`, by distance, then by value; of equally far
     /// ones the smallest.
     ///
     /// # Errors
-    /// A damaged segment.
-    pub fn nearest(&self, fingerprint: F, count: usize, max_distance: u32) -> Result<Vec<Near<F>>> {
+    /// As for [`Collection::query`].
+    pub fn nearest(
+        &self,
+        fingerprint: impl Fingerprint,
+        count: usize,
+        max_distance: u32,
+    ) -> Result<Vec<Near>> {
         let found = self.nearest_numbered(fingerprint, count, max_distance)?;
         Ok(found.value)
     }
@@ -85,13 +102,13 @@ impl<F: Fingerprint> Collection<F> {
     /// [`Collection::nearest`] with the number of changes that the answer tells of.
     ///
     /// # Errors
-    /// A damaged segment.
+    /// As for [`Collection::query`].
     pub fn nearest_numbered(
         &self,
-        fingerprint: F,
+        fingerprint: impl Fingerprint,
         count: usize,
         max_distance: u32,
-    ) -> Result<Numbered<Vec<Near<F>>>> {
+    ) -> Result<Numbered<Vec<Near>>> {
         self.nearest_limited(fingerprint, count, max_distance, Some(usize::MAX))
     }
 
@@ -99,16 +116,16 @@ impl<F: Fingerprint> Collection<F> {
     /// too, before they are put together.
     ///
     /// # Errors
-    /// A damaged segment, or [`simidx::Error::LimitReached`] for more bytes.
+    /// As for [`Collection::query`]; [`simidx::Error::LimitReached`] for more bytes.
     pub fn nearest_limited(
         &self,
-        fingerprint: F,
+        fingerprint: impl Fingerprint,
         count: usize,
         max_distance: u32,
         id_bytes: Option<usize>,
-    ) -> Result<Numbered<Vec<Near<F>>>> {
+    ) -> Result<Numbered<Vec<Near>>> {
+        let asked = (self.width().takes(fingerprint)?, count, max_distance);
         let mut gathered = Gathered::new(id_bytes);
-        let asked = (fingerprint, count, max_distance);
         let ((segments, deleted), last) = {
             let state = self.core.read();
             state.gather_nearest(asked, &mut gathered)?;
@@ -125,7 +142,7 @@ impl<F: Fingerprint> Collection<F> {
     ///
     /// # Errors
     /// A damaged segment.
-    pub fn get(&self, id: &str) -> Result<Option<F>> {
+    pub fn get(&self, id: &str) -> Result<Option<u128>> {
         Ok(self.get_numbered(id)?.value)
     }
 
@@ -133,7 +150,7 @@ impl<F: Fingerprint> Collection<F> {
     ///
     /// # Errors
     /// A damaged segment.
-    pub fn get_numbered(&self, id: &str) -> Result<Numbered<Option<F>>> {
+    pub fn get_numbered(&self, id: &str) -> Result<Numbered<Option<u128>>> {
         let ((segments, deleted), last) = {
             let state = self.core.read();
             if let Some((_, fingerprint)) = state.find_recent(id) {
@@ -144,5 +161,59 @@ impl<F: Fingerprint> Collection<F> {
         let found = find_sealed(&deleted, id, &places(&segments, id)?);
         let fingerprint = found.map(|(_, fingerprint)| fingerprint);
         Ok(Numbered::new(fingerprint, last))
+    }
+
+    /// Hands the id and the fingerprint of each record to `visit`, in no order, until it breaks off. They are the records of one
+    /// moment, while others change the collection. Returns the number of changes before that moment.
+    ///
+    /// Memory: what the recent records take, and up to 32 MiB of ids of a segment.
+    ///
+    /// ```
+    /// # use simidx::Width;
+    /// # use simidx_collection::{Collection, Options};
+    /// use std::ops::ControlFlow;
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("pages");
+    /// let pages = Collection::create(&path, Width::W64, Options::default())?;
+    /// pages.add("a", 0xff_u64)?;
+    /// pages.add("b", 0xfe_u64)?;
+    /// let mut records = Vec::new();
+    /// pages.visit_records(|id, fingerprint| {
+    ///     records.push((id.to_owned(), fingerprint));
+    ///     ControlFlow::Continue(())
+    /// })?;
+    /// records.sort();
+    /// assert_eq!(records, [("a".to_owned(), 0xff), ("b".to_owned(), 0xfe)]);
+    /// # pages.close()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A damaged segment; some records have been visited then.
+    pub fn visit_records(
+        &self,
+        mut visit: impl FnMut(&str, u128) -> ControlFlow<()>,
+    ) -> Result<u64> {
+        let (lots, (segments, deleted), last) = {
+            let state = self.core.read();
+            let lots: Vec<_> = state.recents().map(Recent::lot).collect();
+            (lots, state.sealed(), state.last)
+        };
+        for record in lots.iter().flat_map(Lot::iter) {
+            if visit(&record.id, record.fingerprint).is_break() {
+                return Ok(last);
+            }
+        }
+        for segment in segments.iter() {
+            let mut records = segment.set.records()?;
+            while let Some((fingerprint, id)) = records.read()? {
+                let Id::String(id) = id else { continue };
+                if !is_deleted(&deleted, segment.number, id) && visit(id, fingerprint).is_break() {
+                    return Ok(last);
+                }
+            }
+        }
+        Ok(last)
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use simidx::Fingerprint;
+use simidx::{Fingerprint, Width};
 
 use crate::options::Options;
 
@@ -14,9 +14,25 @@ const MOST_FLIPS: u32 = 3;
 
 /// A record.
 #[derive(Debug, Clone)]
-pub(crate) struct Record<F> {
-    pub(crate) fingerprint: F,
+pub(crate) struct Record {
+    pub(crate) fingerprint: u128,
     pub(crate) id: Arc<str>,
+}
+
+/// Records as they are at a moment. A clone shares them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Lot {
+    /// While records are added nobody else has them, or they are copied once.
+    records: Arc<Vec<Record>>,
+    live: Vec<bool>,
+}
+
+impl Lot {
+    /// All live records.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Record> {
+        let live = self.records.iter().zip(&self.live);
+        live.filter(|(_, live)| **live).map(|(record, _)| record)
+    }
 }
 
 /// Records that are not in a segment yet.
@@ -25,10 +41,9 @@ pub(crate) struct Record<F> {
 /// differ in at most k bits, then some band i differs in at most r(i) bits, where the sum of r(i) + 1 over the bands is
 /// k + 1.
 #[derive(Debug)]
-pub(crate) struct Recent<F> {
-    /// Shared with who seals them; while records are added there is nobody else.
-    records: Arc<Vec<Record<F>>>,
-    live: Vec<bool>,
+pub(crate) struct Recent {
+    width: Width,
+    lot: Lot,
     live_count: usize,
     by_id: HashMap<Arc<str>, u32>,
     /// Of each band and value the last record with it, plus one; 0 if there is none.
@@ -45,12 +60,12 @@ pub(crate) struct Recent<F> {
     is_frozen: bool,
 }
 
-impl<F: Fingerprint> Recent<F> {
-    pub(crate) fn new(generation: u64) -> Self {
-        let bands = (F::WIDTH / BAND_BITS) as usize;
+impl Recent {
+    pub(crate) fn new(width: Width, generation: u64) -> Self {
+        let bands = (width.bits() / BAND_BITS) as usize;
         Recent {
-            records: Arc::default(),
-            live: Vec::new(),
+            width,
+            lot: Lot::default(),
             live_count: 0,
             by_id: HashMap::new(),
             heads: vec![vec![0; 1 << BAND_BITS]; bands],
@@ -63,9 +78,14 @@ impl<F: Fingerprint> Recent<F> {
         }
     }
 
+    /// No records, to take those that come when these take no more.
+    pub(crate) fn next(&self, generation: u64) -> Self {
+        Recent::new(self.width, generation)
+    }
+
     /// Number of records, deleted ones included.
     pub(crate) fn len(&self) -> usize {
-        self.records.len()
+        self.lot.records.len()
     }
 
     pub(crate) fn live_count(&self) -> usize {
@@ -92,30 +112,30 @@ impl<F: Fingerprint> Recent<F> {
         self.generations.last().copied().unwrap_or_default()
     }
 
-    /// All records, and which of them are live.
-    pub(crate) fn snapshot(&self) -> (Arc<Vec<Record<F>>>, Vec<bool>) {
-        (Arc::clone(&self.records), self.live.clone())
+    /// The records as they are now.
+    pub(crate) fn lot(&self) -> Lot {
+        self.lot.clone()
     }
 
-    pub(crate) fn insert(&mut self, id: Arc<str>, fingerprint: F) {
-        let number = self.records.len() as u32 + 1;
+    pub(crate) fn insert(&mut self, id: Arc<str>, fingerprint: u128) {
+        let number = self.lot.records.len() as u32 + 1;
         for (band, (heads, chain)) in self.heads.iter_mut().zip(&mut self.chains).enumerate() {
             let head = &mut heads[value_of(fingerprint, band)];
             chain.push(*head);
             *head = number;
         }
         // An id is held once, and its number and flags beside it.
-        self.bytes += id.len() + F::BYTES + 64;
+        self.bytes += id.len() + self.width.bytes() + 64;
         self.by_id.insert(Arc::clone(&id), number - 1);
-        self.live.push(true);
+        self.lot.live.push(true);
         self.live_count += 1;
-        Arc::make_mut(&mut self.records).push(Record { fingerprint, id });
+        Arc::make_mut(&mut self.lot.records).push(Record { fingerprint, id });
     }
 
     /// The fingerprint of the live record with an id.
-    pub(crate) fn get(&self, id: &str) -> Option<F> {
+    pub(crate) fn get(&self, id: &str) -> Option<u128> {
         let &number = self.by_id.get(id)?;
-        Some(self.records[number as usize].fingerprint)
+        Some(self.lot.records[number as usize].fingerprint)
     }
 
     /// Removes the record with an id; whether there was one.
@@ -123,7 +143,7 @@ impl<F: Fingerprint> Recent<F> {
         let Some((id, number)) = self.by_id.remove_entry(id) else {
             return false;
         };
-        self.live[number as usize] = false;
+        self.lot.live[number as usize] = false;
         self.live_count -= 1;
         if self.is_frozen {
             self.killed.push(id);
@@ -132,17 +152,16 @@ impl<F: Fingerprint> Recent<F> {
     }
 
     /// All live records.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Record<F>> {
-        let live = self.records.iter().zip(&self.live);
-        live.filter(|(_, live)| **live).map(|(record, _)| record)
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Record> {
+        self.lot.iter()
     }
 
     /// Hands each live record within a distance to `take`, once, in no order.
     pub(crate) fn visit_near(
         &self,
-        fingerprint: F,
+        fingerprint: u128,
         distance: u32,
-        mut take: impl FnMut(&Record<F>, u32),
+        mut take: impl FnMut(&Record, u32),
     ) {
         let radii = radii(self.heads.len(), distance);
         let probes: usize = radii.iter().map(|&flips| patterns(flips)).sum();
@@ -164,10 +183,10 @@ impl<F: Fingerprint> Recent<F> {
                 while let Some(number) = next.checked_sub(1) {
                     let number = number as usize;
                     next = chain[number];
-                    let record = &self.records[number];
+                    let record = &self.lot.records[number];
                     let found = record.fingerprint.distance(fingerprint);
                     if found <= distance
-                        && self.live[number]
+                        && self.lot.live[number]
                         && !found_before(record.fingerprint, fingerprint, &radii[..band])
                     {
                         take(record, found);
@@ -179,12 +198,12 @@ impl<F: Fingerprint> Recent<F> {
 }
 
 /// The value of a band.
-fn value_of<F: Fingerprint>(fingerprint: F, band: usize) -> usize {
-    (fingerprint.to_u128() >> (band as u32 * BAND_BITS)) as usize & ((1 << BAND_BITS) - 1)
+fn value_of(fingerprint: u128, band: usize) -> usize {
+    (fingerprint >> (band as u32 * BAND_BITS)) as usize & ((1 << BAND_BITS) - 1)
 }
 
 /// Whether a band before has found a record.
-fn found_before<F: Fingerprint>(a: F, b: F, radii: &[u32]) -> bool {
+fn found_before(a: u128, b: u128, radii: &[u32]) -> bool {
     let bits = |band| (value_of(a, band) ^ value_of(b, band)).count_ones();
     radii
         .iter()
@@ -228,7 +247,7 @@ mod tests {
     use super::*;
 
     /// Fingerprints near to few others, some equal.
-    fn sample<F: Fingerprint>(count: u64) -> Vec<F> {
+    fn sample(width: Width, count: u64) -> Vec<u128> {
         let mut state = 7_u64;
         let mut next = || {
             state = state
@@ -240,25 +259,25 @@ mod tests {
         };
         let centres: Vec<u128> = (0..20).map(|_| next()).collect();
         let flipped = |number: u64| {
-            let mut value = centres[(number % 20) as usize];
+            let mut value = centres[(number % 20) as usize] & width.max();
             for _ in 0..number % 9 {
-                value ^= 1 << (next() % u128::from(F::WIDTH));
+                value ^= 1 << (next() % u128::from(width.bits()));
             }
-            F::from_u128(value)
+            value
         };
         (0..count).map(flipped).collect()
     }
 
-    fn finds_what_a_scan_finds<F: Fingerprint>() {
-        let mut recent = Recent::<F>::new(0);
-        let sample = sample::<F>(4000);
+    fn finds_what_a_scan_finds(width: Width) {
+        let mut recent = Recent::new(width, 0);
+        let sample = sample(width, 4000);
         for (number, &fingerprint) in sample.iter().enumerate() {
             recent.insert(number.to_string().into(), fingerprint);
         }
         for number in (0..4000).step_by(3) {
             assert!(recent.kill(&number.to_string()));
         }
-        for distance in [0, 1, 2, 3, 5, 7, 9, 12, 20, F::WIDTH] {
+        for distance in [0, 1, 2, 3, 5, 7, 9, 12, 20, width.bits()] {
             for &query in &sample[..60] {
                 let mut found = Vec::new();
                 recent.visit_near(query, distance, |record, distance| {
@@ -271,16 +290,14 @@ mod tests {
                     .collect();
                 found.sort();
                 expected.sort();
-                assert_eq!(found, expected, "{} bits, {distance}", F::WIDTH);
+                assert_eq!(found, expected, "{width} bits, {distance}");
             }
         }
     }
 
     #[test]
     fn what_is_near_is_found_as_by_a_scan() {
-        finds_what_a_scan_finds::<u32>();
-        finds_what_a_scan_finds::<u64>();
-        finds_what_a_scan_finds::<u128>();
+        Width::ALL.into_iter().for_each(finds_what_a_scan_finds);
     }
 
     #[test]

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use simidx::{Fingerprint, Id, Index, Scratch};
+use simidx::set::SetScratch;
+use simidx::{Fingerprint, Set};
 
 use crate::answer::Gathered;
 use crate::deleted::DeletedIds;
@@ -15,26 +16,25 @@ use crate::recent::{Recent, Record};
 
 /// A sealed segment.
 #[derive(Debug)]
-pub(crate) struct Segment<F> {
+pub(crate) struct Segment {
     pub(crate) number: u64,
     pub(crate) path: PathBuf,
-    /// The path as it is shown.
-    pub(crate) name: String,
     /// The last change that its records tell of: later deletions apply to it.
     pub(crate) last: u64,
-    pub(crate) index: Arc<Index<F>>,
+    /// The file alone, under its path.
+    pub(crate) set: Set,
 }
 
-pub(crate) type SegmentList<F> = Arc<Vec<Arc<Segment<F>>>>;
+pub(crate) type SegmentList = Arc<Vec<Arc<Segment>>>;
 
 /// What is deleted of each segment, by its number.
 pub(crate) type Deleted = HashMap<u64, DeletedIds>;
 
 /// A match in a segment, deleted or not.
 #[derive(Debug)]
-pub(crate) struct Hit<F> {
+pub(crate) struct Hit {
     distance: u32,
-    fingerprint: F,
+    fingerprint: u128,
     id: String,
     segment: u64,
 }
@@ -49,13 +49,13 @@ pub(crate) enum Place {
 
 /// The contents.
 #[derive(Debug)]
-pub(crate) struct State<F> {
-    pub(crate) segments: SegmentList<F>,
+pub(crate) struct State {
+    pub(crate) segments: SegmentList,
     /// By the numbers of the segments.
     pub(crate) deleted: Arc<Deleted>,
     /// Recent records that wait to be sealed, the oldest first.
-    pub(crate) frozen: Vec<Recent<F>>,
-    pub(crate) active: Recent<F>,
+    pub(crate) frozen: Vec<Recent>,
+    pub(crate) active: Recent,
     /// The number of the last change.
     pub(crate) last: u64,
     pub(crate) next_generation: u64,
@@ -63,13 +63,13 @@ pub(crate) struct State<F> {
     pub(crate) sealed_at: Instant,
 }
 
-impl<F: Fingerprint> State<F> {
-    pub(crate) fn recents(&self) -> impl Iterator<Item = &Recent<F>> {
+impl State {
+    pub(crate) fn recents(&self) -> impl Iterator<Item = &Recent> {
         self.frozen.iter().chain([&self.active])
     }
 
     /// The recent record of an id.
-    pub(crate) fn find_recent(&self, id: &str) -> Option<(Place, F)> {
+    pub(crate) fn find_recent(&self, id: &str) -> Option<(Place, u128)> {
         if let Some(fingerprint) = self.active.get(id) {
             return Some((Place::Active, fingerprint));
         }
@@ -82,13 +82,13 @@ impl<F: Fingerprint> State<F> {
     }
 
     /// The record of an id. `places` are those that the segments have.
-    pub(crate) fn find(&self, id: &str, places: &[(u64, F)]) -> Option<(Place, F)> {
+    pub(crate) fn find(&self, id: &str, places: &[(u64, u128)]) -> Option<(Place, u128)> {
         let recent = self.find_recent(id);
         recent.or_else(|| find_sealed(&self.deleted, id, places))
     }
 
     /// The segments and what is deleted of them, to be searched while others change the collection.
-    pub(crate) fn sealed(&self) -> (SegmentList<F>, Arc<Deleted>) {
+    pub(crate) fn sealed(&self) -> (SegmentList, Arc<Deleted>) {
         (Arc::clone(&self.segments), Arc::clone(&self.deleted))
     }
 
@@ -113,7 +113,7 @@ impl<F: Fingerprint> State<F> {
         if self.active.last == 0 {
             return false;
         }
-        let active = Recent::new(self.next_generation);
+        let active = self.active.next(self.next_generation);
         self.next_generation += 1;
         let mut frozen = std::mem::replace(&mut self.active, active);
         frozen.freeze();
@@ -127,10 +127,9 @@ impl<F: Fingerprint> State<F> {
     /// Their ids have too many bytes.
     pub(crate) fn gather_recent(
         &self,
-        fingerprint: F,
-        distance: u32,
+        (fingerprint, distance): (u128, u32),
         except: Option<&str>,
-        gathered: &mut Gathered<F>,
+        gathered: &mut Gathered,
     ) -> Result<()> {
         let mut outcome = Ok(());
         for recent in self.recents() {
@@ -150,12 +149,11 @@ impl<F: Fingerprint> State<F> {
     /// Their ids have too many bytes.
     pub(crate) fn gather_nearest(
         &self,
-        (fingerprint, count, max_distance): (F, usize, u32),
-        gathered: &mut Gathered<F>,
+        (fingerprint, count, max_distance): (u128, usize, u32),
+        gathered: &mut Gathered,
     ) -> Result<()> {
         let records = || self.recents().flat_map(Recent::iter);
-        let key =
-            |record: &Record<F>| (record.fingerprint.distance(fingerprint), record.fingerprint);
+        let key = |record: &Record| (record.fingerprint.distance(fingerprint), record.fingerprint);
         let mut nearest = BTreeSet::new();
         for key in records().map(key).filter(|key| key.0 <= max_distance) {
             if nearest.len() < count || nearest.last().is_some_and(|last| key < *last) {
@@ -178,7 +176,7 @@ impl<F: Fingerprint> State<F> {
     }
 
     pub(crate) fn record_count(&self) -> u64 {
-        let sealed: u64 = self.segments.iter().map(|s| s.index.record_count()).sum();
+        let sealed: u64 = self.segments.iter().map(|s| s.set.record_count()).sum();
         let recent: u64 = self
             .recents()
             .map(|recent| recent.live_count() as u64)
@@ -195,89 +193,56 @@ impl<F: Fingerprint> State<F> {
 }
 
 /// Whether a record of a segment is deleted.
-fn is_deleted(deleted: &Deleted, segment: u64, id: &str) -> bool {
+pub(crate) fn is_deleted(deleted: &Deleted, segment: u64, id: &str) -> bool {
     let deleted = deleted.get(&segment);
     deleted.is_some_and(|deleted| deleted.contains(id))
 }
 
 /// The record of an id in segments that is not deleted.
-pub(crate) fn find_sealed<F: Copy>(
+pub(crate) fn find_sealed(
     deleted: &Deleted,
     id: &str,
-    places: &[(u64, F)],
-) -> Option<(Place, F)> {
+    places: &[(u64, u128)],
+) -> Option<(Place, u128)> {
     let mut places = places.iter();
     let found = places.find(|(segment, _)| !is_deleted(deleted, *segment, id));
     found.map(|&(segment, fingerprint)| (Place::Segment(segment), fingerprint))
 }
 
-/// The matches of segments that are not deleted, but those of one id.
+/// Adds a match of a segment, unless it is deleted or that of one id.
 ///
 /// # Errors
-/// Their ids have too many bytes.
-pub(crate) fn gather_hits<F: Copy + Ord>(
-    hits: impl IntoIterator<Item = Hit<F>>,
+/// The ids have too many bytes.
+pub(crate) fn gather_hit(
+    hit: Hit,
     deleted: &Deleted,
     except: Option<&str>,
-    gathered: &mut Gathered<F>,
+    gathered: &mut Gathered,
 ) -> Result<()> {
-    for hit in hits {
-        if except != Some(&*hit.id) && !is_deleted(deleted, hit.segment, &hit.id) {
-            gathered.push(hit.distance, hit.fingerprint, hit.id.into())?;
-        }
+    match except == Some(&*hit.id) || is_deleted(deleted, hit.segment, &hit.id) {
+        true => Ok(()),
+        false => gathered.push(hit.distance, hit.fingerprint, hit.id.into()),
     }
-    Ok(())
 }
 
-/// What the segments have within a distance without the deleted ones.
+/// Hands what the segments have within a distance, deleted or not, to `visit`.
 ///
 /// # Errors
-/// A damaged segment, or ids of too many bytes.
-pub(crate) fn gather_sealed<F: Fingerprint>(
-    segments: &[Arc<Segment<F>>],
-    deleted: &Deleted,
-    scratch: &mut Scratch<F>,
-    (fingerprint, distance): (F, u32),
-    gathered: &mut Gathered<F>,
-) -> Result<()> {
-    visit_hits(segments, scratch, (fingerprint, distance), |hit| {
-        gather_hits([hit], deleted, None, gathered)
-    })
-}
-
-/// What the segments have within a distance, deleted or not.
-///
-/// # Errors
-/// A damaged segment.
-pub(crate) fn hits<F: Fingerprint>(
-    segments: &[Arc<Segment<F>>],
-    scratch: &mut Scratch<F>,
-    fingerprint: F,
-    distance: u32,
-) -> Result<Vec<Hit<F>>> {
-    let mut hits = Vec::new();
-    visit_hits(segments, scratch, (fingerprint, distance), |hit| {
-        hits.push(hit);
-        Ok(())
-    })?;
-    Ok(hits)
-}
-
-fn visit_hits<F: Fingerprint>(
-    segments: &[Arc<Segment<F>>],
-    scratch: &mut Scratch<F>,
-    (fingerprint, distance): (F, u32),
-    mut visit: impl FnMut(Hit<F>) -> Result<()>,
+/// A damaged segment, and what `visit` returns.
+pub(crate) fn visit_hits(
+    segments: &[Arc<Segment>],
+    scratch: &mut SetScratch,
+    (fingerprint, distance): (u128, u32),
+    mut visit: impl FnMut(Hit) -> Result<()>,
 ) -> Result<()> {
     for segment in segments {
-        let blame = |error| blame(segment, error);
-        let found = segment.index.query_with(scratch, fingerprint, distance);
-        for found in found.map_err(blame)? {
-            for id in segment.index.ids(found).map_err(blame)? {
+        let found = segment.set.query_with(scratch, fingerprint, distance)?;
+        for hit in found.iter() {
+            for id in hit.ids()? {
                 visit(Hit {
-                    distance: found.distance,
-                    fingerprint: found.fingerprint,
-                    id: id.map_err(blame)?.to_string(),
+                    distance: hit.distance,
+                    fingerprint: hit.fingerprint,
+                    id: id?.to_string(),
                     segment: segment.number,
                 })?;
             }
@@ -290,22 +255,11 @@ fn visit_hits<F: Fingerprint>(
 ///
 /// # Errors
 /// A damaged segment.
-pub(crate) fn places<F: Fingerprint>(
-    segments: &[Arc<Segment<F>>],
-    id: &str,
-) -> Result<Vec<(u64, F)>> {
+pub(crate) fn places(segments: &[Arc<Segment>], id: &str) -> Result<Vec<(u64, u128)>> {
     let mut places = Vec::new();
     for segment in segments.iter().rev() {
-        let blame = |error| blame(segment, error);
-        let found = segment
-            .index
-            .fingerprints_of_id(Id::String(id))
-            .map_err(blame)?;
-        places.extend(
-            found
-                .into_iter()
-                .map(|fingerprint| (segment.number, fingerprint)),
-        );
+        let found = segment.set.fingerprints_of_id(id)?;
+        places.extend(found.into_iter().map(|found| (segment.number, found)));
     }
     Ok(places)
 }
@@ -314,33 +268,29 @@ pub(crate) fn places<F: Fingerprint>(
 ///
 /// # Errors
 /// A damaged segment, or ids of too many bytes.
-pub(crate) fn nearest<F: Fingerprint>(
-    segments: &[Arc<Segment<F>>],
+pub(crate) fn nearest(
+    segments: &[Arc<Segment>],
     deleted: &Deleted,
-    scratch: &mut Scratch<F>,
-    (fingerprint, count, max_distance): (F, usize, u32),
-    gathered: &mut Gathered<F>,
+    scratch: &mut SetScratch,
+    (fingerprint, count, max_distance): (u128, usize, u32),
+    gathered: &mut Gathered,
 ) -> Result<()> {
     for segment in segments {
-        let blame = |error| blame(segment, error);
-        let deleted = deleted.get(&segment.number);
-        let is_live = |id: &str| !deleted.is_some_and(|deleted| deleted.contains(id));
         let mut wanted = count;
         // As many more as are deleted may take their places.
         loop {
-            let found = segment
-                .index
-                .nearest_with(scratch, fingerprint, wanted, max_distance);
-            let (found, mut live, mut own) = (found.map_err(blame)?, 0, gathered.without_any());
-            for found in found {
+            let set = &segment.set;
+            let found = set.nearest_with(scratch, fingerprint, wanted, max_distance)?;
+            let (mut live, mut own) = (0, gathered.without_any());
+            for hit in found.iter() {
                 if live == count {
                     break;
                 }
                 let mut is_found = false;
-                for id in segment.index.ids(found).map_err(blame)? {
-                    let id = id.map_err(blame)?.to_string();
-                    if is_live(&id) {
-                        own.push(found.distance, found.fingerprint, id.into())?;
+                for id in hit.ids()? {
+                    let id = id?.to_string();
+                    if !is_deleted(deleted, segment.number, &id) {
+                        own.push(hit.distance, hit.fingerprint, id.into())?;
                         is_found = true;
                     }
                 }
@@ -354,16 +304,4 @@ pub(crate) fn nearest<F: Fingerprint>(
         }
     }
     Ok(())
-}
-
-/// Names the segment in an error.
-pub(crate) fn blame<F>(segment: &Segment<F>, error: simidx::Error) -> simidx::Error {
-    match error {
-        simidx::Error::Io(_) => error,
-        error => simidx::Error::Segment {
-            segment: segment.number as usize,
-            name: segment.name.clone(),
-            error: Box::new(error),
-        },
-    }
 }

@@ -9,6 +9,7 @@ use hyper::body::Incoming;
 use hyper::{Method, Response, StatusCode};
 use serde::Serialize;
 use serde_json::{Value, json};
+use simidx::Width;
 use simidx_collection::Error;
 
 use crate::answer::{self, Budget, ByteBudget, Taken, sent};
@@ -132,15 +133,14 @@ impl Bounds {
 
 /// What an addition answers: as many matches and ids as there is room for, and then how many records match.
 fn object(
-    width: u32,
+    width: Width,
     (id, fingerprint): &(String, u128),
     added: &Addition,
     bounds: &mut Bounds,
 ) -> Value {
-    let digits = width as usize / 4;
     let mut object = json!({
         "id": id,
-        "fingerprint": format!("{fingerprint:0digits$x}"),
+        "fingerprint": width.to_hex(*fingerprint),
         "outcome": added.outcome,
         "matches": [],
     });
@@ -149,7 +149,7 @@ fn object(
     let (mut matches, mut is_truncated) = (Vec::new(), false);
     for near in &added.matches {
         let mut found = json!({
-            "fingerprint": format!("{:0digits$x}", near.fingerprint),
+            "fingerprint": width.to_hex(near.fingerprint),
             "distance": near.distance,
             "ids": [],
         });
@@ -212,7 +212,7 @@ pub(crate) async fn add(
         let answer = waiting(app, move || {
             let record = record(&generation, &body)?;
             let mut answer = None;
-            store.add_each(std::slice::from_ref(&record), &mut |added| {
+            store.add_each(std::slice::from_ref(&record), |added| {
                 let object = object(width, &record, &added, &mut bounds);
                 answer = Some((format!("{object}\n"), added.generation));
                 ControlFlow::Continue(())
@@ -309,7 +309,7 @@ impl<'s> Lines<'s> {
         let (bounds, mut generation) = (&mut self.bounds, None);
         let outcome = match records.is_empty() || bounds.is_over() {
             true => Ok(()),
-            false => self.store.add_each(&records, &mut |added| {
+            false => self.store.add_each(&records, |added| {
                 lines += &format!("{}\n", object(width, &records[count], &added, bounds));
                 count += 1;
                 generation = Some(added.generation);
@@ -358,8 +358,7 @@ pub(crate) async fn one(
         false => {
             let (fingerprint, name) = store.get(&id)?;
             let fingerprint = fingerprint.ok_or_else(|| unknown(&id))?;
-            let digits = store.width() as usize / 4;
-            let object = json!({"id": id, "fingerprint": format!("{fingerprint:0digits$x}")});
+            let object = json!({"id": id, "fingerprint": store.width().to_hex(fingerprint)});
             Ok((object, name))
         }
     });

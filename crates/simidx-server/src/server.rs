@@ -199,7 +199,7 @@ impl Server {
         });
         runtime.shutdown_timeout(END);
         let synced = match &app.store {
-            Some((_, store)) => store.stop(),
+            Some((_, store)) => store.close(),
             None => Ok(()),
         };
         if let Err(error) = synced {

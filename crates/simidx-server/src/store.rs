@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use serde_json::{Value, json};
-use simidx::{Error, Fingerprint, Fingerprints, Id, IdBuf, IdKind, Width};
-use simidx_collection::{Collection, CollectionStats, Near, Numbered, Options, Outcome};
+use simidx::{Error, Fingerprints, Id, IdBuf, IdKind, Width};
+use simidx_collection::{Collection, CollectionStats, Near, Numbered, Options, Outcome, Result};
 
 use crate::log::timestamp;
 use crate::source::{Search, Sink, Source, SourceSize};
@@ -18,19 +18,20 @@ const SEGMENT_NS: f64 = 10_000.0;
 /// A collection that the server adds to, of whatever width. Clones are the same collection.
 ///
 /// ```
-/// use simidx_server::Store;
+/// use simidx::Width;
 /// use simidx_collection::{Collection, Options};
+/// use simidx_server::Store;
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("pages");
-/// let pages = Collection::<u64>::create(&path, Options::default())?;
+/// let pages = Collection::create(&path, Width::W64, Options::default())?;
 /// pages.close()?;
 /// let store = Store::open(&path, Options::default())?;
-/// assert_eq!(store.width(), 64);
+/// assert_eq!(store.width(), Width::W64);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
-pub struct Store(Arc<dyn Records>);
+pub struct Store(Arc<Collection>);
 
 impl std::fmt::Debug for Store {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -41,38 +42,10 @@ impl std::fmt::Debug for Store {
 /// What was near an addition, and what became of the id.
 #[derive(Debug, Clone)]
 pub(crate) struct Addition {
-    pub(crate) matches: Vec<Near<u128>>,
+    pub(crate) matches: Vec<Near>,
     pub(crate) outcome: &'static str,
     /// The generation of the store after it.
     pub(crate) generation: String,
-}
-
-/// What names the records of a store after so many changes. Changes that a crash has lost had numbers too, so these alone
-/// would name others after it.
-fn generation_name(opening: u64, change_count: u64) -> String {
-    format!("{opening:016x}-{change_count:016x}")
-}
-
-/// Takes the answer to an addition, and says whether to go on.
-pub(crate) type Take<'t> = dyn FnMut(Addition) -> ControlFlow<()> + 't;
-
-type Outcomes = simidx_collection::Result<()>;
-
-/// A collection of any width.
-trait Records: Send + std::marker::Sync {
-    fn add_each(&self, records: &[(String, u128)], take: &mut Take<'_>) -> Outcomes;
-    fn sync(&self) -> simidx_collection::Result<()>;
-    fn delete(&self, id: &str) -> simidx_collection::Result<Numbered<bool>>;
-    fn get(&self, id: &str) -> simidx_collection::Result<Numbered<Option<u128>>>;
-    fn stats(&self) -> CollectionStats;
-    fn opening(&self) -> u64;
-    fn path(&self) -> &Path;
-    fn snapshot(&self, path: &Path) -> simidx_collection::Result<u64>;
-    fn stop(&self) -> simidx_collection::Result<()>;
-    fn width(&self) -> u32;
-    fn max_distance(&self) -> u32;
-    fn pipeline(&self) -> Option<&str>;
-    fn source(self: Arc<Self>, max_answer: usize) -> Box<dyn Source>;
 }
 
 impl Store {
@@ -80,41 +53,21 @@ impl Store {
     ///
     /// # Errors
     /// As for [`Collection::open`].
-    pub fn open(path: impl AsRef<Path>, options: Options) -> simidx_collection::Result<Self> {
-        let path = path.as_ref();
-        match Collection::<u64>::open(path, options.clone()) {
-            Err(simidx_collection::Error::Index(Error::WidthMismatch { index: 32, .. })) => {
-                Ok(Store(Arc::new(Collection::<u32>::open(path, options)?)))
-            }
-            Err(simidx_collection::Error::Index(Error::WidthMismatch { index: 128, .. })) => {
-                Ok(Store(Arc::new(Collection::<u128>::open(path, options)?)))
-            }
-            opened => Ok(Store(Arc::new(opened?))),
-        }
+    pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self> {
+        Ok(Store(Arc::new(Collection::open(path, options)?)))
     }
 
     /// Opens the collection in a folder, or makes one of this width where there is none.
     ///
     /// # Errors
     /// As for [`Collection::open_or_create`].
-    pub fn open_or_create(
-        path: impl AsRef<Path>,
-        width: u32,
-        options: Options,
-    ) -> simidx_collection::Result<Self> {
-        let path = path.as_ref();
-        if simidx::set::Manifest::is_at(path)? {
-            return Self::open(path, options);
-        }
-        Ok(match width {
-            32 => Store(Arc::new(Collection::<u32>::create(path, options)?)),
-            64 => Store(Arc::new(Collection::<u64>::create(path, options)?)),
-            _ => Store(Arc::new(Collection::<u128>::create(path, options)?)),
-        })
+    pub fn open_or_create(path: impl AsRef<Path>, width: Width, options: Options) -> Result<Self> {
+        let collection = Collection::open_or_create(path, width, options)?;
+        Ok(Store(Arc::new(collection)))
     }
 
     /// Bits of a fingerprint.
-    pub fn width(&self) -> u32 {
+    pub fn width(&self) -> Width {
         self.0.width()
     }
 
@@ -135,18 +88,33 @@ impl Store {
 
     /// What the server searches, for answers whose ids have at most so many bytes.
     pub(crate) fn source(&self, max_answer: usize) -> Box<dyn Source> {
-        self.0.clone().source(max_answer)
+        Box::new(Living(self.clone(), max_answer))
     }
 
-    pub(crate) fn add_each(&self, records: &[(String, u128)], take: &mut Take<'_>) -> Outcomes {
-        self.0.add_each(records, take)
+    /// Adds records one after the other, and hands the answer to each to `take`, which says whether to go on.
+    pub(crate) fn add_each(
+        &self,
+        records: &[(String, u128)],
+        mut take: impl FnMut(Addition) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.0.add_each(records, |added| {
+            take(Addition {
+                matches: added.matches,
+                outcome: match added.outcome {
+                    Outcome::New => "new",
+                    Outcome::Unchanged => "unchanged",
+                    Outcome::Replaced(_) => "replaced",
+                },
+                generation: self.generation_after(added.change_count),
+            })
+        })
     }
 
     /// Waits until all changes so far are on disk.
     ///
     /// # Errors
     /// As for [`Collection::sync`].
-    pub fn sync(&self) -> simidx_collection::Result<()> {
+    pub fn sync(&self) -> Result<()> {
         self.0.sync()
     }
 
@@ -155,107 +123,48 @@ impl Store {
     ///
     /// # Errors
     /// As for [`Collection::snapshot`].
-    pub fn snapshot(&self) -> simidx_collection::Result<(String, u64)> {
+    pub fn snapshot(&self) -> Result<(String, u64)> {
         let now = timestamp(SystemTime::now()).replace(':', "-");
         let name = format!("snapshots/{now}");
-        let count = self.0.snapshot(&self.0.path().join(&name))?;
+        let count = self.0.snapshot(self.0.path().join(&name))?;
         Ok((name, count))
     }
 
     /// Brings all changes to disk, and ends what seals and merges. Changes that come later fail.
     ///
     /// # Errors
-    /// As for [`Collection::stop`].
-    pub fn stop(&self) -> simidx_collection::Result<()> {
-        self.0.stop()
+    /// As for [`Collection::close`].
+    pub fn close(&self) -> Result<()> {
+        self.0.close()
+    }
+
+    /// What names the records after so many changes. Changes that a crash has lost had numbers too, so these alone would name
+    /// others after it.
+    fn generation_after(&self, change_count: u64) -> String {
+        format!("{:016x}-{change_count:016x}", self.0.opening())
     }
 
     /// An answer with the generation that it comes from.
     fn named<T>(&self, answer: Numbered<T>) -> (T, String) {
-        let generation = generation_name(self.0.opening(), answer.change_count);
+        let generation = self.generation_after(answer.change_count);
         (answer.value, generation)
     }
 
     /// Deletes the record of an id; whether there was one, and the generation after it.
-    pub(crate) fn delete(&self, id: &str) -> simidx_collection::Result<(bool, String)> {
-        self.0.delete(id).map(|deleted| self.named(deleted))
+    pub(crate) fn delete(&self, id: &str) -> Result<(bool, String)> {
+        self.0
+            .delete_numbered(id)
+            .map(|deleted| self.named(deleted))
     }
 
     /// The fingerprint of an id, and the generation that has it.
-    pub(crate) fn get(&self, id: &str) -> simidx_collection::Result<(Option<u128>, String)> {
-        self.0.get(id).map(|found| self.named(found))
+    pub(crate) fn get(&self, id: &str) -> Result<(Option<u128>, String)> {
+        self.0.get_numbered(id).map(|found| self.named(found))
     }
 }
 
-impl<F: Fingerprint> Records for Collection<F> {
-    fn add_each(&self, records: &[(String, u128)], take: &mut Take<'_>) -> Outcomes {
-        let records = records.iter();
-        let records: Vec<(&str, F)> = records.map(|(id, f)| (&**id, F::from_u128(*f))).collect();
-        self.add_each(&records, |added| {
-            take(Addition {
-                matches: added.matches.into_iter().map(Near::to_u128).collect(),
-                outcome: match added.outcome {
-                    Outcome::New => "new",
-                    Outcome::Unchanged => "unchanged",
-                    Outcome::Replaced(_) => "replaced",
-                },
-                generation: generation_name(self.opening(), added.change_count),
-            })
-        })
-    }
-
-    fn sync(&self) -> simidx_collection::Result<()> {
-        self.sync()
-    }
-
-    fn delete(&self, id: &str) -> simidx_collection::Result<Numbered<bool>> {
-        self.delete_numbered(id)
-    }
-
-    fn get(&self, id: &str) -> simidx_collection::Result<Numbered<Option<u128>>> {
-        let found = self.get_numbered(id)?;
-        Ok(found.map(|fingerprint| fingerprint.map(F::to_u128)))
-    }
-
-    fn stats(&self) -> CollectionStats {
-        self.stats()
-    }
-
-    fn opening(&self) -> u64 {
-        self.opening()
-    }
-
-    fn path(&self) -> &Path {
-        self.path()
-    }
-
-    fn snapshot(&self, path: &Path) -> simidx_collection::Result<u64> {
-        self.snapshot(path)
-    }
-
-    fn stop(&self) -> simidx_collection::Result<()> {
-        self.stop()
-    }
-
-    fn width(&self) -> u32 {
-        F::WIDTH
-    }
-
-    fn max_distance(&self) -> u32 {
-        self.max_distance()
-    }
-
-    fn pipeline(&self) -> Option<&str> {
-        self.pipeline()
-    }
-
-    fn source(self: Arc<Self>, max_answer: usize) -> Box<dyn Source> {
-        Box::new(Living(self, max_answer))
-    }
-}
-
-/// A collection as a source, and the bytes that the ids of an answer may have.
-struct Living<F: Fingerprint>(Arc<Collection<F>>, usize);
+/// A store as a source, and the bytes that the ids of an answer may have.
+struct Living(Store, usize);
 
 /// An error without the folder of the collection, which is nobody's business.
 fn without_folder(error: &str, folder: &Path) -> String {
@@ -273,9 +182,9 @@ fn of_library(error: simidx_collection::Error) -> Error {
     }
 }
 
-impl<F: Fingerprint> Source for Living<F> {
+impl Source for Living {
     fn width(&self) -> Width {
-        Width::of::<F>()
+        self.0.width()
     }
 
     fn max_distance(&self) -> u32 {
@@ -291,7 +200,7 @@ impl<F: Fingerprint> Source for Living<F> {
     }
 
     fn generation(&self) -> String {
-        generation_name(self.0.opening(), self.0.change_count())
+        self.0.generation_after(self.0.0.change_count())
     }
 
     fn find(
@@ -302,19 +211,18 @@ impl<F: Fingerprint> Source for Living<F> {
     ) -> simidx::Result<()> {
         let (distance, id_bytes) = (search.distance, sink.wants_ids().then_some(self.1));
         for (number, query) in queries.iter().enumerate() {
-            let query = F::from_u128(query);
             let found = match search.nearest {
-                None => self.0.query_limited(query, distance, id_bytes),
-                Some(count) => self.0.nearest_limited(query, count, distance, id_bytes),
+                None => self.0.0.query_limited(query, distance, id_bytes),
+                Some(count) => self.0.0.nearest_limited(query, count, distance, id_bytes),
             };
             let found = found.map_err(of_library)?;
             if number == 0 {
-                sink.generation(generation_name(self.0.opening(), found.change_count));
+                sink.generation(self.0.generation_after(found.change_count));
             }
             sink.begin(number);
             for near in found.value {
                 let mut ids = near.ids.into_iter().map(|id| Ok(IdBuf::String(id)));
-                sink.found(near.fingerprint.to_u128(), near.distance, &mut ids)?;
+                sink.found(near.fingerprint, near.distance, &mut ids)?;
             }
             sink.end(number);
         }
@@ -325,8 +233,8 @@ impl<F: Fingerprint> Source for Living<F> {
         let Id::String(id) = id else {
             return Ok(Vec::new());
         };
-        let found = self.0.get(id).map_err(of_library)?;
-        Ok(found.into_iter().map(F::to_u128).collect())
+        let found = self.0.0.get(id).map_err(of_library)?;
+        Ok(found.into_iter().collect())
     }
 
     fn cost(&self, search: Search) -> f64 {
@@ -349,7 +257,7 @@ impl<F: Fingerprint> Source for Living<F> {
     fn figures(&self) -> simidx::Result<Value> {
         let stats = self.0.stats();
         Ok(json!({
-            "width": F::WIDTH,
+            "width": self.0.width().bits(),
             "max_distance": self.0.max_distance(),
             "record_count": stats.record_count,
             "recent_count": stats.recent_count,
@@ -358,8 +266,8 @@ impl<F: Fingerprint> Source for Living<F> {
             "file_bytes": stats.segment_bytes,
             "journal_bytes": stats.journal_bytes,
             "pipeline": self.0.pipeline(),
-            "background_error": stats.background_error.map(|error| without_folder(&error, self.0.path())),
-            "journal_error": stats.journal_error.map(|error| without_folder(&error, self.0.path())),
+            "background_error": stats.background_error.map(|error| without_folder(&error, self.0.0.path())),
+            "journal_error": stats.journal_error.map(|error| without_folder(&error, self.0.0.path())),
         }))
     }
 

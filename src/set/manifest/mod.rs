@@ -8,11 +8,9 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::open::open_named;
-use super::{Segment, Set, at_width};
+use super::{Segment, Set};
 use crate::builder::AtomicFile;
 use crate::error::{Error, ManifestError, Result};
-use crate::fingerprint::Fingerprint;
-use crate::index::Index;
 
 /// Bytes that a manifest has at most: some 400,000 segments.
 const MAX_LEN: u64 = 64 << 20;
@@ -64,13 +62,13 @@ pub struct Manifest {
 ///
 /// ```
 /// use simidx::set::ManifestSegment;
-/// use simidx::{BuildOptions, Index, IndexBuilder, Width};
+/// use simidx::{BuildOptions, IndexBuilder, Set, Width};
 ///
 /// # let mut file = Vec::new();
 /// let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
 /// builder.extend_from_slice(&[7_u64, 42])?;
 /// builder.finish(&mut file)?;
-/// let listed = ManifestSegment::of_index("pages.simidx", &Index::<u64>::from_bytes(file)?)?;
+/// let listed = ManifestSegment::of_file("pages.simidx", Set::from_bytes(file)?.first())?;
 /// assert_eq!((listed.fingerprint_count, listed.range), (2, Some((7, 42))));
 /// # Ok::<(), simidx::Error>(())
 /// ```
@@ -79,7 +77,7 @@ pub struct Manifest {
 pub struct ManifestSegment {
     /// The file, relative to the folder of the manifest, its parts separated by `/`.
     pub name: String,
-    /// The content identifier of the file, see [`Index::content_id`].
+    /// The content identifier of the file, see [`Segment::content_id`].
     pub content_id: u128,
     /// Number of records.
     pub record_count: u64,
@@ -97,28 +95,21 @@ pub struct ManifestSegment {
 }
 
 impl ManifestSegment {
-    /// What a manifest says of an open index. Decodes two blocks.
+    /// What a manifest says of an open file. Decodes two blocks.
     ///
     /// # Errors
     /// A damaged block, or a name that [`Manifest::publish`] would refuse.
-    pub fn of_index<F: Fingerprint>(name: &str, index: &Index<F>) -> Result<Self> {
+    pub fn of_file(name: &str, file: Segment<'_>) -> Result<Self> {
         text::check_name(name).map_err(|message| Error::option("name", message))?;
-        let last = index.len().checked_sub(1);
-        let ends =
-            last.map(|last| Ok::<_, Error>((index.fingerprint(0)?, index.fingerprint(last)?)));
-        let range = match ends.transpose()? {
-            Some((Some(first), Some(last))) => Some((first.to_u128(), last.to_u128())),
-            _ => None,
-        };
         Ok(ManifestSegment {
             name: name.to_owned(),
-            content_id: index.content_id().to_u128(),
-            record_count: index.record_count(),
-            fingerprint_count: index.len(),
-            file_len: index.storage().as_ref().len() as u64,
-            range,
-            width: F::WIDTH,
-            max_distance: index.max_distance(),
+            content_id: file.content_id().to_u128(),
+            record_count: file.record_count(),
+            fingerprint_count: file.len(),
+            file_len: file.storage().as_ref().len() as u64,
+            range: file.range()?,
+            width: file.width().bits(),
+            max_distance: file.max_distance(),
         })
     }
 
@@ -255,7 +246,7 @@ impl Manifest {
         text::check_name(name).map_err(|message| Error::option("name", message))?;
         let path = folder.as_ref().join(name);
         let set = open_named(&path, self.segments.len(), open_file)?;
-        let segment = at_width!(set, typed => ManifestSegment::of_index(name, typed.index(0)))?;
+        let segment = ManifestSegment::of_file(name, set.first())?;
         Ok(self.segments.push_mut(segment))
     }
 

@@ -3,12 +3,13 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyList};
 use simidx::batch::{Answers, IdColumn, IdLists};
+use simidx::{Fingerprints, Width};
 use simidx_collection::{Near, Outcome};
 
+use crate::arrays::array;
 use crate::matches::{Match, Matches};
-use crate::width::{Width, array};
 
-fn name<F>(outcome: &Outcome<F>) -> &'static str {
+fn name(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::New => "new",
         Outcome::Unchanged => "unchanged",
@@ -17,21 +18,20 @@ fn name<F>(outcome: &Outcome<F>) -> &'static str {
 }
 
 /// Matches one by one.
-pub(super) fn single<F: Width>(py: Python<'_>, found: Vec<Near<F>>) -> PyResult<Vec<Match>> {
+pub(super) fn single(py: Python<'_>, width: Width, found: Vec<Near>) -> PyResult<Vec<Match>> {
     let found = found.into_iter();
     found
         .map(|near| {
             let ids = PyList::new(py, near.ids)?;
-            let fingerprint = (near.fingerprint.to_u128(), simidx::Width::of::<F>());
-            Match::new(py, fingerprint, near.distance as u8, -1, ids)
+            Match::new(py, (near.fingerprint, width), near.distance as u8, -1, ids)
         })
         .collect()
 }
 
 /// The answers to many queries or additions.
-pub(super) struct Columns<F> {
+pub(super) struct Columns {
     offsets: Vec<u64>,
-    fingerprints: Vec<F>,
+    fingerprints: Fingerprints,
     distances: Vec<u8>,
     /// Where the ids of each match end, where each id ends, and all ids.
     list_ends: Vec<u64>,
@@ -40,11 +40,11 @@ pub(super) struct Columns<F> {
     pub(super) outcomes: Vec<&'static str>,
 }
 
-impl<F> Default for Columns<F> {
-    fn default() -> Self {
+impl Columns {
+    pub(super) fn new(width: Width) -> Self {
         Columns {
             offsets: vec![0],
-            fingerprints: Vec::new(),
+            fingerprints: Fingerprints::new(width),
             distances: Vec::new(),
             list_ends: vec![0],
             id_ends: Vec::new(),
@@ -52,11 +52,9 @@ impl<F> Default for Columns<F> {
             outcomes: Vec::new(),
         }
     }
-}
 
-impl<F: Width> Columns<F> {
     /// Adds the answer to a query.
-    pub(super) fn push(&mut self, found: Vec<Near<F>>) {
+    pub(super) fn push(&mut self, found: Vec<Near>) {
         for near in found {
             self.fingerprints.push(near.fingerprint);
             self.distances.push(near.distance as u8);
@@ -70,7 +68,7 @@ impl<F: Width> Columns<F> {
     }
 
     /// Adds the answer to an addition.
-    pub(super) fn push_added(&mut self, added: simidx_collection::Added<F>) {
+    pub(super) fn push_added(&mut self, added: simidx_collection::Added) {
         self.outcomes.push(name(&added.outcome));
         self.push(added.matches);
     }
@@ -86,9 +84,9 @@ impl<F: Width> Columns<F> {
         ids.offsets = self.list_ends;
         let (ends, text) = (self.id_ends, self.text);
         ids.ids = IdColumn::Strings { ends, text };
-        let mut answers = Answers::new(simidx::Width::of::<F>());
+        let mut answers = Answers::new(self.fingerprints.width());
         answers.offsets = self.offsets;
-        answers.fingerprints = self.fingerprints.into();
+        answers.fingerprints = self.fingerprints;
         answers.distances = self.distances;
         Matches::with_ids(py, answers, ids)
     }
@@ -106,12 +104,13 @@ pub(crate) struct Added {
 }
 
 impl Added {
-    pub(super) fn new<F: Width>(
+    pub(super) fn new(
         py: Python<'_>,
-        fingerprint: F,
-        added: simidx_collection::Added<F>,
+        width: Width,
+        fingerprint: u128,
+        added: simidx_collection::Added,
     ) -> PyResult<Self> {
-        let integer = |value: F| Ok::<_, PyErr>(value.to_u128().into_pyobject(py)?.unbind());
+        let integer = |value: u128| Ok::<_, PyErr>(value.into_pyobject(py)?.unbind());
         let replaced = match added.outcome {
             Outcome::Replaced(old) => Some(integer(old)?),
             Outcome::New | Outcome::Unchanged => None,
@@ -119,7 +118,7 @@ impl Added {
         Ok(Added {
             fingerprint: integer(fingerprint)?,
             outcome: name(&added.outcome),
-            matches: PyList::new(py, single(py, added.matches)?)?.unbind(),
+            matches: PyList::new(py, single(py, width, added.matches)?)?.unbind(),
             replaced,
         })
     }
@@ -163,10 +162,10 @@ pub(crate) struct Additions {
 }
 
 impl Additions {
-    pub(super) fn new<F: Width>(
+    pub(super) fn new(
         py: Python<'_>,
-        fingerprints: Vec<F>,
-        columns: Columns<F>,
+        fingerprints: Fingerprints,
+        columns: Columns,
     ) -> PyResult<Self> {
         Ok(Additions {
             fingerprints: array(py, fingerprints)?.unbind(),

@@ -9,7 +9,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use rayon::prelude::*;
 use simidx::set::Question;
-use simidx_collection::{AnyCollection, Collection, CollectionStats, Near, Options, Sync};
+use simidx::{Fingerprints, Width};
+use simidx_collection::{Collection, Near, Options, Sync};
 use simidx_text::Pipeline;
 use simidx_text::assets::Assets;
 
@@ -19,13 +20,9 @@ use crate::keywords::Keywords;
 use crate::options;
 use crate::run::Watch;
 use crate::texts::pipeline_of;
-use crate::width::Width;
 
 /// Queries that a thread takes at a time.
 const PIECE: usize = 64;
-
-/// Bits of the fingerprints of a new collection, if nothing else is said.
-const WIDTH: u32 = 64;
 
 /// How often a closing collection looks whether the calls of others have ended.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -34,7 +31,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 #[derive(Clone)]
 pub(super) struct Settings {
     pub(super) options: Options,
-    width: Option<u32>,
+    width: Option<Width>,
     distance: Option<u32>,
 }
 
@@ -43,8 +40,7 @@ impl Settings {
         let mut options = Options::default();
         let distance = keywords.read("k", options::distance)?;
         options.max_distance = distance.unwrap_or(options.max_distance);
-        let width = keywords.read("width", options::count)?;
-        let width = width.map(|width| u32::try_from(width).unwrap_or(u32::MAX));
+        let width = keywords.read("width", options::width)?;
         let pipeline = keywords.get("pipeline")?;
         options.pipeline = pipeline.as_ref().map(pipeline_of).transpose()?;
         if let Some(sync) = keywords.get("sync")? {
@@ -74,8 +70,9 @@ impl Settings {
         })
     }
 
-    pub(super) fn width_of_new(&self) -> u32 {
-        self.width.unwrap_or(WIDTH)
+    /// Bits of the fingerprints of a new collection.
+    pub(super) fn width_of_new(&self) -> Width {
+        self.width.unwrap_or_default()
     }
 
     /// What was said must be so, where the collection was there before.
@@ -84,7 +81,8 @@ impl Settings {
             let message = format!("the collection has {what} {is}, not {given}; leave it out");
             Err(Failure::Other(Class::Option, message))
         };
-        let (width, distance) = (live.width(), live.max_distance());
+        let collection = live.collection();
+        let (width, distance) = (collection.width(), collection.max_distance());
         match &self.options.pipeline {
             _ if self.width.is_some_and(|given| given != width) => differs(
                 "width",
@@ -95,8 +93,8 @@ impl Settings {
                 let given = self.options.max_distance;
                 differs("k", &distance.to_string(), &given.to_string())
             }
-            Some(given) if live.description() != Some(given) => {
-                differs("pipeline", live.description().unwrap_or("none"), given)
+            Some(given) if collection.pipeline() != Some(given) => {
+                differs("pipeline", collection.pipeline().unwrap_or("none"), given)
             }
             _ => Ok(()),
         }
@@ -105,28 +103,17 @@ impl Settings {
 
 /// An open collection.
 pub(super) struct Live {
-    /// There until it is dropped.
-    collection: Option<AnyCollection>,
+    /// There until this is dropped.
+    collection: Option<Collection>,
     pipeline: OnceLock<Pipeline>,
     /// The process that opened it: its children have none of its threads.
     process: u32,
 }
 
-/// Runs code with a collection of whatever width.
-macro_rules! with_collection {
-    ($live:expr, $collection:ident => $body:expr) => {
-        match $live.any() {
-            AnyCollection::W32($collection) => $body,
-            AnyCollection::W64($collection) => $body,
-            AnyCollection::W128($collection) => $body,
-        }
-    };
-}
-
 impl Live {
     pub(super) fn start(
         settings: Settings,
-        open: impl FnOnce(Settings) -> simidx_collection::Result<AnyCollection>,
+        open: impl FnOnce(Settings) -> simidx_collection::Result<Collection>,
     ) -> Result<Self, Failure> {
         let live = Live {
             collection: Some(open(settings.clone())?),
@@ -141,39 +128,9 @@ impl Live {
         self.process == std::process::id()
     }
 
-    fn any(&self) -> &AnyCollection {
+    pub(super) fn collection(&self) -> &Collection {
         let collection = self.collection.as_ref();
-        collection.expect("it is taken only when nobody has it any more")
-    }
-
-    /// The collection of a width, which is its own.
-    pub(super) fn of<F: Width>(&self) -> Result<&Collection<F>, Failure> {
-        let of_other = || Failure::Other(Class::Internal, "a mix of widths".to_owned());
-        F::collection(self.any()).ok_or_else(of_other)
-    }
-
-    pub(super) fn width(&self) -> u32 {
-        self.any().width()
-    }
-
-    pub(super) fn max_distance(&self) -> u32 {
-        with_collection!(self, collection => collection.max_distance())
-    }
-
-    pub(super) fn description(&self) -> Option<&str> {
-        with_collection!(self, collection => collection.pipeline())
-    }
-
-    pub(super) fn stats(&self) -> CollectionStats {
-        with_collection!(self, collection => collection.stats())
-    }
-
-    pub(super) fn len(&self) -> u64 {
-        with_collection!(self, collection => collection.len())
-    }
-
-    pub(super) fn change_count(&self) -> u64 {
-        with_collection!(self, collection => collection.change_count())
+        collection.expect("it is there until this is dropped")
     }
 
     /// How texts become fingerprints.
@@ -181,7 +138,7 @@ impl Live {
         if let Some(pipeline) = self.pipeline.get() {
             return Ok(pipeline);
         }
-        let Some(description) = self.description() else {
+        let Some(description) = self.collection().pipeline() else {
             let message =
                 "the collection records no pipeline; pass fingerprints, or make it with pipeline=";
             return Err(Failure::Other(Class::Option, message.to_owned()));
@@ -191,31 +148,32 @@ impl Live {
     }
 
     /// The fingerprint of a text, which must have features.
-    pub(super) fn fingerprint<F: Width>(&self, text: &str) -> Result<F, Failure> {
-        let mut fingerprinter = self.pipeline()?.fingerprinter(simidx::Width::of::<F>())?;
+    pub(super) fn fingerprint(&self, text: &str) -> Result<u128, Failure> {
+        let width = self.collection().width();
+        let mut fingerprinter = self.pipeline()?.fingerprinter(width)?;
         let found = fingerprinter.fingerprint_if_any(text);
-        found.map(F::from_u128).ok_or_else(|| {
+        found.ok_or_else(|| {
             let message = "text: no feature counts, so that it is near to nothing; leave it out";
             Failure::Other(Class::Input, message.to_owned())
         })
     }
 
     /// Adds records, and returns what was near to each, and what kept the next one from being added.
-    pub(super) fn add_many<F: Width>(
+    pub(super) fn add_many(
         &self,
         ids: &[&str],
-        fingerprints: &[F],
+        fingerprints: &Fingerprints,
         watch: &Watch,
-    ) -> Result<(Columns<F>, Option<Failure>), Failure> {
+    ) -> Result<(Columns, Option<Failure>), Failure> {
         if ids.len() != fingerprints.len() {
             let [records, ids] = [fingerprints.len(), ids.len()];
             let message = format!("there are {records} fingerprints and {ids} ids");
             return Err(Failure::Other(Class::Input, message));
         }
-        let records = ids.iter().copied().zip(fingerprints.iter().copied());
-        let records: Vec<(&str, F)> = records.collect();
-        let mut columns = Columns::default();
-        let added = self.of::<F>()?.add_each(&records, |added| {
+        let records = ids.iter().copied().zip(fingerprints.iter());
+        let records: Vec<(&str, u128)> = records.collect();
+        let mut columns = Columns::new(fingerprints.width());
+        let added = self.collection().add_each(&records, |added| {
             columns.push_added(added);
             let done = columns.outcomes.len() as u64;
             match watch.report("add", done, records.len() as u64) {
@@ -227,30 +185,31 @@ impl Live {
     }
 
     /// The answers to queries, on all threads of the current pool.
-    pub(super) fn search<F: Width>(
+    pub(super) fn search(
         &self,
-        queries: &[F],
+        queries: &Fingerprints,
         question: Question,
         watch: &Watch,
-    ) -> Result<Columns<F>, Failure> {
-        let (collection, total) = (self.of::<F>()?, queries.len() as u64);
+    ) -> Result<Columns, Failure> {
+        let (collection, total) = (self.collection(), queries.len() as u64);
         let done = AtomicU64::new(0);
-        let ask = |&query: &F| match question {
+        let ask = |&query: &u128| match question {
             Question::Within(distance) => collection.query(query, distance),
             Question::Nearest {
                 count,
                 max_distance,
             } => collection.nearest(query, count, max_distance),
         };
-        let answer = |queries: &[F]| -> Result<Vec<Vec<Near<F>>>, Failure> {
+        let answer = |queries: &[u128]| -> Result<Vec<Vec<Near>>, Failure> {
             let found: Result<Vec<_>, _> = queries.iter().map(ask).collect();
             let more = queries.len() as u64;
             let done = done.fetch_add(more, Ordering::Relaxed) + more;
             watch.report("query", done, total)?;
             Ok(found?)
         };
+        let queries: Vec<u128> = queries.iter().collect();
         let pieces: Result<Vec<_>, Failure> = queries.par_chunks(PIECE).map(answer).collect();
-        let mut columns = Columns::default();
+        let mut columns = Columns::new(collection.width());
         for near in pieces?.into_iter().flatten() {
             columns.push(near);
         }
@@ -264,7 +223,7 @@ impl Live {
             std::mem::forget(live);
             return Ok(());
         }
-        let mut live = loop {
+        let live = loop {
             match Arc::try_unwrap(live) {
                 Ok(live) => break live,
                 Err(used) => {
@@ -273,13 +232,7 @@ impl Live {
                 }
             }
         };
-        match live.collection.take() {
-            Some(collection) if live.is_of_this_process() => Ok(collection.close()?),
-            left => {
-                std::mem::forget(left);
-                Ok(())
-            }
-        }
+        Ok(live.collection().close()?)
     }
 }
 

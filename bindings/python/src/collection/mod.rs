@@ -9,9 +9,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyString};
-use simidx::Fingerprint;
 use simidx::set::Question;
-use simidx_collection::AnyCollection;
+use simidx::{Fingerprints, Width};
+use simidx_collection::Collection;
 
 use crate::errors::{Class, Failure};
 use crate::ids::{self, Ids};
@@ -22,7 +22,6 @@ use crate::options;
 use crate::run::{How, run_apart, run_aside, run_here};
 use crate::search::how;
 use crate::texts::telling_fingerprints;
-use crate::width::{Width, by_width};
 pub(crate) use answers::{Added, Additions};
 use answers::{Columns, single};
 use live::{Live, Settings};
@@ -50,7 +49,7 @@ impl PyCollection {
         path: &Bound<'_, PyAny>,
         function: &str,
         given: Option<&Bound<'_, PyDict>>,
-        open: fn(&PathBuf, Settings) -> simidx_collection::Result<AnyCollection>,
+        open: fn(&PathBuf, Settings) -> simidx_collection::Result<Collection>,
     ) -> PyResult<Self> {
         let py = path.py();
         let path = options::path(path)?;
@@ -87,7 +86,7 @@ impl PyCollection {
     #[pyo3(signature = (path, **options), text_signature = "(path, *, k=None, width=None, pipeline=None, sync='always', replace=True, seal_records=None, threads=None)")]
     fn new(path: &Bound<'_, PyAny>, options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         Self::start(path, "Collection", options, |path, settings| {
-            AnyCollection::open_or_create(path, settings.width_of_new(), settings.options)
+            Collection::open_or_create(path, settings.width_of_new(), settings.options)
         })
     }
 
@@ -96,7 +95,7 @@ impl PyCollection {
     #[pyo3(signature = (path, **options), text_signature = "(path, *, k=None, width=None, pipeline=None, sync='always', replace=True, seal_records=None, threads=None)")]
     fn open(path: &Bound<'_, PyAny>, options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         Self::start(path, "open", options, |path, settings| {
-            AnyCollection::open(path, settings.options)
+            Collection::open(path, settings.options)
         })
     }
 
@@ -105,7 +104,7 @@ impl PyCollection {
     #[pyo3(signature = (path, **options), text_signature = "(path, *, k=None, width=None, pipeline=None, sync='always', replace=True, seal_records=None, threads=None)")]
     fn create(path: &Bound<'_, PyAny>, options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         Self::start(path, "create", options, |path, settings| {
-            AnyCollection::create(path, settings.width_of_new(), settings.options)
+            Collection::create(path, settings.width_of_new(), settings.options)
         })
     }
 
@@ -121,19 +120,18 @@ impl PyCollection {
     ) -> PyResult<Added> {
         let (live, id) = (self.live(py)?, string(id, "id")?);
         let text = text.map(|text| string(text, "text")).transpose()?;
-        by_width!(live.width(), F => {
-            let value = fingerprint.map(|value| input::fingerprint(value, live.width(), signed));
-            let value = value.transpose()?.map(F::from_u128);
-            let (value, added) = run_here(py, || {
-                let value = match (value, text) {
-                    (Some(value), None) => value,
-                    (None, Some(text)) => live.fingerprint::<F>(&text)?,
-                    _ => return Err(one_of("a fingerprint", "a text")),
-                };
-                Ok((value, live.of::<F>()?.add(&id, value)?))
-            })?;
-            Added::new(py, value, added)
-        })
+        let width = live.collection().width();
+        let value = fingerprint.map(|value| input::fingerprint(value, width.bits(), signed));
+        let value = value.transpose()?;
+        let (value, added) = run_here(py, || {
+            let value = match (value, text) {
+                (Some(value), None) => value,
+                (None, Some(text)) => live.fingerprint(&text)?,
+                _ => return Err(one_of("a fingerprint", "a text")),
+            };
+            Ok((value, live.collection().add(&id, value)?))
+        })?;
+        Added::new(py, width, value, added)
     }
 
     /// Adds records one after the other, each checked against those before it, and waits for the disk once.
@@ -161,38 +159,37 @@ impl PyCollection {
                 return Err(Class::InputType.error(py, message));
             }
         };
-        by_width!(live.width(), F => {
-            let values = match (fingerprints, texts) {
-                (Some(values), None) => fingerprints_of::<F>(values, signed)?,
-                (None, Some(texts)) => {
-                    let (texts, live) = (input::texts(texts)?, Arc::clone(&live));
-                    run_apart(py, &how, move |watch| {
-                        let (pipeline, width) = (live.pipeline()?, simidx::Width::of::<F>());
-                        let found = telling_fingerprints(pipeline, width, &texts.all(), watch)?;
-                        Ok(found.iter().map(F::from_u128).collect())
-                    })?
-                }
-                _ => return Err(one_of("fingerprints", "texts").raise(py)),
-            };
-            let (values, columns, failed) = run_aside(py, &how, move |watch| {
-                let (columns, failed) = live.add_many::<F>(&ids.all(), &values, watch)?;
-                Ok((values, columns, failed))
-            })?;
-            match failed {
-                None => Additions::new(py, values, columns),
-                Some(failure) => {
-                    let exception = failure.raise(py);
-                    exception.value(py).setattr("added", columns.outcomes.len())?;
-                    Err(exception)
-                }
+        let width = live.collection().width();
+        let values = match (fingerprints, texts) {
+            (Some(values), None) => fingerprints_of(values, width, signed)?,
+            (None, Some(texts)) => {
+                let (texts, live) = (input::texts(texts)?, Arc::clone(&live));
+                run_apart(py, &how, move |watch| {
+                    telling_fingerprints(live.pipeline()?, width, &texts.all(), watch)
+                })?
             }
-        })
+            _ => return Err(one_of("fingerprints", "texts").raise(py)),
+        };
+        let (values, columns, failed) = run_aside(py, &how, move |watch| {
+            let (columns, failed) = live.add_many(&ids.all(), &values, watch)?;
+            Ok((values, columns, failed))
+        })?;
+        match failed {
+            None => Additions::new(py, values, columns),
+            Some(failure) => {
+                let exception = failure.raise(py);
+                exception
+                    .value(py)
+                    .setattr("added", columns.outcomes.len())?;
+                Err(exception)
+            }
+        }
     }
 
     /// Removes the record of an id; whether there was one.
     fn remove(&self, py: Python<'_>, id: &Bound<'_, PyAny>) -> PyResult<bool> {
         let (live, id) = (self.live(py)?, string(id, "id")?);
-        by_width!(live.width(), F => run_here(py, || Ok(live.of::<F>()?.delete(&id)?)))
+        run_here(py, || Ok(live.collection().delete(&id)?))
     }
 
     /// The fingerprint of the record with an id, if there is one.
@@ -202,9 +199,7 @@ impl PyCollection {
         id: &Bound<'py, PyAny>,
     ) -> PyResult<Option<Bound<'py, PyInt>>> {
         let (live, id) = (self.live(py)?, string(id, "id")?);
-        let found = by_width!(live.width(), F => {
-            run_here(py, || Ok(live.of::<F>()?.get(&id)?.map(F::to_u128)))?
-        });
+        let found = run_here(py, || Ok(live.collection().get(&id)?))?;
         found.map(|value| Ok(value.into_pyobject(py)?)).transpose()
     }
 
@@ -221,11 +216,9 @@ impl PyCollection {
     ) -> PyResult<Matches> {
         let (live, how) = (self.live(py)?, how(threads, progress)?);
         let k = options::optional(k, "k", options::distance)?;
-        let question = Question::Within(k.unwrap_or_else(|| live.max_distance()));
-        by_width!(live.width(), F => {
-            let queries = fingerprints_of::<F>(fingerprints, signed)?;
-            search(py, live, queries, question, &how)?.into_matches(py)
-        })
+        let question = Question::Within(k.unwrap_or_else(|| live.collection().max_distance()));
+        let queries = fingerprints_of(fingerprints, live.collection().width(), signed)?;
+        search(py, live, queries, question, &how)?.into_matches(py)
     }
 
     /// All fingerprints within `k` bits of one, with their ids.
@@ -239,13 +232,11 @@ impl PyCollection {
     ) -> PyResult<Vec<Match>> {
         let live = self.live(py)?;
         let k = options::optional(k, "k", options::distance)?;
-        let k = k.unwrap_or_else(|| live.max_distance());
-        by_width!(live.width(), F => {
-            let query = input::fingerprint(fingerprint, live.width(), signed)?;
-            let query = F::from_u128(query);
-            let found = run_here(py, || Ok(live.of::<F>()?.query(query, k)?))?;
-            single(py, found)
-        })
+        let k = k.unwrap_or_else(|| live.collection().max_distance());
+        let width = live.collection().width();
+        let query = input::fingerprint(fingerprint, width.bits(), signed)?;
+        let found = run_here(py, || Ok(live.collection().query(query, k)?))?;
+        single(py, width, found)
     }
 
     /// The `n` fingerprints nearest to each query.
@@ -268,12 +259,10 @@ impl PyCollection {
         let farthest = options::optional(max_distance, "max_distance", options::distance)?;
         let question = Question::Nearest {
             count: options::optional(n, "n", options::count)?.unwrap_or(1),
-            max_distance: farthest.unwrap_or(live.width()),
+            max_distance: farthest.unwrap_or(live.collection().width().bits()),
         };
-        by_width!(live.width(), F => {
-            let queries = fingerprints_of::<F>(fingerprints, signed)?;
-            search(py, live, queries, question, &how)?.into_matches(py)
-        })
+        let queries = fingerprints_of(fingerprints, live.collection().width(), signed)?;
+        search(py, live, queries, question, &how)?.into_matches(py)
     }
 
     /// Whether a fingerprint within `k` bits of each query is there.
@@ -289,41 +278,39 @@ impl PyCollection {
     ) -> PyResult<Bound<'py, PyAny>> {
         let (live, how) = (self.live(py)?, how(threads, progress)?);
         let k = options::optional(k, "k", options::distance)?;
-        let question = Question::Within(k.unwrap_or_else(|| live.max_distance()));
-        let mask = by_width!(live.width(), F => {
-            let queries = fingerprints_of::<F>(fingerprints, signed)?;
-            search(py, live, queries, question, &how)?.are_there()
-        });
+        let question = Question::Within(k.unwrap_or_else(|| live.collection().max_distance()));
+        let queries = fingerprints_of(fingerprints, live.collection().width(), signed)?;
+        let mask = search(py, live, queries, question, &how)?.are_there();
         Ok(mask.into_pyarray(py).into_any())
     }
 
     /// Waits until all changes so far are on disk.
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
         let live = self.live(py)?;
-        by_width!(live.width(), F => {
-            run_aside(py, &How::default(), move |_| Ok(live.of::<F>()?.sync()?))
+        run_aside(py, &How::default(), move |_| {
+            Ok(live.collection().sync()?)
         })
     }
 
     /// Seals all recent records into index files, while changes and queries go on.
     fn seal(&self, py: Python<'_>) -> PyResult<()> {
         let live = self.live(py)?;
-        by_width!(live.width(), F => {
-            run_aside(py, &How::default(), move |_| Ok(live.of::<F>()?.seal()?))
+        run_aside(py, &How::default(), move |_| {
+            Ok(live.collection().seal()?)
         })
     }
 
     /// Merges all index files into one, without what was removed, while changes and queries go on.
     fn merge(&self, py: Python<'_>) -> PyResult<()> {
         let live = self.live(py)?;
-        by_width!(live.width(), F => {
-            run_aside(py, &How::default(), move |_| Ok(live.of::<F>()?.merge()?))
+        run_aside(py, &How::default(), move |_| {
+            Ok(live.collection().merge()?)
         })
     }
 
     /// The figures of the collection, by the names of the library.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let stats = self.live(py)?.stats();
+        let stats = self.live(py)?.collection().stats();
         let figures = PyDict::new(py);
         figures.set_item("record_count", stats.record_count)?;
         figures.set_item("recent_count", stats.recent_count)?;
@@ -367,32 +354,32 @@ impl PyCollection {
     /// Bits of a fingerprint: 32, 64 or 128.
     #[getter]
     fn width(&self, py: Python<'_>) -> PyResult<u32> {
-        Ok(self.live(py)?.width())
+        Ok(self.live(py)?.collection().width().bits())
     }
 
     /// The distance within which additions look for near-duplicates, and that queries have if no other is given.
     #[getter]
     fn k(&self, py: Python<'_>) -> PyResult<u32> {
-        Ok(self.live(py)?.max_distance())
+        Ok(self.live(py)?.collection().max_distance())
     }
 
     /// How texts become fingerprints, as `Pipeline.description` says it, if the collection records it.
     #[getter]
     fn pipeline(&self, py: Python<'_>) -> PyResult<Option<String>> {
-        Ok(self.live(py)?.description().map(str::to_owned))
+        Ok(self.live(py)?.collection().pipeline().map(str::to_owned))
     }
 
     /// Number of changes since the collection was made. While it stays open, equal numbers mean equal records.
     #[getter]
     fn change_count(&self, py: Python<'_>) -> PyResult<u64> {
         let live = self.live(py)?;
-        Ok(py.detach(|| live.change_count()))
+        Ok(py.detach(|| live.collection().change_count()))
     }
 
     /// Number of records.
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
         let live = self.live(py)?;
-        Ok(py.detach(|| live.len() as usize))
+        Ok(py.detach(|| live.collection().len() as usize))
     }
 
     fn __enter__(this: Py<Self>) -> Py<Self> {
@@ -440,23 +427,25 @@ fn one_of(this: &str, that: &str) -> Failure {
 }
 
 /// Fingerprints of the width of a collection.
-fn fingerprints_of<F: Width>(object: &Bound<'_, PyAny>, signed: bool) -> PyResult<Vec<F>> {
+fn fingerprints_of(
+    object: &Bound<'_, PyAny>,
+    width: Width,
+    signed: bool,
+) -> PyResult<Fingerprints> {
     let expected = Expected {
-        width: Some(F::WIDTH),
+        width: Some(width.bits()),
         signed,
     };
-    let column = F::column(input::fingerprints(object, expected)?);
-    let column = column.ok_or_else(|| Class::Internal.error(object.py(), "a mix of widths"))?;
-    Ok(column.into_owned())
+    Ok(input::fingerprints(object, expected)?.into_owned())
 }
 
 /// The answers to queries, on all threads.
-fn search<F: Width>(
+fn search(
     py: Python<'_>,
     live: Arc<Live>,
-    queries: Vec<F>,
+    queries: Fingerprints,
     question: Question,
     how: &How,
-) -> PyResult<Columns<F>> {
+) -> PyResult<Columns> {
     run_apart(py, how, move |watch| live.search(&queries, question, watch))
 }

@@ -329,14 +329,13 @@ pub(crate) fn run(args: Args) -> Answer {
             SyncChoice::Batch => simidx_collection::Sync::Batch,
             SyncChoice::Never => simidx_collection::Sync::Never,
         };
-        let bits = args.width.unwrap_or_default().bits();
-        let opened = Store::open_or_create(folder, bits, store);
+        let opened = Store::open_or_create(folder, args.width.unwrap_or_default(), store);
         let store = opened.map_err(|error| Failure::new(error.to_string()))?;
         let number = |flag: &str, given: Option<u32>, own: u32| match given {
             Some(given) => is_own(folder, flag, &given.to_string(), &own.to_string()),
             None => Ok(()),
         };
-        number("--width", args.width.map(|_| bits), store.width())?;
+        number("--width", args.width.map(Width::bits), store.width().bits())?;
         number("-k", args.max_distance, store.max_distance())?;
         if args.pipeline.names_stages() {
             let own = store.pipeline().unwrap_or("none");

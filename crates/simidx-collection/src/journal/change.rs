@@ -2,31 +2,31 @@
 
 use std::sync::Arc;
 
-use simidx::Fingerprint;
+use simidx::Width;
 
 /// A change of the collection.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Change<F> {
+pub(crate) enum Change {
     /// The record with this id is this one from now on.
-    Add { id: Arc<str>, fingerprint: F },
+    Add { id: Arc<str>, fingerprint: u128 },
     /// There is no record with this id any more.
     Delete { id: Arc<str> },
 }
 
-impl<F: Fingerprint> Change<F> {
+impl Change {
     pub(crate) fn id(&self) -> &Arc<str> {
         match self {
             Change::Add { id, .. } | Change::Delete { id } => id,
         }
     }
 
-    /// The row of a change.
-    pub(super) fn encode(&self, number: u64) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(1 + F::BYTES + self.id().len() + CHECKSUM_LEN);
+    /// The row of a change of a collection of a width.
+    pub(super) fn encode(&self, width: Width, number: u64) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(1 + width.bytes() + self.id().len() + CHECKSUM_LEN);
         match self {
             Change::Add { id, fingerprint } => {
                 bytes.push(b'+');
-                fingerprint.extend_le(&mut bytes);
+                bytes.extend_from_slice(&fingerprint.to_le_bytes()[..width.bytes()]);
                 bytes.extend_from_slice(id.as_bytes());
             }
             Change::Delete { id } => {
@@ -38,16 +38,17 @@ impl<F: Fingerprint> Change<F> {
     }
 
     /// The change of a row, unless the row is damaged or that of another number.
-    pub(super) fn decode(number: u64, row: &[u8]) -> Option<Self> {
+    pub(super) fn decode(width: Width, number: u64, row: &[u8]) -> Option<Self> {
         let id = |bytes| Some(Arc::from(std::str::from_utf8(bytes).ok()?));
         let (kind, rest) = checked(Rows::Changes, number, row)?.split_first()?;
         match kind {
             b'+' => {
-                let (fingerprint, rest) = rest.split_at_checked(F::BYTES)?;
-                let fingerprint = F::from_le_slice(fingerprint)?;
+                let (low, rest) = rest.split_at_checked(width.bytes())?;
+                let mut fingerprint = [0; 16];
+                fingerprint[..low.len()].copy_from_slice(low);
                 Some(Change::Add {
                     id: id(rest)?,
-                    fingerprint,
+                    fingerprint: u128::from_le_bytes(fingerprint),
                 })
             }
             b'-' => Some(Change::Delete { id: id(rest)? }),
@@ -98,16 +99,17 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    pub(crate) fn new<F: Fingerprint>(
+    pub(crate) fn new(
         number: u64,
         generation: u64,
-        change: &Change<F>,
+        width: Width,
+        change: &Change,
         deletes_sealed: bool,
     ) -> Self {
         Entry {
             number,
             generation,
-            bytes: change.encode(number),
+            bytes: change.encode(width, number),
             deleted: deletes_sealed.then(|| Arc::clone(change.id())),
         }
     }
@@ -117,28 +119,32 @@ impl Entry {
 mod tests {
     use super::*;
 
+    fn decode(number: u64, row: &[u8]) -> Option<Change> {
+        Change::decode(Width::W32, number, row)
+    }
+
     #[test]
     fn changes_are_read_as_they_were_written() {
         for change in [
             Change::Add {
                 id: "é\0".into(),
-                fingerprint: 0x0102_0304_u32,
+                fingerprint: 0x0102_0304,
             },
             Change::Delete { id: "a".into() },
         ] {
-            let row = change.encode(7);
-            assert_eq!(Change::decode(7, &row), Some(change));
-            assert_eq!(Change::<u32>::decode(8, &row), None);
+            let row = change.encode(Width::W32, 7);
+            assert_eq!(decode(7, &row), Some(change));
+            assert_eq!(decode(8, &row), None);
             for bit in 0..8 * row.len() {
                 let mut damaged = row.clone();
                 damaged[bit / 8] ^= 1 << (bit % 8);
-                assert_eq!(Change::<u32>::decode(7, &damaged), None, "{bit}");
+                assert_eq!(decode(7, &damaged), None, "{bit}");
             }
         }
         for bad in [&b""[..], b"?a", b"+abc", b"-\xff", b"+abcd\xff"] {
-            assert_eq!(Change::<u32>::decode(7, bad), None);
+            assert_eq!(decode(7, bad), None);
             let row = with_checksum(Rows::Changes, 7, bad.to_vec());
-            assert_eq!(Change::<u32>::decode(7, &row), None);
+            assert_eq!(decode(7, &row), None);
         }
     }
 

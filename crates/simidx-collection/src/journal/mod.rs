@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use redb::{Builder, Database, ReadTransaction, ReadableDatabase, TableDefinition};
-use simidx::Fingerprint;
+use simidx::Width;
 
 pub(crate) use change::{Change, Entry};
 pub(crate) use recovery::Recovered;
@@ -196,13 +196,13 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// Writes a journal that has it to another folder. Returns the number of its last change.
+    /// Writes a journal that has it to another folder, for a collection of a width. Returns the number of its last change.
     ///
     /// # Errors
     /// A damaged change, and what the operating system reports.
-    pub(crate) fn copy<F: Fingerprint>(&self, folder: &Path) -> Result<u64> {
+    pub(crate) fn copy(&self, width: Width, folder: &Path) -> Result<u64> {
         let [path, mark] = paths(folder);
-        let recovered = read::<F>(&self.transaction, self.sealed)?;
+        let recovered = read(&self.transaction, width, self.sealed)?;
         recovered.write(&path).map_err(named(&path))?;
         Mark::open(&mark)?.write_through(Marked {
             acknowledged: recovered.last,
@@ -213,18 +213,19 @@ impl View {
 }
 
 impl Journal {
-    /// Opens the journal of a folder and reads it, where the changes up to `sealed` are in segments. After an end that was
-    /// not clean it is written anew: what the system has in memory of the old file may never have reached the disk, if an
+    /// Opens the journal of a collection of this width in a folder, and reads it, where the changes up to `sealed` are in
+    /// segments. After an end that was not clean it is written anew: what the system has in memory of the old file may never have reached the disk, if an
     /// fsync failed, and would never reach it. The old file stays as it is until the new one takes its name. If it cannot be
     /// written, the journal has failed from the start.
     ///
     /// # Errors
     /// A journal that cannot be read or is damaged, or one that lacks changes that were acknowledged.
-    pub(crate) fn open<F: Fingerprint>(
+    pub(crate) fn open(
         folder: &Path,
+        width: Width,
         options: &Options,
         sealed: u64,
-    ) -> Result<(Self, Recovered<F>)> {
+    ) -> Result<(Self, Recovered)> {
         let [path, mark_path] = paths(folder);
         let said = Marked::read(&mark_path)?;
         let mark = Arc::new(Mark::open(&mark_path)?);
@@ -236,7 +237,7 @@ impl Journal {
         let is_trusted = said.is_clean && marked.is_ok();
         let open = if is_trusted { in_place } else { untouched };
         let (database, mut recovered) =
-            open_checked(&path, open, |transaction| read::<F>(transaction, sealed))?;
+            open_checked(&path, open, |transaction| read(transaction, width, sealed))?;
         if said.acknowledged > recovered.last {
             let message = format!(
                 "{}: damaged journal: it ends with change {}, and {} were acknowledged; restore the folder from a backup, or \
@@ -516,7 +517,7 @@ mod tests {
         let [path, mark] = paths(folder.path());
         assert!(Marked::read(&mark).unwrap().is_clean);
         std::fs::write(&path, "damaged").unwrap();
-        Journal::open::<u64>(folder.path(), &Options::default(), 0).unwrap_err();
+        Journal::open(folder.path(), Width::W64, &Options::default(), 0).unwrap_err();
         assert!(!Marked::read(&mark).unwrap().is_clean);
     }
 

@@ -90,13 +90,15 @@ impl Shared {
 pub(super) mod tests {
     use std::sync::Arc;
 
+    use simidx::Width;
+
     use super::*;
     use crate::journal::Change;
 
     /// A deletion.
     pub(in crate::journal) fn entry(number: u64) -> Entry {
         let id = Arc::from("a");
-        Entry::new(number, 1, &Change::<u64>::Delete { id }, false)
+        Entry::new(number, 1, Width::W64, &Change::Delete { id }, false)
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use redb::{Database, ReadTransaction, ReadableTable, TableDefinition, TableHandle};
-use simidx::Fingerprint;
+use simidx::Width;
 
 use super::change::{Rows, checked, with_checksum};
 use super::{CHANGES, Change, DELETED, builder, damaged, journal_error};
@@ -19,9 +19,10 @@ const SMALL: u64 = 8 << 20;
 
 /// What a journal has when it is opened.
 #[derive(Debug)]
-pub(crate) struct Recovered<F> {
+pub(crate) struct Recovered {
+    width: Width,
     /// The changes that are not sealed with their numbers, in order.
-    pub(crate) changes: Vec<(u64, Change<F>)>,
+    pub(crate) changes: Vec<(u64, Change)>,
     /// The deletions of records in segments.
     pub(crate) deleted: Vec<(u64, String)>,
     /// Where the changes are, in order, with the last change of each.
@@ -32,12 +33,13 @@ pub(crate) struct Recovered<F> {
     row_bytes: u64,
 }
 
-/// What the tables hold, where the changes up to `sealed` are in segments.
+/// What the tables hold of a collection of a width, where the changes up to `sealed` are in segments.
 ///
 /// # Errors
 /// A damaged row, a change that is missing, and what redb reports.
-pub(super) fn read<F: Fingerprint>(read: &ReadTransaction, sealed: u64) -> Result<Recovered<F>> {
+pub(super) fn read(read: &ReadTransaction, width: Width, sealed: u64) -> Result<Recovered> {
     let mut recovered = Recovered {
+        width,
         changes: Vec::new(),
         deleted: Vec::new(),
         generations: Vec::new(),
@@ -68,7 +70,7 @@ pub(super) fn read<F: Fingerprint>(read: &ReadTransaction, sealed: u64) -> Resul
         {
             let (number, row) = row.map_err(journal_error)?;
             let number = number.value();
-            let change = Change::decode(number, row.value())
+            let change = Change::decode(width, number, row.value())
                 .ok_or_else(|| damaged(&format!("change {number} fails its checksum")))?;
             recovered.row_bytes += row.value().len() as u64;
             *last = number;
@@ -107,7 +109,7 @@ pub(super) fn read<F: Fingerprint>(read: &ReadTransaction, sealed: u64) -> Resul
     Ok(recovered)
 }
 
-impl<F: Fingerprint> Recovered<F> {
+impl Recovered {
     /// Whether a journal of these rows has far more room than they take.
     pub(super) fn is_small_in(&self, file_len: u64) -> bool {
         file_len > SMALL + MOSTLY_FREE * self.row_bytes
@@ -126,14 +128,14 @@ impl<F: Fingerprint> Recovered<F> {
     pub(super) fn write(&self, path: &Path) -> Result<()> {
         write_new(path, |database| {
             let write = database.begin_write().map_err(journal_error)?;
-            let generation = |row: &(u64, Change<F>)| self.generation_of(row.0);
+            let generation = |row: &(u64, Change)| self.generation_of(row.0);
             let groups = self.changes.chunk_by(|a, b| generation(a) == generation(b));
             for group in groups {
                 let name = format!("{CHANGES}{}", generation(&group[0]));
                 let table = write.open_table(TableDefinition::<u64, &[u8]>::new(&name));
                 let mut table = table.map_err(journal_error)?;
                 for (number, change) in group {
-                    let row = change.encode(*number);
+                    let row = change.encode(self.width, *number);
                     table.insert(number, &row[..]).map_err(journal_error)?;
                 }
             }

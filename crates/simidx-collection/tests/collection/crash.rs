@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
+use simidx::Width;
 use simidx_collection::{Collection, Error, Options};
 use simidx_testkit::thorough;
 
@@ -30,7 +31,7 @@ fn options() -> Options {
 /// A change that a thread makes.
 #[derive(Debug, Clone)]
 enum Change {
-    Add(String, u64),
+    Add(String, u128),
     Delete(String),
 }
 
@@ -44,7 +45,7 @@ fn mixed(mut value: u64) -> u64 {
 /// The change of a number: additions, some of which replace, and deletions of what was added a while ago.
 fn change(run: u64, thread: u64, number: u64) -> Change {
     let id = |number: u64| format!("{run} {thread} {number}");
-    let value = mixed(run << 40 | thread << 32 | number);
+    let value = mixed(run << 40 | thread << 32 | number).into();
     match number % 10 {
         4 if number > 100 => Change::Delete(id(number - 99)),
         7 => Change::Delete(id(number - 2)),
@@ -53,7 +54,7 @@ fn change(run: u64, thread: u64, number: u64) -> Change {
     }
 }
 
-type Records = BTreeMap<String, u64>;
+type Records = BTreeMap<String, u128>;
 
 fn apply(records: &mut Records, change: &Change) {
     match change {
@@ -74,7 +75,7 @@ fn child() {
         return;
     };
     let run = run.parse().unwrap();
-    let pages = Collection::<u64>::open_or_create(folder, options()).unwrap();
+    let pages = Collection::open_or_create(folder, Width::W64, options()).unwrap();
     std::thread::scope(|scope| {
         for thread in 0..THREADS {
             let pages = &pages;
@@ -97,7 +98,10 @@ fn child() {
     });
     // Queries go on after the journal has failed, changes do not.
     assert_eq!(pages.query(mixed(run << 40), 0).unwrap().len(), 1);
-    assert!(matches!(pages.add("further", 7), Err(Error::Journal(_))));
+    assert!(matches!(
+        pages.add("further", 7_u64),
+        Err(Error::Journal(_))
+    ));
     assert!(pages.stats().journal_error.is_some());
 }
 
@@ -107,11 +111,11 @@ fn reader() {
     let Ok(folder) = std::env::var(READ) else {
         return;
     };
-    let pages = Collection::<u64>::open(folder, options()).unwrap();
+    let pages = Collection::open(folder, options()).unwrap();
     assert!(pages.stats().journal_error.is_some());
     assert_eq!(pages.get("a").unwrap(), Some(7));
-    assert_eq!(pages.query(7, 0).unwrap().len(), 1);
-    assert!(matches!(pages.add("b", 8), Err(Error::Journal(_))));
+    assert_eq!(pages.query(7_u64, 0).unwrap().len(), 1);
+    assert!(matches!(pages.add("b", 8_u64), Err(Error::Journal(_))));
     assert!(matches!(pages.seal(), Err(Error::Journal(_))));
     assert!(matches!(pages.close(), Err(Error::Journal(_))));
     println!("read on a full disk");
@@ -143,16 +147,16 @@ pub(crate) fn read_on_a_full_disk(folder: &Path, script: &str) -> Output {
 fn a_restart_on_a_full_disk_answers_queries() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pages");
-    let pages = Collection::<u64>::create(&path, options()).unwrap();
-    pages.add("a", 7).unwrap();
+    let pages = Collection::create(&path, Width::W64, options()).unwrap();
+    pages.add("a", 7_u64).unwrap();
     let killed = folder.path().join("killed");
     crate::files::copy(&path, &killed);
     let output = read_on_a_full_disk(&killed, "trap '' XFSZ");
     assert!(output.status.success(), "{}", output.status);
     assert!(String::from_utf8_lossy(&output.stdout).contains("read on a full disk"));
     // There is room again.
-    let pages = Collection::<u64>::open(&killed, options()).unwrap();
-    pages.add("b", 8).unwrap();
+    let pages = Collection::open(&killed, options()).unwrap();
+    pages.add("b", 8_u64).unwrap();
     assert_eq!(pages.len(), 2);
 }
 
@@ -205,7 +209,7 @@ fn run_child(folder: &Path, run: u64, script: Option<&str>, kill_after: Option<u
 /// Compares a collection with what was acknowledged. Of each thread one further change may be there.
 #[track_caller]
 fn check(folder: &Path, records: &mut Records, run: u64, counts: &[u64]) {
-    let pages = Collection::<u64>::open(folder, options()).unwrap();
+    let pages = Collection::open(folder, options()).unwrap();
     for (thread, &count) in counts.iter().enumerate() {
         for number in 0..count {
             apply(records, &change(run, thread as u64, number));
@@ -247,7 +251,7 @@ fn killed_at_any_moment_it_loses_nothing() {
         check(&path, &mut records, run, &counts);
     }
     assert!(acknowledged > kills * 20, "{acknowledged}");
-    let pages = Collection::<u64>::open(&path, options()).unwrap();
+    let pages = Collection::open(&path, options()).unwrap();
     pages.seal().unwrap();
     pages.merge().unwrap();
     assert_eq!(pages.stats().record_count, records.len() as u64);

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
-use simidx_collection::{AnyCollection, Collection, Error, Options, Sync};
+use simidx::Width;
+use simidx_collection::{Collection, Error, Options, Sync};
 use simidx_testkit::thorough;
 
 use crate::files::copy;
@@ -22,15 +23,15 @@ fn options(sync: Sync) -> Options {
     options
 }
 
-fn value(number: u64) -> u64 {
-    number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+fn value(number: u64) -> u128 {
+    number.wrapping_mul(0x9e37_79b9_7f4a_7c15).into()
 }
 
-type Records = BTreeMap<String, u64>;
+type Records = BTreeMap<String, u128>;
 
 /// A collection of a segment and recent changes, the last of which are acknowledged one by one, and its records.
-fn filled(path: &Path) -> (Collection<u64>, Records) {
-    let pages = Collection::create(path, options(Sync::Never)).unwrap();
+fn filled(path: &Path) -> (Collection, Records) {
+    let pages = Collection::create(path, Width::W64, options(Sync::Never)).unwrap();
     let mut records = Records::new();
     for number in 0..1200 {
         if number == 200 {
@@ -54,7 +55,7 @@ fn filled(path: &Path) -> (Collection<u64>, Records) {
 
 /// Why a collection is refused, or whether its records are these.
 fn opened(path: &Path, records: &Records) -> Result<bool, String> {
-    let pages = Collection::<u64>::open(path, options(Sync::Always));
+    let pages = Collection::open(path, options(Sync::Always));
     let pages = pages.map_err(|error| error.to_string())?;
     let is_right = (0..1200).all(|number: u64| {
         let id = number.to_string();
@@ -106,15 +107,15 @@ fn a_flipped_bit_of_the_journal_makes_no_record_wrong() {
 fn a_commit_that_was_acknowledged_does_not_vanish() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pages");
-    let pages = Collection::<u64>::create(&path, options(Sync::Always)).unwrap();
-    pages.add("a", 1).unwrap();
+    let pages = Collection::create(&path, Width::W64, options(Sync::Always)).unwrap();
+    pages.add("a", 1_u64).unwrap();
     let before = fs::read(path.join("journal.redb")).unwrap();
     pages.delete("a").unwrap();
     let killed = folder.path().join("killed");
     copy(&path, &killed);
     fs::write(killed.join("journal.redb"), before).unwrap();
     for _ in 0..2 {
-        let refused = Collection::<u64>::open(&killed, options(Sync::Always)).unwrap_err();
+        let refused = Collection::open(&killed, options(Sync::Always)).unwrap_err();
         let refused = refused.to_string();
         assert!(
             refused.contains("journal.redb: damaged journal: it ends with change 1, and 2 were"),
@@ -127,7 +128,7 @@ fn a_commit_that_was_acknowledged_does_not_vanish() {
 }
 
 fn opened_ids(path: &Path) -> u64 {
-    let pages = Collection::<u64>::open(path, options(Sync::Always)).unwrap();
+    let pages = Collection::open(path, options(Sync::Always)).unwrap();
     pages.len()
 }
 
@@ -154,14 +155,14 @@ impl FailedFsync {
     /// Of records `a` and 0 to 19, which are acknowledged, and one whose commit failed.
     fn new(folder: &Path) -> Self {
         let running = folder.join("running");
-        let pages = Collection::<u64>::create(&running, options(Sync::Always)).unwrap();
-        pages.add("a", 7).unwrap();
+        let pages = Collection::create(&running, Width::W64, options(Sync::Always)).unwrap();
+        pages.add("a", 7_u64).unwrap();
         for number in 0..20 {
             pages.add(&number.to_string(), value(number)).unwrap();
         }
         let on_disk = fs::read(running.join("journal.redb")).unwrap();
         let mark = fs::read(running.join("journal.mark")).unwrap();
-        pages.add("failed", 8).unwrap();
+        pages.add("failed", 8_u64).unwrap();
         let path = folder.join("restarted");
         copy(&running, &path);
         fs::write(path.join("journal.mark"), mark).unwrap();
@@ -197,7 +198,7 @@ impl FailedFsync {
 #[cfg(unix)]
 #[track_caller]
 fn has_first(path: &Path, count: u64) {
-    let pages = Collection::<u64>::open(path, options(Sync::Always)).unwrap();
+    let pages = Collection::open(path, options(Sync::Always)).unwrap();
     assert_eq!(pages.get("a").unwrap(), Some(7));
     for number in 0..count {
         let found = pages.get(&number.to_string()).unwrap();
@@ -210,7 +211,7 @@ fn has_first(path: &Path, count: u64) {
 fn a_restart_after_a_failed_fsync_does_not_build_on_what_is_not_on_disk() {
     let folder = tempfile::tempdir().unwrap();
     let restarted = FailedFsync::new(folder.path());
-    let pages = Collection::<u64>::open(&restarted.path, options(Sync::Always)).unwrap();
+    let pages = Collection::open(&restarted.path, options(Sync::Always)).unwrap();
     for number in 20..50 {
         pages.add(&number.to_string(), value(number)).unwrap();
     }
@@ -247,21 +248,20 @@ fn a_journal_whose_manifest_is_gone_stays() {
     let path = folder.path().join("pages");
     let manifest = path.join("manifest.simidx-set");
     let always = || options(Sync::Always);
-    Collection::<u64>::create(&path, always())
+    Collection::create(&path, Width::W64, always())
         .unwrap()
         .close()
         .unwrap();
     // A creation that did not come to its end begins anew.
     fs::remove_file(&manifest).unwrap();
-    let pages = Collection::<u64>::open_or_create(&path, always()).unwrap();
-    pages.add("a", 7).unwrap();
+    let pages = Collection::open_or_create(&path, Width::W64, always()).unwrap();
+    pages.add("a", 7_u64).unwrap();
     pages.close().unwrap();
     let kept: PathBuf = folder.path().join("kept");
     fs::rename(&manifest, &kept).unwrap();
     for refused in [
-        Collection::<u64>::create(&path, always()).unwrap_err(),
-        Collection::<u64>::open_or_create(&path, always()).unwrap_err(),
-        AnyCollection::open_or_create(&path, 64, always()).unwrap_err(),
+        Collection::create(&path, Width::W64, always()).unwrap_err(),
+        Collection::open_or_create(&path, Width::W64, always()).unwrap_err(),
     ] {
         assert!(matches!(refused, Error::NotACollection { .. }));
         let refused = refused.to_string();
@@ -281,7 +281,7 @@ fn a_journal_of_another_version_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pages");
     let always = || options(Sync::Always);
-    Collection::<u64>::create(&path, always())
+    Collection::create(&path, Width::W64, always())
         .unwrap()
         .close()
         .unwrap();
@@ -295,9 +295,7 @@ fn a_journal_of_another_version_is_refused() {
         .unwrap();
     write.commit().unwrap();
     drop(journal);
-    let refused = Collection::<u64>::open(&path, always())
-        .unwrap_err()
-        .to_string();
+    let refused = Collection::open(&path, always()).unwrap_err().to_string();
     assert!(
         refused.contains("journal.redb: the journal is of another version of simidx"),
         "{refused}"

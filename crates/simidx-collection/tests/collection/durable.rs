@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use simidx::Width;
 use simidx_collection::{Collection, Error, Options, Sync};
 
 use crate::files::copy;
@@ -18,19 +19,19 @@ fn options(sync: Sync) -> Options {
 }
 
 /// The collection as it would be found after the process has been killed now.
-fn as_if_killed(path: &Path, check: impl FnOnce(&Collection<u64>)) {
+fn as_if_killed(path: &Path, check: impl FnOnce(&Collection)) {
     let folder = tempfile::tempdir().unwrap();
     let path_of_copy = folder.path().join("copy");
     copy(path, &path_of_copy);
     check(&Collection::open(&path_of_copy, options(Sync::Always)).unwrap());
 }
 
-fn old(number: u64) -> u64 {
-    number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+fn old(number: u64) -> u128 {
+    number.wrapping_mul(0x9e37_79b9_7f4a_7c15).into()
 }
 
-fn new(number: u64) -> u64 {
-    !old(number)
+fn new(number: u64) -> u128 {
+    old(!number)
 }
 
 /// Each id has its old or its new record, and nothing else is there.
@@ -52,7 +53,7 @@ fn a_merge_leaves_out_only_what_is_replaced_on_disk() {
     for sync in [Sync::Batch, Sync::Never] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pages");
-        let pages = Collection::<u64>::create(&path, options(sync)).unwrap();
+        let pages = Collection::create(&path, Width::W64, options(sync)).unwrap();
         for number in 0..40 {
             pages.add(&number.to_string(), old(number)).unwrap();
             if number % 20 == 19 {
@@ -82,7 +83,7 @@ fn a_merge_leaves_out_only_what_is_replaced_on_disk() {
 fn a_seal_and_a_merge_that_fail_are_done_later() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pages");
-    let pages = Collection::<u64>::create(&path, options(Sync::Never)).unwrap();
+    let pages = Collection::create(&path, Width::W64, options(Sync::Never)).unwrap();
     // A folder in its place keeps the next segment from being written.
     let mut blocked = None;
     let mut block = |number: u64| {
@@ -133,7 +134,7 @@ fn records_in_memory_are_bounded_when_sealing_keeps_failing() {
     let mut options = options(Sync::Never);
     options.background = true;
     options.seal_records = 10;
-    let pages = Collection::<u64>::create(&path, options).unwrap();
+    let pages = Collection::create(&path, Width::W64, options).unwrap();
     let places: Vec<_> = (1..100)
         .map(|number| path.join(format!("segment-{number:010}.simidx")))
         .collect();
@@ -157,7 +158,7 @@ fn records_in_memory_are_bounded_when_sealing_keeps_failing() {
     pages.seal().unwrap();
     assert_eq!(pages.stats().background_error, None);
     assert!(!pages.stats().refuses_changes);
-    pages.add("one more", 7).unwrap();
+    pages.add("one more", 7_u64).unwrap();
     assert_eq!(pages.len(), taken + 1);
     pages.close().unwrap();
 }
@@ -171,7 +172,7 @@ fn merged_segments_are_removed_from_a_folder_whose_name_is_no_text() {
     let path = folder
         .path()
         .join(std::ffi::OsStr::from_bytes(b"pages\xff"));
-    let pages = Collection::<u64>::create(&path, options(Sync::Always)).unwrap();
+    let pages = Collection::create(&path, Width::W64, options(Sync::Always)).unwrap();
     for number in 0..2 {
         pages.add(&number.to_string(), old(number)).unwrap();
         pages.seal().unwrap();

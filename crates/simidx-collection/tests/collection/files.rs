@@ -3,10 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use simidx::Set;
-
 use simidx::set::Manifest;
-use simidx_collection::{AnyCollection, Collection, Error, Options, Sync};
+use simidx::{Set, Width};
+use simidx_collection::{Collection, Error, Options, Sync};
 
 fn options() -> Options {
     let mut options = Options::default();
@@ -26,25 +25,25 @@ pub(crate) fn copy(from: &Path, to: &Path) {
 fn one_process_has_it_open() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pages");
-    let pages = Collection::<u64>::create(&path, options()).unwrap();
+    let pages = Collection::create(&path, Width::W64, options()).unwrap();
     for second in [
-        Collection::<u64>::open(&path, options()),
-        Collection::<u64>::create(&path, options()),
-        Collection::<u64>::open_or_create(&path, options()),
+        Collection::open(&path, options()),
+        Collection::create(&path, Width::W64, options()),
+        Collection::open_or_create(&path, Width::W64, options()),
     ] {
         assert!(matches!(second, Err(Error::Locked(_))));
     }
     pages.close().unwrap();
-    drop(Collection::<u64>::open(&path, options()).unwrap());
-    drop(Collection::<u64>::open_or_create(&path, options()).unwrap());
+    drop(Collection::open(&path, options()).unwrap());
+    drop(Collection::open_or_create(&path, Width::W64, options()).unwrap());
 }
 
 #[test]
 fn a_folder_of_something_else_is_refused_and_stays_as_it_is() {
     let folder = tempfile::tempdir().unwrap();
-    assert!(Collection::<u64>::open(folder.path(), options()).is_err());
+    assert!(Collection::open(folder.path(), options()).is_err());
     fs::write(folder.path().join("letter.txt"), "dear").unwrap();
-    let refused = Collection::<u64>::create(folder.path(), options()).unwrap_err();
+    let refused = Collection::create(folder.path(), Width::W64, options()).unwrap_err();
     assert!(
         refused
             .to_string()
@@ -55,7 +54,7 @@ fn a_folder_of_something_else_is_refused_and_stays_as_it_is() {
     let set = folder.path().join("set");
     fs::create_dir(&set).unwrap();
     Manifest::default().publish(&set).unwrap();
-    let refused = Collection::<u64>::open(&set, options()).unwrap_err();
+    let refused = Collection::open(&set, options()).unwrap_err();
     assert!(
         refused
             .to_string()
@@ -69,14 +68,14 @@ fn a_folder_of_something_else_is_refused_and_stays_as_it_is() {
 fn orphans_are_swept_and_other_files_stay() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pages");
-    let pages = Collection::<u64>::create(&path, options()).unwrap();
-    pages.add("a", 1).unwrap();
+    let pages = Collection::create(&path, Width::W64, options()).unwrap();
+    pages.add("a", 1_u64).unwrap();
     pages.seal().unwrap();
     pages.close().unwrap();
     for name in ["segment-0000000099.simidx", ".simidx-abc.tmp", "notes.txt"] {
         fs::write(path.join(name), "x").unwrap();
     }
-    let pages = Collection::<u64>::open(&path, options()).unwrap();
+    let pages = Collection::open(&path, options()).unwrap();
     assert!(!path.join("segment-0000000099.simidx").exists());
     assert!(!path.join(".simidx-abc.tmp").exists());
     assert!(path.join("notes.txt").exists());
@@ -87,7 +86,7 @@ fn orphans_are_swept_and_other_files_stay() {
 fn the_folder_is_a_set_for_other_programs() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pages");
-    let pages = Collection::<u64>::create(&path, options()).unwrap();
+    let pages = Collection::create(&path, Width::W64, options()).unwrap();
     for number in 0..50_u64 {
         pages.add(&number.to_string(), number << 30).unwrap();
     }
@@ -101,7 +100,7 @@ fn the_folder_is_a_set_for_other_programs() {
 fn a_missing_or_other_segment_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pages");
-    let pages = Collection::<u64>::create(&path, options()).unwrap();
+    let pages = Collection::create(&path, Width::W64, options()).unwrap();
     for number in 0..3_u64 {
         pages.add(&number.to_string(), number << 30).unwrap();
         pages.seal().unwrap();
@@ -111,7 +110,7 @@ fn a_missing_or_other_segment_is_refused() {
     let swapped = folder.path().join("swapped");
     copy(&path, &swapped);
     fs::copy(path.join(names[0]), swapped.join(names[1])).unwrap();
-    let error = Collection::<u64>::open(&swapped, options())
+    let error = Collection::open(&swapped, options())
         .unwrap_err()
         .to_string();
     assert!(
@@ -119,14 +118,14 @@ fn a_missing_or_other_segment_is_refused() {
         "{error}"
     );
     fs::remove_file(swapped.join(names[1])).unwrap();
-    let error = Collection::<u64>::open(&swapped, options())
+    let error = Collection::open(&swapped, options())
         .unwrap_err()
         .to_string();
     assert!(error.contains(names[1]), "{error}");
 }
 
 /// The ids that there are of these.
-fn present(pages: &Collection<u64>, ids: &[&str]) -> Vec<bool> {
+fn present(pages: &Collection, ids: &[&str]) -> Vec<bool> {
     ids.iter()
         .map(|id| pages.get(id).unwrap().is_some())
         .collect()
@@ -137,8 +136,8 @@ fn a_torn_commit_is_there_whole_or_not_at_all() {
     const SECTOR: usize = 512;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pages");
-    let pages = Collection::<u64>::create(&path, options()).unwrap();
-    pages.add("sealed", 1).unwrap();
+    let pages = Collection::create(&path, Width::W64, options()).unwrap();
+    pages.add("sealed", 1_u64).unwrap();
     pages.seal().unwrap();
     for number in 0..30_u64 {
         pages
@@ -150,7 +149,7 @@ fn a_torn_commit_is_there_whole_or_not_at_all() {
     let torn = folder.path().join("torn");
     copy(&path, &torn);
     // One commit: an addition and the deletion of a sealed record would be two.
-    pages.add("sealed", 2).unwrap();
+    pages.add("sealed", 2_u64).unwrap();
     let after = fs::read(&journal).unwrap();
     let len = before.len().max(after.len());
     let sector = |image: &[u8], start: usize| {
@@ -190,10 +189,13 @@ fn a_torn_commit_is_there_whole_or_not_at_all() {
         });
         fs::write(torn.join("journal.redb"), image.collect::<Vec<u8>>()).unwrap();
         fs::write(torn.join("journal.mark"), &mark).unwrap();
-        let reopened = Collection::<u64>::open(&torn, options()).unwrap();
+        let reopened = Collection::open(&torn, options()).unwrap();
         let value = reopened.get("sealed").unwrap().unwrap();
         seen[value as usize - 1] = true;
-        assert_eq!(reopened.query(1, 0).unwrap().len(), usize::from(value == 1));
+        assert_eq!(
+            reopened.query(1_u64, 0).unwrap().len(),
+            usize::from(value == 1)
+        );
         assert_eq!(present(&reopened, &["before 0", "before 29"]), [true, true]);
         assert_eq!(reopened.len(), 31);
     }
@@ -204,7 +206,7 @@ fn a_torn_commit_is_there_whole_or_not_at_all() {
 fn a_journal_that_is_cut_short_is_refused_or_right() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pages");
-    let pages = Collection::<u64>::create(&path, options()).unwrap();
+    let pages = Collection::create(&path, Width::W64, options()).unwrap();
     for number in 0..30_u64 {
         pages.add(&format!("{number}"), number << 20).unwrap();
     }
@@ -216,7 +218,7 @@ fn a_journal_that_is_cut_short_is_refused_or_right() {
         .chain([1, 100, image.len() - 1]);
     for len in lens {
         fs::write(cut.join("journal.redb"), &image[..len]).unwrap();
-        let opened = std::panic::catch_unwind(|| Collection::<u64>::open(&cut, options()));
+        let opened = std::panic::catch_unwind(|| Collection::open(&cut, options()));
         match opened {
             Ok(Ok(pages)) => assert_eq!(pages.len(), 30, "{len} of {}", image.len()),
             Ok(Err(error)) => assert!(error.to_string().contains("journal"), "{len}: {error}"),
@@ -224,7 +226,7 @@ fn a_journal_that_is_cut_short_is_refused_or_right() {
         }
     }
     fs::remove_file(cut.join("journal.redb")).unwrap();
-    assert!(Collection::<u64>::open(&cut, options()).is_err());
+    assert!(Collection::open(&cut, options()).is_err());
 }
 
 #[test]
@@ -234,50 +236,46 @@ fn less_durable_changes_are_there_after_a_sync() {
         let path = folder.path().join("pages");
         let mut options = options();
         options.sync = sync;
-        let pages = Collection::<u64>::create(&path, options.clone()).unwrap();
+        let pages = Collection::create(&path, Width::W64, options.clone()).unwrap();
         for number in 0..100_u64 {
             pages.add(&number.to_string(), number << 20).unwrap();
         }
         pages.sync().unwrap();
         let image = folder.path().join("image");
         copy(&path, &image);
-        assert_eq!(Collection::<u64>::open(&image, options).unwrap().len(), 100);
+        assert_eq!(Collection::open(&image, options).unwrap().len(), 100);
     }
 }
 
 #[test]
 fn a_collection_of_any_width_is_opened_as_it_was_made() {
     let folder = tempfile::tempdir().unwrap();
-    for width in [32, 64, 128] {
+    for width in Width::ALL {
         let path = folder.path().join(width.to_string());
-        let made = AnyCollection::open_or_create(&path, width, options()).unwrap();
+        let made = Collection::open_or_create(&path, width, options()).unwrap();
         assert_eq!(made.width(), width);
         made.close().unwrap();
         // The width that is given is for a new one.
-        let opened = AnyCollection::open(&path, options()).unwrap();
+        let opened = Collection::open(&path, options()).unwrap();
         assert_eq!(opened.width(), width);
         opened.close().unwrap();
-        let opened = AnyCollection::open_or_create(&path, 64, options()).unwrap();
+        let opened = Collection::open_or_create(&path, Width::W64, options()).unwrap();
         assert_eq!(opened.width(), width);
         opened.close().unwrap();
     }
-    let path = folder.path().join("odd");
-    let refused = AnyCollection::create(&path, 48, options()).unwrap_err();
-    assert!(matches!(refused, Error::Options(_)), "{refused}");
-    assert!(!path.exists());
     // Manifests of other versions.
     let mut manifest = Manifest::read(folder.path().join("64")).unwrap();
     manifest
         .notes
         .insert("collection.width".to_owned(), "48".to_owned());
     manifest.publish(folder.path().join("64")).unwrap();
-    let refused = AnyCollection::open(folder.path().join("64"), options()).unwrap_err();
+    let refused = Collection::open(folder.path().join("64"), options()).unwrap_err();
     assert!(refused.to_string().contains("48 as its width"), "{refused}");
     manifest
         .notes
         .insert("collection".to_owned(), "1".to_owned());
     manifest.publish(folder.path().join("64")).unwrap();
-    let refused = AnyCollection::open(folder.path().join("64"), options()).unwrap_err();
+    let refused = Collection::open(folder.path().join("64"), options()).unwrap_err();
     let refused = refused.to_string();
     assert!(
         refused.contains("64: is of another version of simidx: 1, and not 2; with the simidx that"),

@@ -1,25 +1,27 @@
 //! A naive twin of a collection: a list of records that is scanned.
 
+use std::ops::ControlFlow;
+
 use simidx::Fingerprint;
 use simidx_collection::{Collection, Near, Outcome};
 
 /// What a collection must answer.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Naive<F> {
-    pub(crate) records: Vec<(String, F)>,
+pub(crate) struct Naive {
+    pub(crate) records: Vec<(String, u128)>,
 }
 
 /// A match in short.
-pub(crate) type Short<F> = (u32, F, Vec<String>);
+pub(crate) type Short = (u32, u128, Vec<String>);
 
-pub(crate) fn short<F: Copy>(near: &[Near<F>]) -> Vec<Short<F>> {
-    let short = |near: &Near<F>| (near.distance, near.fingerprint, near.ids.clone());
+pub(crate) fn short(near: &[Near]) -> Vec<Short> {
+    let short = |near: &Near| (near.distance, near.fingerprint, near.ids.clone());
     near.iter().map(short).collect()
 }
 
-impl<F: Fingerprint> Naive<F> {
-    pub(crate) fn near(&self, fingerprint: F, distance: u32, except: &str) -> Vec<Short<F>> {
-        let mut all: Vec<Short<F>> = Vec::new();
+impl Naive {
+    pub(crate) fn near(&self, fingerprint: u128, distance: u32, except: &str) -> Vec<Short> {
+        let mut all: Vec<Short> = Vec::new();
         for (id, other) in &self.records {
             let found = other.distance(fingerprint);
             if found > distance || id == except {
@@ -35,12 +37,12 @@ impl<F: Fingerprint> Naive<F> {
         all
     }
 
-    pub(crate) fn get(&self, id: &str) -> Option<F> {
+    pub(crate) fn get(&self, id: &str) -> Option<u128> {
         let found = self.records.iter().find(|(other, _)| other == id);
         found.map(|(_, fingerprint)| *fingerprint)
     }
 
-    pub(crate) fn add(&mut self, id: &str, fingerprint: F) -> Outcome<F> {
+    pub(crate) fn add(&mut self, id: &str, fingerprint: u128) -> Outcome {
         let old = self.get(id);
         self.delete(id);
         self.records.push((id.to_owned(), fingerprint));
@@ -59,7 +61,7 @@ impl<F: Fingerprint> Naive<F> {
 
     /// Compares everything that can be asked for.
     #[track_caller]
-    pub(crate) fn check(&self, collection: &Collection<F>) {
+    pub(crate) fn check(&self, collection: &Collection) {
         assert_eq!(collection.len(), self.records.len() as u64);
         assert_eq!(collection.is_empty(), self.records.is_empty());
         for (id, fingerprint) in &self.records {
@@ -67,5 +69,14 @@ impl<F: Fingerprint> Naive<F> {
             let found = collection.query(*fingerprint, 0).unwrap();
             assert_eq!(short(&found), self.near(*fingerprint, 0, ""), "{id}");
         }
+        let (mut expected, mut found) = (self.records.clone(), Vec::new());
+        let visited = collection.visit_records(|id, fingerprint| {
+            found.push((id.to_owned(), fingerprint));
+            ControlFlow::Continue(())
+        });
+        assert_eq!(visited.unwrap(), collection.change_count());
+        expected.sort();
+        found.sort();
+        assert_eq!(found, expected);
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use simidx::Width;
 use simidx_collection::{Collection, Options, Sync};
 
 use crate::files::copy;
@@ -14,12 +15,12 @@ fn options() -> Options {
     options
 }
 
-fn value(number: u64) -> u64 {
-    number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+fn value(number: u64) -> u128 {
+    number.wrapping_mul(0x9e37_79b9_7f4a_7c15).into()
 }
 
 #[track_caller]
-fn has(pages: &Collection<u64>, records: &BTreeMap<String, u64>) {
+fn has(pages: &Collection, records: &BTreeMap<String, u128>) {
     assert_eq!(pages.len(), records.len() as u64);
     for number in 0..1000_u64 {
         let id = number.to_string();
@@ -37,7 +38,7 @@ fn copy_of(path: &Path, name: &str) -> std::path::PathBuf {
 fn what_is_recovered_is_sealed_in_lots() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pages");
-    let pages = Collection::<u64>::create(&path, options()).unwrap();
+    let pages = Collection::create(&path, Width::W64, options()).unwrap();
     let mut records = BTreeMap::new();
     for number in 0..1000_u64 {
         pages.add(&number.to_string(), value(number)).unwrap();
@@ -46,8 +47,8 @@ fn what_is_recovered_is_sealed_in_lots() {
         let old = (number / 3).to_string();
         match number % 4 {
             0 => {
-                pages.add(&old, !value(number)).unwrap();
-                records.insert(old, !value(number));
+                pages.add(&old, value(!number)).unwrap();
+                records.insert(old, value(!number));
             }
             1 => {
                 pages.delete(&old).unwrap();
@@ -64,7 +65,7 @@ fn what_is_recovered_is_sealed_in_lots() {
     for (path, limit) in [(&path, by_records as fn(&mut Options)), (&killed, by_bytes)] {
         let mut options = options();
         limit(&mut options);
-        let pages = Collection::<u64>::open(path, options.clone()).unwrap();
+        let pages = Collection::open(path, options.clone()).unwrap();
         has(&pages, &records);
         // One lot is sealed and the process ends, again and again: what is left to seal becomes less.
         pages.seal().unwrap();
@@ -75,7 +76,7 @@ fn what_is_recovered_is_sealed_in_lots() {
         let killed = copy_of(path, "sealed");
         pages.close().unwrap();
         for path in [path, &killed] {
-            let pages = Collection::<u64>::open(path, options.clone()).unwrap();
+            let pages = Collection::open(path, options.clone()).unwrap();
             has(&pages, &records);
             pages.merge().unwrap();
             has(&pages, &records);
@@ -87,7 +88,7 @@ fn what_is_recovered_is_sealed_in_lots() {
 fn a_start_that_is_killed_while_it_seals_leaves_less_to_seal() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pages");
-    let pages = Collection::<u64>::create(&path, options()).unwrap();
+    let pages = Collection::create(&path, Width::W64, options()).unwrap();
     for number in 0..1000_u64 {
         pages.add(&number.to_string(), value(number)).unwrap();
     }
@@ -95,13 +96,13 @@ fn a_start_that_is_killed_while_it_seals_leaves_less_to_seal() {
     let mut options = options();
     options.seal_records = 100;
     // The lot after the first cannot be written.
-    let pages = Collection::<u64>::open(&path, options.clone()).unwrap();
+    let pages = Collection::open(&path, options.clone()).unwrap();
     std::fs::create_dir(path.join("segment-0000000002.simidx")).unwrap();
     pages.seal().unwrap_err();
     std::fs::remove_dir(path.join("segment-0000000002.simidx")).unwrap();
     let killed = copy_of(&path, "killed");
     drop(pages);
-    let pages = Collection::<u64>::open(&killed, options).unwrap();
+    let pages = Collection::open(&killed, options).unwrap();
     assert_eq!(pages.stats().recent_count, 900);
     assert_eq!(pages.len(), 1000);
 }
@@ -110,7 +111,7 @@ fn a_start_that_is_killed_while_it_seals_leaves_less_to_seal() {
 fn the_journal_gives_its_room_back() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pages");
-    let pages = Collection::<u64>::create(&path, options()).unwrap();
+    let pages = Collection::create(&path, Width::W64, options()).unwrap();
     for number in 0..500_u64 {
         let id = format!("{number} {}", "i".repeat(20_000));
         pages.add(&id, value(number)).unwrap();
@@ -120,7 +121,7 @@ fn the_journal_gives_its_room_back() {
     assert!(full > 9 << 20, "{full}");
     pages.seal().unwrap();
     pages.close().unwrap();
-    let pages = Collection::<u64>::open(&path, options()).unwrap();
+    let pages = Collection::open(&path, options()).unwrap();
     let bytes = pages.stats().journal_bytes;
     assert_eq!(
         bytes,
@@ -134,14 +135,14 @@ fn the_journal_gives_its_room_back() {
 fn an_answer_from_before_a_crash_is_told_from_one_after_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pages");
-    let pages = Collection::<u64>::create(&path, options()).unwrap();
-    pages.add("a", 1).unwrap();
+    let pages = Collection::create(&path, Width::W64, options()).unwrap();
+    pages.add("a", 1_u64).unwrap();
     let before = pages.get_numbered("a").unwrap();
     assert_eq!((before.value, before.change_count), (Some(1), 1));
     // The change was seen, and is not on disk.
     let crashed = copy_of(&path, "crashed");
-    let reopened = Collection::<u64>::open(&crashed, options()).unwrap();
-    reopened.add("b", 2).unwrap();
+    let reopened = Collection::open(&crashed, options()).unwrap();
+    reopened.add("b", 2_u64).unwrap();
     let after = reopened.get_numbered("a").unwrap();
     assert_eq!((after.value, after.change_count), (None, 1));
     assert_ne!(pages.opening(), reopened.opening());

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use simidx::Width;
 use simidx_collection::{Collection, Options, Sync};
 
 fn options() -> Options {
@@ -12,13 +13,13 @@ fn options() -> Options {
     options
 }
 
-fn value(number: u64) -> u64 {
-    number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+fn value(number: u64) -> u128 {
+    number.wrapping_mul(0x9e37_79b9_7f4a_7c15).into()
 }
 
 /// The number of changes of a copy, which are the first ones: number n adds the id n, and each fifth deletes the one before it.
 fn check(path: &Path) -> u64 {
-    let copy = Collection::<u64>::open(path, options()).unwrap();
+    let copy = Collection::open(path, options()).unwrap();
     let (count, mut live) = (copy.change_count(), 0);
     for number in 1..=count + 5 {
         let is_there = number <= count && number % 5 != 0 && (number % 5 != 4 || number == count);
@@ -32,7 +33,7 @@ fn check(path: &Path) -> u64 {
     }
     assert_eq!(copy.len(), live);
     // It takes changes, and the original does not see them.
-    copy.add("further", 7).unwrap();
+    copy.add("further", 7_u64).unwrap();
     copy.close().unwrap();
     count
 }
@@ -44,7 +45,7 @@ fn a_copy_has_the_changes_of_a_moment() {
     for sync in [Sync::Always, Sync::Never] {
         let mut options = options();
         options.sync = sync;
-        let pages = Collection::<u64>::create(&path, options).unwrap();
+        let pages = Collection::create(&path, Width::W64, options).unwrap();
         let (acknowledged, ends) = (AtomicU64::new(0), AtomicBool::new(false));
         let add = || {
             for number in 1.. {
@@ -85,8 +86,8 @@ fn a_copy_has_the_changes_of_a_moment() {
 fn a_folder_that_is_there_gets_no_copy_and_half_a_copy_is_not_opened() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pages");
-    let pages = Collection::<u64>::create(&path, options()).unwrap();
-    pages.add("a", 1).unwrap();
+    let pages = Collection::create(&path, Width::W64, options()).unwrap();
+    pages.add("a", 1_u64).unwrap();
     let copy = folder.path().join("copy");
     fs::create_dir(&copy).unwrap();
     pages.snapshot(&copy).unwrap_err();
@@ -94,25 +95,55 @@ fn a_folder_that_is_there_gets_no_copy_and_half_a_copy_is_not_opened() {
     fs::remove_dir(&copy).unwrap();
     assert_eq!(pages.snapshot(&copy).unwrap(), 1);
     fs::remove_file(copy.join("manifest.simidx-set")).unwrap();
-    Collection::<u64>::open(&copy, options()).unwrap_err();
-    Collection::<u64>::open_or_create(&copy, options()).unwrap_err();
+    Collection::open(&copy, options()).unwrap_err();
+    Collection::open_or_create(&copy, Width::W64, options()).unwrap_err();
 }
 
 #[test]
-fn who_stops_a_collection_leaves_nothing_that_is_not_listed() {
+fn closing_waits_for_a_snapshot() {
+    const RECORDS: u64 = 20_000;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pages");
+    let mut options = Options::default();
+    options.sync = Sync::Never;
+    let pages = Collection::create(&path, Width::W64, options.clone()).unwrap();
+    for number in 0..RECORDS {
+        pages.add(&number.to_string(), value(number)).unwrap();
+    }
+    let copy = folder.path().join("copy");
+    std::thread::scope(|scope| {
+        let copying = scope.spawn(|| pages.snapshot(&copy));
+        while !copy.exists() && !copying.is_finished() {
+            std::thread::yield_now();
+        }
+        pages.close().unwrap();
+        let is_whole = copy.join("manifest.simidx-set").exists();
+        let again = Collection::open(&path, options.clone()).unwrap();
+        assert_eq!(again.change_count(), RECORDS);
+        assert_eq!(copying.join().unwrap().is_ok(), is_whole);
+        assert_eq!(copy.exists(), is_whole);
+    });
+    if copy.exists() {
+        let copy = Collection::open(&copy, options).unwrap();
+        assert_eq!(copy.len(), RECORDS);
+    }
+}
+
+#[test]
+fn who_closes_a_collection_leaves_nothing_that_is_not_listed() {
     for number in 0..20 {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pages");
         let mut options = options();
         options.sync = Sync::Never;
         options.seal_records = 3000;
-        let pages = Collection::<u64>::create(&path, options).unwrap();
+        let pages = Collection::create(&path, Width::W64, options).unwrap();
         for number in 0..6100 {
             pages.add(&number.to_string(), value(number)).unwrap();
         }
         std::thread::sleep(std::time::Duration::from_millis(number * 10));
-        pages.stop().unwrap();
-        assert!(pages.add("late", 7).is_err());
+        pages.close().unwrap();
+        assert!(pages.add("late", 7_u64).is_err());
         let manifest = fs::read_to_string(path.join("manifest.simidx-set")).unwrap();
         for entry in fs::read_dir(&path).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();

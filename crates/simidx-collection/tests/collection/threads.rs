@@ -1,9 +1,11 @@
 //! Many threads: one order of all changes, and no answer in between.
 
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use simidx::Width;
 use simidx_collection::{Added, Collection, Options, Outcome, Sync};
 
 const THREADS: u64 = 8;
@@ -16,7 +18,7 @@ fn options(sync: Sync) -> Options {
 }
 
 /// The ids that an answer names.
-fn named(added: &Added<u64>) -> HashSet<String> {
+fn named(added: &Added) -> HashSet<String> {
     added
         .matches
         .iter()
@@ -31,7 +33,7 @@ fn centre(round: u64) -> u64 {
 
 fn near_duplicates_name_each_other(sync: Sync, rounds: u64) {
     let folder = tempfile::tempdir().unwrap();
-    let pages = Collection::<u64>::create(folder.path().join("pages"), options(sync)).unwrap();
+    let pages = Collection::create(folder.path().join("pages"), Width::W64, options(sync)).unwrap();
     let barrier = Barrier::new(THREADS as usize);
     let answers: Vec<Vec<HashSet<String>>> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS)
@@ -85,10 +87,14 @@ fn of_two_near_duplicates_at_once_one_answer_names_the_other() {
 #[test]
 fn one_of_many_additions_of_an_id_is_new() {
     let folder = tempfile::tempdir().unwrap();
-    let pages =
-        Collection::<u64>::create(folder.path().join("pages"), options(Sync::Never)).unwrap();
-    for round in 0..100 {
-        let outcomes: Vec<Outcome<u64>> = std::thread::scope(|scope| {
+    let pages = Collection::create(
+        folder.path().join("pages"),
+        Width::W64,
+        options(Sync::Never),
+    )
+    .unwrap();
+    for round in 0..100_u64 {
+        let outcomes: Vec<Outcome> = std::thread::scope(|scope| {
             let add = |_| {
                 let pages = &pages;
                 scope.spawn(move || pages.add(&round.to_string(), round).unwrap().outcome)
@@ -107,8 +113,12 @@ fn one_of_many_additions_of_an_id_is_new() {
 #[test]
 fn what_was_added_is_found_and_what_was_deleted_is_not() {
     let folder = tempfile::tempdir().unwrap();
-    let pages =
-        Collection::<u64>::create(folder.path().join("pages"), options(Sync::Never)).unwrap();
+    let pages = Collection::create(
+        folder.path().join("pages"),
+        Width::W64,
+        options(Sync::Never),
+    )
+    .unwrap();
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let writers: Vec<_> = (0..4_u64)
@@ -161,7 +171,7 @@ fn what_was_added_is_found_and_what_was_deleted_is_not() {
     assert_eq!(before.background_error, None);
     let path = pages.path().to_owned();
     pages.close().unwrap();
-    let pages = Collection::<u64>::open(&path, options(Sync::Never)).unwrap();
+    let pages = Collection::open(&path, options(Sync::Never)).unwrap();
     assert_eq!(pages.len(), 4 * (1000 - deleted_old));
 }
 
@@ -170,8 +180,12 @@ fn what_was_added_is_found_and_what_was_deleted_is_not() {
 fn an_answer_is_numbered_as_what_it_tells_of() {
     const ADDITIONS: u64 = 400;
     let folder = tempfile::tempdir().unwrap();
-    let pages =
-        Collection::<u64>::create(folder.path().join("pages"), options(Sync::Never)).unwrap();
+    let pages = Collection::create(
+        folder.path().join("pages"),
+        Width::W64,
+        options(Sync::Never),
+    )
+    .unwrap();
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let adders: Vec<_> = (0..4_u64)
@@ -179,7 +193,7 @@ fn an_answer_is_numbered_as_what_it_tells_of() {
                 let pages = &pages;
                 scope.spawn(move || {
                     for number in 0..ADDITIONS {
-                        let added = pages.add(&format!("{thread} {number}"), 1 << thread);
+                        let added = pages.add(&format!("{thread} {number}"), 1_u64 << thread);
                         let added = added.unwrap();
                         assert_eq!(added.change_count, named(&added).len() as u64 + 1);
                     }
@@ -189,8 +203,8 @@ fn an_answer_is_numbered_as_what_it_tells_of() {
         let reader = scope.spawn(|| {
             let mut last = 0;
             while !done.load(Ordering::Relaxed) {
-                let query = pages.query_numbered(0, 3).unwrap();
-                let nearest = pages.nearest_numbered(0, 10, 3).unwrap();
+                let query = pages.query_numbered(0_u64, 3).unwrap();
+                let nearest = pages.nearest_numbered(0_u64, 10, 3).unwrap();
                 for answer in [query, nearest] {
                     let ids = answer.value.iter().map(|near| near.ids.len() as u64);
                     assert_eq!(answer.change_count, ids.sum::<u64>());
@@ -199,6 +213,13 @@ fn an_answer_is_numbered_as_what_it_tells_of() {
                 }
                 let get = pages.get_numbered("3 0").unwrap();
                 assert!(get.change_count >= last);
+                let mut visited = 0;
+                let count = pages.visit_records(|_, _| {
+                    visited += 1;
+                    ControlFlow::Continue(())
+                });
+                assert_eq!(count.unwrap(), visited);
+                assert!(visited >= last);
             }
         });
         for adder in adders {

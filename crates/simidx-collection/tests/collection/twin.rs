@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use simidx::Fingerprint;
+use simidx::Width;
 use simidx_collection::{Collection, Error, Options, Sync};
 
 use crate::naive::{Naive, short};
@@ -46,29 +46,28 @@ fn id(number: u8) -> String {
     format!("é{}", u32::from(number) * 37 % 100)
 }
 
-fn run<F: Fingerprint>(operations: &[Operation], options: &Options) {
+fn run(width: Width, operations: &[Operation], options: &Options) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("collection");
-    let mut collection = Collection::<F>::create(&path, options.clone()).unwrap();
-    let mut naive = Naive::<F>::default();
+    let mut collection = Collection::create(&path, width, options.clone()).unwrap();
+    let mut naive = Naive::default();
     let k = options.max_distance;
-    let check_add =
-        |naive: &mut Naive<F>, number: u8, value, added: &simidx_collection::Added<F>| {
-            let (id, fingerprint) = (id(number), F::from_u128(value));
-            assert_eq!(short(&added.matches), naive.near(fingerprint, k, &id));
-            assert_eq!(added.outcome, naive.add(&id, fingerprint));
-        };
+    let check_add = |naive: &mut Naive, number: u8, value, added: &simidx_collection::Added| {
+        let (id, fingerprint) = (id(number), value & width.max());
+        assert_eq!(short(&added.matches), naive.near(fingerprint, k, &id));
+        assert_eq!(added.outcome, naive.add(&id, fingerprint));
+    };
     for operation in operations {
         match operation {
             Operation::Add(number, value) => {
-                let added = collection.add(&id(*number), F::from_u128(*value)).unwrap();
+                let added = collection.add(&id(*number), value & width.max()).unwrap();
                 check_add(&mut naive, *number, *value, &added);
             }
             Operation::AddMany(records) => {
                 let records = records.iter();
                 let given: Vec<_> = records
                     .clone()
-                    .map(|(n, value)| (id(*n), F::from_u128(*value)))
+                    .map(|(n, value)| (id(*n), value & width.max()))
                     .collect();
                 let (all, outcome) = collection.add_many(&given);
                 outcome.unwrap();
@@ -84,12 +83,12 @@ fn run<F: Fingerprint>(operations: &[Operation], options: &Options) {
                 );
             }
             Operation::Query(value, distance) => {
-                let fingerprint = F::from_u128(*value);
+                let fingerprint = value & width.max();
                 let found = collection.query(fingerprint, *distance).unwrap();
                 assert_eq!(short(&found), naive.near(fingerprint, *distance, ""));
             }
             Operation::Nearest(value, count, distance) => {
-                let fingerprint = F::from_u128(*value);
+                let fingerprint = value & width.max();
                 let found = collection.nearest(fingerprint, *count, *distance).unwrap();
                 let mut expected = naive.near(fingerprint, *distance, "");
                 expected.truncate(*count);
@@ -147,24 +146,24 @@ proptest! {
 
     #[test]
     fn answers_are_those_of_the_twin_32(operations in prop::collection::vec(operation(), 0..80)) {
-        run::<u32>(&operations, &options(false));
+        run(Width::W32, &operations, &options(false));
     }
 
     #[test]
     fn answers_are_those_of_the_twin_64(operations in prop::collection::vec(operation(), 0..120)) {
-        run::<u64>(&operations, &options(false));
+        run(Width::W64, &operations, &options(false));
     }
 
     #[test]
     fn answers_are_those_of_the_twin_128(operations in prop::collection::vec(operation(), 0..80)) {
-        run::<u128>(&operations, &options(false));
+        run(Width::W128, &operations, &options(false));
     }
 
     #[test]
     fn sealing_and_merging_in_the_background_change_no_answer(
         operations in prop::collection::vec(operation(), 0..150)
     ) {
-        run::<u64>(&operations, &options(true));
+        run(Width::W64, &operations, &options(true));
     }
 }
 
@@ -179,7 +178,7 @@ fn every_distance_of_a_collection_is_checked() {
                 _ => Operation::Add(i as u8, (1 << (i % 11)) - 1),
             })
             .collect();
-        run::<u64>(&operations, &options);
+        run(Width::W64, &operations, &options);
     }
 }
 
@@ -188,16 +187,16 @@ fn an_id_is_not_replaced_where_that_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let mut options = options(false);
     options.replace = false;
-    let pages = Collection::<u64>::create(folder.path().join("pages"), options).unwrap();
-    pages.add("a", 1).unwrap();
+    let pages = Collection::create(folder.path().join("pages"), Width::W64, options).unwrap();
+    pages.add("a", 1_u64).unwrap();
     for sealed in [false, true] {
-        assert!(matches!(pages.add("a", 2), Err(Error::IdExists(id)) if id == "a"));
+        assert!(matches!(pages.add("a", 2_u64), Err(Error::IdExists(id)) if id == "a"));
         assert_eq!(pages.get("a").unwrap(), Some(1), "{sealed}");
-        pages.add("a", 1).unwrap();
+        pages.add("a", 1_u64).unwrap();
         pages.seal().unwrap();
     }
     for id in [String::new(), "x".repeat(65_536)] {
-        assert!(matches!(pages.add(&id, 2), Err(Error::BadId(len)) if len == id.len()));
+        assert!(matches!(pages.add(&id, 2_u64), Err(Error::BadId(len)) if len == id.len()));
     }
     assert!(!pages.delete("").unwrap());
     assert!(pages.delete("a").unwrap() && !pages.delete("a").unwrap());
@@ -210,21 +209,47 @@ fn settings_are_kept() {
     let mut options = options(false);
     options.max_distance = 5;
     options.pipeline = Some("tokens: words".to_owned());
-    drop(Collection::<u128>::create(&path, options).unwrap());
-    let pages = Collection::<u128>::open(&path, Options::default()).unwrap();
+    drop(Collection::create(&path, Width::W128, options).unwrap());
+    let pages = Collection::open(&path, Options::default()).unwrap();
+    assert_eq!(pages.width(), Width::W128);
     assert_eq!(
         (pages.max_distance(), pages.pipeline()),
         (5, Some("tokens: words"))
     );
-    pages.add("a", 7).unwrap();
+    pages.add("a", 7_u64).unwrap();
     pages.seal().unwrap();
     drop(pages);
-    assert!(Collection::<u64>::open(&path, Options::default()).is_err());
-    assert!(Collection::<u128>::create(&path, Options::default()).is_err());
+    assert!(Collection::create(&path, Width::W128, Options::default()).is_err());
     for bad in [13, u32::MAX] {
         let mut options = Options::default();
         options.max_distance = bad;
-        let made = Collection::<u64>::create(folder.path().join("other"), options);
+        let made = Collection::create(folder.path().join("other"), Width::W64, options);
         assert!(matches!(made, Err(Error::Options(_))));
     }
+}
+
+#[test]
+fn a_fingerprint_of_more_bits_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pages");
+    let pages = Collection::create(&path, Width::W32, options(false)).unwrap();
+    pages.add("a", u128::from(u32::MAX)).unwrap();
+    let wide = 1_u64 << 32;
+    let (added, outcome) = pages.add_many(&[("b", 7), ("c", wide), ("d", 8)]);
+    assert_eq!(added.len(), 1);
+    let refused = [
+        outcome.err(),
+        pages.add("c", wide).err(),
+        pages.query(wide, 3).err(),
+        pages.nearest(wide, 1, 3).err(),
+        pages.query_many(&[7, wide], 3).err(),
+    ];
+    for error in refused {
+        let error = error.unwrap().to_string();
+        assert_eq!(
+            error,
+            "the index holds 32-bit fingerprints, not 33-bit ones"
+        );
+    }
+    assert_eq!(pages.len(), 2);
 }

@@ -118,7 +118,7 @@ fn answers_that_are_not_read_share_a_room() {
 fn a_store_gathers_no_more_bytes_of_ids_than_permitted() {
     let folder = tempfile::tempdir().unwrap();
     let mut options = options(Vec::new());
-    options.store = Some(store(&folder.path().join("pages"), 64));
+    options.store = Some(store(&folder.path().join("pages"), Width::W64));
     options.limits.max_answer = 20_000;
     // Fewer than are gathered, and reached before the bytes are when they are sent.
     options.limits.max_results = 2;
@@ -174,7 +174,7 @@ fn the_parts_of_an_answer_share_what_takes_no_room() {
 fn an_addition_counts_ids_as_they_are_written() {
     let folder = tempfile::tempdir().unwrap();
     let mut options = options(Vec::new());
-    options.store = Some(store(&folder.path().join("pages"), 64));
+    options.store = Some(store(&folder.path().join("pages"), Width::W64));
     options.limits.max_answer = 20_000;
     let server = start(options);
     // A byte that takes six.
@@ -198,7 +198,7 @@ fn an_addition_counts_ids_as_they_are_written() {
 fn an_addition_names_as_many_bytes_of_ids_as_permitted() {
     let folder = tempfile::tempdir().unwrap();
     let mut options = options(Vec::new());
-    options.store = Some(store(&folder.path().join("pages"), 64));
+    options.store = Some(store(&folder.path().join("pages"), Width::W64));
     options.limits.max_answer = 20_000;
     let server = start(options);
     let document = |number: usize, len: usize| {
@@ -224,7 +224,7 @@ fn an_addition_names_as_many_bytes_of_ids_as_permitted() {
 fn the_id_of_an_addition_can_be_named_by_an_address() {
     let folder = tempfile::tempdir().unwrap();
     let mut options = options(Vec::new());
-    options.store = Some(store(&folder.path().join("pages"), 64));
+    options.store = Some(store(&folder.path().join("pages"), Width::W64));
     let server = start(options);
     let add = |id: &str| {
         let document = json!({"id": id, "fingerprint": "ff"}).to_string();
@@ -301,7 +301,7 @@ fn what_waits_for_a_thread_is_answered_at_the_deadline() {
 fn a_text_becomes_no_longer_than_a_body_by_normalisation() {
     let folder = tempfile::tempdir().unwrap();
     let mut options = options(Vec::new());
-    options.store = Some(store(&folder.path().join("pages"), 64));
+    options.store = Some(store(&folder.path().join("pages"), Width::W64));
     options.limits.max_body = 100_000;
     let server = start(options);
     let mut client = server.client();

@@ -290,17 +290,17 @@ fn every_address_and_status_is_as_described() {
     options.limits.max_results = 1;
     // Everything that is not cheap is refused.
     options.limits.max_waiting = 0;
-    options.store = Some(store(&folder.path().join("busy"), 64));
+    options.store = Some(store(&folder.path().join("busy"), Width::W64));
     let busy = start(options.clone());
     options.store = None;
     let storeless = start(options.clone());
-    options.store = Some(store(&folder.path().join("pages"), 64));
+    options.store = Some(store(&folder.path().join("pages"), Width::W64));
     options.limits.max_waiting = 8;
     let server_options = options.clone();
     let mut keeping = simidx_collection::Options::default();
     keeping.replace = false;
     let strict = folder.path().join("strict");
-    options.store = Some(Store::open_or_create(strict, 64, keeping).unwrap());
+    options.store = Some(Store::open_or_create(strict, Width::W64, keeping).unwrap());
     let strict = start(options);
     let mut options = server_options;
     options.drain_delay = std::time::Duration::from_secs(1);

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
+use simidx::Width;
 use simidx_collection::Options;
 use simidx_server::{NamedIndex, ServerOptions, Store};
 use simidx_text::{Pipeline, Preset};
@@ -13,14 +14,14 @@ use crate::harness::{Running, options, start};
 const JSON: &str = "application/json";
 const NDJSON: &str = "application/x-ndjson";
 
-pub(crate) fn store(path: &Path, width: u32) -> Store {
+pub(crate) fn store(path: &Path, width: Width) -> Store {
     let mut options = Options::default();
     let pipeline = Pipeline::new(Preset::Short.options()).unwrap();
     options.pipeline = Some(pipeline.describe());
     Store::open_or_create(path, width, options).unwrap()
 }
 
-fn with_store(path: &Path, width: u32) -> ServerOptions {
+fn with_store(path: &Path, width: Width) -> ServerOptions {
     let mut options = options(Vec::<NamedIndex>::new());
     options.store = Some(store(path, width));
     options
@@ -49,7 +50,7 @@ fn named(answer: &Value) -> Vec<&str> {
 fn documents_come_and_go() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pages");
-    let server = start(with_store(&path, 64));
+    let server = start(with_store(&path, Width::W64));
     let first = add(&server, &json!({"id": "a/1", "fingerprint": "FF"}));
     assert_eq!(first.status, 200);
     let expected = json!({
@@ -95,14 +96,14 @@ fn documents_come_and_go() {
 
     // It is there when the server starts again, whatever width it is asked for.
     drop(server);
-    let server = start(with_store(&path, 32));
+    let server = start(with_store(&path, Width::W32));
     assert_eq!(named(&server.client().get("/v1/query/f01").json()), ["é"]);
 }
 
 #[test]
 fn texts_are_fingerprinted_as_the_store_says() {
     let folder = tempfile::tempdir().unwrap();
-    let server = start(with_store(&folder.path().join("pages"), 128));
+    let server = start(with_store(&folder.path().join("pages"), Width::W128));
     let text = "the quick brown fox jumps over the lazy dog";
     let first = add(&server, &json!({"id": "a", "text": text})).json();
     assert_eq!(first["fingerprint"].as_str().unwrap().len(), 32);
@@ -128,7 +129,7 @@ fn texts_are_fingerprinted_as_the_store_says() {
 #[test]
 fn lines_are_added_up_to_the_first_that_is_none() {
     let folder = tempfile::tempdir().unwrap();
-    let server = start(with_store(&folder.path().join("pages"), 64));
+    let server = start(with_store(&folder.path().join("pages"), Width::W64));
     let mut lines: String = (0..3000)
         .map(|number: u64| {
             let fingerprint = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -169,7 +170,7 @@ fn lines_are_added_up_to_the_first_that_is_none() {
 #[test]
 fn bad_documents_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let server = start(with_store(&folder.path().join("pages"), 64));
+    let server = start(with_store(&folder.path().join("pages"), Width::W64));
     let long = "x".repeat(65_536);
     for (document, status, kind) in [
         (json!({"fingerprint": "1"}), 400, "bad-request"),
@@ -235,7 +236,7 @@ fn bad_documents_are_refused() {
 #[test]
 fn near_duplicates_at_once_name_each_other() {
     let folder = tempfile::tempdir().unwrap();
-    let server = start(with_store(&folder.path().join("pages"), 64));
+    let server = start(with_store(&folder.path().join("pages"), Width::W64));
     for round in 0..10_u64 {
         let centre = (round + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let answers: Vec<Value> = std::thread::scope(|scope| {
@@ -271,7 +272,7 @@ fn lines(answer: &Response) -> Vec<Value> {
 #[test]
 fn matches_of_additions_are_bounded_and_counted() {
     let folder = tempfile::tempdir().unwrap();
-    let mut options = with_store(&folder.path().join("pages"), 64);
+    let mut options = with_store(&folder.path().join("pages"), Width::W64);
     options.limits.max_results = 10;
     let server = start(options);
     for number in 0..20 {
@@ -307,7 +308,7 @@ fn what_is_refused_ends_the_lines_and_names_its_own() {
     collection.replace = false;
     let mut options = options(Vec::<NamedIndex>::new());
     let path = folder.path().join("pages");
-    options.store = Some(Store::open_or_create(path, 64, collection).unwrap());
+    options.store = Some(Store::open_or_create(path, Width::W64, collection).unwrap());
     let server = start(options);
     let body = "{\"id\":\"a\",\"fingerprint\":\"1\"}\n\n{\"id\":\"b\",\"fingerprint\":\"2\"}\n\
                 {\"id\":\"a\",\"fingerprint\":\"2\"}\n{\"id\":\"c\",\"fingerprint\":\"3\"}\nnonsense\n";
@@ -331,7 +332,7 @@ fn what_is_refused_ends_the_lines_and_names_its_own() {
 #[test]
 fn lines_have_a_deadline() {
     let folder = tempfile::tempdir().unwrap();
-    let mut options = with_store(&folder.path().join("pages"), 64);
+    let mut options = with_store(&folder.path().join("pages"), Width::W64);
     options.limits.timeout = std::time::Duration::from_millis(150);
     let server = start(options);
     let body: String = (0..60_000_u64)
@@ -356,7 +357,7 @@ fn lines_have_a_deadline() {
 fn work_of_a_client_that_has_gone_still_takes_its_room() {
     const COUNT: u64 = 100_000;
     let folder = tempfile::tempdir().unwrap();
-    let mut options = with_store(&folder.path().join("pages"), 64);
+    let mut options = with_store(&folder.path().join("pages"), Width::W64);
     options.limits.max_waiting = 1;
     options.limits.timeout = std::time::Duration::from_secs(600);
     let server = start(options);
@@ -391,7 +392,7 @@ fn work_of_a_client_that_has_gone_still_takes_its_room() {
 fn an_answer_names_the_generation_that_it_comes_from() {
     const ADDITIONS: usize = 150;
     let folder = tempfile::tempdir().unwrap();
-    let server = start(with_store(&folder.path().join("pages"), 64));
+    let server = start(with_store(&folder.path().join("pages"), Width::W64));
     let generation = |response: &Response| {
         let generation = response.generation();
         let (_, changes) = generation.split_once('-').unwrap();
@@ -440,7 +441,7 @@ fn the_records_of_a_generation_are_the_same_after_a_crash() {
     options.sync = simidx_collection::Sync::Never;
     options.background = false;
     let mut serving = crate::harness::options(Vec::new());
-    serving.store = Some(Store::open_or_create(&path, 64, options.clone()).unwrap());
+    serving.store = Some(Store::open_or_create(&path, Width::W64, options.clone()).unwrap());
     let server = start(serving.clone());
     assert_eq!(
         add(&server, &json!({"id": "a", "fingerprint": "1"})).status,
@@ -467,7 +468,7 @@ fn the_records_of_a_generation_are_the_same_after_a_crash() {
 fn a_running_store_is_copied_on_request() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pages");
-    let server = start(with_store(&path, 64));
+    let server = start(with_store(&path, Width::W64));
     add(&server, &json!({"id": "a", "fingerprint": "ff"}));
     let copied = server.client().request("POST", "/-/snapshot", "", b"");
     assert_eq!(copied.status, 200);
@@ -475,11 +476,11 @@ fn a_running_store_is_copied_on_request() {
     assert_eq!(copied["changes"], 1);
     add(&server, &json!({"id": "b", "fingerprint": "ff"}));
     let copy = path.join(copied["snapshot"].as_str().unwrap());
-    let restored = start(with_store(&copy, 64));
+    let restored = start(with_store(&copy, Width::W64));
     assert_eq!(named(&restored.client().get("/v1/query/ff").json()), ["a"]);
     // The store goes on, and opens with its copies in its folder.
     drop(server);
-    let server = start(with_store(&path, 64));
+    let server = start(with_store(&path, Width::W64));
     assert_eq!(
         named(&server.client().get("/v1/query/ff").json()),
         ["a", "b"]
@@ -499,7 +500,7 @@ fn a_running_store_is_copied_on_request() {
 fn one_snapshot_is_taken_at_a_time() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pages");
-    let server = start(with_store(&path, 64));
+    let server = start(with_store(&path, Width::W64));
     let lines: String = (0..2000_u64)
         .map(|number| format!("{{\"id\":\"{number}\",\"fingerprint\":\"{number:x}\"}}\n"))
         .collect();
@@ -539,7 +540,7 @@ fn a_seal_that_fails_is_told_from_a_journal_that_does() {
     let mut options = Options::default();
     options.seal_records = 10;
     let mut serving = crate::harness::options(Vec::new());
-    serving.store = Some(Store::open_or_create(&path, 64, options).unwrap());
+    serving.store = Some(Store::open_or_create(&path, Width::W64, options).unwrap());
     let server = start(serving);
     let places: Vec<_> = (1..100)
         .map(|number| path.join(format!("segment-{number:010}.simidx")))
@@ -597,7 +598,7 @@ fn an_end_while_a_store_seals_leaves_no_file() {
     let mut options = Options::default();
     options.sync = simidx_collection::Sync::Never;
     options.seal_records = 2000;
-    let store = Store::open_or_create(&path, 64, options).unwrap();
+    let store = Store::open_or_create(&path, Width::W64, options).unwrap();
     let mut serving = crate::harness::options(Vec::new());
     serving.store = Some(store.clone());
     let server = start(serving);
@@ -623,5 +624,5 @@ fn an_end_while_a_store_seals_leaves_no_file() {
     let seals = store.stats().seal_count;
     std::thread::sleep(std::time::Duration::from_millis(50));
     assert_eq!(store.stats().seal_count, seals);
-    assert!(store.stop().is_ok());
+    assert!(store.close().is_ok());
 }

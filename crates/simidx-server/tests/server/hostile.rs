@@ -1,5 +1,6 @@
 //! Requests that are wrong in every way: each gets an answer of the 400 family, and the server goes on.
 
+use simidx::Width;
 use simidx_server::Limits;
 
 use crate::client::{Response, until};
@@ -174,7 +175,7 @@ fn wrong_bodies_are_refused() {
 fn documents_that_are_none_change_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let mut options = options(Vec::new());
-    options.store = Some(store(&folder.path().join("pages"), 64));
+    options.store = Some(store(&folder.path().join("pages"), Width::W64));
     options.limits.max_body = 4096;
     options.limits.max_batch = 3;
     let server = start(options);

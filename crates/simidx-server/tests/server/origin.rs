@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use simidx::Width;
 use simidx_server::{ServerOptions, Token};
 
 use crate::client::Response;
@@ -14,7 +15,7 @@ const RECORD: &str = "{\"id\":\"a\",\"fingerprint\":\"ff\"}";
 fn of_store(change: impl FnOnce(&mut ServerOptions)) -> (tempfile::TempDir, Running) {
     let folder = tempfile::tempdir().unwrap();
     let mut options = options(Vec::new());
-    options.store = Some(store(&folder.path().join("pages"), 64));
+    options.store = Some(store(&folder.path().join("pages"), Width::W64));
     change(&mut options);
     (folder, start(options))
 }

@@ -163,7 +163,7 @@ fn a_long_text_is_sent_by_the_form() {
 fn the_page_of_a_store_has_no_figures_of_files() {
     let folder = tempfile::tempdir().unwrap();
     let mut options = options(Vec::new());
-    options.store = Some(store(&folder.path().join("pages"), 64));
+    options.store = Some(store(&folder.path().join("pages"), Width::W64));
     let server = start(options);
     let page = server.client().get("/");
     check(page.text());
