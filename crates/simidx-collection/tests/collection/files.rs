@@ -39,6 +39,35 @@ fn one_process_has_it_open() {
 }
 
 #[test]
+fn a_closed_collection_that_is_still_held_leaves_the_folder_to_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pages");
+    let closed = Collection::create(&path, Width::W64, options()).unwrap();
+    for number in 0..4_u64 {
+        closed.add(&number.to_string(), number << 30).unwrap();
+        if number < 2 {
+            closed.seal().unwrap();
+        }
+    }
+    closed.close().unwrap();
+    let pages = Collection::open(&path, options()).unwrap();
+    let manifest = Manifest::read(&path).unwrap();
+    closed.seal().unwrap_err();
+    closed.merge().unwrap_err();
+    closed.delete("0").unwrap_err();
+    closed.snapshot(folder.path().join("copy")).unwrap_err();
+    assert_eq!(Manifest::read(&path).unwrap(), manifest);
+    assert_eq!(closed.get("3").unwrap(), Some(3 << 30));
+    // The second end of what was closed does not take the folder from who has it now.
+    drop(closed);
+    let second = Collection::open(&path, options());
+    assert!(matches!(second, Err(Error::Locked(_))));
+    pages.seal().unwrap();
+    pages.merge().unwrap();
+    assert_eq!(pages.len(), 4);
+}
+
+#[test]
 fn a_folder_of_something_else_is_refused_and_stays_as_it_is() {
     let folder = tempfile::tempdir().unwrap();
     assert!(Collection::open(folder.path(), options()).is_err());
