@@ -262,7 +262,7 @@ pub(crate) fn samples_of_several_pages<F: Fingerprint>() -> Vec<Sample<F>> {
 
 /// A file of two key groups and a part of a third.
 pub(crate) fn many_blocks() -> Sample<u128> {
-    let design = TableDesign::partition(Width::W64, 1, 1).expect("there is such a design");
+    let design = TableDesign::partition(Width::W128, 1, 1).expect("there is such a design");
     let mut options = options(design, 128);
     options.codec = Some(Codec::EliasFano);
     let records = Records::Plain(uniform(5000));
