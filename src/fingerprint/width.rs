@@ -1,6 +1,7 @@
 //! Widths that are known only at run time, and columns of fingerprints of one width.
 
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
 
 use super::Fingerprint;
@@ -244,6 +245,21 @@ impl<'a> Column<'a> {
     /// The values in order.
     pub fn iter(self) -> impl ExactSizeIterator<Item = u128> + Clone + use<'a> {
         (0..self.len()).map(move |place| self.get(place).expect("a place below the length"))
+    }
+
+    /// The values at a range of places.
+    ///
+    /// ```
+    /// use simidx::Column;
+    ///
+    /// let column = Column::from(&[7_u32, 42, 43]);
+    /// assert_eq!(column.slice(1..3), Column::from(&[42_u32, 43]));
+    /// ```
+    ///
+    /// # Panics
+    /// For a range that ends beyond the length.
+    pub fn slice(self, places: Range<usize>) -> Column<'a> {
+        by_width!(Column, self, values => Column::from(&values[places]))
     }
 
     /// The values in pieces of this length, the last of which may be shorter.

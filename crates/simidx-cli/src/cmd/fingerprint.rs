@@ -3,7 +3,6 @@
 use std::io::{self, Write};
 
 use serde_json::json;
-use simidx::Fingerprint;
 use simidx_input::{Escaped, RecordId};
 use simidx_text::{Feature, Pipeline};
 
@@ -15,7 +14,6 @@ use crate::support::messages::{counted, say};
 use crate::support::output::stdout;
 use crate::support::progress::ProgressMode;
 use crate::support::records::{self, Fingerprinted, InputArgs, Refusal, Sink};
-use crate::support::width::with_width;
 
 /// The head of `simidx fingerprint --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -79,11 +77,8 @@ impl Notation {
 
 /// Runs the command.
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
-    with_width!(args.input.width, F => run_width::<F>(&args, mode))
-}
-
-fn run_width<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
-    let width = simidx::Width::of::<F>();
+    let args = &args;
+    let width = args.input.width;
     let mut printer = Printer {
         out: stdout(),
         json: args.json,
@@ -108,7 +103,7 @@ fn run_width<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
         return Ok(true);
     }
     let bar = mode.reading("documents");
-    let read = records::read::<F>(&args.input, &pipeline, bar, &mut printer)?;
+    let read = records::read(&args.input, &pipeline, bar, &mut printer)?;
     printer.out.flush()?;
     say_stand_in(&pipeline, args, width, read.without_features);
     Ok(true)
@@ -166,13 +161,13 @@ impl<W: Write> Printer<W> {
     }
 }
 
-impl<F: Fingerprint, W: Write> Sink<F> for Printer<W> {
-    fn record(&mut self, record: Fingerprinted<F>) -> Result<(), Refusal> {
+impl<W: Write> Sink for Printer<W> {
+    fn record(&mut self, record: Fingerprinted) -> Result<(), Refusal> {
         if !record.is_document {
             let message = "is a fingerprint; this command reads documents";
             return Err(Refusal::record(message));
         }
         let id = record.id.unwrap_or(RecordId::Number(record.position));
-        Ok(self.print(record.fingerprint.to_u128(), &id, None)?)
+        Ok(self.print(record.fingerprint, &id, None)?)
     }
 }

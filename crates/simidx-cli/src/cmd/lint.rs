@@ -7,7 +7,7 @@ use simidx::batch::{
     BitPair, DocumentLengths, DuplicateGroup, LintOptions, LintReport, LintWarning, TableCrowding,
     lint,
 };
-use simidx::{Fingerprint, IdKind, Set, Width};
+use simidx::{IdKind, Set};
 use simidx_output::one_line;
 
 use crate::cmd::Answer;
@@ -21,7 +21,6 @@ use crate::support::quantity::{count, count_from_1};
 use crate::support::records::{self, Fingerprinted, Refusal, Sink};
 use crate::support::resources::ResourceArgs;
 use crate::support::transient::{DEFAULT_DISTANCE, SourceArgs, TransientBuilder};
-use crate::support::width::with_width;
 
 /// The head of `simidx lint --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -60,17 +59,17 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
     if args.source.are_records()? {
-        return with_width!(args.source.width, F => of_records::<F>(args, mode));
+        return of_records(args, mode);
     }
     let index = args.source.indexes()?;
     of_set(&index.open()?, None, args, mode)
 }
 
 /// The report on records that are in no index: that on the index which a build would make of them.
-fn of_records<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
-    distance::within(args.max_distance, Width::of::<F>())?;
-    let (index, documents) = transient_index::<F>(args, mode.reading("records"))?;
-    of_set(&Set::new([index])?, documents, args, mode)
+fn of_records(args: &Args, mode: ProgressMode) -> Answer {
+    distance::within(args.max_distance, args.source.width)?;
+    let (set, documents) = transient_index(args, mode.reading("records"))?;
+    of_set(&set, documents, args, mode)
 }
 
 fn of_set(
@@ -103,7 +102,7 @@ fn of_set(
 }
 
 /// An index of the records, with the tables that a build would choose, and the lengths of the documents among them.
-fn transient_index<F: Fingerprint>(
+fn transient_index(
     args: &Args,
     bar: ReadingBar,
 ) -> Result<(Set, Option<DocumentLengths>), Failure> {
@@ -113,7 +112,7 @@ fn transient_index<F: Fingerprint>(
         documents: DocumentLengths::default(),
     };
     let input = args.source.records(args.resources.threads);
-    records::read::<F>(&input, &input.pipeline.pipeline()?, bar, &mut collector)?;
+    records::read(&input, &input.pipeline.pipeline()?, bar, &mut collector)?;
     let Collector {
         builder, documents, ..
     } = collector;
@@ -137,8 +136,8 @@ struct Collector<'a> {
     documents: DocumentLengths,
 }
 
-impl<F: Fingerprint> Sink<F> for Collector<'_> {
-    fn record(&mut self, record: Fingerprinted<F>) -> Result<(), Refusal> {
+impl Sink for Collector<'_> {
+    fn record(&mut self, record: Fingerprinted) -> Result<(), Refusal> {
         let feature_count = record.feature_count;
         let builder = match &mut self.builder {
             Some(builder) => builder,

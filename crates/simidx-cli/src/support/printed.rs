@@ -1,13 +1,12 @@
 //! The fingerprint of a record, and whether it says anything.
 
-use simidx::Fingerprint;
 use simidx_text::Fingerprinter;
 use simidx_text::dedup::content_identity;
 use simidx_text::similar::{SignedText, TextSigner};
 
 /// What is known of the content of a record.
-pub(crate) struct Printed<F> {
-    pub(crate) fingerprint: F,
+pub(crate) struct Printed {
+    pub(crate) fingerprint: u128,
     /// Distinct features that count in a document, if they are counted.
     pub(crate) feature_count: Option<u32>,
     /// Of a document without features its identity: the fingerprint then says nothing.
@@ -16,8 +15,8 @@ pub(crate) struct Printed<F> {
     pub(crate) signed: Option<SignedText>,
 }
 
-impl<F: Fingerprint> Printed<F> {
-    pub(crate) fn of_fingerprint(fingerprint: F) -> Self {
+impl Printed {
+    pub(crate) fn of_fingerprint(fingerprint: u128) -> Self {
         Printed {
             fingerprint,
             feature_count: None,
@@ -39,7 +38,7 @@ impl<F: Fingerprint> Printed<F> {
             false => (fingerprinter.fingerprint_if_any(text), None),
         };
         Printed {
-            fingerprint: F::from_u128(fingerprint.unwrap_or(fingerprinter.empty_fingerprint())),
+            fingerprint: fingerprint.unwrap_or(fingerprinter.empty_fingerprint()),
             feature_count,
             without_features: fingerprint.is_none().then(|| content_identity(text)),
             signed: None,
@@ -54,7 +53,7 @@ impl<F: Fingerprint> Printed<F> {
     ) -> Self {
         let signed = signer.sign(fingerprinter, text);
         Printed {
-            fingerprint: F::ZERO,
+            fingerprint: 0,
             feature_count: None,
             without_features: (!signed.has_features()).then(|| content_identity(text)),
             signed: Some(signed),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use rayon::prelude::*;
-use simidx::{Error, Fingerprint, Fingerprints, Width};
+use simidx::{Column, Error, Fingerprint, Fingerprints, Width};
 use simidx_input::{
     self, Content, InputFile, ReadOptions, Record, RecordId, RecordReader, TextEncoding,
 };
@@ -145,8 +145,8 @@ pub(crate) fn refused(source: &str, place: Place, message: impl Into<String>) ->
 
 /// A record whose fingerprint is known.
 #[derive(Debug)]
-pub(crate) struct Fingerprinted<F> {
-    pub(crate) fingerprint: F,
+pub(crate) struct Fingerprinted {
+    pub(crate) fingerprint: u128,
     pub(crate) id: Option<RecordId>,
     /// Number of the record among all of the inputs, from 0; those that are skipped count too.
     pub(crate) position: u64,
@@ -163,7 +163,7 @@ pub(crate) struct Fingerprinted<F> {
     pub(crate) signed: Option<SignedText>,
 }
 
-impl<F> Fingerprinted<F> {
+impl Fingerprinted {
     /// Whether the record has an id, or is a document, which gets one.
     pub(crate) fn is_named(&self) -> bool {
         self.is_document || self.id.is_some()
@@ -200,7 +200,7 @@ impl From<std::io::Error> for Refusal {
 }
 
 /// The id of a record as a number: its position where it has none.
-pub(crate) fn number_id<F>(record: &Fingerprinted<F>) -> Result<u64, Refusal> {
+pub(crate) fn number_id(record: &Fingerprinted) -> Result<u64, Refusal> {
     match &record.id {
         None => Ok(record.position),
         Some(RecordId::Number(id)) => Ok(*id),
@@ -210,7 +210,7 @@ pub(crate) fn number_id<F>(record: &Fingerprinted<F>) -> Result<u64, Refusal> {
 }
 
 /// The id of a record as a string: the position of a document that has none.
-pub(crate) fn string_id<F>(record: Fingerprinted<F>) -> Result<String, Refusal> {
+pub(crate) fn string_id(record: Fingerprinted) -> Result<String, Refusal> {
     match record.id {
         Some(RecordId::Text(id)) => Ok(id),
         Some(RecordId::Number(id)) => Ok(id.to_string()),
@@ -235,9 +235,9 @@ pub(crate) struct ReadCounts {
 }
 
 /// Takes records in.
-pub(crate) trait Sink<F> {
+pub(crate) trait Sink {
     /// Takes one record.
-    fn record(&mut self, record: Fingerprinted<F>) -> Result<(), Refusal>;
+    fn record(&mut self, record: Fingerprinted) -> Result<(), Refusal>;
 
     /// Whether fingerprints without ids, of which none is a document, may come many at a time from now on.
     fn takes_fingerprints(&self) -> bool {
@@ -261,7 +261,11 @@ pub(crate) trait Sink<F> {
 
     /// Takes such fingerprints, the first of which has this position, up to the first one that there is something to be
     /// said against; returns how many. That one then comes by itself.
-    fn fingerprints(&mut self, fingerprints: &[F], first_position: u64) -> Result<usize, Error> {
+    fn fingerprints(
+        &mut self,
+        fingerprints: Column<'_>,
+        first_position: u64,
+    ) -> Result<usize, Error> {
         let _ = (fingerprints, first_position);
         Ok(0)
     }
@@ -270,8 +274,8 @@ pub(crate) trait Sink<F> {
 /// Takes records one by one in a closure.
 pub(crate) struct Each<C>(pub(crate) C);
 
-impl<F, C: FnMut(Fingerprinted<F>) -> Result<(), Refusal>> Sink<F> for Each<C> {
-    fn record(&mut self, record: Fingerprinted<F>) -> Result<(), Refusal> {
+impl<C: FnMut(Fingerprinted) -> Result<(), Refusal>> Sink for Each<C> {
+    fn record(&mut self, record: Fingerprinted) -> Result<(), Refusal> {
         self.0(record)
     }
 }
@@ -281,47 +285,48 @@ impl<F, C: FnMut(Fingerprinted<F>) -> Result<(), Refusal>> Sink<F> for Each<C> {
 ///
 /// # Errors
 /// An input that cannot be read, or a record that cannot be used and is not to be skipped.
-pub(crate) fn read<F: Fingerprint>(
+pub(crate) fn read(
     args: &InputArgs,
     pipeline: &Pipeline,
     bar: ReadingBar,
-    sink: &mut impl Sink<F>,
+    sink: &mut dyn Sink,
 ) -> Result<ReadCounts, Failure> {
     let paths = args.paths()?;
     let bar = bar.start(total_len(&paths));
-    let options = args.fields.options(Width::of::<F>());
+    let options = args.fields.options(args.width);
     let readers = paths
         .iter()
         .map(|path| simidx_input::open_with(path, args.input.0, &options));
-    read_all(args, pipeline, readers, bar, sink)
+    read_all((args, args.width), pipeline, readers, bar, sink)
 }
 
-/// Reads originals in the same way.
+/// Reads originals in the same way, with fingerprints of this width.
 ///
 /// # Errors
 /// As for [`read`], and an original that has changed.
-pub(crate) fn read_originals<F: Fingerprint>(
-    args: &InputArgs,
+pub(crate) fn read_originals(
+    (args, width): (&InputArgs, Width),
     pipeline: &Pipeline,
     originals: &[InputFile],
     bar: ReadingBar,
-    sink: &mut impl Sink<F>,
+    sink: &mut dyn Sink,
 ) -> Result<ReadCounts, Failure> {
     let bar = bar.start(originals.iter().map(InputFile::byte_count).sum());
     let readers = originals.iter().map(InputFile::records);
-    read_all(args, pipeline, readers, bar, sink)
+    read_all((args, width), pipeline, readers, bar, sink)
 }
 
 /// Reads everything that these readers give, each opened when the one before has been read.
-fn read_all<F: Fingerprint>(
-    args: &InputArgs,
+fn read_all(
+    (args, width): (&InputArgs, Width),
     pipeline: &Pipeline,
     readers: impl Iterator<Item = simidx_input::Result<Box<dyn RecordReader>>>,
     bar: ReadingBar,
-    sink: &mut impl Sink<F>,
+    sink: &mut dyn Sink,
 ) -> Result<ReadCounts, Failure> {
     let mut run = Run {
-        fingerprinter: pipeline.parallel(simidx::Width::of::<F>())?,
+        fingerprinter: pipeline.parallel(width)?,
+        width,
         diagnostics: Diagnostics::new(args.on_error),
         records: 0,
         without_features: 0,
@@ -393,16 +398,14 @@ impl Batch {
     }
 
     /// The fingerprint of each record, in order; texts are worked on in parallel.
-    fn fingerprints<F: Fingerprint>(
+    fn fingerprints(
         &self,
         fingerprinter: &ParallelFingerprinter,
         counts_features: bool,
         signer: Option<&TextSigner>,
-    ) -> Vec<Printed<F>> {
+    ) -> Vec<Printed> {
         let of = |placed: &Placed| match &placed.record.content {
-            Content::Fingerprint(fingerprint) => {
-                Printed::of_fingerprint(F::from_u128(*fingerprint))
-            }
+            Content::Fingerprint(fingerprint) => Printed::of_fingerprint(*fingerprint),
             Content::Text(text) => fingerprinter.with(|f| match signer {
                 Some(signer) => Printed::signed(text, f, signer),
                 None => Printed::of_text(text, f, counts_features),
@@ -417,6 +420,7 @@ impl Batch {
 
 struct Run {
     fingerprinter: ParallelFingerprinter,
+    width: Width,
     diagnostics: Diagnostics,
     /// Number of records used.
     records: u64,
@@ -429,13 +433,13 @@ struct Run {
 }
 
 impl Run {
-    fn read_input<F: Fingerprint>(
+    fn read_input(
         &mut self,
         reader: &mut dyn RecordReader,
-        sink: &mut impl Sink<F>,
+        sink: &mut dyn Sink,
     ) -> Result<(), Failure> {
         self.diagnostics.note_guess(reader);
-        let mut many = Fingerprints::new(Width::of::<F>());
+        let mut many = Fingerprints::new(self.width);
         loop {
             self.read_many(reader, &mut many, sink)?;
             let batch = self.read_batch(reader)?;
@@ -450,38 +454,40 @@ impl Run {
     }
 
     /// Hands on records for as long as they come many at a time and may go on so.
-    fn read_many<F: Fingerprint>(
+    fn read_many(
         &mut self,
         reader: &mut dyn RecordReader,
         many: &mut Fingerprints,
-        sink: &mut impl Sink<F>,
+        sink: &mut dyn Sink,
     ) -> Result<(), Failure> {
         while sink.takes_fingerprints() {
             many.clear();
             if reader.read_fingerprints(many) == 0 {
                 break;
             }
-            let values = many.as_slice::<F>().unwrap_or_default();
-            self.hand_on_many(values, reader.place(), sink)?;
+            self.hand_on_many(Column::from(&*many), reader.place(), sink)?;
             self.show(reader.bytes_read());
         }
         Ok(())
     }
 
     /// Hands on fingerprints that came together, the last of them from `place`.
-    fn hand_on_many<F: Fingerprint>(
+    fn hand_on_many(
         &mut self,
-        mut many: &[F],
+        many: Column<'_>,
         (source, place): (&str, Place),
-        sink: &mut impl Sink<F>,
+        sink: &mut dyn Sink,
     ) -> Result<(), Failure> {
-        while !many.is_empty() {
-            let taken = sink.fingerprints(many, self.next_position)?;
+        let mut next = 0;
+        while next < many.len() {
+            let taken = sink.fingerprints(many.slice(next..many.len()), self.next_position)?;
             self.next_position += taken as u64;
             self.records += taken as u64;
-            let Some((&fingerprint, rest)) = many[taken..].split_first() else {
+            next += taken;
+            let Some(fingerprint) = many.get(next) else {
                 break;
             };
+            next += 1;
             let record = Fingerprinted {
                 fingerprint,
                 id: None,
@@ -494,10 +500,10 @@ impl Run {
                 signed: None,
             };
             let result = sink.record(record);
-            let (number, behind) = (self.next_position, rest.len() as u64);
+            let (number, behind) = (self.next_position, (many.len() - next) as u64);
             self.judge(result, |message| match place {
                 Place::Offset(last) => {
-                    let first = last - behind * F::BYTES as u64;
+                    let first = last - behind * many.width().bytes() as u64;
                     in_input(source, Place::Offset(first), message)
                 }
                 // Lines without a record are not counted among those behind.
@@ -507,7 +513,6 @@ impl Run {
                 }
             })?;
             self.next_position += 1;
-            many = rest;
         }
         Ok(())
     }
@@ -559,11 +564,7 @@ impl Run {
         Ok(batch)
     }
 
-    fn hand_on<F: Fingerprint>(
-        &mut self,
-        batch: Batch,
-        sink: &mut impl Sink<F>,
-    ) -> Result<(), Failure> {
+    fn hand_on(&mut self, batch: Batch, sink: &mut dyn Sink) -> Result<(), Failure> {
         let counts_features = sink.wants_feature_counts();
         let signer = sink.signer();
         let fingerprints =

@@ -1,5 +1,6 @@
 //! Documents of which the similar ones are wanted: collected with their ids, and read again where memory is short.
 
+use simidx::Width;
 use simidx::builder::MIN_MEMORY;
 use simidx_input::InputFile;
 use simidx_text::dedup::Similarity;
@@ -110,7 +111,13 @@ impl SimilarDocuments {
             labels: Labels::new(temp_dir, id_memory),
         };
         let bar = mode.reading("documents");
-        let read = read_originals::<u64>(input, &pipeline, &originals, bar, &mut collector)?;
+        let read = read_originals(
+            (input, Width::W64),
+            &pipeline,
+            &originals,
+            bar,
+            &mut collector,
+        )?;
         let Collector {
             texts,
             lengths,
@@ -141,8 +148,8 @@ pub(crate) fn signed(signed: Option<SignedText>) -> Result<SignedText, Refusal> 
     signed.ok_or_else(|| Refusal::record(NO_TEXT))
 }
 
-impl<F> Sink<F> for Collector {
-    fn record(&mut self, record: Fingerprinted<F>) -> Result<(), Refusal> {
+impl Sink for Collector {
+    fn record(&mut self, record: Fingerprinted) -> Result<(), Refusal> {
         let document = self.texts.text_count() as u64;
         self.texts.push_signed(signed(record.signed)?)?;
         self.labels.positions.push(record.position, 1);

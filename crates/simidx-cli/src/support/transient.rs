@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use simidx::design::{MAX_DISTANCE, TableDesign};
-use simidx::{BuildOptions, Fingerprint, IdBuf, IdKind, IndexBuilder, Set, Width};
+use simidx::{BuildOptions, IdBuf, IdKind, IndexBuilder, Set, Width};
 
 use crate::support::choices::InputFormat;
 use crate::support::diagnostics::OnError;
@@ -153,10 +153,7 @@ impl TransientBuilder {
     ///
     /// # Errors
     /// A record without an id of this kind, or what the builder reports.
-    pub(crate) fn push<F: Fingerprint>(
-        &mut self,
-        record: Fingerprinted<F>,
-    ) -> Result<IdBuf, Refusal> {
+    pub(crate) fn push(&mut self, record: Fingerprinted) -> Result<IdBuf, Refusal> {
         let (fingerprint, has_features) = (record.fingerprint, record.without_features.is_none());
         Ok(match self.ids {
             IdKind::Number => {
@@ -180,11 +177,7 @@ impl TransientBuilder {
     ///
     /// # Errors
     /// What the builder reports.
-    pub(crate) fn push_number(
-        &mut self,
-        fingerprint: impl Fingerprint,
-        number: u64,
-    ) -> simidx::Result<()> {
+    pub(crate) fn push_number(&mut self, fingerprint: u128, number: u64) -> simidx::Result<()> {
         self.builder.push_with_number(fingerprint, number)
     }
 

@@ -2,7 +2,7 @@
 
 use simidx::design::TableDesign;
 use simidx::format::{Metadata, SketchParameters};
-use simidx::{BuildOptions, Error, Fingerprint, IdBuf, IdKind, IndexBuilder};
+use simidx::{BuildOptions, Column, Error, IdBuf, IdKind, IndexBuilder, Width};
 use simidx_text::Pipeline;
 
 use super::sketching::{Sketching, Waiting};
@@ -26,6 +26,7 @@ pub(super) struct Collector<'a> {
 /// A builder, and what it requires of records.
 struct Open {
     builder: IndexBuilder,
+    width: Width,
     ids: IdKind,
     documents: bool,
     /// The smallest fingerprint that may come next, where records must be sorted.
@@ -89,6 +90,7 @@ impl<'a> Collector<'a> {
         };
         Ok(Open {
             builder: IndexBuilder::new(self.args.input.width, options)?,
+            width: self.args.input.width,
             ids,
             documents,
             least: self.args.sorted.then_some(0),
@@ -127,8 +129,8 @@ impl<'a> Collector<'a> {
     }
 }
 
-impl<F: Fingerprint> Sink<F> for Collector<'_> {
-    fn record(&mut self, record: Fingerprinted<F>) -> Result<(), Refusal> {
+impl Sink for Collector<'_> {
+    fn record(&mut self, record: Fingerprinted) -> Result<(), Refusal> {
         let automatic = self.args.ids == IdChoice::Auto;
         self.opened(record.is_named(), record.is_document)?
             .push(record, automatic)
@@ -148,14 +150,18 @@ impl<F: Fingerprint> Sink<F> for Collector<'_> {
         }
     }
 
-    fn fingerprints(&mut self, fingerprints: &[F], first_position: u64) -> Result<usize, Error> {
+    fn fingerprints(
+        &mut self,
+        fingerprints: Column<'_>,
+        first_position: u64,
+    ) -> Result<usize, Error> {
         let open = self.opened(false, false)?;
         let fingerprints = open.in_order(fingerprints);
         match open.ids {
             IdKind::None => open.builder.extend_from_slice(fingerprints)?,
             _ => (first_position..)
-                .zip(fingerprints)
-                .try_for_each(|(id, &value)| open.builder.push_with_number(value, id))?,
+                .zip(fingerprints.iter())
+                .try_for_each(|(id, value)| open.builder.push_with_number(value, id))?,
         }
         Ok(fingerprints.len())
     }
@@ -163,23 +169,18 @@ impl<F: Fingerprint> Sink<F> for Collector<'_> {
 
 impl Open {
     /// The fingerprints up to the first one that is out of order, or all of them where order does not matter.
-    fn in_order<'f, F: Fingerprint>(&mut self, fingerprints: &'f [F]) -> &'f [F] {
+    fn in_order<'f>(&mut self, fingerprints: Column<'f>) -> Column<'f> {
         let Some(least) = &mut self.least else {
             return fingerprints;
         };
         let count = fingerprints
             .iter()
-            .map(|next| next.to_u128())
             .take_while(|&next| next >= std::mem::replace(least, next.max(*least)))
             .count();
-        &fingerprints[..count]
+        fingerprints.slice(0..count)
     }
 
-    fn push<F: Fingerprint>(
-        &mut self,
-        record: Fingerprinted<F>,
-        automatic: bool,
-    ) -> Result<(), Refusal> {
+    fn push(&mut self, record: Fingerprinted, automatic: bool) -> Result<(), Refusal> {
         if self.sketching.is_some() && !record.is_document {
             let message = "a fingerprint has no text to sketch; --sketch needs documents";
             return Err(Refusal::Input(message.into()));
@@ -198,11 +199,13 @@ impl Open {
         }
         let fingerprint = record.fingerprint;
         if let Some(least) = &mut self.least {
-            let before = F::from_u128(*least);
-            if fingerprint < before {
-                return Err(Refusal::Input(out_of_order(fingerprint, before)));
+            if fingerprint < *least {
+                let [fingerprint, before] = [fingerprint, *least].map(|f| self.width.to_hex(f));
+                return Err(Refusal::Input(format!(
+                    "{fingerprint} follows {before}; omit --sorted if the input is not sorted"
+                )));
             }
-            *least = fingerprint.to_u128();
+            *least = fingerprint;
         }
         if let Some(sketching) = &mut self.sketching {
             let waiting = waiting(record, self.ids)?;
@@ -224,9 +227,9 @@ impl Open {
 }
 
 /// A record that is to get its sketch.
-fn waiting<F: Fingerprint>(mut record: Fingerprinted<F>, ids: IdKind) -> Result<Waiting, Refusal> {
+fn waiting(mut record: Fingerprinted, ids: IdKind) -> Result<Waiting, Refusal> {
     Ok(Waiting {
-        fingerprint: record.fingerprint.to_u128(),
+        fingerprint: record.fingerprint,
         text: record.text.take().unwrap_or_default(),
         id: match ids {
             IdKind::None => None,
@@ -234,9 +237,4 @@ fn waiting<F: Fingerprint>(mut record: Fingerprinted<F>, ids: IdKind) -> Result<
             IdKind::String => Some(IdBuf::String(string_id(record)?)),
         },
     })
-}
-
-fn out_of_order<F: Fingerprint>(fingerprint: F, before: F) -> String {
-    let (fingerprint, before) = (fingerprint.to_hex(), before.to_hex());
-    format!("{fingerprint} follows {before}; omit --sorted if the input is not sorted")
 }

@@ -29,7 +29,6 @@ use crate::support::records::{self, InputArgs};
 use crate::support::report::Report;
 use crate::support::resources::temp_dir;
 use crate::support::similarity::words;
-use crate::support::width::with_width;
 use collector::Collector;
 
 /// The head of `simidx build --help` and of its man page.
@@ -149,9 +148,7 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     let mut clock = Clock::start();
     let bar = mode.reading("records");
     let pipeline = collector.pipeline().clone();
-    let counts = with_width!(args.input.width, F => {
-        records::read::<F>(&args.input, &pipeline, bar, &mut collector)?
-    });
+    let counts = records::read(&args.input, &pipeline, bar, &mut collector)?;
     let sketches = collector.sketches().cloned();
     let (builder, pipeline) = collector.finish()?;
 

@@ -6,7 +6,7 @@ mod records;
 mod similar;
 
 use simidx::batch::{Cluster, ClusterOptions, ClusterReport, clusters, clusters_by_key};
-use simidx::{Fingerprint, Id, IdKind, Set, Width};
+use simidx::{Id, IdKind, Set, Width};
 
 use crate::cmd::Answer;
 use crate::support::choices::IdChoice;
@@ -20,7 +20,6 @@ use crate::support::quiet::is_quiet;
 use crate::support::resources::ResourceArgs;
 use crate::support::similarity::SimilarityArgs;
 use crate::support::transient::{DEFAULT_DISTANCE, SourceArgs};
-use crate::support::width::with_width;
 use equal::Merged;
 use printer::{Ids, Printer};
 use records::{Collected, Collector, KnownRecords};
@@ -92,7 +91,7 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     }
     if args.source.are_records()? {
         args.exclude.refuse("it cannot be used with records")?;
-        return with_width!(args.source.width, F => of_records::<F>(&args, mode));
+        return of_records(&args, mode);
     }
     if args.representative == Representative::Longest {
         let message = "--representative longest needs the documents; name them instead of an index";
@@ -125,14 +124,14 @@ fn of_set(set: &Set, (ids, equal, empty): Records<'_>, args: &Args, mode: Progre
 }
 
 /// The clusters of records that are in no index.
-fn of_records<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
-    let width = Width::of::<F>();
+fn of_records(args: &Args, mode: ProgressMode) -> Answer {
+    let width = args.source.width;
     let options = args.options(width, DEFAULT_DISTANCE)?;
     let mut collector = Collector::new(args, &options)?;
     let input = args.source.records(args.resources.threads);
     let pipeline = input.pipeline.pipeline()?;
     let bar = mode.reading("records");
-    let read = crate::support::records::read::<F>(&input, &pipeline, bar, &mut collector)?;
+    let read = crate::support::records::read(&input, &pipeline, bar, &mut collector)?;
     say_without_features(read.without_features);
     match collector.finish()? {
         Collected::Fingerprints(finder) => {

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use simidx::batch::{ClusterFinder, ClusterOptions};
-use simidx::{Error, Fingerprint, Id, IdKind, Set};
+use simidx::{Column, Error, Id, IdKind, Set};
 use simidx_input::RecordId;
 use simidx_text::dedup::EqualTexts;
 
@@ -56,7 +56,7 @@ impl KnownRecords {
     }
 
     /// Takes the next record in and returns its number.
-    fn push<F>(&mut self, record: Fingerprinted<F>) -> Result<u64, Refusal> {
+    fn push(&mut self, record: Fingerprinted) -> Result<u64, Refusal> {
         let number = self.ids.count();
         let text_len = record.text_len;
         let id = match self.kind {
@@ -145,8 +145,8 @@ impl<'a> Collector<'a> {
     }
 }
 
-impl<F: Fingerprint> Sink<F> for Collector<'_> {
-    fn record(&mut self, record: Fingerprinted<F>) -> Result<(), Refusal> {
+impl Sink for Collector<'_> {
+    fn record(&mut self, record: Fingerprinted) -> Result<(), Refusal> {
         let by_length = self.args.representative == Representative::Longest;
         if by_length && !record.is_document {
             let message = "has no text; --representative longest needs documents";
@@ -179,7 +179,7 @@ impl<F: Fingerprint> Sink<F> for Collector<'_> {
         matches!(self.open, Some(Open::Fingerprints(_)))
     }
 
-    fn fingerprints(&mut self, fingerprints: &[F], _: u64) -> Result<usize, Error> {
+    fn fingerprints(&mut self, fingerprints: Column<'_>, _: u64) -> Result<usize, Error> {
         match &mut self.open {
             Some(Open::Fingerprints(finder)) => finder.extend_from_slice(fingerprints)?,
             _ => return Ok(0),

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use simidx::batch::Deduplicator;
-use simidx::{Error, Fingerprint};
+use simidx::{Column, Error};
 use simidx_input::RecordId;
 use simidx_text::similar::{SimilarTexts, TextSigner};
 
@@ -48,7 +48,7 @@ impl Compared<'_> {
         }
     }
 
-    fn push<F: Fingerprint>(&mut self, record: &mut Fingerprinted<F>) -> Result<(), Refusal> {
+    fn push(&mut self, record: &mut Fingerprinted) -> Result<(), Refusal> {
         match (self, record.without_features) {
             (Compared::Texts(texts, _, against), _) => {
                 let text = signed(record.signed.take())?;
@@ -113,8 +113,8 @@ impl<'a> Documents<'a> {
     }
 }
 
-impl<F: Fingerprint> Sink<F> for Documents<'_> {
-    fn record(&mut self, mut record: Fingerprinted<F>) -> Result<(), Refusal> {
+impl Sink for Documents<'_> {
+    fn record(&mut self, mut record: Fingerprinted) -> Result<(), Refusal> {
         if let (true, Some(reason)) = (record.is_document, &self.needs.pipeline) {
             return Err(Refusal::Input(reason.clone()));
         }
@@ -158,7 +158,11 @@ impl<F: Fingerprint> Sink<F> for Documents<'_> {
         self.needs.text.is_none() && matches!(self.compared, Compared::Fingerprints(_))
     }
 
-    fn fingerprints(&mut self, fingerprints: &[F], first_position: u64) -> Result<usize, Error> {
+    fn fingerprints(
+        &mut self,
+        fingerprints: Column<'_>,
+        first_position: u64,
+    ) -> Result<usize, Error> {
         let Compared::Fingerprints(deduplicator) = &mut self.compared else {
             return Ok(0);
         };

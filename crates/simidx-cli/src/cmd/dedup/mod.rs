@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use simidx::batch::{DedupOptions, Deduplicator};
 use simidx::builder::MIN_MEMORY;
-use simidx::{Fingerprint, Set, Width};
+use simidx::{Set, Width};
 use simidx_input::{InputFile, OutputFormat};
 use simidx_text::Pipeline;
 use simidx_text::dedup::{Similarity, TextVerifier, TextVerifierOptions};
@@ -42,7 +42,6 @@ use crate::support::quantity::Size;
 use crate::support::records::{InputArgs, read_originals};
 use crate::support::resources::temp_dir;
 use crate::support::similarity::SimilarityArgs;
-use crate::support::width::with_width;
 use documents::{Compared, Documents, Known, Needs};
 use in_index::Against;
 use judged::{Found, Judged};
@@ -200,7 +199,7 @@ impl MemoryShares {
 pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
     if args.against.is_empty() {
         args.exclude.refuse("name them with --against")?;
-        return with_width!(args.input.width, F => of_width::<F>(args, None, mode));
+        return of_width(args, args.input.width, None, mode);
     }
     let index = IndexArgs {
         paths: args.against.clone(),
@@ -208,7 +207,7 @@ pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
     };
     refuse_inputs(&args.against)?;
     let set = args.exclude.apply(index.open()?)?;
-    with_width!(set.width(), F => of_width::<F>(args, Some(&set), mode))
+    of_width(args, set.width(), Some(&set), mode)
 }
 
 /// Refuses inputs that stand after `--against`, where they would be opened as indexes.
@@ -225,11 +224,11 @@ fn refuse_inputs(against: &[PathBuf]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn of_width<F: Fingerprint>(args: &Args, against: Option<&Set>, mode: ProgressMode) -> Answer {
-    distance::within(args.max_distance, simidx::Width::of::<F>())?;
+fn of_width(args: &Args, width: Width, against: Option<&Set>, mode: ProgressMode) -> Answer {
+    distance::within(args.max_distance, width)?;
     let paths = args.input.paths()?;
     let outputs = Outputs::new(args, &paths)?;
-    let originals = args.originals(&paths, Width::of::<F>())?;
+    let originals = args.originals(&paths, width)?;
     outputs.check_formats(args, &originals)?;
     let measure = Measure::choose(args, against, &originals)?;
     if let (Some(set), Some(_)) = (against, measure.distance()) {
@@ -250,7 +249,7 @@ fn of_width<F: Fingerprint>(args: &Args, against: Option<&Set>, mode: ProgressMo
     };
     let compared = match measure {
         Measure::Distance(distance, _) => {
-            Compared::Fingerprints(Deduplicator::new(Width::of::<F>(), &args.options(distance)))
+            Compared::Fingerprints(Deduplicator::new(width, &args.options(distance)))
         }
         Measure::Similarity(similarity) => {
             let texts = SimilarTexts::new(&pipeline, &args.similar_options(similarity))?;
@@ -265,7 +264,13 @@ fn of_width<F: Fingerprint>(args: &Args, against: Option<&Set>, mode: ProgressMo
     let mut clock = Clock::start();
     let mut documents = Documents::new(compared, needs, args.temp_dir.as_deref());
     let bar = mode.reading("documents");
-    let read = read_originals::<F>(&args.input, &pipeline, &originals, bar, &mut documents)?;
+    let read = read_originals(
+        (&args.input, width),
+        &pipeline,
+        &originals,
+        bar,
+        &mut documents,
+    )?;
     let (compared, mut documents) = documents.finish(read)?;
     clock.has_read();
     let found = match compared {

@@ -7,7 +7,7 @@ use std::io::Write;
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
 use simidx::batch::{IdPair, Pair, PairFinder, PairOptions, id_pairs_with};
-use simidx::{Fingerprint, IdBuf, IdKind, Set, Width};
+use simidx::{IdBuf, IdKind, Set, Width};
 use simidx_text::dedup::EqualTexts;
 
 use crate::cmd::Answer;
@@ -26,7 +26,6 @@ use crate::support::records::{self, Each, Fingerprinted};
 use crate::support::resources::ResourceArgs;
 use crate::support::similarity::SimilarityArgs;
 use crate::support::transient::{DEFAULT_DISTANCE, SourceArgs, TransientBuilder};
-use crate::support::width::with_width;
 
 /// Number of pairs between updates of the progress bar.
 const SHOWN_EVERY: u64 = 1 << 12;
@@ -115,7 +114,7 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     }
     if args.source.are_records()? {
         args.exclude.refuse("it cannot be used with records")?;
-        return with_width!(args.source.width, F => of_records::<F>(&args, mode));
+        return of_records(&args, mode);
     }
     let index = args.source.indexes()?;
     of_set(&args.exclude.apply(index.open()?)?, &[], &args, mode)
@@ -133,21 +132,21 @@ fn of_set(set: &Set, equal: &[Vec<IdBuf>], args: &Args, mode: ProgressMode) -> A
 }
 
 /// The pairs of records that are in no index.
-fn of_records<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
-    let width = Width::of::<F>();
+fn of_records(args: &Args, mode: ProgressMode) -> Answer {
+    let width = args.source.width;
     let options = args.options(width, DEFAULT_DISTANCE)?;
     let bar = mode.reading("records");
     if args.by == By::Id {
-        let (set, equal) = transient_index::<F>(args, bar)?;
+        let (set, equal) = transient_index(args, bar)?;
         return of_set(&set, &equal, args, mode);
     }
     let input = args.source.records(args.resources.threads);
     let mut finder = PairFinder::new(width, &options)?;
-    let mut push = Each(|record: Fingerprinted<F>| match record.without_features {
+    let mut push = Each(|record: Fingerprinted| match record.without_features {
         None => Ok(finder.push(record.fingerprint)?),
         Some(_) => Ok(()),
     });
-    let read = records::read::<F>(&input, &input.pipeline.pipeline()?, bar, &mut push)?;
+    let read = records::read(&input, &input.pipeline.pipeline()?, bar, &mut push)?;
     say_without_features(read.without_features);
     let mut printer = Printer::new(args, width, mode);
     finder.finish(|pair| Ok(printer.pair(pair)?))?;
@@ -158,13 +157,13 @@ fn of_records<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
 type Transient = (Set, Vec<Vec<IdBuf>>);
 
 /// An index of the records, and the ids of documents without features that are equal.
-fn transient_index<F: Fingerprint>(args: &Args, bar: ReadingBar) -> Result<Transient, Failure> {
+fn transient_index(args: &Args, bar: ReadingBar) -> Result<Transient, Failure> {
     let distance = args.max_distance.unwrap_or(DEFAULT_DISTANCE);
     let open = |kind| TransientBuilder::new(args.source.width, kind, distance, &args.resources);
     let ids = IdChoice::from(args.ids);
     let mut builder = None;
     let (mut texts, mut names) = (EqualTexts::default(), Vec::new());
-    let mut each = Each(|record: Fingerprinted<F>| {
+    let mut each = Each(|record: Fingerprinted| {
         let builder = match &mut builder {
             Some(builder) => builder,
             none => none.insert(open(ids.kind(record.is_named(), IdKind::Number))?),
@@ -178,7 +177,7 @@ fn transient_index<F: Fingerprint>(args: &Args, bar: ReadingBar) -> Result<Trans
         Ok(())
     });
     let input = args.source.records(args.resources.threads);
-    let read = records::read::<F>(&input, &input.pipeline.pipeline()?, bar, &mut each)?;
+    let read = records::read(&input, &input.pipeline.pipeline()?, bar, &mut each)?;
     say_without_features(read.without_features);
     let builder = match builder {
         Some(builder) => builder,

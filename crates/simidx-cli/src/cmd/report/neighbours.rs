@@ -7,7 +7,6 @@ use simidx::{Fingerprint, Set};
 use super::Args;
 use crate::support::failure::Failure;
 use crate::support::page::{Bar, BarChart, Boundary, Html, Sample, grouped, sampled};
-use crate::support::width::with_width;
 
 /// Comparisons that are made at most, beside those of the least sample.
 const MAX_COMPARISONS: u64 = 1_000_000_000;
@@ -32,21 +31,16 @@ pub(super) struct Neighbours {
 /// # Errors
 /// A damaged block.
 pub(super) fn find(set: &Set, args: &Args) -> Result<Neighbours, Failure> {
-    with_width!(set.width(), F => find_at_width::<F>(set, args))
-}
-
-/// Distances of values of their own type take half the time of those of `u128`.
-fn find_at_width<F: Fingerprint>(set: &Set, args: &Args) -> Result<Neighbours, Failure> {
     let stored: u64 = set.segments().map(Segment::len).sum();
     let bearable = (MAX_COMPARISONS / stored.max(1)).max(LEAST_SAMPLE);
     let size = u64::from(args.sample).min(bearable) as usize;
     let mut sample = Sample::new(size, args.seed);
     for fingerprint in set.fingerprints(0)? {
         let fingerprint = fingerprint?;
-        sample.show(fingerprint, F::from_u128(fingerprint));
+        sample.show(fingerprint, fingerprint);
     }
     let all = sample.seen();
-    let mut nearest: Vec<(F, u32)> = sample
+    let mut nearest: Vec<(u128, u32)> = sample
         .into_items()
         .into_iter()
         .map(|f| (f, u32::MAX))
@@ -56,7 +50,7 @@ fn find_at_width<F: Fingerprint>(set: &Set, args: &Args) -> Result<Neighbours, F
     loop {
         chunk.clear();
         for fingerprint in fingerprints.by_ref().take(CHUNK) {
-            chunk.push(F::from_u128(fingerprint?));
+            chunk.push(fingerprint?);
         }
         if chunk.is_empty() {
             break;
