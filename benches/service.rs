@@ -15,6 +15,7 @@ use std::time::Instant;
 use common::datasets::Dataset;
 use common::median;
 use simidx::design::TableDesign;
+use simidx::index::WarmOptions;
 use simidx::{BuildOptions, Fingerprint, Index, IndexBuilder, Scratch, Width};
 
 /// Distance of the queries after opening.
@@ -75,7 +76,9 @@ fn warm(data: Dataset, fingerprints: &[u64], rounds: usize) {
     for _ in 0..rounds {
         cold.push(after_opening(&path, first, later, |_| ()));
         warm.push(after_opening(&path, first, later, |index| {
-            let report = index.warm(0).expect("the file is sound");
+            let report = index
+                .warm(&WarmOptions::default())
+                .expect("the file is sound");
             let megabytes = report.byte_len as f64 / 1e6;
             passes.push((report.elapsed.as_secs_f64(), megabytes));
         }));
@@ -126,7 +129,9 @@ fn nearest(data: Dataset, fingerprints: &[u64], rounds: usize) {
         let mut file = Vec::new();
         builder.finish(&mut file).expect("memory takes every write");
         let index = Index::<u64>::from_bytes(file).expect("the file is sound");
-        index.warm(0).expect("the file is sound");
+        index
+            .warm(&WarmOptions::default())
+            .expect("the file is sound");
         index
     });
     let mih = mih_rs::Index::new(fingerprints.to_vec()).expect("there are fingerprints");

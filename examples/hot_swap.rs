@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, RwLock};
 use std::thread;
 
+use simidx::index::WarmOptions;
 use simidx::{BuildOptions, Index, IndexBuilder, Scratch, Width};
 
 const THREADS: usize = 2;
@@ -26,7 +27,7 @@ fn next_generation(path: &Path, generation: u64) -> simidx::Result<Arc<Index<u64
     builder.finish_to_path(path)?;
     let index = Index::open(path)?;
     // Reads and checks every block once, so that the first queries are as fast as the later ones.
-    index.warm(THREADS)?;
+    index.warm(&WarmOptions::default().threads(THREADS))?;
     Ok(Arc::new(index))
 }
 

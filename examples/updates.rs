@@ -84,7 +84,7 @@ fn main() -> simidx::Result<()> {
     // At night: the last version of each document, less what is deleted. What is left out of the segments stays out.
     let mut options = MergeOptions::default();
     options.newest_wins = true;
-    let merged = merge_to_path(&live, &options, path("base.simidx"), |_| ())?;
+    let merged = merge_to_path(&live, &options, path("base.simidx"))?;
     let dropped = merged.dropped_record_count;
     println!(
         "{} records, {dropped} left out",

@@ -76,6 +76,9 @@ pub enum Error {
     /// The manifest of a set cannot be read, or does not describe its segments.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
+    /// A [`Watch`](crate::Watch) stopped the work.
+    #[error("interrupted")]
+    Interrupted,
     /// One of several segments failed.
     #[error("{name}: {error}")]
     Segment {

@@ -65,7 +65,7 @@
 //! - [`batch`]: whole sets at once: all pairs, clusters, deduplication, joins, health checks.
 //! - [`design`]: which tables a file holds, what they cost, how queries are planned.
 //! - [`builder`], [`mod@format`], [`index`], [`summary`], [`verify`]: options, limits, figures and reports that go with the
-//!   types of the root.
+//!   types of the root. [`watch`]: the progress of long work, and how it is stopped.
 //!
 //! The crates `simidx-text` (documents to fingerprints) and `simidx-input` (record readers) go with this one. The file
 //! format is specified in `format-spec.md`.
@@ -96,16 +96,14 @@ pub mod format;
 pub mod fuzzing;
 mod id_kind;
 pub mod index;
-// The unit tests are a crate of their own, for which nobody else compiles.
-#[cfg(not(test))]
-#[doc(hidden)]
-pub mod instances;
 mod memory;
 pub mod merge;
 mod options_error;
 pub mod set;
+mod setters;
 pub mod summary;
 pub mod verify;
+pub mod watch;
 
 pub use builder::{BuildOptions, IndexBuilder};
 pub use codec::Codec;
@@ -114,6 +112,7 @@ pub use fingerprint::{Column, Fingerprint, Fingerprints, Width};
 pub use id_kind::IdKind;
 pub use index::{Id, IdBuf, Index, Match, Scratch, Storage};
 pub use set::Set;
+pub use watch::Watch;
 
 /// The examples of the front page are examples of this crate.
 #[cfg(all(doctest, feature = "mmap"))]

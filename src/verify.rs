@@ -1,3 +1,3 @@
 //! The full check of a file: what it looked at and what it found.
 
-pub use crate::index::{VerifyReport, VerifyStage};
+pub use crate::index::VerifyReport;

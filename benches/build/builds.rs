@@ -2,10 +2,12 @@
 
 use std::fs::File;
 use std::io::{Read, Seek};
+use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use simidx::builder::{BuildProgress, BuildStage};
+use simidx::watch::{Stage, Watch};
 use simidx::{IndexBuilder, Width};
 
 use crate::cases::Case;
@@ -38,10 +40,17 @@ pub(crate) struct Digest {
 pub(crate) fn measure(case: &Case, fingerprints: &[u64], directory: &Path) -> Build {
     let mut file = tempfile::tempfile_in(directory).expect("a file can be made");
     let (seconds, steps) = on_threads(case.threads, || {
-        let mut clock = Clock::new();
+        let clock = Arc::new(Mutex::new(Clock::new()));
+        let watched = Arc::clone(&clock);
+        let watch = Watch::new(move |progress| {
+            let mut clock = watched.lock().expect("no step panics");
+            clock.enter(step(progress.stage));
+            ControlFlow::Continue(())
+        });
         let started = Instant::now();
-        write(case, fingerprints, directory, &file, &mut clock);
+        write(case, fingerprints, directory, &file, watch);
         let seconds = started.elapsed().as_secs_f64();
+        let mut clock = clock.lock().expect("no step panics");
         clock.enter(0);
         (seconds, clock.seconds)
     });
@@ -52,27 +61,23 @@ pub(crate) fn measure(case: &Case, fingerprints: &[u64], directory: &Path) -> Bu
     }
 }
 
-fn write(case: &Case, fingerprints: &[u64], directory: &Path, file: &File, clock: &mut Clock) {
-    let mut options = case.options();
-    options.temp_dir = Some(directory.into());
+fn write(case: &Case, fingerprints: &[u64], directory: &Path, file: &File, watch: Watch) {
+    let options = case.options().temp_dir(directory).watch(watch);
     let mut builder = IndexBuilder::new(Width::W64, options).expect("the options are valid");
     builder
         .extend_from_slice(fingerprints)
         .expect("there is room");
-    let progress = |progress: BuildProgress| clock.enter(step(progress.stage));
-    builder
-        .finish_with(file, progress)
-        .expect("the file can be written");
+    builder.finish(file).expect("the file can be written");
 }
 
 /// The place of a stage in [`STEPS`].
-fn step(stage: BuildStage) -> usize {
+fn step(stage: Stage) -> usize {
     match stage {
-        BuildStage::SortRecords | BuildStage::SortTable(_) => 1,
-        BuildStage::MergeRecords | BuildStage::MergeTable(_) => 2,
-        BuildStage::ChooseCode(_) => 3,
-        BuildStage::EncodeTable(_) => ENCODE,
-        BuildStage::WriteIds => 5,
+        Stage::SortRecords | Stage::SortTable(_) => 1,
+        Stage::MergeRecords | Stage::MergeTable(_) => 2,
+        Stage::ChooseCode(_) => 3,
+        Stage::EncodeTable(_) => ENCODE,
+        Stage::WriteIds => 5,
         other => panic!("a stage without a step: {other:?}"),
     }
 }

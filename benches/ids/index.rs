@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use simidx::design::TableDesign;
 use simidx::index::IdBuffer;
+use simidx::index::WarmOptions;
 use simidx::{BuildOptions, Id, IdKind, Index, IndexBuilder, Width};
 
 use crate::stores::{Built, Pick, Records, Sizes, Store};
@@ -66,7 +67,9 @@ impl IndexIds {
 
         let index = Index::open(&path).expect("the file is an index");
         // All pages are checked once, so that no look-up pays for that.
-        index.warm(0).expect("the file is sound");
+        index
+            .warm(&WarmOptions::default())
+            .expect("the file is sound");
         let store = IndexIds {
             sizes: sizes(summary.record_count, summary.ids_len, with_lookup),
             index,

@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use crate::error::Result;
 use crate::fingerprint::{Column, Fingerprint, Fingerprints, Width};
 use crate::set::{Question, Set, SetScratch, Typed, at_width};
+use crate::watch::{Stage, Watch};
 
 /// Queries that a thread takes at a time, and of those as many as are under way between two reports of progress.
 const PIECE: usize = 128;
@@ -25,7 +26,7 @@ const PIECES: usize = 128;
 /// # builder.finish(&mut file)?;
 /// # let set = Set::from_bytes(file)?;
 /// let queries = [0xff00_u64, 7 << 50];
-/// let answers = answer_all(&set, &queries, Question::Within(3), |_| Ok(()))?;
+/// let answers = answer_all(&set, &queries, Question::Within(3), &Watch::default())?;
 /// assert_eq!(answers.query_count(), 2);
 /// assert_eq!(answers.fingerprints, Fingerprints::W64(vec![0xff00, 0xff01]));
 /// assert_eq!(answers.distances, [0, 1]);
@@ -88,37 +89,36 @@ struct Piece<F> {
 /// [`Set::query`](crate::Set::query) or `nearest` does; for very many on few fingerprints,
 /// [`join`](crate::batch::join()) is quicker.
 ///
-/// `progress` is called on this thread with the number of queries that have been answered, every 16,384 of them. It may
-/// break off by an error.
+/// `watch` is called on this thread with the number of queries that have been answered, every 16,384 of them.
 ///
 /// # Errors
-/// A damaged file, queries of another width than the set, and what `progress` gives.
+/// A damaged file, queries of another width than the set, and [`Error::Interrupted`](crate::Error::Interrupted).
 pub fn answer_all<'q>(
     set: &Set,
     queries: impl Into<Column<'q>>,
     question: Question,
-    mut progress: impl FnMut(usize) -> Result<()>,
+    watch: &Watch,
 ) -> Result<Answers> {
-    answers_to(set, queries.into(), question, &mut progress)
+    answers_to(set, queries.into(), question, watch)
 }
 
 fn answers_to(
     set: &Set,
     queries: Column<'_>,
     question: Question,
-    progress: ItemsDone<'_>,
+    watch: &Watch,
 ) -> Result<Answers> {
-    at_width!(set, set => answers(set, queries.values()?, question, progress))
+    at_width!(set, set => answers(set, queries.values()?, question, watch))
 }
 
 fn answers<F: Fingerprint>(
     set: Typed<'_, F>,
     queries: &[F],
     question: Question,
-    progress: ItemsDone<'_>,
+    watch: &Watch,
 ) -> Result<Answers> {
     let (mut offsets, mut fingerprints, mut distances) = (vec![0], Vec::new(), Vec::new());
-    in_rounds(queries, progress, |round| {
+    in_rounds(queries, watch, |round| {
         let pieces = round.par_chunks(PIECE);
         let pieces: Result<Vec<Piece<F>>> = pieces
             .map_init(unranked, |scratch, piece| {
@@ -141,9 +141,10 @@ fn answers<F: Fingerprint>(
 }
 
 /// Whether a set holds a fingerprint within a distance of each query, on all threads of the current pool, as
-/// [`Set::contains_near`](crate::Set::contains_near) tells of one. `progress` as for [`answer_all`].
+/// [`Set::contains_near`](crate::Set::contains_near) does of one. `watch` as for [`answer_all`].
 ///
 /// ```
+/// use simidx::Watch;
 /// use simidx::batch::contains_all;
 /// # use simidx::Set;
 /// # use simidx::{Index, IndexBuilder, Width};
@@ -152,7 +153,7 @@ fn answers<F: Fingerprint>(
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
 /// # let set = Set::from_bytes(file)?;
-/// assert_eq!(contains_all(&set, &[0xff07_u64, 7 << 50], 2, |_| Ok(()))?, [true, false]);
+/// assert_eq!(contains_all(&set, &[0xff07_u64, 7 << 50], 2, &Watch::default())?, [true, false]);
 /// # Ok::<(), simidx::Error>(())
 /// ```
 ///
@@ -162,28 +163,23 @@ pub fn contains_all<'q>(
     set: &Set,
     queries: impl Into<Column<'q>>,
     distance: u32,
-    mut progress: impl FnMut(usize) -> Result<()>,
+    watch: &Watch,
 ) -> Result<Vec<bool>> {
-    contained_of(set, queries.into(), distance, &mut progress)
+    contained_of(set, queries.into(), distance, watch)
 }
 
-fn contained_of(
-    set: &Set,
-    queries: Column<'_>,
-    distance: u32,
-    progress: ItemsDone<'_>,
-) -> Result<Vec<bool>> {
-    at_width!(set, set => contained(set, queries.values()?, distance, progress))
+fn contained_of(set: &Set, queries: Column<'_>, distance: u32, watch: &Watch) -> Result<Vec<bool>> {
+    at_width!(set, set => contained(set, queries.values()?, distance, watch))
 }
 
 fn contained<F: Fingerprint>(
     set: Typed<'_, F>,
     queries: &[F],
     distance: u32,
-    progress: ItemsDone<'_>,
+    watch: &Watch,
 ) -> Result<Vec<bool>> {
     let mut all = Vec::with_capacity(queries.len());
-    in_rounds(queries, progress, |round| {
+    in_rounds(queries, watch, |round| {
         let queries = round.par_iter().with_min_len(PIECE);
         let found: Result<Vec<bool>> = queries
             .map_init(SetScratch::new, |scratch, &query| {
@@ -196,20 +192,17 @@ fn contained<F: Fingerprint>(
     Ok(all)
 }
 
-/// Is told how many items are done, and may break off.
-pub(super) type ItemsDone<'a> = &'a mut dyn FnMut(usize) -> Result<()>;
-
 /// Lets `work` work on so many items at a time that progress is seen.
 pub(super) fn in_rounds<T>(
     items: &[T],
-    progress: ItemsDone<'_>,
+    watch: &Watch,
     mut work: impl FnMut(&[T]) -> Result<()>,
 ) -> Result<()> {
     let mut done = 0;
     for round in items.chunks(PIECE * PIECES) {
         work(round)?;
         done += round.len();
-        progress(done)?;
+        watch.report(Stage::Query, done as u64, items.len() as u64)?;
     }
     Ok(())
 }

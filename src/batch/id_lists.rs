@@ -2,11 +2,12 @@
 
 use rayon::prelude::*;
 
-use super::answers::{ItemsDone, in_rounds};
+use super::answers::in_rounds;
 use crate::error::Result;
 use crate::fingerprint::{Column, Fingerprint};
 use crate::index::Id;
 use crate::set::{Set, Typed, at_width};
+use crate::watch::Watch;
 
 /// Fingerprints that a thread takes at a time.
 const PIECE: usize = 256;
@@ -27,7 +28,7 @@ const PIECE: usize = 256;
 /// let mut file = Vec::new();
 /// builder.finish(&mut file)?;
 /// let set = Set::from_bytes(file)?;
-/// let lists = ids_of_all(&set, &[42_u64, 7], |_| Ok(()))?;
+/// let lists = ids_of_all(&set, &[42_u64, 7], &Watch::default())?;
 /// assert_eq!(lists.offsets, [0, 1, 3]);
 /// assert_eq!(lists.ids, IdColumn::Numbers(vec![420, 70, 71]));
 /// # Ok::<(), simidx::Error>(())
@@ -148,30 +149,29 @@ impl IdLists {
 }
 
 /// The ids of each fingerprint, as from [`Set::ids_of`](crate::Set::ids_of), on all threads of the current
-/// pool. `progress` is called on this thread with the number of fingerprints that are done, every 16,384 of them, and may break
-/// off by an error.
+/// pool. `watch` is called on this thread with the number of fingerprints that are done, every 16,384 of them.
 ///
 /// # Errors
-/// A damaged file, fingerprints of another width than the set, and what `progress` gives.
+/// A damaged file, fingerprints of another width than the set, and [`Error::Interrupted`](crate::Error::Interrupted).
 pub fn ids_of_all<'f>(
     set: &Set,
     fingerprints: impl Into<Column<'f>>,
-    mut progress: impl FnMut(usize) -> Result<()>,
+    watch: &Watch,
 ) -> Result<IdLists> {
-    lists_of(set, fingerprints.into(), &mut progress)
+    lists_of(set, fingerprints.into(), watch)
 }
 
-fn lists_of(set: &Set, column: Column<'_>, progress: ItemsDone<'_>) -> Result<IdLists> {
-    at_width!(set, set => id_lists(set, column.values()?, progress))
+fn lists_of(set: &Set, column: Column<'_>, watch: &Watch) -> Result<IdLists> {
+    at_width!(set, set => id_lists(set, column.values()?, watch))
 }
 
 fn id_lists<F: Fingerprint>(
     set: Typed<'_, F>,
     fingerprints: &[F],
-    progress: ItemsDone<'_>,
+    watch: &Watch,
 ) -> Result<IdLists> {
     let mut all = IdLists::default();
-    in_rounds(fingerprints, progress, |round| {
+    in_rounds(fingerprints, watch, |round| {
         let pieces = round.par_chunks(PIECE).map(|piece| read(set, piece));
         let pieces: Result<Vec<IdLists>> = pieces.collect();
         pieces?.into_iter().for_each(|piece| all.append(piece));
@@ -194,9 +194,10 @@ fn read<F: Fingerprint>(set: Typed<'_, F>, fingerprints: &[F]) -> Result<IdLists
 
 /// The position of each fingerprint among those of all segments: its rank in the first segment that holds it, after the
 /// fingerprints of the segments before that one. `None` if no segment holds it. On all threads of the current pool, with
-/// `progress` as for [`ids_of_all`].
+/// `watch` as for [`ids_of_all`].
 ///
 /// ```
+/// use simidx::Watch;
 /// use simidx::batch::positions_of_all;
 /// # use simidx::Set;
 /// # use simidx::{Index, IndexBuilder, Width};
@@ -208,7 +209,7 @@ fn read<F: Fingerprint>(set: Typed<'_, F>, fingerprints: &[F]) -> Result<IdLists
 /// #     Index::<u64>::from_bytes(file)
 /// # };
 /// let set = Set::new([open(&[7, 42])?, open(&[1, 42])?])?;
-/// let positions = positions_of_all(&set, &[42_u64, 1, 9], |_| Ok(()))?;
+/// let positions = positions_of_all(&set, &[42_u64, 1, 9], &Watch::default())?;
 /// assert_eq!(positions, [Some(1), Some(2), None]);
 /// # Ok::<(), simidx::Error>(())
 /// ```
@@ -218,23 +219,19 @@ fn read<F: Fingerprint>(set: Typed<'_, F>, fingerprints: &[F]) -> Result<IdLists
 pub fn positions_of_all<'f>(
     set: &Set,
     fingerprints: impl Into<Column<'f>>,
-    mut progress: impl FnMut(usize) -> Result<()>,
+    watch: &Watch,
 ) -> Result<Vec<Option<u64>>> {
-    positions_of(set, fingerprints.into(), &mut progress)
+    positions_of(set, fingerprints.into(), watch)
 }
 
-fn positions_of(
-    set: &Set,
-    column: Column<'_>,
-    progress: ItemsDone<'_>,
-) -> Result<Vec<Option<u64>>> {
-    at_width!(set, set => positions(set, column.values()?, progress))
+fn positions_of(set: &Set, column: Column<'_>, watch: &Watch) -> Result<Vec<Option<u64>>> {
+    at_width!(set, set => positions(set, column.values()?, watch))
 }
 
 fn positions<F: Fingerprint>(
     set: Typed<'_, F>,
     fingerprints: &[F],
-    progress: ItemsDone<'_>,
+    watch: &Watch,
 ) -> Result<Vec<Option<u64>>> {
     let position = |&fingerprint: &F| {
         let mut start = 0;
@@ -247,7 +244,7 @@ fn positions<F: Fingerprint>(
         Ok(None)
     };
     let mut all = Vec::with_capacity(fingerprints.len());
-    in_rounds(fingerprints, progress, |round| {
+    in_rounds(fingerprints, watch, |round| {
         let found = round.par_iter().with_min_len(PIECE).map(position);
         all.extend(found.collect::<Result<Vec<_>>>()?);
         Ok(())

@@ -32,7 +32,7 @@ pub use components::{components, positions_in};
 pub use dedup::{Decision, DedupCounts, DedupOptions, Deduplicated, Deduplicator, Verifier};
 pub use id_lists::{IdColumn, IdLists, ids_of_all, positions_of_all};
 pub use id_pairs::{IdPair, id_pairs, id_pairs_with};
-pub use join::{JoinOptions, JoinReport, JoinStrategy, Shard, join, join_watched};
+pub use join::{JoinOptions, JoinReport, JoinStrategy, Shard, join};
 pub use lint::{
     BitPair, BitReport, DocumentLengths, DuplicateGroup, LintOptions, LintReport, LintWarning,
     LintWarningKind, TableCrowding, lint,

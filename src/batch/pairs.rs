@@ -14,6 +14,8 @@ use crate::error::{Error, Result};
 use crate::extsort::{MemoryLimit, Sorted, ValueSpace, Values};
 use crate::fingerprint::{Column, Fingerprint, Width, by_width, taken};
 use crate::set::{Set, Typed, at_width};
+use crate::setters;
+use crate::watch::{Stage, Watch};
 
 /// Values below which sorting them for each mask is as good as partitioning.
 pub(super) const FEW: usize = 1 << 15;
@@ -26,10 +28,7 @@ const PARTITION_NS: f64 = 12.0;
 /// ```
 /// use simidx::batch::PairOptions;
 ///
-/// let mut options = PairOptions::default();
-/// options.distance = 6;
-/// options.sorted = true;
-/// options.memory = Some(4 << 30);
+/// let options = PairOptions::default().distance(6).sorted(true).memory(4 << 30);
 /// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -47,7 +46,19 @@ pub struct PairOptions {
     pub memory: Option<u64>,
     /// Where temporary files go, see [`BuildOptions::temp_dir`](crate::BuildOptions::temp_dir).
     pub temp_dir: Option<PathBuf>,
+    /// Called on the calling thread every few milliseconds with how many parts of the search are done, of how many: of 0 with a
+    /// limit of memory. It may stop the search. Default none.
+    pub watch: Watch,
 }
+
+setters!(PairOptions {
+    distance(u32)
+    sorted(bool)
+    max_pairs(Some(u64))
+    memory(Some(u64))
+    temp_dir(Some(impl Into<PathBuf>))
+    watch(Watch)
+});
 
 impl Default for PairOptions {
     fn default() -> Self {
@@ -57,6 +68,7 @@ impl Default for PairOptions {
             max_pairs: None,
             memory: None,
             temp_dir: None,
+            watch: Watch::default(),
         }
     }
 }
@@ -166,7 +178,7 @@ pub(super) fn pairs_of<F: Fingerprint>(
 ) -> Result<()> {
     let mut finder = Finder::new(options)?;
     finder.gathered.extend_from_set(set)?;
-    finder.give(visit, &mut |_, _| Ok(()))
+    finder.give(visit)
 }
 
 /// Finds all pairs of distinct fingerprints within a distance, straight from the fingerprints.
@@ -253,28 +265,14 @@ impl PairFinder {
     ///
     /// # Errors
     /// What temporary files or `visit` report; then `visit` is not called again. With a memory limit, so many fingerprints
-    /// within the distance of each other that they fit it in no way. More pairs than are wanted.
-    pub fn finish(self, visit: impl FnMut(Pair) -> Result<()>) -> Result<()> {
-        self.finish_watched(visit, |_, _| Ok(()))
+    /// within the distance of each other that they fit it in no way. More pairs than are wanted. [`Error::Interrupted`] if the watch
+    /// stops the search.
+    pub fn finish(self, mut visit: impl FnMut(Pair) -> Result<()>) -> Result<()> {
+        self.give(&mut visit)
     }
 
-    /// [`PairFinder::finish`] that tells `progress` every few milliseconds how many parts of the search are done, of how many:
-    /// of 0 if that is not known, with a limit of memory. It may break off by an error.
-    ///
-    /// # Errors
-    /// As for [`PairFinder::finish`], and what `progress` gives.
-    pub fn finish_watched(
-        self,
-        mut visit: impl FnMut(Pair) -> Result<()>,
-        mut progress: impl FnMut(u64, u64) -> Result<()>,
-    ) -> Result<()> {
-        self.give(&mut visit, &mut progress)
-    }
-
-    fn give(self, visit: VisitPair<'_>, progress: Progress<'_>) -> Result<()> {
-        by_width!(OfWidth, self.finder, finder => {
-            finder.give(&mut |pair| visit(pair.widened()), progress)
-        })
+    fn give(self, visit: VisitPair<'_>) -> Result<()> {
+        by_width!(OfWidth, self.finder, finder => finder.give(&mut |pair| visit(pair.widened())))
     }
 
     /// Number of pairs.
@@ -340,14 +338,14 @@ impl<F: Fingerprint> Finder<F> {
         self.gathered.extend(values)
     }
 
-    /// See [`PairFinder::finish_watched`].
-    pub(super) fn give(self, visit: VisitPairOf<'_, F>, progress: Progress<'_>) -> Result<()> {
+    /// See [`PairFinder::finish`].
+    pub(super) fn give(self, visit: VisitPairOf<'_, F>) -> Result<()> {
         if !self.options.sorted {
             let mut take = |pairs: &mut Vec<(F, F)>| {
                 let mut pairs = pairs.drain(..);
                 pairs.try_for_each(|(x, y)| visit(PairOf::new(x, y)))
             };
-            return self.find(&mut take, progress);
+            return self.find(&mut take);
         }
         let temp = self.space.temp.clone();
         let mut sorter = PairSorter::new(temp, self.pair_budget);
@@ -355,7 +353,7 @@ impl<F: Fingerprint> Finder<F> {
             let mut pairs = pairs.drain(..);
             pairs.try_for_each(|(x, y)| sorter.add(|buffer| buffer.push(PairOf::new(x, y))))
         };
-        self.find(&mut take, progress)?;
+        self.find(&mut take)?;
         for_each_sorted(sorter, visit)
     }
 
@@ -366,12 +364,12 @@ impl<F: Fingerprint> Finder<F> {
             pairs.clear();
             Ok(())
         };
-        self.find(&mut take, &mut |_, _| Ok(()))?;
+        self.find(&mut take)?;
         Ok(count)
     }
 
     /// Hands every pair to `take`, in any order within the pair, up to the limit.
-    fn find(self, take: Take<'_, F>, progress: Progress<'_>) -> Result<()> {
+    fn find(self, take: Take<'_, F>) -> Result<()> {
         let mut limit = PairLimit::new(&self.options);
         let mut take = |pairs: &mut Vec<(F, F)>| {
             let budget = limit.admit(pairs.len());
@@ -379,22 +377,23 @@ impl<F: Fingerprint> Finder<F> {
             take(pairs)?;
             budget.map(drop).map_err(|(_, error)| error)
         };
-        self.find_all(&mut take, progress)
+        self.find_all(&mut take)
     }
 
-    fn find_all(self, take: Take<'_, F>, progress: Progress<'_>) -> Result<()> {
+    fn find_all(self, take: Take<'_, F>) -> Result<()> {
         if self.options.distance == 0 {
             return Ok(());
         }
         match self.gathered.finish()? {
             Sorted::Memory(mut values) => {
                 values.shrink_to_fit();
-                find_in_memory(&values, &self.rule, self.few, take, progress)
+                find_in_memory(&values, &self.rule, self.few, take, &self.options.watch)
             }
             sorted => {
-                let mut values = Values::of_sorted(sorted, &self.space, &mut |_| ())?;
+                let watch = &self.options.watch;
+                let mut values = Values::of_sorted(sorted, &self.space, &mut |_| Ok(()))?;
                 let mut take = |pairs: &mut Vec<(F, F)>| match pairs.is_empty() {
-                    true => progress(0, 0),
+                    true => watch.report(Stage::Compare, 0, 0),
                     false => take(pairs),
                 };
                 search_values(&mut values, &self.rule, &self.space, &mut take)
@@ -408,9 +407,6 @@ type VisitPair<'a> = &'a mut dyn FnMut(Pair) -> Result<()>;
 
 /// Is called with each pair of one type of values.
 type VisitPairOf<'a, F> = &'a mut dyn FnMut(PairOf<F>) -> Result<()>;
-
-/// Is told how many parts of a search are done, of how many; 0 if that is not known. It may break off.
-pub(super) type Progress<'a> = &'a mut dyn FnMut(u64, u64) -> Result<()>;
 
 /// Counts pairs up to a limit.
 #[derive(Debug)]
@@ -444,16 +440,16 @@ impl PairLimit {
 /// many more. Takes as much memory as the values, and at worst twice that.
 ///
 /// # Errors
-/// What `take` or `progress` reports.
+/// What `take` reports, and an interruption.
 pub(super) fn link_values<F: Fingerprint>(
     values: &[F],
     distance: u32,
     take: Take<'_, F>,
-    progress: Progress<'_>,
+    watch: &Watch,
 ) -> Result<()> {
     match distance {
         0 => Ok(()),
-        _ => find_in_memory(values, &Rule::spanning(distance), FEW, take, progress),
+        _ => find_in_memory(values, &Rule::spanning(distance), FEW, take, watch),
     }
 }
 
@@ -463,7 +459,7 @@ fn find_in_memory<F: Fingerprint>(
     rule: &Rule<F>,
     few: usize,
     take: Take<'_, F>,
-    progress: Progress<'_>,
+    watch: &Watch,
 ) -> Result<()> {
     let bits = Bits::of(values);
     let cover = bits.cover(rule.distance, values.len() as u64, PARTITION_NS);
@@ -491,7 +487,7 @@ fn find_in_memory<F: Fingerprint>(
                 return take(pairs);
             }
             done += 1;
-            progress(done, total)
+            watch.report(Stage::Compare, done, total)
         })?;
     }
     Ok(())
@@ -499,6 +495,9 @@ fn find_in_memory<F: Fingerprint>(
 
 #[cfg(test)]
 mod tests {
+    use std::ops::ControlFlow;
+    use std::sync::{Arc, Mutex};
+
     use super::*;
     use proptest::prelude::*;
 
@@ -514,7 +513,7 @@ mod tests {
             pairs.push((pair.smaller, pair.larger, pair.distance));
             Ok(())
         };
-        finder.give(&mut visit, &mut |_, _| Ok(())).unwrap();
+        finder.give(&mut visit).unwrap();
         if options.sorted {
             assert!(pairs.is_sorted());
         }
@@ -532,22 +531,25 @@ mod tests {
         pairs
     }
 
-    /// What a search tells, with so much memory, up to the call that is to break it off.
+    /// What a search with this budget reports, up to the call that is to stop it.
     fn told(budget: usize, last: usize) -> (Vec<(u64, u64)>, Result<()>) {
-        let mut finder = Finder::with_budget(&PairOptions::default(), budget);
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let by_watch = Arc::clone(&told);
+        let watch = Watch::new(move |progress| {
+            let mut told = by_watch.lock().unwrap();
+            told.push((progress.done, progress.total));
+            match told.len() == last {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        });
+        let mut finder = Finder::with_budget(&PairOptions::default().watch(watch), budget);
         finder.few = 0;
         for i in 0..2000u64 {
             finder.push(i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).unwrap();
         }
-        let mut told = Vec::new();
-        let mut progress = |done, total| {
-            told.push((done, total));
-            match told.len() == last {
-                true => Err(std::io::Error::other("enough").into()),
-                false => Ok(()),
-            }
-        };
-        let found = finder.give(&mut |_| Ok(()), &mut progress);
+        let found = finder.give(&mut |_| Ok(()));
+        let told = told.lock().unwrap().clone();
         (told, found)
     }
 
@@ -567,7 +569,7 @@ mod tests {
         assert!(in_files.len() > 3 && in_files.iter().all(|&told| told == (0, 0)));
         for budget in [usize::MAX, 20_000] {
             let (some, found) = told(budget, 2);
-            assert_eq!(found.unwrap_err().to_string(), "enough");
+            assert!(matches!(found, Err(Error::Interrupted)), "{found:?}");
             assert_eq!(some.len(), 2);
         }
     }

@@ -2,16 +2,17 @@
 
 use rayon::prelude::*;
 
-use super::pairs::{Finder, PairOf, PairOptions, Progress};
+use super::pairs::{Finder, PairOf, PairOptions};
 use crate::error::{Error, Result};
 use crate::fingerprint::{Column, Fingerprint, by_width};
+use crate::watch::Stage;
 
 /// Two rows of a list whose fingerprints are near each other, as [`row_pairs`] gives them.
 ///
 /// ```
 /// use simidx::batch::{PairOptions, row_pairs};
 ///
-/// let pairs = row_pairs(&[0xff00u64, 1 << 40, 0xff01], &PairOptions::default(), |_, _| Ok(()))?;
+/// let pairs = row_pairs(&[0xff00u64, 1 << 40, 0xff01], &PairOptions::default())?;
 /// assert_eq!((pairs[0].first, pairs[0].second, pairs[0].distance), (0, 2, 1));
 /// # Ok::<(), simidx::Error>(())
 /// ```
@@ -30,47 +31,40 @@ pub struct RowPair {
 /// order. `n` rows with one fingerprint are `n (n - 1) / 2` pairs: [`PairOptions::max_pairs`] keeps them within bounds.
 ///
 /// Costs what [`PairFinder`](super::PairFinder) does, and a sort of the rows and of the pairs. Memory beside the limit of the options: two words a
-/// row, three a pair. `progress` is told now and then how many parts of the search are done, of how many, as by
-/// [`PairFinder::finish_watched`](super::PairFinder::finish_watched); it may break off by an error.
+/// row, three a pair.
 ///
 /// ```
 /// use simidx::batch::{PairOptions, row_pairs};
 ///
 /// let rows = [0xff00u64, 0xff01, 0xff00, 7 << 40];
-/// let pairs = row_pairs(&rows, &PairOptions::default(), |_, _| Ok(()))?;
+/// let pairs = row_pairs(&rows, &PairOptions::default())?;
 /// let pairs: Vec<_> = pairs.iter().map(|p| (p.first, p.second, p.distance)).collect();
 /// assert_eq!(pairs, [(0, 1, 1), (0, 2, 0), (1, 2, 1)]);
 /// # Ok::<(), simidx::Error>(())
 /// ```
 ///
 /// # Errors
-/// As for [`PairFinder::finish`](super::PairFinder::finish), more pairs than are wanted, and what `progress` gives.
+/// As for [`PairFinder::finish`](super::PairFinder::finish), and more pairs than are wanted.
 pub fn row_pairs<'c>(
     fingerprints: impl Into<Column<'c>>,
     options: &PairOptions,
-    mut progress: impl FnMut(u64, u64) -> Result<()>,
 ) -> Result<Vec<RowPair>> {
-    find_in_column(fingerprints.into(), options, &mut progress)
+    find_in_column(fingerprints.into(), options)
 }
 
-fn find_in_column(
-    fingerprints: Column<'_>,
-    options: &PairOptions,
-    progress: Progress<'_>,
-) -> Result<Vec<RowPair>> {
-    by_width!(Column, fingerprints, values => find_row_pairs(values, options, progress))
+fn find_in_column(fingerprints: Column<'_>, options: &PairOptions) -> Result<Vec<RowPair>> {
+    by_width!(Column, fingerprints, values => find_row_pairs(values, options))
 }
 
 fn find_row_pairs<F: Fingerprint>(
     fingerprints: &[F],
     options: &PairOptions,
-    progress: Progress<'_>,
 ) -> Result<Vec<RowPair>> {
     let rows = Rows::new(fingerprints);
     let mut pairs = Vec::new();
     for run in rows.runs() {
         for (i, &first) in run.iter().enumerate() {
-            progress(0, 0)?;
+            options.watch.report(Stage::Compare, 0, 0)?;
             for &second in &run[i + 1..] {
                 add(&mut pairs, options, (first, second), 0)?;
             }
@@ -81,7 +75,7 @@ fn find_row_pairs<F: Fingerprint>(
         ..options.clone()
     })?;
     finder.extend(fingerprints)?;
-    progress(0, 0)?;
+    options.watch.report(Stage::Compare, 0, 0)?;
     let mut visit = |pair: PairOf<F>| {
         let [smaller, larger] = [pair.smaller, pair.larger].map(|value| rows.of(value));
         for &x in smaller {
@@ -91,7 +85,7 @@ fn find_row_pairs<F: Fingerprint>(
         }
         Ok(())
     };
-    finder.give(&mut visit, progress)?;
+    finder.give(&mut visit)?;
     pairs.par_sort_unstable();
     Ok(pairs)
 }

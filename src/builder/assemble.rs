@@ -1,7 +1,6 @@
 //! Assembles a file: header, blocks, ids, keys, pipeline, metadata and sketches, directory, footer.
 
 use super::ids::{IdParameters, IdSpool, SortSpace};
-use super::progress::{BuildStage, Reporter};
 use super::record_sorter::Separated;
 use super::sections::SectionWriter;
 use super::sink::Sink;
@@ -17,6 +16,7 @@ use crate::format::{
     TableRecord,
 };
 use crate::summary::Summary;
+use crate::watch::{Reporter, Stage};
 
 /// A file that is being written.
 pub(crate) struct Assembler<'a> {
@@ -84,7 +84,7 @@ impl<'a> Assembler<'a> {
         masks: &[F],
         codec: &dyn Fn(usize) -> Option<Codec>,
         parameters: &FileParameters<'_>,
-        reporter: &mut Reporter<'_>,
+        reporter: &mut Reporter,
     ) -> Result<Summary> {
         self.write_tables(records.values, masks, codec, reporter)?;
         self.finish::<F>(parameters, records.ids, records.sketches, reporter)
@@ -96,7 +96,7 @@ impl<'a> Assembler<'a> {
         mut values: Values<F>,
         masks: &[F],
         codec: &dyn Fn(usize) -> Option<Codec>,
-        reporter: &mut Reporter<'_>,
+        reporter: &mut Reporter,
     ) -> Result<()> {
         let mut order = Permutation::new(F::MAX);
         for (t, &mask) in masks.iter().enumerate() {
@@ -115,7 +115,7 @@ impl<'a> Assembler<'a> {
         mask: F,
         codec: Option<Codec>,
         values: &mut Values<F>,
-        reporter: &mut Reporter<'_>,
+        reporter: &mut Reporter,
     ) -> Result<()> {
         let request = TableRequest {
             number: self.tables.len(),
@@ -143,9 +143,9 @@ impl<'a> Assembler<'a> {
         parameters: &FileParameters<'_>,
         ids: Option<IdSpool>,
         sketches: Option<SketchSpool>,
-        reporter: &mut Reporter<'_>,
+        reporter: &mut Reporter,
     ) -> Result<Summary> {
-        reporter.begin(BuildStage::WriteIds, parameters.record_count);
+        reporter.begin(Stage::WriteIds, parameters.record_count)?;
         let mut first = self.first.take();
         let mut content_id = first
             .as_ref()
@@ -209,13 +209,13 @@ fn rearrange<F: Fingerprint>(
     t: usize,
     [from, to]: [&Permutation<F>; 2],
     space: &ValueSpace,
-    reporter: &mut Reporter<'_>,
+    reporter: &mut Reporter,
 ) -> Result<Values<F>> {
     let count = values.len();
-    reporter.begin(BuildStage::SortTable(t), count);
+    reporter.begin(Stage::SortTable(t), count)?;
     values.rearrange(from, to, space, &mut |step| match step {
         RearrangeStep::Done(count) => reporter.advance(count),
-        RearrangeStep::MergeBegins => reporter.begin(BuildStage::MergeTable(t), count),
+        RearrangeStep::MergeBegins => reporter.begin(Stage::MergeTable(t), count),
     })
 }
 

@@ -4,7 +4,6 @@ use std::io::Write;
 
 use super::BuildOptions;
 use super::assemble::{Assembler, FileParameters};
-use super::progress::{BuildProgress, Reporter};
 use super::record_sorter::RecordSorter;
 use super::sink::{Sink, with_writer_thread};
 use crate::design::{PlanRequest, TableDesign};
@@ -13,6 +12,7 @@ use crate::extsort::{MemoryLimit, Numbered, ValueSpace, add_all};
 use crate::fingerprint::{Column, Fingerprint, Width};
 use crate::format::{IdKind, MAX_ID_LEN};
 use crate::summary::Summary;
+use crate::watch::Reporter;
 
 /// The id of a record that is added.
 #[derive(Debug, Clone, Copy)]
@@ -61,12 +61,7 @@ impl<F: Fingerprint> Collecting<F> {
         })
     }
 
-    fn write(
-        self,
-        record_count: u64,
-        sink: &mut Sink,
-        reporter: &mut Reporter<'_>,
-    ) -> Result<Summary> {
+    fn write(self, record_count: u64, sink: &mut Sink, reporter: &mut Reporter) -> Result<Summary> {
         let Collecting {
             options,
             limit,
@@ -156,13 +151,8 @@ impl<F: Fingerprint> Collecting<F> {
     }
 
     /// Writes the index of `record_count` records.
-    pub(super) fn finish(
-        self,
-        record_count: u64,
-        out: &mut (dyn Write + Send),
-        progress: &mut dyn FnMut(BuildProgress),
-    ) -> Result<Summary> {
-        let mut reporter = Reporter::new(progress);
+    pub(super) fn finish(self, record_count: u64, out: &mut (dyn Write + Send)) -> Result<Summary> {
+        let mut reporter = Reporter::new(self.options.watch.clone());
         with_writer_thread(out, |sink| self.write(record_count, sink, &mut reporter))
     }
 }

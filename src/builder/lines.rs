@@ -4,7 +4,6 @@ use std::io;
 
 use rayon::prelude::*;
 
-use super::progress::{BuildStage, Reporter};
 use super::sections::{PagedSection, SectionWriter};
 use super::table_writer::{PART_LEN, TableRequest, WrittenTable, in_groups};
 use crate::codec::Codec;
@@ -13,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::extsort::{Spool, TempSpace, Values};
 use crate::fingerprint::Fingerprint;
 use crate::format::{ContentId, Kind, TableRecord};
+use crate::watch::{Reporter, Stage};
 
 /// The row that is written, and the lines that are set aside: they come after it.
 struct Sections<'w, 'a> {
@@ -44,7 +44,7 @@ pub(super) fn write<F: Fingerprint>(
     request: &TableRequest<F>,
     values: &mut Values<F>,
     temp: &TempSpace,
-    reporter: &mut Reporter<'_>,
+    reporter: &mut Reporter,
 ) -> Result<WrittenTable> {
     // The lines are laid out by it.
     let count = values.len();
@@ -53,7 +53,7 @@ pub(super) fn write<F: Fingerprint>(
         return Err(Error::option("codec", message));
     }
     let address_bits = address_bits(F::WIDTH, count);
-    reporter.begin(BuildStage::EncodeTable(request.number), count);
+    reporter.begin(Stage::EncodeTable(request.number), count)?;
     let mut writer = LineWriter::new(address_bits);
     let mut sections = Sections {
         row: file.begin_table_pages(Kind::LowBits, request.number, count, temp)?,
@@ -70,7 +70,7 @@ pub(super) fn write<F: Fingerprint>(
         }
         writer.push(group, &mut sections)?;
         reporter.written(sections.row.offset());
-        reporter.advance(group.len() as u64);
+        reporter.advance(group.len() as u64)?;
         Ok(())
     })?;
     writer.finish(&mut sections)?;

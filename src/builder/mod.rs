@@ -4,7 +4,6 @@ mod assemble;
 mod engine;
 mod ids;
 mod lines;
-mod progress;
 mod publish;
 mod record_sorter;
 mod sections;
@@ -14,7 +13,6 @@ mod table_writer;
 
 pub use crate::error::{BuildError, OptionsError};
 pub use crate::extsort::MIN_MEMORY;
-pub use progress::{BuildProgress, BuildStage};
 pub use publish::AtomicFile;
 
 use std::io::{self, Write};
@@ -26,10 +24,11 @@ use crate::error::{Error, Result};
 use crate::extsort::MemoryLimit;
 use crate::fingerprint::{Column, Fingerprint, Width, by_width, taken};
 use crate::format::{IdKind, MAX_COUNT, MAX_PIPELINE_LEN, Metadata, SketchParameters};
+use crate::setters;
 use crate::summary::Summary;
+use crate::watch::Watch;
 pub(crate) use assemble::{Assembler, FileParameters};
 use engine::{Collecting, NewId};
-pub(crate) use progress::Reporter;
 pub(crate) use record_sorter::{Separated, Separator};
 pub(crate) use sink::with_writer_thread;
 
@@ -38,10 +37,10 @@ pub(crate) use sink::with_writer_thread;
 /// ```
 /// use simidx::{BuildOptions, Codec, IdKind};
 ///
-/// let mut options = BuildOptions::default();
-/// options.ids = IdKind::String;
-/// options.codec = Some(Codec::Gap);
-/// options.memory = Some(1 << 30);
+/// let options = BuildOptions::default()
+///     .ids(IdKind::String)
+///     .codec(Codec::Gap)
+///     .memory(1 << 30);
 /// options.check()?;
 /// # Ok::<(), simidx::Error>(())
 /// ```
@@ -80,7 +79,24 @@ pub struct BuildOptions {
     /// The folder for temporary files, by default that of the system. The files have no names and vanish with the process,
     /// however it ends. They take at most about twice the size of the records, and the size of the ids.
     pub temp_dir: Option<PathBuf>,
+    /// Called with the progress of [`IndexBuilder::finish`], which it may stop. Default none.
+    pub watch: Watch,
 }
+
+setters!(BuildOptions {
+    max_distance(u32)
+    design(Some(TableDesign))
+    block_size(u32)
+    codec(Some(Codec))
+    ids(IdKind)
+    pipeline(Some(impl Into<String>))
+    id_lookup(bool)
+    metadata(Metadata)
+    sketches(Some(SketchParameters))
+    memory(Some(u64))
+    temp_dir(Some(impl Into<PathBuf>))
+    watch(Watch)
+});
 
 impl Default for BuildOptions {
     fn default() -> Self {
@@ -96,6 +112,7 @@ impl Default for BuildOptions {
             sketches: None,
             memory: None,
             temp_dir: None,
+            watch: Watch::default(),
         }
     }
 }
@@ -305,35 +322,19 @@ impl IndexBuilder {
     /// [`Storage::map`](crate::Storage::map).
     ///
     /// # Errors
-    /// What `out` or a temporary file reports, also if it did so when records were added. Bytes written until then are no
-    /// index.
-    pub fn finish<W: Write + Send>(self, out: W) -> Result<Summary> {
-        self.finish_with(out, |_| ())
+    /// What `out` or a temporary file reports, also if it did so when records were added, and [`Error::Interrupted`] if the watch of
+    /// the options stops the build. Bytes written until then are no index.
+    pub fn finish<W: Write + Send>(self, mut out: W) -> Result<Summary> {
+        self.finish_as_one(&mut out)
     }
 
-    /// [`IndexBuilder::finish`], which also calls `progress` as each stage begins and while it lasts.
-    ///
-    /// # Errors
-    /// As for `finish`.
-    pub fn finish_with<W: Write + Send>(
-        self,
-        mut out: W,
-        mut progress: impl FnMut(BuildProgress),
-    ) -> Result<Summary> {
-        self.finish_as_one(&mut out, &mut progress)
-    }
-
-    /// [`IndexBuilder::finish_with`], which is compiled once for all writers.
-    fn finish_as_one(
-        self,
-        out: &mut (dyn Write + Send),
-        progress: &mut dyn FnMut(BuildProgress),
-    ) -> Result<Summary> {
+    /// [`IndexBuilder::finish`], which is compiled once for all writers.
+    fn finish_as_one(self, out: &mut (dyn Write + Send)) -> Result<Summary> {
         if self.is_broken {
             return Err(io::Error::other("records were lost when they were added").into());
         }
         let count = self.record_count;
-        by_width!(OfWidth, self.collecting, collecting => collecting.finish(count, out, progress))
+        by_width!(OfWidth, self.collecting, collecting => collecting.finish(count, out))
     }
 
     /// Whether the index can hold as many more records.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-use super::{BuildProgress, IndexBuilder};
+use super::IndexBuilder;
 use crate::error::Result;
 use crate::summary::Summary;
 
@@ -179,19 +179,7 @@ impl IndexBuilder {
     /// # Errors
     /// As for [`IndexBuilder::finish`], [`AtomicFile::create`] and [`AtomicFile::commit`].
     pub fn finish_to_path(self, path: impl AsRef<Path>) -> Result<Summary> {
-        self.finish_to_path_with(path, |_| ())
-    }
-
-    /// [`IndexBuilder::finish_to_path`] that tells `progress` of each stage as it begins and of how far it is.
-    ///
-    /// # Errors
-    /// As for `finish_to_path`.
-    pub fn finish_to_path_with(
-        self,
-        path: impl AsRef<Path>,
-        progress: impl FnMut(BuildProgress),
-    ) -> Result<Summary> {
-        AtomicFile::write_with(path, |file| self.finish_with(file, progress))
+        AtomicFile::write_with(path, |file| self.finish(file))
     }
 }
 

@@ -1,7 +1,6 @@
 //! Sorts the records of a build, then separates them into distinct fingerprints and ids.
 
 use super::ids::IdSpool;
-use super::progress::{BuildStage, Reporter};
 use super::sketches::SketchSpool;
 use crate::error::Result;
 use crate::extsort::{
@@ -9,6 +8,7 @@ use crate::extsort::{
 };
 use crate::fingerprint::Fingerprint;
 use crate::format::{IdKind, SketchParameters};
+use crate::watch::{Reporter, Stage};
 
 /// Distinct fingerprints that are handed on at a time.
 const FRESH_LEN: usize = 1 << 16;
@@ -75,13 +75,13 @@ impl<F: Fingerprint> RecordSorter<F> {
         record_count: u64,
         id_lookup: bool,
         space: &ValueSpace,
-        reporter: &mut Reporter<'_>,
+        reporter: &mut Reporter,
     ) -> Result<Separated<F>> {
-        reporter.begin(BuildStage::SortRecords, record_count);
+        reporter.begin(Stage::SortRecords, record_count)?;
         match self {
             RecordSorter::Plain(sorter) => {
                 let sorted = sorter.finish()?;
-                reporter.begin(BuildStage::MergeRecords, record_count);
+                reporter.begin(Stage::MergeRecords, record_count)?;
                 let advance = &mut |count| reporter.advance(count);
                 Ok(Separated {
                     values: Values::of_sorted(sorted, space, advance)?,
@@ -91,10 +91,10 @@ impl<F: Fingerprint> RecordSorter<F> {
             }
             RecordSorter::Numbers(sorter) => {
                 let sorted = sorter.finish()?;
-                reporter.begin(BuildStage::MergeRecords, record_count);
+                reporter.begin(Stage::MergeRecords, record_count)?;
                 let mut separator = Separator::new(IdKind::Number, id_lookup, None, space);
                 sorted.for_each_round(|round| {
-                    reporter.advance(round.count() as u64);
+                    reporter.advance(round.count() as u64)?;
                     let mut records = round.iter();
                     records.try_for_each(|r| separator.push_number(r.fingerprint, r.id, &[]))
                 })?;
@@ -102,10 +102,10 @@ impl<F: Fingerprint> RecordSorter<F> {
             }
             RecordSorter::Strings(sorter) => {
                 let sorted = sorter.finish()?;
-                reporter.begin(BuildStage::MergeRecords, record_count);
+                reporter.begin(Stage::MergeRecords, record_count)?;
                 let mut separator = Separator::new(IdKind::String, id_lookup, None, space);
                 sorted.for_each_round(|round| {
-                    reporter.advance(round.count() as u64);
+                    reporter.advance(round.count() as u64)?;
                     round.for_each(|fingerprint, id| separator.push_bytes(fingerprint, id, &[]))
                 })?;
                 separator.finish()
@@ -116,10 +116,10 @@ impl<F: Fingerprint> RecordSorter<F> {
                 parameters,
             } => {
                 let sorted = sorter.finish()?;
-                reporter.begin(BuildStage::MergeRecords, record_count);
+                reporter.begin(Stage::MergeRecords, record_count)?;
                 let mut separator = Separator::new(ids, id_lookup, Some(parameters), space);
                 sorted.for_each_round(|round| {
-                    reporter.advance(round.count() as u64);
+                    reporter.advance(round.count() as u64)?;
                     round.for_each_with_sketch(|fingerprint, id, sketch| {
                         separator.push_bytes(fingerprint, id, sketch)
                     })

@@ -3,7 +3,6 @@
 use rayon::prelude::*;
 
 use super::lines;
-use super::progress::{BuildStage, Reporter};
 use super::sections::SectionWriter;
 use crate::codec::block;
 use crate::codec::keys::{self, KeyEntry};
@@ -16,6 +15,7 @@ use crate::error::Result;
 use crate::extsort::{Spool, TempSpace, Values};
 use crate::fingerprint::Fingerprint;
 use crate::format::{ContentId, Kind, TableRecord, checksum_at, place_checksum};
+use crate::watch::{Reporter, Stage};
 
 /// Values that are encoded by themselves, beside others: the last block of a part is not filled up, so the number
 /// is the same for every number of threads and every amount of memory.
@@ -56,7 +56,7 @@ pub(super) fn write<F: Fingerprint>(
     request: &TableRequest<F>,
     values: &mut Values<F>,
     temp: &TempSpace,
-    reporter: &mut Reporter<'_>,
+    reporter: &mut Reporter,
 ) -> Result<WrittenTable> {
     let code = match request.codec {
         Some(Codec::Lines) => None,
@@ -65,7 +65,7 @@ pub(super) fn write<F: Fingerprint>(
     let Some(code) = code else {
         return lines::write(file, request, values, temp, reporter);
     };
-    reporter.begin(BuildStage::EncodeTable(request.number), values.len());
+    reporter.begin(Stage::EncodeTable(request.number), values.len())?;
     file.begin(Kind::Blocks, request.number)?;
     let mut blocks = Blocks {
         file: &mut *file,
@@ -79,7 +79,7 @@ pub(super) fn write<F: Fingerprint>(
     in_groups(values, request.parts_at_a_time, &mut |group| {
         blocks.encode(group)?;
         reporter.written(blocks.file.offset());
-        reporter.advance(group.len() as u64);
+        reporter.advance(group.len() as u64)?;
         Ok(())
     })?;
     let Blocks {
@@ -111,13 +111,13 @@ fn choose_code<F: Fingerprint>(
     request: &TableRequest<F>,
     values: &mut Values<F>,
     block_size: usize,
-    reporter: &mut Reporter<'_>,
+    reporter: &mut Reporter,
 ) -> Result<Option<TableCode>> {
     if request.codec == Some(Codec::EliasFano) {
         return Ok(Some(TableCode::EliasFano));
     }
     let count = values.len();
-    reporter.begin(BuildStage::ChooseCode(request.number), count);
+    reporter.begin(Stage::ChooseCode(request.number), count)?;
     let mut statistics = TableStatistics::new(F::WIDTH);
     let address_bits = codec::lines::address_bits(F::WIDTH, count);
     let (mut previous, mut finer_lines) = (None, 0);
@@ -136,7 +136,7 @@ fn choose_code<F: Fingerprint>(
         statistics =
             std::mem::replace(&mut statistics, TableStatistics::new(F::WIDTH)).merge(of_group);
         previous = group.last().copied();
-        reporter.advance(group.len() as u64);
+        reporter.advance(group.len() as u64)?;
         Ok(())
     })?;
     let choices = statistics.choices(block_size);

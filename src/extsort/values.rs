@@ -68,7 +68,7 @@ impl<F: Fingerprint> Values<F> {
     pub(crate) fn of_sorted(
         sorted: Sorted<Vec<F>>,
         space: &ValueSpace,
-        advance: &mut dyn FnMut(u64),
+        advance: &mut dyn FnMut(u64) -> Result<()>,
     ) -> Result<Self> {
         let mut merge = match sorted {
             Sorted::Memory(values) => return Ok(Values::Memory(values)),
@@ -77,7 +77,7 @@ impl<F: Fingerprint> Values<F> {
         let mut collector = ValueCollector::new(space);
         while let Some(round) = merge.next_round()? {
             collector.push(round)?;
-            advance(merge.taken());
+            advance(merge.taken())?;
         }
         collector.finish()
     }
@@ -91,13 +91,13 @@ impl<F: Fingerprint> Values<F> {
         from: &Permutation<F>,
         to: &Permutation<F>,
         space: &ValueSpace,
-        report: &mut dyn FnMut(RearrangeStep),
+        report: &mut dyn FnMut(RearrangeStep) -> Result<()>,
     ) -> Result<Self> {
         let mut source = match self {
             Values::Memory(mut values) => {
                 from.rearrange_all(to, &mut values);
                 F::sort(&mut values);
-                report(RearrangeStep::Done(values.len() as u64));
+                report(RearrangeStep::Done(values.len() as u64))?;
                 return Ok(Values::Memory(values));
             }
             file => file,
@@ -108,12 +108,12 @@ impl<F: Fingerprint> Values<F> {
             rearranged.clear();
             rearranged.extend_from_slice(piece);
             from.rearrange_all(to, &mut rearranged);
-            report(RearrangeStep::Done(piece.len() as u64));
+            report(RearrangeStep::Done(piece.len() as u64))?;
             add_all(&mut sorter, &rearranged)
         })?;
         drop(source);
         let sorted = sorter.finish()?;
-        report(RearrangeStep::MergeBegins);
+        report(RearrangeStep::MergeBegins)?;
         let advance = &mut |count| report(RearrangeStep::Done(count));
         Values::of_sorted(sorted, space, advance)
     }
@@ -256,7 +256,7 @@ mod tests {
                     prop_assert_eq!(all(&mut collected), values.clone());
                 }
                 let identity = Permutation::new(u64::MAX);
-                let rearranged = collected.rearrange(&identity, &to, &space, &mut |_| ());
+                let rearranged = collected.rearrange(&identity, &to, &space, &mut |_| Ok(()));
                 let mut rearranged = rearranged.unwrap();
                 prop_assert_eq!(all(&mut rearranged), expected.clone());
             }

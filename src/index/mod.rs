@@ -40,9 +40,9 @@ pub use scratch::Scratch;
 pub use searcher::Searcher;
 pub use sketches::Sketches;
 pub use storage::Storage;
-pub use verify::{VerifyReport, VerifyStage};
+pub use verify::VerifyReport;
 pub(crate) use warm::warm_all;
-pub use warm::{WarmOptions, WarmProgress, WarmReport};
+pub use warm::{WarmOptions, WarmReport};
 
 use std::ops::Range;
 use std::sync::OnceLock;

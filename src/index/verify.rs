@@ -1,6 +1,6 @@
 //! The full check of a file: every block, every page, every rule (spec, section 12).
 
-use std::ops::ControlFlow;
+use std::ops::Range;
 
 use super::blocks::{BLOCKS_READ_TOGETHER, BlockTable};
 use super::ids::{IdSections, IdSequence, Rank};
@@ -12,6 +12,7 @@ use super::{Id, Index};
 use crate::error::{Error, FormatError};
 use crate::fingerprint::Fingerprint;
 use crate::format::{ContentId, HEADER_LEN, Header, ItemDigest, Kind};
+use crate::watch::{Stage, Watch};
 
 /// Fingerprints that are compared between tables at a time: a bound on memory.
 const COMPARE_COUNT: usize = 1 << 25;
@@ -91,33 +92,6 @@ struct Later {
     order: Vec<FormatError>,
 }
 
-/// A part of a full check, reported as it begins.
-///
-/// ```
-/// # use simidx::{BuildOptions, Index, IndexBuilder, Width};
-/// use simidx::verify::VerifyStage;
-///
-/// # let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
-/// # builder.push(7_u64)?;
-/// # let mut file = Vec::new();
-/// # builder.finish(&mut file)?;
-/// # let index = Index::<u64>::from_bytes(file)?;
-/// let mut stages = Vec::new();
-/// index.verify_with(|stage| stages.push(stage));
-/// assert_eq!(stages[0], VerifyStage::Blocks(0));
-/// # Ok::<(), simidx::Error>(())
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum VerifyStage {
-    /// The blocks of a table are decoded.
-    Blocks(usize),
-    /// The ids are read.
-    Ids,
-    /// A table is compared with table 0.
-    Compare(usize),
-}
-
 impl<F: Fingerprint> Index<F> {
     /// Checks every byte of the file against every rule of the format, also what opening and queries have checked before: a
     /// mapped file may have been overwritten since. Queries refuse the blocks and pages found damaged from then on.
@@ -125,57 +99,65 @@ impl<F: Fingerprint> Index<F> {
     /// Time: the file is opened again, each table is decoded, and each further one decoded and sorted again for every 2^25
     /// fingerprints of table 0; memory: 2^26 fingerprints, or what opening takes.
     pub fn verify(&self) -> VerifyReport {
-        self.verify_with(|_| ())
+        let checked = self.verify_watched(&Watch::default());
+        checked.expect("nobody stops it, and damage is part of the report")
     }
 
-    /// [`Index::verify`] that tells `progress` of each part as it begins.
-    pub fn verify_with(&self, mut progress: impl FnMut(VerifyStage)) -> VerifyReport {
-        let checked = self.verify_while(|stage| {
-            progress(stage);
-            ControlFlow::Continue(())
-        });
-        checked.unwrap_or_default()
-    }
-
-    /// [`Index::verify_with`] that `progress` may break off where a part begins; then there is no report.
+    /// [`Index::verify`] with a watch, which is called when each part of the file begins.
     ///
     /// ```
+    /// use std::ops::Range;
+    /// use simidx::{Error, Watch};
     /// # use simidx::{BuildOptions, Index, IndexBuilder, Width};
     /// # let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
     /// # builder.push(7_u64)?;
     /// # let mut file = Vec::new();
     /// # builder.finish(&mut file)?;
     /// # let index = Index::<u64>::from_bytes(file)?;
-    /// use std::ops::ControlFlow;
     ///
-    /// assert!(index.verify_while(|_| ControlFlow::Continue(())).unwrap().is_sound());
-    /// assert!(index.verify_while(|_| ControlFlow::Break(())).is_none());
+    /// let show = |progress: simidx::watch::Progress| {
+    ///     println!("{:?}, {} of {}", progress.stage, progress.done, progress.total);
+    ///     ControlFlow::Continue(())
+    /// };
+    /// assert!(index.verify_watched(&Watch::new(show))?.is_sound());
+    /// let stop = Watch::new(|_| ControlFlow::Break(()));
+    /// assert!(matches!(index.verify_watched(&stop), Err(Error::Interrupted)));
     /// # Ok::<(), simidx::Error>(())
     /// ```
-    pub fn verify_while(
-        &self,
-        mut progress: impl FnMut(VerifyStage) -> ControlFlow<()>,
-    ) -> Option<VerifyReport> {
-        self.check_all(&mut progress)
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] if the watch stops the work.
+    pub fn verify_watched(&self, watch: &Watch) -> crate::Result<VerifyReport> {
+        self.verify_parts(watch, 0..self.part_count())
     }
 
-    #[inline(never)]
-    fn check_all(
+    /// The parts that a full check reports: each table, the ids, and the comparison of each further table with table 0.
+    pub(crate) fn part_count(&self) -> u64 {
+        2 * self.tables.len() as u64 - 1 + u64::from(self.ids.is_some())
+    }
+
+    /// The full check of a file whose parts have these numbers among those of a set.
+    pub(crate) fn verify_parts(
         &self,
-        progress: &mut dyn FnMut(VerifyStage) -> ControlFlow<()>,
-    ) -> Option<VerifyReport> {
-        let mut begin = |stage| progress(stage).is_continue().then_some(());
+        watch: &Watch,
+        parts: Range<u64>,
+    ) -> crate::Result<VerifyReport> {
+        let mut number = parts.start;
+        let mut begin = |stage| {
+            number += 1;
+            watch.report(stage, number - 1, parts.end)
+        };
         let mut report = VerifyReport::default();
         report.check(self.check_opening());
         let (mut totals, mut later) = (Vec::with_capacity(self.tables.len()), Later::default());
         for table in 0..self.tables.len() {
-            begin(VerifyStage::Blocks(table))?;
+            begin(Stage::CheckTable(table))?;
             totals.push(self.verify_table(table, &mut later, &mut report));
         }
         let is_whole = |table: usize| totals[table] == Some(self.len());
         let mut content_id = None;
         if let Some(ids) = &self.ids {
-            begin(VerifyStage::Ids)?;
+            begin(Stage::CheckIds)?;
             let mut is_readable = true;
             for section in ids.paged_sections() {
                 is_readable &= self.verify_pages(section, &mut report);
@@ -199,7 +181,7 @@ impl<F: Fingerprint> Index<F> {
             }
         }
         for table in (1..self.tables.len()).filter(|&t| is_whole(0) && is_whole(t)) {
-            begin(VerifyStage::Compare(table))?;
+            begin(Stage::CompareTable(table))?;
             report.check(self.compare_with_table_0(table));
         }
         if self.ids.is_none() && is_whole(0) {
@@ -213,7 +195,7 @@ impl<F: Fingerprint> Index<F> {
             .order
             .into_iter()
             .for_each(|problem| report.add(problem));
-        Some(report)
+        Ok(report)
     }
 
     /// The rules of stage "open" once more, for what of the file has been read for good.

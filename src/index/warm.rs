@@ -1,7 +1,7 @@
 //! Warming: one parallel pass that brings a file to memory and checks each block and each page of ids, so that no query
 //! has to.
 
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -13,10 +13,12 @@ use super::file_bytes::FileBytes;
 use super::ids::IdSections;
 use super::paged::Paged;
 use super::table::Table;
-use crate::error::{FormatError, Result};
+use crate::error::{Error, FormatError, Result};
 use crate::fingerprint::Fingerprint;
 use crate::format::PAGE_LEN;
 use crate::memory::will_need;
+use crate::setters;
+use crate::watch::{Stage, Watch};
 
 /// Bytes that a thread takes on at a time.
 const CHUNK_LEN: usize = 1 << 20;
@@ -24,58 +26,46 @@ const CHUNK_LEN: usize = 1 << 20;
 /// Bytes that a thread that gives way warms before it offers the processor to others: 0.1 to 0.3 ms.
 const STEP_LEN: usize = 32 << 10;
 
-/// How an index is warmed. Start from [`WarmOptions::default`] and set what differs.
+/// How files are warmed.
 ///
 /// ```
 /// use simidx::index::WarmOptions;
 ///
-/// let mut options = WarmOptions::default();
-/// options.threads = 2;
+/// let options = WarmOptions::default().threads(2);
 /// ```
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct WarmOptions {
     /// Threads that work, the calling one among them. Default 0: as many as the processor runs at a time.
     pub threads: usize,
-    /// Whether the threads offer the processor to others every 32 KiB. A server that warms a file beside its answers then
+    /// Whether the threads offer the processor to others every 32 KiB. A server that warms a file while it answers then
     /// answers nearly as quickly as without. On a machine that is busy throughout, warming may take far longer. Default `false`.
     pub gives_way: bool,
+    /// Called on the calling thread with the bytes that are warm, about once a megabyte that this thread has done and at the end.
+    /// It may stop the work; what has been checked until then stays so. Default none.
+    pub watch: Watch,
 }
 
-impl WarmOptions {
-    /// On so many threads.
-    pub(crate) fn on(threads: usize) -> Self {
-        WarmOptions {
-            threads,
-            gives_way: false,
-        }
-    }
-}
-
-/// How far a warming is, see [`Index::warm_with`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct WarmProgress {
-    /// Bytes of blocks and pages that are done with.
-    pub done: u64,
-    /// How many there are.
-    pub total: u64,
-}
+setters!(WarmOptions {
+    threads(usize)
+    gives_way(bool)
+    watch(Watch)
+});
 
 /// What a warming has done.
 ///
 /// ```
+/// use simidx::index::WarmOptions;
 /// # use simidx::{BuildOptions, Index, IndexBuilder, Width};
 /// # let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
 /// # for fingerprint in 0..1000_u64 { builder.push(fingerprint)?; }
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
 /// let index = Index::<u64>::from_bytes(file)?;
-/// let report = index.warm(1)?;
+/// let report = index.warm(&WarmOptions::default())?;
 /// let blocks: u64 = index.summary().tables.iter().map(|table| table.block_count).sum();
 /// assert_eq!(report.block_count, blocks);
 /// assert_eq!(report.byte_len, blocks * u64::from(index.block_size()));
-/// assert!(report.is_complete);
 /// # Ok::<(), simidx::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,13 +79,11 @@ pub struct WarmReport {
     pub byte_len: u64,
     /// Time that it took.
     pub elapsed: Duration,
-    /// Whether that is all; not if the caller broke off.
-    pub is_complete: bool,
 }
 
 impl<F: Fingerprint> Index<F> {
-    /// Brings the file to memory and checks each block and each page of ids that no query has checked yet, on so many
-    /// threads; 0 for as many as the processor runs at a time. The first queries are then as quick as later ones.
+    /// Brings the file to memory and checks each block and each page of ids that no query has checked yet. The first queries are
+    /// then as quick as later ones.
     ///
     /// One pass at the speed of the disk, or of some 100 to 500 MB a second for each thread. Queries may run meanwhile. What is in
     /// memory may leave it again if there is too little; `lock` of an index over a [`Storage`](super::Storage) keeps it.
@@ -104,40 +92,10 @@ impl<F: Fingerprint> Index<F> {
     /// fingerprints.
     ///
     /// # Errors
-    /// The first damaged block or page, in the order of the tables, then of the ids.
-    pub fn warm(&self, threads: usize) -> Result<WarmReport> {
-        self.warm_with(&WarmOptions::on(threads), |_| ControlFlow::Continue(()))
-    }
-
-    /// [`Index::warm`] that tells `progress` on the calling thread how far it is, about once a megabyte that this thread has
-    /// done and at the end, and breaks off where `progress` says so. What has been checked until then stays so.
-    ///
-    /// ```
-    /// use std::ops::ControlFlow;
-    /// use simidx::index::WarmOptions;
-    /// # use simidx::{BuildOptions, Index, IndexBuilder, Width};
-    /// # let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
-    /// # builder.push(42_u64)?;
-    /// # let mut file = Vec::new();
-    /// # builder.finish(&mut file)?;
-    /// # let index = Index::<u64>::from_bytes(file)?;
-    /// let report = index.warm_with(&WarmOptions::default(), |progress| {
-    ///     println!("{} of {} bytes", progress.done, progress.total);
-    ///     ControlFlow::Continue(())
-    /// })?;
-    /// assert!(report.is_complete);
-    /// # Ok::<(), simidx::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As for `warm`.
-    pub fn warm_with(
-        &self,
-        options: &WarmOptions,
-        mut progress: impl FnMut(WarmProgress) -> ControlFlow<()>,
-    ) -> Result<WarmReport> {
-        let warmed = warm_all(&[self], options, &mut progress);
-        warmed.map_err(|(_, error)| error.into())
+    /// The first damaged block or page, in the order of the tables, then of the ids; [`Error::Interrupted`] if the watch stops the
+    /// work before its end.
+    pub fn warm(&self, options: &WarmOptions) -> Result<WarmReport> {
+        warm_all(&[self], options).map_err(|(_, error)| error)
     }
 }
 
@@ -145,13 +103,11 @@ impl<F: Fingerprint> Index<F> {
 ///
 /// # Errors
 /// The first damage, and the number of its index.
-#[inline(never)]
 pub(crate) fn warm_all<F: Fingerprint>(
     indexes: &[&Index<F>],
     options: &WarmOptions,
-    progress: &mut dyn FnMut(WarmProgress) -> ControlFlow<()>,
-) -> Result<WarmReport, (usize, FormatError)> {
-    Pass::new(indexes).run(options, progress)
+) -> Result<WarmReport, (usize, Error)> {
+    Pass::new(indexes).run(options)
 }
 
 /// What is warmed: parts of one file or several, cut into chunks that are numbered throughout.
@@ -226,11 +182,7 @@ impl<'a, F: Fingerprint> Pass<'a, F> {
     }
 
     /// Warms all, or returns the first damage and the number of its segment.
-    fn run(
-        &self,
-        options: &WarmOptions,
-        progress: &mut dyn FnMut(WarmProgress) -> ControlFlow<()>,
-    ) -> Result<WarmReport, (usize, FormatError)> {
+    fn run(&self, options: &WarmOptions) -> Result<WarmReport, (usize, Error)> {
         let started = Instant::now();
         let (counts, next, stop) = (
             Counts::default(),
@@ -239,7 +191,7 @@ impl<'a, F: Fingerprint> Pass<'a, F> {
         );
         let damage: Mutex<Option<(usize, FormatError)>> = Mutex::new(None);
         let threads = self.thread_count(options);
-        let work = |tell: &mut dyn FnMut() -> ControlFlow<()>| {
+        let work = |watch: Option<&Watch>| {
             while !stop.load(Ordering::Relaxed) {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 if number >= self.chunk_count {
@@ -257,46 +209,39 @@ impl<'a, F: Fingerprint> Pass<'a, F> {
                         *first = Some((number, error));
                     }
                 }
-                if tell().is_break() {
+                if watch.is_some_and(|watch| self.report(watch, &counts).is_err()) {
                     stop.store(true, Ordering::Relaxed);
                 }
             }
         };
-        let mut tell = || {
-            progress(WarmProgress {
-                done: counts.bytes.load(Ordering::Relaxed),
-                total: self.total,
-            })
-        };
         thread::scope(|scope| {
             let _guard = StopOnPanic(&stop);
             for _ in 1..threads {
-                let others = || work(&mut || ControlFlow::Continue(()));
                 // Without a further thread the others do its work.
-                let _ = thread::Builder::new().spawn_scoped(scope, others);
+                let _ = thread::Builder::new().spawn_scoped(scope, || work(None));
             }
-            work(&mut tell);
+            work(Some(&options.watch));
         });
         let damage = damage.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some((chunk, error)) = damage {
-            return Err((self.part(chunk).segment, error));
+            return Err((self.part(chunk).segment, error.into()));
         }
-        let byte_len = counts.bytes.into_inner();
-        let is_complete = byte_len == self.total;
-        if is_complete {
-            // It is too late to break off.
-            let _ = progress(WarmProgress {
-                done: byte_len,
-                total: self.total,
-            });
+        if counts.bytes.load(Ordering::Relaxed) < self.total {
+            return Err((0, Error::Interrupted));
         }
+        // It is too late to stop.
+        let _ = self.report(&options.watch, &counts);
         Ok(WarmReport {
             block_count: counts.blocks.into_inner(),
             page_count: counts.pages.into_inner(),
-            byte_len,
+            byte_len: counts.bytes.into_inner(),
             elapsed: started.elapsed(),
-            is_complete,
         })
+    }
+
+    fn report(&self, watch: &Watch, counts: &Counts) -> Result<()> {
+        let done = counts.bytes.load(Ordering::Relaxed);
+        watch.report(Stage::Warm, done, self.total)
     }
 
     fn thread_count(&self, options: &WarmOptions) -> usize {

@@ -9,9 +9,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use crate::builder::{
-    Assembler, AtomicFile, BuildProgress, FileParameters, Reporter, with_writer_thread,
-};
+use crate::builder::{Assembler, AtomicFile, FileParameters, with_writer_thread};
 use crate::codec::Codec;
 use crate::design::TableDesign;
 use crate::error::{Error, Result};
@@ -19,7 +17,9 @@ use crate::extsort::MemoryLimit;
 use crate::fingerprint::Fingerprint;
 use crate::format::{IdKind, MAX_COUNT, Metadata, SketchParameters};
 use crate::set::{Exclusions, Set, Typed, at_width};
+use crate::setters;
 use crate::summary::Summary;
+use crate::watch::{Reporter, Watch};
 use records::Merger;
 
 /// Bytes of memory that a merge takes by default.
@@ -68,11 +68,9 @@ impl MergeCodec {
 /// ```
 /// use simidx::merge::{MergeCodec, MergeOptions};
 ///
-/// let mut options = MergeOptions::default();
-/// options.codec = MergeCodec::AsSegments;
+/// let mut options = MergeOptions::default().codec(MergeCodec::AsSegments).memory(1 << 30);
 /// options.exclusions.add_fingerprint(0xdead_beef_u64);
 /// options.segment_exclusions.entry(0).or_default().add_string("of the first segment only")?;
-/// options.memory = 1 << 30;
 /// # Ok::<(), simidx::Error>(())
 /// ```
 #[derive(Debug)]
@@ -102,7 +100,22 @@ pub struct MergeOptions {
     /// Where temporary files go, see [`BuildOptions::temp_dir`](crate::BuildOptions::temp_dir). They take about as many bytes as
     /// the ids and sketches of the result, and where its fingerprints do not fit in memory, twice as many as these.
     pub temp_dir: Option<PathBuf>,
+    /// Called with the progress of the merge, which it may stop. Default none.
+    pub watch: Watch,
 }
+
+setters!(MergeOptions {
+    codec(MergeCodec)
+    design(Some(TableDesign))
+    max_distance(Some(u32))
+    block_size(Some(u32))
+    exclusions(Exclusions)
+    segment_exclusions(BTreeMap<usize, Exclusions>)
+    newest_wins(bool)
+    memory(u64)
+    temp_dir(Some(impl Into<PathBuf>))
+    watch(Watch)
+});
 
 impl Default for MergeOptions {
     fn default() -> Self {
@@ -116,6 +129,7 @@ impl Default for MergeOptions {
             newest_wins: false,
             memory: DEFAULT_MEMORY,
             temp_dir: None,
+            watch: Watch::default(),
         }
     }
 }
@@ -134,7 +148,7 @@ impl Default for MergeOptions {
 /// # let segments = Set::from_bytes(file)?;
 /// let mut options = MergeOptions::default();
 /// options.exclusions.add_fingerprint(0xff01_u64);
-/// let merged = merge(&segments, &options, std::io::sink(), |_| ())?;
+/// let merged = merge(&segments, &options, std::io::sink())?;
 /// assert_eq!((merged.summary.fingerprint_count, merged.dropped_fingerprint_count), (2, 1));
 /// # Ok::<(), simidx::Error>(())
 /// ```
@@ -176,7 +190,7 @@ pub struct Merged {
 /// let mut options = MergeOptions::default();
 /// options.exclusions.add_fingerprint(0xff01_u64);
 /// options.exclusions.add_fingerprint(0xff77_u64);
-/// let merged = merge(&set, &options, std::io::sink(), |_| ())?;
+/// let merged = merge(&set, &options, std::io::sink())?;
 /// assert_eq!(merged.unmatched.fingerprint_count, 1); // 0xff77
 /// # Ok::<(), simidx::Error>(())
 /// ```
@@ -215,7 +229,7 @@ pub struct Unmatched {
 ///     segments.push(Index::<u64>::from_bytes(file)?);
 /// }
 /// let mut file = Vec::new();
-/// let merged = merge(&Set::new(segments)?, &MergeOptions::default(), &mut file, |_| ())?;
+/// let merged = merge(&Set::new(segments)?, &MergeOptions::default(), &mut file)?;
 /// assert_eq!((merged.summary.record_count, merged.summary.fingerprint_count), (4, 3));
 /// # Ok::<(), simidx::Error>(())
 /// ```
@@ -223,30 +237,19 @@ pub struct Unmatched {
 /// # Errors
 /// A damaged segment ([`Error::Segment`] names it), options out of their range, exclusions by ids of a kind that the
 /// segments do not have, or of a segment that there is not, too little memory, and what `out` or a temporary file
-/// reports.
-pub fn merge<W: Write + Send>(
-    set: &Set,
-    options: &MergeOptions,
-    mut out: W,
-    mut progress: impl FnMut(BuildProgress),
-) -> Result<Merged> {
-    merge_any(set, options, &mut out, &mut progress)
+/// reports; [`Error::Interrupted`] if the watch of the options stops the merge.
+pub fn merge<W: Write + Send>(set: &Set, options: &MergeOptions, mut out: W) -> Result<Merged> {
+    merge_any(set, options, &mut out)
 }
 
-fn merge_any(
-    set: &Set,
-    options: &MergeOptions,
-    out: &mut (dyn Write + Send),
-    progress: &mut dyn FnMut(BuildProgress),
-) -> Result<Merged> {
-    at_width!(set, set => merge_typed(set, options, out, progress))
+fn merge_any(set: &Set, options: &MergeOptions, out: &mut (dyn Write + Send)) -> Result<Merged> {
+    at_width!(set, set => merge_typed(set, options, out))
 }
 
 fn merge_typed<F: Fingerprint>(
     segments: Typed<'_, F>,
     options: &MergeOptions,
     out: &mut (dyn Write + Send),
-    progress: &mut dyn FnMut(BuildProgress),
 ) -> Result<Merged> {
     check(segments, options)?;
     let limit = MemoryLimit::new(Some(options.memory))?;
@@ -257,7 +260,7 @@ fn merge_typed<F: Fingerprint>(
         temp: space.temp.clone(),
         budget: limit.budget(),
     };
-    let mut reporter = Reporter::new(progress);
+    let mut reporter = Reporter::new(options.watch.clone());
     with_writer_thread(out, |sink| {
         let sketches = merger.sketches()?;
         let records = merger.merge_records(sketches.as_ref(), &space, &mut reporter)?;
@@ -313,20 +316,15 @@ fn merge_typed<F: Fingerprint>(
 ///     Index::<u64>::from_bytes(file)
 /// };
 /// let set = Set::new([segment(7)?, segment(42)?])?;
-/// merge_to_path(&set, &MergeOptions::default(), &path, |_| ())?;
+/// merge_to_path(&set, &MergeOptions::default(), &path)?;
 /// assert_eq!(Index::<u64>::open_in_memory(&path)?.len(), 2);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// # Errors
 /// As for [`merge`], [`AtomicFile::create`] and [`AtomicFile::commit`].
-pub fn merge_to_path(
-    set: &Set,
-    options: &MergeOptions,
-    path: impl AsRef<Path>,
-    progress: impl FnMut(BuildProgress),
-) -> Result<Merged> {
-    AtomicFile::write_with(path, |file| merge(set, options, file, progress))
+pub fn merge_to_path(set: &Set, options: &MergeOptions, path: impl AsRef<Path>) -> Result<Merged> {
+    AtomicFile::write_with(path, |file| merge(set, options, file))
 }
 
 /// Whether the segments can be merged with these options.

@@ -7,13 +7,13 @@ use std::collections::binary_heap::PeekMut;
 use super::Merger;
 use super::records::REPORT_EVERY;
 use crate::bit_set::BitSet;
-use crate::builder::{BuildStage, Reporter};
 use crate::error::{FormatError, Result};
 use crate::extsort::{Numbered, Sorter};
 use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;
 use crate::index::Id;
 use crate::set::NumberedIndex;
+use crate::watch::{Reporter, Stage};
 
 impl<'a, F: Fingerprint> Merger<'a, F> {
     /// Marks the slots of the records that a later one of these segments replaces, and returns how many there are. Goes through
@@ -25,10 +25,10 @@ impl<'a, F: Fingerprint> Merger<'a, F> {
         &self,
         segments: &[NumberedIndex<'a, F>],
         slots: &mut [BitSet],
-        reporter: &mut Reporter<'_>,
+        reporter: &mut Reporter,
     ) -> Result<u64> {
         let counts = segments.iter().map(|(_, segment)| segment.record_count());
-        reporter.begin(BuildStage::CompareIds, counts.sum());
+        reporter.begin(Stage::CompareIds, counts.sum())?;
         match self.model().id_kind() {
             IdKind::String => self.mark_strings(segments, slots, reporter),
             _ => self.mark_numbers(segments, slots, reporter),
@@ -39,7 +39,7 @@ impl<'a, F: Fingerprint> Merger<'a, F> {
         &self,
         segments: &[NumberedIndex<'a, F>],
         slots: &mut [BitSet],
-        reporter: &mut Reporter<'_>,
+        reporter: &mut Reporter,
     ) -> Result<u64> {
         let mut sources = Vec::with_capacity(segments.len());
         let mut heads = BinaryHeap::with_capacity(segments.len());
@@ -94,11 +94,11 @@ impl<'a, F: Fingerprint> Merger<'a, F> {
             }
             passed += 1;
             if passed == REPORT_EVERY {
-                reporter.advance(passed);
+                reporter.advance(passed)?;
                 passed = 0;
             }
         }
-        reporter.advance(passed);
+        reporter.advance(passed)?;
         Ok(replaced)
     }
 
@@ -106,7 +106,7 @@ impl<'a, F: Fingerprint> Merger<'a, F> {
         &self,
         segments: &[NumberedIndex<'a, F>],
         slots: &mut [BitSet],
-        reporter: &mut Reporter<'_>,
+        reporter: &mut Reporter,
     ) -> Result<u64> {
         let mut sorter = Sorter::<Vec<Numbered<u128>>>::new(self.temp.clone(), self.budget);
         for (at, &(number, segment)) in segments.iter().enumerate() {
@@ -118,7 +118,7 @@ impl<'a, F: Fingerprint> Merger<'a, F> {
             });
             visited.map_err(self.segments.blame(number))?;
             added?;
-            reporter.advance(segment.record_count());
+            reporter.advance(segment.record_count())?;
         }
         let mut kept: Option<(u64, usize)> = None;
         let mut replaced = 0;

@@ -3,7 +3,7 @@
 use super::streams::{Head, RecordStream, Streams};
 use super::{MergeCodec, MergeOptions, Unmatched};
 use crate::bit_set::BitSet;
-use crate::builder::{BuildStage, Reporter, Separated, Separator};
+use crate::builder::{Separated, Separator};
 use crate::codec::Codec;
 use crate::error::Result;
 use crate::extsort::{TempSpace, ValueSpace};
@@ -11,6 +11,7 @@ use crate::fingerprint::Fingerprint;
 use crate::format::{IdKind, Metadata, SketchParameters};
 use crate::index::{Id, Index};
 use crate::set::{NumberedIndex, Typed};
+use crate::watch::{Reporter, Stage};
 
 /// Records between two reports of the progress.
 pub(super) const REPORT_EVERY: u64 = 1 << 16;
@@ -106,7 +107,7 @@ impl<'a, F: Fingerprint> Merger<'a, F> {
         &self,
         sketches: Option<&SketchParameters>,
         space: &ValueSpace,
-        reporter: &mut Reporter<'_>,
+        reporter: &mut Reporter,
     ) -> Result<MergedRecords<F>> {
         let (kind, total) = (self.model().id_kind(), self.segments.record_count());
         let segments: Vec<_> = self.segments().collect();
@@ -123,12 +124,12 @@ impl<'a, F: Fingerprint> Merger<'a, F> {
         let mut separator = Separator::new(kind, with_order, sketches.cloned(), space);
         let mut choice = Choice::new(self.options);
         let mut streams = self.streams(segments, excluded, sketches.is_some())?;
-        reporter.begin(BuildStage::MergeRecords, total);
+        reporter.begin(Stage::MergeRecords, total)?;
         let mut passed = 0;
         streams.for_each(|head| {
             passed += 1;
             if passed % REPORT_EVERY == 0 {
-                reporter.advance(REPORT_EVERY);
+                reporter.advance(REPORT_EVERY)?;
             }
             match (choice.keeps(head), kind, head.id.as_id()) {
                 (false, _, _) => Ok(()),
@@ -139,7 +140,7 @@ impl<'a, F: Fingerprint> Merger<'a, F> {
                 }
             }
         })?;
-        reporter.advance(passed % REPORT_EVERY);
+        reporter.advance(passed % REPORT_EVERY)?;
         choice.end_group();
         let own = self.options.segment_exclusions.keys();
         for (&number, unmatched) in own.zip(&mut unmatched_of_segments) {
@@ -345,7 +346,7 @@ mod tests {
 
     fn merged_segments(segments: &Set, options: &MergeOptions) -> (Index<u64>, Merged) {
         let mut file = Vec::new();
-        let merged = merge(segments, options, &mut file, |_| ()).unwrap();
+        let merged = merge(segments, options, &mut file).unwrap();
         (Index::from_bytes(file).unwrap(), merged)
     }
 

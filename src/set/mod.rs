@@ -13,7 +13,7 @@ mod search;
 mod segment;
 mod sketches;
 mod typed;
-mod warm;
+mod whole;
 
 use std::sync::Arc;
 

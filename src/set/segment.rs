@@ -1,7 +1,5 @@
 //! One index file of a set.
 
-use std::ops::ControlFlow;
-
 use super::{Set, at_width};
 use crate::design::ProbePlan;
 use crate::error::Result;
@@ -9,7 +7,8 @@ use crate::fingerprint::{Fingerprint, Width};
 use crate::format::{ContentId, IdKind, Metadata};
 use crate::index::{Sketches, Storage};
 use crate::summary::Summary;
-use crate::verify::{VerifyReport, VerifyStage};
+use crate::verify::VerifyReport;
+use crate::watch::Watch;
 
 /// One index file of a [`Set`], of any width.
 ///
@@ -147,16 +146,11 @@ impl<'a> Segment<'a> {
         of_index!(self, index => index.verify())
     }
 
-    /// [`Segment::verify`] that tells `progress` of each part as it begins.
-    pub fn verify_with(self, progress: impl FnMut(VerifyStage)) -> VerifyReport {
-        of_index!(self, index => index.verify_with(progress))
-    }
-
-    /// [`Segment::verify_with`] that `progress` may break off, see [`Index::verify_while`](crate::Index::verify_while).
-    pub fn verify_while(
-        self,
-        mut progress: impl FnMut(VerifyStage) -> ControlFlow<()>,
-    ) -> Option<VerifyReport> {
-        of_index!(self, index => index.verify_while(&mut progress))
+    /// [`Segment::verify`] with a watch, see [`Index::verify_watched`](crate::Index::verify_watched).
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`](crate::Error::Interrupted) if the watch stops the work.
+    pub fn verify_watched(self, watch: &Watch) -> Result<VerifyReport> {
+        of_index!(self, index => index.verify_watched(watch))
     }
 }

@@ -49,7 +49,7 @@ impl Batch {
             answer_of_segment(joined, what).map(|_| found)
         };
         let mut bytes = Vec::new();
-        let merged = simidx::merge::merge(&segments, &MergeOptions::default(), &mut bytes, |_| ());
+        let merged = simidx::merge::merge(&segments, &MergeOptions::default(), &mut bytes);
         Some(Batch {
             pairs: answer_of_segment(paired, what).map(|()| pairs),
             clusters: answer_of_segment(clustered, what).map(|_| clusters),

@@ -7,8 +7,8 @@ use simidx::batch::{
     row_pairs,
 };
 use simidx::set::{Exclusions, Question};
-use simidx::{BuildOptions, Error, Fingerprint, IdKind};
-use simidx_testkit::{build_numbers, build_strings, clustered, flipped, open_set, rng};
+use simidx::{BuildOptions, Error, Fingerprint, IdKind, Watch};
+use simidx_testkit::{build_numbers, build_strings, clustered, flipped, open_set, recording, rng};
 
 /// More than two rounds of queries would take too long; more than one piece of each will do.
 const COUNT: usize = 900;
@@ -55,13 +55,13 @@ fn check_answers<F: Fingerprint>(segments: &Set, values: &[F]) {
         nearest(2, 5),
     ];
     for question in questions {
-        let mut seen = 0;
-        let found = answer_all(segments, &queries, question, |done| {
-            seen = done;
-            Ok(())
-        });
-        let found = found.unwrap();
-        assert_eq!((seen, found.query_count()), (queries.len(), queries.len()));
+        let (watch, calls) = recording(usize::MAX);
+        let found = answer_all(segments, &queries, question, &watch).unwrap();
+        let seen = calls.lock().unwrap().last().unwrap().done;
+        assert_eq!(
+            (seen as usize, found.query_count()),
+            (queries.len(), queries.len())
+        );
         for (number, &query) in queries.iter().enumerate() {
             let single = match question {
                 Question::Within(distance) => segments.query(query, distance),
@@ -80,7 +80,7 @@ fn check_answers<F: Fingerprint>(segments: &Set, values: &[F]) {
         }
         assert_eq!(found.offsets.last(), Some(&(found.distances.len() as u64)));
     }
-    let near = contains_all(segments, &queries, 2, |_| Ok(())).unwrap();
+    let near = contains_all(segments, &queries, 2, &Watch::default()).unwrap();
     let single = queries
         .iter()
         .map(|&q| segments.contains_near(q, 2).unwrap());
@@ -108,7 +108,7 @@ fn ids_and_positions_are_those_of_single_look_ups() {
     let live = live(&values);
     let mut asked = values.clone();
     asked.push(!values[0]);
-    let lists = ids_of_all(&live, &asked, |_| Ok(())).unwrap();
+    let lists = ids_of_all(&live, &asked, &Watch::default()).unwrap();
     let IdColumn::Numbers(numbers) = &lists.ids else {
         panic!("the ids are numbers")
     };
@@ -119,7 +119,7 @@ fn ids_and_positions_are_those_of_single_look_ups() {
         let found: Vec<String> = numbers[bounds].iter().map(u64::to_string).collect();
         assert_eq!(found, single);
     }
-    let positions = positions_of_all(&live, &asked, |_| Ok(())).unwrap();
+    let positions = positions_of_all(&live, &asked, &Watch::default()).unwrap();
     for (&value, position) in asked.iter().zip(positions) {
         let mut start = 0;
         let expected = (0..live.segment_count()).find_map(|number| {
@@ -144,7 +144,7 @@ fn strings_are_cut_where_they_end() {
         .zip(names.iter().map(String::as_str))
         .collect();
     let segments = open_set([build_strings(with_ids(IdKind::String), &records)]);
-    let lists = ids_of_all(&segments, &values, |_| Ok(())).unwrap();
+    let lists = ids_of_all(&segments, &values, &Watch::default()).unwrap();
     for (i, &value) in values.iter().enumerate() {
         let found = (lists.offsets[i]..lists.offsets[i + 1])
             .map(|number| lists.ids.get(number as usize).unwrap().to_string());
@@ -162,28 +162,27 @@ fn strings_are_cut_where_they_end() {
 #[test]
 fn work_in_columns_can_be_broken_off() {
     let values: Vec<u64> = clustered(COUNT);
-    let stop = |_: usize| Err(std::io::Error::other("enough").into());
+    let stop = || recording(1).0;
     let live = live(&values);
     let question = Question::Within(3);
     assert!(matches!(
-        answer_all(&live, &values, question, stop),
-        Err(Error::Io(_))
+        answer_all(&live, &values, question, &stop()),
+        Err(Error::Interrupted)
     ));
     assert!(matches!(
-        contains_all(&live, &values, 3, stop),
-        Err(Error::Io(_))
+        contains_all(&live, &values, 3, &stop()),
+        Err(Error::Interrupted)
     ));
     assert!(matches!(
-        ids_of_all(&live, &values, stop),
-        Err(Error::Io(_))
+        ids_of_all(&live, &values, &stop()),
+        Err(Error::Interrupted)
     ));
     assert!(matches!(
-        positions_of_all(&live, &values, stop),
-        Err(Error::Io(_))
+        positions_of_all(&live, &values, &stop()),
+        Err(Error::Interrupted)
     ));
-    let stop = |_, _| Err(std::io::Error::other("enough").into());
-    let stopped = row_pairs(&values, &PairOptions::default(), stop);
-    assert!(matches!(stopped, Err(Error::Io(_))));
+    let stopped = row_pairs(&values, &PairOptions::default().watch(stop()));
+    assert!(matches!(stopped, Err(Error::Interrupted)));
 }
 
 fn check_rows<F: Fingerprint>(distance: u32) {
@@ -192,7 +191,7 @@ fn check_rows<F: Fingerprint>(distance: u32) {
     values.extend_from_within(0..20);
     let mut options = PairOptions::default();
     options.distance = distance;
-    let found = row_pairs(&values, &options, |_, _| Ok(())).unwrap();
+    let found = row_pairs(&values, &options).unwrap();
     let found: Vec<_> = found
         .iter()
         .map(|p: &RowPair| (p.first, p.second, p.distance))
@@ -208,9 +207,9 @@ fn check_rows<F: Fingerprint>(distance: u32) {
     expected.sort_unstable();
     assert_eq!(found, expected);
     options.max_pairs = Some(found.len() as u64);
-    assert!(row_pairs(&values, &options, |_, _| Ok(())).is_ok());
+    assert!(row_pairs(&values, &options).is_ok());
     options.max_pairs = Some(found.len() as u64 - 1);
-    let refused = row_pairs(&values, &options, |_, _| Ok(()));
+    let refused = row_pairs(&values, &options);
     assert!(matches!(
         refused,
         Err(Error::LimitReached { what: "pairs", .. })

@@ -4,15 +4,14 @@ use std::collections::BTreeMap;
 
 use rand::RngExt;
 use simidx::batch::{
-    JoinOptions, JoinStrategy, Pair, PairFinder, PairOptions, Shard, id_pairs, join, join_watched,
-    pairs,
+    JoinOptions, JoinStrategy, Pair, PairFinder, PairOptions, Shard, id_pairs, join, pairs,
 };
 use simidx::design::TableDesign;
-use simidx::{BuildOptions, Codec, Fingerprint, Id, Match, Set, Width};
+use simidx::{BuildOptions, Codec, Error, Fingerprint, Id, Match, Set, Width};
 use simidx_testkit::brute_force::all_pairs;
 use simidx_testkit::{
-    build, build_numbers, build_strings, flipped, hit, open, open_set, options, random, rng,
-    sorted_set, thorough,
+    build, build_numbers, build_strings, flipped, hit, open, open_set, options, random, recording,
+    rng, sorted_set, thorough,
 };
 
 fn pair_options(distance: u32, sorted: bool) -> PairOptions {
@@ -434,37 +433,32 @@ fn joins_say_how_far_they_are_and_break_off() {
     let values: Vec<u64> = (0..20_000).map(|_| random(&mut rng)).collect();
     let segments = open_set([build(BuildOptions::default(), &values)]);
     for strategy in [JoinStrategy::Stream, JoinStrategy::Probe] {
-        let mut options = JoinOptions::default();
-        options.strategy = strategy;
-        let mut seen = Vec::new();
-        let progress = |done, total| {
-            seen.push((done, total));
-            Ok(())
-        };
+        let options = JoinOptions::default().strategy(strategy);
+        let (watch, calls) = recording(usize::MAX);
         let (mut plain, mut watched) = (Vec::new(), Vec::new());
         let mut take = |query, found: Match<u128>| {
             watched.push((query, found.fingerprint));
             Ok(())
         };
-        join_watched(&segments, &values, &options, progress, &mut take).unwrap();
+        let with_watch = options.clone().watch(watch);
+        join(&segments, &values, &with_watch, &mut take).unwrap();
         join(&segments, &values, &options, |query, found| {
             plain.push((query, found.fingerprint));
             Ok(())
         })
         .unwrap();
         assert!(watched == plain && plain.len() >= values.len());
-        let total = seen[0].1;
-        assert!(total > 1 && seen.is_sorted() && seen.iter().all(|news| news.1 == total));
-        assert_eq!((seen[0].0, seen.last().unwrap().0), (0, total));
-        for stop in [0, total / 2] {
-            let progress = |done, _| match done >= stop {
-                true => Err(std::io::Error::other("enough").into()),
-                false => Ok(()),
-            };
-            let stopped = join_watched(&segments, &values, &options, progress, |_, _| {
-                panic!("a match of a search that is broken off")
+        let seen = calls.lock().unwrap();
+        let total = seen[0].total;
+        assert!(total > 1 && seen.is_sorted_by_key(|p| p.done));
+        assert!(seen.iter().all(|p| p.total == total));
+        assert_eq!((seen[0].done, seen.last().unwrap().done), (0, total));
+        for last in [1, seen.len() / 2] {
+            let options = options.clone().watch(recording(last).0);
+            let stopped = join(&segments, &values, &options, |_, _| {
+                panic!("a match of a search that was stopped")
             });
-            assert!(stopped.unwrap_err().to_string().contains("enough"));
+            assert!(matches!(stopped, Err(Error::Interrupted)));
         }
     }
 }

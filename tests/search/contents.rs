@@ -131,7 +131,7 @@ fn merged<F: Fingerprint>(parts: &[Records<F>]) -> Index<F> {
     let parts = parts.iter().map(|records| records.build(options.clone()));
     let segments = Set::new(parts.collect::<Vec<_>>()).unwrap();
     let mut file = Vec::new();
-    merge(&segments, &MergeOptions::default(), &mut file, |_| ()).unwrap();
+    merge(&segments, &MergeOptions::default(), &mut file).unwrap();
     open(file)
 }
 

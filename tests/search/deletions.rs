@@ -152,7 +152,7 @@ fn check_hidden_sets<F: Fingerprint>(live: &Set, expected: &Set, queries: &[F]) 
         options.design = Some(TableDesign::with_table_count(Width::of::<F>(), 3, 2).unwrap());
         options.block_size = Some(128);
         let mut file = Vec::new();
-        merge(segments, &options, &mut file, |_| ()).unwrap();
+        merge(segments, &options, &mut file).unwrap();
         simidx_testkit::open::<F>(file).content_id()
     };
     assert_eq!(written(live), written(expected));

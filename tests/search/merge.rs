@@ -1,16 +1,18 @@
 //! A merge of segments is byte for byte the build of all their records, less what is left out.
 
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 
 use proptest::prelude::*;
 use simidx::Set;
 use simidx::design::TableDesign;
 use simidx::merge::{MergeCodec, MergeOptions, Merged, merge};
 use simidx::set::Exclusions;
+use simidx::watch::{Progress, Stage, Watch};
 use simidx::{
     BuildOptions, Codec, Error, Fingerprint, IdKind, Index, IndexBuilder, Storage, Width,
 };
-use simidx_testkit::open_set;
+use simidx_testkit::{open_set, recording};
 
 /// A fingerprint and a number that makes its id.
 type Record<F> = (F, u64);
@@ -48,7 +50,7 @@ fn name(id: u64) -> String {
 fn merged(files: &[Vec<u8>], options: &MergeOptions) -> (Vec<u8>, Merged) {
     let mut file = Vec::new();
     let segments = open_set(files.to_vec());
-    let merged = merge(&segments, options, &mut file, |_| ()).unwrap();
+    let merged = merge(&segments, options, &mut file).unwrap();
     (file, merged)
 }
 
@@ -279,7 +281,7 @@ fn everything_may_be_left_out() {
 }
 
 fn refusal(files: &[Vec<u8>], options: &MergeOptions) -> String {
-    let error = merge(&open_set(files.to_vec()), options, Vec::new(), |_| ()).unwrap_err();
+    let error = merge(&open_set(files.to_vec()), options, Vec::new()).unwrap_err();
     error.to_string()
 }
 
@@ -301,7 +303,7 @@ fn a_damaged_segment_is_named() {
     bad[1000] ^= 1;
     let named = |name, file| open_set([file]).named(name);
     let segments = Set::new([named("a", good), named("b", bad)]).unwrap();
-    let result = merge(&segments, &MergeOptions::default(), Vec::new(), |_| ());
+    let result = merge(&segments, &MergeOptions::default(), Vec::new());
     let Err(Error::Segment { segment, name, .. }) = result else {
         panic!("{result:?}");
     };
@@ -364,7 +366,7 @@ fn a_table_that_is_overwritten_after_it_was_checked_is_refused() {
 /// The rule for which a merge refuses the segment.
 #[cfg(feature = "mmap")]
 fn rule_of_refusal(segments: &Set) -> u8 {
-    match merge(segments, &MergeOptions::default(), Vec::new(), |_| ()) {
+    match merge(segments, &MergeOptions::default(), Vec::new()) {
         Err(Error::Segment { error, .. }) => match *error {
             Error::Format(error) => error.rule(),
             error => panic!("{error}"),
@@ -392,16 +394,18 @@ fn a_table_that_changes_after_it_was_read_does_no_harm() {
     let after = file(1 << 40 | 1, Codec::EliasFano);
     assert_eq!(before.len(), after.len());
     let segments = mapped(&path, &before);
-    let mut options = MergeOptions::default();
-    options.codec = MergeCodec::Given(Codec::Gap);
-    let change = |progress: simidx::builder::BuildProgress| {
-        if progress.stage == simidx::builder::BuildStage::EncodeTable(0) {
+    let change = move |progress: Progress| {
+        if progress.stage == Stage::EncodeTable(0) {
             overwrite(&path, 0, &after);
         }
+        ControlFlow::Continue(())
     };
+    let options = MergeOptions::default()
+        .codec(MergeCodec::Given(Codec::Gap))
+        .watch(Watch::new(change));
     // The code of the table has no codeword for the new steps.
     let mut merged = Vec::new();
-    merge(&segments, &options, &mut merged, change).unwrap();
+    merge(&segments, &options, &mut merged).unwrap();
     assert!(merged == file(1 << 40, Codec::Gap));
 }
 
@@ -412,18 +416,21 @@ fn progress_counts_every_record_and_value() {
         &records,
         options::<u64>(2, Some(Codec::EliasFano), IdKind::Number),
     );
-    let mut stages: Vec<simidx::builder::BuildProgress> = Vec::new();
-    let note = |progress: simidx::builder::BuildProgress| match stages
-        .last_mut()
-        .filter(|last| last.stage == progress.stage)
-    {
-        Some(last) => *last = progress,
-        None => stages.push(progress),
-    };
     let two = open_set([file.clone(), file]);
-    let mut options = MergeOptions::default();
-    options.codec = MergeCodec::AsSegments;
-    merge(&two, &options, Vec::new(), note).unwrap();
+    let (watch, calls) = recording(usize::MAX);
+    let options = MergeOptions::default()
+        .codec(MergeCodec::AsSegments)
+        .watch(watch);
+    merge(&two, &options, Vec::new()).unwrap();
+    let calls = calls.lock().unwrap();
+    let stages = calls.chunk_by(|a, b| a.stage == b.stage);
+    let stages: Vec<&Progress> = stages.filter_map(<[Progress]>::last).collect();
+    for last in [1, calls.len() / 2, calls.len()] {
+        let mut options = MergeOptions::default();
+        (options.codec, options.watch) = (MergeCodec::AsSegments, recording(last).0);
+        let stopped = merge(&two, &options, Vec::new());
+        assert!(matches!(stopped, Err(Error::Interrupted)));
+    }
     let done: Vec<(u64, u64)> = stages.iter().map(|p| (p.done, p.total)).collect();
     // Each fingerprint is in both segments, which shows when their records have come together.
     assert_eq!(

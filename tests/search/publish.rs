@@ -35,11 +35,7 @@ fn the_file_of_a_path_is_that_of_a_writer() {
         .map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15))
         .collect();
     let expected = build(BuildOptions::default(), &fingerprints);
-    let mut stages = 0;
-    let summary = builder(&fingerprints)
-        .finish_to_path_with(&path, |_| stages += 1)
-        .unwrap();
-    assert!(stages > 0);
+    let summary = builder(&fingerprints).finish_to_path(&path).unwrap();
     assert_eq!(summary.file_len, expected.len() as u64);
     assert!(fs::read(&path).unwrap() == expected);
     assert_eq!(names(folder.path()), ["x.simidx"]);
@@ -53,7 +49,7 @@ fn a_merge_may_replace_a_segment_that_is_open() {
     builder(&[2, 3]).finish_to_path(&paths[1]).unwrap();
     let segments = Set::open_in_memory(&paths).unwrap();
     let options = MergeOptions::default();
-    merge_to_path(&segments, &options, &paths[0], |_| ()).unwrap();
+    merge_to_path(&segments, &options, &paths[0]).unwrap();
     assert!(fs::read(&paths[0]).unwrap() == build(BuildOptions::default(), &[1u64, 2, 2, 3]));
     assert_eq!(names(folder.path()), ["a", "b"]);
 }
@@ -89,7 +85,7 @@ fn an_error_a_panic_and_a_drop_leave_the_old_file_alone() {
     });
     assert_eq!(failed.unwrap_err().to_string(), "no more");
     let panicked = catch_unwind(AssertUnwindSafe(|| {
-        builder(&[1]).finish_to_path_with(&path, |_| panic!("on purpose"))
+        AtomicFile::write_with(&path, |_| -> io::Result<()> { panic!("on purpose") })
     }));
     assert!(panicked.is_err());
     AtomicFile::create(&path).unwrap().write_all(b"n").unwrap();

@@ -19,7 +19,7 @@ use simidx::index::Strategy;
 use simidx::set::{Exclusions, Matches, Question, SetFingerprints, SetIds, SetScratch};
 use simidx::{
     BuildOptions, Codec, Error, Fingerprint, Fingerprints, Id, IdKind, Index, IndexBuilder, Set,
-    Width,
+    Watch, Width,
 };
 use simidx_testkit::{
     each_id, flipped, hit, matched, open, open_set, options, rng, scan, sorted_set,
@@ -828,13 +828,13 @@ fn columns_of_another_width_are_refused() {
                     panic!("a query of another width")
                 });
             assert_eq!(mismatch(answered), expected);
-            let all = answer_all(&set, column, question, |_| Ok(()));
+            let all = answer_all(&set, column, question, &Watch::default());
             assert_eq!(mismatch(all), expected);
-            let near = contains_all(&set, column, 3, |_| Ok(()));
+            let near = contains_all(&set, column, 3, &Watch::default());
             assert_eq!(mismatch(near), expected);
-            let ids = ids_of_all(&set, column, |_| Ok(()));
+            let ids = ids_of_all(&set, column, &Watch::default());
             assert_eq!(mismatch(ids), expected);
-            let positions = positions_of_all(&set, column, |_| Ok(()));
+            let positions = positions_of_all(&set, column, &Watch::default());
             assert_eq!(mismatch(positions), expected);
             let joined = join(&set, column, &JoinOptions::default(), |_, _| Ok(()));
             assert_eq!(mismatch(joined), expected);
@@ -896,7 +896,7 @@ fn what_is_left_out_of_one_file_is_near_to_nothing() {
     let near = |set: &Set, query: u64| {
         [0, 1, 2].map(|distance| {
             let near = set.contains_near(query, distance).unwrap();
-            let all = contains_all(set, &[query], distance, |_| Ok(())).unwrap();
+            let all = contains_all(set, &[query], distance, &Watch::default()).unwrap();
             assert_eq!(all, [near]);
             near
         })

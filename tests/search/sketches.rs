@@ -196,7 +196,7 @@ fn a_merge_carries_sketches_along() {
         let file = |part| build::<u64>(part, options(ids, 4, None));
         let segments = open_set(parts.map(file));
         let mut file = Vec::new();
-        let merged = merge(&segments, &MergeOptions::default(), &mut file, |_| ()).unwrap();
+        let merged = merge(&segments, &MergeOptions::default(), &mut file).unwrap();
         assert_eq!(merged.sketches.unwrap().bits(), 256);
         let mut expected = options(ids, 4, None);
         expected.design = Some(largest_design(&segments));
@@ -231,7 +231,7 @@ fn a_merge_leaves_out_the_sketches_of_what_it_leaves_out() {
         };
         gone(33);
         let mut file = Vec::new();
-        merge(&segments, &merge_options, &mut file, |_| ()).unwrap();
+        merge(&segments, &merge_options, &mut file).unwrap();
         let numbered = all.iter().enumerate();
         let is_gone = |id: u64| match ids {
             IdKind::None => false,
@@ -266,7 +266,7 @@ fn a_merge_of_different_sketches_has_none() {
     for (one, other, is_kept) in [("a", "b", false), ("a", "a", true)] {
         let segments = open_set([with(one), with(other)]);
         let mut file = Vec::new();
-        let merged = merge(&segments, &MergeOptions::default(), &mut file, |_| ()).unwrap();
+        let merged = merge(&segments, &MergeOptions::default(), &mut file).unwrap();
         assert_eq!(merged.sketches.is_some(), is_kept);
         let index = simidx_testkit::open::<u64>(file);
         assert_eq!(index.sketches().unwrap().is_some(), is_kept);

@@ -1,13 +1,11 @@
 //! Warming checks everything that queries need, once; it tells how far it is, breaks off, and finds the first damage.
 //! Files locked in memory are resident.
 
-use std::ops::ControlFlow;
-
 use simidx::design::TableDesign;
 use simidx::index::{WarmOptions, WarmReport};
-use simidx::{BuildOptions, Codec, Error, IdKind, Index, Set, Width};
+use simidx::{BuildOptions, Codec, Error, IdKind, Index, Set, Watch, Width};
 use simidx_testkit::reference::{BUCKETS, Layout};
-use simidx_testkit::{build, build_strings, open, open_set, options, sized, uniform};
+use simidx_testkit::{build, build_strings, open, open_set, options, recording, sized, uniform};
 
 /// A file of several megabytes with string ids.
 fn file_with_ids(codec: Codec) -> Vec<u8> {
@@ -49,16 +47,10 @@ fn every_block_and_page_is_warmed_once_on_any_number_of_threads() {
     {
         let file = file_with_ids(codec);
         let index = open::<u64>(file.clone());
-        let mut options = WarmOptions::default();
-        options.threads = threads;
-        let mut seen = Vec::new();
-        let report = index
-            .warm_with(&options, |progress| {
-                seen.push(progress);
-                ControlFlow::Continue(())
-            })
-            .unwrap();
-        assert!(report.is_complete);
+        let (watch, calls) = recording(usize::MAX);
+        let options = WarmOptions::default().threads(threads).watch(watch);
+        let report = index.warm(&options).unwrap();
+        let seen = calls.lock().unwrap();
         assert_eq!(report.block_count, block_count(&index));
         assert_eq!(report.page_count, index.verify().page_count);
         assert!(report.byte_len < file.len() as u64);
@@ -80,7 +72,7 @@ fn what_is_warm_is_not_checked_again() {
     let mut file = in_blocks(&fingerprints);
     std::fs::write(&path, &file).unwrap();
     let [warm, cold] = [(); 2].map(|()| Index::<u64>::open(&path).unwrap());
-    assert!(warm.warm(1).unwrap().is_complete);
+    warm.warm(&WarmOptions::default().threads(1)).unwrap();
     let at = Layout::parse(&file).block_at(0, 0) + 100;
     file[at] ^= 1;
     let mut mapped = std::fs::File::options().write(true).open(&path).unwrap();
@@ -88,9 +80,12 @@ fn what_is_warm_is_not_checked_again() {
     let first = *fingerprints.iter().min().unwrap();
     assert!(warm.contains(first).is_ok());
     assert!(cold.contains(first).is_err());
-    assert!(cold.warm(1).is_err());
+    assert!(cold.warm(&WarmOptions::default().threads(1)).is_err());
     assert!(!warm.verify().is_sound());
-    assert!(warm.warm(1).is_err(), "a full check has found the damage");
+    assert!(
+        warm.warm(&WarmOptions::default().threads(1)).is_err(),
+        "a full check has found the damage"
+    );
 }
 
 #[test]
@@ -99,7 +94,9 @@ fn the_first_damage_is_told_whichever_thread_finds_it() {
     let layout = Layout::parse(&file);
     let blocks = layout.blocks(&file, 1).len();
     let section = layout.section(BUCKETS, 0);
-    let warm = |file: &[u8], threads| match open::<u64>(file.to_vec()).warm(threads) {
+    let warm = |file: &[u8], threads| match open::<u64>(file.to_vec())
+        .warm(&WarmOptions::default().threads(threads))
+    {
         Err(Error::Format(error)) => (error.rule(), error.table(), error.block()),
         other => panic!("{other:?}"),
     };
@@ -116,26 +113,17 @@ fn the_first_damage_is_told_whichever_thread_finds_it() {
 }
 
 #[test]
-fn a_caller_breaks_off_and_goes_on_later() {
+fn a_caller_stops_and_goes_on_later() {
     let file = file_with_ids(Codec::EliasFano);
     let index = open::<u64>(file);
-    let mut calls = 0;
-    let mut options = WarmOptions::default();
-    options.threads = 1;
-    let report = index
-        .warm_with(&options, |_| {
-            calls += 1;
-            match calls {
-                2 => ControlFlow::Break(()),
-                _ => ControlFlow::Continue(()),
-            }
-        })
-        .unwrap();
-    assert_eq!(calls, 2);
-    assert!(!report.is_complete);
-    assert!(report.byte_len >= 1 << 20 && report.byte_len <= 2 << 20);
-    let rest = index.warm(2).unwrap();
-    assert!(rest.is_complete && rest.block_count == block_count(&index));
+    let (watch, calls) = recording(2);
+    let stopped = index.warm(&WarmOptions::default().threads(1).watch(watch));
+    assert!(matches!(stopped, Err(Error::Interrupted)));
+    let calls = calls.lock().unwrap();
+    assert_eq!(calls.len(), 2);
+    assert!(calls[1].done >= 1 << 20 && calls[1].done <= 2 << 20);
+    let rest = index.warm(&WarmOptions::default().threads(2)).unwrap();
+    assert_eq!(rest.block_count, block_count(&index));
 }
 
 #[test]
@@ -148,7 +136,11 @@ fn segments_and_indexes_of_any_width_are_warmed() {
         .to_vec();
     let each: Vec<WarmReport> = files
         .iter()
-        .map(|file| open_set([file.clone()]).warm(1).unwrap())
+        .map(|file| {
+            open_set([file.clone()])
+                .warm(&WarmOptions::default().threads(1))
+                .unwrap()
+        })
         .collect();
     let named = |files: &[Vec<u8>]| {
         let files = files.iter().enumerate();
@@ -158,13 +150,15 @@ fn segments_and_indexes_of_any_width_are_warmed() {
         });
         Set::new(segments).unwrap()
     };
-    let both = named(&files).warm(2).unwrap();
+    let both = named(&files)
+        .warm(&WarmOptions::default().threads(2))
+        .unwrap();
     assert_eq!(both.block_count, each[0].block_count + each[1].block_count);
     assert_eq!(both.byte_len, each[0].byte_len + each[1].byte_len);
     let mut damaged = files;
     let at = Layout::parse(&damaged[1]).block_at(0, 0) + 100;
     damaged[1][at] ^= 1;
-    match named(&damaged).warm(2) {
+    match named(&damaged).warm(&WarmOptions::default().threads(2)) {
         Err(Error::Segment { segment, name, .. }) => {
             assert_eq!((segment, &name[..]), (1, "file 1"))
         }
@@ -175,8 +169,7 @@ fn segments_and_indexes_of_any_width_are_warmed() {
 #[test]
 fn an_empty_index_is_warm() {
     let index = open::<u64>(build(BuildOptions::default(), &[] as &[u64]));
-    let report = index.warm(0).unwrap();
-    assert!(report.is_complete);
+    let report = index.warm(&WarmOptions::default()).unwrap();
     assert_eq!((report.block_count, report.byte_len), (0, 0));
 }
 
@@ -184,10 +177,10 @@ fn an_empty_index_is_warm() {
 fn a_panic_of_the_caller_ends_the_pass() {
     let index = open::<u64>(file_with_ids(Codec::EliasFano));
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        index.warm_with(&WarmOptions::default(), |_| panic!("on purpose"))
+        index.warm(&WarmOptions::default().watch(Watch::new(|_| panic!("on purpose"))))
     }));
     assert!(panicked.is_err());
-    assert!(index.warm(2).unwrap().is_complete);
+    index.warm(&WarmOptions::default().threads(2)).unwrap();
 }
 
 /// Bytes that this process has locked.
@@ -287,7 +280,7 @@ fn pages_that_were_used_are_resident() {
         Index::<u64>::open(&path).unwrap(),
         Index::open_in_memory(&path).unwrap(),
     ] {
-        index.warm(2).unwrap();
+        index.warm(&WarmOptions::default().threads(2)).unwrap();
         let fraction = index.resident_fraction().unwrap();
         assert!((0.9..=1.0).contains(&fraction), "{fraction}");
     }

@@ -1,7 +1,6 @@
 //! Building: arrays of fingerprints and ids to an index file.
 
 use std::ffi::{c_char, c_void};
-use std::io::{self, Write};
 use std::path::Path;
 
 use simidx::builder::AtomicFile;
@@ -145,23 +144,6 @@ impl<'a> Ids<'a> {
     }
 }
 
-/// A writer that fails once the caller has asked to stop.
-struct Watched<'w> {
-    file: &'w mut AtomicFile,
-    work: &'w Work,
-}
-
-impl Write for Watched<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.work.check().map_err(io::Error::other)?;
-        self.file.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
-}
-
 /// Writes an index of these fingerprints, in any order, to a file. It replaces what has its name when it is complete and on
 /// disk; if the call fails, the file is as it was. The same records give the same bytes, with any number of threads and any
 /// memory.
@@ -256,7 +238,7 @@ fn write(
     work: &Work,
 ) -> Result<()> {
     let total = fingerprints.len() as u64;
-    let mut builder = IndexBuilder::new(fingerprints.width(), options)?;
+    let mut builder = IndexBuilder::new(fingerprints.width(), options.watch(work.watch()))?;
     // What keeps the file from being written is known before the work.
     let mut file = AtomicFile::create(path)?;
     let mut start = 0;
@@ -278,16 +260,7 @@ fn write(
         start += piece.len();
         work.report("read", start as u64, total)?;
     }
-    let out = Watched {
-        file: &mut file,
-        work,
-    };
-    builder.finish_with(out, |progress| {
-        // The writer is what breaks off.
-        let _ = work.report(progress.stage.name(), progress.done, progress.total);
-    })?;
-    file.sync()?;
-    work.check()?;
+    builder.finish(&mut file)?;
     Ok(file.commit()?)
 }
 

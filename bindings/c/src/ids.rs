@@ -27,7 +27,7 @@ fn each(
     let mut ids = set.ids_of(one(set.width(), fingerprint)?)?;
     while let Some(id) = ids.read()? {
         if visit(id).is_break() {
-            return Err(Failure::stopped());
+            return Err(simidx::Error::Interrupted.into());
         }
     }
     Ok(())

@@ -1,16 +1,15 @@
 //! Indexes: opening and closing, figures, warming, the full check.
 
 use std::ffi::{c_char, c_void};
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use simidx::index::WarmOptions;
 use simidx::set::Segment;
-use simidx::{Error, Set, Storage};
+use simidx::{Set, Storage};
 
 use crate::border::{self, At, Buffer, Options};
 use crate::handles::{self, Handle};
-use crate::status::{Failure, Result, guard, simidx_status};
+use crate::status::{Result, guard, simidx_status};
 use crate::work::{Work, simidx_work_options};
 
 /// An open index: one file, or several that are searched as one. All threads may use it at the same time.
@@ -93,7 +92,7 @@ fn open(paths: &[PathBuf], options: &simidx_open_options) -> Result<*mut simidx_
             false => Set::open(paths)?,
         };
         if warm {
-            set.warm(0)?;
+            set.warm(&WarmOptions::default())?;
         }
         Ok(set)
     })?;
@@ -274,15 +273,9 @@ pub unsafe extern "C" fn simidx_warm(
         let work = unsafe { Work::read(options) }?;
         let set = handles::get(index)?;
         work.run(|| {
-            let mut options = WarmOptions::default();
-            options.threads = work.threads();
-            set.warm_with(&options, |progress| {
-                match work.report("warm", progress.done, progress.total) {
-                    Ok(()) => ControlFlow::Continue(()),
-                    Err(_) => ControlFlow::Break(()),
-                }
-            })?;
-            Ok(work.check()?)
+            let options = WarmOptions::default().threads(work.threads());
+            set.warm(&options.watch(work.watch()))?;
+            Ok(())
         })
     })
 }
@@ -299,27 +292,6 @@ pub unsafe extern "C" fn simidx_verify(
         // SAFETY: the caller's promise.
         let work = unsafe { Work::read(options) }?;
         let set = handles::get(index)?;
-        work.run(|| verify(&set, &work))
+        work.run(|| Ok(set.verify(&work.watch())?))
     })
-}
-
-fn verify(set: &Set, work: &Work) -> Result<()> {
-    let total = set.segment_count() as u64;
-    for segment in set.segments() {
-        let done = segment.number() as u64;
-        let report = segment.verify_while(|_| match work.report("verify", done, total) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(_) => ControlFlow::Break(()),
-        });
-        work.check()?;
-        let report = report.unwrap_or_default();
-        if let Some(first) = report.problems.into_iter().next() {
-            return Err(Failure::from(Error::Segment {
-                segment: segment.number(),
-                name: segment.name().to_owned(),
-                error: Box::new(first.into()),
-            }));
-        }
-    }
-    Ok(())
 }

@@ -90,10 +90,7 @@ impl Searcher {
         self.clear();
         let set = &self.set;
         self.answers = queries.with(set.width(), |queries| {
-            work.run(|| {
-                let report = |done| work.report("query", done as u64, queries.len() as u64);
-                Ok(answer_all(set, queries, question, report)?)
-            })
+            work.run(|| Ok(answer_all(set, queries, question, &work.watch())?))
         })?;
         Ok(())
     }
@@ -101,10 +98,7 @@ impl Searcher {
     fn contains_all(&self, queries: &Many, distance: u32, work: &Work) -> Result<Vec<bool>> {
         let set = &self.set;
         queries.with(set.width(), |queries| {
-            work.run(|| {
-                let report = |done| work.report("query", done as u64, queries.len() as u64);
-                Ok(contains_all(set, queries, distance, report)?)
-            })
+            work.run(|| Ok(contains_all(set, queries, distance, &work.watch())?))
         })
     }
 

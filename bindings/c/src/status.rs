@@ -65,11 +65,6 @@ impl Failure {
         Failure::new(SIMIDX_ERROR_ARGUMENT, message)
     }
 
-    /// A function of the caller asked to stop.
-    pub(crate) fn stopped() -> Self {
-        Failure::new(SIMIDX_ERROR_STOPPED, "stopped by the caller")
-    }
-
     fn panic(panic: &(dyn Any + Send)) -> Self {
         let message = panic.downcast_ref::<String>().map(String::as_str);
         let message = message.or_else(|| panic.downcast_ref::<&str>().copied());
@@ -81,7 +76,10 @@ impl Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Failure::new(status_of(&error), error.to_string())
+        match error {
+            Error::Interrupted => Failure::new(SIMIDX_ERROR_STOPPED, "stopped by the caller"),
+            error => Failure::new(status_of(&error), error.to_string()),
+        }
     }
 }
 

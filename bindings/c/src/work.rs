@@ -2,6 +2,7 @@
 
 use std::ffi::{CString, c_char, c_void};
 use std::io;
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -48,27 +49,30 @@ unsafe impl Options for simidx_work_options {
 }
 
 /// Work under way.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Work {
     threads: usize,
+    call: Arc<Call>,
+}
+
+/// What the caller gave to hear of its work, and its answer.
+#[derive(Debug)]
+struct Call {
     progress: simidx_progress,
     user: *mut c_void,
     stopped: AtomicBool,
 }
 
 // SAFETY: `user` is not followed here. It goes back to the caller's function, which is told that it runs on another thread,
-// and which one thread at a time calls: the one that the work is on.
-unsafe impl Sync for Work {}
+// and which one thread at a time calls: the one that the work is on. Nothing keeps a `Call` longer than the work.
+unsafe impl Send for Call {}
+// SAFETY: as above.
+unsafe impl Sync for Call {}
 
 impl Work {
     /// Work that nobody hears of.
     pub(crate) fn quiet() -> Self {
-        Work {
-            threads: 0,
-            progress: None,
-            user: std::ptr::null_mut(),
-            stopped: AtomicBool::new(false),
-        }
+        Work::on(0, None, std::ptr::null_mut())
     }
 
     /// Work as the caller wants it.
@@ -81,12 +85,20 @@ impl Work {
             let message = format!("threads is {threads}; at most {MOST_THREADS} are possible");
             return Err(Failure::argument(message));
         }
-        Ok(Work {
-            threads: options.threads as usize,
-            progress: options.progress,
-            user: options.user,
-            stopped: AtomicBool::new(false),
-        })
+        let threads = options.threads as usize;
+        Ok(Work::on(threads, options.progress, options.user))
+    }
+
+    fn on(threads: usize, progress: simidx_progress, user: *mut c_void) -> Self {
+        let stopped = AtomicBool::new(false);
+        Work {
+            threads,
+            call: Arc::new(Call {
+                progress,
+                user,
+                stopped,
+            }),
+        }
     }
 
     /// Work as the options of the caller say.
@@ -102,31 +114,36 @@ impl Work {
         self.threads
     }
 
-    /// Says how far the work is, and whether to go on.
-    pub(crate) fn report(&self, stage: &str, done: u64, total: u64) -> simidx::Result<()> {
-        if let Some(progress) = self.progress {
-            let stage = CString::new(stage).unwrap_or_default();
-            // SAFETY: the caller gave the function to be called so.
-            let answer = unsafe { progress(self.user, stage.as_ptr(), done, total) };
-            if answer != 0 {
-                self.stopped.store(true, Ordering::Relaxed);
+    /// The watch for work of the library.
+    pub(crate) fn watch(&self) -> simidx::Watch {
+        let work = self.clone();
+        simidx::Watch::new(move |progress| {
+            match work.report(progress.stage.name(), progress.done, progress.total) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
             }
-        }
-        self.check()
+        })
     }
 
-    /// An error if the caller asked to stop.
-    pub(crate) fn check(&self) -> simidx::Result<()> {
-        match self.stopped.load(Ordering::Relaxed) {
-            // `Interrupted` would be tried again by who writes.
-            true => Err(io::Error::other("stopped").into()),
+    /// Says how far the work is, and whether to go on.
+    pub(crate) fn report(&self, stage: &str, done: u64, total: u64) -> simidx::Result<()> {
+        if let Some(progress) = self.call.progress {
+            let stage = CString::new(stage).unwrap_or_default();
+            // SAFETY: the caller gave the function to be called so.
+            let answer = unsafe { progress(self.call.user, stage.as_ptr(), done, total) };
+            if answer != 0 {
+                self.call.stopped.store(true, Ordering::Relaxed);
+            }
+        }
+        match self.call.stopped.load(Ordering::Relaxed) {
+            true => Err(simidx::Error::Interrupted),
             false => Ok(()),
         }
     }
 
     /// Does work on a pool of threads.
     pub(crate) fn run<T: Send>(&self, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
-        let outcome = match self.threads {
+        match self.threads {
             0 => shared()?.install(work),
             threads => {
                 let pool = take(threads)?;
@@ -134,10 +151,6 @@ impl Work {
                 give_back(threads, pool);
                 outcome
             }
-        };
-        match outcome {
-            Err(_) if self.stopped.load(Ordering::Relaxed) => Err(Failure::stopped()),
-            outcome => outcome,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use simidx::Set;
-use simidx::builder::{AtomicFile, BuildProgress};
+use simidx::builder::AtomicFile;
 use simidx::design::TableDesign;
 use simidx::merge::{MergeOptions, merge as merge_files};
 use simidx::{BuildOptions, Codec, IdKind, IndexBuilder, Width};
@@ -17,7 +17,7 @@ use crate::index::PyIndex;
 use crate::input::{self, Expected, Fingerprints};
 use crate::opened::Opened;
 use crate::options;
-use crate::run::{How, Watch, Watched, run, run_apart};
+use crate::run::{How, Watch, run, run_apart};
 use crate::texts::pipeline_of;
 
 /// Records that are handed over between two reports of progress.
@@ -116,7 +116,7 @@ fn write(
             Err(Failure::Other(Class::Input, message))
         }
     };
-    let mut builder = IndexBuilder::new(fingerprints.width(), options)?;
+    let mut builder = IndexBuilder::new(fingerprints.width(), options.watch(watch.of_library()))?;
     // What keeps the file from being written is known before the work.
     let mut file = AtomicFile::create(path)?;
     let report = |done: usize| watch.report("read", done as u64, total as u64);
@@ -158,11 +158,7 @@ fn write(
     }
     // The builder has all, and sorts it for long.
     watch.let_go((given, ids));
-    let out = Watched {
-        out: &mut file,
-        watch,
-    };
-    builder.finish_with(out, |progress| tell(watch, progress))?;
+    builder.finish(&mut file)?;
     file.sync()?;
     watch.commit()?;
     Ok(file.commit()?)
@@ -174,11 +170,6 @@ fn of_row(row: usize, error: simidx::Error) -> Failure {
         simidx::Error::Build(error) => Failure::Other(Class::Input, format!("ids[{row}]: {error}")),
         error => error.into(),
     }
-}
-
-fn tell(watch: &Watch, progress: BuildProgress) {
-    // The writer is what breaks off.
-    let _ = watch.report(progress.stage.name(), progress.done, progress.total);
 }
 
 /// Writes one file with the records of several, and opens it. `signed` is of `exclude_fingerprints`.
@@ -231,12 +222,8 @@ pub(crate) fn merge(
     let opened = run(py, &how, move |watch| {
         excluded.add_to(&mut options.exclusions, watch)?;
         let mut file = AtomicFile::create(&path)?;
-        let out = Watched {
-            out: &mut file,
-            watch,
-        };
-        let report = |progress| tell(watch, progress);
-        merge_files(&set, &options, out, report)?;
+        options.watch = watch.of_library();
+        merge_files(&set, &options, &mut file)?;
         file.sync()?;
         watch.commit()?;
         file.commit()?;

@@ -89,8 +89,8 @@ pub(crate) fn _dedup_texts<'py>(
     search.options.most_similar = true;
     let (kept, jaccards) = search.run_in_order(py, longest, move |candidates, watch| {
         let found = match chains {
-            false => candidates.dedup_watched(|_, _| watch.check())?,
-            true => candidates.dedup_by_chains_watched(|_, _| watch.check())?,
+            false => candidates.dedup(&watch.of_library())?,
+            true => candidates.dedup_by_chains(&watch.of_library())?,
         };
         let fates = (0..found.text_count()).map(|text| match found.fate(text) {
             Fate::Kept => (-1, 1.0),
@@ -130,6 +130,7 @@ impl Near {
             self.options.memory = self.options.memory.map(rest);
             verifier = Some(TextVerifier::new(&self.pipeline, &options)?);
         }
+        self.options.watch = watch.of_library();
         let mut documents = Deduplicator::new(values.width(), &self.options);
         documents.extend_from_slice(values)?;
         if let Some(verifier) = &mut verifier {
@@ -142,7 +143,7 @@ impl Near {
         let given = verifier
             .as_mut()
             .map(|verifier| verifier as &mut dyn Verifier);
-        let mut found = documents.finish_watched(given, |_, _| watch.check())?;
+        let mut found = documents.finish(given)?;
         if let Some(priorities) = self.priorities {
             found.keep_by(|document| priorities[document]);
         }

@@ -1,6 +1,5 @@
 //! An open index: one file, or several as one.
 
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -18,7 +17,7 @@ use crate::exclusions::Excluded;
 use crate::ids;
 use crate::input;
 use crate::matches::{Match, Matches, to_python};
-use crate::opened::{Opened, info, verify};
+use crate::opened::{Opened, info};
 use crate::options;
 use crate::records;
 use crate::run::{How, run, run_apart, run_short};
@@ -197,7 +196,7 @@ impl PyIndex {
         let lists = run_short(py, &How::default(), move || {
             let mut column = Fingerprints::new(opened.set.width());
             column.push(value);
-            Ok(ids_of_all(&opened.set, &column, |_| Ok(()))?)
+            Ok(ids_of_all(&opened.set, &column, &simidx::Watch::default())?)
         })?;
         let ids = (0..lists.ids.len()).filter_map(|number| lists.ids.get(number));
         let ids: Vec<_> = ids.map(|id| to_python(py, id)).collect::<PyResult<_>>()?;
@@ -254,15 +253,8 @@ impl PyIndex {
         let how = how(threads, progress)?;
         let count = how.threads.unwrap_or(0);
         run_apart(py, &how, move |watch| {
-            let mut options = WarmOptions::default();
-            options.threads = count;
-            let report = opened.set.warm_with(&options, |progress| {
-                match watch.report("warm", progress.done, progress.total) {
-                    Ok(()) => ControlFlow::Continue(()),
-                    Err(_) => ControlFlow::Break(()),
-                }
-            })?;
-            let _ = report;
+            let options = WarmOptions::default().threads(count);
+            opened.set.warm(&options.watch(watch.of_library()))?;
             Ok(())
         })
     }
@@ -277,7 +269,7 @@ impl PyIndex {
     ) -> PyResult<()> {
         let opened = self.opened(py)?;
         run_apart(py, &how(threads, progress)?, move |watch| {
-            verify(&opened.set, watch)
+            Ok(opened.set.verify(&watch.of_library())?)
         })
     }
 

@@ -140,29 +140,21 @@ fn over<T: Send + 'static>(
     py: Python<'_>,
     opened: &Opened,
     found: Fingerprints,
-    work: impl FnOnce(
-        &Set,
-        &Fingerprints,
-        &mut dyn FnMut(usize) -> simidx::Result<()>,
-    ) -> simidx::Result<T>
-    + Send
-    + 'static,
+    work: impl FnOnce(&Set, &Fingerprints, &simidx::Watch) -> simidx::Result<T> + Send + 'static,
 ) -> PyResult<T> {
     let set = opened.set.clone();
     let few = found.len() <= FEW;
-    let work = move |report: &mut dyn FnMut(usize) -> simidx::Result<()>| {
-        Ok::<T, Failure>(work(&set, &found, report)?)
-    };
+    let work = move |watch: &simidx::Watch| Ok::<T, Failure>(work(&set, &found, watch)?);
     let how = How::default();
     match few {
-        true => run_short(py, &how, || work(&mut |_| Ok(()))),
-        false => run_apart(py, &how, |watch| work(&mut |_| watch.check())),
+        true => run_short(py, &how, || work(&simidx::Watch::default())),
+        false => run_apart(py, &how, |watch| work(&watch.of_library())),
     }
 }
 
 fn positions(py: Python<'_>, opened: &Opened, found: Fingerprints) -> PyResult<Vec<i64>> {
-    let positions = over(py, opened, found, |set, found, report| {
-        positions_of_all(set, found, report)
+    let positions = over(py, opened, found, |set, found, watch| {
+        positions_of_all(set, found, watch)
     })?;
     Ok(positions
         .into_iter()
@@ -171,8 +163,8 @@ fn positions(py: Python<'_>, opened: &Opened, found: Fingerprints) -> PyResult<V
 }
 
 fn id_lists(py: Python<'_>, opened: &Opened, found: Fingerprints) -> PyResult<IdLists> {
-    over(py, opened, found, |set, found, report| {
-        ids_of_all(set, found, report)
+    over(py, opened, found, |set, found, watch| {
+        ids_of_all(set, found, watch)
     })
 }
 

@@ -1,15 +1,11 @@
 //! The files of an open index: their full check, and their figures.
 
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use simidx::set::{Exclusions, Segment};
-use simidx::{Error, IdKind, Set};
-
-use crate::errors::Failure;
-use crate::run::Watch;
+use simidx::{IdKind, Set};
 
 /// Open files and where they are.
 #[derive(Debug)]
@@ -69,28 +65,6 @@ impl Opened {
         let plans = self.set.segments().map(|file| file.plan(distance));
         plans.map(|plan| plan.ns()).sum()
     }
-}
-
-/// Checks every byte of the files; the first problem is the error.
-pub(crate) fn verify(set: &Set, watch: &Watch) -> Result<(), Failure> {
-    let total = set.segment_count() as u64;
-    for segment in set.segments() {
-        let done = segment.number() as u64;
-        let report = segment.verify_while(|_| match watch.report("verify", done, total) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(_) => ControlFlow::Break(()),
-        });
-        watch.check()?;
-        let report = report.unwrap_or_default();
-        if let Some(first) = report.problems.into_iter().next() {
-            return Err(Failure::Library(Error::Segment {
-                segment: segment.number(),
-                name: segment.name().to_owned(),
-                error: Box::new(first.into()),
-            }));
-        }
-    }
-    Ok(())
 }
 
 /// The figures of all files.

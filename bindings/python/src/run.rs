@@ -1,7 +1,8 @@
-//! Long work: off the interpreter, on threads of its own, and broken off by Ctrl-C.
+//! Long work: off the interpreter, on threads of its own, and stopped by Ctrl-C.
 
 use std::any::Any;
 use std::io;
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -23,9 +24,14 @@ const WORKING: u8 = 0;
 const CANCELLED: u8 = 1;
 const COMMITTING: u8 = 2;
 
-/// What the work says of itself, and what it is told.
-#[derive(Debug, Default)]
+/// Progress out, cancellation in; shared with a running call.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Watch {
+    call: Arc<Call>,
+}
+
+#[derive(Debug, Default)]
+struct Call {
     state: AtomicU8,
     /// Whether the work reads no memory that is lent, and will not.
     is_apart: AtomicBool,
@@ -41,59 +47,53 @@ struct Progress {
 }
 
 impl Watch {
+    /// The watch for work of the library.
+    pub(crate) fn of_library(&self) -> simidx::Watch {
+        let watch = self.clone();
+        simidx::Watch::new(move |progress| {
+            match watch.report(progress.stage.name(), progress.done, progress.total) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            }
+        })
+    }
+
     /// An error if nobody waits for the work any more.
     pub(crate) fn check(&self) -> simidx::Result<()> {
-        match self.state.load(Ordering::Relaxed) {
-            CANCELLED => Err(io::Error::new(io::ErrorKind::Interrupted, "interrupted").into()),
+        match self.call.state.load(Ordering::Relaxed) {
+            CANCELLED => Err(simidx::Error::Interrupted),
             _ => Ok(()),
         }
     }
 
     /// Says how far the work is, and whether to go on.
     pub(crate) fn report(&self, stage: &'static str, done: u64, total: u64) -> simidx::Result<()> {
-        *lock(&self.progress) = Some(Progress { stage, done, total });
+        *lock(&self.call.progress) = Some(Progress { stage, done, total });
         self.check()
     }
 
-    /// From here on the work is brought to its end, if it has not been broken off before.
+    /// From here on the work is brought to its end, if it has not been stopped before.
     pub(crate) fn commit(&self) -> simidx::Result<()> {
-        let state = &self.state;
-        let _ = state.compare_exchange(WORKING, COMMITTING, Ordering::AcqRel, Ordering::Acquire);
+        self.leave_working(COMMITTING);
         self.check()
     }
 
-    /// Lets go of what the caller lent: all of it. From here on a call that is broken off does not wait for the work.
+    /// Lets go of what the caller lent: all of it. From here on a call that is stopped does not wait for the work.
     pub(crate) fn let_go<T>(&self, lent: T) {
         drop(lent);
         // What was read before is read before the caller may write.
-        self.is_apart.store(true, Ordering::Release);
+        self.call.is_apart.store(true, Ordering::Release);
     }
 
-    /// Breaks the work off, unless it cannot be any more.
+    /// Stops the work, unless it is too late.
     fn cancel(&self) -> bool {
-        let state = &self.state;
-        let set = state.compare_exchange(WORKING, CANCELLED, Ordering::AcqRel, Ordering::Acquire);
+        self.leave_working(CANCELLED)
+    }
+
+    fn leave_working(&self, next: u8) -> bool {
+        let state = &self.call.state;
+        let set = state.compare_exchange(WORKING, next, Ordering::AcqRel, Ordering::Acquire);
         set.is_ok()
-    }
-}
-
-/// A writer that fails once nobody waits for what it writes.
-#[derive(Debug)]
-pub(crate) struct Watched<'w, W> {
-    pub(crate) out: W,
-    pub(crate) watch: &'w Watch,
-}
-
-impl<W: io::Write> io::Write for Watched<'_, W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // `Interrupted` would be tried again.
-        let gone = |_| io::Error::other("interrupted");
-        self.watch.check().map_err(gone)?;
-        self.out.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
     }
 }
 
@@ -110,7 +110,7 @@ impl<T> Slot<T> {
     /// Waits until the work has ended, or has let go of what is lent to it.
     fn wait(&self, watch: &Watch) {
         let mut outcome = lock(&self.outcome);
-        while outcome.is_none() && !watch.is_apart.load(Ordering::Acquire) {
+        while outcome.is_none() && !watch.call.is_apart.load(Ordering::Acquire) {
             let waited = self.is_there.wait_timeout(outcome, POLL / 4);
             (outcome, _) = waited.unwrap_or_else(PoisonError::into_inner);
         }
@@ -169,12 +169,11 @@ fn run_watched<T: Send + 'static>(
     watch: Watch,
     work: impl FnOnce(&Watch) -> Result<T, Failure> + Send + 'static,
 ) -> PyResult<T> {
-    let watch = Arc::new(watch);
     let slot = Arc::new(Slot {
         outcome: Mutex::new(None),
         is_there: Condvar::new(),
     });
-    let (of_work, to) = (Arc::clone(&watch), Arc::clone(&slot));
+    let (of_work, to) = (watch.clone(), Arc::clone(&slot));
     let started = thread::Builder::new()
         .name("simidx".to_owned())
         .spawn(move || {
@@ -249,7 +248,7 @@ fn tell(py: Python<'_>, how: &How, watch: &Watch, seen: &mut Option<Progress>) -
     let Some(progress) = &how.progress else {
         return Ok(());
     };
-    let now = lock(&watch.progress).clone();
+    let now = lock(&watch.call.progress).clone();
     if now == *seen {
         return Ok(());
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use simidx::Fingerprints;
-use simidx::batch::{Answers, JoinOptions, answer_all, contains_all, join_watched};
+use simidx::batch::{Answers, JoinOptions, answer_all, contains_all, join as join_all};
 use simidx::set::Question;
 
 use crate::errors::Failure;
@@ -60,15 +60,12 @@ pub(crate) fn answer(
         Question::Within(distance) => opened.query_ns(distance) * queries.len() as f64,
         Question::Nearest { .. } => f64::INFINITY,
     };
-    let (set, total) = (opened.set.clone(), queries.len() as u64);
-    let work = move |report: &mut dyn FnMut(usize) -> simidx::Result<()>| {
-        Ok::<_, Failure>(answer_all(&set, &queries, question, report)?)
-    };
+    let set = opened.set.clone();
+    let work =
+        move |watch: &simidx::Watch| Ok::<_, Failure>(answer_all(&set, &queries, question, watch)?);
     let answers: Answers = match ns < SHORT_NS && how.threads.is_none() {
-        true => run_short(py, how, move || work(&mut |_| Ok(())))?,
-        false => run_apart(py, how, move |watch| {
-            work(&mut |done| watch.report("query", done as u64, total))
-        })?,
+        true => run_short(py, how, move || work(&simidx::Watch::default()))?,
+        false => run_apart(py, how, move |watch| work(&watch.of_library()))?,
     };
     Matches::new(py, opened, answers)
 }
@@ -106,9 +103,8 @@ pub(crate) fn contains(
     how: &How,
 ) -> PyResult<Vec<bool>> {
     run_apart(py, how, move |watch| {
-        let total = queries.len() as u64;
-        let report = |done| watch.report("query", done as u64, total);
-        Ok(contains_all(&opened.set, &queries, distance, report)?)
+        let watch = watch.of_library();
+        Ok(contains_all(&opened.set, &queries, distance, &watch)?)
     })
 }
 
@@ -123,7 +119,7 @@ pub(crate) fn join(
     let set = opened.set.clone();
     let answers = run_apart(py, how, move |watch| {
         let (mut answers, total) = (Answers::new(set.width()), queries.len());
-        let search = |done, total| watch.report("search", done, total);
+        let options = options.watch(watch.of_library());
         let visit = |query: usize, found: simidx::Match<u128>| {
             while answers.query_count() < query {
                 answers.end_query();
@@ -132,7 +128,7 @@ pub(crate) fn join(
             answers.push(found.fingerprint, found.distance);
             Ok(())
         };
-        join_watched(&set, &queries, &options, search, visit)?;
+        join_all(&set, &queries, &options, visit)?;
         while answers.query_count() < total {
             answers.end_query();
         }

@@ -104,6 +104,7 @@ fn pairs_of<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let (left, right, distances) = run(py, how, move |watch| {
         let width = read.column().width();
+        let options = options.watch(watch.of_library());
         let mut finder = PairFinder::new(width, &options)?;
         for piece in read.column().chunks(PIECE) {
             finder.extend_from_slice(piece)?;
@@ -118,7 +119,7 @@ fn pairs_of<'py>(
             distances.push(pair.distance as u8);
             watch.check()
         };
-        finder.finish_watched(visit, |done, total| watch.report("compare", done, total))?;
+        finder.finish(visit)?;
         Ok((left, right, distances))
     })?;
     let distances = distances.into_pyarray(py).into_any();
@@ -136,9 +137,7 @@ fn rows_of<'py>(
     options: PairOptions,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (left, right, distances) = run(py, how, move |watch| {
-        let pairs = row_pairs(read.column(), &options, |done, total| {
-            watch.report("compare", done, total)
-        })?;
+        let pairs = row_pairs(read.column(), &options.watch(watch.of_library()))?;
         let left: Vec<i64> = pairs.iter().map(|pair| pair.first as i64).collect();
         let right: Vec<i64> = pairs.iter().map(|pair| pair.second as i64).collect();
         let distances: Vec<u8> = pairs.iter().map(|pair| pair.distance as u8).collect();
@@ -164,7 +163,7 @@ pub(crate) fn clusters<'py>(
     let read = input::fingerprints(fingerprints, given.keywords.expected()?)?;
     let labels = run(py, &given.how, move |watch| {
         let rows = read.column().len();
-        let found = decide(read, &options, None, watch)?;
+        let found = decide(read, options, None, watch)?;
         let label = |row: usize| match found.decision(row) {
             Decision::Duplicate { of, .. } => of as i64,
             _ => row as i64,
@@ -199,7 +198,7 @@ pub(crate) fn dedup<'py>(
     // What is lent is not needed after the fingerprints have been read.
     let priority = priorities(py, priority.as_ref(), rows)?.map(Column::into_owned);
     let mask = run(py, &given.how, move |watch| {
-        let mut found = decide(read, &options, against, watch)?;
+        let mut found = decide(read, options, against, watch)?;
         if let Some(priority) = priority {
             found.keep_by(|row| priority[row]);
         }
@@ -249,11 +248,12 @@ pub(crate) fn priorities(
 
 fn decide(
     rows: input::Fingerprints,
-    options: &DedupOptions,
+    options: DedupOptions,
     against: Option<Arc<Opened>>,
     watch: &Watch,
 ) -> Result<Deduplicated, Failure> {
-    let mut documents = Deduplicator::new(rows.column().width(), options);
+    let options = options.watch(watch.of_library());
+    let mut documents = Deduplicator::new(rows.column().width(), &options);
     for piece in rows.column().chunks(PIECE) {
         documents.extend_from_slice(piece)?;
         watch.check()?;
@@ -263,6 +263,5 @@ fn decide(
         documents.exclude(&opened.set)?;
     }
     watch.check()?;
-    let report = |done, total| watch.report("compare", done, total);
-    Ok(documents.finish_watched(None, report)?)
+    Ok(documents.finish(None)?)
 }

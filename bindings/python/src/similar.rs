@@ -130,7 +130,7 @@ pub(crate) fn dedup_texts<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let keywords = Keywords::new(py, "dedup_texts", options, &COMMON)?;
     let mask = Search::new(texts, similarity, &keywords)?.run(py, |candidates, watch| {
-        let found = candidates.dedup_watched(|done, total| watch.report("compare", done, total))?;
+        let found = candidates.dedup(&watch.of_library())?;
         let kept = (0..found.text_count()).map(|text| found.is_kept(text));
         Ok(kept.collect::<Vec<bool>>())
     })?;
@@ -191,8 +191,7 @@ pub(crate) fn clusters_texts<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let keywords = Keywords::new(py, "clusters_texts", options, &COMMON)?;
     let labels = Search::new(texts, similarity, &keywords)?.run(py, |mut candidates, watch| {
-        let report = |done, total| watch.report("compare", done, total);
-        let labels = candidates.clusters_watched(report)?.into_iter();
+        let labels = candidates.clusters(&watch.of_library())?.into_iter();
         Ok(labels.map(|first| first as i64).collect::<Vec<i64>>())
     })?;
     Ok(labels.into_pyarray(py).into_any())

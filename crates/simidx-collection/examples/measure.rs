@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use simidx::index::WarmOptions;
 use simidx::{BuildOptions, IdKind, Index, IndexBuilder, Scratch, Width};
 use simidx_collection::{Collection, Options, Sync};
 
@@ -306,7 +307,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     builder.finish_to_path(folder.join("static.simidx"))?;
     let index = Index::<u64>::open(folder.join("static.simidx"))?;
-    index.warm(1)?;
+    index.warm(&WarmOptions::default().threads(1))?;
     let mut scratch = Scratch::new();
     let mut ask = |number| {
         for found in index

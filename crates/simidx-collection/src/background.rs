@@ -1,7 +1,7 @@
 //! Sealing recent records into segments, and merging segments; in the background or when asked.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -9,10 +9,9 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use simidx::builder::AtomicFile;
 use simidx::index::WarmOptions;
-use simidx::merge::{MergeOptions, merge};
-use simidx::{BuildOptions, IdKind, IndexBuilder, Set};
+use simidx::merge::{MergeOptions, merge_to_path};
+use simidx::{BuildOptions, IdKind, IndexBuilder, Set, Watch};
 
 use crate::core::Core;
 use crate::deleted::DeletedIds;
@@ -36,25 +35,6 @@ const PAUSE: Duration = Duration::from_secs(1);
 const MOST_PAUSE: Duration = Duration::from_secs(60);
 /// Bytes of memory of a build or a merge.
 const MEMORY: u64 = 256 << 20;
-
-/// A file that takes no more bytes when the collection is being closed.
-struct Stoppable<'c> {
-    file: &'c mut AtomicFile,
-    core: &'c Core,
-}
-
-impl Write for Stoppable<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self.core.stops.load(Ordering::Relaxed) {
-            true => Err(closing()),
-            false => self.file.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
-}
 
 /// What is deleted of each of these segments.
 fn deleted_of(deleted: &Deleted, segments: &[Arc<Segment>]) -> Vec<DeletedIds> {
@@ -126,22 +106,24 @@ impl Core {
 
     /// Seals records into a segment.
     fn build(&self, lot: &Lot, last: u64) -> Result<Arc<Segment>> {
-        let mut options = BuildOptions::default();
-        options.max_distance = self.settings.max_distance;
-        options.ids = IdKind::String;
-        options.id_lookup = true;
+        let mut options = BuildOptions::default()
+            .max_distance(self.settings.max_distance)
+            .ids(IdKind::String)
+            .id_lookup(true)
+            .memory(MEMORY)
+            .temp_dir(self.path())
+            .watch(self.watch());
         options.pipeline = self.settings.pipeline.clone();
-        options.memory = Some(MEMORY);
-        options.temp_dir = Some(self.path().to_owned());
         let number = self.next_segment.fetch_add(1, Ordering::Relaxed);
         let path = self.folder.segment(number);
-        self.sealers.install(|| {
+        let written = self.sealers.install(|| {
             let mut builder = IndexBuilder::new(self.settings.width, options)?;
             for record in lot.iter() {
                 builder.push_with_string(record.fingerprint, &record.id)?;
             }
-            AtomicFile::write_with(&path, |file| builder.finish(Stoppable { file, core: self }))
-        })?;
+            builder.finish_to_path(&path)
+        });
+        written.map_err(closed)?;
         self.open_warm(&path, number, last)
     }
 
@@ -238,10 +220,11 @@ impl Core {
         due: &[Arc<Segment>],
         deleted: &[DeletedIds],
     ) -> Result<Option<Arc<Segment>>> {
-        let mut options = MergeOptions::default();
-        options.max_distance = Some(self.settings.max_distance);
-        options.memory = MEMORY;
-        options.temp_dir = Some(self.path().to_owned());
+        let mut options = MergeOptions::default()
+            .max_distance(self.settings.max_distance)
+            .memory(MEMORY)
+            .temp_dir(self.path())
+            .watch(self.watch());
         for (number, deleted) in deleted.iter().enumerate() {
             if deleted.len() > 0 {
                 let exclusions = options.segment_exclusions.entry(number).or_default();
@@ -253,12 +236,10 @@ impl Core {
         let set = Set::new(due.iter().map(|segment| segment.set.clone()))?;
         let number = self.next_segment.fetch_add(1, Ordering::Relaxed);
         let path = self.folder.segment(number);
-        let merged = self.mergers.install(|| {
-            AtomicFile::write_with(&path, |file| {
-                let out = Stoppable { file, core: self };
-                merge(&set, &options, out, |_| ())
-            })
-        })?;
+        let merged = self
+            .mergers
+            .install(|| merge_to_path(&set, &options, &path));
+        let merged = merged.map_err(closed)?;
         if merged.summary.record_count == 0 {
             let _ = fs::remove_file(&path);
             return Ok(None);
@@ -279,19 +260,18 @@ impl Core {
 
     fn open_and_warm(&self, path: &Path, number: u64, last: u64) -> Result<Arc<Segment>> {
         let segment = files::open_segment(path, number, last)?;
-        let mut options = WarmOptions::default();
-        options.threads = 1;
-        let warmed =
-            segment
-                .set
-                .warm_with(&options, |_| match self.stops.load(Ordering::Relaxed) {
-                    true => ControlFlow::Break(()),
-                    false => ControlFlow::Continue(()),
-                });
-        match warmed?.is_complete {
-            true => Ok(segment),
-            false => Err(closing().into()),
-        }
+        let options = WarmOptions::default().threads(1).watch(self.watch());
+        segment.set.warm(&options).map_err(closed)?;
+        Ok(segment)
+    }
+
+    /// Stops work when the collection is being closed.
+    fn watch(&self) -> Watch {
+        let stops = Arc::clone(&self.stops);
+        Watch::new(move |_| match stops.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        })
     }
 
     /// Seals the oldest records; then sealing fails no longer.
@@ -353,6 +333,14 @@ impl Core {
 
 fn closing() -> io::Error {
     io::Error::other("the collection is being closed")
+}
+
+/// The error of work that failed, or that the closing of the collection stopped.
+fn closed(error: simidx::Error) -> Error {
+    match error {
+        simidx::Error::Interrupted => closing().into(),
+        error => error.into(),
+    }
 }
 
 /// How long to wait after so many failures before one more.

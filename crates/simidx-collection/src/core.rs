@@ -39,7 +39,7 @@ pub(crate) struct Core {
     pub(crate) frozen_count: AtomicUsize,
     scratches: Mutex<Vec<SetScratch>>,
     pub(crate) next_segment: AtomicU64,
-    pub(crate) stops: AtomicBool,
+    pub(crate) stops: Arc<AtomicBool>,
     /// Counts what may give the threads work.
     signals: Mutex<u64>,
     signalled: Condvar,
@@ -101,7 +101,7 @@ impl Core {
             mergers: pool("simidx-merge", options.threads, || give_way(MERGING))?,
             frozen_count: AtomicUsize::new(frozen),
             scratches: Mutex::default(),
-            stops: AtomicBool::new(false),
+            stops: Arc::default(),
             signals: Mutex::default(),
             signalled: Condvar::new(),
             seal_count: AtomicU64::new(0),

@@ -31,9 +31,7 @@ pub enum Sync {
 /// ```
 /// use simidx_collection::Options;
 ///
-/// let mut options = Options::default();
-/// options.max_distance = 6;
-/// options.seal_records = 50_000;
+/// let options = Options::default().max_distance(6).seal_records(50_000);
 /// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -61,6 +59,18 @@ pub struct Options {
     /// Whether adding an id with another fingerprint than it has replaces its record; otherwise it is refused. Default true.
     pub replace: bool,
 }
+
+simidx::setters!(Options {
+    max_distance(u32)
+    pipeline(Some(impl Into<String>))
+    sync(Sync)
+    batch_interval(Duration)
+    seal_records(usize)
+    seal_bytes(usize)
+    background(bool)
+    threads(usize)
+    replace(bool)
+});
 
 impl Default for Options {
     fn default() -> Self {

@@ -13,6 +13,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
+use simidx::index::WarmOptions;
 use simidx::{Fingerprint, Index, Scratch};
 use simidx_server::{NamedIndex, Server, ServerOptions};
 
@@ -129,7 +130,7 @@ fn serve(address: SocketAddr, index: &str) -> Result<(), Failure> {
 }
 
 fn library(index: &Index<u64>, queries: &[u64], seconds: f64) -> Result<(), Failure> {
-    index.warm(1)?;
+    index.warm(&WarmOptions::default().threads(1))?;
     let (mut scratch, mut count, mut found) = (Scratch::new(), 0, 0);
     let started = Instant::now();
     while started.elapsed().as_secs_f64() < seconds {

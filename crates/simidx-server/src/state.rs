@@ -1,6 +1,5 @@
 //! What the server serves: indexes by their names, each with the generation that answers now.
 
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -316,11 +315,9 @@ impl App {
             same_width(set.width(), old)?;
         }
         if self.options.warm {
-            let mut options = WarmOptions::default();
-            options.threads = self.options.threads;
+            let options = WarmOptions::default().threads(self.options.threads);
             // Nobody asks before the first files are there.
-            options.gives_way = old.is_some();
-            set.warm_with(&options, |_| ControlFlow::Continue(()))
+            set.warm(&options.gives_way(old.is_some()))
                 .map_err(opening)?;
         }
         Ok(self.generation(Box::new(Files::from(set)), old, stamps))

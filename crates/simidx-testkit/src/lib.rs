@@ -10,7 +10,6 @@ pub mod counting;
 pub mod document;
 pub mod editor;
 pub mod forged;
-pub mod instances;
 pub mod lines;
 pub mod manifest;
 pub mod parts;
@@ -23,14 +22,17 @@ pub mod strings;
 
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex};
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use simidx::design::TableDesign;
 use simidx::set::Hit;
+use simidx::watch::Progress;
 use simidx::{
     BuildOptions, Error, Fingerprint, Id, IdBuf, IdKind, Index, IndexBuilder, Match, Set, Storage,
-    Width,
+    Watch, Width,
 };
 
 /// What the program's `dump` prints of a table, or the first error met.
@@ -87,6 +89,21 @@ pub const fn thorough<T: Copy>(at_a_release: T, usually: T) -> T {
     } else {
         at_a_release
     }
+}
+
+/// A watch that keeps what it is called with, and stops the work at the call with this number, from 1.
+pub fn recording(last: usize) -> (Watch, Arc<Mutex<Vec<Progress>>>) {
+    let calls = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&calls);
+    let watch = Watch::new(move |progress| {
+        let mut kept = kept.lock().expect("no call panics");
+        kept.push(progress);
+        match kept.len() == last {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    });
+    (watch, calls)
 }
 
 /// A generator that gives the same numbers in every run.

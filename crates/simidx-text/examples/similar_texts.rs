@@ -5,6 +5,7 @@
 //! With a number of mebibytes after the file the search takes no more memory, and the file is read twice. In a file whose
 //! name ends in `.txt` each line is a document.
 
+use simidx::Watch;
 use simidx_input::{Content, Format};
 use simidx_text::Pipeline;
 use simidx_text::similar::{Fate, SimilarOptions, SimilarTexts};
@@ -31,7 +32,7 @@ fn main() -> Result<(), Failure> {
             Ok(())
         })?;
     }
-    let found = candidates.dedup()?;
+    let found = candidates.dedup(&Watch::default())?;
 
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     for number in 0..found.text_count() {

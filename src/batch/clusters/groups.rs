@@ -2,10 +2,10 @@
 
 use rayon::prelude::*;
 
-use super::MemoryBudget;
 use super::diameter::Diameter;
 use super::ranks::Ranks;
 use super::split::split;
+use super::{ClusterOptions, MemoryBudget};
 use crate::batch::disjoint_sets::DisjointSets;
 use crate::batch::pairs::link_values;
 use crate::error::Result;
@@ -41,7 +41,7 @@ impl Groups {
     /// More values than can be grouped, or than fit the budget.
     pub(super) fn of_linked<F: Fingerprint>(
         values: &[F],
-        distance: u32,
+        options: &ClusterOptions,
         budget: &MemoryBudget,
     ) -> Result<Self> {
         budget.check(values.len(), 3 * F::BYTES + 12)?;
@@ -58,7 +58,7 @@ impl Groups {
             }
             Ok(())
         };
-        link_values(values, distance, &mut take, &mut |_, _| Ok(()))?;
+        link_values(values, options.distance, &mut take, &options.watch)?;
         drop(ranks);
         Self::gather(values.len() as u32, sets)
     }

@@ -18,6 +18,8 @@ use crate::fingerprint::{Column, Fingerprint, Width, by_width, taken};
 use crate::format::IdKind;
 use crate::index::{Id, IdBuf};
 use crate::set::{Set, Typed, at_width};
+use crate::setters;
+use crate::watch::Watch;
 use count_records::Shared;
 use groups::{Group, Groups, NONE};
 
@@ -26,10 +28,10 @@ use groups::{Group, Groups, NONE};
 /// ```
 /// use simidx::batch::{ClusterOptions, Representative};
 ///
-/// let mut options = ClusterOptions::default();
-/// options.representative = Representative::Central;
-/// options.max_diameter = Some(6);
-/// options.min_size = 1;
+/// let options = ClusterOptions::default()
+///     .representative(Representative::Central)
+///     .max_diameter(6)
+///     .min_size(1);
 /// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -56,7 +58,19 @@ pub struct ClusterOptions {
     /// Where temporary files go, see [`BuildOptions::temp_dir`](crate::BuildOptions::temp_dir): there are some only if
     /// many fingerprints are given more than once.
     pub temp_dir: Option<PathBuf>,
+    /// Called with the progress of the search for near fingerprints, see [`PairOptions::watch`](super::PairOptions::watch).
+    pub watch: Watch,
 }
+
+setters!(ClusterOptions {
+    distance(u32)
+    representative(Representative)
+    max_diameter(Some(u32))
+    min_size(u64)
+    memory(Some(u64))
+    temp_dir(Some(impl Into<PathBuf>))
+    watch(Watch)
+});
 
 impl Default for ClusterOptions {
     fn default() -> Self {
@@ -67,6 +81,7 @@ impl Default for ClusterOptions {
             min_size: 2,
             memory: None,
             temp_dir: None,
+            watch: Watch::default(),
         }
     }
 }
@@ -77,8 +92,7 @@ impl Default for ClusterOptions {
 /// use simidx::Width;
 /// use simidx::batch::{ClusterFinder, ClusterOptions, Representative};
 ///
-/// let mut options = ClusterOptions::default();
-/// options.representative = Representative::Central;
+/// let options = ClusterOptions::default().representative(Representative::Central);
 /// let mut finder = ClusterFinder::new(Width::W64, &options)?;
 /// finder.extend_from_slice(&[0xff00_u64, 0xff01, 0xff03])?;
 /// let report = finder.finish(|cluster| {
@@ -440,7 +454,7 @@ impl<F: Fingerprint> Finder<F> {
     ) -> Result<ClusterReport> {
         let (options, budget) = (self.options, self.budget);
         let values = distinct(self.gathered, &budget)?;
-        let mut groups = Groups::of_linked(&values, options.distance, &budget)?;
+        let mut groups = Groups::of_linked(&values, &options, &budget)?;
         groups.measure(&values);
         if let Some(widest) = options.max_diameter {
             groups.split(&values, widest, &budget)?;

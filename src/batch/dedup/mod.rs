@@ -9,7 +9,7 @@ mod verifier;
 
 use super::disjoint_sets::DisjointSets;
 use super::join::{JoinOptions, join_of};
-use super::pairs::{Finder, PairOf, PairOptions, Progress, link_values};
+use super::pairs::{Finder, PairOf, PairOptions, link_values};
 use crate::error::{Error, Result};
 use crate::extsort::{MIN_MEMORY, TempSpace};
 use crate::fingerprint::{Column, Fingerprint, Width, by_width, taken};
@@ -176,30 +176,10 @@ impl Deduplicator {
     /// Works on all threads of the current pool and calls the verifier on this one.
     ///
     /// # Errors
-    /// The errors of [`PairFinder::finish`](super::PairFinder::finish) and of the verifier, and a memory limit that is too small.
+    /// The errors of [`PairFinder::finish`](super::PairFinder::finish) and of the verifier, a memory limit that is too small, and
+    /// [`Error::Interrupted`] if the watch of the options stops the search.
     pub fn finish(self, verifier: Option<&mut dyn Verifier>) -> Result<Deduplicated> {
-        self.finish_watched(verifier, |_, _| Ok(()))
-    }
-
-    /// [`Deduplicator::finish`] that tells `progress` every few milliseconds how many parts of the search for near fingerprints
-    /// are done, of how many: of 0 if that is not known, with a limit of memory. It may break off by an error.
-    ///
-    /// # Errors
-    /// As for [`Deduplicator::finish`], and what `progress` gives.
-    pub fn finish_watched(
-        self,
-        verifier: Option<&mut dyn Verifier>,
-        mut progress: impl FnMut(u64, u64) -> Result<()>,
-    ) -> Result<Deduplicated> {
-        self.cluster(verifier, &mut progress)
-    }
-
-    fn cluster(
-        self,
-        verifier: Option<&mut dyn Verifier>,
-        progress: Progress<'_>,
-    ) -> Result<Deduplicated> {
-        by_width!(OfWidth, self.documents, documents => documents.cluster(verifier, progress))
+        by_width!(OfWidth, self.documents, documents => documents.cluster(verifier))
     }
 }
 
@@ -307,19 +287,13 @@ impl<F: Fingerprint> Documents<F> {
                 break;
             }
             let mut last = None;
-            join_of(
-                set,
-                &queries,
-                &options,
-                &mut |_, _| Ok(()),
-                &mut |number, near| {
-                    // The first match of a query is the nearest.
-                    if last.replace(number) != Some(number) {
-                        found.push((queries[number], near.fingerprint));
-                    }
-                    Ok(())
-                },
-            )?;
+            join_of(set, &queries, &options, &mut |number, near| {
+                // The first match of a query is the nearest.
+                if last.replace(number) != Some(number) {
+                    found.push((queries[number], near.fingerprint));
+                }
+                Ok(())
+            })?;
         }
         drop(distinct);
         self.near_pairs = None;
@@ -351,7 +325,7 @@ impl<F: Fingerprint> Documents<F> {
                 Ok(())
             })?,
             // What is near anything is linked to something.
-            None => self.link(&representatives, mark, &mut |_, _| Ok(()))?,
+            None => self.link(&representatives, mark)?,
         }
         for (document, representative) in representatives.all(&self.fingerprints) {
             let is_excluded = near(&self.excluded, self.fingerprints[representative]).is_some();
@@ -374,19 +348,15 @@ impl<F: Fingerprint> Documents<F> {
         let mut options = self.pair_options(rest.map(|rest| rest - share));
         options.max_pairs = Some(near_pairs::limit(representatives.len()));
         let push = |x, y| pairs.push(x as u32, y as u32);
-        let found = self.find(representatives, &options, push, &mut |_, _| Ok(()));
+        let found = self.find(representatives, &options, push);
         match found {
             Err(Error::LimitReached { what: "pairs", .. }) => Ok(None),
             found => found.map(|()| Some(pairs)),
         }
     }
 
-    /// See [`Deduplicator::finish_watched`].
-    fn cluster(
-        mut self,
-        verifier: Option<&mut dyn Verifier>,
-        progress: Progress<'_>,
-    ) -> Result<Deduplicated> {
+    /// See [`Deduplicator::finish`].
+    fn cluster(mut self, verifier: Option<&mut dyn Verifier>) -> Result<Deduplicated> {
         let representatives = self.take_representatives();
         let near_pairs = self.near_pairs.take();
         let mut sets = DisjointSets::new(self.fingerprints.len())?;
@@ -396,7 +366,7 @@ impl<F: Fingerprint> Documents<F> {
         match verifier {
             Some(verifier) => {
                 let found = (&representatives, near_pairs);
-                self.join_verified(found, &mut sets, verifier, progress)?;
+                self.join_verified(found, &mut sets, verifier)?;
             }
             None => {
                 for (document, representative) in representatives.others(&self.fingerprints) {
@@ -411,7 +381,7 @@ impl<F: Fingerprint> Documents<F> {
                         let mut join = |x, y| {
                             sets.join(x as u32, y as u32);
                         };
-                        self.link(&representatives, &mut join, progress)?;
+                        self.link(&representatives, &mut join)?;
                     }
                 }
             }
@@ -431,7 +401,6 @@ impl<F: Fingerprint> Documents<F> {
         (representatives, near_pairs): (&Representatives, Option<NearPairs>),
         sets: &mut DisjointSets,
         verifier: &mut dyn Verifier,
-        progress: Progress<'_>,
     ) -> Result<()> {
         let mut lists = Lists::new(self.fingerprints.len());
         for (document, representative) in representatives.others(&self.fingerprints) {
@@ -456,7 +425,7 @@ impl<F: Fingerprint> Documents<F> {
             None => {
                 let options = self.pair_options(self.rest()?);
                 let join = |x, y| join(x as u32, y as u32);
-                self.find(representatives, &options, join, progress)
+                self.find(representatives, &options, join)
             }
         }
     }
@@ -467,7 +436,6 @@ impl<F: Fingerprint> Documents<F> {
         &self,
         representatives: &Representatives,
         mut visit: impl FnMut(usize, usize),
-        progress: Progress<'_>,
     ) -> Result<()> {
         // The values, their copy in buckets, at worst one bucket with all of them, and what is known of their links.
         let needed = representatives.len() as u64 * (3 * F::BYTES as u64 + 12) + MIN_MEMORY / 2;
@@ -477,7 +445,7 @@ impl<F: Fingerprint> Documents<F> {
                 visit(x, y);
                 Ok(())
             };
-            return self.find(representatives, &options, visit, progress);
+            return self.find(representatives, &options, visit);
         }
         let values = representatives
             .iter(&self.fingerprints)
@@ -495,7 +463,12 @@ impl<F: Fingerprint> Documents<F> {
             }
             Ok(())
         };
-        link_values(&values, self.options.distance, &mut take, progress)
+        link_values(
+            &values,
+            self.options.distance,
+            &mut take,
+            &self.options.watch,
+        )
     }
 
     /// Calls `visit` with the first documents of every two fingerprints that are near each other, excluded ones left out.
@@ -504,7 +477,6 @@ impl<F: Fingerprint> Documents<F> {
         representatives: &Representatives,
         options: &PairOptions,
         mut visit: impl FnMut(usize, usize) -> Result<()>,
-        progress: Progress<'_>,
     ) -> Result<()> {
         let mut finder = Finder::new(options)?;
         finder.reserve(representatives.len() as u64);
@@ -520,7 +492,7 @@ impl<F: Fingerprint> Documents<F> {
                 _ => Ok(()),
             }
         };
-        finder.give(&mut visit, progress)
+        finder.give(&mut visit)
     }
 
     fn pair_options(&self, memory: Option<u64>) -> PairOptions {
@@ -528,6 +500,7 @@ impl<F: Fingerprint> Documents<F> {
         options.distance = self.options.distance;
         options.memory = memory;
         options.temp_dir = self.options.temp_dir.clone();
+        options.watch = self.options.watch.clone();
         options
     }
 

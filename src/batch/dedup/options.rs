@@ -2,14 +2,15 @@
 
 use std::path::PathBuf;
 
-/// How near-duplicates are found. Start from [`DedupOptions::default`] and set what differs.
+use crate::setters;
+use crate::watch::Watch;
+
+/// How near-duplicates are found.
 ///
 /// ```
 /// use simidx::batch::DedupOptions;
 ///
-/// let mut options = DedupOptions::default();
-/// options.distance = 6;
-/// options.memory = Some(1 << 30);
+/// let options = DedupOptions::default().distance(6).memory(1 << 30);
 /// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -20,7 +21,16 @@ pub struct DedupOptions {
     pub memory: Option<u64>,
     /// Where temporary files go, see [`BuildOptions::temp_dir`](crate::BuildOptions::temp_dir).
     pub temp_dir: Option<PathBuf>,
+    /// Called with the progress of the search for near fingerprints, see [`PairOptions::watch`](super::PairOptions::watch).
+    pub watch: Watch,
 }
+
+setters!(DedupOptions {
+    distance(u32)
+    memory(Some(u64))
+    temp_dir(Some(impl Into<PathBuf>))
+    watch(Watch)
+});
 
 impl Default for DedupOptions {
     fn default() -> Self {
@@ -28,6 +38,7 @@ impl Default for DedupOptions {
             distance: 3,
             memory: None,
             temp_dir: None,
+            watch: Watch::default(),
         }
     }
 }

@@ -15,12 +15,13 @@ use std::str::FromStr;
 
 use rayon::prelude::*;
 
-use super::pairs::Progress;
 use crate::error::{OptionsError, Result};
 use crate::extsort::MemoryLimit;
 use crate::fingerprint::{Column, Fingerprint};
 use crate::index::{Match, QueryStats};
 use crate::set::{Set, Typed, at_width};
+use crate::setters;
+use crate::watch::Watch;
 use hits::HitSorter;
 use query_tables::QueryTables;
 pub use shard::Shard;
@@ -89,15 +90,15 @@ impl FromStr for JoinStrategy {
     }
 }
 
-/// How a batch is answered. Start from [`JoinOptions::default`] and set what differs.
+/// How a batch is answered.
 ///
 /// ```
 /// use simidx::batch::{JoinOptions, JoinStrategy, Shard};
 ///
-/// let mut options = JoinOptions::default();
-/// options.strategy = JoinStrategy::Stream;
-/// options.shard = Shard::new(2, 4)?;
-/// options.distance = 6;
+/// let options = JoinOptions::default()
+///     .strategy(JoinStrategy::Stream)
+///     .shard(Shard::new(2, 4)?)
+///     .distance(6);
 /// # Ok::<(), simidx::Error>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -114,7 +115,19 @@ pub struct JoinOptions {
     pub memory: Option<u64>,
     /// Where temporary files go, see [`BuildOptions::temp_dir`](crate::BuildOptions::temp_dir).
     pub temp_dir: Option<PathBuf>,
+    /// Called on the calling thread with how many parts of the search are done, whenever a thread has searched a piece, and before
+    /// the first one. It may stop the search. Default none.
+    pub watch: Watch,
 }
+
+setters!(JoinOptions {
+    distance(u32)
+    strategy(JoinStrategy)
+    shard(Shard)
+    memory(Some(u64))
+    temp_dir(Some(impl Into<PathBuf>))
+    watch(Watch)
+});
 
 impl Default for JoinOptions {
     fn default() -> Self {
@@ -124,6 +137,7 @@ impl Default for JoinOptions {
             shard: Shard::default(),
             memory: None,
             temp_dir: None,
+            watch: Watch::default(),
         }
     }
 }
@@ -140,8 +154,7 @@ impl Default for JoinOptions {
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
 /// # let segments = Set::from_bytes(file)?;
-/// let mut options = JoinOptions::default();
-/// options.strategy = JoinStrategy::Stream;
+/// let options = JoinOptions::default().strategy(JoinStrategy::Stream);
 /// let report = join(&segments, &[0xff03_u64], &options, |_, _| Ok(()))?;
 /// assert_eq!((report.strategy, report.stats.blocks), (JoinStrategy::Stream, 1));
 /// # Ok::<(), simidx::Error>(())
@@ -184,56 +197,21 @@ pub struct JoinReport {
 /// ```
 ///
 /// # Errors
-/// A damaged file, queries of another width than the set, a memory limit that cannot be kept, what temporary files or `visit` report.
+/// A damaged file, queries of another width than the set, a memory limit that cannot be kept, what temporary files or `visit` report,
+/// [`Error::Interrupted`] if the watch of the options stops the search: each thread then ends with the piece that it is at.
 pub fn join<'q>(
     set: &Set,
     queries: impl Into<Column<'q>>,
     options: &JoinOptions,
-    visit: impl FnMut(usize, Match<u128>) -> Result<()>,
-) -> Result<JoinReport> {
-    join_watched(set, queries, options, |_, _| Ok(()), visit)
-}
-
-/// [`join`] that calls `progress` on this thread with how many parts of the search are done, of how many, whenever a thread has
-/// searched a piece, and before the first one. It may break off by an error: each thread then ends with the piece that it is at.
-///
-/// ```
-/// use simidx::batch::{JoinOptions, join_watched};
-///
-/// # use simidx::Set;
-/// # use simidx::{Index, IndexBuilder, Width};
-/// # let mut builder = IndexBuilder::new(Width::W64, Default::default())?;
-/// # builder.extend_from_slice(&[0xff00_u64, 0xff01, 0x1234_5678])?;
-/// # let mut file = Vec::new();
-/// # builder.finish(&mut file)?;
-/// # let set = Set::from_bytes(file)?;
-/// let mut last = (0, 0);
-/// let progress = |done, total| {
-///     last = (done, total);
-///     Ok(())
-/// };
-/// join_watched(&set, &[0xff03_u64], &JoinOptions::default(), progress, |_, _| Ok(()))?;
-/// assert_eq!(last, (1, 1));
-/// # Ok::<(), simidx::Error>(())
-/// ```
-///
-/// # Errors
-/// As for [`join`], and what `progress` gives.
-pub fn join_watched<'q>(
-    set: &Set,
-    queries: impl Into<Column<'q>>,
-    options: &JoinOptions,
-    mut progress: impl FnMut(u64, u64) -> Result<()>,
     mut visit: impl FnMut(usize, Match<u128>) -> Result<()>,
 ) -> Result<JoinReport> {
-    join_column(set, queries.into(), options, &mut progress, &mut visit)
+    join_column(set, queries.into(), options, &mut visit)
 }
 
 fn join_column(
     set: &Set,
     queries: Column<'_>,
     options: &JoinOptions,
-    progress: Progress<'_>,
     visit: &mut dyn FnMut(usize, Match<u128>) -> Result<()>,
 ) -> Result<JoinReport> {
     at_width!(set, set => {
@@ -241,7 +219,7 @@ fn join_column(
             let fingerprint = Fingerprint::to_u128(found.fingerprint);
             visit(query, Match::unranked(found.distance, fingerprint))
         };
-        join_of(set, queries.values()?, options, progress, &mut visit)
+        join_of(set, queries.values()?, options, &mut visit)
     })
 }
 
@@ -250,7 +228,6 @@ pub(super) fn join_of<F: Fingerprint>(
     segments: Typed<'_, F>,
     queries: &[F],
     options: &JoinOptions,
-    progress: Progress<'_>,
     visit: &mut dyn FnMut(usize, Match<F>) -> Result<()>,
 ) -> Result<JoinReport> {
     let limit = MemoryLimit::new(options.memory)?;
@@ -269,8 +246,8 @@ pub(super) fn join_of<F: Fingerprint>(
         given => given,
     };
     let stats = match strategy {
-        JoinStrategy::Probe => probe::run(&input, &mut hits, progress)?,
-        _ => stream::run(&input, plan, &mut hits, progress)?,
+        JoinStrategy::Probe => probe::run(&input, &mut hits, &options.watch)?,
+        _ => stream::run(&input, plan, &mut hits, &options.watch)?,
     };
     hits.for_each(visit)?;
     Ok(JoinReport { strategy, stats })

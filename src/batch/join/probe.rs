@@ -3,13 +3,14 @@
 
 use std::sync::Mutex;
 
+use super::JoinInput;
 use super::hits::{Hit, HitSorter, hide};
-use super::{JoinInput, Progress};
 use crate::batch::ordered::{Give, in_order};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;
 use crate::index::{Index, QueryStats, Scratch};
+use crate::watch::{Stage, Watch};
 
 /// Queries of one task.
 const TASK_LEN: usize = 1 << 12;
@@ -21,7 +22,7 @@ const TASK_LEN: usize = 1 << 12;
 pub(super) fn run<F: Fingerprint>(
     input: &JoinInput<'_, F>,
     hits: &mut HitSorter<F>,
-    progress: Progress<'_>,
+    watch: &Watch,
 ) -> Result<QueryStats> {
     let stats = Mutex::new(QueryStats::default());
     let tasks: Vec<&[F]> = input.queries.distinct().chunks(TASK_LEN).collect();
@@ -48,11 +49,11 @@ pub(super) fn run<F: Fingerprint>(
         give(&mut found)
     };
     let (mut done, total) = (0, tasks.len() as u64);
-    progress(done, total)?;
+    watch.report(Stage::Search, done, total)?;
     in_order(tasks.len(), Scratch::new, work, |found| {
         // An empty list ends a task.
         done += u64::from(found.is_empty());
-        progress(done.min(total), total)?;
+        watch.report(Stage::Search, done.min(total), total)?;
         hits.add(found, input.queries)
     })?;
     Ok(stats.into_inner().unwrap_or_default())

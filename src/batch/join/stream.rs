@@ -3,13 +3,14 @@
 use std::ops::Range;
 use std::sync::Mutex;
 
+use super::JoinInput;
 use super::hits::{Hit, HitSorter, hide};
 use super::query_tables::{Cover, LookUps, QueryTables};
-use super::{JoinInput, Progress};
 use crate::batch::ordered::{Give, in_order};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::index::{Index, QueryStats};
+use crate::watch::{Stage, Watch};
 
 /// Most blocks of one task.
 const MOST_TASK_BLOCKS: usize = 1 << 14;
@@ -35,7 +36,7 @@ pub(super) fn run<F: Fingerprint>(
     input: &JoinInput<'_, F>,
     cover: Cover<F>,
     hits: &mut HitSorter<F>,
-    progress: Progress<'_>,
+    watch: &Watch,
 ) -> Result<QueryStats> {
     let tables = QueryTables::new(input.queries.distinct(), input.distance, cover);
     let stats = Mutex::new(QueryStats::default());
@@ -50,11 +51,11 @@ pub(super) fn run<F: Fingerprint>(
         searched.map_err(input.segments.blame(tasks[task].segment))
     };
     let (mut done, total) = (0, tasks.len() as u64);
-    progress(done, total)?;
+    watch.report(Stage::Search, done, total)?;
     in_order(tasks.len(), LookUps::default, work, |found| {
         // An empty list ends a task.
         done += u64::from(found.is_empty());
-        progress(done.min(total), total)?;
+        watch.report(Stage::Search, done.min(total), total)?;
         hits.add(found, input.queries)
     })?;
     Ok(stats.into_inner().unwrap_or_default())

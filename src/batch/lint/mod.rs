@@ -13,6 +13,7 @@ use crate::error::Result;
 use crate::fingerprint::{Fingerprint, Width};
 use crate::format::IdKind;
 use crate::set::{Set, Typed, at_width};
+use crate::setters;
 use bits::BitCounter;
 use sample::Sample;
 
@@ -24,9 +25,7 @@ const SAMPLE: u64 = 10_000_000;
 /// ```
 /// use simidx::batch::LintOptions;
 ///
-/// let mut options = LintOptions::default();
-/// options.distance = Some(6);
-/// options.sample = 1_000_000;
+/// let options = LintOptions::default().distance(6).sample(1_000_000);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -39,6 +38,12 @@ pub struct LintOptions {
     /// always the same one that chance would take. 10 million by default. At least 1.
     pub sample: u64,
 }
+
+setters!(LintOptions {
+    distance(Some(u32))
+    group_count(usize)
+    sample(u64)
+});
 
 impl Default for LintOptions {
     fn default() -> Self {

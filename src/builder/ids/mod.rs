@@ -5,7 +5,6 @@ mod strings;
 
 use std::io;
 
-use super::progress::Reporter;
 use super::sections::{PagedSection, SectionWriter};
 use crate::codec::bits::{BitWriter, bit_length};
 use crate::codec::strings::StringCode;
@@ -13,6 +12,7 @@ use crate::error::Result;
 use crate::extsort::{Numbered, Sorted, Sorter, Spool, TempSpace};
 use crate::fingerprint::Fingerprint;
 use crate::format::{ContentId, IdKind, ItemDigest, Kind, index_bits};
+use crate::watch::Reporter;
 use groups::GroupBitmap;
 
 /// Bytes of a number that is set aside.
@@ -124,7 +124,7 @@ impl IdSpool {
         mut self,
         file: &mut SectionWriter<'_>,
         space: &SortSpace,
-        reporter: &mut Reporter<'_>,
+        reporter: &mut Reporter,
     ) -> Result<(IdParameters, Option<StringCode>)> {
         self.groups.write(file, &space.temp)?;
         if self.kind == IdKind::String {
@@ -146,7 +146,7 @@ impl IdSpool {
         &mut self,
         file: &mut SectionWriter<'_>,
         space: &SortSpace,
-        reporter: &mut Reporter<'_>,
+        reporter: &mut Reporter,
     ) -> Result<IdParameters> {
         let base = self.least.min(self.most);
         let bits = bit_length(self.most - base);
@@ -168,7 +168,7 @@ impl IdSpool {
                     index += 1;
                 }
             }
-            reporter.advance((piece.len() / NUMBER_LEN) as u64);
+            reporter.advance((piece.len() / NUMBER_LEN) as u64)?;
             Ok(())
         })?;
         section.end()?;

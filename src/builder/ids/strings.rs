@@ -1,13 +1,13 @@
 //! Writes string ids as a compressed sorted dictionary and the place of each id in it (spec, section 9.4).
 
 use super::{IdParameters, PackedSection, SortSpace, for_each_sorted};
-use crate::builder::progress::{BuildStage, Reporter};
 use crate::builder::sections::SectionWriter;
 use crate::codec::bits::bit_length;
 use crate::codec::strings::{BUCKET_LEN, BucketWriter, SAMPLE_BUCKETS, StringCode};
 use crate::error::Result;
 use crate::extsort::{IndexedStrings, Numbered, Sorted, Sorter, Spool};
 use crate::format::{Kind, index_bits};
+use crate::watch::{Reporter, Stage};
 
 /// Most bytes of the ids that the code is made for, about: of very long ids there are fewer.
 const SAMPLE_LEN: usize = 8 << 20;
@@ -19,12 +19,12 @@ pub(super) fn write(
     with_order: bool,
     file: &mut SectionWriter<'_>,
     space: &SortSpace,
-    reporter: &mut Reporter<'_>,
+    reporter: &mut Reporter,
 ) -> Result<(IdParameters, StringCode)> {
-    reporter.begin(BuildStage::SortIds, count);
+    reporter.begin(Stage::SortIds, count)?;
     let sorted = sort(strings, space, reporter)?;
     let mut dictionary = collect(sorted, count, space)?;
-    reporter.begin(BuildStage::WriteIds, count);
+    reporter.begin(Stage::WriteIds, count)?;
     let code = StringCode::train(dictionary.sample.iter());
     let mut places = dictionary.places(space)?;
     let mut buckets = encode(&mut dictionary.strings, &code, space, reporter)?;
@@ -57,7 +57,7 @@ pub(super) fn write(
 fn sort(
     strings: &mut Spool,
     space: &SortSpace,
-    reporter: &mut Reporter<'_>,
+    reporter: &mut Reporter,
 ) -> Result<Sorted<IndexedStrings>> {
     let mut sorter = Sorter::<IndexedStrings>::new(space.temp.clone(), space.budget / 2);
     let mut index = 0;
@@ -72,7 +72,7 @@ fn sort(
 /// Hands the ids of a spool, each after its length in two bytes, to `take`.
 fn for_each_id(
     strings: &mut Spool,
-    reporter: &mut Reporter<'_>,
+    reporter: &mut Reporter,
     mut take: impl FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
     let mut waiting = Vec::new();
@@ -90,7 +90,7 @@ fn for_each_id(
             rest = after;
         }
         waiting = rest.to_vec();
-        reporter.advance(count);
+        reporter.advance(count)?;
         Ok(())
     })
 }
@@ -196,7 +196,7 @@ fn encode(
     strings: &mut Spool,
     code: &StringCode,
     space: &SortSpace,
-    reporter: &mut Reporter<'_>,
+    reporter: &mut Reporter,
 ) -> Result<Buckets> {
     let mut buckets = Buckets {
         bytes: space.temp.spool(),

@@ -11,7 +11,7 @@ use simidx::set::{Exclusions, Segment};
 use simidx::{Codec, Set};
 
 use crate::cmd::Answer;
-use crate::support::build_report::{BuildReport, Clock, StageBar};
+use crate::support::build_report::{BuildReport, Stages};
 use crate::support::distance;
 use crate::support::exclusions::ExcludeArgs;
 use crate::support::failure::Failure;
@@ -95,23 +95,17 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
 }
 
 fn merge(set: &Set, args: &Args, output: &Output, mode: ProgressMode) -> Answer {
-    let options = args.options(set)?;
+    let stages = Stages::start(mode);
+    let options = args.options(set)?.watch(stages.watch());
     let mut folders = options.temp_dir.iter();
     folders.try_for_each(|folder| check_temp_dir(folder))?;
-    let mut clock = Clock::start();
-    let mut bar = StageBar::new(mode);
     let write = |out: &mut (dyn Write + Send)| {
-        let merged = simidx::merge::merge(set, &options, out, |progress| {
-            clock.enter(progress.stage);
-            bar.show(&progress);
-        })?;
-        clock.end_stage();
+        let merged = simidx::merge::merge(set, &options, out)?;
+        stages.end_stage();
         Ok(merged)
     };
     let written = while_released(set, || output.write(write));
     let merged = written.map_err(Failure::of_whole)?;
-    clock.end_stage();
-    bar.finish();
 
     let index = Report::new(&merged.summary, set.pipeline(), &merged.metadata);
     let index = index.with_sketches(&merged.summary, merged.sketches.as_ref());
@@ -125,7 +119,7 @@ fn merge(set: &Set, args: &Args, output: &Output, mode: ProgressMode) -> Answer 
         unmatched_fingerprint_count: unmatched.fingerprint_count,
     });
     let report = MergeReport {
-        build: BuildReport::new(index, clock, options.memory),
+        build: BuildReport::new(index, stages, options.memory),
         segment_count: set.segment_count(),
         dropped_record_count: merged.dropped_record_count,
         dropped_fingerprint_count: merged.dropped_fingerprint_count,

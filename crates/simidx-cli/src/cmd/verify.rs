@@ -1,14 +1,17 @@
 //! `simidx verify`: the full check of an index.
 
 use std::io::{self, Write};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use indicatif::ProgressBar;
 use serde::Serialize;
 use simidx::Set;
+use simidx::Watch;
 use simidx::format::FormatError;
 use simidx::set::{Manifest, Segment};
-use simidx::verify::{VerifyReport, VerifyStage};
+use simidx::verify::VerifyReport;
+use simidx::watch::Stage;
 use simidx_output::one_line;
 
 use crate::cmd::Answer;
@@ -142,10 +145,10 @@ fn write_json(mut out: impl Write, verdicts: &Verdicts) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-fn stage_name(stage: VerifyStage) -> String {
+fn stage_name(stage: Stage) -> String {
     match stage {
-        VerifyStage::Blocks(table) => format!("decoding table {table}"),
-        VerifyStage::Compare(table) => format!("comparing table {table}"),
+        Stage::CheckTable(table) => format!("decoding table {table}"),
+        Stage::CompareTable(table) => format!("comparing table {table}"),
         _ => "reading the ids".to_owned(),
     }
 }
@@ -230,7 +233,11 @@ impl Verdict {
     fn on(file: Segment<'_>, bar: &ProgressBar) -> Result<Self, Failure> {
         // Another file may have been checked for minutes since this one was opened.
         file.storage().check_len()?;
-        let report = file.verify_with(|stage| bar.set_message(stage_name(stage)));
+        let shown = bar.clone();
+        let report = file.verify_watched(&Watch::new(move |progress| {
+            shown.set_message(stage_name(progress.stage));
+            ControlFlow::Continue(())
+        }))?;
         file.storage().check_len()?;
         Ok(Verdict::of(report))
     }

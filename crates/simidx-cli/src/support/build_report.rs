@@ -1,26 +1,67 @@
 //! Progress, timing and final report of the commands that write an index.
 
 use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use indicatif::ProgressBar;
 use serde::Serialize;
-use simidx::builder::{BuildProgress, BuildStage};
+use simidx::Watch;
+use simidx::watch::{Progress, Stage};
 
 use crate::support::memory;
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::Size;
 use crate::support::report::Report;
 
+/// The time of each stage of a build, and its bar.
+pub(crate) struct Stages {
+    state: Arc<Mutex<(Clock, StageBar)>>,
+}
+
+impl Stages {
+    pub(crate) fn start(mode: ProgressMode) -> Self {
+        Stages {
+            state: Arc::new(Mutex::new((Clock::start(), StageBar::new(mode)))),
+        }
+    }
+
+    /// The watch of the build.
+    pub(crate) fn watch(&self) -> Watch {
+        let state = Arc::clone(&self.state);
+        Watch::new(move |progress| {
+            let (clock, bar) = &mut *state.lock().unwrap_or_else(PoisonError::into_inner);
+            clock.enter(progress.stage);
+            bar.show(&progress);
+            ControlFlow::Continue(())
+        })
+    }
+
+    /// Adds the time until now to the running stage, which ends.
+    pub(crate) fn end_stage(&self) {
+        let (clock, _) = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        clock.end_stage();
+    }
+
+    /// Ends the last stage and takes the bar away. Returns the seconds since the start, and those of each stage.
+    pub(crate) fn finish(self) -> (f64, StageSeconds) {
+        let (clock, bar) = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        clock.end_stage();
+        bar.bar.finish_and_clear();
+        (clock.begun.elapsed().as_secs_f64(), clock.stages)
+    }
+}
+
 /// The bar of a build: a new one for each stage, so that rate and time left are those of the stage.
-pub(crate) struct StageBar {
+struct StageBar {
     mode: ProgressMode,
-    stage: Option<BuildStage>,
+    stage: Option<Stage>,
     bar: ProgressBar,
 }
 
 impl StageBar {
-    pub(crate) fn new(mode: ProgressMode) -> Self {
+    fn new(mode: ProgressMode) -> Self {
         StageBar {
             mode,
             stage: None,
@@ -29,7 +70,7 @@ impl StageBar {
     }
 
     /// Shows how far the build is.
-    pub(crate) fn show(&mut self, progress: &BuildProgress) {
+    fn show(&mut self, progress: &Progress) {
         let written = Size(progress.written).short();
         if self.stage != Some(progress.stage) {
             self.bar.finish_and_clear();
@@ -42,38 +83,34 @@ impl StageBar {
         }
         self.bar.set_position(progress.done);
     }
-
-    pub(crate) fn finish(self) {
-        self.bar.finish_and_clear();
-    }
 }
 
-fn stage_name(stage: BuildStage) -> String {
+fn stage_name(stage: Stage) -> String {
     match stage {
-        BuildStage::SortRecords => "sorting the records".to_owned(),
-        BuildStage::CompareIds => "comparing the ids".to_owned(),
-        BuildStage::MergeRecords => "merging the records".to_owned(),
-        BuildStage::SortTable(table) => format!("sorting table {table}"),
-        BuildStage::MergeTable(table) => format!("merging table {table}"),
-        BuildStage::ChooseCode(table) => format!("choosing the code of table {table}"),
-        BuildStage::EncodeTable(table) => format!("encoding table {table}"),
+        Stage::SortRecords => "sorting the records".to_owned(),
+        Stage::CompareIds => "comparing the ids".to_owned(),
+        Stage::MergeRecords => "merging the records".to_owned(),
+        Stage::SortTable(table) => format!("sorting table {table}"),
+        Stage::MergeTable(table) => format!("merging table {table}"),
+        Stage::ChooseCode(table) => format!("choosing the code of table {table}"),
+        Stage::EncodeTable(table) => format!("encoding table {table}"),
         _ => "writing the ids".to_owned(),
     }
 }
 
 /// Measures the time of each stage of a build.
-pub(crate) struct Clock {
+struct Clock {
     begun: Instant,
     last: Instant,
     /// The running stage; `None` while the input is read, and after everything was handed to the output.
-    stage: Option<BuildStage>,
+    stage: Option<Stage>,
     is_reading: bool,
     stages: StageSeconds,
 }
 
 /// Seconds of each stage, those of all tables together. Writing overlaps with the other stages: `write` is what is left
 /// of it at the end.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize)]
 pub(crate) struct StageSeconds {
     read: f64,
     sort: f64,
@@ -85,7 +122,7 @@ pub(crate) struct StageSeconds {
 }
 
 impl Clock {
-    pub(crate) fn start() -> Self {
+    fn start() -> Self {
         let now = Instant::now();
         Clock {
             begun: now,
@@ -97,7 +134,7 @@ impl Clock {
     }
 
     /// Notes that a stage is running, the same as before or the next.
-    pub(crate) fn enter(&mut self, stage: BuildStage) {
+    fn enter(&mut self, stage: Stage) {
         if self.stage != Some(stage) {
             self.end_stage();
             self.stage = Some(stage);
@@ -105,27 +142,23 @@ impl Clock {
     }
 
     /// Adds the time since the last stage ended to the running stage.
-    pub(crate) fn end_stage(&mut self) {
+    fn end_stage(&mut self) {
         let now = Instant::now();
         let stages = &mut self.stages;
         let seconds = match self.stage.take() {
             None if self.is_reading => &mut stages.read,
             None => &mut stages.write,
-            Some(BuildStage::SortRecords | BuildStage::SortTable(_)) => &mut stages.sort,
-            Some(BuildStage::CompareIds | BuildStage::MergeRecords | BuildStage::MergeTable(_)) => {
+            Some(Stage::SortRecords | Stage::SortTable(_)) => &mut stages.sort,
+            Some(Stage::CompareIds | Stage::MergeRecords | Stage::MergeTable(_)) => {
                 &mut stages.merge
             }
-            Some(BuildStage::ChooseCode(_)) => &mut stages.choose_code,
-            Some(BuildStage::EncodeTable(_)) => &mut stages.encode,
+            Some(Stage::ChooseCode(_)) => &mut stages.choose_code,
+            Some(Stage::EncodeTable(_)) => &mut stages.encode,
             Some(_) => &mut stages.ids,
         };
         *seconds += (now - self.last).as_secs_f64();
         self.is_reading = false;
         self.last = now;
-    }
-
-    pub(crate) fn total(&self) -> f64 {
-        self.begun.elapsed().as_secs_f64()
     }
 }
 
@@ -142,12 +175,13 @@ pub(crate) struct BuildReport {
 }
 
 impl BuildReport {
-    /// The figures of a file that has just been written, by its clock.
-    pub(crate) fn new(index: Report, clock: Clock, memory_limit_bytes: u64) -> Self {
+    /// The figures of a file that has just been written.
+    pub(crate) fn new(index: Report, stages: Stages, memory_limit_bytes: u64) -> Self {
+        let (seconds, stage_seconds) = stages.finish();
         BuildReport {
             index,
-            seconds: clock.total(),
-            stage_seconds: clock.stages,
+            seconds,
+            stage_seconds,
             memory_limit_bytes,
             peak_memory_bytes: memory::peak(),
         }

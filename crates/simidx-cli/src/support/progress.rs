@@ -2,11 +2,13 @@
 
 use std::fmt::Write;
 use std::io::IsTerminal;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use simidx::Watch;
 
 /// Columns of a terminal for which the bars are made.
 const WIDTH: u16 = 80;
@@ -98,16 +100,16 @@ impl ProgressMode {
         self.bar("{msg} ({elapsed})")
     }
 
-    /// Texts that are compared with each other, of how many; what it calls reports how many are done.
-    pub(crate) fn comparing(self) -> (ProgressBar, impl FnMut(u64, u64) -> simidx::Result<()>) {
+    /// The share of texts that have been compared with each other, and the watch that moves the bar.
+    pub(crate) fn comparing(self) -> (ProgressBar, Watch) {
         let bar = self.bar("comparing texts ({percent}%, {elapsed})");
         let shown = bar.clone();
-        let progress = move |done, all| {
-            shown.set_length(all);
-            shown.set_position(done);
-            Ok(())
-        };
-        (bar, progress)
+        let watch = Watch::new(move |progress| {
+            shown.set_length(progress.total);
+            shown.set_position(progress.done);
+            ControlFlow::Continue(())
+        });
+        (bar, watch)
     }
 
     /// Records, of this kind, that are read from inputs.

@@ -20,15 +20,15 @@ const SET_SHARE: u64 = 4;
 /// Texts that are fingerprinted together.
 const PIECE: usize = 1 << 16;
 
-/// How [`dedup`] finds near-duplicates. Start from [`TextDedupOptions::default`] and set what differs.
+/// How [`dedup`] finds near-duplicates.
 ///
 /// ```
+/// use simidx::batch::DedupOptions;
 /// use simidx_text::dedup::{Similarity, TextDedupOptions};
 ///
-/// let mut options = TextDedupOptions::default();
-/// options.search.distance = 6;
-/// options.search.memory = Some(1 << 30);
-/// options.similarity = Some(Similarity::of_words(0.8, 3)?);
+/// let options = TextDedupOptions::default()
+///     .search(DedupOptions::default().distance(6).memory(1 << 30))
+///     .similarity(Similarity::of_words(0.8, 3)?);
 /// # Ok::<(), simidx_text::dedup::SimilarityError>(())
 /// ```
 #[derive(Debug, Clone, Default)]
@@ -44,6 +44,12 @@ pub struct TextDedupOptions {
     /// [`SimilarTexts`](crate::similar::SimilarTexts) finds all similar texts, whatever their fingerprints.
     pub similarity: Option<Similarity>,
 }
+
+simidx::setters!(TextDedupOptions {
+    width(Width)
+    search(DedupOptions)
+    similarity(Some(Similarity))
+});
 
 /// Why texts could not be deduplicated.
 ///

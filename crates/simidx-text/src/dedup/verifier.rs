@@ -19,9 +19,9 @@ const BATCH_LEN: usize = 16 << 20;
 /// ```
 /// use simidx_text::dedup::TextVerifierOptions;
 ///
-/// let mut options = TextVerifierOptions::default();
-/// options.similarity = "jaccard:0.9:5".parse()?;
-/// options.memory = Some(256 << 20);
+/// let options = TextVerifierOptions::default()
+///     .similarity("jaccard:0.9:5".parse()?)
+///     .memory(256 << 20);
 /// # Ok::<(), simidx_text::dedup::SimilarityError>(())
 /// ```
 #[derive(Debug, Clone, Default)]
@@ -34,6 +34,12 @@ pub struct TextVerifierOptions {
     /// The folder of that file. By default that of the system.
     pub temp_dir: Option<PathBuf>,
 }
+
+simidx::setters!(TextVerifierOptions {
+    similarity(Similarity)
+    memory(Some(u64))
+    temp_dir(Some(impl Into<PathBuf>))
+});
 
 /// Compares the texts of candidates for a [`Deduplicator`](simidx::batch::Deduplicator).
 ///

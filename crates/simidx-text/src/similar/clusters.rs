@@ -1,7 +1,8 @@
 //! Clusters of similar texts: what chains of similar texts lead to.
 
 use rayon::prelude::*;
-use simidx::Result;
+use simidx::watch::Stage;
+use simidx::{Result, Watch};
 
 use super::NONE;
 use super::candidates::{Buffers, Links, SimilarCandidates};
@@ -19,24 +20,14 @@ impl SimilarCandidates {
     /// For each text the first one of its cluster. Two texts are in one cluster if a chain of similar ones leads from one
     /// to the other: the clusters are the connected components.
     ///
-    /// # Errors
-    ///
-    /// A text that was needed and not given, and temporary files that cannot be read or written.
-    pub fn clusters(&mut self) -> Result<Vec<usize>> {
-        self.clusters_watched(|_, _| Ok(()))
-    }
-
-    /// [`SimilarCandidates::clusters`] that calls `progress` on this thread with how many texts are in their clusters, of how
-    /// many, every few thousand of them. It may break off by an error.
+    /// `watch` is called on this thread with how many texts are in their clusters, every few thousand of them.
     ///
     /// # Errors
     ///
-    /// As for [`SimilarCandidates::clusters`], and what `progress` gives.
-    pub fn clusters_watched(
-        &mut self,
-        mut progress: impl FnMut(u64, u64) -> Result<()>,
-    ) -> Result<Vec<usize>> {
-        let clusters = self.joined(&mut progress)?;
+    /// A text that was needed and not given, temporary files that cannot be read or written, and
+    /// [`Error::Interrupted`](simidx::Error::Interrupted).
+    pub fn clusters(&mut self, watch: &Watch) -> Result<Vec<usize>> {
+        let clusters = self.joined(watch)?;
         let mut first = vec![usize::MAX; self.text_count()];
         // The first of a cluster in the order of decisions comes before all others of it.
         for place in 0..self.text_count() as u32 {
@@ -46,7 +37,7 @@ impl SimilarCandidates {
         Ok(first)
     }
 
-    fn joined(&mut self, progress: &mut dyn FnMut(u64, u64) -> Result<()>) -> Result<DisjointSets> {
+    fn joined(&mut self, watch: &Watch) -> Result<DisjointSets> {
         self.complete()?;
         let count = self.text_count();
         let mut sets = DisjointSets::new(count);
@@ -54,7 +45,7 @@ impl SimilarCandidates {
         let mut buffers = Buffers::default();
         let (mut start, mut block) = (0, FIRST_BLOCK);
         while start < count {
-            progress(start as u64, count as u64)?;
+            watch.report(Stage::Compare, start as u64, count as u64)?;
             let end = count.min(start + block);
             let groups = self.groups_at(start..end)?;
             let earlier: Result<Vec<_>> = (start..end)
@@ -107,28 +98,17 @@ impl SimilarCandidates {
     /// Keeps the first text of each cluster. A text may be dropped though it is not similar to the one that is kept:
     /// it need only be similar to one that is similar to another, and so on.
     ///
+    /// `watch` is called as by [`SimilarCandidates::clusters`].
+    ///
     /// # Errors
     ///
     /// As for [`SimilarCandidates::clusters`].
-    pub fn dedup_by_chains(self) -> Result<SimilarDedup> {
-        self.dedup_by_chains_watched(|_, _| Ok(()))
-    }
-
-    /// [`SimilarCandidates::dedup_by_chains`] that calls `progress` on this thread with how many texts are in their clusters,
-    /// of how many, every few thousand of them. It may break off by an error.
-    ///
-    /// # Errors
-    ///
-    /// As for [`SimilarCandidates::clusters`], and what `progress` gives.
-    pub fn dedup_by_chains_watched(
-        mut self,
-        mut progress: impl FnMut(u64, u64) -> Result<()>,
-    ) -> Result<SimilarDedup> {
-        let clusters = self.joined(&mut progress)?;
+    pub fn dedup_by_chains(mut self, watch: &Watch) -> Result<SimilarDedup> {
+        let clusters = self.joined(watch)?;
         let count = self.text_count() as u32;
         let mut decisions = Decisions::keeping(self.text_count());
         for start in (0..count).step_by(MEASURED_BLOCK as usize) {
-            progress(count.into(), count.into())?;
+            watch.report(Stage::Compare, count.into(), count.into())?;
             let of_place = |buffers: &mut Buffers, place| {
                 let kept = clusters.root(place);
                 let jaccard = match kept == place {

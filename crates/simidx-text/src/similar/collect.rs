@@ -32,15 +32,15 @@ const TEXT_LEN: u64 = 37;
 /// Bytes for the text at each place, if texts are decided on in an order of their own.
 const ORDER_LEN: u64 = 4;
 
-/// How similar texts are found. Start from [`SimilarOptions::default`] and set what differs.
+/// How similar texts are found.
 ///
 /// ```
 /// use simidx_text::dedup::Similarity;
 /// use simidx_text::similar::SimilarOptions;
 ///
-/// let mut options = SimilarOptions::default();
-/// options.similarity = Similarity::of_words(0.9, 5)?;
-/// options.memory = Some(1 << 30);
+/// let options = SimilarOptions::default()
+///     .similarity(Similarity::of_words(0.9, 5)?)
+///     .memory(1 << 30);
 /// # Ok::<(), simidx_text::dedup::SimilarityError>(())
 /// ```
 #[derive(Debug, Clone, Default)]
@@ -57,6 +57,13 @@ pub struct SimilarOptions {
     /// first text, and not the one that it finds first. Which texts are kept is the same. It compares more texts.
     pub most_similar: bool,
 }
+
+simidx::setters!(SimilarOptions {
+    similarity(Similarity)
+    memory(Some(u64))
+    temp_dir(Some(impl Into<PathBuf>))
+    most_similar(bool)
+});
 
 /// Signs texts for a [`SimilarTexts`], on any thread. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -165,6 +172,7 @@ impl TextSigner {
 /// Whatever the limit, texts that wait take up to 16 MiB.
 ///
 /// ```
+/// use simidx::Watch;
 /// use simidx_text::Pipeline;
 /// use simidx_text::similar::{Fate, SimilarOptions, SimilarTexts};
 ///
@@ -183,7 +191,7 @@ impl TextSigner {
 ///         candidates.give(number, *text)?;
 ///     }
 /// }
-/// let found = candidates.dedup()?;
+/// let found = candidates.dedup(&Watch::default())?;
 /// assert_eq!(found.fate(1), Fate::Kept);
 /// assert!(matches!(found.fate(2), Fate::Dropped { kept: 0, jaccard } if jaccard > 0.8));
 /// # Ok::<(), Box<dyn std::error::Error>>(())

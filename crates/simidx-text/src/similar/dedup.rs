@@ -1,7 +1,8 @@
 //! Which of a collection of texts to keep, so that each text that is dropped is similar to one that is kept.
 
 use rayon::prelude::*;
-use simidx::Result;
+use simidx::watch::Stage;
+use simidx::{Result, Watch};
 
 use super::NONE;
 use super::candidates::{Buffers, Counts, SimilarCandidates};
@@ -121,23 +122,13 @@ impl SimilarCandidates {
     /// Cost: each text is compared with the kept ones that have a key in common with it. Texts of one template that are not
     /// similar enough are all kept, so that their comparisons grow with the square of their number.
     ///
-    /// # Errors
-    ///
-    /// A text that was needed and not given, and temporary files that cannot be read or written.
-    pub fn dedup(self) -> Result<SimilarDedup> {
-        self.dedup_watched(|_, _| Ok(()))
-    }
-
-    /// [`SimilarCandidates::dedup`] that calls `progress` on this thread with how many texts are decided, of how many, every few
-    /// thousand of them. It may break off by an error.
+    /// `watch` is called on this thread with how many texts are decided, every few thousand of them.
     ///
     /// # Errors
     ///
-    /// As for [`SimilarCandidates::dedup`], and what `progress` gives.
-    pub fn dedup_watched(
-        mut self,
-        mut progress: impl FnMut(u64, u64) -> Result<()>,
-    ) -> Result<SimilarDedup> {
+    /// A text that was needed and not given, temporary files that cannot be read or written, and
+    /// [`Error::Interrupted`](simidx::Error::Interrupted).
+    pub fn dedup(mut self, watch: &Watch) -> Result<SimilarDedup> {
         self.complete()?;
         let count = self.text_count();
         let mut crowds = Crowds::default();
@@ -149,7 +140,7 @@ impl SimilarCandidates {
         };
         let (mut start, mut block) = (0, FIRST_BLOCK);
         while start < count {
-            progress(start as u64, count as u64)?;
+            watch.report(Stage::Compare, start as u64, count as u64)?;
             let end = count.min(start + block);
             let groups = self.groups_at(start..end)?;
             let earlier: Result<Vec<_>> = (start..end)

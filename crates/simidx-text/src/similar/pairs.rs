@@ -4,7 +4,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
-use simidx::Result;
+use simidx::watch::Stage;
+use simidx::{Result, Watch};
 
 use super::NONE;
 use super::candidates::{Buffers, SimilarCandidates};
@@ -75,15 +76,13 @@ impl SimilarCandidates {
     }
 
     /// The number of pairs that [`SimilarCandidates::for_each_pair`] hands over, without going through those of equal texts.
-    /// `progress` is called with the number so far, and may break off by an error.
+    /// `watch` is called on this thread with how many texts have been compared.
     ///
     /// # Errors
     ///
-    /// As for [`SimilarCandidates::for_each_pair`].
-    pub fn count_pairs<E: From<simidx::Error>>(
-        &mut self,
-        mut progress: impl FnMut(u64) -> Result<(), E>,
-    ) -> Result<u64, E> {
+    /// A text that was needed and not given, temporary files that cannot be read, and
+    /// [`Error::Interrupted`](simidx::Error::Interrupted).
+    pub fn count_pairs(&mut self, watch: &Watch) -> Result<u64> {
         self.complete()?;
         let mut equals = vec![0u64; self.text_count()];
         let mut count = 0;
@@ -93,7 +92,7 @@ impl SimilarCandidates {
             count += *equals;
             *equals += 1;
         }
-        progress(count)?;
+        let total = self.text_count() as u64;
         for start in (0..self.text_count()).step_by(LARGEST_BLOCK) {
             let end = self.text_count().min(start + LARGEST_BLOCK);
             let groups = self.groups_at(start..end)?;
@@ -108,7 +107,7 @@ impl SimilarCandidates {
                 })
                 .collect();
             count += counts?.into_iter().sum::<u64>();
-            progress(count)?;
+            watch.report(Stage::Compare, end as u64, total)?;
         }
         Ok(count)
     }

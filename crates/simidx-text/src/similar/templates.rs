@@ -25,6 +25,7 @@ const MOST_CROWDS: usize = 1 << 16;
 /// template; otherwise those that are in none are a template of their own. So no text is in two templates.
 ///
 /// ```
+/// use simidx::Watch;
 /// use simidx_text::Pipeline;
 /// use simidx_text::similar::{SimilarOptions, SimilarTexts};
 ///
@@ -38,7 +39,7 @@ const MOST_CROWDS: usize = 1 << 16;
 /// for i in 1000..1100 {
 ///     collected.push(order(i))?;
 /// }
-/// let found = collected.candidates()?.dedup()?;
+/// let found = collected.candidates()?.dedup(&Watch::default())?;
 /// assert_eq!(found.dropped_count(), 0);
 /// let [template] = found.templates() else { panic!() };
 /// assert_eq!((template.count, template.example), (100, 1));

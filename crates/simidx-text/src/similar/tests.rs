@@ -4,7 +4,8 @@ use super::*;
 use crate::Pipeline;
 use crate::compare::FeatureSet;
 use crate::dedup::Similarity;
-use simidx::Width;
+use simidx::{Watch, Width};
+use simidx_testkit::recording;
 
 /// Of `texts` one that stands before this one.
 fn texts_before(i: u64) -> String {
@@ -119,7 +120,7 @@ fn the_most_similar_kept_text_is_named() {
                 false => collected.candidates().unwrap(),
                 true => collected.candidates_by(lengths).unwrap(),
             };
-            given(candidates, &texts).dedup().unwrap()
+            given(candidates, &texts).dedup(&Watch::default()).unwrap()
         };
         let usual = dedup(&options);
         options.most_similar = true;
@@ -191,7 +192,7 @@ fn pairs_are_those_of_a_comparison_of_all() {
             Ok(())
         });
         visited.unwrap();
-        let count = candidates.count_pairs::<simidx::Error>(|_| Ok(()));
+        let count = candidates.count_pairs(&Watch::default());
         assert_eq!(count.unwrap(), found.len() as u64);
         assert!(found.iter().all(|pair| expected.contains(pair)), "{least}");
         assert!(found.is_sorted_by_key(|&(a, b, _)| (b, a)));
@@ -222,7 +223,9 @@ fn what_is_dropped_is_similar_to_what_is_kept() {
                 true => collected.candidates_by(|text| lengths[text]),
                 false => collected.candidates(),
             };
-            let found = given(candidates.unwrap(), &texts).dedup().unwrap();
+            let found = given(candidates.unwrap(), &texts)
+                .dedup(&Watch::default())
+                .unwrap();
             let dropped = dropped_in(&order, &expected);
             for (text, &is_dropped) in dropped.iter().enumerate() {
                 assert_eq!(!found.is_kept(text), is_dropped, "{text}");
@@ -267,18 +270,18 @@ fn chains_lead_to_clusters() {
         // The texts of a form are in large groups, for which there is no memory in one of the cases.
         let candidates = || given(collected(&texts, &options).candidates().unwrap(), &texts);
         let mut chained = candidates();
-        assert_eq!(chained.clusters().unwrap(), first);
-        assert_eq!(chained.clusters().unwrap(), first);
+        assert_eq!(chained.clusters(&Watch::default()).unwrap(), first);
+        assert_eq!(chained.clusters(&Watch::default()).unwrap(), first);
         // What came before leaves no trace.
         let fates = |found: SimilarDedup| {
             let all = 0..texts.len();
             all.map(|text| found.fate(text)).collect::<Vec<_>>()
         };
         assert_eq!(
-            fates(chained.dedup().unwrap()),
-            fates(candidates().dedup().unwrap())
+            fates(chained.dedup(&Watch::default()).unwrap()),
+            fates(candidates().dedup(&Watch::default()).unwrap())
         );
-        let found = candidates().dedup_by_chains().unwrap();
+        let found = candidates().dedup_by_chains(&Watch::default()).unwrap();
         for (text, &kept) in first.iter().enumerate() {
             match found.fate(text) {
                 Fate::Kept => assert_eq!(kept, text),
@@ -298,11 +301,11 @@ fn the_first_of_an_order_stands_for_its_cluster() {
     let by_number = collected(&texts, &options_of(0.8))
         .candidates()
         .unwrap()
-        .clusters();
+        .clusters(&Watch::default());
     let mut backwards = collected(&texts, &options_of(0.8))
         .candidates_by(|text| text as u64)
         .unwrap();
-    let backwards = backwards.clusters().unwrap();
+    let backwards = backwards.clusters(&Watch::default()).unwrap();
     let mut last: Vec<usize> = (0..texts.len()).collect();
     let by_number = by_number.unwrap();
     (0..texts.len()).for_each(|text| last[by_number[text]] = text);
@@ -343,7 +346,7 @@ fn the_outcome_depends_on_neither_threads_nor_memory() {
         options.memory = memory;
         let work = || {
             let candidates = collected(&texts, &options).candidates().unwrap();
-            given(candidates, &texts).dedup().unwrap()
+            given(candidates, &texts).dedup(&Watch::default()).unwrap()
         };
         let found = pool.install(work);
         let fates: Vec<_> = (0..texts.len()).map(|text| found.fate(text)).collect();
@@ -390,7 +393,7 @@ fn templates_are_texts_that_have_much_in_common() {
     let found = collected(&texts, &options_of(0.8))
         .candidates()
         .unwrap()
-        .dedup()
+        .dedup(&Watch::default())
         .unwrap();
     let templates: Vec<_> = found
         .templates()
@@ -402,7 +405,7 @@ fn templates_are_texts_that_have_much_in_common() {
     let found = collected(&texts, &options_of(0.8))
         .candidates_by(|text| text as u64)
         .unwrap();
-    let templates = found.dedup().unwrap().templates().to_vec();
+    let templates = found.dedup(&Watch::default()).unwrap().templates().to_vec();
     assert_eq!(
         (templates[0].count, templates[0].example),
         (300, texts.len() - 1)
@@ -412,7 +415,7 @@ fn templates_are_texts_that_have_much_in_common() {
     let found = collected(&many, &options_of(0.8))
         .candidates()
         .unwrap()
-        .dedup()
+        .dedup(&Watch::default())
         .unwrap();
     assert_eq!(found.templates().len(), 10);
     assert!(
@@ -436,7 +439,7 @@ fn among_many_of_one_form_each_edit_finds_its_own() {
         let mut options = options_of(0.8);
         options.memory = memory;
         let candidates = collected(&texts, &options).candidates().unwrap();
-        let found = given(candidates, &texts).dedup().unwrap();
+        let found = given(candidates, &texts).dedup(&Watch::default()).unwrap();
         for i in 0..forms.len() {
             assert_eq!(found.fate(i), Fate::Kept);
             let fate = found.fate(forms.len() + i);
@@ -461,14 +464,14 @@ fn equal_texts_are_compared_with_nothing() {
         })
         .collect();
     let mut candidates = collected(&texts, &options_of(0.8)).candidates().unwrap();
-    let firsts = candidates.clusters().unwrap();
+    let firsts = candidates.clusters(&Watch::default()).unwrap();
     assert!(
         firsts
             .iter()
             .enumerate()
             .all(|(i, &first)| first == usize::from(i % 3 != 0))
     );
-    let found = candidates.dedup().unwrap();
+    let found = candidates.dedup(&Watch::default()).unwrap();
     assert_eq!(
         (found.dropped_count(), found.single_feature_count()),
         (2998, 1000)
@@ -492,7 +495,7 @@ fn texts_without_features_are_similar_to_equal_ones_alone() {
     let found = collected(&texts, &options_of(0.5))
         .candidates()
         .unwrap()
-        .dedup()
+        .dedup(&Watch::default())
         .unwrap();
     let kept: Vec<bool> = (0..5).map(|text| found.is_kept(text)).collect();
     assert_eq!(kept, [true, true, true, false, true]);
@@ -518,39 +521,31 @@ fn too_little_memory_and_missing_texts_are_errors() {
     options.memory = Some(needed);
     let candidates = collected(&texts, &options).candidates().unwrap();
     assert!(candidates.needs_texts());
-    let error = candidates.dedup().unwrap_err();
+    let error = candidates.dedup(&Watch::default()).unwrap_err();
     assert!(error.to_string().ends_with("was not given"), "{error}");
 }
 
 #[test]
-fn decisions_and_clusters_say_how_far_they_are_and_break_off() {
+fn decisions_and_clusters_say_how_far_they_are_and_stop() {
     let texts = texts(2000);
     let options = SimilarOptions::default();
     let candidates = || given(collected(&texts, &options).candidates().unwrap(), &texts);
-    let mut seen = Vec::new();
-    let found = candidates().dedup_watched(|done, total| {
-        seen.push((done, total));
-        Ok(())
-    });
-    let (found, plain) = (found.unwrap(), candidates().dedup().unwrap());
+    let (watch, seen) = recording(usize::MAX);
+    let found = candidates().dedup(&watch).unwrap();
+    let plain = candidates().dedup(&Watch::default()).unwrap();
     assert!((0..texts.len()).all(|text| found.fate(text) == plain.fate(text)));
-    let mut seen_of_clusters = Vec::new();
-    let clusters = candidates().clusters_watched(|done, total| {
-        seen_of_clusters.push((done, total));
-        Ok(())
-    });
-    assert_eq!(clusters.unwrap(), candidates().clusters().unwrap());
+    let (watch, seen_of_clusters) = recording(usize::MAX);
+    let clusters = candidates().clusters(&watch).unwrap();
+    assert_eq!(clusters, candidates().clusters(&Watch::default()).unwrap());
     for seen in [seen, seen_of_clusters] {
-        assert!(seen.len() > 1 && seen[0] == (0, 2000) && seen.is_sorted());
-        assert!(
-            seen.iter()
-                .all(|&(done, total)| done < total && total == 2000)
-        );
+        let seen = seen.lock().unwrap();
+        assert!(seen.len() > 1 && seen[0].done == 0 && seen.is_sorted_by_key(|p| p.done));
+        assert!(seen.iter().all(|p| p.done < p.total && p.total == 2000));
     }
-    let stop = |done: u64, _: u64| match done {
-        0 => Ok(()),
-        _ => Err(std::io::Error::other("enough").into()),
-    };
-    assert!(candidates().dedup_watched(stop).is_err());
-    assert!(candidates().clusters_watched(stop).is_err());
+    for last in [1, 2] {
+        let error = candidates().dedup(&recording(last).0).unwrap_err();
+        assert!(matches!(error, simidx::Error::Interrupted), "{error}");
+        let error = candidates().clusters(&recording(last).0).unwrap_err();
+        assert!(matches!(error, simidx::Error::Interrupted), "{error}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use simidx::design::TableDesign;
 use simidx::format::{Metadata, SketchParameters};
-use simidx::{BuildOptions, Column, Error, IdBuf, IdKind, IndexBuilder, Width};
+use simidx::{BuildOptions, Column, Error, IdBuf, IdKind, IndexBuilder, Watch, Width};
 use simidx_text::Pipeline;
 
 use super::sketching::{Sketching, Waiting};
@@ -16,6 +16,7 @@ pub(super) struct Collector<'a> {
     args: &'a Args,
     metadata: Metadata,
     design: Option<TableDesign>,
+    watch: Watch,
     pipeline: Pipeline,
     sketches: Option<SketchParameters>,
     /// Until the first record comes.
@@ -36,7 +37,7 @@ struct Open {
 
 impl<'a> Collector<'a> {
     /// Checks the parameters before anything is read.
-    pub(super) fn new(args: &'a Args) -> Result<Self, Failure> {
+    pub(super) fn new(args: &'a Args, watch: Watch) -> Result<Self, Failure> {
         let design = match args.tables {
             TableCount::Auto => None,
             TableCount::Given(count) => Some(TableDesign::with_table_count(
@@ -51,6 +52,7 @@ impl<'a> Collector<'a> {
             args,
             metadata: args.metadata()?,
             design,
+            watch,
             sketches: sketcher
                 .as_ref()
                 .map(|sketcher| sketcher.parameters().clone()),
@@ -84,6 +86,7 @@ impl<'a> Collector<'a> {
         options.sketches = self.sketches.clone();
         options.memory = Some(self.args.memory_limit());
         options.temp_dir = Some(self.args.scratch_folder());
+        options.watch = self.watch.clone();
         options.pipeline = match documents {
             true => Some(self.pipeline.describe()),
             false => None,

@@ -15,7 +15,7 @@ use simidx_text::Pipeline;
 use simidx_text::similar::{SketchFeatures, Sketcher};
 
 use crate::cmd::Answer;
-use crate::support::build_report::{BuildReport, Clock, StageBar};
+use crate::support::build_report::{BuildReport, Stages};
 use crate::support::choices::{CodecChoice, IdChoice};
 use crate::support::distance;
 use crate::support::failure::Failure;
@@ -143,32 +143,26 @@ impl fmt::Display for TableCount {
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     let args = &args;
     let output = Output::new(&args.output, args.force, &args.input.files()?)?;
-    let mut collector = Collector::new(args)?;
+    let stages = Stages::start(mode);
+    let mut collector = Collector::new(args, stages.watch())?;
     space::check(args)?;
-    let mut clock = Clock::start();
     let bar = mode.reading("records");
     let pipeline = collector.pipeline().clone();
     let counts = records::read(&args.input, &pipeline, bar, &mut collector)?;
     let sketches = collector.sketches().cloned();
     let (builder, pipeline) = collector.finish()?;
 
-    let mut bar = StageBar::new(mode);
     let written = output.write(|out| {
-        let summary = builder.finish_with(out, |progress| {
-            clock.enter(progress.stage);
-            bar.show(&progress);
-        })?;
-        clock.end_stage();
+        let summary = builder.finish(out)?;
+        stages.end_stage();
         Ok(summary)
     });
     let summary = written.map_err(Failure::of_whole)?;
-    clock.end_stage();
-    bar.finish();
 
     let index = Report::new(&summary, pipeline.as_deref(), &args.metadata()?);
     let index = index.with_sketches(&summary, sketches.as_ref());
     let report = RecordReport {
-        build: BuildReport::new(index, clock, args.memory_limit()),
+        build: BuildReport::new(index, stages, args.memory_limit()),
         skipped_count: counts.skipped,
         replaced_count: counts.replaced,
         without_features_count: counts.without_features,

@@ -34,8 +34,8 @@ pub(super) fn run(args: &Args, similarity: Similarity, mode: ProgressMode) -> An
     let input = documents_of(&args.source, args.resources.threads)?;
     let documents =
         SimilarDocuments::read(&input, similarity, longest_first, &args.resources, mode)?;
-    let (bar, progress) = mode.comparing();
-    let found = documents.candidates.dedup_by_chains_watched(progress)?;
+    let (bar, watch) = mode.comparing();
+    let found = documents.candidates.dedup_by_chains(&watch)?;
     bar.finish_and_clear();
     let mut out = stdout();
     let (mut clusters, mut records) = (0, 0);

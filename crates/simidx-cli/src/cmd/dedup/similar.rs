@@ -56,11 +56,11 @@ impl Similar {
         let source = (originals, &documents.labels.positions);
         let text_of = |document| in_index.text_of(document);
         let candidates = candidates(texts, lengths, &text_of, source, mode)?;
-        let (bar, progress) = mode.comparing();
+        let (bar, watch) = mode.comparing();
         let start = Instant::now();
         let fates = match by_chains {
-            false => candidates.dedup_watched(progress)?,
-            true => candidates.dedup_by_chains_watched(progress)?,
+            false => candidates.dedup(&watch)?,
+            true => candidates.dedup_by_chains(&watch)?,
         };
         bar.finish_and_clear();
         let mut found = Similar::of(fates, in_index);
@@ -168,6 +168,7 @@ fn kept_for(fates: &SimilarDedup, document: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use simidx::Watch;
     use simidx_text::Pipeline;
     use simidx_text::similar::SimilarOptions;
 
@@ -188,7 +189,7 @@ mod tests {
         let found = texts
             .candidates_by(|text| given[text].len() as u64)
             .unwrap();
-        let found = Similar::of(found.dedup().unwrap(), InIndex::default());
+        let found = Similar::of(found.dedup(&Watch::default()).unwrap(), InIndex::default());
         let clusters: Vec<_> = (0..given.len())
             .map(|text| found.cluster_of(text))
             .collect();

@@ -26,7 +26,7 @@ pub(super) fn run(args: &Args, similarity: Similarity, mode: ProgressMode) -> An
     let mut documents = SimilarDocuments::read(&input, similarity, false, &args.resources, mode)?;
     let mut printer = Printer::new(args, args.source.width, mode);
     if args.count_only {
-        return printer.count_similar(&mut documents);
+        return printer.count_similar(&mut documents, mode);
     }
     let labels = &documents.labels;
     documents.candidates.for_each_pair(|pair| {
@@ -63,11 +63,11 @@ impl Printer<'_, std::io::BufWriter<Stdout>> {
     }
 
     /// Prints the number of pairs, which need not be gone through one by one.
-    fn count_similar(mut self, documents: &mut SimilarDocuments) -> Answer {
-        self.count = documents.candidates.count_pairs(|count| {
-            self.bar.set_position(count);
-            self.args.check_count(count)
-        })?;
+    fn count_similar(mut self, documents: &mut SimilarDocuments, mode: ProgressMode) -> Answer {
+        let (bar, watch) = mode.comparing();
+        self.count = documents.candidates.count_pairs(&watch)?;
+        bar.finish_and_clear();
+        self.args.check_count(self.count)?;
         self.finish()
     }
 }
