@@ -102,7 +102,6 @@ impl<'a, F: Fingerprint> Fingerprints<'a, F> {
 
     /// Reads the next parts, up to the first bad one; fails, and steps over it, if that comes first. `None` at the end
     /// of the table.
-    #[inline(never)]
     fn read_on(&mut self) -> Option<Result<(), FormatError>> {
         let table = &self.index.tables[self.table];
         let file = self.index.bytes();

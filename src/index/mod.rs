@@ -224,7 +224,6 @@ impl<F: Fingerprint> Index<F> {
     }
 
     /// The ids of a fingerprint that a table of this index holds: one that table 0 lacks is a fault of the file.
-    #[inline(never)]
     fn ids_of_member(&self, member: F) -> Result<Ids<'_>> {
         match self.rank(member)? {
             Some(rank) => self.ids_of_rank(Rank(rank)),
@@ -248,7 +247,6 @@ impl<F: Fingerprint> Index<F> {
     ///
     /// # Errors
     /// A damaged block.
-    #[inline(never)]
     pub fn rank(&self, fingerprint: F) -> Result<Option<u64>> {
         let table = &self.tables[0];
         let Some(place) = table.locate(self.bytes(), fingerprint)? else {
@@ -274,7 +272,6 @@ impl<F: Fingerprint> Index<F> {
     ///
     /// # Errors
     /// A damaged block.
-    #[inline(never)]
     pub fn fingerprint(&self, rank: u64) -> Result<Option<F>> {
         if rank >= self.len() {
             return Ok(None);

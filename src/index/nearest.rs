@@ -64,7 +64,6 @@ impl<F: Fingerprint> Index<F> {
     ///
     /// # Errors
     /// A damaged block among those that had to be read; then there is no answer.
-    #[inline(never)]
     pub fn nearest_with<'s>(
         &self,
         scratch: &'s mut Scratch<F>,
@@ -127,7 +126,6 @@ impl<F: Fingerprint> Index<F> {
     ///
     /// # Errors
     /// A damaged block among those that had to be read.
-    #[inline(never)]
     pub fn contains_near_with(
         &self,
         scratch: &mut Scratch<F>,

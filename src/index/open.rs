@@ -87,7 +87,6 @@ impl<F: Fingerprint> Index<F> {
         Index::with_header(&header, data)
     }
 
-    #[inline(never)]
     fn with_header(header: &Header, data: Storage) -> Result<Self> {
         let parts = parse::<F>(header, data.as_ref())?;
         Ok(Index {
@@ -136,7 +135,6 @@ pub(super) struct Parts<F> {
 ///
 /// # Errors
 /// The first rule broken; [`Error::WidthMismatch`] for an index of another width.
-#[inline(never)]
 pub(super) fn parse<F: Fingerprint>(header: &Header, file: &[u8]) -> Result<Parts<F>> {
     let footer = Footer::decode(file, file.len() as u64)?;
     footer.check_width(header.width)?;

@@ -218,7 +218,6 @@ impl<F: Fingerprint> Index<F> {
     }
 
     /// Finds the matches of some queries, each once and in order.
-    #[inline(never)]
     fn find_matches(
         &self,
         scratch: &mut Scratch<F>,

@@ -96,7 +96,6 @@ impl<F: Fingerprint> Index<F> {
     ///
     /// # Errors
     /// A damaged head.
-    #[inline(never)]
     pub fn sketches(&self) -> Result<Option<Sketches<'_>>> {
         let section = match self.sketches.get() {
             Some(section) => section,
@@ -167,7 +166,6 @@ impl<F: Fingerprint> Index<F> {
     ///
     /// # Errors
     /// A rank that is not there, or a damaged page.
-    #[inline(never)]
     pub fn records_of_rank(&self, rank: u64) -> Result<Range<u64>> {
         if rank >= self.len() {
             let message = format!("there is no rank {rank}, the index has {}", self.len());
@@ -184,7 +182,6 @@ impl<F: Fingerprint> Index<F> {
     ///
     /// # Errors
     /// A record that is not there, or a damaged page.
-    #[inline(never)]
     pub fn rank_of_record(&self, record: u64) -> Result<u64> {
         self.check_record(record)?;
         match &self.ids {
@@ -197,7 +194,6 @@ impl<F: Fingerprint> Index<F> {
     ///
     /// # Errors
     /// A record that is not there, or a damaged page.
-    #[inline(never)]
     pub fn id_of_record(&self, record: u64) -> Result<Option<IdBuf>> {
         self.check_record(record)?;
         let Some(ids) = &self.ids else {

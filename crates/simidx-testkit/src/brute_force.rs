@@ -6,7 +6,6 @@ use simidx::batch::Pair;
 use crate::sorted_set;
 
 /// All pairs within a distance, by comparing all.
-#[inline(never)]
 pub fn all_pairs<F: Fingerprint>(values: &[F], distance: u32) -> Vec<Pair> {
     let set = sorted_set(values);
     let mut found = Vec::new();
@@ -21,7 +20,6 @@ pub fn all_pairs<F: Fingerprint>(values: &[F], distance: u32) -> Vec<Pair> {
 }
 
 /// The linked parts of a set, by walking from each value that has not been reached.
-#[inline(never)]
 pub fn components<F: Fingerprint>(values: &[F], distance: u32) -> Vec<Vec<F>> {
     let mut left = sorted_set(values);
     let mut components = Vec::new();
@@ -41,7 +39,6 @@ pub fn components<F: Fingerprint>(values: &[F], distance: u32) -> Vec<Vec<F>> {
 }
 
 /// The largest distance between members.
-#[inline(never)]
 pub fn diameter<F: Fingerprint>(members: &[F]) -> u32 {
     let distances = members
         .iter()
@@ -50,7 +47,6 @@ pub fn diameter<F: Fingerprint>(members: &[F]) -> u32 {
 }
 
 /// The member with the least sum of distances to the others; each of them counts by its weight.
-#[inline(never)]
 pub fn central<F: Fingerprint>(members: &[F], weight: &dyn Fn(F) -> u64) -> F {
     let sum = |x: F| -> u64 {
         let distances = members

@@ -8,7 +8,6 @@ use simidx::{Codec, Fingerprint, Index, Scratch};
 use crate::{build, flipped, matched, open, options, random, rng, scan, sorted_set};
 
 /// Members, members with 1 to k + 1 flips, and random values.
-#[inline(never)]
 pub fn queries_near<F: Fingerprint>(set: &[F], distance: u32, count: usize, seed: u64) -> Vec<F> {
     let mut rng = rng(seed);
     let mut queries = vec![F::ZERO, F::MAX, random(&mut rng), random(&mut rng)];
@@ -152,7 +151,6 @@ fn check_query<F: Fingerprint>(
 }
 
 /// Many queries at a time get the answers that they get one by one, and cost as much.
-#[inline(never)]
 pub fn check_many_queries<F: Fingerprint>(
     searcher: &mut Searcher<F, &Index<F>>,
     queries: &[F],
@@ -187,7 +185,6 @@ pub struct Check<'a> {
 }
 
 impl Check<'_> {
-    #[inline(never)]
     pub fn run<F: Fingerprint>(&self, fingerprints: &[F], what: &str) {
         let set = sorted_set(fingerprints);
         let (design, block_size) = (self.design, self.block_size);
@@ -242,7 +239,6 @@ fn check_table<F: Fingerprint>(index: &Index<F>, table: usize, set: &[F], what: 
 const COUNTS: [usize; 5] = [0, 1, 2, 10, 1000];
 
 /// Compares the nearest of a query, in every number and by every strategy, with a scan.
-#[inline(never)]
 pub fn check_nearest<F: Fingerprint>(
     index: &Index<F>,
     scratch: &mut Scratch<F>,

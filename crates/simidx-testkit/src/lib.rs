@@ -112,7 +112,6 @@ pub fn rng(seed: u64) -> StdRng {
 }
 
 /// A fingerprint of which every bit is drawn.
-#[inline(never)]
 pub fn random<F: Fingerprint>(rng: &mut StdRng) -> F {
     F::from_u128(rng.random())
 }
@@ -123,7 +122,6 @@ pub fn bit<F: Fingerprint>(position: u32) -> F {
 }
 
 /// `fingerprint` with exactly `count` bits changed.
-#[inline(never)]
 pub fn flipped<F: Fingerprint>(fingerprint: F, count: u32, rng: &mut StdRng) -> F {
     let mut changed = F::ZERO;
     while changed.count_ones() < count {
@@ -139,7 +137,6 @@ pub struct DataSet<F> {
 }
 
 /// Every shape of data, the large ones of about `size` fingerprints.
-#[inline(never)]
 pub fn data_sets<F: Fingerprint>(size: usize) -> Vec<DataSet<F>> {
     let set = |name, fingerprints| DataSet { name, fingerprints };
     vec![
@@ -156,7 +153,6 @@ pub fn data_sets<F: Fingerprint>(size: usize) -> Vec<DataSet<F>> {
 }
 
 /// Independent random values.
-#[inline(never)]
 pub fn uniform<F: Fingerprint>(size: usize) -> Vec<F> {
     let mut rng = rng(0x0011_f082);
     (0..size).map(|_| random(&mut rng)).collect()
@@ -164,7 +160,6 @@ pub fn uniform<F: Fingerprint>(size: usize) -> Vec<F> {
 
 /// Centres with copies in which 0 to 4 bits are flipped; a cluster has s members with a probability
 /// of about 1/s².
-#[inline(never)]
 pub fn clustered<F: Fingerprint>(size: usize) -> Vec<F> {
     let mut rng = rng(0xc105_7e2d);
     let mut fingerprints = Vec::with_capacity(size);
@@ -181,7 +176,6 @@ pub fn clustered<F: Fingerprint>(size: usize) -> Vec<F> {
 }
 
 /// The same upper half everywhere.
-#[inline(never)]
 pub fn equal_prefixes<F: Fingerprint>(size: usize) -> Vec<F> {
     let mut rng = rng(0xe9_0a11);
     let low = F::MAX >> (F::WIDTH / 2);
@@ -203,7 +197,6 @@ pub fn pairs<F: Fingerprint>() -> Vec<F> {
 }
 
 /// Consecutive integers, the larger first.
-#[inline(never)]
 pub fn dense_run<F: Fingerprint>(size: usize) -> Vec<F> {
     let start = 0x7fff_fe00;
     (0..size as u128)
@@ -237,7 +230,6 @@ pub fn skewed(skew: &str, count: usize) -> Vec<u64> {
 }
 
 /// The set that the records make.
-#[inline(never)]
 pub fn sorted_set<F: Fingerprint>(fingerprints: &[F]) -> Vec<F> {
     let mut set = fingerprints.to_vec();
     set.sort_unstable();
@@ -246,7 +238,6 @@ pub fn sorted_set<F: Fingerprint>(fingerprints: &[F]) -> Vec<F> {
 }
 
 /// The oracle: every member within `distance` by a linear scan, by distance, then by value.
-#[inline(never)]
 pub fn scan<F: Fingerprint>(fingerprints: &[F], query: F, distance: u32) -> Vec<(u32, F)> {
     let mut found: Vec<(u32, F)> = fingerprints
         .iter()
@@ -259,14 +250,12 @@ pub fn scan<F: Fingerprint>(fingerprints: &[F], query: F, distance: u32) -> Vec<
 }
 
 /// What a searcher found as [`scan`] gives it.
-#[inline(never)]
 pub fn matched<F: Fingerprint>(matches: &[Match<F>]) -> Vec<(u32, F)> {
     let pairs = matches.iter().map(|m| (m.distance, m.fingerprint));
     pairs.collect()
 }
 
 /// What a set found as [`scan`] gives it.
-#[inline(never)]
 pub fn hit<'s, F: Fingerprint>(hits: impl IntoIterator<Item = Hit<'s, F>>) -> Vec<(u32, F)> {
     let pairs = hits.into_iter().map(|hit| (hit.distance, hit.fingerprint));
     pairs.collect()
@@ -282,7 +271,6 @@ pub fn options(design: TableDesign, block_size: u32) -> BuildOptions {
 }
 
 /// The file that holds these records without ids.
-#[inline(never)]
 pub fn build<F: Fingerprint>(options: BuildOptions, fingerprints: &[F]) -> Vec<u8> {
     let mut builder =
         IndexBuilder::new(Width::of::<F>(), options).expect("the options are in range");
@@ -295,7 +283,6 @@ pub fn build<F: Fingerprint>(options: BuildOptions, fingerprints: &[F]) -> Vec<u
 }
 
 /// The file that holds these records with number ids.
-#[inline(never)]
 pub fn build_numbers<F: Fingerprint>(mut options: BuildOptions, records: &[(F, u64)]) -> Vec<u8> {
     options.ids = simidx::IdKind::Number;
     let mut builder =
@@ -370,13 +357,11 @@ pub fn build_sketched<F: Fingerprint>(
 }
 
 /// Opens a file that must be good.
-#[inline(never)]
 pub fn open<F: Fingerprint>(file: Vec<u8>) -> Index<F> {
     Index::from_bytes(Storage::from(file)).expect("the builder writes files that open")
 }
 
 /// Opens files that must be good, of one width, as one set.
-#[inline(never)]
 pub fn open_set(files: impl IntoIterator<Item = Vec<u8>>) -> Set {
     let files = files.into_iter().map(Set::from_bytes);
     let files: Result<Vec<Set>, Error> = files.collect();

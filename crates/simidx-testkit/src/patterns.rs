@@ -8,7 +8,6 @@ use simidx::{Fingerprint, Fingerprints};
 use crate::bit;
 
 /// A pattern of at most `weight` of `bits` that touches all masks, by trying every one.
-#[inline(never)]
 pub fn missed<F: Fingerprint>(masks: &Fingerprints, bits: &[F], weight: u32) -> Option<F> {
     let masks = masks.as_slice::<F>().unwrap();
     let is_found = |pattern: F| masks.iter().any(|&mask| mask & pattern == F::ZERO);
@@ -16,7 +15,6 @@ pub fn missed<F: Fingerprint>(masks: &Fingerprints, bits: &[F], weight: u32) -> 
 }
 
 /// A pattern of at most `weight` of `bits` that no probe finds, by trying every one.
-#[inline(never)]
 pub fn escaping<F: Fingerprint>(probes: &Probes<F>, bits: &[F], weight: u32) -> Option<F> {
     not_found(&|pattern| probes.find(pattern), bits, F::ZERO, weight)
 }
@@ -45,7 +43,6 @@ pub struct Probes<F> {
 }
 
 impl<F: Fingerprint> Probes<F> {
-    #[inline(never)]
     pub fn of(design: &TableDesign, distance: u32, count: u64, costs: &Costs) -> Self {
         let plan = design.plan(distance, count, costs);
         let masks = design.masks().as_slice::<F>().unwrap();
@@ -74,14 +71,12 @@ impl<F: Fingerprint> Probes<F> {
             .map(|(table, _)| table)
     }
 
-    #[inline(never)]
     pub fn find(&self, difference: F) -> bool {
         self.finding(difference).next().is_some()
     }
 
     /// A pattern of `weight` bits that tries to escape: each bit is drawn from the address of a table that
     /// would still find it.
-    #[inline(never)]
     pub fn evasive(&self, weight: u32, rng: &mut StdRng) -> F {
         let mut pattern = F::ZERO;
         while pattern.count_ones() < weight {
