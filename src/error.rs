@@ -127,6 +127,7 @@ impl Error {
 /// assert_eq!(FormatClass::Damaged.name(), "damaged");
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FormatClass {
     /// The bytes were never an index file.
     NotSimidx,

@@ -73,6 +73,7 @@ pub(crate) fn prefers_lines(lines_size: f64, elias_fano_size: f64) -> bool {
 /// # Ok::<(), simidx::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Codec {
     /// The paper's code: the Huffman-coded position of the first bit that differs from the value
     /// before, then the bits to the right of it.

@@ -16,6 +16,7 @@ const NODE_LIMIT: u32 = 1 << 20;
 /// # Ok::<(), simidx::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Coverage {
     /// Every difference within the distance leaves some mask untouched.
     Complete,

@@ -44,6 +44,7 @@ pub use verify::VerifyReport;
 pub(crate) use warm::warm_all;
 pub use warm::{WarmOptions, WarmReport};
 
+use std::fmt;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -82,7 +83,6 @@ use table::Table;
 ///
 /// No byte is trusted: whatever the file holds, every call gives an error or the answer that the
 /// file's contents call for, without a panic.
-#[derive(Debug)]
 pub struct Index<F> {
     data: Storage,
     directory: Directory,
@@ -95,6 +95,18 @@ pub struct Index<F> {
     /// Once they have been asked for.
     sketches: OnceLock<Option<SketchSection>>,
     plans: Plans,
+}
+
+impl<F> fmt::Debug for Index<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Index")
+            .field("width", &(8 * size_of::<F>()))
+            .field("fingerprint_count", &self.directory.fingerprint_count)
+            .field("record_count", &self.directory.record_count)
+            .field("table_count", &self.tables.len())
+            .field("file_len", &self.data.as_ref().len())
+            .finish_non_exhaustive()
+    }
 }
 
 impl<F: Fingerprint> Index<F> {

@@ -33,6 +33,18 @@ use crate::format::{
     payload_len,
 };
 
+/// Names the file in an error that does not name it yet.
+fn naming(path: &Path) -> impl Fn(Error) -> Error + '_ {
+    move |error| match error {
+        Error::Io(_) => error,
+        error => Error::Segment {
+            segment: 0,
+            name: path.display().to_string(),
+            error: Box::new(error),
+        },
+    }
+}
+
 /// Blocks of all tables below which opening is not worth a second thread.
 const SMALL_FILE_BLOCKS: u64 = 1 << 16;
 
@@ -41,10 +53,11 @@ impl<F: Fingerprint> Index<F> {
     /// first needs them. [`Storage::map`] says what may happen to the file meanwhile, and what must not.
     ///
     /// # Errors
-    /// As for [`Storage::map`], [`Storage::check_len`] and [`Index::from_bytes`].
+    /// As for [`Storage::map`], [`Storage::check_len`] and [`Index::from_bytes`], with the name of the file.
     #[cfg(feature = "mmap")]
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        Self::of_mapping(Storage::map(path)?)
+        let path = path.as_ref();
+        Self::of_mapping(Storage::map(path)?).map_err(naming(path))
     }
 
     /// Opens a mapped file.
@@ -58,9 +71,10 @@ impl<F: Fingerprint> Index<F> {
     /// Opens an index file by reading all of it into memory.
     ///
     /// # Errors
-    /// As for [`Storage::read`] and [`Index::from_bytes`].
+    /// As for [`Storage::read`] and [`Index::from_bytes`], with the name of the file.
     pub fn open_in_memory(path: impl AsRef<Path>) -> Result<Self> {
-        Index::from_bytes(Storage::read(path)?)
+        let path = path.as_ref();
+        Index::from_bytes(Storage::read(path)?).map_err(naming(path))
     }
 
     /// Keeps the file in memory, see [`Storage::lock`].

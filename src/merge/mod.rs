@@ -35,6 +35,7 @@ const DEFAULT_MEMORY: u64 = 256 << 20;
 /// assert_eq!(MergeCodec::from(Some(Codec::Gap)), MergeCodec::Given(Codec::Gap));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum MergeCodec {
     /// Chosen by the data, as in a build.
     #[default]

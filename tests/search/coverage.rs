@@ -52,7 +52,7 @@ fn compare<F: Fingerprint>(design: &TableDesign, bits: &[F], distance: u32) {
                 "{what}"
             );
         }
-        Coverage::TooComplex => panic!("{what}: gave up"),
+        other => panic!("{what}: {other:?}"),
     }
     if distance <= design.max_distance() && needs_no_flips(design) {
         assert_eq!(enumerated, None, "{what}");

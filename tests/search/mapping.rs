@@ -326,3 +326,31 @@ fn another_index_written_over_a_mapped_one_never_panics_and_is_right_when_opened
         }
     }
 }
+
+#[test]
+fn an_error_of_a_file_names_it_and_an_open_file_is_shown_in_a_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.simidx");
+    let (_, mut file) = sample(Codec::EliasFano, 5);
+    fs::write(&path, &file).unwrap();
+    let index = Index::<u64>::open(&path).unwrap();
+    assert_eq!(
+        format!("{index:?}"),
+        format!(
+            "Index {{ width: 64, fingerprint_count: 2000, record_count: 2000, table_count: 2, file_len: {}, .. }}",
+            file.len()
+        )
+    );
+    let set = Set::open([&path]).unwrap();
+    assert!(format!("{set:?}").len() < 500, "{set:?}");
+
+    let name = path.display().to_string();
+    let wrong_width = Index::<u32>::open(&path).unwrap_err();
+    assert!(wrong_width.to_string().starts_with(&name), "{wrong_width}");
+    file[0] ^= 1;
+    fs::write(&path, &file).unwrap();
+    for opened in [Index::<u64>::open(&path), Index::open_in_memory(&path)] {
+        let error = opened.unwrap_err();
+        assert!(error.to_string().starts_with(&name), "{error}");
+    }
+}

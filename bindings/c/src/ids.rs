@@ -49,10 +49,7 @@ pub unsafe extern "C" fn simidx_ids(
         let visit = visit.ok_or_else(|| Failure::argument("visit is NULL"))?;
         let set = handles::get(index)?;
         let tell = |id: Id<'_>| {
-            let (bytes, number) = match id {
-                Id::Number(number) => (None, number),
-                Id::String(text) => (Some(text), 0),
-            };
+            let (bytes, number) = (id.as_str(), id.as_number().unwrap_or(0));
             let at = bytes.map_or(std::ptr::null(), |text| text.as_ptr().cast());
             let len = bytes.map_or(0, str::len);
             // SAFETY: the caller gave the function to be called so.

@@ -108,7 +108,7 @@ fn status_of(error: &Error) -> simidx_status {
         Error::Format(error) => match error.class() {
             FormatClass::NotSimidx => SIMIDX_ERROR_NOT_SIMIDX,
             FormatClass::Unsupported => SIMIDX_ERROR_UNSUPPORTED,
-            FormatClass::Damaged => SIMIDX_ERROR_DAMAGED,
+            _ => SIMIDX_ERROR_DAMAGED,
         },
         Error::Options(_) => SIMIDX_ERROR_ARGUMENT,
         Error::Budget { .. } | Error::LimitReached { .. } => SIMIDX_ERROR_LIMIT,

@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 /// options.sync = Sync::Batch;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Sync {
     /// When it is on disk. Changes of several threads share one write.
     #[default]

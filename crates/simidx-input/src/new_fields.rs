@@ -36,6 +36,7 @@ impl NewField {
 /// assert_ne!(of.kind, FieldKind::Number);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FieldKind {
     /// Strings, numbers written out among them.
     Text,
@@ -55,6 +56,7 @@ pub enum FieldKind {
 /// assert_ne!(fate, Fate::Dropped);
 /// ```
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum FieldValue {
     /// A string.
     Text(String),

@@ -42,10 +42,10 @@ impl JsonStyle {
     /// # Errors
     /// What `out` reports.
     pub fn write_id(self, mut out: impl Write, id: Id<'_>) -> io::Result<()> {
-        match id {
-            Id::Number(number) if self.strings => write!(out, "\"{number}\""),
-            Id::Number(number) => write!(out, "{number}"),
-            Id::String(string) => self.write(out, string),
+        match (id.as_str(), self.strings) {
+            (Some(string), _) => self.write(out, string),
+            (None, true) => write!(out, "\"{id}\""),
+            (None, false) => write!(out, "{id}"),
         }
     }
 

@@ -175,6 +175,7 @@ pub fn codec_number(codec: Codec) -> u8 {
         Codec::Gap => reference::GAP,
         Codec::EliasFano => reference::EF,
         Codec::Lines => reference::LINES,
+        other => panic!("no number for {other:?}"),
     }
 }
 

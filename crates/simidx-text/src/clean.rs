@@ -13,6 +13,7 @@ use crate::{Error, Result};
 /// assert_eq!("auto".parse(), Ok(Html::Auto));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Html {
     /// `no`: all of a document is text.
     #[default]

@@ -21,6 +21,7 @@ use simidx::Fingerprint;
 /// assert_eq!("minhash".parse(), Ok(Sketch::MinHash));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Sketch {
     /// `simhash` (Charikar, STOC 2002): each bit is a vote of all features by their weights; the distance estimates
     /// the angle between two documents as vectors of weights.

@@ -18,6 +18,7 @@ use simidx::{Fingerprint, Width};
 /// assert_eq!(simhash(hashes, Width::W32, TieRule::Set), 0b0111);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum TieRule {
     /// `clear`: 0, as in most implementations. A document without features has the fingerprint 0.
     #[default]

@@ -39,6 +39,7 @@ const DECODE_NS: f64 = 3.0;
 /// # Ok::<(), simidx::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum JoinStrategy {
     /// Whichever an estimate holds to be cheaper.
     #[default]

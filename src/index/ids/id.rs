@@ -30,6 +30,24 @@ impl fmt::Display for Id<'_> {
     }
 }
 
+impl<'a> Id<'a> {
+    /// The number; `None` for a string.
+    pub fn as_number(self) -> Option<u64> {
+        match self {
+            Id::Number(number) => Some(number),
+            Id::String(_) => None,
+        }
+    }
+
+    /// The string; `None` for a number.
+    pub fn as_str(self) -> Option<&'a str> {
+        match self {
+            Id::Number(_) => None,
+            Id::String(string) => Some(string),
+        }
+    }
+}
+
 impl From<u64> for Id<'_> {
     fn from(number: u64) -> Self {
         Id::Number(number)
@@ -42,6 +60,18 @@ impl<'a> From<&'a str> for Id<'a> {
     }
 }
 
+impl<'a> From<&'a String> for Id<'a> {
+    fn from(string: &'a String) -> Self {
+        Id::String(string)
+    }
+}
+
+impl<'a> From<&'a IdBuf> for Id<'a> {
+    fn from(id: &'a IdBuf) -> Self {
+        id.as_id()
+    }
+}
+
 /// The id of a record, owned; ordered as an [`Id`].
 ///
 /// ```
@@ -50,6 +80,8 @@ impl<'a> From<&'a str> for Id<'a> {
 /// let id = IdBuf::from(Id::String("page-7"));
 /// assert_eq!(id.as_id(), Id::String("page-7"));
 /// assert_eq!(id.to_string(), "page-7");
+/// assert_eq!(IdBuf::from(7_u64).as_number(), Some(7));
+/// assert!(IdBuf::from("page-7") == *"page-7" && id.as_str() == Some("page-7"));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum IdBuf {
@@ -68,6 +100,16 @@ impl IdBuf {
         }
     }
 
+    /// The number; `None` for a string.
+    pub fn as_number(&self) -> Option<u64> {
+        self.as_id().as_number()
+    }
+
+    /// The string; `None` for a number.
+    pub fn as_str(&self) -> Option<&str> {
+        self.as_id().as_str()
+    }
+
     /// Becomes this id; the memory of a string is used again.
     pub fn clone_from_id(&mut self, id: Id<'_>) {
         match (self, id) {
@@ -83,6 +125,30 @@ impl IdBuf {
 impl fmt::Display for IdBuf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.as_id().fmt(f)
+    }
+}
+
+impl PartialEq<str> for IdBuf {
+    fn eq(&self, other: &str) -> bool {
+        self.as_str() == Some(other)
+    }
+}
+
+impl From<u64> for IdBuf {
+    fn from(number: u64) -> Self {
+        IdBuf::Number(number)
+    }
+}
+
+impl From<String> for IdBuf {
+    fn from(string: String) -> Self {
+        IdBuf::String(string)
+    }
+}
+
+impl From<&str> for IdBuf {
+    fn from(string: &str) -> Self {
+        IdBuf::String(string.to_owned())
     }
 }
 

@@ -218,7 +218,7 @@ impl Report<'_> {
     fn measure(&self) -> &'static str {
         match self.pipeline.options().sketch {
             Sketch::SimHash => "cosine",
-            Sketch::MinHash => "jaccard",
+            _ => "jaccard",
         }
     }
 
