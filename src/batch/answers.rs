@@ -15,7 +15,7 @@ const PIECES: usize = 128;
 /// by value.
 ///
 /// ```
-/// use simidx::Fingerprints;
+/// use simidx::{Fingerprints, Watch};
 /// use simidx::batch::answer_all;
 /// use simidx::set::Question;
 /// # use simidx::Set;

@@ -17,7 +17,7 @@ const PIECE: usize = 256;
 /// ```
 /// use simidx::batch::{IdColumn, ids_of_all};
 /// use simidx::Set;
-/// use simidx::{BuildOptions, IdKind, IndexBuilder, Width};
+/// use simidx::{BuildOptions, IdKind, IndexBuilder, Watch, Width};
 ///
 /// let mut options = BuildOptions::default();
 /// options.ids = IdKind::Number;

@@ -106,7 +106,8 @@ impl<F: Fingerprint> Index<F> {
     /// [`Index::verify`] with a watch, which is called when each part of the file begins.
     ///
     /// ```
-    /// use std::ops::Range;
+    /// use std::ops::ControlFlow;
+    ///
     /// use simidx::{Error, Watch};
     /// # use simidx::{BuildOptions, Index, IndexBuilder, Width};
     /// # let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
