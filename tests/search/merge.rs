@@ -1,14 +1,13 @@
 //! A merge of segments is byte for byte the build of all their records, less what is left out.
 
 use std::collections::HashSet;
-use std::ops::ControlFlow;
 
 use proptest::prelude::*;
 use simidx::Set;
 use simidx::design::TableDesign;
 use simidx::merge::{MergeCodec, MergeOptions, Merged, merge};
 use simidx::set::Exclusions;
-use simidx::watch::{Progress, Stage, Watch};
+use simidx::watch::Progress;
 use simidx::{
     BuildOptions, Codec, Error, Fingerprint, IdKind, Index, IndexBuilder, Storage, Width,
 };
@@ -395,14 +394,14 @@ fn a_table_that_changes_after_it_was_read_does_no_harm() {
     assert_eq!(before.len(), after.len());
     let segments = mapped(&path, &before);
     let change = move |progress: Progress| {
-        if progress.stage == Stage::EncodeTable(0) {
+        if progress.stage == simidx::watch::Stage::EncodeTable(0) {
             overwrite(&path, 0, &after);
         }
-        ControlFlow::Continue(())
+        std::ops::ControlFlow::Continue(())
     };
     let options = MergeOptions::default()
         .codec(MergeCodec::Given(Codec::Gap))
-        .watch(Watch::new(change));
+        .watch(simidx::Watch::new(change));
     // The code of the table has no codeword for the new steps.
     let mut merged = Vec::new();
     merge(&segments, &options, &mut merged).unwrap();

@@ -199,7 +199,7 @@ pub struct JoinReport {
 ///
 /// # Errors
 /// A damaged file, queries of another width than the set, a memory limit that cannot be kept, what temporary files or `visit` report,
-/// [`Error::Interrupted`] if the watch of the options stops the search: each thread then ends with the piece that it is at.
+/// [`Error::Interrupted`](crate::Error::Interrupted) if the watch of the options stops the search: each thread then ends with the piece that it is at.
 pub fn join<'q>(
     set: &Set,
     queries: impl Into<Column<'q>>,
