@@ -178,13 +178,15 @@ impl Set {
 
     /// What makes an error of a file one that names it.
     pub(crate) fn blame(&self, segment: usize) -> impl Fn(Error) -> Error + '_ {
-        move |error| match self.parts.is_named {
-            false => error,
-            true => Error::Segment {
+        move |error| match error {
+            // The caller stopped the work; no file is at fault.
+            Error::Interrupted => error,
+            error if self.parts.is_named => Error::Segment {
                 segment,
                 name: self.name(segment).to_owned(),
                 error: Box::new(error),
             },
+            error => error,
         }
     }
 

@@ -9,8 +9,8 @@ use std::path::Path;
 use simidx::Set;
 use simidx::builder::AtomicFile;
 use simidx::merge::{MergeOptions, merge_to_path};
-use simidx::{BuildOptions, Error, IndexBuilder, Width};
-use simidx_testkit::build;
+use simidx::{BuildOptions, Error, IndexBuilder, Watch, Width};
+use simidx_testkit::{build, recording};
 
 /// The names in a folder, in order.
 fn names(folder: &Path) -> Vec<String> {
@@ -22,7 +22,12 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 fn builder(fingerprints: &[u64]) -> IndexBuilder {
-    let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default()).unwrap();
+    watched(Watch::default(), fingerprints)
+}
+
+fn watched(watch: Watch, fingerprints: &[u64]) -> IndexBuilder {
+    let options = BuildOptions::default().watch(watch);
+    let mut builder = IndexBuilder::new(Width::W64, options).unwrap();
     builder.extend_from_slice(fingerprints).unwrap();
     builder
 }
@@ -35,7 +40,9 @@ fn the_file_of_a_path_is_that_of_a_writer() {
         .map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15))
         .collect();
     let expected = build(BuildOptions::default(), &fingerprints);
-    let summary = builder(&fingerprints).finish_to_path(&path).unwrap();
+    let (watch, calls) = recording(usize::MAX);
+    let summary = watched(watch, &fingerprints).finish_to_path(&path).unwrap();
+    assert!(!calls.lock().unwrap().is_empty());
     assert_eq!(summary.file_len, expected.len() as u64);
     assert!(fs::read(&path).unwrap() == expected);
     assert_eq!(names(folder.path()), ["x.simidx"]);
@@ -85,7 +92,7 @@ fn an_error_a_panic_and_a_drop_leave_the_old_file_alone() {
     });
     assert_eq!(failed.unwrap_err().to_string(), "no more");
     let panicked = catch_unwind(AssertUnwindSafe(|| {
-        AtomicFile::write_with(&path, |_| -> io::Result<()> { panic!("on purpose") })
+        watched(Watch::new(|_| panic!("on purpose")), &[1]).finish_to_path(&path)
     }));
     assert!(panicked.is_err());
     AtomicFile::create(&path).unwrap().write_all(b"n").unwrap();

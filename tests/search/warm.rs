@@ -3,6 +3,7 @@
 
 use simidx::design::TableDesign;
 use simidx::index::{WarmOptions, WarmReport};
+use simidx::watch::Stage;
 use simidx::{BuildOptions, Codec, Error, IdKind, Index, Set, Watch, Width};
 use simidx_testkit::reference::{BUCKETS, Layout};
 use simidx_testkit::{build, build_strings, open, open_set, options, recording, sized, uniform};
@@ -164,6 +165,29 @@ fn segments_and_indexes_of_any_width_are_warmed() {
         }
         other => panic!("{other:?}"),
     }
+}
+
+#[test]
+fn a_full_check_reports_each_part_as_it_begins() {
+    let index = open::<u64>(file_with_ids(Codec::EliasFano));
+    let (watch, calls) = recording(usize::MAX);
+    assert!(index.verify_watched(&watch).unwrap().is_sound());
+    let calls = calls.lock().unwrap();
+    let tables = index.table_count();
+    let expected = (0..tables)
+        .map(Stage::CheckTable)
+        .chain([Stage::CheckIds])
+        .chain((1..tables).map(Stage::CompareTable));
+    assert!(calls.iter().map(|call| call.stage).eq(expected));
+    let total = calls.len() as u64;
+    assert!(
+        calls
+            .iter()
+            .map(|call| (call.done, call.total))
+            .eq((0..total).map(|n| (n, total)))
+    );
+    let stopped = index.verify_watched(&recording(2).0);
+    assert!(matches!(stopped, Err(Error::Interrupted)));
 }
 
 #[test]
