@@ -8,6 +8,8 @@ from __future__ import annotations
 import argparse
 from typing import NamedTuple
 
+import numpy as np
+
 from simidx.distributed import Meeting, Profile
 
 #: The share of fingerprints that are near another one, of which half are copies.
@@ -30,21 +32,18 @@ class Bytes(NamedTuple):
 
 def meeting(count: int, cores: int, k: int = 3) -> Meeting:
     """Where so many fingerprints of 64 bits meet that vary evenly."""
-    met = Meeting.of(Profile.even(64, count), k, cores)
+    sample = np.unique(np.random.default_rng(1).integers(0, 1 << 64, 1 << 12, dtype=np.uint64))
+    met = Meeting.of(Profile(64, count, (1 << 64) - 1, sample), k, cores)
     assert met is not None, "there are at least two fingerprints"
     return met
 
 
-def sent(count: int, cores: int, in_files: bool = False) -> Bytes:
-    """Bytes for fingerprints of 64 bits with numbers for ids, of which a fifth are copies with up to three bits changed.
-
-    From local Parquet files each task reads all fingerprints itself if it can hold them: then these are not sent.
-    """
+def sent(count: int, cores: int) -> Bytes:
+    """Bytes for fingerprints of 64 bits with numbers for ids, of which a fifth are copies with up to three bits changed."""
     met = meeting(count, cores)
-    copies = 0 if in_files and met.sends_all else met.copies
     return Bytes(
-        collapse=8.0 * count if copies else 0.0,
-        rounds=8.0 * count * copies,
+        collapse=8.0 * count,
+        rounds=8.0 * count * met.copies,
         # A link for each copy, and a label for each fingerprint that is near another.
         links=16.0 * count * COPIES + 16.0 * count * NEAR,
         # All with their ids to their labels, and those that are near another to their clusters, with the label.

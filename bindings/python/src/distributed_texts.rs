@@ -3,17 +3,17 @@
 use numpy::{IntoPyArray, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use simidx::batch::{Decision, DedupOptions, Deduplicator, IdColumn, Verifier};
+use simidx::batch::{Decision, DedupOptions, Deduplicator, IdColumn};
 use simidx::{Error, IdBuf, IdKind};
 use simidx_text::Pipeline;
-use simidx_text::dedup::{Similarity, TextVerifier, TextVerifierOptions, content_identity};
+use simidx_text::dedup::{Similarity, content_identity};
 use simidx_text::similar::{
     Fate, JaccardEstimate, MOST_CHANCE_MATCHES, SketchFeatures, SketchSearch, TextSigner,
     TextSketch,
 };
 
 use crate::arrays::array;
-use crate::column::{Column, Texts};
+use crate::column::Column;
 use crate::distributed::of_width;
 use crate::errors::{Class, Failure};
 use crate::index::PyIndex;
@@ -25,10 +25,6 @@ use crate::records;
 use crate::run::{Watch, run_apart};
 use crate::sets::priorities;
 use crate::similar::Search;
-use crate::texts;
-
-/// The part of a memory limit that goes to the feature sets of candidates.
-const SET_SHARE: u64 = 4;
 
 /// Texts of which sketches are looked for at a time.
 const SKETCHED: usize = 1 << 16;
@@ -102,72 +98,10 @@ pub(crate) fn _dedup_texts<'py>(
     PyTuple::new(py, [kept.into_any(), jaccards.into_any()])
 }
 
-/// How documents are deduplicated by their fingerprints.
-struct Near {
-    options: DedupOptions,
-    verify: Option<Similarity>,
-    pipeline: Pipeline,
-    /// What is kept of a cluster is the document of the highest one.
-    priorities: Option<Vec<u64>>,
-}
-
-/// What becomes of documents: for each the row that is kept for it or -1, their distance, and the similarity of their texts.
-type Fates = (Vec<i64>, Vec<i32>, Vec<f64>);
-
-impl Near {
-    fn decide(
-        mut self,
-        values: simidx::Column<'_>,
-        texts: &[&str],
-        watch: &Watch,
-    ) -> Result<Fates, Failure> {
-        let mut verifier = None;
-        if let Some(similarity) = self.verify {
-            let mut options = TextVerifierOptions::default();
-            options.similarity = similarity;
-            options.memory = self.options.memory.map(|memory| memory / SET_SHARE);
-            let rest = |memory| memory - memory / SET_SHARE;
-            self.options.memory = self.options.memory.map(rest);
-            verifier = Some(TextVerifier::new(&self.pipeline, &options)?);
-        }
-        self.options.watch = watch.of_library();
-        let mut documents = Deduplicator::new(values.width(), &self.options);
-        documents.extend_from_slice(values)?;
-        if let Some(verifier) = &mut verifier {
-            for (document, is_candidate) in documents.candidates()?.into_iter().enumerate() {
-                if is_candidate {
-                    verifier.push(document, texts[document])?;
-                }
-            }
-        }
-        let given = verifier
-            .as_mut()
-            .map(|verifier| verifier as &mut dyn Verifier);
-        let mut found = documents.finish(given)?;
-        if let Some(priorities) = self.priorities {
-            found.keep_by(|document| priorities[document]);
-        }
-        let mut fates: Fates = (Vec::new(), Vec::new(), Vec::new());
-        for document in 0..values.len() {
-            let (kept, distance, jaccard) = match found.decision(document) {
-                Decision::Duplicate { of, distance } => {
-                    let jaccard = verifier.as_mut().map(|v| v.jaccard(of, document));
-                    (of as i64, distance as i32, jaccard.transpose()?)
-                }
-                _ => (-1, 0, None),
-            };
-            fates.0.push(kept);
-            fates.1.push(distance);
-            fates.2.push(jaccard.unwrap_or(1.0));
-        }
-        Ok(fates)
-    }
-}
-
-/// What `simidx dedup -k` decides of documents, and why: for each the row that is kept for it or -1, the distance of their
-/// fingerprints, and with `verify` the similarity of their texts. Of each cluster the document of the highest priority is kept.
+/// What `simidx dedup -k` decides of documents, and why: for each the row that is kept for it or -1, and the distance of their
+/// fingerprints. Of each cluster the document of the highest priority is kept.
 #[pyfunction]
-#[pyo3(signature = (fingerprints, width, k, **options), text_signature = "(fingerprints, width, k, *, texts=None, verify=None, pipeline=None, priority=None, memory=None, threads=None)")]
+#[pyo3(signature = (fingerprints, width, k, **options), text_signature = "(fingerprints, width, k, *, priority=None, memory=None, threads=None)")]
 pub(crate) fn _dedup_documents<'py>(
     py: Python<'py>,
     fingerprints: &Bound<'py, PyAny>,
@@ -175,53 +109,30 @@ pub(crate) fn _dedup_documents<'py>(
     k: &Bound<'py, PyAny>,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyTuple>> {
-    let known = [
-        "texts", "verify", "pipeline", "priority", "memory", "threads",
-    ];
+    let known = ["priority", "memory", "threads"];
     let keywords = Keywords::new(py, "_dedup_documents", options, &known)?;
     let mut options = DedupOptions::default();
     options.distance = options::distance(k, "k")?;
     options.memory = keywords.memory()?;
-    let how = keywords.how()?;
-    let given = keywords.get("texts")?;
-    let given = given.map(|texts| input::texts(&texts)).transpose()?;
-    let values = of_width(fingerprints, width)?;
+    let values = of_width(fingerprints, width)?.into_owned();
     let priority = keywords.get("priority")?;
-    let rows = values.column().len();
-    let near = Near {
-        options,
-        verify: keywords.read("verify", |value, _| measure(value))?,
-        pipeline: texts::given(keywords.get("pipeline")?.as_ref(), py)?,
-        priorities: priorities(py, priority.as_ref(), rows)?.map(Column::into_owned),
-    };
-    let values = values.into_owned();
-    let (kept, distances, jaccards) = run_apart(py, &how, move |watch| {
-        let texts = given.as_ref().map(Texts::all).unwrap_or_default();
-        if near.verify.is_some() && texts.len() != values.len() {
-            let message = "there is not a text for each fingerprint".to_owned();
-            return Err(Failure::Other(Class::Input, message));
+    let priorities = priorities(py, priority.as_ref(), values.len())?.map(Column::into_owned);
+    let (kept, distances) = run_apart(py, &keywords.how()?, move |watch| {
+        options.watch = watch.of_library();
+        let mut documents = Deduplicator::new(values.width(), &options);
+        documents.extend_from_slice(&values)?;
+        let mut found = documents.finish()?;
+        if let Some(priorities) = priorities {
+            found.keep_by(|document| priorities[document]);
         }
-        near.decide((&values).into(), &texts, watch)
+        let fates = (0..values.len()).map(|document| match found.decision(document) {
+            Decision::Duplicate { of, distance } => (of as i64, distance as i32),
+            _ => (-1, 0),
+        });
+        Ok(fates.unzip::<i64, i32, Vec<_>, Vec<_>>())
     })?;
-    let columns = [
-        kept.into_pyarray(py).into_any(),
-        distances.into_pyarray(py).into_any(),
-        jaccards.into_pyarray(py).into_any(),
-    ];
-    PyTuple::new(py, columns)
-}
-
-/// A similarity as the program has it: `jaccard:T`, or `jaccard:T:N` for runs of N words.
-fn measure(value: &Bound<'_, PyAny>) -> PyResult<Similarity> {
-    let text: String = value.extract()?;
-    let parsed = text.parse::<Similarity>();
-    parsed.map_err(|error| Class::Option.error(value.py(), error.to_string()))
-}
-
-/// Checks what `verify` is.
-#[pyfunction]
-pub(crate) fn _check_measure(value: &Bound<'_, PyAny>) -> PyResult<()> {
-    measure(value).map(drop)
+    let (kept, distances) = (kept.into_pyarray(py), distances.into_pyarray(py));
+    PyTuple::new(py, [kept.into_any(), distances.into_any()])
 }
 
 /// The number of words in the runs of which an index has sketches, if it has some of one kind.

@@ -67,7 +67,6 @@ fn _simidx(module: &Bound<'_, PyModule>) -> PyResult<()> {
         distributed_texts::_dedup_documents,
         module
     )?)?;
-    module.add_function(wrap_pyfunction!(distributed_texts::_check_measure, module)?)?;
     module.add_function(wrap_pyfunction!(distributed_texts::_sketch_words, module)?)?;
     module.add_function(wrap_pyfunction!(
         distributed_texts::_sketch_matches,

@@ -263,5 +263,5 @@ fn decide(
         documents.exclude(&opened.set)?;
     }
     watch.check()?;
-    Ok(documents.finish(None)?)
+    Ok(documents.finish()?)
 }

@@ -45,7 +45,6 @@ __all__ = [
     "_PairRounds",
     "_Table",
     "__version__",
-    "_check_measure",
     "_components",
     "_dedup_documents",
     "_dedup_texts",
@@ -757,14 +756,10 @@ def _dedup_documents(
     width: int,
     k: int,
     *,
-    texts: _Texts | None = None,
-    verify: str | None = None,
-    pipeline: str | Pipeline | None = None,
     priority: _Ids | None = None,
     memory: _Memory | None = None,
     threads: int | None = None,
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float64]]: ...
-def _check_measure(value: str) -> None: ...
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]: ...
 def _sketch_words(index: Index) -> int | None: ...
 def _sketch_matches(
     index: Index,

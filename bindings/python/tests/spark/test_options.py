@@ -55,12 +55,8 @@ BY_TEXT = [
 BY_FINGERPRINT = [
     ({"k": 3}, ["-k", "3"]),
     ({"k": 8, "keep": "longest"}, ["-k", "8", "--keep", "longest"]),
-    ({"k": 12, "verify": "jaccard:0.6:2"}, ["-k", "12", "--verify", "jaccard:0.6:2"]),
-    ({"verify": "jaccard:0.8"}, ["--verify", "jaccard:0.8"]),
-    (
-        {"k": 20, "verify": "jaccard:0.5:3", "keep": "longest", "width": 128},
-        ["-k", "20", "--verify", "jaccard:0.5:3", "--keep", "longest", "--width", "128"],
-    ),
+    ({"k": 12}, ["-k", "12"]),
+    ({"k": 20, "keep": "longest", "width": 128}, ["-k", "20", "--keep", "longest", "--width", "128"]),
 ]
 
 
@@ -91,7 +87,7 @@ def test_options_are_those_of_the_program(
 def test_texts_without_features_are_duplicates_of_equal_ones_only(spark: SparkSession) -> None:
     texts = ["\N{SNOWMAN}", "\N{COMET}", "", "\N{SNOWMAN}", "some words", ""]
     df = spark.createDataFrame(list(enumerate(texts)), "id long, text string")
-    hows: list[dict[str, Any]] = [{"k": 3}, {"k": 3, "keep": "longest"}, {"k": 3, "verify": "jaccard:0.8"}, {}]
+    hows: list[dict[str, Any]] = [{"k": 3}, {"k": 3, "keep": "longest"}, {}]
     for how in hows:
         kept, report = on_spark.dedup(df, **how)
         assert sorted(row["id"] for row in kept.collect()) == [0, 1, 2, 4]
@@ -107,11 +103,7 @@ SKETCHED = ["--sketch", "128"]
     [
         ([], {}, []),
         ([], {"k": 6}, ["-k", "6"]),
-        (
-            [],
-            {"k": 6, "verify": "jaccard:0.7:3", "keep": "longest"},
-            ["-k", "6", "--verify", "jaccard:0.7:3", "--keep", "longest"],
-        ),
+        ([], {"k": 6, "keep": "longest"}, ["-k", "6", "--keep", "longest"]),
         (SKETCHED, {}, []),
         (SKETCHED, {"similarity": 0.6}, ["--similarity", "0.6"]),
         (SKETCHED, {"words": 2}, ["--features", "words:2", "-k", "3"]),
@@ -167,8 +159,6 @@ def test_options_that_do_not_go_together(spark: SparkSession, program: Program, 
     for given, error in [
         ({"k": 3, "similarity": 0.8}, "choose one"),
         ({"k": 3, "chains": True}, "chains"),
-        ({"verify": "jaccard:0.8", "similarity": 0.8}, "verify"),
-        ({"verify": "jaccard:2"}, "jaccard:T"),
         ({"keep": "last"}, "longest"),
         ({"text_column": None, "fingerprint_column": "fingerprint", "keep": "longest"}, "needs a text_column"),
         ({"text_column": None}, "name a text_column"),

@@ -102,12 +102,6 @@ def fingerprints(values: list[int]) -> pa.Table:
     return pa.table({"fingerprint": pa.array(array, pa.int64()), "id": [f"d{i:05}" for i in range(len(array))]})
 
 
-def among_all(tried: Tried) -> None:
-    blocks = fingerprints(near_values(64, 2000, 4)).to_batches(max_chunksize=150)
-    places = [block.append_column("place", pa.repeat(pa.scalar(0, pa.int32()), block.num_rows)) for block in blocks]
-    tried.reduces(d.FindAmongAll("fingerprint", 64, 3, 1), places)
-
-
 def of_fingerprints(tried: Tried, tmp_path: Path) -> None:
     values = near_values(64, 2000, 4)
     table = fingerprints(values)
@@ -172,7 +166,7 @@ def of_texts(tried: Tried, program: Program, tmp_path: Path) -> None:
     ids = [f"d{i:05}" for i in range(len(texts))]
     blocks = pa.table({"id": ids, "text": texts}).to_batches(max_chunksize=40)
     tried.maps(d.Fingerprint(blocks[0].schema, "text", made, "fingerprint"), blocks)
-    prints = tried.maps(d.Prints("id", "text", pa.string(), made, True, True), blocks)
+    prints = tried.maps(d.Prints("id", "text", pa.string(), made, True), blocks)
     shared = d.ShareKeys()
     keys = tried.sends(d.SendKeys("id", "text", 0.8, 3, made, PLACES), blocks, lambda sent: rows(shared, sent))
     labels = list(d.Unite(64, PLACES)(iter(tried.reduces(shared, keys))))
@@ -193,8 +187,7 @@ def of_texts(tried: Tried, program: Program, tmp_path: Path) -> None:
     labels = list(d.Unite(64, PLACES)(links))
     near = d.Members("fingerprint", 64, PLACES, equals=True)
     together = tried.reduces(near, each(d.SendRecords("fingerprint", PLACES), documents_) + labels)
-    verified = {"verify": "jaccard:0.5:3", "pipeline": made, "memory": None}
-    tried.reduces(d.Decide(pa.string(), 64, 8, verified), together)
+    tried.reduces(d.Decide(pa.string(), 64, 8, None), together)
 
     program("build", write(tmp_path / "old.jsonl", list(zip(ids, texts, strict=True))), "-o", "old", "--sketch", "128")
     facts = (pa.string(), 64, pa.string(), 0.8, 3, made)
@@ -205,7 +198,6 @@ def test_no_stage_depends_on_the_order_of_blocks(
     tmp_path: Path, program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tried = Tried()
-    among_all(tried)
     # From here on several places have the fingerprints of a round.
     monkeypatch.setattr(_pairs, "PLACE", 500)
     (tmp_path / "set").mkdir()

@@ -9,7 +9,6 @@ from functools import reduce
 import numpy as np
 import pyarrow as pa
 
-from simidx._errors import InputError
 from simidx._simidx import _distinct, _PairRounds, _scatter
 from simidx.distributed._columns import (
     Array,
@@ -150,15 +149,6 @@ class Profile:
         sample, _ = _distinct(np.concatenate(parts), width)
         return Profile(width, total, varying, sample)
 
-    @staticmethod
-    def even(width: int, count: int) -> Profile:
-        """What would be known of so many fingerprints whose bits vary evenly."""
-        shape = (SAMPLE, 2) if width == 128 else SAMPLE
-        words = np.random.default_rng(1).integers(0, 1 << 64, shape, dtype=np.uint64)
-        values = (words >> np.uint64(32)).astype("<u4") if width == 32 else words
-        sample, _ = _distinct(values, width)
-        return Profile(width, count, (1 << width) - 1, sample)
-
 
 def choose_rounds(profile: Profile, k: int, places: int) -> _PairRounds:
     """The rounds for these fingerprints; what meets too often for one of so many places is divided."""
@@ -243,7 +233,9 @@ class Find:
 
     def __init__(self, meeting: Meeting, links: bool = False) -> None:
         self._meeting, self._links = meeting, links
-        self.schema: pa.Schema = _found_schema(meeting.rounds.width, links)
+        kind = arrow_type(meeting.rounds.width)
+        found = pa.schema([("left", kind), ("right", kind), ("distance", pa.int32())])
+        self.schema: pa.Schema = MESSAGE if links else found
 
     def __call__(self, batches: Batches) -> Batches:
         places: dict[int, list[Array]] = {}
@@ -252,58 +244,21 @@ class Find:
         for place in sorted(places):
             # Each fingerprint comes once, so that the first ones of messages tell their order.
             values = np.concatenate(sorted(places.pop(place), key=lambda part: part[:1].tobytes()))
-            yield from _found(self._meeting, place, values, self._links)
+            yield from self._found(place, values)
 
-
-class FindAmongAll:
-    """The same where each place gets all fingerprints of a column, equal ones too, and its number in ``place``.
-
-    Places are numbered from 0, and none finds what another one finds. A batch is for one place. There are `PLACE`
-    distinct fingerprints at most.
-    """
-
-    def __init__(self, column: str, width: int, k: int, places: int, links: bool = False) -> None:
-        self._column, self._k, self._places, self._links = column, k, places, links
-        self.schema: pa.Schema = _found_schema(width, links)
-
-    def __call__(self, batches: Batches) -> Batches:
-        places: dict[int, list[Array]] = {}
-        for batch in batches:
-            if batch.num_rows:
-                place = batch.column("place")[0].as_py()
-                rows = with_fingerprints(batch, self._column)
-                places.setdefault(place, []).append(from_arrow(rows.column(self._column)))
-        for place in sorted(places):
-            values = np.concatenate(places.pop(place))
-            width = width_of_array(values)
-            values, varying = _distinct(values, width)
-            sample, _ = _distinct(smallest_hashes(values, SAMPLE), width)
-            # All places come to the same.
-            meeting = Meeting.of(Profile(width, len(values), varying, sample), self._k, self._places)
-            if meeting is not None and not meeting.sends_all:
-                raise InputError(f"{len(values)} fingerprints, where one place holds {PLACE}: did the files grow?")
-            if meeting is not None and place < meeting.places:
-                yield from _found(meeting, place, values, self._links)
-
-
-def _found_schema(width: int, links: bool) -> pa.Schema:
-    kind = arrow_type(width)
-    return MESSAGE if links else pa.schema([("left", kind), ("right", kind), ("distance", pa.int32())])
-
-
-def _found(meeting: Meeting, place: int, values: Array, links: bool) -> Batches:
-    """What the distinct fingerprints that came to a place have for pairs, or for links."""
-    width = meeting.rounds.width
-    pieces = (
-        (left[start : start + PIECE], right[start : start + PIECE])
-        for left, right in meeting.find(place, values, links)
-        for start in range(0, len(left), PIECE)
-    )
-    if links:
-        yield from messages((0, width, pack(np.concatenate(both))) for both in pieces)
-        return
-    for left, right in pieces:
-        for start in range(0, len(left), 1 << 16):
-            one, other = left[start : start + (1 << 16)], right[start : start + (1 << 16)]
-            columns = [to_arrow(one), to_arrow(other), pa.array(distances(one, other))]
-            yield pa.RecordBatch.from_arrays(columns, schema=_found_schema(width, links))
+    def _found(self, place: int, values: Array) -> Batches:
+        """What the distinct fingerprints that came to a place have for pairs, or for links."""
+        width = self._meeting.rounds.width
+        pieces = (
+            (left[start : start + PIECE], right[start : start + PIECE])
+            for left, right in self._meeting.find(place, values, self._links)
+            for start in range(0, len(left), PIECE)
+        )
+        if self._links:
+            yield from messages((0, width, pack(np.concatenate(both))) for both in pieces)
+            return
+        for left, right in pieces:
+            for start in range(0, len(left), 1 << 16):
+                one, other = left[start : start + (1 << 16)], right[start : start + (1 << 16)]
+                columns = [to_arrow(one), to_arrow(other), pa.array(distances(one, other))]
+                yield pa.RecordBatch.from_arrays(columns, schema=self.schema)

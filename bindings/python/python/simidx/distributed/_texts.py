@@ -72,19 +72,18 @@ def given_texts(texts: pa.ChunkedArray | pa.Array, ids: pa.ChunkedArray | pa.Arr
 
 
 class Prints:
-    """What there is to compare of documents: ``id``, ``fingerprint``, ``identity``; ``length`` and ``text`` on demand.
+    """What there is to compare of documents: ``id``, ``fingerprint``, ``identity``; ``length`` on demand.
 
     A text without features has no fingerprint. What it has instead is the identity, a hash of its bytes: it is a
     duplicate of equal texts only.
     """
 
     def __init__(
-        self, id_column: str, text_column: str, id_type: pa.DataType, pipeline: Pipeline, length: bool, text: bool
+        self, id_column: str, text_column: str, id_type: pa.DataType, pipeline: Pipeline, length: bool
     ) -> None:
         self._id_column, self._text_column, self._pipeline = id_column, text_column, pipeline
         names = [("id", id_type), ("fingerprint", arrow_type(pipeline.width)), ("identity", arrow_type(128))]
         names += [("length", pa.int64())] if length else []
-        names += [("text", pa.string())] if text else []
         self.schema: pa.Schema = pa.schema(names)
 
     def __call__(self, batches: Batches) -> Batches:
@@ -98,7 +97,6 @@ class Prints:
                 "fingerprint": to_arrow(values).take(pa.array(rows, mask=~has_features)),
                 "identity": to_arrow(_identities(texts)).take(pa.array(rows, mask=has_features)),
                 "length": lengths,
-                "text": texts,
             }
             arrays = [columns[name].cast(type) for name, type in zip(self.schema.names, self.schema.types, strict=True)]
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
@@ -199,37 +197,23 @@ class Judge:
 
 
 class Decide:
-    """Which of the documents that came to a place are dropped, for which, and how far their fingerprints are apart.
+    """Which of the documents that came to a place are dropped for longer ones, and how near their fingerprints are."""
 
-    If texts are verified, also how similar these are.
-    """
-
-    def __init__(self, id_type: pa.DataType, width: int, k: int, how: dict[str, Any]) -> None:
-        """``how`` are the options ``verify``, ``pipeline`` and ``memory``."""
-        names = [("id", id_type), ("duplicate_of", id_type), ("distance", pa.int32()), ("similarity", pa.float64())]
-        self.schema: pa.Schema = pa.schema(names if how.get("verify") else names[:3])
-        self._width, self._k, self._how = width, k, how
+    def __init__(self, id_type: pa.DataType, width: int, k: int, memory: int | str | None) -> None:
+        self.schema: pa.Schema = pa.schema([("id", id_type), ("duplicate_of", id_type), ("distance", pa.int32())])
+        self._width, self._k, self._memory = width, k, memory
 
     def __call__(self, batches: Batches) -> Batches:
         for table in by_id(batches):
             ids, values = table.column("id"), from_arrow(table.column("fingerprint"))
             unique_ids(ids)
-            optional = {"texts": "text", "priority": "length"}
-            given = {name: table.column(of) for name, of in optional.items() if of in table.column_names}
-            if "priority" in given:
-                given["priority"] = given["priority"].to_numpy()
-            kept, distances, similarities = _dedup_documents(
-                values, self._width, self._k, **given, **self._how, threads=1
+            lengths = table.column("length").to_numpy()
+            kept, distances = _dedup_documents(
+                values, self._width, self._k, priority=lengths, memory=self._memory, threads=1
             )
             dropped = np.flatnonzero(kept >= 0)
-            columns = [
-                ids.take(pa.array(dropped)),
-                ids.take(pa.array(kept[dropped])),
-                distances[dropped],
-                similarities[dropped],
-            ]
-            names = self.schema.names
-            yield from pa.table(columns[: len(names)], names=names).cast(self.schema).to_batches()
+            columns = [ids.take(pa.array(dropped)), ids.take(pa.array(kept[dropped])), distances[dropped]]
+            yield from pa.table(columns, names=self.schema.names).cast(self.schema).to_batches()
 
 
 def by_id(batches: Batches) -> Iterator[pa.Table]:

@@ -63,7 +63,6 @@ def _parser() -> argparse.ArgumentParser:
     fields(dedup, None)
     dedup.add_argument("--similarity", type=float, metavar="J", help="least Jaccard similarity of texts [default: 0.8]")
     dedup.add_argument("--chains", action="store_true", help="drop what chains of similar documents lead to")
-    dedup.add_argument("--verify", metavar="SIMILARITY", help="with -k: jaccard:T or jaccard:T:N, as in `simidx dedup`")
     dedup.add_argument(
         "--width", type=int, default=64, choices=[32, 64, 128], help="bits of fingerprints [default: 64]"
     )
@@ -167,7 +166,6 @@ def _run(session: SparkSession, args: argparse.Namespace) -> None:
             width=args.width,
             fingerprint_column=args.fingerprint_field,
             against=args.against,
-            verify=args.verify,
             keep=args.keep,
             chains=args.chains,
             memory=args.memory,

@@ -14,7 +14,7 @@ import simidx
 from simidx import Pipeline
 from simidx import distributed as d
 from simidx._errors import InputError, OptionError
-from simidx._simidx import _check_measure, _dedup_texts, _sketch_words
+from simidx._simidx import _dedup_texts, _sketch_words
 from simidx.distributed._columns import distances, from_arrow
 from simidx.distributed._segments import fetched
 from simidx.distributed._store import Store
@@ -41,7 +41,7 @@ class Dedup(NamedTuple):
 
     #: The rows to keep, with all their columns.
     kept: DataFrame
-    #: A row for each document that is dropped: ``id``, ``duplicate_of``, and ``similarity``, ``distance``, or both.
+    #: A row for each document that is dropped: ``id``, ``duplicate_of``, and ``similarity`` or ``distance``.
     #: With ``against`` also ``index_fingerprint`` and ``index_id``, for documents of the index, and ``estimate`` with
     #: its ``standard_error`` if texts are compared.
     report: DataFrame
@@ -60,7 +60,6 @@ class Job(NamedTuple):
     partitions: int | None
     united: int
     is_longest: bool
-    verify: str | None
     chains: bool
 
     def text(self) -> str:
@@ -82,7 +81,6 @@ def dedup(
     width: int = 64,
     fingerprint_column: str | None = None,
     against: Path | Sequence[Path] | None = None,
-    verify: str | None = None,
     keep: Literal["first", "longest"] = "first",
     chains: bool = False,
     memory: int | str | None = None,
@@ -96,8 +94,7 @@ def dedup(
     the pipeline are compared. ``chains`` drops also what chains of similar documents lead to.
 
     With ``k`` fingerprints of ``width`` bits are compared: of each cluster within ``k`` bits the document of the
-    smallest id is kept; then ``fingerprint_column`` may name them instead of a text. ``verify``, such as
-    ``"jaccard:0.8:3"``, also requires that the texts are similar.
+    smallest id is kept; then ``fingerprint_column`` may name them instead of a text.
 
     ``keep="longest"`` keeps the longest text instead of the smallest id. ``against`` names index files or sets, whose
     documents are dropped first: by the sketches that they carry if texts are compared, otherwise by their fingerprints.
@@ -105,7 +102,7 @@ def dedup(
     Ids must be unique, and the same whenever they are read. ``memory`` limits each task.
     """
     made = as_pipeline(pipeline, width)
-    _check(text_column, fingerprint_column, similarity, k, verify, keep, chains)
+    _check(text_column, fingerprint_column, similarity, k, keep)
     # As the tasks will, which try several times.
     _dedup_texts(
         [], SIMILARITY if similarity is None else similarity, words=words, pipeline=made, memory=memory, threads=1
@@ -114,7 +111,7 @@ def dedup(
         wiring.distance(k, made.width if fingerprint_column is None else wiring.fingerprints(df, fingerprint_column))
     paths = _paths(against)
     if k is None:
-        k = _distance(similarity, fingerprint_column, paths, words, verify)
+        k = _distance(similarity, fingerprint_column, paths, words)
     if k is not None and chains:
         raise OptionError("chains=True goes with a similarity; within a distance, chains always count")
     job = Job(
@@ -128,7 +125,6 @@ def dedup(
         partitions,
         united,
         keep == "longest",
-        verify,
         chains,
     )
     if k is None:
@@ -148,21 +144,14 @@ def _check(
     fingerprint_column: str | None,
     similarity: float | None,
     k: int | None,
-    verify: str | None,
     keep: str,
-    chains: bool,
 ) -> None:
     if similarity is not None and (k is not None or fingerprint_column is not None):
         raise OptionError("similarity compares texts, and k compares fingerprints: choose one of the two")
-    if similarity is not None and verify is not None:
-        raise OptionError("verify goes with k; a similarity compares texts without it")
     if keep not in ("first", "longest"):
         raise OptionError(f"keep={keep!r}: 'first' or 'longest' is possible")
-    if verify is not None:
-        _check_measure(verify)
-    for needs, option in ((verify is not None, "verify"), (keep == "longest", "keep='longest'")):
-        if needs and text_column is None:
-            raise OptionError(f"{option} needs a text_column")
+    if keep == "longest" and text_column is None:
+        raise OptionError("keep='longest' needs a text_column")
     if text_column is None and fingerprint_column is None:
         raise OptionError("name a text_column, or a fingerprint_column")
 
@@ -174,12 +163,12 @@ def _paths(against: Path | Sequence[Path] | None) -> list[str]:
 
 
 def _distance(
-    similarity: float | None, fingerprint_column: str | None, paths: list[str], words: int | None, verify: str | None
+    similarity: float | None, fingerprint_column: str | None, paths: list[str], words: int | None
 ) -> int | None:
     """The distance if fingerprints are to be compared though none was given."""
     if similarity is not None:
         return None
-    if fingerprint_column is not None or verify is not None:
+    if fingerprint_column is not None:
         return DISTANCE
     if paths:
         with simidx.open(fetched(paths)) as index:
@@ -222,23 +211,19 @@ class Dropped:
 
 def _by_fingerprint(df: DataFrame, job: Job, k: int, paths: list[str]) -> DataFrame:
     """The documents that are dropped for those within a distance."""
-    has_text = job.verify is not None
     id = wiring.column(df, job.id_column).cast("string" if job.id_type == pa.string() else "bigint").alias("id")
     if job.fingerprint_column is not None:
         columns: list[Column] = [id, wiring.column(df, job.fingerprint_column).alias("fingerprint")]
-        if job.is_longest or has_text:
+        if job.is_longest:
             text = wiring.column(df, job.text())
-            columns += [F.octet_length(text).cast("bigint").alias("length")] if job.is_longest else []
-            columns += [text.alias("text")] if has_text else []
+            columns.append(F.octet_length(text).cast("bigint").alias("length"))
         width = wiring.fingerprints(df, job.fingerprint_column)
         documents, same = df.select(*columns), None
     else:
         wiring.texts(df, job.text())
         width = job.pipeline.width
-        made = d.Prints("id", "text", job.id_type, job.pipeline, job.is_longest, has_text)
-        documents = run(df.select(id, wiring.column(df, job.text()).alias("text")), made)
-        if not has_text:
-            documents = _kept(documents)
+        made = d.Prints("id", "text", job.id_type, job.pipeline, job.is_longest)
+        documents = _kept(run(df.select(id, wiring.column(df, job.text()).alias("text")), made))
         same = documents.where("identity is not null").select("id", F.col("identity").alias("fingerprint"))
         documents = documents.where("identity is null").drop("identity")
     in_index = None
@@ -246,13 +231,12 @@ def _by_fingerprint(df: DataFrame, job: Job, k: int, paths: list[str]) -> DataFr
         in_index = _kept(run(documents.select("id", "fingerprint"), _near_index(job, paths, width, k)))
         documents = _without(documents, in_index, "id")
     found, places = members(documents, k, job.partitions, job.united)
-    if job.is_longest or has_text:
-        how = {"verify": job.verify, "pipeline": job.pipeline, "memory": job.memory}
-        dropped = run(shuffle(found, places), d.Decide(job.id_type, width, k, how))
+    if job.is_longest:
+        dropped = run(shuffle(found, places), d.Decide(job.id_type, width, k, job.memory))
     else:
         dropped = _first_kept(found, places, width, job.id_type)
     if same is not None:
-        dropped = dropped.unionByName(_equal(same, places, job, list(dropped.columns)))
+        dropped = dropped.unionAll(_equal(same, places, job))
     return _together(dropped, in_index)
 
 
@@ -260,12 +244,11 @@ def _first_kept(found: DataFrame, places: int, width: int, id_type: pa.DataType)
     return run(run(shuffle(found, places), d.Together(width, id_type)), Dropped(id_type))
 
 
-def _equal(same: DataFrame, places: int, job: Job, columns: list[str]) -> DataFrame:
+def _equal(same: DataFrame, places: int, job: Job) -> DataFrame:
     """The documents that are dropped for equal ones, which have no features to compare."""
     sent = run(same, d.SendRecords("fingerprint", places))
     found = run(shuffle(sent, places), d.Members("fingerprint", 128, places, equals=True))
-    dropped = _first_kept(found, places, 128, job.id_type)
-    return dropped.withColumn("similarity", F.lit(1.0)).select(*columns)
+    return _first_kept(found, places, 128, job.id_type)
 
 
 def _near_index(job: Job, paths: list[str], width: int, k: int) -> d.NearIndex:

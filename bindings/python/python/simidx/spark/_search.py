@@ -12,7 +12,6 @@ from simidx import distributed as d
 from simidx._simidx import _PairRounds
 from simidx.distributed._components import Settled, Stars
 from simidx.distributed._pairs import PLACE
-from simidx.spark import _files as files
 from simidx.spark import _wiring as wiring
 from simidx.spark._wiring import run, shuffle
 
@@ -36,18 +35,12 @@ def release() -> None:
 
 
 class Near:
-    """The fingerprints of a column. They are collapsed, and kept, as soon as more must be known of them.
-
-    That is not so for pairs and links among them if each task can read them all by itself.
-    """
+    """The fingerprints of a column, collapsed and kept as soon as they are needed."""
 
     def __init__(self, df: DataFrame, column: str, partitions: int | None) -> None:
         self.width = wiring.fingerprints(df, column)
         self.cores = wiring.parallelism(df, partitions)
         self._df = df.select(wiring.column(df, column).alias("fingerprint"))
-        found = files.columns(self._df, self.cores)
-        self._row_count = None if found is None else found.row_count()
-        self._files = found if self._row_count is not None and self._row_count <= PLACE else None
 
     @cached_property
     def _distinct(self) -> DataFrame:
@@ -68,7 +61,7 @@ class Near:
     @property
     def places(self) -> int:
         """The number of places among which they can be divided."""
-        return self.cores if self._files is not None else max(self.cores, -(-self.profile.count // PLACE))
+        return max(self.cores, -(-self.profile.count // PLACE))
 
     @property
     def packed(self) -> DataFrame:
@@ -82,12 +75,6 @@ class Near:
 
     def find(self, k: int, links: bool) -> DataFrame:
         """The pairs, or as few of them as link the same, as messages."""
-        if self._files is not None:
-            wiring.distance(k, self.width)
-            even = d.Meeting.of(d.Profile.even(self.width, self._row_count or 0), k, self.cores)
-            places = 1 if even is None else even.places
-            stage = d.FindAmongAll("fingerprint", self.width, k, places, links)
-            return wiring.run_on_all(self._df, self._files, places, stage)
         meeting = self.meeting(k)
         if meeting is None:
             none = d.Meeting(_PairRounds(self.width, k, []), 0, 1)
@@ -107,9 +94,8 @@ def pairs(
 ) -> DataFrame:
     """All pairs of distinct fingerprints within ``k`` bits: ``left``, ``right``, ``distance``, the smaller on the left.
 
-    Smaller as an unsigned number. The search runs when the pairs are read. Up to 2^24 rows of up to 100 local Parquet
-    files are read only then, by each task that searches; other fingerprints are read at once, and kept on disk for the
-    search. ``partitions`` is the number of tasks that work side by side, by default that of the cores.
+    Smaller as an unsigned number. The fingerprints are read at once, and kept on disk for the search, which runs when
+    the pairs are read. ``partitions`` is the number of tasks that work side by side, by default that of the cores.
     """
     return Near(df, fingerprint_column, partitions).find(k, links=False)
 

@@ -92,13 +92,12 @@ def build(
 
 def _sample(fingerprints: DataFrame) -> tuple[list[Any], int]:
     """A sample of fingerprints for each part, which depends on their values alone, and their number, about."""
-    if not wiring.reads_files(fingerprints):
-        # Spark itself leaves most out: rows are dear on their way to Python.
-        few = fingerprints.where(F.xxhash64("fingerprint").bitwiseAND(SPARSE - 1) == 0)
-        rows = run(few, d.Sample("fingerprint")).collect()
-        count = SPARSE * sum(row["count"] for row in rows)
-        if count >= SPARSE * LEAST_SAMPLE:
-            return rows, count
+    # Spark itself leaves most out: rows are dear on their way to Python.
+    few = fingerprints.where(F.xxhash64("fingerprint").bitwiseAND(SPARSE - 1) == 0)
+    rows = run(few, d.Sample("fingerprint")).collect()
+    count = SPARSE * sum(row["count"] for row in rows)
+    if count >= SPARSE * LEAST_SAMPLE:
+        return rows, count
     rows = run(fingerprints, d.Sample("fingerprint")).collect()
     return rows, sum(row["count"] for row in rows)
 

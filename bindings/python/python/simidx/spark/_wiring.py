@@ -15,36 +15,14 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 import simidx
 from simidx._errors import Error, InputError, InputTypeError, OptionError, OptionTypeError
-from simidx.spark import _files as files
 
 Stage = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 def run(df: DataFrame, stage: Any) -> DataFrame:
-    """Runs a stage on each partition, or on each part of the files that a DataFrame is nothing but columns of."""
+    """Runs a stage on each partition."""
     schema: pa.Schema = _without_sizes(stage.schema)
-    read = None
-    if (found := files.columns(df, parallelism(df, None))) is not None:
-        df, read = _numbers(df, len(found.parts)), found.read
-    return df.mapInArrow(_adapted(stage, schema, read), from_arrow_schema(schema))
-
-
-def run_on_all(df: DataFrame, found: files.Columns, places: int, stage: Any) -> DataFrame:
-    """Runs a stage on all rows of files, at each of so many places, whose number the column ``place`` has."""
-    schema: pa.Schema = _without_sizes(stage.schema)
-    return _numbers(df, places).mapInArrow(_adapted(stage, schema, found.read_all), from_arrow_schema(schema))
-
-
-def _numbers(df: DataFrame, count: int) -> DataFrame:
-    """So many numbers, each in a partition of its own."""
-    # Spark refuses to overwrite a table that it sees in the plan.
-    seen = df.where(F.lit(False)).select(F.lit(0).cast("bigint").alias("id"))
-    return df.sparkSession.range(0, count, 1, max(1, count)).union(seen)
-
-
-def reads_files(df: DataFrame) -> bool:
-    """Whether stages read the files of a DataFrame themselves."""
-    return files.columns(df, 1) is not None
+    return df.mapInArrow(_adapted(stage, schema), from_arrow_schema(schema))
 
 
 def _without_sizes(schema: pa.Schema) -> pa.Schema:
@@ -53,13 +31,13 @@ def _without_sizes(schema: pa.Schema) -> pa.Schema:
     return pa.schema(plain)
 
 
-def _adapted(stage: Stage, schema: pa.Schema, read: Stage | None) -> Stage:
-    """A stage after the reading of what its batches name, if something reads."""
+def _adapted(stage: Stage, schema: pa.Schema) -> Stage:
+    """A stage whose batches have the schema of the plan."""
     version = simidx.__version__
 
     def adapted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         same_version(version)
-        for batch in stage(batches if read is None else read(batches)):
+        for batch in stage(batches):
             yield batch if batch.schema.equals(schema) else batch.cast(schema)
 
     # What plans show.
