@@ -23,9 +23,6 @@ use crate::watch::{Stage, Watch};
 /// Bytes that a thread takes on at a time.
 const CHUNK_LEN: usize = 1 << 20;
 
-/// Bytes that a thread that gives way warms before it offers the processor to others: 0.1 to 0.3 ms.
-const STEP_LEN: usize = 32 << 10;
-
 /// How files are warmed.
 ///
 /// ```
@@ -38,9 +35,6 @@ const STEP_LEN: usize = 32 << 10;
 pub struct WarmOptions {
     /// Threads that work, the calling one among them. Default 0: as many as the processor runs at a time.
     pub threads: usize,
-    /// Whether the threads offer the processor to others every 32 KiB. A server that warms a file while it answers then
-    /// answers nearly as quickly as without. On a machine that is busy throughout, warming may take far longer. Default `false`.
-    pub gives_way: bool,
     /// Called on the calling thread with the bytes that are warm, about once a megabyte that this thread has done and at the end.
     /// It may stop the work; what has been checked until then stays so. Default none.
     pub watch: Watch,
@@ -48,7 +42,6 @@ pub struct WarmOptions {
 
 setters!(WarmOptions {
     threads(usize)
-    gives_way(bool)
     watch(Watch)
 });
 
@@ -201,7 +194,8 @@ impl<'a, F: Fingerprint> Pass<'a, F> {
                     self.ask_for(number);
                 }
                 self.ask_for(number + threads);
-                if let Err(error) = self.warm_chunk(number, options.gives_way, &counts) {
+                let (part, items) = self.items(number);
+                if let Err(error) = part.warm(items, &counts) {
                     // All chunks before this one have been taken on: the first damage of all is among those found.
                     stop.store(true, Ordering::Relaxed);
                     let mut first = damage.lock().unwrap_or_else(PoisonError::into_inner);
@@ -273,26 +267,6 @@ impl<'a, F: Fingerprint> Pass<'a, F> {
             let (part, items) = self.items(chunk);
             will_need(part.items.bytes(part.file, items));
         }
-    }
-
-    fn warm_chunk(
-        &self,
-        chunk: usize,
-        gives_way: bool,
-        counts: &Counts,
-    ) -> Result<(), FormatError> {
-        let (part, items) = self.items(chunk);
-        if !gives_way {
-            return part.warm(items, counts);
-        }
-        let per_step = part.items.count_in(STEP_LEN);
-        for start in items.clone().step_by(per_step) {
-            // Who waits to answer gets the processor after a step, not after a slice of the scheduler.
-            thread::yield_now();
-            let step = start..(start + per_step).min(items.end);
-            part.warm(step, counts)?;
-        }
-        Ok(())
     }
 }
 

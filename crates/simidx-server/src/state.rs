@@ -316,9 +316,7 @@ impl App {
         }
         if self.options.warm {
             let options = WarmOptions::default().threads(self.options.threads);
-            // Nobody asks before the first files are there.
-            set.warm(&options.gives_way(old.is_some()))
-                .map_err(opening)?;
+            set.warm(&options).map_err(opening)?;
         }
         Ok(self.generation(Box::new(Files::from(set)), old, stamps))
     }
