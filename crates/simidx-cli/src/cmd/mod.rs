@@ -7,7 +7,6 @@ mod compare;
 mod completions;
 mod dedup;
 mod dump;
-mod eval;
 mod fingerprint;
 mod idf;
 mod info;
@@ -89,9 +88,6 @@ pub(crate) enum Command {
     /// Report whether a set will search badly, and why; exit code 1 if so
     #[command(long_about = lint::HELP)]
     Lint(Box<lint::Args>),
-    /// Measure how well pipelines find labelled near-duplicates
-    #[command(long_about = eval::HELP)]
-    Eval(Box<eval::Args>),
     /// Write the manual pages
     #[command(long_about = man::HELP)]
     Man(man::Args),
@@ -124,7 +120,6 @@ impl Command {
             Command::Compare(args) => compare::run(&args),
             Command::Idf(args) => idf::run(&args, mode),
             Command::Lint(args) => lint::run(&args, mode),
-            Command::Eval(args) => eval::run(*args, mode),
             Command::Man(args) => man::run(&args),
             Command::Completions(args) => completions::run(&args),
         }
@@ -147,7 +142,6 @@ impl Command {
             Command::Fingerprint(args) => Some(args.input.threads),
             Command::Idf(args) => Some(args.input.threads),
             Command::Lint(args) => Some(args.resources.threads),
-            Command::Eval(args) => Some(args.threads),
             Command::Info(_)
             | Command::Verify(_)
             | Command::Dump(_)

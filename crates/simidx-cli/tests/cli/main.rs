@@ -10,7 +10,6 @@ mod dedup;
 mod dedup_corpora;
 mod encodings;
 mod errors;
-mod eval;
 mod faults;
 mod featureless;
 mod files;

@@ -2,8 +2,6 @@
 
 use std::str::FromStr;
 
-use simidx_text::assets::Assets;
-use simidx_text::stages::Idf;
 use simidx_text::{Pipeline, PipelineOptions};
 
 /// The prefix of a method that compares sets of features.
@@ -27,17 +25,8 @@ impl Method {
         self.name.starts_with(JACCARD)
     }
 
-    /// The pipeline, with those files of the user that it can do with.
-    pub(super) fn pipeline(&self, files: &Assets) -> simidx_text::Result<Pipeline> {
-        let mut options = self.options.clone();
-        options.stop_words = files.stop_words.clone();
-        if options.tokenizer.needs_jieba() {
-            options.user_dictionary = files.user_dictionary.clone();
-        }
-        if let Some(table) = &files.idf {
-            options.idf = Idf::Table(table.clone());
-        }
-        Pipeline::new(options)
+    pub(super) fn pipeline(&self) -> simidx_text::Result<Pipeline> {
+        Pipeline::new(self.options.clone())
     }
 }
 

@@ -4,9 +4,9 @@ use rayon::prelude::*;
 use simidx::Width;
 use simidx_text::Pipeline;
 
+use super::Result;
 use super::labelled::LabelledPairs;
 use super::score::Tally;
-use crate::support::failure::Failure;
 
 /// The least similarities, in twentieths, for which there are figures: from 1 down to 0.05.
 pub(super) const LEVEL_COUNT: usize = 20;
@@ -24,7 +24,7 @@ pub(super) fn tally(
     pairs: &LabelledPairs,
     pipeline: &Pipeline,
     tally: &mut Tally<'_>,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let parallel = pipeline.parallel(Width::W64)?;
     let set = |text: &str| parallel.with(|fingerprinter| fingerprinter.feature_set(text));
     let sets: Vec<_> = pairs.texts.par_iter().map(|text| set(text)).collect();

@@ -1,4 +1,9 @@
-//! `simidx eval`: how well pipelines find the near-duplicates of a labelled set.
+//! How well pipelines find the near-duplicates of a labelled set: precision, recall and F1 by distance.
+//!
+//! `cargo run --release -p simidx-quality -- data/en.jsonl.gz --truth data/en.j80.tsv.gz`
+//!
+//! The intervals have a confidence of 95 %. They take clusters of near-duplicates as independent, not pairs. A document without
+//! features is near to equal documents only.
 
 mod corpus;
 mod interval;
@@ -10,32 +15,40 @@ mod prints;
 mod score;
 mod svg;
 mod table;
+#[cfg(test)]
+mod tests;
 mod truth_clusters;
 
+use std::fmt::Display;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use clap::Parser;
 use simidx::Width;
-use simidx_output::one_line;
 use simidx_text::Pipeline;
 
-use crate::cmd::Answer;
-use crate::support::failure::Failure;
-use crate::support::heading;
-use crate::support::input_files::InputFiles;
-use crate::support::messages::say;
-use crate::support::output::{Output, stdout};
-use crate::support::pipeline::PipelineFiles;
-use crate::support::progress::ProgressMode;
-use crate::support::quantity::count;
-use crate::support::quiet::is_quiet;
-use crate::support::records::threads_from;
-use crate::support::width::width;
 use labelled::Labelled;
 use method::Method;
 use plot::{Caption, Measured};
 use score::{Curve, Tally};
 use table::{Style, Table};
 use truth_clusters::TruthClusters;
+
+/// The result of what may fail with a message.
+type Result<T, E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
+
+/// A failure that names what it is about.
+fn failure<T>(about: impl Display, message: impl Display) -> Result<T> {
+    Err(format!("{about}: {message}").into())
+}
+
+/// A number of things, in words.
+fn counted(count: u64, name: &str) -> String {
+    match count {
+        1 => format!("1 {name}"),
+        _ => format!("{count} {name}s"),
+    }
+}
 
 /// What is compared if nothing is named: each way to make a fingerprint, side by side.
 const SIDE_BY_SIDE: [&str; 14] = [
@@ -55,21 +68,9 @@ const SIDE_BY_SIDE: [&str; 14] = [
     "compat-1e0ng",
 ];
 
-/// The head of `simidx eval --help` and of its man page.
-pub(crate) const HELP: &str = "\
-Measure how well pipelines find the near-duplicates of a labelled set: precision, recall and F1 by distance.
-
-The intervals have a confidence of 95 %. They take clusters of near-duplicates as independent, not pairs. A document \
-without features is near to equal documents only.
-
-Examples:
-  simidx eval pairs.jsonl
-  simidx eval docs.jsonl --truth pairs.tsv --pipeline web --pipeline short
-  simidx eval titles.jsonl --by-label --svg curves.svg";
-
-/// Arguments of `simidx eval`.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+/// Measures how well pipelines find the near-duplicates of a labelled set
+#[derive(Debug, Parser)]
+struct Args {
     /// JSON Lines: pairs of texts {"a","b","label"}, with label 1 or true for near-duplicates; with --truth documents
     /// {"id","text"}; with --by-label documents {"text","label"}
     #[arg(value_name = "LABELLED")]
@@ -82,15 +83,13 @@ pub(crate) struct Args {
     by_label: bool,
     /// How documents become fingerprints, as in `simidx build`; or jaccard:PIPELINE for the exact similarity of the feature
     /// sets of a pipeline. May be repeated [default: a dozen pipelines side by side]
-    #[arg(long = "pipeline", value_name = "PRESET[,STAGE=VALUE]", help_heading = heading::DOCUMENTS)]
+    #[arg(long = "pipeline", value_name = "PRESET[,STAGE=VALUE]")]
     methods: Vec<Method>,
-    #[command(flatten)]
-    files: PipelineFiles,
     /// Bits per fingerprint
-    #[arg(long, value_name = "BITS", default_value_t = Width::W64, value_parser = width())]
+    #[arg(long, value_name = "BITS", default_value_t = Width::W64)]
     width: Width,
     /// Largest distance for which to report precision and recall
-    #[arg(short = 'k', long, value_name = "K", default_value_t = 12, value_parser = count(0u32..=32))]
+    #[arg(short = 'k', long, value_name = "K", default_value_t = 12, value_parser = clap::value_parser!(u32).range(0..=32))]
     max_distance: u32,
     /// Print a line for each pipeline and distance instead of one for each pipeline
     #[arg(long)]
@@ -101,60 +100,47 @@ pub(crate) struct Args {
     /// Draw precision and recall against distance to this SVG file, a panel for each pipeline
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// Replace an existing drawing
-    #[arg(long, requires = "svg")]
-    force: bool,
-    /// Number of threads; 0 uses all cores
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads_from(0), help_heading = heading::RESOURCES)]
-    pub(super) threads: u16,
 }
 
-/// Runs the command.
-pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
-    let drawing = match &args.svg {
-        Some(path) => Some(args.drawing(path)?),
-        None => None,
-    };
+fn main() -> Result<()> {
+    run(&Args::parse(), &mut io::stdout().lock())
+}
+
+fn run(args: &Args, out: &mut dyn Write) -> Result<()> {
     // All pipelines before the first of them runs.
     let pipelines = args.pipelines()?;
     let labelled = Labelled::read(&args.labelled, args.truth.as_deref(), args.by_label)?;
     let clusters = labelled.clusters();
     let contents = labelled.describe(&clusters);
-    if !is_quiet() {
-        say(&contents);
-    }
-    let bar = mode.counter("pipelines");
+    eprintln!("{contents}");
     let names = pipelines.iter().map(|(method, _)| method.name());
-    let mut table = Table::new(stdout(), args.style(), names)?;
+    let mut table = Table::new(out, args.style(), names)?;
     let mut all = Vec::new();
     for (method, pipeline) in &pipelines {
         let measured = Measured {
             name: method.name().to_owned(),
             has_distances: !method.is_jaccard(),
-            curve: curve(&args, &labelled, &clusters, pipeline, method)?,
+            curve: curve(args, &labelled, &clusters, pipeline, method)?,
         };
         table.write(&measured)?;
         all.push(measured);
-        bar.inc(1);
     }
-    bar.finish_and_clear();
     table.finish()?;
-    if let Some(drawing) = drawing {
+    if let Some(path) = &args.svg {
         let caption = Caption {
             data: file_name(&args.labelled),
             contents,
             width: args.width.bits(),
         };
-        let svg = plot::draw(&caption, &all);
-        drawing.write(|file| Ok(file.write_all(svg.as_bytes())?))?;
+        std::fs::write(path, plot::draw(&caption, &all))?;
     }
-    Ok(true)
+    Ok(())
 }
 
 /// The name of the data without that of their folder.
 fn file_name(path: &Path) -> String {
     let name = path.file_name().unwrap_or(path.as_os_str());
-    one_line(&name.to_string_lossy())
+    name.to_string_lossy().into_owned()
 }
 
 impl Args {
@@ -166,24 +152,8 @@ impl Args {
         }
     }
 
-    /// Where the drawing goes.
-    fn drawing(&self, path: &Path) -> Result<Output, Failure> {
-        let refuse = |message: &str| Err(Failure::new(message).about(path.display()));
-        if path == Path::new("-") {
-            return refuse("standard output takes the figures; name a file for the drawing");
-        }
-        let ending = path.extension().unwrap_or_default();
-        if !ending.is_empty() && !ending.eq_ignore_ascii_case("svg") {
-            return refuse("the drawing is SVG; give it a name that ends in .svg");
-        }
-        let mut inputs = InputFiles::new([&self.labelled]);
-        inputs.add(&self.truth);
-        inputs.add(self.files.paths());
-        Output::new(path, self.force, &inputs)
-    }
-
     /// What is to be compared.
-    fn methods(&self) -> Result<Vec<Method>, Failure> {
+    fn methods(&self) -> Result<Vec<Method>> {
         if !self.methods.is_empty() {
             return Ok(self.methods.clone());
         }
@@ -197,21 +167,22 @@ impl Args {
     }
 
     /// What is to be compared, with pipelines that can run.
-    fn pipelines(&self) -> Result<Vec<(Method, Pipeline)>, Failure> {
-        let files = self.files.read()?;
+    fn pipelines(&self) -> Result<Vec<(Method, Pipeline)>> {
         let pipelines = self.methods()?.into_iter().map(|method| {
             // Of documents all pairs would have to be compared.
             if method.is_jaccard() && self.has_corpus() {
                 let message = "compares labelled pairs, not documents with --truth or --by-label";
-                return Err(Failure::new(message).about(method.name()));
+                return failure(method.name(), message);
             }
-            let pipeline = method.pipeline(&files);
+            let pipeline = method.pipeline();
             let pipeline = pipeline.and_then(|pipeline| {
                 pipeline.fingerprinter(self.width)?;
                 Ok(pipeline)
             });
-            let pipeline = pipeline.map_err(|error| Failure::from(error).about(method.name()))?;
-            Ok((method, pipeline))
+            match pipeline {
+                Ok(pipeline) => Ok((method, pipeline)),
+                Err(error) => failure(method.name(), error),
+            }
         });
         pipelines.collect()
     }
@@ -229,7 +200,7 @@ fn curve(
     clusters: &TruthClusters,
     pipeline: &Pipeline,
     method: &Method,
-) -> Result<Curve, Failure> {
+) -> Result<Curve> {
     let curve = if method.is_jaccard() {
         let mut tally = Tally::new(clusters, jaccard::LEVEL_COUNT);
         if let Labelled::Pairs(pairs) = labelled {
@@ -255,5 +226,5 @@ fn curve(
         }
         tally.curve(|distance| distance as f64)
     };
-    curve.ok_or_else(|| Failure::new("there is no near-duplicate to find"))
+    curve.ok_or_else(|| "there is no near-duplicate to find".into())
 }

@@ -5,12 +5,10 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::Value;
-use simidx_input::{Content, Format, unescape};
+use simidx_input::{Content, Format, Place, unescape};
 
 use super::truth_clusters::TruthClusters;
-use crate::support::failure::Failure;
-use crate::support::messages::counted;
-use crate::support::records::refused;
+use super::{Result, counted, failure};
 
 /// Texts of which it is known what is a near-duplicate of what.
 #[derive(Debug)]
@@ -74,11 +72,7 @@ impl Labelled {
     ///
     /// # Errors
     /// A line that cannot be used, by its number; a file that cannot be read, or that leaves nothing to measure.
-    pub(super) fn read(
-        path: &Path,
-        truth: Option<&Path>,
-        by_label: bool,
-    ) -> Result<Labelled, Failure> {
+    pub(super) fn read(path: &Path, truth: Option<&Path>, by_label: bool) -> Result<Labelled> {
         if truth.is_none() && !by_label {
             return Ok(Labelled::Pairs(read_pairs(path)?));
         }
@@ -95,7 +89,7 @@ impl Labelled {
             labels.push(line.label.as_ref());
             Ok(())
         })?;
-        let nothing = |message: &str| Err(Failure::new(message).about(path.display()));
+        let nothing = |message: &str| failure(path.display(), message);
         let truth = match truth {
             Some(_) if ids.is_empty() => {
                 return nothing(
@@ -171,7 +165,7 @@ fn text_of(value: &Value) -> String {
     }
 }
 
-fn read_pairs(path: &Path) -> Result<LabelledPairs, Failure> {
+fn read_pairs(path: &Path) -> Result<LabelledPairs> {
     let mut read = LabelledPairs::default();
     let mut numbers = HashMap::new();
     for_each_line(path, |line| {
@@ -192,7 +186,7 @@ fn read_pairs(path: &Path) -> Result<LabelledPairs, Failure> {
         read.pairs.push([number(a), number(b)]);
         Ok(())
     })?;
-    let nothing = |message: &str| Err(Failure::new(message).about(path.display()));
+    let nothing = |message: &str| failure(path.display(), message);
     if read.labels.is_empty() {
         return nothing("holds no labelled pair");
     }
@@ -207,7 +201,7 @@ fn read_pairs(path: &Path) -> Result<LabelledPairs, Failure> {
 }
 
 /// Reads pairs of ids, at least one; the first line may be a heading.
-fn read_truth(path: &Path, ids: &HashMap<String, u32>) -> Result<HashSet<(u32, u32)>, Failure> {
+fn read_truth(path: &Path, ids: &HashMap<String, u32>) -> Result<HashSet<(u32, u32)>> {
     let mut pairs = HashSet::new();
     let mut is_first = true;
     for_each_line(path, |line| {
@@ -233,8 +227,7 @@ fn read_truth(path: &Path, ids: &HashMap<String, u32>) -> Result<HashSet<(u32, u
         Ok(())
     })?;
     if pairs.is_empty() {
-        let message = "holds no pair of near-duplicates";
-        return Err(Failure::new(message).about(path.display()));
+        return failure(path.display(), "holds no pair of near-duplicates");
     }
     Ok(pairs)
 }
@@ -250,17 +243,16 @@ fn is_heading(name: &str) -> bool {
 }
 
 /// Calls `visit` with each line that is not blank.
-fn for_each_line(
-    path: &Path,
-    mut visit: impl FnMut(&str) -> Result<(), String>,
-) -> Result<(), Failure> {
+fn for_each_line(path: &Path, mut visit: impl FnMut(&str) -> Result<(), String>) -> Result<()> {
     let mut lines = simidx_input::open(path, Some(Format::Lines))?;
     while let Some(record) = lines.next() {
-        if let Content::Text(line) = record?.content {
-            visit(&line).map_err(|message| {
-                let (source, place) = lines.place();
-                refused(source, place, message)
-            })?;
+        if let Content::Text(line) = record?.content
+            && let Err(message) = visit(&line)
+        {
+            return match lines.place() {
+                (source, Place::Line(line)) => failure(format_args!("{source}:{line}"), message),
+                (source, _) => failure(source, message),
+            };
         }
     }
     Ok(())

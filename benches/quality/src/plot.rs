@@ -350,8 +350,8 @@ impl Line {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cmd::eval::score::Tally;
-    use crate::cmd::eval::truth_clusters::TruthClusters;
+    use crate::score::Tally;
+    use crate::truth_clusters::TruthClusters;
 
     fn measured(name: &str, distances: &[usize]) -> Measured {
         let clusters = TruthClusters::of_pairs(9, [(0, 1), (1, 2), (3, 4)].into_iter());
