@@ -35,9 +35,7 @@ fn set(values: &[u64], distance: u32) -> Set {
 }
 
 fn simidx(set: &Set) -> Found {
-    let mut options = LintOptions::default();
-    options.sample = u64::MAX;
-    let report = lint(set, &options).expect("the index is sound");
+    let report = lint(set, &LintOptions::default()).expect("the index is sound");
     found(report.fingerprint_count, &report.bits.set_counts)
 }
 

@@ -2,10 +2,9 @@
 
 mod bits;
 mod crowding;
-mod sample;
 mod warnings;
 
-pub use bits::{BitPair, BitReport};
+pub use bits::BitReport;
 pub use crowding::TableCrowding;
 pub use warnings::{LintWarning, LintWarningKind};
 
@@ -15,17 +14,13 @@ use crate::format::IdKind;
 use crate::set::{Set, Typed, at_width};
 use crate::setters;
 use bits::BitCounter;
-use sample::Sample;
-
-/// Fingerprints that are looked at for their bits, unless told.
-const SAMPLE: u64 = 10_000_000;
 
 /// What to look at.
 ///
 /// ```
 /// use simidx::batch::LintOptions;
 ///
-/// let options = LintOptions::default().distance(6).sample(1_000_000);
+/// let options = LintOptions::default().distance(6).group_count(20);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -34,15 +29,11 @@ pub struct LintOptions {
     pub distance: Option<u32>,
     /// The largest groups of duplicates to report, 5 by default. At least 1, by which a warning goes.
     pub group_count: usize,
-    /// Fingerprints to look at for their bits, at most: of a larger set one of every so many in numeric order, and of these
-    /// always the same one that chance would take. 10 million by default. At least 1.
-    pub sample: u64,
 }
 
 setters!(LintOptions {
     distance(Some(u32))
     group_count(usize)
-    sample(u64)
 });
 
 impl Default for LintOptions {
@@ -50,7 +41,6 @@ impl Default for LintOptions {
         LintOptions {
             distance: None,
             group_count: 5,
-            sample: SAMPLE,
         }
     }
 }
@@ -126,7 +116,7 @@ pub struct LintReport {
     pub record_count: u64,
     /// Distinct fingerprints.
     pub fingerprint_count: u64,
-    /// How the bits of the distinct fingerprints are balanced and depend on each other.
+    /// How the bits of the distinct fingerprints are balanced.
     pub bits: BitReport,
     /// The largest groups of records with one fingerprint, the largest first; none where the indexes have no ids, which
     /// then say only how many records there are.
@@ -155,8 +145,8 @@ impl LintReport {
 
 /// Looks at all fingerprints of indexes: their bits, which of them are shared, and how crowded the tables are.
 ///
-/// Streams every table that queries probe once, about 3 ns a fingerprint, and table 0 with its ids; the bits take another
-/// 20 ns for each fingerprint of 64 bits. Memory: some megabytes.
+/// Streams every table that queries probe once, about 3 ns a fingerprint, and table 0 with its ids and bits. Memory: some
+/// megabytes.
 ///
 /// ```
 /// use simidx::Set;
@@ -210,8 +200,6 @@ fn look_at_members<F: Fingerprint>(
     segments: Typed<'_, F>,
     options: &LintOptions,
 ) -> Result<(u64, BitReport, Vec<DuplicateGroup>)> {
-    let most: u64 = segments.indexes().map(|index| index.len()).sum();
-    let mut sample = Sample::new(most, options.sample);
     let has_ids = segments.id_kind() != IdKind::None;
     let mut bits = BitCounter::new();
     let mut groups = LargestGroups::new(options.group_count.max(1));
@@ -219,9 +207,7 @@ fn look_at_members<F: Fingerprint>(
     let mut members = segments.fingerprints(0)?;
     while let Some(value) = members.next_permuted() {
         let fingerprint = members.invert(value?);
-        if sample.takes_next() {
-            bits.push(fingerprint);
-        }
+        bits.push(fingerprint);
         count += 1;
         if has_ids {
             let (mut records, mut first) = (0, None);

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use super::bits::BitPair;
 use super::{DocumentLengths, LintReport};
 
 /// The share of duplicates from which there is a warning.
@@ -18,12 +17,8 @@ const MIN_RECORDS: u64 = 64;
 const MANY_CANDIDATES: f64 = 1000.0;
 const MANY_TIMES: f64 = 8.0;
 
-/// One bit in so many may be lopsided, and as many pairs correlated, unless one of these nearly repeats a bit.
+/// One bit in so many may be lopsided.
 const FEW_BITS: usize = 8;
-const NEARLY_MIRRORED: f64 = 0.7;
-
-/// The share of the width that the bits have to be worth.
-const LEAST_WORTH: f64 = 0.9;
 
 /// The shares of empty and of short documents from which there is a warning.
 const MANY_EMPTY: f64 = 0.01;
@@ -41,14 +36,8 @@ const MANY_SHORT: f64 = 0.1;
 pub enum LintWarningKind {
     /// `dead-bits`: bits that are always set or never.
     DeadBits,
-    /// `mirrored-bits`: bits that repeat others, or their opposites.
-    MirroredBits,
-    /// `correlated-bits`: pairs of bits that depend on each other, more than an eighth of the width or one nearly mirrored.
-    CorrelatedBits,
     /// `lopsided-bits`: more than an eighth of the bits are set, or clear, in more than three quarters.
     LopsidedBits,
-    /// `few-effective-bits`: many weak dependences, together worth a warning.
-    FewEffectiveBits,
     /// `duplicates`: many records share a fingerprint with another one.
     Duplicates,
     /// `large-group`: very many records share one fingerprint.
@@ -65,10 +54,7 @@ impl fmt::Display for LintWarningKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             LintWarningKind::DeadBits => "dead-bits",
-            LintWarningKind::MirroredBits => "mirrored-bits",
-            LintWarningKind::CorrelatedBits => "correlated-bits",
             LintWarningKind::LopsidedBits => "lopsided-bits",
-            LintWarningKind::FewEffectiveBits => "few-effective-bits",
             LintWarningKind::Duplicates => "duplicates",
             LintWarningKind::LargeGroup => "large-group",
             LintWarningKind::CrowdedPrefixes => "crowded-prefixes",
@@ -130,34 +116,7 @@ fn of_bits(report: &LintReport) -> Vec<LintWarning> {
         let remedy = "check that the fingerprints are as wide as said, and how they were made";
         warn(DeadBits, reason, remedy);
     }
-    if !bits.mirrored.is_empty() {
-        let repeating: Vec<u32> = bits.mirrored.iter().map(|pair| pair.b).collect();
-        let verb = if repeating.len() == 1 {
-            "repeats"
-        } else {
-            "repeat"
-        };
-        let first = pair(&bits.mirrored[0]);
-        let reason = format!(
-            "{} {verb} lower ones or their opposites ({first})",
-            list(&repeating)
-        );
-        let remedy = "a near-duplicate differs in all copies of a bit: make the fingerprints with a hash of their full width";
-        warn(MirroredBits, reason, remedy);
-    }
     let most = report.width.bits() as usize / FEW_BITS;
-    let is_much =
-        |pair: &&BitPair| bits.correlated.len() > most || pair.phi.abs() > NEARLY_MIRRORED;
-    if let Some(strongest) = bits.correlated.first().filter(is_much) {
-        let count = bits.correlated.len();
-        let reason = format!(
-            "{count} pairs of bits depend on each other, most of all {}",
-            pair(strongest)
-        );
-        let remedy =
-            "check the feature hash; where near-duplicates are most of the set, `simidx dedup` it";
-        warn(CorrelatedBits, reason, remedy);
-    }
     if bits.lopsided.len() > most {
         let reason = format!(
             "{} set, or clear, in more than three quarters of the fingerprints",
@@ -165,19 +124,6 @@ fn of_bits(report: &LintReport) -> Vec<LintWarning> {
         );
         let remedy = "features that most documents have decide them: drop these with --stop-words, take shingle=2, or for simhash weigh them with --idf";
         warn(LopsidedBits, reason, remedy);
-    }
-    let is_known = bits.effective_bits > 0.0;
-    let worth = bits.effective_bits / f64::from(report.width.bits());
-    if warnings.is_empty() && is_known && worth < LEAST_WORTH {
-        warnings.push(LintWarning {
-            kind: FewEffectiveBits,
-            reason: format!(
-                "the {} bits tell no more than {:.1} fair ones",
-                report.width,
-                bits.effective_bits
-            ),
-            remedy: "fingerprints of unlike documents come near each other: use more features, or --idf",
-        });
     }
     warnings
 }
@@ -266,14 +212,6 @@ pub(super) fn of_documents(documents: &DocumentLengths) -> Vec<LintWarning> {
         });
     }
     warnings
-}
-
-/// A pair of bits and how they depend on each other.
-fn pair(pair: &BitPair) -> String {
-    format!(
-        "bits {} and {}, correlation {:.2}",
-        pair.a, pair.b, pair.phi
-    )
 }
 
 /// Bits as the subject of a sentence, in runs.

@@ -4,8 +4,7 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 use simidx::batch::{
-    BitPair, DocumentLengths, DuplicateGroup, LintOptions, LintReport, LintWarning, TableCrowding,
-    lint,
+    DocumentLengths, DuplicateGroup, LintOptions, LintReport, LintWarning, TableCrowding, lint,
 };
 use simidx::{IdKind, Set};
 use simidx_output::one_line;
@@ -17,14 +16,14 @@ use crate::support::failure::Failure;
 use crate::support::json::Json;
 use crate::support::output::stdout;
 use crate::support::progress::{ProgressMode, ReadingBar};
-use crate::support::quantity::{count, count_from_1};
+use crate::support::quantity::count;
 use crate::support::records::{self, Fingerprinted, Refusal, Sink};
 use crate::support::resources::ResourceArgs;
 use crate::support::transient::{DEFAULT_DISTANCE, SourceArgs, TransientBuilder};
 
 /// The head of `simidx lint --help` and of its man page.
 pub(crate) const HELP: &str = "\
-Report whether a set will search badly, and why: dead or correlated bits, crowded prefixes, duplicates, short \
+Report whether a set will search badly, and why: dead or unbalanced bits, crowded prefixes, duplicates, short \
 documents.
 
 The exit code is 1 if there are warnings.
@@ -46,9 +45,6 @@ pub(crate) struct Args {
     /// Number of groups of records with equal fingerprints to list, the largest first
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = count(1..=u32::MAX))]
     groups: u32,
-    /// Largest number of fingerprints for bit statistics; of a larger set, a systematic sample is used
-    #[arg(long, value_name = "COUNT", default_value_t = 10_000_000, value_parser = count_from_1())]
-    sample: u64,
     /// Print JSON: one object
     #[arg(long)]
     json: bool,
@@ -83,7 +79,6 @@ fn of_set(
     let mut options = LintOptions::default();
     options.distance = distance::within(args.max_distance, set.width())?;
     options.group_count = args.groups as usize;
-    options.sample = args.sample;
     let report = lint(set, &options)?;
     spinner.finish_and_clear();
     let mut warnings = report.warnings();
@@ -165,10 +160,6 @@ fn to_json(
     names: &[String],
 ) -> Value {
     let bits = &report.bits;
-    let pairs = |pairs: &[BitPair]| -> Vec<Value> {
-        let object = |p: &BitPair| json!({ "a": p.a, "b": p.b, "phi": p.phi });
-        pairs.iter().map(object).collect()
-    };
     let group = |group: &DuplicateGroup| {
         json!({
             "record_count": group.record_count,
@@ -214,13 +205,9 @@ fn to_json(
         "duplicate_share": report.duplicate_share(),
         "groups": report.groups.iter().map(group).collect::<Vec<_>>(),
         "bits": {
-            "sample_count": bits.sample_count,
             "set_counts": bits.set_counts,
             "dead": bits.dead,
             "lopsided": bits.lopsided,
-            "mirrored": pairs(&bits.mirrored),
-            "correlated": pairs(&bits.correlated),
-            "effective_bits": bits.effective_bits,
         },
         "tables": report.tables.iter().map(table).collect::<Vec<_>>(),
         "documents": documents,
@@ -285,19 +272,11 @@ fn print_bits(out: &mut impl Write, report: &LintReport) -> std::io::Result<()> 
         "records"
     )?;
     let count = report.fingerprint_count;
-    write!(out, "{:<24}{count}", "fingerprints")?;
-    match bits.sample_count < count {
-        true => writeln!(
-            out,
-            ", of which {} are looked at for their bits",
-            bits.sample_count
-        )?,
-        false => writeln!(out)?,
-    }
-    if bits.effective_bits == 0.0 {
+    writeln!(out, "{:<24}{count}", "fingerprints")?;
+    if count < 64 {
         return writeln!(out, "{:<24}too few fingerprints to tell", "bits");
     }
-    let share = |count: &u64| *count as f64 / bits.sample_count as f64 * 100.0;
+    let share = |set: &u64| *set as f64 / count as f64 * 100.0;
     let shares = bits.set_counts.iter().map(share);
     let (least, most) = shares.fold((100f64, 0f64), |(a, b), s| (a.min(s), b.max(s)));
     writeln!(
@@ -307,16 +286,9 @@ fn print_bits(out: &mut impl Write, report: &LintReport) -> std::io::Result<()> 
     )?;
     writeln!(
         out,
-        "{:<24}{} dead, {} mirrored, {} lopsided, {} correlated pairs",
+        "{:<24}{} dead, {} lopsided",
         "",
         bits.dead.len(),
-        bits.mirrored.len(),
-        bits.lopsided.len(),
-        bits.correlated.len()
-    )?;
-    writeln!(
-        out,
-        "{:<24}{:.1} of {}",
-        "effective bits", bits.effective_bits, report.width
+        bits.lopsided.len()
     )
 }

@@ -4,10 +4,7 @@ use simidx::Set;
 use simidx::batch::{LintOptions, LintReport, lint};
 
 use crate::support::failure::Failure;
-use crate::support::page::{Bar, BarChart, Html, ReferenceLine, decimal, grouped, sampled};
-
-/// Fingerprints that are looked at for their bits.
-const SAMPLE: u64 = 1_000_000;
+use crate::support::page::{Bar, BarChart, Html, ReferenceLine, decimal, grouped, plural};
 
 /// Looks at the bits.
 ///
@@ -16,7 +13,6 @@ const SAMPLE: u64 = 1_000_000;
 pub(super) fn section(set: &Set, distance: u32) -> Result<Html, Failure> {
     let mut options = LintOptions::default();
     options.distance = Some(distance);
-    options.sample = SAMPLE;
     let report = lint(set, &options)?;
     let mut html = Html::new();
     html.append(&chart(&report).html());
@@ -33,13 +29,13 @@ pub(super) fn section(set: &Set, distance: u32) -> Result<Html, Failure> {
 /// The share of ones of each bit.
 fn chart(report: &LintReport) -> BarChart {
     let bits = &report.bits;
-    let share = |count: u64| count as f64 / bits.sample_count as f64 * 100.0;
+    let share = |set: u64| set as f64 / report.fingerprint_count as f64 * 100.0;
     let shares: Vec<f64> = bits.set_counts.iter().map(|&count| share(count)).collect();
-    let sample = sampled(bits.sample_count, report.fingerprint_count, "fingerprint");
+    let fingerprints = plural(report.fingerprint_count, "fingerprint");
     let (least, most) = shares
         .iter()
         .fold((100f64, 0f64), |(a, b), &s| (a.min(s), b.max(s)));
-    let is_empty = bits.sample_count == 0;
+    let is_empty = report.fingerprint_count == 0;
     let bars = shares.iter().zip(&bits.set_counts).enumerate();
     let bars = bars.map(|(bit, (&share, &count))| Bar {
         label: bit.to_string(),
@@ -49,7 +45,7 @@ fn chart(report: &LintReport) -> BarChart {
     });
     BarChart {
         id: "balance",
-        title: format!("How often each bit is set, in {sample}"),
+        title: format!("How often each bit is set, in {fingerprints}"),
         alternative: match is_empty {
             true => "There are no fingerprints.".into(),
             false => format!(
