@@ -29,10 +29,10 @@ fn main() -> simidx::Result<()> {
 
     clusters(&segments, &ClusterOptions::default(), |cluster| {
         println!(
-            "cluster {} has {} fingerprints, diameter {}",
+            "cluster {} has {} fingerprints, radius {}",
             cluster.number,
             cluster.fingerprints.len(),
-            cluster.diameter.distance
+            cluster.radius
         );
         Ok(())
     })?;

@@ -28,7 +28,7 @@ fn main() -> simidx::Result<()> {
         deduplicator.push(fingerprint)?;
     }
     deduplicator.exclude(&kept_before)?;
-    let mut found = deduplicator.finish(None)?;
+    let mut found = deduplicator.finish()?;
     // Of each cluster the document with the shortest name.
     found.keep_by(|document| u64::MAX - documents[document].0.len() as u64);
 

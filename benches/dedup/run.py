@@ -42,9 +42,6 @@ class Contender(NamedTuple):
 CONTENDERS = [
     Contender("simidx", "use_simidx", None, "first", [], large=True),
     Contender("simidx -k 3", "use_simidx", None, "components", ["-k", "3"]),
-    Contender(
-        "simidx -k 9 --verify jaccard:0.8:3", "use_simidx", None, "components", ["-k", "9", "--verify", "jaccard:0.8:3"]
-    ),
     Contender("text-dedup minhash", "use_text_dedup", "text-dedup", "components", ["minhash"]),
     Contender(
         "text-dedup minhash, 3 words, 0.8",

@@ -25,16 +25,16 @@ mod spill;
 
 pub use answers::{Answers, answer_all, contains_all};
 pub use clusters::{
-    Cluster, ClusterFinder, ClusterOptions, ClusterReport, Diameter, Representative, clusters,
+    Cluster, ClusterFinder, ClusterOptions, ClusterReport, Representative, clusters,
     clusters_by_key,
 };
 pub use components::{components, positions_in};
-pub use dedup::{Decision, DedupCounts, DedupOptions, Deduplicated, Deduplicator, Verifier};
+pub use dedup::{Decision, DedupCounts, DedupOptions, Deduplicated, Deduplicator};
 pub use id_lists::{IdColumn, IdLists, ids_of_all, positions_of_all};
 pub use id_pairs::{IdPair, id_pairs, id_pairs_with};
 pub use join::{JoinOptions, JoinReport, JoinStrategy, Shard, join};
 pub use lint::{
-    BitPair, BitReport, DocumentLengths, DuplicateGroup, LintOptions, LintReport, LintWarning,
+    BitReport, DocumentLengths, DuplicateGroup, LintOptions, LintReport, LintWarning,
     LintWarningKind, TableCrowding, lint,
 };
 pub use pairs::{Pair, PairFinder, PairOptions, pairs};

@@ -100,7 +100,7 @@ mod tests {
                     assert_eq!(
                         found != Coverage::Complete,
                         missed,
-                        "{a:x} {b:x} {distance}"
+                        "whether {distance} bits can touch both masks {a:#x} and {b:#x}"
                     );
                 }
             }

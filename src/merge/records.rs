@@ -380,7 +380,7 @@ mod tests {
         ];
         let (index, merged_) = merged(strings, &options);
         let expected = owned(&[(2, "b"), (2, "c"), (3, "a"), (4, "a"), (5, "d")]);
-        assert_eq!(records(&index), expected);
+        assert_eq!(records(&index), expected, "the newest record of each id");
         assert_eq!(merged_.replaced_record_count, 2);
         assert_eq!(merged_.dropped_fingerprint_count, 2); // 1 and 9
         let numbers = vec![numbered(&[(1, 7), (2, 8)]), numbered(&[(3, 7)])];

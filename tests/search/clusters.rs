@@ -1,4 +1,4 @@
-//! Clusters against brute force: all widths, distances, shapes of data, threads and memory limits; splits,
+//! Clusters against brute force: all widths, distances, shapes of data, threads and memory limits;
 //! representatives, records and chains.
 
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use simidx::batch::{
 };
 use simidx::design::TableDesign;
 use simidx::{Fingerprint, Set, Width};
-use simidx_testkit::brute_force::{central, components, diameter};
+use simidx_testkit::brute_force::{central, components};
 use simidx_testkit::{
     build, build_numbers, build_strings, flipped, open_set, options, rng, sorted_set,
 };
@@ -20,8 +20,8 @@ use simidx_testkit::{
 struct Found<F> {
     record_count: u64,
     fingerprints: Vec<F>,
-    diameter: u32,
     representative: F,
+    radius: u32,
 }
 
 impl<F: Fingerprint> Found<F> {
@@ -34,8 +34,8 @@ impl<F: Fingerprint> Found<F> {
                 .copied()
                 .map(F::from_u128)
                 .collect(),
-            diameter: cluster.diameter.distance,
             representative: F::from_u128(cluster.representative),
+            radius: cluster.radius,
         }
     }
 }
@@ -52,8 +52,6 @@ fn collector<F: Fingerprint>(
 ) -> impl FnMut(Cluster<'_>) -> simidx::Result<()> {
     |cluster| {
         assert_eq!(cluster.number, found.len() as u64);
-        let is_large = cluster.fingerprints.len() > 1 << 14;
-        assert!(cluster.diameter.is_exact || is_large);
         found.push(Found::of(&cluster));
         Ok(())
     }
@@ -76,14 +74,18 @@ fn expected<F: Fingerprint>(
     let values: Vec<F> = records.keys().copied().collect();
     let components = components(&values, options.distance).into_iter();
     let mut found: Vec<Found<F>> = components
-        .map(|members| Found {
-            record_count: members.iter().map(|member| records[member]).sum(),
-            diameter: diameter(&members),
-            representative: match options.representative {
+        .map(|members| {
+            let representative = match options.representative {
                 Representative::Central => central(&members, &|member| records[&member]),
                 _ => first(&members),
-            },
-            fingerprints: members,
+            };
+            let distances = members.iter().map(|m| m.distance(representative));
+            Found {
+                record_count: members.iter().map(|member| records[member]).sum(),
+                representative,
+                radius: distances.max().unwrap(),
+                fingerprints: members,
+            }
         })
         .filter(|found| found.record_count >= options.min_size)
         .collect();
@@ -102,16 +104,16 @@ fn check<F: Fingerprint>(values: &[F], options: &ClusterOptions, what: &str) {
     let what = format!("{what}, {options:?}");
     assert!(found == expected, "{what}: {} clusters", found.len());
     let chains = expected.iter();
-    let chains = chains.filter(|c| c.diameter > 2 * options.distance);
+    let chains = chains.filter(|c| c.radius > 2 * options.distance);
     assert_eq!(report.chain_count, chains.count() as u64, "{what}");
     assert_eq!(report.cluster_count, expected.len() as u64, "{what}");
     let records: u64 = expected.iter().map(|c| c.record_count).sum();
     assert_eq!(report.record_count, records, "{what}");
     assert_eq!(report.fingerprint_count, records, "{what}");
-    let widest = expected.iter().map(|c| c.diameter).max();
-    assert_eq!(report.widest_diameter, widest.unwrap_or_default(), "{what}");
+    let widest = expected.iter().map(|c| c.radius).max();
+    assert_eq!(report.widest_radius, widest.unwrap_or_default(), "{what}");
     if let Some(cluster) = expected.get(report.widest_cluster as usize) {
-        assert_eq!(cluster.diameter, report.widest_diameter, "{what}");
+        assert_eq!(cluster.radius, report.widest_radius, "{what}");
     }
 }
 
@@ -159,52 +161,6 @@ proptest! {
         check(&values, &options, "any");
     }
 
-    #[test]
-    fn parts_of_wide_clusters_are_narrow(
-        values in prop::collection::vec(0u64..1 << 14, 0..200), distance in 1u32..4, widest in 0u32..9,
-    ) {
-        check_split(&values, distance, widest);
-    }
-}
-
-/// Parts are as narrow as wanted, lie within clusters, and leave alone what is narrow.
-#[track_caller]
-fn check_split<F: Fingerprint>(values: &[F], distance: u32, widest: u32) {
-    let mut options = cluster_options(distance);
-    options.min_size = 1;
-    let (whole, _) = run(values, &options);
-    options.max_diameter = Some(widest);
-    let (parts, report) = run(values, &options);
-    assert!(report.widest_diameter <= widest);
-    let mut parts_of: BTreeMap<usize, Vec<F>> = BTreeMap::new();
-    for part in &parts {
-        assert_eq!(part.diameter, diameter(&part.fingerprints));
-        let holds = |c: &Found<F>| c.fingerprints.contains(&part.fingerprints[0]);
-        let cluster = whole.iter().position(holds).unwrap();
-        if whole[cluster].diameter <= widest {
-            assert_eq!(*part, whole[cluster]);
-        }
-        let members = parts_of.entry(cluster).or_default();
-        members.extend_from_slice(&part.fingerprints);
-    }
-    for (cluster, mut members) in parts_of {
-        members.sort_unstable();
-        assert_eq!(members, whole[cluster].fingerprints);
-    }
-    let order = |c: &Found<F>| (std::cmp::Reverse(c.record_count), c.fingerprints[0]);
-    assert!(parts.is_sorted_by_key(order));
-    let mut reversed = values.to_vec();
-    reversed.reverse();
-    assert_eq!(run(&reversed, &options).0, parts);
-}
-
-#[test]
-fn clusters_of_all_shapes_are_split() {
-    for data in simidx_testkit::data_sets::<u64>(1500) {
-        for widest in [0, 3, 5, 6] {
-            check_split(&data.fingerprints, 3, widest);
-        }
-    }
 }
 
 /// Enough for the way that large sets take.
@@ -262,16 +218,13 @@ fn clusters_are_the_same_on_any_number_of_threads_and_within_a_memory_limit() {
     let mut values = many::<u64>();
     let mut rng = rng(8);
     values.extend((0..20_000).map(|_| flipped(77, 4, &mut rng)));
-    for widest in [None, Some(6)] {
-        let mut options = cluster_options(3);
-        options.max_diameter = widest;
-        let one = with_threads(1, || run(&values, &options));
-        for threads in [2, 5] {
-            assert!(with_threads(threads, || run(&values, &options)) == one);
-        }
-        options.memory = Some(simidx::builder::MIN_MEMORY);
-        assert!(with_threads(2, || run(&values, &options)) == one);
+    let mut options = cluster_options(3);
+    let one = with_threads(1, || run(&values, &options));
+    for threads in [2, 5] {
+        assert!(with_threads(threads, || run(&values, &options)) == one);
     }
+    options.memory = Some(simidx::builder::MIN_MEMORY);
+    assert!(with_threads(2, || run(&values, &options)) == one);
 }
 
 #[test]
@@ -312,11 +265,7 @@ fn a_crowd_is_linked_without_going_through_its_pairs() {
     let (found, report) = run(&crowd, &cluster_options(8));
     assert_eq!(found.len(), 1);
     assert!(found[0].fingerprints == distinct);
-    assert_eq!(report.widest_diameter, 8);
-    let mut options = cluster_options(8);
-    options.max_diameter = Some(5);
-    let (parts, report) = run(&crowd, &options);
-    assert!(parts.len() > 1 && report.widest_diameter <= 5);
+    assert!(report.widest_radius <= 8 && report.chain_count == 0);
 }
 
 #[test]
@@ -396,30 +345,6 @@ fn records_of_segments_count_and_the_smallest_id_comes_first() {
             assert_eq!(of_segments(&of_strings, &options).0, expected_strings);
         }
     }
-}
-
-#[test]
-fn segments_are_split_as_their_fingerprints_are() {
-    let numbers = records(1500);
-    let values: Vec<u64> = numbers.iter().map(|record| record.0).collect();
-    let plain = dealt(&numbers, |design, records| {
-        let values: Vec<u64> = records.iter().map(|r| r.0).collect();
-        build(options(design, 128), &values)
-    });
-    let with_ids = dealt(&numbers, |d, r| build_numbers(options(d, 128), r));
-    let mut options = cluster_options(4);
-    options.max_diameter = Some(5);
-    let expected = run(&values, &options);
-    assert_eq!(of_segments(&plain, &options), expected);
-    options.min_size = 1;
-    let members = |found: Vec<Found<u64>>| {
-        let mut members: Vec<_> = found.into_iter().map(|c| c.fingerprints).collect();
-        members.sort_unstable();
-        members
-    };
-    let (found, report) = of_segments(&with_ids, &options);
-    assert_eq!(report.record_count, numbers.len() as u64);
-    assert_eq!(members(found), members(run(&values, &options).0));
 }
 
 #[test]

@@ -1,14 +1,13 @@
 //! One document of each cluster: every way against comparing all documents, memory limits, indexes.
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use simidx::batch::{Decision, DedupOptions, Deduplicated, Deduplicator, Verifier};
+use simidx::batch::{Decision, DedupOptions, Deduplicated, Deduplicator};
 use simidx::builder::MIN_MEMORY;
-use simidx::{BuildOptions, Error, Fingerprint, IndexBuilder, Result, Set, Width};
+use simidx::{BuildOptions, Error, Fingerprint, IndexBuilder, Set, Width};
 
 /// For each document the first one of its cluster, by comparing all.
 fn firsts(count: usize, near: impl Fn(usize, usize) -> bool) -> Vec<usize> {
@@ -71,42 +70,18 @@ fn check<F: Fingerprint>(found: &Deduplicated, values: &[F], first: &[usize]) {
     assert_eq!(counts.largest, sizes.iter().copied().max().unwrap_or(0));
 }
 
-/// Documents are similar if their kinds are within a step of each other, and the same if these are equal.
-struct Kinds<'a> {
-    kinds: &'a [u64],
-    asked: RefCell<BTreeSet<(usize, usize)>>,
-}
-
-impl Kinds<'_> {
-    fn near(&self, a: usize, b: usize) -> bool {
-        self.kinds[a].abs_diff(self.kinds[b]) <= 1
-    }
-}
-
-impl Verifier for Kinds<'_> {
-    fn identity(&mut self, document: usize) -> Result<u64> {
-        Ok(self.kinds[document])
-    }
-
-    fn is_duplicate(&mut self, a: usize, b: usize) -> Result<bool> {
-        let is_new = self.asked.borrow_mut().insert((a.min(b), a.max(b)));
-        assert!(is_new, "{a} and {b} were compared before");
-        Ok(self.near(a, b))
-    }
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
     #[test]
     fn every_way_finds_the_clusters(
         values in prop::collection::vec(any::<u64>(), 0..150), kept in any::<[u64; 2]>(), distance in 0u32..6,
-        kinds in prop::collection::vec(0u64..12, 150), lengths in prop::collection::vec(0u64..5, 150),
+        lengths in prop::collection::vec(0u64..5, 150),
     ) {
         // Few bits vary, so that many are near each other or equal.
         let values: Vec<u64> = values.into_iter().map(|v| v & kept[0] & kept[1]).collect();
         let is_near = |a: usize, b: usize| values[a].distance(values[b]) <= distance;
         let first = firsts(values.len(), is_near);
-        let mut found = documents(&values, &options(distance)).finish(None).unwrap();
+        let mut found = documents(&values, &options(distance)).finish().unwrap();
         check(&found, &values, &first);
 
         found.keep_by(|document| lengths[document]);
@@ -120,25 +95,6 @@ proptest! {
             }
         }
 
-        let mut confirm = Kinds { kinds: &kinds, asked: RefCell::default() };
-        let first = firsts(values.len(), |a, b| is_near(a, b) && confirm.near(a, b));
-        // With the least memory the pairs that are found for the candidates go to a file.
-        let mut chosen = options(distance);
-        if kept[0] % 2 == 0 {
-            chosen.memory = Some(MIN_MEMORY + 150 * 32);
-        }
-        let mut documents = documents(&values, &chosen);
-        let candidates = documents.candidates().unwrap();
-        prop_assert_eq!(&documents.candidates().unwrap(), &candidates);
-        let found = documents.finish(Some(&mut confirm)).unwrap();
-        check(&found, &values, &first);
-        for (document, &candidate) in candidates.iter().enumerate() {
-            let others = (0..values.len()).filter(|&other| other != document);
-            prop_assert_eq!(candidate, others.into_iter().any(|other| is_near(document, other)));
-        }
-        for &(a, b) in confirm.asked.borrow().iter() {
-            prop_assert!(is_near(a, b) && (kinds[a] != kinds[b] || values[a] != values[b]));
-        }
     }
 
     #[test]
@@ -159,8 +115,7 @@ proptest! {
         });
         let mut documents = documents(&values, &options(distance));
         documents.exclude(&segments).unwrap();
-        let candidates = documents.candidates().unwrap();
-        let found = documents.finish(None).unwrap();
+        let found = documents.finish().unwrap();
         for (document, &value) in values.iter().enumerate() {
             let expected = match nearest(value) {
                 Some((distance, fingerprint)) => Decision::Excluded { fingerprint: fingerprint.into(), distance },
@@ -171,7 +126,6 @@ proptest! {
                 },
             };
             prop_assert_eq!(found.decision(document), expected);
-            prop_assert!(!candidates[document] || nearest(value).is_none());
         }
         let known = values.iter().filter(|&&value| nearest(value).is_some()).count();
         prop_assert_eq!(found.counts().excluded, known as u64);
@@ -184,7 +138,7 @@ fn the_result_does_not_depend_on_memory() {
     let mut tight = options(2);
     tight.memory = Some(MIN_MEMORY + 60_000 * 64);
     let [free, tight] =
-        [options(2), tight].map(|options| documents(&values, &options).finish(None).unwrap());
+        [options(2), tight].map(|options| documents(&values, &options).finish().unwrap());
     assert!(free.counts().kept < 60_000);
     assert!((0..values.len()).all(|document| free.decision(document) == tight.decision(document)));
 }
@@ -196,42 +150,15 @@ fn a_crowd_is_linked_without_going_through_its_pairs() {
     let crowd: Vec<u64> = (0..120_000)
         .map(|_| (0..4).fold(77, |value, _| value ^ 1 << rng.random_range(0..64)))
         .collect();
-    let found = documents(&crowd, &options(8)).finish(None).unwrap();
+    let found = documents(&crowd, &options(8)).finish().unwrap();
     assert_eq!((found.counts().kept, found.counts().largest), (1, 120_000));
     assert_eq!(found.chained_count(8), 0);
-    let mut documents = documents(&crowd, &options(8));
-    assert!(
-        documents
-            .candidates()
-            .unwrap()
-            .into_iter()
-            .all(|candidate| candidate)
-    );
-    assert_eq!(documents.finish(None).unwrap().counts().kept, 1);
-}
-
-#[test]
-fn pairs_found_for_candidates_serve_until_a_document_comes() {
-    let mut chain: Vec<u64> = (0..1000).map(|i| i * 64).collect();
-    let mut documents = documents(&chain, &options(1));
-    let is_candidate = |found: &[bool]| found.iter().filter(|&&candidate| candidate).count();
-    assert_eq!(is_candidate(&documents.candidates().unwrap()), 1000);
-    let apart = u64::MAX << 20;
-    documents.extend_from_slice(&[apart, apart + 1]).unwrap();
-    chain.extend([apart, apart + 1]);
-    assert_eq!(is_candidate(&documents.candidates().unwrap()), 1002);
-    let found = documents.finish(None).unwrap();
-    check(
-        &found,
-        &chain,
-        &firsts(1002, |a, b| chain[a].distance(chain[b]) <= 1),
-    );
 }
 
 #[test]
 fn documents_dropped_by_chains_are_counted() {
     let chain: Vec<u64> = (0..10).map(|i| (1 << (2 * i)) - 1).collect();
-    let found = documents(&chain, &options(2)).finish(None).unwrap();
+    let found = documents(&chain, &options(2)).finish().unwrap();
     assert_eq!((found.counts().kept, found.chained_count(2)), (1, 8));
 }
 
@@ -246,24 +173,7 @@ fn more_documents_than_fit_the_memory_are_refused() {
         matches!(error, Error::Budget { needed, given, .. } if needed == MIN_MEMORY + 101 * 32 && Some(given) == tight.memory),
         "{error}"
     );
-    assert_eq!(documents.finish(None).unwrap().counts().kept, 1);
-}
-
-#[test]
-fn an_error_of_a_comparison_ends_the_search() {
-    struct Fails;
-    impl Verifier for Fails {
-        fn identity(&mut self, document: usize) -> Result<u64> {
-            Ok(document as u64)
-        }
-        fn is_duplicate(&mut self, _: usize, _: usize) -> Result<bool> {
-            Err(std::io::Error::other("no").into())
-        }
-    }
-    for values in [[1u64, 1], [1, 3]] {
-        let result = documents(&values, &options(3)).finish(Some(&mut Fails));
-        assert!(matches!(result, Err(Error::Io(_))));
-    }
+    assert_eq!(documents.finish().unwrap().counts().kept, 1);
 }
 
 proptest! {
@@ -271,7 +181,7 @@ proptest! {
     #[test]
     fn documents_without_a_fingerprint_are_near_to_their_equals_only(
         values in prop::collection::vec((any::<u64>(), prop::option::weighted(0.4, 0u128..6)), 0..80),
-        distance in 0u32..64, kinds in prop::collection::vec(0u64..12, 80),
+        distance in 0u32..64,
     ) {
         // Few bits are set, so that fingerprints are near each other and near the one that stands for none.
         let values: Vec<_> = values.into_iter().map(|(v, identity)| (v & v >> 7 & v >> 13, identity)).collect();
@@ -294,7 +204,7 @@ proptest! {
         let print = |&(value, identity): &(u64, Option<u128>)| identity.map_or(value, |_| 0);
         let prints: Vec<u64> = values.iter().map(print).collect();
         let first = firsts(values.len(), near);
-        let found = fill().finish(None).unwrap();
+        let found = fill().finish().unwrap();
         check(&found, &prints, &first);
         prop_assert_eq!(found.counts().without_fingerprint, without as u64);
         let numbers: BTreeSet<usize> = (0..values.len()).filter(|&d| first[d] != d).map(|d| first[d]).collect();
@@ -302,18 +212,6 @@ proptest! {
             prop_assert_eq!(found.has_fingerprint(document), identity.is_none());
             let number = numbers.iter().position(|&of| of == first[document]);
             prop_assert_eq!(found.cluster_of(document), number.map(|number| number as u64));
-        }
-
-        // A verifier is not asked about them.
-        let mut kinds = Kinds { kinds: &kinds, asked: RefCell::default() };
-        let mut documents = fill();
-        for (document, is_candidate) in documents.candidates().unwrap().into_iter().enumerate() {
-            let has_other = (0..values.len()).any(|other| other != document && near(document, other));
-            prop_assert_eq!(is_candidate, has_other);
-        }
-        documents.finish(Some(&mut kinds)).unwrap();
-        for &(a, b) in kinds.asked.borrow().iter() {
-            prop_assert!(values[a].1.is_none() && values[b].1.is_none());
         }
 
         // An index that has the fingerprint which stands for none does not exclude them.
@@ -324,7 +222,7 @@ proptest! {
         let segments = Set::from(simidx_testkit::open::<u64>(file));
         let mut documents = fill();
         documents.exclude(&segments).unwrap();
-        let excluded = documents.finish(None).unwrap();
+        let excluded = documents.finish().unwrap();
         for (document, &(value, identity)) in values.iter().enumerate() {
             let is_excluded = matches!(excluded.decision(document), Decision::Excluded { .. });
             prop_assert_eq!(is_excluded, identity.is_none() && value.count_ones() <= distance);
@@ -346,5 +244,5 @@ fn documents_without_a_fingerprint_take_memory_too() {
     };
     assert_eq!(count, 50);
     assert!(matches!(error, Error::Budget { .. }));
-    assert_eq!(documents.finish(None).unwrap().counts().kept, 50);
+    assert_eq!(documents.finish().unwrap().counts().kept, 50);
 }

@@ -141,7 +141,7 @@ fn check_hidden_sets<F: Fingerprint>(live: &Set, expected: &Set, queries: &[F]) 
         let mut dedup = Deduplicator::new(Width::of::<F>(), &DedupOptions::default());
         queries.iter().for_each(|&query| dedup.push(query).unwrap());
         dedup.exclude(segments).unwrap();
-        let decided = dedup.finish(None).unwrap();
+        let decided = dedup.finish().unwrap();
         (0..queries.len())
             .map(|number| decided.is_kept(number))
             .collect::<Vec<_>>()

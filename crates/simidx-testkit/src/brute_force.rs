@@ -38,14 +38,6 @@ pub fn components<F: Fingerprint>(values: &[F], distance: u32) -> Vec<Vec<F>> {
     components
 }
 
-/// The largest distance between members.
-pub fn diameter<F: Fingerprint>(members: &[F]) -> u32 {
-    let distances = members
-        .iter()
-        .flat_map(|x| members.iter().map(|y| x.distance(*y)));
-    distances.max().unwrap_or_default()
-}
-
 /// The member with the least sum of distances to the others; each of them counts by its weight.
 pub fn central<F: Fingerprint>(members: &[F], weight: &dyn Fn(F) -> u64) -> F {
     let sum = |x: F| -> u64 {

@@ -15,9 +15,8 @@
 //! [`Pipeline::fingerprint`] takes one document, a [`Fingerprinter`] many in turn, and a [`ParallelFingerprinter`] many
 //! at a time.
 //!
-//! The function [`dedup`](dedup()) finds the near-duplicates of a collection of texts: fingerprints find the candidates,
-//! and a [`TextVerifier`](dedup::TextVerifier) compares their texts by a [`Similarity`](dedup::Similarity). The module
-//! [`similar`] needs no fingerprints: it finds all pairs of texts of at least a Jaccard similarity.
+//! The module [`similar`] needs no fingerprints: it finds all pairs of texts of at least a Jaccard similarity, and the
+//! near-duplicates among them.
 //!
 //! The feature `html`, which is on by default, extracts the text of HTML. `jieba` cuts Chinese texts by a dictionary, and
 //! `compat` has the hashes and tokens of other simhash libraries. Without them a pipeline that needs them is refused
@@ -53,7 +52,6 @@ mod tally;
 mod tokenizer;
 mod weights;
 
-pub use dedup::dedup;
 pub use error::{Error, Result};
 pub use fingerprinter::{Feature, Fingerprinter};
 pub use minhash::jaccard_estimate;

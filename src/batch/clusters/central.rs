@@ -41,31 +41,12 @@ fn for_each_bit<F: Fingerprint>(mut bits: F, mut visit: impl FnMut(usize)) {
     }
 }
 
-/// The fingerprint that has in each bit what most members have; it need not be one of them.
-pub(super) fn majority<F: Fingerprint>(members: &[F]) -> F {
-    let counts = BitCounts::of(members.iter().map(|&member| (member, 1)));
-    let bits = counts.ones.iter().enumerate();
-    let set = bits.filter(|(_, ones)| 2 * **ones > counts.total);
-    set.fold(F::ZERO, |all, (bit, _)| all | F::from_u128(1) << bit as u32)
-}
-
 /// The member with the least sum of distances to all, where each counts as many times as its weight says; the smallest
 /// of several. There is at least one.
 pub(super) fn central<F: Fingerprint>(members: impl Iterator<Item = (F, u64)> + Clone) -> F {
     let counts = BitCounts::of(members.clone());
     let sums = members.map(|(member, _)| (counts.sum(member), member));
     sums.min().map_or(F::ZERO, |(_, member)| member)
-}
-
-/// Each member with its number, by the sum of its distances to all, then by value.
-pub(super) fn from_the_middle<F: Fingerprint>(members: &[F]) -> Vec<(i64, F, u32)> {
-    let counts = BitCounts::of(members.iter().map(|&member| (member, 1)));
-    let numbered = members.iter().zip(0..);
-    let mut sums: Vec<_> = numbered
-        .map(|(&member, number)| (counts.sum(member), member, number))
-        .collect();
-    sums.sort_unstable();
-    sums
 }
 
 #[cfg(test)]
@@ -88,13 +69,5 @@ mod tests {
             let expected = list.iter().copied().min_by_key(|&x| (sum(x), x));
             prop_assert_eq!(Some(central(members.iter().map(|(m, w)| (*m, *w)))), expected);
         }
-    }
-
-    #[test]
-    fn the_majority_decides_each_bit() {
-        assert_eq!(majority(&[0b0110u32, 0b0011, 0b0010]), 0b0010);
-        assert_eq!(majority(&[0b01u32, 0b10]), 0);
-        let expected = [(2, 0b001, 1), (3, 0b000, 0), (3, 0b011, 2)];
-        assert_eq!(from_the_middle(&[0b000u32, 0b001, 0b011]), expected);
     }
 }

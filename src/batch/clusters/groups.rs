@@ -2,9 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::diameter::Diameter;
 use super::ranks::Ranks;
-use super::split::split;
 use super::{ClusterOptions, MemoryBudget};
 use crate::batch::disjoint_sets::DisjointSets;
 use crate::batch::pairs::link_values;
@@ -19,7 +17,6 @@ pub(super) const NONE: u32 = u32::MAX;
 pub(super) struct Group {
     start: u32,
     end: u32,
-    pub(super) diameter: Diameter,
     /// Records of all of its values.
     pub(super) record_count: u64,
     /// The rank of the value that stands for all, where records tell which one that is.
@@ -29,7 +26,7 @@ pub(super) struct Group {
 /// Groups of ranks of ascending distinct values.
 #[derive(Debug)]
 pub(super) struct Groups {
-    /// The ranks of each group, and some that have left their group.
+    /// The ranks of each group.
     ranks: Vec<u32>,
     pub(super) groups: Vec<Group>,
 }
@@ -103,60 +100,6 @@ impl Groups {
         size_of_val(self.ranks.as_slice()) + size_of_val(self.groups.as_slice())
     }
 
-    /// Measures all groups.
-    pub(super) fn measure<F: Fingerprint>(&mut self, values: &[F]) {
-        let ranks = &self.ranks;
-        self.groups.par_iter_mut().for_each(|group| {
-            let ranks = ranks[group.start as usize..group.end as usize].iter();
-            let mut members: Vec<F> = ranks.map(|&rank| values[rank as usize]).collect();
-            group.diameter = Diameter::of(&mut members);
-        });
-    }
-
-    /// Splits the groups that are wider than this, or may be so. A part of one value is no group any more.
-    ///
-    /// # Errors
-    /// There is no budget to split the largest.
-    pub(super) fn split<F: Fingerprint>(
-        &mut self,
-        values: &[F],
-        widest: u32,
-        budget: &MemoryBudget,
-    ) -> Result<()> {
-        let is_wide = |group: &Group| group.diameter.may_exceed(widest);
-        let wide: Vec<Group> = self.groups.iter().copied().filter(is_wide).collect();
-        let largest = wide.iter().map(|group| group.end - group.start).max();
-        let beside = size_of_val(values) + self.len();
-        budget.check_beside(
-            beside,
-            largest.unwrap_or_default() as usize,
-            6 * F::BYTES + 32,
-        )?;
-        self.groups.retain(|group| !is_wide(group));
-        // One at a time: each may take much memory.
-        for group in wide {
-            let parts = split(&self.members(&group, values), widest);
-            let ranks = self.ranks(&group);
-            let parts = parts.into_iter().map(|part| ranks_of(part, ranks));
-            self.replace(group.start, parts.collect(), values);
-        }
-        Ok(())
-    }
-
-    /// Puts the parts of a group where the group was.
-    fn replace<F: Fingerprint>(&mut self, mut start: u32, parts: Vec<Vec<u32>>, values: &[F]) {
-        for part in parts {
-            let end = start + part.len() as u32;
-            self.ranks[start as usize..end as usize].copy_from_slice(&part);
-            if part.len() > 1 {
-                let mut group = Group::of_range(start, end);
-                group.diameter = Diameter::of(&mut self.members(&group, values));
-                self.groups.push(group);
-            }
-            start = end;
-        }
-    }
-
     /// The group of each of so many ranks.
     pub(super) fn of_ranks(&self, count: usize) -> Vec<u32> {
         let mut of_ranks = vec![NONE; count];
@@ -188,19 +131,11 @@ impl Groups {
     }
 }
 
-/// The ascending ranks of a part that numbers members of a group.
-fn ranks_of(mut part: Vec<u32>, ranks: &[u32]) -> Vec<u32> {
-    part.iter_mut().for_each(|n| *n = ranks[*n as usize]);
-    part.sort_unstable();
-    part
-}
-
 impl Group {
     fn of_range(start: u32, end: u32) -> Self {
         Group {
             start,
             end,
-            diameter: Diameter::exact(0),
             record_count: u64::from(end - start),
             representative: NONE,
         }

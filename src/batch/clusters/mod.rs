@@ -2,12 +2,8 @@
 
 mod central;
 mod count_records;
-mod diameter;
 mod groups;
 mod ranks;
-mod split;
-
-pub use diameter::Diameter;
 
 use std::path::PathBuf;
 
@@ -30,7 +26,6 @@ use groups::{Group, Groups, NONE};
 ///
 /// let options = ClusterOptions::default()
 ///     .representative(Representative::Central)
-///     .max_diameter(6)
 ///     .min_size(1);
 /// ```
 #[derive(Debug, Clone)]
@@ -40,16 +35,6 @@ pub struct ClusterOptions {
     pub distance: u32,
     /// Which member stands for a cluster. Default [`Representative::First`].
     pub representative: Representative,
-    /// The largest distance between any two members of a cluster: wider clusters are split into parts that are not.
-    /// Such a part is a cluster like the others, but its members need not be linked within it, and members of two parts
-    /// may be. By default none is split.
-    ///
-    /// Members of a wide cluster take turns in the order of the sum of their distances to all of it, then of their
-    /// value. One that is in no part yet starts one, with all members within half of this distance that are in none,
-    /// and then, nearest first, those within this distance of each that it has taken, until it has 1,024 of these. A
-    /// cluster of more than 16,384 fingerprints is split even if it only may be wider. Time: the parts times the
-    /// members, at about a nanosecond.
-    pub max_diameter: Option<u32>,
     /// The least number of records of a cluster; 1 makes a cluster of each fingerprint that is near no other one, too.
     /// Default 2.
     pub min_size: u64,
@@ -65,7 +50,6 @@ pub struct ClusterOptions {
 setters!(ClusterOptions {
     distance(u32)
     representative(Representative)
-    max_diameter(Some(u32))
     min_size(u64)
     memory(Some(u64))
     temp_dir(Some(impl Into<PathBuf>))
@@ -77,7 +61,6 @@ impl Default for ClusterOptions {
         ClusterOptions {
             distance: 3,
             representative: Representative::First,
-            max_diameter: None,
             min_size: 2,
             memory: None,
             temp_dir: None,
@@ -140,10 +123,10 @@ pub struct Cluster<'a> {
     pub record_count: u64,
     /// The members, distinct and ascending.
     pub fingerprints: &'a [u128],
-    /// The largest distance between two members.
-    pub diameter: Diameter,
     /// The member that stands for the cluster.
     pub representative: u128,
+    /// The largest distance of a member from that one, in bits.
+    pub radius: u32,
 }
 
 /// What all clusters together come to.
@@ -157,10 +140,10 @@ pub struct Cluster<'a> {
 /// let mut finder = ClusterFinder::new(Width::W64, &options)?;
 /// finder.extend_from_slice(&[0xff00_u64, 0xff01, 0xff03])?;
 /// let report = finder.finish(|cluster| {
-///     assert_eq!(cluster.diameter.distance, 2);
+///     assert_eq!((cluster.representative, cluster.radius), (0xff00, 2));
 ///     Ok(())
 /// })?;
-/// assert_eq!((report.fingerprint_count, report.widest_diameter), (3, 2));
+/// assert_eq!((report.fingerprint_count, report.widest_radius), (3, 2));
 /// # Ok::<(), simidx::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -172,11 +155,11 @@ pub struct ClusterReport {
     pub record_count: u64,
     /// Number of their fingerprints.
     pub fingerprint_count: u64,
-    /// Number of clusters with a diameter of more than twice the distance that links: chains, of which the ends are not
-    /// near-duplicates. [`ClusterOptions::max_diameter`] splits them.
+    /// Number of clusters with a radius of more than twice the distance that links: chains, of which the ends are not
+    /// near-duplicates.
     pub chain_count: u64,
-    /// The largest diameter.
-    pub widest_diameter: u32,
+    /// The largest radius.
+    pub widest_radius: u32,
     /// The number of the first cluster that has it.
     pub widest_cluster: u64,
 }
@@ -348,11 +331,11 @@ fn clusters_of_by_key<F: Fingerprint, K: Ord>(
 /// }
 /// let mut clusters = Vec::new();
 /// let report = finder.finish(|cluster| {
-///     clusters.push((cluster.fingerprints.to_vec(), cluster.diameter.distance));
+///     clusters.push((cluster.fingerprints.to_vec(), cluster.radius));
 ///     Ok(())
 /// })?;
 /// assert_eq!(clusters, [(vec![0xff00, 0xff07, 0xff3f], 6)]);
-/// assert_eq!(report.chain_count, 0); // no diameter above twice the distance
+/// assert_eq!(report.chain_count, 0); // no radius above twice the distance
 /// # Ok::<(), simidx::Error>(())
 /// ```
 #[derive(Debug)]
@@ -455,10 +438,6 @@ impl<F: Fingerprint> Finder<F> {
         let (options, budget) = (self.options, self.budget);
         let values = distinct(self.gathered, &budget)?;
         let mut groups = Groups::of_linked(&values, &options, &budget)?;
-        groups.measure(&values);
-        if let Some(widest) = options.max_diameter {
-            groups.split(&values, widest, &budget)?;
-        }
         let shared = count(&values, &mut groups)?;
         groups.select(options.min_size);
         let found = Found {
@@ -507,12 +486,14 @@ impl<F: Fingerprint> Found<'_, F> {
             let members = self.groups.members(group, self.values);
             fingerprints.clear();
             fingerprints.extend(members.iter().map(|member| member.to_u128()));
+            let representative = self.representative(group, &members);
+            let distances = members.iter().map(|member| member.distance(representative));
             let cluster = Cluster {
                 number: report.cluster_count,
                 record_count: group.record_count,
                 fingerprints: &fingerprints,
-                diameter: group.diameter,
-                representative: self.representative(group, &members).to_u128(),
+                representative: representative.to_u128(),
+                radius: distances.max().unwrap_or_default(),
             };
             report.add(&cluster, self.options.distance);
             visit(cluster)?;
@@ -533,8 +514,8 @@ impl<F: Fingerprint> Found<'_, F> {
                 number: report.cluster_count,
                 record_count: 1,
                 fingerprints: &[value],
-                diameter: Diameter::exact(0),
                 representative: value,
+                radius: 0,
             };
             report.add(&cluster, self.options.distance);
             visit(cluster)?;
@@ -565,14 +546,13 @@ impl<F: Fingerprint> Found<'_, F> {
 
 impl ClusterReport {
     fn add(&mut self, cluster: &Cluster<'_>, distance: u32) {
-        let diameter = cluster.diameter.distance;
-        if diameter > self.widest_diameter {
-            (self.widest_diameter, self.widest_cluster) = (diameter, cluster.number);
+        if cluster.radius > self.widest_radius {
+            (self.widest_radius, self.widest_cluster) = (cluster.radius, cluster.number);
         }
         self.cluster_count += 1;
         self.record_count += cluster.record_count;
         self.fingerprint_count += cluster.fingerprints.len() as u64;
-        self.chain_count += u64::from(diameter > distance.saturating_mul(2));
+        self.chain_count += u64::from(cluster.radius > distance.saturating_mul(2));
     }
 }
 

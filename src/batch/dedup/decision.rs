@@ -13,7 +13,7 @@ use crate::fingerprint::{Fingerprint, Fingerprints};
 ///
 /// let mut documents = Deduplicator::new(Width::W64, &DedupOptions::default());
 /// documents.extend_from_slice(&[0xff00_u64, 0xff01])?;
-/// let found = documents.finish(None)?;
+/// let found = documents.finish()?;
 /// match found.decision(1) {
 ///     Decision::Duplicate { of, distance } => assert_eq!((of, distance), (0, 1)),
 ///     other => panic!("{other:?}"),
@@ -49,7 +49,7 @@ pub enum Decision {
 ///
 /// let mut documents = Deduplicator::new(Width::W64, &DedupOptions::default());
 /// documents.extend_from_slice(&[7_u64, 7, 1 << 60 | 0xffff])?;
-/// let counts = documents.finish(None)?.counts();
+/// let counts = documents.finish()?.counts();
 /// assert_eq!((counts.documents, counts.kept, counts.clusters), (3, 2, 1));
 /// # Ok::<(), simidx::Error>(())
 /// ```
@@ -79,7 +79,7 @@ pub struct DedupCounts {
 ///
 /// let mut documents = Deduplicator::new(Width::W64, &DedupOptions::default());
 /// documents.extend_from_slice(&[7_u64, 7, 1 << 60 | 0xffff])?;
-/// let found = documents.finish(None)?;
+/// let found = documents.finish()?;
 /// let kept: Vec<usize> = (0..3).filter(|&document| found.is_kept(document)).collect();
 /// assert_eq!(kept, [0, 2]);
 /// # Ok::<(), simidx::Error>(())
@@ -151,7 +151,7 @@ impl Deduplicated {
     ///
     /// let mut documents = Deduplicator::new(Width::W64, &DedupOptions::default());
     /// documents.extend_from_slice(&[7_u64, 7, 7])?;
-    /// let mut found = documents.finish(None)?;
+    /// let mut found = documents.finish()?;
     /// let lengths = [120, 480, 300];
     /// found.keep_by(|document| lengths[document]);
     /// assert!(found.is_kept(1));
@@ -186,7 +186,7 @@ impl Deduplicated {
     ///
     /// let mut documents = Deduplicator::new(Width::W64, &DedupOptions::default());
     /// documents.extend_from_slice(&[7_u64, 1 << 60 | 0xffff, 9 << 40, 1 << 60 | 0xffff, 7])?;
-    /// let found = documents.finish(None)?;
+    /// let found = documents.finish()?;
     /// let numbers: Vec<_> = (0..5).map(|document| found.cluster_of(document)).collect();
     /// assert_eq!(numbers, [Some(0), Some(1), None, Some(1), Some(0)]);
     /// # Ok::<(), simidx::Error>(())

@@ -2,25 +2,21 @@
 
 mod apart;
 mod decision;
-mod near_pairs;
 mod options;
 mod representatives;
-mod verifier;
 
 use super::disjoint_sets::DisjointSets;
 use super::join::{JoinOptions, join_of};
 use super::pairs::{Finder, PairOf, PairOptions, link_values};
 use crate::error::{Error, Result};
-use crate::extsort::{MIN_MEMORY, TempSpace};
+use crate::extsort::MIN_MEMORY;
 use crate::fingerprint::{Column, Fingerprint, Width, by_width, taken};
 use crate::set::Set;
 use apart::Apart;
 use decision::near;
 pub use decision::{Decision, DedupCounts, Deduplicated};
-use near_pairs::NearPairs;
 pub use options::DedupOptions;
-use representatives::{Lists, Representatives};
-pub use verifier::Verifier;
+use representatives::Representatives;
 
 /// Stands for no document.
 const NONE: u32 = u32::MAX;
@@ -38,8 +34,7 @@ const QUERIES: std::ops::Range<u64> = 1 << 12..1 << 22;
 /// Takes the fingerprints of documents in order and decides which documents to keep.
 ///
 /// Two documents are in one cluster if a chain of near-duplicates leads from one to the other: clusters are the
-/// connected components of the near pairs. One document of each is kept. Results depend on nothing but the
-/// fingerprints and what a [`Verifier`] says.
+/// connected components of the near pairs. One document of each is kept. Results depend on nothing but the fingerprints.
 ///
 /// Memory: the fingerprints and up to 24 bytes a document, and beside that what a [`PairFinder`](super::PairFinder) takes, to which the
 /// rest of the limit goes.
@@ -52,7 +47,7 @@ const QUERIES: std::ops::Range<u64> = 1 << 12..1 << 22;
 /// for fingerprint in [0xff00_u64, 0x1234_5678_0000_0000, 0xff01, 0xff00] {
 ///     documents.push(fingerprint)?;
 /// }
-/// let found = documents.finish(None)?;
+/// let found = documents.finish()?;
 /// assert_eq!(found.decision(0), Decision::Kept);
 /// assert_eq!(found.decision(1), Decision::Kept);
 /// assert_eq!(found.decision(2), Decision::Duplicate { of: 0, distance: 1 });
@@ -116,8 +111,7 @@ impl Deduplicator {
     }
 
     /// Adds a document that has no fingerprint, because nothing in it says what it is like. It is near to nothing: only a
-    /// document that is added in this way with the same identity is a duplicate of it. No index excludes it, and no
-    /// verifier is asked about it.
+    /// document that is added in this way with the same identity is a duplicate of it. No index excludes it.
     ///
     /// A text in which no feature counts is such a document, and a hash of its bytes such an identity; the function
     /// `push_document` of `simidx-text` adds it.
@@ -131,7 +125,7 @@ impl Deduplicator {
     /// for identity in [12, 13, 12] {
     ///     documents.push_without_fingerprint(identity)?;
     /// }
-    /// let found = documents.finish(None)?;
+    /// let found = documents.finish()?;
     /// let kept: Vec<bool> = (0..4).map(|document| found.is_kept(document)).collect();
     /// assert_eq!(kept, [true, true, true, false]);
     /// # Ok::<(), simidx::Error>(())
@@ -155,31 +149,13 @@ impl Deduplicator {
         by_width!(OfWidth, &mut self.documents, documents => documents.exclude(set))
     }
 
-    /// For each document, whether it is a candidate: its fingerprint is that of another document or near to it, or it has
-    /// no fingerprint and the identity of another. A verifier needs to know no other documents.
-    ///
-    /// This searches for the near pairs and keeps them for [`Deduplicator::finish`], which then does not search again:
-    /// 8 bytes a pair, in memory up to an eighth of what the documents leave over, beyond that in a temporary file. Of
-    /// a crowd with more than 16 pairs a document, and a million, none are kept, and `finish` searches again. Beside
-    /// that a byte a document.
+    /// Forms the clusters, on all threads of the current pool.
     ///
     /// # Errors
-    /// As for [`Deduplicator::finish`].
-    pub fn candidates(&mut self) -> Result<Vec<bool>> {
-        by_width!(OfWidth, &mut self.documents, documents => documents.candidates())
-    }
-
-    /// Forms the clusters. With a verifier, only candidates that it confirms are near-duplicates. It is asked about two
-    /// documents that share a fingerprint or have fingerprints within the distance, unless they are in one cluster
-    /// already or identical.
-    ///
-    /// Works on all threads of the current pool and calls the verifier on this one.
-    ///
-    /// # Errors
-    /// The errors of [`PairFinder::finish`](super::PairFinder::finish) and of the verifier, a memory limit that is too small, and
+    /// The errors of [`PairFinder::finish`](super::PairFinder::finish), a memory limit that is too small, and
     /// [`Error::Interrupted`] if the watch of the options stops the search.
-    pub fn finish(self, verifier: Option<&mut dyn Verifier>) -> Result<Deduplicated> {
-        by_width!(OfWidth, self.documents, documents => documents.cluster(verifier))
+    pub fn finish(self) -> Result<Deduplicated> {
+        by_width!(OfWidth, self.documents, documents => documents.cluster())
     }
 }
 
@@ -195,8 +171,6 @@ struct Documents<F> {
     representatives: Option<Representatives>,
     /// Fingerprints that an index has something near to, with what that is, ascending.
     excluded: Vec<(F, F)>,
-    /// The near pairs of representatives, if a search has found them already.
-    near_pairs: Option<NearPairs>,
 }
 
 impl<F: Fingerprint> Documents<F> {
@@ -212,7 +186,6 @@ impl<F: Fingerprint> Documents<F> {
             most: usize::try_from(most.min(u64::from(NONE))).unwrap_or(usize::MAX),
             representatives: None,
             excluded: Vec::new(),
-            near_pairs: None,
         }
     }
 
@@ -225,7 +198,6 @@ impl<F: Fingerprint> Documents<F> {
             return Err(self.too_many(fingerprints.len()));
         }
         self.representatives = None;
-        self.near_pairs = None;
         self.fingerprints.extend_from_slice(fingerprints);
         Ok(())
     }
@@ -296,7 +268,6 @@ impl<F: Fingerprint> Documents<F> {
             })?;
         }
         drop(distinct);
-        self.near_pairs = None;
         self.excluded.append(&mut found);
         let by_distance =
             |&(fingerprint, near): &(F, F)| (fingerprint, fingerprint.distance(near), near);
@@ -307,85 +278,19 @@ impl<F: Fingerprint> Documents<F> {
         Ok(())
     }
 
-    /// See [`Deduplicator::candidates`].
-    fn candidates(&mut self) -> Result<Vec<bool>> {
-        let representatives = self.take_representatives();
-        let mut marks = vec![false; self.fingerprints.len()];
-        for (_, representative) in representatives.others(&self.fingerprints) {
-            marks[representative] = true;
-        }
-        let mut mark = |x: usize, y: usize| (marks[x], marks[y]) = (true, true);
-        self.near_pairs = match self.near_pairs.take() {
-            Some(pairs) => Some(pairs),
-            None => self.find_near_pairs(&representatives)?,
-        };
-        match &mut self.near_pairs {
-            Some(pairs) => pairs.for_each(|x, y| {
-                mark(x as usize, y as usize);
-                Ok(())
-            })?,
-            // What is near anything is linked to something.
-            None => self.link(&representatives, mark)?,
-        }
-        for (document, representative) in representatives.all(&self.fingerprints) {
-            let is_excluded = near(&self.excluded, self.fingerprints[representative]).is_some();
-            marks[document] = marks[representative] && !is_excluded;
-        }
-        self.apart.for_each_repeated(|x, y| {
-            (marks[x as usize], marks[y as usize]) = (true, true);
-        });
-        self.representatives = Some(representatives);
-        Ok(marks)
-    }
-
-    /// All near pairs of representatives, excluded ones left out; none if there are too many to keep.
-    fn find_near_pairs(&self, representatives: &Representatives) -> Result<Option<NearPairs>> {
-        let rest = self.rest()?;
-        let share = near_pairs::memory_share(rest);
-        let in_memory = usize::try_from(share).unwrap_or(usize::MAX);
-        let temp = TempSpace::new(self.options.temp_dir.clone(), in_memory);
-        let mut pairs = NearPairs::new(&temp);
-        let mut options = self.pair_options(rest.map(|rest| rest - share));
-        options.max_pairs = Some(near_pairs::limit(representatives.len()));
-        let push = |x, y| pairs.push(x as u32, y as u32);
-        let found = self.find(representatives, &options, push);
-        match found {
-            Err(Error::LimitReached { what: "pairs", .. }) => Ok(None),
-            found => found.map(|()| Some(pairs)),
-        }
-    }
-
     /// See [`Deduplicator::finish`].
-    fn cluster(mut self, verifier: Option<&mut dyn Verifier>) -> Result<Deduplicated> {
+    fn cluster(mut self) -> Result<Deduplicated> {
         let representatives = self.take_representatives();
-        let near_pairs = self.near_pairs.take();
         let mut sets = DisjointSets::new(self.fingerprints.len())?;
         self.apart.for_each_repeated(|x, y| {
             sets.join(x, y);
         });
-        match verifier {
-            Some(verifier) => {
-                let found = (&representatives, near_pairs);
-                self.join_verified(found, &mut sets, verifier)?;
-            }
-            None => {
-                for (document, representative) in representatives.others(&self.fingerprints) {
-                    sets.join(representative as u32, document as u32);
-                }
-                match near_pairs {
-                    Some(mut pairs) => pairs.for_each(|x, y| {
-                        sets.join(x, y);
-                        Ok(())
-                    })?,
-                    None => {
-                        let mut join = |x, y| {
-                            sets.join(x as u32, y as u32);
-                        };
-                        self.link(&representatives, &mut join)?;
-                    }
-                }
-            }
+        for (document, representative) in representatives.others(&self.fingerprints) {
+            sets.join(representative as u32, document as u32);
         }
+        self.link(&representatives, &mut |x, y| {
+            sets.join(x as u32, y as u32);
+        })?;
         drop(representatives);
         let excluded = self.excluded.into_iter();
         let excluded = excluded.map(|(fingerprint, near)| (fingerprint.to_u128(), near.to_u128()));
@@ -394,40 +299,6 @@ impl<F: Fingerprint> Documents<F> {
             excluded.collect(),
             sets,
         ))
-    }
-
-    fn join_verified(
-        &self,
-        (representatives, near_pairs): (&Representatives, Option<NearPairs>),
-        sets: &mut DisjointSets,
-        verifier: &mut dyn Verifier,
-    ) -> Result<()> {
-        let mut lists = Lists::new(self.fingerprints.len());
-        for (document, representative) in representatives.others(&self.fingerprints) {
-            if near(&self.excluded, self.fingerprints[representative]).is_none() {
-                lists.add(representative as u32, document as u32);
-            }
-        }
-        for (representative, _) in representatives.iter(&self.fingerprints) {
-            let distinct = lists.join_identical(representative as u32, sets, verifier)?;
-            for (i, &x) in distinct.iter().enumerate() {
-                join_if_verified(&[x], &distinct[i + 1..], sets, verifier)?;
-            }
-        }
-        let [mut xs, mut ys] = [Vec::new(), Vec::new()];
-        let mut join = |x: u32, y: u32| {
-            lists.get(x, &mut xs);
-            lists.get(y, &mut ys);
-            join_if_verified(&xs, &ys, sets, verifier)
-        };
-        match near_pairs {
-            Some(mut pairs) => pairs.for_each(join),
-            None => {
-                let options = self.pair_options(self.rest()?);
-                let join = |x, y| join(x as u32, y as u32);
-                self.find(representatives, &options, join)
-            }
-        }
     }
 
     /// Calls `visit` with the first documents of pairs of near fingerprints, excluded ones left out: with enough pairs to
@@ -522,21 +393,4 @@ impl<F: Fingerprint> Documents<F> {
             None => Representatives::new(&self.fingerprints, self.apart.documents()),
         }
     }
-}
-
-/// Joins what is confirmed of all pairs of one of these and one of those.
-fn join_if_verified(
-    xs: &[u32],
-    ys: &[u32],
-    sets: &mut DisjointSets,
-    verifier: &mut dyn Verifier,
-) -> Result<()> {
-    for &x in xs {
-        for &y in ys {
-            if sets.root(x) != sets.root(y) && verifier.is_duplicate(x as usize, y as usize)? {
-                sets.join(x, y);
-            }
-        }
-    }
-    Ok(())
 }

@@ -1,13 +1,10 @@
-//! The first document of each fingerprint, which represents the others, and lists of those.
+//! The first document of each fingerprint, which represents the others.
 
 use std::hash::{BuildHasher, RandomState};
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
-use super::{NONE, Verifier};
-use crate::batch::disjoint_sets::DisjointSets;
-use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 
 /// The first document of each fingerprint.
@@ -68,31 +65,18 @@ impl Representatives {
         found.map(|&document| document as usize)
     }
 
-    /// Each document that has a fingerprint, with the first one that has it.
-    pub(super) fn all<F: Fingerprint>(
-        &self,
-        fingerprints: &[F],
-    ) -> impl Iterator<Item = (usize, usize)> {
-        let documents = fingerprints.iter().enumerate();
-        documents.filter_map(|(document, &fingerprint)| {
-            if bit(&self.apart, document) {
-                return None;
-            }
-            let representative = match self.is_representative(document) {
-                true => document,
-                false => self.find(fingerprints, fingerprint)?,
-            };
-            Some((document, representative))
-        })
-    }
-
     /// The documents that are not the first of their fingerprints, with these.
     pub(super) fn others<F: Fingerprint>(
         &self,
         fingerprints: &[F],
     ) -> impl Iterator<Item = (usize, usize)> {
-        self.all(fingerprints)
-            .filter(|(document, representative)| document != representative)
+        let documents = fingerprints.iter().enumerate();
+        documents.filter_map(|(document, &fingerprint)| {
+            match bit(&self.apart, document) || self.is_representative(document) {
+                true => None,
+                false => Some((document, self.find(fingerprints, fingerprint)?)),
+            }
+        })
     }
 
     /// The documents that are the first of their fingerprints, in order.
@@ -121,66 +105,5 @@ fn hash<F: Fingerprint>(fingerprint: F, seed: u64) -> u64 {
     match F::WIDTH {
         128 => fold(fold((value >> 64) as u64) ^ value as u64),
         _ => fold(value as u64),
-    }
-}
-
-/// The documents of each fingerprint, chained from the first one on.
-pub(super) struct Lists {
-    next: Vec<u32>,
-}
-
-impl Lists {
-    pub(super) fn new(count: usize) -> Self {
-        Lists {
-            next: vec![NONE; count],
-        }
-    }
-
-    pub(super) fn add(&mut self, representative: u32, document: u32) {
-        self.next[document as usize] = self.next[representative as usize];
-        self.next[representative as usize] = document;
-    }
-
-    pub(super) fn get(&self, representative: u32, out: &mut Vec<u32>) {
-        out.clear();
-        let mut document = representative;
-        while document != NONE {
-            out.push(document);
-            document = self.next[document as usize];
-        }
-    }
-
-    /// Joins the documents of a list that are identical, and leaves one of each in it; returns these.
-    pub(super) fn join_identical(
-        &mut self,
-        representative: u32,
-        sets: &mut DisjointSets,
-        verifier: &mut dyn Verifier,
-    ) -> Result<Vec<u32>> {
-        let mut documents = Vec::new();
-        self.get(representative, &mut documents);
-        if documents.len() < 2 {
-            return Ok(documents);
-        }
-        let mut named = Vec::with_capacity(documents.len());
-        for document in documents {
-            named.push((verifier.identity(document as usize)?, document));
-        }
-        named.sort_unstable();
-        let mut distinct = Vec::new();
-        for identical in named.chunk_by(|a, b| a.0 == b.0) {
-            let first = identical[0].1;
-            distinct.push(first);
-            for &(_, document) in &identical[1..] {
-                sets.join(first, document);
-            }
-        }
-        // The representative is the smallest number of all, so that it is the first of those that it is identical to.
-        distinct.sort_unstable();
-        self.next[representative as usize] = NONE;
-        for &document in distinct[1..].iter().rev() {
-            self.add(representative, document);
-        }
-        Ok(distinct)
     }
 }

@@ -32,7 +32,6 @@ enum Batch {
         sorted: bool,
     },
     Clusters {
-        max_diameter: Option<u8>,
         min_size: bool,
     },
     Scan {
@@ -119,13 +118,9 @@ fn check_batch<F: Fingerprint>(
     match *batch {
         Batch::Nothing => {}
         Batch::Pairs { sorted } => check_pairs(segments, set, distance, sorted),
-        Batch::Clusters {
-            max_diameter,
-            min_size,
-        } => {
+        Batch::Clusters { min_size } => {
             let mut options = ClusterOptions::default();
             options.distance = distance;
-            options.max_diameter = max_diameter.map(|d| u32::from(d % 16));
             options.min_size = if min_size { 2 } else { 1 };
             check_clusters(segments, set, &options);
         }
@@ -165,59 +160,23 @@ fn check_pairs(segments: &Set, set: &[u128], distance: u32, sorted: bool) {
     assert_eq!(found, expected);
 }
 
-/// Clusters are the linked parts of a set, those that are too wide divided as is told of the option.
+/// Clusters are the linked parts of a set.
 fn check_clusters(segments: &Set, set: &[u128], options: &ClusterOptions) {
     let mut expected = linked(set, options.distance);
-    if let Some(widest) = options.max_diameter {
-        let parts = expected.iter().flat_map(|whole| divided(whole, widest));
-        expected = parts.collect();
-    }
     expected.retain(|part| part.len() as u64 >= options.min_size);
     expected.sort_by_key(|part| (std::cmp::Reverse(part.len()), part[0]));
     let mut found: Vec<Vec<u128>> = Vec::new();
     let visit = |cluster: simidx::batch::Cluster<'_>| {
         let members = cluster.fingerprints;
-        assert_eq!(cluster.diameter.distance, diameter(members));
         assert_eq!(cluster.representative, members[0]);
+        let distances = members.iter().map(|member| member.distance(members[0]));
+        assert_eq!(Some(cluster.radius), distances.max());
         assert_eq!(cluster.number, found.len() as u64);
         found.push(members.to_vec());
         Ok(())
     };
     clusters(segments, options, visit).expect("the files are good");
     assert_eq!(found, expected);
-}
-
-/// The largest distance between two members.
-fn diameter(members: &[u128]) -> u32 {
-    let of_one = |x: &u128| members.iter().map(|y| x.distance(*y)).max();
-    members.iter().filter_map(of_one).max().unwrap_or(0)
-}
-
-/// The parts of a cluster that is wider than wanted, each in order; sets are too small for a limit of the members that
-/// are taken.
-fn divided(whole: &[u128], widest: u32) -> Vec<Vec<u128>> {
-    if diameter(whole) <= widest {
-        return vec![whole.to_vec()];
-    }
-    let sum = |x: u128| whole.iter().map(|y| x.distance(*y)).sum::<u32>();
-    let mut left = whole.to_vec();
-    left.sort_by_key(|x| (sum(*x), *x));
-    let mut parts = Vec::new();
-    while let Some(&leader) = left.first() {
-        let mut near = left.clone();
-        near.sort_by_key(|x| (leader.distance(*x), *x));
-        let mut part: Vec<u128> = Vec::new();
-        for member in near {
-            let is_inner = leader.distance(member) <= widest / 2;
-            if is_inner || part.iter().all(|x| x.distance(member) <= widest) {
-                part.push(member);
-            }
-        }
-        left.retain(|x| !part.contains(x));
-        part.sort_unstable();
-        parts.push(part);
-    }
-    parts
 }
 
 /// The parts of a set that steps of at most a distance lead through, each in order.

@@ -93,7 +93,7 @@ fn guesses_are_told_of_each_input_on_a_line() {
     for command in [
         &["idf", "x", "-o", "-"][..],
         &["query", "i", "--documents", "x"],
-        &["dedup", "x", "-o", "kept", "--verify", "jaccard:0.8"],
+        &["dedup", "x", "-o", "kept", "--similarity", "0.8"],
     ] {
         let ran = sandbox.run(&[command, &auto].concat());
         let told = ran

@@ -6,17 +6,13 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use crate::support::{Ran, Sandbox, hex};
 
 /// The commands that write files, with the files that each reads; the last argument is the output.
-const COMMANDS: [(&str, &[&str]); 9] = [
+const COMMANDS: [(&str, &[&str]); 8] = [
     ("build a.jsonl --stop-words words -o", &["a.jsonl", "words"]),
     ("build a*.jsonl b.jsonl -o", &["a.jsonl", "b.jsonl"]),
     ("idf a.jsonl --stop-words words -o", &["a.jsonl", "words"]),
     (
         "merge x.simidx y.simidx --exclude list -o",
         &["x.simidx", "y.simidx", "list"],
-    ),
-    (
-        "eval b.jsonl --truth pairs --pipeline web --svg",
-        &["b.jsonl", "pairs"],
     ),
     (
         "dedup a.jsonl b.jsonl --stop-words words --against s.simidx -o",
@@ -99,16 +95,6 @@ fn no_command_replaces_an_input() {
             }
         }
     }
-    // A set whose name says that it is a drawing.
-    let sandbox = sandbox();
-    std::fs::rename(sandbox.path("b.jsonl"), sandbox.path("b.svg")).unwrap();
-    let ran = run(
-        &sandbox,
-        "eval b.svg --truth pairs --pipeline web --svg",
-        "b.svg",
-        &["--force"],
-    );
-    ran.refused("b.svg: is an input, and no input is replaced; name another output");
 }
 
 #[test]
@@ -142,11 +128,7 @@ fn a_pattern_does_not_take_an_earlier_output_for_an_input() {
 fn what_is_replaced_keeps_its_mode() {
     for (command, _) in COMMANDS {
         let sandbox = sandbox();
-        let output = if command.starts_with("eval") {
-            "o.svg"
-        } else {
-            "o"
-        };
+        let output = "o";
         sandbox.write(output, "old");
         let path = sandbox.path(output);
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();

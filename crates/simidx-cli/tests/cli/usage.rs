@@ -84,10 +84,6 @@ fn quiet_commands_print_results_and_errors_alone() {
         "docs.jsonl",
         "{\"id\":\"a\",\"text\":\"one\"}\n{\"id\":\"b\",\"text\":\"two three\"}\n",
     );
-    sandbox.write(
-        "labels.jsonl",
-        "{\"a\":\"x y\",\"b\":\"x y\",\"label\":1}\n",
-    );
     for args in [
         &["build", "a.hex", "-o", "y", "--force"][..],
         &[
@@ -129,7 +125,6 @@ fn quiet_commands_print_results_and_errors_alone() {
         &["info", "x.simidx"],
         &["verify", "x.simidx", "--json"],
         &["plan", "--count", "1e6"],
-        &["eval", "labels.jsonl", "--pipeline", "web"],
     ] {
         let loud = sandbox.run(args);
         let ran = sandbox.run(&[&["-q"], args].concat());
@@ -264,7 +259,6 @@ fn sizes_and_counts_are_read_alike_everywhere() {
     for args in [
         &["pairs", "x.simidx", "--max-pairs", "1M"][..],
         &["bench", "x.simidx", "--count", "0.1k"],
-        &["lint", "x.simidx", "--sample", "1e3"],
         &["build", "a.hex", "-o", "w", "--block-size", "1KiB"],
     ] {
         let ran = sandbox.run(args);
@@ -413,10 +407,7 @@ fn huge_numbers_end_soon() {
         ),
         (&["pairs", "x.simidx", "-k", "64", "--max-pairs", "0"], 2),
         (&["pairs", "x.simidx", "-k", "63", "--sort"], 0),
-        (
-            &["clusters", "x.simidx", "-k", "60", "--max-diameter", "128"],
-            0,
-        ),
+        (&["clusters", "x.simidx", "-k", "60"], 0),
         (
             &["clusters", "x.simidx", "--min-size", "18446744073709551615"],
             1,
@@ -440,17 +431,7 @@ fn huge_numbers_end_soon() {
             ],
             2,
         ),
-        (
-            &[
-                "lint",
-                "x.simidx",
-                "--groups",
-                "4294967295",
-                "--sample",
-                "18446744073709551615",
-            ],
-            0,
-        ),
+        (&["lint", "x.simidx", "--groups", "4294967295"], 0),
         (&["plan", "--count", "18446744073709551615", "-k", "12"], 0),
         (
             &["plan", "--count", "18446744073709551615", "--width", "32"],
@@ -468,7 +449,6 @@ fn huge_numbers_end_soon() {
             &["compare", "docs.txt", "docs.txt", "--top", "4294967295"],
             0,
         ),
-        (&["eval", "docs.txt", "-k", "33"], 2),
         (
             &[
                 "build",

@@ -27,7 +27,7 @@ pub fn content_identity(document: &str) -> u128 {
 /// for text in ["👍👍", "→ ← ↑", "👍👍"] {
 ///     push_document(&mut documents, fingerprinter.fingerprint_if_any(text), text)?;
 /// }
-/// let found = documents.finish(None)?;
+/// let found = documents.finish()?;
 /// assert!(found.is_kept(0) && found.is_kept(1) && !found.is_kept(2));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -1,8 +1,5 @@
 //! How similar two texts must be: the least Jaccard similarity, and of which features.
 
-use std::fmt;
-use std::str::FromStr;
-
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::Fingerprinter;
@@ -13,14 +10,12 @@ const MAX_WORDS: usize = 64;
 
 /// The least Jaccard similarity of two texts, either of the features of a pipeline or of all runs of so many words.
 ///
-/// It is written `jaccard:T`, or `jaccard:T:N` for runs of N words.
-///
 /// ```
 /// use simidx::Width;
 /// use simidx_text::Pipeline;
 /// use simidx_text::dedup::Similarity;
 ///
-/// let similarity: Similarity = "jaccard:0.5:2".parse()?;
+/// let similarity = Similarity::of_words(0.5, 2)?;
 /// assert_eq!((similarity.least(), similarity.words()), (0.5, Some(2)));
 ///
 /// let mut fingerprinter = Pipeline::default().fingerprinter(Width::W64)?;
@@ -35,20 +30,23 @@ pub struct Similarity {
     words: Option<usize>,
 }
 
-/// A similarity that is out of range or cannot be read.
+/// A similarity that is out of range.
 ///
 /// ```
 /// use simidx_text::dedup::Similarity;
 ///
-/// let error = "jaccard:2".parse::<Similarity>().unwrap_err();
-/// assert!(error.to_string().starts_with("\"jaccard:2\" is not"));
+/// let error = Similarity::of_words(2.0, 3).unwrap_err();
+/// assert_eq!(error.to_string(), "2 is not a similarity above 0 and at most 1");
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{text:?} is not jaccard:T or jaccard:T:N with T above 0 and at most 1, and N from 1 to {MAX_WORDS}"
-)]
-pub struct SimilarityError {
-    text: String,
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SimilarityError {
+    /// The least similarity.
+    #[error("{0} is not a similarity above 0 and at most 1")]
+    Least(f64),
+    /// The number of words in a run.
+    #[error("{0} is not a number of words from 1 to {MAX_WORDS}")]
+    Words(usize),
 }
 
 impl Similarity {
@@ -72,12 +70,12 @@ impl Similarity {
     }
 
     fn checked(self) -> Result<Self, SimilarityError> {
-        let has_words = self.words.is_none_or(|n| (1..=MAX_WORDS).contains(&n));
-        match self.least > 0.0 && self.least <= 1.0 && has_words {
-            true => Ok(self),
-            false => Err(SimilarityError {
-                text: self.to_string(),
-            }),
+        if !(self.least > 0.0 && self.least <= 1.0) {
+            return Err(SimilarityError::Least(self.least));
+        }
+        match self.words {
+            Some(words) if !(1..=MAX_WORDS).contains(&words) => Err(SimilarityError::Words(words)),
+            _ => Ok(self),
         }
     }
 
@@ -123,7 +121,7 @@ impl Similarity {
 }
 
 impl Default for Similarity {
-    /// `jaccard:0.8:3`.
+    /// At least 0.8 of the runs of three words.
     fn default() -> Self {
         Similarity {
             least: 0.8,
@@ -132,64 +130,19 @@ impl Default for Similarity {
     }
 }
 
-impl fmt::Display for Similarity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "jaccard:{}", self.least)?;
-        match self.words {
-            None => Ok(()),
-            Some(words) => write!(f, ":{words}"),
-        }
-    }
-}
-
-impl FromStr for Similarity {
-    type Err = SimilarityError;
-
-    fn from_str(text: &str) -> Result<Self, SimilarityError> {
-        let parsed = || {
-            let rest = text.strip_prefix("jaccard:")?;
-            let (least, words) = match rest.split_once(':') {
-                Some((least, words)) => (least, Some(words.parse().ok()?)),
-                None => (rest, None),
-            };
-            let least = least.parse().ok()?;
-            Similarity { least, words }.checked().ok()
-        };
-        parsed().ok_or_else(|| SimilarityError {
-            text: text.to_owned(),
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn similarities_are_read_and_written() {
-        let parsed = |text: &str| text.parse::<Similarity>().ok().map(|s| (s.least, s.words));
-        assert_eq!(parsed("jaccard:0.8"), Some((0.8, None)));
-        assert_eq!(parsed("jaccard:1:3"), Some((1.0, Some(3))));
-        for text in ["jaccard:0.8", "jaccard:1:3", "jaccard:0.125:64"] {
-            assert_eq!(text.parse::<Similarity>().unwrap().to_string(), text);
+    fn numbers_out_of_range_are_refused() {
+        for least in [0.0, 1.01, -1.0] {
+            assert!(Similarity::of_features(least).is_err(), "{least}");
+            assert!(Similarity::of_words(least, 3).is_err(), "{least}");
         }
-        for bad in [
-            "",
-            "jaccard",
-            "jaccard:",
-            "jaccard:0",
-            "jaccard:1.01",
-            "jaccard:nan",
-            "jaccard:-1",
-            "jaccard:0.8:",
-            "jaccard:0.8:0",
-            "jaccard:0.8:65",
-            "jaccard:0.8:3:4",
-            "cosine:0.8",
-        ] {
-            assert_eq!(parsed(bad), None, "{bad}");
-        }
-        assert_eq!(Similarity::default(), "jaccard:0.8:3".parse().unwrap());
+        assert!(Similarity::of_words(0.5, 0).is_err());
+        assert!(Similarity::of_words(1.0, 64).is_ok());
+        assert_eq!(Similarity::default(), Similarity::of_words(0.8, 3).unwrap());
         assert!(Similarity::of_features(f64::NAN).is_err());
         assert!(Similarity::of_words(0.5, 65).is_err());
     }

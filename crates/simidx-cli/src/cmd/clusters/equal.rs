@@ -16,7 +16,7 @@ pub(super) struct Merged<'a> {
     count: u64,
     group_count: u64,
     group_records: u64,
-    /// The number of the first cluster of the largest diameter.
+    /// The number of the first cluster of the largest radius.
     widest: Option<(u32, u64)>,
 }
 
@@ -52,9 +52,11 @@ impl<'a> Merged<'a> {
         let mut cluster = *cluster;
         cluster.number = self.count;
         self.count += 1;
-        let diameter = cluster.diameter.distance;
-        if self.widest.is_none_or(|(widest, _)| diameter > widest) {
-            self.widest = Some((diameter, cluster.number));
+        if self
+            .widest
+            .is_none_or(|(widest, _)| cluster.radius > widest)
+        {
+            self.widest = Some((cluster.radius, cluster.number));
         }
         self.printer.cluster(&cluster)
     }

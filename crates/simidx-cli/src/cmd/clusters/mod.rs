@@ -34,7 +34,7 @@ Each member is a line: the number of the cluster, the fingerprint and, if there 
 
 Examples:
   simidx clusters crawl.simidx > clusters.tsv
-  simidx clusters crawl.simidx -k 3 --max-diameter 6 --summary
+  simidx clusters crawl.simidx -k 3 --summary
   simidx clusters docs.jsonl --representative longest --json
   simidx clusters docs.jsonl --similarity 0.8 > clusters.tsv";
 
@@ -57,13 +57,10 @@ pub(crate) struct Args {
     /// Which member of a cluster comes first
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = Representative::First)]
     representative: Representative,
-    /// Split clusters in which two members differ in more than D bits
-    #[arg(long, value_name = "D", value_parser = distance::distance(), conflicts_with_all = ["similarity", "features"])]
-    max_diameter: Option<u32>,
     /// Leave out clusters of fewer records; 1 also prints records without a near-duplicate
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = count(0..=u64::MAX))]
     min_size: u64,
-    /// Print one line for each cluster: its number, records, fingerprints, diameter and representative
+    /// Print one line for each cluster: its number, records, fingerprints, radius and representative
     #[arg(long)]
     summary: bool,
     /// Print JSON: an object for each cluster, with --summary without its members
@@ -190,13 +187,13 @@ fn printed(
 
 fn warn_of_chains(report: &ClusterReport, distance: u32) {
     say(format_args!(
-        "chains: members of {} of {} clusters differ in more than {} bits, twice the distance, those of cluster {} in {}; \
-         --max-diameter splits them",
+        "chains: members of {} of {} clusters differ from the first in more than {} bits, twice the distance, one of cluster \
+         {} in {}; a smaller -k makes fewer",
         report.chain_count,
         report.cluster_count,
         distance.saturating_mul(2),
         report.widest_cluster,
-        report.widest_diameter,
+        report.widest_radius,
     ));
 }
 
@@ -210,7 +207,6 @@ impl Args {
             // Keys say which record is the longest.
             _ => simidx::batch::Representative::First,
         };
-        options.max_diameter = self.max_diameter;
         options.min_size = self.min_size;
         options.memory = Some(self.resources.memory_limit());
         options.temp_dir = self.resources.temp_dir.clone();

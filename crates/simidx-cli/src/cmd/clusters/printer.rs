@@ -140,10 +140,10 @@ impl<'a> Printer<'a> {
         self.line.clear();
         let fingerprint_count = cluster.fingerprints.len();
         let (number, size) = (cluster.number, cluster.record_count);
-        let diameter = cluster.diameter.distance;
+        let radius = cluster.radius;
         write!(
             self.line,
-            "{number}\t{size}\t{fingerprint_count}\t{diameter}\t"
+            "{number}\t{size}\t{fingerprint_count}\t{radius}\t"
         )?;
         self.width
             .extend_hex(cluster.representative, &mut self.line);
@@ -159,10 +159,7 @@ impl<'a> Printer<'a> {
         let representative = self.width.to_hex(cluster.representative);
         let (number, size) = (cluster.number, cluster.record_count);
         let mut object = head(number, size, cluster.fingerprints.len(), &representative);
-        object["diameter"] = cluster.diameter.distance.into();
-        if !cluster.diameter.is_exact {
-            object["diameter_exact"] = false.into();
-        }
+        object["radius"] = cluster.radius.into();
         let object = Json(&object).to_string();
         if self.summary {
             return Ok(writeln!(self.out, "{object}")?);
@@ -194,7 +191,7 @@ fn head(number: u64, size: u64, fingerprints: usize, representative: &str) -> Va
         "cluster": number,
         "size": size,
         "fingerprints": fingerprints,
-        "diameter": 0,
+        "radius": 0,
         "representative": representative,
     })
 }

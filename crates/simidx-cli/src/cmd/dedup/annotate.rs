@@ -54,7 +54,7 @@ impl Notes {
     pub(super) fn of(
         &self,
         document: usize,
-        judged: &mut Judged<'_>,
+        judged: &Judged<'_>,
     ) -> Result<Vec<Option<FieldValue>>, Error> {
         let number = |number: u64| Some(FieldValue::Number(number));
         let cluster = judged.found.cluster_of(document).and_then(number);

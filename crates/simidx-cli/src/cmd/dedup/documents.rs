@@ -9,7 +9,6 @@ use simidx_text::similar::{SimilarTexts, TextSigner};
 
 use super::in_index::Against;
 use super::repeated_ids::RepeatedIds;
-use super::texts::HeldTexts;
 use crate::support::failure::Failure;
 use crate::support::labels::Labels;
 use crate::support::records::{Fingerprinted, ReadCounts, Refusal, Sink};
@@ -24,8 +23,6 @@ pub(super) struct Needs {
     pub(super) lengths: bool,
     /// Whether the ids are needed.
     pub(super) ids: bool,
-    /// Bytes of memory for the texts, if they are needed later.
-    pub(super) texts: Option<u64>,
     /// Bytes of memory for ids, and for the search for those that come twice.
     pub(super) id_memory: u64,
     /// Why no document can be compared with the index.
@@ -83,13 +80,10 @@ pub(super) struct Known {
     /// Whether any id is a text.
     pub(super) has_text_ids: bool,
     pub(super) repeated_ids: RepeatedIds,
-    /// The texts, if they are needed.
-    pub(super) texts: Option<HeldTexts>,
 }
 
 impl<'a> Documents<'a> {
     pub(super) fn new(compared: Compared<'a>, needs: Needs, temp_dir: Option<&Path>) -> Self {
-        let texts = needs.texts.map(HeldTexts::new);
         // The other half is for the ids themselves.
         let id_memory = needs.id_memory / 2;
         let repeated_ids = RepeatedIds::new(id_memory);
@@ -100,7 +94,6 @@ impl<'a> Documents<'a> {
                 lengths: needs.lengths.then(Vec::new),
                 has_text_ids: false,
                 repeated_ids,
-                texts,
             },
             needs,
         }
@@ -128,9 +121,6 @@ impl Sink for Documents<'_> {
         if let Some(lengths) = &mut self.known.lengths {
             lengths.push(u32::try_from(record.text_len).unwrap_or(u32::MAX));
         }
-        if let Some(texts) = &mut self.known.texts {
-            texts.push(record.text);
-        }
         if let Some(id) = record.id {
             self.known.repeated_ids.push(&id);
             self.known.has_text_ids |= matches!(id, RecordId::Text(_));
@@ -140,11 +130,6 @@ impl Sink for Documents<'_> {
             }
         }
         Ok(())
-    }
-
-    fn wants_texts(&self) -> bool {
-        let texts = self.known.texts.as_ref();
-        texts.is_some_and(HeldTexts::are_complete)
     }
 
     fn signer(&self) -> Option<TextSigner> {

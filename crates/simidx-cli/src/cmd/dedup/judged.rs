@@ -3,7 +3,6 @@
 use serde_json::Value;
 use simidx::batch::{Decision, DedupCounts, Deduplicated};
 use simidx::{Error, IdBuf, IdKind, Set};
-use simidx_text::dedup::TextVerifier;
 use simidx_text::similar::{Fate, JaccardEstimate};
 
 use super::documents::Known;
@@ -22,8 +21,8 @@ pub(super) struct Judged<'a> {
 /// What was decided, by what was compared.
 #[expect(clippy::large_enum_variant, reason = "there is one of it at a time")]
 pub(super) enum Found {
-    /// Fingerprints, and texts if there is a verifier.
-    Near(Deduplicated, Option<TextVerifier>),
+    /// Fingerprints.
+    Near(Deduplicated),
     /// Texts.
     Similar(Similar),
 }
@@ -32,7 +31,7 @@ impl Found {
     /// How many documents there are, and what becomes of them.
     pub(super) fn counts(&self) -> DedupCounts {
         match self {
-            Found::Near(found, _) => found.counts(),
+            Found::Near(found) => found.counts(),
             Found::Similar(found) => found.counts(),
         }
     }
@@ -40,7 +39,7 @@ impl Found {
     /// Whether a document is kept.
     pub(super) fn is_kept(&self, document: usize) -> bool {
         match self {
-            Found::Near(found, _) => found.is_kept(document),
+            Found::Near(found) => found.is_kept(document),
             Found::Similar(found) => found.fate(document) == Some(Fate::Kept),
         }
     }
@@ -48,7 +47,7 @@ impl Found {
     /// The number of the cluster that a document is in, if there is another one in it.
     pub(super) fn cluster_of(&self, document: usize) -> Option<u64> {
         match self {
-            Found::Near(found, _) => found.cluster_of(document),
+            Found::Near(found) => found.cluster_of(document),
             Found::Similar(found) => found.cluster_of(document),
         }
     }
@@ -60,7 +59,7 @@ impl Found {
 
     /// Whether similarities of texts are known.
     pub(super) fn has_similarities(&self) -> bool {
-        !matches!(self, Found::Near(_, None))
+        matches!(self, Found::Similar(_))
     }
 }
 
@@ -99,9 +98,9 @@ impl Judged<'_> {
     }
 
     /// Why a document is dropped; nothing if it is kept.
-    pub(super) fn dropped(&mut self, document: usize) -> Result<Option<Dropped>, Error> {
+    pub(super) fn dropped(&self, document: usize) -> Result<Option<Dropped>, Error> {
         let found = match &self.found {
-            Found::Near(found, _) => found,
+            Found::Near(found) => found,
             Found::Similar(found) => {
                 let cause = match (found.fate(document), self.set) {
                     (Some(Fate::Kept), _) | (None, None) => return Ok(None),
@@ -132,7 +131,7 @@ impl Judged<'_> {
                 cause: Cause::Document {
                     of: self.label(of)?,
                     cluster: found.cluster_of(document),
-                    similarity: self.similarity(of, document)?,
+                    similarity: None,
                 },
             }),
             Decision::Excluded {
@@ -143,22 +142,6 @@ impl Judged<'_> {
                 cause: self.member(fingerprint)?,
             }),
         })
-    }
-
-    /// How similar the texts of a document and of the one that is kept for it are, if texts were compared.
-    pub(super) fn similarity(&mut self, kept: usize, dropped: usize) -> Result<Option<f64>, Error> {
-        match &mut self.found {
-            Found::Near(_, verifier) => {
-                let verifier = verifier.as_mut();
-                verifier
-                    .map(|verifier| verifier.jaccard(kept, dropped))
-                    .transpose()
-            }
-            Found::Similar(found) => Ok(match found.fate(dropped) {
-                Some(Fate::Dropped { jaccard, .. }) => Some(jaccard),
-                Some(Fate::Kept) | None => None,
-            }),
-        }
     }
 
     /// The member of an index that excludes a document, with its first id.

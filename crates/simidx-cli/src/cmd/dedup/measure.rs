@@ -128,9 +128,6 @@ fn about_fingerprints(
     against: Option<&Set>,
     originals: &[InputFile],
 ) -> Result<Option<&'static str>, Failure> {
-    if args.verify.is_some() {
-        return Ok(Some("with --verify fingerprints find the candidates"));
-    }
     if let Some(set) = against {
         match set.sketch_parameters() {
             Ok(None) => return Ok(Some("the index has no sketches of texts")),

@@ -14,7 +14,6 @@ mod repeated_ids;
 mod report;
 mod similar;
 mod summary;
-mod texts;
 
 use std::path::PathBuf;
 
@@ -24,7 +23,7 @@ use simidx::builder::MIN_MEMORY;
 use simidx::{Set, Width};
 use simidx_input::{InputFile, OutputFormat};
 use simidx_text::Pipeline;
-use simidx_text::dedup::{Similarity, TextVerifier, TextVerifierOptions};
+use simidx_text::dedup::Similarity;
 use simidx_text::similar::{SimilarOptions, SimilarTexts};
 
 use crate::cmd::Answer;
@@ -42,7 +41,7 @@ use crate::support::quantity::Size;
 use crate::support::records::{InputArgs, read_originals};
 use crate::support::resources::temp_dir;
 use crate::support::similarity::SimilarityArgs;
-use documents::{Compared, Documents, Known, Needs};
+use documents::{Compared, Documents, Needs};
 use in_index::Against;
 use judged::{Found, Judged};
 use measure::Measure;
@@ -90,7 +89,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FORMAT")]
     format: Option<OutputFormat>,
     /// Keep all records, and add fields to each: duplicate_of (an id or a position from 0), cluster, and the similarity, or
-    /// with -k the distance; with --verify both, with --against duplicate_in
+    /// with -k the distance; with --against duplicate_in
     #[arg(long)]
     annotate: bool,
     /// What the names of these fields begin with, if records have such names already
@@ -116,10 +115,6 @@ pub(crate) struct Args {
     exclude: ExcludeArgs,
     #[command(flatten)]
     open: OpenArgs,
-    /// With -k, also require a Jaccard similarity of the texts of at least T: jaccard:T compares the features of the
-    /// fingerprints, jaccard:T:N all runs of N words
-    #[arg(long, value_name = "SIMILARITY", conflicts_with_all = ["similarity", "features"])]
-    verify: Option<Similarity>,
     /// Which document of a cluster to keep
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = Keep::First)]
     keep: Keep,
@@ -172,24 +167,16 @@ enum Keep {
 struct MemoryShares {
     /// For the fingerprints, and the search for near ones.
     search: u64,
-    /// For all texts, held from the first pass on.
-    texts: u64,
-    /// For the feature sets of candidates.
-    sets: u64,
     /// For ids, and the search for those that come twice.
     ids: u64,
 }
 
 impl MemoryShares {
-    /// Of what the search need not have, ids have a sixteenth and with `verifies` texts and sets an eighth each.
-    fn new(memory: u64, verifies: bool) -> Self {
-        let spare = memory.saturating_sub(MIN_MEMORY);
-        let share = if verifies { spare / 8 } else { 0 };
-        let ids = spare / 16;
+    /// Of what the search need not have, ids have a sixteenth.
+    fn new(memory: u64) -> Self {
+        let ids = memory.saturating_sub(MIN_MEMORY) / 16;
         MemoryShares {
-            search: memory - 2 * share - ids,
-            texts: share,
-            sets: share,
+            search: memory - ids,
             ids,
         }
     }
@@ -240,7 +227,6 @@ fn of_width(args: &Args, width: Width, against: Option<&Set>, mode: ProgressMode
         text: args.needs_text(measure),
         lengths: args.keep == Keep::Longest,
         ids: args.report.is_some() || args.annotate || measure.similarity().is_some(),
-        texts: args.verify.map(|_| shares.texts),
         id_memory: shares.ids,
         pipeline: match against {
             Some(set) if measure.distance().is_some() => foreign_pipeline(set, &pipeline),
@@ -271,13 +257,12 @@ fn of_width(args: &Args, width: Width, against: Option<&Set>, mode: ProgressMode
         bar,
         &mut documents,
     )?;
-    let (compared, mut documents) = documents.finish(read)?;
+    let (compared, documents) = documents.finish(read)?;
     clock.has_read();
     let found = match compared {
         Compared::Fingerprints(deduplicator) => {
-            let verifier = args.verifier(&pipeline)?;
-            let source = (originals.as_slice(), &mut documents);
-            near(deduplicator, verifier, against, source, args.keep, mode)?
+            let lengths = documents.lengths.as_deref();
+            near(deduplicator, against, lengths, mode)?
         }
         Compared::Texts(texts, _, index) => {
             let (rule, source) = ((args.keep, args.chains), (&*originals, &documents));
@@ -290,7 +275,7 @@ fn of_width(args: &Args, width: Width, against: Option<&Set>, mode: ProgressMode
         Found::Similar(found) => Some(found.comparing),
     };
 
-    let mut judged = Judged {
+    let judged = Judged {
         found,
         documents: &documents,
         set: against,
@@ -301,7 +286,7 @@ fn of_width(args: &Args, width: Width, against: Option<&Set>, mode: ProgressMode
         .with_repeated_ids(documents.repeated_ids.count())
         .with_replaced(read.replaced);
     let summarise = |unjudged| summary.with_unjudged(unjudged);
-    let summary = outputs.write(args, &originals, &mut judged, (measure, mode), summarise)?;
+    let summary = outputs.write(args, &originals, &judged, (measure, mode), summarise)?;
     summary.tell(args.json)?;
     if let Some(warning) = documents.repeated_ids.warning() {
         say(warning);
@@ -309,13 +294,11 @@ fn of_width(args: &Args, width: Width, against: Option<&Set>, mode: ProgressMode
     Ok(true)
 }
 
-/// Finds documents near to one another, or to members of indexes; with a verifier also their texts have to be similar.
+/// Finds documents near to one another, or to members of indexes. Of a cluster the first is kept, or with lengths the longest.
 fn near(
     mut deduplicator: Deduplicator,
-    mut verifier: Option<TextVerifier>,
     against: Option<&Set>,
-    (originals, documents): (&[InputFile], &mut Known),
-    keep: Keep,
+    lengths: Option<&[u32]>,
     mode: ProgressMode,
 ) -> Result<Found, Failure> {
     if let Some(set) = against {
@@ -324,28 +307,14 @@ fn near(
         deduplicator.exclude(set)?;
         bar.finish_and_clear();
     }
-    if let (Some(verifier), Some(held)) = (&mut verifier, documents.texts.take()) {
-        let bar = mode.spinner();
-        bar.set_message("finding candidates");
-        let candidates = deduplicator.candidates()?;
-        bar.finish_and_clear();
-        let source = (originals, &documents.labels.positions);
-        texts::give(verifier, held, &candidates, source, mode)?;
-    }
-    let mut found = match &mut verifier {
-        None => {
-            let bar = mode.spinner();
-            bar.set_message("finding near-duplicates");
-            let found = deduplicator.finish(None)?;
-            bar.finish_and_clear();
-            found
-        }
-        Some(verifier) => texts::verified(deduplicator, verifier, mode)?,
-    };
-    if let (Keep::Longest, Some(lengths)) = (keep, &documents.lengths) {
+    let bar = mode.spinner();
+    bar.set_message("finding near-duplicates");
+    let mut found = deduplicator.finish()?;
+    bar.finish_and_clear();
+    if let Some(lengths) = lengths {
         found.keep_by(|document| lengths[document].into());
     }
-    Ok(Found::Near(found, verifier))
+    Ok(Found::Near(found))
 }
 
 /// Fingerprints of different widths have no distance.
@@ -361,25 +330,13 @@ impl Args {
     fn memory_shares(&self) -> MemoryShares {
         let memory = self.memory.map(|Size(bytes)| bytes);
         let memory = memory.unwrap_or_else(memory::default_limit);
-        MemoryShares::new(memory, self.verify.is_some())
-    }
-
-    fn verifier(&self, pipeline: &Pipeline) -> Result<Option<TextVerifier>, Failure> {
-        let Some(similarity) = self.verify else {
-            return Ok(None);
-        };
-        let mut options = TextVerifierOptions::default();
-        options.similarity = similarity;
-        options.memory = Some(self.memory_shares().sets);
-        options.temp_dir = self.temp_dir.clone();
-        Ok(Some(TextVerifier::new(pipeline, &options)?))
+        MemoryShares::new(memory)
     }
 
     fn similar_options(&self, similarity: Similarity) -> SimilarOptions {
-        let shares = self.memory_shares();
         let mut options = SimilarOptions::default();
         options.similarity = similarity;
-        options.memory = Some(shares.search + shares.texts + shares.sets);
+        options.memory = Some(self.memory_shares().search);
         options.temp_dir = self.temp_dir.clone();
         options
     }
@@ -443,12 +400,11 @@ impl Args {
 
     /// The option that needs texts, if one does.
     fn needs_text(&self, measure: Measure) -> Option<&'static str> {
-        match (measure, self.verify, self.keep) {
+        match (measure, self.keep) {
             // It says so itself.
-            (Measure::Similarity(_), ..) => None,
-            (_, Some(_), _) => Some("--verify"),
-            (_, None, Keep::Longest) => Some("--keep longest"),
-            (_, None, Keep::First) => None,
+            (Measure::Similarity(_), _) => None,
+            (_, Keep::Longest) => Some("--keep longest"),
+            (_, Keep::First) => None,
         }
     }
 }
@@ -473,13 +429,9 @@ mod tests {
     #[test]
     fn the_shares_are_all_of_the_memory() {
         for memory in [0, MIN_MEMORY, MIN_MEMORY + 7, 4 << 30] {
-            for verifies in [false, true] {
-                let shares = MemoryShares::new(memory, verifies);
-                let sum = shares.search + shares.texts + shares.sets + shares.ids;
-                assert_eq!(sum, memory);
-                assert!(shares.search >= memory.min(MIN_MEMORY));
-                assert_eq!(shares.texts > 0, verifies && memory > MIN_MEMORY + 7);
-            }
+            let shares = MemoryShares::new(memory);
+            assert_eq!(shares.search + shares.ids, memory);
+            assert!(shares.search >= memory.min(MIN_MEMORY));
         }
     }
 }

@@ -150,7 +150,7 @@ impl Outputs {
         &self,
         args: &Args,
         originals: &[InputFile],
-        judged: &mut Judged<'_>,
+        judged: &Judged<'_>,
         (measure, mode): (Measure, ProgressMode),
         summarise: impl FnOnce(Unjudged) -> Summary,
     ) -> Result<Summary, Failure> {
@@ -279,7 +279,7 @@ impl io::Write for LineEnds<'_> {
 
 /// The copying of records, input by input.
 struct Copy<'a, 'j> {
-    judged: &'a mut Judged<'j>,
+    judged: &'a Judged<'j>,
     rewrite: Rewrite,
     notes: Option<Notes>,
     /// Whether records that could not be judged go into the output.
@@ -296,7 +296,7 @@ impl<'a, 'j> Copy<'a, 'j> {
     fn new(
         args: &Args,
         originals: &[InputFile],
-        judged: &'a mut Judged<'j>,
+        judged: &'a Judged<'j>,
         mode: ProgressMode,
     ) -> Self {
         let notes = args

@@ -60,11 +60,8 @@ pub(super) trait Judgements {
     /// The ids cannot be read.
     fn label(&self, document: usize) -> Result<String, Failure>;
 
-    /// The similarity of the texts of two documents, if it was asked for.
-    ///
-    /// # Errors
-    /// The texts cannot be compared.
-    fn similarity(&mut self, of: usize, document: usize) -> Result<Option<f64>, Failure>;
+    /// How similar a document's text is to that of the document that is kept for it, if texts were compared.
+    fn similarity(&self, document: usize) -> Option<f64>;
 
     /// The texts of documents, as far as they have any.
     ///
@@ -305,7 +302,7 @@ impl Survey {
         html.paragraph("The document on the left is kept, the one on the right is dropped for it. Those that differ most come first.");
         let mut pieces = Vec::with_capacity(doubtful.len());
         for &(of, document, difference) in doubtful {
-            let heading = shelf.heading(of, document, difference)?;
+            let heading = shelf.heading(document, difference);
             let kept = shelf.entry(of, "kept".into())?;
             let dropped = shelf.entry(document, "dropped".into())?;
             pieces.push(pair(&heading, &kept, &dropped));
@@ -336,7 +333,7 @@ impl Survey {
             let first = shelf.entry(*kept, "kept".into())?;
             let mut entries = Vec::with_capacity(others.len());
             for &(difference, document) in others {
-                let note = shelf.heading(*kept, document, difference)?;
+                let note = shelf.heading(document, difference);
                 entries.push(shelf.entry(document, note)?);
             }
             let heading = format!("Cluster of {}", plural(u64::from(dropped) + 1, "document"));
@@ -371,17 +368,17 @@ impl<J: Judgements> Shelf<'_, J> {
     }
 
     /// How near two documents are.
-    fn heading(&mut self, of: usize, document: usize, difference: u32) -> Result<String, Failure> {
+    fn heading(&self, document: usize, difference: u32) -> String {
         let mut heading = Vec::new();
         if let Measure::Distance(..) = self.measure {
             heading.push(format!("distance {difference}"));
         }
-        if let Some(similarity) = self.judgements.similarity(of, document)? {
+        if let Some(similarity) = self.judgements.similarity(document) {
             heading.push(format!("similarity {}", decimal(similarity, 2)));
         }
         if difference > self.measure.limit() {
             heading.push("linked by a chain".to_owned());
         }
-        Ok(heading.join(", "))
+        heading.join(", ")
     }
 }

@@ -17,7 +17,7 @@ const MAX_TEXT_LEN: usize = 1 << 18;
 
 /// The results of a run.
 pub(super) struct PageSource<'a, 'j> {
-    pub(super) judged: &'a mut Judged<'j>,
+    pub(super) judged: &'a Judged<'j>,
     pub(super) originals: &'a [InputFile],
     pub(super) mode: ProgressMode,
 }
@@ -29,7 +29,7 @@ impl Judgements for PageSource<'_, '_> {
 
     fn cause(&self, document: usize) -> Option<Cause> {
         match &self.judged.found {
-            Found::Near(found, _) => match found.decision(document) {
+            Found::Near(found) => match found.decision(document) {
                 Decision::Kept => None,
                 Decision::Duplicate { of, distance } => Some(Cause::Document {
                     of,
@@ -52,8 +52,14 @@ impl Judgements for PageSource<'_, '_> {
         Ok(self.judged.label(document)?.to_string())
     }
 
-    fn similarity(&mut self, of: usize, document: usize) -> Result<Option<f64>, Failure> {
-        Ok(self.judged.similarity(of, document)?)
+    fn similarity(&self, document: usize) -> Option<f64> {
+        match &self.judged.found {
+            Found::Near(_) => None,
+            Found::Similar(found) => match found.fate(document)? {
+                Fate::Dropped { jaccard, .. } => Some(jaccard),
+                Fate::Kept => None,
+            },
+        }
     }
 
     fn texts(&mut self, documents: &BTreeSet<usize>) -> Result<HashMap<usize, String>, Failure> {

@@ -15,7 +15,7 @@ use crate::support::labels::Label;
 /// # Errors
 /// What `out`, the index or the temporary files report.
 pub(super) fn write(
-    judged: &mut Judged<'_>,
+    judged: &Judged<'_>,
     as_json: bool,
     out: &mut (dyn Write + Send),
 ) -> Result<(), Failure> {

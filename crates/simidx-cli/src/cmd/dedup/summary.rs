@@ -153,7 +153,7 @@ impl Summary {
         let templates =
             similar.map(|similar| similar.templates().map(named).collect::<Result<_, _>>());
         let (chained, compared) = match found {
-            Found::Near(found, _) => (found.chained_count(measure.limit()), None),
+            Found::Near(found) => (found.chained_count(measure.limit()), None),
             Found::Similar(found) => {
                 let least = measure.similarity().map_or(0.0, |s| s.least());
                 (found.chained_count(least), Some(found.search_counts()))

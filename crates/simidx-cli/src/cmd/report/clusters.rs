@@ -33,7 +33,7 @@ struct Shown {
     number: u64,
     record_count: u64,
     fingerprint_count: u64,
-    diameter: u32,
+    radius: u32,
     representative: u128,
     /// Those that differ most from the representative.
     others: Vec<u128>,
@@ -58,7 +58,7 @@ impl Clusters {
                     number: cluster.number,
                     record_count: cluster.record_count,
                     fingerprint_count: cluster.fingerprints.len() as u64,
-                    diameter: cluster.diameter.distance,
+                    radius: cluster.radius,
                     representative: cluster.representative,
                     others: farthest(cluster.representative, cluster.fingerprints),
                 });
@@ -126,12 +126,11 @@ impl Found {
         let report = &self.report;
         if report.chain_count > 0 {
             html.element("p", &[("class", "warning")], format!(
-                "Chains: members of {} differ in more than {} bits, twice the distance, those of cluster {} in {}. \
-                 simidx clusters --max-diameter splits them.",
+                "Chains: members of {} differ from the first in more than {} bits, twice the distance, one of cluster {} in {}.",
                 sampled(report.chain_count, report.cluster_count, "cluster"),
                 self.distance.saturating_mul(2),
                 report.widest_cluster,
-                report.widest_diameter
+                report.widest_radius
             ));
         }
         if self.largest.is_empty() {
@@ -158,11 +157,11 @@ impl Found {
 impl Shown {
     fn html(&self, is_open: bool, labels: &Labels) -> Html {
         let heading = format!(
-            "Cluster {}: {}, {}, diameter {}",
+            "Cluster {}: {}, {}, radius {}",
             self.number,
             plural(self.record_count, "record"),
             plural(self.fingerprint_count, "fingerprint"),
-            self.diameter
+            self.radius
         );
         let first = labels.entry(self.representative, "stands for the cluster".into());
         let others = self.others.iter().map(|&other| {

@@ -57,8 +57,8 @@ fn objects_get_members() {
         "-o",
         "b",
         "--annotate",
-        "--verify",
-        "jaccard:0.5",
+        "--similarity",
+        "0.5",
     ];
     done(sandbox.run(&args));
     let found = objects(sandbox.read("b"));

@@ -212,10 +212,6 @@ fn what_does_not_go_with_a_similarity_is_refused() {
         "cannot be used with",
     );
     refused(
-        &["a.jsonl", "--similarity", "0.8", "--verify", "jaccard:0.8"],
-        "cannot be used with",
-    );
-    refused(
         &["a.hex", "--similarity", "0.8"],
         "a.hex:1: has no text to compare; -k compares fingerprints",
     );
