@@ -1,7 +1,5 @@
 //! The footer: where the directory is, and how long the file must be. Spec §4.3.
 
-use std::ops::Range;
-
 use byteorder::{ByteOrder, LittleEndian};
 
 use super::{FORMAT_VERSION, HEADER_LEN, SECTION_ALIGNMENT};
@@ -89,11 +87,6 @@ impl Footer {
             self.width
         );
         Err(FormatError::damaged(5, message).at(self.file_len - FOOTER_LEN as u64))
-    }
-
-    /// Where the directory is in the file.
-    pub(crate) fn directory_range(&self) -> Range<u64> {
-        self.directory_offset..self.directory_offset + u64::from(self.directory_len)
     }
 
     /// The part of V6 that needs no directory.

@@ -2,12 +2,11 @@
 
 use std::ops::Range;
 
-use super::file_bytes::FileBytes;
 use super::paged::Paged;
 use super::table::ValuePlace;
 use crate::codec::bits::read_value;
 use crate::codec::lines::{LINE_BITS, LINE_LEN, Line, LineFault, shifted, shifted_down};
-use crate::cpu::{Cpu, Portable, Work, dispatch};
+use crate::cpu::{Cpu, Work, dispatch};
 use crate::design::{Permutation, Permuted};
 use crate::error::FormatError;
 use crate::fingerprint::Fingerprint;
@@ -122,11 +121,6 @@ impl<F: Fingerprint> LineTable<F> {
     /// # Errors
     /// V28 or V44.
     pub(super) fn line<'a>(&self, file: &'a [u8], number: u64) -> Result<Line<'a>, FormatError> {
-        self.line_in(FileBytes::Whole(file), number)
-    }
-
-    /// [`LineTable::line`] of a file that need not be whole.
-    fn line_in<'a>(&self, file: FileBytes<'a>, number: u64) -> Result<Line<'a>, FormatError> {
         let at = number as usize * LINE_LEN;
         let bytes = self.lines.bytes(file, at..at + LINE_LEN)?;
         let bytes = bytes.as_array::<LINE_LEN>();
@@ -139,11 +133,7 @@ impl<F: Fingerprint> LineTable<F> {
     ///
     /// # Errors
     /// V28.
-    fn low<'a>(
-        &self,
-        file: FileBytes<'a>,
-        ranks: Range<u64>,
-    ) -> Result<(&'a [u8], usize), FormatError> {
+    fn low<'a>(&self, file: &'a [u8], ranks: Range<u64>) -> Result<(&'a [u8], usize), FormatError> {
         if ranks.is_empty() {
             // Of these no page is used, hence none is checked.
             return Ok((&[], 0));
@@ -244,7 +234,7 @@ impl<F: Fingerprint> LineTable<F> {
         mut take: impl FnMut(F),
     ) -> Result<(), FormatError> {
         let ranks = self.ranks(line, place)?;
-        let (row, mut bit) = self.low(FileBytes::Whole(file), ranks)?;
+        let (row, mut bit) = self.low(file, ranks)?;
         let low_bits = self.low_bits();
         let above = shifted(F::MAX, low_bits);
         line.for_each_address(place.bits_below, |address| {
@@ -299,86 +289,11 @@ impl<F: Fingerprint> LineTable<F> {
         }
     }
 
-    /// Hands the values from `low` to `high` to `take`. What is missing of a file that is not whole is
-    /// noted as far as it can be known.
-    ///
-    /// # Errors
-    /// The first rule that is broken.
-    pub(super) fn for_each_between(
-        &self,
-        file: FileBytes<'_>,
-        (low, high): (F, F),
-        take: &mut dyn FnMut(F),
-    ) -> Result<(), FormatError> {
-        let parts = self.part_of(low)..=self.part_of(high);
-        let mut waiting: Vec<LinePlace<F>> =
-            parts.rev().map(|part| self.place(part as u64)).collect();
-        let (mut visits, mut result) = (self.line_count, Ok(()));
-        while let Some(place) = waiting.pop() {
-            let left = visits.checked_sub(1);
-            visits = left.ok_or_else(|| self.fault(LineFault::Finer, place.number))?;
-            let line = match self.line_in(file, place.number) {
-                Ok(line) => line,
-                Err(error) => {
-                    result = result.and(Err(error));
-                    continue;
-                }
-            };
-            let (low, high) = (low.max(place.base), high.min(place.last()));
-            if line.is_crowded() {
-                let first = self.finer(line, &place, low)?;
-                let last = self.finer(line, &place, high)?;
-                let bits = first.bits_below + LINE_BITS;
-                let steps = last.number - first.number;
-                let finer = |step: u64| LinePlace {
-                    number: first.number + step,
-                    base: first
-                        .base
-                        .wrapping_add(shifted(F::from_u128(step.into()), bits)),
-                    bits_below: first.bits_below,
-                };
-                waiting.extend((0..=steps).rev().map(finer));
-                continue;
-            }
-            let read = self.read_between(file, line, &place, (low, high), take);
-            result = result.and(read);
-        }
-        result
-    }
-
-    /// Hands the values of a line from `low` to `high` to `take`.
-    fn read_between(
-        &self,
-        file: FileBytes<'_>,
-        line: Line<'_>,
-        place: &LinePlace<F>,
-        (low, high): (F, F),
-        take: &mut dyn FnMut(F),
-    ) -> Result<(), FormatError> {
-        let ranks = self.ranks(line, place)?;
-        let address = |value: F| shifted_down(value, place.bits_below).to_u128() as u8;
-        let addresses = (address(low), address(high));
-        let (begin, end) = line.values_between(Portable, addresses, place.bits_below);
-        let wanted = ranks.start + begin as u64..ranks.start + end as u64;
-        let (row, mut bit) = self.low(file, wanted)?;
-        let low_bits = self.low_bits();
-        let above = shifted(F::MAX, low_bits);
-        line.for_each_between(addresses, begin, place.bits_below, |address| {
-            let value = place.at(address) & above | read_value(row, bit, low_bits);
-            bit += low_bits as usize;
-            if (low..=high).contains(&value) {
-                take(value);
-            }
-        });
-        Ok(())
-    }
-
     /// Where a value stands: its part, and its number among the values of the part.
     ///
     /// # Errors
     /// A rule that is broken on the way.
     pub(super) fn locate(&self, file: &[u8], value: F) -> Result<Option<ValuePlace>, FormatError> {
-        let file = FileBytes::Whole(file);
         let (ranks, before) = self.ranks_at_address(file, value)?;
         let rank = self.rank_among(file, ranks, value)?;
         Ok(rank.map(|rank| ValuePlace {
@@ -393,15 +308,15 @@ impl<F: Fingerprint> LineTable<F> {
     /// A rule that is broken on the way.
     pub(super) fn ranks_at_address(
         &self,
-        file: FileBytes<'_>,
+        file: &[u8],
         value: F,
     ) -> Result<(Range<u64>, u64), FormatError> {
         let mut place = self.place(self.part_of(value) as u64);
-        let mut line = self.line_in(file, place.number)?;
+        let mut line = self.line(file, place.number)?;
         let first = line.rank();
         while line.is_crowded() {
             place = self.finer(line, &place, value)?;
-            line = self.line_in(file, place.number)?;
+            line = self.line(file, place.number)?;
         }
         let address = shifted_down(value, place.bits_below).to_u128() as u8;
         if !line.has(address) {
@@ -429,7 +344,7 @@ impl<F: Fingerprint> LineTable<F> {
     /// V28.
     pub(super) fn rank_among(
         &self,
-        file: FileBytes<'_>,
+        file: &[u8],
         ranks: Range<u64>,
         value: F,
     ) -> Result<Option<u64>, FormatError> {
@@ -497,7 +412,6 @@ impl<F: Fingerprint> LineTable<F> {
     /// # Errors
     /// V34.
     pub(super) fn check_spare_bits(&self, file: &[u8]) -> Result<(), FormatError> {
-        let file = FileBytes::Whole(file);
         let checked = self
             .row
             .check_spare_bits(file, self.value_count, self.low_bits());
@@ -532,13 +446,12 @@ impl<F: Fingerprint> LineTable<F> {
         if !part.is_multiple_of(PAGE_LINES) {
             return;
         }
-        let whole = FileBytes::Whole(file);
         let row_page = |line: Line<'_>| {
             (line.rank().min(self.value_count) * u64::from(self.low_bits()) / 8) as usize / PAGE_LEN
         };
         if self
             .lines
-            .check_page_again(whole, part / PAGE_LINES)
+            .check_page_again(file, part / PAGE_LINES)
             .is_err()
         {
             return;
@@ -549,7 +462,7 @@ impl<F: Fingerprint> LineTable<F> {
         let end = next.map_or(self.row.page_count(), |next| row_page(Line::new(next)) + 1);
         for page in first.map_or(0, row_page)..end.min(self.row.page_count()) {
             // The reading that follows reports it.
-            let _ = self.row.check_page_again(whole, page);
+            let _ = self.row.check_page_again(file, page);
         }
     }
 

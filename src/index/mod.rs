@@ -2,7 +2,6 @@
 
 mod blocks;
 mod checked;
-mod file_bytes;
 mod flips;
 mod ids;
 mod iter;
@@ -15,7 +14,6 @@ mod plans;
 mod probe;
 mod probe_lines;
 mod query;
-pub mod ranged;
 mod ranks;
 mod records;
 mod scratch;
@@ -54,7 +52,6 @@ use crate::error::{Error, FormatError, Result};
 use crate::fingerprint::Fingerprint;
 use crate::format::{ContentId, Directory, IdKind, Kind, Metadata};
 use crate::summary::Summary;
-use file_bytes::FileBytes;
 use ids::{IdSections, Rank};
 use plans::{Plans, plausible_count};
 use sketches::SketchSection;
@@ -249,7 +246,7 @@ impl<F: Fingerprint> Index<F> {
 
     fn ids_of_rank(&self, rank: Rank) -> Result<Ids<'_>> {
         match &self.ids {
-            Some(ids) => Ok(ids.of(self.file(), rank)?),
+            Some(ids) => Ok(ids.of(self.bytes(), rank)?),
             None => Ok(Ids::none()),
         }
     }
@@ -347,7 +344,7 @@ impl<F: Fingerprint> Index<F> {
         let Some(ids) = &self.ids else {
             return Ok(Vec::new());
         };
-        let ranks = ids.find(self.file(), id.into())?;
+        let ranks = ids.find(self.bytes(), id.into())?;
         Ok(ranks.into_iter().map(|Rank(rank)| rank).collect())
     }
 
@@ -411,7 +408,7 @@ impl<F: Fingerprint> Index<F> {
     /// A damaged page.
     pub(crate) fn visit_ids(&self, visit: impl FnMut(u64, Id<'_>)) -> Result<()> {
         match &self.ids {
-            Some(ids) => Ok(ids.visit(self.file(), visit)?),
+            Some(ids) => Ok(ids.visit(self.bytes(), visit)?),
             None => Ok(()),
         }
     }
@@ -434,8 +431,8 @@ impl<F: Fingerprint> Index<F> {
         let (Some(ids), Some(rank)) = (&self.ids, rank.filter(|&rank| rank < self.len())) else {
             return Ok(false);
         };
-        let holds = |index| Ok(holds(ids.key(self.file(), index)?));
-        Ok(ids.all_of(self.file(), Rank(rank), holds)?)
+        let holds = |index| Ok(holds(ids.key(self.bytes(), index)?));
+        Ok(ids.all_of(self.bytes(), Rank(rank), holds)?)
     }
 
     /// The keys of an id that is a string, see [`Index::all_keys`].
@@ -444,14 +441,14 @@ impl<F: Fingerprint> Index<F> {
     /// A damaged page.
     pub(crate) fn places_of_id(&self, id: Id<'_>) -> Result<Range<u64>> {
         match &self.ids {
-            Some(ids) => Ok(ids.places_of(self.file(), id)?),
+            Some(ids) => Ok(ids.places_of(self.bytes(), id)?),
             None => Ok(0..0),
         }
     }
 
     /// The ids in order if they are strings.
     pub(crate) fn sorted_strings(&self) -> Option<SortedStrings<'_>> {
-        self.ids.as_ref()?.sorted_strings(self.file())
+        self.ids.as_ref()?.sorted_strings(self.bytes())
     }
 
     /// All records in order, with their ids; none if the index has no ids. About 0.3 microseconds a record.
@@ -462,11 +459,6 @@ impl<F: Fingerprint> Index<F> {
     /// [`Index::records`] with ids in about `budget` bytes of memory.
     pub(crate) fn records_within(&self, budget: usize) -> Records<'_, F> {
         Records::new(self, budget)
-    }
-
-    /// The bytes of the file, as the readers of ids want them.
-    fn file(&self) -> FileBytes<'_> {
-        FileBytes::Whole(self.bytes())
     }
 
     fn bytes(&self) -> &[u8] {

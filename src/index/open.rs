@@ -185,17 +185,17 @@ pub(super) fn parse<F: Fingerprint>(header: &Header, file: &[u8]) -> Result<Part
 }
 
 /// What the directory says of each table.
-pub(super) struct TableLayout<F> {
-    pub(super) mask: F,
+struct TableLayout<F> {
+    mask: F,
     /// None for a table in lines.
-    pub(super) code: Option<TableCode>,
+    code: Option<TableCode>,
 }
 
 /// Checks what needs no more than the directory: V11 to V15.
 ///
 /// # Errors
 /// The first rule broken.
-pub(super) fn check_directory<F: Fingerprint>(
+fn check_directory<F: Fingerprint>(
     directory: &Directory,
     directory_offset: u64,
 ) -> Result<Vec<TableLayout<F>>, FormatError> {
@@ -403,7 +403,7 @@ pub(super) fn slice<'a>(file: &'a [u8], record: &SectionRecord) -> &'a [u8] {
 }
 
 /// A table in lines.
-pub(super) fn line_table<F: Fingerprint>(
+fn line_table<F: Fingerprint>(
     directory: &Directory,
     number: usize,
     mask: F,
@@ -460,7 +460,7 @@ fn tables<F: Fingerprint>(
 }
 
 /// The entries of the key groups of a table, with the part of V17 that concerns them.
-pub(super) fn key_entries<F: Fingerprint>(
+fn key_entries<F: Fingerprint>(
     bytes: &[u8],
     groups_len: u64,
     table: &TableRecord,
@@ -489,7 +489,7 @@ pub(super) fn key_entries<F: Fingerprint>(
 }
 
 /// The last key before a group, and its own last key.
-pub(super) fn span<F: Fingerprint>(entries: &[KeyEntry<F>], group: usize) -> Span<F> {
+fn span<F: Fingerprint>(entries: &[KeyEntry<F>], group: usize) -> Span<F> {
     Span {
         previous: group.checked_sub(1).map(|before| entries[before].last),
         key: entries[group].last,
@@ -497,7 +497,7 @@ pub(super) fn span<F: Fingerprint>(entries: &[KeyEntry<F>], group: usize) -> Spa
 }
 
 /// Number of keys of a group.
-pub(super) fn keys_of_group(table: &TableRecord, group: usize) -> usize {
+fn keys_of_group(table: &TableRecord, group: usize) -> usize {
     let first = (group * keys::GROUP_KEYS) as u64;
     table
         .block_count
@@ -506,7 +506,7 @@ pub(super) fn keys_of_group(table: &TableRecord, group: usize) -> usize {
 }
 
 /// Appends the keys of a group, with V16 and V17 for it.
-pub(super) fn read_key_group<F: Fingerprint>(
+fn read_key_group<F: Fingerprint>(
     bytes: &[u8],
     entries: &[KeyEntry<F>],
     group: usize,
@@ -546,7 +546,7 @@ fn read_keys<F: Fingerprint>(
 }
 
 /// The numbers of values of the blocks of table 0, less 1 each, with V18.
-pub(super) fn block_counts_of<'a>(
+fn block_counts_of<'a>(
     directory: &Directory,
     bytes: &'a [u8],
 ) -> Result<&'a [[u8; 2]], FormatError> {
@@ -574,10 +574,7 @@ pub(super) fn block_ranks(counts: &[[u8; 2]]) -> Vec<u64> {
 }
 
 /// V19.
-pub(super) fn pipeline_of(
-    directory: &Directory,
-    bytes: &[u8],
-) -> Result<Option<String>, FormatError> {
+fn pipeline_of(directory: &Directory, bytes: &[u8]) -> Result<Option<String>, FormatError> {
     let Some(record) = directory.section(Kind::Pipeline, 0) else {
         return Ok(None);
     };
@@ -588,7 +585,7 @@ pub(super) fn pipeline_of(
 }
 
 /// V41.
-pub(super) fn metadata_of(directory: &Directory, bytes: &[u8]) -> Result<Metadata, FormatError> {
+fn metadata_of(directory: &Directory, bytes: &[u8]) -> Result<Metadata, FormatError> {
     let Some(record) = directory.section(Kind::Metadata, 0) else {
         return Ok(Metadata::default());
     };
@@ -598,7 +595,7 @@ pub(super) fn metadata_of(directory: &Directory, bytes: &[u8]) -> Result<Metadat
 }
 
 /// V20.
-pub(super) fn check_id_parameters(directory: &Directory) -> Result<(), FormatError> {
+fn check_id_parameters(directory: &Directory) -> Result<(), FormatError> {
     let (base, bits) = (directory.id_base, directory.id_bits);
     let buckets = directory.section(Kind::Buckets, 0);
     let payload = buckets.and_then(|section| payload_len(section.len));

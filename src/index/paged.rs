@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use super::checked::CheckedSet;
-use super::file_bytes::FileBytes;
 use crate::codec::bits::read_value;
 use crate::codec::lines::{LINE_LEN, Line};
 use crate::error::FormatError;
@@ -64,30 +63,19 @@ impl Paged {
     /// V28.
     pub(super) fn bytes<'a>(
         &self,
-        file: FileBytes<'a>,
+        file: &'a [u8],
         range: Range<usize>,
     ) -> Result<&'a [u8], FormatError> {
         let end = range.end.min(self.len());
         let start = range.start.min(end);
         let pages = start / PAGE_LEN..end.div_ceil(PAGE_LEN);
-        if let FileBytes::Fetched(_) = file {
-            self.ask_for(file, pages.clone());
-        }
         for page in pages {
-            // What was fetched is another copy each time.
-            if matches!(file, FileBytes::Fetched(_)) || !self.checked.contains(page) {
+            if !self.checked.contains(page) {
                 self.check_page(file, page)?;
             }
         }
         file.get(self.payload.start + start..self.payload.start + end)
             .ok_or_else(|| self.damaged(28, "the file ends within the section"))
-    }
-
-    /// Notes all that is missing of some pages: their bytes as one part, and their checksums.
-    fn ask_for(&self, file: FileBytes<'_>, pages: Range<usize>) {
-        let end = self.payload.end.min(self.page_offset(pages.end));
-        let _ = file.get(self.page_offset(pages.start)..end);
-        let _ = file.get(self.checksum_offset(pages.start)..self.checksum_offset(pages.end));
     }
 
     /// Where the checksum of a page is in the file.
@@ -99,12 +87,7 @@ impl Paged {
     ///
     /// # Errors
     /// V28.
-    pub(super) fn packed(
-        &self,
-        file: FileBytes<'_>,
-        index: u64,
-        bits: u32,
-    ) -> Result<u64, FormatError> {
+    pub(super) fn packed(&self, file: &[u8], index: u64, bits: u32) -> Result<u64, FormatError> {
         let first_bit = index * u64::from(bits);
         let start = (first_bit / 8) as usize;
         let bytes = self.bytes(file, start..start + 9)?;
@@ -114,7 +97,7 @@ impl Paged {
     /// Checks that the bits after a packed array of `count` numbers are zero (V34).
     pub(super) fn check_spare_bits(
         &self,
-        file: FileBytes<'_>,
+        file: &[u8],
         count: u64,
         bits: u32,
     ) -> Result<(), FormatError> {
@@ -134,17 +117,13 @@ impl Paged {
     ///
     /// # Errors
     /// V28.
-    pub(super) fn check_page_again(
-        &self,
-        file: FileBytes<'_>,
-        page: usize,
-    ) -> Result<(), FormatError> {
+    pub(super) fn check_page_again(&self, file: &[u8], page: usize) -> Result<(), FormatError> {
         let checked = self.check_page(file, page);
         checked.inspect_err(|_| self.checked.distrust(page))
     }
 
     #[cold]
-    fn check_page(&self, file: FileBytes<'_>, page: usize) -> Result<(), FormatError> {
+    fn check_page(&self, file: &[u8], page: usize) -> Result<(), FormatError> {
         let start = self.payload.start + page * PAGE_LEN;
         let end = (start + PAGE_LEN).min(self.payload.end);
         let stored_at = self.checksum_offset(page);

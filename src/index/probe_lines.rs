@@ -3,7 +3,6 @@
 
 use std::ops::Range;
 
-use super::file_bytes::FileBytes;
 use super::lines::{LinePlace, LineTable, PAGE_LINES};
 use super::probe::{Findings, Found, Target};
 use super::query::Match;
@@ -779,7 +778,7 @@ impl<'a, F: Fingerprint> Target<'a, F> {
             let bytes = table.row.payload(self.file).get(range.clone());
             will_need(bytes.unwrap_or_default());
         }
-        table.row.bytes(FileBytes::Whole(self.file), range)?;
+        table.row.bytes(self.file, range)?;
         Ok(())
     }
 

@@ -48,7 +48,7 @@ impl<'a, F: Fingerprint> Records<'a, F> {
         let ids = index.ids.as_ref();
         Records {
             index,
-            ids: ids.map(|ids| IdSequence::new(ids, index.file(), budget)),
+            ids: ids.map(|ids| IdSequence::new(ids, index.bytes(), budget)),
             fingerprints: index.iter(),
             fingerprint: None,
         }
@@ -90,7 +90,7 @@ impl<'a, F: Fingerprint> Records<'a, F> {
         let (Some(sections), Some(ids)) = (&self.index.ids, &mut self.ids) else {
             return Ok(None);
         };
-        let (file, next) = (self.index.file(), ids.next_index());
+        let (file, next) = (self.index.bytes(), ids.next_index());
         if next == sections.record_count() {
             // Fingerprints without an id would be lost.
             return match self.fingerprints.next() {

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use super::file_bytes::FileBytes;
 use super::ids::{IdBuffer, Rank};
 use super::open::slice;
 use super::paged::Paged;
@@ -80,10 +79,7 @@ impl<'a> Sketches<'a> {
         let len = self.parameters().sketch_len() as u64;
         // The section is in the file, so its length is a usize.
         let bytes = (numbers.start * len) as usize..(numbers.end * len) as usize;
-        let bytes = self
-            .section
-            .pages
-            .bytes(FileBytes::Whole(self.file), bytes)?;
+        let bytes = self.section.pages.bytes(self.file, bytes)?;
         let (numbers, _) = bytes.as_chunks::<8>();
         words.extend(numbers.iter().map(|number| u64::from_le_bytes(*number)));
         Ok(())
@@ -157,7 +153,7 @@ impl<F: Fingerprint> Index<F> {
             if page.is_multiple_of(PAGES_READ_AHEAD) {
                 pages.read_ahead(self.bytes(), page, PAGES_READ_AHEAD);
             }
-            take(pages.check_page_again(self.file(), page));
+            take(pages.check_page_again(self.bytes(), page));
         }
         pages.page_count() as u64
     }
@@ -172,7 +168,7 @@ impl<F: Fingerprint> Index<F> {
             return Err(Error::option("rank", message));
         }
         match &self.ids {
-            Some(ids) => Ok(ids.indexes(self.file(), Rank(rank))?),
+            Some(ids) => Ok(ids.indexes(self.bytes(), Rank(rank))?),
             None => Ok(rank..rank + 1),
         }
     }
@@ -185,7 +181,7 @@ impl<F: Fingerprint> Index<F> {
     pub fn rank_of_record(&self, record: u64) -> Result<u64> {
         self.check_record(record)?;
         match &self.ids {
-            Some(ids) => Ok(ids.rank_of_index(self.file(), record)?.0),
+            Some(ids) => Ok(ids.rank_of_index(self.bytes(), record)?.0),
             None => Ok(record),
         }
     }
@@ -200,7 +196,7 @@ impl<F: Fingerprint> Index<F> {
             return Ok(None);
         };
         let mut buffer = IdBuffer::default();
-        let id = ids.read(self.file(), record, &mut buffer)?;
+        let id = ids.read(self.bytes(), record, &mut buffer)?;
         Ok(Some(id.into()))
     }
 
@@ -222,7 +218,7 @@ impl<F: Fingerprint> Index<F> {
     /// A damaged page.
     pub(crate) fn key_of_record(&self, record: u64) -> Result<Option<u64>> {
         let ids = self.ids.as_ref();
-        Ok(ids.map(|ids| ids.key(self.file(), record)).transpose()?)
+        Ok(ids.map(|ids| ids.key(self.bytes(), record)).transpose()?)
     }
 }
 

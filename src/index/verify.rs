@@ -295,7 +295,7 @@ impl<F: Fingerprint> Index<F> {
                 section.read_ahead(self.bytes(), page, PAGES_READ_AHEAD);
             }
             report.page_count += 1;
-            sound &= report.check(section.check_page_again(self.file(), page));
+            sound &= report.check(section.check_page_again(self.bytes(), page));
         }
         sound
     }
@@ -317,16 +317,16 @@ impl<F: Fingerprint> Index<F> {
         report: &mut VerifyReport,
     ) -> Option<ContentId> {
         let mut content_id = None;
-        if let Some(repeats) = report.value(ids.check(self.file()))
-            && report.check(ids.check_order(self.file()))
-            && report.check(ids.check_repeats(self.file(), &repeats))
+        if let Some(repeats) = report.value(ids.check(self.bytes()))
+            && report.check(ids.check_order(self.bytes()))
+            && report.check(ids.check_repeats(self.bytes(), &repeats))
             && table_0_is_whole
             && let Some((found, order)) = report.value(self.check_records(ids))
         {
             report.check(order);
             content_id = Some(found);
         }
-        report.check(ids.check_spare_bits(self.file()));
+        report.check(ids.check_spare_bits(self.bytes()));
         content_id
     }
 
@@ -347,14 +347,14 @@ impl<F: Fingerprint> Index<F> {
     ) -> Result<(ContentId, Result<(), FormatError>), FormatError> {
         let mut fingerprints = self.iter();
         let (mut order, mut content_id) = (Ok(()), ContentId::default());
-        let mut sequence = IdSequence::new(ids, self.file(), READ_AHEAD_LEN);
+        let mut sequence = IdSequence::new(ids, self.bytes(), READ_AHEAD_LEN);
         for rank in 0..self.len() {
             let Some(Ok(fingerprint)) = fingerprints.next() else {
                 // It was sound a moment ago: the file is being overwritten.
                 return Err(FormatError::damaged(35, "fingerprints have gone").in_table(0));
             };
             let (mut ascends, mut last) = (true, None);
-            for index in ids.indexes(self.file(), Rank(rank))? {
+            for index in ids.indexes(self.bytes(), Rank(rank))? {
                 if sequence.next_index() != index {
                     // The groups were sound a moment ago.
                     return Err(FormatError::damaged(29, "groups of ids have moved"));

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use super::Index;
 use super::blocks::BlockTable;
-use super::file_bytes::FileBytes;
 use super::ids::IdSections;
 use super::paged::Paged;
 use super::table::Table;
@@ -285,10 +284,7 @@ impl<F: Fingerprint> Part<'_, F> {
             }
             Items::Pages(section) => {
                 for page in items {
-                    let bytes = section.bytes(
-                        FileBytes::Whole(self.file),
-                        page * PAGE_LEN..(page + 1) * PAGE_LEN,
-                    )?;
+                    let bytes = section.bytes(self.file, page * PAGE_LEN..(page + 1) * PAGE_LEN)?;
                     // Pages of the section and those of memory begin at different places.
                     bytes
                         .first()

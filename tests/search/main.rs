@@ -20,7 +20,6 @@ mod nearest;
 mod options;
 mod oracle;
 mod publish;
-mod ranged;
 mod replacement;
 mod set;
 mod shared_damage;

@@ -10,7 +10,6 @@ use crate::codec::strings::{
 use crate::cpu::prefetch;
 use crate::error::FormatError;
 use crate::format::index_bits;
-use crate::index::file_bytes::FileBytes;
 use crate::index::paged::Paged;
 
 /// Ids of a bucket.
@@ -54,7 +53,7 @@ impl Dictionary {
 
     /// Where an id is in the order of all ids.
     #[inline]
-    pub(super) fn place(&self, file: FileBytes<'_>, index: u64) -> Result<u64, FormatError> {
+    pub(super) fn place(&self, file: &[u8], index: u64) -> Result<u64, FormatError> {
         let place = self.places.packed(file, index, self.place_bits())?;
         if place < self.record_count {
             return Ok(place);
@@ -71,7 +70,7 @@ impl Dictionary {
     }
 
     /// The bytes of a bucket, which must be there.
-    fn bucket_bytes<'a>(&self, file: FileBytes<'a>, number: u64) -> Result<&'a [u8], FormatError> {
+    fn bucket_bytes<'a>(&self, file: &'a [u8], number: u64) -> Result<&'a [u8], FormatError> {
         let payload_len = self.buckets.len();
         let wrong = || {
             let message = "an offset does not point to its bucket";
@@ -94,7 +93,7 @@ impl Dictionary {
     /// A bucket whose first id is coded relative to a reference: none in the first bucket of a group.
     fn bucket<'a>(
         &'a self,
-        file: FileBytes<'a>,
+        file: &'a [u8],
         number: u64,
         reference: &'a [u8],
     ) -> Result<Bucket<'a>, FormatError> {
@@ -107,7 +106,7 @@ impl Dictionary {
     /// Starts to read a bucket into `id`, whose first id is coded relative to a reference.
     fn reader<'a>(
         &'a self,
-        file: FileBytes<'a>,
+        file: &'a [u8],
         number: u64,
         reference: &[u8],
         id: &mut StringBuffer,
@@ -121,7 +120,7 @@ impl Dictionary {
     /// Reads the first id of a group of buckets.
     fn first_of_group(
         &self,
-        file: FileBytes<'_>,
+        file: &[u8],
         group: u64,
         id: &mut StringBuffer,
     ) -> Result<(), FormatError> {
@@ -132,7 +131,7 @@ impl Dictionary {
     /// Reads the id at a place, which must be less than the number of records.
     pub(super) fn read<'b>(
         &self,
-        file: FileBytes<'_>,
+        file: &[u8],
         place: u64,
         buffer: &'b mut IdBuffer,
     ) -> Result<&'b str, FormatError> {
@@ -158,11 +157,7 @@ impl Dictionary {
     }
 
     /// The places of an id: none if no record has it.
-    pub(super) fn find(
-        &self,
-        file: FileBytes<'_>,
-        wanted: &[u8],
-    ) -> Result<Range<u64>, FormatError> {
+    pub(super) fn find(&self, file: &[u8], wanted: &[u8]) -> Result<Range<u64>, FormatError> {
         let mut buffer = IdBuffer::default();
         let group_count = self.bucket_count().div_ceil(BUCKETS_PER_GROUP);
         let group = first_not_less(0..group_count, |group| {
@@ -199,7 +194,7 @@ impl Dictionary {
     /// unless the bucket is the first of a group.
     pub(super) fn ids_from<'a>(
         &'a self,
-        file: FileBytes<'a>,
+        file: &'a [u8],
         bucket: u64,
         buffer: IdBuffer,
     ) -> DictionaryIds<'a> {
@@ -214,7 +209,7 @@ impl Dictionary {
     }
 
     /// Checks the offsets, and all buckets with the order of the ids (V31, V32, V38); returns which ids equal the one before.
-    pub(super) fn check(&self, file: FileBytes<'_>) -> Result<Repeats, FormatError> {
+    pub(super) fn check(&self, file: &[u8]) -> Result<Repeats, FormatError> {
         let (mut last, mut buffer) = (Vec::new(), IdBuffer::default());
         let (mut repeats, mut place) = (Repeats::default(), 0);
         if self.bucket_count() == 0 && self.buckets.len() > 0 {
@@ -243,7 +238,7 @@ impl Dictionary {
     }
 
     /// Checks that the places are those of a permutation (V37).
-    pub(super) fn check_places(&self, file: FileBytes<'_>) -> Result<(), FormatError> {
+    pub(super) fn check_places(&self, file: &[u8]) -> Result<(), FormatError> {
         let mut seen = BitSet::default();
         for index in 0..self.record_count {
             let place = self.place(file, index)?;
@@ -256,11 +251,7 @@ impl Dictionary {
     }
 
     /// Checks the order of the indexes of equal ids (V38); the places must be those of a permutation.
-    pub(super) fn check_repeats(
-        &self,
-        file: FileBytes<'_>,
-        repeats: &Repeats,
-    ) -> Result<(), FormatError> {
+    pub(super) fn check_repeats(&self, file: &[u8], repeats: &Repeats) -> Result<(), FormatError> {
         let mut seen = BitSet::default();
         for index in 0..self.record_count {
             let place = self.place(file, index)?;
@@ -274,7 +265,7 @@ impl Dictionary {
     }
 
     /// Checks that the bits after the packed arrays are zero (V34).
-    pub(super) fn check_spare_bits(&self, file: FileBytes<'_>) -> Result<(), FormatError> {
+    pub(super) fn check_spare_bits(&self, file: &[u8]) -> Result<(), FormatError> {
         let places = (self.record_count, self.place_bits());
         self.places.check_spare_bits(file, places.0, places.1)?;
         let offsets = (self.bucket_count(), self.offset_bits);
@@ -316,7 +307,7 @@ pub(in crate::index) struct Repeats(BitSet);
 #[derive(Debug)]
 pub(super) struct DictionaryPicker<'a> {
     dictionary: &'a Dictionary,
-    file: FileBytes<'a>,
+    file: &'a [u8],
     /// The bucket that is being read.
     bucket: Option<(u64, BucketReader<'a>)>,
     /// The place after that of the id in the buffer.
@@ -327,7 +318,7 @@ pub(super) struct DictionaryPicker<'a> {
 }
 
 impl<'a> DictionaryPicker<'a> {
-    pub(super) fn new(dictionary: &'a Dictionary, file: FileBytes<'a>) -> Self {
+    pub(super) fn new(dictionary: &'a Dictionary, file: &'a [u8]) -> Self {
         DictionaryPicker {
             dictionary,
             file,
@@ -378,7 +369,7 @@ impl<'a> DictionaryPicker<'a> {
 #[derive(Debug)]
 pub(super) struct DictionaryIds<'a> {
     dictionary: &'a Dictionary,
-    file: FileBytes<'a>,
+    file: &'a [u8],
     next_bucket: u64,
     reader: Option<BucketReader<'a>>,
     /// That of the id to come.

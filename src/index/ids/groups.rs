@@ -5,7 +5,6 @@ use std::ops::Range;
 use super::Rank;
 use crate::error::FormatError;
 use crate::format::{GROUP_CHUNK_BITS, GROUP_CHUNK_LEN};
-use crate::index::file_bytes::FileBytes;
 use crate::index::paged::Paged;
 
 /// The groups of an index of which some fingerprints have several ids.
@@ -21,18 +20,18 @@ impl Groups {
         (self.chunks.len() / GROUP_CHUNK_LEN) as u64
     }
 
-    fn chunk<'a>(&self, file: FileBytes<'a>, number: u64) -> Result<Chunk<'a>, FormatError> {
+    fn chunk<'a>(&self, file: &'a [u8], number: u64) -> Result<Chunk<'a>, FormatError> {
         Chunk::read(&self.chunks, file, number)
     }
 
     /// Whether an id is the first one of its fingerprint.
-    pub(super) fn is_first(&self, file: FileBytes<'_>, index: u64) -> Result<bool, FormatError> {
+    pub(super) fn is_first(&self, file: &[u8], index: u64) -> Result<bool, FormatError> {
         let chunk = self.chunk(file, index / GROUP_CHUNK_BITS)?;
         Ok(chunk.bit(index % GROUP_CHUNK_BITS))
     }
 
     /// The rank of the fingerprint that an id belongs to.
-    pub(super) fn rank_of(&self, file: FileBytes<'_>, index: u64) -> Result<Rank, FormatError> {
+    pub(super) fn rank_of(&self, file: &[u8], index: u64) -> Result<Rank, FormatError> {
         let number = index / GROUP_CHUNK_BITS;
         let chunk = self.chunk(file, number)?;
         self.check_first(number, &chunk)?;
@@ -53,7 +52,7 @@ impl Groups {
     }
 
     /// The ids that belong to a rank: from its set bit to the next one.
-    pub(super) fn of(&self, file: FileBytes<'_>, rank: Rank) -> Result<Range<u64>, FormatError> {
+    pub(super) fn of(&self, file: &[u8], rank: Rank) -> Result<Range<u64>, FormatError> {
         let (number, chunk) = self.chunk_of(file, rank)?;
         self.check_first(number, &chunk)?;
         let first = rank
@@ -74,11 +73,7 @@ impl Groups {
 
     /// The last chunk with at most as many set bits before it as the rank: guessed, and looked for from there in growing
     /// steps. Wrong numbers lead to a chunk without the bit.
-    fn chunk_of<'a>(
-        &self,
-        file: FileBytes<'a>,
-        rank: Rank,
-    ) -> Result<(u64, Chunk<'a>), FormatError> {
+    fn chunk_of<'a>(&self, file: &'a [u8], rank: Rank) -> Result<(u64, Chunk<'a>), FormatError> {
         let starts_after = |number| Ok(self.chunk(file, number)?.ones_before > rank.0);
         let guess = self.guess(rank);
         let (mut low, mut high, mut step) = (guess, guess + 1, 1);
@@ -103,14 +98,6 @@ impl Groups {
         Ok((low, self.chunk(file, low)?))
     }
 
-    /// Asks for the chunks that hold the ids of some ranks if the fingerprints with several ids are spread evenly.
-    pub(super) fn ask_near(&self, file: FileBytes<'_>, ranks: Range<u64>) {
-        let [first, last] = [ranks.start, ranks.end].map(|rank| self.guess(Rank(rank)) as usize);
-        let bytes = first * GROUP_CHUNK_LEN..(last + 1) * GROUP_CHUNK_LEN;
-        // What is missing is noted; the rest is checked where it is used.
-        let _ = self.chunks.bytes(file, bytes);
-    }
-
     /// The chunk that a rank is in if the fingerprints with several ids are spread evenly.
     fn guess(&self, rank: Rank) -> u64 {
         let chunk = u128::from(rank.0) * u128::from(self.chunk_count());
@@ -119,7 +106,7 @@ impl Groups {
     }
 
     /// The first set bit after that of a rank at `start`; the record count if there is none.
-    fn next_first(&self, file: FileBytes<'_>, start: u64, rank: Rank) -> Result<u64, FormatError> {
+    fn next_first(&self, file: &[u8], start: u64, rank: Rank) -> Result<u64, FormatError> {
         let mut from = start % GROUP_CHUNK_BITS + 1;
         let own = start / GROUP_CHUNK_BITS;
         for number in own..self.chunk_count() {
@@ -141,7 +128,7 @@ impl Groups {
     }
 
     /// Checks the groups as a whole (V29).
-    pub(super) fn check(&self, file: FileBytes<'_>) -> Result<(), FormatError> {
+    pub(super) fn check(&self, file: &[u8]) -> Result<(), FormatError> {
         let mut ones = 0;
         for number in 0..self.chunk_count() {
             let chunk = self.chunk(file, number)?;
@@ -172,7 +159,7 @@ struct Chunk<'a> {
 }
 
 impl<'a> Chunk<'a> {
-    fn read(groups: &Paged, file: FileBytes<'a>, number: u64) -> Result<Self, FormatError> {
+    fn read(groups: &Paged, file: &'a [u8], number: u64) -> Result<Self, FormatError> {
         let start = number as usize * GROUP_CHUNK_LEN;
         let bytes = groups.bytes(file, start..start + GROUP_CHUNK_LEN)?;
         match bytes.split_first_chunk::<8>() {

@@ -9,7 +9,6 @@ mod sequence;
 use std::iter::FusedIterator;
 use std::ops::Range;
 
-use super::file_bytes::FileBytes;
 use super::paged::Paged;
 use crate::codec::strings::StringCode;
 use crate::error::{FormatError, Result};
@@ -57,7 +56,7 @@ impl Numbers {
         self.base.checked_add(most).is_none()
     }
 
-    fn read(&self, file: FileBytes<'_>, index: u64) -> Result<u64, FormatError> {
+    fn read(&self, file: &[u8], index: u64) -> Result<u64, FormatError> {
         let number = self.packed.packed(file, index, self.bits)?;
         let number = self.base.checked_add(number);
         number.ok_or_else(|| self.packed.damaged(30, "an id passes 2^64"))
@@ -136,30 +135,15 @@ impl IdSections {
     }
 
     /// The indexes of the ids of a rank, which must be less than the number of fingerprints.
-    pub(super) fn indexes(
-        &self,
-        file: FileBytes<'_>,
-        rank: Rank,
-    ) -> Result<Range<u64>, FormatError> {
+    pub(super) fn indexes(&self, file: &[u8], rank: Rank) -> Result<Range<u64>, FormatError> {
         match &self.groups {
             None => Ok(rank.0..rank.0 + 1),
             Some(groups) => groups.of(file, rank),
         }
     }
 
-    /// Asks for what tells the indexes of the ids of ranks like these.
-    pub(super) fn ask_near(&self, file: FileBytes<'_>, ranks: Range<u64>) {
-        if let Some(groups) = &self.groups {
-            groups.ask_near(file, ranks);
-        }
-    }
-
     /// The ids of a rank, which must be less than the number of fingerprints.
-    pub(super) fn of<'a>(
-        &'a self,
-        file: FileBytes<'a>,
-        rank: Rank,
-    ) -> Result<Ids<'a>, FormatError> {
+    pub(super) fn of<'a>(&'a self, file: &'a [u8], rank: Rank) -> Result<Ids<'a>, FormatError> {
         let indexes = self.indexes(file, rank)?;
         Ok(Ids {
             source: Some((self, file)),
@@ -170,7 +154,7 @@ impl IdSections {
     }
 
     /// Whether an id is the first one of its fingerprint.
-    pub(super) fn is_first(&self, file: FileBytes<'_>, index: u64) -> Result<bool, FormatError> {
+    pub(super) fn is_first(&self, file: &[u8], index: u64) -> Result<bool, FormatError> {
         match &self.groups {
             None => Ok(true),
             Some(groups) => groups.is_first(file, index),
@@ -178,11 +162,7 @@ impl IdSections {
     }
 
     /// The rank of the fingerprint that an id belongs to.
-    pub(super) fn rank_of_index(
-        &self,
-        file: FileBytes<'_>,
-        index: u64,
-    ) -> Result<Rank, FormatError> {
+    pub(super) fn rank_of_index(&self, file: &[u8], index: u64) -> Result<Rank, FormatError> {
         match &self.groups {
             None => Ok(Rank(index)),
             Some(groups) => groups.rank_of(file, index),
@@ -192,7 +172,7 @@ impl IdSections {
     /// An id by its index, which must be less than the number of records.
     pub(super) fn read<'b>(
         &self,
-        file: FileBytes<'_>,
+        file: &[u8],
         index: u64,
         buffer: &'b mut IdBuffer,
     ) -> Result<Id<'b>, FormatError> {
@@ -203,7 +183,7 @@ impl IdSections {
     /// An id by its slot.
     pub(super) fn read_at_slot<'b>(
         &self,
-        file: FileBytes<'_>,
+        file: &[u8],
         slot: u64,
         buffer: &'b mut IdBuffer,
     ) -> Result<Id<'b>, FormatError> {
@@ -214,7 +194,7 @@ impl IdSections {
     }
 
     /// The slot of an id: its place in the dictionary if ids are strings, and its index if they are numbers.
-    pub(super) fn slot(&self, file: FileBytes<'_>, index: u64) -> Result<u64, FormatError> {
+    pub(super) fn slot(&self, file: &[u8], index: u64) -> Result<u64, FormatError> {
         match &self.values {
             IdValues::Numbers(_) => Ok(index),
             IdValues::Strings(dictionary) => dictionary.place(file, index),
@@ -222,7 +202,7 @@ impl IdSections {
     }
 
     /// The key of an id: the number that it is, or its place in the dictionary.
-    pub(super) fn key(&self, file: FileBytes<'_>, index: u64) -> Result<u64, FormatError> {
+    pub(super) fn key(&self, file: &[u8], index: u64) -> Result<u64, FormatError> {
         match &self.values {
             IdValues::Numbers(numbers) => numbers.read(file, index),
             IdValues::Strings(dictionary) => dictionary.place(file, index),
@@ -232,7 +212,7 @@ impl IdSections {
     /// Whether a condition holds for the indexes of all ids of a rank, which must be less than the number of fingerprints.
     pub(super) fn all_of(
         &self,
-        file: FileBytes<'_>,
+        file: &[u8],
         rank: Rank,
         mut holds: impl FnMut(u64) -> Result<bool, FormatError>,
     ) -> Result<bool, FormatError> {
@@ -245,11 +225,7 @@ impl IdSections {
     }
 
     /// The places of an id in the dictionary.
-    pub(super) fn places_of(
-        &self,
-        file: FileBytes<'_>,
-        id: Id<'_>,
-    ) -> Result<Range<u64>, FormatError> {
+    pub(super) fn places_of(&self, file: &[u8], id: Id<'_>) -> Result<Range<u64>, FormatError> {
         match (&self.values, id) {
             (IdValues::Strings(dictionary), Id::String(id)) => dictionary.find(file, id.as_bytes()),
             _ => Ok(0..0),
@@ -257,7 +233,7 @@ impl IdSections {
     }
 
     /// The ids in order if they are strings.
-    pub(super) fn sorted_strings<'a>(&'a self, file: FileBytes<'a>) -> Option<SortedStrings<'a>> {
+    pub(super) fn sorted_strings<'a>(&'a self, file: &'a [u8]) -> Option<SortedStrings<'a>> {
         match &self.values {
             IdValues::Numbers(_) => None,
             IdValues::Strings(dictionary) => {
@@ -270,7 +246,7 @@ impl IdSections {
     /// Hands each id with its slot to `visit`, in the order of the slots: strings ascend.
     pub(super) fn visit(
         &self,
-        file: FileBytes<'_>,
+        file: &[u8],
         mut visit: impl FnMut(u64, Id<'_>),
     ) -> Result<(), FormatError> {
         match &self.values {
@@ -290,7 +266,7 @@ impl IdSections {
     }
 
     /// Checks that groups (V29), numbers (V30) and the dictionary (V31, V32, V38) can be read as a whole.
-    pub(super) fn check(&self, file: FileBytes<'_>) -> Result<Repeats, FormatError> {
+    pub(super) fn check(&self, file: &[u8]) -> Result<Repeats, FormatError> {
         if let Some(groups) = &self.groups {
             groups.check(file)?;
         }
@@ -306,11 +282,7 @@ impl IdSections {
     }
 
     /// Checks the order of the indexes of equal ids that [`IdSections::check`] has found (V38); the places must be right.
-    pub(super) fn check_repeats(
-        &self,
-        file: FileBytes<'_>,
-        repeats: &Repeats,
-    ) -> Result<(), FormatError> {
+    pub(super) fn check_repeats(&self, file: &[u8], repeats: &Repeats) -> Result<(), FormatError> {
         match &self.values {
             IdValues::Numbers(_) => Ok(()),
             IdValues::Strings(dictionary) => dictionary.check_repeats(file, repeats),
@@ -318,7 +290,7 @@ impl IdSections {
     }
 
     /// Checks that the bits after packed arrays are zero (V34).
-    pub(super) fn check_spare_bits(&self, file: FileBytes<'_>) -> Result<(), FormatError> {
+    pub(super) fn check_spare_bits(&self, file: &[u8]) -> Result<(), FormatError> {
         match &self.values {
             IdValues::Numbers(numbers) => {
                 let (packed, bits) = (&numbers.packed, numbers.bits);
@@ -372,7 +344,7 @@ impl SortedStrings<'_> {
 #[derive(Debug, Clone)]
 pub struct Ids<'a> {
     /// Absent where there is no id.
-    source: Option<(&'a IdSections, FileBytes<'a>)>,
+    source: Option<(&'a IdSections, &'a [u8])>,
     next: u64,
     end: u64,
     /// The string that was read last.

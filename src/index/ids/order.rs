@@ -5,16 +5,11 @@ use std::ops::Range;
 use super::{Id, IdSections, IdValues, Numbers, Rank};
 use crate::error::FormatError;
 use crate::format::index_bits;
-use crate::index::file_bytes::FileBytes;
 use crate::index::paged::Paged;
 
 impl IdSections {
     /// The ranks of the records that have an id, ascending; a rank as often as its records have it.
-    pub(in crate::index) fn find(
-        &self,
-        file: FileBytes<'_>,
-        id: Id<'_>,
-    ) -> Result<Vec<Rank>, FormatError> {
+    pub(in crate::index) fn find(&self, file: &[u8], id: Id<'_>) -> Result<Vec<Rank>, FormatError> {
         let mut indexes = match (&self.values, id) {
             (IdValues::Numbers(numbers), Id::Number(wanted)) => match &self.order {
                 Some(order) => self.ordered_numbers(file, numbers, order, wanted)?,
@@ -52,7 +47,7 @@ impl IdSections {
     }
 
     /// The index of the id at a place of the order.
-    fn at_place(&self, file: FileBytes<'_>, order: &Paged, place: u64) -> Result<u64, FormatError> {
+    fn at_place(&self, file: &[u8], order: &Paged, place: u64) -> Result<u64, FormatError> {
         let index = order.packed(file, place, index_bits(self.record_count))?;
         if index < self.record_count {
             return Ok(index);
@@ -62,7 +57,7 @@ impl IdSections {
 
     fn at_places(
         &self,
-        file: FileBytes<'_>,
+        file: &[u8],
         order: &Paged,
         places: Range<u64>,
     ) -> Result<Vec<u64>, FormatError> {
@@ -82,7 +77,7 @@ impl IdSections {
 
     fn ordered_numbers(
         &self,
-        file: FileBytes<'_>,
+        file: &[u8],
         numbers: &Numbers,
         order: &Paged,
         wanted: u64,
@@ -108,7 +103,7 @@ impl IdSections {
     }
 
     /// Checks that the places are those of a permutation, and the order as a whole (V37).
-    pub(in crate::index) fn check_order(&self, file: FileBytes<'_>) -> Result<(), FormatError> {
+    pub(in crate::index) fn check_order(&self, file: &[u8]) -> Result<(), FormatError> {
         if let IdValues::Strings(dictionary) = &self.values {
             dictionary.check_places(file)?;
         }
@@ -137,7 +132,7 @@ impl IdSections {
     }
 
     /// Checks that the bits after the order are zero (V34).
-    pub(super) fn check_spare_bits_of_order(&self, file: FileBytes<'_>) -> Result<(), FormatError> {
+    pub(super) fn check_spare_bits_of_order(&self, file: &[u8]) -> Result<(), FormatError> {
         match &self.order {
             None => Ok(()),
             Some(order) => {

@@ -7,7 +7,6 @@ use crate::cpu::{CACHE_LINE, prefetch};
 use crate::error::FormatError;
 use crate::fingerprint::Fingerprint;
 use crate::format::index_bits;
-use crate::index::file_bytes::FileBytes;
 
 /// Most ids of a batch.
 const MOST_IDS: usize = 1 << 20;
@@ -22,7 +21,7 @@ const PREFETCHED: u64 = 8;
 #[derive(Debug)]
 pub(in crate::index) struct IdSequence<'a> {
     ids: &'a IdSections,
-    file: FileBytes<'a>,
+    file: &'a [u8],
     /// The index of the id that comes next.
     next: u64,
     batch: Batch,
@@ -40,7 +39,7 @@ pub(in crate::index) struct IdSequence<'a> {
 
 impl<'a> IdSequence<'a> {
     /// The ids from the first one on, which are read ahead into about `budget` bytes, however little that is at least one.
-    pub(in crate::index) fn new(ids: &'a IdSections, file: FileBytes<'a>, budget: usize) -> Self {
+    pub(in crate::index) fn new(ids: &'a IdSections, file: &'a [u8], budget: usize) -> Self {
         IdSequence {
             ids,
             file,
@@ -191,7 +190,7 @@ impl Batch {
     fn read(
         &mut self,
         dictionary: &Dictionary,
-        file: FileBytes<'_>,
+        file: &[u8],
         first: u64,
         count: usize,
         budget: usize,
@@ -252,8 +251,8 @@ mod tests {
     fn one_by_one(index: &Index<u64>) -> Vec<Read> {
         let (sections, mut buffer) = (index.ids.as_ref().unwrap(), IdBuffer::default());
         let mut read = |number| {
-            let slot = sections.slot(index.file(), number)?;
-            let id = sections.read_at_slot(index.file(), slot, &mut buffer)?;
+            let slot = sections.slot(index.bytes(), number)?;
+            let id = sections.read_at_slot(index.bytes(), slot, &mut buffer)?;
             Ok((id.into(), slot))
         };
         (0..sections.record_count()).map(&mut read).collect()
@@ -261,7 +260,7 @@ mod tests {
 
     fn together(index: &Index<u64>, budget: usize) -> Vec<Read> {
         let sections = index.ids.as_ref().unwrap();
-        let mut sequence = IdSequence::new(sections, index.file(), budget);
+        let mut sequence = IdSequence::new(sections, index.bytes(), budget);
         let mut all = Vec::new();
         while let Some(read) = sequence
             .read()
@@ -323,7 +322,7 @@ mod tests {
         let index = index(&ids);
         let sections = index.ids.as_ref().unwrap();
         let budget = 10_000;
-        let mut sequence = IdSequence::new(sections, index.file(), budget);
+        let mut sequence = IdSequence::new(sections, index.bytes(), budget);
         let mut most = 0;
         while sequence.read().unwrap().is_some() {
             assert!(sequence.batch.memory_len() <= budget);
