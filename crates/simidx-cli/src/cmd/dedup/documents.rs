@@ -30,6 +30,7 @@ pub(super) struct Needs {
 }
 
 /// What the documents are compared by.
+#[expect(clippy::large_enum_variant, reason = "there is one of it at a time")]
 pub(super) enum Compared<'a> {
     Fingerprints(Deduplicator),
     /// Texts, first with those of an index if there is one.

@@ -19,7 +19,6 @@ pub(super) struct Judged<'a> {
 }
 
 /// What was decided, by what was compared.
-#[expect(clippy::large_enum_variant, reason = "there is one of it at a time")]
 pub(super) enum Found {
     /// Fingerprints.
     Near(Deduplicated),
