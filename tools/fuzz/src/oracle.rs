@@ -28,15 +28,9 @@ pub struct Input {
 #[derive(Debug, Arbitrary)]
 enum Batch {
     Nothing,
-    Pairs {
-        sorted: bool,
-    },
-    Clusters {
-        min_size: bool,
-    },
-    Scan {
-        stream: bool,
-    },
+    Pairs { sorted: bool },
+    Clusters { min_size: bool },
+    Scan { stream: bool },
 }
 
 /// Most queries.
