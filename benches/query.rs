@@ -8,7 +8,7 @@ mod common;
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use simidx::{Codec, Index, Storage};
+use simidx::{Codec, Index, Scratch, Storage};
 
 const DISTANCE: u32 = 3;
 
@@ -53,8 +53,8 @@ fn query(c: &mut Criterion) {
     for (codec, tables, block_size) in INDEXES {
         let file = common::build(&fingerprints, tables, block_size, codec);
         let index = Index::<u64>::from_bytes(file).unwrap();
-        let mut searcher = index.searcher();
-        let mut ask = |q| searcher.query(q, DISTANCE).unwrap().len();
+        let mut scratch = Scratch::new();
+        let mut ask = |q| index.query_with(&mut scratch, q, DISTANCE).unwrap().len();
         let found: usize = queries[..20].iter().map(|&q| ask(q)).sum();
         assert_eq!(found, expected);
         // Every block is checked on its first use: that is not what is measured.
@@ -74,7 +74,9 @@ fn query(c: &mut Criterion) {
                 let mut found = 0;
                 let visit = |_: usize, matches: &[_]| found += matches.len();
                 let queries = black_box(next.next().unwrap());
-                searcher.query_many(queries, DISTANCE, visit).unwrap();
+                index
+                    .query_many_with(&mut scratch, queries, DISTANCE, visit)
+                    .unwrap();
                 found
             });
         });
@@ -93,8 +95,13 @@ fn checksums(c: &mut Criterion) {
     for (codec, tables, block_size) in CHECKED_INDEXES {
         let file = common::build(&fingerprints, tables, block_size, codec);
         let ask = |index: &Index<u64>| {
-            let mut searcher = index.searcher();
-            let found = |&q| searcher.query(black_box(q), DISTANCE).unwrap().len();
+            let mut scratch = Scratch::new();
+            let found = |&q| {
+                index
+                    .query_with(&mut scratch, black_box(q), DISTANCE)
+                    .unwrap()
+                    .len()
+            };
             queries.iter().map(found).sum::<usize>()
         };
         let open = || Index::<u64>::from_bytes(Storage::copy(&file)).unwrap();
@@ -128,10 +135,10 @@ fn checksums(c: &mut Criterion) {
 
 /// Blocks that the queries read.
 fn blocks_read(index: &Index<u64>, queries: &[u64]) -> usize {
-    let mut searcher = index.searcher();
+    let mut scratch = Scratch::new();
     let mut blocks = |&q| {
-        searcher.query(q, DISTANCE).unwrap();
-        searcher.stats().blocks as usize
+        index.query_with(&mut scratch, q, DISTANCE).unwrap();
+        scratch.stats().blocks as usize
     };
     queries.iter().map(&mut blocks).sum()
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use simidx::design::{PlanRequest, PlannedIndex, TableDesign};
-use simidx::{BuildOptions, Codec, Index, IndexBuilder, Storage, Width};
+use simidx::{BuildOptions, Codec, Index, IndexBuilder, Scratch, Storage, Width};
 
 use crate::common::SortedTables;
 use crate::common::datasets::Dataset;
@@ -328,10 +328,9 @@ impl Built for Index<u64> {
     }
 
     fn time(&self, queries: &[u64], distance: u32, budget: Duration) -> Vec<Duration> {
-        let mut searcher = self.searcher();
+        let mut scratch = Scratch::new();
         time_each(queries, budget, |query| {
-            searcher
-                .query(query, distance)
+            self.query_with(&mut scratch, query, distance)
                 .expect("the file is sound")
                 .len()
         })

@@ -10,7 +10,7 @@ use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use rustix::fs::{Advice, fadvise};
 use simidx::design::TableDesign;
-use simidx::{Index, Width};
+use simidx::{Index, Scratch, Width};
 
 use crate::Workload;
 use crate::common;
@@ -118,8 +118,10 @@ fn cold(path: &Path, query: u64, distance: u32) -> io::Result<[f64; 3]> {
     let started = Instant::now();
     let index = open(path)?;
     let opened = started.elapsed();
-    let mut searcher = index.searcher();
-    searcher.query(query, distance).map_err(io::Error::other)?;
+    let mut scratch = Scratch::new();
+    index
+        .query_with(&mut scratch, query, distance)
+        .map_err(io::Error::other)?;
     let asked = started.elapsed();
     drop(index);
 

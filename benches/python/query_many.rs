@@ -5,27 +5,29 @@ use std::io::{BufRead, Write};
 use std::time::Instant;
 
 use rayon::prelude::*;
-use simidx::{Index, Match};
+use simidx::{Index, Match, Scratch};
 
 /// Queries that a thread takes at a time.
 const PIECE: usize = 256;
 
 fn answer(index: &Index<u64>, queries: &[u64], distance: u32) -> (Vec<usize>, Vec<Match<u64>>) {
     let (mut ends, mut all) = (Vec::new(), Vec::new());
-    let mut searcher = index.searcher();
+    let mut scratch = Scratch::new();
     let visit = |_: usize, found: &[Match<u64>]| {
         all.extend_from_slice(found);
         ends.push(all.len());
     };
-    searcher.query_many(queries, distance, visit).unwrap();
+    index
+        .query_many_with(&mut scratch, queries, distance, visit)
+        .unwrap();
     (ends, all)
 }
 
 /// The same by the call for one query.
 fn answer_each(index: &Index<u64>, queries: &[u64], distance: u32) -> Vec<Match<u64>> {
-    let (mut searcher, mut all) = (index.searcher(), Vec::new());
+    let (mut scratch, mut all) = (Scratch::new(), Vec::new());
     for &query in queries {
-        all.extend_from_slice(searcher.query(query, distance).unwrap());
+        all.extend_from_slice(index.query_with(&mut scratch, query, distance).unwrap());
     }
     all
 }

@@ -4,7 +4,7 @@ use super::flips::Ranges;
 use super::probe::{BATCH_LEN, Findings, Lists, Probe, Target};
 use super::probe_lines::HEADS_TOGETHER;
 use super::table::Table;
-use super::{Index, Scratch, Searcher};
+use super::{Index, Scratch};
 use crate::cpu::{Cpu, Work, dispatch};
 use crate::design::TableProbes;
 use crate::error::{FormatError, Result};
@@ -26,6 +26,7 @@ const SCAN: [TableProbes; 1] = [TableProbes {
 ///
 /// ```
 /// # use simidx::{BuildOptions, Index, IndexBuilder, Width};
+/// use simidx::Scratch;
 /// use simidx::index::Strategy;
 ///
 /// # let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
@@ -33,10 +34,10 @@ const SCAN: [TableProbes; 1] = [TableProbes {
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
 /// let index = Index::<u64>::from_bytes(file)?;
-/// let mut searcher = index.searcher();
-/// searcher.set_strategy(Strategy::Scan);
-/// assert_eq!(searcher.query(6, 1)?.len(), 1);
-/// assert_eq!(searcher.stats().probes, 1);
+/// let mut scratch = Scratch::new();
+/// scratch.set_strategy(Strategy::Scan);
+/// assert_eq!(index.query_with(&mut scratch, 6, 1)?.len(), 1);
+/// assert_eq!(scratch.stats().probes, 1);
 /// # Ok::<(), simidx::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -94,6 +95,7 @@ impl<F> Match<F> {
 ///
 /// ```
 /// # use simidx::{BuildOptions, Index, IndexBuilder, Width};
+/// use simidx::Scratch;
 /// use simidx::index::QueryStats;
 ///
 /// # let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
@@ -101,11 +103,11 @@ impl<F> Match<F> {
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
 /// # let index = Index::<u64>::from_bytes(file)?;
-/// let mut searcher = index.searcher();
+/// let mut scratch = Scratch::new();
 /// let mut total = QueryStats::default();
 /// for query in [5, 6] {
-///     searcher.query(query, 1)?;
-///     total += searcher.stats();
+///     index.query_with(&mut scratch, query, 1)?;
+///     total += scratch.stats();
 /// }
 /// assert_eq!(total.candidates, 2);
 /// # Ok::<(), simidx::Error>(())
@@ -131,11 +133,6 @@ impl std::ops::AddAssign for QueryStats {
 }
 
 impl<F: Fingerprint> Index<F> {
-    /// A searcher of this index, with a scratch of its own. Make one for each thread.
-    pub fn searcher(&self) -> Searcher<F, &Self> {
-        Searcher::new(self)
-    }
-
     /// All fingerprints within `distance` of `fingerprint`, by distance, then by value. Allocates;
     /// [`Index::query_with`] does not.
     ///

@@ -2,7 +2,7 @@
 
 use simidx::design::TableDesign;
 use simidx::index::Strategy;
-use simidx::{Codec, Width};
+use simidx::{Codec, Scratch, Width};
 
 use super::sample::answer;
 use simidx_testkit::editor::Editor;
@@ -57,25 +57,26 @@ fn a_damaged_block_ends_many_queries_without_a_wrong_answer() {
     for codec in IN_BLOCKS {
         let (set, editor) = with_a_damaged_block(codec, 1, 3);
         let index = simidx_testkit::open::<u64>(editor.finish());
-        let mut searcher = index.searcher();
-        searcher.set_strategy(Strategy::Probe);
+        let mut scratch = Scratch::new();
+        scratch.set_strategy(Strategy::Probe);
         // First those that do not come across the bad block, more than are under way together.
-        let (good, bad): (Vec<u64>, Vec<u64>) =
-            set.iter().partition(|f| searcher.query(**f, 1).is_ok());
+        let (good, bad): (Vec<u64>, Vec<u64>) = set
+            .iter()
+            .partition(|f| index.query_with(&mut scratch, **f, 1).is_ok());
         assert!(good.len() > 150 && !bad.is_empty(), "{codec:?}");
         let mut answered = 0;
         let queries = [good, bad].concat();
-        let result = searcher.query_many(&queries, 1, |number, matches| {
+        let result = index.query_many_with(&mut scratch, &queries, 1, |number, matches| {
             assert_eq!(number, answered);
             assert_eq!(matched(matches), scan(&set, queries[number], 1));
             answered += 1;
         });
         assert!(answer(result, "many queries").is_none());
         assert!(answered > 0 && answered < queries.len(), "{answered}");
-        assert_eq!(searcher.matches(), [], "not the answer to an older query");
-        // The searcher is as good as new.
-        searcher.set_strategy(Strategy::Scan);
-        assert_eq!(searcher.query(set[0], 0).unwrap().len(), 1);
+        assert_eq!(scratch.matches(), [], "not the answer to an older query");
+        // The scratch is as good as new.
+        scratch.set_strategy(Strategy::Scan);
+        assert_eq!(index.query_with(&mut scratch, set[0], 0).unwrap().len(), 1);
     }
 }
 

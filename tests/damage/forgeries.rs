@@ -7,7 +7,7 @@ use simidx::Set;
 use simidx::batch::{ClusterOptions, PairOptions};
 use simidx::format::FormatError;
 use simidx::verify::VerifyReport;
-use simidx::{Codec, Fingerprint, Index, Storage};
+use simidx::{Codec, Fingerprint, Index, Scratch, Storage};
 
 use super::cost::{Meter, held_limit};
 use super::sample::Sample;
@@ -29,10 +29,14 @@ fn use_up<F: Fingerprint>(index: &Index<F>, sample: &Sample<F>) -> (bool, u64) {
     let mut meter = Meter::new(STEPS_FOR_A_BYTE * sample.file.len() as u64, &sample.name);
     let mut errors = 0u32;
     let mut note = |failed: bool| errors += u32::from(failed);
-    let mut searcher = index.searcher();
+    let mut scratch = Scratch::new();
     for question in &sample.questions {
-        note(searcher.query(question.query, question.distance).is_err());
-        meter.add_query(searcher.stats());
+        note(
+            index
+                .query_with(&mut scratch, question.query, question.distance)
+                .is_err(),
+        );
+        meter.add_query(scratch.stats());
     }
     for &member in &sample.set {
         note(index.contains(member).is_err());

@@ -1,9 +1,9 @@
 //! A small good file, what it must answer, and asking a damaged one the same.
 
 use simidx::format::Metadata;
-use simidx::index::{Searcher, Strategy};
+use simidx::index::Strategy;
 use simidx::verify::VerifyReport;
-use simidx::{BuildOptions, Error, Fingerprint, Id, IdBuf, IdKind, Index};
+use simidx::{BuildOptions, Error, Fingerprint, Id, IdBuf, IdKind, Index, Scratch};
 
 use super::cost::Meter;
 use simidx_testkit::{
@@ -226,10 +226,10 @@ impl<F: Fingerprint> Sample<F> {
         };
         assert_eq!(index.pipeline(), self.pipeline.as_deref(), "{what}");
         assert_eq!(*index.metadata(), self.metadata, "{what}");
-        let mut searcher = index.searcher();
+        let mut scratch = Scratch::new();
         for strategy in [Strategy::Probe, Strategy::Scan] {
-            searcher.set_strategy(strategy);
-            asking.queries(&mut searcher);
+            scratch.set_strategy(strategy);
+            asking.queries(index, &mut scratch);
         }
         asking.members(index);
         asking.lookups(index);
@@ -291,15 +291,15 @@ impl<F: Fingerprint> Asking<'_, F> {
         answer
     }
 
-    fn queries(&mut self, searcher: &mut Searcher<F, &Index<F>>) {
+    fn queries(&mut self, index: &Index<F>, scratch: &mut Scratch<F>) {
         let what = self.what;
         for question in &self.sample.questions {
-            let result = searcher.query(question.query, question.distance);
+            let result = index.query_with(scratch, question.query, question.distance);
             match self.note(result.map(matched)) {
                 Some(found) => assert_eq!(found, question.expected, "{what}"),
-                None => assert_eq!(searcher.matches(), [], "{what}: half of an answer"),
+                None => assert_eq!(scratch.matches(), [], "{what}: half of an answer"),
             }
-            self.meter.add_query(searcher.stats());
+            self.meter.add_query(scratch.stats());
         }
     }
 

@@ -3,7 +3,7 @@
 
 use simidx::format::FormatClass::{self, Damaged};
 use simidx::index::Strategy;
-use simidx::{Error, Id, Index, Storage};
+use simidx::{Error, Id, Index, Scratch, Storage};
 use simidx_testkit::each_id;
 use simidx_testkit::editor::Editor;
 use simidx_testkit::forged::{
@@ -406,9 +406,9 @@ fn v36_a_fingerprint_that_table_0_lacks_has_no_ids() {
         assert_eq!(found(file.clone()), (36, Damaged));
 
         let index = simidx_testkit::open::<u64>(file);
-        let mut searcher = index.searcher();
-        searcher.set_strategy(Strategy::Scan);
-        assert_eq!(searcher.query(forged, 0).unwrap(), []);
+        let mut scratch = Scratch::new();
+        scratch.set_strategy(Strategy::Scan);
+        assert_eq!(index.query_with(&mut scratch, forged, 0).unwrap(), []);
         let rule = |result: Result<(), Error>| match result {
             Err(Error::Format(error)) => error.rule(),
             other => panic!("{other:?}"),
@@ -416,7 +416,7 @@ fn v36_a_fingerprint_that_table_0_lacks_has_no_ids() {
         let mut ids = 0;
         each_id(index.ids_of(forged), |_| ids += 1).unwrap();
         assert_eq!(ids, 0, "only a match must have ids");
-        let near = searcher.query(good, 0).unwrap()[0];
+        let near = index.query_with(&mut scratch, good, 0).unwrap()[0];
         each_id(index.ids(&near), |_| ids += 1).unwrap();
         assert!(ids > 0 && near.rank.is_some());
         let mut stranger = near;

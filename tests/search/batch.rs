@@ -7,7 +7,7 @@ use simidx::batch::{
     JoinOptions, JoinStrategy, Pair, PairFinder, PairOptions, Shard, id_pairs, join, pairs,
 };
 use simidx::design::TableDesign;
-use simidx::{BuildOptions, Codec, Error, Fingerprint, Id, Match, Set, Width};
+use simidx::{BuildOptions, Codec, Error, Fingerprint, Id, Match, Scratch, Set, Width};
 use simidx_testkit::brute_force::all_pairs;
 use simidx_testkit::{
     build, build_numbers, build_strings, flipped, hit, open, open_set, options, random, recording,
@@ -100,10 +100,13 @@ fn pairs_by_queries<F: Fingerprint>(values: &[F], distance: u32) -> Vec<Pair> {
         options(TableDesign::partition(Width::of::<F>(), 3, 2).unwrap(), 512),
         values,
     ));
-    let mut searcher = index.searcher();
+    let mut scratch = Scratch::new();
     let mut found = Vec::new();
     for smaller in sorted_set(values) {
-        let matches = searcher.query(smaller, distance).unwrap().iter();
+        let matches = index
+            .query_with(&mut scratch, smaller, distance)
+            .unwrap()
+            .iter();
         let larger = matches.filter(|m| m.fingerprint > smaller);
         let mut larger: Vec<F> = larger.map(|m| m.fingerprint).collect();
         larger.sort_unstable();

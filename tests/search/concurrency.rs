@@ -1,9 +1,9 @@
-//! Threads share an index, and a searcher that has grown allocates nothing.
+//! Threads share an index, and a scratch that has grown allocates nothing.
 
 use rand::seq::IndexedRandom;
 use simidx::Set;
 use simidx::design::TableDesign;
-use simidx::index::{Searcher, Strategy};
+use simidx::index::Strategy;
 use simidx::set::SetScratch;
 use simidx::{Codec, Fingerprint, Index, Scratch, Width};
 use simidx_testkit::counting::allocations;
@@ -37,10 +37,10 @@ fn check_threads<F: Fingerprint>(codec: Codec) {
         for thread in 0..8 {
             let (index, queries, expected) = (&index, &queries, &expected);
             scope.spawn(move || {
-                let mut searcher = index.searcher();
+                let mut scratch = Scratch::new();
                 for i in 0..queries.len() {
                     let i = (i + thread * 50) % queries.len();
-                    let found = matched(searcher.query(queries[i], 3).unwrap());
+                    let found = matched(index.query_with(&mut scratch, queries[i], 3).unwrap());
                     assert_eq!(found, expected[i], "thread {thread}, query {i}");
                     let member = expected[i].first().is_some_and(|m| m.0 == 0);
                     assert_eq!(index.contains(queries[i]).unwrap(), member);
@@ -51,7 +51,7 @@ fn check_threads<F: Fingerprint>(codec: Codec) {
 }
 
 #[test]
-fn eight_threads_with_searchers_of_their_own_give_the_same_answers() {
+fn eight_threads_with_a_scratch_each_give_the_same_answers() {
     for codec in Codec::ALL {
         check_threads::<u32>(codec);
         check_threads::<u64>(codec);
@@ -145,21 +145,23 @@ fn an_index_can_be_sent_and_shared() {
 fn check_allocations<F: Fingerprint>(codec: Codec) {
     let (_, file, queries) = sample_in::<F>(codec);
     let index = open::<F>(file);
-    let mut searcher = index.searcher();
-    let mut many = index.searcher();
+    let mut scratch = Scratch::new();
+    let mut many = Scratch::new();
     let mut ask = || {
         let mut answers = 0;
         for &query in &queries {
             for strategy in [Strategy::Scan, Strategy::Probe, Strategy::Auto] {
-                searcher.set_strategy(strategy);
+                scratch.set_strategy(strategy);
                 assert!(
                     !index.contains(query).unwrap()
-                        || !searcher.query(query, 0).unwrap().is_empty()
+                        || !index.query_with(&mut scratch, query, 0).unwrap().is_empty()
                 );
-                answers += searcher.query(query, 3).unwrap().len();
+                answers += index.query_with(&mut scratch, query, 3).unwrap().len();
             }
         }
-        let all = many.query_many(&queries, 3, |_, matches| answers += matches.len());
+        let all = index.query_many_with(&mut many, &queries, 3, |_, matches| {
+            answers += matches.len()
+        });
         all.unwrap();
         answers
     };
@@ -173,7 +175,7 @@ fn check_allocations<F: Fingerprint>(codec: Codec) {
 }
 
 #[test]
-fn a_searcher_that_has_grown_allocates_nothing() {
+fn a_scratch_that_has_grown_allocates_nothing() {
     let before = allocations();
     let list: Vec<u64> = (0..100).collect();
     assert_eq!(
@@ -249,14 +251,4 @@ fn a_scratch_that_has_grown_allocates_nothing_for_any_index() {
     let before = allocations();
     assert_eq!(ask(), 6);
     assert_eq!(allocations() - before, 0);
-}
-
-#[test]
-fn a_searcher_keeps_its_index_open() {
-    let (set, file, _) = sample_in::<u64>(Codec::EliasFano);
-    let shared = std::sync::Arc::new(open::<u64>(file));
-    let mut searcher = Searcher::new(shared.clone());
-    drop(shared);
-    let found = std::thread::spawn(move || searcher.query(set[0], 0).map(<[_]>::len));
-    assert_eq!(found.join().unwrap().unwrap(), 1);
 }

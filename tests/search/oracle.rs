@@ -8,7 +8,7 @@ use proptest::test_runner::RngSeed;
 use rand::RngExt;
 use simidx::design::{MAX_DISTANCE, TableDesign};
 use simidx::index::Strategy;
-use simidx::{Codec, Fingerprint, Index, Storage, Width};
+use simidx::{Codec, Fingerprint, Index, Scratch, Storage, Width};
 use simidx_testkit::checks::{Check, check_many_queries, queries_near};
 use simidx_testkit::{bit, data_sets, flipped, open, options, random, rng, sorted_set, thorough};
 
@@ -188,19 +188,19 @@ fn probes_find_what_several_tables_hold_once() {
         let mut options = options(design.clone(), 512);
         options.codec = Some(codec);
         let index = open(simidx_testkit::build(options, &set));
-        let mut searcher = index.searcher();
-        searcher.set_strategy(Strategy::Probe);
+        let mut scratch = Scratch::new();
+        scratch.set_strategy(Strategy::Probe);
         let plan = index.plan(3);
         assert_eq!(plan.probes().len(), 4, "every table is probed");
         let mut several = 0;
         for &member in set.iter().step_by(97) {
-            let found = searcher.query(member, 3).unwrap();
+            let found = index.query_with(&mut scratch, member, 3).unwrap();
             assert!(found.is_sorted_by(|a, b| a < b), "each once, in order");
             assert_eq!((found[0].distance, found[0].fingerprint), (0, member));
             several += usize::from(found.len() > 1);
             let found = found.len() as u64;
             assert!(
-                searcher.stats().candidates >= found + 3,
+                scratch.stats().candidates >= found + 3,
                 "all tables have it"
             );
         }
@@ -219,15 +219,14 @@ fn many_queries_are_answered_as_one_by_one() {
             let mut options = options(design.clone(), 256);
             options.codec = Some(codec);
             let index = open(simidx_testkit::build(options, &set));
-            let mut searcher = index.searcher();
             for count in [0, 1, 2, 63, 64, 65, 128, 200, 304] {
-                check_many_queries(&mut searcher, &queries[..count], 4, Strategy::Auto);
+                check_many_queries(&index, &queries[..count], 4, Strategy::Auto);
             }
             for strategy in [Strategy::Probe, Strategy::Scan] {
-                check_many_queries(&mut searcher, &queries[..70], 3, strategy);
+                check_many_queries(&index, &queries[..70], 3, strategy);
             }
             // Equal queries, each with the same answer.
-            check_many_queries(&mut searcher, &[set[7]; 130], 2, Strategy::Probe);
+            check_many_queries(&index, &[set[7]; 130], 2, Strategy::Probe);
         }
     }
 }
@@ -290,17 +289,29 @@ fn there_is_no_table_behind_the_last_one() {
 }
 
 #[test]
-fn a_searcher_forgets_the_answer_before() {
+fn a_scratch_forgets_the_answer_before() {
     let index = open::<u64>(simidx_testkit::build(
         simidx::BuildOptions::default(),
         &[0u64, 1, u64::MAX],
     ));
-    let mut searcher = index.searcher();
-    assert_eq!(searcher.query(0, 3).unwrap().len(), 2);
-    assert_eq!(searcher.query(u64::MAX, 3).unwrap().len(), 1);
-    assert_eq!(searcher.query(u64::MAX << 32, 3).unwrap().len(), 0);
-    assert_eq!(searcher.query(5, 64).unwrap().len(), 3);
-    assert_eq!(searcher.query(5, u32::MAX).unwrap().len(), 3);
+    let mut scratch = Scratch::new();
+    assert_eq!(index.query_with(&mut scratch, 0, 3).unwrap().len(), 2);
+    assert_eq!(
+        index.query_with(&mut scratch, u64::MAX, 3).unwrap().len(),
+        1
+    );
+    assert_eq!(
+        index
+            .query_with(&mut scratch, u64::MAX << 32, 3)
+            .unwrap()
+            .len(),
+        0
+    );
+    assert_eq!(index.query_with(&mut scratch, 5, 64).unwrap().len(), 3);
+    assert_eq!(
+        index.query_with(&mut scratch, 5, u32::MAX).unwrap().len(),
+        3
+    );
 }
 
 /// Masks made of bits scattered at random: each choice of r - k of r groups, some bits left out, more

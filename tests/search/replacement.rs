@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use simidx::design::TableDesign;
-use simidx::index::Searcher;
-use simidx::{Codec, Index, Width};
+use simidx::{Codec, Index, Scratch, Width};
 use simidx_testkit::{build, matched, options, scan, sorted_set, uniform};
 
 /// Versions of an index that follow one another under one name.
@@ -115,9 +114,10 @@ fn open(path: &Path) -> Index<u64> {
     return Index::open_in_memory(path).unwrap();
 }
 
-/// A searcher, the generation of its index, and the replacements that were counted when it was opened.
+/// An index, its generation, and the replacements that were counted when it was opened.
 struct Asked<'a> {
-    searcher: Searcher<u64, &'a Index<u64>>,
+    index: &'a Index<u64>,
+    scratch: Scratch<u64>,
     generation: &'a Generation,
     opened_at: usize,
 }
@@ -126,7 +126,8 @@ impl Asked<'_> {
     /// Asks a query; whether the file had been replaced before.
     fn ask(&mut self, queries: &[u64], i: usize, progress: &Progress) -> bool {
         let is_replaced = progress.replaced() > self.opened_at;
-        let found = matched(self.searcher.query(queries[i], 3).unwrap());
+        let found = self.index.query_with(&mut self.scratch, queries[i], 3);
+        let found = matched(found.unwrap());
         let of = self.generation.record_count;
         assert_eq!(found, self.generation.answers[i], "of {of} records");
         is_replaced
@@ -144,7 +145,8 @@ fn read(
 ) {
     let _alarm = Alarm(&progress.failed);
     let mut shared = Asked {
-        searcher: shared.searcher(),
+        index: shared,
+        scratch: Scratch::new(),
         generation: &all[0],
         opened_at: 0,
     };
@@ -157,7 +159,8 @@ fn read(
         let number = all.iter().position(is_it).expect("a generation");
         progress.openings[number].fetch_add(1, Ordering::Relaxed);
         let mut own = Asked {
-            searcher: index.searcher(),
+            index: &index,
+            scratch: Scratch::new(),
             generation: &all[number],
             // The one that made this generation may not have been counted yet.
             opened_at: progress.replaced() + 1,

@@ -5,7 +5,7 @@ use std::thread;
 
 use rand::RngExt;
 use simidx::design::TableDesign;
-use simidx::{Error, Index, Width};
+use simidx::{Error, Index, Scratch, Width};
 use simidx_testkit::forged::IN_BLOCKS;
 use simidx_testkit::reference::{BUCKET_OFFSETS, BUCKETS, GROUPS, Layout, PLACES};
 use simidx_testkit::{
@@ -93,9 +93,9 @@ fn ask(index: &Index<u64>, damaged: &Damaged) -> Outcomes {
         members.count(index.contains(*member), &true, damaged.block);
     }
     assert_eq!(members.right, 0, "a value of the damaged block was used");
-    let mut searcher = index.searcher();
+    let mut scratch = Scratch::new();
     for (query, answer) in &damaged.queries {
-        let found = searcher.query(*query, 3).map(matched);
+        let found = index.query_with(&mut scratch, *query, 3).map(matched);
         outcomes.count(found, answer, damaged.block);
     }
     outcomes

@@ -2,7 +2,7 @@
 
 use rand::seq::IndexedRandom;
 use simidx::design::{Permutation, TableDesign, TableProbes};
-use simidx::index::{QueryStats, Searcher, Strategy};
+use simidx::index::{QueryStats, Strategy};
 use simidx::{Codec, Fingerprint, Index, Scratch};
 
 use crate::{build, flipped, matched, open, options, random, rng, scan, sorted_set};
@@ -111,17 +111,17 @@ fn check_query<F: Fingerprint>(
     what: &str,
 ) {
     let all = scan(&oracle.set, query, F::WIDTH);
-    let mut searcher = index.searcher();
+    let mut scratch = Scratch::new();
     for &distance in distances {
         let expected = &all[..all.partition_point(|found| found.0 <= distance)];
         let mut ask = |strategy| {
-            searcher.set_strategy(strategy);
-            let found = searcher.query(query, distance).unwrap();
+            scratch.set_strategy(strategy);
+            let found = index.query_with(&mut scratch, query, distance).unwrap();
             let what = format!("{what}, {query:x} within {distance}, {strategy:?}");
             assert!(found.iter().all(|m| m.rank.is_none()), "there are no ids");
             assert_eq!(matched(found), expected, "{what}");
-            assert_eq!(matched(searcher.matches()), expected, "{what}");
-            searcher.stats()
+            assert_eq!(matched(scratch.matches()), expected, "{what}");
+            scratch.stats()
         };
         let (auto, probe, scan) = (
             ask(Strategy::Auto),
@@ -152,27 +152,33 @@ fn check_query<F: Fingerprint>(
 
 /// Many queries at a time get the answers that they get one by one, and cost as much.
 pub fn check_many_queries<F: Fingerprint>(
-    searcher: &mut Searcher<F, &Index<F>>,
+    index: &Index<F>,
     queries: &[F],
     distance: u32,
     strategy: Strategy,
 ) {
-    searcher.set_strategy(strategy);
+    let mut scratch = Scratch::new();
+    scratch.set_strategy(strategy);
     let mut stats = QueryStats::default();
     let mut expected = Vec::new();
     for &query in queries {
-        expected.push(searcher.query(query, distance).unwrap().to_vec());
-        stats += searcher.stats();
+        expected.push(
+            index
+                .query_with(&mut scratch, query, distance)
+                .unwrap()
+                .to_vec(),
+        );
+        stats += scratch.stats();
     }
     let mut answered = 0;
-    let all = searcher.query_many(queries, distance, |number, matches| {
+    let all = index.query_many_with(&mut scratch, queries, distance, |number, matches| {
         assert_eq!(number, answered, "queries are answered in order");
         assert_eq!(matches, expected[number], "query {number} of many");
         answered += 1;
     });
     all.unwrap();
     assert_eq!(answered, queries.len());
-    assert_eq!(searcher.stats(), stats);
+    assert_eq!(scratch.stats(), stats);
 }
 
 /// Everything that an index without ids can be asked, at some distances.
@@ -212,7 +218,7 @@ impl Check<'_> {
         }
         let distance = design.max_distance();
         for strategy in [Strategy::Probe, Strategy::Scan] {
-            check_many_queries(&mut index.searcher(), &queries, distance, strategy);
+            check_many_queries(&index, &queries, distance, strategy);
         }
     }
 }

@@ -249,7 +249,7 @@ pub fn scan<F: Fingerprint>(fingerprints: &[F], query: F, distance: u32) -> Vec<
     found
 }
 
-/// What a searcher found as [`scan`] gives it.
+/// Matches as [`scan`] gives them.
 pub fn matched<F: Fingerprint>(matches: &[Match<F>]) -> Vec<(u32, F)> {
     let pairs = matches.iter().map(|m| (m.distance, m.fingerprint));
     pairs.collect()

@@ -1,7 +1,7 @@
 //! Asks an index everything: it must answer or give an error, and where the file is sound the answers must agree.
 
 use simidx::index::Strategy;
-use simidx::{Error, Fingerprint, IdKind, Index, Match, Set, Storage};
+use simidx::{Error, Fingerprint, IdKind, Index, Match, Scratch, Set, Storage};
 
 use simidx_testkit::repair::repair;
 use simidx_testkit::{each_id, scan, sorted_set, with_index};
@@ -130,16 +130,16 @@ fn ask_queries<F: Fingerprint>(index: &Index<F>, queries: &[F], set: Option<&[F]
             );
         }
     };
-    let mut searcher = index.searcher();
+    let mut scratch = Scratch::new();
     for strategy in [Strategy::Probe, Strategy::Scan] {
-        searcher.set_strategy(strategy);
+        scratch.set_strategy(strategy);
         for &query in queries {
-            let found = searcher.query(query, distance);
+            let found = index.query_with(&mut scratch, query, distance);
             let found = found.map(|found| right(query, found));
             judge(found, set.is_some());
         }
         let visit = |number: usize, found: &[Match<F>]| right(queries[number], found);
-        let all = searcher.query_many(queries, distance, visit);
+        let all = index.query_many_with(&mut scratch, queries, distance, visit);
         judge(all, set.is_some());
     }
 }

@@ -6,7 +6,7 @@ use simidx::batch::{
 };
 use simidx::index::Strategy;
 use simidx::set::SetScratch;
-use simidx::{Fingerprint, Index, Match, Set};
+use simidx::{Fingerprint, Index, Match, Scratch, Set};
 
 use crate::sets::{Tables, Values, Width, in_width};
 use simidx_testkit::{build, hit, matched, scan, sorted_set};
@@ -73,26 +73,28 @@ fn check_in<F: Fingerprint>(input: &Input) {
 
 /// Every strategy, query by query and many at once.
 fn check_index<F: Fingerprint>(index: &Index<F>, queries: &[F], set: &[F], distance: u32) {
-    let mut searcher = index.searcher();
+    let mut scratch = Scratch::new();
     for strategy in [Strategy::Auto, Strategy::Probe, Strategy::Scan] {
-        searcher.set_strategy(strategy);
+        scratch.set_strategy(strategy);
         for &query in queries {
-            let found = searcher.query(query, distance).expect("the file is good");
+            let found = index
+                .query_with(&mut scratch, query, distance)
+                .expect("the file is good");
             assert_eq!(
                 matched(found),
                 scan(set, query, distance),
                 "{query:x} by {strategy:?}"
             );
         }
-        searcher.expect_cold_blocks(strategy == Strategy::Probe);
+        scratch.expect_cold_blocks(strategy == Strategy::Probe);
         let mut answered = 0;
         let visit = |number: usize, found: &[Match<F>]| {
             assert_eq!(number, answered);
             assert_eq!(matched(found), scan(set, queries[number], distance));
             answered += 1;
         };
-        searcher
-            .query_many(queries, distance, visit)
+        index
+            .query_many_with(&mut scratch, queries, distance, visit)
             .expect("the file is good");
         assert_eq!(answered, queries.len());
     }
