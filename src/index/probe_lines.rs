@@ -20,6 +20,10 @@ use crate::memory::will_need;
 /// Lines that are looked into together, at least.
 pub(super) const HEADS_TOGETHER: usize = 512;
 
+/// Free bits of an address from which on the values behind a prefix are compared as a span: two addresses are compared sooner
+/// one by one.
+const LEAST_SPAN_BITS: u32 = 2;
+
 /// A query as one table sees it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ask<'a, F> {
@@ -46,9 +50,10 @@ impl<F: Fingerprint> Ask<'_, F> {
     /// The first and the last address in such a line of the values that have the prefix.
     #[inline(always)]
     fn addresses(&self, bits_below: u32) -> (u8, u8) {
-        let any = (1u32 << self.free_bits(LINE_BITS, bits_below)) - 1;
-        let address = u32::from(self.address(bits_below));
-        ((address & !any) as u8, (address | any) as u8)
+        alike(
+            self.address(bits_below),
+            self.free_bits(LINE_BITS, bits_below),
+        )
     }
 
     /// How many of the bits just above the last `bits_below`, at most `bits` of them, are behind the prefix.
@@ -553,7 +558,7 @@ impl<'a, F: Fingerprint> Target<'a, F> {
         Ok(())
     }
 
-    /// Finds the values of those addresses of a line that are asked for: as one span if nothing is flipped.
+    /// Finds the values of those addresses of a line that are asked for: as a span where they follow each other.
     #[inline(always)]
     fn find_near<C: Cpu>(
         &self,
@@ -563,17 +568,26 @@ impl<'a, F: Fingerprint> Target<'a, F> {
         wide: &WideHead<F>,
         (runs, spans): (&mut Vec<Run<F>>, &mut Vec<Span<F>>),
     ) -> Result<(), FormatError> {
+        let bits_below = wide.place.bits_below;
         if wide.flips == 0 {
-            spans.extend(self.span_of(cpu, ask, line, wide)?);
+            spans.extend(self.span_of(cpu, ask, line, wide, ask.addresses(bits_below))?);
             return Ok(());
         }
-        for address in near(ask, wide, line) {
-            runs.push(self.run_of(cpu, ask.table, line, &wide.place, (wide.ask, address))?);
+        let near = near(ask, wide, line);
+        let free_bits = ask.free_bits(LINE_BITS, bits_below);
+        if free_bits < LEAST_SPAN_BITS {
+            for address in near {
+                runs.push(self.run_of(cpu, ask.table, line, &wide.place, (wide.ask, address))?);
+            }
+            return Ok(());
+        }
+        for addresses in near.alike(free_bits) {
+            spans.extend(self.span_of(cpu, ask, line, wide, addresses)?);
         }
         Ok(())
     }
 
-    /// The values of a line that have the prefix, if there are any.
+    /// The values of some addresses of a line, if there are any.
     #[inline(always)]
     fn span_of<C: Cpu>(
         &self,
@@ -581,9 +595,9 @@ impl<'a, F: Fingerprint> Target<'a, F> {
         ask: &Ask<'a, F>,
         line: Line<'_>,
         wide: &WideHead<F>,
+        addresses: (u8, u8),
     ) -> Result<Option<Span<F>>, FormatError> {
         let (table, place) = (ask.table, &wide.place);
-        let addresses = ask.addresses(place.bits_below);
         let values = line.values_between(cpu, addresses, place.bits_below);
         if values.0 == values.1 {
             return Ok(None);
@@ -871,11 +885,31 @@ fn near<F: Fingerprint>(ask: &Ask<'_, F>, wide: &WideHead<F>, line: Line<'_>) ->
     SetAddresses { words, at: 0 }
 }
 
+/// The first and the last of the addresses that differ from one in the lowest bits only.
+#[inline(always)]
+fn alike(address: u8, free_bits: u32) -> (u8, u8) {
+    let any = ((1u32 << free_bits) - 1) as u8;
+    (address & !any, address | any)
+}
+
 /// The addresses of a set, in order.
 struct SetAddresses {
     words: Addresses,
     /// The word that comes next.
     at: usize,
+}
+
+impl SetAddresses {
+    /// The first and the last of each lot of addresses that differ in the lowest bits only and of which the set has any.
+    #[inline(always)]
+    fn alike(mut self, free_bits: u32) -> impl Iterator<Item = (u8, u8)> {
+        std::iter::from_fn(move || {
+            let (first, last) = alike(self.next()?, free_bits);
+            self.at = usize::from(last / 64);
+            self.words[self.at] &= u64::MAX << (last % 64) << 1;
+            Some((first, last))
+        })
+    }
 }
 
 impl Iterator for SetAddresses {
@@ -910,6 +944,25 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn addresses_alike_come_once_if_the_set_has_any_of_them() {
+        let mut words = [0; 4];
+        let set = [0u8, 5, 6, 62, 63, 64, 130, 191, 254, 255];
+        for address in set {
+            words[usize::from(address / 64)] |= 1 << (address % 64);
+        }
+        for free_bits in 0..=8 {
+            let lots: Vec<(u8, u8)> = SetAddresses { words, at: 0 }.alike(free_bits).collect();
+            let mut expected = set.map(|address| alike(address, free_bits)).to_vec();
+            expected.dedup();
+            assert_eq!(lots, expected, "{free_bits}");
+            assert!(
+                lots.iter()
+                    .all(|(first, last)| u32::from(last - first) + 1 == 1 << free_bits)
+            );
         }
     }
 
