@@ -8,10 +8,10 @@ fn main() -> simidx::Result<()> {
     let mut options = BuildOptions::default();
     options.ids = IdKind::String;
     let mut builder = IndexBuilder::new(Width::W64, options)?;
-    builder.push_with_string(0x1234_5678_9abc_def0_u64, "https://example.org/a")?;
+    builder.push_with_id(0x1234_5678_9abc_def0_u64, "https://example.org/a")?;
     // The same fingerprint: both documents are kept as its ids.
-    builder.push_with_string(0x1234_5678_9abc_def0_u64, "https://example.org/a?page=1")?;
-    builder.push_with_string(0x1234_5678_9abc_def1_u64, "https://example.org/b")?;
+    builder.push_with_id(0x1234_5678_9abc_def0_u64, "https://example.org/a?page=1")?;
+    builder.push_with_id(0x1234_5678_9abc_def1_u64, "https://example.org/b")?;
     let mut file = Vec::new();
     builder.finish(&mut file)?;
 

@@ -19,7 +19,7 @@ fn index(path: &Path, documents: &[Document<'_>]) -> simidx::Result<Arc<Index<u6
     options.ids = IdKind::String;
     let mut builder = IndexBuilder::new(Width::W64, options)?;
     for &(name, fingerprint) in documents {
-        builder.push_with_string(fingerprint, name)?;
+        builder.push_with_id(fingerprint, name)?;
     }
     builder.finish_to_path(path)?;
     Ok(Arc::new(Index::open(path)?))

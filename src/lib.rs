@@ -94,6 +94,7 @@ pub mod format;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
+mod id;
 mod id_kind;
 pub mod index;
 mod memory;
@@ -109,8 +110,9 @@ pub use builder::{BuildOptions, IndexBuilder};
 pub use codec::Codec;
 pub use error::{Error, Result};
 pub use fingerprint::{Column, Fingerprint, Fingerprints, Width};
+pub use id::{Id, IdBuf};
 pub use id_kind::IdKind;
-pub use index::{Id, IdBuf, Index, Match, Scratch, Storage};
+pub use index::{Index, Match, Scratch, Storage};
 pub use set::Set;
 pub use watch::Watch;
 

@@ -30,7 +30,7 @@ pub(crate) fn of_numbers(fingerprints: &[u64]) -> Index<u64> {
     options.ids = IdKind::Number;
     let mut builder = IndexBuilder::new(Width::W64, options).expect("the options are valid");
     for (&fingerprint, number) in fingerprints.iter().zip(0..) {
-        let pushed = builder.push_with_number(fingerprint, number);
+        let pushed = builder.push_with_id(fingerprint, number);
         pushed.expect("there is room");
     }
     let mut file = Vec::new();
@@ -58,7 +58,7 @@ impl IndexIds {
         options.id_lookup = with_lookup;
         let mut builder = IndexBuilder::new(Width::W64, options).expect("the options are valid");
         for (&fingerprint, id) in records.fingerprints.iter().zip(&records.ids) {
-            let pushed = builder.push_with_string(fingerprint, id);
+            let pushed = builder.push_with_id(fingerprint, id);
             pushed.expect("there is room");
         }
         let summary = builder.finish_to_path(&path).expect("the disk has room");

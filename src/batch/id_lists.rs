@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::answers::in_rounds;
 use crate::error::Result;
 use crate::fingerprint::{Column, Fingerprint};
-use crate::index::Id;
+use crate::id::Id;
 use crate::set::{Set, Typed, at_width};
 use crate::watch::Watch;
 
@@ -23,7 +23,7 @@ const PIECE: usize = 256;
 /// options.ids = IdKind::Number;
 /// let mut builder = IndexBuilder::new(Width::W64, options)?;
 /// for (fingerprint, id) in [(7_u64, 70), (7, 71), (42, 420)] {
-///     builder.push_with_number(fingerprint, id)?;
+///     builder.push_with_id(fingerprint, id)?;
 /// }
 /// let mut file = Vec::new();
 /// builder.finish(&mut file)?;

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::extsort::{MIN_MEMORY, MemoryLimit, Sorted};
 use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;
-use crate::index::{Id, IdBuf};
+use crate::id::{Id, IdBuf};
 use crate::set::{Set, Typed, at_width};
 
 /// Ids that are remembered from look-ups.
@@ -59,8 +59,8 @@ impl<'a> IdPair<'a> {
 /// let mut options = BuildOptions::default();
 /// options.ids = IdKind::String;
 /// let mut builder = IndexBuilder::new(Width::W64, options)?;
-/// builder.push_with_string(0xff00_u64, "a")?;
-/// builder.push_with_string(0xff01_u64, "b")?;
+/// builder.push_with_id(0xff00_u64, "a")?;
+/// builder.push_with_id(0xff01_u64, "b")?;
 /// let mut file = Vec::new();
 /// builder.finish(&mut file)?;
 /// let segments = Set::from_bytes(file)?;

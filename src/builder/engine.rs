@@ -11,25 +11,16 @@ use crate::error::{BuildError, Result};
 use crate::extsort::{MemoryLimit, Numbered, ValueSpace, add_all};
 use crate::fingerprint::{Column, Fingerprint, Width};
 use crate::format::{IdKind, MAX_ID_LEN};
+use crate::id::Id;
 use crate::summary::Summary;
 use crate::watch::Reporter;
 
-/// The id of a record that is added.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum NewId<'i> {
-    None,
-    Number(u64),
-    String(&'i str),
-}
-
-impl NewId<'_> {
-    /// Why an index with other ids, or none, cannot take a record with this one.
-    fn refusal(self) -> BuildError {
-        match self {
-            NewId::None => BuildError::MissingId,
-            NewId::Number(_) => BuildError::WrongIdKind(IdKind::Number),
-            NewId::String(_) => BuildError::WrongIdKind(IdKind::String),
-        }
+/// Why an index with other ids, or none, cannot take a record with this id.
+fn refusal(id: Option<Id<'_>>) -> BuildError {
+    match id {
+        None => BuildError::MissingId,
+        Some(Id::Number(_)) => BuildError::WrongIdKind(IdKind::Number),
+        Some(Id::String(_)) => BuildError::WrongIdKind(IdKind::String),
     }
 }
 
@@ -88,29 +79,32 @@ impl<F: Fingerprint> Collecting<F> {
     pub(super) fn push(
         &mut self,
         fingerprint: F,
-        id: NewId<'_>,
+        id: Option<Id<'_>>,
         sketch: Option<&[u64]>,
     ) -> Result<()> {
         if let Some(sketch) = sketch {
             return self.push_with_sketch(fingerprint, id, sketch);
         }
         match (&mut self.records, id) {
-            (RecordSorter::Plain(sorter), NewId::None) => {
-                sorter.add(|buffer| buffer.push(fingerprint))
-            }
-            (RecordSorter::Numbers(sorter), NewId::Number(id)) => {
+            (RecordSorter::Plain(sorter), None) => sorter.add(|buffer| buffer.push(fingerprint)),
+            (RecordSorter::Numbers(sorter), Some(Id::Number(id))) => {
                 sorter.add(|buffer| buffer.push(Numbered { fingerprint, id }))
             }
-            (RecordSorter::Strings(sorter), NewId::String(id)) => {
+            (RecordSorter::Strings(sorter), Some(Id::String(id))) => {
                 check_id(id)?;
                 sorter.add(|buffer| buffer.push(fingerprint, id.as_bytes()))
             }
             (RecordSorter::Sketched { .. }, _) => Err(BuildError::MissingSketch.into()),
-            (_, id) => Err(id.refusal().into()),
+            (_, id) => Err(refusal(id).into()),
         }
     }
 
-    fn push_with_sketch(&mut self, fingerprint: F, id: NewId<'_>, sketch: &[u64]) -> Result<()> {
+    fn push_with_sketch(
+        &mut self,
+        fingerprint: F,
+        id: Option<Id<'_>>,
+        sketch: &[u64],
+    ) -> Result<()> {
         let RecordSorter::Sketched {
             sorter,
             ids,
@@ -124,17 +118,17 @@ impl<F: Fingerprint> Collecting<F> {
         }
         let number;
         let id = match (ids, id) {
-            (IdKind::None, NewId::None) => &[][..],
-            (IdKind::Number, NewId::Number(id)) => {
+            (IdKind::None, None) => &[][..],
+            (IdKind::Number, Some(Id::Number(id))) => {
                 // Their bytes have the order of the numbers.
                 number = id.to_be_bytes();
                 &number
             }
-            (IdKind::String, NewId::String(id)) => {
+            (IdKind::String, Some(Id::String(id))) => {
                 check_id(id)?;
                 id.as_bytes()
             }
-            (_, id) => return Err(id.refusal().into()),
+            (_, id) => return Err(refusal(id).into()),
         };
         sorter.add(|buffer| buffer.push_with_sketch(fingerprint, id, sketch))
     }
@@ -146,7 +140,7 @@ impl<F: Fingerprint> Collecting<F> {
             // The first is refused, if there is one.
             _ => fingerprints
                 .iter()
-                .try_for_each(|&fingerprint| self.push(fingerprint, NewId::None, None)),
+                .try_for_each(|&fingerprint| self.push(fingerprint, None, None)),
         }
     }
 

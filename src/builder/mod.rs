@@ -24,11 +24,12 @@ use crate::error::{Error, Result};
 use crate::extsort::MemoryLimit;
 use crate::fingerprint::{Column, Fingerprint, Width, by_width, taken};
 use crate::format::{IdKind, MAX_COUNT, MAX_PIPELINE_LEN, Metadata, SketchParameters};
+use crate::id::Id;
 use crate::setters;
 use crate::summary::Summary;
 use crate::watch::Watch;
 pub(crate) use assemble::{Assembler, FileParameters};
-use engine::{Collecting, NewId};
+use engine::Collecting;
 pub(crate) use record_sorter::{Separated, Separator};
 pub(crate) use sink::with_writer_thread;
 
@@ -203,7 +204,7 @@ impl IndexBuilder {
     /// A value that does not fit the width, the index has ids, or is full (2^48 records), or a temporary file cannot be written.
     #[inline]
     pub fn push(&mut self, fingerprint: impl Fingerprint) -> Result<()> {
-        self.push_record(fingerprint.to_u128(), NewId::None, None)
+        self.push_record(fingerprint.to_u128(), None, None)
     }
 
     /// Adds the records of a column without ids, which takes no copy of it.
@@ -233,26 +234,30 @@ impl IndexBuilder {
         self.counted(count, added)
     }
 
-    /// Adds a record whose id is a number.
+    /// Adds a record with an id: a number, or a string of 1 to 65,535 bytes. A string may hold any characters: the program
+    /// escapes those that would break a line of its output, and reads them back.
+    ///
+    /// ```
+    /// use simidx::{BuildOptions, IdKind, IndexBuilder, Width};
+    ///
+    /// let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default().ids(IdKind::String))?;
+    /// builder.push_with_id(42_u64, "https://example.org/")?;
+    /// assert!(builder.push_with_id(42_u64, 7_u64).is_err()); // a number
+    /// # Ok::<(), simidx::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// The index does not have number ids, and as for [`IndexBuilder::push`].
+    /// The index has no ids of this kind, the string is empty or too long, and as for [`IndexBuilder::push`].
     #[inline]
-    pub fn push_with_number(&mut self, fingerprint: impl Fingerprint, id: u64) -> Result<()> {
-        self.push_record(fingerprint.to_u128(), NewId::Number(id), None)
+    pub fn push_with_id<'i>(
+        &mut self,
+        fingerprint: impl Fingerprint,
+        id: impl Into<Id<'i>>,
+    ) -> Result<()> {
+        self.push_record(fingerprint.to_u128(), Some(id.into()), None)
     }
 
-    /// Adds a record whose id is a string of 1 to 65,535 bytes. It may hold any characters: the program escapes those
-    /// that would break a line of its output, and reads them back.
-    ///
-    /// # Errors
-    /// The index does not have string ids, the string is empty or too long, and as for [`IndexBuilder::push`].
-    #[inline]
-    pub fn push_with_string(&mut self, fingerprint: impl Fingerprint, id: &str) -> Result<()> {
-        self.push_record(fingerprint.to_u128(), NewId::String(id), None)
-    }
-
-    /// Adds a record without an id and its sketch, which has as many numbers as the options say
+    /// Adds a record with its sketch, and with an id if the index has ids. A sketch has as many numbers as the options say
     /// ([`SketchParameters::u64_count`]). Of several records with the same fingerprint the index keeps the sketch whose bytes are
     /// smallest.
     ///
@@ -263,48 +268,28 @@ impl IndexBuilder {
     /// let mut options = BuildOptions::default();
     /// options.sketches = Some(SketchParameters::new(64, "words:3 html:no")?);
     /// let mut builder = IndexBuilder::new(Width::W64, options)?;
-    /// builder.push_with_sketch(42_u64, &[0x1234_5678])?;
+    /// builder.push_with_sketch(42_u64, None, &[0x1234_5678])?;
     /// assert!(builder.push(42_u64).is_err()); // it has no sketch
     /// # Ok::<(), simidx::Error>(())
     /// ```
     ///
     /// # Errors
-    /// The index has no sketches, or longer or shorter ones, and as for [`IndexBuilder::push`].
+    /// The index has no sketches, or longer or shorter ones, and as for [`IndexBuilder::push_with_id`].
     pub fn push_with_sketch(
         &mut self,
         fingerprint: impl Fingerprint,
+        id: Option<Id<'_>>,
         sketch: &[u64],
     ) -> Result<()> {
-        self.push_record(fingerprint.to_u128(), NewId::None, Some(sketch))
+        self.push_record(fingerprint.to_u128(), id, Some(sketch))
     }
 
-    /// Adds a record whose id is a number, and its sketch.
-    ///
-    /// # Errors
-    /// As for [`IndexBuilder::push_with_sketch`] and [`IndexBuilder::push_with_number`].
-    pub fn push_with_number_and_sketch(
+    fn push_record(
         &mut self,
-        fingerprint: impl Fingerprint,
-        id: u64,
-        sketch: &[u64],
+        value: u128,
+        id: Option<Id<'_>>,
+        sketch: Option<&[u64]>,
     ) -> Result<()> {
-        self.push_record(fingerprint.to_u128(), NewId::Number(id), Some(sketch))
-    }
-
-    /// Adds a record whose id is a string, and its sketch.
-    ///
-    /// # Errors
-    /// As for [`IndexBuilder::push_with_sketch`] and [`IndexBuilder::push_with_string`].
-    pub fn push_with_string_and_sketch(
-        &mut self,
-        fingerprint: impl Fingerprint,
-        id: &str,
-        sketch: &[u64],
-    ) -> Result<()> {
-        self.push_record(fingerprint.to_u128(), NewId::String(id), Some(sketch))
-    }
-
-    fn push_record(&mut self, value: u128, id: NewId<'_>, sketch: Option<&[u64]>) -> Result<()> {
         self.check_room(1)?;
         let added = by_width!(OfWidth, &mut self.collecting, collecting => {
             taken(value).and_then(|fingerprint| collecting.push(fingerprint, id, sketch))

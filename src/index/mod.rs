@@ -27,7 +27,7 @@ pub use crate::cpu::instruction_set;
 #[cfg(feature = "fuzzing")]
 pub(crate) use blocks::Decode;
 pub(crate) use ids::SortedStrings;
-pub use ids::{Id, IdBuf, IdBuffer, Ids};
+pub use ids::{IdBuffer, Ids};
 pub use iter::Fingerprints;
 pub(crate) use open::width_of;
 pub(crate) use query::QUERIES_UNDER_WAY;
@@ -49,6 +49,7 @@ use crate::design::{Permutation, ProbePlan, costs_in_memory, plan_probes};
 use crate::error::{Error, FormatError, Result};
 use crate::fingerprint::Fingerprint;
 use crate::format::{ContentId, Directory, IdKind, Kind, Metadata};
+use crate::id::Id;
 use crate::summary::Summary;
 use ids::{IdSections, Rank};
 use plans::{Plans, plausible_count};
@@ -316,8 +317,8 @@ impl<F: Fingerprint> Index<F> {
     /// options.ids = IdKind::String;
     /// options.id_lookup = true;
     /// let mut builder = IndexBuilder::new(Width::W64, options)?;
-    /// builder.push_with_string(0xff00_u64, "home")?;
-    /// builder.push_with_string(0xff01_u64, "index")?;
+    /// builder.push_with_id(0xff00_u64, "home")?;
+    /// builder.push_with_id(0xff01_u64, "index")?;
     /// let mut file = Vec::new();
     /// builder.finish(&mut file)?;
     ///

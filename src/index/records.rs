@@ -1,9 +1,10 @@
 //! All records of an index in order, some megabytes of ids at a time: however many share a fingerprint.
 
 use super::ids::IdSequence;
-use super::{Fingerprints, Id, Index};
+use super::{Fingerprints, Index};
 use crate::error::{FormatError, Result};
 use crate::fingerprint::Fingerprint;
+use crate::id::Id;
 
 /// Bytes of ids that are read ahead unless a caller says how many.
 pub(super) const READ_AHEAD_LEN: usize = 32 << 20;
@@ -21,7 +22,7 @@ pub(super) const READ_AHEAD_LEN: usize = 32 << 20;
 /// options.ids = IdKind::String;
 /// let mut builder = IndexBuilder::new(Width::W64, options)?;
 /// for (fingerprint, id) in [(42_u64, "b"), (7, "c"), (42, "a")] {
-///     builder.push_with_string(fingerprint, id)?;
+///     builder.push_with_id(fingerprint, id)?;
 /// }
 /// let mut file = Vec::new();
 /// builder.finish(&mut file)?;

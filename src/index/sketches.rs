@@ -2,13 +2,14 @@
 
 use std::ops::Range;
 
+use super::Index;
 use super::ids::{IdBuffer, Rank};
 use super::open::slice;
 use super::paged::Paged;
-use super::{IdBuf, Index};
 use crate::error::{Error, FormatError, Result};
 use crate::fingerprint::Fingerprint;
 use crate::format::{IdKind, Kind, PAGE_LEN, SketchParameters};
+use crate::id::IdBuf;
 
 /// The section of an open index.
 #[derive(Debug)]
@@ -31,8 +32,8 @@ pub(super) struct SketchSection {
 /// let mut options = BuildOptions::default();
 /// options.sketches = Some(SketchParameters::new(128, "words:3 html:no")?);
 /// let mut builder = IndexBuilder::new(Width::W64, options)?;
-/// builder.push_with_sketch(42_u64, &[1, 2])?;
-/// builder.push_with_sketch(7_u64, &[3, 4])?;
+/// builder.push_with_sketch(42_u64, None, &[1, 2])?;
+/// builder.push_with_sketch(7_u64, None, &[3, 4])?;
 /// let mut file = Vec::new();
 /// builder.finish(&mut file)?;
 ///

@@ -2,16 +2,17 @@
 
 use std::ops::Range;
 
+use super::Index;
 use super::blocks::{BLOCKS_READ_TOGETHER, BlockTable};
 use super::ids::{IdSections, IdSequence, Rank};
 use super::open::{check_record_checksum, parse, slice};
 use super::paged::Paged;
 use super::records::READ_AHEAD_LEN;
 use super::table::{PARTS_READ_TOGETHER, Table};
-use super::{Id, Index};
 use crate::error::{Error, FormatError};
 use crate::fingerprint::Fingerprint;
 use crate::format::{ContentId, HEADER_LEN, Header, ItemDigest, Kind};
+use crate::id::Id;
 use crate::watch::{Stage, Watch};
 
 /// Fingerprints that are compared between tables at a time: a bound on memory.

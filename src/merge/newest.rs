@@ -11,7 +11,7 @@ use crate::error::{FormatError, Result};
 use crate::extsort::{Numbered, Sorter};
 use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;
-use crate::index::Id;
+use crate::id::Id;
 use crate::set::NumberedIndex;
 use crate::watch::{Reporter, Stage};
 

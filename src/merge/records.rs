@@ -9,7 +9,8 @@ use crate::error::Result;
 use crate::extsort::{TempSpace, ValueSpace};
 use crate::fingerprint::Fingerprint;
 use crate::format::{IdKind, Metadata, SketchParameters};
-use crate::index::{Id, Index};
+use crate::id::Id;
+use crate::index::Index;
 use crate::set::{NumberedIndex, Typed};
 use crate::watch::{Reporter, Stage};
 
@@ -310,7 +311,7 @@ mod tests {
     fn named(records: &[(u64, &str)]) -> Index<u64> {
         let mut builder = IndexBuilder::new(Width::W64, options(IdKind::String)).unwrap();
         for (fingerprint, id) in records {
-            builder.push_with_string(*fingerprint, id).unwrap();
+            builder.push_with_id(*fingerprint, *id).unwrap();
         }
         finish(builder)
     }
@@ -318,7 +319,7 @@ mod tests {
     fn numbered(records: &[(u64, u64)]) -> Index<u64> {
         let mut builder = IndexBuilder::new(Width::W64, options(IdKind::Number)).unwrap();
         for &(fingerprint, id) in records {
-            builder.push_with_number(fingerprint, id).unwrap();
+            builder.push_with_id(fingerprint, id).unwrap();
         }
         finish(builder)
     }
@@ -335,7 +336,9 @@ mod tests {
         options.sketches = Some(SketchParameters::new(64, features).unwrap());
         let mut builder = IndexBuilder::new(Width::W64, options).unwrap();
         for &(fingerprint, sketch) in records {
-            builder.push_with_sketch(fingerprint, &[sketch]).unwrap();
+            builder
+                .push_with_sketch(fingerprint, None, &[sketch])
+                .unwrap();
         }
         finish(builder)
     }

@@ -9,7 +9,8 @@ use crate::bit_set::BitSet;
 use crate::error::{Error, FormatError, Result};
 use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;
-use crate::index::{Fingerprints, Id, IdBuf, Records, Sketches};
+use crate::id::{Id, IdBuf};
+use crate::index::{Fingerprints, Records, Sketches};
 use crate::set::NumberedIndex;
 
 /// A record of a segment. They are merged in the order of these fields.

@@ -6,7 +6,8 @@ use crate::builder::{BuildOptions, IndexBuilder};
 use crate::error::{Error, Result};
 use crate::fingerprint::{Fingerprint, Width};
 use crate::format::IdKind;
-use crate::index::{Id, Index};
+use crate::id::Id;
+use crate::index::Index;
 use crate::summary::Summary;
 
 impl<F: Fingerprint> Index<F> {
@@ -49,8 +50,8 @@ impl<F: Fingerprint> Index<F> {
         )?;
         for (fingerprint, id) in records {
             match (kind, id) {
-                (IdKind::Number, Id::Number(id)) => builder.push_with_number(fingerprint, id)?,
-                (IdKind::String, Id::String(id)) => builder.push_with_string(fingerprint, id)?,
+                (IdKind::Number, Id::Number(id)) => builder.push_with_id(fingerprint, id)?,
+                (IdKind::String, Id::String(id)) => builder.push_with_id(fingerprint, id)?,
                 _ => {
                     return Err(Error::option(
                         "records",

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::{Exclusions, Set, at_width};
 use crate::error::{Error, Result};
-use crate::index::Id;
+use crate::id::Id;
 
 /// What is left out of a set.
 #[derive(Debug, Clone)]

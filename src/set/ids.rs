@@ -6,7 +6,8 @@ use std::vec;
 use super::Set;
 use super::hidden::HiddenKeys;
 use crate::error::Result;
-use crate::index::{Id, IdBuf, Ids};
+use crate::id::{Id, IdBuf};
+use crate::index::Ids;
 
 /// The ids that a fingerprint has in one or several files, in order; made by [`Hit::ids`](super::Hit::ids) and
 /// [`Set::ids_of`](super::Set::ids_of).
@@ -23,7 +24,7 @@ use crate::index::{Id, IdBuf, Ids};
 ///     let mut options = BuildOptions::default();
 ///     options.ids = IdKind::Number;
 ///     let mut builder = IndexBuilder::new(Width::W64, options)?;
-///     builder.push_with_number(0xff_u64, id)?;
+///     builder.push_with_id(0xff_u64, id)?;
 ///     let mut file = Vec::new();
 ///     builder.finish(&mut file)?;
 ///     Index::<u64>::from_bytes(file)

@@ -162,7 +162,7 @@ impl<'s, F: Fingerprint> Matches<'s, F> {
 /// # let mut options = BuildOptions::default();
 /// # options.ids = IdKind::Number;
 /// # let mut builder = IndexBuilder::new(Width::W64, options)?;
-/// # for (fingerprint, id) in [(7_u64, 70), (42, 420)] { builder.push_with_number(fingerprint, id)?; }
+/// # for (fingerprint, id) in [(7_u64, 70), (42, 420)] { builder.push_with_id(fingerprint, id)?; }
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
 /// let set = Set::from_bytes(file)?; // of 7 and 42, with ids

@@ -31,7 +31,8 @@ pub(crate) use typed::{Typed, at_width};
 use crate::error::{Error, Result};
 use crate::fingerprint::{Fingerprint, Width};
 use crate::format::IdKind;
-use crate::index::{Id, Index};
+use crate::id::Id;
+use crate::index::Index;
 use hidden::Hidden;
 
 /// An index with its number in a set.
@@ -222,7 +223,7 @@ impl Set {
     /// options.ids = IdKind::String;
     /// let mut builder = IndexBuilder::new(Width::W64, options)?;
     /// for (fingerprint, id) in [(0xff_u64, "a"), (0xfe, "b"), (0xfe, "c")] {
-    ///     builder.push_with_string(fingerprint, id)?;
+    ///     builder.push_with_id(fingerprint, id)?;
     /// }
     /// let mut file = Vec::new();
     /// builder.finish(&mut file)?;
@@ -255,7 +256,7 @@ impl Set {
     /// #     let mut options = BuildOptions::default();
     /// #     options.ids = IdKind::String;
     /// #     let mut builder = IndexBuilder::new(Width::W64, options)?;
-    /// #     builder.push_with_string(fingerprint, id)?;
+    /// #     builder.push_with_id(fingerprint, id)?;
     /// #     let mut file = Vec::new();
     /// #     builder.finish(&mut file)?;
     /// #     Index::<u64>::from_bytes(file)

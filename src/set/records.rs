@@ -7,7 +7,8 @@ use std::collections::binary_heap::PeekMut;
 use super::{Set, at_width};
 use crate::error::Result;
 use crate::fingerprint::{Fingerprint, by_width};
-use crate::index::{Id, IdBuf, Records};
+use crate::id::{Id, IdBuf};
+use crate::index::Records;
 
 /// The records of all files of a set: by fingerprint, those of one fingerprint by id, equal ones as often as there are. Made by
 /// [`Set::records`](super::Set::records).
@@ -20,7 +21,7 @@ use crate::index::{Id, IdBuf, Records};
 ///     let mut options = BuildOptions::default();
 ///     options.ids = IdKind::String;
 ///     let mut builder = IndexBuilder::new(Width::W64, options)?;
-///     builder.push_with_string(fingerprint, id)?;
+///     builder.push_with_id(fingerprint, id)?;
 ///     let mut file = Vec::new();
 ///     builder.finish(&mut file)?;
 ///     Index::<u64>::from_bytes(file)

@@ -47,7 +47,7 @@ impl Default for Question {
 /// #     let mut options = BuildOptions::default();
 /// #     options.ids = IdKind::Number;
 /// #     let mut builder = IndexBuilder::new(Width::W64, options)?;
-/// #     builder.push_with_number(fingerprint, id)?;
+/// #     builder.push_with_id(fingerprint, id)?;
 /// #     let mut file = Vec::new();
 /// #     builder.finish(&mut file)?;
 /// #     Index::<u64>::from_bytes(file)

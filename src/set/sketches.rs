@@ -4,7 +4,7 @@ use super::{Segment, Set, Typed, at_width, differ, no_segment};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::format::{IdKind, SketchParameters};
-use crate::index::IdBuf;
+use crate::id::IdBuf;
 
 impl Set {
     /// What the sketches of all segments that have records are; `None` if no segment has sketches.

@@ -8,7 +8,8 @@ use super::fingerprints::TypedFingerprints;
 use super::{Indexes, Set, SetIds};
 use crate::error::Result;
 use crate::fingerprint::{Fingerprint, Width};
-use crate::index::{Id, Index};
+use crate::id::Id;
+use crate::index::Index;
 
 /// A set whose fingerprints have the type `F`.
 #[derive(Debug, Clone, Copy)]

@@ -170,7 +170,7 @@ fn both_readers_agree_on_a_fresh_file_of_many_blocks() {
     for i in 0..4000u64 {
         let fingerprint = (i % 3500).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         builder
-            .push_with_string(fingerprint, &format!("record {i}"))
+            .push_with_id(fingerprint, &format!("record {i}"))
             .unwrap();
     }
     builder.finish(fs::File::create(&path).unwrap()).unwrap();
@@ -188,7 +188,7 @@ fn both_readers_agree_on_bucket_offsets_of_several_pages() {
     // Sixteen ids a bucket, some 14 bits an offset: offsets lie across the border of the pages.
     for i in 0..37_504u32 {
         let id = if i % 3 == 0 { "a" } else { "b" };
-        builder.push_with_string(i / 2, id).unwrap();
+        builder.push_with_id(i / 2, id).unwrap();
     }
     let mut file = Vec::new();
     builder.finish(&mut file).unwrap();

@@ -36,10 +36,8 @@ fn build<F: Fingerprint>(values: &[F], options: BuildOptions) -> Vec<u8> {
                 .extend_from_slice(&values[i..values.len().min(i + 1000)])
                 .unwrap(),
             IdKind::None => {}
-            IdKind::Number => builder.push_with_number(value, id).unwrap(),
-            IdKind::String => builder
-                .push_with_string(value, &format!("id {id}"))
-                .unwrap(),
+            IdKind::Number => builder.push_with_id(value, id).unwrap(),
+            IdKind::String => builder.push_with_id(value, &format!("id {id}")).unwrap(),
         }
     }
     assert_eq!(builder.record_count(), values.len() as u64);
@@ -170,14 +168,10 @@ fn records_that_are_refused_do_not_count_and_lost_ones_end_the_build() {
     let folder = tempfile::tempdir().unwrap();
     let mut builder =
         IndexBuilder::new(Width::W64, options::<u64>(IdKind::String, None, &folder)).unwrap();
-    builder.push_with_string(7_u64, "a").unwrap();
-    assert!(
-        builder
-            .push_with_string(8_u64, &"x".repeat(70_000))
-            .is_err()
-    );
+    builder.push_with_id(7_u64, "a").unwrap();
+    assert!(builder.push_with_id(8_u64, &"x".repeat(70_000)).is_err());
     assert!(builder.push(9_u64).is_err() && builder.extend_from_slice(&[9_u64]).is_err());
-    assert!(builder.push_with_number(9_u64, 9).is_err());
+    assert!(builder.push_with_id(9_u64, 9).is_err());
     assert_eq!(builder.record_count(), 1);
     let mut file = Vec::new();
     assert_eq!(builder.finish(&mut file).unwrap().record_count, 1);

@@ -356,8 +356,8 @@ fn records_of_another_kind_are_errors_and_leave_nothing() {
         let mut builder = IndexBuilder::new(Width::W64, options).unwrap();
         let results = [
             (IdKind::None, builder.push(1_u64)),
-            (IdKind::Number, builder.push_with_number(1_u64, 1)),
-            (IdKind::String, builder.push_with_string(1_u64, "1")),
+            (IdKind::Number, builder.push_with_id(1_u64, 1)),
+            (IdKind::String, builder.push_with_id(1_u64, "1")),
         ];
         for (pushed, result) in results {
             match result {
@@ -380,7 +380,7 @@ fn a_summary_counts_records_and_fingerprints() {
     options.ids = IdKind::Number;
     let mut builder = IndexBuilder::new(Width::W64, options).unwrap();
     for id in 0..10 {
-        builder.push_with_number(id / 4, id).unwrap();
+        builder.push_with_id(id / 4, id).unwrap();
     }
     let mut file = Vec::new();
     let summary = builder.finish(&mut file).unwrap();

@@ -32,8 +32,8 @@ fn build<F: Fingerprint>(records: &[Record<F>], options: BuildOptions) -> Vec<u8
     for &(fingerprint, id) in records {
         match ids {
             IdKind::None => builder.push(fingerprint),
-            IdKind::Number => builder.push_with_number(fingerprint, id),
-            IdKind::String => builder.push_with_string(fingerprint, &name(id)),
+            IdKind::Number => builder.push_with_id(fingerprint, id),
+            IdKind::String => builder.push_with_id(fingerprint, &name(id)),
         }
         .unwrap();
     }

@@ -71,8 +71,8 @@ fn build<F: Fingerprint>(
     for &(fingerprint, number) in records {
         match kind {
             IdKind::None => builder.push(fingerprint),
-            IdKind::Number => builder.push_with_number(fingerprint, number),
-            IdKind::String => builder.push_with_string(fingerprint, &string(number)),
+            IdKind::Number => builder.push_with_id(fingerprint, number),
+            IdKind::String => builder.push_with_id(fingerprint, &string(number)),
         }
         .unwrap();
     }

@@ -50,11 +50,13 @@ fn build<F: Fingerprint>(records: &[Record<F>], options: BuildOptions) -> Vec<u8
     let ids = options.ids;
     let mut builder = IndexBuilder::new(Width::of::<F>(), options).unwrap();
     for (fingerprint, id, sketch) in records {
-        let pushed = match ids {
-            IdKind::None => builder.push_with_sketch(*fingerprint, sketch),
-            IdKind::Number => builder.push_with_number_and_sketch(*fingerprint, *id, sketch),
-            IdKind::String => builder.push_with_string_and_sketch(*fingerprint, &name(*id), sketch),
+        let name = name(*id);
+        let id = match ids {
+            IdKind::None => None,
+            IdKind::Number => Some(Id::Number(*id)),
+            IdKind::String => Some(Id::String(&name)),
         };
+        let pushed = builder.push_with_sketch(*fingerprint, id, sketch);
         pushed.unwrap();
     }
     let mut file = Vec::new();
@@ -103,8 +105,8 @@ fn check<F: Fingerprint>(ids: IdKind, words: u64) {
     for (fingerprint, id, _) in &records {
         let pushed = match ids {
             IdKind::None => builder.push(*fingerprint),
-            IdKind::Number => builder.push_with_number(*fingerprint, *id),
-            IdKind::String => builder.push_with_string(*fingerprint, &name(*id)),
+            IdKind::Number => builder.push_with_id(*fingerprint, *id),
+            IdKind::String => builder.push_with_id(*fingerprint, &name(*id)),
         };
         pushed.unwrap();
     }
@@ -280,22 +282,22 @@ fn records_must_have_the_sketches_that_the_index_stores() {
     let missing = |error| matches!(error, Error::Build(BuildError::MissingSketch));
     assert!(missing(with.push(1_u64).unwrap_err()));
     assert!(missing(with.extend_from_slice(&[1_u64]).unwrap_err()));
-    let wrong = with.push_with_sketch(1_u64, &[1]).unwrap_err();
+    let wrong = with.push_with_sketch(1_u64, None, &[1]).unwrap_err();
     assert_eq!(
         wrong.to_string(),
         "a sketch has 64 bits, and the index stores sketches of 128"
     );
-    assert!(with.push_with_number_and_sketch(1_u64, 2, &[1, 2]).is_err());
+    let number = Some(Id::Number(2));
+    assert!(with.push_with_sketch(1_u64, number, &[1, 2]).is_err());
     assert_eq!(with.record_count(), 0);
     let mut with = IndexBuilder::new(Width::W64, options(IdKind::String, 2, None)).unwrap();
-    assert!(missing(with.push_with_string(1_u64, "x").unwrap_err()));
-    assert!(with.push_with_sketch(1_u64, &[1, 2]).is_err());
-    assert!(
-        with.push_with_string_and_sketch(1_u64, &"x".repeat(65_536), &[1, 2])
-            .is_err()
-    );
+    assert!(missing(with.push_with_id(1_u64, "x").unwrap_err()));
+    assert!(with.push_with_sketch(1_u64, None, &[1, 2]).is_err());
+    let long = "x".repeat(65_536);
+    let long = Some(Id::String(&long));
+    assert!(with.push_with_sketch(1_u64, long, &[1, 2]).is_err());
     let mut without = IndexBuilder::new(Width::W64, BuildOptions::default()).unwrap();
-    let wrong = without.push_with_sketch(1_u64, &[1]).unwrap_err();
+    let wrong = without.push_with_sketch(1_u64, None, &[1]).unwrap_err();
     assert_eq!(
         wrong.to_string(),
         "a sketch has 64 bits, and the index stores no sketches"

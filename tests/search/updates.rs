@@ -30,8 +30,8 @@ pub(crate) fn build<F: Fingerprint>(
     for &(fingerprint, id) in records {
         match ids {
             IdKind::None => builder.push(fingerprint),
-            IdKind::Number => builder.push_with_number(fingerprint, id),
-            IdKind::String => builder.push_with_string(fingerprint, &name(id)),
+            IdKind::Number => builder.push_with_id(fingerprint, id),
+            IdKind::String => builder.push_with_id(fingerprint, &name(id)),
         }
         .unwrap();
     }

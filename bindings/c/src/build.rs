@@ -247,12 +247,12 @@ fn write(
             Ids::None => builder.extend_from_slice(piece)?,
             Ids::Numbers(numbers) => {
                 for (fingerprint, &id) in piece.iter().zip(&numbers[start..]) {
-                    builder.push_with_number(fingerprint, id)?;
+                    builder.push_with_id(fingerprint, id)?;
                 }
             }
             Ids::Strings(strings) => {
                 for (row, fingerprint) in (start..).zip(piece.iter()) {
-                    let pushed = builder.push_with_string(fingerprint, strings[row]);
+                    let pushed = builder.push_with_id(fingerprint, strings[row]);
                     pushed.map_err(|error| of_row(row, error))?;
                 }
             }

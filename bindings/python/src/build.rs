@@ -129,7 +129,7 @@ fn write(
         }
         Ids::Rows => {
             for (row, fingerprint) in fingerprints.iter().enumerate() {
-                builder.push_with_number(fingerprint, row as u64)?;
+                builder.push_with_id(fingerprint, row as u64)?;
                 if row % PIECE == 0 {
                     report(row)?;
                 }
@@ -138,7 +138,7 @@ fn write(
         Ids::Numbers(numbers) => {
             check(numbers.len())?;
             for (row, (fingerprint, &id)) in fingerprints.iter().zip(&**numbers).enumerate() {
-                builder.push_with_number(fingerprint, id)?;
+                builder.push_with_id(fingerprint, id)?;
                 if row % PIECE == 0 {
                     report(row)?;
                 }
@@ -148,7 +148,7 @@ fn write(
             let texts = texts.all();
             check(texts.len())?;
             for (row, (fingerprint, id)) in fingerprints.iter().zip(texts).enumerate() {
-                let pushed = builder.push_with_string(fingerprint, id);
+                let pushed = builder.push_with_id(fingerprint, id);
                 pushed.map_err(|error| of_row(row, error))?;
                 if row % PIECE == 0 {
                     report(row)?;

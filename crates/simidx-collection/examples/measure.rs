@@ -303,7 +303,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     options.id_lookup = true;
     let mut builder = IndexBuilder::new(Width::W64, options)?;
     for number in 0..records {
-        builder.push_with_string(fingerprint(number), &id(number))?;
+        builder.push_with_id(fingerprint(number), &id(number))?;
     }
     builder.finish_to_path(folder.join("static.simidx"))?;
     let index = Index::<u64>::open(folder.join("static.simidx"))?;

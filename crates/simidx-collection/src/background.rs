@@ -119,7 +119,7 @@ impl Core {
         let written = self.sealers.install(|| {
             let mut builder = IndexBuilder::new(self.settings.width, options)?;
             for record in lot.iter() {
-                builder.push_with_string(record.fingerprint, &record.id)?;
+                builder.push_with_id(record.fingerprint, &*record.id)?;
             }
             builder.finish_to_path(&path)
         });

@@ -289,7 +289,7 @@ pub fn build_numbers<F: Fingerprint>(mut options: BuildOptions, records: &[(F, u
         IndexBuilder::new(Width::of::<F>(), options).expect("the options are in range");
     for &(fingerprint, id) in records {
         builder
-            .push_with_number(fingerprint, id)
+            .push_with_id(fingerprint, id)
             .expect("a number fits");
     }
     let mut file = Vec::new();
@@ -307,7 +307,7 @@ pub fn build_strings<F: Fingerprint, S: AsRef<str>>(
         IndexBuilder::new(Width::of::<F>(), options).expect("the options are in range");
     for (fingerprint, id) in records {
         builder
-            .push_with_string(*fingerprint, id.as_ref())
+            .push_with_id(*fingerprint, id.as_ref())
             .expect("the string is short enough");
     }
     let mut file = Vec::new();
@@ -340,15 +340,8 @@ pub fn build_sketched<F: Fingerprint>(
     for (fingerprint, id) in records {
         let text = id.as_ref().map_or(String::new(), IdBuf::to_string);
         let sketch = made_up_sketch(*fingerprint, &text, words);
-        let pushed = match id {
-            None => builder.push_with_sketch(*fingerprint, &sketch),
-            Some(IdBuf::Number(id)) => {
-                builder.push_with_number_and_sketch(*fingerprint, *id, &sketch)
-            }
-            Some(IdBuf::String(id)) => {
-                builder.push_with_string_and_sketch(*fingerprint, id, &sketch)
-            }
-        };
+        let id = id.as_ref().map(IdBuf::as_id);
+        let pushed = builder.push_with_sketch(*fingerprint, id, &sketch);
         pushed.expect("the record fits");
     }
     let mut file = Vec::new();

@@ -55,9 +55,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         options.ids = IdKind::Number;
         options.sketches = Some(sketcher.parameters().clone());
         let mut builder = IndexBuilder::new(Width::W64, options)?;
-        for (number, (text, sketch)) in (0..).zip(texts.iter().zip(&sketches)) {
+        for (number, (text, sketch)) in (0_u64..).zip(texts.iter().zip(&sketches)) {
             let fingerprint = fingerprinter.fingerprint(text) as u64;
-            builder.push_with_number_and_sketch(fingerprint, number, sketch.as_u64s())?;
+            builder.push_with_sketch(fingerprint, Some(number.into()), sketch.as_u64s())?;
         }
         let mut file = Vec::new();
         let summary = builder.finish(&mut file)?;

@@ -4,7 +4,7 @@ use super::MemoryBudget;
 use super::groups::{Group, Groups, NONE};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
-use crate::index::Id;
+use crate::id::Id;
 use crate::set::Typed;
 
 /// The ranks of values with several records, ascending, and how many.

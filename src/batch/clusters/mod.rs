@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::extsort::{MemoryLimit, Sorted};
 use crate::fingerprint::{Column, Fingerprint, Width, by_width, taken};
 use crate::format::IdKind;
-use crate::index::{Id, IdBuf};
+use crate::id::{Id, IdBuf};
 use crate::set::{Set, Typed, at_width};
 use crate::setters;
 use crate::watch::Watch;
@@ -256,7 +256,7 @@ fn clusters_of<F: Fingerprint>(
 /// options.ids = IdKind::Number;
 /// let mut builder = IndexBuilder::new(Width::W64, options)?;
 /// for (&(fingerprint, _), position) in documents.iter().zip(0..) {
-///     builder.push_with_number(fingerprint, position)?;
+///     builder.push_with_id(fingerprint, position)?;
 /// }
 /// let mut file = Vec::new();
 /// builder.finish(&mut file)?;

@@ -234,7 +234,7 @@ fn look_at_members<F: Fingerprint>(
 /// options.ids = IdKind::Number;
 /// let mut builder = IndexBuilder::new(Width::W64, options)?;
 /// for id in 0..5 {
-///     builder.push_with_number(0xff00_u64, id)?;
+///     builder.push_with_id(0xff00_u64, id)?;
 /// }
 /// let mut file = Vec::new();
 /// builder.finish(&mut file)?;

@@ -2,7 +2,6 @@
 
 mod dictionary;
 mod groups;
-mod id;
 mod order;
 mod sequence;
 
@@ -12,11 +11,11 @@ use std::ops::Range;
 use super::paged::Paged;
 use crate::codec::strings::StringCode;
 use crate::error::{FormatError, Result};
+use crate::id::{Id, IdBuf};
 pub use dictionary::IdBuffer;
 pub(super) use dictionary::Repeats;
 use dictionary::{Dictionary, DictionaryIds};
 use groups::Groups;
-pub use id::{Id, IdBuf};
 pub(super) use sequence::IdSequence;
 
 /// Position of a fingerprint in table 0.
@@ -329,8 +328,8 @@ impl SortedStrings<'_> {
 /// let mut options = BuildOptions::default();
 /// options.ids = IdKind::Number;
 /// let mut builder = IndexBuilder::new(Width::W64, options)?;
-/// builder.push_with_number(0xff_u64, 1)?;
-/// builder.push_with_number(0xff_u64, 2)?;
+/// builder.push_with_id(0xff_u64, 1)?;
+/// builder.push_with_id(0xff_u64, 2)?;
 /// let mut file = Vec::new();
 /// builder.finish(&mut file)?;
 ///
@@ -390,7 +389,7 @@ impl Ids<'_> {
     /// # let mut options = BuildOptions::default();
     /// # options.ids = IdKind::String;
     /// # let mut builder = IndexBuilder::new(Width::W64, options)?;
-    /// # builder.push_with_string(0xff_u64, "a")?;
+    /// # builder.push_with_id(0xff_u64, "a")?;
     /// # let mut file = Vec::new();
     /// # builder.finish(&mut file)?;
     /// # let index = Index::<u64>::from_bytes(file)?;

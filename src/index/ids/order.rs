@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
-use super::{Id, IdSections, IdValues, Numbers, Rank};
+use super::{IdSections, IdValues, Numbers, Rank};
 use crate::error::FormatError;
 use crate::format::index_bits;
+use crate::id::Id;
 use crate::index::paged::Paged;
 
 impl IdSections {

@@ -2,11 +2,12 @@
 //! a bucket is decoded once for all of them.
 
 use super::dictionary::{Dictionary, DictionaryPicker};
-use super::{Id, IdBuffer, IdSections, IdValues};
+use super::{IdBuffer, IdSections, IdValues};
 use crate::cpu::{CACHE_LINE, prefetch};
 use crate::error::FormatError;
 use crate::fingerprint::Fingerprint;
 use crate::format::index_bits;
+use crate::id::Id;
 
 /// Most ids of a batch.
 const MOST_IDS: usize = 1 << 20;
@@ -239,7 +240,7 @@ mod tests {
         for (id, number) in ids.iter().zip(0u64..) {
             // Several ids for some fingerprints.
             let fingerprint = (number / 3).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            builder.push_with_string(fingerprint, id).unwrap();
+            builder.push_with_id(fingerprint, id).unwrap();
         }
         let mut file = Vec::new();
         builder.finish(&mut file).unwrap();

@@ -6,7 +6,8 @@ use crate::error::{Error, Result};
 use crate::extsort::{IndexedStrings, Sorter, Spool, TempSpace};
 use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;
-use crate::index::{Id, Index};
+use crate::id::Id;
+use crate::index::Index;
 
 /// Bytes that ids take in memory while they are compared, at least.
 const LEAST_CHUNK: usize = 1 << 20;
@@ -279,8 +280,8 @@ mod tests {
         let mut builder = IndexBuilder::new(Width::W64, options).unwrap();
         for (id, fingerprint) in ids.zip(0u64..) {
             match kind {
-                IdKind::Number => builder.push_with_number(fingerprint, id).unwrap(),
-                _ => builder.push_with_string(fingerprint, &name(id)).unwrap(),
+                IdKind::Number => builder.push_with_id(fingerprint, id).unwrap(),
+                _ => builder.push_with_id(fingerprint, &name(id)).unwrap(),
             }
         }
         let mut file = Vec::new();

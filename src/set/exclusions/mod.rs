@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::extsort::{MemoryLimit, TempSpace};
 use crate::fingerprint::Fingerprint;
 use crate::format::{IdKind, MAX_ID_LEN};
-use crate::index::Id;
+use crate::id::Id;
 use ids::ExcludedIds;
 
 /// The part of the memory of a build that ids to be left out take.

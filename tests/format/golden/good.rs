@@ -60,12 +60,12 @@ pub(super) fn case<F: Fingerprint>(
             Ids::None => (builder.push(fingerprint), (0, String::new())),
             Ids::Numbers(id) => {
                 let id = id(number);
-                let pushed = builder.push_with_number(fingerprint, id);
+                let pushed = builder.push_with_id(fingerprint, id);
                 (pushed, (id, id.to_string()))
             }
             Ids::Strings(id) => {
                 let id = id(number);
-                (builder.push_with_string(fingerprint, &id), (0, id))
+                (builder.push_with_id(fingerprint, &id), (0, id))
             }
         };
         pushed.unwrap();

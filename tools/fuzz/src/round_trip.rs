@@ -87,8 +87,8 @@ fn check_in<F: Fingerprint>(input: &Input) {
         let id = input.ids.get(number);
         match &id {
             None => builder.push(fingerprint),
-            Some(OwnedId::Number(number)) => builder.push_with_number(fingerprint, *number),
-            Some(OwnedId::String(string)) => builder.push_with_string(fingerprint, string),
+            Some(OwnedId::Number(number)) => builder.push_with_id(fingerprint, *number),
+            Some(OwnedId::String(string)) => builder.push_with_id(fingerprint, string),
         }
         .expect("the record fits");
         ids.extend(id);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use rayon::prelude::*;
-use simidx::{Column, Error, Fingerprint, Fingerprints, Width};
+use simidx::{Column, Error, Fingerprint, Fingerprints, IdBuf, IdKind, Width};
 use simidx_input::{
     self, Content, InputFile, ReadOptions, Record, RecordId, RecordReader, TextEncoding,
 };
@@ -199,26 +199,27 @@ impl From<std::io::Error> for Refusal {
     }
 }
 
-/// The id of a record as a number: its position where it has none.
-pub(crate) fn number_id(record: &Fingerprinted) -> Result<u64, Refusal> {
-    match &record.id {
-        None => Ok(record.position),
-        Some(RecordId::Number(id)) => Ok(*id),
-        Some(RecordId::Text(id)) => u64::parse_dec(id)
-            .ok_or_else(|| Refusal::record(format!("the id {id:?} is not a number below 2^64"))),
-    }
-}
-
-/// The id of a record as a string: the position of a document that has none.
-pub(crate) fn string_id(record: Fingerprinted) -> Result<String, Refusal> {
-    match record.id {
-        Some(RecordId::Text(id)) => Ok(id),
-        Some(RecordId::Number(id)) => Ok(id.to_string()),
-        None if record.is_document => Ok(record.position.to_string()),
-        None => Err(Refusal::record(
-            "has no id; --ids number uses positions instead",
-        )),
-    }
+/// The id of a record as a number or a string: if it has none, its position, but for a fingerprint that needs a string.
+///
+/// # Errors
+/// A text that is not a number, or a fingerprint without an id where ids are strings.
+pub(crate) fn id_of(record: Fingerprinted, kind: IdKind) -> Result<IdBuf, Refusal> {
+    Ok(match (kind, record.id) {
+        (IdKind::Number, None) => IdBuf::Number(record.position),
+        (IdKind::Number, Some(RecordId::Number(id))) => IdBuf::Number(id),
+        (IdKind::Number, Some(RecordId::Text(id))) => {
+            let number = u64::parse_dec(&id);
+            let refusal = || Refusal::record(format!("the id {id:?} is not a number below 2^64"));
+            IdBuf::Number(number.ok_or_else(refusal)?)
+        }
+        (_, Some(RecordId::Text(id))) => IdBuf::String(id),
+        (_, Some(RecordId::Number(id))) => IdBuf::String(id.to_string()),
+        (_, None) if record.is_document => IdBuf::String(record.position.to_string()),
+        (_, None) => {
+            let message = "has no id; --ids number uses positions instead";
+            return Err(Refusal::record(message));
+        }
+    })
 }
 
 /// What reading came to.

@@ -11,7 +11,7 @@ use crate::support::failure::Failure;
 use crate::support::heading;
 use crate::support::index_file::{IndexArgs, OpenArgs, is_index};
 use crate::support::pipeline::PipelineArgs;
-use crate::support::records::{FieldArgs, Fingerprinted, InputArgs, Refusal, number_id, string_id};
+use crate::support::records::{FieldArgs, Fingerprinted, InputArgs, Refusal, id_of};
 use crate::support::resources::ResourceArgs;
 use crate::support::width::width;
 
@@ -155,22 +155,11 @@ impl TransientBuilder {
     /// A record without an id of this kind, or what the builder reports.
     pub(crate) fn push(&mut self, record: Fingerprinted) -> Result<IdBuf, Refusal> {
         let (fingerprint, has_features) = (record.fingerprint, record.without_features.is_none());
-        Ok(match self.ids {
-            IdKind::Number => {
-                let id = number_id(&record)?;
-                if has_features {
-                    self.builder.push_with_number(fingerprint, id)?;
-                }
-                IdBuf::Number(id)
-            }
-            _ => {
-                let id = string_id(record)?;
-                if has_features {
-                    self.builder.push_with_string(fingerprint, &id)?;
-                }
-                IdBuf::String(id)
-            }
-        })
+        let id = id_of(record, self.ids)?;
+        if has_features {
+            self.builder.push_with_id(fingerprint, &id)?;
+        }
+        Ok(id)
     }
 
     /// Adds a fingerprint with a number.
@@ -178,7 +167,7 @@ impl TransientBuilder {
     /// # Errors
     /// What the builder reports.
     pub(crate) fn push_number(&mut self, fingerprint: u128, number: u64) -> simidx::Result<()> {
-        self.builder.push_with_number(fingerprint, number)
+        self.builder.push_with_id(fingerprint, number)
     }
 
     /// The index, in a file that has lost its name, or will when it is closed.

@@ -30,7 +30,7 @@ fn of_long_ids() -> (tempfile::TempDir, Running) {
     let mut builder = IndexBuilder::new(Width::W64, building).unwrap();
     for number in 0..RECORDS {
         let id = format!("{number:04}{}", "i".repeat(ID_LEN - 4));
-        builder.push_with_string(0xff_u64, &id).unwrap();
+        builder.push_with_id(0xff_u64, &id).unwrap();
     }
     builder.finish_to_path(&path).unwrap();
     let mut options = options(vec![default(&path)]);
@@ -150,9 +150,7 @@ fn the_parts_of_an_answer_share_what_takes_no_room() {
     let mut building = BuildOptions::default();
     building.ids = IdKind::String;
     let mut builder = IndexBuilder::new(Width::W64, building).unwrap();
-    builder
-        .push_with_string(0xff_u64, &"i".repeat(100))
-        .unwrap();
+    builder.push_with_id(0xff_u64, &"i".repeat(100)).unwrap();
     builder.finish_to_path(&path).unwrap();
     let server = start(options(vec![default(&path)]));
     // 256 queries, which are answered together, have answers of 50 KB. All of them are more than the system takes.

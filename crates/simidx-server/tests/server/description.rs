@@ -277,7 +277,7 @@ fn every_address_and_status_is_as_described() {
     build.pipeline = Some(pipeline.describe());
     let mut builder = IndexBuilder::new(Width::W64, build).unwrap();
     builder
-        .push_with_string(
+        .push_with_id(
             pipeline.fingerprint("one two three", Width::W64).unwrap() as u64,
             "a",
         )

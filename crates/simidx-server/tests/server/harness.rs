@@ -107,7 +107,7 @@ pub(crate) fn write<F: Fingerprint>(path: &Path, fingerprints: &[F], has_ids: bo
     for (number, &fingerprint) in fingerprints.iter().enumerate() {
         match has_ids {
             true => builder
-                .push_with_string(fingerprint, &format!("id-{number}"))
+                .push_with_id(fingerprint, &format!("id-{number}"))
                 .unwrap(),
             false => builder.push(fingerprint).unwrap(),
         }

@@ -36,7 +36,7 @@ fn with_texts(folder: &Path) -> ServerOptions {
     let mut builder = IndexBuilder::new(Width::W64, build).unwrap();
     for (id, text) in TEXTS {
         builder
-            .push_with_string(pipeline.fingerprint(text, Width::W64).unwrap() as u64, id)
+            .push_with_id(pipeline.fingerprint(text, Width::W64).unwrap() as u64, id)
             .unwrap();
     }
     builder.finish_to_path(&path).unwrap();

@@ -272,7 +272,7 @@ fn texts_are_fingerprinted_as_those_of_the_index() {
     let mut builder = IndexBuilder::new(Width::W64, build).unwrap();
     let text = "one two three four five six seven";
     let fingerprint = pipeline.fingerprint(text, Width::W64).unwrap() as u64;
-    builder.push_with_string(fingerprint, "a").unwrap();
+    builder.push_with_id(fingerprint, "a").unwrap();
     builder.finish_to_path(&path).unwrap();
     let server = serve(&path);
     let mut client = server.client();

@@ -2,14 +2,14 @@
 
 use simidx::design::TableDesign;
 use simidx::format::{Metadata, SketchParameters};
-use simidx::{BuildOptions, Column, Error, IdBuf, IdKind, IndexBuilder, Watch, Width};
+use simidx::{BuildOptions, Column, Error, IdKind, IndexBuilder, Watch, Width};
 use simidx_text::Pipeline;
 
 use super::sketching::{Sketching, Waiting};
 use super::{Args, TableCount};
 use crate::support::choices::IdChoice;
 use crate::support::failure::Failure;
-use crate::support::records::{Fingerprinted, Refusal, Sink, number_id, string_id};
+use crate::support::records::{Fingerprinted, Refusal, Sink, id_of};
 
 /// Takes records, and creates the builder when the first one shows what they are like.
 pub(super) struct Collector<'a> {
@@ -164,7 +164,7 @@ impl Sink for Collector<'_> {
             IdKind::None => open.builder.extend_from_slice(fingerprints)?,
             _ => (first_position..)
                 .zip(fingerprints.iter())
-                .try_for_each(|(id, value)| open.builder.push_with_number(value, id))?,
+                .try_for_each(|(id, value)| open.builder.push_with_id(value, id))?,
         }
         Ok(fingerprints.len())
     }
@@ -216,14 +216,9 @@ impl Open {
         }
         match self.ids {
             IdKind::None => self.builder.push(fingerprint)?,
-            IdKind::Number => {
-                let id = number_id(&record)?;
-                self.builder.push_with_number(fingerprint, id)?;
-            }
-            IdKind::String => {
-                let id = string_id(record)?;
-                self.builder.push_with_string(fingerprint, &id)?;
-            }
+            kind => self
+                .builder
+                .push_with_id(fingerprint, &id_of(record, kind)?)?,
         }
         Ok(())
     }
@@ -236,8 +231,7 @@ fn waiting(mut record: Fingerprinted, ids: IdKind) -> Result<Waiting, Refusal> {
         text: record.text.take().unwrap_or_default(),
         id: match ids {
             IdKind::None => None,
-            IdKind::Number => Some(IdBuf::Number(number_id(&record)?)),
-            IdKind::String => Some(IdBuf::String(string_id(record)?)),
+            kind => Some(id_of(record, kind)?),
         },
     })
 }

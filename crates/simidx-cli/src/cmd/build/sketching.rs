@@ -73,16 +73,8 @@ impl Sketching {
         };
         let sketches: Vec<_> = waiting.par_iter().map(sketch).collect();
         for (record, sketch) in waiting.into_iter().zip(sketches) {
-            let (fingerprint, sketch) = (record.fingerprint, sketch.as_u64s());
-            match record.id {
-                None => builder.push_with_sketch(fingerprint, sketch)?,
-                Some(IdBuf::Number(id)) => {
-                    builder.push_with_number_and_sketch(fingerprint, id, sketch)?;
-                }
-                Some(IdBuf::String(id)) => {
-                    builder.push_with_string_and_sketch(fingerprint, &id, sketch)?;
-                }
-            }
+            let id = record.id.as_ref().map(IdBuf::as_id);
+            builder.push_with_sketch(record.fingerprint, id, sketch.as_u64s())?;
         }
         Ok(())
     }

@@ -3,14 +3,14 @@
 use std::cmp::Reverse;
 
 use simidx::batch::{ClusterFinder, ClusterOptions};
-use simidx::{Column, Error, Id, IdKind, Set};
+use simidx::{Column, Error, Id, IdBuf, IdKind, Set};
 use simidx_input::RecordId;
 use simidx_text::dedup::EqualTexts;
 
 use super::{Args, Representative};
 use crate::support::choices::IdChoice;
 use crate::support::failure::Failure;
-use crate::support::records::{Fingerprinted, Refusal, Sink, number_id, string_id};
+use crate::support::records::{Fingerprinted, Refusal, Sink, id_of};
 use crate::support::spooled_ids::SpooledIds;
 use crate::support::transient::TransientBuilder;
 
@@ -59,9 +59,9 @@ impl KnownRecords {
     fn push(&mut self, record: Fingerprinted) -> Result<u64, Refusal> {
         let number = self.ids.count();
         let text_len = record.text_len;
-        let id = match self.kind {
-            IdKind::Number => RecordId::Number(number_id(&record)?),
-            _ => RecordId::Text(string_id(record)?),
+        let id = match id_of(record, self.kind)? {
+            IdBuf::Number(id) => RecordId::Number(id),
+            IdBuf::String(id) => RecordId::Text(id),
         };
         self.ids.push(number, &id)?;
         if let Some(lengths) = &mut self.lengths {

@@ -76,7 +76,7 @@ impl SketchMatch {
 /// let mut builder = IndexBuilder::new(Width::W64, options)?;
 /// let old = "The quick brown fox jumps over the lazy dog near the river bank, and nobody sees it.";
 /// let sketch = sketcher.sketch(&mut fingerprinter, old);
-/// builder.push_with_sketch(fingerprinter.fingerprint(old) as u64, sketch.as_u64s())?;
+/// builder.push_with_sketch(fingerprinter.fingerprint(old) as u64, None, sketch.as_u64s())?;
 /// let mut file = Vec::new();
 /// builder.finish(&mut file)?;
 ///
@@ -151,7 +151,7 @@ impl<'a> SketchSearch<'a> {
     /// # for number in 0..1000 {
     /// #     let text = format!("The quick brown fox jumps over {number} lazy dogs");
     /// #     let sketch = sketcher.sketch(&mut fingerprinter, &text);
-    /// #     builder.push_with_sketch(fingerprinter.fingerprint(&text) as u64, sketch.as_u64s())?;
+    /// #     builder.push_with_sketch(fingerprinter.fingerprint(&text) as u64, None, sketch.as_u64s())?;
     /// # }
     /// # let mut file = Vec::new();
     /// # builder.finish(&mut file)?;

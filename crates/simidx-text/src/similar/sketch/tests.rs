@@ -38,7 +38,7 @@ fn index(families: std::ops::Range<u64>, bits: u32) -> Index<u64> {
             // Two records to a fingerprint.
             let fingerprint = even(family) | (variant / 2);
             let id = 10 * family + variant;
-            let pushed = builder.push_with_number_and_sketch(fingerprint, id, sketch.as_u64s());
+            let pushed = builder.push_with_sketch(fingerprint, Some(id.into()), sketch.as_u64s());
             pushed.unwrap();
         }
     }
