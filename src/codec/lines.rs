@@ -329,13 +329,19 @@ impl<'a> Line<'a> {
         Err(LineFault::Marks)
     }
 
+    /// Whether there are marks if, and only if, a line whose addresses leave this many bits of a value needs them.
+    #[inline(always)]
+    pub(crate) fn is_marked_for(&self, bits_below: u32) -> bool {
+        let has_any = |words: [u64; 4]| words.iter().any(|&word| word != 0);
+        has_any(self.last()) == (bits_below > 0 && has_any(self.there()))
+    }
+
     /// The ranks of the values of a line that is not crowded, in a table of `count` values.
     ///
     /// # Errors
     /// A line whose addresses leave this many bits of a value cannot be marked as this one is, or the table ends before.
     pub(crate) fn ranks(&self, bits_below: u32, count: u64) -> Result<Range<u64>, LineFault> {
-        let is_marked = self.last().iter().any(|&word| word != 0);
-        if is_marked != (bits_below > 0 && self.address_count() > 0) {
+        if !self.is_marked_for(bits_below) {
             return Err(LineFault::Marks);
         }
         let ranks = self.rank()..self.rank() + self.value_count(bits_below) as u64;

@@ -2,8 +2,9 @@
 //! first rule broken.
 
 use simidx::Codec::Lines;
-use simidx::Error;
-use simidx_testkit::build;
+use simidx::design::TableDesign;
+use simidx::index::Strategy;
+use simidx::{BuildOptions, Error, Index, Scratch, Width};
 use simidx_testkit::editor::Editor;
 use simidx_testkit::forged::{plain_in, small_in};
 use simidx_testkit::lines::{
@@ -12,6 +13,7 @@ use simidx_testkit::lines::{
 use simidx_testkit::parts::Parts;
 use simidx_testkit::reference::{LINE_PAGES, LOW_BITS};
 use simidx_testkit::reference_reader::common_verdict;
+use simidx_testkit::{build, matched, scan};
 
 /// Two tables of several lines, some of them crowded: half of the values start with 24 zero bits, and end with as many.
 fn crowded() -> Editor {
@@ -61,6 +63,38 @@ fn v44_marks_that_are_not_as_many_as_the_addresses_are_damage() {
                 flip_bit(&mut editor, (table, 0), field, bit);
                 assert_eq!(common_verdict(&editor.finish()), "damaged V44", "{bit}");
             }
+        }
+    }
+}
+
+#[test]
+fn v44_queries_use_no_line_that_lacks_its_marks() {
+    let mut options = BuildOptions::default().codec(Lines);
+    options.design = Some(TableDesign::choose_bands(Width::W32, 3, 4).unwrap());
+    let values = simidx_testkit::uniform::<u32>(1000);
+    let good = Editor::new(build(options, &values));
+    for line in lines(&good, 0, false) {
+        let mut editor = good.clone();
+        for bit in bits_of_field(line_of(&good, 0, line), field::MARKS) {
+            flip_bit(&mut editor, (0, line), field::MARKS, bit);
+        }
+        let index = Index::<u32>::from_bytes(editor.finish()).unwrap();
+        let mut scratch = Scratch::new();
+        scratch.set_strategy(Strategy::Probe);
+        // A probe of 8 bits flips none of them at distance 3, and one at distance 5.
+        for distance in [3, 5] {
+            let mut refused = 0;
+            for &query in &values[..100] {
+                match index.query_with(&mut scratch, query, distance) {
+                    Ok(found) => assert_eq!(matched(found), scan(&values, query, distance)),
+                    Err(Error::Format(error)) => {
+                        assert_eq!(error.rule(), 44, "{error}");
+                        refused += 1;
+                    }
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            assert!(refused > 0, "line {line} at distance {distance}");
         }
     }
 }

@@ -2,12 +2,12 @@
 
 use super::digits::{self, Radix};
 use super::fields::CHOOSE;
-use super::id::RecordId;
 use super::line_reader::{LineFormat, LineReader};
 use super::line_source::LineSource;
 use super::plain_lines::{self, Extent};
 use super::source::Source;
 use super::{Format, Record};
+use crate::id;
 use simidx::{Fingerprints, Width};
 
 /// The greatest length of a line in bytes: twice that of an id.
@@ -47,7 +47,7 @@ impl LineFormat for Columns {
         };
         let id = match id {
             Some(id) if id.contains('\t') => return Err("more than two columns".into()),
-            Some(id) => Some(RecordId::from_column(id)?),
+            Some(id) => Some(id::from_column(id)?),
             None => None,
         };
         Ok(Record::fingerprint(fingerprint, id))

@@ -1,9 +1,9 @@
 //! The names of the fields in which records have their texts, fingerprints and ids.
 
-use super::id::RecordId;
 use super::source::input_error;
 use super::{Format, names};
 use crate::{Place, Result};
+use simidx::IdBuf;
 
 /// Names of the members, or columns, that hold texts, fingerprints and ids.
 ///
@@ -37,7 +37,7 @@ pub struct Fields {
 }
 
 /// The id of a record if it has one, and what is wrong with one that is passed over.
-pub(super) type FoundId = (Option<RecordId>, Option<String>);
+pub(super) type FoundId = (Option<IdBuf>, Option<String>);
 
 /// The names where none are given.
 pub(super) const TEXT: &str = "text";
@@ -108,7 +108,7 @@ impl Fields {
     ///
     /// # Errors
     /// What is wrong with it, if it is not to be passed over.
-    pub(super) fn found_id(&self, id: Option<Result<RecordId, String>>) -> Result<FoundId, String> {
+    pub(super) fn found_id(&self, id: Option<Result<IdBuf, String>>) -> Result<FoundId, String> {
         match id {
             Some(Err(message)) if self.odd_ids => Ok((None, Some(message))),
             id => Ok((id.transpose()?, None)),

@@ -7,10 +7,11 @@ use std::path::{MAIN_SEPARATOR, Path};
 use walkdir::WalkDir;
 
 use super::encoding::{self, Decoded};
-use super::id::RecordId;
 use super::source::{Source, input_error, io_error, is_stdin, printable};
 use super::{MAX_DOCUMENT, Record, RecordReader, TextEncoding};
+use crate::id;
 use crate::{Error, Place, Result};
+use simidx::IdBuf;
 
 /// A reader of documents named by their paths.
 pub(super) struct FilesReader {
@@ -68,11 +69,11 @@ impl FilesReader {
     }
 
     /// The next file with its id.
-    fn next_file(&mut self) -> Option<Result<(Source, RecordId)>> {
+    fn next_file(&mut self) -> Option<Result<(Source, IdBuf)>> {
         match std::mem::replace(&mut self.files, Files::None) {
             Files::None => None,
             Files::One(source) => {
-                let id = RecordId::from_text(source.name());
+                let id = id::from_text(source.name());
                 let id = id.map_err(|message| source.input_error(Place::File, message));
                 Some(id.map(|id| (source, id)))
             }
@@ -143,10 +144,10 @@ impl RecordReader for FilesReader {
 }
 
 /// The id of a file: its path, with slashes on every system.
-fn path_id(path: &Path) -> Result<RecordId> {
+fn path_id(path: &Path) -> Result<IdBuf> {
     let id = match path.to_str() {
-        Some(text) if MAIN_SEPARATOR == '/' => RecordId::from_text(text),
-        Some(text) => RecordId::from_text(&text.replace(MAIN_SEPARATOR, "/")),
+        Some(text) if MAIN_SEPARATOR == '/' => id::from_text(text),
+        Some(text) => id::from_text(&text.replace(MAIN_SEPARATOR, "/")),
         None => Err("path is not valid UTF-8".into()),
     };
     // The user knows the path, not the id that it is to become.

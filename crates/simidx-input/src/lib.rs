@@ -85,7 +85,6 @@ pub use error::{Error, InputError, Place, Result};
 pub use escape::{BadEscape, Escaped, unescape};
 pub use fields::Fields;
 pub use format::{Format, UnknownFormat};
-pub use id::RecordId;
 pub use input_file::InputFile;
 pub use new_fields::{Fate, FieldKind, FieldValue, NewField};
 pub use options::ReadOptions;
@@ -97,7 +96,7 @@ use std::path::{Path, PathBuf};
 
 use detect::Told;
 use fields::{FoundId, Holds};
-use simidx::Fingerprints;
+use simidx::{Fingerprints, IdBuf};
 use source::Source;
 
 /// The greatest length of a document, and of a line that may hold one, in bytes.
@@ -125,14 +124,15 @@ pub enum Content {
 /// One record of an input.
 ///
 /// ```
-/// use simidx_input::{Content, RecordId, open};
+/// use simidx::IdBuf;
+/// use simidx_input::{Content, open};
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("a.tsv");
 /// std::fs::write(&path, "00ff\tfirst\n")?;
 /// let record = open(&path, None)?.next().expect("a record")?;
 /// assert_eq!(record.content, Content::Fingerprint(0xff));
-/// assert_eq!(record.id, Some(RecordId::Text("first".to_owned())));
+/// assert_eq!(record.id, Some(IdBuf::String("first".to_owned())));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,7 +140,7 @@ pub struct Record {
     /// The fingerprint or the document.
     pub content: Content,
     /// The id of the record, if the input has one.
-    pub id: Option<RecordId>,
+    pub id: Option<IdBuf>,
     /// What is wrong with the id, if that is passed over; see [`Fields::odd_ids`].
     pub odd_id: Option<String>,
     /// Whether bytes that are invalid in their encoding were replaced by U+FFFD.
@@ -157,16 +157,16 @@ impl Record {
         }
     }
 
-    fn fingerprint(fingerprint: u128, id: Option<RecordId>) -> Self {
+    fn fingerprint(fingerprint: u128, id: Option<IdBuf>) -> Self {
         Record::new(Content::Fingerprint(fingerprint), (id, None))
     }
 
-    fn text(text: String, id: Option<RecordId>) -> Self {
+    fn text(text: String, id: Option<IdBuf>) -> Self {
         Record::new(Content::Text(text), (id, None))
     }
 
     /// The record of a decoded document.
-    fn decoded(decoded: Decoded, id: RecordId) -> Self {
+    fn decoded(decoded: Decoded, id: IdBuf) -> Self {
         let mut record = Record::text(decoded.text, Some(id));
         record.has_faults = decoded.has_faults;
         record

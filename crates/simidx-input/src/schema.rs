@@ -3,9 +3,8 @@
 use super::fields::{
     FINGERPRINT, FoundId, Holds, TEXT, both_columns, joined, neither_column, no_column, null_texts,
 };
-use super::id::RecordId;
 use super::{Fields, MAX_DOCUMENT, ReadOptions};
-use simidx::Width;
+use simidx::{IdBuf, Width};
 
 /// A column of values that hold no others.
 #[derive(Debug)]
@@ -129,7 +128,7 @@ impl Schema {
     ///
     /// # Errors
     /// What is wrong with it, if it is not to be passed over.
-    pub(super) fn found_id(&self, id: Option<Result<RecordId, String>>) -> Result<FoundId, String> {
+    pub(super) fn found_id(&self, id: Option<Result<IdBuf, String>>) -> Result<FoundId, String> {
         match &self.odd_id {
             Some(message) => Ok((None, Some(message.clone()))),
             None => self.fields.found_id(id),
@@ -269,9 +268,9 @@ fn list(leaf: &Leaf) -> String {
 }
 
 /// The id that a signed number is, or what is wrong with it.
-pub(super) fn number_id(number: i64, name: &str) -> Result<RecordId, String> {
+pub(super) fn number_id(number: i64, name: &str) -> Result<IdBuf, String> {
     let id = u64::try_from(number);
-    id.map(RecordId::Number)
+    id.map(IdBuf::Number)
         .map_err(|_| format!("{name:?} is {number}, which is below 0"))
 }
 

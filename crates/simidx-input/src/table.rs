@@ -1,12 +1,13 @@
 //! Records in the columns of tables, which a first line names: the format `tsv` with named fields, and `csv`.
 
 use super::fields::{FINGERPRINT, Holds, TEXT, both_columns, joined, neither_column, no_column};
-use super::id::RecordId;
 use super::line_reader::{LineFormat, LineReader};
 use super::line_source::LineSource;
 use super::source::Source;
 use super::{MAX_DOCUMENT, ReadOptions, Record, digits};
+use crate::id;
 use crate::{Place, Result};
+use simidx::IdBuf;
 
 /// Which columns of a table hold the records.
 #[derive(Debug)]
@@ -60,7 +61,7 @@ impl TableColumns {
         &self,
         count: usize,
         value: impl Fn(usize) -> Result<&'r str, String>,
-        read_id: impl Fn(&str) -> Result<RecordId, String>,
+        read_id: impl Fn(&str) -> Result<IdBuf, String>,
     ) -> Result<Record, String> {
         if count != self.count {
             return Err(format!(
@@ -131,8 +132,7 @@ impl LineFormat for Table {
     fn record(&self, line: &str) -> Result<Record, String> {
         let values: Vec<&str> = line.split('\t').collect();
         let value = |index: usize| Ok(values.get(index).copied().unwrap_or_default());
-        self.columns
-            .record(values.len(), value, RecordId::from_column)
+        self.columns.record(values.len(), value, id::from_column)
     }
 }
 

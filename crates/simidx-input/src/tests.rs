@@ -110,11 +110,11 @@ pub(super) fn fields(text: &str, id: &str) -> Fields {
 }
 
 pub(super) fn fingerprint(fingerprint: u128, id: Option<&str>) -> Record {
-    Record::fingerprint(fingerprint, id.map(|id| RecordId::Text(id.to_owned())))
+    Record::fingerprint(fingerprint, id.map(|id| IdBuf::String(id.to_owned())))
 }
 
 pub(super) fn document(text: &str, id: Option<&str>) -> Record {
-    Record::text(text.to_owned(), id.map(|id| RecordId::Text(id.to_owned())))
+    Record::text(text.to_owned(), id.map(|id| IdBuf::String(id.to_owned())))
 }
 
 /// Writes a file and opens it as 64-bit records.

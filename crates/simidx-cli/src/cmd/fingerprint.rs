@@ -3,13 +3,14 @@
 use std::io::{self, Write};
 
 use serde_json::json;
-use simidx_input::{Escaped, RecordId};
+use simidx::IdBuf;
+use simidx_input::Escaped;
 use simidx_text::{Feature, Pipeline};
 
 use crate::cmd::Answer;
 use crate::support::columns::Column;
 use crate::support::json::write_json;
-use crate::support::json_ids::record_id_to_json;
+use crate::support::json_ids::id_to_json;
 use crate::support::messages::{counted, say};
 use crate::support::output::stdout;
 use crate::support::progress::ProgressMode;
@@ -95,7 +96,7 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
         let fingerprint = fingerprinter.fingerprint_if_any(text);
         printer.print(
             fingerprint.unwrap_or_else(|| pipeline.empty_fingerprint(width)),
-            &RecordId::Number(0),
+            &IdBuf::Number(0),
             features.as_deref(),
         )?;
         printer.out.flush()?;
@@ -134,12 +135,12 @@ impl<W: Write> Printer<W> {
     fn print(
         &mut self,
         fingerprint: u128,
-        id: &RecordId,
+        id: &IdBuf,
         features: Option<&[Feature]>,
     ) -> io::Result<()> {
         let fingerprint = self.notation.write(fingerprint, self.width);
         if self.json {
-            let mut object = json!({ "fingerprint": fingerprint, "id": record_id_to_json(id) });
+            let mut object = json!({ "fingerprint": fingerprint, "id": id_to_json(id.as_id()) });
             if let Some(features) = features {
                 let feature = |f: &Feature| json!({ "feature": f.text, "weight": f.weight });
                 object["features"] = features.iter().map(feature).collect();
@@ -148,7 +149,7 @@ impl<W: Write> Printer<W> {
             self.out.write_all(b"\n")?;
             return Ok(());
         }
-        writeln!(self.out, "{fingerprint}\t{}", Column::of_record(id))?;
+        writeln!(self.out, "{fingerprint}\t{}", Column::of(id))?;
         for feature in features.unwrap_or_default() {
             writeln!(
                 self.out,
@@ -167,7 +168,7 @@ impl<W: Write> Sink for Printer<W> {
             let message = "is a fingerprint; this command reads documents";
             return Err(Refusal::record(message));
         }
-        let id = record.id.unwrap_or(RecordId::Number(record.position));
+        let id = record.id.unwrap_or(IdBuf::Number(record.position));
         Ok(self.print(record.fingerprint, &id, None)?)
     }
 }

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use simidx::batch::{JoinOptions, JoinStrategy, Shard, join};
 use simidx::set::Question;
-use simidx::{Fingerprints, IdKind, Match, Set, Width};
-use simidx_input::{Format, RecordId};
+use simidx::{Fingerprints, IdBuf, IdKind, Match, Set, Width};
+use simidx_input::Format;
 use simidx_text::ParallelFingerprinter;
 
 use crate::cmd::Answer;
@@ -253,7 +253,7 @@ impl Args {
 struct Queries {
     fingerprints: Fingerprints,
     /// The ids of the queries up to the last one that has one, if ids are to be printed.
-    ids: Vec<Option<RecordId>>,
+    ids: Vec<Option<IdBuf>>,
     /// The numbers of those that are documents without features, ascending.
     without_features: Vec<usize>,
 }

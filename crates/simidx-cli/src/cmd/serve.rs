@@ -6,8 +6,8 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use simidx::Width;
-use simidx_input::{Content, RecordId};
+use simidx::{IdBuf, Width};
+use simidx_input::Content;
 use simidx_output::one_line;
 use simidx_server::{
     LogFormat, NamedIndex, Server, ServerOptions, StartError, Store, TlsFiles, Token,
@@ -391,8 +391,8 @@ fn read_texts(
                 Err(_) => {}
                 Ok(record) => {
                     let id = match record.id {
-                        Some(RecordId::Text(text)) => text,
-                        Some(RecordId::Number(number)) => number.to_string(),
+                        Some(IdBuf::String(text)) => text,
+                        Some(IdBuf::Number(number)) => number.to_string(),
                         None => position.to_string(),
                     };
                     if let Content::Text(mut text) = record.content {

@@ -4,13 +4,11 @@ use std::io::Write;
 
 use simidx::index::QueryStats;
 use simidx::{IdBuf, Width};
-use simidx_input::RecordId;
 use simidx_text::{Fingerprinter, ParallelFingerprinter};
 
 use crate::support::columns::Column;
 use crate::support::failure::Failure;
 use crate::support::json::json_style;
-use crate::support::json_ids::as_id;
 use crate::support::quantity::count_from_1;
 
 /// What answers contain and look like; shared by the commands that answer queries.
@@ -36,7 +34,7 @@ pub(crate) struct AnswerArgs {
 pub(crate) struct Asked<'a> {
     /// That of documents without features, if the query is one.
     pub(crate) fingerprint: u128,
-    pub(crate) id: Option<&'a RecordId>,
+    pub(crate) id: Option<&'a IdBuf>,
     /// Whether the query is a document in which nothing says what it is like: nothing is near it.
     pub(crate) is_without_features: bool,
 }
@@ -46,7 +44,7 @@ impl<'a> Asked<'a> {
     pub(crate) fn new(
         fingerprint: Option<u128>,
         fingerprinter: Option<&ParallelFingerprinter>,
-        id: Option<&'a RecordId>,
+        id: Option<&'a IdBuf>,
     ) -> Self {
         let empty = || fingerprinter.map_or(0, ParallelFingerprinter::empty_fingerprint);
         Asked {
@@ -84,7 +82,7 @@ impl<'a> Asked<'a> {
         write!(line, "\t{distance}")?;
         let end = match style.query_ids {
             true => match self.id {
-                Some(id) => format!("\t{}\n", Column::of_record(id)),
+                Some(id) => format!("\t{}\n", Column::of(id)),
                 None => "\t\n".to_owned(),
             },
             false => "\n".to_owned(),
@@ -113,7 +111,7 @@ impl<'a> Asked<'a> {
         stats: Option<QueryStats>,
         out: &mut impl Write,
     ) -> std::io::Result<()> {
-        json_style().open_answer(out, self.id.map(as_id), stats)
+        json_style().open_answer(out, self.id.map(IdBuf::as_id), stats)
     }
 
     /// Writes the end of the object after its matches.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use simidx::{Id, IdBuf};
-use simidx_input::{Escaped, RecordId};
+use simidx_input::Escaped;
 
 /// An id, with escapes in place of the characters that would break the line. The readers of lines undo them.
 pub(crate) struct Column<'a>(Id<'a>);
@@ -15,13 +15,6 @@ impl<'a> Column<'a> {
 
     pub(crate) fn of(id: &'a IdBuf) -> Self {
         Column(id.as_id())
-    }
-
-    pub(crate) fn of_record(id: &'a RecordId) -> Self {
-        Column(match id {
-            RecordId::Number(number) => Id::Number(*number),
-            RecordId::Text(text) => Id::String(text),
-        })
     }
 }
 
@@ -42,7 +35,7 @@ mod tests {
     fn an_id_stays_in_its_column() {
         let hostile = IdBuf::String("x\n0\t0\t0\u{1b}[31m\\".into());
         assert_eq!(Column::of(&hostile).to_string(), r"x\n0\t0\t0\x1b[31m\\");
-        let number = RecordId::Number(7);
-        assert_eq!(Column::of_record(&number).to_string(), "7");
+        let number = IdBuf::Number(7);
+        assert_eq!(Column::of(&number).to_string(), "7");
     }
 }

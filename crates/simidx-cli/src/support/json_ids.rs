@@ -3,8 +3,7 @@
 use std::io::Write;
 
 use serde_json::Value;
-use simidx::{Id, IdBuf, Width};
-use simidx_input::RecordId;
+use simidx::{Fingerprint, Id, IdBuf, IdKind, Width};
 
 use crate::support::json::json_style;
 
@@ -41,15 +40,12 @@ pub(crate) fn id_to_json(id: Id<'_>) -> Value {
     }
 }
 
-/// The id of a record as JSON says it.
-pub(crate) fn record_id_to_json(id: &RecordId) -> Value {
-    id_to_json(as_id(id))
-}
-
-/// The id of a record as that of an index.
-pub(crate) fn as_id(id: &RecordId) -> Id<'_> {
-    match id {
-        RecordId::Number(number) => Id::Number(*number),
-        RecordId::Text(text) => Id::String(text),
+/// An id as an index of this kind stores it; none if it cannot.
+pub(crate) fn id_of_kind(id: IdBuf, kind: IdKind) -> Option<IdBuf> {
+    match (kind, id) {
+        (IdKind::None, _) => None,
+        (IdKind::Number, IdBuf::String(text)) => u64::parse_dec(&text).map(IdBuf::Number),
+        (IdKind::String, IdBuf::Number(number)) => Some(IdBuf::String(number.to_string())),
+        (_, id) => Some(id),
     }
 }

@@ -4,25 +4,24 @@ use std::fmt;
 use std::path::Path;
 
 use serde_json::Value;
-use simidx::{Error, Id};
-use simidx_input::RecordId;
+use simidx::{Error, Id, IdBuf};
 
 use crate::support::columns::Column;
-use crate::support::json_ids::{id_to_json, record_id_to_json};
+use crate::support::json_ids::id_to_json;
 use crate::support::positions::Positions;
 use crate::support::spooled_ids::SpooledIds;
 
 /// The id of a record, or its position.
 #[derive(Debug, Clone)]
 pub(crate) enum Label {
-    Id(RecordId),
+    Id(IdBuf),
     Position(u64),
 }
 
 impl fmt::Display for Label {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Label::Id(id) => Column::of_record(id).fmt(f),
+            Label::Id(id) => Column::of(id).fmt(f),
             Label::Position(position) => position.fmt(f),
         }
     }
@@ -31,7 +30,7 @@ impl fmt::Display for Label {
 impl Label {
     pub(crate) fn to_json(&self) -> Value {
         match self {
-            Label::Id(id) => record_id_to_json(id),
+            Label::Id(id) => id_to_json(id.as_id()),
             Label::Position(position) => id_to_json(Id::Number(*position)),
         }
     }

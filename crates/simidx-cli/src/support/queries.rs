@@ -7,7 +7,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use rayon::prelude::*;
-use simidx_input::{Content, Format, Place, ReadOptions, Record, RecordId, RecordReader};
+use simidx::IdBuf;
+use simidx_input::{Content, Format, Place, ReadOptions, Record, RecordReader};
 use simidx_text::ParallelFingerprinter;
 
 use crate::support::diagnostics::{Diagnostics, OnError};
@@ -47,7 +48,7 @@ impl QueryKind {
 #[derive(Debug)]
 pub(crate) struct Query {
     pub(crate) content: Content,
-    pub(crate) id: Option<RecordId>,
+    pub(crate) id: Option<IdBuf>,
     /// Where the record is in which bytes became U+FFFD.
     fault: Option<(String, Place)>,
 }

@@ -4,9 +4,7 @@ use std::path::PathBuf;
 
 use rayon::prelude::*;
 use simidx::{Column, Error, Fingerprint, Fingerprints, IdBuf, IdKind, Width};
-use simidx_input::{
-    self, Content, InputFile, ReadOptions, Record, RecordId, RecordReader, TextEncoding,
-};
+use simidx_input::{self, Content, InputFile, ReadOptions, Record, RecordReader, TextEncoding};
 use simidx_input::{InputError, Place};
 use simidx_text::similar::{SignedText, TextSigner};
 use simidx_text::{ParallelFingerprinter, Pipeline};
@@ -147,7 +145,7 @@ pub(crate) fn refused(source: &str, place: Place, message: impl Into<String>) ->
 #[derive(Debug)]
 pub(crate) struct Fingerprinted {
     pub(crate) fingerprint: u128,
-    pub(crate) id: Option<RecordId>,
+    pub(crate) id: Option<IdBuf>,
     /// Number of the record among all of the inputs, from 0; those that are skipped count too.
     pub(crate) position: u64,
     pub(crate) is_document: bool,
@@ -206,14 +204,14 @@ impl From<std::io::Error> for Refusal {
 pub(crate) fn id_of(record: Fingerprinted, kind: IdKind) -> Result<IdBuf, Refusal> {
     Ok(match (kind, record.id) {
         (IdKind::Number, None) => IdBuf::Number(record.position),
-        (IdKind::Number, Some(RecordId::Number(id))) => IdBuf::Number(id),
-        (IdKind::Number, Some(RecordId::Text(id))) => {
+        (IdKind::Number, Some(IdBuf::Number(id))) => IdBuf::Number(id),
+        (IdKind::Number, Some(IdBuf::String(id))) => {
             let number = u64::parse_dec(&id);
             let refusal = || Refusal::record(format!("the id {id:?} is not a number below 2^64"));
             IdBuf::Number(number.ok_or_else(refusal)?)
         }
-        (_, Some(RecordId::Text(id))) => IdBuf::String(id),
-        (_, Some(RecordId::Number(id))) => IdBuf::String(id.to_string()),
+        (_, Some(IdBuf::String(id))) => IdBuf::String(id),
+        (_, Some(IdBuf::Number(id))) => IdBuf::String(id.to_string()),
         (_, None) if record.is_document => IdBuf::String(record.position.to_string()),
         (_, None) => {
             let message = "has no id; --ids number uses positions instead";

@@ -5,8 +5,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use simidx::Error;
-use simidx_input::RecordId;
+use simidx::{Error, IdBuf};
 
 /// Ids that are read together.
 const BLOCK_LEN: u64 = 64;
@@ -70,18 +69,18 @@ impl SpooledIds {
     ///
     /// # Errors
     /// What keeps it from being written.
-    pub(crate) fn push(&mut self, record: u64, id: &RecordId) -> Result<(), Error> {
+    pub(crate) fn push(&mut self, record: u64, id: &IdBuf) -> Result<(), Error> {
         let result = self.try_push(record, id);
         result.map_err(|error| self.blame(error).into())
     }
 
-    fn try_push(&mut self, record: u64, id: &RecordId) -> io::Result<()> {
+    fn try_push(&mut self, record: u64, id: &IdBuf) -> io::Result<()> {
         while self.count < record {
             self.write(&[], &[])?;
         }
         match id {
-            RecordId::Number(number) => self.write(&[NUMBER], number.to_string().as_bytes()),
-            RecordId::Text(text) => self.write(&[TEXT], text.as_bytes()),
+            IdBuf::Number(number) => self.write(&[NUMBER], number.to_string().as_bytes()),
+            IdBuf::String(text) => self.write(&[TEXT], text.as_bytes()),
         }
     }
 
@@ -128,7 +127,7 @@ impl SpooledIds {
     ///
     /// # Errors
     /// What keeps it from being read.
-    pub(crate) fn get(&self, record: u64) -> Result<Option<RecordId>, Error> {
+    pub(crate) fn get(&self, record: u64) -> Result<Option<IdBuf>, Error> {
         if record >= self.count {
             return Ok(None);
         }
@@ -147,7 +146,7 @@ impl SpooledIds {
         mut file: &File,
         (start, end): (u64, u64),
         record: u64,
-    ) -> io::Result<Option<RecordId>> {
+    ) -> io::Result<Option<IdBuf>> {
         let number = (record / BLOCK_LEN) as usize;
         let mut block = self.block.borrow_mut();
         if block.number != Some(number) {
@@ -169,7 +168,7 @@ impl SpooledIds {
 }
 
 /// The id of a record, out of its block.
-fn id_in(block: &[u8], record: u64) -> io::Result<Option<RecordId>> {
+fn id_in(block: &[u8], record: u64) -> io::Result<Option<IdBuf>> {
     let mut rest = block;
     let mut id = &rest[..0];
     for _ in 0..=record % BLOCK_LEN {
@@ -179,8 +178,8 @@ fn id_in(block: &[u8], record: u64) -> io::Result<Option<RecordId>> {
     // They were written as text.
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     Ok(match id.split_first() {
-        Some((&NUMBER, digits)) => text(digits).parse().ok().map(RecordId::Number),
-        Some((&TEXT, rest)) => Some(RecordId::Text(text(rest))),
+        Some((&NUMBER, digits)) => text(digits).parse().ok().map(IdBuf::Number),
+        Some((&TEXT, rest)) => Some(IdBuf::String(text(rest))),
         _ => None,
     })
 }
@@ -209,15 +208,15 @@ mod tests {
             (300, "z"),
         ];
         for (record, id) in given {
-            ids.push(record, &RecordId::Text(id.into())).unwrap();
+            ids.push(record, &IdBuf::String(id.into())).unwrap();
         }
-        ids.push(301, &RecordId::Number(u64::MAX)).unwrap();
+        ids.push(301, &IdBuf::Number(u64::MAX)).unwrap();
         ids.complete().unwrap();
         assert_eq!(ids.count(), 302);
         for record in (0..310).chain([3, 300, 4]) {
             let expected = given.iter().find(|given| given.0 == record);
-            let expected = expected.map(|given| RecordId::Text(given.1.into()));
-            let number = (record == 301).then_some(RecordId::Number(u64::MAX));
+            let expected = expected.map(|given| IdBuf::String(given.1.into()));
+            let number = (record == 301).then_some(IdBuf::Number(u64::MAX));
             assert_eq!(ids.get(record).unwrap(), expected.or(number));
         }
         ids

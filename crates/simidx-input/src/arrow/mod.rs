@@ -10,17 +10,17 @@ mod rows;
 use arrow_array::RecordBatch;
 
 use super::fields::joined;
-use super::id::RecordId;
 use super::schema::{Chosen, Kind, Schema, Wanted, number_id, one_text, too_long, utf8};
 use super::source::{Source, input_error, io_error};
 use super::{Content, MAX_DOCUMENT, ReadOptions, Record, RecordReader, digits};
+use crate::id;
 use crate::{Error, Place, Result};
 use batches::Batches;
 use cells::{Cell, plain_fingerprints, visit};
 use columns::{Step, leaves};
 pub(super) use copy::copy_rows;
 pub(super) use rows::ArrowRows;
-use simidx::Fingerprints;
+use simidx::{Fingerprints, IdBuf};
 
 /// Fingerprints that are returned at a time.
 const MANY: usize = 1 << 20;
@@ -168,11 +168,11 @@ fn null(name: &str) -> String {
 }
 
 /// The id that a cell holds, or what is wrong with it.
-fn id_of(cell: Cell<'_>, column: &Chosen) -> Result<RecordId, String> {
+fn id_of(cell: Cell<'_>, column: &Chosen) -> Result<IdBuf, String> {
     match cell {
-        Cell::Bytes(text) => RecordId::from_text(utf8(text)?),
+        Cell::Bytes(text) => id::from_text(utf8(text)?),
         Cell::Signed(number) => number_id(number, &column.name),
-        Cell::Unsigned(number) => Ok(RecordId::Number(number)),
+        Cell::Unsigned(number) => Ok(IdBuf::Number(number)),
     }
 }
 

@@ -6,7 +6,8 @@ mod rows;
 use super::line_source::BYTE_ORDER_MARK;
 use super::source::Source;
 use super::table::TableColumns;
-use super::{MAX_DOCUMENT, Place, ReadOptions, Record, RecordId, RecordReader, Result};
+use super::{MAX_DOCUMENT, Place, ReadOptions, Record, RecordReader, Result};
+use crate::id;
 pub(super) use delimiter::in_header;
 pub(super) use rows::Rows;
 
@@ -64,9 +65,9 @@ impl Iterator for CsvReader {
             Err(error) => return Some(Err(error)),
         }
         let rows = &self.rows;
-        let record =
-            self.columns
-                .record(rows.len(), |index| rows.value(index), RecordId::from_text);
+        let record = self
+            .columns
+            .record(rows.len(), |index| rows.value(index), id::from_text);
         let record = record.map_err(|message| rows.error(message));
         Some(record.map(|mut record| {
             record.has_faults = rows.has_faults();

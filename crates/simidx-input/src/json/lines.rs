@@ -26,8 +26,9 @@ impl LineFormat for Jsonl {
 
 #[cfg(test)]
 mod tests {
+    use crate::Format;
     use crate::tests::{Read, document, fields, fingerprint, read_all, read_by, read_with};
-    use crate::{Format, RecordId};
+    use simidx::IdBuf;
     use simidx::Width;
 
     fn jsonl(text: &str) -> Read {
@@ -57,7 +58,7 @@ mod tests {
     #[test]
     fn ids_may_be_numbers() {
         let read = jsonl(r#"{"id":7,"fingerprint":1}"#);
-        assert_eq!(read.records()[0].id, Some(RecordId::Number(7)));
+        assert_eq!(read.records()[0].id, Some(IdBuf::Number(7)));
     }
 
     #[test]
@@ -178,8 +179,8 @@ mod tests {
         );
         let read = read_with(text.as_bytes(), Format::Jsonl, &fields("body", "url"));
         let ids: Vec<_> = read.records().into_iter().map(|record| record.id).collect();
-        let text = RecordId::Text("u".into());
-        assert_eq!(ids, [Some(text), Some(RecordId::Number(8))]);
+        let text = IdBuf::String("u".into());
+        assert_eq!(ids, [Some(text), Some(IdBuf::Number(8))]);
     }
 
     #[test]

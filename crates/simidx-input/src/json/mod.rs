@@ -10,12 +10,12 @@ use serde_json::error::Category;
 
 use super::digits;
 use super::fields::{CHOOSE, FINGERPRINT, Holds, TEXT, joined, null_texts};
-use super::id::RecordId;
 use super::{Content, Fields, ReadOptions, Record};
+use crate::id;
 pub(super) use lines::Jsonl;
 use members::{Found, Path, Value, find};
 pub(super) use reader::JsonReader;
-use simidx::Width;
+use simidx::{IdBuf, Width};
 pub(super) use values::Values;
 
 /// What is wrong with an object.
@@ -107,10 +107,10 @@ fn both() -> String {
 }
 
 /// The id that a JSON value stands for, or what is wrong with it.
-fn id_of(value: Value, fields: &Fields) -> Result<RecordId, String> {
+fn id_of(value: Value, fields: &Fields) -> Result<IdBuf, String> {
     match value {
-        Value::Text(text) => RecordId::from_text(&text),
-        Value::Number(number) => Ok(RecordId::Number(number)),
+        Value::Text(text) => id::from_text(&text),
+        Value::Number(number) => Ok(IdBuf::Number(number)),
         _ => {
             let name = fields.id();
             Err(format!(

@@ -18,15 +18,15 @@ use super::compression::Compression;
 use super::digits;
 use super::fields::joined;
 use super::guard::guarded_call;
-use super::id::RecordId;
 use super::schema::{Chosen, Kind, Schema, Wanted, number_id, one_text, too_long, utf8};
 use super::source::{input_error, io_error, is_stdin, open_file, printable};
 use super::{Content, MAX_DOCUMENT, ReadOptions, Record, RecordReader, kinds};
+use crate::id;
 use crate::{Error, Place, Result};
 pub(super) use copy::copy_rows;
 pub(super) use out::ParquetOut;
 pub(super) use rows::ParquetRows;
-use simidx::Fingerprints;
+use simidx::{Fingerprints, IdBuf};
 
 use column::{Cell, Column};
 use schema::leaves;
@@ -249,16 +249,16 @@ fn text_of(
 }
 
 /// The id that a cell holds, or what is wrong with it.
-fn id_of(cell: Cell<'_>, column: &Chosen) -> Result<RecordId, String> {
+fn id_of(cell: Cell<'_>, column: &Chosen) -> Result<IdBuf, String> {
     match cell {
-        Cell::Bytes(text) => RecordId::from_text(utf8(text)?),
+        Cell::Bytes(text) => id::from_text(utf8(text)?),
         Cell::Small(number) => match column.kind {
             Kind::Integer { signed: true, .. } => number_id(number.into(), &column.name),
-            _ => Ok(RecordId::Number(u64::from(number.cast_unsigned()))),
+            _ => Ok(IdBuf::Number(u64::from(number.cast_unsigned()))),
         },
         Cell::Large(number) => match column.kind {
             Kind::Integer { signed: true, .. } => number_id(number, &column.name),
-            _ => Ok(RecordId::Number(number.cast_unsigned())),
+            _ => Ok(IdBuf::Number(number.cast_unsigned())),
         },
     }
 }

@@ -194,7 +194,7 @@ fn documents_with_numbers_as_ids_are_read() {
     );
     let read = read(&file).unwrap();
     let mut expected = document("one", None);
-    expected.id = Some(RecordId::Number(7));
+    expected.id = Some(IdBuf::Number(7));
     assert_eq!(read.records(), [expected]);
     let messages = [
         "x.parquet: row 2: \"id\" is -7, which is below 0",
@@ -207,7 +207,7 @@ fn documents_with_numbers_as_ids_are_read() {
         &[vec![Values::Small(vec![Some(-1)]), strings(&["a"])]],
     );
     let id = super::tests::read(&file).unwrap().records()[0].id.clone();
-    assert_eq!(id, Some(RecordId::Number(u32::MAX.into())));
+    assert_eq!(id, Some(IdBuf::Number(u32::MAX.into())));
 }
 
 #[test]
@@ -381,7 +381,7 @@ fn columns_may_have_other_names() {
     assert_eq!(read.records(), [one(None)]);
     assert_eq!(read.errors(), ["x.parquet: row 2: \"body\" is null"]);
     let read = read_named(&file, "body", "url").unwrap();
-    assert_eq!(read.records(), [one(Some(RecordId::Number(7)))]);
+    assert_eq!(read.records(), [one(Some(IdBuf::Number(7)))]);
     assert_eq!(
         read.errors(),
         ["x.parquet: row 2: \"url\" is -1, which is below 0"]
@@ -571,7 +571,7 @@ fn odd_ids_are_passed_over_if_that_is_wanted() {
     let read = read_with(&file, &names).unwrap();
     assert_eq!(read.errors(), [""; 0]);
     let records = read.records();
-    assert_eq!(records[0].id, Some(RecordId::Number(7)));
+    assert_eq!(records[0].id, Some(IdBuf::Number(7)));
     let odd = "\"id\" is -1, which is below 0";
     assert_eq!(
         (&records[1].id, records[1].odd_id.as_deref()),

@@ -6,12 +6,13 @@ mod response;
 use std::io::{self, BufRead, ErrorKind, Read};
 
 use super::encoding::{self, Decoded};
-use super::id::RecordId;
 use super::source::Source;
 use super::{MAX_DOCUMENT, Record, RecordReader, TextEncoding};
+use crate::id;
 use crate::{Error, Place, Result};
 use header::MediaType;
 use response::Response;
+use simidx::IdBuf;
 
 /// The greatest length of the header of a record, in bytes.
 const MAX_HEADER: u64 = 1 << 20;
@@ -51,7 +52,7 @@ enum Kind {
 }
 
 /// A text and its id; nothing for a record that is no document; or what is wrong with one.
-type Judged = Result<Option<(Decoded, RecordId)>, String>;
+type Judged = Result<Option<(Decoded, IdBuf)>, String>;
 
 /// What is wrong with a document that is too long.
 fn too_long(limit: u64) -> String {
@@ -82,7 +83,7 @@ impl WarcReader {
     }
 
     /// The next document with its id; what is none is passed over.
-    pub(super) fn next_document(&mut self) -> Option<Result<(Decoded, RecordId)>> {
+    pub(super) fn next_document(&mut self) -> Option<Result<(Decoded, IdBuf)>> {
         while !self.ended {
             match self.read_record() {
                 Ok(Some(Ok(None))) => {}
@@ -253,10 +254,10 @@ fn media_type(header: &[u8]) -> MediaType<'_> {
 }
 
 /// The address that a record is of, or what is wrong with it.
-fn id(header: &[u8]) -> Result<RecordId, String> {
+fn id(header: &[u8]) -> Result<IdBuf, String> {
     let uri = header::value(header, "warc-target-uri").ok_or("has no WARC-Target-URI")?;
     let uri = std::str::from_utf8(bare(uri));
-    RecordId::from_text(uri.map_err(|_| "WARC-Target-URI is not valid UTF-8")?)
+    id::from_text(uri.map_err(|_| "WARC-Target-URI is not valid UTF-8")?)
 }
 
 /// An address without the angle brackets that some programs write around it.

@@ -5,7 +5,6 @@ use std::io::{BufWriter, Write};
 use serde_json::{Value, json};
 use simidx::batch::Cluster;
 use simidx::{IdBuf, Set, Width};
-use simidx_input::RecordId;
 
 use super::Args;
 use super::records::KnownRecords;
@@ -234,16 +233,8 @@ fn ids_of(numbers: Vec<u64>, records: &KnownRecords, first: usize) -> simidx::Re
     for number in numbers {
         ids.extend(records.id(number)?);
     }
-    let mut ids: Vec<IdBuf> = ids.into_iter().map(id_of_record).collect();
     ids[first..].sort_unstable();
     Ok(ids)
-}
-
-fn id_of_record(id: RecordId) -> IdBuf {
-    match id {
-        RecordId::Number(number) => IdBuf::Number(number),
-        RecordId::Text(text) => IdBuf::String(text),
-    }
 }
 
 /// The members, the representative first.

@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 
 use simidx::batch::{ClusterFinder, ClusterOptions};
 use simidx::{Column, Error, Id, IdBuf, IdKind, Set};
-use simidx_input::RecordId;
 use simidx_text::dedup::EqualTexts;
 
 use super::{Args, Representative};
@@ -59,11 +58,7 @@ impl KnownRecords {
     fn push(&mut self, record: Fingerprinted) -> Result<u64, Refusal> {
         let number = self.ids.count();
         let text_len = record.text_len;
-        let id = match id_of(record, self.kind)? {
-            IdBuf::Number(id) => RecordId::Number(id),
-            IdBuf::String(id) => RecordId::Text(id),
-        };
-        self.ids.push(number, &id)?;
+        self.ids.push(number, &id_of(record, self.kind)?)?;
         if let Some(lengths) = &mut self.lengths {
             lengths.push(u32::try_from(text_len).unwrap_or(u32::MAX));
         }
@@ -89,7 +84,7 @@ impl KnownRecords {
     ///
     /// # Errors
     /// What keeps it from being read.
-    pub(super) fn id(&self, number: u64) -> Result<Option<RecordId>, Error> {
+    pub(super) fn id(&self, number: u64) -> Result<Option<IdBuf>, Error> {
         self.ids.get(number)
     }
 }

@@ -1,7 +1,7 @@
 //! `--annotate`: fields that say of each record what it is a duplicate of.
 
 use simidx::{Error, IdBuf};
-use simidx_input::{FieldKind, FieldValue, NewField, RecordId};
+use simidx_input::{FieldKind, FieldValue, NewField};
 
 use super::judged::{Cause, Judged};
 use crate::support::labels::Label;
@@ -99,7 +99,7 @@ impl Notes {
 
 fn value(label: Label) -> FieldValue {
     match label {
-        Label::Id(RecordId::Text(id)) => FieldValue::Text(id),
-        Label::Id(RecordId::Number(number)) | Label::Position(number) => FieldValue::Number(number),
+        Label::Id(IdBuf::String(id)) => FieldValue::Text(id),
+        Label::Id(IdBuf::Number(number)) | Label::Position(number) => FieldValue::Number(number),
     }
 }

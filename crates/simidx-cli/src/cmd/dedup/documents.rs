@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use simidx::batch::Deduplicator;
-use simidx::{Column, Error};
-use simidx_input::RecordId;
+use simidx::{Column, Error, IdBuf};
 use simidx_text::similar::{SimilarTexts, TextSigner};
 
 use super::in_index::Against;
@@ -124,7 +123,7 @@ impl Sink for Documents<'_> {
         }
         if let Some(id) = record.id {
             self.known.repeated_ids.push(&id);
-            self.known.has_text_ids |= matches!(id, RecordId::Text(_));
+            self.known.has_text_ids |= matches!(id, IdBuf::String(_));
             if self.needs.ids {
                 let document = self.compared.count() as u64 - 1;
                 self.known.labels.ids.push(document, &id)?;

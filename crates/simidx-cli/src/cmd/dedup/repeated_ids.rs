@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 
-use simidx_input::RecordId;
+use simidx::IdBuf;
 
 /// Bytes that an id takes at worst: a hash and its share of the table, while that grows.
 const ID_LEN: u64 = 8 * 4;
@@ -38,7 +38,7 @@ impl RepeatedIds {
     }
 
     /// Takes the id of the next document. A number is the same as its digits.
-    pub(super) fn push(&mut self, id: &RecordId) {
+    pub(super) fn push(&mut self, id: &IdBuf) {
         if self.is_partial || self.seen.len() >= self.most {
             self.is_partial = true;
             self.seen = HashSet::new();
@@ -46,8 +46,8 @@ impl RepeatedIds {
         }
         self.looked_at += 1;
         let hash = match id {
-            RecordId::Text(text) => self.state.hash_one(text.as_str()),
-            RecordId::Number(number) => self.state.hash_one(number.to_string().as_str()),
+            IdBuf::String(text) => self.state.hash_one(text.as_str()),
+            IdBuf::Number(number) => self.state.hash_one(number.to_string().as_str()),
         };
         if !self.seen.insert(hash) {
             self.count += 1;
@@ -86,12 +86,12 @@ mod tests {
     fn ids_are_counted_while_the_memory_lasts() {
         let mut ids = RepeatedIds::new(3 * ID_LEN);
         for id in ["a", "b", "a"] {
-            ids.push(&RecordId::Text(id.into()));
+            ids.push(&IdBuf::String(id.into()));
         }
-        ids.push(&RecordId::Text("7".into()));
+        ids.push(&IdBuf::String("7".into()));
         assert_eq!(ids.count(), 1);
         assert!(ids.warning().unwrap().starts_with("1 document has"));
-        ids.push(&RecordId::Number(7));
+        ids.push(&IdBuf::Number(7));
         assert_eq!(ids.count(), 1);
         assert!(
             ids.warning()
@@ -100,9 +100,9 @@ mod tests {
         );
         let mut ids = RepeatedIds::new(1 << 20);
         for number in [7, 8, 7, 7] {
-            ids.push(&RecordId::Number(number));
+            ids.push(&IdBuf::Number(number));
         }
-        ids.push(&RecordId::Text("8".into()));
+        ids.push(&IdBuf::String("8".into()));
         assert_eq!(ids.count(), 3);
         let warning = "3 documents have the id of an earlier one, first \"7\": ids do not tell all documents apart";
         assert_eq!(ids.warning().as_deref(), Some(warning));

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use serde_json::{Map, Value};
-use simidx::{Fingerprint, IdBuf, IdKind, Set, Width};
-use simidx_input::{Content, Format, ReadOptions, RecordId};
+use simidx::{IdBuf, IdKind, Set, Width};
+use simidx_input::{Content, Format, ReadOptions};
 use simidx_text::ParallelFingerprinter;
 use simidx_text::compare::FeatureSet;
 use simidx_text::similar::{MOST_CHANCE_MATCHES, SketchMatch, SketchSearch, TextSketch};
@@ -19,7 +19,7 @@ use crate::support::columns::Column;
 use crate::support::diagnostics::{Diagnostics, OnError};
 use crate::support::failure::Failure;
 use crate::support::json::write_json;
-use crate::support::json_ids::{id_to_json, record_id_to_json};
+use crate::support::json_ids::{id_of_kind, id_to_json};
 use crate::support::messages::{counted, say};
 use crate::support::output::stdout;
 use crate::support::records::refused;
@@ -190,7 +190,7 @@ struct Joined<'a> {
 
 /// A document that is asked for.
 struct Query {
-    id: RecordId,
+    id: IdBuf,
     /// Its features, if they are needed to compare texts.
     features: Option<FeatureSet>,
 }
@@ -205,7 +205,7 @@ struct Found {
 
 /// A document of a file.
 struct Document {
-    id: RecordId,
+    id: IdBuf,
     text: String,
 }
 
@@ -322,7 +322,7 @@ impl Joined<'_> {
         for (path, format) in texts {
             for_each_batch(path, *format, &options, &mut number, |documents| {
                 let compare = |document: &Document| {
-                    let numbers = wanted.get(&stored_id(&document.id, kind)?)?;
+                    let numbers = wanted.get(&id_of_kind(document.id.clone(), kind)?)?;
                     let set = self
                         .fingerprinter
                         .with(|f| sketcher.feature_set(f, &document.text));
@@ -420,12 +420,12 @@ impl Joined<'_> {
                     listed.push(Value::Object(object));
                 } else {
                     let shown = rounded(found.similarity.unwrap_or(estimate.similarity));
-                    writeln!(out, "{}\t{text}\t{shown:.4}", Column::of_record(&query.id))?;
+                    writeln!(out, "{}\t{text}\t{shown:.4}", Column::of(&query.id))?;
                 }
             }
             if args.style.json {
                 let mut object = Map::new();
-                object.insert("id".into(), record_id_to_json(&query.id));
+                object.insert("id".into(), id_to_json(query.id.as_id()));
                 object.insert("matches".into(), listed.into());
                 write_json(&mut out, &Value::Object(object))?;
                 out.write_all(b"\n")?;
@@ -443,17 +443,6 @@ fn feature_len(features: &FeatureSet) -> usize {
 /// Four digits after the point.
 fn rounded(number: f64) -> f64 {
     (number * 1e4).round() / 1e4
-}
-
-/// The id of a document as an index stores it; none that it can have if the index has numbers and the id is none.
-fn stored_id(id: &RecordId, kind: IdKind) -> Option<IdBuf> {
-    match (kind, id) {
-        (IdKind::None, _) => None,
-        (IdKind::Number, RecordId::Number(number)) => Some(IdBuf::Number(*number)),
-        (IdKind::Number, RecordId::Text(text)) => u64::parse_dec(text).map(IdBuf::Number),
-        (IdKind::String, RecordId::Number(number)) => Some(IdBuf::String(number.to_string())),
-        (IdKind::String, RecordId::Text(text)) => Some(IdBuf::String(text.clone())),
-    }
 }
 
 /// Hands the documents of a file of this format, or of what it seems to be, to `take`, many at a time. One without an id gets its number among those of all files, as
@@ -479,7 +468,7 @@ fn for_each_batch(
         if record.has_faults {
             diagnostics.note_faults((source, place));
         }
-        let id = record.id.unwrap_or(RecordId::Number(*next));
+        let id = record.id.unwrap_or(IdBuf::Number(*next));
         *next += 1;
         text_len += text.len();
         documents.push(Document { id, text });

@@ -6,8 +6,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use simidx::set::Question;
-use simidx::{IdKind, Set, Width};
-use simidx_input::{Format, RecordId};
+use simidx::{IdBuf, IdKind, Set, Width};
+use simidx_input::Format;
 use simidx_text::ParallelFingerprinter;
 
 use crate::cmd::Answer;
@@ -192,10 +192,10 @@ fn answer_stream(
 }
 
 /// The id that an argument is, as the id of a query.
-fn record_id(kind: IdKind, word: &str) -> Option<RecordId> {
+fn record_id(kind: IdKind, word: &str) -> Option<IdBuf> {
     match kind {
-        IdKind::Number => word.parse().ok().map(RecordId::Number),
-        _ => Some(RecordId::Text(word.to_owned())),
+        IdKind::Number => word.parse().ok().map(IdBuf::Number),
+        _ => Some(IdBuf::String(word.to_owned())),
     }
 }
 

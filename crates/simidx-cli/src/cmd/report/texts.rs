@@ -1,11 +1,12 @@
 //! `--texts`: the texts of the records that are shown, found by their ids.
 
 use simidx::{IdBuf, IdKind, Width};
-use simidx_input::{Content, RecordId};
+use simidx_input::Content;
 
 use super::Args;
 use super::entries::Labels;
 use crate::support::failure::Failure;
+use crate::support::json_ids::id_of_kind;
 use crate::support::progress::ProgressMode;
 use crate::support::records::total_len;
 
@@ -41,8 +42,9 @@ pub(super) fn read(
                 Err(error @ simidx_input::Error::Io(_)) => return Err(error.into()),
                 Err(_) => {}
                 Ok(record) => {
+                    let own = record.id.unwrap_or(IdBuf::Number(position));
                     if let (Content::Text(text), Some(id)) =
-                        (record.content, id(labels.kind, record.id, position))
+                        (record.content, id_of_kind(own, labels.kind))
                     {
                         labels.take_text(id, || cut(text));
                     }
@@ -55,18 +57,6 @@ pub(super) fn read(
     }
     bar.finish();
     Ok(())
-}
-
-/// The id that a build gave to a record of this position.
-fn id(kind: IdKind, own: Option<RecordId>, position: u64) -> Option<IdBuf> {
-    match (kind, own) {
-        (IdKind::Number, Some(RecordId::Number(number))) => Some(IdBuf::Number(number)),
-        (IdKind::Number, Some(RecordId::Text(text))) => text.parse().ok().map(IdBuf::Number),
-        (IdKind::Number, None) => Some(IdBuf::Number(position)),
-        (_, Some(RecordId::Number(number))) => Some(IdBuf::String(number.to_string())),
-        (_, Some(RecordId::Text(text))) => Some(IdBuf::String(text)),
-        (_, None) => Some(IdBuf::String(position.to_string())),
-    }
 }
 
 fn cut(mut text: String) -> String {
