@@ -40,13 +40,13 @@ impl Footer {
         bytes
     }
 
-    /// Reads the footer of a file of `file_len` bytes from its end, of which `tail` has at least as many as there are up to
-    /// [`FOOTER_LEN`], by rule V5 as far as it needs no header.
-    pub(crate) fn decode(tail: &[u8], file_len: u64) -> Result<Self, FormatError> {
+    /// Reads the footer at the end of a file, by rule V5 as far as it needs no header.
+    pub(crate) fn decode(file: &[u8]) -> Result<Self, FormatError> {
+        let file_len = file.len() as u64;
         let start = file_len.saturating_sub(FOOTER_LEN as u64);
         let v5 = |message: &str| Err(FormatError::damaged(5, message).at(start));
-        let bytes = match tail.len().checked_sub(FOOTER_LEN) {
-            Some(at) if start >= HEADER_LEN as u64 => &tail[at..],
+        let bytes = match file.len().checked_sub(FOOTER_LEN) {
+            Some(at) if start >= HEADER_LEN as u64 => &file[at..],
             _ => return v5(&format!("the file ends after {file_len} bytes")),
         };
         if bytes[36..] != END_MAGIC {

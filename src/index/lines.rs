@@ -306,11 +306,7 @@ impl<F: Fingerprint> LineTable<F> {
     ///
     /// # Errors
     /// A rule that is broken on the way.
-    pub(super) fn ranks_at_address(
-        &self,
-        file: &[u8],
-        value: F,
-    ) -> Result<(Range<u64>, u64), FormatError> {
+    fn ranks_at_address(&self, file: &[u8], value: F) -> Result<(Range<u64>, u64), FormatError> {
         let mut place = self.place(self.part_of(value) as u64);
         let mut line = self.line(file, place.number)?;
         let first = line.rank();
@@ -342,7 +338,7 @@ impl<F: Fingerprint> LineTable<F> {
     ///
     /// # Errors
     /// V28.
-    pub(super) fn rank_among(
+    fn rank_among(
         &self,
         file: &[u8],
         ranks: Range<u64>,

@@ -150,7 +150,7 @@ pub(super) struct Parts<F> {
 /// # Errors
 /// The first rule broken; [`Error::WidthMismatch`] for an index of another width.
 pub(super) fn parse<F: Fingerprint>(header: &Header, file: &[u8]) -> Result<Parts<F>> {
-    let footer = Footer::decode(file, file.len() as u64)?;
+    let footer = Footer::decode(file)?;
     footer.check_width(header.width)?;
     if header.width != F::WIDTH {
         return Err(Error::WidthMismatch {

@@ -161,7 +161,7 @@ impl<'a, F: Fingerprint> Pass<'a, F> {
             for items in tables.chain(sections.map(Items::Pages)) {
                 pass.total += items.byte_len(0..items.count());
                 let first_chunk = pass.chunk_count;
-                pass.chunk_count += items.count().div_ceil(items.count_in(CHUNK_LEN));
+                pass.chunk_count += items.count().div_ceil(items.per_chunk());
                 pass.parts.push(Part {
                     segment,
                     file: index.bytes(),
@@ -255,7 +255,7 @@ impl<'a, F: Fingerprint> Pass<'a, F> {
     /// The numbers of the blocks or pages of a chunk.
     fn items(&self, chunk: usize) -> (&Part<'a, F>, Range<usize>) {
         let part = self.part(chunk);
-        let per_chunk = part.items.count_in(CHUNK_LEN);
+        let per_chunk = part.items.per_chunk();
         let start = (chunk - part.first_chunk) * per_chunk;
         (part, start..(start + per_chunk).min(part.items.count()))
     }
@@ -320,9 +320,9 @@ impl<F: Fingerprint> Items<'_, F> {
         }
     }
 
-    /// How many are done with together, where they shall have so many bytes.
-    fn count_in(&self, len: usize) -> usize {
-        (len / self.item_len()).max(1)
+    /// How many make a chunk.
+    fn per_chunk(&self) -> usize {
+        (CHUNK_LEN / self.item_len()).max(1)
     }
 
     /// Bytes of some blocks or pages.

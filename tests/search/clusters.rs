@@ -160,7 +160,6 @@ proptest! {
         }
         check(&values, &options, "any");
     }
-
 }
 
 /// Enough for the way that large sets take.

@@ -95,13 +95,13 @@ fn check_sets<F: Fingerprint>() {
         options.distance = distance;
         let mut finder = ClusterFinder::new(Width::of::<F>(), &options).unwrap();
         finder.extend_from_slice(&fingerprints::<F>()).unwrap();
-        let mut sizes = Vec::new();
+        let mut found = Vec::new();
         let report = finder.finish(|cluster| {
-            sizes.push(cluster.fingerprints.len());
+            found.push((cluster.fingerprints.len(), cluster.radius));
             Ok(())
         });
         assert_eq!(report.unwrap().chain_count, 0);
-        assert_eq!(sizes, [COUNT]);
+        assert_eq!(found, [(COUNT, F::WIDTH)]);
         let report = clusters(&segments, &options, |_| Ok(())).unwrap();
         assert_eq!(
             (report.cluster_count, report.record_count),

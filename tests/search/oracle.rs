@@ -219,14 +219,15 @@ fn many_queries_are_answered_as_one_by_one() {
             let mut options = options(design.clone(), 256);
             options.codec = Some(codec);
             let index = open(simidx_testkit::build(options, &set));
+            let mut scratch = Scratch::new();
             for count in [0, 1, 2, 63, 64, 65, 128, 200, 304] {
-                check_many_queries(&index, &queries[..count], 4, Strategy::Auto);
+                check_many_queries((&index, &mut scratch), &queries[..count], 4, Strategy::Auto);
             }
             for strategy in [Strategy::Probe, Strategy::Scan] {
-                check_many_queries(&index, &queries[..70], 3, strategy);
+                check_many_queries((&index, &mut scratch), &queries[..70], 3, strategy);
             }
             // Equal queries, each with the same answer.
-            check_many_queries(&index, &[set[7]; 130], 2, Strategy::Probe);
+            check_many_queries((&index, &mut scratch), &[set[7]; 130], 2, Strategy::Probe);
         }
     }
 }

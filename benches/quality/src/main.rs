@@ -22,6 +22,7 @@ mod truth_clusters;
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use clap::Parser;
 use simidx::Width;
@@ -102,8 +103,14 @@ struct Args {
     svg: Option<PathBuf>,
 }
 
-fn main() -> Result<()> {
-    run(&Args::parse(), &mut io::stdout().lock())
+fn main() -> ExitCode {
+    match run(&Args::parse(), &mut io::stdout().lock()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("simidx-quality: {error}");
+            ExitCode::from(2)
+        }
+    }
 }
 
 fn run(args: &Args, out: &mut dyn Write) -> Result<()> {

@@ -1,4 +1,4 @@
-//! The figures of a measurement as it prints them: a table for people, lines for spreadsheets, JSON.
+//! The figures of a measurement as they are printed: a table for people, lines for spreadsheets, JSON.
 
 use std::io::{self, Write};
 

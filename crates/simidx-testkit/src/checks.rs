@@ -152,26 +152,20 @@ fn check_query<F: Fingerprint>(
 
 /// Many queries at a time get the answers that they get one by one, and cost as much.
 pub fn check_many_queries<F: Fingerprint>(
-    index: &Index<F>,
+    (index, scratch): (&Index<F>, &mut Scratch<F>),
     queries: &[F],
     distance: u32,
     strategy: Strategy,
 ) {
-    let mut scratch = Scratch::new();
     scratch.set_strategy(strategy);
     let mut stats = QueryStats::default();
     let mut expected = Vec::new();
     for &query in queries {
-        expected.push(
-            index
-                .query_with(&mut scratch, query, distance)
-                .unwrap()
-                .to_vec(),
-        );
+        expected.push(index.query_with(scratch, query, distance).unwrap().to_vec());
         stats += scratch.stats();
     }
     let mut answered = 0;
-    let all = index.query_many_with(&mut scratch, queries, distance, |number, matches| {
+    let all = index.query_many_with(scratch, queries, distance, |number, matches| {
         assert_eq!(number, answered, "queries are answered in order");
         assert_eq!(matches, expected[number], "query {number} of many");
         answered += 1;
@@ -217,8 +211,9 @@ impl Check<'_> {
             check_query(&index, &oracle, query, self.distances, &what);
         }
         let distance = design.max_distance();
+        let mut scratch = Scratch::new();
         for strategy in [Strategy::Probe, Strategy::Scan] {
-            check_many_queries(&index, &queries, distance, strategy);
+            check_many_queries((&index, &mut scratch), &queries, distance, strategy);
         }
     }
 }

@@ -21,9 +21,9 @@ use representatives::Representatives;
 /// Stands for no document.
 const NONE: u32 = u32::MAX;
 
-/// Bytes that a document takes beside its fingerprint: eight in the disjoint sets, up to twelve in the table of
-/// fingerprints, four in a list of those that share one.
-const DOCUMENT_LEN: u64 = 24;
+/// Bytes that a document takes next to its fingerprint: eight in the disjoint sets, and up to twelve in the table of
+/// fingerprints.
+const DOCUMENT_LEN: u64 = 20;
 
 /// Bytes that a query of a batch takes.
 const QUERY_LEN: u64 = 80;
@@ -36,7 +36,7 @@ const QUERIES: std::ops::Range<u64> = 1 << 12..1 << 22;
 /// Two documents are in one cluster if a chain of near-duplicates leads from one to the other: clusters are the
 /// connected components of the near pairs. One document of each is kept. Results depend on nothing but the fingerprints.
 ///
-/// Memory: the fingerprints and up to 24 bytes a document, and beside that what a [`PairFinder`](super::PairFinder) takes, to which the
+/// Memory: the fingerprints and up to 20 bytes a document, and in addition what a [`PairFinder`](super::PairFinder) takes, to which the
 /// rest of the limit goes.
 ///
 /// ```
@@ -113,8 +113,8 @@ impl Deduplicator {
     /// Adds a document that has no fingerprint, because nothing in it says what it is like. It is near to nothing: only a
     /// document that is added in this way with the same identity is a duplicate of it. No index excludes it.
     ///
-    /// A text in which no feature counts is such a document, and a hash of its bytes such an identity; the function
-    /// `push_document` of `simidx-text` adds it.
+    /// A text in which no feature counts is such a document, and a hash of its bytes such an identity:
+    /// `content_identity` of `simidx-text`.
     ///
     /// ```
     /// use simidx::Width;
@@ -288,7 +288,7 @@ impl<F: Fingerprint> Documents<F> {
         for (document, representative) in representatives.others(&self.fingerprints) {
             sets.join(representative as u32, document as u32);
         }
-        self.link(&representatives, &mut |x, y| {
+        self.link(&representatives, |x, y| {
             sets.join(x as u32, y as u32);
         })?;
         drop(representatives);
@@ -310,13 +310,9 @@ impl<F: Fingerprint> Documents<F> {
     ) -> Result<()> {
         // The values, their copy in buckets, at worst one bucket with all of them, and what is known of their links.
         let needed = representatives.len() as u64 * (3 * F::BYTES as u64 + 12) + MIN_MEMORY / 2;
-        if self.rest()?.is_some_and(|rest| rest < needed) {
-            let options = self.pair_options(self.rest()?);
-            let visit = |x, y| {
-                visit(x, y);
-                Ok(())
-            };
-            return self.find(representatives, &options, visit);
+        let rest = self.rest()?;
+        if rest.is_some_and(|rest| rest < needed) {
+            return self.find(representatives, rest, visit);
         }
         let values = representatives
             .iter(&self.fingerprints)
@@ -346,10 +342,15 @@ impl<F: Fingerprint> Documents<F> {
     fn find(
         &self,
         representatives: &Representatives,
-        options: &PairOptions,
-        mut visit: impl FnMut(usize, usize) -> Result<()>,
+        memory: Option<u64>,
+        mut visit: impl FnMut(usize, usize),
     ) -> Result<()> {
-        let mut finder = Finder::new(options)?;
+        let mut options = PairOptions::default();
+        options.distance = self.options.distance;
+        options.memory = memory;
+        options.temp_dir = self.options.temp_dir.clone();
+        options.watch = self.options.watch.clone();
+        let mut finder = Finder::new(&options)?;
         finder.reserve(representatives.len() as u64);
         for (_, fingerprint) in representatives.iter(&self.fingerprints) {
             if near(&self.excluded, fingerprint).is_none() {
@@ -358,21 +359,12 @@ impl<F: Fingerprint> Documents<F> {
         }
         let mut visit = |pair: PairOf<F>| {
             let of = |fingerprint| representatives.find(&self.fingerprints, fingerprint);
-            match (of(pair.smaller), of(pair.larger)) {
-                (Some(x), Some(y)) => visit(x, y),
-                _ => Ok(()),
+            if let (Some(x), Some(y)) = (of(pair.smaller), of(pair.larger)) {
+                visit(x, y);
             }
+            Ok(())
         };
         finder.give(&mut visit)
-    }
-
-    fn pair_options(&self, memory: Option<u64>) -> PairOptions {
-        let mut options = PairOptions::default();
-        options.distance = self.options.distance;
-        options.memory = memory;
-        options.temp_dir = self.options.temp_dir.clone();
-        options.watch = self.options.watch.clone();
-        options
     }
 
     /// The part of the memory limit that the documents leave over.

@@ -2,9 +2,6 @@
 
 use crate::fingerprint::Fingerprint;
 
-/// Fewer fingerprints are not enough for statements about bits.
-const MIN_COUNT: u64 = 64;
-
 /// Noise stays below this many standard deviations: less than one bit in 500 million is beyond it by chance.
 const DEVIATIONS: f64 = 6.0;
 
@@ -32,10 +29,15 @@ const MAX_IMBALANCE: f64 = 0.25;
 pub struct BitReport {
     /// In how many fingerprints each bit is set. The least significant bit comes first.
     pub set_counts: Vec<u64>,
-    /// Bits that are never set, or always. This list and the next are empty for fewer than 64 fingerprints.
+    /// Bits that are never set, or always. This list and the next are empty for fewer than [`BitReport::MIN_COUNT`] fingerprints.
     pub dead: Vec<u32>,
     /// Bits that are set or clear in more than three quarters of the fingerprints, beyond chance. Dead bits are left out.
     pub lopsided: Vec<u32>,
+}
+
+impl BitReport {
+    /// Fewer fingerprints are not enough for statements about bits.
+    pub const MIN_COUNT: u64 = 64;
 }
 
 /// Counts how often each bit is set.
@@ -83,7 +85,7 @@ impl<F: Fingerprint> BitCounter<F> {
             set_counts: self.set,
             ..BitReport::default()
         };
-        if self.count < MIN_COUNT {
+        if self.count < BitReport::MIN_COUNT {
             return report;
         }
         let most = MAX_IMBALANCE.max(DEVIATIONS / (self.count as f64).sqrt() / 2.0);

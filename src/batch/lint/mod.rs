@@ -145,7 +145,7 @@ impl LintReport {
 
 /// Looks at all fingerprints of indexes: their bits, which of them are shared, and how crowded the tables are.
 ///
-/// Streams every table that queries probe once, about 3 ns a fingerprint, and table 0 with its ids and bits. Memory: some
+/// Streams every table that queries probe once, about 3 ns a fingerprint, and table 0 once more for ids and bits. Memory: some
 /// megabytes.
 ///
 /// ```

@@ -198,7 +198,7 @@ def test_no_stage_depends_on_the_order_of_blocks(
     tmp_path: Path, program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tried = Tried()
-    # From here on several places have the fingerprints of a round.
+    # Several places have the fingerprints of a round.
     monkeypatch.setattr(_pairs, "PLACE", 500)
     (tmp_path / "set").mkdir()
     of_fingerprints(tried, tmp_path / "set")

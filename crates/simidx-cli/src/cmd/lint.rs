@@ -4,7 +4,8 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 use simidx::batch::{
-    DocumentLengths, DuplicateGroup, LintOptions, LintReport, LintWarning, TableCrowding, lint,
+    BitReport, DocumentLengths, DuplicateGroup, LintOptions, LintReport, LintWarning,
+    TableCrowding, lint,
 };
 use simidx::{IdKind, Set};
 use simidx_output::one_line;
@@ -273,7 +274,7 @@ fn print_bits(out: &mut impl Write, report: &LintReport) -> std::io::Result<()> 
     )?;
     let count = report.fingerprint_count;
     writeln!(out, "{:<24}{count}", "fingerprints")?;
-    if count < 64 {
+    if count < BitReport::MIN_COUNT {
         return writeln!(out, "{:<24}too few fingerprints to tell", "bits");
     }
     let share = |set: &u64| *set as f64 / count as f64 * 100.0;

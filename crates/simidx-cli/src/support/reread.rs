@@ -9,12 +9,11 @@ use crate::support::progress::ReadingBar;
 /// What takes the number of a document and its text.
 type Visit<'a> = &'a mut dyn FnMut(usize, String) -> Result<(), Failure>;
 
-/// Hands the texts of the documents that are wanted to `visit`, in order, in another pass over the inputs.
+/// Hands the texts of the documents to `visit`, in order, in another pass over the inputs.
 ///
 /// # Errors
 /// An input that cannot be read again or has changed, and what `visit` returns.
 pub(crate) fn each_text(
-    wanted: &dyn Fn(usize) -> bool,
     (originals, positions): (&[InputFile], &Positions),
     bar: ReadingBar,
     visit: Visit<'_>,
@@ -25,8 +24,7 @@ pub(crate) fn each_text(
     for original in originals {
         let mut reader = original.records()?;
         while let Some(record) = reader.next() {
-            let document = walk.next().filter(|&document| wanted(document));
-            match (document, record.map(|record| record.content)) {
+            match (walk.next(), record.map(|record| record.content)) {
                 (_, Err(error @ simidx_input::Error::Io(_))) => return Err(error.into()),
                 (None, _) => {}
                 (Some(document), Ok(Content::Text(text))) => visit(document, text)?,

@@ -52,7 +52,7 @@ pub(crate) fn candidates(
             Some(number) => Ok(candidates.give(number, text)?),
             None => Ok(()),
         };
-        each_text(&|_| true, source, bar, &mut give)?;
+        each_text(source, bar, &mut give)?;
     }
     Ok(candidates)
 }

@@ -1,49 +1,12 @@
 //! Documents without features: only their bytes say which of them are the same.
 
-use simidx::batch::Deduplicator;
 use xxhash_rust::xxh3::xxh3_128;
 
 /// A hash of all bytes of a document: the identity of one without features, for
-/// [`Deduplicator::push_without_fingerprint`]. Two different documents have the same one with a probability of 2^-128; it
+/// [`Deduplicator::push_without_fingerprint`](simidx::batch::Deduplicator::push_without_fingerprint). Two different documents have the same one with a probability of 2^-128; it
 /// is no protection against texts that are made to collide.
 pub fn content_identity(document: &str) -> u128 {
     xxh3_128(document.as_bytes())
-}
-
-/// Adds a document to a search for duplicates: by its fingerprint, or, if it has no features and therefore none, as one
-/// that is a duplicate of equal documents only.
-///
-/// [`Fingerprinter::fingerprint_if_any`](crate::Fingerprinter::fingerprint_if_any) and
-/// [`ParallelFingerprinter::fingerprints_if_any`](crate::ParallelFingerprinter::fingerprints_if_any) give such fingerprints.
-///
-/// ```
-/// use simidx::Width;
-/// use simidx::batch::{DedupOptions, Deduplicator};
-/// use simidx_text::Pipeline;
-/// use simidx_text::dedup::push_document;
-///
-/// let mut fingerprinter = Pipeline::default().fingerprinter(Width::W64)?;
-/// let mut documents = Deduplicator::new(Width::W64, &DedupOptions::default());
-/// for text in ["👍👍", "→ ← ↑", "👍👍"] {
-///     push_document(&mut documents, fingerprinter.fingerprint_if_any(text), text)?;
-/// }
-/// let found = documents.finish()?;
-/// assert!(found.is_kept(0) && found.is_kept(1) && !found.is_kept(2));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-///
-/// # Errors
-///
-/// As for [`Deduplicator::push`].
-pub fn push_document(
-    documents: &mut Deduplicator,
-    fingerprint: Option<u128>,
-    text: &str,
-) -> simidx::Result<()> {
-    match fingerprint {
-        Some(fingerprint) => documents.push(fingerprint),
-        None => documents.push_without_fingerprint(content_identity(text)),
-    }
 }
 
 /// Finds documents that are equal byte for byte, by their [`content_identity`]: for those without features, which no search

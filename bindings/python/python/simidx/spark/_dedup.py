@@ -236,7 +236,7 @@ def _by_fingerprint(df: DataFrame, job: Job, k: int, paths: list[str]) -> DataFr
     else:
         dropped = _first_kept(found, places, width, job.id_type)
     if same is not None:
-        dropped = dropped.unionAll(_equal(same, places, job))
+        dropped = dropped.unionByName(_equal(same, places, job))
     return _together(dropped, in_index)
 
 

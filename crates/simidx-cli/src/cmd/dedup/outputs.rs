@@ -181,12 +181,12 @@ impl Outputs {
                             measure,
                             figures: summary.figures(),
                         };
-                        let mut source = PageSource {
+                        let source = PageSource {
                             judged,
                             originals,
                             mode,
                         };
-                        Ok(page(&facts, &mut source)?.write(out)?)
+                        Ok(page(&facts, &source)?.write(out)?)
                     }
                     ReportFormat::Tsv => report::write(judged, false, out),
                     ReportFormat::Jsonl => report::write(judged, true, out),

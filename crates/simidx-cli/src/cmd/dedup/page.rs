@@ -67,14 +67,14 @@ pub(super) trait Judgements {
     ///
     /// # Errors
     /// The inputs cannot be read again.
-    fn texts(&mut self, documents: &BTreeSet<usize>) -> Result<HashMap<usize, String>, Failure>;
+    fn texts(&self, documents: &BTreeSet<usize>) -> Result<HashMap<usize, String>, Failure>;
 }
 
 /// Makes the page.
 ///
 /// # Errors
 /// What the judgements report.
-pub(super) fn page(facts: &Facts, judgements: &mut impl Judgements) -> Result<Document, Failure> {
+pub(super) fn page(facts: &Facts, judgements: &impl Judgements) -> Result<Document, Failure> {
     let survey = Survey::of(judgements);
     let doubtful = survey.doubtful(facts.measure.limit());
     let largest = survey.largest(judgements);
@@ -87,7 +87,7 @@ pub(super) fn page(facts: &Facts, judgements: &mut impl Judgements) -> Result<Do
         shown.extend(others.iter().map(|(_, document)| document));
     }
     let texts = judgements.texts(&shown)?;
-    let mut shelf = Shelf {
+    let shelf = Shelf {
         judgements,
         texts,
         measure: facts.measure,
@@ -109,12 +109,12 @@ pub(super) fn page(facts: &Facts, judgements: &mut impl Judgements) -> Result<Do
     page.section(
         "doubtful",
         "Doubtful duplicates",
-        &survey.doubtful_section(&doubtful, &mut shelf)?,
+        &survey.doubtful_section(&doubtful, &shelf)?,
     );
     page.section(
         "clusters",
         "Clusters",
-        &survey.clusters_section(&largest, &mut shelf)?,
+        &survey.clusters_section(&largest, &shelf)?,
     );
     Ok(page)
 }
@@ -291,7 +291,7 @@ impl Survey {
     fn doubtful_section(
         &self,
         doubtful: &[(usize, usize, u32)],
-        shelf: &mut Shelf<'_, impl Judgements>,
+        shelf: &Shelf<'_, impl Judgements>,
     ) -> Result<Html, Failure> {
         let mut html = Html::new();
         let all = self.counts.iter().sum();
@@ -319,7 +319,7 @@ impl Survey {
     fn clusters_section(
         &self,
         largest: &[ShownCluster],
-        shelf: &mut Shelf<'_, impl Judgements>,
+        shelf: &Shelf<'_, impl Judgements>,
     ) -> Result<Html, Failure> {
         let mut html = Html::new();
         html.append(&self.sizes.chart().html());
@@ -351,7 +351,7 @@ impl Survey {
 
 /// Where what is shown of documents comes from.
 struct Shelf<'a, J> {
-    judgements: &'a mut J,
+    judgements: &'a J,
     texts: HashMap<usize, String>,
     measure: Measure,
 }

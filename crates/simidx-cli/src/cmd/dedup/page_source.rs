@@ -62,7 +62,7 @@ impl Judgements for PageSource<'_, '_> {
         }
     }
 
-    fn texts(&mut self, documents: &BTreeSet<usize>) -> Result<HashMap<usize, String>, Failure> {
+    fn texts(&self, documents: &BTreeSet<usize>) -> Result<HashMap<usize, String>, Failure> {
         let mut texts = HashMap::new();
         let bar = self.mode.reading("documents").doing("reading texts");
         let bar = bar.start(self.originals.iter().map(InputFile::byte_count).sum());
