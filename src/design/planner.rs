@@ -13,6 +13,7 @@ use crate::codec::lines;
 use crate::codec::{Codec, check_block_size, prefers_elias_fano, prefers_lines};
 use crate::error::OptionsError;
 use crate::fingerprint::Width;
+use crate::setters;
 
 /// A latency in memory that is not worth more bytes, if the fingerprints alone take [`LARGE_LEN`] bytes or more: see
 /// [`PlanRequest::choose`].
@@ -243,6 +244,14 @@ pub struct PlanRequest {
     /// The codec; all of them if `None`.
     pub codec: Option<Codec>,
 }
+
+setters!(PlanRequest {
+    width(Width)
+    memory(Some(u64))
+    device(StorageDevice)
+    block_size(u32)
+    codec(Some(Codec))
+});
 
 impl PlanRequest {
     /// Fingerprints of 64 bits, in memory without limit, of any codec, with blocks of 512 bytes.

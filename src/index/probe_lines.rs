@@ -20,8 +20,8 @@ use crate::memory::will_need;
 /// Lines that are looked into together, at least.
 pub(super) const HEADS_TOGETHER: usize = 512;
 
-/// From so many free bits of an address on, the values behind a prefix are compared as one span. Two addresses are faster one
-/// by one.
+/// With at least this many free bits of an address, the values behind a prefix are compared as one span. Two addresses are
+/// faster one by one.
 const LEAST_SPAN_BITS: u32 = 2;
 
 /// A query as one table sees it.
@@ -962,6 +962,10 @@ mod tests {
             let mut expected = set.map(|address| lot(address, free_bits)).to_vec();
             expected.dedup();
             assert_eq!(lots, expected, "{free_bits}");
+            let lengths = lots
+                .iter()
+                .map(|&(first, last)| u32::from(last - first) + 1);
+            assert!(lengths.into_iter().all(|length| length == 1 << free_bits));
         }
     }
 

@@ -42,7 +42,7 @@ pub enum MergeCodec {
     Chosen,
     /// For each table that of the tables of this number in the segments, where all have one and they agree; otherwise
     /// chosen by the data.
-    AsSegments,
+    Same,
     /// This one.
     Given(Codec),
 }
@@ -59,7 +59,7 @@ impl MergeCodec {
     fn given(self) -> Option<Codec> {
         match self {
             MergeCodec::Given(codec) => Some(codec),
-            MergeCodec::Chosen | MergeCodec::AsSegments => None,
+            MergeCodec::Chosen | MergeCodec::Same => None,
         }
     }
 }
@@ -69,7 +69,7 @@ impl MergeCodec {
 /// ```
 /// use simidx::merge::{MergeCodec, MergeOptions};
 ///
-/// let mut options = MergeOptions::default().codec(MergeCodec::AsSegments).memory(1 << 30);
+/// let mut options = MergeOptions::default().codec(MergeCodec::Same).memory(1 << 30);
 /// options.exclusions.add_fingerprint(0xdead_beef_u64);
 /// options.segment_exclusions.entry(0).or_default().add_string("of the first segment only")?;
 /// # Ok::<(), simidx::Error>(())

@@ -93,7 +93,7 @@ impl<'a, F: Fingerprint> Merger<'a, F> {
 
     /// The codec of table `t`; `None` where the data shall choose.
     pub(super) fn codec(&self, t: usize) -> Option<Codec> {
-        if self.options.codec != MergeCodec::AsSegments {
+        if self.options.codec != MergeCodec::Same {
             return self.options.codec.given();
         }
         let tables =

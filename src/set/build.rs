@@ -50,8 +50,9 @@ impl<F: Fingerprint> Index<F> {
         )?;
         for (fingerprint, id) in records {
             match (kind, id) {
-                (IdKind::Number, Id::Number(id)) => builder.push_with_id(fingerprint, id)?,
-                (IdKind::String, Id::String(id)) => builder.push_with_id(fingerprint, id)?,
+                (IdKind::Number, Id::Number(_)) | (IdKind::String, Id::String(_)) => {
+                    builder.push_with_id(fingerprint, id)?;
+                }
                 _ => {
                     return Err(Error::option(
                         "records",

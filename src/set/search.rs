@@ -29,6 +29,16 @@ pub enum Question {
     },
 }
 
+impl Question {
+    /// The largest distance of a match, in bits.
+    pub fn max_distance(self) -> u32 {
+        match self {
+            Question::Within(distance) => distance,
+            Question::Nearest { max_distance, .. } => max_distance,
+        }
+    }
+}
+
 impl Default for Question {
     fn default() -> Self {
         Question::Within(3)

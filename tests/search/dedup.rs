@@ -169,7 +169,7 @@ fn documents_dropped_by_chains_are_counted() {
 #[test]
 fn more_documents_than_fit_the_memory_are_refused() {
     let mut tight = options(3);
-    tight.memory = Some(MIN_MEMORY + 100 * 32);
+    tight.memory = Some(MIN_MEMORY + 100 * 28);
     let mut documents = Deduplicator::new(Width::W64, &tight);
     documents.extend_from_slice(&[7_u64; 100]).unwrap();
     let error = documents.push(7_u64).unwrap_err();
@@ -237,7 +237,7 @@ proptest! {
 #[test]
 fn documents_without_a_fingerprint_take_memory_too() {
     let mut options = options(3);
-    options.memory = Some(MIN_MEMORY + 3200);
+    options.memory = Some(MIN_MEMORY + 2800);
     let mut documents = Deduplicator::new(Width::W64, &options);
     let mut count = 0u32;
     let error = loop {

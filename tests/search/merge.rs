@@ -164,7 +164,7 @@ fn the_codec_is_that_of_the_segments_where_they_agree() {
         )
     });
     let mut as_segments = MergeOptions::default();
-    as_segments.codec = MergeCodec::AsSegments;
+    as_segments.codec = MergeCodec::Same;
     let (file, _) = merged(&gap, &as_segments);
     let all = [part(0), part(9000)].concat();
     assert!(file == build(&all, options::<u64>(2, Some(Codec::Gap), IdKind::None)));
@@ -268,7 +268,7 @@ fn everything_may_be_left_out() {
         records
             .iter()
             .for_each(|r| options_.exclusions.add_fingerprint(r.0));
-        options_.codec = MergeCodec::AsSegments;
+        options_.codec = MergeCodec::Same;
         let (file, report) = merged(&[full], &options_);
         assert_eq!(report.dropped_fingerprint_count, 500);
         assert_eq!(report.dropped_record_count, 700);
@@ -417,16 +417,14 @@ fn progress_counts_every_record_and_value() {
     );
     let two = open_set([file.clone(), file]);
     let (watch, calls) = recording(usize::MAX);
-    let options = MergeOptions::default()
-        .codec(MergeCodec::AsSegments)
-        .watch(watch);
+    let options = MergeOptions::default().codec(MergeCodec::Same).watch(watch);
     merge(&two, &options, Vec::new()).unwrap();
     let calls = calls.lock().unwrap();
     let stages = calls.chunk_by(|a, b| a.stage == b.stage);
     let stages: Vec<&Progress> = stages.filter_map(<[Progress]>::last).collect();
     for last in [1, calls.len() / 2, calls.len()] {
         let mut options = MergeOptions::default();
-        (options.codec, options.watch) = (MergeCodec::AsSegments, recording(last).0);
+        (options.codec, options.watch) = (MergeCodec::Same, recording(last).0);
         let stopped = merge(&two, &options, Vec::new());
         assert!(matches!(stopped, Err(Error::Interrupted)));
     }

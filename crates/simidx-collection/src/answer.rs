@@ -34,10 +34,12 @@ pub struct Near {
 /// ```
 /// # use simidx::Width;
 /// # use simidx_collection::{Collection, Options};
+/// use simidx::set::Question;
+///
 /// # let folder = tempfile::tempdir()?;
 /// let pages = Collection::create(folder.path().join("pages"), Width::W64, Options::default())?;
 /// pages.add("a", 0xff_u64)?;
-/// let answer = pages.query_numbered(0xff_u64, 3)?;
+/// let answer = pages.answer(0xff_u64, Question::Within(3), None)?;
 /// assert_eq!((answer.value.len(), answer.change_count), (1, 1));
 /// # pages.close()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())

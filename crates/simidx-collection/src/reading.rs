@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use simidx::set::Question;
 use simidx::{Column, Fingerprint, Id};
 
 use crate::answer::{Gathered, Near, Numbered};
@@ -17,47 +18,50 @@ impl Collection {
     /// # Errors
     /// A damaged segment; a fingerprint of more bits than the collection has.
     pub fn query(&self, fingerprint: impl Fingerprint, distance: u32) -> Result<Vec<Near>> {
-        Ok(self.query_numbered(fingerprint, distance)?.value)
+        let question = Question::Within(distance);
+        Ok(self.answer(fingerprint, question, Some(usize::MAX))?.value)
     }
 
-    /// [`Collection::query`] with the number of changes that the answer tells of.
-    ///
-    /// # Errors
-    /// A damaged segment; a fingerprint of more bits than the collection has.
-    pub fn query_numbered(
-        &self,
-        fingerprint: impl Fingerprint,
-        distance: u32,
-    ) -> Result<Numbered<Vec<Near>>> {
-        self.query_limited(fingerprint, distance, Some(usize::MAX))
-    }
-
-    /// [`Collection::query_numbered`] where the ids of the answer have at most `id_bytes` bytes together. Without that, matches
-    /// have no ids.
+    /// The answer to a question, with the number of changes that it tells of. The ids of the answer have at most `id_bytes` bytes
+    /// together; without that, matches have no ids. For the nearest the limit holds for those of each segment too, before they are
+    /// put together.
     ///
     /// ```
     /// # use simidx::Width;
     /// # use simidx_collection::{Collection, Options};
+    /// use simidx::set::Question;
+    ///
     /// # let folder = tempfile::tempdir()?;
     /// let pages = Collection::create(folder.path().join("pages"), Width::W64, Options::default())?;
     /// pages.add("abc", 0xff_u64)?;
-    /// assert_eq!(pages.query_limited(0xff_u64, 3, Some(3))?.value[0].ids, ["abc"]);
-    /// assert!(pages.query_limited(0xff_u64, 3, Some(2)).is_err());
-    /// assert!(pages.query_limited(0xff_u64, 3, None)?.value[0].ids.is_empty());
+    /// let asked = Question::Within(3);
+    /// assert_eq!(pages.answer(0xff_u64, asked, Some(3))?.value[0].ids, ["abc"]);
+    /// assert!(pages.answer(0xff_u64, asked, Some(2)).is_err());
+    /// assert!(pages.answer(0xff_u64, asked, None)?.value[0].ids.is_empty());
     /// # pages.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     /// As for [`Collection::query`]; [`simidx::Error::LimitReached`] for more bytes.
-    pub fn query_limited(
+    pub fn answer(
         &self,
         fingerprint: impl Fingerprint,
-        distance: u32,
+        question: Question,
         id_bytes: Option<usize>,
     ) -> Result<Numbered<Vec<Near>>> {
-        let asked = (self.width().takes(fingerprint)?, distance);
-        let mut gathered = Gathered::new(id_bytes);
+        let fingerprint = self.width().takes(fingerprint)?;
+        let gathered = Gathered::new(id_bytes);
+        match question {
+            Question::Within(distance) => self.within((fingerprint, distance), gathered),
+            Question::Nearest {
+                count,
+                max_distance,
+            } => self.nearest_of((fingerprint, count, max_distance), gathered),
+        }
+    }
+
+    fn within(&self, asked: (u128, u32), mut gathered: Gathered) -> Result<Numbered<Vec<Near>>> {
         let ((segments, deleted), last) = {
             let state = self.core.read();
             state.gather_recent(asked, None, &mut gathered)?;
@@ -69,6 +73,23 @@ impl Collection {
             })
         })?;
         Ok(Numbered::new(gathered.finish(), last))
+    }
+
+    fn nearest_of(
+        &self,
+        asked: (u128, usize, u32),
+        mut gathered: Gathered,
+    ) -> Result<Numbered<Vec<Near>>> {
+        let ((segments, deleted), last) = {
+            let state = self.core.read();
+            state.gather_nearest(asked, &mut gathered)?;
+            (state.sealed(), state.last)
+        };
+        self.core
+            .with_scratch(|scratch| nearest(&segments, &deleted, scratch, asked, &mut gathered))?;
+        let mut all = gathered.finish();
+        all.truncate(asked.1);
+        Ok(Numbered::new(all, last))
     }
 
     /// The answers to many queries, each as from [`Collection::query`]; changes may come between them.
@@ -95,47 +116,11 @@ impl Collection {
         count: usize,
         max_distance: u32,
     ) -> Result<Vec<Near>> {
-        let found = self.nearest_numbered(fingerprint, count, max_distance)?;
-        Ok(found.value)
-    }
-
-    /// [`Collection::nearest`] with the number of changes that the answer tells of.
-    ///
-    /// # Errors
-    /// As for [`Collection::query`].
-    pub fn nearest_numbered(
-        &self,
-        fingerprint: impl Fingerprint,
-        count: usize,
-        max_distance: u32,
-    ) -> Result<Numbered<Vec<Near>>> {
-        self.nearest_limited(fingerprint, count, max_distance, Some(usize::MAX))
-    }
-
-    /// [`Collection::nearest_numbered`] with the limit of [`Collection::query_limited`]. It holds for the nearest of each segment
-    /// too, before they are put together.
-    ///
-    /// # Errors
-    /// As for [`Collection::query`]; [`simidx::Error::LimitReached`] for more bytes.
-    pub fn nearest_limited(
-        &self,
-        fingerprint: impl Fingerprint,
-        count: usize,
-        max_distance: u32,
-        id_bytes: Option<usize>,
-    ) -> Result<Numbered<Vec<Near>>> {
-        let asked = (self.width().takes(fingerprint)?, count, max_distance);
-        let mut gathered = Gathered::new(id_bytes);
-        let ((segments, deleted), last) = {
-            let state = self.core.read();
-            state.gather_nearest(asked, &mut gathered)?;
-            (state.sealed(), state.last)
+        let question = Question::Nearest {
+            count,
+            max_distance,
         };
-        self.core
-            .with_scratch(|scratch| nearest(&segments, &deleted, scratch, asked, &mut gathered))?;
-        let mut all = gathered.finish();
-        all.truncate(count);
-        Ok(Numbered::new(all, last))
+        Ok(self.answer(fingerprint, question, Some(usize::MAX))?.value)
     }
 
     /// The fingerprint of the record with an id.

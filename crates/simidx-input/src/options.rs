@@ -31,6 +31,14 @@ pub struct ReadOptions {
     pub delimiter: Option<u8>,
 }
 
+simidx::setters!(ReadOptions {
+    fields(Fields)
+    width(Width)
+    fallback(Some(Format))
+    encoding(TextEncoding)
+    delimiter(Some(u8))
+});
+
 impl From<Fields> for ReadOptions {
     fn from(fields: Fields) -> Self {
         ReadOptions {

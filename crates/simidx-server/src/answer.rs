@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use bytes::Bytes;
+use simidx::set::Question;
 use simidx::{Error, Fingerprints, IdBuf, Width};
 use simidx_output::JsonStyle;
 
@@ -13,7 +14,7 @@ use crate::body::{ByteRoom, Kept};
 use crate::metrics::{DISTANCES, IndexMetrics};
 use crate::problem::Problem;
 use crate::request::What;
-use crate::source::{IdIter, Search, Sink};
+use crate::source::{IdIter, Sink};
 use crate::state::{App, Generation};
 
 /// A query with what it is searched for by.
@@ -21,7 +22,7 @@ use crate::state::{App, Generation};
 pub(crate) struct Asked {
     pub(crate) what: What,
     pub(crate) id: Option<IdBuf>,
-    pub(crate) search: Search,
+    pub(crate) question: Question,
 }
 
 /// What an answer looks like.
@@ -273,7 +274,10 @@ pub(crate) fn answer(
     while let Some(first) = rest.first() {
         fingerprints.clear();
         let mut lonely = None;
-        for asked in rest.iter().take_while(|asked| asked.search == first.search) {
+        for asked in rest
+            .iter()
+            .take_while(|asked| asked.question == first.question)
+        {
             let fingerprint = match &asked.what {
                 What::Fingerprint(fingerprint) => *fingerprint,
                 What::Text(text) => match generation.fingerprint(text)? {
@@ -305,7 +309,7 @@ pub(crate) fn answer(
             let started = Instant::now();
             let searched = generation
                 .source
-                .find(&fingerprints, first.search, &mut writer);
+                .find(&fingerprints, first.question, &mut writer);
             // The frames of answers are written without a look at the room; each is short.
             let searched = searched.and_then(|()| Ok(writer.take_room()?));
             if let Err(error) = searched {

@@ -104,10 +104,10 @@ impl Batch {
             .take(CHUNK)
             .take_while(|asked| {
                 let cost = match known {
-                    Some((search, cost)) if search == asked.search => cost,
-                    _ => self.generation.source.cost(asked.search),
+                    Some((question, cost)) if question == asked.question => cost,
+                    _ => self.generation.source.cost(asked.question),
                 };
-                known = Some((asked.search, cost));
+                known = Some((asked.question, cost));
                 let text = match &asked.what {
                     What::Text(text) => text.len() as f64 * TEXT_NS,
                     What::Fingerprint(_) => 0.0,
@@ -167,7 +167,7 @@ impl Batch {
         }
         let mut left = INLINE_NS;
         self.queries.iter().all(|asked| {
-            left -= self.generation.source.cost(asked.search);
+            left -= self.generation.source.cost(asked.question);
             // To fingerprint takes longer than to search, and how long depends on the text.
             left >= 0.0 && !matches!(asked.what, What::Text(_))
         })

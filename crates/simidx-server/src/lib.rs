@@ -53,6 +53,6 @@ pub use log::LogFormat;
 pub use options::{Limits, NamedIndex, ServerOptions, TlsFiles};
 pub use problem::Problem;
 pub use server::Server;
-pub use source::{IdIter, Search, Sink, Source, SourceSize};
+pub use source::{IdIter, Sink, Source, SourceSize};
 pub use start_error::StartError;
 pub use store::Store;

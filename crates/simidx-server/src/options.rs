@@ -170,6 +170,28 @@ pub struct ServerOptions {
     pub texts: HashMap<String, String>,
 }
 
+simidx::setters!(ServerOptions {
+    store(Some(Store))
+    listen(SocketAddr)
+    listen_name(Some(String))
+    insecure(bool)
+    token(Some(Token))
+    tls(Some(TlsFiles))
+    limits(Limits)
+    threads(usize)
+    no_mmap(bool)
+    warm(bool)
+    watch(Some(Duration))
+    drain_delay(Duration)
+    signals(bool)
+    log_format(LogFormat)
+    access_log(bool)
+    quiet(bool)
+    json(JsonStyle)
+    assets(Assets)
+    texts(HashMap<String, String>)
+});
+
 impl ServerOptions {
     /// The defaults, for these indexes.
     pub fn new(indexes: Vec<NamedIndex>) -> Self {

@@ -15,7 +15,7 @@ use crate::answer::{Asked, Form};
 use crate::batch::{Batch, aside};
 use crate::metrics::{BOUNDS, IndexMetrics};
 use crate::problem::Problem;
-use crate::queries::{current, record_id, search};
+use crate::queries::{current, question, record_id};
 use crate::request::{self, Params, What};
 use crate::response::{Content, of_generation, whole};
 use crate::state::{App, Generation};
@@ -203,7 +203,7 @@ async fn found(
     let (queries, id) = aside(app, move || meant(&asked, &sought)).await?;
     let mut nearest = params.clone();
     nearest.limit = Some(SHOWN + 1);
-    let search = search(app, &*generation.source, &nearest)?;
+    let question = question(app, &*generation.source, &nearest)?;
     let text = match (&queries[..], &id) {
         ([What::Text(text)], _) => Some(text.clone()),
         (_, Some(id)) => app.options.texts.get(&id.to_string()).cloned(),
@@ -212,7 +212,7 @@ async fn found(
     let asked = queries.into_iter().map(|what| Asked {
         what,
         id: None,
-        search,
+        question,
     });
     let batch = Batch::new(
         app,
@@ -238,7 +238,7 @@ async fn found(
             ..Entry::default()
         };
         let matches = answer["matches"].as_array().map_or(&[][..], Vec::as_slice);
-        let distance = search.distance;
+        let distance = question.max_distance();
         let bits = plural(distance.into(), "bit");
         match (matches.len(), answer["without_features"].as_bool()) {
             (_, Some(true)) => {

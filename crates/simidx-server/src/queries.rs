@@ -6,6 +6,7 @@ use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::{Response, StatusCode};
 use simidx::format::MAX_ID_LEN;
+use simidx::set::Question;
 use simidx::{IdBuf, IdKind};
 
 use crate::answer::{Asked, Form};
@@ -14,7 +15,7 @@ use crate::body::{content_type, read, wrong_type};
 use crate::problem::Problem;
 use crate::request::{self, Params, What, shown};
 use crate::response::{self, BINARY, Content, JSON, NDJSON, of_generation, whole};
-use crate::source::{Search, Source};
+use crate::source::Source;
 use crate::state::{App, Generation, Served};
 
 /// The number of an index, and the generation of it that answers a request.
@@ -47,11 +48,15 @@ fn named(
     }
 }
 
-/// How a request wants to be searched for.
+/// What a request asks for.
 ///
 /// # Errors
 /// A distance that is too large.
-pub(crate) fn search(app: &App, source: &dyn Source, params: &Params) -> Result<Search, Problem> {
+pub(crate) fn question(
+    app: &App,
+    source: &dyn Source,
+    params: &Params,
+) -> Result<Question, Problem> {
     let largest = app.max_distance(source);
     let nearest = params.nearest.is_some();
     let by_default = if nearest {
@@ -71,9 +76,12 @@ pub(crate) fn search(app: &App, source: &dyn Source, params: &Params) -> Result<
         };
         return Err(Problem::unanswerable("distance-too-large", detail));
     }
-    Ok(Search {
-        distance,
-        nearest: params.nearest.or(params.limit),
+    Ok(match params.nearest.or(params.limit) {
+        None => Question::Within(distance),
+        Some(count) => Question::Nearest {
+            count,
+            max_distance: distance,
+        },
     })
 }
 
@@ -87,7 +95,7 @@ pub(crate) async fn one(
     let asked = Asked {
         what: What::Fingerprint(fingerprint),
         id: None,
-        search: search(app, &*generation.source, &params)?,
+        question: question(app, &*generation.source, &params)?,
     };
     let batch = Batch::new(app, index, generation, vec![asked], Form::Lines);
     object(batch).await
@@ -112,7 +120,7 @@ pub(crate) async fn of_id(
     let (index, generation) = current(app, params.index.as_deref())?;
     let word = request::decode(id, false)?;
     let id = record_id(generation.source.id_kind(), &word)?;
-    let search = search(app, &*generation.source, &params)?;
+    let question = question(app, &*generation.source, &params)?;
     for _ in 0..ID_TRIES {
         let (asked, source) = (id.clone(), generation.clone());
         // Without a table of ids all of them are gone through.
@@ -125,7 +133,7 @@ pub(crate) async fn of_id(
         let asked = fingerprints.into_iter().map(|fingerprint| Asked {
             what: What::Fingerprint(fingerprint),
             id: Some(id.clone()),
-            search,
+            question,
         });
         let batch = Batch::new(
             app,
@@ -205,13 +213,13 @@ pub(crate) async fn batch(
     let max_batch = app.options.limits.max_batch;
     let (response, answered_from) = match &*kind {
         BINARY => {
-            let search = search(app, &*generation.source, &params)?;
+            let question = question(app, &*generation.source, &params)?;
             let words = request::words(width, &body, max_batch)?.into_iter();
             let count = words.len() as u32;
             let asked = words.map(|word| Asked {
                 what: What::Fingerprint(word),
                 id: None,
-                search,
+                question,
             });
             let batch = Batch::new(app, index, generation, asked.collect(), Form::Columns);
             let columns = batch.keeping(body.into_room()).whole().await?;
@@ -227,11 +235,11 @@ pub(crate) async fn batch(
         }
         JSON => {
             let batch = request::batch(width, &body, max_batch)?;
-            let search = search(app, &*generation.source, &either(params, batch.params)?)?;
+            let question = question(app, &*generation.source, &either(params, batch.params)?)?;
             let asked = batch.queries.into_iter().map(|what| Asked {
                 what,
                 id: None,
-                search,
+                question,
             });
             let batch = Batch::new(app, index, generation, asked.collect(), Form::Objects);
             let answered = batch.keeping(body.into_room()).whole().await?;
@@ -291,7 +299,7 @@ fn lines(
             Ok(Asked {
                 what: line.query,
                 id: None,
-                search: search(app, source, &own)?,
+                question: question(app, source, &own)?,
             })
         });
         match asked {
@@ -322,7 +330,7 @@ pub(crate) async fn text(
     let asked = Asked {
         what: What::Text(text.into_owned()),
         id: None,
-        search: search(app, &*generation.source, &either(params, own)?)?,
+        question: question(app, &*generation.source, &either(params, own)?)?,
     };
     let batch = Batch::new(app, index, generation, vec![asked], Form::Lines);
     object(batch.keeping(body.into_room())).await

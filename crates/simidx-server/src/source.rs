@@ -6,32 +6,6 @@ use simidx::set::{Question, SetScratch};
 use simidx::{Fingerprints, Id, IdBuf, IdKind, Set, Width};
 use simidx_output::report::{TotalReport, reports};
 
-/// What is searched for around each query.
-///
-/// ```
-/// use simidx_server::Search;
-///
-/// let search = Search { distance: 3, nearest: None };
-/// assert_eq!(search, Search::within(3));
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Search {
-    /// The largest distance of a match.
-    pub distance: u32,
-    /// As many of the nearest are enough; of equally near ones the smallest.
-    pub nearest: Option<usize>,
-}
-
-impl Search {
-    /// Everything within a distance.
-    pub fn within(distance: u32) -> Self {
-        Search {
-            distance,
-            nearest: None,
-        }
-    }
-}
-
 /// Ids of a match, read one after the other.
 pub type IdIter<'a> = dyn Iterator<Item = simidx::Result<IdBuf>> + 'a;
 
@@ -91,7 +65,7 @@ pub trait Source: Send + Sync + 'static {
     fn find(
         &self,
         queries: &Fingerprints,
-        search: Search,
+        question: Question,
         sink: &mut dyn Sink,
     ) -> simidx::Result<()>;
 
@@ -103,7 +77,7 @@ pub trait Source: Send + Sync + 'static {
 
     /// Nanoseconds that a query takes, as far as that can be foreseen. Cheap queries are answered where they arrive, others on
     /// threads of their own.
-    fn cost(&self, search: Search) -> f64;
+    fn cost(&self, question: Question) -> f64;
 
     /// Numbers of records, fingerprints, bytes and tables.
     fn size(&self) -> SourceSize;
@@ -185,16 +159,9 @@ impl Source for Files {
     fn find(
         &self,
         queries: &Fingerprints,
-        search: Search,
+        question: Question,
         sink: &mut dyn Sink,
     ) -> simidx::Result<()> {
-        let question = match search.nearest {
-            None => Question::Within(search.distance),
-            Some(count) => Question::Nearest {
-                count,
-                max_distance: search.distance,
-            },
-        };
         SCRATCH.with_borrow_mut(|scratch| {
             scratch.set_ranked(sink.wants_ids());
             self.set
@@ -218,14 +185,15 @@ impl Source for Files {
         self.set.fingerprints_of_id(id)
     }
 
-    fn cost(&self, search: Search) -> f64 {
-        let plans = self.set.segments().map(|file| file.plan(search.distance));
+    fn cost(&self, question: Question) -> f64 {
+        let distance = question.max_distance();
+        let plans = self.set.segments().map(|file| file.plan(distance));
         let cost: f64 = plans.map(|plan| plan.ns()).sum();
-        match search.nearest {
+        match question {
             // It looks for near ones first, and most often ends there.
-            Some(_) if search.distance <= self.max_distance() => cost * 2.0,
-            Some(_) => f64::INFINITY,
-            None => cost,
+            Question::Nearest { .. } if distance <= self.max_distance() => cost * 2.0,
+            Question::Nearest { .. } => f64::INFINITY,
+            Question::Within(_) => cost,
         }
     }
 

@@ -10,6 +10,7 @@ use hyper::StatusCode;
 use hyper::header::HeaderValue;
 use rayon::ThreadPool;
 use simidx::index::WarmOptions;
+use simidx::set::Question;
 use simidx::{Set, Width};
 use simidx_text::{ParallelFingerprinter, Pipeline};
 use tokio::sync::{Notify, Semaphore};
@@ -353,7 +354,7 @@ impl App {
     ) -> Generation {
         // A plan is computed at its first query, and kept.
         for distance in 0..=self.max_distance(&*source) {
-            source.cost(crate::Search::within(distance));
+            source.cost(Question::Within(distance));
         }
         self.metrics.generations.fetch_add(1, Ordering::Relaxed);
         Generation {

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use serde_json::{Value, json};
+use simidx::set::Question;
 use simidx::{Error, Fingerprints, Id, IdBuf, IdKind, Width};
 use simidx_collection::{Collection, CollectionStats, Near, Numbered, Options, Outcome, Result};
 
 use crate::log::timestamp;
-use crate::source::{Search, Sink, Source, SourceSize};
+use crate::source::{Sink, Source, SourceSize};
 
 /// Nanoseconds that a query takes in a segment, and in the recent records.
 const SEGMENT_NS: f64 = 10_000.0;
@@ -206,15 +207,12 @@ impl Source for Living {
     fn find(
         &self,
         queries: &Fingerprints,
-        search: Search,
+        question: Question,
         sink: &mut dyn Sink,
     ) -> simidx::Result<()> {
-        let (distance, id_bytes) = (search.distance, sink.wants_ids().then_some(self.1));
+        let id_bytes = sink.wants_ids().then_some(self.1);
         for (number, query) in queries.iter().enumerate() {
-            let found = match search.nearest {
-                None => self.0.0.query_limited(query, distance, id_bytes),
-                Some(count) => self.0.0.nearest_limited(query, count, distance, id_bytes),
-            };
+            let found = self.0.0.answer(query, question, id_bytes);
             let found = found.map_err(of_library)?;
             if number == 0 {
                 sink.generation(self.0.generation_after(found.change_count));
@@ -237,8 +235,8 @@ impl Source for Living {
         Ok(found.into_iter().collect())
     }
 
-    fn cost(&self, search: Search) -> f64 {
-        match search.distance <= self.max_distance() {
+    fn cost(&self, question: Question) -> f64 {
+        match question.max_distance() <= self.max_distance() {
             true => SEGMENT_NS * (self.0.stats().segment_count + 1) as f64,
             false => f64::INFINITY,
         }

@@ -206,7 +206,7 @@ impl From<MergeCodecChoice> for MergeCodec {
     fn from(choice: MergeCodecChoice) -> Self {
         match choice {
             MergeCodecChoice::Auto => MergeCodec::Chosen,
-            MergeCodecChoice::Same => MergeCodec::AsSegments,
+            MergeCodecChoice::Same => MergeCodec::Same,
             MergeCodecChoice::Xor => MergeCodec::Given(Codec::Xor),
             MergeCodecChoice::Gap => MergeCodec::Given(Codec::Gap),
             MergeCodecChoice::Ef => MergeCodec::Given(Codec::EliasFano),

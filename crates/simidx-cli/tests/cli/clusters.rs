@@ -195,8 +195,8 @@ fn chains_are_told() {
     let sandbox = Sandbox::with_index(("a.hex", &hex(&chain)), &[]);
     let ran = sandbox.run(&["clusters", "x.simidx"]);
     assert_eq!((ran.code, ran.lines().len()), (Some(0), 6));
-    let warning = "simidx: chains: members of 1 of 1 clusters differ from the first one of theirs in more than 6 bits, twice \
-                   the distance; in cluster 0 one differs in 15; a smaller -k makes fewer chains\n";
+    let warning = "simidx: chains: in 1 of 1 clusters, members differ from the first one in more than 6 bits, twice \
+                   the distance; in cluster 0 by 15; a smaller -k makes fewer chains\n";
     assert_eq!(ran.stderr, warning);
 }
 

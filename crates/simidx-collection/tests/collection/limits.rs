@@ -1,6 +1,7 @@
 //! Answers with a limit: exact up to it, and an error beyond.
 
 use simidx::Width;
+use simidx::set::Question;
 use simidx_collection::{Collection, Error, Near, Numbered, Options, Result};
 
 /// The ids of an answer, or nothing if there are too many bytes of them.
@@ -38,19 +39,35 @@ fn the_ids_of_an_answer_have_no_more_bytes_than_permitted() {
         .flat_map(|near| near.ids)
         .collect();
     assert_eq!(all.len(), 25);
-    let query = |most| ids(pages.query_limited(0xff_u64, 3, most));
+    let query = |most| ids(pages.answer(0xff_u64, Question::Within(3), most));
     assert_eq!(query(Some(2500)).as_ref(), Some(&all));
     assert_eq!(query(Some(2499)), None);
     for count in 1..4 {
         let nearest = pages.nearest(0xff_u64, count, 3).unwrap();
         let all: Vec<String> = nearest.iter().flat_map(|near| near.ids.clone()).collect();
-        let nearest_ids = |most| ids(pages.nearest_limited(0xff_u64, count, 3, most));
+        let nearest_ids = |most| {
+            ids(pages.answer(
+                0xff_u64,
+                Question::Nearest {
+                    count,
+                    max_distance: 3,
+                },
+                most,
+            ))
+        };
         let len = 100 * all.len();
         assert_eq!(nearest_ids(Some(len)).as_ref(), Some(&all), "{count}");
         assert_eq!(nearest_ids(Some(len - 1)), None, "{count}");
         // Without ids there is nothing to limit.
         let bare = pages
-            .nearest_limited(0xff_u64, count, 3, None)
+            .answer(
+                0xff_u64,
+                Question::Nearest {
+                    count,
+                    max_distance: 3,
+                },
+                None,
+            )
             .unwrap()
             .value;
         let fingerprints = |all: &[Near]| -> Vec<(u32, u128)> {
@@ -61,7 +78,10 @@ fn the_ids_of_an_answer_have_no_more_bytes_than_permitted() {
         assert_eq!(fingerprints(&bare), fingerprints(&nearest));
         assert!(bare.iter().all(|near| near.ids.is_empty()));
     }
-    let bare = pages.query_limited(0xff_u64, 3, None).unwrap().value;
+    let bare = pages
+        .answer(0xff_u64, Question::Within(3), None)
+        .unwrap()
+        .value;
     assert_eq!(bare.len(), 3);
     assert!(bare.iter().all(|near| near.ids.is_empty()));
 }

@@ -6,6 +6,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use simidx::Width;
+use simidx::set::Question;
 use simidx_collection::{Added, Collection, Options, Outcome, Sync};
 
 const THREADS: u64 = 8;
@@ -203,8 +204,19 @@ fn an_answer_is_numbered_as_what_it_tells_of() {
         let reader = scope.spawn(|| {
             let mut last = 0;
             while !done.load(Ordering::Relaxed) {
-                let query = pages.query_numbered(0_u64, 3).unwrap();
-                let nearest = pages.nearest_numbered(0_u64, 10, 3).unwrap();
+                let query = pages
+                    .answer(0_u64, Question::Within(3), Some(usize::MAX))
+                    .unwrap();
+                let nearest = pages
+                    .answer(
+                        0_u64,
+                        Question::Nearest {
+                            count: 10,
+                            max_distance: 3,
+                        },
+                        Some(usize::MAX),
+                    )
+                    .unwrap();
                 for answer in [query, nearest] {
                     let ids = answer.value.iter().map(|near| near.ids.len() as u64);
                     assert_eq!(answer.change_count, ids.sum::<u64>());

@@ -115,7 +115,7 @@ impl WarcReader {
         let is_document = self.read_block(&told)?;
         Ok(Some(is_document.and_then(
             |is_document| match is_document {
-                true => Ok(Some((self.text(told.kind)?, id(&self.header)?))),
+                true => Ok(Some((self.text(told.kind)?, id_of(&self.header)?))),
                 false => Ok(None),
             },
         )))
@@ -254,7 +254,7 @@ fn media_type(header: &[u8]) -> MediaType<'_> {
 }
 
 /// The address that a record is of, or what is wrong with it.
-fn id(header: &[u8]) -> Result<IdBuf, String> {
+fn id_of(header: &[u8]) -> Result<IdBuf, String> {
     let uri = header::value(header, "warc-target-uri").ok_or("has no WARC-Target-URI")?;
     let uri = std::str::from_utf8(bare(uri));
     id::from_text(uri.map_err(|_| "WARC-Target-URI is not valid UTF-8")?)

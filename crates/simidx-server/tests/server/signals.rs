@@ -6,8 +6,9 @@ use std::sync::Once;
 
 use rustix::process::{Signal, getpid, kill_process};
 use serde_json::Value;
+use simidx::set::Question;
 use simidx::{Fingerprints, Id, IdKind, Index, Width};
-use simidx_server::{Search, Server, Sink, Source, SourceSize, StartError};
+use simidx_server::{Server, Sink, Source, SourceSize, StartError};
 
 use crate::client::PATIENCE;
 use crate::harness::{Fixture, default, fingerprints, options, run, write};
@@ -56,18 +57,18 @@ impl<F: Fn() + Send + Sync + 'static> Source for Opening<F> {
     fn find(
         &self,
         queries: &Fingerprints,
-        search: Search,
+        question: Question,
         sink: &mut dyn Sink,
     ) -> simidx::Result<()> {
-        self.plain.find(queries, search, sink)
+        self.plain.find(queries, question, sink)
     }
 
     fn fingerprints_of_id(&self, id: Id<'_>) -> simidx::Result<Vec<u128>> {
         self.plain.fingerprints_of_id(id)
     }
 
-    fn cost(&self, search: Search) -> f64 {
-        self.plain.cost(search)
+    fn cost(&self, question: Question) -> f64 {
+        self.plain.cost(question)
     }
 
     fn size(&self) -> SourceSize {

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use simidx::set::Question;
 use simidx::{Fingerprint, Fingerprints, Id, IdBuf, IdKind, Width};
-use simidx_server::{IdIter, Search, Server, ServerOptions, Sink, Source, SourceSize};
+use simidx_server::{IdIter, Server, ServerOptions, Sink, Source, SourceSize};
 
 use crate::client::PATIENCE;
 use crate::harness::{Fixture, Running, default, options, run};
@@ -39,15 +40,17 @@ impl Source for Plain {
     fn find(
         &self,
         queries: &Fingerprints,
-        search: Search,
+        question: Question,
         sink: &mut dyn Sink,
     ) -> simidx::Result<()> {
         for (number, query) in queries.iter().enumerate() {
             let query = query as u64;
             let all = self.0.keys().map(|&found| (query.distance(found), found));
-            let mut found: Vec<_> = all.filter(|(d, _)| *d <= search.distance).collect();
+            let mut found: Vec<_> = all.filter(|(d, _)| *d <= question.max_distance()).collect();
             found.sort_unstable();
-            found.truncate(search.nearest.unwrap_or(usize::MAX));
+            if let Question::Nearest { count, .. } = question {
+                found.truncate(count);
+            }
             sink.begin(number);
             for (distance, found) in found {
                 let mut ids = self.0[&found].iter().cloned().map(Ok);
@@ -67,7 +70,7 @@ impl Source for Plain {
         Ok(with.map(|(&fingerprint, _)| fingerprint.into()).collect())
     }
 
-    fn cost(&self, _: Search) -> f64 {
+    fn cost(&self, _: Question) -> f64 {
         self.0.len() as f64
     }
 
@@ -163,13 +166,13 @@ impl<F: Fn(&Fingerprints) + Send + Sync + 'static> Source for Acting<F> {
     fn find(
         &self,
         queries: &Fingerprints,
-        search: Search,
+        question: Question,
         sink: &mut dyn Sink,
     ) -> simidx::Result<()> {
         (self.act)(queries);
         let number = self.searches.fetch_add(1, Ordering::Relaxed) + 1;
         sink.generation(number.to_string());
-        self.records.lock().unwrap().find(queries, search, sink)
+        self.records.lock().unwrap().find(queries, question, sink)
     }
 
     fn fingerprints_of_id(&self, id: Id<'_>) -> simidx::Result<Vec<u128>> {
@@ -177,7 +180,7 @@ impl<F: Fn(&Fingerprints) + Send + Sync + 'static> Source for Acting<F> {
     }
 
     /// A millisecond.
-    fn cost(&self, _: Search) -> f64 {
+    fn cost(&self, _: Question) -> f64 {
         1e6
     }
 

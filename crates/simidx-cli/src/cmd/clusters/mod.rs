@@ -187,8 +187,8 @@ fn printed(
 
 fn warn_of_chains(report: &ClusterReport, distance: u32) {
     say(format_args!(
-        "chains: members of {} of {} clusters differ from the first one of theirs in more than {} bits, twice the distance; in \
-         cluster {} one differs in {}; a smaller -k makes fewer chains",
+        "chains: in {} of {} clusters, members differ from the first one in more than {} bits, twice the distance; in cluster {} \
+         by {}; a smaller -k makes fewer chains",
         report.chain_count,
         report.cluster_count,
         distance.saturating_mul(2),

@@ -126,8 +126,8 @@ impl Found {
         let report = &self.report;
         if report.chain_count > 0 {
             html.element("p", &[("class", "warning")], format!(
-                "Chains: members of {} differ from the first one of theirs in more than {} bits, twice the distance; in cluster {} one differs \
-                 in {}. A smaller -k makes fewer chains.",
+                "Chains: in {}, members differ from the first one in more than {} bits, twice the distance; in cluster {} by {}. A smaller \
+                 -k makes fewer chains.",
                 sampled(report.chain_count, report.cluster_count, "cluster"),
                 self.distance.saturating_mul(2),
                 report.widest_cluster,
