@@ -756,7 +756,7 @@ def _dedup_documents(
     width: int,
     k: int,
     *,
-    priority: _Ids | None,
+    priority: _Ids | None = None,
     memory: _Memory | None = None,
     threads: int | None = None,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]: ...
