@@ -962,10 +962,8 @@ mod tests {
             let mut expected = set.map(|address| lot(address, free_bits)).to_vec();
             expected.dedup();
             assert_eq!(lots, expected, "{free_bits}");
-            let lengths = lots
-                .iter()
-                .map(|&(first, last)| u32::from(last - first) + 1);
-            assert!(lengths.into_iter().all(|length| length == 1 << free_bits));
+            let mut lengths = lots.iter().map(|(first, last)| u32::from(last - first) + 1);
+            assert!(lengths.all(|length| length == 1 << free_bits));
         }
     }
 

@@ -193,12 +193,9 @@ impl Live {
     ) -> Result<Columns, Failure> {
         let (collection, total) = (self.collection(), queries.len() as u64);
         let done = AtomicU64::new(0);
-        let ask = |&query: &u128| match question {
-            Question::Within(distance) => collection.query(query, distance),
-            Question::Nearest {
-                count,
-                max_distance,
-            } => collection.nearest(query, count, max_distance),
+        let ask = |&query: &u128| {
+            let answer = collection.answer(query, question, Some(usize::MAX));
+            answer.map(|answer| answer.value)
         };
         let answer = |queries: &[u128]| -> Result<Vec<Vec<Near>>, Failure> {
             let found: Result<Vec<_>, _> = queries.iter().map(ask).collect();

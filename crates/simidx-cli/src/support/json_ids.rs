@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use serde_json::Value;
-use simidx::{Fingerprint, Id, IdBuf, IdKind, Width};
+use simidx::{Id, IdBuf, Width};
 
 use crate::support::json::json_style;
 
@@ -37,15 +37,5 @@ pub(crate) fn id_to_json(id: Id<'_>) -> Value {
         Id::Number(number) if json_style().strings => number.to_string().into(),
         Id::Number(number) => number.into(),
         Id::String(string) => string.into(),
-    }
-}
-
-/// An id as an index of this kind stores it; none if it cannot.
-pub(crate) fn id_of_kind(id: IdBuf, kind: IdKind) -> Option<IdBuf> {
-    match (kind, id) {
-        (IdKind::None, _) => None,
-        (IdKind::Number, IdBuf::String(text)) => u64::parse_dec(&text).map(IdBuf::Number),
-        (IdKind::String, IdBuf::Number(number)) => Some(IdBuf::String(number.to_string())),
-        (_, id) => Some(id),
     }
 }

@@ -220,6 +220,16 @@ pub(crate) fn id_of(record: Fingerprinted, kind: IdKind) -> Result<IdBuf, Refusa
     })
 }
 
+/// An id as an index of this kind stores it; none if it cannot.
+pub(crate) fn id_of_kind(id: IdBuf, kind: IdKind) -> Option<IdBuf> {
+    match (kind, id) {
+        (IdKind::None, _) => None,
+        (IdKind::Number, IdBuf::String(text)) => u64::parse_dec(&text).map(IdBuf::Number),
+        (IdKind::String, IdBuf::Number(number)) => Some(IdBuf::String(number.to_string())),
+        (_, id) => Some(id),
+    }
+}
+
 /// What reading came to.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ReadCounts {

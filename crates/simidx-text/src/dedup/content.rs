@@ -3,8 +3,8 @@
 use xxhash_rust::xxh3::xxh3_128;
 
 /// A hash of all bytes of a document: the identity of one without features, for
-/// [`Deduplicator::push_without_fingerprint`](simidx::batch::Deduplicator::push_without_fingerprint). Two different documents have the same one with a probability of 2^-128; it
-/// is no protection against texts that are made to collide.
+/// [`Deduplicator::push_without_fingerprint`](simidx::batch::Deduplicator::push_without_fingerprint). Two different
+/// documents have the same one with a probability of 2^-128; it is no protection against texts that are made to collide.
 pub fn content_identity(document: &str) -> u128 {
     xxh3_128(document.as_bytes())
 }

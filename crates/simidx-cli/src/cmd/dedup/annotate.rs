@@ -10,7 +10,6 @@ use crate::support::labels::Label;
 pub(super) struct Notes {
     pub(super) fields: Vec<NewField>,
     has_distance: bool,
-    has_similarity: bool,
     has_estimate: bool,
     has_index: bool,
 }
@@ -25,13 +24,12 @@ impl Notes {
             false => FieldKind::Number,
         };
         let has_distance = judged.found.has_distances();
-        let has_similarity = judged.found.has_similarities();
         let has_estimate = has_index && !has_distance;
         let fields = [
             (true, "duplicate_of", of),
             (true, "cluster", FieldKind::Number),
             (has_distance, "distance", FieldKind::Number),
-            (has_similarity, "similarity", FieldKind::Real),
+            (!has_distance, "similarity", FieldKind::Real),
             (has_estimate, "estimate", FieldKind::Real),
             (has_index, "duplicate_in", FieldKind::Text),
         ];
@@ -41,7 +39,6 @@ impl Notes {
                 .map(|(_, name, kind)| NewField::new(format!("{prefix}{name}"), kind))
                 .collect(),
             has_distance,
-            has_similarity,
             has_estimate,
             has_index,
         }
@@ -79,8 +76,7 @@ impl Notes {
                 } => {
                     estimate = found.map(|found| FieldValue::Real(found.similarity));
                     of = Some(match id {
-                        Some(IdBuf::Number(id)) => FieldValue::Number(id),
-                        Some(IdBuf::String(id)) => FieldValue::Text(id),
+                        Some(id) => value(Label::Id(id)),
                         None => FieldValue::Text(fingerprint),
                     });
                     place = Some("index");
@@ -89,7 +85,7 @@ impl Notes {
         }
         let mut values = vec![of, cluster];
         values.extend(self.has_distance.then_some(distance));
-        values.extend(self.has_similarity.then_some(similarity));
+        values.extend((!self.has_distance).then_some(similarity));
         values.extend(self.has_estimate.then_some(estimate));
         let place = place.map(|place| FieldValue::Text(place.to_owned()));
         values.extend(self.has_index.then_some(place));

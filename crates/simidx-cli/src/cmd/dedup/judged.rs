@@ -51,14 +51,9 @@ impl Found {
         }
     }
 
-    /// Whether distances of fingerprints are known.
+    /// Whether distances of fingerprints are known; otherwise similarities of texts are.
     pub(super) fn has_distances(&self) -> bool {
         matches!(self, Found::Near(..))
-    }
-
-    /// Whether similarities of texts are known.
-    pub(super) fn has_similarities(&self) -> bool {
-        matches!(self, Found::Similar(_))
     }
 }
 

@@ -19,10 +19,10 @@ use crate::support::columns::Column;
 use crate::support::diagnostics::{Diagnostics, OnError};
 use crate::support::failure::Failure;
 use crate::support::json::write_json;
-use crate::support::json_ids::{id_of_kind, id_to_json};
+use crate::support::json_ids::id_to_json;
 use crate::support::messages::{counted, say};
 use crate::support::output::stdout;
-use crate::support::records::refused;
+use crate::support::records::{id_of_kind, refused};
 
 /// Documents that are sketched together, and bytes of them.
 const BATCH_DOCUMENTS: usize = 4096;

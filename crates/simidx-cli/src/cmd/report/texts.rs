@@ -6,9 +6,8 @@ use simidx_input::Content;
 use super::Args;
 use super::entries::Labels;
 use crate::support::failure::Failure;
-use crate::support::json_ids::id_of_kind;
 use crate::support::progress::ProgressMode;
-use crate::support::records::total_len;
+use crate::support::records::{id_of_kind, total_len};
 
 /// Bytes of a text that are held: more than the page compares.
 const MAX_TEXT_LEN: usize = 1 << 20;
