@@ -256,3 +256,15 @@ fn fuzzing_takes_few_packages_more() {
         );
     }
 }
+
+#[test]
+fn cargo_run_starts_the_program() {
+    let packages = packages();
+    let own = packages
+        .iter()
+        .filter(|package| package["source"].is_null());
+    let started: Vec<&str> = own
+        .filter_map(|package| package["default_run"].as_str())
+        .collect();
+    assert_eq!(started, ["simidx"]);
+}
