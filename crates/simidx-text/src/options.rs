@@ -127,6 +127,23 @@ pub struct PipelineOptions {
     pub ties: TieRule,
 }
 
+simidx::setters!(PipelineOptions {
+    html(Html)
+    normalise(Normalise)
+    tokenizer(Tokenizer)
+    user_dictionary(Some(UserDictionary))
+    stop_words(Some(StopWords))
+    shingle(GramLen)
+    weights(Weights)
+    idf(Idf)
+    parts(Some(PartOfSpeechWeights))
+    select(FeatureSelection)
+    feature_hash(FeatureHash)
+    seed(u64)
+    sketch(Sketch)
+    ties(TieRule)
+});
+
 fn built_in_idf(name: &str) -> Result<Idf> {
     match name {
         "none" => Ok(Idf::None),
