@@ -54,6 +54,8 @@ pub enum Stage {
     Search,
     /// Fingerprints or texts are compared with each other.
     Compare,
+    /// Files of a collection are copied; the work is counted in files.
+    Copy,
 }
 
 impl Stage {
@@ -72,6 +74,7 @@ impl Stage {
             Stage::Query => "query",
             Stage::Search => "search",
             Stage::Compare => "compare",
+            Stage::Copy => "copy",
         }
     }
 }
@@ -136,7 +139,7 @@ impl Watch {
     /// # Errors
     /// [`Error::Interrupted`] if the work is to stop.
     pub fn report(&self, stage: Stage, done: u64, total: u64) -> Result<()> {
-        self.tell(Progress {
+        self.forward(Progress {
             stage,
             done,
             total,
@@ -144,7 +147,11 @@ impl Watch {
         })
     }
 
-    fn tell(&self, progress: Progress) -> Result<()> {
+    /// Says how far the work is whose progress another watch was called with.
+    ///
+    /// # Errors
+    /// As for [`Watch::report`].
+    pub fn forward(&self, progress: Progress) -> Result<()> {
         match &self.call {
             Some(call) if call(progress).is_break() => Err(Error::Interrupted),
             _ => Ok(()),
@@ -187,12 +194,12 @@ impl Reporter {
             total,
             ..self.progress
         };
-        self.watch.tell(self.progress)
+        self.watch.forward(self.progress)
     }
 
     pub(crate) fn advance(&mut self, count: u64) -> Result<()> {
         self.progress.done += count;
-        self.watch.tell(self.progress)
+        self.watch.forward(self.progress)
     }
 
     /// Notes how long the file is by now.

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use simidx::index::WarmOptions;
-use simidx::{BuildOptions, IdKind, Index, IndexBuilder, Scratch, Width};
+use simidx::{BuildOptions, IdKind, Index, IndexBuilder, Scratch, Watch, Width};
 use simidx_collection::{Collection, Options, Sync};
 
 /// Additions a second that the queries are measured under.
@@ -209,13 +209,13 @@ fn merging(folder: &Path, records: u64) -> Result<(), Box<dyn Error>> {
     for number in 0..records {
         pages.add(&id(number), fingerprint(number))?;
         if number == records / 2 {
-            pages.seal()?;
+            pages.seal(&Watch::default())?;
         }
     }
-    pages.seal()?;
+    pages.seal(&Watch::default())?;
     let started = Instant::now();
     let times = std::thread::scope(|scope| {
-        let merger = scope.spawn(|| pages.merge());
+        let merger = scope.spawn(|| pages.merge(&Watch::default()));
         let mut times = Vec::new();
         for number in 0..records {
             if merger.is_finished() {
@@ -361,7 +361,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             );
             // Afterwards there is one segment, so this comes last.
             if sync == Sync::Always {
-                let merger = scope.spawn(|| pages.merge());
+                let merger = scope.spawn(|| pages.merge(&Watch::default()));
                 let (times, took) = paced(seconds, |number| {
                     drop(pages.query(query(number, records), 3).unwrap());
                 });

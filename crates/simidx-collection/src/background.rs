@@ -54,7 +54,7 @@ impl Core {
     ///
     /// # Errors
     /// What keeps the segment or the manifest from being written; the records stay where they are.
-    pub(crate) fn seal_oldest(&self) -> Result<bool> {
+    fn seal_oldest(&self, watch: &Watch) -> Result<bool> {
         let _only = self.sealing.lock();
         let (lot, last) = {
             let mut state = self.write();
@@ -73,7 +73,7 @@ impl Core {
         self.journal.sync()?;
         let segment = match lot.iter().next() {
             None => None,
-            Some(_) => Some(self.build(&lot, last)?),
+            Some(_) => Some(self.build(&lot, last, watch)?),
         };
         let mut manifest = self.manifest();
         let mut next = manifest.clone();
@@ -105,14 +105,14 @@ impl Core {
     }
 
     /// Seals records into a segment.
-    fn build(&self, lot: &Lot, last: u64) -> Result<Arc<Segment>> {
+    fn build(&self, lot: &Lot, last: u64, watch: &Watch) -> Result<Arc<Segment>> {
         let mut options = BuildOptions::default()
             .max_distance(self.settings.max_distance)
             .ids(IdKind::String)
             .id_lookup(true)
             .memory(MEMORY)
             .temp_dir(self.path())
-            .watch(self.watch());
+            .watch(watch.clone());
         options.pipeline = self.settings.pipeline.clone();
         let number = self.next_segment.fetch_add(1, Ordering::Relaxed);
         let path = self.folder.segment(number);
@@ -123,15 +123,15 @@ impl Core {
             }
             builder.finish_to_path(&path)
         });
-        written.map_err(closed)?;
-        self.open_warm(&path, number, last)
+        written.map_err(|error| self.stopped(error))?;
+        self.open_warm((&path, number, last), watch)
     }
 
     /// Merges segments that are due; whether there were any.
     ///
     /// # Errors
     /// What keeps the segment or the manifest from being written; the segments stay as they are.
-    pub(crate) fn merge_due(&self, all: bool) -> Result<bool> {
+    fn merge_due(&self, all: bool, watch: &Watch) -> Result<bool> {
         let _only = self.merging.lock();
         let (due, deleted) = {
             let state = self.read();
@@ -171,7 +171,7 @@ impl Core {
             return Err(Error::Journal(failure));
         }
         let gone: Vec<u64> = due.iter().map(|segment| segment.number).collect();
-        let segment = self.merge_segments(&due, &deleted)?;
+        let segment = self.merge_segments(&due, &deleted, watch)?;
         // What was deleted meanwhile may be much. It is gathered while changes go on, and while they wait only the rest.
         let now = deleted_of(&self.read().deleted, &due);
         let mut since: DeletedIds = deleted_between(&deleted, &now).collect();
@@ -219,12 +219,13 @@ impl Core {
         &self,
         due: &[Arc<Segment>],
         deleted: &[DeletedIds],
+        watch: &Watch,
     ) -> Result<Option<Arc<Segment>>> {
         let mut options = MergeOptions::default()
             .max_distance(self.settings.max_distance)
             .memory(MEMORY)
             .temp_dir(self.path())
-            .watch(self.watch());
+            .watch(watch.clone());
         for (number, deleted) in deleted.iter().enumerate() {
             if deleted.len() > 0 {
                 let exclusions = options.segment_exclusions.entry(number).or_default();
@@ -239,47 +240,62 @@ impl Core {
         let merged = self
             .mergers
             .install(|| merge_to_path(&set, &options, &path));
-        let merged = merged.map_err(closed)?;
+        let merged = merged.map_err(|error| self.stopped(error))?;
         if merged.summary.record_count == 0 {
             let _ = fs::remove_file(&path);
             return Ok(None);
         }
         let last = due.iter().map(|segment| segment.last).max().unwrap_or(0);
-        Ok(Some(self.open_warm(&path, number, last)?))
+        Ok(Some(self.open_warm((&path, number, last), watch)?))
     }
 
     /// Opens a segment that was just written, and checks and brings all of it to memory, so that the first queries take no
     /// longer than the later ones. One that cannot be used is removed: nothing lists it.
-    fn open_warm(&self, path: &Path, number: u64, last: u64) -> Result<Arc<Segment>> {
-        let opened = self.open_and_warm(path, number, last);
+    fn open_warm(&self, written: (&Path, u64, u64), watch: &Watch) -> Result<Arc<Segment>> {
+        let opened = self.open_and_warm(written, watch);
         if opened.is_err() {
-            let _ = fs::remove_file(path);
+            let _ = fs::remove_file(written.0);
         }
         opened
     }
 
-    fn open_and_warm(&self, path: &Path, number: u64, last: u64) -> Result<Arc<Segment>> {
+    fn open_and_warm(
+        &self,
+        (path, number, last): (&Path, u64, u64),
+        watch: &Watch,
+    ) -> Result<Arc<Segment>> {
         let segment = files::open_segment(path, number, last)?;
-        let options = WarmOptions::default().threads(1).watch(self.watch());
-        segment.set.warm(&options).map_err(closed)?;
+        let options = WarmOptions::default().threads(1).watch(watch.clone());
+        let warmed = segment.set.warm(&options);
+        warmed.map_err(|error| self.stopped(error))?;
         Ok(segment)
     }
 
-    /// Stops work when the collection is being closed.
-    fn watch(&self) -> Watch {
-        let stops = Arc::clone(&self.stops);
-        Watch::new(move |_| match stops.load(Ordering::Relaxed) {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+    /// Stops work when the collection is being closed, and when the watch of the caller does.
+    fn watch(&self, of_caller: &Watch) -> Watch {
+        let (stops, of_caller) = (Arc::clone(&self.stops), of_caller.clone());
+        Watch::new(move |progress| {
+            match stops.load(Ordering::Relaxed) || of_caller.forward(progress).is_err() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
         })
+    }
+
+    /// The error of work that failed, or that the closing of the collection stopped.
+    fn stopped(&self, error: simidx::Error) -> Error {
+        match error {
+            simidx::Error::Interrupted if self.stops.load(Ordering::Relaxed) => closing().into(),
+            error => error.into(),
+        }
     }
 
     /// Seals the oldest records; then sealing fails no longer.
     ///
     /// # Errors
     /// As for [`Core::seal_oldest`].
-    pub(crate) fn seal(&self) -> Result<bool> {
-        let sealed = self.seal_oldest()?;
+    pub(crate) fn seal(&self, watch: &Watch) -> Result<bool> {
+        let sealed = self.seal_oldest(&self.watch(watch))?;
         if sealed {
             note(&self.seal_error, None);
         }
@@ -290,8 +306,8 @@ impl Core {
     ///
     /// # Errors
     /// As for [`Core::merge_due`].
-    pub(crate) fn merge(&self, all: bool) -> Result<bool> {
-        let merged = self.merge_due(all)?;
+    pub(crate) fn merge(&self, all: bool, watch: &Watch) -> Result<bool> {
+        let merged = self.merge_due(all, &self.watch(watch))?;
         note(&self.merge_error, None);
         Ok(merged)
     }
@@ -333,14 +349,6 @@ impl Core {
 
 fn closing() -> io::Error {
     io::Error::other("the collection is being closed")
-}
-
-/// The error of work that failed, or that the closing of the collection stopped.
-fn closed(error: simidx::Error) -> Error {
-    match error {
-        simidx::Error::Interrupted => closing().into(),
-        error => error.into(),
-    }
 }
 
 /// How long to wait after so many failures before one more.

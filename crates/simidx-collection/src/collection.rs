@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use simidx::format::MAX_ID_LEN;
-use simidx::{Fingerprint, Width};
+use simidx::{Fingerprint, Watch, Width};
 
 use crate::answer::{Added, CollectionStats, Gathered, Numbered, Outcome};
 use crate::core::{Core, failure};
@@ -108,11 +108,14 @@ impl Collection {
         collection.core.freeze_if_full(&mut collection.core.write());
         if background {
             collection.keep("simidx-sealer", |core| {
-                core.keep(Core::seal, &core.seal_error)
+                core.keep(|core| core.seal(&Watch::default()), &core.seal_error)
             })?;
             collection.keep("simidx-merger", |core| {
                 system::give_way(system::MERGING);
-                core.keep(|core| core.merge(false), &core.merge_error);
+                core.keep(
+                    |core| core.merge(false, &Watch::default()),
+                    &core.merge_error,
+                );
             })?;
         }
         Ok(collection)
@@ -421,10 +424,11 @@ impl Collection {
     /// Seals all recent records into segments, while changes and queries go on.
     ///
     /// # Errors
-    /// What keeps a segment or the manifest from being written. The records stay where they are.
-    pub fn seal(&self) -> Result<()> {
+    /// What keeps a segment or the manifest from being written, and [`simidx::Error::Interrupted`] if the watch stops the work.
+    /// The records stay where they are.
+    pub fn seal(&self, watch: &Watch) -> Result<()> {
         self.core.freeze(&mut self.core.write());
-        while self.core.seal()? {}
+        while self.core.seal(watch)? {}
         Ok(())
     }
 
@@ -432,9 +436,10 @@ impl Collection {
     /// are.
     ///
     /// # Errors
-    /// What keeps the segment or the manifest from being written. The segments stay as they are.
-    pub fn merge(&self) -> Result<()> {
-        self.core.merge(true).map(|_| ())
+    /// What keeps the segment or the manifest from being written, and [`simidx::Error::Interrupted`] if the watch stops the work.
+    /// The segments stay as they are.
+    pub fn merge(&self, watch: &Watch) -> Result<()> {
+        self.core.merge(true, watch).map(|_| ())
     }
 
     /// Copies the collection as it is at one moment to a folder, which is made, while changes and queries go on. It has all
@@ -446,14 +451,14 @@ impl Collection {
     /// A copy that was broken off has no manifest, and is not opened.
     ///
     /// ```
-    /// # use simidx::Width;
+    /// # use simidx::{Watch, Width};
     /// # use simidx_collection::{Collection, Options};
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("pages");
     /// # let backup = folder.path().join("backup");
     /// let pages = Collection::create(&path, Width::W64, Options::default())?;
     /// pages.add("a", 0xff_u64)?;
-    /// assert_eq!(pages.snapshot(&backup)?, 1);
+    /// assert_eq!(pages.snapshot(&backup, &Watch::default())?, 1);
     /// pages.delete("a")?;
     /// let backup = Collection::open(&backup, Options::default())?;
     /// assert_eq!(backup.get("a")?, Some(0xff));
@@ -461,24 +466,25 @@ impl Collection {
     /// ```
     ///
     /// # Errors
-    /// A folder that is there already, a journal that has failed, and what the operating system reports.
-    pub fn snapshot(&self, path: impl AsRef<Path>) -> Result<u64> {
+    /// A folder that is there already, a journal that has failed, what the operating system reports, and
+    /// [`simidx::Error::Interrupted`] if the watch stops the work, which it can between two segments.
+    pub fn snapshot(&self, path: impl AsRef<Path>, watch: &Watch) -> Result<u64> {
         let path = path.as_ref();
         let _copying = self.core.copying.read();
         files::make_folder(path)?;
-        let copied = self.copy_to(path);
+        let copied = self.copy_to(path, watch);
         if copied.is_err() {
             let _ = std::fs::remove_dir_all(path);
         }
         copied
     }
 
-    fn copy_to(&self, path: &Path) -> Result<u64> {
+    fn copy_to(&self, path: &Path, watch: &Watch) -> Result<u64> {
         let core = &*self.core;
         let (manifest, view) = {
             // While it is held, neither segments nor their rows of the journal go.
             let manifest = core.manifest();
-            files::copy_segments(&manifest, core.path(), path)?;
+            files::copy_segments(&manifest, core.path(), path, watch)?;
             let sealed = files::sealed(&manifest, core.path())?;
             (manifest.clone(), core.journal.view(sealed)?)
         };

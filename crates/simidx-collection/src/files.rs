@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use simidx::set::{Manifest, ManifestSegment};
-use simidx::{Set, Width};
+use simidx::watch::Stage;
+use simidx::{Set, Watch, Width};
 
 use crate::error::{Error, Result, at};
 use crate::journal::{self, FILES};
@@ -161,9 +162,16 @@ pub(crate) fn make_folder(path: &Path) -> Result<()> {
 /// there later brings their names to disk.
 ///
 /// # Errors
-/// What the operating system reports.
-pub(crate) fn copy_segments(manifest: &Manifest, from: &Path, to: &Path) -> Result<()> {
-    for segment in &manifest.segments {
+/// What the operating system reports; the watch stops the work.
+pub(crate) fn copy_segments(
+    manifest: &Manifest,
+    from: &Path,
+    to: &Path,
+    watch: &Watch,
+) -> Result<()> {
+    let count = manifest.segments.len() as u64;
+    for (number, segment) in (0..).zip(&manifest.segments) {
+        watch.report(Stage::Copy, number, count)?;
         let (old, new) = (from.join(&segment.name), to.join(&segment.name));
         if fs::hard_link(&old, &new).is_err() {
             fs::copy(&old, &new).map_err(at(&new))?;

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use serde_json::{Value, json};
 use simidx::set::Question;
-use simidx::{Error, Fingerprints, Id, IdBuf, IdKind, Width};
+use simidx::{Error, Fingerprints, Id, IdBuf, IdKind, Watch, Width};
 use simidx_collection::{Collection, CollectionStats, Near, Numbered, Options, Outcome, Result};
 
 use crate::log::timestamp;
@@ -127,7 +127,9 @@ impl Store {
     pub fn snapshot(&self) -> Result<(String, u64)> {
         let now = timestamp(SystemTime::now()).replace(':', "-");
         let name = format!("snapshots/{now}");
-        let count = self.0.snapshot(self.0.path().join(&name))?;
+        let count = self
+            .0
+            .snapshot(self.0.path().join(&name), &Watch::default())?;
         Ok((name, count))
     }
 

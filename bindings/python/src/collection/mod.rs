@@ -295,16 +295,16 @@ impl PyCollection {
     /// Seals all recent records into index files, while changes and queries go on.
     fn seal(&self, py: Python<'_>) -> PyResult<()> {
         let live = self.live(py)?;
-        run_aside(py, &How::default(), move |_| {
-            Ok(live.collection().seal()?)
+        run_aside(py, &How::default(), move |watch| {
+            Ok(live.collection().seal(&watch.of_library())?)
         })
     }
 
     /// Merges all index files into one, without what was removed, while changes and queries go on.
     fn merge(&self, py: Python<'_>) -> PyResult<()> {
         let live = self.live(py)?;
-        run_aside(py, &How::default(), move |_| {
-            Ok(live.collection().merge()?)
+        run_aside(py, &How::default(), move |watch| {
+            Ok(live.collection().merge(&watch.of_library())?)
         })
     }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use simidx::Width;
+use simidx::{Watch, Width};
 use simidx_collection::{Collection, Error, Options};
 use simidx_testkit::thorough;
 
@@ -116,7 +116,10 @@ fn reader() {
     assert_eq!(pages.get("a").unwrap(), Some(7));
     assert_eq!(pages.query(7_u64, 0).unwrap().len(), 1);
     assert!(matches!(pages.add("b", 8_u64), Err(Error::Journal(_))));
-    assert!(matches!(pages.seal(), Err(Error::Journal(_))));
+    assert!(matches!(
+        pages.seal(&Watch::default()),
+        Err(Error::Journal(_))
+    ));
     assert!(matches!(pages.close(), Err(Error::Journal(_))));
     println!("read on a full disk");
 }
@@ -252,8 +255,8 @@ fn killed_at_any_moment_it_loses_nothing() {
     }
     assert!(acknowledged > kills * 20, "{acknowledged}");
     let pages = Collection::open(&path, options()).unwrap();
-    pages.seal().unwrap();
-    pages.merge().unwrap();
+    pages.seal(&Watch::default()).unwrap();
+    pages.merge(&Watch::default()).unwrap();
     assert_eq!(pages.stats().record_count, records.len() as u64);
 }
 

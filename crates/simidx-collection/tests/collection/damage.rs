@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
-use simidx::Width;
+use simidx::{Watch, Width};
 use simidx_collection::{Collection, Error, Options, Sync};
 use simidx_testkit::thorough;
 
@@ -35,7 +35,7 @@ fn filled(path: &Path) -> (Collection, Records) {
     let mut records = Records::new();
     for number in 0..1200 {
         if number == 200 {
-            pages.seal().unwrap();
+            pages.seal(&Watch::default()).unwrap();
         }
         pages.add(&number.to_string(), value(number)).unwrap();
         records.insert(number.to_string(), value(number));

@@ -1,10 +1,13 @@
 //! What is on disk at any moment where nobody waits for the disk, and work that fails and is done later.
 
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use simidx::Width;
+use simidx::watch::Stage;
+use simidx::{Watch, Width};
 use simidx_collection::{Collection, Error, Options, Sync};
 
 use crate::files::copy;
@@ -57,7 +60,7 @@ fn a_merge_leaves_out_only_what_is_replaced_on_disk() {
         for number in 0..40 {
             pages.add(&number.to_string(), old(number)).unwrap();
             if number % 20 == 19 {
-                pages.seal().unwrap();
+                pages.seal(&Watch::default()).unwrap();
             }
         }
         has_old_or_new(&path, 40);
@@ -65,18 +68,61 @@ fn a_merge_leaves_out_only_what_is_replaced_on_disk() {
             pages.add(&number.to_string(), new(number)).unwrap();
         }
         has_old_or_new(&path, 40);
-        pages.merge().unwrap();
+        pages.merge(&Watch::default()).unwrap();
         has_old_or_new(&path, 40);
-        pages.seal().unwrap();
+        pages.seal(&Watch::default()).unwrap();
         has_old_or_new(&path, 40);
         for number in (0..40).step_by(5) {
             pages.add(&number.to_string(), new(number)).unwrap();
         }
-        pages.merge().unwrap();
+        pages.merge(&Watch::default()).unwrap();
         has_old_or_new(&path, 40);
         pages.close().unwrap();
         has_old_or_new(&path, 40);
     }
+}
+
+#[test]
+fn a_watch_stops_a_seal_a_merge_and_a_snapshot_and_nothing_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pages");
+    let pages = Collection::create(&path, Width::W64, options(Sync::Never)).unwrap();
+    let stop = Watch::new(|_| ControlFlow::Break(()));
+    let is_stopped = |error: Error| {
+        assert!(
+            matches!(error, Error::Index(simidx::Error::Interrupted)),
+            "{error}"
+        )
+    };
+    for lot in 0..2 {
+        for number in 10 * lot..10 * (lot + 1) {
+            pages.add(&number.to_string(), old(number)).unwrap();
+        }
+        is_stopped(pages.seal(&stop).unwrap_err());
+        assert_eq!(pages.stats().segment_count as u64, lot);
+        pages.seal(&Watch::default()).unwrap();
+    }
+    is_stopped(pages.merge(&stop).unwrap_err());
+    assert_eq!(pages.stats().segment_count, 2);
+    let copy = folder.path().join("copy");
+    is_stopped(pages.snapshot(&copy, &stop).unwrap_err());
+    assert!(!copy.exists());
+    let stages = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&stages);
+    let note = Watch::new(move |progress| {
+        seen.lock().unwrap().push(progress.stage);
+        ControlFlow::Continue(())
+    });
+    pages.merge(&note).unwrap();
+    pages.snapshot(&copy, &note).unwrap();
+    let stages = stages.lock().unwrap();
+    assert!(
+        [Stage::MergeRecords, Stage::Warm, Stage::Copy]
+            .iter()
+            .all(|stage| stages.contains(stage))
+    );
+    assert_eq!(pages.stats().segment_count, 1);
+    has_old_or_new(&path, 20);
 }
 
 #[test]
@@ -101,19 +147,19 @@ fn a_seal_and_a_merge_that_fail_are_done_later() {
     };
     add(0..10);
     block(1);
-    pages.seal().unwrap_err();
+    pages.seal(&Watch::default()).unwrap_err();
     pages.add("0", new(0)).unwrap();
     assert_eq!(pages.len(), 10);
-    pages.seal().unwrap();
+    pages.seal(&Watch::default()).unwrap();
     add(10..20);
-    pages.seal().unwrap();
+    pages.seal(&Watch::default()).unwrap();
     assert_eq!(pages.stats().segment_count, 3);
     pages.add("1", new(1)).unwrap();
     block(5);
-    pages.merge().unwrap_err();
+    pages.merge(&Watch::default()).unwrap_err();
     pages.add("2", new(2)).unwrap();
     assert_eq!(pages.stats().segment_count, 3);
-    pages.merge().unwrap();
+    pages.merge(&Watch::default()).unwrap();
     assert_eq!(pages.stats().segment_count, 1);
     assert_eq!(pages.len(), 20);
     for number in 0..20 {
@@ -155,7 +201,7 @@ fn records_in_memory_are_bounded_when_sealing_keeps_failing() {
     assert_eq!(pages.get("1").unwrap(), Some(old(1)));
     // There is room again.
     places.iter().for_each(|place| drop(fs::remove_dir(place)));
-    pages.seal().unwrap();
+    pages.seal(&Watch::default()).unwrap();
     assert_eq!(pages.stats().background_error, None);
     assert!(!pages.stats().refuses_changes);
     pages.add("one more", 7_u64).unwrap();
@@ -175,9 +221,9 @@ fn merged_segments_are_removed_from_a_folder_whose_name_is_no_text() {
     let pages = Collection::create(&path, Width::W64, options(Sync::Always)).unwrap();
     for number in 0..2 {
         pages.add(&number.to_string(), old(number)).unwrap();
-        pages.seal().unwrap();
+        pages.seal(&Watch::default()).unwrap();
     }
-    pages.merge().unwrap();
+    pages.merge(&Watch::default()).unwrap();
     let names = fs::read_dir(&path).unwrap();
     let names = names.map(|entry| entry.unwrap().file_name());
     let segments = names.filter(|name| name.to_string_lossy().starts_with("segment-"));

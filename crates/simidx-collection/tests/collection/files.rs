@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use simidx::set::Manifest;
-use simidx::{Set, Width};
+use simidx::{Set, Watch, Width};
 use simidx_collection::{Collection, Error, Options, Sync};
 
 fn options() -> Options {
@@ -46,24 +46,25 @@ fn a_closed_collection_that_is_still_held_leaves_the_folder_to_others() {
     for number in 0..4_u64 {
         closed.add(&number.to_string(), number << 30).unwrap();
         if number < 2 {
-            closed.seal().unwrap();
+            closed.seal(&Watch::default()).unwrap();
         }
     }
     closed.close().unwrap();
     let pages = Collection::open(&path, options()).unwrap();
     let manifest = Manifest::read(&path).unwrap();
-    closed.seal().unwrap_err();
-    closed.merge().unwrap_err();
+    closed.seal(&Watch::default()).unwrap_err();
+    closed.merge(&Watch::default()).unwrap_err();
     closed.delete("0").unwrap_err();
-    closed.snapshot(folder.path().join("copy")).unwrap_err();
+    let copied = closed.snapshot(folder.path().join("copy"), &Watch::default());
+    copied.unwrap_err();
     assert_eq!(Manifest::read(&path).unwrap(), manifest);
     assert_eq!(closed.get("3").unwrap(), Some(3 << 30));
     // The second end of what was closed does not take the folder from who has it now.
     drop(closed);
     let second = Collection::open(&path, options());
     assert!(matches!(second, Err(Error::Locked(_))));
-    pages.seal().unwrap();
-    pages.merge().unwrap();
+    pages.seal(&Watch::default()).unwrap();
+    pages.merge(&Watch::default()).unwrap();
     assert_eq!(pages.len(), 4);
 }
 
@@ -99,7 +100,7 @@ fn orphans_are_swept_and_other_files_stay() {
     let path = folder.path().join("pages");
     let pages = Collection::create(&path, Width::W64, options()).unwrap();
     pages.add("a", 1_u64).unwrap();
-    pages.seal().unwrap();
+    pages.seal(&Watch::default()).unwrap();
     pages.close().unwrap();
     for name in ["segment-0000000099.simidx", ".simidx-abc.tmp", "notes.txt"] {
         fs::write(path.join(name), "x").unwrap();
@@ -119,7 +120,7 @@ fn the_folder_is_a_set_for_other_programs() {
     for number in 0..50_u64 {
         pages.add(&number.to_string(), number << 30).unwrap();
     }
-    pages.seal().unwrap();
+    pages.seal(&Watch::default()).unwrap();
     let set = Set::open([&path]).unwrap();
     assert_eq!(set.record_count(), 50);
     assert_eq!(set.fingerprints_of_id("7").unwrap(), [7 << 30]);
@@ -132,7 +133,7 @@ fn a_missing_or_other_segment_is_refused() {
     let pages = Collection::create(&path, Width::W64, options()).unwrap();
     for number in 0..3_u64 {
         pages.add(&number.to_string(), number << 30).unwrap();
-        pages.seal().unwrap();
+        pages.seal(&Watch::default()).unwrap();
     }
     pages.close().unwrap();
     let names = ["segment-0000000001.simidx", "segment-0000000002.simidx"];
@@ -167,7 +168,7 @@ fn a_torn_commit_is_there_whole_or_not_at_all() {
     let path = folder.path().join("pages");
     let pages = Collection::create(&path, Width::W64, options()).unwrap();
     pages.add("sealed", 1_u64).unwrap();
-    pages.seal().unwrap();
+    pages.seal(&Watch::default()).unwrap();
     for number in 0..30_u64 {
         pages
             .add(&format!("before {number}"), number << 20)

@@ -1,7 +1,7 @@
 //! Answers with a limit: exact up to it, and an error beyond.
 
-use simidx::Width;
 use simidx::set::Question;
+use simidx::{Watch, Width};
 use simidx_collection::{Collection, Error, Near, Numbered, Options, Result};
 
 /// The ids of an answer, or nothing if there are too many bytes of them.
@@ -28,7 +28,7 @@ fn the_ids_of_an_answer_have_no_more_bytes_than_permitted() {
             pages.delete(&id).unwrap();
         }
         if number == 9 || number == 19 {
-            pages.seal().unwrap();
+            pages.seal(&Watch::default()).unwrap();
             pages.delete(&format!("{:0100}", number - 1)).unwrap();
         }
     }

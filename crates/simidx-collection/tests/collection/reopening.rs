@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use simidx::Width;
+use simidx::{Watch, Width};
 use simidx_collection::{Collection, Options, Sync};
 
 use crate::files::copy;
@@ -68,7 +68,7 @@ fn what_is_recovered_is_sealed_in_lots() {
         let pages = Collection::open(path, options.clone()).unwrap();
         has(&pages, &records);
         // One lot is sealed and the process ends, again and again: what is left to seal becomes less.
-        pages.seal().unwrap();
+        pages.seal(&Watch::default()).unwrap();
         has(&pages, &records);
         let stats = pages.stats();
         assert!((10..20).contains(&stats.seal_count), "{stats:?}");
@@ -78,7 +78,7 @@ fn what_is_recovered_is_sealed_in_lots() {
         for path in [path, &killed] {
             let pages = Collection::open(path, options.clone()).unwrap();
             has(&pages, &records);
-            pages.merge().unwrap();
+            pages.merge(&Watch::default()).unwrap();
             has(&pages, &records);
         }
     }
@@ -98,7 +98,7 @@ fn a_start_that_is_killed_while_it_seals_leaves_less_to_seal() {
     // The lot after the first cannot be written.
     let pages = Collection::open(&path, options.clone()).unwrap();
     std::fs::create_dir(path.join("segment-0000000002.simidx")).unwrap();
-    pages.seal().unwrap_err();
+    pages.seal(&Watch::default()).unwrap_err();
     std::fs::remove_dir(path.join("segment-0000000002.simidx")).unwrap();
     let killed = copy_of(&path, "killed");
     drop(pages);
@@ -119,7 +119,7 @@ fn the_journal_gives_its_room_back() {
     pages.sync().unwrap();
     let full = pages.stats().journal_bytes;
     assert!(full > 9 << 20, "{full}");
-    pages.seal().unwrap();
+    pages.seal(&Watch::default()).unwrap();
     pages.close().unwrap();
     let pages = Collection::open(&path, options()).unwrap();
     let bytes = pages.stats().journal_bytes;

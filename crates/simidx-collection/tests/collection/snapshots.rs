@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use simidx::Width;
+use simidx::{Watch, Width};
 use simidx_collection::{Collection, Options, Sync};
 
 fn options() -> Options {
@@ -69,7 +69,7 @@ fn a_copy_has_the_changes_of_a_moment() {
                 }
                 let copy = folder.path().join(format!("copies/{number}"));
                 let before = acknowledged.load(Ordering::SeqCst);
-                last = pages.snapshot(&copy).unwrap();
+                last = pages.snapshot(&copy, &Watch::default()).unwrap();
                 assert!(before <= last, "{before} {last}");
                 assert_eq!(check(&copy), last);
             }
@@ -90,10 +90,10 @@ fn a_folder_that_is_there_gets_no_copy_and_half_a_copy_is_not_opened() {
     pages.add("a", 1_u64).unwrap();
     let copy = folder.path().join("copy");
     fs::create_dir(&copy).unwrap();
-    pages.snapshot(&copy).unwrap_err();
+    pages.snapshot(&copy, &Watch::default()).unwrap_err();
     assert_eq!(fs::read_dir(&copy).unwrap().count(), 0);
     fs::remove_dir(&copy).unwrap();
-    assert_eq!(pages.snapshot(&copy).unwrap(), 1);
+    assert_eq!(pages.snapshot(&copy, &Watch::default()).unwrap(), 1);
     fs::remove_file(copy.join("manifest.simidx-set")).unwrap();
     Collection::open(&copy, options()).unwrap_err();
     Collection::open_or_create(&copy, Width::W64, options()).unwrap_err();
@@ -112,7 +112,7 @@ fn closing_waits_for_a_snapshot() {
     }
     let copy = folder.path().join("copy");
     std::thread::scope(|scope| {
-        let copying = scope.spawn(|| pages.snapshot(&copy));
+        let copying = scope.spawn(|| pages.snapshot(&copy, &Watch::default()));
         while !copy.exists() && !copying.is_finished() {
             std::thread::yield_now();
         }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use simidx::Width;
+use simidx::{Watch, Width};
 use simidx_collection::{Collection, Error, Options, Sync};
 
 use crate::naive::{Naive, short};
@@ -100,8 +100,8 @@ fn run(width: Width, operations: &[Operation], options: &Options) {
                     naive.get(&id(*number))
                 );
             }
-            Operation::Seal => collection.seal().unwrap(),
-            Operation::Merge => collection.merge().unwrap(),
+            Operation::Seal => collection.seal(&Watch::default()).unwrap(),
+            Operation::Merge => collection.merge(&Watch::default()).unwrap(),
             Operation::Reopen => {
                 collection.close().unwrap();
                 collection = Collection::open(&path, options.clone()).unwrap();
@@ -114,8 +114,8 @@ fn run(width: Width, operations: &[Operation], options: &Options) {
         );
     }
     naive.check(&collection);
-    collection.seal().unwrap();
-    collection.merge().unwrap();
+    collection.seal(&Watch::default()).unwrap();
+    collection.merge(&Watch::default()).unwrap();
     naive.check(&collection);
     let stats = collection.stats();
     assert_eq!((stats.deleted_count, stats.recent_count), (0, 0));
@@ -193,7 +193,7 @@ fn an_id_is_not_replaced_where_that_is_refused() {
         assert!(matches!(pages.add("a", 2_u64), Err(Error::IdExists(id)) if id == "a"));
         assert_eq!(pages.get("a").unwrap(), Some(1), "{sealed}");
         pages.add("a", 1_u64).unwrap();
-        pages.seal().unwrap();
+        pages.seal(&Watch::default()).unwrap();
     }
     for id in [String::new(), "x".repeat(65_536)] {
         assert!(matches!(pages.add(&id, 2_u64), Err(Error::BadId(len)) if len == id.len()));
@@ -217,7 +217,7 @@ fn settings_are_kept() {
         (5, Some("tokens: words"))
     );
     pages.add("a", 7_u64).unwrap();
-    pages.seal().unwrap();
+    pages.seal(&Watch::default()).unwrap();
     drop(pages);
     assert!(Collection::create(&path, Width::W128, Options::default()).is_err());
     for bad in [13, u32::MAX] {
