@@ -82,3 +82,27 @@ fn files_named_in_documents_exist() {
     }
     assert!(checked > 50, "{checked} names");
 }
+
+/// Beginnings of phrases that the style in `CONTRIBUTING.md` replaces by plainer ones.
+const AVOIDED: &str = "What |it is no |they are no |that is none|so many|beside|tells of|told of|stand in for|\
+                       stands in|stands for|Whoever|whoever|lest |be it |Those of both|at the most|the day before";
+
+#[test]
+fn the_readme_and_the_book_avoid_phrases() {
+    let excepted = ["book/src/reference/commands.md: stands for"];
+    let in_book = |name: &str| name.starts_with("book/src/") && name.ends_with(".md");
+    for document in tracked()
+        .iter()
+        .filter(|name| *name == "README.md" || in_book(name))
+    {
+        let text = std::fs::read_to_string(root().join(document)).expect(document);
+        let lines = text.split("```").step_by(2).flat_map(str::lines);
+        let prose: Vec<&str> = lines.filter(|line| !line.starts_with('#')).collect();
+        let prose = format!(" {}", prose.join(" "));
+        for phrase in AVOIDED.split('|') {
+            let place = format!("{document}: {phrase}");
+            let is_avoided = !prose.contains(&format!(" {phrase}"));
+            assert!(is_avoided || excepted.contains(&place.as_str()), "{place}");
+        }
+    }
+}
