@@ -37,6 +37,7 @@ fn root() -> PathBuf {
 fn documents() -> Vec<PathBuf> {
     let top = [
         "README.md",
+        "README.zh.md",
         "ARCHITECTURE.md",
         "CONTRIBUTING.md",
         "SECURITY.md",
