@@ -39,7 +39,7 @@ fn documents() -> Vec<PathBuf> {
         "README.md",
         "ARCHITECTURE.md",
         "CONTRIBUTING.md",
-        "SECURITY.md",
+        ".github/SECURITY.md",
     ];
     let mut documents: Vec<PathBuf> = top.iter().map(|name| root().join(name)).collect();
     let mut folders = vec![root().join("book/src")];
