@@ -40,6 +40,7 @@ fn documents() -> Vec<PathBuf> {
         "ARCHITECTURE.md",
         "CONTRIBUTING.md",
         ".github/SECURITY.md",
+        "tools/release/RELEASE.md",
     ];
     let mut documents: Vec<PathBuf> = top.iter().map(|name| root().join(name)).collect();
     let mut folders = vec![root().join("book/src")];
