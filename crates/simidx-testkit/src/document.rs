@@ -16,14 +16,12 @@ pub fn root() -> &'static Path {
 
 /// The text of `format-spec.md`.
 pub fn specification() -> String {
-    fs::read_to_string(root().join("book/src/reference/format-spec.md"))
-        .expect("the specification can be read")
+    fs::read_to_string(root().join("format-spec.md")).expect("the specification can be read")
 }
 
 /// The text of `pipeline-spec.md`.
 pub fn pipeline_specification() -> String {
-    fs::read_to_string(root().join("book/src/reference/pipeline-spec.md"))
-        .expect("the specification can be read")
+    fs::read_to_string(root().join("spec/pipeline-spec.md")).expect("the specification can be read")
 }
 
 /// The lines after the one comment of this name, without the indentation of a list.
