@@ -11,6 +11,7 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed=SIMIDX_COMMIT");
     let named = std::env::var("SIMIDX_COMMIT").ok();
+    let named = named.filter(|named| !named.is_empty());
     let commit = named.or_else(packaged).or_else(checked_out);
     let is_digits = |commit: &String| commit.bytes().all(|byte| byte.is_ascii_hexdigit());
     if let Some(commit) = commit.filter(is_digits) {

@@ -1,4 +1,4 @@
-//! The packages that come with a build: their licences, versions and sources by `deny.toml`, and a reason for each that
+//! The packages that come with a build: their licences, versions and sources by `.cargo/deny.toml`, and a reason for each that
 //! is asked for directly.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +13,7 @@ fn project_file(name: &str) -> String {
 }
 
 fn policy() -> toml::Table {
-    project_file("deny.toml").parse().unwrap()
+    project_file(".cargo/deny.toml").parse().unwrap()
 }
 
 /// The packages of a build for this platform, with all features and what tests need.

@@ -1,7 +1,10 @@
-//! The project itself: what it depends on and under which terms, what its documents name, and how its modules are layered.
+//! The project itself: what it depends on and under which terms, what its documents name, how its modules
+//! are layered, and how it is published.
 
 mod circles;
 mod dependencies;
 mod documents;
 mod modules;
+mod packages;
 mod rooms;
+mod workflows;

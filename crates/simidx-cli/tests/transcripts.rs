@@ -40,7 +40,8 @@ fn documents() -> Vec<PathBuf> {
         "README.zh.md",
         "ARCHITECTURE.md",
         "CONTRIBUTING.md",
-        "SECURITY.md",
+        ".github/SECURITY.md",
+        "tools/release/RELEASE.md",
     ];
     let mut documents: Vec<PathBuf> = top.iter().map(|name| root().join(name)).collect();
     let mut folders = vec![root().join("book/src")];

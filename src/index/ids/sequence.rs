@@ -230,6 +230,7 @@ mod tests {
     use super::*;
     use crate::{BuildOptions, IdBuf, IdKind, Index, IndexBuilder, Width};
     use proptest::prelude::*;
+    use proptest::test_runner::FileFailurePersistence;
 
     fn index(ids: &[String]) -> Index<u64> {
         let options = BuildOptions {
@@ -283,7 +284,11 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(48))]
+        #![proptest_config(ProptestConfig {
+            cases: 48,
+            failure_persistence: Some(Box::new(FileFailurePersistence::WithSource("regressions"))),
+            ..ProptestConfig::default()
+        })]
 
         #[test]
         #[cfg_attr(miri, ignore = "takes minutes")]

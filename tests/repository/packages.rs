@@ -1,0 +1,77 @@
+//! What is published has its licences, its description and one address, and comes with a page of its own.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::Value;
+use simidx_testkit::document::root;
+
+/// The packages of the workspace.
+fn members() -> Vec<Value> {
+    let mut command = Command::new(env!("CARGO"));
+    command.args(["metadata", "--format-version", "1", "--no-deps", "--locked"]);
+    let output = command.current_dir(root()).output().unwrap();
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    metadata["packages"].as_array().unwrap().clone()
+}
+
+#[test]
+fn published_packages_have_their_licences() {
+    let members = members();
+    let published = members.iter().filter(|member| member["publish"].is_null());
+    let mut names: Vec<&str> = Vec::new();
+    for package in published {
+        let name = package["name"].as_str().unwrap();
+        for field in [
+            "description",
+            "repository",
+            "license",
+            "readme",
+            "rust_version",
+        ] {
+            assert!(package[field].is_string(), "{name}: {field}");
+        }
+        for field in ["authors", "categories", "keywords"] {
+            assert!(package[field][0].is_string(), "{name}: {field}");
+        }
+        names.push(name);
+    }
+    names.sort_unstable();
+    let expected = [
+        "",
+        "-cli",
+        "-collection",
+        "-input",
+        "-output",
+        "-server",
+        "-text",
+    ];
+    assert_eq!(names, expected.map(|rest| format!("simidx{rest}")));
+
+    let folders = names[1..].iter().map(|name| format!("crates/{name}"));
+    for folder in folders.chain(["bindings/python".to_owned()]) {
+        for licence in ["LICENSE-MIT", "LICENSE-APACHE"] {
+            let text = fs::read_to_string(root().join(&folder).join(licence)).unwrap();
+            let own = fs::read_to_string(root().join(licence)).unwrap();
+            assert_eq!(text, own, "{folder}/{licence}");
+        }
+    }
+}
+
+/// Whoever puts the project on a forge changes one line.
+#[test]
+fn the_placeholder_of_the_address_is_in_one_place() {
+    let address = "https://example.org/simidx";
+    for package in members() {
+        let repository = package["repository"].as_str();
+        if repository != Some(address) {
+            continue;
+        }
+        let path = package["manifest_path"].as_str().unwrap();
+        let manifest = fs::read_to_string(path).unwrap();
+        let is_root = package["name"] == "simidx";
+        assert_eq!(manifest.contains(address), is_root, "{path}");
+    }
+    let python = fs::read_to_string(root().join("bindings/python/pyproject.toml")).unwrap();
+    assert!(!python.contains("://"));
+}
