@@ -3,15 +3,15 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use hyper::StatusCode;
-use simidx_output::JsonStyle;
-use tokio::sync::{mpsc, oneshot};
+use simidx::set::Question;
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
-use crate::answer::{Answered, Asked, Bounds, Budget, ByteBudget, Form, answer};
-use crate::body::ByteRoom;
+use crate::answer::{Answered, Asked, Bounds, Budget, Form, answer};
 use crate::problem::Problem;
 use crate::request::What;
 use crate::state::{App, Generation};
@@ -41,22 +41,20 @@ const GRACE: Duration = Duration::from_millis(100);
 /// Nanoseconds that a request may take where it arrives.
 const INLINE_NS: f64 = 500_000.0;
 
+/// Nanoseconds that a query counts as where a test looks on: it is not cheap, and alone in a group.
+const HOOKED_NS: f64 = 1e6;
+
 /// What the chunks of a batch share.
 pub(crate) struct Batch {
-    pub(crate) app: Arc<App>,
-    /// The number of the index.
-    pub(crate) index: usize,
-    pub(crate) generation: Arc<Generation>,
-    pub(crate) queries: Vec<Asked>,
-    pub(crate) form: Form,
+    app: Arc<App>,
+    generation: Arc<Generation>,
+    queries: Vec<Asked>,
+    form: Form,
     budget: Budget,
-    /// Bytes of all of the answer, if it is sent as a whole.
-    bytes: ByteBudget,
     deadline: Instant,
-    /// The room of the body that the queries come from.
-    room: Option<ByteRoom>,
-    /// It counts among those that wait until its last chunk is done, whether anybody still waits for it or not.
-    waiting: Option<Room>,
+    /// The permits of the body that the queries come from, and the one of a request that takes long: it has them until its last
+    /// chunk is done, whether anybody still waits for it or not.
+    permits: [Option<OwnedSemaphorePermit>; 2],
 }
 
 /// The answer to a chunk, and what ended it early.
@@ -65,33 +63,34 @@ type Chunk = (Answered, Result<(), Problem>);
 impl Batch {
     pub(crate) fn new(
         app: &Arc<App>,
-        index: usize,
-        generation: Arc<Generation>,
-        queries: Vec<Asked>,
+        generation: &Arc<Generation>,
+        queries: impl IntoIterator<Item = Asked>,
         form: Form,
     ) -> Self {
+        let limits = &app.options.limits;
         Batch {
-            budget: Budget::new(app.options.limits.max_results),
-            bytes: ByteBudget::new(app.options.limits.max_answer),
-            deadline: Instant::now() + app.options.limits.timeout,
+            budget: Budget::new(limits),
+            deadline: Instant::now() + limits.timeout,
             app: app.clone(),
-            index,
-            generation,
-            queries,
+            generation: generation.clone(),
+            queries: queries.into_iter().collect(),
             form,
-            room: None,
-            waiting: None,
+            permits: [None, None],
         }
     }
 
-    /// Keeps the room of a body as long as its queries.
-    pub(crate) fn keeping(mut self, room: ByteRoom) -> Self {
-        self.room = Some(room);
+    /// Keeps the permits of a body as long as its queries.
+    pub(crate) fn keeping(mut self, permit: Option<OwnedSemaphorePermit>) -> Self {
+        self.permits[0] = permit;
         self
     }
 
-    fn style(&self) -> JsonStyle {
-        self.app.options.json
+    /// Nanoseconds that a query takes, as far as that can be foreseen, without a text that has to be fingerprinted.
+    fn cost(&self, question: Question) -> f64 {
+        match self.app.options.hook {
+            Some(_) => HOOKED_NS,
+            None => self.generation.source.cost(question),
+        }
     }
 
     /// The end of the queries from one on that take no more than this: one at least, [`CHUNK`] at most.
@@ -105,7 +104,7 @@ impl Batch {
             .take_while(|asked| {
                 let cost = match known {
                     Some((question, cost)) if question == asked.question => cost,
-                    _ => self.generation.source.cost(asked.question),
+                    _ => self.cost(asked.question),
                 };
                 known = Some((asked.question, cost));
                 let text = match &asked.what {
@@ -124,19 +123,11 @@ impl Batch {
             bytes: Vec::with_capacity(queries.len() * ANSWER_LEN),
             ..Answered::default()
         };
-        let own;
-        let bytes = match self.form {
+        let own = AtomicUsize::new(self.app.options.limits.max_answer);
+        let bounds = match self.form {
             // Lines are sent chunk by chunk.
-            Form::Lines => {
-                own = self.bytes.for_part();
-                &own
-            }
-            Form::Objects | Form::Columns => &self.bytes,
-        };
-        let bounds = Bounds {
-            app: &self.app,
-            results: &self.budget,
-            bytes,
+            Form::Lines => Bounds::of_part(&self.app, &self.budget, &own),
+            Form::Objects | Form::Columns => Bounds::of_whole(&self.app, &self.budget),
         };
         let mut start = queries.start;
         while start < queries.end {
@@ -146,9 +137,8 @@ impl Batch {
             let end = self.end(start, GROUP_NS).min(queries.end);
             let outcome = answer(
                 &self.generation,
-                &self.app.indexes[self.index].metrics,
                 &self.queries[start..end],
-                (self.form, self.style()),
+                (self.form, self.app.options.json),
                 &bounds,
                 &mut answered,
             );
@@ -167,7 +157,7 @@ impl Batch {
         }
         let mut left = INLINE_NS;
         self.queries.iter().all(|asked| {
-            left -= self.generation.source.cost(asked.question);
+            left -= self.cost(asked.question);
             // To fingerprint takes longer than to search, and how long depends on the text.
             left >= 0.0 && !matches!(asked.what, What::Text(_))
         })
@@ -194,7 +184,7 @@ impl Batch {
     }
 
     /// Answers the queries by lines, the last of which says that all are there, or what went wrong. `trouble` is what is
-    /// wrong with the request after these queries. Beside them is what the source called the records that the first answer
+    /// wrong with the request after these queries. With them is what the source called the records that the first answer
     /// comes from.
     ///
     /// # Errors
@@ -280,45 +270,18 @@ struct Chunks {
     next: usize,
 }
 
-/// Room among the requests that take long.
-pub(crate) struct Room(Arc<App>);
-
-impl Drop for Room {
-    fn drop(&mut self) {
-        self.0.waiting.add_permits(1);
-    }
-}
-
-impl Room {
-    /// # Errors
-    /// There is none.
-    pub(crate) fn new(app: &Arc<App>) -> Result<Self, Problem> {
-        match app.waiting.try_acquire() {
-            Ok(permit) => {
-                permit.forget();
-                Ok(Room(app.clone()))
-            }
-            Err(_) => {
-                let limit = app.options.limits.max_waiting;
-                let detail = format!("{limit} requests like this one are being answered");
-                Err(Problem::busy(detail))
-            }
-        }
-    }
-}
-
 /// Does what may take long on the threads for that.
 ///
 /// # Errors
-/// There is no room, or what `work` returns.
-pub(crate) async fn aside<T: Send + 'static>(
+/// Too many requests take long, or what `work` returns.
+pub(crate) async fn on_pool<T: Send + 'static>(
     app: &Arc<App>,
     work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
-    let room = Room::new(app)?;
+    let permit = app.permit()?;
     let (sender, receiver) = oneshot::channel();
     app.pool.spawn_fifo(move || {
-        let _room = room;
+        let _permit = permit;
         if !sender.is_closed() {
             let _ = sender.send(work());
         }
@@ -337,7 +300,7 @@ fn broken_off() -> Problem {
 
 impl Chunks {
     fn start(mut batch: Batch) -> Result<Self, Problem> {
-        batch.waiting = Some(Room::new(&batch.app)?);
+        batch.permits[1] = Some(batch.app.permit()?);
         let mut chunks = Chunks {
             under_way: VecDeque::new(),
             next: 0,

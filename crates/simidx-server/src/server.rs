@@ -9,14 +9,13 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
-use crate::connection::{self, told};
+use crate::connection::{self, stopped};
 use crate::handle::ServerHandle;
 use crate::health;
 use crate::options::ServerOptions;
-use crate::problem::Problem;
+use crate::problem::{Problem, StartError};
+use crate::routes;
 use crate::signals::Signals;
-use crate::source::Source;
-use crate::start_error::StartError;
 use crate::state::App;
 use crate::tls::{self, Tls};
 
@@ -70,18 +69,7 @@ impl Server {
     ///
     /// # Errors
     /// Any of that fails, the address may not be taken without a token, or a signal said to end.
-    pub fn bind(options: ServerOptions) -> Result<Self, StartError> {
-        Self::bind_with_sources(options, Vec::new())
-    }
-
-    /// The same with further sources under their names, which are open already. A reload leaves them as they are.
-    ///
-    /// # Errors
-    /// As for [`Server::bind`].
-    pub fn bind_with_sources(
-        mut options: ServerOptions,
-        sources: Vec<(String, Box<dyn Source>)>,
-    ) -> Result<Self, StartError> {
+    pub fn bind(mut options: ServerOptions) -> Result<Self, StartError> {
         if !options.listen.ip().is_loopback() && options.token.is_none() && !options.insecure {
             return Err(StartError::Open(options.listen));
         }
@@ -108,22 +96,14 @@ impl Server {
             true => Some(runtime.block_on(async { Signals::listen() })?),
             false => None,
         };
-        let app = match &mut signals {
-            None => App::open(options, sources, tls)?,
-            Some(signals) => {
-                match runtime.block_on(open_until_told(options, sources, tls, signals)) {
-                    Some(opened) => opened?,
-                    None => {
-                        // Nobody waits for what is being opened.
-                        runtime.shutdown_background();
-                        return Err(StartError::Ended);
-                    }
-                }
-            }
+        let opened = runtime.block_on(open(options, tls, signals.as_mut()));
+        let Some(app) = opened else {
+            // Nobody waits for what is being opened.
+            runtime.shutdown_background();
+            return Err(StartError::Ended);
         };
-        let app = Arc::new(app);
         Ok(Server {
-            app,
+            app: Arc::new(app?),
             runtime,
             listener,
             address,
@@ -169,8 +149,8 @@ impl Server {
             stop,
             ..
         } = self;
-        app.log
-            .info("serving", &[("address", &*self.address.to_string())]);
+        let fields = [("address", self.address.to_string().into())];
+        app.log.info("serving", &fields);
         let outcome = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(listener)?;
             if let Some(signals) = signals {
@@ -179,13 +159,13 @@ impl Server {
             if let Some(period) = app.options.watch {
                 tokio::spawn(watch_files(app.clone(), period, stop.subscribe()));
             }
-            if app.store.is_some() {
+            if app.options.store.is_some() {
                 tokio::spawn(health::watch(app.clone(), stop.subscribe()));
             }
             let (end, ended) = watch::channel(false);
             let (mut stop, draining) = (stop.subscribe(), app.clone());
             tokio::spawn(async move {
-                told(&mut stop).await;
+                stopped(&mut stop).await;
                 tokio::select! {
                     () = tokio::time::sleep(draining.options.drain_delay) => {}
                     () = draining.hurry.notified() => {}
@@ -198,13 +178,11 @@ impl Server {
             Ok(())
         });
         runtime.shutdown_timeout(END);
-        let synced = match &app.store {
-            Some((_, store)) => store.close(),
-            None => Ok(()),
-        };
-        if let Err(error) = synced {
+        let closed = app.options.store.as_ref().map(|store| store.close());
+        if let Some(Err(error)) = closed {
             let error = error.to_string();
-            app.log.error("store-not-written", &[("error", &*error)]);
+            let fields = [("error", (*error).into())];
+            app.log.error("store-not-written", &fields);
             return outcome.and(Err(io::Error::other(error)));
         }
         app.log.info("ended", &[]);
@@ -213,19 +191,24 @@ impl Server {
 }
 
 /// Opens everything, if no signal says to end before that.
-async fn open_until_told(
+async fn open(
     options: ServerOptions,
-    sources: Vec<(String, Box<dyn Source>)>,
     tls: Option<Tls>,
-    signals: &mut Signals,
+    signals: Option<&mut Signals>,
 ) -> Option<Result<App, Problem>> {
-    let opening = tokio::task::spawn_blocking(move || App::open(options, sources, tls));
+    let opening = tokio::task::spawn_blocking(|| App::open(options, tls, routes::paths()));
+    let ended = async {
+        match signals {
+            Some(signals) => signals.end().await,
+            None => std::future::pending().await,
+        }
+    };
     tokio::select! {
         opened = opening => {
             let broken = |_| Err(Problem::busy("the opening broke off"));
             Some(opened.unwrap_or_else(broken))
         }
-        _ = signals.end() => None,
+        _ = ended => None,
     }
 }
 
@@ -235,7 +218,7 @@ async fn watch_files(app: Arc<App>, period: Duration, mut stop: watch::Receiver<
     loop {
         tokio::select! {
             () = tokio::time::sleep(period) => {}
-            () = told(&mut stop) => return,
+            () = stopped(&mut stop) => return,
         }
         let app = app.clone();
         let looking = tokio::task::spawn_blocking(move || {

@@ -4,7 +4,7 @@
 mod files;
 
 use crate::options::ServerOptions;
-use crate::start_error::StartError;
+use crate::problem::StartError;
 
 /// How connections are encrypted.
 #[cfg(feature = "tls")]
