@@ -7,18 +7,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use bytes::Bytes;
+use hyper::header::HeaderValue;
 use simidx::set::Question;
 use simidx::set::SetScratch;
-use simidx::{Error, Fingerprints, IdBuf, Set, Width};
+use simidx::{Error, Fingerprints, IdBuf, Set};
 use simidx_collection::Collection;
-use simidx_output::JsonStyle;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::metrics::DISTANCES;
 use crate::options::{Hook, Limits};
 use crate::problem::Problem;
 use crate::request::What;
-use crate::source::{Source, name_of, of_library};
+use crate::source::{Source, header_of, of_library};
 use crate::state::{App, Generation};
 
 /// A query with what it is searched for by.
@@ -62,7 +62,7 @@ pub(crate) struct Budget {
     /// Matches and ids.
     results: AtomicUsize,
     /// Bytes of all of it, if it is sent as a whole.
-    bytes: AtomicUsize,
+    pub(crate) bytes: AtomicUsize,
     /// Bytes that need no permits.
     free: AtomicUsize,
 }
@@ -88,23 +88,13 @@ fn take(left: &AtomicUsize, least: usize, most: usize) -> Option<usize> {
 
 /// The bounds of an answer, or of a part of it that is sent by itself.
 pub(crate) struct Bounds<'a> {
-    app: &'a App,
-    budget: &'a Budget,
+    pub(crate) app: &'a App,
+    pub(crate) budget: &'a Budget,
     /// The bytes that it may still have.
-    bytes: &'a AtomicUsize,
+    pub(crate) bytes: &'a AtomicUsize,
 }
 
-impl<'a> Bounds<'a> {
-    pub(crate) fn of_whole(app: &'a App, budget: &'a Budget) -> Self {
-        let bytes = &budget.bytes;
-        Bounds { app, budget, bytes }
-    }
-
-    /// The bounds of a part, which may have these bytes.
-    pub(crate) fn of_part(app: &'a App, budget: &'a Budget, bytes: &'a AtomicUsize) -> Self {
-        Bounds { app, budget, bytes }
-    }
-
+impl Bounds<'_> {
     /// Takes a match or an id.
     ///
     /// # Errors
@@ -223,7 +213,7 @@ pub(crate) struct Answered {
     /// Answers in which the id that a query is searched for by is among those at distance 0.
     pub(crate) own_id_count: usize,
     /// What the source called the records that the first answer comes from, if it did.
-    pub(crate) generation: Option<String>,
+    pub(crate) generation: Option<HeaderValue>,
     /// What all of it takes.
     pub(crate) taken: Taken,
 }
@@ -242,112 +232,77 @@ impl Answered {
 pub(crate) fn answer(
     generation: &Generation,
     queries: &[Asked],
-    (form, style): (Form, JsonStyle),
+    form: Form,
     bounds: &Bounds<'_>,
     out: &mut Answered,
 ) -> Result<(), Problem> {
-    let width = generation.source.width();
-    let mut fingerprints = Fingerprints::new(width);
+    let mut fingerprints = Fingerprints::new(generation.source.width());
     let mut rest = queries;
-    // As many as are searched for in one way, up to a text that says nothing.
+    // As many as are searched for in one way; a text without features is answered by itself.
     while let Some(first) = rest.first() {
         fingerprints.clear();
-        let mut featureless = None;
-        for asked in rest
-            .iter()
-            .take_while(|asked| asked.question == first.question)
-        {
-            let fingerprint = match &asked.what {
-                What::Fingerprint(fingerprint) => *fingerprint,
-                What::Text(text) => match generation.fingerprint(text)? {
-                    (fingerprint, true) => fingerprint,
-                    (fingerprint, false) => {
-                        featureless = Some(fingerprint);
-                        break;
-                    }
-                },
+        let mut is_featureless = false;
+        let alike = rest.iter();
+        for asked in alike.take_while(|asked| asked.question == first.question) {
+            let (fingerprint, has_features) = match &asked.what {
+                What::Fingerprint(fingerprint) => (*fingerprint, true),
+                What::Text(text) => generation.fingerprint(text)?,
             };
-            fingerprints.push(fingerprint);
+            is_featureless = !has_features && fingerprints.is_empty();
+            if has_features || is_featureless {
+                fingerprints.push(fingerprint);
+            }
+            if !has_features {
+                break;
+            }
         }
         let (alike, others) = rest.split_at(fingerprints.len());
         rest = others;
-        if !alike.is_empty() {
-            let mut writer = Writer {
-                form,
-                style,
-                bounds,
-                complete_len: out.bytes.len(),
-                out,
-                queries: alike,
-                fingerprints: &fingerprints,
-                match_count: 0,
-                first_match: 0,
-                query: 0,
-                distances: [0; DISTANCES],
-            };
-            let started = Instant::now();
-            let searched = search(&generation.source, first.question, &mut writer);
-            // The frames of answers are written before their bytes are taken; each is short.
-            let searched = searched.and_then(|()| Ok(writer.grow()?));
-            if let Err(error) = searched {
-                let complete_len = writer.complete_len;
-                out.bytes.truncate(complete_len);
-                let refused = out.taken.refused.take();
-                return Err(refused.unwrap_or_else(|| error.into()));
-            }
-            let metrics = &generation.metrics;
-            let count = fingerprints.len() as u64;
-            metrics.queries.add_each(started.elapsed(), count);
-            metrics.add_matches(&writer.distances);
+        let mut writer = Writer {
+            form,
+            bounds,
+            complete_len: out.bytes.len(),
+            out,
+            queries: alike,
+            fingerprints: &fingerprints,
+            is_featureless,
+            match_count: 0,
+            first_match: 0,
+            query: 0,
+            distances: [0; DISTANCES],
+        };
+        if is_featureless {
+            writer.begin(0);
+            writer.end();
+            continue;
         }
-        if let (Some(fingerprint), Some((asked, others))) = (featureless, rest.split_first()) {
-            write_nothing(asked, (fingerprint, width), (form, style), out);
-            rest = others;
+        let started = Instant::now();
+        let searched = search(&generation.source, first.question, &mut writer);
+        // The frames of answers are written before their bytes are taken; each is short.
+        let searched = searched.and_then(|()| Ok(writer.grow()?));
+        if let Err(error) = searched {
+            let complete_len = writer.complete_len;
+            out.bytes.truncate(complete_len);
+            let refused = out.taken.refused.take();
+            return Err(refused.unwrap_or_else(|| error.into()));
         }
+        let metrics = &generation.metrics;
+        let count = fingerprints.len() as u64;
+        metrics.queries.add_each(started.elapsed(), count);
+        metrics.add_matches(&writer.distances);
     }
     Ok(())
-}
-
-/// Writes the answer to a text without features: nothing is near it.
-fn write_nothing(
-    asked: &Asked,
-    query: (u128, Width),
-    (form, style): (Form, JsonStyle),
-    out: &mut Answered,
-) {
-    if form == Form::Columns {
-        out.counts.extend_from_slice(&[0; 4]);
-        return;
-    }
-    separate(form, &mut out.bytes);
-    let id = asked.id.as_ref().map(IdBuf::as_id);
-    // A vector takes everything.
-    let _ = style.open_answer(&mut out.bytes, id, None);
-    let _ = style.close_answer(&mut out.bytes, query, true, None);
-    end_line(form, &mut out.bytes);
-}
-
-/// Ends what is before an object.
-fn separate(form: Form, bytes: &mut Vec<u8>) {
-    if form == Form::Objects && !bytes.is_empty() {
-        bytes.push(b',');
-    }
-}
-
-fn end_line(form: Form, bytes: &mut Vec<u8>) {
-    if form == Form::Lines {
-        bytes.push(b'\n');
-    }
 }
 
 /// Writes answers as they are found.
 struct Writer<'a> {
     form: Form,
-    style: JsonStyle,
     bounds: &'a Bounds<'a>,
     out: &'a mut Answered,
     queries: &'a [Asked],
     fingerprints: &'a Fingerprints,
+    /// Whether it is one query, a text without features: nothing is near it.
+    is_featureless: bool,
     match_count: u64,
     /// Matches by their distance.
     distances: [u32; DISTANCES],
@@ -388,7 +343,7 @@ fn search_set(set: &Set, question: Question, writer: &mut Writer<'_>) -> simidx:
                     true => writer.found(hit.fingerprint, hit.distance, hit.ids()?)?,
                 }
             }
-            writer.end(number);
+            writer.end();
             Ok(())
         })
     })
@@ -405,14 +360,15 @@ fn search_store(
         let found = store
             .answer(query, question, id_bytes)
             .map_err(of_library)?;
-        let name = || name_of(store, found.change_count);
-        writer.out.generation.get_or_insert_with(name);
+        if writer.out.generation.is_none() {
+            writer.out.generation = header_of(store, found.change_count);
+        }
         writer.begin(number);
         for near in found.value {
             let ids = near.ids.into_iter().map(|id| Ok(IdBuf::String(id)));
             writer.found(near.fingerprint, near.distance, ids)?;
         }
-        writer.end(number);
+        writer.end();
     }
     Ok(())
 }
@@ -428,11 +384,14 @@ impl Writer<'_> {
     fn begin(&mut self, query: usize) {
         self.first_match = self.match_count;
         self.query = query;
+        let bytes = &mut self.out.bytes;
+        if self.form == Form::Objects && !bytes.is_empty() {
+            bytes.push(b',');
+        }
         if self.form != Form::Columns {
-            separate(self.form, &mut self.out.bytes);
             let id = self.queries[query].id.as_ref().map(IdBuf::as_id);
             // A vector takes everything.
-            let _ = self.style.open_answer(&mut self.out.bytes, id, None);
+            let _ = self.bounds.app.options.json.open_answer(bytes, id, None);
         }
     }
 
@@ -474,22 +433,26 @@ impl Writer<'_> {
             taken: &mut self.out.taken,
             bounds: self.bounds,
         };
-        self.style
-            .write_match(&mut growing, (fingerprint, width), distance, counted)?;
+        let style = self.bounds.app.options.json;
+        style.write_match(&mut growing, (fingerprint, width), distance, counted)?;
         self.out.own_id_count += usize::from(has_own);
         Ok(())
     }
 
-    fn end(&mut self, query: usize) {
+    /// Ends the answer that was begun last.
+    fn end(&mut self) {
         if self.form == Form::Columns {
             let count = u32::try_from(self.match_count - self.first_match).unwrap_or(u32::MAX);
             self.out.counts.extend_from_slice(&count.to_le_bytes());
             return;
         }
-        let query = self.fingerprints.get(query).unwrap_or_default();
+        let query = self.fingerprints.get(self.query).unwrap_or_default();
         let (bytes, width) = (&mut self.out.bytes, self.fingerprints.width());
-        let _ = self.style.close_answer(bytes, (query, width), false, None);
-        end_line(self.form, bytes);
+        let style = self.bounds.app.options.json;
+        let _ = style.close_answer(bytes, (query, width), self.is_featureless, None);
+        if self.form == Form::Lines {
+            bytes.push(b'\n');
+        }
         self.complete_len = bytes.len();
     }
 

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use hyper::StatusCode;
+use hyper::header::HeaderValue;
 use simidx::set::Question;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
@@ -93,28 +94,31 @@ impl Batch {
         }
     }
 
-    /// The end of the queries from one on that take no more than this: one at least, [`CHUNK`] at most.
-    fn end(&self, start: usize, ns: f64) -> usize {
+    /// How many of the queries from one on take no more than this: [`CHUNK`] at most.
+    fn fitting(&self, start: usize, ns: f64) -> usize {
         let mut left = ns;
         // Most often all queries are searched for in one way.
         let mut known = None;
-        let together = self.queries[start..]
-            .iter()
-            .take(CHUNK)
-            .take_while(|asked| {
-                let cost = match known {
-                    Some((question, cost)) if question == asked.question => cost,
-                    _ => self.cost(asked.question),
-                };
-                known = Some((asked.question, cost));
-                let text = match &asked.what {
-                    What::Text(text) => text.len() as f64 * TEXT_NS,
-                    What::Fingerprint(_) => 0.0,
-                };
-                left -= cost + text;
-                left >= 0.0
-            });
-        start + together.count().max(1)
+        let queries = self.queries[start..].iter().take(CHUNK);
+        let fitting = queries.take_while(|asked| {
+            let cost = match known {
+                Some((question, cost)) if question == asked.question => cost,
+                _ => self.cost(asked.question),
+            };
+            known = Some((asked.question, cost));
+            let text = match &asked.what {
+                What::Text(text) => text.len() as f64 * TEXT_NS,
+                What::Fingerprint(_) => 0.0,
+            };
+            left -= cost + text;
+            left >= 0.0
+        });
+        fitting.count()
+    }
+
+    /// The end of the queries from one on that take no more than this, at least one.
+    fn end(&self, start: usize, ns: f64) -> usize {
+        start + self.fitting(start, ns).max(1)
     }
 
     /// Answers some of the queries, as long as there is time.
@@ -124,10 +128,14 @@ impl Batch {
             ..Answered::default()
         };
         let own = AtomicUsize::new(self.app.options.limits.max_answer);
-        let bounds = match self.form {
-            // Lines are sent chunk by chunk.
-            Form::Lines => Bounds::of_part(&self.app, &self.budget, &own),
-            Form::Objects | Form::Columns => Bounds::of_whole(&self.app, &self.budget),
+        let bounds = Bounds {
+            app: &self.app,
+            budget: &self.budget,
+            bytes: match self.form {
+                // Lines are sent chunk by chunk.
+                Form::Lines => &own,
+                Form::Objects | Form::Columns => &self.budget.bytes,
+            },
         };
         let mut start = queries.start;
         while start < queries.end {
@@ -138,7 +146,7 @@ impl Batch {
             let outcome = answer(
                 &self.generation,
                 &self.queries[start..end],
-                (self.form, self.app.options.json),
+                self.form,
                 &bounds,
                 &mut answered,
             );
@@ -150,49 +158,52 @@ impl Batch {
         (answered, Ok(()))
     }
 
-    /// Whether the queries take so little that they are answered where they arrived.
+    /// Whether the queries take so little that they are answered where they arrived. To fingerprint takes longer than to search,
+    /// and how long depends on the text.
     fn is_cheap(&self) -> bool {
-        if !self.app.options.warm || self.queries.len() > CHUNK {
-            return false;
-        }
-        let mut left = INLINE_NS;
-        self.queries.iter().all(|asked| {
-            left -= self.cost(asked.question);
-            // To fingerprint takes longer than to search, and how long depends on the text.
-            left >= 0.0 && !matches!(asked.what, What::Text(_))
-        })
+        let is_text = |asked: &Asked| matches!(asked.what, What::Text(_));
+        self.app.options.warm
+            && !self.queries.iter().any(is_text)
+            && self.fitting(0, INLINE_NS) == self.queries.len()
     }
 
-    /// Answers all queries in one piece.
+    /// What names the records that an answer comes from, of which this is the first part: those of a store are named as they are
+    /// searched.
+    fn name_of(&self, first: Option<&mut Answered>) -> Option<HeaderValue> {
+        let own = first.and_then(|answered| answered.generation.take());
+        own.or_else(|| self.generation.name.clone())
+    }
+
+    /// Answers all queries, in the parts in which the answer is found: it may be long, and is not copied. With them is what names
+    /// the records.
     ///
     /// # Errors
     /// What keeps one of them from being answered.
-    pub(crate) async fn whole(self) -> Result<Whole, Problem> {
-        let mut whole = Whole::default();
+    pub(crate) async fn whole(self) -> Result<(Vec<Answered>, Option<HeaderValue>), Problem> {
         if self.is_cheap() {
-            let (answered, outcome) = self.chunk(0..self.queries.len());
+            let (mut answered, outcome) = self.chunk(0..self.queries.len());
             outcome?;
-            whole.push(answered);
-            return Ok(whole);
+            let name = self.name_of(Some(&mut answered));
+            return Ok((vec![answered], name));
         }
-        let mut chunks = Chunks::start(self)?;
+        let (mut whole, mut chunks) = (Vec::new(), Chunks::start(self)?);
         while let Some((chunk, outcome)) = chunks.next().await {
             outcome?;
             whole.push(chunk);
         }
-        Ok(whole)
+        let name = chunks.batch.name_of(whole.first_mut());
+        Ok((whole, name))
     }
 
     /// Answers the queries by lines, the last of which says that all are there, or what went wrong. `trouble` is what is
-    /// wrong with the request after these queries. With them is what the source called the records that the first answer
-    /// comes from.
+    /// wrong with the request after these queries. With them is what names the records.
     ///
     /// # Errors
     /// What keeps the first chunk from being answered, while the status can still say so.
     pub(crate) async fn lines(
         self,
         trouble: Option<Problem>,
-    ) -> Result<(mpsc::Receiver<Bytes>, Option<String>), Problem> {
+    ) -> Result<(mpsc::Receiver<Bytes>, Option<HeaderValue>), Problem> {
         let mut chunks = Chunks::start(self)?;
         let mut first = chunks.next().await;
         if let Some((answered, Err(problem))) = &first
@@ -200,9 +211,9 @@ impl Batch {
         {
             return Err(problem.clone());
         }
-        let generation = first
-            .as_mut()
-            .and_then(|(answered, _)| answered.generation.take());
+        let name = chunks
+            .batch
+            .name_of(first.as_mut().map(|(answered, _)| answered));
         let (sender, receiver) = mpsc::channel(PIECES);
         tokio::spawn(async move {
             let mut next = first;
@@ -227,38 +238,11 @@ impl Batch {
             };
             let _ = sender.send(last.into()).await;
         });
-        Ok((receiver, generation))
+        Ok((receiver, name))
     }
 }
 
-/// The answer to all queries of a batch, in the parts in which it was found: it may be long, and is not copied.
-#[derive(Default)]
-pub(crate) struct Whole {
-    /// In columns the fingerprints of all matches.
-    pub(crate) bytes: Vec<Bytes>,
-    /// In columns the number of matches of each query.
-    pub(crate) counts: Vec<Bytes>,
-    /// In columns the distances of all matches.
-    pub(crate) distances: Vec<Bytes>,
-    /// Answers in which the id that a query is searched for by is among those at distance 0.
-    pub(crate) own_id_count: usize,
-    /// What the source called the records that the first answer comes from, if it did.
-    pub(crate) generation: Option<String>,
-}
-
-impl Whole {
-    fn push(&mut self, mut chunk: Answered) {
-        let generation = chunk.generation.take();
-        self.generation = self.generation.take().or(generation);
-        self.own_id_count += chunk.own_id_count;
-        let [bytes, counts, distances] = chunk.into_parts();
-        self.bytes.push(bytes);
-        self.counts.push(counts);
-        self.distances.push(distances);
-    }
-}
-
-pub(crate) fn timed_out() -> Problem {
+fn timed_out() -> Problem {
     let detail = "the answer took too long; ask for fewer queries or a smaller k, or when the server has less to do";
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, "timeout", detail)
 }

@@ -1,9 +1,10 @@
 //! A request on its way to what answers it: its head, its parameters, and its body, which is read within the limits.
 
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
-use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, TRANSFER_ENCODING};
 use hyper::http::request::Parts;
@@ -59,7 +60,7 @@ impl Call {
     /// Reads the body, as long as it may be and as long as it may take. It takes permits as it arrives.
     pub(crate) async fn read(&mut self) -> Result<Held, Problem> {
         check_encoding(&self.head.headers)?;
-        let (app, body) = (&self.app, &mut self.body);
+        let (app, mut body) = (&self.app, Pin::new(&mut self.body));
         let limits = &app.options.limits;
         let too_large =
             || Problem::too_large(format!("the limit of a body is {} bytes", limits.max_body));
@@ -69,7 +70,7 @@ impl Call {
         let mut permit = None;
         let reading = async {
             let mut whole = BytesMut::new();
-            while let Some(frame) = body.frame().await {
+            while let Some(frame) = poll_fn(|context| body.as_mut().poll_frame(context)).await {
                 let broken = |_| Problem::bad("cut", "the body broke off");
                 if let Ok(data) = frame.map_err(broken)?.into_data() {
                     let len = whole.len() + data.len();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
+use hyper::header::HeaderValue;
 use hyper::{Method, StatusCode};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -16,7 +17,7 @@ use crate::call::{Answer, Call};
 use crate::problem::Problem;
 use crate::request::{self, What, shown};
 use crate::response::{self, JSON, NDJSON, of_generation, whole};
-use crate::source::name_of;
+use crate::source::header_of;
 use crate::state::{App, Generation};
 
 /// Lines that are added before the disk is waited for.
@@ -85,34 +86,43 @@ struct Allowance {
     len: usize,
     taken: Taken,
     is_full: bool,
-    deadline: Instant,
+    /// One addition alone has none.
+    deadline: Option<Instant>,
 }
 
 impl Allowance {
-    fn new(app: &Arc<App>) -> Self {
+    fn new(app: &Arc<App>, is_alone: bool) -> Self {
         let limits = &app.options.limits;
         Allowance {
             budget: Budget::new(limits),
             len: 0,
             taken: Taken::default(),
             is_full: false,
-            deadline: Instant::now() + limits.timeout,
+            deadline: (!is_alone).then(|| Instant::now() + limits.timeout),
             app: app.clone(),
+        }
+    }
+
+    fn bounds(&self) -> Bounds<'_> {
+        Bounds {
+            app: &self.app,
+            budget: &self.budget,
+            bytes: &self.budget.bytes,
         }
     }
 
     /// Takes the bytes of a piece of JSON and a comma, if there may be as many.
     fn grow(&mut self, piece: &impl Serialize) -> bool {
-        let bounds = Bounds::of_whole(&self.app, &self.budget);
         self.len += serde_json::to_vec(piece).map_or(0, |piece| piece.len() + 1);
-        self.is_full |= self.taken.grow(self.len, &bounds).is_err();
+        let mut taken = std::mem::take(&mut self.taken);
+        self.is_full |= taken.grow(self.len, &self.bounds()).is_err();
+        self.taken = taken;
         !self.is_full
     }
 
     /// Takes a match or an id, if there may be one more.
     fn take(&mut self, piece: &impl Serialize) -> bool {
-        let bounds = Bounds::of_whole(&self.app, &self.budget);
-        !self.is_full && bounds.take_result().is_ok() && self.grow(piece)
+        !self.is_full && self.bounds().take_result().is_ok() && self.grow(piece)
     }
 
     /// The answers as they are sent.
@@ -122,7 +132,7 @@ impl Allowance {
     }
 
     fn is_over(&self) -> bool {
-        Instant::now() >= self.deadline
+        self.deadline.is_some_and(|end| Instant::now() >= end)
     }
 }
 
@@ -199,30 +209,31 @@ pub(crate) async fn add(mut call: Call) -> Answer {
     let (store, generation) = store(&call.app)?;
     let (body, permit) = call.read().await?;
     let app = call.app;
-    let mut allowance = Allowance::new(&app);
+    let allowance = Allowance::new(&app, kind == JSON);
     let max_batch = app.options.limits.max_batch;
     let answer = on_disk(&app, move || {
         let _permit = permit;
-        let width = store.width();
-        if kind == JSON {
-            let record = record(&generation, &body)?;
-            let mut answer = None;
-            store.add_each(std::slice::from_ref(&record), |added| {
-                let object = object(width, &record, &added, &mut allowance);
-                answer = Some((format!("{object}\n"), name_of(&store, added.change_count)));
-                ControlFlow::Continue(())
-            })?;
-            let (object, name) = answer.ok_or_else(|| Problem::busy("nothing was added"))?;
-            return Ok((allowance.sent(object), name));
-        }
-        let mut lines = Lines::new(&store, allowance);
-        let last = match lines.read(&generation, &body, max_batch) {
-            Ok(()) => json!({"done": true, "count": lines.count}),
-            Err(problem) => json!({"error": problem.to_json()}),
+        let mut lines = Lines {
+            store: &store,
+            allowance,
+            records: Vec::new(),
+            numbers: Vec::new(),
+            out: String::new(),
+            count: 0,
+            generation: None,
         };
-        let none_added = || generation.source.generation();
-        let name = lines.generation.unwrap_or_else(none_added);
-        Ok((lines.allowance.sent(lines.out + &format!("{last}\n")), name))
+        if kind == JSON {
+            lines.records.push(record(&generation, &body)?);
+            lines.add()?;
+        } else {
+            let last = match lines.read(&generation, &body, max_batch) {
+                Ok(()) => json!({"done": true, "count": lines.count}),
+                Err(problem) => json!({"error": problem.to_json()}),
+            };
+            lines.out += &format!("{last}\n");
+        }
+        let name = lines.generation.or_else(|| generation.source.name());
+        Ok((lines.allowance.sent(lines.out), name))
     });
     let (answer, name) = answer.await?;
     Ok(of_generation(whole(StatusCode::OK, kind, answer), name))
@@ -238,22 +249,10 @@ struct Lines<'s> {
     out: String,
     count: usize,
     /// The generation of the store after the last of them.
-    generation: Option<String>,
+    generation: Option<HeaderValue>,
 }
 
-impl<'s> Lines<'s> {
-    fn new(store: &'s Collection, allowance: Allowance) -> Self {
-        Lines {
-            store,
-            allowance,
-            records: Vec::new(),
-            numbers: Vec::new(),
-            out: String::new(),
-            count: 0,
-            generation: None,
-        }
-    }
-
+impl Lines<'_> {
     /// Adds the documents up to the first line that is none.
     ///
     /// # Errors
@@ -302,7 +301,7 @@ impl<'s> Lines<'s> {
                 let object = object(width, &records[count], &added, allowance);
                 lines += &format!("{object}\n");
                 count += 1;
-                generation = Some(name_of(store, added.change_count));
+                generation = header_of(store, added.change_count);
                 match allowance.is_over() {
                     true => ControlFlow::Break(()),
                     false => ControlFlow::Continue(()),
@@ -351,7 +350,8 @@ pub(crate) async fn one(call: Call) -> Answer {
             let detail = format!("no record has the id {}", shown(&id));
             Problem::not_found("unknown-id", detail)
         };
-        Ok((object.ok_or_else(unknown)?, name_of(&store, change_count)))
+        let name = header_of(&store, change_count);
+        Ok((object.ok_or_else(unknown)?, name))
     });
     let (object, name) = answer.await?;
     Ok(of_generation(response::json(&object), name))

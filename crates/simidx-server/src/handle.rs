@@ -43,7 +43,7 @@ impl ServerHandle {
     }
 
     /// Open generations of all indexes: as many as there are indexes when no request is left of an old one.
-    pub fn generation_count(&self) -> usize {
-        self.app.generation_count()
+    pub fn generation_count(&self) -> u64 {
+        self.app.generation_count() as u64
     }
 }

@@ -97,14 +97,18 @@ impl Samples {
         if let Some(bytes) = resident_bytes() {
             self.add("process_resident_memory_bytes", "", bytes);
         }
-        if let Some(seconds) = cpu_seconds() {
-            self.add("process_cpu_seconds_total", "", seconds);
-        }
         if let Some(count) = open_files() {
             self.add("process_open_fds", "", count);
         }
-        if let Some(count) = max_files() {
-            self.add("process_max_fds", "", count);
+        #[cfg(unix)]
+        {
+            let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+            let seconds = time.tv_sec as f64 + time.tv_nsec as f64 / 1e9;
+            self.add("process_cpu_seconds_total", "", seconds);
+            let files = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+            if let Some(count) = files.current {
+                self.add("process_max_fds", "", count);
+            }
         }
     }
 
@@ -247,13 +251,11 @@ impl Metrics {
             let label = format!("route=\"{}\"", route.path);
             let counts = route.counts.iter().map(|c| c.load(Ordering::Relaxed));
             let used = STATUSES.iter().zip(counts).filter(|(_, count)| *count > 0);
-            let mut is_used = false;
             for (status, count) in used {
                 let labels = format!("{label},status=\"{status}\"");
                 samples.add("simidx_requests_total", &labels, count);
-                is_used = true;
             }
-            if is_used {
+            if route.times.counts().iter().any(|&count| count > 0) {
                 samples.add_times("simidx_request_seconds", &label, &route.times);
             }
         }
@@ -295,33 +297,10 @@ fn resident_bytes() -> Option<u64> {
     Some(kilobytes * 1024)
 }
 
-/// Seconds that the process has run on processors.
-#[cfg(unix)]
-fn cpu_seconds() -> Option<f64> {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    Some(time.tv_sec as f64 + time.tv_nsec as f64 / 1e9)
-}
-
-#[cfg(not(unix))]
-fn cpu_seconds() -> Option<f64> {
-    None
-}
-
 /// Open files, where the system says so in a folder; that folder is one of them.
 fn open_files() -> Option<usize> {
     let open = std::fs::read_dir("/proc/self/fd").ok()?;
     Some(open.count().saturating_sub(1))
-}
-
-/// Files that may be open, if there is a limit.
-#[cfg(unix)]
-fn max_files() -> Option<u64> {
-    rustix::process::getrlimit(rustix::process::Resource::Nofile).current
-}
-
-#[cfg(not(unix))]
-fn max_files() -> Option<u64> {
-    None
 }
 
 #[cfg(test)]

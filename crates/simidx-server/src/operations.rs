@@ -150,7 +150,7 @@ pub(crate) async fn snapshot(call: Call) -> Answer {
 
 /// Copies the store, unless another request does, to a folder of its own below that of the store.
 fn copy(app: &App, store: &Collection) -> Result<Value, Problem> {
-    let Ok(_only) = app.copying.try_lock() else {
+    let Some(_only) = app.copying.take() else {
         return Err(Problem::busy("another snapshot is being taken"));
     };
     let started = Instant::now();

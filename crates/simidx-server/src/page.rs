@@ -105,7 +105,7 @@ pub(crate) async fn page(
         headers.insert(CONTENT_SECURITY_POLICY, policy);
     }
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    Ok(of_generation(response, generation.source.generation()))
+    Ok(of_generation(response, generation.source.name()))
 }
 
 /// The form, filled as it was sent.
@@ -210,7 +210,9 @@ async fn found(
     };
     let asked = queries.into_iter().map(|what| Asked::new(what, question));
     let batch = Batch::new(app, generation, asked, Form::Lines);
-    let lines = batch.whole().await?.bytes.concat();
+    let (parts, _) = batch.whole().await?;
+    let parts = parts.into_iter();
+    let lines: Vec<u8> = parts.flat_map(|part| part.bytes).collect();
     let mut html = Html::new();
     for line in lines
         .split(|&byte| byte == b'\n')

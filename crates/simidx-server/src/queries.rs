@@ -8,36 +8,20 @@ use simidx::format::MAX_ID_LEN;
 use simidx::set::Question;
 use simidx::{IdBuf, IdKind};
 
-use crate::answer::{Asked, Form};
+use crate::answer::{Answered, Asked, Form};
 use crate::batch::{Batch, on_pool};
 use crate::call::{Answer, Call};
 use crate::problem::Problem;
 use crate::request::{self, Params, What, shown};
 use crate::response::{self, BINARY, Content, JSON, NDJSON, of_generation, whole};
 use crate::source::Source;
-use crate::state::{App, Generation};
+use crate::state::App;
 
 /// How often an id is looked up at the most, if its very record changes each time before it is searched for.
 const ID_TRIES: usize = 64;
 
 /// The parameters of a search.
 const SEARCH: [&str; 4] = ["k", "limit", "nearest", "index"];
-
-/// Adds the generation that an answer is from: that of the answer itself if it says so, as those of stores do, else that of
-/// the files.
-fn named(
-    response: Response<Content>,
-    answered: Option<String>,
-    generation: &Generation,
-) -> Response<Content> {
-    match answered {
-        Some(name) => of_generation(response, name),
-        None => match &generation.name {
-            Some(name) => of_generation(response, name.clone()),
-            None => response,
-        },
-    }
-}
 
 /// What a request asks for.
 ///
@@ -90,15 +74,14 @@ async fn near(app: &Arc<App>, hex: &str, params: &Params) -> Answer {
     let what = What::Fingerprint(request::fingerprint(generation.source.width(), hex)?);
     let asked = Asked::new(what, question(app, &generation.source, params)?);
     let batch = Batch::new(app, &generation, [asked], Form::Lines);
-    object(batch, &generation).await
+    object(batch).await
 }
 
 /// The answer to one query, as an object.
-async fn object(batch: Batch, generation: &Generation) -> Answer {
-    let mut answered = batch.whole().await?;
-    let object = answered.bytes.pop().unwrap_or_default();
-    let response = whole(StatusCode::OK, JSON, object);
-    Ok(named(response, answered.generation, generation))
+async fn object(batch: Batch) -> Answer {
+    let (mut answered, name) = batch.whole().await?;
+    let [object, ..] = answered.pop().unwrap_or_default().into_parts();
+    Ok(of_generation(whole(StatusCode::OK, JSON, object), name))
 }
 
 /// What is near the records that have an id.
@@ -123,11 +106,10 @@ pub(crate) async fn of_id(call: Call) -> Answer {
             ..Asked::new(What::Fingerprint(fingerprint), question)
         });
         let batch = Batch::new(app, &generation, asked, Form::Objects);
-        let answered = batch.whole().await?;
+        let (answered, name) = batch.whole().await?;
         // The record is the nearest to itself. If it is not there, it has changed since it was looked up.
-        if answered.own_id_count == query_count {
-            let response = results(answered.bytes);
-            return Ok(named(response, answered.generation, &generation));
+        if answered.iter().map(|a| a.own_id_count).sum::<usize>() == query_count {
+            return Ok(of_generation(results(answered), name));
         }
     }
     Err(Problem::busy(
@@ -161,13 +143,14 @@ pub(crate) fn record_id(kind: IdKind, word: &str) -> Result<IdBuf, Problem> {
 }
 
 /// Objects between commas, in several parts, as the object that a batch answers.
-fn results(objects: Vec<Bytes>) -> Response<Content> {
+fn results(answered: Vec<Answered>) -> Response<Content> {
     let mut all = vec![Bytes::from_static(b"{\"results\":[")];
-    for part in objects {
+    for part in answered {
         if all.len() > 1 {
             all.push(Bytes::from_static(b","));
         }
-        all.push(part);
+        let [objects, ..] = part.into_parts();
+        all.push(objects);
     }
     all.push(Bytes::from_static(b"]}\n"));
     response::parts(JSON, all)
@@ -183,7 +166,7 @@ pub(crate) async fn batch(mut call: Call) -> Answer {
     let app = &call.app;
     let generation = app.index(params.index.as_deref())?.current();
     let (source, max_batch) = (&generation.source, app.options.limits.max_batch);
-    let (response, answered_from) = match kind {
+    let (response, name) = match kind {
         BINARY => {
             let question = question(app, source, &params)?;
             let words = request::words(source.width(), &body, max_batch)?;
@@ -191,26 +174,23 @@ pub(crate) async fn batch(mut call: Call) -> Answer {
             let asked = words.into_iter().map(What::Fingerprint);
             let asked = asked.map(|what| Asked::new(what, question));
             let batch = Batch::new(app, &generation, asked, Form::Columns);
-            let columns = batch.keeping(permit).whole().await?;
-            let parts = [
-                vec![count],
-                columns.counts,
-                columns.bytes,
-                columns.distances,
-            ];
-            let response = response::parts(BINARY, parts.into_iter().flatten());
-            (response, columns.generation)
+            let (answered, name) = batch.keeping(permit).whole().await?;
+            let parts: Vec<_> = answered.into_iter().map(Answered::into_parts).collect();
+            // Counts, fingerprints and distances, each of all queries.
+            let columns = [1, 0, 2].into_iter();
+            let columns = columns.flat_map(|column| parts.iter().map(move |p| p[column].clone()));
+            (
+                response::parts(BINARY, [count].into_iter().chain(columns)),
+                name,
+            )
         }
         JSON => {
-            let request::Batch {
-                queries,
-                params: own,
-            } = request::batch(source.width(), &body, max_batch)?;
+            let (queries, own) = request::batch(source.width(), &body, max_batch)?;
             let question = question(app, source, &either(params, own)?)?;
             let asked = queries.into_iter().map(|what| Asked::new(what, question));
             let batch = Batch::new(app, &generation, asked, Form::Objects);
-            let answered = batch.keeping(permit).whole().await?;
-            (results(answered.bytes), answered.generation)
+            let (answered, name) = batch.keeping(permit).whole().await?;
+            (results(answered), name)
         }
         _ => {
             let (asked, trouble) = lines(app, source, &params, &body);
@@ -219,11 +199,11 @@ pub(crate) async fn batch(mut call: Call) -> Answer {
             }
             let batch = Batch::new(app, &generation, asked, Form::Lines);
             // The queries are as long as the body.
-            let (pieces, answered_from) = batch.keeping(permit).lines(trouble).await?;
-            (response::pieces(NDJSON, pieces), answered_from)
+            let (pieces, name) = batch.keeping(permit).lines(trouble).await?;
+            (response::pieces(NDJSON, pieces), name)
         }
     };
-    Ok(named(response, answered_from, &generation))
+    Ok(of_generation(response, name))
 }
 
 /// What the address says of a search and what the body says of it.
@@ -255,13 +235,13 @@ fn lines(
     let mut all = Vec::new();
     for (number, line) in request::lines(body) {
         let asked = request::check_batch(all.len() + 1, max_batch).and_then(|()| {
-            let line = request::line(source.width(), line)?;
+            let (query, line) = request::line(source.width(), line)?;
             let mut own = params.clone();
             own.k = line.k.or(own.k);
             if line.limit.is_some() {
                 (own.limit, own.nearest) = (line.limit, None);
             }
-            Ok(Asked::new(line.query, question(app, source, &own)?))
+            Ok(Asked::new(query, question(app, source, &own)?))
         });
         match asked {
             Ok(asked) => all.push(asked),
@@ -284,5 +264,5 @@ pub(crate) async fn text(mut call: Call) -> Answer {
     let question = question(app, &generation.source, &either(params, own)?)?;
     let asked = Asked::new(What::Text(text.into_owned()), question);
     let batch = Batch::new(app, &generation, [asked], Form::Lines);
-    object(batch.keeping(permit), &generation).await
+    object(batch.keeping(permit)).await
 }

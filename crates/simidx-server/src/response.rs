@@ -99,11 +99,10 @@ pub(crate) fn json(value: &serde_json::Value) -> Response<Content> {
 /// Adds the generation that an answer comes from.
 pub(crate) fn of_generation(
     mut response: Response<Content>,
-    name: impl TryInto<HeaderValue>,
+    name: Option<HeaderValue>,
 ) -> Response<Content> {
-    if let Ok(value) = name.try_into() {
-        response.headers_mut().insert(GENERATION, value);
-    }
+    let name = name.map(|name| (GENERATION, name));
+    response.headers_mut().extend(name);
     response
 }
 

@@ -64,32 +64,28 @@ static ROUTES: [Route; 18] = [
 ];
 
 const fn get(path: &'static str, answer: Handler) -> Route {
-    Route {
-        method: "GET",
-        path,
-        answer,
-        is_open: false,
-        is_change: false,
-    }
+    Route::new("GET", path, answer)
 }
 
 const fn post(path: &'static str, answer: Handler) -> Route {
-    let method = "POST";
-    Route {
-        method,
-        ..get(path, answer)
-    }
+    Route::new("POST", path, answer)
 }
 
 const fn delete(path: &'static str, answer: Handler) -> Route {
-    let method = "DELETE";
-    Route {
-        method,
-        ..get(path, answer)
-    }
+    Route::new("DELETE", path, answer)
 }
 
 impl Route {
+    const fn new(method: &'static str, path: &'static str, answer: Handler) -> Self {
+        Route {
+            method,
+            path,
+            answer,
+            is_open: false,
+            is_change: false,
+        }
+    }
+
     const fn open(mut self) -> Self {
         self.is_open = true;
         self

@@ -77,12 +77,11 @@ impl Server {
             options.threads = std::thread::available_parallelism().map_or(1, usize::from);
         }
         let tls = tls::open(&options)?;
-        allow_files(options.limits.max_connections);
+        allow_files(options.limits.max_connections)?;
         let listener = TcpListener::bind(options.listen)
             .map_err(|error| StartError::Io(format!("{}: {error}", options.listen)))?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
-        spare_files()?;
         let mut builder = match options.threads {
             1 => Builder::new_current_thread(),
             _ => Builder::new_multi_thread(),
@@ -214,42 +213,22 @@ async fn open(
 
 /// Looks at the files every so often.
 async fn watch_files(app: Arc<App>, period: Duration, mut stop: watch::Receiver<bool>) {
-    let mut refused = Vec::new();
     loop {
         tokio::select! {
             () = tokio::time::sleep(period) => {}
             () = stopped(&mut stop) => return,
         }
         let app = app.clone();
-        let looking = tokio::task::spawn_blocking(move || {
-            app.reload_replaced(&mut refused);
-            refused
-        });
-        refused = looking.await.unwrap_or_default();
+        let _ = tokio::task::spawn_blocking(move || app.reload_replaced()).await;
     }
 }
 
-/// Refuses to start where the system has too few files left: the runtime takes some for signals and events, and panics if it
-/// gets none.
+/// Asks the system for as many open files as there may be connections; what it does not give, accepting waits for. Refuses to
+/// start where there are too few for the address, and for the signals and events of the runtime, which panics if it gets none.
 #[cfg(unix)]
-fn spare_files() -> Result<(), StartError> {
-    let pairs = (0..4).map(|_| std::os::unix::net::UnixStream::pair());
-    match pairs.collect::<io::Result<Vec<_>>>() {
-        Ok(_) => Ok(()),
-        Err(error) => Err(StartError::Io(format!(
-            "too few files can be open at a time: {error}"
-        ))),
-    }
-}
+fn allow_files(connections: usize) -> Result<(), StartError> {
+    use std::os::unix::net::UnixStream;
 
-#[cfg(not(unix))]
-fn spare_files() -> Result<(), StartError> {
-    Ok(())
-}
-
-/// Asks the system for as many open files as there may be connections. What it does not give, accepting waits for.
-#[cfg(unix)]
-fn allow_files(connections: usize) {
     use rustix::process::{Resource, getrlimit, setrlimit};
 
     let wanted = connections as u64 + 256;
@@ -258,7 +237,14 @@ fn allow_files(connections: usize) {
         limit.current = Some(limit.maximum.map_or(wanted, |most| most.min(wanted)));
         let _ = setrlimit(Resource::Nofile, limit);
     }
+    let too_few = |error| format!("too few files can be open at a time: {error}");
+    let pairs = (0..5).map(|_| UnixStream::pair());
+    let pairs = pairs.collect::<io::Result<Vec<_>>>();
+    pairs.map_err(|error| StartError::Io(too_few(error)))?;
+    Ok(())
 }
 
 #[cfg(not(unix))]
-fn allow_files(_: usize) {}
+fn allow_files(_: usize) -> Result<(), StartError> {
+    Ok(())
+}

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use hyper::header::HeaderValue;
 use serde_json::{Value, json};
 use simidx::set::Question;
 use simidx::{Error, Id, IdKind, Set, Width};
@@ -69,6 +70,11 @@ impl Source {
             }
             Source::Store(store) => name_of(store, store.change_count()),
         }
+    }
+
+    /// The same as a header has it.
+    pub(crate) fn name(&self) -> Option<HeaderValue> {
+        HeaderValue::try_from(self.generation()).ok()
     }
 
     /// The fingerprints of all records that have an id, ascending, each once.
@@ -181,8 +187,13 @@ impl Source {
 
 /// What names the records of a collection after so many changes. Changes that a crash has lost had numbers too, so these alone
 /// would name others after it.
-pub(crate) fn name_of(store: &Collection, change_count: u64) -> String {
+fn name_of(store: &Collection, change_count: u64) -> String {
     format!("{:016x}-{change_count:016x}", store.opening())
+}
+
+/// The same as a header has it.
+pub(crate) fn header_of(store: &Collection, change_count: u64) -> Option<HeaderValue> {
+    HeaderValue::try_from(name_of(store, change_count)).ok()
 }
 
 /// An error of a collection as one of the library.

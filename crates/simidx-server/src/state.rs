@@ -1,8 +1,8 @@
 //! What the server serves: indexes by their names, each with the generation that answers now.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use arc_swap::ArcSwap;
@@ -10,9 +10,9 @@ use hyper::StatusCode;
 use hyper::header::HeaderValue;
 use rayon::ThreadPool;
 use serde_json::Value;
+use simidx::Set;
 use simidx::index::WarmOptions;
 use simidx::set::Question;
-use simidx::{Set, Width};
 use simidx_text::{ParallelFingerprinter, Pipeline};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
@@ -107,8 +107,8 @@ pub(crate) struct App {
     pub(crate) hurry: Notify,
     /// Held while files are opened anew.
     reloading: Mutex<()>,
-    /// Held while the store is copied.
-    pub(crate) copying: Mutex<()>,
+    /// One, that of a copy of the store.
+    pub(crate) copying: Permits,
     is_ready: AtomicBool,
     /// Each open generation has a clone.
     open: Arc<()>,
@@ -120,6 +120,8 @@ pub(crate) struct Served {
     /// What a reload opens; none for the store.
     files: Vec<PathBuf>,
     current: ArcSwap<Generation>,
+    /// What the files were when they could not be used, the last time.
+    refused: Mutex<Vec<Option<Stamp>>>,
     pub(crate) metrics: Arc<IndexMetrics>,
 }
 
@@ -139,27 +141,19 @@ pub(crate) struct Generation {
     _open: Arc<()>,
 }
 
-/// What tells a file from one that took its place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
-    len: u64,
-    modified: Option<SystemTime>,
-    inode: u64,
-}
+/// What tells a file from one that took its place: its length, when it was changed, and its number.
+type Stamp = (u64, Option<SystemTime>, u64);
 
-impl Stamp {
-    fn of(path: &Path) -> Option<Self> {
+fn stamps(files: &[PathBuf]) -> Vec<Option<Stamp>> {
+    let stamp = |path: &PathBuf| {
         let data = path.metadata().ok()?;
         #[cfg(unix)]
-        let inode = std::os::unix::fs::MetadataExt::ino(&data);
+        let number = std::os::unix::fs::MetadataExt::ino(&data);
         #[cfg(not(unix))]
-        let inode = 0;
-        Some(Stamp {
-            len: data.len(),
-            modified: data.modified().ok(),
-            inode,
-        })
-    }
+        let number = 0;
+        Some((data.len(), data.modified().ok(), number))
+    };
+    files.iter().map(stamp).collect()
 }
 
 impl Generation {
@@ -225,7 +219,7 @@ impl App {
             tls: tls.map(ArcSwap::from_pointee),
             hurry: Notify::new(),
             reloading: Mutex::new(()),
-            copying: Mutex::new(()),
+            copying: Permits::new(1),
             is_ready: AtomicBool::new(false),
             metrics: Metrics::new(paths),
             log: Log {
@@ -277,6 +271,7 @@ impl App {
             files,
             metrics: generation.metrics.clone(),
             current: ArcSwap::from_pointee(generation),
+            refused: Mutex::default(),
         });
         Ok(())
     }
@@ -365,14 +360,19 @@ impl App {
 
     /// Opens files, checks and warms them.
     fn load(&self, files: &[PathBuf], old: Option<&Generation>) -> Result<Generation, Problem> {
-        let stamps = files.iter().map(|path| Stamp::of(path)).collect();
+        let stamps = stamps(files);
         let set = match self.options.no_mmap {
             true => Set::open_in_memory(files),
             false => Set::open(files),
         };
         let set = set.map_err(opening)?;
-        if let Some(old) = old {
-            same_width(set.width(), old)?;
+        let (width, before) = (set.width(), old.map(|old| old.source.width()));
+        if let Some(before) = before.filter(|&before| before != width) {
+            let detail = format!(
+                "the new files have fingerprints of {width} bits, those that answer have {before}; start the server anew \
+                 to serve them"
+            );
+            return Err(Problem::unanswerable("mismatch", detail));
         }
         if self.options.warm {
             let options = WarmOptions::default().threads(self.options.threads);
@@ -390,15 +390,12 @@ impl App {
                 simidx_collection::give_way(RELOADING);
                 self.load(files, Some(old))
             });
-            match opening.map(|opening| opening.join()) {
-                Ok(Ok(opened)) => opened,
-                Ok(Err(_)) => {
-                    let detail = "opening the files broke off; the log may say why";
-                    let status = StatusCode::INTERNAL_SERVER_ERROR;
-                    Err(Problem::new(status, "other", detail))
-                }
-                Err(_) => self.load(files, Some(old)),
-            }
+            let opening = opening.map_err(|error| Problem::busy(error.to_string()))?;
+            opening.join().unwrap_or_else(|_| {
+                let detail = "opening the files broke off; the log may say why";
+                let status = StatusCode::INTERNAL_SERVER_ERROR;
+                Err(Problem::new(status, "other", detail))
+            })
         })
     }
 
@@ -414,7 +411,7 @@ impl App {
             source.cost(Question::Within(distance));
         }
         let name = match &source {
-            Source::Files(_) => HeaderValue::try_from(source.generation()).ok(),
+            Source::Files(_) => source.name(),
             Source::Store(_) => None,
         };
         Generation {
@@ -461,24 +458,30 @@ impl App {
     /// # Errors
     /// The first index whose files cannot be used. Nothing has changed then, in no index.
     pub(crate) fn reload(&self, indexes: &[&Served]) -> Result<Vec<Reloaded>, Problem> {
-        let _one_at_a_time = self
-            .reloading
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = lock(&self.reloading);
         let mut opened = Vec::new();
         let mut failed = None;
         for index in indexes {
             let (started, before) = (Instant::now(), index.current());
-            if index.files.is_empty() {
-                opened.push((None, before.source.generation(), false, started.elapsed()));
-                continue;
-            }
             // All are looked at, so that the log names each that is bad.
-            match self.reopen(&index.files, &before) {
+            let fresh = match &index.files[..] {
+                [] => Ok(None),
+                files => self.reopen(files, &before).map(Some),
+            };
+            match fresh {
                 Ok(fresh) => {
-                    let generation = fresh.source.generation();
-                    let is_changed = generation != before.source.generation();
-                    opened.push((Some(fresh), generation, is_changed, started.elapsed()));
+                    let source = &fresh.as_ref().unwrap_or(&before).source;
+                    let generation = source.generation();
+                    let is_changed = fresh.is_some() && generation != before.source.generation();
+                    let took = started.elapsed();
+                    opened.push((
+                        fresh,
+                        Reloaded {
+                            generation,
+                            is_changed,
+                            took,
+                        },
+                    ));
                 }
                 Err(problem) => {
                     let name = ("index", (*index.name).into());
@@ -491,25 +494,20 @@ impl App {
             self.metrics.reloads_failed.fetch_add(1, Ordering::Relaxed);
             return Err(problem);
         }
-        let mut all = Vec::new();
-        for (index, (fresh, generation, is_changed, took)) in indexes.iter().zip(opened) {
+        let swap = |(index, (fresh, reloaded)): (&&Served, (Option<Generation>, Reloaded))| {
             if let Some(fresh) = fresh {
                 retire(index.current.swap(Arc::new(fresh)));
                 self.metrics.reloads_good.fetch_add(1, Ordering::Relaxed);
                 let fields = [
                     ("index", (*index.name).into()),
-                    ("generation", (*generation).into()),
-                    ("ms", (took.as_millis() as u64).into()),
+                    ("generation", (*reloaded.generation).into()),
+                    ("ms", (reloaded.took.as_millis() as u64).into()),
                 ];
                 self.log.info("reloaded", &fields);
             }
-            all.push(Reloaded {
-                generation,
-                is_changed,
-                took,
-            });
-        }
-        Ok(all)
+            reloaded
+        };
+        Ok(indexes.iter().zip(opened).map(swap).collect())
     }
 
     fn log_failure(&self, fields: &[(&str, Value)]) {
@@ -548,30 +546,25 @@ impl App {
     }
 
     /// Reloads the indexes whose files are others than those that were opened or, last time, refused.
-    pub(crate) fn reload_replaced(&self, refused: &mut Vec<Refused>) {
-        for (number, index) in self.indexes.iter().enumerate() {
-            let now: Vec<_> = index.files.iter().map(|path| Stamp::of(path)).collect();
-            let is_refused = refused.iter().any(|r| r.index == number && r.stamps == now);
+    pub(crate) fn reload_replaced(&self) {
+        for index in &self.indexes {
+            let now = stamps(&index.files);
+            let mut refused = lock(&index.refused);
             // A file that is not there now will come back: a rename takes no time, but a copy does.
-            if now == index.current().stamps || now.contains(&None) || is_refused {
+            if now == index.current().stamps || now.contains(&None) || now == *refused {
                 continue;
             }
-            refused.retain(|refused| refused.index != number);
-            if self.reload(&[index]).is_err() {
-                refused.push(Refused {
-                    index: number,
-                    stamps: now,
-                });
-            }
+            *refused = match self.reload(&[index]) {
+                Ok(_) => Vec::new(),
+                Err(_) => now,
+            };
         }
     }
 }
 
-/// Files that were looked at and could not be used.
-#[derive(Debug)]
-pub(crate) struct Refused {
-    index: usize,
-    stamps: Vec<Option<Stamp>>,
+/// What a mutex holds, whatever became of those who held it before.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Served {
@@ -597,20 +590,6 @@ fn retire(mut old: Arc<Generation>) {
     let name = "simidx-retire".to_owned();
     // Without a thread, the last request closes it.
     let _ = std::thread::Builder::new().name(name).spawn(wait);
-}
-
-/// Refuses files whose fingerprints are not as wide as those of the requests.
-fn same_width(width: Width, old: &Generation) -> Result<(), Problem> {
-    match old.source.width() {
-        before if before == width => Ok(()),
-        before => Err(Problem::unanswerable(
-            "mismatch",
-            format!(
-                "the new files have fingerprints of {width} bits, those that answer have {before}; start the \
-                 server anew to serve them"
-            ),
-        )),
-    }
 }
 
 /// Why files cannot be opened; that one is missing is no fault of the server.
