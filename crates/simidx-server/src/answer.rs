@@ -1,20 +1,24 @@
 //! Answers as bytes: objects of JSON, lines of JSON, or columns of numbers.
 
+use std::cell::RefCell;
 use std::io::{self, Write};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use bytes::Bytes;
+use hyper::header::HeaderValue;
 use simidx::set::Question;
-use simidx::{Error, Fingerprints, IdBuf, Width};
-use simidx_output::JsonStyle;
+use simidx::set::SetScratch;
+use simidx::{Error, Fingerprints, IdBuf, Set};
+use simidx_collection::Collection;
+use tokio::sync::OwnedSemaphorePermit;
 
-use crate::body::{ByteRoom, Kept};
-use crate::metrics::{DISTANCES, IndexMetrics};
+use crate::metrics::DISTANCES;
+use crate::options::{Hook, Limits};
 use crate::problem::Problem;
 use crate::request::What;
-use crate::source::{IdIter, Sink};
+use crate::source::{Source, header_of, of_library};
 use crate::state::{App, Generation};
 
 /// A query with what it is searched for by.
@@ -23,6 +27,17 @@ pub(crate) struct Asked {
     pub(crate) what: What,
     pub(crate) id: Option<IdBuf>,
     pub(crate) question: Question,
+}
+
+impl Asked {
+    /// A query that is searched for by itself.
+    pub(crate) fn new(what: What, question: Question) -> Self {
+        Asked {
+            what,
+            id: None,
+            question,
+        }
+    }
 }
 
 /// What an answer looks like.
@@ -36,96 +51,62 @@ pub(crate) enum Form {
     Columns,
 }
 
-/// Matches and ids that the answers of a request may still have.
-#[derive(Debug)]
-pub(crate) struct Budget {
-    left: AtomicU64,
-    limit: u64,
-}
-
-impl Budget {
-    pub(crate) fn new(limit: u64) -> Self {
-        Budget {
-            left: AtomicU64::new(limit),
-            limit,
-        }
-    }
-
-    /// Takes one.
-    ///
-    /// # Errors
-    /// There is none left.
-    pub(crate) fn take(&self) -> simidx::Result<()> {
-        let taken = self
-            .left
-            .try_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
-                left.checked_sub(1)
-            });
-        match taken {
-            Ok(_) => Ok(()),
-            Err(_) => Err(Error::LimitReached {
-                what: "matches and ids in one answer; ask for fewer with limit or k",
-                limit: self.limit,
-            }),
-        }
-    }
-}
-
-/// Bytes of the answer to a request that take no room among those of all. A connection has one request at a time.
+/// Bytes of the answer to a request that need no permits. A connection has one request at a time.
 const FREE: usize = 64 << 10;
 
 /// Bytes that are taken at a time, at least.
 const STEP: usize = 4096;
 
-/// Bytes that an answer, or a part of it that is sent by itself, may still have.
-#[derive(Debug)]
-pub(crate) struct ByteBudget {
-    left: AtomicUsize,
-    /// Those of all parts of the answer.
-    free: Arc<AtomicUsize>,
-    limit: usize,
+/// What the answer to a request may still have.
+pub(crate) struct Budget {
+    /// Matches and ids.
+    results: AtomicUsize,
+    /// Bytes of all of it, if it is sent as a whole.
+    pub(crate) bytes: AtomicUsize,
+    /// Bytes that need no permits.
+    free: AtomicUsize,
 }
 
-impl ByteBudget {
-    pub(crate) fn new(limit: usize) -> Self {
-        ByteBudget {
-            left: AtomicUsize::new(limit),
-            free: Arc::new(AtomicUsize::new(FREE)),
-            limit,
+impl Budget {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        let results = usize::try_from(limits.max_results).unwrap_or(usize::MAX);
+        Budget {
+            results: AtomicUsize::new(results),
+            bytes: AtomicUsize::new(limits.max_answer),
+            free: AtomicUsize::new(FREE),
         }
     }
+}
 
-    /// The same for a further part of the answer.
-    pub(crate) fn for_part(&self) -> Self {
-        ByteBudget {
-            left: AtomicUsize::new(self.limit),
-            free: self.free.clone(),
-            limit: self.limit,
+/// Takes as many as there are of those that are left: `most` at most, `least` at least. Returns how many.
+fn take(left: &AtomicUsize, least: usize, most: usize) -> Option<usize> {
+    let taken = |left: usize| most.min(left).max(least);
+    let step = |left: usize| left.checked_sub(taken(left));
+    let before = left.try_update(Ordering::Relaxed, Ordering::Relaxed, step);
+    before.ok().map(taken)
+}
+
+/// The bounds of an answer, or of a part of it that is sent by itself.
+pub(crate) struct Bounds<'a> {
+    pub(crate) app: &'a App,
+    pub(crate) budget: &'a Budget,
+    /// The bytes that it may still have.
+    pub(crate) bytes: &'a AtomicUsize,
+}
+
+impl Bounds<'_> {
+    /// Takes a match or an id.
+    ///
+    /// # Errors
+    /// There may be no more.
+    pub(crate) fn take_result(&self) -> simidx::Result<()> {
+        match take(&self.budget.results, 1, 1) {
+            Some(_) => Ok(()),
+            None => Err(Error::LimitReached {
+                what: "matches and ids in one answer; ask for fewer with limit or k",
+                limit: self.app.options.limits.max_results,
+            }),
         }
-    }
-
-    /// Takes bytes: `more` at least, and `wish` if there are as many.
-    fn take(&self, more: usize, wish: usize) -> Result<usize, Problem> {
-        let step = |left: usize| left.checked_sub(wish.clamp(more, left.max(more)));
-        match self
-            .left
-            .try_update(Ordering::Relaxed, Ordering::Relaxed, step)
-        {
-            Ok(left) => Ok(wish.clamp(more, left)),
-            Err(_) => Err(Problem::from(Error::LimitReached {
-                what: "bytes in one answer; ask for fewer with limit or k",
-                limit: self.limit as u64,
-            })),
-        }
-    }
-
-    /// Takes some of the bytes that need no room.
-    fn take_free(&self, wish: usize) -> usize {
-        let step = |free: usize| Some(free.saturating_sub(wish));
-        let before = self
-            .free
-            .try_update(Ordering::Relaxed, Ordering::Relaxed, step);
-        before.unwrap_or_default().min(wish)
     }
 }
 
@@ -134,9 +115,9 @@ impl ByteBudget {
 pub(crate) struct Taken {
     /// Bytes that the answer may have without taking more.
     len: usize,
-    /// Those of them that need room among all answers, and the room.
+    /// Those of them that need permits, and the permits.
     held: usize,
-    room: Option<ByteRoom>,
+    permit: Option<OwnedSemaphorePermit>,
     /// Why there was no more.
     refused: Option<Problem>,
 }
@@ -145,41 +126,54 @@ impl Taken {
     /// Takes what an answer of this length needs.
     ///
     /// # Errors
-    /// The answer may not be as long, or there is no room for it; [`Taken::refused`] says which.
+    /// The answer may not be as long, or there are no permits for it; `refused` says which.
     pub(crate) fn grow(&mut self, len: usize, bounds: &Bounds<'_>) -> io::Result<()> {
         if len <= self.len {
             return Ok(());
         }
         let more = len - self.len;
-        let grown = bounds.bytes.take(more, more.max(self.len).max(STEP));
-        let outcome = grown.and_then(|grown| {
-            self.len += grown;
-            let held = grown - bounds.bytes.take_free(grown);
-            if held == 0 {
-                return Ok(());
+        let refused = match take(bounds.bytes, more, more.max(self.len).max(STEP)) {
+            Some(grown) => {
+                self.len += grown;
+                let free = take(&bounds.budget.free, 0, grown).unwrap_or_default();
+                self.held += grown - free;
+                if bounds.app.answers.hold(&mut self.permit, self.held) {
+                    return Ok(());
+                }
+                Problem::busy("there is no memory for further answers until others are read")
             }
-            self.held += held;
-            let new = || ByteRoom::new(bounds.app, Kept::Answers);
-            self.room.get_or_insert_with(new).grow(self.held)
-        });
-        outcome.map_err(|problem| {
-            self.refused = Some(problem);
-            io::Error::other("the answer is too long")
-        })
+            None => Problem::from(Error::LimitReached {
+                what: "bytes in one answer; ask for fewer with limit or k",
+                limit: bounds.app.options.limits.max_answer as u64,
+            }),
+        };
+        self.refused = Some(refused);
+        Err(io::Error::other("the answer is too long"))
     }
 
-    /// The room, to be held until the answer is sent.
-    pub(crate) fn into_room(self) -> Option<Arc<ByteRoom>> {
-        self.room.map(Arc::new)
+    /// Bytes that give the permits back when all of them are sent.
+    pub(crate) fn sent<const N: usize>(self, parts: [Vec<u8>; N]) -> [Bytes; N] {
+        let permit = self.permit.map(Arc::new);
+        parts.map(|bytes| match &permit {
+            None => bytes.into(),
+            Some(permit) => Bytes::from_owner(Sent {
+                bytes,
+                _permit: permit.clone(),
+            }),
+        })
     }
 }
 
-/// What answers may have in all.
-pub(crate) struct Bounds<'a> {
-    pub(crate) app: &'a Arc<App>,
-    /// Matches and ids.
-    pub(crate) results: &'a Budget,
-    pub(crate) bytes: &'a ByteBudget,
+/// Bytes on their way to a client, with the permits that they have until they are sent.
+struct Sent {
+    bytes: Vec<u8>,
+    _permit: Arc<OwnedSemaphorePermit>,
+}
+
+impl AsRef<[u8]> for Sent {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
 }
 
 /// Writes to an answer as long as it may grow.
@@ -207,29 +201,6 @@ impl Write for Growing<'_> {
     }
 }
 
-/// Bytes on their way to a client, with the room that they take until they are sent.
-struct Sent {
-    bytes: Vec<u8>,
-    _room: Arc<ByteRoom>,
-}
-
-impl AsRef<[u8]> for Sent {
-    fn as_ref(&self) -> &[u8] {
-        &self.bytes
-    }
-}
-
-/// Bytes that give the room back when they are sent.
-pub(crate) fn sent(bytes: Vec<u8>, room: Option<&Arc<ByteRoom>>) -> Bytes {
-    match room {
-        None => bytes.into(),
-        Some(room) => Bytes::from_owner(Sent {
-            bytes,
-            _room: room.clone(),
-        }),
-    }
-}
-
 /// The answers to some queries.
 #[derive(Default)]
 pub(crate) struct Answered {
@@ -242,7 +213,7 @@ pub(crate) struct Answered {
     /// Answers in which the id that a query is searched for by is among those at distance 0.
     pub(crate) own_id_count: usize,
     /// What the source called the records that the first answer comes from, if it did.
-    pub(crate) generation: Option<String>,
+    pub(crate) generation: Option<HeaderValue>,
     /// What all of it takes.
     pub(crate) taken: Taken,
 }
@@ -250,8 +221,7 @@ pub(crate) struct Answered {
 impl Answered {
     /// Bytes, counts and distances as they are sent.
     pub(crate) fn into_parts(self) -> [Bytes; 3] {
-        let room = self.taken.into_room();
-        [self.bytes, self.counts, self.distances].map(|part| sent(part, room.as_ref()))
+        self.taken.sent([self.bytes, self.counts, self.distances])
     }
 }
 
@@ -261,116 +231,78 @@ impl Answered {
 /// What keeps one from being answered. Those before it are then in `out`.
 pub(crate) fn answer(
     generation: &Generation,
-    metrics: &IndexMetrics,
     queries: &[Asked],
-    (form, style): (Form, JsonStyle),
+    form: Form,
     bounds: &Bounds<'_>,
     out: &mut Answered,
 ) -> Result<(), Problem> {
-    let width = generation.source.width();
-    let mut fingerprints = Fingerprints::new(width);
+    let mut fingerprints = Fingerprints::new(generation.source.width());
     let mut rest = queries;
-    // As many as are searched for in one way, up to a text that says nothing.
+    // As many as are searched for in one way; a text without features is answered by itself.
     while let Some(first) = rest.first() {
         fingerprints.clear();
-        let mut lonely = None;
-        for asked in rest
-            .iter()
-            .take_while(|asked| asked.question == first.question)
-        {
-            let fingerprint = match &asked.what {
-                What::Fingerprint(fingerprint) => *fingerprint,
-                What::Text(text) => match generation.fingerprint(text)? {
-                    (fingerprint, true) => fingerprint,
-                    (fingerprint, false) => {
-                        lonely = Some(fingerprint);
-                        break;
-                    }
-                },
+        let mut is_featureless = false;
+        let alike = rest.iter();
+        for asked in alike.take_while(|asked| asked.question == first.question) {
+            let (fingerprint, has_features) = match &asked.what {
+                What::Fingerprint(fingerprint) => (*fingerprint, true),
+                What::Text(text) => generation.fingerprint(text)?,
             };
-            fingerprints.push(fingerprint);
+            is_featureless = !has_features && fingerprints.is_empty();
+            if has_features || is_featureless {
+                fingerprints.push(fingerprint);
+            }
+            if !has_features {
+                break;
+            }
         }
         let (alike, others) = rest.split_at(fingerprints.len());
         rest = others;
-        if !alike.is_empty() {
-            let mut writer = Writer {
-                form,
-                style,
-                bounds,
-                complete_len: out.bytes.len(),
-                out,
-                queries: alike,
-                fingerprints: &fingerprints,
-                match_count: 0,
-                first_match: 0,
-                query: 0,
-                distances: [0; DISTANCES],
-            };
-            let started = Instant::now();
-            let searched = generation
-                .source
-                .find(&fingerprints, first.question, &mut writer);
-            // The frames of answers are written without a look at the room; each is short.
-            let searched = searched.and_then(|()| Ok(writer.take_room()?));
-            if let Err(error) = searched {
-                let complete_len = writer.complete_len;
-                out.bytes.truncate(complete_len);
-                let refused = out.taken.refused.take();
-                return Err(refused.unwrap_or_else(|| error.into()));
-            }
-            metrics
-                .queries
-                .add_each(started.elapsed(), fingerprints.len() as u64);
-            metrics.add_matches(&writer.distances);
+        let mut writer = Writer {
+            form,
+            bounds,
+            complete_len: out.bytes.len(),
+            out,
+            queries: alike,
+            fingerprints: &fingerprints,
+            is_featureless,
+            match_count: 0,
+            first_match: 0,
+            query: 0,
+            distances: [0; DISTANCES],
+        };
+        if is_featureless {
+            writer.begin(0);
+            writer.end();
+            continue;
         }
-        if let (Some(fingerprint), Some((asked, others))) = (lonely, rest.split_first()) {
-            write_nothing(asked, (fingerprint, width), (form, style), out);
-            rest = others;
+        let started = Instant::now();
+        let searched = search(&generation.source, first.question, &mut writer);
+        // The frames of answers are written before their bytes are taken; each is short.
+        let searched = searched.and_then(|()| Ok(writer.grow()?));
+        if let Err(error) = searched {
+            let complete_len = writer.complete_len;
+            out.bytes.truncate(complete_len);
+            let refused = out.taken.refused.take();
+            return Err(refused.unwrap_or_else(|| error.into()));
         }
+        let metrics = &generation.metrics;
+        let count = fingerprints.len() as u64;
+        metrics.queries.add_each(started.elapsed(), count);
+        metrics.add_matches(&writer.distances);
     }
     Ok(())
-}
-
-/// Writes the answer to a text without features: nothing is near it.
-fn write_nothing(
-    asked: &Asked,
-    query: (u128, Width),
-    (form, style): (Form, JsonStyle),
-    out: &mut Answered,
-) {
-    if form == Form::Columns {
-        out.counts.extend_from_slice(&[0; 4]);
-        return;
-    }
-    separate(form, &mut out.bytes);
-    let id = asked.id.as_ref().map(IdBuf::as_id);
-    // A vector takes everything.
-    let _ = style.open_answer(&mut out.bytes, id, None);
-    let _ = style.close_answer(&mut out.bytes, query, true, None);
-    end_line(form, &mut out.bytes);
-}
-
-/// Ends what is before an object.
-fn separate(form: Form, bytes: &mut Vec<u8>) {
-    if form == Form::Objects && !bytes.is_empty() {
-        bytes.push(b',');
-    }
-}
-
-fn end_line(form: Form, bytes: &mut Vec<u8>) {
-    if form == Form::Lines {
-        bytes.push(b'\n');
-    }
 }
 
 /// Writes answers as they are found.
 struct Writer<'a> {
     form: Form,
-    style: JsonStyle,
     bounds: &'a Bounds<'a>,
     out: &'a mut Answered,
     queries: &'a [Asked],
     fingerprints: &'a Fingerprints,
+    /// Whether it is one query, a text without features: nothing is near it.
+    is_featureless: bool,
     match_count: u64,
     /// Matches by their distance.
     distances: [u32; DISTANCES],
@@ -382,24 +314,84 @@ struct Writer<'a> {
     complete_len: usize,
 }
 
+thread_local! {
+    static SCRATCH: RefCell<SetScratch> = RefCell::default();
+}
+
+/// Answers the queries of a writer in their order.
+///
+/// # Errors
+/// Damage, or what keeps an answer from being written. Some of the queries before have then been answered.
+fn search(source: &Source, question: Question, writer: &mut Writer<'_>) -> simidx::Result<()> {
+    if let Some(Hook(hook)) = &writer.bounds.app.options.hook {
+        hook(Some(writer.fingerprints));
+    }
+    match source {
+        Source::Files(set) => search_set(set, question, writer),
+        Source::Store(store) => search_store(store, question, writer),
+    }
+}
+
+fn search_set(set: &Set, question: Question, writer: &mut Writer<'_>) -> simidx::Result<()> {
+    SCRATCH.with_borrow_mut(|scratch| {
+        scratch.set_ranked(writer.wants_ids());
+        set.answer_many_with(scratch, writer.fingerprints, question, |number, matches| {
+            writer.begin(number);
+            for hit in matches.iter() {
+                match writer.wants_ids() {
+                    false => writer.found(hit.fingerprint, hit.distance, std::iter::empty())?,
+                    true => writer.found(hit.fingerprint, hit.distance, hit.ids()?)?,
+                }
+            }
+            writer.end();
+            Ok(())
+        })
+    })
+}
+
+fn search_store(
+    store: &Collection,
+    question: Question,
+    writer: &mut Writer<'_>,
+) -> simidx::Result<()> {
+    let max_answer = writer.bounds.app.options.limits.max_answer;
+    let id_bytes = writer.wants_ids().then_some(max_answer);
+    for (number, query) in writer.fingerprints.iter().enumerate() {
+        let found = store
+            .answer(query, question, id_bytes)
+            .map_err(of_library)?;
+        if writer.out.generation.is_none() {
+            writer.out.generation = header_of(store, found.change_count);
+        }
+        writer.begin(number);
+        for near in found.value {
+            let ids = near.ids.into_iter().map(|id| Ok(IdBuf::String(id)));
+            writer.found(near.fingerprint, near.distance, ids)?;
+        }
+        writer.end();
+    }
+    Ok(())
+}
+
 impl Writer<'_> {
-    /// Takes the room of what has been written.
-    fn take_room(&mut self) -> io::Result<()> {
+    /// Takes the bytes of what has been written.
+    fn grow(&mut self) -> io::Result<()> {
         let out = &mut *self.out;
         let len = out.bytes.len() + out.counts.len() + out.distances.len();
         out.taken.grow(len, self.bounds)
     }
-}
 
-impl Sink for Writer<'_> {
     fn begin(&mut self, query: usize) {
         self.first_match = self.match_count;
         self.query = query;
+        let bytes = &mut self.out.bytes;
+        if self.form == Form::Objects && !bytes.is_empty() {
+            bytes.push(b',');
+        }
         if self.form != Form::Columns {
-            separate(self.form, &mut self.out.bytes);
             let id = self.queries[query].id.as_ref().map(IdBuf::as_id);
             // A vector takes everything.
-            let _ = self.style.open_answer(&mut self.out.bytes, id, None);
+            let _ = self.bounds.app.options.json.open_answer(bytes, id, None);
         }
     }
 
@@ -407,9 +399,9 @@ impl Sink for Writer<'_> {
         &mut self,
         fingerprint: u128,
         distance: u32,
-        ids: &mut IdIter<'_>,
+        ids: impl Iterator<Item = simidx::Result<IdBuf>>,
     ) -> simidx::Result<()> {
-        self.bounds.results.take()?;
+        self.bounds.take_result()?;
         self.match_count += 1;
         if let Some(count) = self.distances.get_mut(distance as usize) {
             *count += 1;
@@ -420,19 +412,18 @@ impl Sink for Writer<'_> {
             bytes.extend_from_slice(&fingerprint.to_le_bytes()[..width.bytes()]);
             // At most 128.
             self.out.distances.push(distance as u8);
-            return Ok(self.take_room()?);
+            return Ok(self.grow()?);
         }
         if bytes.last() == Some(&b'}') {
             bytes.push(b',');
         }
-        let budget = self.bounds.results;
         let own = self.queries[self.query].id.as_ref();
         let own = own.filter(|_| distance == 0);
         let (mut is_first, mut has_own) = (true, false);
         let counted = ids.map(|id| {
             // The match itself counts for the first.
             if !std::mem::take(&mut is_first) {
-                budget.take()?;
+                self.bounds.take_result()?;
             }
             has_own |= own.is_some() && id.as_ref().ok() == own;
             id
@@ -442,27 +433,27 @@ impl Sink for Writer<'_> {
             taken: &mut self.out.taken,
             bounds: self.bounds,
         };
-        self.style
-            .write_match(&mut growing, (fingerprint, width), distance, counted)?;
+        let style = self.bounds.app.options.json;
+        style.write_match(&mut growing, (fingerprint, width), distance, counted)?;
         self.out.own_id_count += usize::from(has_own);
         Ok(())
     }
 
-    fn end(&mut self, query: usize) {
+    /// Ends the answer that was begun last.
+    fn end(&mut self) {
         if self.form == Form::Columns {
             let count = u32::try_from(self.match_count - self.first_match).unwrap_or(u32::MAX);
             self.out.counts.extend_from_slice(&count.to_le_bytes());
             return;
         }
-        let query = self.fingerprints.get(query).unwrap_or_default();
+        let query = self.fingerprints.get(self.query).unwrap_or_default();
         let (bytes, width) = (&mut self.out.bytes, self.fingerprints.width());
-        let _ = self.style.close_answer(bytes, (query, width), false, None);
-        end_line(self.form, bytes);
+        let style = self.bounds.app.options.json;
+        let _ = style.close_answer(bytes, (query, width), self.is_featureless, None);
+        if self.form == Form::Lines {
+            bytes.push(b'\n');
+        }
         self.complete_len = bytes.len();
-    }
-
-    fn generation(&mut self, name: String) {
-        self.out.generation.get_or_insert(name);
     }
 
     fn wants_ids(&self) -> bool {

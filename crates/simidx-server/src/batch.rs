@@ -3,15 +3,16 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use hyper::StatusCode;
-use simidx_output::JsonStyle;
-use tokio::sync::{mpsc, oneshot};
+use hyper::header::HeaderValue;
+use simidx::set::Question;
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
-use crate::answer::{Answered, Asked, Bounds, Budget, ByteBudget, Form, answer};
-use crate::body::ByteRoom;
+use crate::answer::{Answered, Asked, Bounds, Budget, Form, answer};
 use crate::problem::Problem;
 use crate::request::What;
 use crate::state::{App, Generation};
@@ -41,22 +42,20 @@ const GRACE: Duration = Duration::from_millis(100);
 /// Nanoseconds that a request may take where it arrives.
 const INLINE_NS: f64 = 500_000.0;
 
+/// Nanoseconds that a query counts as where a test looks on: it is not cheap, and alone in a group.
+const HOOKED_NS: f64 = 1e6;
+
 /// What the chunks of a batch share.
 pub(crate) struct Batch {
-    pub(crate) app: Arc<App>,
-    /// The number of the index.
-    pub(crate) index: usize,
-    pub(crate) generation: Arc<Generation>,
-    pub(crate) queries: Vec<Asked>,
-    pub(crate) form: Form,
+    app: Arc<App>,
+    generation: Arc<Generation>,
+    queries: Vec<Asked>,
+    form: Form,
     budget: Budget,
-    /// Bytes of all of the answer, if it is sent as a whole.
-    bytes: ByteBudget,
     deadline: Instant,
-    /// The room of the body that the queries come from.
-    room: Option<ByteRoom>,
-    /// It counts among those that wait until its last chunk is done, whether anybody still waits for it or not.
-    waiting: Option<Room>,
+    /// The permits of the body that the queries come from, and the one of a request that takes long: it has them until its last
+    /// chunk is done, whether anybody still waits for it or not.
+    permits: [Option<OwnedSemaphorePermit>; 2],
 }
 
 /// The answer to a chunk, and what ended it early.
@@ -65,57 +64,61 @@ type Chunk = (Answered, Result<(), Problem>);
 impl Batch {
     pub(crate) fn new(
         app: &Arc<App>,
-        index: usize,
-        generation: Arc<Generation>,
-        queries: Vec<Asked>,
+        generation: &Arc<Generation>,
+        queries: impl IntoIterator<Item = Asked>,
         form: Form,
     ) -> Self {
+        let limits = &app.options.limits;
         Batch {
-            budget: Budget::new(app.options.limits.max_results),
-            bytes: ByteBudget::new(app.options.limits.max_answer),
-            deadline: Instant::now() + app.options.limits.timeout,
+            budget: Budget::new(limits),
+            deadline: Instant::now() + limits.timeout,
             app: app.clone(),
-            index,
-            generation,
-            queries,
+            generation: generation.clone(),
+            queries: queries.into_iter().collect(),
             form,
-            room: None,
-            waiting: None,
+            permits: [None, None],
         }
     }
 
-    /// Keeps the room of a body as long as its queries.
-    pub(crate) fn keeping(mut self, room: ByteRoom) -> Self {
-        self.room = Some(room);
+    /// Keeps the permits of a body as long as its queries.
+    pub(crate) fn keeping(mut self, permit: Option<OwnedSemaphorePermit>) -> Self {
+        self.permits[0] = permit;
         self
     }
 
-    fn style(&self) -> JsonStyle {
-        self.app.options.json
+    /// Nanoseconds that a query takes, as far as that can be foreseen, without a text that has to be fingerprinted.
+    fn cost(&self, question: Question) -> f64 {
+        match self.app.options.hook {
+            Some(_) => HOOKED_NS,
+            None => self.generation.source.cost(question),
+        }
     }
 
-    /// The end of the queries from one on that take no more than this: one at least, [`CHUNK`] at most.
-    fn end(&self, start: usize, ns: f64) -> usize {
+    /// How many of the queries from one on take no more than this: [`CHUNK`] at most.
+    fn fitting(&self, start: usize, ns: f64) -> usize {
         let mut left = ns;
         // Most often all queries are searched for in one way.
         let mut known = None;
-        let together = self.queries[start..]
-            .iter()
-            .take(CHUNK)
-            .take_while(|asked| {
-                let cost = match known {
-                    Some((question, cost)) if question == asked.question => cost,
-                    _ => self.generation.source.cost(asked.question),
-                };
-                known = Some((asked.question, cost));
-                let text = match &asked.what {
-                    What::Text(text) => text.len() as f64 * TEXT_NS,
-                    What::Fingerprint(_) => 0.0,
-                };
-                left -= cost + text;
-                left >= 0.0
-            });
-        start + together.count().max(1)
+        let queries = self.queries[start..].iter().take(CHUNK);
+        let fitting = queries.take_while(|asked| {
+            let cost = match known {
+                Some((question, cost)) if question == asked.question => cost,
+                _ => self.cost(asked.question),
+            };
+            known = Some((asked.question, cost));
+            let text = match &asked.what {
+                What::Text(text) => text.len() as f64 * TEXT_NS,
+                What::Fingerprint(_) => 0.0,
+            };
+            left -= cost + text;
+            left >= 0.0
+        });
+        fitting.count()
+    }
+
+    /// The end of the queries from one on that take no more than this, at least one.
+    fn end(&self, start: usize, ns: f64) -> usize {
+        start + self.fitting(start, ns).max(1)
     }
 
     /// Answers some of the queries, as long as there is time.
@@ -124,19 +127,15 @@ impl Batch {
             bytes: Vec::with_capacity(queries.len() * ANSWER_LEN),
             ..Answered::default()
         };
-        let own;
-        let bytes = match self.form {
-            // Lines are sent chunk by chunk.
-            Form::Lines => {
-                own = self.bytes.for_part();
-                &own
-            }
-            Form::Objects | Form::Columns => &self.bytes,
-        };
+        let own = AtomicUsize::new(self.app.options.limits.max_answer);
         let bounds = Bounds {
             app: &self.app,
-            results: &self.budget,
-            bytes,
+            budget: &self.budget,
+            bytes: match self.form {
+                // Lines are sent chunk by chunk.
+                Form::Lines => &own,
+                Form::Objects | Form::Columns => &self.budget.bytes,
+            },
         };
         let mut start = queries.start;
         while start < queries.end {
@@ -146,9 +145,8 @@ impl Batch {
             let end = self.end(start, GROUP_NS).min(queries.end);
             let outcome = answer(
                 &self.generation,
-                &self.app.indexes[self.index].metrics,
                 &self.queries[start..end],
-                (self.form, self.style()),
+                self.form,
                 &bounds,
                 &mut answered,
             );
@@ -160,49 +158,52 @@ impl Batch {
         (answered, Ok(()))
     }
 
-    /// Whether the queries take so little that they are answered where they arrived.
+    /// Whether the queries take so little that they are answered where they arrived. To fingerprint takes longer than to search,
+    /// and how long depends on the text.
     fn is_cheap(&self) -> bool {
-        if !self.app.options.warm || self.queries.len() > CHUNK {
-            return false;
-        }
-        let mut left = INLINE_NS;
-        self.queries.iter().all(|asked| {
-            left -= self.generation.source.cost(asked.question);
-            // To fingerprint takes longer than to search, and how long depends on the text.
-            left >= 0.0 && !matches!(asked.what, What::Text(_))
-        })
+        let is_text = |asked: &Asked| matches!(asked.what, What::Text(_));
+        self.app.options.warm
+            && !self.queries.iter().any(is_text)
+            && self.fitting(0, INLINE_NS) == self.queries.len()
     }
 
-    /// Answers all queries in one piece.
+    /// What names the records that an answer comes from, of which this is the first part: those of a store are named as they are
+    /// searched.
+    fn name_of(&self, first: Option<&mut Answered>) -> Option<HeaderValue> {
+        let own = first.and_then(|answered| answered.generation.take());
+        own.or_else(|| self.generation.name.clone())
+    }
+
+    /// Answers all queries, in the parts in which the answer is found: it may be long, and is not copied. With them is what names
+    /// the records.
     ///
     /// # Errors
     /// What keeps one of them from being answered.
-    pub(crate) async fn whole(self) -> Result<Whole, Problem> {
-        let mut whole = Whole::default();
+    pub(crate) async fn whole(self) -> Result<(Vec<Answered>, Option<HeaderValue>), Problem> {
         if self.is_cheap() {
-            let (answered, outcome) = self.chunk(0..self.queries.len());
+            let (mut answered, outcome) = self.chunk(0..self.queries.len());
             outcome?;
-            whole.push(answered);
-            return Ok(whole);
+            let name = self.name_of(Some(&mut answered));
+            return Ok((vec![answered], name));
         }
-        let mut chunks = Chunks::start(self)?;
+        let (mut whole, mut chunks) = (Vec::new(), Chunks::start(self)?);
         while let Some((chunk, outcome)) = chunks.next().await {
             outcome?;
             whole.push(chunk);
         }
-        Ok(whole)
+        let name = chunks.batch.name_of(whole.first_mut());
+        Ok((whole, name))
     }
 
     /// Answers the queries by lines, the last of which says that all are there, or what went wrong. `trouble` is what is
-    /// wrong with the request after these queries. Beside them is what the source called the records that the first answer
-    /// comes from.
+    /// wrong with the request after these queries. With them is what names the records.
     ///
     /// # Errors
     /// What keeps the first chunk from being answered, while the status can still say so.
     pub(crate) async fn lines(
         self,
         trouble: Option<Problem>,
-    ) -> Result<(mpsc::Receiver<Bytes>, Option<String>), Problem> {
+    ) -> Result<(mpsc::Receiver<Bytes>, Option<HeaderValue>), Problem> {
         let mut chunks = Chunks::start(self)?;
         let mut first = chunks.next().await;
         if let Some((answered, Err(problem))) = &first
@@ -210,9 +211,9 @@ impl Batch {
         {
             return Err(problem.clone());
         }
-        let generation = first
-            .as_mut()
-            .and_then(|(answered, _)| answered.generation.take());
+        let name = chunks
+            .batch
+            .name_of(first.as_mut().map(|(answered, _)| answered));
         let (sender, receiver) = mpsc::channel(PIECES);
         tokio::spawn(async move {
             let mut next = first;
@@ -237,38 +238,11 @@ impl Batch {
             };
             let _ = sender.send(last.into()).await;
         });
-        Ok((receiver, generation))
+        Ok((receiver, name))
     }
 }
 
-/// The answer to all queries of a batch, in the parts in which it was found: it may be long, and is not copied.
-#[derive(Default)]
-pub(crate) struct Whole {
-    /// In columns the fingerprints of all matches.
-    pub(crate) bytes: Vec<Bytes>,
-    /// In columns the number of matches of each query.
-    pub(crate) counts: Vec<Bytes>,
-    /// In columns the distances of all matches.
-    pub(crate) distances: Vec<Bytes>,
-    /// Answers in which the id that a query is searched for by is among those at distance 0.
-    pub(crate) own_id_count: usize,
-    /// What the source called the records that the first answer comes from, if it did.
-    pub(crate) generation: Option<String>,
-}
-
-impl Whole {
-    fn push(&mut self, mut chunk: Answered) {
-        let generation = chunk.generation.take();
-        self.generation = self.generation.take().or(generation);
-        self.own_id_count += chunk.own_id_count;
-        let [bytes, counts, distances] = chunk.into_parts();
-        self.bytes.push(bytes);
-        self.counts.push(counts);
-        self.distances.push(distances);
-    }
-}
-
-pub(crate) fn timed_out() -> Problem {
+fn timed_out() -> Problem {
     let detail = "the answer took too long; ask for fewer queries or a smaller k, or when the server has less to do";
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, "timeout", detail)
 }
@@ -280,45 +254,18 @@ struct Chunks {
     next: usize,
 }
 
-/// Room among the requests that take long.
-pub(crate) struct Room(Arc<App>);
-
-impl Drop for Room {
-    fn drop(&mut self) {
-        self.0.waiting.add_permits(1);
-    }
-}
-
-impl Room {
-    /// # Errors
-    /// There is none.
-    pub(crate) fn new(app: &Arc<App>) -> Result<Self, Problem> {
-        match app.waiting.try_acquire() {
-            Ok(permit) => {
-                permit.forget();
-                Ok(Room(app.clone()))
-            }
-            Err(_) => {
-                let limit = app.options.limits.max_waiting;
-                let detail = format!("{limit} requests like this one are being answered");
-                Err(Problem::busy(detail))
-            }
-        }
-    }
-}
-
 /// Does what may take long on the threads for that.
 ///
 /// # Errors
-/// There is no room, or what `work` returns.
-pub(crate) async fn aside<T: Send + 'static>(
+/// Too many requests take long, or what `work` returns.
+pub(crate) async fn on_pool<T: Send + 'static>(
     app: &Arc<App>,
     work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
-    let room = Room::new(app)?;
+    let permit = app.permit()?;
     let (sender, receiver) = oneshot::channel();
     app.pool.spawn_fifo(move || {
-        let _room = room;
+        let _permit = permit;
         if !sender.is_closed() {
             let _ = sender.send(work());
         }
@@ -337,7 +284,7 @@ fn broken_off() -> Problem {
 
 impl Chunks {
     fn start(mut batch: Batch) -> Result<Self, Problem> {
-        batch.waiting = Some(Room::new(&batch.app)?);
+        batch.permits[1] = Some(batch.app.permit()?);
         let mut chunks = Chunks {
             under_way: VecDeque::new(),
             next: 0,

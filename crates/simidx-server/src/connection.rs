@@ -15,7 +15,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::time::{Instant, Sleep};
 
 use crate::problem::Problem;
@@ -36,18 +36,11 @@ const SAID: Duration = Duration::from_secs(60);
 
 /// Accepts connections until `stop` says so, then waits for them to end, as long as a request may take.
 pub(crate) async fn serve(app: Arc<App>, listener: TcpListener, mut stop: watch::Receiver<bool>) {
-    let limit = app
-        .options
-        .limits
-        .max_connections
-        .min(Semaphore::MAX_PERMITS);
-    let limit = limit.min(u32::MAX as usize);
-    let room = Arc::new(Semaphore::new(limit));
     let mut last_said: Option<Instant> = None;
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            () = told(&mut stop) => break,
+            () = stopped(&mut stop) => break,
         };
         let (stream, client) = match accepted {
             Ok(accepted) => accepted,
@@ -55,7 +48,7 @@ pub(crate) async fn serve(app: Arc<App>, listener: TcpListener, mut stop: watch:
                 if !is_of_client(&error) {
                     if last_said.is_none_or(|last| last.elapsed() >= SAID) {
                         last_said = Some(Instant::now());
-                        let fields = [("error", &*error.to_string())];
+                        let fields = [("error", error.to_string().into())];
                         app.log.warn("cannot accept connections", &fields);
                     }
                     tokio::time::sleep(REST).await;
@@ -66,29 +59,29 @@ pub(crate) async fn serve(app: Arc<App>, listener: TcpListener, mut stop: watch:
         app.metrics.accepted.fetch_add(1, Ordering::Relaxed);
         // What is written goes out at once: an answer waits for nothing.
         let _ = stream.set_nodelay(true);
-        match room.clone().try_acquire_owned() {
-            Ok(permit) => {
+        match app.connections.take() {
+            Some(permit) => {
                 let connection = one(app.clone(), stream, client.ip(), stop.clone());
                 tokio::spawn(async move {
                     connection.await;
                     drop(permit);
                 });
             }
-            Err(_) => {
+            None => {
                 app.metrics.shed.fetch_add(1, Ordering::Relaxed);
                 if app.tls.is_none() {
-                    tokio::spawn(refuse(stream, limit));
+                    tokio::spawn(refuse(stream, app.connections.count));
                 }
             }
         }
     }
     drop(listener);
-    let all = room.acquire_many(limit as u32);
+    let all = app.connections.all();
     let _ = tokio::time::timeout(app.options.limits.timeout, all).await;
 }
 
 /// Waits until it is time to end.
-pub(crate) async fn told(stop: &mut watch::Receiver<bool>) {
+pub(crate) async fn stopped(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
 }
 
@@ -114,41 +107,24 @@ async fn refuse(mut stream: TcpStream, limit: usize) {
     let _ = tokio::time::timeout(Duration::from_secs(1), write).await;
 }
 
-/// Counts a connection while it lives.
-struct Counted(Arc<App>);
-
-impl Counted {
-    fn new(app: Arc<App>) -> Self {
-        app.metrics.connections.fetch_add(1, Ordering::Relaxed);
-        Counted(app)
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.metrics.connections.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 /// Serves a connection.
 async fn one(app: Arc<App>, stream: TcpStream, client: IpAddr, stop: watch::Receiver<bool>) {
-    let _counted = Counted::new(app.clone());
     #[cfg(feature = "tls")]
     if let Some(tls) = &app.tls {
-        let greeting = tls.load().accept(stream);
-        match tokio::time::timeout(app.options.limits.idle_timeout, greeting).await {
-            Ok(Ok(stream)) => speak(app.clone(), stream, client, stop).await,
+        let handshake = tls.load().accept(stream);
+        match tokio::time::timeout(app.options.limits.idle_timeout, handshake).await {
+            Ok(Ok(stream)) => serve_http(app.clone(), stream, client, stop).await,
             _ => {
                 app.metrics.cut.fetch_add(1, Ordering::Relaxed);
             }
         }
         return;
     }
-    speak(app, stream, client, stop).await;
+    serve_http(app, stream, client, stop).await;
 }
 
-/// Speaks HTTP on a connection until one side ends it.
-async fn speak<S>(app: Arc<App>, stream: S, client: IpAddr, mut stop: watch::Receiver<bool>)
+/// Serves HTTP on a connection until one side ends it.
+async fn serve_http<S>(app: Arc<App>, stream: S, client: IpAddr, mut stop: watch::Receiver<bool>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -156,7 +132,7 @@ where
     let stream = TokioIo::new(Patient::new(stream, idle));
     let service = service_fn(|request| {
         let app = app.clone();
-        async move { Ok::<_, Infallible>(routes::serve(&app, request, client).await) }
+        async move { Ok::<_, Infallible>(routes::serve(app, request, client).await) }
     });
     let mut builder = http1::Builder::new();
     builder
@@ -169,7 +145,7 @@ where
     let mut connection = pin!(builder.serve_connection(stream, service));
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
-        () = told(&mut stop) => {
+        () = stopped(&mut stop) => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }

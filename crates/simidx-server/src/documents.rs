@@ -5,21 +5,20 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use hyper::body::Incoming;
-use hyper::{Method, Response, StatusCode};
+use hyper::header::HeaderValue;
+use hyper::{Method, StatusCode};
 use serde::Serialize;
 use serde_json::{Value, json};
 use simidx::Width;
-use simidx_collection::Error;
+use simidx_collection::{Added, Collection, Error, Outcome};
 
-use crate::answer::{self, Budget, ByteBudget, Taken, sent};
-use crate::batch::Room;
-use crate::body::{content_type, read, wrong_type};
+use crate::answer::{Bounds, Budget, Taken};
+use crate::call::{Answer, Call};
 use crate::problem::Problem;
-use crate::request::{self, Params, What, shown};
-use crate::response::{self, Content, JSON, NDJSON, of_generation, whole};
+use crate::request::{self, What, shown};
+use crate::response::{self, JSON, NDJSON, of_generation, whole};
+use crate::source::header_of;
 use crate::state::{App, Generation};
-use crate::store::{Addition, Store};
 
 /// Lines that are added before the disk is waited for.
 const TOGETHER: usize = 1024;
@@ -52,13 +51,15 @@ impl From<Error> for Problem {
 }
 
 /// The store, and what makes fingerprints for it.
-pub(crate) fn store(app: &App) -> Result<(Store, Arc<Generation>), Problem> {
-    let no_store = || {
-        let detail = "the server keeps no records; start it with --store";
-        Problem::unanswerable("no-store", detail)
-    };
-    let (index, store) = app.store.as_ref().ok_or_else(no_store)?;
-    Ok((store.clone(), app.indexes[*index].current()))
+pub(crate) fn store(app: &App) -> Result<(Arc<Collection>, Arc<Generation>), Problem> {
+    // It is the last of the indexes.
+    match (&app.options.store, app.indexes.last()) {
+        (Some(store), Some(index)) => Ok((store.clone(), index.current())),
+        _ => {
+            let detail = "the server keeps no records; start it with --store";
+            Err(Problem::unanswerable("no-store", detail))
+        }
+    }
 }
 
 /// A record as a body or a line of it says it.
@@ -78,74 +79,82 @@ fn record(generation: &Generation, bytes: &[u8]) -> Result<(String, u128), Probl
 }
 
 /// What the answers to additions may still have, and until when.
-struct Bounds {
+struct Allowance {
     app: Arc<App>,
-    results: Budget,
-    bytes: ByteBudget,
+    budget: Budget,
     /// Bytes of the answers so far, and what they have taken.
     len: usize,
     taken: Taken,
     is_full: bool,
-    deadline: Instant,
+    /// One addition alone has none.
+    deadline: Option<Instant>,
 }
 
-impl Bounds {
-    fn new(app: &Arc<App>) -> Self {
+impl Allowance {
+    fn new(app: &Arc<App>, is_alone: bool) -> Self {
         let limits = &app.options.limits;
-        Bounds {
-            results: Budget::new(limits.max_results),
-            bytes: ByteBudget::new(limits.max_answer),
+        Allowance {
+            budget: Budget::new(limits),
             len: 0,
             taken: Taken::default(),
             is_full: false,
-            deadline: Instant::now() + limits.timeout,
+            deadline: (!is_alone).then(|| Instant::now() + limits.timeout),
             app: app.clone(),
         }
     }
 
-    /// Takes the bytes of a piece of JSON and a comma, if there is room for them.
-    fn grow(&mut self, piece: &impl Serialize) -> bool {
-        let bounds = answer::Bounds {
+    fn bounds(&self) -> Bounds<'_> {
+        Bounds {
             app: &self.app,
-            results: &self.results,
-            bytes: &self.bytes,
-        };
-        let len = self.len + serde_json::to_vec(piece).map_or(0, |piece| piece.len() + 1);
-        self.is_full |= self.taken.grow(len, &bounds).is_err();
-        self.len = len;
+            budget: &self.budget,
+            bytes: &self.budget.bytes,
+        }
+    }
+
+    /// Takes the bytes of a piece of JSON and a comma, if there may be as many.
+    fn grow(&mut self, piece: &impl Serialize) -> bool {
+        self.len += serde_json::to_vec(piece).map_or(0, |piece| piece.len() + 1);
+        let mut taken = std::mem::take(&mut self.taken);
+        self.is_full |= taken.grow(self.len, &self.bounds()).is_err();
+        self.taken = taken;
         !self.is_full
     }
 
-    /// Takes a match or an id, if there is room for it.
+    /// Takes a match or an id, if there may be one more.
     fn take(&mut self, piece: &impl Serialize) -> bool {
-        !self.is_full && self.results.take().is_ok() && self.grow(piece)
+        !self.is_full && self.bounds().take_result().is_ok() && self.grow(piece)
     }
 
-    /// Bytes that give the room back when they are sent.
-    fn sent(self, bytes: String) -> Bytes {
-        sent(bytes.into(), self.taken.into_room().as_ref())
+    /// The answers as they are sent.
+    fn sent(self, answers: String) -> Bytes {
+        let [bytes] = self.taken.sent([answers.into()]);
+        bytes
     }
 
     fn is_over(&self) -> bool {
-        Instant::now() >= self.deadline
+        self.deadline.is_some_and(|end| Instant::now() >= end)
     }
 }
 
-/// What an addition answers: as many matches and ids as there is room for, and then how many records match.
+/// What an addition answers: as many matches and ids as it may, and then how many records match.
 fn object(
     width: Width,
     (id, fingerprint): &(String, u128),
-    added: &Addition,
-    bounds: &mut Bounds,
+    added: &Added,
+    allowance: &mut Allowance,
 ) -> Value {
     let mut object = json!({
         "id": id,
         "fingerprint": width.to_hex(*fingerprint),
-        "outcome": added.outcome,
+        "outcome": match added.outcome {
+            Outcome::New => "new",
+            Outcome::Unchanged => "unchanged",
+            Outcome::Replaced(_) => "replaced",
+        },
         "matches": [],
     });
     // It is answered in any case.
-    bounds.grow(&object);
+    allowance.grow(&object);
     let (mut matches, mut is_truncated) = (Vec::new(), false);
     for near in &added.matches {
         let mut found = json!({
@@ -153,11 +162,11 @@ fn object(
             "distance": near.distance,
             "ids": [],
         });
-        if !bounds.take(&found) {
+        if !allowance.take(&found) {
             is_truncated = true;
             break;
         }
-        let ids = near.ids.iter().take_while(|id| bounds.take(id));
+        let ids = near.ids.iter().take_while(|id| allowance.take(id));
         let ids: Vec<&String> = ids.collect();
         is_truncated |= ids.len() < near.ids.len();
         found["ids"] = json!(ids);
@@ -179,14 +188,14 @@ fn too_late() -> Problem {
 }
 
 /// Runs what waits for the disk where it may wait. Nobody gives up waiting for a change: the answer says whether it was made.
-pub(crate) async fn waiting<T: Send + 'static>(
-    app: &Arc<App>,
+pub(crate) async fn on_disk<T: Send + 'static>(
+    app: &App,
     work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
-    let room = Room::new(app)?;
+    let permit = app.permit()?;
     let done = tokio::task::spawn_blocking(move || {
         // The work goes on when the client has gone.
-        let _room = room;
+        let _permit = permit;
         work()
     });
     done.await
@@ -194,77 +203,56 @@ pub(crate) async fn waiting<T: Send + 'static>(
 }
 
 /// Checks and adds documents: one as JSON, or a line for each.
-pub(crate) async fn add(
-    app: &Arc<App>,
-    head: &hyper::http::request::Parts,
-    body: Incoming,
-) -> Result<Response<Content>, Problem> {
-    Params::parse(head.uri.query(), &[])?;
-    let kind = content_type(&head.headers);
-    if ![JSON, NDJSON].contains(&&*kind) {
-        return Err(wrong_type(&kind, &[JSON, NDJSON].join(", ")));
-    }
-    let (store, generation) = store(app)?;
-    let body = read(app, &head.headers, body).await?;
-    let width = store.width();
-    let mut bounds = Bounds::new(app);
-    if kind == JSON {
-        let answer = waiting(app, move || {
-            let record = record(&generation, &body)?;
-            let mut answer = None;
-            store.add_each(std::slice::from_ref(&record), |added| {
-                let object = object(width, &record, &added, &mut bounds);
-                answer = Some((format!("{object}\n"), added.generation));
-                ControlFlow::Continue(())
-            })?;
-            let (object, name) = answer.ok_or_else(|| Problem::busy("nothing was added"))?;
-            Ok((bounds.sent(object), name))
-        });
-        let (object, name) = answer.await?;
-        return Ok(of_generation(whole(StatusCode::OK, JSON, object), name));
-    }
+pub(crate) async fn add(mut call: Call) -> Answer {
+    call.params(&[])?;
+    let kind = call.kind(&[JSON, NDJSON])?;
+    let (store, generation) = store(&call.app)?;
+    let (body, permit) = call.read().await?;
+    let app = call.app;
+    let allowance = Allowance::new(&app, kind == JSON);
     let max_batch = app.options.limits.max_batch;
-    let lines = waiting(app, move || {
-        let mut lines = Lines::new(&store, bounds);
-        let outcome = lines.read(&generation, &body, max_batch);
-        let last = match outcome {
-            Ok(()) => json!({"done": true, "count": lines.count}),
-            Err(problem) => json!({"error": problem.to_json()}),
+    let answer = on_disk(&app, move || {
+        let _permit = permit;
+        let mut lines = Lines {
+            store: &store,
+            allowance,
+            records: Vec::new(),
+            numbers: Vec::new(),
+            out: String::new(),
+            count: 0,
+            generation: None,
         };
-        let none_added = || generation.source.generation();
-        let name = lines.generation.unwrap_or_else(none_added);
-        Ok((lines.bounds.sent(lines.out + &format!("{last}\n")), name))
+        if kind == JSON {
+            lines.records.push(record(&generation, &body)?);
+            lines.add()?;
+        } else {
+            let last = match lines.read(&generation, &body, max_batch) {
+                Ok(()) => json!({"done": true, "count": lines.count}),
+                Err(problem) => json!({"error": problem.to_json()}),
+            };
+            lines.out += &format!("{last}\n");
+        }
+        let name = lines.generation.or_else(|| generation.source.name());
+        Ok((lines.allowance.sent(lines.out), name))
     });
-    let (lines, name) = lines.await?;
-    Ok(of_generation(whole(StatusCode::OK, NDJSON, lines), name))
+    let (answer, name) = answer.await?;
+    Ok(of_generation(whole(StatusCode::OK, kind, answer), name))
 }
 
 /// The documents of lines, and what was answered to them.
 struct Lines<'s> {
-    store: &'s Store,
-    bounds: Bounds,
+    store: &'s Collection,
+    allowance: Allowance,
     /// What is to be added together, and the lines that say so.
     records: Vec<(String, u128)>,
     numbers: Vec<u64>,
     out: String,
     count: usize,
     /// The generation of the store after the last of them.
-    generation: Option<String>,
+    generation: Option<HeaderValue>,
 }
 
-impl<'s> Lines<'s> {
-    fn new(store: &'s Store, bounds: Bounds) -> Self {
-        Lines {
-            store,
-            bounds,
-            records: Vec::new(),
-            numbers: Vec::new(),
-            out: String::new(),
-            count: 0,
-            generation: None,
-        }
-    }
-
+impl Lines<'_> {
     /// Adds the documents up to the first line that is none.
     ///
     /// # Errors
@@ -276,7 +264,7 @@ impl<'s> Lines<'s> {
         max_batch: usize,
     ) -> Result<(), Problem> {
         for (number, line) in request::lines(body) {
-            let in_time = || match self.bounds.is_over() {
+            let in_time = || match self.allowance.is_over() {
                 true => Err(too_late()),
                 false => Ok(()),
             };
@@ -304,16 +292,17 @@ impl<'s> Lines<'s> {
     fn add(&mut self) -> Result<(), Problem> {
         let records = std::mem::take(&mut self.records);
         let numbers = std::mem::take(&mut self.numbers);
-        let width = self.store.width();
+        let (store, width) = (self.store, self.store.width());
         let (mut lines, mut count) = (String::new(), 0);
-        let (bounds, mut generation) = (&mut self.bounds, None);
-        let outcome = match records.is_empty() || bounds.is_over() {
+        let (allowance, mut generation) = (&mut self.allowance, None);
+        let outcome = match records.is_empty() || allowance.is_over() {
             true => Ok(()),
-            false => self.store.add_each(&records, |added| {
-                lines += &format!("{}\n", object(width, &records[count], &added, bounds));
+            false => store.add_each(&records, |added| {
+                let object = object(width, &records[count], &added, allowance);
+                lines += &format!("{object}\n");
                 count += 1;
-                generation = Some(added.generation);
-                match bounds.is_over() {
+                generation = header_of(store, added.change_count);
+                match allowance.is_over() {
                     true => ControlFlow::Break(()),
                     false => ControlFlow::Continue(()),
                 }
@@ -339,29 +328,31 @@ impl<'s> Lines<'s> {
 }
 
 /// Looks a record up or deletes it.
-pub(crate) async fn one(
-    app: &Arc<App>,
-    head: &hyper::http::request::Parts,
-    id: &str,
-) -> Result<Response<Content>, Problem> {
-    Params::parse(head.uri.query(), &[])?;
-    let id = request::decode(id, false)?.into_owned();
-    let (store, _) = store(app)?;
-    let unknown =
-        |id: &str| Problem::not_found("unknown-id", format!("no record has the id {}", shown(id)));
-    let is_deletion = head.method == Method::DELETE;
-    let answer = waiting(app, move || match is_deletion {
-        true => match store.delete(&id)? {
-            (true, name) => Ok((json!({"id": id, "deleted": true}), name)),
-            (false, _) => Err(unknown(&id)),
-        },
-        false => {
-            let (fingerprint, name) = store.get(&id)?;
-            let fingerprint = fingerprint.ok_or_else(|| unknown(&id))?;
-            let object = json!({"id": id, "fingerprint": store.width().to_hex(fingerprint)});
-            Ok((object, name))
-        }
+pub(crate) async fn one(call: Call) -> Answer {
+    call.params(&[])?;
+    let id = request::decode(call.parameter(), false)?.into_owned();
+    let (store, _) = store(&call.app)?;
+    let is_deletion = call.head.method == Method::DELETE;
+    let answer = on_disk(&call.app, move || {
+        let (object, change_count) = if is_deletion {
+            let deleted = store.delete_numbered(&id)?;
+            let object = json!({"id": id, "deleted": true});
+            (deleted.value.then_some(object), deleted.change_count)
+        } else {
+            let found = store.get_numbered(&id)?;
+            let hex = found
+                .value
+                .map(|fingerprint| store.width().to_hex(fingerprint));
+            let object = hex.map(|hex| json!({"id": id, "fingerprint": hex}));
+            (object, found.change_count)
+        };
+        let unknown = || {
+            let detail = format!("no record has the id {}", shown(&id));
+            Problem::not_found("unknown-id", detail)
+        };
+        let name = header_of(&store, change_count);
+        Ok((object.ok_or_else(unknown)?, name))
     });
     let (object, name) = answer.await?;
-    Ok(of_generation(response::json(StatusCode::OK, &object), name))
+    Ok(of_generation(response::json(&object), name))
 }

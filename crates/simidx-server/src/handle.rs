@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use tokio::sync::watch;
 
@@ -33,7 +32,7 @@ impl ServerHandle {
 
     /// The same after a signal.
     pub(crate) fn end_by(&self, signal: &'static str) {
-        self.app.log.info("ending", &[("signal", signal)]);
+        self.app.log.info("ending", &[("signal", signal.into())]);
         self.shut_down();
     }
 
@@ -45,6 +44,6 @@ impl ServerHandle {
 
     /// Open generations of all indexes: as many as there are indexes when no request is left of an old one.
     pub fn generation_count(&self) -> u64 {
-        self.app.metrics.generations.load(Ordering::Relaxed)
+        self.app.generation_count() as u64
     }
 }

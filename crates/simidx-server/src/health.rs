@@ -6,94 +6,57 @@ use std::time::Duration;
 use simidx_collection::CollectionStats;
 use tokio::sync::watch;
 
-use crate::connection::told;
-use crate::log::{Level, Log};
+use crate::connection::stopped;
 use crate::state::App;
 
 /// How often the store is looked at. What fails is tried again after a second at the earliest, so no failure is missed.
 const PERIOD: Duration = Duration::from_millis(250);
 
-/// The parts of a store that have failed, as the log has said.
-#[derive(Debug, Default)]
-struct Health {
-    failed: [bool; 3],
+/// The parts of a store that can fail, and why each of them does.
+pub(crate) fn parts(stats: &CollectionStats) -> [(&'static str, Option<&str>); 3] {
+    [
+        ("journal", stats.journal_error.as_deref()),
+        ("seal", stats.seal_error.as_deref()),
+        ("merge", stats.merge_error.as_deref()),
+    ]
 }
 
-/// A line of the log.
-#[derive(Debug, PartialEq, Eq)]
-enum Said<'s> {
-    /// It failed, and why.
-    Failed(&'static str, &'s str),
-    Recovered(&'static str),
-}
+/// A line of the log: its level, its event, and why a part failed.
+type Line<'s> = (&'static str, String, Option<&'s str>);
 
-impl Health {
-    /// What has changed since the last time.
-    fn changes<'s>(&mut self, stats: &'s CollectionStats) -> Vec<Said<'s>> {
-        let parts = [
-            (
-                "store-journal-failed",
-                "store-journal-recovered",
-                &stats.journal_error,
-            ),
-            (
-                "store-seal-failed",
-                "store-seal-recovered",
-                &stats.seal_error,
-            ),
-            (
-                "store-merge-failed",
-                "store-merge-recovered",
-                &stats.merge_error,
-            ),
-        ];
-        let mut said = Vec::new();
-        for (was_failed, (failed, recovered, error)) in self.failed.iter_mut().zip(parts) {
-            match (*was_failed, error) {
-                (false, Some(error)) => said.push(Said::Failed(failed, error)),
-                (true, None) => said.push(Said::Recovered(recovered)),
-                _ => {}
+/// The lines about what has changed since the last time, when these parts had failed.
+fn changes<'s>(failed: &mut [bool; 3], stats: &'s CollectionStats) -> Vec<Line<'s>> {
+    let mut lines = Vec::new();
+    for (has_failed, (part, error)) in failed.iter_mut().zip(parts(stats)) {
+        match (*has_failed, error) {
+            (false, Some(_)) => {
+                // The others are tried again.
+                let level = if part == "journal" { "error" } else { "warn" };
+                lines.push((level, format!("store-{part}-failed"), error));
             }
-            *was_failed = error.is_some();
+            // A log that has a failure has its end too.
+            (true, None) => lines.push(("warn", format!("store-{part}-recovered"), None)),
+            _ => {}
         }
-        said
+        *has_failed = error.is_some();
     }
+    lines
 }
 
-impl Said<'_> {
-    /// How bad it is. A log that has a failure has its end too.
-    fn level(&self) -> Level {
-        match self {
-            Said::Failed("store-journal-failed", _) => Level::Error,
-            // It is tried again.
-            Said::Failed(..) | Said::Recovered(_) => Level::Warn,
-        }
-    }
-}
-
-fn say(log: &Log, said: &Said<'_>) {
-    let (event, fields) = match said {
-        Said::Failed(event, error) => (event, vec![("error", *error)]),
-        Said::Recovered(event) => (event, Vec::new()),
-    };
-    match said.level() {
-        Level::Info => log.info(event, &fields),
-        Level::Warn => log.warn(event, &fields),
-        Level::Error => log.error(event, &fields),
-    }
-}
-
-/// Looks at the store every so often, until the server is told to end.
+/// Looks at the store every so often, until the server ends.
 pub(crate) async fn watch(app: Arc<App>, mut stop: watch::Receiver<bool>) {
-    let Some((_, store)) = &app.store else { return };
-    let mut health = Health::default();
+    let Some(store) = &app.options.store else {
+        return;
+    };
+    let mut failed = [false; 3];
     loop {
-        for said in health.changes(&store.stats()) {
-            say(&app.log, &said);
+        for (level, event, error) in changes(&mut failed, &store.stats()) {
+            let error = error.map(|error| ("error", error.into()));
+            app.log.write(level, &event, error.as_slice());
         }
         tokio::select! {
             () = tokio::time::sleep(PERIOD) => {}
-            () = told(&mut stop) => return,
+            () = stopped(&mut stop) => return,
         }
     }
 }
@@ -103,39 +66,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_and_its_end_are_said_once() {
-        let mut health = Health::default();
+    fn a_failure_and_its_end_are_said_once_and_in_a_quiet_log_too() {
+        let mut failed = [false; 3];
         let mut stats = CollectionStats::default();
-        assert_eq!(health.changes(&stats), []);
+        assert_eq!(changes(&mut failed, &stats), []);
         stats.seal_error = Some("no room".to_owned());
         stats.journal_error = Some("no disk".to_owned());
         assert_eq!(
-            health.changes(&stats),
+            changes(&mut failed, &stats),
             [
-                Said::Failed("store-journal-failed", "no disk"),
-                Said::Failed("store-seal-failed", "no room"),
+                ("error", "store-journal-failed".to_owned(), Some("no disk")),
+                ("warn", "store-seal-failed".to_owned(), Some("no room")),
             ]
         );
-        assert_eq!(health.changes(&stats), []);
+        assert_eq!(changes(&mut failed, &stats), []);
         stats.seal_error = None;
         stats.merge_error = Some("no room".to_owned());
         assert_eq!(
-            health.changes(&stats),
+            changes(&mut failed, &stats),
             [
-                Said::Recovered("store-seal-recovered"),
-                Said::Failed("store-merge-failed", "no room"),
+                ("warn", "store-seal-recovered".to_owned(), None),
+                ("warn", "store-merge-failed".to_owned(), Some("no room")),
             ]
         );
-    }
-
-    #[test]
-    fn a_quiet_log_has_the_end_of_a_failure_too() {
-        let said = [
-            Said::Failed("store-journal-failed", "no disk"),
-            Said::Failed("store-seal-failed", "no room"),
-            Said::Recovered("store-seal-recovered"),
-        ];
-        let levels = said.map(|said| said.level());
-        assert_eq!(levels, [Level::Error, Level::Warn, Level::Warn]);
     }
 }

@@ -10,25 +10,25 @@
 //! | `server.rs` | binding, running, ending; watching |
 //! | `signals.rs` | SIGHUP, SIGINT, SIGTERM |
 //! | `connection.rs` | the accept loop, timeouts of connections |
-//! | `routes.rs` | the addresses, and what each answers |
+//! | `routes.rs` | the table of addresses |
 //! | `auth.rs`, `origin.rs` | who may ask |
-//! | `request.rs` | parameters and bodies |
+//! | `call.rs`, `request.rs` | parameters and bodies |
+//! | `queries.rs`, `documents.rs`, `operations.rs` | what answers: queries, records that come and go, all else |
 //! | `batch.rs`, `answer.rs` | queries on threads of their own, answers as bytes |
-//! | `state.rs` | indexes by name, generations, reloading |
-//! | `source.rs` | what answers queries: the trait [`Source`], and files as one |
-//! | `store.rs`, `documents.rs` | records that come and go, and the requests about them |
+//! | `state.rs`, `source.rs` | indexes by name, generations, reloading |
 //! | `page.rs` | the page for people |
 
 mod answer;
 mod auth;
 mod batch;
-mod body;
+mod call;
 mod connection;
 mod documents;
 mod handle;
 mod health;
 mod log;
 mod metrics;
+mod operations;
 mod options;
 mod origin;
 mod page;
@@ -37,22 +37,18 @@ mod queries;
 #[doc(hidden)]
 pub mod request;
 mod response;
-mod route;
 mod routes;
 mod server;
 mod signals;
 mod source;
-mod start_error;
 mod state;
-mod store;
 mod tls;
 
 pub use auth::Token;
 pub use handle::ServerHandle;
 pub use log::LogFormat;
+#[doc(hidden)]
+pub use options::Hook;
 pub use options::{Limits, NamedIndex, ServerOptions, TlsFiles};
-pub use problem::Problem;
+pub use problem::{Problem, StartError};
 pub use server::Server;
-pub use source::{IdIter, Sink, Source, SourceSize};
-pub use start_error::StartError;
-pub use store::Store;

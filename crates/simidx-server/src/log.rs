@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
-use simidx_output::one_line;
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde_json::{Map, Value};
+use simidx_output::{JsonStyle, one_line};
 
 /// What a line of the log looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -18,99 +20,53 @@ pub enum LogFormat {
     None,
 }
 
-/// How bad it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Level {
-    Info,
-    Warn,
-    Error,
-}
-
-impl Level {
-    fn name(self) -> &'static str {
-        match self {
-            Level::Info => "info",
-            Level::Warn => "warn",
-            Level::Error => "error",
-        }
-    }
-}
-
-/// Writes the log.
+/// Writes the log. The fields of a line are strings and numbers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Log {
-    format: LogFormat,
-    is_quiet: bool,
+    pub(crate) format: LogFormat,
+    pub(crate) is_quiet: bool,
 }
 
 impl Log {
-    pub(crate) fn new(format: LogFormat, is_quiet: bool) -> Self {
-        Log { format, is_quiet }
-    }
-
-    pub(crate) fn info(&self, event: &str, fields: &[(&str, &str)]) {
-        self.measured(event, fields, &[]);
-    }
-
-    /// The same with numbers, which come last.
-    pub(crate) fn measured(&self, event: &str, fields: &[(&str, &str)], numbers: &[(&str, u128)]) {
+    /// What a quiet log leaves out.
+    pub(crate) fn info(self, event: &str, fields: &[(&str, Value)]) {
         if !self.is_quiet {
-            self.write(Level::Info, event, fields, numbers);
+            self.write("info", event, fields);
         }
     }
 
-    /// A line of the access log, which was asked for.
-    pub(crate) fn access(&self, fields: &[(&str, &str)], numbers: &[(&str, u128)]) {
-        self.write(Level::Info, "request", fields, numbers);
+    pub(crate) fn warn(self, event: &str, fields: &[(&str, Value)]) {
+        self.write("warn", event, fields);
     }
 
-    pub(crate) fn warn(&self, event: &str, fields: &[(&str, &str)]) {
-        self.write(Level::Warn, event, fields, &[]);
+    pub(crate) fn error(self, event: &str, fields: &[(&str, Value)]) {
+        self.write("error", event, fields);
     }
 
-    pub(crate) fn error(&self, event: &str, fields: &[(&str, &str)]) {
-        self.write(Level::Error, event, fields, &[]);
-    }
-
-    fn write(&self, level: Level, event: &str, fields: &[(&str, &str)], numbers: &[(&str, u128)]) {
-        let now = timestamp(SystemTime::now());
-        let line = self.line((&now, level, event), fields, numbers);
+    pub(crate) fn write(self, level: &str, event: &str, fields: &[(&str, Value)]) {
+        let line = self.line([&timestamp(SystemTime::now()), level, event], fields);
         // A stderr that cannot be written to is no reason to stop.
         let _ = std::io::stderr().write_all(line.as_bytes());
     }
 
-    fn line(
-        &self,
-        (time, level, event): (&str, Level, &str),
-        fields: &[(&str, &str)],
-        numbers: &[(&str, u128)],
-    ) -> String {
-        let level = level.name();
+    fn line(self, [time, level, event]: [&str; 3], fields: &[(&str, Value)]) -> String {
         match self.format {
             LogFormat::Text => {
                 let mut line = format!("{time} {level} {}", one_line(event));
                 for (name, value) in fields {
-                    let _ = write!(line, " {name}={}", quoted(value));
+                    let value = value.as_str().map_or_else(|| value.to_string(), quoted);
+                    let _ = write!(line, " {name}={value}");
                 }
-                for (name, number) in numbers {
-                    let _ = write!(line, " {name}={number}");
-                }
-                line.push('\n');
-                line
+                line + "\n"
             }
             LogFormat::Json => {
-                let mut object = serde_json::Map::new();
                 let head = [("time", time), ("level", level), ("event", event)];
-                for (name, value) in head.iter().chain(fields) {
-                    object.insert((*name).to_owned(), (*value).into());
-                }
-                for (name, number) in numbers {
-                    let number = u64::try_from(*number).unwrap_or(u64::MAX);
-                    object.insert((*name).to_owned(), number.into());
-                }
+                let head = head.map(|(name, word)| (name, Value::from(word)));
+                let all = head.iter().chain(fields).cloned();
+                let object: Map<_, _> = all.map(|(name, value)| (name.to_owned(), value)).collect();
                 let mut line = Vec::new();
                 // A vector takes everything.
-                let _ = simidx_output::JsonStyle::default().write(&mut line, &object);
+                let _ = JsonStyle::default().write(&mut line, &object);
                 String::from_utf8_lossy(&line).into_owned() + "\n"
             }
             LogFormat::None => String::new(),
@@ -130,30 +86,12 @@ fn quoted(value: &str) -> String {
 
 /// A time as in RFC 3339, to the millisecond.
 pub(crate) fn timestamp(time: SystemTime) -> String {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let (days, rest) = (since.as_secs() / 86_400, since.as_secs() % 86_400);
-    let (year, month, day) = civil(days);
-    let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
-    let ms = since.subsec_millis();
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z")
-}
-
-/// The date of a day since 1970.
-fn civil(days: u64) -> (u64, u64, u64) {
-    // Years begin in March here, so that the leap day is the last one.
-    let days = days + 719_468;
-    let (era, of_era) = (days / 146_097, days % 146_097);
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    (era * 400 + year + u64::from(month <= 2), month, day)
+    DateTime::<Utc>::from(time).to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::time::{Duration, UNIX_EPOCH};
 
     use super::*;
 
@@ -172,9 +110,12 @@ mod tests {
     #[test]
     fn no_value_makes_a_line_of_its_own() {
         let hostile = "x\n2026 error forged\r\u{1b}[2J\u{2028}\" a=b\\";
+        let log = |format| Log {
+            format,
+            is_quiet: false,
+        };
         for format in [LogFormat::Text, LogFormat::Json] {
-            let log = Log::new(format, false);
-            let line = log.line(("T", Level::Warn, "event"), &[("path", hostile)], &[]);
+            let line = log(format).line(["T", "warn", "event"], &[("path", hostile.into())]);
             assert_eq!(line.lines().count(), 1);
             assert!(
                 !line
@@ -182,12 +123,10 @@ mod tests {
                     .contains(|c: char| c.is_control() || c == '\u{2028}')
             );
         }
-        let line = |format| {
-            let log = Log::new(format, false);
-            log.line(("T", Level::Info, "e"), &[("a", "1 b=2")], &[("us", 21)])
-        };
+        let fields = [("a", "1 b=2".into()), ("us", 21.into())];
+        let line = |format| log(format).line(["T", "info", "e"], &fields);
         assert_eq!(line(LogFormat::Text), "T info e a=\"1 b=2\" us=21\n");
-        let json: serde_json::Value = serde_json::from_str(&line(LogFormat::Json)).unwrap();
+        let json: Value = serde_json::from_str(&line(LogFormat::Json)).unwrap();
         assert_eq!(json["us"], 21);
     }
 }

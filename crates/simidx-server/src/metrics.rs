@@ -1,42 +1,58 @@
 //! Counts and times, as Prometheus reads them.
 
-use std::fmt::Write;
+use std::array;
+use std::collections::HashMap;
+use std::fmt::{Display, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use hyper::StatusCode;
 
-use simidx_collection::CollectionStats;
+/// All metrics in the order of the text: the name, the kind, and what it says.
+const FAMILIES: &str = "\
+simidx_requests_total counter Responses, by route and status.
+simidx_request_seconds histogram Time from the head of a request to that of its response.
+simidx_query_seconds histogram Time of a query; in a batch the mean of those answered together.
+simidx_matches_total counter Fingerprints found, by their distance.
+simidx_index_records gauge Records.
+simidx_index_fingerprints gauge Fingerprints.
+simidx_index_bytes gauge Bytes of the files.
+simidx_index_tables gauge Tables.
+simidx_index_max_distance gauge Distance of queries that name none.
+simidx_index_loaded_timestamp_seconds gauge When it was opened.
+simidx_index_resident_ratio gauge Part of the files in memory.
+simidx_index_info gauge The generation that answers.
+simidx_store_records gauge Records of the store.
+simidx_store_recent_records gauge Records of the store that are not sealed yet.
+simidx_store_segments gauge Segments of the store.
+simidx_store_deleted_records gauge Deleted records that are still in segments.
+simidx_store_seals_total counter Segments sealed since the start.
+simidx_store_merges_total counter Merges of segments since the start.
+simidx_store_journal_bytes gauge Bytes of the journal of the store.
+simidx_store_failed gauge Whether it failed: the journal until a restart, the last seal or merge until one succeeds.
+simidx_connections_total counter Connections accepted.
+simidx_shed_total counter Requests and connections that there was no room for.
+simidx_cut_total counter Connections closed for being slow or broken.
+simidx_reloads_total counter Reloads, by result.
+simidx_connections gauge Open connections.
+simidx_body_bytes gauge Bytes of the bodies of requests under way.
+simidx_answer_bytes gauge Bytes of answers that are not sent yet, without the first 64 KiB of each.
+simidx_generations gauge Open generations of all indexes.
+simidx_ready gauge Whether queries are answered.
+process_start_time_seconds gauge When the process began.
+process_resident_memory_bytes gauge Memory, with mapped files.
+process_cpu_seconds_total counter Time of processors that the process has taken.
+process_open_fds gauge Open files and connections.
+process_max_fds gauge Files and connections that may be open at a time.
+";
 
-use crate::route::Route;
-
-/// Upper bounds of the buckets of times, in nanoseconds: queries take microseconds.
+/// Upper bounds of the buckets of times, in microseconds: queries take few.
 pub(crate) const BOUNDS: [u64; 22] = [
-    1_000,
-    2_000,
-    5_000,
-    10_000,
-    20_000,
-    50_000,
-    100_000,
-    200_000,
-    500_000,
-    1_000_000,
-    2_000_000,
-    5_000_000,
-    10_000_000,
-    20_000_000,
-    50_000_000,
-    100_000_000,
-    200_000_000,
-    500_000_000,
-    1_000_000_000,
-    2_000_000_000,
-    5_000_000_000,
-    10_000_000_000,
+    1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000,
+    200_000, 500_000, 1_000_000, 2_000_000, 5_000_000, 10_000_000,
 ];
 
-/// Statuses that are counted by themselves; all others are [`OTHERS`].
+/// Statuses that are counted by themselves; all others count as [`OTHERS`].
 const STATUSES: [u16; 16] = [
     200, 400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 431, 500, 501, 503, 507,
 ];
@@ -44,9 +60,72 @@ const STATUSES: [u16; 16] = [
 /// The status that those without a place of their own count as.
 const OTHERS: u16 = 500;
 
-/// The place of a status among [`STATUSES`].
-fn place(status: u16) -> Option<usize> {
-    STATUSES.iter().position(|&known| known == status)
+/// The values of metrics: lines by the name of the metric.
+#[derive(Default)]
+pub(crate) struct Samples(HashMap<&'static str, String>);
+
+impl Samples {
+    /// Adds a value. Labels are written as they stand between the braces.
+    pub(crate) fn add(&mut self, name: &'static str, labels: &str, value: impl Display) {
+        self.line(name, "", labels, value);
+    }
+
+    fn line(&mut self, name: &'static str, end: &str, labels: &str, value: impl Display) {
+        let lines = self.0.entry(name).or_default();
+        let _ = match labels {
+            "" => writeln!(lines, "{name}{end} {value}"),
+            labels => writeln!(lines, "{name}{end}{{{labels}}} {value}"),
+        };
+    }
+
+    pub(crate) fn add_times(&mut self, name: &'static str, labels: &str, times: &Histogram) {
+        let mut total = 0;
+        for (bucket, count) in times.counts().into_iter().enumerate() {
+            total += count;
+            let bound = BOUNDS.get(bucket).map(|&us| us as f64 / 1e6);
+            let bound = bound.map_or("+Inf".to_owned(), |seconds| seconds.to_string());
+            let labels = format!("{labels},le=\"{bound}\"");
+            self.line(name, "_bucket", &labels, total);
+        }
+        let seconds = times.ns.load(Ordering::Relaxed) as f64 / 1e9;
+        self.line(name, "_sum", labels, seconds);
+        self.line(name, "_count", labels, total);
+    }
+
+    /// Adds what the system says of the process.
+    pub(crate) fn add_process(&mut self) {
+        if let Some(bytes) = resident_bytes() {
+            self.add("process_resident_memory_bytes", "", bytes);
+        }
+        if let Some(count) = open_files() {
+            self.add("process_open_fds", "", count);
+        }
+        #[cfg(unix)]
+        {
+            let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+            let seconds = time.tv_sec as f64 + time.tv_nsec as f64 / 1e9;
+            self.add("process_cpu_seconds_total", "", seconds);
+            let files = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+            if let Some(count) = files.current {
+                self.add("process_max_fds", "", count);
+            }
+        }
+    }
+
+    /// The text that Prometheus reads.
+    pub(crate) fn text(mut self) -> String {
+        let mut out = String::new();
+        for family in FAMILIES.lines() {
+            let mut words = family.splitn(3, ' ');
+            if let (Some(name), Some(kind), Some(help)) = (words.next(), words.next(), words.next())
+                && let Some(lines) = self.0.remove(name)
+            {
+                let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} {kind}\n{lines}");
+            }
+        }
+        debug_assert!(self.0.is_empty(), "{:?} are not in the list", self.0.keys());
+        out
+    }
 }
 
 /// Times in buckets.
@@ -58,60 +137,39 @@ pub(crate) struct Histogram {
 }
 
 impl Histogram {
-    pub(crate) fn add(&self, time: Duration) {
-        self.add_each(time, 1);
-    }
-
     /// Adds `count` times of which this is the sum.
     pub(crate) fn add_each(&self, all: Duration, count: u64) {
         if count == 0 {
             return;
         }
         let ns = u64::try_from(all.as_nanos()).unwrap_or(u64::MAX);
-        let bucket = BOUNDS.partition_point(|&bound| bound < ns / count);
+        let bucket = BOUNDS.partition_point(|&bound| bound * 1000 < ns / count);
         self.counts[bucket].fetch_add(count, Ordering::Relaxed);
         self.ns.fetch_add(ns, Ordering::Relaxed);
     }
 
     /// The numbers of times in each bucket.
     pub(crate) fn counts(&self) -> [u64; BOUNDS.len() + 1] {
-        std::array::from_fn(|i| self.counts[i].load(Ordering::Relaxed))
-    }
-
-    fn write(&self, out: &mut String, name: &str, label: &str) {
-        let mut total = 0;
-        for (bucket, count) in self.counts().into_iter().enumerate() {
-            total += count;
-            let bound = BOUNDS.get(bucket).map(|&ns| ns as f64 / 1e9);
-            let bound = bound.map_or("+Inf".to_owned(), |seconds| seconds.to_string());
-            line(
-                out,
-                &format!("{name}_bucket{{{label},le=\"{bound}\"}}"),
-                total,
-            );
-        }
-        let seconds = self.ns.load(Ordering::Relaxed) as f64 / 1e9;
-        line(out, &format!("{name}_sum{{{label}}}"), seconds);
-        line(out, &format!("{name}_count{{{label}}}"), total);
+        array::from_fn(|i| self.counts[i].load(Ordering::Relaxed))
     }
 }
+
+/// Distances that there are: to 128 bits.
+pub(crate) const DISTANCES: usize = 129;
 
 /// What is counted of one index.
 #[derive(Debug)]
 pub(crate) struct IndexMetrics {
     pub(crate) queries: Histogram,
     /// Matches by their distance.
-    pub(crate) matches: [AtomicU64; DISTANCES],
+    matches: [AtomicU64; DISTANCES],
 }
-
-/// Distances that there are: to 128 bits.
-pub(crate) const DISTANCES: usize = 129;
 
 impl Default for IndexMetrics {
     fn default() -> Self {
         IndexMetrics {
             queries: Histogram::default(),
-            matches: [const { AtomicU64::new(0) }; DISTANCES],
+            matches: array::from_fn(|_| AtomicU64::default()),
         }
     }
 }
@@ -128,334 +186,105 @@ impl IndexMetrics {
 
     /// Distances with their numbers of matches, up to the largest that has any.
     pub(crate) fn matches(&self) -> Vec<u64> {
-        let mut counts: Vec<u64> = self
-            .matches
-            .iter()
-            .map(|c| c.load(Ordering::Relaxed))
-            .collect();
-        let used = counts
-            .iter()
-            .rposition(|&count| count > 0)
-            .map_or(0, |last| last + 1);
-        counts.truncate(used);
+        let counts = self.matches.iter().map(|c| c.load(Ordering::Relaxed));
+        let mut counts: Vec<u64> = counts.collect();
+        while counts.pop_if(|&mut count| count == 0).is_some() {}
         counts
     }
+}
+
+/// What is counted of one address.
+#[derive(Debug)]
+struct RouteMetrics {
+    path: &'static str,
+    /// Responses by their place among [`STATUSES`].
+    counts: [AtomicU64; STATUSES.len()],
+    times: Histogram,
 }
 
 /// What is counted of the server.
 #[derive(Debug)]
 pub(crate) struct Metrics {
-    started: Instant,
+    pub(crate) started: Instant,
     started_at: SystemTime,
-    requests: [[AtomicU64; STATUSES.len()]; Route::ALL.len()],
-    times: [Histogram; Route::ALL.len()],
-    pub(crate) connections: AtomicU64,
+    routes: Vec<RouteMetrics>,
     pub(crate) accepted: AtomicU64,
     pub(crate) shed: AtomicU64,
     pub(crate) cut: AtomicU64,
     pub(crate) reloads_good: AtomicU64,
     pub(crate) reloads_failed: AtomicU64,
-    /// Bytes of bodies that are kept.
-    pub(crate) bodies: AtomicU64,
-    /// Bytes of answers that are kept.
-    pub(crate) answers: AtomicU64,
-    /// Open generations of all indexes.
-    pub(crate) generations: AtomicU64,
-}
-
-impl Default for Metrics {
-    fn default() -> Self {
-        Metrics {
-            started: Instant::now(),
-            started_at: SystemTime::now(),
-            requests: Default::default(),
-            times: Default::default(),
-            connections: AtomicU64::new(0),
-            accepted: AtomicU64::new(0),
-            shed: AtomicU64::new(0),
-            cut: AtomicU64::new(0),
-            reloads_good: AtomicU64::new(0),
-            reloads_failed: AtomicU64::new(0),
-            bodies: AtomicU64::new(0),
-            answers: AtomicU64::new(0),
-            generations: AtomicU64::new(0),
-        }
-    }
-}
-
-/// What the page of metrics says of one index.
-pub(crate) struct IndexLine<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) metrics: &'a IndexMetrics,
-    pub(crate) generation: String,
-    pub(crate) size: crate::SourceSize,
-    pub(crate) max_distance: u32,
-    pub(crate) loaded_at: SystemTime,
-    pub(crate) resident_fraction: Option<f64>,
 }
 
 impl Metrics {
-    /// Counts a response.
-    pub(crate) fn answered(&self, route: Route, status: StatusCode, time: Duration) {
-        let place = place(status.as_u16()).or_else(|| place(OTHERS));
-        let count = place.and_then(|place| self.requests[route as usize].get(place));
-        if let Some(count) = count {
-            count.fetch_add(1, Ordering::Relaxed);
+    /// Counts for these addresses and, after them, for all others.
+    pub(crate) fn new(paths: impl IntoIterator<Item = &'static str>) -> Self {
+        let paths = paths.into_iter().chain(["unknown"]);
+        let routes = paths.map(|path| RouteMetrics {
+            path,
+            counts: Default::default(),
+            times: Histogram::default(),
+        });
+        Metrics {
+            started: Instant::now(),
+            started_at: SystemTime::now(),
+            routes: routes.collect(),
+            accepted: AtomicU64::default(),
+            shed: AtomicU64::default(),
+            cut: AtomicU64::default(),
+            reloads_good: AtomicU64::default(),
+            reloads_failed: AtomicU64::default(),
         }
-        self.times[route as usize].add(time);
     }
 
-    /// How long the server has been running.
-    pub(crate) fn uptime(&self) -> Duration {
-        self.started.elapsed()
+    /// Counts a response of the address with this number.
+    pub(crate) fn answered(&self, route: usize, status: StatusCode, time: Duration) {
+        let place = |status| STATUSES.iter().position(|&known| known == status);
+        let route = &self.routes[route];
+        if let Some(place) = place(status.as_u16()).or_else(|| place(OTHERS)) {
+            route.counts[place].fetch_add(1, Ordering::Relaxed);
+        }
+        route.times.add_each(time, 1);
     }
 
-    /// The text that Prometheus reads.
-    pub(crate) fn write(
-        &self,
-        indexes: &[IndexLine<'_>],
-        store: Option<&CollectionStats>,
-        is_ready: bool,
-    ) -> String {
-        let mut out = String::new();
-        help(
-            &mut out,
-            "simidx_requests_total",
-            "counter",
-            "Responses, by route and status.",
-        );
-        for (route, counts) in Route::ALL.iter().zip(&self.requests) {
-            for (status, count) in STATUSES.iter().zip(counts) {
-                let count = count.load(Ordering::Relaxed);
-                if count > 0 {
-                    let name = route.name();
-                    let labels = format!("{{route=\"{name}\",status=\"{status}\"}}");
-                    line(&mut out, &format!("simidx_requests_total{labels}"), count);
-                }
+    pub(crate) fn add_to(&self, samples: &mut Samples) {
+        for route in &self.routes {
+            let label = format!("route=\"{}\"", route.path);
+            let counts = route.counts.iter().map(|c| c.load(Ordering::Relaxed));
+            let used = STATUSES.iter().zip(counts).filter(|(_, count)| *count > 0);
+            for (status, count) in used {
+                let labels = format!("{label},status=\"{status}\"");
+                samples.add("simidx_requests_total", &labels, count);
+            }
+            if route.times.counts().iter().any(|&count| count > 0) {
+                samples.add_times("simidx_request_seconds", &label, &route.times);
             }
         }
-        let name = "simidx_request_seconds";
-        help(
-            &mut out,
-            name,
-            "histogram",
-            "Time from the head of a request to that of its response.",
-        );
-        for (route, times) in Route::ALL.iter().zip(&self.times) {
-            if times.counts().iter().any(|&count| count > 0) {
-                times.write(&mut out, name, &format!("route=\"{}\"", route.name()));
-            }
-        }
-        self.write_indexes(&mut out, indexes);
-        if let Some(store) = store {
-            write_store(&mut out, store);
-        }
-        let counters = [
+        for (name, labels, count) in [
+            ("simidx_connections_total", "", &self.accepted),
+            ("simidx_shed_total", "", &self.shed),
+            ("simidx_cut_total", "", &self.cut),
             (
-                "simidx_connections_total",
-                "Connections accepted.",
-                &self.accepted,
+                "simidx_reloads_total",
+                "result=\"good\"",
+                &self.reloads_good,
             ),
             (
-                "simidx_shed_total",
-                "Requests and connections that there was no room for.",
-                &self.shed,
-            ),
-            (
-                "simidx_cut_total",
-                "Connections closed for being slow or broken.",
-                &self.cut,
-            ),
-        ];
-        for (name, text, value) in counters {
-            help(&mut out, name, "counter", text);
-            line(&mut out, name, value.load(Ordering::Relaxed));
-        }
-        help(
-            &mut out,
-            "simidx_reloads_total",
-            "counter",
-            "Reloads, by result.",
-        );
-        for (result, count) in [
-            ("good", &self.reloads_good),
-            ("failed", &self.reloads_failed),
-        ] {
-            let name = format!("simidx_reloads_total{{result=\"{result}\"}}");
-            line(&mut out, &name, count.load(Ordering::Relaxed));
-        }
-        let gauges = [
-            ("simidx_connections", "Open connections.", &self.connections),
-            (
-                "simidx_body_bytes",
-                "Bytes of the bodies of requests under way.",
-                &self.bodies,
-            ),
-            (
-                "simidx_answer_bytes",
-                "Bytes of answers that are not sent yet, without the first 64 KiB of each.",
-                &self.answers,
-            ),
-            (
-                "simidx_generations",
-                "Open generations of all indexes.",
-                &self.generations,
-            ),
-        ];
-        for (name, text, value) in gauges {
-            help(&mut out, name, "gauge", text);
-            line(&mut out, name, value.load(Ordering::Relaxed));
-        }
-        help(
-            &mut out,
-            "simidx_ready",
-            "gauge",
-            "Whether queries are answered.",
-        );
-        line(&mut out, "simidx_ready", u64::from(is_ready));
-        help(
-            &mut out,
-            "process_start_time_seconds",
-            "gauge",
-            "When the process began.",
-        );
-        line(
-            &mut out,
-            "process_start_time_seconds",
-            seconds(self.started_at),
-        );
-        for (name, kind, text, value) in [
-            (
-                "process_resident_memory_bytes",
-                "gauge",
-                "Memory, with mapped files.",
-                resident_bytes().map(|bytes| bytes as f64),
-            ),
-            (
-                "process_cpu_seconds_total",
-                "counter",
-                "Time of processors that the process has taken.",
-                cpu_seconds(),
-            ),
-            (
-                "process_open_fds",
-                "gauge",
-                "Open files and connections.",
-                open_files().map(|count| count as f64),
-            ),
-            (
-                "process_max_fds",
-                "gauge",
-                "Files and connections that may be open at a time.",
-                max_files().map(|count| count as f64),
+                "simidx_reloads_total",
+                "result=\"failed\"",
+                &self.reloads_failed,
             ),
         ] {
-            if let Some(value) = value {
-                help(&mut out, name, kind, text);
-                line(&mut out, name, value);
-            }
+            samples.add(name, labels, count.load(Ordering::Relaxed));
         }
-        out
-    }
-
-    fn write_indexes(&self, out: &mut String, indexes: &[IndexLine<'_>]) {
-        let name = "simidx_query_seconds";
-        help(
-            out,
-            name,
-            "histogram",
-            "Time of a query; in a batch the mean of those answered together.",
-        );
-        for index in indexes {
-            index.metrics.queries.write(out, name, &label(index.name));
-        }
-        let name = "simidx_matches_total";
-        help(
-            out,
-            name,
-            "counter",
-            "Fingerprints found, by their distance.",
-        );
-        for index in indexes {
-            let label = label(index.name);
-            for (distance, count) in index.metrics.matches().into_iter().enumerate() {
-                line(
-                    out,
-                    &format!("{name}{{{label},distance=\"{distance}\"}}"),
-                    count,
-                );
-            }
-        }
-        type Figure = fn(&IndexLine<'_>) -> Option<f64>;
-        let gauges: [(&str, &str, Figure); 7] = [
-            ("simidx_index_records", "Records.", |i| {
-                Some(i.size.records as f64)
-            }),
-            ("simidx_index_fingerprints", "Fingerprints.", |i| {
-                Some(i.size.fingerprints as f64)
-            }),
-            ("simidx_index_bytes", "Bytes of the files.", |i| {
-                Some(i.size.bytes as f64)
-            }),
-            ("simidx_index_tables", "Tables.", |i| {
-                Some(i.size.tables as f64)
-            }),
-            (
-                "simidx_index_max_distance",
-                "Distance of queries that name none.",
-                |i| Some(f64::from(i.max_distance)),
-            ),
-            (
-                "simidx_index_loaded_timestamp_seconds",
-                "When it was opened.",
-                |i| Some(seconds(i.loaded_at)),
-            ),
-            (
-                "simidx_index_resident_ratio",
-                "Part of the files in memory.",
-                |i| i.resident_fraction,
-            ),
-        ];
-        for (name, text, figure) in gauges {
-            help(out, name, "gauge", text);
-            for index in indexes {
-                if let Some(value) = figure(index) {
-                    line(out, &format!("{name}{{{}}}", label(index.name)), value);
-                }
-            }
-        }
-        help(
-            out,
-            "simidx_index_info",
-            "gauge",
-            "The generation that answers.",
-        );
-        for index in indexes {
-            let (label, generation) = (label(index.name), &index.generation);
-            line(
-                out,
-                &format!("simidx_index_info{{{label},generation=\"{generation}\"}}"),
-                1,
-            );
-        }
+        let started_at = seconds(self.started_at);
+        samples.add("process_start_time_seconds", "", started_at);
     }
 }
 
-fn label(index: &str) -> String {
-    format!("index=\"{index}\"")
-}
-
-fn seconds(time: SystemTime) -> f64 {
-    time.duration_since(UNIX_EPOCH)
-        .map_or(0.0, |since| since.as_secs_f64())
-}
-
-fn help(out: &mut String, name: &str, kind: &str, text: &str) {
-    let _ = writeln!(out, "# HELP {name} {text}\n# TYPE {name} {kind}");
-}
-
-fn line(out: &mut String, name: &str, value: impl std::fmt::Display) {
-    let _ = writeln!(out, "{name} {value}");
+/// A time as Prometheus has it.
+pub(crate) fn seconds(time: SystemTime) -> f64 {
+    let since = time.duration_since(UNIX_EPOCH);
+    since.map_or(0.0, |since| since.as_secs_f64())
 }
 
 /// Memory of the process, where the system says so in a file.
@@ -468,95 +297,10 @@ fn resident_bytes() -> Option<u64> {
     Some(kilobytes * 1024)
 }
 
-/// Seconds that the process has run on processors.
-#[cfg(unix)]
-fn cpu_seconds() -> Option<f64> {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    Some(time.tv_sec as f64 + time.tv_nsec as f64 / 1e9)
-}
-
-#[cfg(not(unix))]
-fn cpu_seconds() -> Option<f64> {
-    None
-}
-
 /// Open files, where the system says so in a folder; that folder is one of them.
 fn open_files() -> Option<usize> {
     let open = std::fs::read_dir("/proc/self/fd").ok()?;
     Some(open.count().saturating_sub(1))
-}
-
-/// Files that may be open, if there is a limit.
-#[cfg(unix)]
-fn max_files() -> Option<u64> {
-    rustix::process::getrlimit(rustix::process::Resource::Nofile).current
-}
-
-#[cfg(not(unix))]
-fn max_files() -> Option<u64> {
-    None
-}
-
-/// The figures of the collection.
-fn write_store(out: &mut String, store: &CollectionStats) {
-    for (name, kind, text, value) in [
-        (
-            "simidx_store_records",
-            "gauge",
-            "Records of the store.",
-            store.record_count,
-        ),
-        (
-            "simidx_store_recent_records",
-            "gauge",
-            "Records of the store that are not sealed yet.",
-            store.recent_count,
-        ),
-        (
-            "simidx_store_segments",
-            "gauge",
-            "Segments of the store.",
-            store.segment_count as u64,
-        ),
-        (
-            "simidx_store_deleted_records",
-            "gauge",
-            "Deleted records that are still in segments.",
-            store.deleted_count,
-        ),
-        (
-            "simidx_store_seals_total",
-            "counter",
-            "Segments sealed since the start.",
-            store.seal_count,
-        ),
-        (
-            "simidx_store_merges_total",
-            "counter",
-            "Merges of segments since the start.",
-            store.merge_count,
-        ),
-        (
-            "simidx_store_journal_bytes",
-            "gauge",
-            "Bytes of the journal of the store.",
-            store.journal_bytes,
-        ),
-    ] {
-        help(out, name, kind, text);
-        line(out, name, value);
-    }
-    let name = "simidx_store_failed";
-    let text = "Whether it failed: the journal until a restart, the last seal or merge until one succeeds.";
-    help(out, name, "gauge", text);
-    for (what, error) in [
-        ("journal", &store.journal_error),
-        ("seal", &store.seal_error),
-        ("merge", &store.merge_error),
-    ] {
-        let failed = u64::from(error.is_some());
-        line(out, &format!("{name}{{what=\"{what}\"}}"), failed);
-    }
 }
 
 #[cfg(test)]
@@ -564,29 +308,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_part_of_a_store_fails_by_itself() {
-        let mut store = CollectionStats::default();
-        store.journal_bytes = 4096;
-        store.merge_error = Some("no room".to_owned());
-        let mut text = String::new();
-        write_store(&mut text, &store);
-        for line in [
-            "simidx_store_journal_bytes 4096\n",
-            "simidx_store_failed{what=\"journal\"} 0\n",
-            "simidx_store_failed{what=\"seal\"} 0\n",
-            "simidx_store_failed{what=\"merge\"} 1\n",
-        ] {
-            assert!(text.contains(line), "{line}: {text}");
-        }
-    }
-
-    #[test]
     fn a_status_without_a_place_counts_as_500() {
         for (status, counted) in [(200, 200), (418, 500), (500, 500), (503, 503), (507, 507)] {
-            let metrics = Metrics::default();
+            let metrics = Metrics::new(["/livez"]);
             let code = StatusCode::from_u16(status).unwrap();
-            metrics.answered(Route::Livez, code, Duration::ZERO);
-            let text = metrics.write(&[], None, true);
+            metrics.answered(0, code, Duration::ZERO);
+            let mut samples = Samples::default();
+            metrics.add_to(&mut samples);
+            let text = samples.text();
             let line =
                 format!("simidx_requests_total{{route=\"/livez\",status=\"{counted}\"}} 1\n");
             assert!(text.contains(&line), "{status}: {text}");
@@ -604,7 +333,7 @@ mod tests {
             (u64::MAX, BOUNDS.len()),
         ] {
             let before = times.counts()[bucket];
-            times.add(Duration::from_nanos(ns));
+            times.add_each(Duration::from_nanos(ns), 1);
             assert_eq!(times.counts()[bucket], before + 1, "{ns}");
         }
         times.add_each(Duration::from_micros(30), 10);

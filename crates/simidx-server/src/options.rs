@@ -1,17 +1,20 @@
 //! How the server runs: what it serves, where, and the limits that it keeps.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
+use simidx::Fingerprints;
+use simidx_collection::Collection;
 use simidx_output::JsonStyle;
 use simidx_text::assets::Assets;
 
 use crate::auth::Token;
 use crate::log::LogFormat;
-use crate::store::Store;
 
 /// Files that are searched as one, and their name.
 ///
@@ -129,7 +132,7 @@ pub struct ServerOptions {
     /// What is searched.
     pub indexes: Vec<NamedIndex>,
     /// A collection that is searched too, and that requests add to. It is called `default` where no index is, or else `store`.
-    pub store: Option<Store>,
+    pub store: Option<Arc<Collection>>,
     /// Where the server listens; port 0 is any. Default 127.0.0.1:8080.
     pub listen: SocketAddr,
     /// The name by which that address was given, if it was one. Requests that need no token may name it as their host.
@@ -168,10 +171,25 @@ pub struct ServerOptions {
     pub assets: Assets,
     /// Texts by their ids, which the page shows.
     pub texts: HashMap<String, String>,
+    #[doc(hidden)]
+    pub hook: Option<Hook>,
+}
+
+/// What a test does when all indexes are open, and before each search, with its queries. Each of these counts as expensive.
+#[doc(hidden)]
+#[derive(Clone)]
+pub struct Hook(pub Arc<Act>);
+
+type Act = dyn Fn(Option<&Fingerprints>) + Send + Sync;
+
+impl fmt::Debug for Hook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Hook(…)")
+    }
 }
 
 simidx::setters!(ServerOptions {
-    store(Some(Store))
+    store(Some(Arc<Collection>))
     listen(SocketAddr)
     listen_name(Some(String))
     insecure(bool)
@@ -216,6 +234,7 @@ impl ServerOptions {
             json: JsonStyle::default(),
             assets: Assets::default(),
             texts: HashMap::new(),
+            hook: None,
         }
     }
 }

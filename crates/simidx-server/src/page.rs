@@ -12,10 +12,10 @@ use simidx_output::page::{
 };
 
 use crate::answer::{Asked, Form};
-use crate::batch::{Batch, aside};
+use crate::batch::{Batch, on_pool};
 use crate::metrics::{BOUNDS, IndexMetrics};
 use crate::problem::Problem;
-use crate::queries::{current, question, record_id};
+use crate::queries::{question, record_id};
 use crate::request::{self, Params, What};
 use crate::response::{Content, of_generation, whole};
 use crate::state::{App, Generation};
@@ -54,8 +54,8 @@ pub(crate) async fn page(
         Err(problem) if params.index.is_some() => return Err(problem),
         Err(_) => first,
     };
-    let (number, generation) = current(app, name)?;
-    let served = &app.indexes[number];
+    let served = app.index(name)?;
+    let generation = served.current();
     let size = generation.source.size();
     let mut lead = Html::new();
     lead.paragraph(format!(
@@ -72,7 +72,7 @@ pub(crate) async fn page(
         &form(app, &params, &served.name, &generation),
     );
     if let Some(q) = &params.q {
-        let found = match found(app, number, &generation, q, &params).await {
+        let found = match found(app, &generation, q, &params).await {
             Ok(found) => found,
             Err(problem) => {
                 let mut html = Html::new();
@@ -84,7 +84,7 @@ pub(crate) async fn page(
     }
     let asked = generation.clone();
     let figures = move || Ok((asked.source.figures()?, asked.source.resident_fraction()));
-    let (figures, resident) = aside(app, figures).await?;
+    let (figures, resident) = on_pool(app, figures).await?;
     document.section(
         "figures",
         "At a glance",
@@ -105,7 +105,7 @@ pub(crate) async fn page(
         headers.insert(CONTENT_SECURITY_POLICY, policy);
     }
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    Ok(of_generation(response, generation.source.generation()))
+    Ok(of_generation(response, generation.source.name()))
 }
 
 /// The form, filled as it was sent.
@@ -132,7 +132,7 @@ fn form(app: &App, params: &Params, index: &str, generation: &Generation) -> Htm
     html.prose(params.q.as_deref().unwrap_or_default());
     html.markup("</textarea></label><div class=\"row\">");
     html.markup("<label for=\"k\">Largest distance");
-    let largest = app.max_distance(&*generation.source).to_string();
+    let largest = app.max_distance(&generation.source).to_string();
     let k = params
         .k
         .unwrap_or(generation.source.max_distance())
@@ -164,7 +164,7 @@ fn form(app: &App, params: &Params, index: &str, generation: &Generation) -> Htm
 
 /// What is searched for: a fingerprint of all its digits, else an id that is there, else a text.
 fn meant(generation: &Generation, q: &str) -> Result<(Vec<What>, Option<IdBuf>), Problem> {
-    let source = &*generation.source;
+    let source = &generation.source;
     let word = q.trim();
     let digits = word.strip_prefix("0x").unwrap_or(word);
     let is_whole = digits.len() == source.width().bytes() * 2;
@@ -194,34 +194,25 @@ fn meant(generation: &Generation, q: &str) -> Result<(Vec<What>, Option<IdBuf>),
 /// The matches, each beside what was searched for.
 async fn found(
     app: &Arc<App>,
-    number: usize,
     generation: &Arc<Generation>,
     q: &str,
     params: &Params,
 ) -> Result<Html, Problem> {
     let (asked, sought) = (generation.clone(), q.to_owned());
-    let (queries, id) = aside(app, move || meant(&asked, &sought)).await?;
+    let (queries, id) = on_pool(app, move || meant(&asked, &sought)).await?;
     let mut nearest = params.clone();
     nearest.limit = Some(SHOWN + 1);
-    let question = question(app, &*generation.source, &nearest)?;
+    let question = question(app, &generation.source, &nearest)?;
     let text = match (&queries[..], &id) {
         ([What::Text(text)], _) => Some(text.clone()),
         (_, Some(id)) => app.options.texts.get(&id.to_string()).cloned(),
         _ => None,
     };
-    let asked = queries.into_iter().map(|what| Asked {
-        what,
-        id: None,
-        question,
-    });
-    let batch = Batch::new(
-        app,
-        number,
-        generation.clone(),
-        asked.collect(),
-        Form::Lines,
-    );
-    let lines = batch.whole().await?.bytes.concat();
+    let asked = queries.into_iter().map(|what| Asked::new(what, question));
+    let batch = Batch::new(app, generation, asked, Form::Lines);
+    let (parts, _) = batch.whole().await?;
+    let parts = parts.into_iter();
+    let lines: Vec<u8> = parts.flat_map(|part| part.bytes).collect();
     let mut html = Html::new();
     for line in lines
         .split(|&byte| byte == b'\n')
@@ -415,7 +406,7 @@ fn latency(metrics: &IndexMetrics) -> Html {
         (Some((first, _)), Some((last, _))) => first..last + 1,
         _ => 0..0,
     };
-    let us = |bucket: usize| BOUNDS.get(bucket).map(|&ns| ns as f64 / 1e3);
+    let us = |bucket: usize| BOUNDS.get(bucket).map(|&us| us as f64);
     let bars = range.map(|bucket| {
         let from = bucket.checked_sub(1).and_then(us).unwrap_or(0.0);
         let (label, tick) = match us(bucket) {

@@ -1,8 +1,12 @@
-//! What is wrong with a request, or with its answer: `application/problem+json` with the kind of the error.
+//! What is wrong with a request, or with its answer: `application/problem+json` with the kind of the error. And why a server does
+//! not start.
 
 use std::fmt;
+use std::io;
+use std::net::SocketAddr;
 
 use hyper::StatusCode;
+use hyper::header::{HeaderName, HeaderValue, RETRY_AFTER};
 use simidx::Error;
 use simidx::format::FormatClass;
 
@@ -20,10 +24,10 @@ pub struct Problem {
     status: StatusCode,
     kind: &'static str,
     detail: String,
-    /// Seconds after which the request may succeed.
-    retry_after: Option<u64>,
     /// The line of the request that is wrong, from 1.
     line: Option<u64>,
+    /// A header of the response that says how to go on.
+    header: Option<Box<(HeaderName, HeaderValue)>>,
 }
 
 impl Problem {
@@ -33,8 +37,8 @@ impl Problem {
             status,
             kind,
             detail: detail.into(),
-            retry_after: None,
             line: None,
+            header: None,
         }
     }
 
@@ -53,13 +57,9 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, kind, detail)
     }
 
-    /// A request for which there is no room now.
+    /// A request that may be answered a second later.
     pub(crate) fn busy(detail: impl Into<String>) -> Self {
-        let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", detail);
-        Problem {
-            retry_after: Some(1),
-            ..problem
-        }
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", detail).with(RETRY_AFTER, "1")
     }
 
     /// A body longer than permitted.
@@ -70,6 +70,13 @@ impl Problem {
     /// The same with the line of the request that is wrong, from 1.
     pub(crate) fn at_line(mut self, line: u64) -> Self {
         self.line = Some(line);
+        self
+    }
+
+    /// The same with a header of the response.
+    pub(crate) fn with(mut self, name: HeaderName, value: &str) -> Self {
+        let value = HeaderValue::from_str(value).ok();
+        self.header = value.map(|value| Box::new((name, value)));
         self
     }
 
@@ -88,9 +95,9 @@ impl Problem {
         &self.detail
     }
 
-    /// Seconds after which the request may succeed.
-    pub(crate) fn retry_after(&self) -> Option<u64> {
-        self.retry_after
+    /// A header of the response that says how to go on.
+    pub(crate) fn header(&self) -> Option<&(HeaderName, HeaderValue)> {
+        self.header.as_deref()
     }
 
     /// The object of RFC 9457 and the kind.
@@ -147,5 +154,41 @@ impl From<Error> for Problem {
             _ => StatusCode::UNPROCESSABLE_ENTITY,
         };
         Problem::new(status, kind, error.to_string())
+    }
+}
+
+/// Why a server does not start: one clause.
+///
+/// ```
+/// use simidx_server::{NamedIndex, Server, ServerOptions};
+///
+/// let index = NamedIndex::new("missing", ["no-such-file.simidx"])?;
+/// let error = Server::bind(ServerOptions::new(vec![index])).unwrap_err();
+/// assert!(error.to_string().contains("no-such-file.simidx"));
+/// # Ok::<(), String>(())
+/// ```
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The address can be reached by others, and no token is asked for.
+    #[error("{0} can be reached by others; ask for a token, or insist")]
+    Open(SocketAddr),
+    /// The address cannot be listened at, or a file cannot be read.
+    #[error("{0}")]
+    Io(String),
+    /// An index cannot be served.
+    #[error(transparent)]
+    Index(#[from] Problem),
+    /// A signal said to end while files were opened.
+    #[error("a signal ended the start")]
+    Ended,
+    /// This program was built without what the options ask for.
+    #[error("this program was built without {0}")]
+    Missing(&'static str),
+}
+
+impl From<io::Error> for StartError {
+    fn from(error: io::Error) -> Self {
+        StartError::Io(error.to_string())
     }
 }

@@ -35,54 +35,59 @@ impl Params {
     /// Reads the part of an address after `?`, in which only some names may be.
     ///
     /// # Errors
-    /// A name that is unknown or comes twice, or a value that is none.
+    /// A name that is unknown or comes twice, or an invalid value.
     pub fn parse(query: Option<&str>, allowed: &[&str]) -> Result<Self, Problem> {
+        let bad = |detail| Problem::bad("bad-parameter", detail);
         let mut params = Params::default();
-        for pair in query.unwrap_or_default().split('&') {
-            if pair.is_empty() {
-                continue;
-            }
+        let pairs = query.unwrap_or_default().split('&');
+        for pair in pairs.filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let (name, value) = (decode(name, true)?, decode(value, true)?);
             if !allowed.contains(&&*name) {
-                let detail = match allowed {
-                    [] => format!(
-                        "{} is no parameter here; this address has none",
-                        shown(&name)
-                    ),
-                    _ => format!(
-                        "{} is no parameter here: {}",
-                        shown(&name),
-                        allowed.join(", ")
-                    ),
+                let known = match allowed {
+                    [] => "; this address has none".to_owned(),
+                    _ => format!(": {}", allowed.join(", ")),
                 };
-                return Err(Problem::bad("bad-parameter", detail));
+                let name = shown(&name);
+                return Err(bad(format!("{name} is no parameter here{known}")));
             }
-            let is_new = match &*name {
-                "k" => set(&mut params.k, number(&name, &value)?),
-                "limit" => set(&mut params.limit, from_1(&name, &value)?),
-                "nearest" | "count" => set(&mut params.nearest, from_1(&name, &value)?),
-                "q" => set(&mut params.q, value.into_owned()),
-                _ => set(&mut params.index, value.into_owned()),
+            let before = match &*name {
+                "k" => params.k.replace(number(&name, &value)?).is_some(),
+                "limit" => params.limit.replace(number(&name, &value)?).is_some(),
+                "nearest" | "count" => params.nearest.replace(number(&name, &value)?).is_some(),
+                "q" => params.q.replace(value.into_owned()).is_some(),
+                _ => params.index.replace(value.into_owned()).is_some(),
             };
-            if !is_new {
-                let detail = format!("{name} is given twice");
-                return Err(Problem::bad("bad-parameter", detail));
+            if before {
+                return Err(bad(format!("{name} is given twice")));
             }
         }
-        if params.limit.is_some() && params.nearest.is_some() {
-            let detail = "limit and nearest cannot be combined";
-            return Err(Problem::bad("bad-parameter", detail));
-        }
-        Ok(params)
+        params.checked()
     }
-}
 
-/// Sets what is not set yet.
-fn set<T>(place: &mut Option<T>, value: T) -> bool {
-    let is_new = place.is_none();
-    *place = Some(value);
-    is_new
+    /// What a body says of the search.
+    fn of_body(
+        k: Option<u32>,
+        limit: Option<usize>,
+        nearest: Option<usize>,
+    ) -> Result<Self, Problem> {
+        let params = Params {
+            k,
+            limit,
+            nearest,
+            ..Params::default()
+        };
+        params.checked()
+    }
+
+    fn checked(self) -> Result<Self, Problem> {
+        let detail = match (self.limit, self.nearest) {
+            (Some(0), _) | (_, Some(0)) => "limit, nearest and count are at least 1",
+            (Some(_), Some(_)) => "limit and nearest cannot be combined",
+            _ => return Ok(self),
+        };
+        Err(Problem::bad("bad-parameter", detail))
+    }
 }
 
 fn number<T: std::str::FromStr>(name: &str, value: &str) -> Result<T, Problem> {
@@ -93,16 +98,6 @@ fn number<T: std::str::FromStr>(name: &str, value: &str) -> Result<T, Problem> {
             let detail = format!("{name}={} is no number in range", shown(value));
             Err(Problem::bad("bad-parameter", detail))
         }
-    }
-}
-
-fn from_1(name: &str, value: &str) -> Result<usize, Problem> {
-    match number(name, value)? {
-        0 => {
-            let detail = format!("{name} is at least 1");
-            Err(Problem::bad("bad-parameter", detail))
-        }
-        number => Ok(number),
     }
 }
 
@@ -123,29 +118,25 @@ pub fn decode(text: &str, is_query: bool) -> Result<Cow<'_, str>, Problem> {
         return Ok(Cow::Borrowed(text));
     }
     let wrong = |what| Problem::bad("bad-encoding", format!("{} {what}", shown(text)));
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, tail)) = rest.split_first() {
-        rest = tail;
-        bytes.push(match byte {
-            b'%' => {
-                let (digits, tail) = rest
-                    .split_at_checked(2)
-                    .ok_or_else(|| wrong("ends within an escape"))?;
-                rest = tail;
-                let digit = |digit: u8| char::from(digit).to_digit(16);
-                match (digit(digits[0]), digit(digits[1])) {
-                    (Some(high), Some(low)) => (high << 4 | low) as u8,
-                    _ => return Err(wrong("has an escape that is none")),
-                }
-            }
-            b'+' if is_query => b' ',
-            byte => byte,
-        });
+    let plain = match is_query {
+        true => text.replace('+', " "),
+        false => text.to_owned(),
+    };
+    let mut parts = plain.split('%').map(str::as_bytes);
+    let mut bytes = parts.next().unwrap_or_default().to_vec();
+    for part in parts {
+        let Some((&[high, low], rest)) = part.split_first_chunk() else {
+            return Err(wrong("ends within an escape"));
+        };
+        let digit = |digit: u8| char::from(digit).to_digit(16);
+        match (digit(high), digit(low)) {
+            (Some(high), Some(low)) => bytes.push((high << 4 | low) as u8),
+            _ => return Err(wrong("has an invalid escape")),
+        }
+        bytes.extend_from_slice(rest);
     }
-    String::from_utf8(bytes)
-        .map(Cow::Owned)
-        .map_err(|_| wrong("is no UTF-8"))
+    let text = String::from_utf8(bytes).map_err(|_| wrong("is no UTF-8"))?;
+    Ok(Cow::Owned(text))
 }
 
 /// A fingerprint in an address.
@@ -154,8 +145,8 @@ pub fn decode(text: &str, is_query: bool) -> Result<Cow<'_, str>, Problem> {
 /// It is no hexadecimal number of at most so many bits.
 pub fn fingerprint(width: Width, text: &str) -> Result<u128, Problem> {
     let text = decode(text, false)?;
-    let parsed = width.parse_hex(&text);
-    parsed.ok_or_else(|| Problem::bad("bad-fingerprint", no_fingerprint(width, &text)))
+    let wrong = || Problem::bad("bad-fingerprint", no_fingerprint(width, &text));
+    width.parse_hex(&text).ok_or_else(wrong)
 }
 
 fn no_fingerprint(width: Width, text: &str) -> String {
@@ -170,26 +161,6 @@ pub enum What {
     Fingerprint(u128),
     /// A text, to be fingerprinted as those of the index were.
     Text(String),
-}
-
-/// A batch of queries that are searched for in one way.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Batch {
-    /// The queries.
-    pub queries: Vec<What>,
-    /// How they are searched for.
-    pub params: Params,
-}
-
-/// A line of a batch.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
-    /// The query.
-    pub query: What,
-    /// The largest distance, if the line names one.
-    pub k: Option<u32>,
-    /// At most so many matches.
-    pub limit: Option<usize>,
 }
 
 /// A document: an id, and a text or its fingerprint.
@@ -227,6 +198,12 @@ pub fn document(width: Width, bytes: &[u8]) -> Result<(String, What), Problem> {
 
 /// A fingerprint as JSON has it.
 struct Hex<F>(F);
+
+impl<F: Fingerprint> Hex<F> {
+    fn into_query(self) -> What {
+        What::Fingerprint(self.0.to_u128())
+    }
+}
 
 impl<'de, F: Fingerprint> Deserialize<'de> for Hex<F> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -329,11 +306,12 @@ fn bad_json(error: &serde_json::Error) -> Problem {
     Problem::bad(kind, detail + &place)
 }
 
-/// Reads the body of a batch: an object with `fingerprints` or `texts`, and optionally `k`, `limit` or `nearest`.
+/// Reads the body of a batch: an object with `fingerprints` or `texts`, and optionally `k`, `limit` or `nearest`, which hold for
+/// all of them.
 ///
 /// # Errors
 /// It is none, or has more than `max_batch` queries.
-pub fn batch(width: Width, body: &[u8], max_batch: usize) -> Result<Batch, Problem> {
+pub fn batch(width: Width, body: &[u8], max_batch: usize) -> Result<(Vec<What>, Params), Problem> {
     match width {
         Width::W32 => batch_of::<u32>(body, max_batch),
         Width::W64 => batch_of::<u64>(body, max_batch),
@@ -341,45 +319,18 @@ pub fn batch(width: Width, body: &[u8], max_batch: usize) -> Result<Batch, Probl
     }
 }
 
-fn batch_of<F: Fingerprint>(body: &[u8], max_batch: usize) -> Result<Batch, Problem> {
+fn batch_of<F: Fingerprint>(body: &[u8], max_batch: usize) -> Result<(Vec<What>, Params), Problem> {
     let body: BatchBody<F> = object(body)?;
     let queries: Vec<What> = match (body.fingerprints, body.texts) {
-        (Some(fingerprints), None) => {
-            check_batch(fingerprints.len(), max_batch)?;
-            let values = fingerprints.into_iter();
-            values
-                .map(|Hex(f)| What::Fingerprint(f.to_u128()))
-                .collect()
-        }
-        (None, Some(texts)) => {
-            check_batch(texts.len(), max_batch)?;
-            texts.into_iter().map(What::Text).collect()
-        }
+        (Some(fingerprints), None) => fingerprints.into_iter().map(Hex::into_query).collect(),
+        (None, Some(texts)) => texts.into_iter().map(What::Text).collect(),
         _ => {
             let detail = "a batch is an object with either fingerprints or texts, an array";
             return Err(Problem::bad("bad-request", detail));
         }
     };
-    let params = changed(Params {
-        k: body.k,
-        limit: body.limit,
-        nearest: body.nearest,
-        ..Params::default()
-    })?;
-    Ok(Batch { queries, params })
-}
-
-/// Checks what a body says of the search.
-fn changed(params: Params) -> Result<Params, Problem> {
-    if params.limit == Some(0) || params.nearest == Some(0) {
-        let detail = "limit and nearest are at least 1";
-        return Err(Problem::bad("bad-parameter", detail));
-    }
-    if params.limit.is_some() && params.nearest.is_some() {
-        let detail = "limit and nearest cannot be combined";
-        return Err(Problem::bad("bad-parameter", detail));
-    }
-    Ok(params)
+    check_batch(queries.len(), max_batch)?;
+    Ok((queries, Params::of_body(body.k, body.limit, body.nearest)?))
 }
 
 pub(crate) fn check_batch(count: usize, max_batch: usize) -> Result<(), Problem> {
@@ -395,7 +346,7 @@ pub(crate) fn check_batch(count: usize, max_batch: usize) -> Result<(), Problem>
 ///
 /// # Errors
 /// It is none.
-pub fn line(width: Width, line: &[u8]) -> Result<Line, Problem> {
+pub fn line(width: Width, line: &[u8]) -> Result<(What, Params), Problem> {
     match width {
         Width::W32 => line_of::<u32>(line),
         Width::W64 => line_of::<u64>(line),
@@ -403,33 +354,21 @@ pub fn line(width: Width, line: &[u8]) -> Result<Line, Problem> {
     }
 }
 
-fn line_of<F: Fingerprint>(line: &[u8]) -> Result<Line, Problem> {
+fn line_of<F: Fingerprint>(line: &[u8]) -> Result<(What, Params), Problem> {
     if line.trim_ascii_start().first() == Some(&b'"') {
         let hex: Hex<F> = serde_json::from_slice(line).map_err(|error| bad_json(&error))?;
-        return Ok(Line {
-            query: What::Fingerprint(hex.0.to_u128()),
-            k: None,
-            limit: None,
-        });
+        return Ok((hex.into_query(), Params::default()));
     }
     let body: LineBody<F> = object(line)?;
     let query = match (body.fingerprint, body.text) {
-        (Some(Hex(fingerprint)), None) => What::Fingerprint(fingerprint.to_u128()),
+        (Some(hex), None) => hex.into_query(),
         (None, Some(text)) => What::Text(text),
         _ => {
             let detail = "a line is an object with either fingerprint or text";
             return Err(Problem::bad("bad-request", detail));
         }
     };
-    changed(Params {
-        limit: body.limit,
-        ..Params::default()
-    })?;
-    Ok(Line {
-        query,
-        k: body.k,
-        limit: body.limit,
-    })
+    Ok((query, Params::of_body(body.k, body.limit, None)?))
 }
 
 /// The lines of a body that are not blank, with their numbers from 1.
@@ -464,12 +403,7 @@ pub fn words(width: Width, body: &[u8], max_batch: usize) -> Result<Vec<u128>, P
 pub fn text(body: &[u8], is_json: bool) -> Result<(Cow<'_, str>, Params), Problem> {
     if is_json {
         let body: TextBody = object(body)?;
-        let params = changed(Params {
-            k: body.k,
-            limit: body.limit,
-            nearest: body.nearest,
-            ..Params::default()
-        })?;
+        let params = Params::of_body(body.k, body.limit, body.nearest)?;
         return Ok((Cow::Owned(body.text), params));
     }
     match std::str::from_utf8(body) {
@@ -527,8 +461,8 @@ mod tests {
     #[test]
     fn bodies_are_one_thing_or_the_other() {
         let good = batch(Width::W64, br#"{"fingerprints":["ff","0x1"],"k":2}"#, 2).unwrap();
-        assert_eq!(good.queries, [What::Fingerprint(255), What::Fingerprint(1)]);
-        assert_eq!(good.params.k, Some(2));
+        assert_eq!(good.0, [What::Fingerprint(255), What::Fingerprint(1)]);
+        assert_eq!(good.1.k, Some(2));
         for (bad, kind) in [
             (&b"{"[..], "bad-json"),
             (b"\xff", "bad-json"),
@@ -557,7 +491,10 @@ mod tests {
 
     #[test]
     fn an_array_is_no_object_and_errors_speak_of_json() {
-        let detail = |found: Result<Batch, Problem>| found.unwrap_err().detail().to_owned();
+        let detail = |found: Result<(Vec<What>, Params), Problem>| {
+            let problem = found.unwrap_err();
+            problem.detail().to_owned()
+        };
         for (bad, said) in [
             (r#"[["ff"],null,2,null,null]"#, "an object is expected"),
             (

@@ -7,10 +7,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
-use hyper::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
-    X_CONTENT_TYPE_OPTIONS,
-};
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, X_CONTENT_TYPE_OPTIONS};
 use hyper::{Response, StatusCode};
 use tokio::sync::mpsc::Receiver;
 
@@ -24,12 +21,11 @@ pub(crate) const NDJSON: &str = "application/x-ndjson";
 pub(crate) const BINARY: &str = "application/octet-stream";
 const PROBLEM: &str = "application/problem+json";
 
-/// The body of a response: there as a whole, in one part or several, or coming in pieces.
+/// The body of a response: parts that are there, and pieces that are still to come, if there are any.
 #[derive(Debug)]
-pub(crate) enum Content {
-    Whole(Option<Bytes>),
-    Parts(VecDeque<Bytes>),
-    Pieces(Receiver<Bytes>),
+pub(crate) struct Content {
+    parts: VecDeque<Bytes>,
+    pieces: Option<Receiver<Bytes>>,
 }
 
 impl Body for Content {
@@ -37,38 +33,24 @@ impl Body for Content {
     type Error = Infallible;
 
     fn poll_frame(
-        self: Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        match self.get_mut() {
-            Content::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Content::Parts(parts) => {
-                Poll::Ready(parts.pop_front().map(|part| Ok(Frame::data(part))))
-            }
-            Content::Pieces(pieces) => {
-                let piece = pieces.poll_recv(context);
-                piece.map(|piece| piece.map(|bytes| Ok(Frame::data(bytes))))
-            }
-        }
+        let next = match (self.parts.pop_front(), &mut self.pieces) {
+            (None, Some(pieces)) => std::task::ready!(pieces.poll_recv(context)),
+            (part, _) => part,
+        };
+        Poll::Ready(next.map(|bytes| Ok(Frame::data(bytes))))
     }
 
     fn is_end_stream(&self) -> bool {
-        match self {
-            Content::Whole(bytes) => bytes.is_none(),
-            Content::Parts(parts) => parts.is_empty(),
-            Content::Pieces(_) => false,
-        }
+        self.parts.is_empty() && self.pieces.is_none()
     }
 
     fn size_hint(&self) -> SizeHint {
-        match self {
-            Content::Whole(bytes) => {
-                SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
-            }
-            Content::Parts(parts) => {
-                SizeHint::with_exact(parts.iter().map(|part| part.len() as u64).sum())
-            }
-            Content::Pieces(_) => SizeHint::default(),
+        match self.pieces {
+            None => SizeHint::with_exact(self.parts.iter().map(|part| part.len() as u64).sum()),
+            Some(_) => SizeHint::default(),
         }
     }
 }
@@ -79,7 +61,9 @@ pub(crate) fn whole(
     content_type: &'static str,
     body: impl Into<Bytes>,
 ) -> Response<Content> {
-    with_head(status, content_type, Content::Whole(Some(body.into())))
+    let mut response = parts(content_type, [body.into()]);
+    *response.status_mut() = status;
+    response
 }
 
 /// A response that is there in several parts.
@@ -88,17 +72,18 @@ pub(crate) fn parts(
     parts: impl IntoIterator<Item = Bytes>,
 ) -> Response<Content> {
     let parts = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    with_head(StatusCode::OK, content_type, Content::Parts(parts))
+    let pieces = None;
+    with_head(content_type, Content { parts, pieces })
 }
 
 /// A response that comes in pieces.
 pub(crate) fn pieces(content_type: &'static str, pieces: Receiver<Bytes>) -> Response<Content> {
-    with_head(StatusCode::OK, content_type, Content::Pieces(pieces))
+    let (parts, pieces) = (VecDeque::new(), Some(pieces));
+    with_head(content_type, Content { parts, pieces })
 }
 
-fn with_head(status: StatusCode, content_type: &'static str, body: Content) -> Response<Content> {
+fn with_head(content_type: &'static str, body: Content) -> Response<Content> {
     let mut response = Response::new(body);
-    *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -107,18 +92,17 @@ fn with_head(status: StatusCode, content_type: &'static str, body: Content) -> R
 }
 
 /// A value as JSON, with a line end.
-pub(crate) fn json(status: StatusCode, value: &serde_json::Value) -> Response<Content> {
-    whole(status, JSON, format!("{value}\n"))
+pub(crate) fn json(value: &serde_json::Value) -> Response<Content> {
+    whole(StatusCode::OK, JSON, format!("{value}\n"))
 }
 
 /// Adds the generation that an answer comes from.
 pub(crate) fn of_generation(
     mut response: Response<Content>,
-    name: impl TryInto<HeaderValue>,
+    name: Option<HeaderValue>,
 ) -> Response<Content> {
-    if let Ok(value) = name.try_into() {
-        response.headers_mut().insert(GENERATION, value);
-    }
+    let name = name.map(|name| (GENERATION, name));
+    response.headers_mut().extend(name);
     response
 }
 
@@ -126,23 +110,6 @@ pub(crate) fn of_generation(
 pub(crate) fn problem(problem: &Problem) -> Response<Content> {
     let body = format!("{}\n", problem.to_json());
     let mut response = whole(problem.status(), PROBLEM, body);
-    let headers = response.headers_mut();
-    if let Some(seconds) = problem.retry_after() {
-        headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
-    }
-    if problem.status() == StatusCode::UNAUTHORIZED {
-        let challenge = HeaderValue::from_static("Bearer realm=\"simidx\"");
-        headers.insert(WWW_AUTHENTICATE, challenge);
-    }
-    response
-}
-
-/// The response to a method that a route does not have.
-pub(crate) fn wrong_method(allowed: &'static str) -> Response<Content> {
-    let detail = format!("this address takes {allowed}");
-    let status = StatusCode::METHOD_NOT_ALLOWED;
-    let mut response = problem(&Problem::new(status, "method-not-allowed", detail));
-    let allowed = HeaderValue::from_static(allowed);
-    response.headers_mut().insert(ALLOW, allowed);
+    response.headers_mut().extend(problem.header().cloned());
     response
 }

@@ -9,14 +9,13 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
-use crate::connection::{self, told};
+use crate::connection::{self, stopped};
 use crate::handle::ServerHandle;
 use crate::health;
 use crate::options::ServerOptions;
-use crate::problem::Problem;
+use crate::problem::{Problem, StartError};
+use crate::routes;
 use crate::signals::Signals;
-use crate::source::Source;
-use crate::start_error::StartError;
 use crate::state::App;
 use crate::tls::{self, Tls};
 
@@ -70,18 +69,7 @@ impl Server {
     ///
     /// # Errors
     /// Any of that fails, the address may not be taken without a token, or a signal said to end.
-    pub fn bind(options: ServerOptions) -> Result<Self, StartError> {
-        Self::bind_with_sources(options, Vec::new())
-    }
-
-    /// The same with further sources under their names, which are open already. A reload leaves them as they are.
-    ///
-    /// # Errors
-    /// As for [`Server::bind`].
-    pub fn bind_with_sources(
-        mut options: ServerOptions,
-        sources: Vec<(String, Box<dyn Source>)>,
-    ) -> Result<Self, StartError> {
+    pub fn bind(mut options: ServerOptions) -> Result<Self, StartError> {
         if !options.listen.ip().is_loopback() && options.token.is_none() && !options.insecure {
             return Err(StartError::Open(options.listen));
         }
@@ -89,12 +77,11 @@ impl Server {
             options.threads = std::thread::available_parallelism().map_or(1, usize::from);
         }
         let tls = tls::open(&options)?;
-        allow_files(options.limits.max_connections);
+        allow_files(options.limits.max_connections)?;
         let listener = TcpListener::bind(options.listen)
             .map_err(|error| StartError::Io(format!("{}: {error}", options.listen)))?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
-        spare_files()?;
         let mut builder = match options.threads {
             1 => Builder::new_current_thread(),
             _ => Builder::new_multi_thread(),
@@ -108,22 +95,14 @@ impl Server {
             true => Some(runtime.block_on(async { Signals::listen() })?),
             false => None,
         };
-        let app = match &mut signals {
-            None => App::open(options, sources, tls)?,
-            Some(signals) => {
-                match runtime.block_on(open_until_told(options, sources, tls, signals)) {
-                    Some(opened) => opened?,
-                    None => {
-                        // Nobody waits for what is being opened.
-                        runtime.shutdown_background();
-                        return Err(StartError::Ended);
-                    }
-                }
-            }
+        let opened = runtime.block_on(open(options, tls, signals.as_mut()));
+        let Some(app) = opened else {
+            // Nobody waits for what is being opened.
+            runtime.shutdown_background();
+            return Err(StartError::Ended);
         };
-        let app = Arc::new(app);
         Ok(Server {
-            app,
+            app: Arc::new(app?),
             runtime,
             listener,
             address,
@@ -169,8 +148,8 @@ impl Server {
             stop,
             ..
         } = self;
-        app.log
-            .info("serving", &[("address", &*self.address.to_string())]);
+        let fields = [("address", self.address.to_string().into())];
+        app.log.info("serving", &fields);
         let outcome = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(listener)?;
             if let Some(signals) = signals {
@@ -179,13 +158,13 @@ impl Server {
             if let Some(period) = app.options.watch {
                 tokio::spawn(watch_files(app.clone(), period, stop.subscribe()));
             }
-            if app.store.is_some() {
+            if app.options.store.is_some() {
                 tokio::spawn(health::watch(app.clone(), stop.subscribe()));
             }
             let (end, ended) = watch::channel(false);
             let (mut stop, draining) = (stop.subscribe(), app.clone());
             tokio::spawn(async move {
-                told(&mut stop).await;
+                stopped(&mut stop).await;
                 tokio::select! {
                     () = tokio::time::sleep(draining.options.drain_delay) => {}
                     () = draining.hurry.notified() => {}
@@ -198,13 +177,11 @@ impl Server {
             Ok(())
         });
         runtime.shutdown_timeout(END);
-        let synced = match &app.store {
-            Some((_, store)) => store.close(),
-            None => Ok(()),
-        };
-        if let Err(error) = synced {
+        let closed = app.options.store.as_ref().map(|store| store.close());
+        if let Some(Err(error)) = closed {
             let error = error.to_string();
-            app.log.error("store-not-written", &[("error", &*error)]);
+            let fields = [("error", (*error).into())];
+            app.log.error("store-not-written", &fields);
             return outcome.and(Err(io::Error::other(error)));
         }
         app.log.info("ended", &[]);
@@ -213,60 +190,45 @@ impl Server {
 }
 
 /// Opens everything, if no signal says to end before that.
-async fn open_until_told(
+async fn open(
     options: ServerOptions,
-    sources: Vec<(String, Box<dyn Source>)>,
     tls: Option<Tls>,
-    signals: &mut Signals,
+    signals: Option<&mut Signals>,
 ) -> Option<Result<App, Problem>> {
-    let opening = tokio::task::spawn_blocking(move || App::open(options, sources, tls));
+    let opening = tokio::task::spawn_blocking(|| App::open(options, tls, routes::paths()));
+    let ended = async {
+        match signals {
+            Some(signals) => signals.end().await,
+            None => std::future::pending().await,
+        }
+    };
     tokio::select! {
         opened = opening => {
             let broken = |_| Err(Problem::busy("the opening broke off"));
             Some(opened.unwrap_or_else(broken))
         }
-        _ = signals.end() => None,
+        _ = ended => None,
     }
 }
 
 /// Looks at the files every so often.
 async fn watch_files(app: Arc<App>, period: Duration, mut stop: watch::Receiver<bool>) {
-    let mut refused = Vec::new();
     loop {
         tokio::select! {
             () = tokio::time::sleep(period) => {}
-            () = told(&mut stop) => return,
+            () = stopped(&mut stop) => return,
         }
         let app = app.clone();
-        let looking = tokio::task::spawn_blocking(move || {
-            app.reload_replaced(&mut refused);
-            refused
-        });
-        refused = looking.await.unwrap_or_default();
+        let _ = tokio::task::spawn_blocking(move || app.reload_replaced()).await;
     }
 }
 
-/// Refuses to start where the system has too few files left: the runtime takes some for signals and events, and panics if it
-/// gets none.
+/// Asks the system for as many open files as there may be connections; what it does not give, accepting waits for. Refuses to
+/// start where there are too few for the address, and for the signals and events of the runtime, which panics if it gets none.
 #[cfg(unix)]
-fn spare_files() -> Result<(), StartError> {
-    let pairs = (0..4).map(|_| std::os::unix::net::UnixStream::pair());
-    match pairs.collect::<io::Result<Vec<_>>>() {
-        Ok(_) => Ok(()),
-        Err(error) => Err(StartError::Io(format!(
-            "too few files can be open at a time: {error}"
-        ))),
-    }
-}
+fn allow_files(connections: usize) -> Result<(), StartError> {
+    use std::os::unix::net::UnixStream;
 
-#[cfg(not(unix))]
-fn spare_files() -> Result<(), StartError> {
-    Ok(())
-}
-
-/// Asks the system for as many open files as there may be connections. What it does not give, accepting waits for.
-#[cfg(unix)]
-fn allow_files(connections: usize) {
     use rustix::process::{Resource, getrlimit, setrlimit};
 
     let wanted = connections as u64 + 256;
@@ -275,7 +237,14 @@ fn allow_files(connections: usize) {
         limit.current = Some(limit.maximum.map_or(wanted, |most| most.min(wanted)));
         let _ = setrlimit(Resource::Nofile, limit);
     }
+    let too_few = |error| format!("too few files can be open at a time: {error}");
+    let pairs = (0..5).map(|_| UnixStream::pair());
+    let pairs = pairs.collect::<io::Result<Vec<_>>>();
+    pairs.map_err(|error| StartError::Io(too_few(error)))?;
+    Ok(())
 }
 
 #[cfg(not(unix))]
-fn allow_files(_: usize) {}
+fn allow_files(_: usize) -> Result<(), StartError> {
+    Ok(())
+}

@@ -39,16 +39,14 @@ impl Signals {
     /// Does what the signals ask for, for ever.
     pub(crate) async fn obey(mut self, handle: ServerHandle) {
         loop {
-            let name = tokio::select! {
+            tokio::select! {
                 _ = self.hangup.recv() => {
                     let handle = handle.clone();
                     let _ = tokio::task::spawn_blocking(move || handle.reload()).await;
-                    continue;
                 }
-                _ = self.interrupt.recv() => "SIGINT",
-                _ = self.terminate.recv() => "SIGTERM",
-            };
-            handle.end_by(name);
+                _ = self.interrupt.recv() => handle.end_by("SIGINT"),
+                _ = self.terminate.recv() => handle.end_by("SIGTERM"),
+            }
         }
     }
 }

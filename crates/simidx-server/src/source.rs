@@ -1,223 +1,228 @@
-//! What answers queries: index files, or anything else that keeps records.
+//! What answers queries: index files, or a collection whose records come and go.
 
-use std::cell::RefCell;
+use std::path::Path;
+use std::sync::Arc;
 
-use simidx::set::{Question, SetScratch};
-use simidx::{Fingerprints, Id, IdBuf, IdKind, Set, Width};
+use hyper::header::HeaderValue;
+use serde_json::{Value, json};
+use simidx::set::Question;
+use simidx::{Error, Id, IdKind, Set, Width};
+use simidx_collection::Collection;
 use simidx_output::report::{TotalReport, reports};
 
-/// Ids of a match, read one after the other.
-pub type IdIter<'a> = dyn Iterator<Item = simidx::Result<IdBuf>> + 'a;
+/// Nanoseconds that a query takes in a segment of a collection, and in its recent records.
+const SEGMENT_NS: f64 = 10_000.0;
 
-/// Takes the answers to some queries.
-pub trait Sink {
-    /// A query is answered from here on; the number is that among the queries.
-    fn begin(&mut self, query: usize);
-
-    /// A match of this query: fingerprint, distance, ids. Matches come by distance, then by value.
-    ///
-    /// # Errors
-    /// What `ids` reports, or that there are more matches than wanted. The search ends with it.
-    fn found(
-        &mut self,
-        fingerprint: u128,
-        distance: u32,
-        ids: &mut IdIter<'_>,
-    ) -> simidx::Result<()>;
-
-    /// The answer to this query is complete.
-    fn end(&mut self, query: usize);
-
-    /// The answers come from these records, named as by [`Source::generation`]. A source whose records change says so for the
-    /// first query; one whose records stay need not.
-    fn generation(&mut self, _name: String) {}
-
-    /// Whether the ids of matches are read. If not, `found` may get none.
-    fn wants_ids(&self) -> bool {
-        true
-    }
+/// What answers queries. Fingerprints are in the low bits.
+pub(crate) enum Source {
+    /// Index files that are searched as one.
+    Files(Set),
+    /// A collection.
+    Store(Arc<Collection>),
 }
 
-/// A set of records that the server searches. Fingerprints are in the low bits.
-///
-/// Implement it for other ways to keep records, and give them to [`Server::bind_with_sources`](crate::Server::bind_with_sources);
-/// index files are one already. All methods are called on many threads.
-pub trait Source: Send + Sync + 'static {
-    /// Bits of a fingerprint.
-    fn width(&self) -> Width;
+/// How much a [`Source`] holds.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct SourceSize {
+    pub(crate) records: u64,
+    /// One in several files counts in each.
+    pub(crate) fingerprints: u64,
+    pub(crate) bytes: u64,
+    pub(crate) tables: u64,
+}
+
+impl Source {
+    pub(crate) fn width(&self) -> Width {
+        match self {
+            Source::Files(set) => set.width(),
+            Source::Store(store) => store.width(),
+        }
+    }
 
     /// The distance of queries that name none.
-    fn max_distance(&self) -> u32;
+    pub(crate) fn max_distance(&self) -> u32 {
+        match self {
+            Source::Files(set) => set.max_distance(),
+            Source::Store(store) => store.max_distance(),
+        }
+    }
 
-    /// What the ids are.
-    fn id_kind(&self) -> IdKind;
+    pub(crate) fn id_kind(&self) -> IdKind {
+        match self {
+            Source::Files(set) => set.id_kind(),
+            Source::Store(_) => IdKind::String,
+        }
+    }
 
-    /// How documents became fingerprints, if that is known.
-    fn pipeline(&self) -> Option<&str>;
+    pub(crate) fn pipeline(&self) -> Option<&str> {
+        match self {
+            Source::Files(set) => set.pipeline(),
+            Source::Store(store) => store.pipeline(),
+        }
+    }
 
-    /// What identifies the records as they are now: a word of letters and digits, the same for the same records.
-    fn generation(&self) -> String;
+    /// What identifies the records as they are now: the same for the same records.
+    pub(crate) fn generation(&self) -> String {
+        match self {
+            Source::Files(set) => {
+                let ids = set.segments().map(|file| file.content_id().to_u128());
+                format!("{:032x}", ids.fold(0, u128::wrapping_add))
+            }
+            Source::Store(store) => name_of(store, store.change_count()),
+        }
+    }
 
-    /// Answers queries in their order.
-    ///
-    /// # Errors
-    /// Damage, or what `sink` returns. Some of the queries before have then been answered.
-    fn find(
-        &self,
-        queries: &Fingerprints,
-        question: Question,
-        sink: &mut dyn Sink,
-    ) -> simidx::Result<()>;
+    /// The same as a header has it.
+    pub(crate) fn name(&self) -> Option<HeaderValue> {
+        HeaderValue::try_from(self.generation()).ok()
+    }
 
     /// The fingerprints of all records that have an id, ascending, each once.
     ///
     /// # Errors
     /// Damage.
-    fn fingerprints_of_id(&self, id: Id<'_>) -> simidx::Result<Vec<u128>>;
+    pub(crate) fn fingerprints_of_id(&self, id: Id<'_>) -> simidx::Result<Vec<u128>> {
+        match (self, id) {
+            (Source::Files(set), id) => set.fingerprints_of_id(id),
+            (Source::Store(store), Id::String(id)) => {
+                Ok(store.get(id).map_err(of_library)?.into_iter().collect())
+            }
+            (Source::Store(_), _) => Ok(Vec::new()),
+        }
+    }
 
     /// Nanoseconds that a query takes, as far as that can be foreseen. Cheap queries are answered where they arrive, others on
     /// threads of their own.
-    fn cost(&self, question: Question) -> f64;
+    pub(crate) fn cost(&self, question: Question) -> f64 {
+        let distance = question.max_distance();
+        let is_far = distance > self.max_distance();
+        match (self, question) {
+            (Source::Store(_), _) if is_far => f64::INFINITY,
+            (Source::Store(store), _) => SEGMENT_NS * (store.stats().segment_count + 1) as f64,
+            (Source::Files(_), Question::Nearest { .. }) if is_far => f64::INFINITY,
+            (Source::Files(set), _) => {
+                let cost: f64 = set.segments().map(|file| file.plan(distance).ns()).sum();
+                match question {
+                    // It looks for near ones first, and most often ends there.
+                    Question::Nearest { .. } => cost * 2.0,
+                    Question::Within(_) => cost,
+                }
+            }
+        }
+    }
 
-    /// Numbers of records, fingerprints, bytes and tables.
-    fn size(&self) -> SourceSize;
+    pub(crate) fn size(&self) -> SourceSize {
+        match self {
+            Source::Files(set) => {
+                let mut size = SourceSize::default();
+                for summary in set.segments().map(|file| file.summary()) {
+                    size.records += summary.record_count;
+                    size.fingerprints += summary.fingerprint_count;
+                    size.bytes += summary.file_len;
+                    size.tables += summary.tables.len() as u64;
+                }
+                size
+            }
+            Source::Store(store) => {
+                let stats = store.stats();
+                SourceSize {
+                    records: stats.record_count,
+                    fingerprints: stats.record_count,
+                    bytes: stats.segment_bytes,
+                    tables: 0,
+                }
+            }
+        }
+    }
 
     /// Figures as JSON: those of `simidx info --json`.
     ///
     /// # Errors
     /// Damage.
-    fn figures(&self) -> simidx::Result<serde_json::Value>;
-
-    /// The part of the records that is in memory, if the system says so.
-    fn resident_fraction(&self) -> Option<f64>;
-}
-
-/// How much a [`Source`] holds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct SourceSize {
-    /// Records.
-    pub records: u64,
-    /// Fingerprints; one in several files counts in each.
-    pub fingerprints: u64,
-    /// Bytes.
-    pub bytes: u64,
-    /// Tables of all files.
-    pub tables: u64,
-}
-
-/// Index files that are searched as one.
-pub(crate) struct Files {
-    set: Set,
-    generation: String,
-    size: SourceSize,
-}
-
-impl From<Set> for Files {
-    fn from(set: Set) -> Self {
-        let (mut id, mut size) = (0u128, SourceSize::default());
-        for segment in set.segments() {
-            let summary = segment.summary();
-            id = id.wrapping_add(segment.content_id().to_u128());
-            size.records += summary.record_count;
-            size.fingerprints += summary.fingerprint_count;
-            size.bytes += summary.file_len;
-            size.tables += summary.tables.len() as u64;
-        }
-        Files {
-            set,
-            generation: format!("{id:032x}"),
-            size,
-        }
-    }
-}
-
-thread_local! {
-    static SCRATCH: RefCell<SetScratch> = RefCell::default();
-}
-
-impl Source for Files {
-    fn width(&self) -> Width {
-        self.set.width()
-    }
-
-    fn max_distance(&self) -> u32 {
-        self.set.max_distance()
-    }
-
-    fn id_kind(&self) -> IdKind {
-        self.set.id_kind()
-    }
-
-    fn pipeline(&self) -> Option<&str> {
-        self.set.pipeline()
-    }
-
-    fn generation(&self) -> String {
-        self.generation.clone()
-    }
-
-    fn find(
-        &self,
-        queries: &Fingerprints,
-        question: Question,
-        sink: &mut dyn Sink,
-    ) -> simidx::Result<()> {
-        SCRATCH.with_borrow_mut(|scratch| {
-            scratch.set_ranked(sink.wants_ids());
-            self.set
-                .answer_many_with(scratch, queries, question, |number, matches| {
-                    sink.begin(number);
-                    for hit in matches.iter() {
-                        match sink.wants_ids() {
-                            false => {
-                                sink.found(hit.fingerprint, hit.distance, &mut std::iter::empty())?
-                            }
-                            true => sink.found(hit.fingerprint, hit.distance, &mut hit.ids()?)?,
-                        }
-                    }
-                    sink.end(number);
-                    Ok(())
-                })
-        })
-    }
-
-    fn fingerprints_of_id(&self, id: Id<'_>) -> simidx::Result<Vec<u128>> {
-        self.set.fingerprints_of_id(id)
-    }
-
-    fn cost(&self, question: Question) -> f64 {
-        let distance = question.max_distance();
-        let plans = self.set.segments().map(|file| file.plan(distance));
-        let cost: f64 = plans.map(|plan| plan.ns()).sum();
-        match question {
-            // It looks for near ones first, and most often ends there.
-            Question::Nearest { .. } if distance <= self.max_distance() => cost * 2.0,
-            Question::Nearest { .. } => f64::INFINITY,
-            Question::Within(_) => cost,
+    pub(crate) fn figures(&self) -> simidx::Result<Value> {
+        match self {
+            Source::Files(set) => {
+                let mut reports = reports(set)?;
+                let value = match reports.len() {
+                    1 => serde_json::to_value(reports.remove(0).report),
+                    _ => serde_json::to_value(TotalReport::of(reports)),
+                };
+                Ok(value.map_err(std::io::Error::from)?)
+            }
+            Source::Store(store) => {
+                let stats = store.stats();
+                let shown = |error: Option<String>| Some(without_folder(&error?, store.path()));
+                Ok(json!({
+                    "width": store.width().bits(),
+                    "max_distance": store.max_distance(),
+                    "record_count": stats.record_count,
+                    "recent_count": stats.recent_count,
+                    "deleted_count": stats.deleted_count,
+                    "segment_count": stats.segment_count,
+                    "file_bytes": stats.segment_bytes,
+                    "journal_bytes": stats.journal_bytes,
+                    "pipeline": store.pipeline(),
+                    "background_error": shown(stats.background_error),
+                    "journal_error": shown(stats.journal_error),
+                }))
+            }
         }
     }
 
-    fn size(&self) -> SourceSize {
-        self.size
-    }
-
-    fn figures(&self) -> simidx::Result<serde_json::Value> {
-        let mut reports = reports(&self.set)?;
-        let value = match reports.len() {
-            1 => serde_json::to_value(reports.remove(0).report),
-            _ => serde_json::to_value(TotalReport::of(reports)),
+    /// The part of the files that is in memory, if the system says so.
+    pub(crate) fn resident_fraction(&self) -> Option<f64> {
+        let Source::Files(set) = self else {
+            return None;
         };
-        Ok(value.map_err(std::io::Error::from)?)
-    }
-
-    fn resident_fraction(&self) -> Option<f64> {
         let (mut resident, mut all) = (0.0, 0.0);
-        for segment in self.set.segments() {
+        for segment in set.segments() {
             let storage = segment.storage();
             let len = storage.as_ref().len() as f64;
             resident += storage.resident_fraction()? * len;
             all += len;
         }
         (all > 0.0).then(|| resident / all)
+    }
+}
+
+/// What names the records of a collection after so many changes. Changes that a crash has lost had numbers too, so these alone
+/// would name others after it.
+fn name_of(store: &Collection, change_count: u64) -> String {
+    format!("{:016x}-{change_count:016x}", store.opening())
+}
+
+/// The same as a header has it.
+pub(crate) fn header_of(store: &Collection, change_count: u64) -> Option<HeaderValue> {
+    HeaderValue::try_from(name_of(store, change_count)).ok()
+}
+
+/// An error of a collection as one of the library.
+pub(crate) fn of_library(error: simidx_collection::Error) -> Error {
+    match error {
+        simidx_collection::Error::Index(error) => error,
+        simidx_collection::Error::Io(error) => error.into(),
+        other => std::io::Error::other(other).into(),
+    }
+}
+
+/// An error without the folder of the collection, which is nobody's business.
+fn without_folder(error: &str, folder: &Path) -> String {
+    let folder = folder.display();
+    let files = error.replace(&format!("{folder}/"), "");
+    files.replace(&format!("{folder}: "), "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_names_files_without_their_folder() {
+        let error = "/srv/a b/pages/segment-0000000001.simidx: no space left";
+        let shown = without_folder(error, Path::new("/srv/a b/pages"));
+        assert_eq!(shown, "segment-0000000001.simidx: no space left");
+        let error = "it cannot be written anew: /srv/a b/pages: no space left";
+        let shown = without_folder(error, Path::new("/srv/a b/pages"));
+        assert_eq!(shown, "it cannot be written anew: no space left");
     }
 }

@@ -1,30 +1,30 @@
 //! What the server serves: indexes by their names, each with the generation that answers now.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use arc_swap::ArcSwap;
 use hyper::StatusCode;
 use hyper::header::HeaderValue;
 use rayon::ThreadPool;
+use serde_json::Value;
+use simidx::Set;
 use simidx::index::WarmOptions;
 use simidx::set::Question;
-use simidx::{Set, Width};
 use simidx_text::{ParallelFingerprinter, Pipeline};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::auth::Token;
 use crate::log::Log;
 use crate::metrics::{IndexMetrics, Metrics};
-use crate::options::{NamedIndex, ServerOptions};
+use crate::options::{Hook, NamedIndex, ServerOptions};
 use crate::problem::{Problem, kind_of};
-use crate::source::{Files, Source};
-use crate::store::Store;
+use crate::source::Source;
 use crate::tls::{self, Tls};
 
-/// The priority of opening and closing files beside those that answer, as the system counts: the least that there is.
+/// The priority of opening and closing files while others answer, as the system counts: the least that there is.
 const RELOADING: i32 = 19;
 
 /// How often it is looked whether the last request of an old generation has ended.
@@ -36,93 +36,124 @@ const STORE: &str = "store";
 /// Distances beyond that of the tables that queries may ask for by default.
 const DISTANCES_BEYOND: u32 = 4;
 
+/// Permits that requests share: of connections, of requests, or of KiB.
+pub(crate) struct Permits {
+    free: Arc<Semaphore>,
+    pub(crate) count: usize,
+}
+
+impl Permits {
+    fn new(count: usize) -> Self {
+        let count = count.min(Semaphore::MAX_PERMITS).min(u32::MAX as usize);
+        let free = Arc::new(Semaphore::new(count));
+        Permits { free, count }
+    }
+
+    /// One, if there is one.
+    pub(crate) fn take(&self) -> Option<OwnedSemaphorePermit> {
+        self.free.clone().try_acquire_owned().ok()
+    }
+
+    /// Has as many held as `len` bytes need, one for each KiB. Without so many, all stays as it is.
+    pub(crate) fn hold(&self, held: &mut Option<OwnedSemaphorePermit>, len: usize) -> bool {
+        let has = held.as_ref().map_or(0, |held| held.num_permits());
+        let more = len.div_ceil(1024).saturating_sub(has);
+        if more == 0 {
+            return true;
+        }
+        let more = u32::try_from(more).unwrap_or(u32::MAX);
+        let Ok(more) = self.free.clone().try_acquire_many_owned(more) else {
+            return false;
+        };
+        match held {
+            Some(held) => held.merge(more),
+            None => *held = Some(more),
+        }
+        true
+    }
+
+    /// How many are held.
+    pub(crate) fn taken(&self) -> usize {
+        self.count - self.free.available_permits()
+    }
+
+    /// Waits until none is held.
+    pub(crate) async fn all(&self) {
+        let _ = self.free.acquire_many(self.count as u32).await;
+    }
+}
+
 /// Everything that requests share.
 pub(crate) struct App {
     pub(crate) options: ServerOptions,
+    /// Those of files, and then that of the store.
     pub(crate) indexes: Vec<Served>,
-    /// The collection, and which of the indexes it is.
-    pub(crate) store: Option<(usize, Store)>,
-    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) metrics: Metrics,
     pub(crate) log: Log,
     /// Threads for what takes long.
     pub(crate) pool: ThreadPool,
-    /// Room for requests that take long.
-    pub(crate) waiting: Semaphore,
-    /// Room for bodies, in KiB.
-    pub(crate) bodies: Semaphore,
-    /// Room for answers, in KiB.
-    pub(crate) answers: Semaphore,
+    pub(crate) connections: Permits,
+    /// Those of requests that take long.
+    waiting: Permits,
+    /// Those of bodies, in KiB.
+    pub(crate) bodies: Permits,
+    /// Those of answers, in KiB.
+    pub(crate) answers: Permits,
     /// What requests must show.
     pub(crate) token: Option<ArcSwap<Token>>,
     /// How connections are encrypted.
     pub(crate) tls: Option<ArcSwap<Tls>>,
-    /// Told when the server is told to end for the second time.
+    /// Notified when the server is asked to end for the second time.
     pub(crate) hurry: Notify,
-    /// Taken while files are opened anew.
+    /// Held while files are opened anew.
     reloading: Mutex<()>,
-    /// Taken while the store is copied.
-    pub(crate) copying: Semaphore,
+    /// One, that of a copy of the store.
+    pub(crate) copying: Permits,
     is_ready: AtomicBool,
+    /// Each open generation has a clone.
+    open: Arc<()>,
 }
 
 /// An index under its name.
 pub(crate) struct Served {
     pub(crate) name: String,
-    /// What a reload opens; none for a source that is no file.
+    /// What a reload opens; none for the store.
     files: Vec<PathBuf>,
     current: ArcSwap<Generation>,
-    pub(crate) metrics: IndexMetrics,
+    /// What the files were when they could not be used, the last time.
+    refused: Mutex<Vec<Option<Stamp>>>,
+    pub(crate) metrics: Arc<IndexMetrics>,
 }
 
 /// A source as long as it answers, with what makes fingerprints for it.
 pub(crate) struct Generation {
-    pub(crate) source: Box<dyn Source>,
+    pub(crate) source: Source,
+    /// The name of records that stay as they are, as a header has it.
+    pub(crate) name: Option<HeaderValue>,
     fingerprinter: Result<Arc<ParallelFingerprinter>, Problem>,
     /// Bytes that a text may become by normalisation.
     max_text: usize,
     pub(crate) loaded_at: SystemTime,
     /// What the files were when they were opened.
     stamps: Vec<Option<Stamp>>,
-    metrics: Arc<Metrics>,
-    /// What [`Source::generation`] says of records that stay as they are, once it has been asked.
-    name: OnceLock<Option<HeaderValue>>,
+    /// Those of its index.
+    pub(crate) metrics: Arc<IndexMetrics>,
+    _open: Arc<()>,
 }
 
-impl Generation {
-    /// The name of records that stay as they are, as a header has it.
-    pub(crate) fn name(&self) -> Option<&HeaderValue> {
-        let ask = || HeaderValue::try_from(self.source.generation()).ok();
-        self.name.get_or_init(ask).as_ref()
-    }
-}
+/// What tells a file from one that took its place: its length, when it was changed, and its number.
+type Stamp = (u64, Option<SystemTime>, u64);
 
-impl Drop for Generation {
-    fn drop(&mut self) {
-        self.metrics.generations.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// What tells a file from one that took its place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
-    len: u64,
-    modified: Option<SystemTime>,
-    inode: u64,
-}
-
-impl Stamp {
-    fn of(path: &Path) -> Option<Self> {
+fn stamps(files: &[PathBuf]) -> Vec<Option<Stamp>> {
+    let stamp = |path: &PathBuf| {
         let data = path.metadata().ok()?;
         #[cfg(unix)]
-        let inode = std::os::unix::fs::MetadataExt::ino(&data);
+        let number = std::os::unix::fs::MetadataExt::ino(&data);
         #[cfg(not(unix))]
-        let inode = 0;
-        Some(Stamp {
-            len: data.len(),
-            modified: data.modified().ok(),
-            inode,
-        })
-    }
+        let number = 0;
+        Some((data.len(), data.modified().ok(), number))
+    };
+    files.iter().map(stamp).collect()
 }
 
 impl Generation {
@@ -159,19 +190,17 @@ pub(crate) struct Reloaded {
 }
 
 impl App {
-    /// Opens all indexes, after which come the sources that are open already.
+    /// Opens all indexes. `paths` are the addresses whose requests are counted.
     ///
     /// # Errors
     /// One that cannot be opened or is damaged, or two of one name.
     pub(crate) fn open(
-        options: ServerOptions,
-        sources: Vec<(String, Box<dyn Source>)>,
+        mut options: ServerOptions,
         tls: Option<Tls>,
+        paths: impl Iterator<Item = &'static str>,
     ) -> Result<Self, Problem> {
         // Large files are opened on the threads that all share. A reload must not be the first to start them.
         rayon::current_num_threads();
-        let metrics = Arc::new(Metrics::default());
-        let log = Log::new(options.log_format, options.quiet);
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(options.threads)
             .thread_name(|number| format!("simidx-batch-{number}"))
@@ -179,47 +208,49 @@ impl App {
             .panic_handler(|_| {})
             .build();
         let pool = pool.map_err(|error| Problem::busy(error.to_string()))?;
+        let (indexes, limits) = (std::mem::take(&mut options.indexes), options.limits);
         let mut app = App {
-            waiting: Semaphore::new(options.limits.max_waiting),
-            bodies: Semaphore::new(body_room(options.limits.max_body)),
-            answers: Semaphore::new(answer_room(options.limits.max_answer)),
+            connections: Permits::new(limits.max_connections),
+            waiting: Permits::new(limits.max_waiting),
+            bodies: Permits::new((limits.max_body / 1024).saturating_mul(16).max(1 << 18)),
+            answers: Permits::new((limits.max_answer / 1024).saturating_mul(4)),
             indexes: Vec::new(),
-            store: None,
             token: options.token.clone().map(ArcSwap::from_pointee),
             tls: tls.map(ArcSwap::from_pointee),
             hurry: Notify::new(),
             reloading: Mutex::new(()),
-            copying: Semaphore::new(1),
+            copying: Permits::new(1),
             is_ready: AtomicBool::new(false),
+            metrics: Metrics::new(paths),
+            log: Log {
+                format: options.log_format,
+                is_quiet: options.quiet,
+            },
             options,
-            metrics,
-            log,
             pool,
+            open: Arc::new(()),
         };
-        for NamedIndex { name, files } in std::mem::take(&mut app.options.indexes) {
+        for NamedIndex { name, files } in indexes {
             let generation = app.load(&files, None)?;
             app.serve(name, files, generation)?;
         }
-        for (name, source) in sources {
-            let generation = app.generation(source, None, Vec::new());
-            app.serve(name, Vec::new(), generation)?;
-        }
-        if let Some(store) = app.options.store.take() {
+        if let Some(store) = app.options.store.clone() {
             let is_default = |index: &Served| index.name == NamedIndex::DEFAULT;
             let name = match app.indexes.iter().any(is_default) {
                 true => STORE,
                 false => NamedIndex::DEFAULT,
             };
-            let source = store.source(app.options.limits.max_answer);
-            let generation = app.generation(source, None, Vec::new());
+            let generation = app.generation(Source::Store(store), None, Vec::new());
             app.serve(name.to_owned(), Vec::new(), generation)?;
-            app.store = Some((app.indexes.len() - 1, store));
         }
         if app.indexes.is_empty() {
             return Err(Problem::unanswerable(
                 "bad-request",
                 "there is nothing to serve",
             ));
+        }
+        if let Some(Hook(hook)) = &app.options.hook {
+            hook(None);
         }
         app.is_ready.store(true, Ordering::Release);
         Ok(app)
@@ -238,23 +269,35 @@ impl App {
         self.indexes.push(Served {
             name,
             files,
+            metrics: generation.metrics.clone(),
             current: ArcSwap::from_pointee(generation),
-            metrics: IndexMetrics::default(),
+            refused: Mutex::default(),
         });
         Ok(())
     }
 
-    /// Whether queries are answered and changes are taken.
-    pub(crate) fn is_ready(&self) -> bool {
-        self.readiness().0
+    /// A permit among the requests that take long.
+    ///
+    /// # Errors
+    /// There are as many as permitted.
+    pub(crate) fn permit(&self) -> Result<OwnedSemaphorePermit, Problem> {
+        self.waiting.take().ok_or_else(|| {
+            let limit = self.options.limits.max_waiting;
+            Problem::busy(format!("{limit} requests like this one are being answered"))
+        })
     }
 
-    /// The same with a line that says why, or what else fails.
+    /// Open generations of all indexes.
+    pub(crate) fn generation_count(&self) -> usize {
+        Arc::strong_count(&self.open) - 1
+    }
+
+    /// Whether queries are answered and changes are taken, with a line that says why not, or what else fails.
     pub(crate) fn readiness(&self) -> (bool, &'static str) {
         if !self.is_ready.load(Ordering::Acquire) {
             return (false, "shutting down\n");
         }
-        let stats = self.store.as_ref().map(|(_, store)| store.stats());
+        let stats = self.options.store.as_ref().map(|store| store.stats());
         let stats = stats.unwrap_or_default();
         if stats.journal_error.is_some() {
             let line = "the journal of the store failed: see the log, then start again\n";
@@ -297,8 +340,19 @@ impl App {
         }
     }
 
+    /// The index of a name, or all indexes.
+    ///
+    /// # Errors
+    /// There is none of this name.
+    pub(crate) fn asked(&self, name: Option<&str>) -> Result<Vec<&Served>, Problem> {
+        match name {
+            Some(_) => Ok(vec![self.index(name)?]),
+            None => Ok(self.indexes.iter().collect()),
+        }
+    }
+
     /// The largest distance that a query of this source may ask for.
-    pub(crate) fn max_distance(&self, source: &dyn Source) -> u32 {
+    pub(crate) fn max_distance(&self, source: &Source) -> u32 {
         let by_default = || source.max_distance() + DISTANCES_BEYOND;
         let limit = self.options.limits.max_distance;
         limit.unwrap_or_else(by_default).min(source.width().bits())
@@ -306,71 +360,75 @@ impl App {
 
     /// Opens files, checks and warms them.
     fn load(&self, files: &[PathBuf], old: Option<&Generation>) -> Result<Generation, Problem> {
-        let stamps = files.iter().map(|path| Stamp::of(path)).collect();
+        let stamps = stamps(files);
         let set = match self.options.no_mmap {
             true => Set::open_in_memory(files),
             false => Set::open(files),
         };
         let set = set.map_err(opening)?;
-        if let Some(old) = old {
-            same_width(set.width(), old)?;
+        let (width, before) = (set.width(), old.map(|old| old.source.width()));
+        if let Some(before) = before.filter(|&before| before != width) {
+            let detail = format!(
+                "the new files have fingerprints of {width} bits, those that answer have {before}; start the server anew \
+                 to serve them"
+            );
+            return Err(Problem::unanswerable("mismatch", detail));
         }
         if self.options.warm {
             let options = WarmOptions::default().threads(self.options.threads);
             set.warm(&options).map_err(opening)?;
         }
-        Ok(self.generation(Box::new(Files::from(set)), old, stamps))
+        Ok(self.generation(Source::Files(set), old, stamps))
     }
 
     /// The same on a thread that gives way to those that answer. Threads that warm have the priority of the one that starts
     /// them.
-    fn load_aside(&self, files: &[PathBuf], old: &Generation) -> Result<Generation, Problem> {
+    fn reopen(&self, files: &[PathBuf], old: &Generation) -> Result<Generation, Problem> {
         std::thread::scope(|scope| {
-            let load = || {
+            let thread = std::thread::Builder::new().name("simidx-reload".to_owned());
+            let opening = thread.spawn_scoped(scope, || {
                 simidx_collection::give_way(RELOADING);
                 self.load(files, Some(old))
-            };
-            let name = "simidx-reload".to_owned();
-            match std::thread::Builder::new()
-                .name(name)
-                .spawn_scoped(scope, load)
-            {
-                Ok(loading) => loading.join().unwrap_or_else(|_| {
-                    let detail = "opening the files broke off; the log may say why";
-                    let status = StatusCode::INTERNAL_SERVER_ERROR;
-                    Err(Problem::new(status, "other", detail))
-                }),
-                Err(_) => self.load(files, Some(old)),
-            }
+            });
+            let opening = opening.map_err(|error| Problem::busy(error.to_string()))?;
+            opening.join().unwrap_or_else(|_| {
+                let detail = "opening the files broke off; the log may say why";
+                let status = StatusCode::INTERNAL_SERVER_ERROR;
+                Err(Problem::new(status, "other", detail))
+            })
         })
     }
 
     /// A source that may answer from now on.
     fn generation(
         &self,
-        source: Box<dyn Source>,
+        source: Source,
         old: Option<&Generation>,
         stamps: Vec<Option<Stamp>>,
     ) -> Generation {
         // A plan is computed at its first query, and kept.
-        for distance in 0..=self.max_distance(&*source) {
+        for distance in 0..=self.max_distance(&source) {
             source.cost(Question::Within(distance));
         }
-        self.metrics.generations.fetch_add(1, Ordering::Relaxed);
+        let name = match &source {
+            Source::Files(_) => source.name(),
+            Source::Store(_) => None,
+        };
         Generation {
-            fingerprinter: self.fingerprinter(&*source, old),
+            fingerprinter: self.fingerprinter(&source, old),
             max_text: self.options.limits.max_body,
             source,
+            name,
             loaded_at: SystemTime::now(),
             stamps,
-            metrics: self.metrics.clone(),
-            name: OnceLock::new(),
+            metrics: old.map(|old| old.metrics.clone()).unwrap_or_default(),
+            _open: self.open.clone(),
         }
     }
 
     fn fingerprinter(
         &self,
-        source: &dyn Source,
+        source: &Source,
         old: Option<&Generation>,
     ) -> Result<Arc<ParallelFingerprinter>, Problem> {
         let unusable = |detail: String| Problem::unanswerable("no-pipeline", detail);
@@ -400,31 +458,34 @@ impl App {
     /// # Errors
     /// The first index whose files cannot be used. Nothing has changed then, in no index.
     pub(crate) fn reload(&self, indexes: &[&Served]) -> Result<Vec<Reloaded>, Problem> {
-        let _one_at_a_time = self
-            .reloading
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = lock(&self.reloading);
         let mut opened = Vec::new();
         let mut failed = None;
         for index in indexes {
-            let started = Instant::now();
-            let before = index.current();
-            if index.files.is_empty() {
-                opened.push((None, before.source.generation(), false, started.elapsed()));
-                continue;
-            }
+            let (started, before) = (Instant::now(), index.current());
             // All are looked at, so that the log names each that is bad.
-            match self.load_aside(&index.files, &before) {
-                Ok(generation) => {
-                    let name = generation.source.generation();
-                    let is_changed = name != before.source.generation();
+            let fresh = match &index.files[..] {
+                [] => Ok(None),
+                files => self.reopen(files, &before).map(Some),
+            };
+            match fresh {
+                Ok(fresh) => {
+                    let source = &fresh.as_ref().unwrap_or(&before).source;
+                    let generation = source.generation();
+                    let is_changed = fresh.is_some() && generation != before.source.generation();
                     let took = started.elapsed();
-                    opened.push((Some(generation), name, is_changed, took));
+                    opened.push((
+                        fresh,
+                        Reloaded {
+                            generation,
+                            is_changed,
+                            took,
+                        },
+                    ));
                 }
                 Err(problem) => {
-                    let fields = [("index", &*index.name), ("error", problem.detail())];
-                    self.log
-                        .error("reload failed, the old files go on answering", &fields);
+                    let name = ("index", (*index.name).into());
+                    self.log_failure(&[name, ("error", problem.detail().into())]);
                     failed = failed.or(Some(problem));
                 }
             }
@@ -433,22 +494,25 @@ impl App {
             self.metrics.reloads_failed.fetch_add(1, Ordering::Relaxed);
             return Err(problem);
         }
-        let mut all = Vec::new();
-        for (index, (fresh, generation, is_changed, took)) in indexes.iter().zip(opened) {
+        let swap = |(index, (fresh, reloaded)): (&&Served, (Option<Generation>, Reloaded))| {
             if let Some(fresh) = fresh {
                 retire(index.current.swap(Arc::new(fresh)));
                 self.metrics.reloads_good.fetch_add(1, Ordering::Relaxed);
-                let fields = [("index", &*index.name), ("generation", &*generation)];
-                let ms = [("ms", took.as_millis())];
-                self.log.measured("reloaded", &fields, &ms);
+                let fields = [
+                    ("index", (*index.name).into()),
+                    ("generation", (*reloaded.generation).into()),
+                    ("ms", (reloaded.took.as_millis() as u64).into()),
+                ];
+                self.log.info("reloaded", &fields);
             }
-            all.push(Reloaded {
-                generation,
-                is_changed,
-                took,
-            });
-        }
-        Ok(all)
+            reloaded
+        };
+        Ok(indexes.iter().zip(opened).map(swap).collect())
+    }
+
+    fn log_failure(&self, fields: &[(&str, Value)]) {
+        let event = "reload failed, the old files go on answering";
+        self.log.error(event, fields);
     }
 
     /// Reloads all indexes, the token and the certificate or, if one of them fails, none. A failure is logged.
@@ -457,9 +521,7 @@ impl App {
     /// As for [`App::reload`], or the file of the token, of the certificate or of the key cannot be used.
     pub(crate) fn reload_all(&self) -> Result<Vec<Reloaded>, Problem> {
         let failed = |error: String| {
-            let fields = [("error", &*error)];
-            self.log
-                .error("reload failed, the old files go on answering", &fields);
+            self.log_failure(&[("error", error.into())]);
             self.metrics.reloads_failed.fetch_add(1, Ordering::Relaxed);
             // Which file it is stands in the log alone.
             Problem::unanswerable(
@@ -484,30 +546,25 @@ impl App {
     }
 
     /// Reloads the indexes whose files are others than those that were opened or, last time, refused.
-    pub(crate) fn reload_replaced(&self, refused: &mut Vec<Refused>) {
-        for (number, index) in self.indexes.iter().enumerate() {
-            let now: Vec<_> = index.files.iter().map(|path| Stamp::of(path)).collect();
-            let is_refused = refused.iter().any(|r| r.index == number && r.stamps == now);
+    pub(crate) fn reload_replaced(&self) {
+        for index in &self.indexes {
+            let now = stamps(&index.files);
+            let mut refused = lock(&index.refused);
             // A file that is not there now will come back: a rename takes no time, but a copy does.
-            if now == index.current().stamps || now.contains(&None) || is_refused {
+            if now == index.current().stamps || now.contains(&None) || now == *refused {
                 continue;
             }
-            refused.retain(|refused| refused.index != number);
-            if self.reload(&[index]).is_err() {
-                refused.push(Refused {
-                    index: number,
-                    stamps: now,
-                });
-            }
+            *refused = match self.reload(&[index]) {
+                Ok(_) => Vec::new(),
+                Err(_) => now,
+            };
         }
     }
 }
 
-/// Files that were looked at and could not be used.
-#[derive(Debug)]
-pub(crate) struct Refused {
-    index: usize,
-    stamps: Vec<Option<Stamp>>,
+/// What a mutex holds, whatever became of those who held it before.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Served {
@@ -535,34 +592,7 @@ fn retire(mut old: Arc<Generation>) {
     let _ = std::thread::Builder::new().name(name).spawn(wait);
 }
 
-/// Refuses files whose fingerprints are not as wide as those of the requests.
-fn same_width(width: Width, old: &Generation) -> Result<(), Problem> {
-    match old.source.width() {
-        before if before == width => Ok(()),
-        before => Err(Problem::unanswerable(
-            "mismatch",
-            format!(
-                "the new files have fingerprints of {width} bits, those that answer have {before}; start the \
-                 server anew to serve them"
-            ),
-        )),
-    }
-}
-
 /// Why files cannot be opened; that one is missing is no fault of the server.
 fn opening(error: simidx::Error) -> Problem {
     Problem::unanswerable(kind_of(&error), error.to_string())
-}
-
-/// KiB of all bodies at a time.
-fn body_room(max_body: usize) -> usize {
-    let of_some = (max_body / 1024).saturating_mul(16);
-    of_some.clamp(1 << 18, Semaphore::MAX_PERMITS)
-}
-
-/// KiB of all answers at a time.
-fn answer_room(max_answer: usize) -> usize {
-    (max_answer / 1024)
-        .saturating_mul(4)
-        .min(Semaphore::MAX_PERMITS)
 }

@@ -1,10 +1,7 @@
 //! HTTPS: the certificate and the key, read from files.
 
-#[cfg(feature = "tls")]
-mod files;
-
 use crate::options::ServerOptions;
-use crate::start_error::StartError;
+use crate::problem::StartError;
 
 /// How connections are encrypted.
 #[cfg(feature = "tls")]
@@ -15,11 +12,38 @@ pub(crate) enum Tls {}
 /// What encrypts connections, if the options ask for it.
 ///
 /// # Errors
-/// A file that cannot be read or used, or a program without the feature.
+/// A file that cannot be read or used, with its name.
 #[cfg(feature = "tls")]
 pub(crate) fn open(options: &ServerOptions) -> Result<Option<Tls>, StartError> {
-    let acceptor = options.tls.as_ref().map(files::acceptor);
-    Ok(acceptor.transpose()?)
+    use std::fmt::Display;
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use tokio_rustls::rustls::ServerConfig;
+    use tokio_rustls::rustls::crypto::ring::default_provider;
+    use tokio_rustls::rustls::pki_types::pem::PemObject;
+    use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+    let Some(files) = &options.tls else {
+        return Ok(None);
+    };
+    let named =
+        |path: &Path, error: &dyn Display| StartError::Io(format!("{}: {error}", path.display()));
+    let path = &files.certificates;
+    let chain = CertificateDer::pem_file_iter(path)
+        .and_then(|certificates| certificates.collect::<Result<Vec<_>, _>>())
+        .map_err(|error| named(path, &error))?;
+    if chain.is_empty() {
+        return Err(named(path, &"there is no certificate in this file"));
+    }
+    let key = PrivateKeyDer::from_pem_file(&files.key);
+    let key = key.map_err(|error| named(&files.key, &error))?;
+    let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+        .with_safe_default_protocol_versions()
+        .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key));
+    let mut config = config.map_err(|error| named(path, &error))?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Some(Arc::new(config).into()))
 }
 
 /// The same of a program that cannot encrypt.

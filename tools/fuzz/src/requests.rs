@@ -2,7 +2,7 @@
 
 use simidx::Width;
 use simidx_server::Problem;
-use simidx_server::request::{self, Batch, Params, What};
+use simidx_server::request::{self, Params, What};
 
 /// Queries of a batch, at most.
 const MAX_BATCH: usize = 100;
@@ -72,7 +72,7 @@ fn check_query(width: Width, query: &What) {
 }
 
 fn check_batch(width: Width, body: &[u8]) {
-    if let Some(Batch { queries, params }) = good(request::batch(width, body, MAX_BATCH)) {
+    if let Some((queries, params)) = good(request::batch(width, body, MAX_BATCH)) {
         assert!(queries.len() <= MAX_BATCH);
         queries.iter().for_each(|query| check_query(width, query));
         check_params(&params);
@@ -84,9 +84,9 @@ fn check_lines(width: Width, body: &[u8]) {
     for (number, line) in request::lines(body) {
         assert!(number > last && !line.contains(&b'\n'));
         last = number;
-        if let Some(line) = good(request::line(width, line)) {
-            check_query(width, &line.query);
-            assert_ne!(line.limit, Some(0));
+        if let Some((query, params)) = good(request::line(width, line)) {
+            check_query(width, &query);
+            check_params(&params);
         }
     }
 }

@@ -4,14 +4,14 @@ use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use simidx::{IdBuf, Width};
+use simidx_collection::Collection;
 use simidx_input::Content;
 use simidx_output::one_line;
-use simidx_server::{
-    LogFormat, NamedIndex, Server, ServerOptions, StartError, Store, TlsFiles, Token,
-};
+use simidx_server::{LogFormat, NamedIndex, Server, ServerOptions, StartError, TlsFiles, Token};
 
 use crate::cmd::Answer;
 use crate::support::choices::InputFormat;
@@ -329,7 +329,7 @@ pub(crate) fn run(args: Args) -> Answer {
             SyncChoice::Batch => simidx_collection::Sync::Batch,
             SyncChoice::Never => simidx_collection::Sync::Never,
         };
-        let opened = Store::open_or_create(folder, args.width.unwrap_or_default(), store);
+        let opened = Collection::open_or_create(folder, args.width.unwrap_or_default(), store);
         let store = opened.map_err(|error| Failure::new(error.to_string()))?;
         let number = |flag: &str, given: Option<u32>, own: u32| match given {
             Some(given) => is_own(folder, flag, &given.to_string(), &own.to_string()),
@@ -341,7 +341,7 @@ pub(crate) fn run(args: Args) -> Answer {
             let own = store.pipeline().unwrap_or("none");
             is_own(folder, "--pipeline", &pipeline, own)?;
         }
-        options.store = Some(store);
+        options.store = Some(Arc::new(store));
     }
     interrupt::expect_lost_pages()?;
     let server = match Server::bind(options) {

@@ -2,10 +2,12 @@
 //! each body is as it says, and nothing else is answered.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use simidx::{BuildOptions, IdKind, IndexBuilder, Width};
-use simidx_server::{Store, Token};
+use simidx_collection::Collection;
+use simidx_server::Token;
 use simidx_text::{Pipeline, Preset};
 
 use crate::client::{Client, Response};
@@ -300,7 +302,9 @@ fn every_address_and_status_is_as_described() {
     let mut keeping = simidx_collection::Options::default();
     keeping.replace = false;
     let strict = folder.path().join("strict");
-    options.store = Some(Store::open_or_create(strict, Width::W64, keeping).unwrap());
+    options.store = Some(Arc::new(
+        Collection::open_or_create(strict, Width::W64, keeping).unwrap(),
+    ));
     let strict = start(options);
     let mut options = server_options;
     options.drain_delay = std::time::Duration::from_secs(1);

@@ -1,11 +1,12 @@
 //! Documents come and go: each answer names what was near before, and every later query finds what was added.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use simidx::Width;
-use simidx_collection::Options;
-use simidx_server::{NamedIndex, ServerOptions, Store};
+use simidx_collection::{Collection, Options};
+use simidx_server::{NamedIndex, ServerOptions};
 use simidx_text::{Pipeline, Preset};
 
 use crate::client::{Client, Response, until};
@@ -14,11 +15,11 @@ use crate::harness::{Running, options, start};
 const JSON: &str = "application/json";
 const NDJSON: &str = "application/x-ndjson";
 
-pub(crate) fn store(path: &Path, width: Width) -> Store {
+pub(crate) fn store(path: &Path, width: Width) -> Arc<Collection> {
     let mut options = Options::default();
     let pipeline = Pipeline::new(Preset::Short.options()).unwrap();
     options.pipeline = Some(pipeline.describe());
-    Store::open_or_create(path, width, options).unwrap()
+    Arc::new(Collection::open_or_create(path, width, options).unwrap())
 }
 
 fn with_store(path: &Path, width: Width) -> ServerOptions {
@@ -308,7 +309,9 @@ fn what_is_refused_ends_the_lines_and_names_its_own() {
     collection.replace = false;
     let mut options = options(Vec::<NamedIndex>::new());
     let path = folder.path().join("pages");
-    options.store = Some(Store::open_or_create(path, Width::W64, collection).unwrap());
+    options.store = Some(Arc::new(
+        Collection::open_or_create(path, Width::W64, collection).unwrap(),
+    ));
     let server = start(options);
     let body = "{\"id\":\"a\",\"fingerprint\":\"1\"}\n\n{\"id\":\"b\",\"fingerprint\":\"2\"}\n\
                 {\"id\":\"a\",\"fingerprint\":\"2\"}\n{\"id\":\"c\",\"fingerprint\":\"3\"}\nnonsense\n";
@@ -441,7 +444,9 @@ fn the_records_of_a_generation_are_the_same_after_a_crash() {
     options.sync = simidx_collection::Sync::Never;
     options.background = false;
     let mut serving = crate::harness::options(Vec::new());
-    serving.store = Some(Store::open_or_create(&path, Width::W64, options.clone()).unwrap());
+    serving.store = Some(Arc::new(
+        Collection::open_or_create(&path, Width::W64, options.clone()).unwrap(),
+    ));
     let server = start(serving.clone());
     assert_eq!(
         add(&server, &json!({"id": "a", "fingerprint": "1"})).status,
@@ -455,7 +460,7 @@ fn the_records_of_a_generation_are_the_same_after_a_crash() {
         let entry = entry.unwrap();
         std::fs::copy(entry.path(), crashed.join(entry.file_name())).unwrap();
     }
-    serving.store = Some(Store::open(&crashed, options).unwrap());
+    serving.store = Some(Arc::new(Collection::open(&crashed, options).unwrap()));
     let server = start(serving);
     assert_eq!(server.client().get("/v1/documents/a").status, 404);
     let after = add(&server, &json!({"id": "b", "fingerprint": "2"}));
@@ -540,7 +545,9 @@ fn a_seal_that_fails_is_told_from_a_journal_that_does() {
     let mut options = Options::default();
     options.seal_records = 10;
     let mut serving = crate::harness::options(Vec::new());
-    serving.store = Some(Store::open_or_create(&path, Width::W64, options).unwrap());
+    serving.store = Some(Arc::new(
+        Collection::open_or_create(&path, Width::W64, options).unwrap(),
+    ));
     let server = start(serving);
     let places: Vec<_> = (1..100)
         .map(|number| path.join(format!("segment-{number:010}.simidx")))
@@ -598,7 +605,7 @@ fn an_end_while_a_store_seals_leaves_no_file() {
     let mut options = Options::default();
     options.sync = simidx_collection::Sync::Never;
     options.seal_records = 2000;
-    let store = Store::open_or_create(&path, Width::W64, options).unwrap();
+    let store = Arc::new(Collection::open_or_create(&path, Width::W64, options).unwrap());
     let mut serving = crate::harness::options(Vec::new());
     serving.store = Some(store.clone());
     let server = start(serving);
