@@ -1,4 +1,4 @@
-//! Damaged files: every flipped bit, every other length, exchanged parts and random bytes under right checksums give an
+//! Damaged files: flipped bits, every other length, exchanged parts and random bytes under right checksums give an
 //! error or the right answer, never a panic, in bounded memory and work, and a full check finds each accident.
 
 mod batches;

@@ -8,7 +8,7 @@ use simidx::{BuildOptions, Error, Fingerprint, Id, IdBuf, IdKind, Index, Scratch
 use super::cost::Meter;
 use simidx_testkit::{
     build, build_numbers, build_sketched, build_strings, each_id, flipped, made_up_sketch, matched,
-    open, rng, scan, sorted_set,
+    open, rng, scan, sorted_set, thorough,
 };
 
 /// The records of a sample.
@@ -243,9 +243,10 @@ impl<F: Fingerprint> Sample<F> {
 }
 
 impl<F> Sample<F> {
-    /// The same with another number of bits from one that is flipped to the next.
+    /// The same with another number of bits from one that is flipped to the next, an odd one, so that all bits of bytes come up.
+    /// A release takes more of them.
     pub(crate) fn with_stride(mut self, stride: usize) -> Self {
-        self.stride = stride;
+        self.stride = thorough(stride, 3 * stride);
         self
     }
 }

@@ -6,7 +6,7 @@ use simidx::format::SketchParameters;
 use simidx::{BuildOptions, Codec, Fingerprint, Width};
 
 use super::sample::{Records, Sample};
-use simidx_testkit::reference::{
+use simidx_testkit::encoding::{
     BUCKET_OFFSETS, BUCKETS, GROUPS, ID_ORDER, Layout, NUMBERS, PLACES,
 };
 use simidx_testkit::{clustered, options, rng, sorted_set, uniform};
@@ -151,7 +151,7 @@ pub(crate) fn samples<F: Fingerprint>() -> Vec<Sample<F>> {
     let mut kinds = Kind::ALL.into_iter().cycle().skip(first);
     for (i, codec) in Codec::ALL.into_iter().enumerate() {
         for (j, kind) in Kind::ALL.into_iter().enumerate() {
-            // Every bit of a kind in one codec; ids look alike in all of them.
+            // More of a kind in one codec; ids look alike in all of them.
             let stride = if i == j % Codec::ALL.len() { 1 } else { 5 };
             samples.push(sample(halves::<F>(), codec, kind, 30).with_stride(stride));
         }
@@ -266,7 +266,8 @@ pub(crate) fn many_blocks() -> Sample<u128> {
     let mut options = options(design, 128);
     options.codec = Some(Codec::EliasFano);
     let records = Records::Plain(uniform(5000));
-    let sample = Sample::new("many blocks", options, &records).with_stride(100_003);
+    let mut sample = Sample::new("many blocks", options, &records);
+    sample.stride = 100_003;
     assert!(Layout::parse(&sample.file).tables[0].block_count > 512);
     sample
 }

@@ -12,7 +12,7 @@ use super::sample::{Asked, Sample, answer};
 use super::samples::{many_blocks, samples, samples_of_several_pages};
 use simidx_testkit::counting::most_held;
 use simidx_testkit::editor::Editor;
-use simidx_testkit::reference::{
+use simidx_testkit::encoding::{
     KEY_ENTRIES, KEY_GROUPS, LINES, Layout, PAGE_LEN, SKETCHES, Table, is_paged, number,
     payload_len,
 };
@@ -90,7 +90,7 @@ impl Tally {
     }
 }
 
-/// Every bit in turn, or as many as the stride of the sample leaves.
+/// As many bits as the stride of the sample leaves.
 fn flips<F: Fingerprint>(sample: &Sample<F>) -> Tally {
     let mut tally = Tally::default();
     let mut file = sample.file.clone();
