@@ -6,8 +6,8 @@ use simidx::{Codec, Scratch, Width};
 
 use super::sample::answer;
 use simidx_testkit::editor::Editor;
+use simidx_testkit::encoding::{LOW_BITS, PAGE_LEN};
 use simidx_testkit::forged::IN_BLOCKS;
-use simidx_testkit::reference::{LOW_BITS, PAGE_LEN};
 use simidx_testkit::{build, matched, options, scan, sorted_set, uniform};
 
 /// Two hundred fingerprints and their file, one block of which is damaged.

@@ -15,8 +15,8 @@ use super::samples::{Kind, halves, sample, samples};
 use simidx_testkit::counting::most_held;
 use simidx_testkit::each_id;
 use simidx_testkit::editor::Editor;
+use simidx_testkit::encoding::{Layout, directory};
 use simidx_testkit::parts::Parts;
-use simidx_testkit::reference::{Layout, directory};
 use simidx_testkit::rng;
 
 /// Most steps for each byte of a forgery. A byte holds at most eight values or ids. Each of some ten questions comes by

@@ -4,7 +4,7 @@ use simidx::Fingerprint;
 
 use super::samples::samples;
 use simidx_testkit::editor::Editor;
-use simidx_testkit::reference::{LINE_PAGES, Layout};
+use simidx_testkit::encoding::{LINE_PAGES, Layout};
 use simidx_testkit::repair::repair;
 
 fn check_repairs<F: Fingerprint>() {

@@ -6,7 +6,7 @@ use simidx::format::SketchParameters;
 use simidx::{BuildOptions, Codec, Fingerprint, Width};
 
 use super::sample::{Records, Sample};
-use simidx_testkit::reference::{
+use simidx_testkit::encoding::{
     BUCKET_OFFSETS, BUCKETS, GROUPS, ID_ORDER, Layout, NUMBERS, PLACES,
 };
 use simidx_testkit::{clustered, options, rng, sorted_set, uniform};

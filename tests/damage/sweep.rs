@@ -12,7 +12,7 @@ use super::sample::{Asked, Sample, answer};
 use super::samples::{many_blocks, samples, samples_of_several_pages};
 use simidx_testkit::counting::most_held;
 use simidx_testkit::editor::Editor;
-use simidx_testkit::reference::{
+use simidx_testkit::encoding::{
     KEY_ENTRIES, KEY_GROUPS, LINES, Layout, PAGE_LEN, SKETCHES, Table, is_paged, number,
     payload_len,
 };

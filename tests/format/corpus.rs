@@ -5,19 +5,18 @@ use std::fs;
 
 use simidx::design::{Coverage, TableDesign};
 use simidx::format::{FORMAT_VERSION, FormatClass, FormatError};
-use simidx::{Error, Fingerprint, IdKind, Set, Storage};
+use simidx::{Error, IdKind, Set, Storage};
 use simidx_testkit::document::{named_table, specification};
+use simidx_testkit::encoding::crc32;
+use simidx_testkit::hit;
 use simidx_testkit::manifest::{self, Broken, Entry, Expect, Stage};
-use simidx_testkit::reference::{
-    BUCKETS, EF, GAP, GROUPS, LINES, Layout, NUMBERS, XOR, apply, crc32,
-};
-use simidx_testkit::with_index;
 
 /// The dumps of all tables, or the first error met.
-fn dumps(index: &Set) -> Result<Vec<String>, Error> {
-    with_index!(index, index => {
-        (0..index.table_count()).map(|table| simidx_testkit::dump(index, table)).collect()
-    })
+fn dumps(set: &Set) -> Result<Vec<String>, Error> {
+    let tables = 0..set.first().summary().tables.len();
+    tables
+        .map(|table| simidx_testkit::dump(set, table))
+        .collect()
 }
 
 fn broken(error: &FormatError, stage: Stage) -> Broken {
@@ -117,37 +116,33 @@ fn good_files_hold_what_the_manifest_says() {
         if entry.expect != Expect::Good || version != FORMAT_VERSION {
             continue;
         }
-        let index = Set::from_bytes(Storage::copy(&file)).unwrap();
-        assert_eq!(index.width().bits(), entry.width);
-        let dumps = dumps(&index).unwrap();
-        let name = &entry.file;
-        with_index!(&index, index => {
-            assert_eq!(index.table_count(), entry.table_count, "{name}");
-            assert_eq!(index.block_size() as usize, entry.block_size, "{name}");
-            assert_eq!(index.len(), entry.fingerprint_count, "{name}");
-            assert_eq!(index.record_count(), entry.record_count, "{name}");
-            assert_eq!(index.id_kind().name(), entry.ids, "{name}");
-            let tables = &index.summary().tables;
-            let codecs: BTreeSet<&str> = tables.iter().map(|t| t.codec.name()).collect();
-            assert_eq!(codecs, entry.codec.split('+').collect(), "{name}");
-            seen.insert((entry.width, entry.codec.clone(), entry.ids.clone(), grouped(&entry)));
-        });
-        assert_eq!(
-            Some(crc32(dumps[0].as_bytes())),
-            entry.contents_crc32,
-            "{name}"
-        );
-        with_index!(&index, index => {
-            let pipeline = index.pipeline().map(|text| crc32(text.as_bytes()));
-            assert_eq!(pipeline, entry.pipeline_crc32, "{name}");
-            let lines = index.metadata().iter().map(|(key, value)| format!("{key}\t{value}\n"));
-            let lines: String = lines.collect();
-            let metadata = (!lines.is_empty()).then(|| crc32(lines.as_bytes()));
-            assert_eq!(metadata, entry.metadata_crc32, "{name}");
-            let sketches = index.sketches().unwrap();
-            let features = sketches.as_ref().map(|s| crc32(s.parameters().features().as_bytes()));
-            assert_eq!(features, entry.features_crc32, "{name}");
-        });
+        let set = Set::from_bytes(Storage::copy(&file)).unwrap();
+        let dumps = dumps(&set).unwrap();
+        let (segment, name) = (set.first(), &entry.file);
+        let summary = segment.summary();
+        assert_eq!(set.width().bits(), entry.width, "{name}");
+        assert_eq!(summary.tables.len(), entry.table_count, "{name}");
+        assert_eq!(summary.block_size as usize, entry.block_size, "{name}");
+        assert_eq!(segment.len(), entry.fingerprint_count, "{name}");
+        assert_eq!(segment.record_count(), entry.record_count, "{name}");
+        assert_eq!(segment.id_kind().name(), entry.ids, "{name}");
+        let codecs: BTreeSet<&str> = summary.tables.iter().map(|t| t.codec.name()).collect();
+        assert_eq!(codecs, entry.codec.split('+').collect(), "{name}");
+        let ids = (entry.ids.clone(), grouped(&entry));
+        seen.insert((entry.width, entry.codec.clone(), ids.0, ids.1));
+        let contents = crc32(dumps[0].as_bytes());
+        assert_eq!(Some(contents), entry.contents_crc32, "{name}");
+        let pipeline = segment.pipeline().map(|text| crc32(text.as_bytes()));
+        assert_eq!(pipeline, entry.pipeline_crc32, "{name}");
+        let lines = segment.metadata().iter();
+        let lines: String = lines
+            .map(|(key, value)| format!("{key}\t{value}\n"))
+            .collect();
+        let metadata = (!lines.is_empty()).then(|| crc32(lines.as_bytes()));
+        assert_eq!(metadata, entry.metadata_crc32, "{name}");
+        let sketches = segment.sketches().unwrap();
+        let features = sketches.map(|s| crc32(s.parameters().features().as_bytes()));
+        assert_eq!(features, entry.features_crc32, "{name}");
         if let Some(contents) = &entry.contents {
             let text = fs::read_to_string(manifest::folder(version).join(contents)).unwrap();
             assert_eq!(dumps[0], text, "{name}");
@@ -230,67 +225,6 @@ fn every_rule_has_its_files_in_the_class_and_at_the_stage_of_the_specification()
     assert!(without.is_empty(), "no file breaks {without:?}");
 }
 
-/// By the plain reading of the specification that the tests share, not by the library.
-#[test]
-fn good_files_have_the_layout_and_the_contents_that_their_rows_tell() {
-    for (version, entry, file) in files() {
-        if entry.expect != Expect::Good || version != FORMAT_VERSION {
-            continue;
-        }
-        let (layout, name) = (Layout::parse(&file), &entry.file);
-        assert_eq!(layout.width, entry.width, "{name}");
-        assert_eq!(layout.tables.len(), entry.table_count, "{name}");
-        assert_eq!(layout.block_size, entry.block_size, "{name}");
-        assert_eq!(
-            layout.fingerprint_count as u64, entry.fingerprint_count,
-            "{name}"
-        );
-        assert_eq!(layout.record_count as u64, entry.record_count, "{name}");
-        let kinds: BTreeSet<u16> = layout.sections.iter().map(|s| s.kind).collect();
-        let ids = match (kinds.contains(&NUMBERS), kinds.contains(&BUCKETS)) {
-            (false, false) => "none",
-            (true, false) => "number",
-            (false, true) => "string",
-            (true, true) => panic!("{name}: ids of two kinds"),
-        };
-        assert_eq!(ids, entry.ids, "{name}");
-        assert_eq!(kinds.contains(&GROUPS), grouped(&entry), "{name}");
-        let names = [(XOR, "xor"), (GAP, "gap"), (EF, "ef"), (LINES, "lines")];
-        let codecs: BTreeSet<u8> = layout.tables.iter().map(|t| t.codec).collect();
-        let told = names
-            .iter()
-            .filter(|(_, name)| entry.codec.split('+').any(|n| n == *name));
-        assert_eq!(codecs, told.map(|(number, _)| *number).collect(), "{name}");
-        check_values(&layout, &file, &entry);
-    }
-}
-
-/// Holds that every table decodes to what the text of the contents lists, or to as many values as the row
-/// tells where no text is kept.
-fn check_values(layout: &Layout, file: &[u8], entry: &Entry) {
-    let name = &entry.file;
-    let listed = entry.contents.as_ref().map(|contents| {
-        let text = fs::read_to_string(manifest::folder(FORMAT_VERSION).join(contents)).unwrap();
-        let digits = text.lines().map(|line| line.split('\t').next().unwrap());
-        let value = |digits| u128::from_str_radix(digits, 16).unwrap();
-        digits.map(value).collect::<BTreeSet<u128>>()
-    });
-    for (t, table) in layout.tables.iter().enumerate() {
-        let values = layout.values(file, t);
-        assert!(values.is_sorted_by(|a, b| a < b), "{name}, table {t}");
-        assert_eq!(
-            values.len() as u64,
-            entry.fingerprint_count,
-            "{name}, table {t}"
-        );
-        if let Some(listed) = &listed {
-            let permuted = listed.iter().map(|&f| apply(f, table.mask, layout.width));
-            let permuted: BTreeSet<u128> = permuted.collect();
-            assert!(values.iter().eq(&permuted), "{name}, table {t}");
-        }
-    }
-}
-
 /// The rows of a table of vectors of this version, each as its cells.
 fn vectors(name: &str) -> Vec<Vec<String>> {
     let text = fs::read_to_string(manifest::folder(FORMAT_VERSION).join(name)).unwrap();
@@ -304,10 +238,11 @@ fn opened(name: &str) -> Set {
 }
 
 /// Fingerprints in hexadecimal digits as a vector lists them.
-fn listed(fingerprints: Vec<String>) -> String {
-    match fingerprints.is_empty() {
-        true => "-".into(),
-        false => fingerprints.join(" "),
+fn listed(set: &Set, fingerprints: impl IntoIterator<Item = u128>) -> String {
+    let digits = fingerprints.into_iter().map(|f| set.width().to_hex(f));
+    match digits.collect::<Vec<_>>() {
+        none if none.is_empty() => "-".into(),
+        some => some.join(" "),
     }
 }
 
@@ -317,13 +252,11 @@ fn queries_find_what_their_vectors_list() {
     assert!(rows.len() > 200);
     for row in rows {
         let distance = row[2].parse().unwrap();
-        let found = with_index!(opened(&row[0]), index => {
-            let query = Fingerprint::from_hex(row[1].as_bytes()).unwrap();
-            let found = index.query(query, distance).unwrap();
-            let mut found: Vec<_> = found.iter().map(|m| (m.distance, m.fingerprint)).collect();
-            found.sort_unstable();
-            listed(found.iter().map(|(_, fingerprint)| fingerprint.to_hex()).collect())
-        });
+        let set = opened(&row[0]);
+        let query = set.width().from_hex(row[1].as_bytes()).unwrap();
+        let mut found: Vec<(u32, u128)> = hit(set.query(query, distance).unwrap());
+        found.sort_unstable();
+        let found = listed(&set, found.into_iter().map(|(_, fingerprint)| fingerprint));
         assert_eq!(found, row[3], "{row:?}");
     }
 }
@@ -333,16 +266,12 @@ fn lookups_find_what_their_vectors_list() {
     let rows = vectors("lookups.tsv");
     assert!(rows.len() > 200);
     for row in rows {
-        let found = with_index!(opened(&row[0]), index => {
-            let mut ranks = match index.id_kind() {
-                IdKind::Number => index.ranks_of_id(row[1].parse::<u64>().unwrap()).unwrap(),
-                _ => index.ranks_of_id(&row[1][..]).unwrap(),
-            };
-            ranks.sort_unstable();
-            ranks.dedup();
-            let hex = |rank: &u64| index.fingerprint(*rank).unwrap().unwrap().to_hex();
-            listed(ranks.iter().map(hex).collect())
-        });
+        let set = opened(&row[0]);
+        let found = match set.id_kind() {
+            IdKind::Number => set.fingerprints_of_id(row[1].parse::<u64>().unwrap()),
+            _ => set.fingerprints_of_id(&row[1][..]),
+        };
+        let found = listed(&set, found.unwrap());
         assert_eq!(found, row[2], "{row:?}");
     }
 }

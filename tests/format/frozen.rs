@@ -5,8 +5,8 @@ use std::fs;
 use simidx::Set;
 use simidx::format::FORMAT_VERSION;
 use simidx_testkit::document::root;
+use simidx_testkit::encoding::crc32;
 use simidx_testkit::manifest::folder;
-use simidx_testkit::reference::crc32;
 
 /// The CRC-32 of the list of frozen files. A change of this number breaks a promise (specification, section 14).
 const LIST_CRC: u32 = 0x4540_b209;

@@ -248,8 +248,8 @@ fn equal_numbers_take_no_bits() {
         .collect();
     check_numbers(&records);
     let file = build_numbers(small_blocks::<u64>(), &records);
-    let layout = simidx_testkit::reference::Layout::parse(&file);
-    assert_eq!(layout.section(simidx_testkit::reference::NUMBERS, 0).len, 0);
+    let layout = simidx_testkit::encoding::Layout::parse(&file);
+    assert_eq!(layout.section(simidx_testkit::encoding::NUMBERS, 0).len, 0);
 }
 
 #[test]

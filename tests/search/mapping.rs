@@ -7,8 +7,8 @@ use std::path::Path;
 use simidx::design::TableDesign;
 use simidx::format::FormatClass;
 use simidx::{Codec, Error, Index, Set, Storage, Width};
+use simidx_testkit::encoding::{BUCKETS, KEY_ENTRIES, KEY_GROUPS, Layout};
 use simidx_testkit::forged::IN_BLOCKS;
-use simidx_testkit::reference::{BUCKETS, KEY_ENTRIES, KEY_GROUPS, Layout};
 use simidx_testkit::{build, each_id, options, scan, sorted_set};
 
 /// A set and its index: two tables of blocks of 512 bytes.

@@ -9,7 +9,7 @@ use simidx::index::Strategy;
 use simidx::set::SetScratch;
 use simidx::{Codec, Fingerprint, IdBuf, Scratch, Width};
 use simidx_testkit::checks::check_nearest;
-use simidx_testkit::reference::Layout;
+use simidx_testkit::encoding::Layout;
 use simidx_testkit::{
     build, build_numbers, clustered, data_sets, flipped, hit, matched, open, open_set, options,
     random, rng, scan, sized, sorted_set, uniform,
@@ -200,7 +200,7 @@ fn a_damaged_block_is_an_error_and_no_answer() {
     options.codec = Some(Codec::EliasFano);
     let mut file = build(options, &fingerprints);
     let layout = Layout::parse(&file);
-    for block in 0..layout.blocks(&file, 0).len() {
+    for block in 0..layout.tables[0].block_count {
         file[layout.block_at(0, block) + 100] ^= 1;
     }
     let index = open::<u64>(file);

@@ -1,8 +1,6 @@
 //! Every answer of an index against a linear scan: all widths, all codecs, all designs, all shapes of data, all ways
 //! to ask.
 
-use std::process::Command;
-
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use rand::RngExt;
@@ -10,7 +8,7 @@ use simidx::design::{MAX_DISTANCE, TableDesign};
 use simidx::index::Strategy;
 use simidx::{Codec, Fingerprint, Index, Scratch, Storage, Width};
 use simidx_testkit::checks::{Check, check_many_queries, queries_near};
-use simidx_testkit::{bit, data_sets, flipped, open, options, random, rng, sorted_set, thorough};
+use simidx_testkit::{bit, data_sets, flipped, open, options, random, rng, sorted_set};
 
 /// Every design for a distance with every shape of data, smaller ones for designs of many tables. Codecs and block
 /// sizes take turns.
@@ -136,30 +134,6 @@ fn an_index_may_begin_at_any_address() {
             assert_eq!(ids.collect::<Vec<_>>(), [(!query).to_string()]);
         }
     }
-}
-
-/// The instructions of the processor are not used where the environment says so.
-#[test]
-#[cfg_attr(miri, ignore = "starts a process")]
-fn portable_instructions_agree_with_the_scan() {
-    if std::env::var_os("SIMIDX_SIMD").is_some() {
-        return;
-    }
-    const TESTS: [&str; 3] = [
-        "oracle::many_queries",
-        "oracle::every_codec_of_64",
-        "oracle::every_codec_of_128",
-    ];
-    let this = std::env::current_exe().unwrap();
-    let ran = Command::new(this)
-        .args(thorough(&TESTS[..], &TESTS[..2]))
-        .env("SIMIDX_SIMD", "off")
-        .output()
-        .unwrap();
-    let report = String::from_utf8(ran.stdout).unwrap();
-    assert!(ran.status.success(), "{report}");
-    let passed = format!("test result: ok. {} passed", thorough(3, 2));
-    assert!(report.contains(&passed), "{report}");
 }
 
 #[test]

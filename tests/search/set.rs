@@ -521,13 +521,7 @@ fn a_fingerprint_that_table_0_of_its_segment_lacks_is_a_fault() {
     let records: Vec<Record<u64>> = simidx_testkit::uniform(3000).into_iter().zip(0..).collect();
     let file = build(simidx_testkit::forged::small(), IdKind::Number, &records);
     let mut editor = simidx_testkit::editor::Editor::new(file);
-    let last = editor.layout.tables[1].block_count - 1;
-    let mut values = simidx_testkit::forged::values_of(&editor, 1, last);
-    let end = values.len() - 1;
-    values[end] ^= 1;
-    editor.put_values(1, last, &values);
-    // The halves are swapped in table 1.
-    let forged = u64::try_from(values[end]).unwrap().rotate_right(32);
+    let forged = simidx_testkit::forged::put_stranger(&mut editor);
     // That another segment holds it with an id does not make up for the fault.
     let good = build(
         simidx_testkit::forged::small(),

@@ -6,8 +6,9 @@ use std::thread;
 use rand::RngExt;
 use simidx::design::TableDesign;
 use simidx::{Error, Index, Scratch, Width};
+use simidx_testkit::editor::Editor;
+use simidx_testkit::encoding::{BUCKET_OFFSETS, BUCKETS, GROUPS, Layout, PLACES};
 use simidx_testkit::forged::IN_BLOCKS;
-use simidx_testkit::reference::{BUCKET_OFFSETS, BUCKETS, GROUPS, Layout, PLACES};
 use simidx_testkit::{
     build, build_strings, clustered, each_id, flipped, matched, open, options, rng, scan,
     sorted_set,
@@ -35,10 +36,10 @@ struct Damaged {
 /// Changes another bit of another block in each round.
 fn damaged(file: &[u8], set: &[u64], round: u64) -> Damaged {
     let mut rng = rng(round);
-    let layout = Layout::parse(file);
-    let blocks = layout.blocks(file, 0);
+    let editor = Editor::new(file.to_vec());
+    let (layout, blocks) = (&editor.layout, editor.blocks(0));
     let block = rng.random_range(0..blocks.len());
-    let within: Vec<u64> = blocks[block].1.iter().map(|&v| v as u64).collect();
+    let within: Vec<u64> = blocks[block].iter().map(|&v| v as u64).collect();
     let queries = (0..QUERIES).map(|i| {
         let near = if i % 3 < 2 { &within[..] } else { set };
         let query = flipped(near[rng.random_range(0..near.len())], i % 4, &mut rng);

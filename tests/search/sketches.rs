@@ -9,8 +9,8 @@ use simidx::set::Exclusions;
 use simidx::{
     BuildOptions, Error, Fingerprint, Id, IdBuf, IdKind, Index, IndexBuilder, Storage, Width,
 };
+use simidx_testkit::encoding::{Layout, SKETCHES};
 use simidx_testkit::open_set;
-use simidx_testkit::reference::{Layout, SKETCHES};
 use simidx_testkit::sketches::SketchSection;
 
 const FEATURES: &str = "words:3 html:no";

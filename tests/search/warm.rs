@@ -5,7 +5,7 @@ use simidx::design::TableDesign;
 use simidx::index::{WarmOptions, WarmReport};
 use simidx::watch::Stage;
 use simidx::{BuildOptions, Codec, Error, IdKind, Index, Set, Watch, Width};
-use simidx_testkit::reference::{BUCKETS, Layout};
+use simidx_testkit::encoding::{BUCKETS, Layout};
 use simidx_testkit::{build, build_strings, open, open_set, options, recording, sized, uniform};
 
 /// A file of several megabytes with string ids.
@@ -93,7 +93,7 @@ fn what_is_warm_is_not_checked_again() {
 fn the_first_damage_is_told_whichever_thread_finds_it() {
     let mut file = file_with_ids(Codec::EliasFano);
     let layout = Layout::parse(&file);
-    let blocks = layout.blocks(&file, 1).len();
+    let blocks = layout.tables[1].block_count;
     let section = layout.section(BUCKETS, 0);
     let warm = |file: &[u8], threads| match open::<u64>(file.to_vec())
         .warm(&WarmOptions::default().threads(threads))

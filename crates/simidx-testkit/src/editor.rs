@@ -1,11 +1,13 @@
 //! Changing files by hand: bytes are patched, then the checksums above them made right again.
 
-pub use crate::parts::{assemble, seal_footer};
-use crate::reference::directory::Field;
-use crate::reference::{
+use simidx::Set;
+
+use crate::encoding::directory::Field;
+use crate::encoding::{
     self, BLOCKS, FOOTER_LEN, KEY_ENTRIES, KEY_GROUPS, Layout, PAGE_LEN, Section, bound_checksum,
-    crc32, has_record_checksum, is_paged, number,
+    count_of, crc32, has_record_checksum, is_paged, number,
 };
+pub use crate::parts::{assemble, seal_footer};
 
 /// A file under change; places are those of the file as it was.
 #[derive(Debug, Clone)]
@@ -52,14 +54,33 @@ impl Editor {
         &self.file[at..at + self.layout.block_size]
     }
 
-    /// The keys of a table, its sections being right.
+    /// The values of each block of a table, the key the last of them. The library reads them: the file must be good but for
+    /// the checksums that [`Editor::finish`] makes right.
+    pub fn blocks(&self, table: usize) -> Vec<Vec<u128>> {
+        let set = Set::from_bytes(self.clone().finish()).expect("the file opens");
+        let mut fingerprints = set.fingerprints(table).expect("the table is there");
+        let mut values = Vec::new();
+        while let Some(fingerprint) = fingerprints.next() {
+            values.push(fingerprints.permuted(fingerprint.expect("the table is good")));
+        }
+        let mut values = values.into_iter();
+        let mut block = |number| {
+            let count = count_of(self.block(table, number));
+            values.by_ref().take(count).collect()
+        };
+        let count = self.layout.tables[table].block_count;
+        (0..count).map(&mut block).collect()
+    }
+
+    /// The keys of a table, as [`Editor::blocks`] reads them.
     pub fn keys(&self, table: usize) -> Vec<u128> {
-        self.layout.keys(&self.file, table)
+        let blocks = self.blocks(table).into_iter();
+        blocks.map(|values| values[values.len() - 1]).collect()
     }
 
     /// Writes other keys, whose sections must be as long as those of the old ones.
     pub fn put_keys(&mut self, table: usize, keys: &[u128]) {
-        let (groups, entries) = reference::key_sections(keys, self.layout.width, table);
+        let (groups, entries) = encoding::key_sections(keys, self.layout.width, table);
         for (kind, bytes) in [(KEY_GROUPS, groups), (KEY_ENTRIES, entries)] {
             let section = self.section(kind, table);
             assert_eq!(bytes.len(), section.len, "the section keeps its length");
@@ -74,7 +95,7 @@ impl Editor {
         let before = block.checked_sub(1).map(|b| keys[b]);
         let stream = self.layout.coding(table).stream(before, values);
         let place = (table, block);
-        let bytes = reference::block(values.len(), &stream, self.layout.block_size, place);
+        let bytes = encoding::block(values.len(), &stream, self.layout.block_size, place);
         self.put(self.layout.block_at(table, block), &bytes);
         let key = values[values.len() - 1];
         if keys[block] != key {
@@ -104,7 +125,7 @@ impl Editor {
 
     /// Bytes of the payload of a paged section.
     pub fn payload_len(&self, kind: u16) -> usize {
-        reference::payload_len(self.section(kind, 0).len)
+        encoding::payload_len(self.section(kind, 0).len)
     }
 
     /// Writes the checksums of the pages of a section.
@@ -181,7 +202,7 @@ pub fn seal_block(block: &mut [u8], (table, number): (usize, usize)) {
 
 /// Writes the checksums of the pages of a section of a table.
 pub fn seal_pages(section: &mut [u8], kind: u16, table: usize) {
-    let (payload, checksums) = section.split_at_mut(reference::payload_len(section.len()));
+    let (payload, checksums) = section.split_at_mut(encoding::payload_len(section.len()));
     let pages = payload.chunks(PAGE_LEN).zip(checksums.chunks_exact_mut(4));
     for (number, (page, checksum)) in pages.enumerate() {
         let sum = bound_checksum(page, kind, table, number);

@@ -1,48 +1,31 @@
 //! Good files to be made wrong by hand, and what both readers say about the wrong ones.
 
 use simidx::design::TableDesign;
-use simidx::format::FormatClass::Damaged;
 use simidx::format::{FormatClass, FormatError};
 use simidx::{BuildOptions, Codec, Error, Index, Set, Storage, Width};
 
 use crate::editor::Editor;
-use crate::parts::{Part, Parts};
-use crate::reference::{
+use crate::encoding::{
     self, BLOCK_COUNTS, BLOCKS, Bits, Coding, DIRECTORY_FIXED_LEN, KEY_ENTRIES, KEY_GROUPS,
     content_id_of_fingerprints, directory, key_sections,
 };
-use crate::reference_reader::common_verdict;
-use crate::{build, build_numbers, build_strings, each_id, options, uniform};
+use crate::parts::{Part, Parts};
+use crate::python_reader::common_verdict;
+use crate::{build, build_numbers, build_strings, options, uniform};
 
 /// The codecs of tables in blocks.
 pub const IN_BLOCKS: [Codec; 3] = [Codec::Xor, Codec::Gap, Codec::EliasFano];
 
 /// Two tables in small blocks.
-pub fn small_in(codec: Codec) -> BuildOptions {
+pub fn small() -> BuildOptions {
     let mut options = options(TableDesign::choose_bands(Width::W64, 1, 2).unwrap(), 128);
-    options.codec = Some(codec);
+    options.codec = Some(Codec::Xor);
     options
 }
 
-/// The same in the codec of the paper.
-pub fn small() -> BuildOptions {
-    small_in(Codec::Xor)
-}
-
 /// Sixty values in two tables of several blocks, without ids.
-pub fn plain_in(codec: Codec) -> Editor {
-    Editor::new(build(small_in(codec), &uniform::<u64>(60)))
-}
-
-/// The same in the codec of the paper.
 pub fn plain() -> Editor {
-    plain_in(Codec::Xor)
-}
-
-pub fn with_pipeline() -> Editor {
-    let mut options = small();
-    options.pipeline = Some("{\"é\":1}".into());
-    Editor::new(build(options, &uniform::<u64>(10)))
+    Editor::new(build(small(), &uniform::<u64>(60)))
 }
 
 /// Ten fingerprints, the ids 0 to 9.
@@ -78,15 +61,6 @@ pub fn ordered_strings() -> Editor {
     let mut options = small();
     options.id_lookup = true;
     Editor::new(build_strings(options, &records))
-}
-
-/// Ten fingerprints, with metadata of two keys.
-pub fn with_metadata() -> Editor {
-    let mut options = small();
-    let mut put = |key, value| options.metadata.insert(key, value).expect("it is short");
-    put("made by", "hand");
-    put("source", "né");
-    Editor::new(build(options, &uniform::<u64>(10)))
 }
 
 fn format_error(error: Error) -> FormatError {
@@ -126,35 +100,10 @@ pub fn found(file: Vec<u8>) -> (u8, FormatClass) {
     (problem.rule(), problem.class())
 }
 
-/// What reading a table gives first as an error. Both readers judge the file alike.
-pub fn read(file: Vec<u8>, table: usize) -> (u8, FormatClass) {
-    common_verdict(&file);
-    let index = crate::open::<u64>(file);
-    let error = index.fingerprints(table).unwrap().find_map(Result::err);
-    let error = format_error(error.expect("the table can be read"));
-    assert_eq!(error.table(), Some(table as u8));
-    (error.rule(), error.class())
-}
-
-/// What reading the ids of a fingerprint gives as an error. Both readers judge the file alike.
-pub fn read_ids(file: Vec<u8>, fingerprint: u64) -> (u8, FormatClass) {
-    common_verdict(&file);
-    let index = crate::open::<u64>(file);
-    let error = each_id(index.ids_of(fingerprint), |_| ()).expect_err("the ids can be read");
-    let error = format_error(error);
-    (error.rule(), error.class())
-}
-
-/// Block rules are found by a reader and by a full check alike.
-pub fn assert_block_rule(file: Vec<u8>, table: usize, rule: u8) {
-    assert_eq!(read(file.clone(), table), (rule, Damaged));
-    assert_eq!(found(file), (rule, Damaged));
-}
-
 /// Puts a fingerprint into table 1, by changing its bit 32, which table 0 then lacks (V36); returns it.
 pub fn put_stranger(editor: &mut Editor) -> u64 {
     let last = editor.layout.tables[1].block_count - 1;
-    let mut values = values_of(editor, 1, last);
+    let mut values = editor.blocks(1).swap_remove(last);
     let end = values.len() - 1;
     values[end] ^= 1;
     editor.put_values(1, last, &values);
@@ -163,18 +112,13 @@ pub fn put_stranger(editor: &mut Editor) -> u64 {
     stranger.rotate_right(32)
 }
 
-/// The values of a block, the key the last of them.
-pub fn values_of(editor: &Editor, table: usize, block: usize) -> Vec<u128> {
-    editor.layout.blocks(&editor.file, table)[block].1.clone()
-}
-
 /// The number of a codec in the file.
 pub fn codec_number(codec: Codec) -> u8 {
     match codec {
-        Codec::Xor => reference::XOR,
-        Codec::Gap => reference::GAP,
-        Codec::EliasFano => reference::EF,
-        Codec::Lines => reference::LINES,
+        Codec::Xor => encoding::XOR,
+        Codec::Gap => encoding::GAP,
+        Codec::EliasFano => encoding::EF,
+        Codec::Lines => encoding::LINES,
         other => panic!("no number for {other:?}"),
     }
 }
@@ -215,7 +159,7 @@ impl ByHand {
             let stream = file.coding().stream(before, block);
             let place = (0, file.blocks.len());
             file.blocks
-                .push(reference::block(block.len(), &stream, BLOCK_SIZE, place));
+                .push(encoding::block(block.len(), &stream, BLOCK_SIZE, place));
             before = block.last().copied();
         }
         file.count(blocks);
@@ -235,7 +179,7 @@ impl ByHand {
 
     /// Puts a block of that count and stream in the place of another.
     pub fn replace(&mut self, block: usize, count: usize, stream: &Bits) {
-        self.blocks[block] = reference::block(count, stream, BLOCK_SIZE, (0, block));
+        self.blocks[block] = encoding::block(count, stream, BLOCK_SIZE, (0, block));
     }
 
     /// The file in parts.

@@ -1,4 +1,4 @@
-//! What the tests of all crates share: data sets, oracles, small builders, the reference reader, forged files.
+//! What the tests of all crates share: data sets, oracles, small builders, the reader in Python, forged files.
 #![allow(
     missing_docs,
     reason = "helpers of tests say what they are by their names"
@@ -9,13 +9,13 @@ pub mod checks;
 pub mod counting;
 pub mod document;
 pub mod editor;
+pub mod encoding;
 pub mod forged;
 pub mod lines;
 pub mod manifest;
 pub mod parts;
 pub mod patterns;
-pub mod reference;
-pub mod reference_reader;
+pub mod python_reader;
 pub mod repair;
 pub mod sketches;
 pub mod strings;
@@ -36,13 +36,14 @@ use simidx::{
 };
 
 /// What the program's `dump` prints of a table, or the first error met.
-pub fn dump<F: Fingerprint>(index: &Index<F>, table: usize) -> Result<String, Error> {
+pub fn dump(set: &Set, table: usize) -> Result<String, Error> {
     let mut lines = String::new();
-    let mut fingerprints = index.fingerprints(table)?;
+    let mut fingerprints = set.fingerprints(table)?;
     while let Some(fingerprint) = fingerprints.next() {
-        let fingerprint = fingerprint?.to_hex();
-        if index.id_kind() == IdKind::None {
+        let fingerprint = set.width().to_hex(fingerprint?);
+        if set.id_kind() == IdKind::None {
             lines += &format!("{fingerprint}\n");
+            continue;
         }
         for id in fingerprints.ids()? {
             lines += &format!("{fingerprint}\t{}\n", id?);
@@ -359,27 +360,4 @@ pub fn open_set(files: impl IntoIterator<Item = Vec<u8>>) -> Set {
     let files = files.into_iter().map(Set::from_bytes);
     let files: Result<Vec<Set>, Error> = files.collect();
     Set::new(files.expect("the builder writes files that open")).expect("they go together")
-}
-
-/// Runs an expression on the index that a set of one file is, with the type of its width.
-#[macro_export]
-macro_rules! with_index {
-    ($set:expr, $index:ident => $body:expr) => {
-        match &$set {
-            set => match set.width() {
-                simidx::Width::W32 => {
-                    let $index = &**set.index::<u32>(0).unwrap();
-                    $body
-                }
-                simidx::Width::W64 => {
-                    let $index = &**set.index::<u64>(0).unwrap();
-                    $body
-                }
-                simidx::Width::W128 => {
-                    let $index = &**set.index::<u128>(0).unwrap();
-                    $body
-                }
-            },
-        }
-    };
 }

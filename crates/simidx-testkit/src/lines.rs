@@ -1,8 +1,45 @@
-//! The lines of a table in lines, read and edited.
+//! The lines of a table in lines (section 8.2), taken apart and edited.
 
 use crate::editor::Editor;
-use crate::reference::LINE_PAGES;
-pub use crate::reference::lines::*;
+use crate::encoding::{LINE_PAGES, number};
+
+/// Bytes of a line.
+pub const LINE_LEN: usize = 64;
+
+/// The bit of the head of a line that says that it is crowded, above those of the rank.
+pub const CROWDED: u128 = 1 << 39;
+
+/// The fields of a line, each its place and its length.
+pub mod field {
+    pub type Field = (usize, usize);
+
+    pub const HEAD: Field = (0, 5);
+    pub const MARKS: Field = (5, 27);
+    pub const ADDRESSES: Field = (32, 32);
+    pub const FIRST: Field = (32, 8);
+    pub const EXTRA_BITS: Field = (40, 8);
+    pub const ZERO: Field = (48, 16);
+}
+
+/// The value of a field of at most 16 bytes.
+pub fn field_of(line: &[u8], (at, len): field::Field) -> u128 {
+    number(line, at, len)
+}
+
+/// The rank of a line.
+pub fn rank_of(line: &[u8]) -> u128 {
+    field_of(line, field::HEAD) % CROWDED
+}
+
+pub fn is_crowded(line: &[u8]) -> bool {
+    field_of(line, field::HEAD) >= CROWDED
+}
+
+/// The numbers of the bits that are set in a field.
+pub fn bits_of_field(line: &[u8], (at, len): field::Field) -> Vec<usize> {
+    let is_set = |bit: &usize| line[at + bit / 8] >> (bit % 8) & 1 == 1;
+    (0..8 * len).filter(is_set).collect()
+}
 
 /// Where a line of a table is.
 pub fn line_at(editor: &Editor, table: usize, line: usize) -> usize {

@@ -1,6 +1,6 @@
 //! Files taken apart and put together again: what is counted, placed and summed up is made right.
 
-use crate::reference::{
+use crate::encoding::{
     self, BLOCK_COUNTS, BLOCKS, BUCKET_OFFSETS, BUCKETS, DIRECTORY_FIXED_LEN, FIRST_ANCILLARY,
     HEADER_LEN, ID_ORDER, KEY_ENTRIES, KEY_GROUPS, LINE_PAGES, LOW_BITS, Layout, PAGE_LEN, PLACES,
     STRING_CODE, bit_length, bound_checksum, crc32, directory, has_record_checksum, is_paged,
@@ -32,13 +32,13 @@ impl Parts {
     pub fn of(file: &[u8]) -> Self {
         let layout = Layout::parse(file);
         let at = layout.directory_at;
-        let record = |table: &reference::Table| {
+        let record = |table: &encoding::Table| {
             file[table.record_at..table.record_at + layout.table_record_len].to_vec()
         };
-        let section = |section: &reference::Section| {
+        let section = |section: &encoding::Section| {
             let bytes = &file[section.offset..section.offset + section.len];
             let len = if is_paged(section.kind) {
-                reference::payload_len(bytes.len())
+                encoding::payload_len(bytes.len())
             } else {
                 bytes.len()
             };
@@ -108,7 +108,7 @@ impl Parts {
     /// The numbers of a section of places or indexes of ids.
     pub fn indexes(&mut self, kind: u16) -> Vec<u128> {
         let (count, bits) = (self.record_count(), self.index_bits());
-        let array = reference::Bits::from_slice(self.section(kind, 0));
+        let array = encoding::Bits::from_slice(self.section(kind, 0));
         let number = |i: usize| {
             let bits = &array[i * bits..(i + 1) * bits];
             bits.iter().fold(0, |n, bit| n << 1 | u128::from(*bit))
@@ -148,7 +148,7 @@ impl Parts {
     /// The buckets of the dictionary, which must be right.
     pub fn buckets(&mut self) -> Vec<Vec<u8>> {
         let bits = self.field(directory::ID_BITS) as u32;
-        let offsets = reference::Bits::from_slice(self.section(BUCKET_OFFSETS, 0));
+        let offsets = encoding::Bits::from_slice(self.section(BUCKET_OFFSETS, 0));
         let offset = |g: usize| {
             let bits = &offsets[g * bits as usize..(g + 1) * bits as usize];
             bits.iter().fold(0, |n, bit| n << 1 | usize::from(*bit))
@@ -198,7 +198,7 @@ impl Parts {
 
     /// Writes other keys of a table.
     pub fn put_keys(&mut self, table: usize, keys: &[u128]) {
-        let (groups, entries) = reference::key_sections(keys, self.width, table);
+        let (groups, entries) = encoding::key_sections(keys, self.width, table);
         *self.section(KEY_GROUPS, table) = groups;
         *self.section(KEY_ENTRIES, table) = entries;
     }
@@ -289,7 +289,7 @@ pub fn assemble(front: &[u8], directory: &[u8]) -> Vec<u8> {
 
 /// Writes the checksum of the footer.
 pub fn seal_footer(file: &mut [u8]) {
-    let footer = file.len() - reference::FOOTER_LEN;
+    let footer = file.len() - encoding::FOOTER_LEN;
     let checksum = crc32(&file[footer..footer + 32]);
     file[footer + 32..footer + 36].copy_from_slice(&checksum.to_le_bytes());
 }

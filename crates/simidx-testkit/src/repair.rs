@@ -2,13 +2,13 @@
 //! deeper.
 
 use crate::editor::seal_block;
-use crate::lines::LINE_LEN;
-use crate::parts::{Part, Parts};
-use crate::reference::{
+use crate::encoding::{
     self, BLOCK_COUNTS, BLOCKS, DIRECTORY_FIXED_LEN, FOOTER_LEN, HEADER_LEN, KEY_ENTRIES,
     KEY_GROUPS, KEYS_PER_GROUP, LINE_PAGES, LOW_BITS, SECTION_RECORD_LEN, Section, bound_checksum,
     directory, elias_fano_len, is_paged, number, table_record_len,
 };
+use crate::lines::LINE_LEN;
+use crate::parts::{Part, Parts};
 
 /// Most bytes of sections together: what says it has more is cut off.
 const MOST_BYTES: usize = 1 << 17;
@@ -122,7 +122,7 @@ fn directory_at(file: &[u8], width: u32) -> usize {
 fn contents(file: &[u8], parts: &Parts, section: &Section) -> Vec<u8> {
     let rest = file.get(section.offset..).unwrap_or_default();
     let len = match is_paged(section.kind) {
-        true => reference::payload_len(section.len),
+        true => encoding::payload_len(section.len),
         false => section.len,
     };
     let wanted = wanted_len(parts, section).filter(|len| *len <= MOST_BYTES);

@@ -1,6 +1,6 @@
 //! The section of sketches by the plain reading of section 10.4: taken apart, and put together with anything in it.
 
-use crate::reference::{PAGE_LEN, SKETCHES, bound_checksum, crc32, number};
+use crate::encoding::{PAGE_LEN, SKETCHES, bound_checksum, crc32, number};
 
 /// Bytes of the head before the features.
 const FIXED_LEN: usize = 18;

@@ -2,7 +2,7 @@
 
 use bitvec::prelude::*;
 
-use crate::reference::{Bits, bits_of, codewords, filled};
+use crate::encoding::{Bits, bits_of, codewords, filled};
 
 /// Ids of a bucket, of which the last one may have fewer.
 pub const BUCKET_LEN: usize = 16;

@@ -2,9 +2,9 @@
 //! values and keys, the shortest and the longest texts.
 
 use simidx::Codec;
+use simidx_testkit::encoding::{Bits, SKETCHES, STRING_CODE, bits_of, filled};
 use simidx_testkit::forged::ByHand;
 use simidx_testkit::parts::Parts;
-use simidx_testkit::reference::{Bits, SKETCHES, STRING_CODE, bits_of, filled};
 use simidx_testkit::sketches::SketchSection;
 
 use super::good::{Good, Ids, case, dump, ordered, small};

@@ -4,13 +4,13 @@ use simidx::design::TableDesign;
 use simidx::format::FORMAT_VERSION;
 use simidx::{BuildOptions, Codec, Fingerprint, IdKind, IndexBuilder, Width};
 
-use simidx_testkit::forged::{ByHand, IN_BLOCKS, codec_number};
-use simidx_testkit::manifest::{Entry, Expect, folder};
-use simidx_testkit::parts::Parts;
-use simidx_testkit::reference::{
+use simidx_testkit::encoding::{
     BLOCKS, FIRST_ANCILLARY, KEY_ENTRIES, KEY_GROUPS, Layout, METADATA, PIPELINE, SKETCHES, crc32,
     directory, number,
 };
+use simidx_testkit::forged::{ByHand, IN_BLOCKS, codec_number};
+use simidx_testkit::manifest::{Entry, Expect, folder};
+use simidx_testkit::parts::Parts;
 use simidx_testkit::sketches::SketchSection;
 
 use super::{edges, lines};

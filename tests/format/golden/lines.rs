@@ -1,8 +1,8 @@
 //! Good files with tables in lines beyond those of every codec: of several lines, crowded ones, ones without low bits.
 
 use simidx::Codec::Lines;
+use simidx_testkit::encoding::{BLOCKS, KEY_ENTRIES, KEY_GROUPS, LINE_PAGES, LOW_BITS};
 use simidx_testkit::parts::Parts;
-use simidx_testkit::reference::{BLOCKS, KEY_ENTRIES, KEY_GROUPS, LINE_PAGES, LOW_BITS};
 
 use super::good::{Good, Ids, case, mixed, ordered, small};
 

@@ -10,10 +10,10 @@ use super::limits::{least, most};
 use super::worked_file::worked_file;
 use simidx_testkit::document::{named_table, numbers, row, specification};
 use simidx_testkit::editor::{Editor, assemble};
-use simidx_testkit::forged::{ByHand, plain, refusal, small};
+use simidx_testkit::encoding::{directory, elias_fano, elias_fano_layout, filled, key_entry, room};
+use simidx_testkit::forged::{ByHand, IN_BLOCKS, found, plain, refusal, small};
 use simidx_testkit::manifest::folder;
-use simidx_testkit::reference::directory;
-use simidx_testkit::reference_reader::common_verdict;
+use simidx_testkit::python_reader::common_verdict;
 use simidx_testkit::{build, build_numbers, build_strings, forged, options};
 
 /// The rule by which a file is refused when it is opened, if it is.
@@ -146,5 +146,85 @@ fn check_ids(file: &[u8], records: &[(u64, &str)]) {
         let push = |found: simidx::Id<'_>| read.push(found.to_string());
         simidx_testkit::each_id(index.ids_of(*fingerprint), push).unwrap();
         assert_eq!(read, [*id]);
+    }
+}
+
+/// The key of the first block of two.
+const BEFORE: u128 = 1000;
+
+#[test]
+fn v23_a_stream_may_end_with_the_block_and_not_a_bit_later() {
+    let room = room(128);
+    for (longest_last, verdict) in [(21, "damaged V27"), (22, "damaged V23")] {
+        for codec in [Codec::Xor, Codec::Gap] {
+            // Each value sets one bit more, for a codeword of 6 bits and a tail.
+            let positions = (48..=62).rev().chain([34, longest_last]);
+            let mut values = vec![BEFORE];
+            values.extend(positions.scan(BEFORE, |value, position| {
+                *value += 1 << position;
+                Some(*value)
+            }));
+            values.push(u64::MAX.into());
+            let mut file = ByHand::new(codec, &[&[1, BEFORE], &[u64::MAX.into()]]);
+            let stream = file.coding().stream(Some(BEFORE), &values[1..]);
+            assert_eq!(stream.len(), room + longest_last as usize - 21);
+            file.replace(1, values.len() - 1, &stream);
+            assert_eq!(common_verdict(&file.file()), verdict, "{codec:?}");
+        }
+    }
+    for (buckets, verdict) in [(22, "damaged V27"), (23, "damaged V23")] {
+        let max = (buckets - 1) << 47;
+        let key = BEFORE + max + 2;
+        let mut file = ByHand::new(Codec::EliasFano, &[&[1, BEFORE], &[key]]);
+        let values: Vec<u128> = (1..=20).map(|i| BEFORE + i).chain([key]).collect();
+        let stream = file.coding().stream(Some(BEFORE), &values);
+        assert_eq!(stream.len(), room + buckets as usize - 22);
+        file.replace(1, 21, &stream);
+        assert_eq!(common_verdict(&file.file()), verdict);
+    }
+}
+
+#[test]
+fn v25_sums_that_pass_the_width_are_above_the_key() {
+    let top = u128::from(u64::MAX);
+    for key in [top, top - 1, top - 1000] {
+        for step in [1u128 << 63, (1 << 64) - 1] {
+            let mut gap = ByHand::new(Codec::Gap, &[&[1, BEFORE], &[2000, key]]);
+            let values = [key - 5, key - 5 + step, key];
+            let stream = gap.coding().stream(Some(BEFORE), &values);
+            gap.replace(1, 3, &stream);
+            assert_eq!(found(gap.file()), (25, Damaged));
+            // And then on to values that seem to be right.
+            let values = [key - 5, key - 5 + step, key - 5 + step + 2, key];
+            let stream = gap.coding().stream(Some(BEFORE), &values);
+            gap.replace(1, 4, &stream);
+            assert_eq!(found(gap.file()), (25, Damaged));
+        }
+    }
+    // Numbers up to 2^63 - 1 above a base above 2^63.
+    let before = (1 << 63) + 3;
+    let mut ef = ByHand::new(Codec::EliasFano, &[&[1, before], &[top - 9, top]]);
+    let max = top - before - 2;
+    for numbers in [&[(1u128 << 63) - 1][..], &[5, (1 << 63) - 2]] {
+        let (low_bits, buckets) = elias_fano_layout(numbers.len(), max);
+        let last = ((buckets as u128) << low_bits) - 1;
+        assert!(before + 1 + last > top, "the sum passes the width");
+        let stream = elias_fano(numbers, max);
+        ef.replace(1, numbers.len() + 1, &stream);
+        assert_eq!(found(ef.file()), (25, Damaged));
+    }
+}
+
+#[test]
+fn v17_a_one_in_the_last_high_bit_stands_for_no_key() {
+    // One key as a one after the last bucket, where a zero must be: of two keys up to 2100, 2099 >> 11 is 1.
+    let bits = [false, false, true].into_iter().chain([false; 11]);
+    let group = filled(bits.collect());
+    for codec in IN_BLOCKS {
+        let mut file = ByHand::new(codec, &[&[1000], &[2100]]);
+        assert_eq!(file.keys.0.len(), group.len());
+        file.keys.1 = key_entry(&group, (2100, group.len()), 64, (0, 0));
+        file.keys.0.clone_from(&group);
+        assert_eq!(refusal(&file.file()), (17, Damaged));
     }
 }

@@ -10,9 +10,9 @@ use super::worked_file::worked_file;
 use simidx_testkit::document::{
     named_table, named_values, numbers, plain_number, row, specification,
 };
+use simidx_testkit::encoding::{self, BLOCKS, LINE_PAGES, LINES, LOW_BITS, Section};
 use simidx_testkit::forged::codec_number;
 use simidx_testkit::manifest::{self, Expect};
-use simidx_testkit::reference::{self, BLOCKS, LINE_PAGES, LINES, LOW_BITS, Section};
 use simidx_testkit::sketches::SketchSection;
 
 #[test]
@@ -32,7 +32,7 @@ fn the_checksum_is_that_of_the_program_and_of_its_printed_parameters() {
     // The program writes and checks the same: a header has the checksum of its first twelve bytes.
     let file = worked_file();
     assert_eq!(file[12..16], printed(&file[..12]).to_le_bytes());
-    assert_eq!(reference::crc32(&file), printed(&file));
+    assert_eq!(encoding::crc32(&file), printed(&file));
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn magic_version_and_lengths_are_those_of_the_files() {
         }
         assert_eq!(end, len);
     }
-    assert_eq!(reference::FOOTER_LEN, 40);
+    assert_eq!(encoding::FOOTER_LEN, 40);
     assert_eq!(super::limits::least("length of the file"), 16 + 40);
 }
 
@@ -73,7 +73,7 @@ fn the_records_of_the_directory_have_the_lengths_that_their_tables_tell() {
     let text = specification();
     let tables = ["directory", "table-record", "section-record"];
     let file = worked_file();
-    let layout = reference::Layout::parse(&file);
+    let layout = encoding::Layout::parse(&file);
     let record = layout.tables[1].record_at - layout.tables[0].record_at;
     let expected = [
         layout.tables[0].record_at - layout.directory_at,
@@ -104,7 +104,7 @@ fn the_head_of_the_sketches_has_the_fields_that_its_table_tells() {
         end += row[1].parse::<usize>().unwrap();
     }
     assert_eq!(rows[5][0], end.to_string());
-    // The reference puts the features there.
+    // The plain encoder puts the features there.
     let bytes = SketchSection::new("features", &[]).bytes();
     assert_eq!(&bytes[end..end + 8], b"features");
 }
@@ -142,7 +142,7 @@ fn the_kinds_of_section_are_those_of_the_files_in_order_and_alignment() {
     let good = manifest::read(&folder).into_iter();
     for entry in good.filter(|entry| entry.expect == Expect::Good) {
         let file = fs::read(folder.join(&entry.file)).unwrap();
-        let layout = reference::Layout::parse(&file);
+        let layout = encoding::Layout::parse(&file);
         let kinds = layout.sections.iter().map(|s| (s.kind, s.table));
         let kinds = kinds.take_while(|(kind, _)| *kind < 0x8000);
         let places: Vec<(u16, u16, u16)> = kinds
@@ -160,7 +160,7 @@ fn the_kinds_of_section_are_those_of_the_files_in_order_and_alignment() {
         );
         let is_long = |section: &Section| match section.kind {
             LINE_PAGES | LOW_BITS => layout.fingerprint_count > 4100,
-            _ => reference::payload_len(section.len) > 4096,
+            _ => encoding::payload_len(section.len) > 4096,
         };
         for section in &layout.sections {
             seen.insert(usize::from(section.kind.min(0x8000)));
@@ -174,8 +174,8 @@ fn the_kinds_of_section_are_those_of_the_files_in_order_and_alignment() {
             };
             assert_eq!(section.offset % alignment, 0, "{}: {row:?}", entry.file);
             let in_record = row[5] == "section record";
-            assert_eq!(in_record, reference::has_record_checksum(section.kind));
-            assert_eq!(row[5] == "paged", reference::is_paged(section.kind));
+            assert_eq!(in_record, encoding::has_record_checksum(section.kind));
+            assert_eq!(row[5] == "paged", encoding::is_paged(section.kind));
             assert!(
                 in_record || section.checksum == 0,
                 "{}: {row:?}",
@@ -188,7 +188,7 @@ fn the_kinds_of_section_are_those_of_the_files_in_order_and_alignment() {
 }
 
 /// Whether `id_kind ≠ 0 and record_count > fingerprint_count` or the like holds for a file.
-fn holds(condition: &str, layout: &reference::Layout) -> bool {
+fn holds(condition: &str, layout: &encoding::Layout) -> bool {
     let value = |name: &str| match name {
         "id_kind" => layout.id_kind.into(),
         "record_count" => layout.record_count as u128,
@@ -218,7 +218,7 @@ fn the_sections_are_there_under_the_conditions_printed() {
             continue;
         }
         let file = fs::read(folder.join(&entry.file)).unwrap();
-        let layout = reference::Layout::parse(&file);
+        let layout = encoding::Layout::parse(&file);
         let in_lines = layout.tables.iter().filter(|t| t.codec == LINES).count();
         for row in rows.iter().filter(|row| row[2] != "any number") {
             let of_kind = layout
@@ -260,7 +260,7 @@ fn the_numbers_of_codecs_and_kinds_of_ids_are_those_of_the_program() {
     for entry in manifest::read(&folder) {
         if entry.expect == Expect::Good {
             let file = fs::read(folder.join(&entry.file)).unwrap();
-            let kind = reference::Layout::parse(&file).id_kind.to_string();
+            let kind = encoding::Layout::parse(&file).id_kind.to_string();
             let kind = &row(&kinds, &kind)[1];
             assert_eq!(kind.trim_end_matches('s'), entry.ids, "{}", entry.file);
         }
@@ -282,7 +282,7 @@ fn checksums_are_bound_to_the_places_printed() {
         let [kind, table, number] = numbers(arguments)[..] else {
             panic!("{place}");
         };
-        let place = reference::place(kind as u16, table as usize, number as usize);
+        let place = encoding::place(kind as u16, table as usize, number as usize);
         assert_eq!(u128::from(place), value, "{arguments}");
     }
 }
@@ -298,7 +298,7 @@ fn named_pairs(text: &str, name: &str) -> Vec<(String, u128)> {
 }
 
 #[test]
-fn the_digests_printed_are_those_of_the_reference() {
+fn the_digests_printed_are_those_of_the_plain_encoder() {
     let mut seen = 0;
     for row in named_table(&specification(), "content-id-examples") {
         let words: Vec<u64> = numbers(&row[3])
@@ -306,17 +306,17 @@ fn the_digests_printed_are_those_of_the_reference() {
             .map(|word| word as u64)
             .collect();
         let width = row[0].parse().unwrap();
-        let mut expected = reference::words_of_fingerprint(plain_number(&row[1]), width);
+        let mut expected = encoding::words_of_fingerprint(plain_number(&row[1]), width);
         match &row[2][..] {
             "none" => {}
-            "the empty string" => expected.extend(reference::words_of_string(b"")),
+            "the empty string" => expected.extend(encoding::words_of_string(b"")),
             id => match id.parse() {
                 Ok(number) => expected.push(number),
-                Err(_) => expected.extend(reference::words_of_string(id.as_bytes())),
+                Err(_) => expected.extend(encoding::words_of_string(id.as_bytes())),
             },
         }
         assert_eq!(words, expected, "{row:?}");
-        assert_eq!(reference::digest(&words), plain_number(&row[4]), "{row:?}");
+        assert_eq!(encoding::digest(&words), plain_number(&row[4]), "{row:?}");
         seen += 1;
     }
     assert!(seen > 4);

@@ -7,8 +7,8 @@ use simidx_testkit::document::{
     named_block, named_formulas, named_table, named_values, numbers, plain_number, row,
     specification,
 };
+use simidx_testkit::encoding::{self, Bits, Coding};
 use simidx_testkit::forged::{ByHand, codec_number};
-use simidx_testkit::reference::{self, Bits, Coding};
 use simidx_testkit::strings::StringCode;
 
 /// The bits that a text of `0` and `1` prints, spaces left out.
@@ -47,17 +47,17 @@ fn read_block(codec: Codec, before: Option<u128>, stream: &Bits, values: &[u128]
 }
 
 #[test]
-fn the_example_of_a_bit_stream_is_that_of_the_reference() {
+fn the_example_of_a_bit_stream_is_that_of_the_plain_encoder() {
     let values = named_values(&specification(), "bit-stream-example");
     let mut bits = Bits::new();
     for (value, len) in numbers(&values["numbers"])
         .into_iter()
         .zip(numbers(&values["bits"]))
     {
-        bits.extend(reference::bits_of(value, len as u32));
+        bits.extend(encoding::bits_of(value, len as u32));
     }
     assert_eq!(printed_bits(&values["stream"]), bits);
-    assert_eq!(values["bytes"], hex(&reference::filled(bits)));
+    assert_eq!(values["bytes"], hex(&encoding::filled(bits)));
 }
 
 #[test]
@@ -80,13 +80,13 @@ fn the_huffman_example_is_what_the_program_reads() {
         assert_eq!(row[1], codeword.len().to_string(), "{row:?}");
         codewords[row[0].parse::<usize>().unwrap()] = codeword;
     }
-    assert_eq!(codewords, reference::codewords(&lengths));
+    assert_eq!(codewords, encoding::codewords(&lengths));
 
     let values = named_values(&text, "huffman-stream-example");
     let (symbols, printed) = (numbers(&values["symbols"]), &values["stream"]);
     assert_eq!(
         values["bytes"],
-        hex(&reference::filled(printed_bits(printed)))
+        hex(&encoding::filled(printed_bits(printed)))
     );
     let words: Vec<Bits> = printed.split(' ').map(printed_bits).collect();
     assert_eq!(symbols, [4, 0, 2, 3]);
@@ -134,7 +134,7 @@ fn the_block_examples_are_what_the_program_reads() {
         assert_eq!(coding.stream(before, &values), stream, "{marker}");
         if before.is_none() {
             let printed = named_block(&text, "block-example-bytes").concat();
-            let block = reference::block(values.len(), &stream, 128, (0, 0));
+            let block = encoding::block(values.len(), &stream, 128, (0, 0));
             let bytes = hex(&block[4..]);
             assert!(bytes.starts_with(&printed), "{bytes}");
             // The program reads it in a table of 64 bits, with a first value of so many.
@@ -159,7 +159,7 @@ fn the_elias_fano_example_is_right() {
     let list = |name: &str| numbers(&values[name]);
     let (set, max, count, low_bits) = (list("numbers"), value("Z"), value("c"), value("l"));
     let stream = printed_bits(&values["stream"]);
-    assert_eq!(stream, reference::elias_fano(&set, max));
+    assert_eq!(stream, encoding::elias_fano(&set, max));
     assert_eq!(value("stream length"), stream.len() as u128);
     assert_eq!(count, set.len() as u128);
 
@@ -191,13 +191,13 @@ fn the_keys_example_is_what_the_program_reads() {
     assert_eq!(keys[..keys.len() - 1], offsets);
     let max = plain_number(&values["Z"]);
     let stream = printed_bits(&values["stream"]);
-    assert_eq!(stream, reference::elias_fano(&offsets, max));
-    let (groups, entries) = reference::key_sections(&keys, 32, 0);
+    assert_eq!(stream, encoding::elias_fano(&offsets, max));
+    let (groups, entries) = encoding::key_sections(&keys, 32, 0);
     assert_eq!(values["bytes"], hex(&groups));
     assert_eq!(values["entry"].replace("  ", " "), hex(&entries));
     assert_eq!(
         plain_number(&values["CRC-32"]),
-        reference::crc32(&groups).into()
+        encoding::crc32(&groups).into()
     );
     let variable = |name: &'static str| (name, plain_number(&values[name]) as usize);
     let variables = [variable("c"), variable("l"), variable("H")];
@@ -230,12 +230,9 @@ fn the_example_of_a_block_has_the_checksum_printed() {
     let mut bytes: Vec<u8> = digits.collect();
     bytes.resize(124, 0);
     let value = |name: &str| plain_number(&printed[name]) as u32;
-    assert_eq!(value("CRC-32"), reference::crc32(&bytes));
-    assert_eq!(value("place(1, 0, 0)"), reference::place(1, 0, 0));
-    assert_eq!(
-        value("checksum"),
-        reference::bound_checksum(&bytes, 1, 0, 0)
-    );
+    assert_eq!(value("CRC-32"), encoding::crc32(&bytes));
+    assert_eq!(value("place(1, 0, 0)"), encoding::place(1, 0, 0));
+    assert_eq!(value("checksum"), encoding::bound_checksum(&bytes, 1, 0, 0));
 }
 
 #[test]
@@ -243,9 +240,9 @@ fn the_metadata_example_is_what_the_program_writes() {
     let mut options = simidx::BuildOptions::default();
     options.metadata.insert("source", "né").unwrap();
     let file = simidx_testkit::build::<u64>(options, &[]);
-    let layout = reference::Layout::parse(&file);
+    let layout = encoding::Layout::parse(&file);
     let printed = named_block(&specification(), "metadata-example").concat();
-    assert_eq!(printed, hex(layout.bytes(&file, reference::METADATA, 0)));
+    assert_eq!(printed, hex(layout.bytes(&file, encoding::METADATA, 0)));
 }
 
 #[test]
@@ -254,9 +251,9 @@ fn the_head_of_the_sketches_is_what_the_program_writes() {
     let parameters = simidx::format::SketchParameters::new(64, "words:3 html:no");
     options.sketches = Some(parameters.unwrap());
     let file = simidx_testkit::build_sketched(options, &[(1_u64, None), (2, None)]);
-    let layout = reference::Layout::parse(&file);
+    let layout = encoding::Layout::parse(&file);
     let printed = named_block(&specification(), "sketches-example").join(" ");
-    let head = &layout.bytes(&file, reference::SKETCHES, 0)[..64];
+    let head = &layout.bytes(&file, encoding::SKETCHES, 0)[..64];
     assert_eq!(printed_bytes(&printed), head[..33]);
     assert_eq!(head[33..], [0; 31]);
 }
@@ -269,7 +266,7 @@ fn printed_bytes(text: &str) -> Vec<u8> {
 }
 
 #[test]
-fn the_example_of_a_bucket_is_what_the_reference_reads() {
+fn the_example_of_a_bucket_is_right() {
     let text = specification();
     let mut section = vec![0; 128];
     (section[63], section[65], section[127]) = (1, 2, 2);

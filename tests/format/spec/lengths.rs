@@ -8,12 +8,12 @@ use simidx::{Codec, Width};
 
 use simidx_testkit::document::{named_formulas, named_table, plain_number, specification};
 use simidx_testkit::editor::Editor;
-use simidx_testkit::forged::{ByHand, IN_BLOCKS, found, small};
-use simidx_testkit::manifest::{self, Expect};
-use simidx_testkit::reference::{
+use simidx_testkit::encoding::{
     self, BUCKET_OFFSETS, BUCKETS, GROUPS, NUMBERS, PLACES, bit_length,
 };
-use simidx_testkit::reference_reader::common_verdict;
+use simidx_testkit::forged::{ByHand, IN_BLOCKS, found, small};
+use simidx_testkit::manifest::{self, Expect};
+use simidx_testkit::python_reader::common_verdict;
 use simidx_testkit::sketches::{SketchSection, head_len};
 use simidx_testkit::{build, build_numbers, build_sketched, build_strings, options};
 
@@ -35,14 +35,14 @@ fn room(block_size: usize) -> usize {
 
 /// The stream of the first block of a file as its keys tell it, after a count of the bits printed.
 fn first_block(file: &[u8], set: &[u128]) -> Vec<u8> {
-    let layout = reference::Layout::parse(file);
-    let key = layout.keys(file, 0)[0];
+    let layout = encoding::Layout::parse(file);
+    let key = Editor::new(file.to_vec()).keys(0)[0];
     let values: Vec<u128> = set.iter().copied().take_while(|v| *v <= key).collect();
     let count = count_bits(layout.block_size);
-    let mut bits = reference::bits_of(values.len() as u128 - 1, count as u32);
+    let mut bits = encoding::bits_of(values.len() as u128 - 1, count as u32);
     bits.extend_from_bitslice(&layout.coding(0).stream(None, &values));
     bits.resize(count + room(layout.block_size), false);
-    reference::filled(bits)
+    encoding::filled(bits)
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn counts_in_blocks_have_the_bits_printed() {
             let mut options = options(TableDesign::partition(Width::W32, 0, 1).unwrap(), size);
             options.codec = Some(codec);
             let file = build(options, &set);
-            let layout = reference::Layout::parse(&file);
+            let layout = encoding::Layout::parse(&file);
             let block = &file[layout.block_at(0, 0)..][..layout.block_size];
             assert!(
                 block[4..] == first_block(&file, &values),
@@ -166,8 +166,8 @@ fn pages_have_the_lengths_and_checksums_printed() {
         let bytes = &editor.file[section.offset..section.offset + section.len];
         for i in 0..pages {
             let page_bytes = &bytes[page * i..payload.min(page * (i + 1))];
-            let sum = reference::bound_checksum(page_bytes, NUMBERS, 0, i);
-            let stored = reference::number(bytes, payload + checksum * i, checksum);
+            let sum = encoding::bound_checksum(page_bytes, NUMBERS, 0, i);
+            let stored = encoding::number(bytes, payload + checksum * i, checksum);
             assert_eq!(u128::from(sum), stored, "page {i} of {pages}");
         }
     }
@@ -264,7 +264,7 @@ fn directories_have_the_length_printed() {
     for entry in manifest::read(&folder) {
         if entry.expect == Expect::Good {
             let file = fs::read(folder.join(&entry.file)).unwrap();
-            let layout = reference::Layout::parse(&file);
+            let layout = encoding::Layout::parse(&file);
             let variables = [
                 ("f", layout.width as usize),
                 ("table_count", layout.tables.len()),
@@ -292,8 +292,8 @@ fn sections_of_sketches_have_the_lengths_printed() {
         let records: Vec<(u64, _)> = (0..count).map(|i| (i << 40, None)).collect();
         let file = build_sketched(options, &records);
         assert_eq!(common_verdict(&file), "sound");
-        let layout = reference::Layout::parse(&file);
-        let section = layout.bytes(&file, reference::SKETCHES, 0);
+        let layout = encoding::Layout::parse(&file);
+        let section = layout.bytes(&file, encoding::SKETCHES, 0);
         let of = |formula, variables: &[_]| length("sketches-lengths", formula, variables);
         let head = of("H", &[("features_len", features)]);
         assert_eq!(head_len(section), head);

@@ -12,10 +12,10 @@ use simidx_testkit::document::{
     named_block, named_formulas, named_table, plain_number, root, row, specification,
 };
 use simidx_testkit::editor::Editor;
+use simidx_testkit::encoding::{self, METADATA, directory};
 use simidx_testkit::forged::ByHand;
 use simidx_testkit::parts::Parts;
-use simidx_testkit::reference::{self, METADATA, directory};
-use simidx_testkit::reference_reader::common_verdict;
+use simidx_testkit::python_reader::common_verdict;
 
 /// How section 13 calls the size of a block.
 const BLOCK_SIZE: &str = "block_size, a power of two";
@@ -73,7 +73,7 @@ fn the_rules_print_the_limits() {
 }
 
 #[test]
-fn each_limit_is_that_of_the_program_and_of_the_reference_reader() {
+fn each_limit_is_that_of_the_program_and_of_the_reader_in_python() {
     let python = fs::read_to_string(root().join("tools/simidx_ref.py")).unwrap();
     assert_eq!(limits().len(), 19, "a limit that no test knows");
     let constant = |name: &str| {
@@ -236,7 +236,7 @@ fn the_most_tables_are_written_and_read_and_no_more() {
     assert!(design(limit + 1).is_err());
     let file = written(simidx_testkit::options(design(limit).unwrap(), 128), &[7]).unwrap();
     assert_eq!(common_verdict(&file), "sound");
-    assert_eq!(reference::Layout::parse(&file).tables.len(), limit);
+    assert_eq!(encoding::Layout::parse(&file).tables.len(), limit);
 }
 
 #[test]
@@ -244,8 +244,8 @@ fn the_largest_block_cannot_pass_the_printed_number_of_values() {
     // Its count has room for as many, and each value but the key takes a bit of the rest.
     let most = most("values in a block") as usize;
     let largest = MAX_BLOCK_SIZE as usize;
-    assert_eq!(1 << reference::count_bits(largest), most);
-    assert!(reference::room(largest) + 1 < most);
+    assert_eq!(1 << encoding::count_bits(largest), most);
+    assert!(encoding::room(largest) + 1 < most);
 }
 
 #[test]

@@ -5,9 +5,9 @@ use simidx::Width;
 use simidx::design::TableDesign;
 use simidx_testkit::document::{named_table, named_values, numbers, specification};
 use simidx_testkit::editor::Editor;
+use simidx_testkit::encoding::{LINE_PAGES, LOW_BITS, Layout, directory};
 use simidx_testkit::lines::{LINE_LEN, bits_of_field, field, is_crowded};
-use simidx_testkit::reference::{LINE_PAGES, LOW_BITS, Layout, directory};
-use simidx_testkit::reference_reader::common_verdict;
+use simidx_testkit::python_reader::common_verdict;
 
 use super::limits::{least, most, most_values_of_a_line};
 

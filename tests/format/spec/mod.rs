@@ -1,7 +1,6 @@
 //! The specification against the program: its worked examples, its constants and its rules.
 
 mod bounds;
-mod citations;
 mod container;
 mod examples;
 mod lengths;

@@ -5,7 +5,7 @@ use std::fs;
 use simidx_testkit::document::{
     named_block, named_table, named_values, plain_number, root, specification,
 };
-use simidx_testkit::reference::Layout;
+use simidx_testkit::encoding::Layout;
 
 /// A line of the hex dump: `offset  bytes  text`.
 pub(crate) struct Line {

@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use super::worked_file::{Line, worked_file, worked_lines};
 use simidx_testkit::document::{named_table, numbers, plain_number, specification};
-use simidx_testkit::reference::{self, Bits, crc32};
+use simidx_testkit::editor::Editor;
+use simidx_testkit::encoding::{self, Bits, crc32};
 
 /// Lines whose bytes their text does not give whole: the two magics, and what parts a number in the midst of its bits.
 const TOLD_IN_PART: usize = 5;
@@ -74,12 +75,12 @@ fn key(line: &Line) -> Option<Vec<u8>> {
 fn packed(line: &Line) -> Option<Vec<u8>> {
     let (list, rest) = line.says.strip_prefix("numbers ")?.split_once(" in ")?;
     let (bits, _) = leading_number(rest)?;
-    Some(reference::packed_array(&numbers(list), bits))
+    Some(encoding::packed_array(&numbers(list), bits))
 }
 
 /// The bytes of which a checksum at `at` is said to be.
 fn summed(at: usize, of: &str, file: &[u8]) -> Range<usize> {
-    let number = |at, len| reference::number(file, at, len) as usize;
+    let number = |at, len| encoding::number(file, at, len) as usize;
     let count = |before: &str, after: &str| -> usize {
         let (_, rest) = of.split_once(before).unwrap();
         rest.split_once(after).unwrap().0.parse().unwrap()
@@ -99,7 +100,7 @@ fn summed(at: usize, of: &str, file: &[u8]) -> Range<usize> {
         }
         _ if of.ends_with(" bytes of the block") => {
             let block = at..at + 4 + count("the other ", " bytes");
-            assert_eq!(block.len(), reference::Layout::parse(file).block_size);
+            assert_eq!(block.len(), encoding::Layout::parse(file).block_size);
             at + 4..block.end
         }
         _ if of.ends_with(" before") => at - count("the ", " bytes")..at,
@@ -121,7 +122,7 @@ fn checksum(line: &Line, file: &[u8]) -> Option<Vec<u8>> {
             let [kind, table, number] = place[..] else {
                 return None;
             };
-            reference::bound_checksum(bytes, kind as u16, table as usize, number as usize)
+            encoding::bound_checksum(bytes, kind as u16, table as usize, number as usize)
         }
         None => crc32(bytes),
     };
@@ -135,7 +136,7 @@ fn zeros(line: &Line, file: &[u8]) -> Option<Vec<u8>> {
     if let Some(multiple) = says.strip_prefix("padding to a multiple of ") {
         assert_eq!(end % multiple.parse::<usize>().unwrap(), 0, "{says}");
     } else if says.starts_with("zero bits to the end of the block") {
-        assert_eq!(end % reference::Layout::parse(file).block_size, 0, "{says}");
+        assert_eq!(end % encoding::Layout::parse(file).block_size, 0, "{says}");
     } else {
         let zero = [
             "padding",
@@ -160,7 +161,7 @@ fn bits(line: &Line) -> Option<Vec<u8>> {
         assert_eq!(values, count.to_string());
     }
     let bits: Bits = printed.chars().map(|bit| bit == '1').collect();
-    let mut bytes = reference::filled(bits);
+    let mut bytes = encoding::filled(bits);
     bytes.resize(line.bytes.len(), 0);
     Some(bytes)
 }
@@ -225,13 +226,14 @@ fn every_line_of_the_worked_hex_says_what_its_bytes_are() {
 #[test]
 fn the_lines_of_the_blocks_name_the_values_and_positions_that_they_hold() {
     let (file, lines) = (worked_file(), worked_lines());
-    let layout = reference::Layout::parse(&file);
+    let editor = Editor::new(file);
+    let layout = &editor.layout;
     for table in 0..layout.tables.len() {
         let block = layout.block_at(table, 0)..layout.block_at(table, 0) + layout.block_size;
         let lines = lines.iter().filter(|line| block.contains(&line.at));
         let says: Vec<&str> = lines.map(|line| &line.says[..]).collect();
         let says = says.concat();
-        let (_, values) = &layout.blocks(&file, table)[0];
+        let values = &editor.blocks(table)[0];
         assert_eq!(values.len(), 3);
         let (position, _) = layout.coding(table).split(values[0], values[1]);
         for told in [

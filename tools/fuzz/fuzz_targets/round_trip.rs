@@ -4,4 +4,6 @@
 use libfuzzer_sys::fuzz_target;
 use simidx_fuzz::round_trip::{Input, check};
 
-fuzz_target!(init: simidx_fuzz::start(), |input: Input| check(&input));
+fuzz_target!(init: simidx_fuzz::start(), |input: Input| {
+    check(&input);
+});

@@ -2,31 +2,13 @@
 
 use arbitrary::Arbitrary;
 use simidx::design::TableDesign;
-use simidx::{BuildOptions, Codec, Fingerprint};
+use simidx::{BuildOptions, Codec, Fingerprint, Width};
 
-/// Bits of a fingerprint.
-#[derive(Debug, Clone, Copy, Arbitrary)]
-pub enum Width {
-    /// 32 bits.
-    W32,
-    /// 64 bits.
-    W64,
-    /// 128 bits.
-    W128,
+/// The width that a number of an input chooses, as `arbitrary` chooses a variant.
+pub fn width(number: u32) -> Width {
+    let place = (u64::from(number) * Width::ALL.len() as u64) >> 32;
+    Width::ALL[place as usize]
 }
-
-/// Calls a function for fingerprints of a width.
-macro_rules! in_width {
-    ($width:expr, $function:ident($($argument:expr),*)) => {
-        match $width {
-            $crate::sets::Width::W32 => $function::<u32>($($argument),*),
-            $crate::sets::Width::W64 => $function::<u64>($($argument),*),
-            $crate::sets::Width::W128 => $function::<u128>($($argument),*),
-        }
-    };
-}
-
-pub(crate) use in_width;
 
 /// Fingerprints near a few centres.
 #[derive(Debug, Arbitrary)]
@@ -88,14 +70,13 @@ impl Design {
         match *self {
             Design::Planned => None,
             Design::Partition(bands) => {
-                TableDesign::partition(simidx::Width::of::<F>(), k, u32::from(bands % 8) + 1).ok()
+                TableDesign::partition(Width::of::<F>(), k, u32::from(bands % 8) + 1).ok()
             }
             Design::Bands(more) => {
-                TableDesign::choose_bands(simidx::Width::of::<F>(), k, k + 1 + u32::from(more % 3))
-                    .ok()
+                TableDesign::choose_bands(Width::of::<F>(), k, k + 1 + u32::from(more % 3)).ok()
             }
             Design::Listed(number) => {
-                let mut designs = TableDesign::available(simidx::Width::of::<F>(), k);
+                let mut designs = TableDesign::available(Width::of::<F>(), k);
                 designs.retain(|design| design.table_count() <= 24);
                 let number = usize::from(number).checked_rem(designs.len())?;
                 Some(designs.swap_remove(number))

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use arbitrary::{Arbitrary, Unstructured};
 use simidx_fuzz::ask::{ask_any, ask_repaired};
 use simidx_fuzz::{blocks, inputs, oracle, requests, round_trip};
+use simidx_testkit::python_reader::python_verdict;
 
 /// The files of a folder of this package, by name.
 fn files(folder: &str) -> Vec<(PathBuf, Vec<u8>)> {
@@ -71,7 +72,8 @@ fn structured_seeds_pass() {
     }
     for (path, bytes) in files("seeds/round_trip") {
         println!("{}", path.display());
-        round_trip::check(&arbitrary(&bytes));
+        let file = round_trip::check(&arbitrary(&bytes));
+        assert_eq!(python_verdict(&file), "sound");
     }
     for (path, bytes) in files("seeds/oracle") {
         println!("{}", path.display());

@@ -4,9 +4,9 @@ use std::process::{Command, Output};
 
 use simidx::format::{FORMAT_VERSION, FormatClass};
 use simidx_testkit::editor::Editor;
+use simidx_testkit::encoding::crc32;
 use simidx_testkit::forged::{put_stranger, small};
 use simidx_testkit::manifest::{self, Stage};
-use simidx_testkit::reference::crc32;
 
 use crate::support::PROGRAM;
 

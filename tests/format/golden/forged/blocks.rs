@@ -77,7 +77,7 @@ fn stream_of(e: &Editor, values: &[u128]) -> Bits {
 
 /// Writes block 1 of table 0.
 fn put_block(e: &mut Editor, count: usize, stream: &Bits) {
-    let bytes = reference::block(count, stream, e.layout.block_size, (0, 1));
+    let bytes = encoding::block(count, stream, e.layout.block_size, (0, 1));
     let at = e.layout.block_at(0, 1);
     e.put(at, &bytes);
 }
@@ -160,12 +160,12 @@ pub(super) fn delta_blocks() -> Vec<Forgery> {
 
 /// Writes block 0 of table 0 with so many values, all but the key of which are high bits alone, and its key.
 fn put_block_0(e: &mut Editor, count: usize, key: u128) {
-    let at = e.layout.block_at(0, 0);
-    let stream = Bits::repeat(true, count - 1);
-    let block = reference::block(count, &stream, e.layout.block_size, (0, 0));
-    e.put(at, &block);
     let mut keys = e.keys(0);
     keys[0] = key;
+    let at = e.layout.block_at(0, 0);
+    let stream = Bits::repeat(true, count - 1);
+    let block = encoding::block(count, &stream, e.layout.block_size, (0, 0));
+    e.put(at, &block);
     let mut parts = Parts::of(&e.file);
     parts.put_keys(0, &keys);
     *e = Editor::new(parts.file());

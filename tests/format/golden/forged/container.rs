@@ -46,7 +46,7 @@ pub(super) fn header_and_footer() -> Vec<Forgery> {
             };
             e.put_number(8, 2, 2);
             e.file[16..].fill(0xa5);
-            let checksum = reference::crc32(&e.file[..12]);
+            let checksum = encoding::crc32(&e.file[..12]);
             e.put_number(12, checksum.into(), 4);
             e.file
         }),
@@ -94,7 +94,7 @@ pub(super) fn header_and_footer() -> Vec<Forgery> {
 /// V2 and V5: the worked example cut at each boundary between its parts, and a byte before the end.
 pub(super) fn truncated(good: &[Good]) -> Vec<Forgery> {
     let example = good.iter().find(|file| file.name == EXAMPLE).unwrap();
-    let layout = reference::Layout::parse(&example.file);
+    let layout = encoding::Layout::parse(&example.file);
     let end = example.file.len();
     let mut cuts = vec![
         (8, "after the magic".to_owned()),

@@ -6,7 +6,7 @@ use super::*;
 fn page_at(e: &Editor, kind: u16, page: usize) -> (usize, usize) {
     let offset = e.section(kind, 0).offset;
     let checksums = offset + e.payload_len(kind);
-    (offset + page * reference::PAGE_LEN, checksums + 4 * page)
+    (offset + page * encoding::PAGE_LEN, checksums + 4 * page)
 }
 
 /// Where a key group of the file with two of one length starts, where its checksum is, and its length.
@@ -49,7 +49,7 @@ pub(super) fn blocks() -> Vec<Forgery> {
         }),
         edit(21, "not-bound", Query, PLAIN, "the checksum of a block is the plain CRC-32 of its bytes", |e| {
             let at = e.layout.block_at(1, 1);
-            let checksum = reference::crc32(&e.file[at + 4..at + e.layout.block_size]);
+            let checksum = encoding::crc32(&e.file[at + 4..at + e.layout.block_size]);
             e.put(at, &checksum.to_le_bytes());
         }),
     ]
@@ -61,14 +61,14 @@ pub(super) fn pages() -> Vec<Forgery> {
     vec![
         edit(28, "exchanged-pages", Query, LONG_STRINGS, "pages 0 and 1 of the buckets have changed places, with their checksums", |e| {
             let (one, two) = (page_at(e, BUCKETS, 0), page_at(e, BUCKETS, 1));
-            assert!(e.payload_len(BUCKETS) >= 2 * reference::PAGE_LEN);
-            e.swap(one.0, two.0, reference::PAGE_LEN);
+            assert!(e.payload_len(BUCKETS) >= 2 * encoding::PAGE_LEN);
+            e.swap(one.0, two.0, encoding::PAGE_LEN);
             e.swap(one.1, two.1, 4);
         }),
         edit(28, "repeated-page", Query, "large-block-gap", "page 0 of the numbers stands in the place of page 1, too", |e| {
             let (one, two) = (page_at(e, NUMBERS, 0), page_at(e, NUMBERS, 1));
-            assert!(e.payload_len(NUMBERS) >= 2 * reference::PAGE_LEN);
-            e.file.copy_within(one.0..one.0 + reference::PAGE_LEN, two.0);
+            assert!(e.payload_len(NUMBERS) >= 2 * encoding::PAGE_LEN);
+            e.file.copy_within(one.0..one.0 + encoding::PAGE_LEN, two.0);
             e.file.copy_within(one.1..one.1 + 4, two.1);
         }),
         edit(28, "page-of-another-section", Query, ORDERED_STRINGS, "places and id order have changed places, with their checksums", |e| {
@@ -77,7 +77,7 @@ pub(super) fn pages() -> Vec<Forgery> {
             e.swap(places.offset, order.offset, places.len);
         }),
         edit(28, "not-bound", Query, NUMBERS_32, "the checksum of a page is the plain CRC-32 of its bytes", |e| {
-            let checksum = reference::crc32(e.layout.payload(&e.file, NUMBERS));
+            let checksum = encoding::crc32(e.layout.payload(&e.file, NUMBERS));
             let (_, at) = page_at(e, NUMBERS, 0);
             e.put(at, &checksum.to_le_bytes());
         }),

@@ -124,7 +124,7 @@ pub(super) fn groups() -> Vec<Forgery> {
 /// Changes the number of set bits before a chunk of the groups.
 fn change_ones_before(e: &mut Editor, chunk: usize, change: i64) {
     let at = e.section(GROUPS, 0).offset + 64 * chunk;
-    let ones = reference::number(&e.file, at, 8) as u64;
+    let ones = encoding::number(&e.file, at, 8) as u64;
     put_ones_before(e, chunk, ones.checked_add_signed(change).unwrap());
 }
 
@@ -340,15 +340,9 @@ pub(super) fn dictionaries() -> Vec<Forgery> {
     ]
 }
 
-/// The values of a block of table 1, the key the last of them.
-fn values_of(e: &Editor, block: usize) -> Vec<u128> {
-    e.layout.blocks(&e.file, 1)[block].1.clone()
-}
-
 /// Puts another fingerprint into table 1: the last stored value of a block with another lowest bit.
 fn put_another(e: &mut Editor) {
-    for block in 0..e.layout.tables[1].block_count {
-        let mut values = values_of(e, block);
+    for (block, mut values) in e.blocks(1).into_iter().enumerate() {
         let stored = values.len() - 2;
         values[stored] ^= 1;
         if values.is_sorted_by(|a, b| a < b) {
@@ -360,7 +354,7 @@ fn put_another(e: &mut Editor) {
 
 /// Takes a value out of block 0 of table 1.
 fn take_a_value(e: &mut Editor) {
-    let mut values = values_of(e, 0);
+    let mut values = e.blocks(1).swap_remove(0);
     values.remove(values.len() - 2);
     e.put_values(1, 0, &values);
 }
@@ -429,9 +423,8 @@ pub(super) fn whole_file() -> Vec<Forgery> {
             e.flip(e.layout.directory_at + directory::CONTENT_ID.0 + 15, 0x80);
         }),
         edit(39, "of-fingerprints", Verify, NUMBERS_32, "content_id is that of the fingerprints without their ids", |e| {
-            let blocks = e.layout.blocks(&e.file, 0).into_iter();
-            let values: Vec<u128> = blocks.flat_map(|(_, values)| values).collect();
-            let content_id = reference::content_id_of_fingerprints(&values, 32);
+            let values = e.blocks(0).concat();
+            let content_id = encoding::content_id_of_fingerprints(&values, 32);
             e.put_directory(directory::CONTENT_ID, content_id);
         }),
         edit(39, "another-number", Verify, NUMBERS_32, "id_base one more: all ids are others", |e| {

@@ -19,7 +19,7 @@ fn numbers(e: &Editor) -> (Vec<u128>, u128) {
 /// Replaces the bit stream of key group 0 of table 0, which must keep its length in bytes.
 fn put_stream(e: &mut Editor, stream: Bits) {
     let section = e.section(KEY_GROUPS, 0);
-    let bytes = reference::filled(stream);
+    let bytes = encoding::filled(stream);
     assert_eq!(bytes.len(), section.len);
     e.put(section.offset, &bytes);
     e.seal_keys(0);
@@ -67,7 +67,7 @@ pub(super) fn key_groups() -> Vec<Forgery> {
             e.seal_section(KEY_ENTRIES, 1);
         }),
         edit(16, "key-group-not-bound", Open, PLAIN, "the checksum of a key group is the plain CRC-32 of its bytes", |e| {
-            let checksum = reference::crc32(e.layout.bytes(&e.file, KEY_GROUPS, 1));
+            let checksum = encoding::crc32(e.layout.bytes(&e.file, KEY_GROUPS, 1));
             let section = e.section(KEY_ENTRIES, 1);
             e.put(section.offset + section.len - 4, &checksum.to_le_bytes());
             e.seal_section(KEY_ENTRIES, 1);
@@ -89,7 +89,7 @@ pub(super) fn keys() -> Vec<Forgery> {
             parts.section(KEY_GROUPS, 0).push(0);
             let entries = parts.section(KEY_ENTRIES, 0);
             entries[8] = 1;
-            let checksum = reference::bound_checksum(&[0], KEY_GROUPS, 0, 0);
+            let checksum = encoding::bound_checksum(&[0], KEY_GROUPS, 0, 0);
             entries[16..20].copy_from_slice(&checksum.to_le_bytes());
         }),
         edit(17, "end-too-large", Open, PLAIN, "the end of the key group is one more", |e| {
@@ -125,7 +125,7 @@ pub(super) fn keys() -> Vec<Forgery> {
         edit(17, "the-last-key-twice", Open, "by-hand-ef", "the last key but one is the last key", |e| {
             let last = e.keys(0)[1];
             let (low_bits, buckets) = elias_fano_layout(1, last - 1);
-            let bytes = reference::filled(elias_fano(&[last], last - 1));
+            let bytes = encoding::filled(elias_fano(&[last], last - 1));
             assert!(last >> low_bits < buckets as u128);
             let at = e.section(KEY_GROUPS, 0).offset;
             e.put(at, &bytes);

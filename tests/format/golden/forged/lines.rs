@@ -1,9 +1,9 @@
 //! Tables in lines: V9, V12, V14, V15, V24, V28, V34 to V36, V44 to V47.
 
+use simidx_testkit::encoding::{LINE_PAGES, LOW_BITS};
 use simidx_testkit::lines::{
     self, LINE_LEN, bits_of_field, field, field_of, flip_bit, line_at, line_of, put_field,
 };
-use simidx_testkit::reference::{LINE_PAGES, LOW_BITS};
 
 use super::*;
 
@@ -140,7 +140,7 @@ fn put_low_bits(e: &mut Editor, table: usize, bits: std::ops::Range<usize>, to: 
     );
     let mut all = Bits::from_slice(&e.file[at..at + len]);
     all[bits].copy_from_bitslice(to);
-    e.put(at, &reference::filled(all));
+    e.put(at, &encoding::filled(all));
     e.seal_pages_of(LOW_BITS, table);
 }
 

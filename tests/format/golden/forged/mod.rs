@@ -18,13 +18,13 @@ use super::good::Good;
 use Field::{Checksum, Kind, Length, Offset, Table};
 use Stage::{Open, Query, Verify};
 use simidx_testkit::editor::{Editor, assemble, seal_footer};
-use simidx_testkit::manifest::{Broken, Entry, Expect, Stage};
-use simidx_testkit::parts::Parts;
-use simidx_testkit::reference::{
+use simidx_testkit::encoding::{
     self, BLOCK_COUNTS, BLOCKS, BUCKET_OFFSETS, BUCKETS, Bits, FOOTER_LEN, GROUPS, ID_ORDER,
     KEY_ENTRIES, KEY_GROUPS, METADATA, NUMBERS, PIPELINE, PLACES, STRING_CODE, Section, bits_of,
     directory, elias_fano, elias_fano_layout,
 };
+use simidx_testkit::manifest::{Broken, Entry, Expect, Stage};
+use simidx_testkit::parts::Parts;
 use simidx_testkit::strings;
 
 /// A file made wrong.

@@ -1,7 +1,7 @@
 //! Broken rules of the section of sketches.
 
 use super::*;
-use simidx_testkit::reference::SKETCHES;
+use simidx_testkit::encoding::SKETCHES;
 use simidx_testkit::sketches::SketchSection;
 
 const SKETCHED: &str = "sketches-numbers";

@@ -52,7 +52,7 @@ fn python() -> Command {
     command
 }
 
-/// Runs the reference reader as a user does.
+/// Runs the reader as a user does.
 pub fn run(arguments: &[&str]) -> Output {
     python()
         .arg(tools().join("simidx_ref.py"))
@@ -115,14 +115,14 @@ fn ask(kind: u8, body: &[u8]) -> String {
     answer
 }
 
-/// What the reference reader prints with these arguments; `exit status N` if it fails. Takes a process that is idle,
+/// What the reader prints with these arguments; `exit status N` if it fails. Takes a process that is idle,
 /// and starts one only if there is none; [`run`] always starts one.
 pub fn printed(arguments: &[&str]) -> String {
     ask(b'R', arguments.join("\0").as_bytes())
 }
 
-/// `class Vn` of the first rule that a file breaks, by the reference reader; `sound` for a sound one.
-pub fn reference_verdict(file: &[u8]) -> String {
+/// `class Vn` of the first rule that a file breaks, by the reader in Python; `sound` for a sound one.
+pub fn python_verdict(file: &[u8]) -> String {
     ask(b'J', file)
 }
 
@@ -147,8 +147,8 @@ pub fn common_verdict(file: &[u8]) -> String {
     let ours = verdict(file);
     assert_eq!(
         ours,
-        reference_verdict(file),
-        "this crate and the reference reader"
+        python_verdict(file),
+        "this crate and the reader in Python"
     );
     ours
 }

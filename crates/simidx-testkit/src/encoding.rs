@@ -1,8 +1,5 @@
-//! A second reading of `format-spec.md`, written for plainness: it shares no code with the crate.
-
-pub mod lines;
-
-use std::collections::HashMap;
+//! The structures of `format-spec.md`, taken apart and encoded for plainness: what files are forged of, and what the
+//! bytes of the builder are compared with. It shares no code with the crate.
 
 use bitvec::prelude::{BitSlice, BitVec, Msb0};
 
@@ -250,13 +247,6 @@ impl Layout {
         &bytes[..payload_len(bytes.len())]
     }
 
-    /// The numbers of the packed array that a paged section is, of so many bits.
-    pub fn packed(&self, file: &[u8], kind: u16, count: usize, bits: usize) -> Vec<u128> {
-        let array = Bits::from_slice(self.payload(file, kind));
-        let number = |i: usize| number_of(&array[i * bits..(i + 1) * bits]);
-        (0..count).map(number).collect()
-    }
-
     /// The bits of a place or of an index of an id.
     pub fn index_bits(&self) -> usize {
         bit_length(self.record_count.saturating_sub(1))
@@ -267,56 +257,10 @@ impl Layout {
         self.section(BLOCKS, table).offset + block * self.block_size
     }
 
-    /// The keys of a table, every rule of section 8 asserted.
-    pub fn keys(&self, file: &[u8], table: usize) -> Vec<u128> {
-        let groups = self.bytes(file, KEY_GROUPS, table);
-        let entries = self.bytes(file, KEY_ENTRIES, table);
-        let (key_len, block_count) = (self.width as usize / 8, self.tables[table].block_count);
-        let (mut keys, mut start) = (Vec::new(), 0);
-        for (g, entry) in entries.chunks(key_len + 12).enumerate() {
-            let (last, end) = (number(entry, 0, key_len), length(entry, key_len, 8));
-            let bytes = &groups[start..end];
-            let checksum = bound_checksum(bytes, KEY_GROUPS, table, g);
-            assert_eq!(number(entry, key_len + 8, 4), checksum.into());
-            let count = (block_count - keys.len()).min(KEYS_PER_GROUP);
-            let before = keys.last().copied();
-            keys.extend(read_key_group(bytes, before, last, count));
-            start = end;
-        }
-        assert_eq!((start, keys.len()), (groups.len(), block_count));
-        assert!(keys.is_sorted_by(|a, b| a < b));
-        keys
-    }
-
     /// How the values of a table are coded.
     pub fn coding(&self, table: usize) -> Coding {
         let table = &self.tables[table];
         Coding::new(table.codec, &table.lengths, self.width)
-    }
-
-    /// The values of a table.
-    pub fn values(&self, file: &[u8], table: usize) -> Vec<u128> {
-        if self.tables[table].codec == LINES {
-            return lines::values(self, file, table);
-        }
-        let blocks = self.blocks(file, table).into_iter();
-        blocks.flat_map(|(_, values)| values).collect()
-    }
-
-    /// The values of each block of a table, and the key before it.
-    pub fn blocks(&self, file: &[u8], table: usize) -> Vec<(Option<u128>, Vec<u128>)> {
-        let coding = self.coding(table);
-        let mut before = None;
-        let mut blocks = Vec::new();
-        for (number, key) in self.keys(file, table).into_iter().enumerate() {
-            let at = self.block_at(table, number);
-            let block = &file[at..at + self.block_size];
-            let checksum = bound_checksum(&block[4..], BLOCKS, table, number);
-            assert_eq!(length(block, 0, 4), checksum as usize);
-            blocks.push((before, coding.decode(block, before, key)));
-            before = Some(key);
-        }
-        blocks
     }
 }
 
@@ -398,23 +342,6 @@ pub fn elias_fano(numbers: &[u128], max: u128) -> Bits {
     bits
 }
 
-/// Section 3.6: the numbers at the start of a stream, and the bits that they take.
-fn read_elias_fano(bits: &BitSlice<u8, Msb0>, count: usize, max: u128) -> (Vec<u128>, usize) {
-    let (low_bits, buckets) = elias_fano_layout(count, max);
-    let (high, low) = bits.split_at(count + buckets);
-    let ones: Vec<usize> = high.iter_ones().collect();
-    assert_eq!(ones.len(), count, "as many high bits as numbers");
-    let low_bits = low_bits as usize;
-    let numbers: Vec<u128> = (0..count)
-        .map(|i| {
-            let low = number_of(&low[i * low_bits..(i + 1) * low_bits]);
-            ((ones[i] - i) as u128) << low_bits | low
-        })
-        .collect();
-    assert!(numbers.is_sorted_by(|a, b| a < b) && numbers.iter().all(|n| *n <= max));
-    (numbers, count + buckets + count * low_bits)
-}
-
 /// Section 8: keys of a group, of which the last group has fewer.
 pub const KEYS_PER_GROUP: usize = 256;
 
@@ -426,22 +353,6 @@ pub fn key_group(before: Option<u128>, keys: &[u128]) -> Vec<u8> {
     let base = before.map_or(0, |before| before + 1);
     let numbers: Vec<u128> = others.iter().map(|key| key - base).collect();
     filled(elias_fano(&numbers, last - base - 1))
-}
-
-/// Section 8, its rules asserted.
-fn read_key_group(bytes: &[u8], before: Option<u128>, last: u128, count: usize) -> Vec<u128> {
-    let base = before.map_or(0, |before| before + 1);
-    let mut keys = Vec::new();
-    if count == 1 {
-        assert!(bytes.is_empty(), "one key, no bytes");
-    } else {
-        let bits = Bits::from_slice(bytes);
-        let (numbers, len) = read_elias_fano(&bits, count - 1, last - base - 1);
-        assert!(bits[len..].not_any() && bits.len() < len + 8, "the length");
-        keys.extend(numbers.iter().map(|number| base + number));
-    }
-    keys.push(last);
-    keys
 }
 
 /// The entry of a key group with these bytes.
@@ -559,6 +470,39 @@ pub fn block(
     [&checksum.to_le_bytes()[..], &bytes].concat()
 }
 
+/// Section 7: asserts that the bytes of a table in blocks and of its keys are those of these ascending values, each block
+/// as full as it goes.
+pub fn assert_blocks(file: &[u8], layout: &Layout, table: usize, values: &[u128], what: &str) {
+    let coding = layout.coding(table);
+    let (mut before, mut rest, mut keys) = (None, values, Vec::new());
+    let stored = layout.bytes(file, BLOCKS, table);
+    assert_eq!(
+        stored.len(),
+        layout.tables[table].block_count * layout.block_size,
+        "{what}"
+    );
+    for (number, bytes) in stored.chunks_exact(layout.block_size).enumerate() {
+        let count = count_of(bytes);
+        assert!(count <= rest.len(), "{what}: a block of more values");
+        let stream = coding.stream(before, &rest[..count]);
+        let encoded = block(count, &stream, layout.block_size, (table, number));
+        assert!(encoded == bytes, "{what}: the encodings of a block differ");
+        let one_more = rest.get(..count + 1);
+        let full = one_more
+            .is_none_or(|values| coding.stream(before, values).len() > room(layout.block_size));
+        assert!(full, "{what}: a block has room for one more value");
+        before = Some(rest[count - 1]);
+        keys.extend(before);
+        rest = &rest[count..];
+    }
+    assert!(rest.is_empty(), "{what}: {} values are missing", rest.len());
+    let (groups, entries) = key_sections(&keys, layout.width, table);
+    for (kind, bytes) in [(KEY_GROUPS, groups), (KEY_ENTRIES, entries)] {
+        let found = layout.bytes(file, kind, table);
+        assert!(found == bytes, "{what}: the keys");
+    }
+}
+
 /// Section 7.1: the number of values that a block says it holds.
 pub fn count_of(block: &[u8]) -> usize {
     let bits = Bits::from_slice(&block[4..6]);
@@ -626,132 +570,5 @@ impl Coding {
             previous = Some(value);
         }
         bits
-    }
-
-    /// Number of bits of [`Coding::stream`], quicker.
-    pub fn stream_len(&self, before: Option<u128>, values: &[u128]) -> usize {
-        let Some((&key, stored)) = values.split_last().filter(|(_, stored)| !stored.is_empty())
-        else {
-            return 0;
-        };
-        if self.codec == EF {
-            return elias_fano_len(
-                stored.len(),
-                key - before.map_or(0, |before| before + 1) - 1,
-            );
-        }
-        let first = before.map_or(self.width as usize, |before| self.len(before, stored[0]));
-        let more = stored.windows(2).map(|pair| self.len(pair[0], pair[1]));
-        first + more.sum::<usize>()
-    }
-
-    fn len(&self, previous: u128, value: u128) -> usize {
-        let (position, _) = self.split(previous, value);
-        self.words[position as usize].len() + position as usize
-    }
-
-    /// The values of a block, every rule of section 7.3 but that of the checksum asserted.
-    pub fn decode(&self, block: &[u8], before: Option<u128>, key: u128) -> Vec<u128> {
-        let bits = Bits::from_slice(&block[4..]);
-        let bits = &bits[count_bits(block.len()) as usize..];
-        let stored = count_of(block) - 1;
-        let (mut values, end) = match self.codec {
-            _ if stored == 0 => (Vec::new(), 0),
-            EF => {
-                let base = before.map_or(0, |before| before + 1);
-                let (numbers, end) = read_elias_fano(bits, stored, key - base - 1);
-                (numbers.iter().map(|n| base + n).collect(), end)
-            }
-            _ => self.decode_deltas(bits, before, stored),
-        };
-        assert!(bits[end..].not_any(), "the padding is zero");
-        values.push(key);
-        assert!(values.is_sorted_by(|a, b| a < b), "the values ascend");
-        assert!(before < Some(values[0]), "above the key before");
-        values
-    }
-
-    fn decode_deltas(
-        &self,
-        bits: &BitSlice<u8, Msb0>,
-        before: Option<u128>,
-        stored: usize,
-    ) -> (Vec<u128>, usize) {
-        let symbols: HashMap<&Bits, u32> = self
-            .words
-            .iter()
-            .zip(0..)
-            .filter(|(word, _)| !word.is_empty())
-            .collect();
-        let (mut values, mut at, mut previous) = (Vec::new(), 0, before);
-        while values.len() < stored {
-            let value = match previous {
-                None => {
-                    at += self.width as usize;
-                    number_of(&bits[..at])
-                }
-                Some(previous) => {
-                    let mut word = Bits::new();
-                    let position = loop {
-                        word.push(bits[at]);
-                        at += 1;
-                        if let Some(&position) = symbols.get(&word) {
-                            break position;
-                        }
-                        assert!(word.len() < 12, "no codeword starts with {word}");
-                    };
-                    let tail = number_of(&bits[at..at + position as usize]);
-                    at += position as usize;
-                    match self.codec {
-                        XOR => (previous >> position | 1) << position | tail,
-                        _ => previous + (1 << position) + tail,
-                    }
-                }
-            };
-            values.push(value);
-            previous = Some(value);
-        }
-        (values, at)
-    }
-
-    /// The blocks of a table of ascending values, each as full as it goes, and the number of values in each.
-    pub fn encode(
-        &self,
-        values: &[u128],
-        block_size: usize,
-        table: usize,
-    ) -> (Vec<u8>, Vec<usize>) {
-        let (mut file, mut counts) = (Vec::new(), Vec::new());
-        let (mut before, mut rest) = (None, values);
-        while !rest.is_empty() {
-            let count = self.fitting(before, rest, block_size);
-            let stream = self.stream(before, &rest[..count]);
-            let place = (table, counts.len());
-            file.extend_from_slice(&block(count, &stream, block_size, place));
-            counts.push(count);
-            before = Some(rest[count - 1]);
-            rest = &rest[count..];
-        }
-        (file, counts)
-    }
-
-    /// The values that fit a block, when they are added one by one.
-    fn fitting(&self, before: Option<u128>, values: &[u128], block_size: usize) -> usize {
-        let room = room(block_size);
-        if self.codec == EF {
-            let fits = |count: &usize| self.stream_len(before, &values[..*count]) <= room;
-            let counts = 1..=values.len();
-            return counts.take_while(fits).last().expect("one value fits");
-        }
-        let (mut used, mut previous) = (0, before);
-        for (i, &value) in values.iter().enumerate() {
-            used += previous.map_or(self.width as usize, |previous| self.len(previous, value));
-            previous = Some(value);
-            // The value does not fit the stream, but it can be the key.
-            if used > room {
-                return i + 1;
-            }
-        }
-        values.len()
     }
 }
