@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use simidx::set::{Question, SetScratch};
 use simidx::{Fingerprints, Id, IdBuf, IdKind, Set, Width};
-use simidx_output::report::{TotalReport, reports};
+use simidx_output::report::to_json;
 
 /// Ids of a match, read one after the other.
 pub type IdIter<'a> = dyn Iterator<Item = simidx::Result<IdBuf>> + 'a;
@@ -202,12 +202,7 @@ impl Source for Files {
     }
 
     fn figures(&self) -> simidx::Result<serde_json::Value> {
-        let mut reports = reports(&self.set)?;
-        let value = match reports.len() {
-            1 => serde_json::to_value(reports.remove(0).report),
-            _ => serde_json::to_value(TotalReport::of(reports)),
-        };
-        Ok(value.map_err(std::io::Error::from)?)
+        to_json(&self.set)
     }
 
     fn resident_fraction(&self) -> Option<f64> {
