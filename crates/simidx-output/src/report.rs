@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde::Serialize;
+use serde_json::Value;
 use simidx::format::{FORMAT_VERSION, Metadata, SketchParameters};
 use simidx::summary::{Summary, TableSummary};
 
@@ -366,4 +367,17 @@ pub fn reports(set: &Set) -> simidx::Result<Vec<SegmentReport>> {
         })
     };
     set.segments().map(report).collect()
+}
+
+/// The figures of a set as JSON: those of its file, or those of several together.
+///
+/// # Errors
+/// Damage in the sketches of a file.
+pub fn to_json(set: &Set) -> simidx::Result<Value> {
+    let mut reports = reports(set)?;
+    let value = match reports.len() {
+        1 => serde_json::to_value(reports.remove(0).report),
+        _ => serde_json::to_value(TotalReport::of(reports)),
+    };
+    Ok(value.map_err(io::Error::from)?)
 }

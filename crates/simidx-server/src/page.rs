@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use hyper::header::{CONTENT_SECURITY_POLICY, HeaderValue, REFERRER_POLICY};
 use hyper::{Response, StatusCode};
+use maud::{Markup, Render, html};
 use serde_json::Value;
 use simidx::IdBuf;
 use simidx_output::page::{
-    Bar, BarChart, Document, Entry, Html, ReferenceLine, Table, decimal, grouped, pair, plural,
-    short,
+    self, Bar, BarChart, Entry, POLICY_WITH_FORM, document, pair, plural, short, warning,
 };
 
 use crate::answer::{Asked, Form};
@@ -57,51 +57,57 @@ pub(crate) async fn page(
     let served = app.index(name)?;
     let generation = served.current();
     let size = generation.source.size();
-    let mut lead = Html::new();
-    lead.paragraph(format!(
-        "{} of {} bits in {}. Near-duplicates differ in at most {}.",
-        plural(size.fingerprints, "fingerprint"),
-        generation.source.width(),
-        plural(size.records, "record"),
-        plural(generation.source.max_distance().into(), "bit"),
-    ));
-    let mut document = Document::new(&format!("simidx: {}", served.name), lead).with_form();
-    document.section(
+    let lead = html! {
+        p {
+            (plural(size.fingerprints, "fingerprint")) " of " (generation.source.width()) " bits in "
+            (plural(size.records, "record")) ". Near-duplicates differ in at most "
+            (plural(generation.source.max_distance().into(), "bit")) "."
+        }
+    };
+    let mut sections = vec![(
         "search",
         "Search",
-        &form(app, &params, &served.name, &generation),
-    );
+        form(app, &params, &served.name, &generation),
+    )];
     if let Some(q) = &params.q {
-        let found = match found(app, &generation, q, &params).await {
-            Ok(found) => found,
-            Err(problem) => {
-                let mut html = Html::new();
-                html.element("p", &[("class", "warning")], problem.detail());
-                html
-            }
-        };
-        document.section("matches", "Matches", &found);
+        let found = found(app, &generation, q, &params).await;
+        let found = found.unwrap_or_else(|problem| warning(problem.detail()));
+        sections.push(("matches", "Matches", found));
     }
     let asked = generation.clone();
     let figures = move || Ok((asked.source.figures()?, asked.source.resident_fraction()));
     let (figures, resident) = on_pool(app, figures).await?;
-    document.section(
+    let mut glance = page::glance(&figures);
+    if let Some(part) = resident {
+        glance.push(("in memory", format!("{:.0} %", 100.0 * part)));
+    }
+    glance.push(("generation", generation.source.generation()));
+    glance.push(("opened", crate::log::timestamp(generation.loaded_at)));
+    sections.push((
         "figures",
         "At a glance",
-        &glance(&generation, &figures, resident),
-    );
-    if let Some(compression) = compression(&figures) {
-        document.section("compression", "Compression", &compression);
+        page::figures("What answers now", &glance),
+    ));
+    if let Some(chart) = page::compression(&figures) {
+        sections.push(("compression", "Compression", chart.render()));
     }
-    document.section("latency", "Latency", &latency(&served.metrics));
-    document.section("distances", "Distances", &distances(&served.metrics));
-    let policy = document.policy();
-    let mut body = Vec::new();
-    document.write(&mut body).map_err(simidx::Error::from)?;
-    let mut response = whole(StatusCode::OK, "text/html; charset=utf-8", body);
+    sections.push(("latency", "Latency", latency(&served.metrics).render()));
+    sections.push((
+        "distances",
+        "Distances",
+        distances(&served.metrics).render(),
+    ));
+    let title = format!("simidx: {}", served.name);
+    let page = document(&title, POLICY_WITH_FORM, &lead, &sections);
+    let mut response = whole(
+        StatusCode::OK,
+        "text/html; charset=utf-8",
+        page.into_bytes(),
+    );
     let headers = response.headers_mut();
     // Only as a header does it say that no other page may frame this one.
-    if let Ok(policy) = HeaderValue::try_from(format!("{policy}; frame-ancestors 'none'")) {
+    let policy = format!("{POLICY_WITH_FORM}; frame-ancestors 'none'");
+    if let Ok(policy) = HeaderValue::try_from(policy) {
         headers.insert(CONTENT_SECURITY_POLICY, policy);
     }
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
@@ -109,57 +115,40 @@ pub(crate) async fn page(
 }
 
 /// The form, filled as it was sent.
-fn form(app: &App, params: &Params, index: &str, generation: &Generation) -> Html {
-    let mut html = Html::new();
-    html.open(
-        "form",
-        // Where the page is, also below a path of a proxy. A text may be too long for an address.
-        &[("method", "post"), ("action", "."), ("role", "search")],
-    );
+fn form(app: &App, params: &Params, index: &str, generation: &Generation) -> Markup {
     let what = match generation.fingerprinter() {
         Ok(_) => "Text, fingerprint or id",
         Err(_) => "Fingerprint or id",
     };
-    html.open("label", &[("for", "q")]).text(what);
-    let name = [
-        ("id", "q"),
-        ("name", "q"),
-        ("required", ""),
-        // As many take no more bytes than may be sought, whatever they are.
-        ("maxlength", "20000"),
-    ];
-    html.open("textarea", &name);
-    html.prose(params.q.as_deref().unwrap_or_default());
-    html.markup("</textarea></label><div class=\"row\">");
-    html.markup("<label for=\"k\">Largest distance");
-    let largest = app.max_distance(&generation.source).to_string();
-    let k = params
-        .k
-        .unwrap_or(generation.source.max_distance())
-        .to_string();
-    let number = [
-        ("id", "k"),
-        ("name", "k"),
-        ("type", "number"),
-        ("min", "0"),
-        ("max", &largest),
-        ("value", &k),
-    ];
-    html.open("input", &number).markup("</label>");
-    if app.indexes.len() > 1 {
-        html.markup("<label for=\"index\">Index<select id=\"index\" name=\"index\">");
-        for other in &app.indexes {
-            let value = ("value", &*other.name);
-            match other.name == index {
-                true => html.open("option", &[value, ("selected", "")]),
-                false => html.open("option", &[value]),
-            };
-            html.text(&other.name).close("option");
+    let largest = app.max_distance(&generation.source);
+    let distance = params.k.unwrap_or(generation.source.max_distance());
+    html! {
+        // Where the page is, also below a path of a proxy. A text may be too long for an address.
+        form method="post" action="." role="search" {
+            label for="q" {
+                (what)
+                // As many characters take no more bytes than may be sought, whatever they are.
+                textarea id="q" name="q" required maxlength="20000" { (params.q.as_deref().unwrap_or_default()) }
+            }
+            div.row {
+                label for="k" {
+                    "Largest distance"
+                    input id="k" name="k" type="number" min="0" max=(largest) value=(distance);
+                }
+                @if app.indexes.len() > 1 {
+                    label for="index" {
+                        "Index"
+                        select id="index" name="index" {
+                            @for other in &app.indexes {
+                                option value=(other.name) selected[other.name == index] { (other.name) }
+                            }
+                        }
+                    }
+                }
+                button type="submit" { "Search" }
+            }
         }
-        html.markup("</select></label>");
     }
-    html.markup("<button type=\"submit\">Search</button></div></form>\n");
-    html
 }
 
 /// What is searched for: a fingerprint of all its digits, else an id that is there, else a text.
@@ -197,7 +186,7 @@ async fn found(
     generation: &Arc<Generation>,
     q: &str,
     params: &Params,
-) -> Result<Html, Problem> {
+) -> Result<Markup, Problem> {
     let (asked, sought) = (generation.clone(), q.to_owned());
     let (queries, id) = on_pool(app, move || meant(&asked, &sought)).await?;
     let mut nearest = params.clone();
@@ -213,53 +202,51 @@ async fn found(
     let (parts, _) = batch.whole().await?;
     let parts = parts.into_iter();
     let lines: Vec<u8> = parts.flat_map(|part| part.bytes).collect();
-    let mut html = Html::new();
-    for line in lines
+    let answers = lines
         .split(|&byte| byte == b'\n')
-        .filter(|line| !line.is_empty())
-    {
-        let answer: Value = serde_json::from_slice(line)
-            .map_err(std::io::Error::from)
-            .map_err(simidx::Error::from)?;
-        let asked = Entry {
-            ids: id.iter().map(ToString::to_string).collect(),
-            fingerprint: word(&answer["query"]),
-            note: "searched for".into(),
-            text: text.clone(),
-            ..Entry::default()
-        };
-        let matches = answer["matches"].as_array().map_or(&[][..], Vec::as_slice);
-        let distance = question.max_distance();
-        let bits = plural(distance.into(), "bit");
-        match (matches.len(), answer["without_features"].as_bool()) {
-            (_, Some(true)) => {
-                html.paragraph("Nothing in this text says what it is like, so nothing is near it.")
+        .filter(|line| !line.is_empty());
+    let answers: Result<Vec<Value>, _> = answers.map(serde_json::from_slice).collect();
+    let answers = answers
+        .map_err(std::io::Error::from)
+        .map_err(simidx::Error::from)?;
+    Ok(html! {
+        @for answer in &answers {
+            @let asked = Entry {
+                ids: id.iter().map(ToString::to_string).collect(),
+                fingerprint: word(&answer["query"]),
+                note: "searched for".into(),
+                text: text.clone(),
+                ..Entry::default()
+            };
+            (matches(app, answer, question.max_distance(), &asked))
+        }
+    })
+}
+
+/// The matches of an answer.
+fn matches(app: &App, answer: &Value, distance: u32, asked: &Entry) -> Markup {
+    let matches = answer["matches"].as_array().map_or(&[][..], Vec::as_slice);
+    let bits = plural(distance.into(), "bit");
+    html! {
+        @if answer["without_features"] == true {
+            p { "Nothing in this text says what it is like, so nothing is near it." }
+        } @else {
+            @match matches.len() {
+                0 => p { "Nothing is within " (bits) "." },
+                1 => h3 { "1 match within " (bits) },
+                count if count > SHOWN => h3 { "The " (SHOWN) " nearest of more matches" },
+                count => h3 { (count) " matches within " (bits) },
             }
-            (0, _) => html.paragraph(format!("Nothing is within {bits}.")),
-            (count, _) => {
-                let heading = match count > SHOWN {
-                    true => format!("The {SHOWN} nearest of more matches"),
-                    false => format!("{} within {bits}", matches_of(count)),
-                };
-                html.element("h3", &[], heading)
-            }
-        };
-        for (place, found) in matches.iter().take(SHOWN).enumerate() {
-            html.append(&one(app, place, &asked, found));
+        }
+        @for (place, found) in matches.iter().take(SHOWN).enumerate() {
+            @let heading = format!("{}: distance {}", place + 1, found["distance"]);
+            (pair(&heading, asked, &entry(app, asked, found)))
         }
     }
-    Ok(html)
 }
 
-fn matches_of(count: usize) -> String {
-    match count {
-        1 => "1 match".to_owned(),
-        count => format!("{count} matches"),
-    }
-}
-
-/// A match beside what was searched for.
-fn one(app: &App, place: usize, asked: &Entry, found: &Value) -> Html {
+/// A match of what was searched for.
+fn entry(app: &App, asked: &Entry, found: &Value) -> Entry {
     let ids = found["ids"].as_array().map_or(&[][..], Vec::as_slice);
     let ids: Vec<String> = ids.iter().map(word).collect();
     let fingerprint = word(&found["fingerprint"]);
@@ -267,28 +254,23 @@ fn one(app: &App, place: usize, asked: &Entry, found: &Value) -> Html {
     let note = match &bits[..] {
         [] => "no bit differs".to_owned(),
         [one] => format!("bit {one} differs"),
-        bits => {
-            let bits: Vec<String> = bits.iter().map(ToString::to_string).collect();
-            format!("bits {} differ", bits.join(", "))
-        }
+        bits => format!("bits {} differ", bits.join(", ")),
     };
-    let entry = Entry {
+    Entry {
         text: ids.iter().find_map(|id| app.options.texts.get(id)).cloned(),
         has_more_ids: ids.len() > SHOWN_IDS,
         ids: ids.into_iter().take(SHOWN_IDS).collect(),
         fingerprint,
         note,
-    };
-    let distance = found["distance"].as_u64().unwrap_or_default();
-    let heading = format!("{}: distance {distance}", place + 1);
-    pair(&heading, asked, &entry)
+    }
 }
 
 /// The bits in which two fingerprints differ, the lowest first.
-fn differing(a: &str, b: &str) -> Vec<u32> {
+fn differing(a: &str, b: &str) -> Vec<String> {
     let value = |hex| u128::from_str_radix(hex, 16).unwrap_or_default();
     let bits = value(a) ^ value(b);
-    (0..u128::BITS).filter(|bit| bits >> bit & 1 == 1).collect()
+    let differing = (0..u128::BITS).filter(|bit| bits >> bit & 1 == 1);
+    differing.map(|bit| bit.to_string()).collect()
 }
 
 /// A word of JSON as it is shown.
@@ -299,173 +281,54 @@ fn word(value: &Value) -> String {
     }
 }
 
-/// Figures of the files, one or several.
-fn parts(figures: &Value) -> Vec<&Value> {
-    match figures["segments"].as_array() {
-        Some(segments) => segments.iter().collect(),
-        None => vec![figures],
-    }
-}
-
-fn glance(generation: &Generation, figures: &Value, resident: Option<f64>) -> Html {
-    let size = generation.source.size();
-    let mut rows = vec![("records", grouped(size.records))];
-    // Those of a store, then those of files.
-    for (label, name) in [
-        ("not sealed yet", "recent_count"),
-        ("deleted and still in segments", "deleted_count"),
-        ("segments", "segment_count"),
-    ] {
-        if let Some(count) = figures[name].as_u64() {
-            rows.push((label, grouped(count)));
-        }
-    }
-    if size.tables > 0 {
-        rows.push(("files", parts(figures).len().to_string()));
-        rows.push(("fingerprints", grouped(size.fingerprints)));
-        rows.push(("tables", grouped(size.tables)));
-    }
-    rows.push(("bytes of files", grouped(size.bytes)));
-    for (label, name) in [
-        ("bits per fingerprint", "bits_per_fingerprint"),
-        ("times the raw fingerprints", "ratio_to_raw"),
-    ] {
-        if let Some(figure) = figures[name].as_f64() {
-            rows.push((label, decimal(figure, 2)));
-        }
-    }
-    if let Some(part) = resident {
-        rows.push(("in memory", format!("{:.0} %", 100.0 * part)));
-    }
-    rows.push(("generation", generation.source.generation()));
-    rows.push(("opened", crate::log::timestamp(generation.loaded_at)));
-    Table::of_figures("What answers now", &rows)
-}
-
-/// Bits per fingerprint of each table, and the bound; none without tables.
-fn compression(figures: &Value) -> Option<Html> {
-    let parts = parts(figures);
-    let mut bars = Vec::new();
-    for (number, part) in parts.iter().enumerate() {
-        for (table, figures) in part["tables"].as_array().into_iter().flatten().enumerate() {
-            let bits = figures["bits_per_fingerprint"].as_f64().unwrap_or_default();
-            let tick = match parts.len() {
-                1 => format!("{table}"),
-                _ => format!("{}:{table}", number + 1),
-            };
-            bars.push(Bar {
-                label: format!("table {tick}"),
-                tick: Some(tick),
-                value: bits,
-                figures: vec![
-                    decimal(bits, 2),
-                    word(&figures["codec"]),
-                    word(&figures["prefix_bits"]),
-                    word(&figures["flips"]),
-                ],
-                ..Bar::default()
-            });
-        }
-    }
-    if bars.is_empty() {
-        return None;
-    }
-    let bound = parts
-        .iter()
-        .filter_map(|part| part["bound_bits_per_fingerprint"].as_f64());
-    let bound = bound.reduce(f64::max);
-    let chart = BarChart {
-        id: "tables",
-        title: "Bits per fingerprint by table".into(),
-        alternative:
-            "Each bar is a table; the line is the least that uniform fingerprints can take.".into(),
-        x_label: if parts.len() > 1 {
-            "file:table"
-        } else {
-            "table"
-        },
-        y_label: "bits per fingerprint",
-        bars,
-        columns: vec!["bits per fingerprint", "codec", "prefix bits", "flips"],
-        line: bound.map(|value| ReferenceLine {
-            value,
-            label: format!("bound {}", decimal(value, 1)),
-        }),
-        ..BarChart::default()
-    };
-    Some(chart.html())
-}
-
 /// Queries since the start by the time that they took.
-fn latency(metrics: &IndexMetrics) -> Html {
+fn latency(metrics: &IndexMetrics) -> BarChart {
     let counts = metrics.queries.counts();
-    let used = |&(_, &count): &(usize, &u64)| count > 0;
-    let numbered = || counts.iter().enumerate();
-    let (first, last) = (numbered().find(used), numbered().rfind(used));
-    let range = match (first, last) {
-        (Some((first, _)), Some((last, _))) => first..last + 1,
-        _ => 0..0,
-    };
-    let us = |bucket: usize| BOUNDS.get(bucket).map(|&us| us as f64);
-    let bars = range.map(|bucket| {
-        let from = bucket.checked_sub(1).and_then(us).unwrap_or(0.0);
-        let (label, tick) = match us(bucket) {
-            Some(to) => (format!("{}\u{2013}{}", short(from), short(to)), short(to)),
-            None => (format!("> {}", short(from)), format!("> {}", short(from))),
+    let first = counts.iter().position(|&count| count > 0);
+    let last = counts.iter().rposition(|&count| count > 0);
+    let buckets = first
+        .zip(last)
+        .map_or(0..0, |(first, last)| first..last + 1);
+    let bars = buckets.map(|bucket| {
+        let label = match BOUNDS.get(bucket) {
+            Some(&us) => short(us as f64),
+            None => "more".to_owned(),
         };
-        Bar {
-            label,
-            // All of the label would meet the next one on a narrow screen.
-            tick: Some(tick),
-            value: counts[bucket] as f64,
-            figures: vec![grouped(counts[bucket])],
-            ..Bar::default()
-        }
+        Bar::count(label, counts[bucket])
     });
     let bars: Vec<Bar> = bars.collect();
-    let alternative = match bars.is_empty() {
-        true => "No query has been answered yet.",
-        false => "Each bar counts the queries since the start that took so many microseconds.",
-    };
-    let chart = BarChart {
+    BarChart {
         id: "latencies",
         title: "Queries by their latency".into(),
-        alternative: alternative.into(),
+        alternative: match bars.is_empty() {
+            true => "No query has been answered yet.".into(),
+            false => {
+                "Each bar counts the queries since the start that took so many microseconds.".into()
+            }
+        },
         x_label: "microseconds, at most",
         y_label: "queries",
         bars,
-        columns: vec!["queries"],
         ..BarChart::default()
-    };
-    chart.html()
+    }
 }
 
 /// Matches since the start by their distance.
-fn distances(metrics: &IndexMetrics) -> Html {
-    let bars = metrics
-        .matches()
-        .into_iter()
-        .enumerate()
-        .map(|(distance, count)| Bar {
-            label: distance.to_string(),
-            value: count as f64,
-            figures: vec![grouped(count)],
-            ..Bar::default()
-        });
-    let bars: Vec<Bar> = bars.collect();
-    let alternative = match bars.is_empty() {
-        true => "Nothing has been found yet.",
-        false => "Each bar counts the matches since the start at a distance.",
-    };
-    let chart = BarChart {
+fn distances(metrics: &IndexMetrics) -> BarChart {
+    let counts = metrics.matches();
+    BarChart {
         id: "matches-by-distance",
         title: "Matches by their distance".into(),
-        alternative: alternative.into(),
+        alternative: match counts.is_empty() {
+            true => "Nothing has been found yet.".into(),
+            false => "Each bar counts the matches since the start at a distance.".into(),
+        },
         x_label: "distance",
         y_label: "matches",
-        bars,
-        columns: vec!["matches"],
+        bars: (0..)
+            .zip(counts)
+            .map(|(distance, count): (u32, u64)| Bar::count(distance, count))
+            .collect(),
         ..BarChart::default()
-    };
-    chart.html()
+    }
 }

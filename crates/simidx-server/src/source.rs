@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use simidx::set::Question;
 use simidx::{Error, Id, IdKind, Set, Width};
 use simidx_collection::Collection;
-use simidx_output::report::{TotalReport, reports};
+use simidx_output::report::to_json;
 
 /// Nanoseconds that a query takes in a segment of a collection, and in its recent records.
 const SEGMENT_NS: f64 = 10_000.0;
@@ -141,14 +141,7 @@ impl Source {
     /// Damage.
     pub(crate) fn figures(&self) -> simidx::Result<Value> {
         match self {
-            Source::Files(set) => {
-                let mut reports = reports(set)?;
-                let value = match reports.len() {
-                    1 => serde_json::to_value(reports.remove(0).report),
-                    _ => serde_json::to_value(TotalReport::of(reports)),
-                };
-                Ok(value.map_err(std::io::Error::from)?)
-            }
+            Source::Files(set) => to_json(set),
             Source::Store(store) => {
                 let stats = store.stats();
                 let shown = |error: Option<String>| Some(without_folder(&error?, store.path()));

@@ -26,7 +26,8 @@ pub(crate) fn each_text(
         while let Some(record) = reader.next() {
             match (walk.next(), record.map(|record| record.content)) {
                 (_, Err(error @ simidx_input::Error::Io(_))) => return Err(error.into()),
-                (None, _) => {}
+                // A fingerprint has no text.
+                (None, _) | (Some(_), Ok(Content::Fingerprint(_))) => {}
                 (Some(document), Ok(Content::Text(text))) => visit(document, text)?,
                 // It was a document in the first pass.
                 (Some(_), _) => return Err(original.changed().into()),

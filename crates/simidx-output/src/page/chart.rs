@@ -1,10 +1,11 @@
 //! Bar charts as SVG, each with a title, a text in its place and the table of its figures.
 
-use std::fmt::Write;
+use std::fmt::Display;
 
-use super::html::Html;
-use super::numbers::short;
-use super::table::{Column, Table};
+use maud::{Markup, Render, html};
+
+use super::numbers::{grouped, short};
+use super::table::table;
 
 /// Pixels from the top to the highest bar, and to the axis.
 const PLOT: (f64, f64) = (34.0, 214.0);
@@ -22,49 +23,43 @@ const FEW: usize = 7;
 const MAX_GRID_LINES: f64 = 4.0;
 
 /// Most characters of all labels below the bars together.
-const MAX_TICK_CHARS: usize = 48;
+const MAX_LABEL_CHARS: usize = 48;
 
 /// A bar.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug)]
 pub struct Bar {
-    /// What it is called.
+    /// What stands below it.
     pub label: String,
-    /// What stands below the bar, if the label is too long for that.
-    pub tick: Option<String>,
     /// Its height.
     pub value: f64,
     /// What the table says of it, by column.
     pub figures: Vec<String>,
-    /// Whether it is drawn hatched.
-    pub is_beyond: bool,
 }
 
 impl Bar {
-    fn tick(&self) -> &str {
-        self.tick.as_deref().unwrap_or(&self.label)
+    /// A bar of which the height is a number of things.
+    pub fn count(label: impl Display, count: u64) -> Self {
+        Bar {
+            label: label.to_string(),
+            value: count as f64,
+            figures: vec![grouped(count)],
+        }
     }
 }
 
-/// A line between two bars.
-#[derive(Debug, Clone)]
-pub struct Boundary {
-    /// Number of bars before it.
-    pub before: usize,
-    /// What it separates.
+/// A line between the bars that are within something and those beyond.
+#[derive(Debug)]
+pub struct Limit {
+    /// Number of bars within it.
+    pub within: usize,
+    /// What it is.
     pub label: String,
-}
-
-/// A line at a value.
-#[derive(Debug, Clone)]
-pub struct ReferenceLine {
-    /// Where it is.
-    pub value: f64,
-    /// What it says.
-    pub label: String,
+    /// What the bars beyond it are.
+    pub beyond: &'static str,
 }
 
 /// A chart of bars that stand side by side.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct BarChart {
     /// Different for each chart of a page.
     pub id: &'static str,
@@ -78,174 +73,107 @@ pub struct BarChart {
     pub y_label: &'static str,
     /// The bars, from left to right.
     pub bars: Vec<Bar>,
-    /// Headings of the figures.
-    pub columns: Vec<&'static str>,
-    /// What hatched bars are.
-    pub beyond: Option<String>,
-    /// A line between two bars.
-    pub boundary: Option<Boundary>,
-    /// A line at a value.
-    pub line: Option<ReferenceLine>,
+    /// Headings of the figures, if these are more than the heights.
+    pub columns: &'static [&'static str],
+    /// A line between bars; those beyond it are hollow.
+    pub limit: Option<Limit>,
+    /// A line at a value, and what it says.
+    pub line: Option<(f64, String)>,
     /// The value at the top; the largest one by default.
     pub top: Option<f64>,
 }
 
+impl Render for BarChart {
+    fn render(&self) -> Markup {
+        html! {
+            figure.few[self.bars.len() <= FEW] {
+                figcaption { (self.title) }
+                @if self.bars.is_empty() {
+                    p { (self.alternative) }
+                } @else {
+                    p.axis { "\u{2191} " (self.y_label) }
+                    (self.drawing())
+                    p.axis.end { (self.x_label) " \u{2192}" }
+                    @if let Some(limit) = &self.limit {
+                        p.axis { "hollow: " (limit.beyond) }
+                    }
+                    details {
+                        summary { "Figures of this chart" }
+                        (self.table())
+                    }
+                }
+            }
+        }
+    }
+}
+
 impl BarChart {
-    /// The chart, and its figures below it.
-    pub fn html(&self) -> Html {
-        let mut html = Html::new();
-        let class = if self.bars.len() <= FEW {
-            "few"
-        } else {
-            "many"
-        };
-        html.open("figure", &[("class", class)])
-            .element("figcaption", &[], &self.title);
-        if self.bars.is_empty() {
-            return html
-                .paragraph(&self.alternative)
-                .markup("</figure>\n")
-                .clone();
-        }
-        html.element(
-            "p",
-            &[("class", "axis")],
-            format!("\u{2191} {}", self.y_label),
-        );
-        self.draw(&mut html);
-        html.element(
-            "p",
-            &[("class", "axis end")],
-            format!("{} \u{2192}", self.x_label),
-        );
-        if let Some(beyond) = &self.beyond {
-            html.markup("<p class=\"axis\"><svg class=\"key\" aria-hidden=\"true\" width=\"18\" height=\"12\">");
-            self.rect(&mut html, ("0", "100%"), (0.0, 12.0), true);
-            html.markup("</svg> ")
-                .text(format!("hatched: {beyond}"))
-                .markup("</p>");
-        }
-        html.markup("<details><summary>Figures of this chart</summary>\n");
-        html.append(&self.table()).markup("</details></figure>\n");
-        html
-    }
-
-    fn draw(&self, html: &mut Html) {
-        let [title, about] = ["title", "about"].map(|part| format!("{}-{part}", self.id));
-        html.open(
-            "svg",
-            &[
-                ("class", "chart"),
-                ("role", "img"),
-                ("height", "240"),
-                ("aria-labelledby", &format!("{title} {about}")),
-            ],
-        );
-        html.element("title", &[("id", &title)], &self.title);
-        html.element("desc", &[("id", &about)], &self.alternative);
-        if self.bars.iter().any(|bar| bar.is_beyond) {
-            html.open("defs", &[]).open(
-                "pattern",
-                &[
-                    ("id", &format!("{}-hatch", self.id)),
-                    ("width", "6"),
-                    ("height", "6"),
-                    ("patternUnits", "userSpaceOnUse"),
-                    ("patternTransform", "rotate(45)"),
-                ],
-            );
-            html.markup("<rect class=\"hatch\" width=\"2\" height=\"6\"></rect></pattern></defs>");
-        }
+    fn drawing(&self) -> Markup {
         let largest = self.bars.iter().map(|bar| bar.value).fold(0.0, f64::max);
-        let step = grid_step(self.top.unwrap_or(largest));
-        let top = self.top.unwrap_or((largest / step).ceil().max(1.0) * step);
-        let height = |value: f64| (value / top).clamp(0.0, 1.0) * (PLOT.1 - PLOT.0);
-        for line in 0..=(top / step).floor() as u32 {
-            let value = f64::from(line) * step;
-            let y = PLOT.1 - height(value);
-            across(html, "grid", y);
-            label(html, ("-8", y + 4.0), "end", "tick", &short(value));
-        }
-        self.draw_bars(html, height);
-        if let Some(line) = &self.line {
-            let y = PLOT.1 - height(line.value);
-            across(html, "reference", y);
-            label(html, ("100%", y - 6.0), "end", "halo", &line.label);
-        }
-        if let Some(boundary) = &self.boundary {
-            let x = percent(boundary.before as f64 * self.slot());
-            vertical(html, &x);
-            label(html, (&x, 12.0), "middle", "halo", &boundary.label);
-        }
-        html.markup("</svg>\n");
-    }
-
-    fn draw_bars(&self, html: &mut Html, height: impl Fn(f64) -> f64) {
-        let slot = self.slot();
-        let ticks: Vec<&str> = self.bars.iter().map(Bar::tick).collect();
-        let (step, has_values) = (label_step(&ticks), self.bars.len() <= MAX_VALUES);
-        for (number, bar) in self.bars.iter().enumerate() {
-            // What there is can be seen.
-            let height = if bar.value > 0.0 {
-                height(bar.value).max(1.5)
-            } else {
-                0.0
-            };
-            let (left, width) = ((number as f64 + 0.1) * slot, 0.8 * slot);
-            let (y, middle) = (PLOT.1 - height, percent((number as f64 + 0.5) * slot));
-            self.rect(
-                html,
-                (&percent(left), &percent(width)),
-                (y, height),
-                bar.is_beyond,
-            );
-            if has_values {
-                label(
-                    html,
-                    (&middle, y - 5.0),
-                    "middle",
-                    "halo",
-                    &short(bar.value),
-                );
-            }
-            if number % step == 0 {
-                label(html, (&middle, PLOT.1 + 18.0), "middle", "tick", bar.tick());
+        let grid = grid_step(self.top.unwrap_or(largest));
+        let top = self.top.unwrap_or((largest / grid).ceil().max(1.0) * grid);
+        let y = |value: f64| PLOT.1 - (value / top).clamp(0.0, 1.0) * (PLOT.1 - PLOT.0);
+        let slots = self.bars.len().max(LEAST_SLOTS) as f64;
+        let x = |bars: f64| format!("{:.3}%", bars / slots * 100.0);
+        let label_step = self.label_step();
+        html! {
+            svg.chart role="img" height="240" aria-labelledby={ (self.id) "-title " (self.id) "-about" } {
+                title id={ (self.id) "-title" } { (self.title) }
+                desc id={ (self.id) "-about" } { (self.alternative) }
+                @for number in 0..=(top / grid) as u32 {
+                    @let value = f64::from(number) * grid;
+                    line.grid x1="0" x2="100%" y1=(px(y(value))) y2=(px(y(value))) {}
+                    text.end x="-8" y=(px(y(value) + 4.0)) { (short(value)) }
+                }
+                @for (number, bar) in self.bars.iter().enumerate() {
+                    @let left = number as f64;
+                    // What there is can be seen.
+                    @let upper = y(bar.value).min(PLOT.1 - if bar.value > 0.0 { 1.5 } else { 0.0 });
+                    rect.beyond[self.limit.as_ref().is_some_and(|limit| number >= limit.within)]
+                        x=(x(left + 0.1)) width=(x(0.8)) y=(px(upper)) height=(px(PLOT.1 - upper)) {}
+                    @if self.bars.len() <= MAX_VALUES {
+                        text.halo x=(x(left + 0.5)) y=(px(upper - 5.0)) { (short(bar.value)) }
+                    }
+                    @if number % label_step == 0 {
+                        text x=(x(left + 0.5)) y=(px(PLOT.1 + 18.0)) { (bar.label) }
+                    }
+                }
+                @if let Some((value, label)) = &self.line {
+                    line.reference x1="0" x2="100%" y1=(px(y(*value))) y2=(px(y(*value))) {}
+                    text.halo.end x="100%" y=(px(y(*value) - 6.0)) { (label) }
+                }
+                @if let Some(limit) = &self.limit {
+                    @let middle = x(limit.within as f64);
+                    line.reference x1=(middle) x2=(middle) y1="18" y2=(PLOT.1) {}
+                    text.halo x=(middle) y="12" { (limit.label) }
+                }
             }
         }
     }
 
-    /// A bar of the chart, from left to right in shares of the width, from top to bottom in pixels.
-    fn rect(
-        &self,
-        html: &mut Html,
-        (x, width): (&str, &str),
-        (y, height): (f64, f64),
-        is_beyond: bool,
-    ) {
-        let (y, height) = (format!("{y:.1}"), format!("{height:.1}"));
-        let hatch = format!("url(#{}-hatch)", self.id);
-        let mut attributes = vec![("x", x), ("y", &*y), ("width", width), ("height", &*height)];
-        match is_beyond {
-            true => attributes.extend([("class", "beyond"), ("fill", &*hatch)]),
-            false => attributes.push(("class", "bar")),
-        }
-        html.open("rect", &attributes).close("rect");
+    /// Every how many bars one has its label, so that no two of these meet.
+    fn label_step(&self) -> usize {
+        let chars: usize = self.bars.iter().map(|bar| bar.label.chars().count()).sum();
+        let step = self.bars.len().div_ceil(MAX_VALUES);
+        step.max(chars.div_ceil(MAX_LABEL_CHARS))
+            .next_power_of_two()
     }
 
-    /// The share of the width that a bar has, in percent.
-    fn slot(&self) -> f64 {
-        100.0 / self.bars.len().max(LEAST_SLOTS) as f64
+    fn table(&self) -> Markup {
+        let columns = match self.columns {
+            [] => std::slice::from_ref(&self.y_label),
+            columns => columns,
+        };
+        let headings = [&[self.x_label], columns].concat();
+        let cells = |bar: &Bar| [std::slice::from_ref(&bar.label), &bar.figures].concat();
+        let rows: Vec<Vec<String>> = self.bars.iter().map(cells).collect();
+        table(&self.title, &headings, 1, &rows)
     }
+}
 
-    fn table(&self) -> Html {
-        let mut columns = vec![Column::text(self.x_label)];
-        columns.extend(self.columns.iter().map(|heading| Column::number(heading)));
-        let mut table = Table::new(&self.title, &columns);
-        for bar in &self.bars {
-            table.row(std::iter::once(&bar.label).chain(&bar.figures));
-        }
-        table.finish()
-    }
+/// Pixels.
+fn px(value: f64) -> String {
+    format!("{value:.1}")
 }
 
 /// The distance of grid lines, of which a few fit below a value: 1, 2 or 5 with zeros, since what is counted is whole.
@@ -259,69 +187,6 @@ fn grid_step(largest: f64) -> f64 {
         }
         power *= 10.0;
     }
-}
-
-fn percent(share: f64) -> String {
-    let mut text = String::new();
-    let _ = write!(text, "{share:.3}%");
-    text
-}
-
-fn across(html: &mut Html, class: &str, y: f64) {
-    let y = format!("{y:.1}");
-    html.open(
-        "line",
-        &[
-            ("class", class),
-            ("x1", "0"),
-            ("x2", "100%"),
-            ("y1", &y),
-            ("y2", &y),
-        ],
-    );
-    html.close("line");
-}
-
-fn vertical(html: &mut Html, x: &str) {
-    let (top, bottom) = ("18", format!("{}", PLOT.1));
-    html.open(
-        "line",
-        &[
-            ("class", "reference"),
-            ("x1", x),
-            ("x2", x),
-            ("y1", top),
-            ("y2", &bottom),
-        ],
-    );
-    html.close("line");
-}
-
-fn label(html: &mut Html, (x, y): (&str, f64), anchor: &str, class: &str, text: &str) {
-    let y = format!("{y:.1}");
-    html.element(
-        "text",
-        &[
-            ("x", x),
-            ("y", &y),
-            ("text-anchor", anchor),
-            ("class", class),
-        ],
-        text,
-    );
-}
-
-/// How many bars lie between two labels, so that these do not meet.
-fn label_step(ticks: &[&str]) -> usize {
-    let fits = |step: &usize| {
-        let shown = ticks.iter().step_by(*step);
-        let (count, chars) = shown.fold((0, 0), |(count, chars), tick| {
-            (count + 1, chars + tick.chars().count())
-        });
-        count <= MAX_VALUES && chars <= MAX_TICK_CHARS
-    };
-    let steps = [1, 2, 4, 8, 16, 32];
-    steps.into_iter().find(fits).unwrap_or(ticks.len())
 }
 
 #[cfg(test)]

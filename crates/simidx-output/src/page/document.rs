@@ -1,116 +1,141 @@
 //! A page as a whole: head, style, contents, and the limit of its size.
 
-use std::io::{self, Write};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::html::Html;
+use super::numbers::sampled;
+use crate::one_line;
 
 /// What a page looks like.
-const STYLE: &str = include_str!("style.css");
+const STYLE: PreEscaped<&str> = PreEscaped(include_str!("style.css"));
 
 /// Nothing is loaded and nothing is run, whatever a text contains.
-const POLICY: &str =
+pub const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
 /// The same for a page with a form, which goes to where the page came from.
-const POLICY_WITH_FORM: &str =
+pub const POLICY_WITH_FORM: &str =
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'";
 
-/// What forms look like.
-const FORM_STYLE: &str = include_str!("form.css");
+/// Most bytes of a list of records that are shown.
+const MAX_LIST_LEN: usize = 500_000;
 
-/// A page that is being written.
-#[derive(Debug)]
-pub struct Document {
-    title: String,
-    lead: Html,
-    /// Ids and headings.
-    sections: Vec<(&'static str, &'static str)>,
-    body: Html,
-    has_form: bool,
+/// A part of a page: its id, its heading and what stands below it.
+pub type Section = (&'static str, &'static str, Markup);
+
+/// A page with a title, what stands below that, and sections. The policy says what a browser may do with it.
+pub fn document(title: &str, policy: &str, lead: &Markup, sections: &[Section]) -> String {
+    let title = one_line(title);
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(policy);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) }
+                style { (STYLE) }
+            }
+            body {
+                header {
+                    h1 { (title) }
+                    (lead)
+                    nav aria-label="Contents" {
+                        ul {
+                            @for (id, heading, _) in sections {
+                                li { a href={ "#" (id) } { (heading) } }
+                            }
+                        }
+                    }
+                }
+                main {
+                    @for (id, heading, content) in sections {
+                        section aria-labelledby=(id) {
+                            h2 id=(id) { (heading) }
+                            (content)
+                        }
+                    }
+                }
+            }
+        }
+    };
+    legible(&page.0)
 }
 
-impl Document {
-    /// A page with a title, and what stands below it.
-    pub fn new(title: &str, lead: Html) -> Self {
-        Document {
-            title: title.to_owned(),
-            lead,
-            sections: Vec::new(),
-            body: Html::new(),
-            has_form: false,
-        }
-    }
-
-    /// The same with a form among its sections.
-    pub fn with_form(mut self) -> Self {
-        self.has_form = true;
-        self
-    }
-
-    /// What a browser may do with the page, which is in its head too.
-    pub fn policy(&self) -> &'static str {
-        match self.has_form {
-            true => POLICY_WITH_FORM,
-            false => POLICY,
-        }
-    }
-
-    /// Adds a section.
-    pub fn section(&mut self, id: &'static str, heading: &'static str, content: &Html) {
-        self.sections.push((id, heading));
-        self.body.open("section", &[("aria-labelledby", id)]);
-        self.body.element("h2", &[("id", id)], heading);
-        self.body.append(content).markup("</section>\n");
-    }
-
-    /// Writes the page.
-    ///
-    /// # Errors
-    /// What `out` reports.
-    pub fn write(&self, out: &mut (impl Write + ?Sized)) -> io::Result<()> {
-        let mut head = Html::new();
-        head.markup("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
-        head.open(
-            "meta",
-            &[
-                ("http-equiv", "Content-Security-Policy"),
-                ("content", self.policy()),
-            ],
-        );
-        head.markup("\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
-        head.markup("<meta name=\"color-scheme\" content=\"light dark\">\n");
-        head.element("title", &[], &self.title);
-        head.markup("\n<style>\n")
-            .markup(STYLE)
-            .markup(if self.has_form { FORM_STYLE } else { "" })
-            .markup("</style>\n</head>\n<body>\n<header>\n");
-        head.element("h1", &[], &self.title)
-            .markup("\n")
-            .append(&self.lead);
-        head.markup("<nav aria-label=\"Contents\"><ul>");
-        for (id, heading) in &self.sections {
-            let target = format!("#{id}");
-            head.markup("<li>")
-                .open("a", &[("href", &target)])
-                .text(heading)
-                .markup("</a></li>");
-        }
-        head.markup("</ul></nav>\n</header>\n<main>\n");
-        out.write_all(head.as_str().as_bytes())?;
-        out.write_all(self.body.as_str().as_bytes())?;
-        out.write_all(b"</main>\n</body>\n</html>\n")
-    }
-}
-
-/// As many of the pieces as fit a number of bytes, and their number.
-pub fn fitting(pieces: impl IntoIterator<Item = Html>, max_len: usize) -> (Html, u64) {
-    let (mut all, mut count) = (Html::new(), 0);
-    for piece in pieces {
-        if all.len() + piece.len() > max_len {
+/// As many of the pieces as a page has room for, after a sentence on how many of all they are.
+pub fn shown(pieces: impl IntoIterator<Item = Markup>, all: u64, name: &str, note: &str) -> Markup {
+    let (mut list, mut count, mut is_cut) = (String::new(), 0, false);
+    for PreEscaped(piece) in pieces {
+        let piece = legible(&piece);
+        is_cut = list.len() + piece.len() > MAX_LIST_LEN;
+        if is_cut {
             break;
         }
-        all.append(&piece);
+        list += &piece;
         count += 1;
     }
-    (all, count)
+    html! {
+        p { "Shown: " (sampled(count, all, name)) (note) "." }
+        @if is_cut { p { "More of them would make the page too large." } }
+        (PreEscaped(list))
+    }
+}
+
+/// A paragraph that stands out.
+pub fn warning(text: &str) -> Markup {
+    html! { p.warning { (text) } }
+}
+
+/// HTML in which escapes stand for control characters, and for characters that change the direction of writing.
+fn legible(html: &str) -> String {
+    let mut legible = String::with_capacity(html.len());
+    for c in html.chars() {
+        match is_unseen(c) {
+            true => legible.extend(c.escape_unicode()),
+            false => legible.push(c),
+        }
+    }
+    legible
+}
+
+/// Whether a character controls how others are shown, or may not stand in a page. Lines and tabs are part of a text.
+fn is_unseen(c: char) -> bool {
+    c.is_control() && !matches!(c, '\n' | '\t')
+        || matches!(c,
+            '\u{061c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+            | '\u{feff}' | '\u{fdd0}'..='\u{fdef}' | '\u{e0000}'..='\u{e007f}')
+        || u32::from(c) & 0xfffe == 0xfffe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_hostile_gets_through() {
+        let hostile = "\"><script>'&\u{1b}[2J\u{202e}\u{ffff}\u{9b}";
+        let lead = html! { p title=(hostile) { (hostile) "a\tb\nc\rd" } };
+        let page = document(&format!("{hostile}\nline"), POLICY, &lead, &[]);
+        let escaped = "&quot;&gt;&lt;script&gt;'&amp;\\u{1b}[2J\\u{202e}\\u{ffff}\\u{9b}";
+        for part in [
+            format!("<h1>{escaped}\\nline</h1>"),
+            format!("<p title=\"{escaped}\">{escaped}a\tb\nc\\u{{d}}d</p>"),
+        ] {
+            assert!(page.contains(&part), "{part}: {page}");
+        }
+        assert!(!page.contains("<script"));
+    }
+
+    #[test]
+    fn a_list_ends_where_the_page_would_be_too_large() {
+        let piece = || html! { p { ("\u{1b}".repeat(20_000)) } };
+        let list = shown((0..9).map(|_| piece()), 9, "piece", "").into_string();
+        assert!(list.len() < MAX_LIST_LEN + 200);
+        assert!(list.starts_with("<p>Shown: 4 of 9 pieces.</p><p>More of them"));
+        assert!(
+            shown([piece()], 1, "piece", "")
+                .0
+                .starts_with("<p>Shown: the only piece.</p><p>\\u")
+        );
+    }
 }

@@ -1,20 +1,21 @@
-//! Pages to look at: HTML with escaping built in, tables, charts and texts side by side, in one file that needs nothing else.
+//! Pages to look at: tables, charts and texts side by side, in one file that needs nothing else.
 
 mod chart;
-mod diff;
+mod differences;
 mod document;
-mod html;
+mod figures;
 mod numbers;
+mod records;
 mod sample;
 mod sizes;
 mod table;
-mod views;
 
-pub use chart::{Bar, BarChart, Boundary, ReferenceLine};
-pub use document::{Document, fitting};
-pub use html::Html;
-pub use numbers::{decimal, grouped, plural, sampled, short};
-pub use sample::Sample;
+pub use chart::{Bar, BarChart};
+pub use differences::Differences;
+pub use document::{POLICY, POLICY_WITH_FORM, Section, document, shown, warning};
+pub use figures::{compression, glance};
+pub use numbers::{cut, decimal, grouped, plural, sampled, short};
+pub use records::{Entry, cluster, pair};
+pub use sample::{Sample, keep_first};
 pub use sizes::SizeClasses;
-pub use table::{Column, Table};
-pub use views::{Entry, cluster, pair};
+pub use table::{figures, table};

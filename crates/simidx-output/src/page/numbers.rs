@@ -1,4 +1,4 @@
-//! Numbers as a person reads them.
+//! Numbers and names as a person reads them.
 
 /// A number with commas between thousands.
 pub fn grouped(number: u64) -> String {
@@ -54,6 +54,14 @@ pub fn sampled(shown: u64, all: u64, name: &str) -> String {
         true if all == 1 => format!("the only {name}"),
         true => format!("all {}", plural(all, name)),
         false => format!("{} of {}", grouped(shown), plural(all, name)),
+    }
+}
+
+/// The first characters of a text, and a sign for the rest.
+pub fn cut(text: &str, count: usize) -> String {
+    match text.char_indices().nth(count) {
+        Some((end, _)) => format!("{}\u{2026}", &text[..end]),
+        None => text.to_owned(),
     }
 }
 

@@ -1,25 +1,25 @@
 //! Samples that depend on what there is and on a seed, and not on the order in which it comes.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
-/// Keeps so many of the items that it is shown, as chance would, by a seed.
+/// Keeps some of the items that it is shown, as chance would, by a seed.
 #[derive(Debug)]
 pub struct Sample<T> {
     size: usize,
     seed: u64,
     seen: u64,
     /// By the value of a hash function: the smallest are kept.
-    kept: BTreeMap<(u64, T), ()>,
+    kept: BTreeSet<(u64, T)>,
 }
 
-impl<T: Ord> Sample<T> {
-    /// An empty sample of so many items at most.
+impl<T: Ord + Copy> Sample<T> {
+    /// An empty sample of at most `size` items.
     pub fn new(size: usize, seed: u64) -> Self {
         Sample {
             size,
             seed,
             seen: 0,
-            kept: BTreeMap::new(),
+            kept: BTreeSet::new(),
         }
     }
 
@@ -27,14 +27,12 @@ impl<T: Ord> Sample<T> {
     pub fn show(&mut self, key: u128, item: T) {
         self.seen += 1;
         let rank = mixed(mixed(self.seed, key as u64), (key >> 64) as u64);
-        if self.kept.len() == self.size {
-            match self.kept.last_key_value() {
-                Some(((last, _), ())) if rank <= *last => {}
-                _ => return,
-            }
+        let is_full = self.kept.len() == self.size;
+        if is_full && self.kept.last().is_none_or(|(last, _)| rank > *last) {
+            return;
         }
-        self.kept.insert((rank, item), ());
-        if self.kept.len() > self.size {
+        self.kept.insert((rank, item));
+        if is_full {
             self.kept.pop_last();
         }
     }
@@ -45,11 +43,18 @@ impl<T: Ord> Sample<T> {
     }
 
     /// The items that are kept, in their order.
-    pub fn into_items(self) -> Vec<T> {
-        let mut items: Vec<T> = self.kept.into_keys().map(|(_, item)| item).collect();
+    pub fn items(&self) -> Vec<T> {
+        let mut items: Vec<T> = self.kept.iter().map(|(_, item)| *item).collect();
         items.sort_unstable();
         items
     }
+}
+
+/// Puts an item among the first ones of an order, of which at most `count` are kept.
+pub fn keep_first<T: Ord>(first: &mut Vec<T>, item: T, count: usize) {
+    let place = first.partition_point(|other| *other <= item);
+    first.insert(place, item);
+    first.truncate(count);
 }
 
 /// A value of a hash function (the finalizer of SplitMix64).
@@ -72,7 +77,7 @@ mod tests {
             let mut sample = Sample::new(100, 1);
             items.for_each(|item| sample.show(item.into(), item));
             assert_eq!(sample.seen(), 10_000);
-            sample.into_items()
+            sample.items()
         };
         let kept = sample(&mut (0..10_000));
         assert_eq!(kept, sample(&mut (0..10_000).rev()));
@@ -87,9 +92,9 @@ mod tests {
     fn nothing_is_lost_where_all_fit() {
         let mut sample = Sample::new(5, 1);
         (0..5).for_each(|item| sample.show(item, item));
-        assert_eq!(sample.into_items(), [0, 1, 2, 3, 4]);
+        assert_eq!(sample.items(), [0, 1, 2, 3, 4]);
         let mut none = Sample::new(0, 1);
         none.show(1, 1);
-        assert!(none.into_items().is_empty());
+        assert!(none.items().is_empty());
     }
 }

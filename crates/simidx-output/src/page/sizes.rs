@@ -1,7 +1,7 @@
 //! How many clusters there are of each size.
 
 use super::chart::{Bar, BarChart};
-use super::numbers::{grouped, plural, short};
+use super::numbers::{grouped, plural};
 
 /// The sizes of clusters, in classes that double: 2, 3, 4, 5 to 8, 9 to 16 and so on.
 #[derive(Debug, Default)]
@@ -37,12 +37,6 @@ impl SizeClasses {
         }
     }
 
-    /// The same in few characters, where it is long.
-    fn tick(class: usize) -> Option<String> {
-        let (first, last) = (1u64 << class.saturating_sub(1), 1u64 << class);
-        (last > 1000).then(|| format!("{}\u{2013}{}", short(first as f64), short(last as f64)))
-    }
-
     /// The chart of them.
     pub fn chart(&self) -> BarChart {
         let clusters: u64 = self.classes.iter().map(|class| class.0).sum();
@@ -65,11 +59,9 @@ impl SizeClasses {
                     label: Self::label(class),
                     value: clusters as f64,
                     figures: vec![grouped(clusters), grouped(records)],
-                    tick: Self::tick(class),
-                    ..Bar::default()
                 })
                 .collect(),
-            columns: vec!["clusters", "records in them"],
+            columns: &["clusters", "records in them"],
             ..BarChart::default()
         }
     }

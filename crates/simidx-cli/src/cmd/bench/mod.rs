@@ -147,7 +147,11 @@ fn measure(set: &Set, args: &Args, mode: ProgressMode) -> Result<BenchReport, Fa
     })
 }
 
-fn warm_up(set: &Set, queries: &[u128], distance: u32) -> Result<(), Failure> {
+/// Asks the queries once, for some seconds at most.
+///
+/// # Errors
+/// A damaged block.
+pub(super) fn warm_up(set: &Set, queries: &[u128], distance: u32) -> Result<(), Failure> {
     let started = Instant::now();
     let mut scratch = SetScratch::new();
     for &query in queries {
@@ -157,6 +161,18 @@ fn warm_up(set: &Set, queries: &[u128], distance: u32) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// The time that each of the queries takes, one after the other.
+///
+/// # Errors
+/// A damaged block.
+pub(super) fn latencies(
+    set: &Set,
+    queries: &[u128],
+    distance: u32,
+) -> Result<Vec<Duration>, Failure> {
+    Ok(ask(set, queries, distance, false, || Ok(()))?.latencies)
 }
 
 fn ask_all(set: &Set, queries: &[u128], distance: u32, args: &Args) -> Result<Measured, Failure> {

@@ -9,7 +9,6 @@ mod measure;
 mod names;
 mod outputs;
 mod page;
-mod page_source;
 mod repeated_ids;
 mod report;
 mod similar;

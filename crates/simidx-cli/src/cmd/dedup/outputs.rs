@@ -11,8 +11,7 @@ use super::annotate::Notes;
 use super::judged::Judged;
 use super::measure::Measure;
 use super::names::{self, ReportFormat};
-use super::page::{Facts, page};
-use super::page_source::PageSource;
+use super::page::Page;
 use super::summary::{Summary, Unjudged};
 use super::{Args, compress, report};
 use crate::support::diagnostics::OnError;
@@ -176,17 +175,14 @@ impl Outputs {
             together.write(output, |out| {
                 compress::by_name(path, out, |out| match format {
                     ReportFormat::Page => {
-                        let facts = Facts {
-                            title: args.title(),
+                        let page = Page {
                             measure,
-                            figures: summary.figures(),
-                        };
-                        let source = PageSource {
                             judged,
                             originals,
                             mode,
                         };
-                        Ok(page(&facts, &source)?.write(out)?)
+                        let html = page.html(&args.title(), &summary.figures())?;
+                        Ok(out.write_all(html.as_bytes())?)
                     }
                     ReportFormat::Tsv => report::write(judged, false, out),
                     ReportFormat::Jsonl => report::write(judged, true, out),

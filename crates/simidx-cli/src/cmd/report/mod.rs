@@ -1,16 +1,14 @@
 //! `simidx report`: a page to look at, on what indexes hold and how well.
 
-mod bits;
+mod checks;
 mod clusters;
-mod distances;
-mod entries;
-mod figures;
-mod latency;
+mod labels;
 mod neighbours;
-mod texts;
+mod pairs;
 
 use std::path::PathBuf;
 
+use maud::html;
 use simidx::{IdKind, Set};
 
 use crate::cmd::Answer;
@@ -20,14 +18,19 @@ use crate::support::failure::Failure;
 use crate::support::heading;
 use crate::support::index_file::IndexArgs;
 use crate::support::input_files::InputFiles;
-use crate::support::messages::counted;
 use crate::support::output::Output;
-use crate::support::page::{Document, Html};
+use crate::support::page::{self, POLICY, cut, document, plural};
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::count;
 use crate::support::records::FieldArgs;
+use crate::support::report;
 use crate::support::resources::ResourceArgs;
-use entries::Labels;
+use clusters::Clusters;
+use labels::Labels;
+use pairs::Pairs;
+
+/// Characters of the names of the indexes that are shown.
+const TITLE_LEN: usize = 120;
 
 /// The head of `simidx report --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -96,13 +99,13 @@ pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
         let message = format!("{} require --texts", FieldArgs::NAMES);
         return Err(Failure::new(message));
     }
-    let document = of_set(&args.index.open()?, args, mode)?;
-    output.write(|out| Ok(document.write(out)?))?;
+    let page = page(&args.index.open()?, args, mode)?;
+    output.write(|out| Ok(out.write_all(page.as_bytes())?))?;
     Ok(true)
 }
 
 /// The page.
-fn of_set(set: &Set, args: &Args, mode: ProgressMode) -> Result<Document, Failure> {
+fn page(set: &Set, args: &Args, mode: ProgressMode) -> Result<String, Failure> {
     if set.id_kind() == IdKind::None && !args.texts.is_empty() {
         let message = "the index has no ids, by which --texts are found; build it with --ids";
         return Err(Failure::new(message));
@@ -110,77 +113,67 @@ fn of_set(set: &Set, args: &Args, mode: ProgressMode) -> Result<Document, Failur
     let distance = args.distance(set);
     let spinner = mode.spinner();
     spinner.set_message("finding pairs");
-    let pairs = distances::Pairs::find(set, args)?;
+    let pairs = Pairs::find(set, args)?;
     spinner.set_message("finding clusters");
-    let found = clusters::Clusters::find(set, args)?;
+    let clusters = Clusters::find(set, args)?;
     spinner.set_message("looking for nearest neighbours");
-    let neighbours = neighbours::find(set, args)?;
+    let neighbours = neighbours::section(set, args)?;
     spinner.set_message("looking at bits and tables");
-    let bits = bits::section(set, distance)?;
-    spinner.set_message("measuring");
-    let latency = latency::section(set, args)?;
+    let bits = checks::bits(set, distance)?;
+    let figures = report::to_json(set)?;
+    let mut latency = None;
+    if args.latency_queries > 0 {
+        spinner.set_message("measuring");
+        latency = Some(("latency", "Latency", checks::latency(set, args)?));
+    }
     spinner.finish_and_clear();
 
-    let shown = pairs.members().chain(found.members());
-    let mut labels = Labels::new(set, shown)?;
+    let mut labels = Labels::new(set, pairs.members().chain(clusters.members()))?;
     if !args.texts.is_empty() {
-        texts::read(args, set.width(), &mut labels, mode)?;
+        labels.read_texts(args, mode)?;
     }
-    let mut page = Document::new(&args.title(set), lead(set, &labels, args));
-    page.section(
-        "figures",
-        "At a glance",
-        &figures::section(set, args, &pairs, &found),
-    );
-    page.section(
-        "distances",
-        "Distances",
-        &distances::section(&pairs, &neighbours, distance),
-    );
-    page.section("doubtful", "Doubtful pairs", &pairs.doubtful(&labels, args));
-    page.section("clusters", "Clusters", &found.section(&labels, args));
-    page.section("bits", "Bits", &bits);
-    page.section("compression", "Compression", &figures::compression(set));
-    if let Some(latency) = latency {
-        page.section("latency", "Latency", &latency);
-    }
-    Ok(page)
-}
-
-/// What the page is about.
-fn lead(set: &Set, labels: &Labels, args: &Args) -> Html {
-    let mut lead = Html::new();
-    lead.paragraph(format!(
-        "Near-duplicates are fingerprints of {} bits that differ in at most {}. Samples are taken by the seed {}.",
-        set.width().bits(),
-        counted(args.distance(set).into(), "bit"),
-        args.seed
-    ));
-    if !args.texts.is_empty() {
-        lead.paragraph(labels.coverage());
-    }
-    lead
+    let lead = html! {
+        p {
+            "Near-duplicates are fingerprints of " (set.width()) " bits that differ in at most "
+            (plural(distance.into(), "bit")) ". Samples are taken by the seed " (args.seed) "."
+        }
+        @if !args.texts.is_empty() { p { (labels.coverage()) } }
+    };
+    let mut glance = page::glance(&figures);
+    glance.push(("distance of near-duplicates", distance.to_string()));
+    glance.push(("pairs within the distance", pairs.within()));
+    glance.extend(clusters.figures());
+    let compression = html! {
+        p {
+            "A code for a random set of so many fingerprints takes at least as many bits as the bound says. Each table \
+             holds all fingerprints of its index."
+        }
+        @if let Some(chart) = page::compression(&figures) { (chart) }
+    };
+    let mut sections = vec![
+        (
+            "figures",
+            "At a glance",
+            page::figures("Contents and size", &glance),
+        ),
+        (
+            "distances",
+            "Distances",
+            html! { (pairs.section()) (neighbours) },
+        ),
+        ("doubtful", "Doubtful pairs", pairs.doubtful(&labels)?),
+        ("clusters", "Clusters", clusters.section(&labels)),
+        ("bits", "Bits", bits),
+        ("compression", "Compression", compression),
+    ];
+    sections.extend(latency);
+    let title = cut(&set.names().join(", "), TITLE_LEN);
+    Ok(document(&title, POLICY, &lead, &sections))
 }
 
 impl Args {
     fn distance(&self, set: &Set) -> u32 {
-        self.max_distance
-            .unwrap_or(set.max_distance())
-            .min(set.width().bits())
-    }
-
-    fn title(&self, set: &Set) -> String {
-        match set.names() {
-            [only] => figures::cut(only),
-            [first, rest @ ..] => format!("{} and {}", figures::cut(first), rest_of(rest.len())),
-            [] => String::new(),
-        }
-    }
-}
-
-fn rest_of(count: usize) -> String {
-    match count {
-        1 => "another index".to_owned(),
-        _ => format!("{count} other indexes"),
+        let distance = self.max_distance.unwrap_or(set.max_distance());
+        distance.min(set.width().bits())
     }
 }

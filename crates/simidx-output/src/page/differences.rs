@@ -1,0 +1,119 @@
+//! Pairs by how much the two differ, and those of them that are doubtful.
+
+use maud::{Markup, html};
+
+use super::chart::{Bar, BarChart, Limit};
+use super::document::shown;
+use super::sample::Sample;
+
+/// How many pairs there are of each difference, and some of them.
+#[derive(Debug)]
+pub struct Differences<T> {
+    limit: u32,
+    size: usize,
+    seed: u64,
+    samples: Vec<Sample<(T, T)>>,
+}
+
+impl<T: Ord + Copy> Differences<T> {
+    /// No pairs. Near-duplicates differ by at most `limit`; at most `size` pairs are kept of each difference, by a seed.
+    pub fn new(limit: u32, size: usize, seed: u64) -> Self {
+        Differences {
+            limit,
+            size,
+            seed,
+            samples: Vec::new(),
+        }
+    }
+
+    /// Adds a pair; `key` is one that no other pair has.
+    pub fn add(&mut self, difference: u32, key: u128, pair: (T, T)) {
+        let place = difference as usize;
+        while self.samples.len() <= place {
+            self.samples.push(Sample::new(self.size, self.seed));
+        }
+        self.samples[place].show(key, pair);
+    }
+
+    /// Number of pairs of near-duplicates.
+    pub fn within(&self) -> u64 {
+        self.samples[..self.end()].iter().map(Sample::seen).sum()
+    }
+
+    /// Number of pairs that differ more.
+    pub fn beyond(&self) -> u64 {
+        self.samples[self.end()..].iter().map(Sample::seen).sum()
+    }
+
+    /// Where the samples of near-duplicates end.
+    fn end(&self) -> usize {
+        self.samples.len().min(self.limit as usize + 1)
+    }
+
+    /// A chart of the pairs from a first difference on, without what it is called. `label` says what a difference is.
+    pub fn chart(
+        &self,
+        first: u32,
+        label: impl Fn(u32) -> String,
+        beyond: &'static str,
+    ) -> BarChart {
+        let bars = (0..).zip(&self.samples).skip(first as usize);
+        BarChart {
+            bars: bars
+                .map(|(at, pairs)| Bar::count(label(at), pairs.seen()))
+                .collect(),
+            limit: (self.beyond() > 0).then(|| Limit {
+                within: (self.limit + 1).saturating_sub(first) as usize,
+                label: format!("limit {}", label(self.limit)),
+                beyond,
+            }),
+            ..BarChart::default()
+        }
+    }
+
+    /// The pairs near the limit: those within it, the farthest first, and those beyond it, the nearest first.
+    fn near(&self) -> [Vec<(u32, (T, T))>; 2] {
+        let numbered = |place: usize| {
+            let pairs = self.samples[place].items().into_iter();
+            pairs.map(move |pair| (place as u32, pair))
+        };
+        let end = self.end();
+        let within = (0..end).rev().flat_map(numbered).take(self.size);
+        let beyond = (end..self.samples.len()).flat_map(numbered).take(self.size);
+        [within.collect(), beyond.collect()]
+    }
+
+    /// The pairs that are shown.
+    pub fn pairs(&self) -> impl Iterator<Item = (T, T)> {
+        self.near().into_iter().flatten().map(|(_, pair)| pair)
+    }
+
+    /// The pairs near the limit, those within it first, each as `piece` shows it.
+    ///
+    /// # Errors
+    /// What `piece` reports.
+    pub fn doubtful<E>(
+        &self,
+        limit: &str,
+        (name, note): (&str, &str),
+        piece: impl Fn(u32, (T, T)) -> Result<Markup, E>,
+    ) -> Result<Markup, E> {
+        let list = |pairs: Vec<(u32, (T, T))>, all: u64| {
+            let pieces = pairs
+                .into_iter()
+                .map(|(difference, pair)| piece(difference, pair));
+            let pieces = pieces.collect::<Result<Vec<_>, E>>()?;
+            Ok(match all {
+                0 => html! { p { "There is none." } },
+                all => shown(pieces, all, name, note),
+            })
+        };
+        let [within, beyond] = self.near();
+        Ok(html! {
+            h3 { "Within the " (limit) ", the farthest first" }
+            (list(within, self.within())?)
+            h3 { "Beyond the " (limit) ", the nearest first" }
+            (list(beyond, self.beyond())?)
+        })
+    }
+}
