@@ -6,7 +6,7 @@ use super::fields::Holds;
 use super::files::FilesReader;
 use super::json::Values;
 use super::line_source::{BYTE_ORDER_MARK, LineSource};
-#[cfg(any(feature = "parquet", feature = "arrow"))]
+#[cfg(feature = "arrow")]
 use super::new_fields::Fate;
 #[cfg(feature = "warc")]
 use super::warc::WarcReader;
@@ -46,22 +46,17 @@ pub fn filter_records(
 ) -> Result<u64> {
     inputs.iter().try_for_each(InputFile::check_unchanged)?;
     let lost = match inputs.first().map(InputFile::format) {
-        #[cfg(feature = "parquet")]
-        Some(Format::Parquet) => {
-            super::parquet::copy_rows(inputs, out, &[], &mut |bytes| Ok(chosen(keep(bytes))))?;
+        #[cfg(feature = "arrow")]
+        Some(Format::Parquet | Format::Arrow) => {
+            super::columnar::copy_rows(inputs, out, &[], &mut |bytes| Ok(chosen(keep(bytes))))?;
             0
         }
-        // Without its feature, a file cannot be opened, and it is said which one is missing.
-        #[cfg(not(feature = "parquet"))]
-        Some(Format::Parquet) => {
+        // Without their features, files cannot be opened, and it is said which one is missing.
+        #[cfg(not(feature = "arrow"))]
+        Some(Format::Parquet | Format::Arrow) => {
             inputs
                 .iter()
                 .try_for_each(|input| input.records().map(drop))?;
-            0
-        }
-        #[cfg(feature = "arrow")]
-        Some(Format::Arrow) => {
-            super::arrow::copy_rows(inputs, out, &[], &mut |bytes| Ok(chosen(keep(bytes))))?;
             0
         }
         _ => copy_all(inputs, &mut out, keep)?,
@@ -101,7 +96,7 @@ fn copy_all(inputs: &[InputFile], out: &mut dyn Write, keep: RecordPredicate<'_>
 }
 
 /// What becomes of a row that is kept or not.
-#[cfg(any(feature = "parquet", feature = "arrow"))]
+#[cfg(feature = "arrow")]
 fn chosen(keeps: bool) -> Fate {
     match keeps {
         true => Fate::Copied,

@@ -29,9 +29,9 @@
 //! The feature `parquet` reads Apache Parquet files, `arrow` Apache Arrow files and streams, `warc` web archives; `bzip2`,
 //! `lz4` and `xz` read through these compressions. Without its feature an input is refused with an error that names it.
 
-#[cfg(feature = "arrow")]
-mod arrow;
 mod cells;
+#[cfg(feature = "arrow")]
+mod columnar;
 mod columns;
 mod compression;
 mod copy;
@@ -46,8 +46,6 @@ mod fields;
 mod files;
 mod folder;
 mod format;
-#[cfg(any(feature = "arrow", feature = "parquet"))]
-mod guard;
 mod id;
 mod input_file;
 mod json;
@@ -62,21 +60,15 @@ mod new_fields;
 mod npy;
 mod npy_header;
 mod options;
-#[cfg(feature = "parquet")]
-mod parquet;
 mod patterns;
 mod plain_lines;
 mod read_ahead;
 mod rewrite;
-#[cfg(any(feature = "arrow", feature = "parquet"))]
-mod schema;
 mod source;
 mod table;
 mod text_encoding;
 #[cfg(feature = "warc")]
 mod warc;
-#[cfg(any(feature = "arrow", feature = "parquet"))]
-mod watched;
 mod words;
 
 pub use copy::{RecordPredicate, filter_records};
@@ -335,7 +327,8 @@ pub fn expected_records_with(
 #[cfg(feature = "parquet")]
 fn open_parquet(path: &Path, options: &ReadOptions) -> Result<Box<dyn RecordReader>> {
     options.check(&source::printable(path), Format::Parquet)?;
-    Ok(Box::new(parquet::ParquetReader::open(path, options)?))
+    let rows = Box::new(columnar::ParquetBatches::open(path)?);
+    Ok(Box::new(columnar::Records::open(rows, options)?))
 }
 
 #[cfg(not(feature = "parquet"))]
@@ -347,7 +340,8 @@ fn open_parquet(path: &Path, _: &ReadOptions) -> Result<Box<dyn RecordReader>> {
 
 #[cfg(feature = "arrow")]
 fn open_arrow(source: Source, options: &ReadOptions) -> Result<Box<dyn RecordReader>> {
-    Ok(Box::new(arrow::ArrowReader::open(source, options)?))
+    let rows = Box::new(columnar::ArrowBatches::open(source)?);
+    Ok(Box::new(columnar::Records::open(rows, options)?))
 }
 
 #[cfg(not(feature = "arrow"))]

@@ -5,6 +5,8 @@ use std::io::Write;
 use super::{OutputFormat, RecordFate, csv, rows};
 use crate::InputFile;
 use crate::cells::{Cell, Columns, has_already, write_object};
+#[cfg(feature = "parquet")]
+use crate::columnar::{ParquetOut, Watched};
 use crate::new_fields::{Fate, NewField};
 use crate::source::input_error;
 use crate::{Format, Place, Result};
@@ -38,12 +40,15 @@ pub(super) fn convert(
     match format {
         #[cfg(feature = "parquet")]
         OutputFormat::Parquet => {
-            let mut writer = crate::parquet::ParquetOut::new(out, &columns, fields)?;
-            let lost = each_row(inputs, &mut columns, fields, fate, &mut |_, row, new| {
-                writer.row(row, new)
-            })?;
-            writer.finish()?;
-            Ok(lost)
+            let mut out = Watched::new(out);
+            let written = ParquetOut::new(&mut out, &columns, fields).and_then(|mut writer| {
+                let lost = each_row(inputs, &mut columns, fields, fate, &mut |_, row, new| {
+                    writer.row(row, new)
+                })?;
+                writer.finish()?;
+                Ok(lost)
+            });
+            out.blame(written)
         }
         #[cfg(not(feature = "parquet"))]
         OutputFormat::Parquet => {

@@ -200,7 +200,7 @@ fn check_fields(inputs: &[InputFile]) -> Result<()> {
 
 /// Copies the rows of files that keep their columns apart, with new ones.
 #[cfg_attr(
-    not(any(feature = "arrow", feature = "parquet")),
+    not(feature = "arrow"),
     expect(unused_variables, reason = "there are no such files")
 )]
 fn add_columns(
@@ -214,16 +214,13 @@ fn add_columns(
         number += 1;
         fate(number - 1, bytes)
     };
-    match inputs.first().map(InputFile::format) {
-        #[cfg(feature = "parquet")]
-        Some(Format::Parquet) => crate::parquet::copy_rows(inputs, out, fields, fate)?,
-        #[cfg(feature = "arrow")]
-        Some(Format::Arrow) => crate::arrow::copy_rows(inputs, out, fields, fate)?,
-        // Without its feature, a file cannot be opened, and it is said which one is missing.
-        _ => inputs
-            .iter()
-            .try_for_each(|input| input.records().map(drop))?,
-    }
+    #[cfg(feature = "arrow")]
+    crate::columnar::copy_rows(inputs, out, fields, fate)?;
+    // Without its feature, a file cannot be opened, and it is said which one is missing.
+    #[cfg(not(feature = "arrow"))]
+    inputs
+        .iter()
+        .try_for_each(|input| input.records().map(drop))?;
     Ok(0)
 }
 

@@ -10,13 +10,10 @@ use crate::{Format, InputFile, MAX_DOCUMENT, Result};
 /// Opens an input whose records have fields. The columns are those of the inputs before it.
 pub(super) fn open(input: &InputFile, columns: &mut Columns) -> Result<Box<dyn Rows>> {
     match input.format() {
-        #[cfg(feature = "parquet")]
-        Format::Parquet => Ok(Box::new(crate::parquet::ParquetRows::open(
-            input.path(),
-            columns,
-        )?)),
         #[cfg(feature = "arrow")]
-        Format::Arrow => Ok(Box::new(crate::arrow::ArrowRows::open(input, columns)?)),
+        Format::Parquet | Format::Arrow => {
+            Ok(Box::new(crate::columnar::BatchRows::open(input, columns)?))
+        }
         Format::Tsv => {
             let mut lines = copy::lines(input)?;
             lines.advance()?;
