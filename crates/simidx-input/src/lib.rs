@@ -34,7 +34,6 @@ mod cells;
 mod columnar;
 mod columns;
 mod compression;
-mod copy;
 mod csv;
 mod decoding;
 mod detect;
@@ -50,14 +49,12 @@ mod id;
 mod input_file;
 mod json;
 mod kinds;
-mod le;
 mod line_reader;
 mod line_source;
 mod lines;
 mod members;
 mod names;
 mod new_fields;
-mod npy;
 mod npy_header;
 mod options;
 mod patterns;
@@ -71,7 +68,6 @@ mod text_encoding;
 mod warc;
 mod words;
 
-pub use copy::{RecordPredicate, filter_records};
 pub use encoding::Decoded;
 pub use error::{Error, InputError, Place, Result};
 pub use escape::{BadEscape, Escaped, unescape};
@@ -81,7 +77,10 @@ pub use input_file::InputFile;
 pub use new_fields::{Fate, FieldKind, FieldValue, NewField};
 pub use options::ReadOptions;
 pub use patterns::expand;
-pub use rewrite::{OutputFormat, RecordFate, Rewrite, UnknownOutputFormat, rewrite_records};
+pub use rewrite::{
+    OutputFormat, RecordFate, RecordPredicate, Rewrite, UnknownOutputFormat, filter_records,
+    rewrite_records,
+};
 pub use text_encoding::{TextEncoding, UnknownEncoding};
 
 use std::path::{Path, PathBuf};
@@ -299,15 +298,10 @@ pub fn read_document(path: &Path, encoding: TextEncoding) -> Result<Decoded> {
     files::read(&mut source, MAX_DOCUMENT, encoding)
 }
 
-/// The number of records in all of these inputs, if each is a regular file that shows it without being read: `le`,
-/// `npy` and `parquet`, not compressed.
+/// The number of records in all of these inputs, as [`open_with`] reads them, if each is a regular file that shows it
+/// without being read: `le`, `npy` and `parquet`, not compressed.
 ///
-/// None if any of them cannot be opened; [`open`] says why.
-pub fn expected_records(paths: &[PathBuf], format: Option<Format>) -> Option<u64> {
-    expected_records_with(paths, format, &ReadOptions::default())
-}
-
-/// The same for [`open_with`].
+/// None if any of them cannot be opened; [`open_with`] says why.
 pub fn expected_records_with(
     paths: &[PathBuf],
     format: Option<Format>,
@@ -377,12 +371,12 @@ fn reader(source: Source, format: Format, options: &ReadOptions) -> Result<Box<d
             Box::new(columns::Columns::reader(source, format, width))
         }
         Format::Csv => Box::new(csv::CsvReader::open(source, options)?),
-        Format::Le => Box::new(le::LeReader::new(source, width)),
+        Format::Le => Box::new(words::WordReader::le(source, width)),
         Format::Jsonl => Box::new(json::Jsonl::reader(source, options)),
         Format::Json => Box::new(json::JsonReader::new(source, options)),
         Format::Lines => Box::new(lines::Lines::reader(source)),
         Format::Files => Box::new(files::FilesReader::single(source, encoding)),
-        Format::Npy => Box::new(npy::NpyReader::new(source, width)?),
+        Format::Npy => Box::new(words::WordReader::npy(source, width)?),
         Format::Arrow => return open_arrow(source, options),
         Format::Warc => return open_warc(source, encoding),
         Format::Parquet => {

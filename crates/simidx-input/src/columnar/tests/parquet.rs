@@ -647,8 +647,10 @@ fn types_of_old_files_are_copied_and_shown() {
     });
     assert_eq!(copy, [all[0], all[2]]);
 
-    let mut rewrite = Rewrite::default();
-    rewrite.format = Some(OutputFormat::Jsonl);
+    let rewrite = Rewrite {
+        format: Some(OutputFormat::Jsonl),
+        fields: Vec::new(),
+    };
     let mut lines = Vec::new();
     rewrite_records(&inputs, &mut lines, &rewrite, &mut |_, _| Ok(Fate::Copied)).unwrap();
     let lines = String::from_utf8(lines).unwrap();
