@@ -66,7 +66,7 @@ pub(crate) fn write_object<'a>(
 }
 
 /// A list as JSON.
-#[cfg(any(feature = "arrow", feature = "parquet"))]
+#[cfg(feature = "arrow")]
 pub(crate) fn list(elements: impl Iterator<Item = Cell>) -> Cell {
     let mut json = vec![b'['];
     for (number, element) in elements.enumerate() {
@@ -80,7 +80,7 @@ pub(crate) fn list(elements: impl Iterator<Item = Cell>) -> Cell {
 }
 
 /// An object as JSON.
-#[cfg(any(feature = "arrow", feature = "parquet"))]
+#[cfg(feature = "arrow")]
 pub(crate) fn object(members: &[(String, Cell)]) -> Cell {
     let mut json = Vec::new();
     let members = members.iter();
@@ -89,7 +89,7 @@ pub(crate) fn object(members: &[(String, Cell)]) -> Cell {
 }
 
 /// Bytes as text, and as hexadecimal digits if they are none.
-#[cfg(any(feature = "arrow", feature = "parquet"))]
+#[cfg(feature = "arrow")]
 pub(crate) fn bytes(bytes: &[u8]) -> Cell {
     Cell::Text(match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
@@ -120,7 +120,7 @@ pub(crate) enum Kind {
     /// Signed integers of 64 bits.
     Integer,
     /// Unsigned ones.
-    #[cfg(any(feature = "arrow", feature = "parquet"))]
+    #[cfg(feature = "arrow")]
     Unsigned,
     Real,
     Text,

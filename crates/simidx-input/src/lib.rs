@@ -29,12 +29,11 @@
 //! The feature `parquet` reads Apache Parquet files, `arrow` Apache Arrow files and streams, `warc` web archives; `bzip2`,
 //! `lz4` and `xz` read through these compressions. Without its feature an input is refused with an error that names it.
 
-#[cfg(feature = "arrow")]
-mod arrow;
 mod cells;
+#[cfg(feature = "arrow")]
+mod columnar;
 mod columns;
 mod compression;
-mod copy;
 mod csv;
 mod decoding;
 mod detect;
@@ -46,40 +45,29 @@ mod fields;
 mod files;
 mod folder;
 mod format;
-#[cfg(any(feature = "arrow", feature = "parquet"))]
-mod guard;
 mod id;
 mod input_file;
 mod json;
 mod kinds;
-mod le;
 mod line_reader;
 mod line_source;
 mod lines;
 mod members;
 mod names;
 mod new_fields;
-mod npy;
 mod npy_header;
 mod options;
-#[cfg(feature = "parquet")]
-mod parquet;
 mod patterns;
 mod plain_lines;
 mod read_ahead;
 mod rewrite;
-#[cfg(any(feature = "arrow", feature = "parquet"))]
-mod schema;
 mod source;
 mod table;
 mod text_encoding;
 #[cfg(feature = "warc")]
 mod warc;
-#[cfg(any(feature = "arrow", feature = "parquet"))]
-mod watched;
 mod words;
 
-pub use copy::{RecordPredicate, filter_records};
 pub use encoding::Decoded;
 pub use error::{Error, InputError, Place, Result};
 pub use escape::{BadEscape, Escaped, unescape};
@@ -89,7 +77,10 @@ pub use input_file::InputFile;
 pub use new_fields::{Fate, FieldKind, FieldValue, NewField};
 pub use options::ReadOptions;
 pub use patterns::expand;
-pub use rewrite::{OutputFormat, RecordFate, Rewrite, UnknownOutputFormat, rewrite_records};
+pub use rewrite::{
+    OutputFormat, RecordFate, RecordPredicate, Rewrite, UnknownOutputFormat, filter_records,
+    rewrite_records,
+};
 pub use text_encoding::{TextEncoding, UnknownEncoding};
 
 use std::path::{Path, PathBuf};
@@ -307,15 +298,10 @@ pub fn read_document(path: &Path, encoding: TextEncoding) -> Result<Decoded> {
     files::read(&mut source, MAX_DOCUMENT, encoding)
 }
 
-/// The number of records in all of these inputs, if each is a regular file that shows it without being read: `le`,
-/// `npy` and `parquet`, not compressed.
+/// The number of records in all of these inputs, as [`open_with`] reads them, if each is a regular file that shows it
+/// without being read: `le`, `npy` and `parquet`, not compressed.
 ///
-/// None if any of them cannot be opened; [`open`] says why.
-pub fn expected_records(paths: &[PathBuf], format: Option<Format>) -> Option<u64> {
-    expected_records_with(paths, format, &ReadOptions::default())
-}
-
-/// The same for [`open_with`].
+/// None if any of them cannot be opened; [`open_with`] says why.
 pub fn expected_records_with(
     paths: &[PathBuf],
     format: Option<Format>,
@@ -335,7 +321,8 @@ pub fn expected_records_with(
 #[cfg(feature = "parquet")]
 fn open_parquet(path: &Path, options: &ReadOptions) -> Result<Box<dyn RecordReader>> {
     options.check(&source::printable(path), Format::Parquet)?;
-    Ok(Box::new(parquet::ParquetReader::open(path, options)?))
+    let rows = Box::new(columnar::ParquetBatches::open(path)?);
+    Ok(Box::new(columnar::Records::open(rows, options)?))
 }
 
 #[cfg(not(feature = "parquet"))]
@@ -347,7 +334,8 @@ fn open_parquet(path: &Path, _: &ReadOptions) -> Result<Box<dyn RecordReader>> {
 
 #[cfg(feature = "arrow")]
 fn open_arrow(source: Source, options: &ReadOptions) -> Result<Box<dyn RecordReader>> {
-    Ok(Box::new(arrow::ArrowReader::open(source, options)?))
+    let rows = Box::new(columnar::ArrowBatches::open(source)?);
+    Ok(Box::new(columnar::Records::open(rows, options)?))
 }
 
 #[cfg(not(feature = "arrow"))]
@@ -383,12 +371,12 @@ fn reader(source: Source, format: Format, options: &ReadOptions) -> Result<Box<d
             Box::new(columns::Columns::reader(source, format, width))
         }
         Format::Csv => Box::new(csv::CsvReader::open(source, options)?),
-        Format::Le => Box::new(le::LeReader::new(source, width)),
+        Format::Le => Box::new(words::WordReader::le(source, width)),
         Format::Jsonl => Box::new(json::Jsonl::reader(source, options)),
         Format::Json => Box::new(json::JsonReader::new(source, options)),
         Format::Lines => Box::new(lines::Lines::reader(source)),
         Format::Files => Box::new(files::FilesReader::single(source, encoding)),
-        Format::Npy => Box::new(npy::NpyReader::new(source, width)?),
+        Format::Npy => Box::new(words::WordReader::npy(source, width)?),
         Format::Arrow => return open_arrow(source, options),
         Format::Warc => return open_warc(source, encoding),
         Format::Parquet => {

@@ -156,6 +156,7 @@ pub(super) struct Rubbish {
 
 #[cfg(test)]
 mod tests {
+    #[cfg(any(feature = "bzip2", feature = "lz4", feature = "xz"))]
     use std::io::Write;
 
     use crate::Error;

@@ -1,6 +1,6 @@
 //! Fields that records get when they are copied, and what becomes of each record.
 
-#[cfg(any(feature = "parquet", feature = "arrow"))]
+#[cfg(feature = "arrow")]
 use std::io;
 
 /// A field that records get beside their own.
@@ -85,5 +85,5 @@ pub enum Fate {
 }
 
 /// What becomes of a row, given the bytes that have been read so far.
-#[cfg(any(feature = "parquet", feature = "arrow"))]
+#[cfg(feature = "arrow")]
 pub(super) type RowFate<'a> = &'a mut dyn FnMut(u64) -> io::Result<Fate>;

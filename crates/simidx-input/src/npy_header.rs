@@ -212,8 +212,8 @@ impl<'a> Literal<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::npy::tests::npy;
     use super::super::source::tests::source;
+    use super::super::words::tests::npy;
     use super::*;
     use proptest::prelude::*;
 

@@ -248,7 +248,7 @@ fn the_place_is_that_of_the_record_returned_last() {
 #[test]
 fn the_number_of_records_is_told_where_it_is_known() {
     let dir = tempfile::tempdir().unwrap();
-    let npy = super::npy::tests::npy("<u8", "(3,)", &[0; 24]);
+    let npy = super::words::tests::npy("<u8", "(3,)", &[0; 24]);
     let files = [
         ("a.le", vec![0; 80]),
         ("b.npy", npy.clone()),
@@ -263,7 +263,7 @@ fn the_number_of_records_is_told_where_it_is_known() {
     }
     let expected = |names: &[&str]| {
         let paths: Vec<_> = names.iter().map(|name| dir.path().join(name)).collect();
-        expected_records(&paths, None)
+        expected_records_with(&paths, None, &ReadOptions::default())
     };
     assert_eq!(expected(&["a.le", "b.npy", "a.le"]), Some(23));
     for name in [
@@ -277,7 +277,8 @@ fn the_number_of_records_is_told_where_it_is_known() {
     ] {
         assert_eq!(expected(&["a.le", name]), None, "{name}");
     }
-    assert_eq!(expected_records(&["-".into()], Some(Format::Le)), None);
+    let stdin = expected_records_with(&["-".into()], Some(Format::Le), &ReadOptions::default());
+    assert_eq!(stdin, None);
 }
 
 #[test]

@@ -2,15 +2,17 @@
 
 use std::io::Write;
 
-use super::{OutputFormat, RecordFate, csv, rows};
+use super::{OutputFormat, RecordFate, csv, records};
 use crate::InputFile;
-use crate::cells::{Cell, Columns, has_already, write_object};
+use crate::cells::{Cell, Columns, Rows, has_already, write_object};
+#[cfg(feature = "parquet")]
+use crate::columnar::{ParquetOut, Watched};
 use crate::new_fields::{Fate, NewField};
 use crate::source::input_error;
 use crate::{Format, Place, Result};
 
 /// What takes rows: the columns, the cells of a record, and those of its new fields.
-type Take<'a> = &'a mut dyn FnMut(&Columns, &[Cell], &[Cell]) -> Result<()>;
+type Take<'a> = &'a mut dyn FnMut(&mut Columns, &[Cell], &[Cell]) -> Result<()>;
 
 /// See [`rewrite_records`](super::rewrite_records).
 pub(super) fn convert(
@@ -38,12 +40,15 @@ pub(super) fn convert(
     match format {
         #[cfg(feature = "parquet")]
         OutputFormat::Parquet => {
-            let mut writer = crate::parquet::ParquetOut::new(out, &columns, fields)?;
-            let lost = each_row(inputs, &mut columns, fields, fate, &mut |_, row, new| {
-                writer.row(row, new)
-            })?;
-            writer.finish()?;
-            Ok(lost)
+            let mut out = Watched::new(out);
+            let written = ParquetOut::new(&mut out, &columns, fields).and_then(|mut writer| {
+                let lost = each_row(inputs, &mut columns, fields, fate, &mut |_, row, new| {
+                    writer.row(row, new)
+                })?;
+                writer.finish()?;
+                Ok(lost)
+            });
+            out.blame(written)
         }
         #[cfg(not(feature = "parquet"))]
         OutputFormat::Parquet => {
@@ -69,29 +74,34 @@ fn columns(inputs: &[InputFile], fields: &[NewField], fate: RecordFate<'_>) -> R
     let mut columns = Columns::default();
     let is_json = |input: &InputFile| matches!(input.format(), Format::Jsonl | Format::Json);
     if inputs.iter().any(is_json) {
-        let mut kinds = Columns::default();
         each_row(
             inputs,
             &mut columns,
             fields,
             fate,
             &mut |columns, row, _| {
-                for name in &columns.names[kinds.names.len()..] {
-                    kinds.number(name);
-                }
-                kinds.fit(row);
+                columns.fit(row);
                 Ok(())
             },
         )?;
-        columns.kinds = kinds.kinds;
-        columns
-            .kinds
-            .resize(columns.names.len(), crate::cells::Kind::Unknown);
     } else if let Some(first) = inputs.first() {
-        rows::open(first, &mut columns)?;
+        open(first, &mut columns)?;
         check(first, &columns, fields)?;
     }
     Ok(columns)
+}
+
+/// Opens an input whose records have fields. The columns are those of the inputs before it.
+fn open(input: &InputFile, columns: &mut Columns) -> Result<Box<dyn Rows>> {
+    #[cfg(feature = "arrow")]
+    if matches!(input.format(), Format::Parquet | Format::Arrow) {
+        return Ok(Box::new(crate::columnar::BatchRows::open(input, columns)?));
+    }
+    let records = records::open(input)?;
+    if columns.names.is_empty() {
+        *columns = records.columns()?;
+    }
+    Ok(records)
 }
 
 fn check(input: &InputFile, columns: &Columns, fields: &[NewField]) -> Result<()> {
@@ -114,7 +124,7 @@ fn each_row(
     let mut row = Vec::new();
     for input in inputs {
         input.check_unchanged()?;
-        let mut rows = rows::open(input, columns)?;
+        let mut rows = open(input, columns)?;
         while let Some(is_record) = rows.advance()? {
             let fate = fate(number, bytes_before + rows.bytes_read())?;
             number += 1;

@@ -2,9 +2,6 @@
 
 use std::io::{self, Write};
 
-use crate::cells::Columns;
-use crate::csv::Rows;
-
 /// What separates the values of rows that are not like others.
 const COMMA: u8 = b',';
 
@@ -28,21 +25,8 @@ pub(super) fn write_row<'a>(
     out.write_all(&row)
 }
 
-/// A row with further cells.
-pub(super) fn with_cells<'a>(
-    row: &[u8],
-    delimiter: u8,
-    cells: impl Iterator<Item = &'a str>,
-) -> Vec<u8> {
-    let mut row = row.to_owned();
-    for cell in cells {
-        row.push(delimiter);
-        push_cell(&mut row, cell, delimiter);
-    }
-    row
-}
-
-fn push_cell(row: &mut Vec<u8>, cell: &str, delimiter: u8) {
+/// Appends a cell to a row, in quotation marks if it needs them.
+pub(super) fn push_cell(row: &mut Vec<u8>, cell: &str, delimiter: u8) {
     let needs_quotes = |byte| byte == delimiter || b"\"\n\r".contains(&byte);
     match cell.bytes().any(needs_quotes) {
         true => {
@@ -52,10 +36,4 @@ fn push_cell(row: &mut Vec<u8>, cell: &str, delimiter: u8) {
         }
         false => row.extend(cell.bytes()),
     }
-}
-
-/// The columns that the current row names.
-pub(super) fn columns(rows: &Rows) -> Result<Columns, String> {
-    let names: Result<Vec<&str>, String> = (0..rows.len()).map(|i| rows.value(i)).collect();
-    Ok(Columns::of_table(names?.into_iter()))
 }

@@ -1,6 +1,7 @@
 //! The members of JSON objects.
 
 use std::fmt;
+use std::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -8,17 +9,14 @@ use serde_json::value::RawValue;
 use crate::cells::{Cell, Columns, has_already};
 use crate::new_fields::{FieldValue, NewField};
 
-/// The members of an object, of one name the last.
-struct Members<'a>(Vec<(String, &'a RawValue)>);
+/// The members of an object, in their order.
+struct Members<V>(Vec<(String, V)>);
 
-/// The names of the members of an object.
-struct Names(Vec<String>);
-
-impl<'de> Deserialize<'de> for Members<'de> {
+impl<'de, V: Deserialize<'de>> Deserialize<'de> for Members<V> {
     fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
-        struct Visit;
-        impl<'de> Visitor<'de> for Visit {
-            type Value = Members<'de>;
+        struct Visit<V>(PhantomData<V>);
+        impl<'de, V: Deserialize<'de>> Visitor<'de> for Visit<V> {
+            type Value = Members<V>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
@@ -26,35 +24,13 @@ impl<'de> Deserialize<'de> for Members<'de> {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut members = Vec::new();
-                while let Some(member) = map.next_entry::<String, &'de RawValue>()? {
+                while let Some(member) = map.next_entry()? {
                     members.push(member);
                 }
                 Ok(Members(members))
             }
         }
-        json.deserialize_map(Visit)
-    }
-}
-
-impl<'de> Deserialize<'de> for Names {
-    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
-        struct Visit;
-        impl<'de> Visitor<'de> for Visit {
-            type Value = Names;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut names = Vec::new();
-                while let Some((name, IgnoredAny)) = map.next_entry()? {
-                    names.push(name);
-                }
-                Ok(Names(names))
-            }
-        }
-        json.deserialize_map(Visit)
+        json.deserialize_map(Visit(PhantomData))
     }
 }
 
@@ -64,7 +40,8 @@ pub(super) fn take_apart(
     columns: &mut Columns,
     row: &mut Vec<Cell>,
 ) -> Result<(), String> {
-    let members: Members<'_> = serde_json::from_str(line).map_err(|_| "not a JSON object")?;
+    let members: Members<&RawValue> =
+        serde_json::from_str(line).map_err(|_| "not a JSON object")?;
     for (name, value) in members.0 {
         let number = columns.number(&name);
         if row.len() <= number {
@@ -110,8 +87,10 @@ pub(super) fn with_members(
     fields: &[NewField],
     values: &[Option<FieldValue>],
 ) -> Result<Vec<u8>, String> {
-    let names: Names = serde_json::from_str(line).map_err(|_| "not a JSON object")?;
-    if let Some(field) = fields.iter().find(|field| names.0.contains(&field.name)) {
+    let Members::<IgnoredAny>(members) =
+        serde_json::from_str(line).map_err(|_| "not a JSON object")?;
+    let has = |field: &&NewField| members.iter().any(|(name, _)| *name == field.name);
+    if let Some(field) = fields.iter().find(has) {
         return Err(has_already(field));
     }
     let open = line
@@ -119,7 +98,7 @@ pub(super) fn with_members(
         .strip_suffix('}')
         .ok_or("not a JSON object")?;
     let mut object = open.trim_end().as_bytes().to_vec();
-    let mut is_first = names.0.is_empty();
+    let mut is_first = members.is_empty();
     for (field, value) in fields.iter().zip(values) {
         if !std::mem::take(&mut is_first) {
             object.push(b',');

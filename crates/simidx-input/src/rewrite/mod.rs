@@ -1,16 +1,17 @@
 //! Records written anew: with further fields, or in another format.
 
-mod added;
 mod convert;
+mod copier;
 mod csv;
 mod json;
-mod rows;
+mod records;
 
 use std::fmt;
 use std::io::{self, Write};
 use std::str::FromStr;
 
-use super::copy::filter_records;
+use copier::Copier;
+
 use super::input_file::InputFile;
 use super::new_fields::{Fate, NewField};
 use super::source::input_error;
@@ -158,35 +159,13 @@ pub fn rewrite_records(
     let format = rewrite.format.filter(|to| !to.is(first.format()));
     if let Some(format) = format {
         check_fields(inputs)?;
+        check_features(inputs)?;
         return convert::convert(inputs, out, (format, &rewrite.fields), fate);
     }
-    if rewrite.fields.is_empty() {
-        return copy(inputs, out, fate);
+    if !rewrite.fields.is_empty() {
+        check_fields(inputs)?;
     }
-    check_fields(inputs)?;
-    match first.format() {
-        Format::Parquet | Format::Arrow => add_columns(inputs, out, &rewrite.fields, fate),
-        _ => added::add_fields(inputs, out, &rewrite.fields, fate),
-    }
-}
-
-/// Copies the records as they are.
-fn copy(inputs: &[InputFile], out: &mut (dyn Write + Send), fate: RecordFate<'_>) -> Result<u64> {
-    let (mut number, mut failure) = (0, None);
-    let mut keep = |bytes| {
-        if failure.is_some() {
-            return false;
-        }
-        let fate = fate(number, bytes);
-        number += 1;
-        fate.map_err(|error| failure = Some(error))
-            .is_ok_and(|fate| fate != Fate::Dropped)
-    };
-    let lost = filter_records(inputs, out, &mut keep)?;
-    match failure {
-        Some(error) => Err(error.into()),
-        None => Ok(lost),
-    }
+    write_records(inputs, out, &rewrite.fields, fate)
 }
 
 /// Records without named fields have no place for new ones.
@@ -198,33 +177,114 @@ fn check_fields(inputs: &[InputFile]) -> Result<()> {
     Err(input_error(input.name(), Place::File, message))
 }
 
-/// Copies the rows of files that keep their columns apart, with new ones.
-#[cfg_attr(
-    not(any(feature = "arrow", feature = "parquet")),
-    expect(unused_variables, reason = "there are no such files")
-)]
-fn add_columns(
+/// Decides for each record, in the order of all inputs, whether to keep it. The argument is the number of bytes of all
+/// inputs that have been read so far.
+pub type RecordPredicate<'a> = &'a mut dyn FnMut(u64) -> bool;
+
+/// Copies the records that `keep` accepts to `out`, in order and byte for byte, except that decoded lines are written in
+/// UTF-8. For an example see [`InputFile`].
+///
+/// - Line formats: a record is its line with its end. A last line without an end gets one if another record follows. A
+///   first record that begins with a byte order mark gets another, because readers ignore one at the start of a file.
+///   The header of a `tsv` is copied once. Lines without a record are left out.
+/// - `csv`: a record is its row with its end, in the same way. The row with the names of the columns is copied once.
+/// - `json`: the output is an array if the first input begins with one, and otherwise has a value on each line or lines.
+///   What stands between the values is not copied.
+/// - `files`: a record is written as its path on a line.
+/// - `warc`: a record is written with its header; records that are not documents are left out.
+/// - `parquet`: rows are written with all columns, and with the schema, the metadata and the compression of the first
+///   file; the others must have the same schema.
+/// - `arrow`: the same; the output is a file or a stream as the first input is.
+///
+/// The output of compressed inputs is not compressed. Returns how many records `keep` accepted that could not be copied: lines
+/// that are too long, and the like.
+///
+/// # Errors
+///
+/// An input that cannot be read or has changed since it was opened, Parquet or Arrow files that differ in their schemas, and
+/// what `out` reports.
+pub fn filter_records(
+    inputs: &[InputFile],
+    out: &mut (dyn Write + Send),
+    keep: RecordPredicate<'_>,
+) -> Result<u64> {
+    write_records(inputs, out, &[], &mut |_, bytes| {
+        Ok(match keep(bytes) {
+            true => Fate::Copied,
+            false => Fate::Dropped,
+        })
+    })
+}
+
+/// Writes records in their own format, with new fields if there are any.
+fn write_records(
+    inputs: &[InputFile],
+    mut out: &mut (dyn Write + Send),
+    fields: &[NewField],
+    fate: RecordFate<'_>,
+) -> Result<u64> {
+    check_features(inputs)?;
+    inputs.iter().try_for_each(InputFile::check_unchanged)?;
+    let lost = match inputs.first().map(InputFile::format) {
+        #[cfg(feature = "arrow")]
+        Some(Format::Parquet | Format::Arrow) => copy_rows(inputs, out, fields, fate)?,
+        _ => copy_records(inputs, &mut out, fields, fate)?,
+    };
+    inputs.iter().try_for_each(InputFile::check_unchanged)?;
+    Ok(lost)
+}
+
+/// Copies the rows of files that keep their columns apart.
+#[cfg(feature = "arrow")]
+fn copy_rows(
     inputs: &[InputFile],
     out: &mut (dyn Write + Send),
     fields: &[NewField],
     fate: RecordFate<'_>,
 ) -> Result<u64> {
     let mut number = 0;
-    let fate = &mut |bytes| {
+    crate::columnar::copy_rows(inputs, out, fields, &mut |bytes| {
         number += 1;
         fate(number - 1, bytes)
-    };
-    match inputs.first().map(InputFile::format) {
-        #[cfg(feature = "parquet")]
-        Some(Format::Parquet) => crate::parquet::copy_rows(inputs, out, fields, fate)?,
-        #[cfg(feature = "arrow")]
-        Some(Format::Arrow) => crate::arrow::copy_rows(inputs, out, fields, fate)?,
-        // Without its feature, a file cannot be opened, and it is said which one is missing.
-        _ => inputs
-            .iter()
-            .try_for_each(|input| input.records().map(drop))?,
-    }
+    })?;
     Ok(0)
+}
+
+/// Without its feature, a file cannot be opened, and the error says which one is missing.
+fn check_features(inputs: &[InputFile]) -> Result<()> {
+    let needs_feature = |input: &&InputFile| {
+        !cfg!(feature = "parquet") && matches!(input.format(), Format::Parquet | Format::Arrow)
+    };
+    let mut inputs = inputs.iter().filter(needs_feature);
+    inputs.try_for_each(|input| input.records().map(drop))
+}
+
+/// Copies records one by one.
+fn copy_records(
+    inputs: &[InputFile],
+    out: &mut dyn Write,
+    fields: &[NewField],
+    fate: RecordFate<'_>,
+) -> Result<u64> {
+    let mut copier = Copier::new(out);
+    let (mut number, mut bytes_before, mut lost) = (0, 0, 0);
+    for input in inputs {
+        let mut records = records::open(input)?;
+        records.write_header(&mut copier, fields)?;
+        while let Some(is_record) = records.advance()? {
+            let fate = fate(number, bytes_before + records.bytes_read())?;
+            number += 1;
+            match (fate, is_record) {
+                (Fate::Dropped, _) => {}
+                (_, false) => lost += 1,
+                (fate, true) => records.write(&mut copier, fields, &fate)?,
+            }
+        }
+        records.end(&mut copier);
+        bytes_before += records.bytes_read();
+    }
+    copier.finish()?;
+    Ok(lost)
 }
 
 #[cfg(test)]

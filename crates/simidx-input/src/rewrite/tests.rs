@@ -393,3 +393,4 @@ fn comma_separated_values_become_objects() {
 
 #[cfg(feature = "arrow")]
 mod arrow_files;
+mod copies;

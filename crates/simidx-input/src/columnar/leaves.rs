@@ -2,7 +2,7 @@
 
 use arrow_schema::{DataType, Field, Schema};
 
-use crate::schema::{Kind, Leaf};
+use super::schema::{Kind, Leaf};
 
 /// A step from a column to what is in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,10 +14,10 @@ use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 use arrow_schema::{DataType, Field, Fields as ArrowFields, Schema as ArrowSchema};
 
-use super::*;
+use super::super::*;
 use crate::source::tests::{gzip, source, zstd};
 use crate::tests::{Read, document, drain, drain_in_bulk, fields, fingerprint};
-use crate::{Fields, Format, InputFile, filter_records, open, open_with};
+use crate::{Content, Fields, Format, InputFile, ReadOptions, filter_records, open, open_with};
 use simidx::Width;
 
 /// A batch of these columns.
@@ -68,7 +68,10 @@ fn read_named(bytes: &[u8], names: &Fields) -> Result<Read, String> {
 }
 
 fn read_with(bytes: &[u8], options: &ReadOptions) -> Result<Read, String> {
-    let open = || ArrowReader::open(source(bytes), options).map_err(|e| e.to_string());
+    let open = || {
+        let batches = ArrowBatches::open(source(bytes)).map_err(|e| e.to_string())?;
+        Records::open(Box::new(batches), options).map_err(|e| e.to_string())
+    };
     let read = drain(&mut open()?);
     let (bulk, _) = drain_in_bulk(&mut open()?, options.width, 1);
     assert_eq!(
@@ -296,7 +299,7 @@ fn the_only_numbers_are_fingerprints_with_or_without_an_id() {
         read.starts_with("in: has no column \"text\" or \"fingerprint\"; it has: "),
         "{read}"
     );
-    let read = super::tests::read(&bytes).unwrap();
+    let read = self::read(&bytes).unwrap();
     assert_eq!(read.records()[0].content, Content::Fingerprint(7));
     let bytes = file(vec![("url", strings(&["u"])), ("simhash", numbers(&[7]))]);
     let read = read_named(&bytes, &fields("", "url")).unwrap();
@@ -304,7 +307,7 @@ fn the_only_numbers_are_fingerprints_with_or_without_an_id() {
     // Signed numbers beside strings may be anything.
     let signed: ArrayRef = Arc::new(Int64Array::from(vec![7]));
     let bytes = file(vec![("body", strings(&["u"])), ("views", signed)]);
-    assert!(super::tests::read(&bytes).is_err());
+    assert!(self::read(&bytes).is_err());
     let mut names = fields("", "");
     names.fingerprint = Some("views".into());
     let read = read_named(&bytes, &names).unwrap();
@@ -385,7 +388,7 @@ fn rows_are_copied_with_all_their_columns() {
         let name = if is_file { "a.feather" } else { "a.arrow" };
         let out = copied(&write(&batches, is_file, codec), name, &wanted);
         assert_eq!(out.starts_with(b"ARROW1"), is_file);
-        let mut read = Batches::open(source(&out)).unwrap();
+        let mut read = ArrowBatches::open(source(&out)).unwrap();
         let rows: Vec<RecordBatch> = std::iter::from_fn(|| read.next().unwrap()).collect();
         assert_eq!(
             rows,
@@ -394,7 +397,7 @@ fn rows_are_copied_with_all_their_columns() {
         assert_eq!(read.compression(), codec);
     }
     let out = copied(&write(&batches, true, None), "a.feather", &[false; 8]);
-    assert_eq!(super::tests::read(&out).unwrap().records(), []);
+    assert_eq!(self::read(&out).unwrap().records(), []);
 }
 
 #[test]

@@ -1,33 +1,30 @@
-//! Rows of Apache Arrow files and streams: the format `arrow`.
+//! Records in the rows of record batches.
 
-mod batches;
-mod cells;
-mod columns;
-mod copy;
-mod new_columns;
-mod rows;
+use std::collections::BTreeSet;
 
 use arrow_array::RecordBatch;
 
-use super::fields::joined;
+use super::Batches;
+use super::cells::{Cell, big_endian, plain_fingerprints, visit};
+use super::leaves::{Step, leaves};
 use super::schema::{Chosen, Kind, Schema, Wanted, number_id, one_text, too_long, utf8};
-use super::source::{Source, input_error, io_error};
-use super::{Content, MAX_DOCUMENT, ReadOptions, Record, RecordReader, digits};
-use crate::id;
-use crate::{Error, Place, Result};
-use batches::Batches;
-use cells::{Cell, plain_fingerprints, visit};
-use columns::{Step, leaves};
-pub(super) use copy::copy_rows;
-pub(super) use rows::ArrowRows;
+use crate::fields::joined;
+use crate::source::input_error;
+use crate::{Content, Error, MAX_DOCUMENT, Place, ReadOptions, Record, RecordReader, Result};
+use crate::{digits, id};
 use simidx::{Fingerprints, IdBuf};
+
+/// Rows of numbers, of strings, and of documents that are decoded at a time, if the file leaves that open.
+const NUMBERS: usize = 8192;
+const STRINGS: usize = 1024;
+const DOCUMENTS: usize = 64;
 
 /// Fingerprints that are returned at a time.
 const MANY: usize = 1 << 20;
 
 /// A reader of the rows of one record batch after another.
-pub(super) struct ArrowReader {
-    batches: Batches,
+pub(crate) struct Records {
+    batches: Box<dyn Batches>,
     schema: Schema,
     /// The columns of `schema`, in its order, and that of the id.
     content: Vec<Located>,
@@ -36,7 +33,6 @@ pub(super) struct ArrowReader {
     /// The next row of the batch, and the rows returned so far.
     next: usize,
     row: u64,
-    failed: bool,
     /// The failure that ended the reading of many rows and is still to be reported.
     untold: Option<Error>,
 }
@@ -49,42 +45,41 @@ struct Located {
     steps: Vec<Step>,
 }
 
-impl ArrowReader {
-    /// Reads the schema and finds the columns with fingerprints of the width, or with documents.
-    pub(super) fn open(source: Source, options: &ReadOptions) -> Result<Self> {
-        let mut batches = Batches::open(source)?;
-        let (leaves, routes) = leaves(batches.schema());
-        let schema = Schema::find(&leaves, options);
-        let name = batches.source().name();
-        let schema = schema.map_err(|message| input_error(name, Place::File, message))?;
-        let content: Vec<Chosen> = match &schema.wanted {
-            Wanted::Texts(texts) => texts.clone(),
-            Wanted::Fingerprints(fingerprints) => vec![fingerprints.clone()],
+impl Records {
+    /// Finds the columns with fingerprints of the width, or with documents.
+    pub(crate) fn open(mut batches: Box<dyn Batches>, options: &ReadOptions) -> Result<Self> {
+        let (mut leaves_of_file, _) = leaves(batches.schema());
+        for (leaf, other_name) in leaves_of_file.iter_mut().zip(batches.other_names()) {
+            leaf.other_name = other_name;
+        }
+        let schema = Schema::find(&leaves_of_file, options);
+        let schema = schema.map_err(|message| input_error(batches.name(), Place::File, message))?;
+        let (content, rows) = match &schema.wanted {
+            Wanted::Texts(texts) => (texts.clone(), DOCUMENTS),
+            Wanted::Fingerprints(chosen) if schema.is_plain() => (vec![chosen.clone()], NUMBERS),
+            Wanted::Fingerprints(chosen) => (vec![chosen.clone()], STRINGS),
         };
         let all = content.iter().chain(&schema.id);
-        let mut projection: Vec<usize> = all.map(|chosen| routes[chosen.index].0).collect();
-        projection.sort_unstable();
-        projection.dedup();
+        let all: BTreeSet<usize> = all.map(|chosen| chosen.index).collect();
+        let decoded = batches.decode_only(&all, rows)?;
+        let (_, routes) = leaves(batches.schema());
         let locate = |chosen: Chosen| {
-            let (column, steps) = &routes[chosen.index];
+            let place = decoded.partition_point(|&leaf| leaf < chosen.index);
+            let (column, steps) = routes.get(place).cloned().unwrap_or_default();
             Located {
-                column: projection.partition_point(|other| other < column),
-                steps: steps.clone(),
                 chosen,
+                column,
+                steps,
             }
         };
-        let id = schema.id.clone().map(locate);
-        let content = content.into_iter().map(locate).collect();
-        batches.decode_only(projection);
-        Ok(ArrowReader {
+        Ok(Records {
+            id: schema.id.clone().map(locate),
+            content: content.into_iter().map(locate).collect(),
             batches,
             schema,
-            content,
-            id,
             batch: None,
             next: 0,
             row: 0,
-            failed: false,
             untold: None,
         })
     }
@@ -96,15 +91,12 @@ impl ArrowReader {
             .as_ref()
             .is_none_or(|batch| self.next >= batch.num_rows())
         {
-            if self.failed {
-                return Ok(false);
-            }
             // The memory of the one is free before the other is read.
             self.batch = None;
-            self.batch = self.batches.next().inspect_err(|_| self.failed = true)?;
+            self.batch = self.batches.next()?;
             self.next = 0;
             if self.batch.is_none() {
-                self.failed = true;
+                return Ok(false);
             }
         }
         Ok(true)
@@ -179,15 +171,14 @@ fn id_of(cell: Cell<'_>, column: &Chosen) -> Result<IdBuf, String> {
 fn fingerprint_of(cell: Cell<'_>, column: &Chosen) -> Result<u128, String> {
     Ok(match (column.kind, cell) {
         (Kind::Digits(width), Cell::Bytes(text)) => return digits::hex(utf8(text)?, width),
-        // The most significant byte is the first.
-        (_, Cell::Bytes(bytes)) => bytes.iter().fold(0, |all, &b| all << 8 | u128::from(b)),
+        (_, Cell::Bytes(bytes)) => big_endian(bytes),
         (Kind::Integer { bits: 32, .. }, Cell::Signed(number)) => (number as u32).into(),
         (_, Cell::Signed(number)) => number.cast_unsigned().into(),
         (_, Cell::Unsigned(number)) => number.into(),
     })
 }
 
-impl Iterator for ArrowReader {
+impl Iterator for Records {
     type Item = Result<Record>;
 
     fn next(&mut self) -> Option<Result<Record>> {
@@ -202,12 +193,12 @@ impl Iterator for ArrowReader {
         let record = self.record(self.batch.as_ref()?, self.next);
         self.next += 1;
         self.row += 1;
-        let name = self.batches.source().name();
+        let name = self.batches.name();
         Some(record.map_err(|message| input_error(name, Place::Row(self.row), message)))
     }
 }
 
-impl RecordReader for ArrowReader {
+impl RecordReader for Records {
     fn read_fingerprints(&mut self, out: &mut Fingerprints) -> usize {
         if !self.schema.fits(out.width()) {
             return 0;
@@ -234,21 +225,14 @@ impl RecordReader for ArrowReader {
     }
 
     fn bytes_read(&self) -> u64 {
-        self.batches.source().bytes_read()
+        self.batches.bytes_read()
+    }
+
+    fn expected_records(&self) -> Option<u64> {
+        self.batches.declared_rows()
     }
 
     fn place(&self) -> (&str, Place) {
-        (self.batches.source().name(), Place::Row(self.row))
+        (self.batches.name(), Place::Row(self.row))
     }
 }
-
-/// The error of a file that cannot be read on.
-fn unreadable(name: &str, message: &str) -> Error {
-    io_error(
-        name,
-        std::io::Error::new(std::io::ErrorKind::InvalidData, message),
-    )
-}
-
-#[cfg(test)]
-mod tests;

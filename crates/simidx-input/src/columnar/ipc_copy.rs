@@ -8,24 +8,23 @@ use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 use arrow_schema::{ArrowError, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 
-use super::batches::{Batches, guarded};
-use super::new_columns::{column, schema_with};
-use super::unreadable;
-use crate::cells::has_already;
+use super::arrays::{Choice, new_fields};
+use super::ipc::{ArrowBatches, guarded};
+use super::watched::Watched;
+use super::{Batches, check_new, unreadable};
 use crate::new_fields::RowFate;
 use crate::source::input_error;
-use crate::watched::Watched;
-use crate::{Fate, InputFile, NewField, Place, Result};
+use crate::{InputFile, NewField, Place, Result};
 
 /// Copies the rows that `fate` does not drop, with new fields. See [`filter_records`](crate::filter_records).
-pub(crate) fn copy_rows(
+pub(super) fn copy_rows(
     inputs: &[InputFile],
     out: &mut (dyn Write + Send),
     fields: &[NewField],
     fate: RowFate<'_>,
 ) -> Result<()> {
     // One at a time, since there may be more of them than files can be open.
-    let open = |input: &InputFile| Batches::open(input.source()?);
+    let open = |input: &InputFile| ArrowBatches::open(input.source()?);
     let Some((first, others)) = inputs.split_first() else {
         return Ok(());
     };
@@ -33,23 +32,26 @@ pub(crate) fn copy_rows(
     for other in others {
         let other = open(other)?;
         if other.schema().fields() != first.schema().fields() {
-            let message = format!("has another schema than {}", first.source().name());
-            return Err(input_error(other.source().name(), Place::File, message));
+            let message = format!("has another schema than {}", first.name());
+            return Err(input_error(other.name(), Place::File, message));
         }
     }
-    let names = first.schema().fields();
-    let has = |field: &&NewField| names.iter().any(|own| *own.name() == field.name);
-    if let Some(field) = fields.iter().find(has) {
-        let message = has_already(field);
-        return Err(input_error(first.source().name(), Place::File, message));
-    }
-    let schema = Arc::new(schema_with(first.schema(), fields));
+    let own = first.schema().fields().iter();
+    check_new(
+        first.name(),
+        own.clone().map(|own| own.name().as_str()),
+        fields,
+    )?;
+    let columns = own.cloned().chain(new_fields(fields).map(Arc::new));
+    let metadata = first.schema().metadata().clone();
+    let schema = Schema::new_with_metadata(columns.collect::<Vec<_>>(), metadata);
+    let schema = Arc::new(schema);
     // What it is compressed by is told by its first batch.
     let batch = first.next()?;
     let mut out = Watched::new(out);
     let writer = guarded(|| Writer::new(&mut out, &schema, &first));
     let copied = match writer {
-        Err(message) => Err(unreadable(first.source().name(), &message)),
+        Err(message) => Err(unreadable(first.name(), &message)),
         Ok(writer) => {
             let copy = Copy {
                 writer,
@@ -78,11 +80,11 @@ impl Copy<'_, '_> {
     /// Copies the first input, of which a batch has been read, and the others.
     fn all(
         mut self,
-        first: Batches,
+        first: ArrowBatches,
         batch: Option<RecordBatch>,
-        others: impl Iterator<Item = Result<Batches>>,
+        others: impl Iterator<Item = Result<ArrowBatches>>,
     ) -> Result<()> {
-        let name = first.source().name().to_owned();
+        let name = first.name().to_owned();
         self.input(first, batch)?;
         for other in others {
             let mut other = other?;
@@ -92,36 +94,24 @@ impl Copy<'_, '_> {
         guarded(|| self.writer.finish()).map_err(|message| unreadable(&name, &message))
     }
 
-    fn input(&mut self, mut input: Batches, mut batch: Option<RecordBatch>) -> Result<()> {
+    fn input(&mut self, mut input: ArrowBatches, mut batch: Option<RecordBatch>) -> Result<()> {
         while let Some(rows) = batch {
-            let bytes = self.bytes_before + input.source().bytes_read();
-            let (mut chosen, mut new) = (Vec::new(), Vec::new());
-            for _ in 0..rows.num_rows() {
-                let fate = (self.fate)(bytes)?;
-                chosen.push(fate != Fate::Dropped);
-                match fate {
-                    Fate::Dropped => {}
-                    Fate::Copied => new.push(Vec::new()),
-                    Fate::With(values) => new.push(values),
-                }
-            }
-            if chosen.contains(&true) {
+            let bytes = self.bytes_before + input.bytes_read();
+            let choice = Choice::of(rows.num_rows(), self.fields, || (self.fate)(bytes))?;
+            if choice.keeps_any() {
                 let copied = guarded(|| {
-                    let chosen = BooleanArray::from(chosen);
-                    let rows = filter_record_batch(&rows, &chosen)?;
-                    let mut columns = rows.columns().to_vec();
-                    let fields = self.fields.iter().enumerate();
-                    columns.extend(fields.map(|(index, field)| column(field, index, &new)));
+                    let rows = filter_record_batch(&rows, &BooleanArray::from(choice.kept))?;
+                    let columns = [rows.columns(), &choice.new[..]].concat();
                     let schema = Arc::clone(&self.schema);
                     let count = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
                     self.writer
                         .write(&RecordBatch::try_new_with_options(schema, columns, &count)?)
                 });
-                copied.map_err(|message| unreadable(input.source().name(), &message))?;
+                copied.map_err(|message| unreadable(input.name(), &message))?;
             }
             batch = input.next()?;
         }
-        self.bytes_before += input.source().bytes_read();
+        self.bytes_before += input.bytes_read();
         Ok(())
     }
 }
@@ -134,7 +124,11 @@ enum Writer<'a, 'b> {
 
 impl<'a, 'b> Writer<'a, 'b> {
     /// Writes rows of a schema as an input was written.
-    fn new(out: &'a mut Watched<'b>, schema: &Schema, like: &Batches) -> Result<Self, ArrowError> {
+    fn new(
+        out: &'a mut Watched<'b>,
+        schema: &Schema,
+        like: &ArrowBatches,
+    ) -> Result<Self, ArrowError> {
         let options = IpcWriteOptions::default().try_with_compression(like.compression())?;
         Ok(match like.are_in_file() {
             true => Writer::File(FileWriter::try_new_with_options(out, schema, options)?),

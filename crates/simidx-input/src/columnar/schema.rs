@@ -1,9 +1,9 @@
 //! Which columns of a table with types hold the records.
 
-use super::fields::{
+use crate::fields::{
     FINGERPRINT, FoundId, Holds, TEXT, both_columns, joined, neither_column, no_column, null_texts,
 };
-use super::{Fields, MAX_DOCUMENT, ReadOptions};
+use crate::{Fields, MAX_DOCUMENT, ReadOptions, names};
 use simidx::{IdBuf, Width};
 
 /// A column of values that hold no others.
@@ -178,10 +178,7 @@ impl Leaves<'_> {
         let is_list = |path: &&str| path[name.len()..].starts_with(".*");
         match (within.iter().find(|path| is_list(path)), within.is_empty()) {
             (Some(path), _) => format!("column {name:?} is a list; {path:?} names its elements"),
-            (None, false) => format!(
-                "column {name:?} has members{}",
-                super::names::list(name, &within)
-            ),
+            (None, false) => format!("column {name:?} has members{}", names::list(name, &within)),
             (None, true) => no_column(name, &self.names()),
         }
     }

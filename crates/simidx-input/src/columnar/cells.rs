@@ -9,7 +9,7 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, downcast_dictionary_array, downcast_run_array};
 use arrow_schema::DataType;
 
-use super::columns::Step;
+use super::leaves::Step;
 use simidx::Fingerprints;
 
 /// The value of one row.
@@ -165,7 +165,19 @@ pub(super) fn plain_fingerprints(
         (DataType::Int64, Fingerprints::W64(out)) => append!(out, Int64Type, u64),
         (DataType::UInt32, Fingerprints::W32(out)) => append!(out, UInt32Type, u32),
         (DataType::Int32, Fingerprints::W32(out)) => append!(out, Int32Type, u32),
+        (DataType::FixedSizeBinary(_), out) => {
+            let values = array.as_fixed_size_binary_opt();
+            for values in values.iter() {
+                rows.clone()
+                    .for_each(|row| out.push(big_endian(values.value(row))));
+            }
+        }
         _ => {}
     }
     out.len() - before
+}
+
+/// The number of bytes of which the first is the most significant.
+pub(super) fn big_endian(bytes: &[u8]) -> u128 {
+    bytes.iter().fold(0, |all, &b| all << 8 | u128::from(b))
 }

@@ -1,35 +1,34 @@
-//! The rows of Arrow files and streams, taken apart into cells.
+//! The rows of files, taken apart into cells.
 
 use arrow_array::cast::AsArray;
 use arrow_array::temporal_conversions as time;
 use arrow_array::types::{
-    Date32Type, Date64Type, Decimal128Type, Decimal256Type, DecimalType, Float16Type, Float32Type,
-    Float64Type, Time32MillisecondType, Time32SecondType, Time64MicrosecondType,
-    Time64NanosecondType, TimestampMicrosecondType, TimestampMillisecondType,
-    TimestampNanosecondType, TimestampSecondType,
+    ArrowTimestampType, Date32Type, Date64Type, Decimal128Type, Decimal256Type, DecimalType,
+    Float16Type, Float32Type, Float64Type, Time32MillisecondType, Time32SecondType,
+    Time64MicrosecondType, Time64NanosecondType, TimestampMicrosecondType,
+    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
 };
 use arrow_array::{Array, RecordBatch, downcast_dictionary_array, downcast_run_array};
 use arrow_schema::{ArrowError, DataType, TimeUnit};
 
-use super::batches::{Batches, guarded};
 use super::cells::{self, elements};
-use super::unreadable;
+use super::{Batches, guarded, unreadable};
 use crate::cells::{Cell, Columns, Kind, Rows, bytes, list, object, real};
 use crate::source::input_error;
 use crate::{InputFile, Place, Result};
 
 /// The rows of a file or a stream.
-pub(crate) struct ArrowRows {
-    batches: Batches,
+pub(crate) struct BatchRows {
+    batches: Box<dyn Batches>,
     batch: Option<RecordBatch>,
     /// The row of the batch after the current one.
     next: usize,
 }
 
-impl ArrowRows {
+impl BatchRows {
     /// Opens an input. Its columns are those of the inputs before it.
     pub(crate) fn open(input: &InputFile, columns: &mut Columns) -> Result<Self> {
-        let batches = Batches::open(input.source()?)?;
+        let batches = super::open(input)?;
         let schema = batches.schema();
         let names: Vec<&String> = schema.fields().iter().map(|field| field.name()).collect();
         if columns.names.is_empty() {
@@ -43,11 +42,11 @@ impl ArrowRows {
                 Some(name) => format!("has two columns {name:?}"),
                 None => message.to_owned(),
             };
-            return Err(input_error(batches.source().name(), Place::File, message));
+            return Err(input_error(batches.name(), Place::File, message));
         }
         let kinds = schema.fields().iter().map(|field| kind(field.data_type()));
         columns.kinds = kinds.collect();
-        Ok(ArrowRows {
+        Ok(BatchRows {
             batches,
             batch: None,
             next: 0,
@@ -65,7 +64,7 @@ fn first_repeated(schema: &arrow_schema::Schema) -> Option<&str> {
         .map(|(_, name)| name)
 }
 
-impl Rows for ArrowRows {
+impl Rows for BatchRows {
     fn advance(&mut self) -> Result<Option<bool>> {
         self.next += 1;
         let rows = |batch: &RecordBatch| batch.num_rows();
@@ -86,20 +85,16 @@ impl Rows for ArrowRows {
             return Err("is no row".into());
         };
         let number = self.next - 1;
-        let cells = guarded(|| {
+        let cells = guarded("Arrow", || {
             let columns = batch.columns().iter();
             Ok::<Vec<Cell>, ArrowError>(columns.map(|array| cell(array, number)).collect())
         });
-        row.extend(
-            cells.map_err(|message| {
-                unreadable(self.batches.source().name(), &message).to_string()
-            })?,
-        );
+        row.extend(cells.map_err(|message| unreadable(self.batches.name(), &message).to_string())?);
         Ok(())
     }
 
     fn bytes_read(&self) -> u64 {
-        self.batches.source().bytes_read()
+        self.batches.bytes_read()
     }
 }
 
@@ -179,7 +174,14 @@ fn other(array: &dyn Array, row: usize) -> Option<Cell> {
         ($type:ty, $zone:expr) => {{
             let moment = time::as_datetime::<$type>(native!($type))?;
             let zone = if $zone.is_some() { " +00:00" } else { "" };
-            format!("{moment}{zone}")
+            let clock = clock(&<$type>::UNIT);
+            format!("{}{zone}", moment.format(&format!("%Y-%m-%d {clock}")))
+        }};
+    }
+    macro_rules! time_of_day {
+        ($type:ty, $unit:expr) => {{
+            let time = time::as_time::<$type>(native!($type).into())?;
+            Cell::Text(time.format(clock($unit)).to_string())
         }};
     }
     Some(match array.data_type() {
@@ -199,22 +201,12 @@ fn other(array: &dyn Array, row: usize) -> Option<Cell> {
             TimeUnit::Microsecond => moment!(TimestampMicrosecondType, zone),
             TimeUnit::Nanosecond => moment!(TimestampNanosecondType, zone),
         }),
-        DataType::Time32(TimeUnit::Second) => {
-            let value = native!(Time32SecondType).into();
-            Cell::Text(time::as_time::<Time32SecondType>(value)?.to_string())
+        DataType::Time32(unit @ TimeUnit::Second) => time_of_day!(Time32SecondType, unit),
+        DataType::Time32(unit) => time_of_day!(Time32MillisecondType, unit),
+        DataType::Time64(unit @ TimeUnit::Microsecond) => {
+            time_of_day!(Time64MicrosecondType, unit)
         }
-        DataType::Time32(_) => {
-            let value = native!(Time32MillisecondType).into();
-            Cell::Text(time::as_time::<Time32MillisecondType>(value)?.to_string())
-        }
-        DataType::Time64(TimeUnit::Microsecond) => {
-            let value = native!(Time64MicrosecondType);
-            Cell::Text(time::as_time::<Time64MicrosecondType>(value)?.to_string())
-        }
-        DataType::Time64(_) => {
-            let value = native!(Time64NanosecondType);
-            Cell::Text(time::as_time::<Time64NanosecondType>(value)?.to_string())
-        }
+        DataType::Time64(unit) => time_of_day!(Time64NanosecondType, unit),
         &DataType::Decimal128(precision, scale) => Cell::Text(Decimal128Type::format_decimal(
             native!(Decimal128Type),
             precision,
@@ -227,4 +219,14 @@ fn other(array: &dyn Array, row: usize) -> Option<Cell> {
         )),
         _ => return None,
     })
+}
+
+/// How a time of day is written that is counted in a unit.
+fn clock(unit: &TimeUnit) -> &'static str {
+    match unit {
+        TimeUnit::Second => "%H:%M:%S",
+        TimeUnit::Millisecond => "%H:%M:%S%.3f",
+        TimeUnit::Microsecond => "%H:%M:%S%.6f",
+        TimeUnit::Nanosecond => "%H:%M:%S%.9f",
+    }
 }

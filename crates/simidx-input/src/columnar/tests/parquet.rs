@@ -1,18 +1,23 @@
 //! Parquet files, written with the library, read, damaged and read again.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use parquet::basic::{BrotliLevel, Compression, GzipLevel, ZstdLevel};
+use parquet::column::reader::ColumnReader;
 use parquet::column::writer::ColumnWriter;
-use parquet::data_type::ByteArray;
+use parquet::data_type::{ByteArray, Int96};
 use parquet::file::properties::WriterProperties;
+use parquet::file::reader::FileReader;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 
-use super::super::tests::{Read, document, drain, drain_in_bulk, fields, fingerprint};
-use super::*;
-use crate::{Fields, open, open_with};
-use simidx::Width;
+use super::super::*;
+use crate::tests::{Read, document, drain, drain_in_bulk, fields, fingerprint};
+use crate::{
+    Fate, Fields, OutputFormat, Record, Rewrite, filter_records, open, open_with, rewrite_records,
+};
+use simidx::{IdBuf, Width};
 
 /// The values of a column in one row group; a null for each `None`.
 enum Values {
@@ -206,7 +211,7 @@ fn documents_with_numbers_as_ids_are_read() {
         "required int32 id (UINT_32); required binary text;",
         &[vec![Values::Small(vec![Some(-1)]), strings(&["a"])]],
     );
-    let id = super::tests::read(&file).unwrap().records()[0].id.clone();
+    let id = self::read(&file).unwrap().records()[0].id.clone();
     assert_eq!(id, Some(IdBuf::Number(u32::MAX.into())));
 }
 
@@ -306,7 +311,7 @@ fn what_is_no_file_of_this_format_is_refused() {
         message(b"PK\x03\x04"),
         "x.parquet: is a zip archive; unpack it first"
     );
-    let compressed = super::super::source::tests::gzip(b"PAR1");
+    let compressed = crate::source::tests::gzip(b"PAR1");
     let through = "x.parquet: a Parquet file cannot be read through compression";
     assert_eq!(message(&compressed), through);
     let error = message(b"PAR1 and no more");
@@ -552,8 +557,8 @@ fn a_copy_has_the_codec_of_its_source_and_its_own_level() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.parquet");
         std::fs::write(&path, file).unwrap();
-        let reader = super::ParquetReader::open(&path, &ReadOptions::default()).unwrap();
-        let properties = super::copy::properties(reader.parquet.metadata(), &[]).unwrap();
+        let file = parquet_file::ParquetFile::open(&path).unwrap();
+        let properties = parquet_copy::properties(file.reader.metadata(), &[]).unwrap();
         assert_eq!(properties.compression(&"fingerprint".into()), copied);
     }
 }
@@ -584,4 +589,85 @@ fn odd_ids_are_passed_over_if_that_is_wanted() {
     let records = read_with(&file, &names).unwrap().records();
     let odd = "column \"id\" holds arrays of 16 bytes, neither strings nor integers";
     assert_eq!(records[0].odd_id.as_deref(), Some(odd));
+}
+
+#[test]
+fn types_of_old_files_are_copied_and_shown() {
+    let schema = "message rows { required binary text (UTF8); required int96 at; \
+                  required int64 local (TIMESTAMP(MILLIS,false)); optional binary kind (ENUM); }";
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    let mut file = Vec::new();
+    let properties = Arc::new(WriterProperties::default());
+    let mut writer = SerializedFileWriter::new(&mut file, schema.clone(), properties).unwrap();
+    let mut rows = writer.next_row_group().unwrap();
+    let days = [2_000_000_u32, 2_440_588, 4_000_000];
+    while let Some(mut column) = rows.next_column().unwrap() {
+        match column.untyped() {
+            ColumnWriter::ByteArrayColumnWriter(w) => {
+                let values = [&b"a"[..], b"\xff\x01", b"c"].map(|v| ByteArray::from(v.to_vec()));
+                w.write_batch(&values, Some(&[1, 1, 1]), None).unwrap();
+            }
+            ColumnWriter::Int96ColumnWriter(w) => {
+                let values = days.map(|day| Int96::from(vec![1_000_000, 0, day]));
+                w.write_batch(&values, None, None).unwrap();
+            }
+            ColumnWriter::Int64ColumnWriter(w) => {
+                w.write_batch(&[0, 1, -1], None, None).unwrap();
+            }
+            _ => unreachable!(),
+        }
+        column.close().unwrap();
+    }
+    rows.close().unwrap();
+    writer.close().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.parquet");
+    std::fs::write(&path, &file).unwrap();
+    let inputs = [InputFile::open(&path, None, None).unwrap()];
+
+    let (mut copy, mut kept) = (Vec::new(), [true, false, true].iter());
+    filter_records(&inputs, &mut copy, &mut |_| *kept.next().unwrap()).unwrap();
+    let copied = folder.path().join("copy.parquet");
+    std::fs::write(&copied, copy).unwrap();
+    let [all, copy] = [&path, &copied].map(|path| {
+        let reader = parquet_file::ParquetFile::open(path).unwrap().reader;
+        let data = reader.metadata().file_metadata();
+        assert_eq!(data.schema_descr().root_schema(), &*schema);
+        let mut group = reader
+            .get_row_group(0)
+            .unwrap()
+            .get_column_reader(1)
+            .unwrap();
+        let ColumnReader::Int96ColumnReader(column) = &mut group else {
+            panic!("another type");
+        };
+        let mut values = Vec::new();
+        column.read_records(3, None, None, &mut values).unwrap();
+        values
+    });
+    assert_eq!(copy, [all[0], all[2]]);
+
+    let rewrite = Rewrite {
+        format: Some(OutputFormat::Jsonl),
+        fields: Vec::new(),
+    };
+    let mut lines = Vec::new();
+    rewrite_records(&inputs, &mut lines, &rewrite, &mut |_, _| Ok(Fate::Copied)).unwrap();
+    let lines = String::from_utf8(lines).unwrap();
+    let line = |n: usize| lines.lines().nth(n).unwrap();
+    assert_eq!(
+        line(1),
+        "{\"text\":\"ff01\",\"at\":\"1970-01-01 00:00:00.001 +00:00\",\
+         \"local\":\"1970-01-01 00:00:00.001\",\"kind\":\"ff01\"}"
+    );
+    assert!(
+        line(0).contains("\"at\":\"0763-09-18 00:00:00.001 +00:00\""),
+        "{}",
+        line(0)
+    );
+    assert!(
+        line(2).contains("\"at\":\"6239-07-12 00:00:00.001 +00:00\""),
+        "{}",
+        line(2)
+    );
 }

@@ -1,18 +1,20 @@
 //! A Parquet file written row by row.
 
-use std::io::Write;
 use std::sync::Arc;
 
+use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_schema::{Schema, SchemaRef};
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
-use parquet::file::writer::SerializedFileWriter;
 
-use super::guarded;
-use super::values::{self, Values};
+use super::arrays::{self, Column};
+use super::parquet_file::guarded_read;
+use super::watched::Watched;
 use crate::cells::{Cell, Columns, Kind};
 use crate::source::input_error;
-use crate::watched::Watched;
 use crate::{Error, NewField, Place, Result};
 
 /// Rows of a row group, and bytes of text in it.
@@ -28,34 +30,40 @@ pub(super) fn zstd() -> Result<Compression, ParquetError> {
 }
 
 /// A file that takes rows. They are held in memory until a row group is full.
-pub(crate) struct ParquetOut<'a> {
-    writer: Option<SerializedFileWriter<Watched<'a>>>,
-    columns: Vec<Values>,
+pub(crate) struct ParquetOut<'a, 'b> {
+    writer: ArrowWriter<&'a mut Watched<'b>>,
+    schema: SchemaRef,
+    columns: Vec<Column>,
     /// Columns that are not those of new fields.
     own: usize,
     rows: usize,
     len: usize,
 }
 
-impl<'a> ParquetOut<'a> {
+impl<'a, 'b> ParquetOut<'a, 'b> {
     /// Begins a file with these columns.
     pub(crate) fn new(
-        out: &'a mut (dyn Write + Send),
+        out: &'a mut Watched<'b>,
         columns: &Columns,
         fields: &[NewField],
     ) -> Result<Self> {
         let own = columns.names.iter().zip(columns.kinds.iter().copied());
-        let new = fields.iter().map(|f| (&f.name, values::kind(f.kind)));
+        let new = fields.iter().map(|f| (&f.name, arrays::kind(f.kind)));
         let all: Vec<(&String, Kind)> = own.chain(new).collect();
-        let writer = guarded(|| {
-            let columns = all.iter().map(|&(name, kind)| values::column(name, kind));
-            let schema = values::group("schema", columns.collect::<Result<_, _>>()?)?;
+        let schema = all.iter().map(|&(name, kind)| arrays::field(name, kind));
+        let schema = Arc::new(Schema::new(schema.collect::<Vec<_>>()));
+        let writer = guarded_read(|| {
             let properties = WriterProperties::builder().set_compression(zstd()?).build();
-            SerializedFileWriter::new(Watched::new(out), schema, Arc::new(properties))
+            let options = ArrowWriterOptions::new()
+                .with_properties(properties)
+                .with_schema_root("schema".into())
+                .with_skip_arrow_metadata(true);
+            ArrowWriter::try_new_with_options(out, Arc::clone(&schema), options)
         });
         Ok(ParquetOut {
-            writer: Some(writer.map_err(failure)?),
-            columns: all.iter().map(|&(_, kind)| Values::new(kind)).collect(),
+            writer: writer.map_err(failure)?,
+            schema,
+            columns: all.iter().map(|&(_, kind)| Column::new(kind)).collect(),
             own: columns.names.len(),
             rows: 0,
             len: 0,
@@ -78,22 +86,16 @@ impl<'a> ParquetOut<'a> {
     }
 
     fn write_group(&mut self) -> Result<()> {
-        let Some(writer) = &mut self.writer else {
-            return Ok(());
-        };
-        let columns = &self.columns;
-        let written = guarded(|| {
-            let mut group = writer.next_row_group()?;
-            columns
-                .iter()
-                .try_for_each(|column| column.write(&mut group))?;
-            group.close().map(drop)
+        let columns = self.columns.iter_mut().map(Column::finish).collect();
+        let written = guarded_read(|| {
+            let count = RecordBatchOptions::new().with_row_count(Some(self.rows));
+            let schema = Arc::clone(&self.schema);
+            let batch = RecordBatch::try_new_with_options(schema, columns, &count)?;
+            self.writer.write(&batch)?;
+            self.writer.flush()
         });
-        let cause = writer.inner_mut().take_failure();
-        written.map_err(|message| cause.map_or_else(|| failure(message), Error::from))?;
-        self.columns.iter_mut().for_each(Values::clear);
         (self.rows, self.len) = (0, 0);
-        Ok(())
+        written.map_err(failure)
     }
 
     /// Writes what is left, and the end of the file.
@@ -101,12 +103,9 @@ impl<'a> ParquetOut<'a> {
         if self.rows > 0 {
             self.write_group()?;
         }
-        let Some(mut writer) = self.writer.take() else {
-            return Ok(());
-        };
-        let finished = guarded(|| writer.finish().map(drop));
-        let cause = writer.inner_mut().take_failure();
-        finished.map_err(|message| cause.map_or_else(|| failure(message), Error::from))
+        guarded_read(|| self.writer.close())
+            .map(drop)
+            .map_err(failure)
     }
 }
 

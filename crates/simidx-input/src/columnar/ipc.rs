@@ -1,6 +1,6 @@
 //! Record batches out of a stream of Arrow messages; a file of Arrow is such a stream between two marks.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Read};
 
 use arrow_array::{ArrayRef, RecordBatch};
@@ -10,9 +10,9 @@ use arrow_ipc::reader::{RecordBatchDecoder, read_dictionary};
 use arrow_ipc::{CompressionType, Message, MessageHeader};
 use arrow_schema::{ArrowError, SchemaRef};
 
-use super::unreadable;
+use super::leaves::leaves;
+use super::{Batches, unreadable};
 use crate::detect::ARROW_MAGIC;
-use crate::guard::guarded_call;
 use crate::kinds;
 use crate::source::Source;
 use crate::{Place, Result};
@@ -31,8 +31,10 @@ const MAX_BUFFER: u64 = 4 << 30;
 const MAX_RATIO: u64 = 1 << 15;
 
 /// A stream of record batches.
-pub(super) struct Batches {
+pub(crate) struct ArrowBatches {
     source: Source,
+    /// All columns, and those that are decoded.
+    whole: SchemaRef,
     schema: SchemaRef,
     dictionaries: HashMap<i64, ArrayRef>,
     /// The columns that are decoded, ascending; none for all.
@@ -49,9 +51,9 @@ struct Parts {
     body: Buffer,
 }
 
-impl Batches {
+impl ArrowBatches {
     /// Reads the schema of a stream or a file.
-    pub(super) fn open(mut source: Source) -> Result<Self> {
+    pub(crate) fn open(mut source: Source) -> Result<Self> {
         let head = source.peek(kinds::HEAD)?;
         if head.is_empty() {
             return Err(source.input_error(Place::File, "is empty"));
@@ -78,8 +80,9 @@ impl Batches {
         };
         let schema = guarded(|| schema_of(&parts));
         let schema = schema.map_err(|message| unreadable(source.name(), &message))?;
-        Ok(Batches {
+        Ok(ArrowBatches {
             source,
+            whole: SchemaRef::clone(&schema),
             schema,
             dictionaries: HashMap::new(),
             projection: None,
@@ -89,14 +92,6 @@ impl Batches {
         })
     }
 
-    pub(super) fn source(&self) -> &Source {
-        &self.source
-    }
-
-    pub(super) fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-
     /// Whether the batches are in a file, which has a footer.
     pub(super) fn are_in_file(&self) -> bool {
         self.is_file
@@ -104,31 +99,6 @@ impl Batches {
 
     pub(super) fn compression(&self) -> Option<CompressionType> {
         self.compression
-    }
-
-    /// Decodes these columns only, which are ascending.
-    pub(super) fn decode_only(&mut self, columns: Vec<usize>) {
-        self.projection = Some(columns);
-    }
-
-    /// The next batch; none at the end and after a failure.
-    pub(super) fn next(&mut self) -> Result<Option<RecordBatch>> {
-        while !self.ended {
-            // Every failure is the end.
-            self.ended = true;
-            let parts = read_parts(self.source.reader());
-            let Some(parts) = parts.map_err(|error| self.source.io_error(error))? else {
-                self.check_end()?;
-                break;
-            };
-            let batch = guarded(|| self.decode(&parts));
-            let batch = batch.map_err(|message| unreadable(self.source.name(), &message))?;
-            self.ended = false;
-            if batch.is_some() {
-                return Ok(batch);
-            }
-        }
-        Ok(None)
     }
 
     /// The batch that a message holds; none if it holds something else.
@@ -141,7 +111,7 @@ impl Batches {
                 let batch = message.header_as_record_batch().ok_or_else(absent)?;
                 check_lengths(&batch, body)?;
                 self.compression = batch.compression().map(|compression| compression.codec());
-                let schema = SchemaRef::clone(&self.schema);
+                let schema = SchemaRef::clone(&self.whole);
                 let decoder =
                     RecordBatchDecoder::try_new(body, batch, schema, &self.dictionaries, &version)?
                         .with_projection(self.projection.as_deref());
@@ -153,7 +123,7 @@ impl Batches {
                     check_lengths(&batch, body)?;
                 }
                 let dictionaries = &mut self.dictionaries;
-                read_dictionary(body, dictionary, &self.schema, dictionaries, &version)?;
+                read_dictionary(body, dictionary, &self.whole, dictionaries, &version)?;
                 Ok(None)
             }
             MessageHeader::NONE => Ok(None),
@@ -175,6 +145,52 @@ impl Batches {
             true => Ok(()),
             false => Err(unreadable(self.source.name(), "the Arrow file is cut off")),
         }
+    }
+}
+
+impl Batches for ArrowBatches {
+    fn name(&self) -> &str {
+        self.source.name()
+    }
+
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn decode_only(&mut self, chosen: &BTreeSet<usize>, _: usize) -> Result<Vec<usize>> {
+        let (_, routes) = leaves(&self.whole);
+        let columns: BTreeSet<usize> = chosen.iter().map(|&leaf| routes[leaf].0).collect();
+        let columns: Vec<usize> = columns.into_iter().collect();
+        let decoded = guarded(|| self.whole.project(&columns));
+        let decoded = decoded.map_err(|message| unreadable(self.source.name(), &message))?;
+        self.schema = SchemaRef::new(decoded);
+        let is_decoded = |&leaf: &usize| columns.contains(&routes[leaf].0);
+        let leaves = (0..routes.len()).filter(is_decoded).collect();
+        self.projection = Some(columns);
+        Ok(leaves)
+    }
+
+    fn next(&mut self) -> Result<Option<RecordBatch>> {
+        while !self.ended {
+            // Every failure is the end.
+            self.ended = true;
+            let parts = read_parts(self.source.reader());
+            let Some(parts) = parts.map_err(|error| self.source.io_error(error))? else {
+                self.check_end()?;
+                break;
+            };
+            let batch = guarded(|| self.decode(&parts));
+            let batch = batch.map_err(|message| unreadable(self.source.name(), &message))?;
+            self.ended = false;
+            if batch.is_some() {
+                return Ok(batch);
+            }
+        }
+        Ok(None)
+    }
+
+    fn bytes_read(&self) -> u64 {
+        self.source.bytes_read()
     }
 }
 
@@ -264,16 +280,7 @@ fn check_lengths(batch: &arrow_ipc::RecordBatch<'_>, body: &Buffer) -> Result<()
     Ok(())
 }
 
-/// What the library returns; see [`guarded_call`].
+/// What the library returns; see [`guarded`](super::guarded).
 pub(super) fn guarded<T>(call: impl FnOnce() -> Result<T, ArrowError>) -> Result<T, String> {
-    let clause = |error: ArrowError| {
-        let message = error.to_string();
-        let message = message.lines().next().unwrap_or_default();
-        let message = message.strip_prefix("Ipc error: ").unwrap_or(message);
-        format!("cannot be read as Arrow: {message}")
-    };
-    match guarded_call(call) {
-        Some(result) => result.map_err(clause),
-        None => Err("damaged Arrow file".into()),
-    }
+    super::guarded("Arrow", call)
 }

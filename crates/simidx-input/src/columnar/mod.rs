@@ -1,0 +1,129 @@
+//! Rows of Parquet and Arrow files, one record batch after another: the formats `parquet` and `arrow`.
+
+mod arrays;
+mod cells;
+mod guard;
+mod ipc;
+mod ipc_copy;
+mod leaves;
+#[cfg(feature = "parquet")]
+mod parquet_copy;
+#[cfg(feature = "parquet")]
+mod parquet_file;
+#[cfg(feature = "parquet")]
+mod parquet_out;
+mod records;
+mod rows;
+mod schema;
+mod watched;
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+
+use super::cells::has_already;
+use super::new_fields::RowFate;
+use super::source::{input_error, io_error};
+use super::{Format, InputFile, NewField};
+use crate::{Error, Place, Result};
+pub(super) use ipc::ArrowBatches;
+#[cfg(feature = "parquet")]
+pub(super) use parquet_file::ParquetBatches;
+#[cfg(feature = "parquet")]
+pub(super) use parquet_out::ParquetOut;
+pub(super) use records::Records;
+pub(super) use rows::BatchRows;
+#[cfg(feature = "parquet")]
+pub(super) use watched::Watched;
+
+/// The rows of a file or a stream.
+pub(super) trait Batches: Send {
+    /// What errors call the file.
+    fn name(&self) -> &str;
+
+    /// The columns of the batches.
+    fn schema(&self) -> &SchemaRef;
+
+    /// The paths of all leaves as other programs show them, if those are different.
+    fn other_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Decodes these leaves only, and `rows` rows at a time if the file leaves that open. Returns the leaves that the schema
+    /// has from now on, which may be more, in ascending order.
+    fn decode_only(&mut self, leaves: &BTreeSet<usize>, rows: usize) -> Result<Vec<usize>>;
+
+    /// The next batch; none at the end and after a failure.
+    fn next(&mut self) -> Result<Option<RecordBatch>>;
+
+    fn bytes_read(&self) -> u64;
+
+    /// The number of rows that the file declares.
+    fn declared_rows(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// Opens an input of either format.
+fn open(input: &InputFile) -> Result<Box<dyn Batches>> {
+    match input.format() {
+        #[cfg(feature = "parquet")]
+        Format::Parquet => Ok(Box::new(ParquetBatches::open(input.path())?)),
+        _ => Ok(Box::new(ArrowBatches::open(input.source()?)?)),
+    }
+}
+
+/// Copies the rows that `fate` does not drop, with new fields. See [`filter_records`](crate::filter_records).
+pub(super) fn copy_rows(
+    inputs: &[InputFile],
+    out: &mut (dyn Write + Send),
+    fields: &[NewField],
+    fate: RowFate<'_>,
+) -> Result<()> {
+    let Some(first) = inputs.first() else {
+        return Ok(());
+    };
+    match first.format() {
+        #[cfg(feature = "parquet")]
+        Format::Parquet => parquet_copy::copy_rows(inputs, out, fields, fate),
+        _ => ipc_copy::copy_rows(inputs, out, fields, fate),
+    }
+}
+
+/// Checks that the rows of a file can get these new columns.
+fn check_new<'n>(
+    name: &str,
+    columns: impl Iterator<Item = &'n str> + Clone,
+    fields: &[NewField],
+) -> Result<()> {
+    let has = |field: &&NewField| columns.clone().any(|column| column == field.name);
+    match fields.iter().find(has) {
+        Some(field) => Err(input_error(name, Place::File, has_already(field))),
+        None => Ok(()),
+    }
+}
+
+/// What the library returns that reads files of a kind; see [`guard::guarded_call`].
+fn guarded<T, E: ToString>(kind: &str, call: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
+    let Some(result) = guard::guarded_call(call) else {
+        return Err(format!("damaged {kind} file"));
+    };
+    result.map_err(|error| {
+        let message = error.to_string();
+        let mut clause = message.lines().next().unwrap_or_default();
+        for prefix in ["Parquet argument error: ", "Parquet error: ", "Ipc error: "] {
+            clause = clause.strip_prefix(prefix).unwrap_or(clause);
+        }
+        format!("cannot be read as {kind}: {clause}")
+    })
+}
+
+/// The error of a file that cannot be read on.
+fn unreadable(name: &str, message: &str) -> Error {
+    io_error(name, io::Error::new(io::ErrorKind::InvalidData, message))
+}
+
+#[cfg(test)]
+mod tests;
