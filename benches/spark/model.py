@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simidx.distributed import Meeting, Profile
+from simidx_spark.distributed import Meeting, Profile
 
 #: The share of fingerprints that are near another one, of which half are copies.
 NEAR = 0.35

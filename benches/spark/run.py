@@ -49,7 +49,7 @@ def main() -> None:
     parser.add_argument("--temp-dir")
     args = parser.parse_args()
 
-    from simidx import spark
+    import simidx_spark as spark
 
     folder = Path(tempfile.mkdtemp(dir=args.temp_dir))
     session = local.session(folder, args.cores)

@@ -68,7 +68,7 @@ def main() -> None:
             sys.exit(f"{args.beside} {error}")
     folder = Path(tempfile.mkdtemp(dir=args.temp_dir))
     session = local.session(folder, args.cores)
-    from simidx import spark
+    import simidx_spark as spark
 
     print("| documents | tool | seconds | dropped |")
     print("|---:|---|---:|---:|")
@@ -93,7 +93,7 @@ def main() -> None:
 
         dropped_by_spark: list[int] = []
         seconds, _ = local.timed(by_spark)
-        print(f"| {count:,} | simidx.spark.dedup | {seconds:.1f} | {dropped_by_spark[0]:,} |", flush=True)
+        print(f"| {count:,} | simidx_spark.dedup | {seconds:.1f} | {dropped_by_spark[0]:,} |", flush=True)
         spark.release()
         if python is not None:
             scratch = folder / "scratch"

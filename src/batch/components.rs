@@ -12,7 +12,7 @@ use crate::fingerprint::{Column, Fingerprint, Fingerprints, by_width};
 /// ```
 /// use simidx::Fingerprints;
 ///
-/// let (values, least) = simidx::batch::components(&[9u64, 3, 4], &[7u64, 9, 5])?;
+/// let (values, least) = simidx::batch::rounds::components(&[9u64, 3, 4], &[7u64, 9, 5])?;
 /// assert_eq!(values, Fingerprints::W64(vec![3, 4, 5, 7, 9]));
 /// assert_eq!(least, Fingerprints::W64(vec![3, 4, 4, 3, 3]));
 /// # Ok::<(), simidx::Error>(())
@@ -66,7 +66,7 @@ fn linked<F: Fingerprint>(left: &[F], right: &[F]) -> Result<(Vec<F>, Vec<F>)> {
 /// Where each value is in a list of distinct values in order; `None` if it is not there.
 ///
 /// ```
-/// let places = simidx::batch::positions_in(&[3u64, 5, 9], &[9u64, 4])?;
+/// let places = simidx::batch::rounds::positions_in(&[3u64, 5, 9], &[9u64, 4])?;
 /// assert_eq!(places, [Some(2), None]);
 /// # Ok::<(), simidx::Error>(())
 /// ```

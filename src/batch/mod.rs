@@ -19,7 +19,8 @@ mod ordered;
 mod pair_lists;
 mod pairs;
 mod partition;
-mod rounds;
+#[doc(hidden)]
+pub mod rounds;
 mod row_pairs;
 mod spill;
 
@@ -28,7 +29,6 @@ pub use clusters::{
     Cluster, ClusterFinder, ClusterOptions, ClusterReport, Representative, clusters,
     clusters_by_key,
 };
-pub use components::{components, positions_in};
 pub use dedup::{Decision, DedupCounts, DedupOptions, Deduplicated, Deduplicator};
 pub use id_lists::{IdColumn, IdLists, ids_of_all, positions_of_all};
 pub use id_pairs::{IdPair, id_pairs, id_pairs_with};
@@ -38,5 +38,4 @@ pub use lint::{
     LintWarningKind, TableCrowding, lint,
 };
 pub use pairs::{Pair, PairFinder, PairOptions, pairs};
-pub use rounds::{PairRound, PairRounds, RoundsRequest, places_of, scatter_values};
 pub use row_pairs::{RowPair, row_pairs};

@@ -2,9 +2,12 @@
 //!
 //! The masks of a cover divide the work as they do in memory. What agrees on a mask too often for one place is divided again,
 //! by a cover of the other bits. A sample shows which values these are, before anything is sent.
+//!
+//! With what joins the pairs that were found, this is for the package `simidx_spark` alone: it may change with any version.
 
 use std::collections::HashMap;
 
+pub use super::components::{components, positions_in};
 use super::cover::Bits;
 use super::emit::Emitter;
 use super::group::{Rule, search};
@@ -27,7 +30,7 @@ const LEAST_SEEN: usize = 8;
 /// What is known of fingerprints before their pairs are searched for in rounds.
 ///
 /// ```
-/// use simidx::batch::{PairRounds, RoundsRequest};
+/// use simidx::batch::rounds::{PairRounds, RoundsRequest};
 ///
 /// let values = [0xff00u64, 0xff01, 0x1234_5678_0000_0000];
 /// let request = RoundsRequest {
@@ -154,7 +157,7 @@ impl<F: Fingerprint> Round<F> {
 /// place. The values that come must be distinct.
 ///
 /// ```
-/// use simidx::batch::{PairRounds, RoundsRequest};
+/// use simidx::batch::rounds::{PairRounds, RoundsRequest};
 ///
 /// let values: Vec<u64> = (0..5000u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).chain([1]).collect();
 /// let request = RoundsRequest {
@@ -385,7 +388,7 @@ fn place_of<F: Fingerprint>(value: F, seed: u64, places: usize) -> usize {
 /// place end. For what depends on whole values, such as leaving out equal ones.
 ///
 /// ```
-/// let (values, ends) = simidx::batch::scatter_values(&[7u64, 9, 7], 2);
+/// let (values, ends) = simidx::batch::rounds::scatter_values(&[7u64, 9, 7], 2);
 /// assert_eq!((values.len(), ends.len(), ends[1]), (3, 2, 3));
 /// ```
 ///
@@ -404,7 +407,7 @@ pub fn scatter_values<'c>(
 /// The place of each value in [`scatter_values`].
 ///
 /// ```
-/// let places = simidx::batch::places_of(&[7u64, 9, 7], 100);
+/// let places = simidx::batch::rounds::places_of(&[7u64, 9, 7], 100);
 /// assert_eq!(places[0], places[2]);
 /// ```
 ///

@@ -1,9 +1,10 @@
 //! Files: building one, and merging several into one.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::PyString;
 use simidx::Set;
 use simidx::builder::AtomicFile;
 use simidx::design::TableDesign;
@@ -12,9 +13,10 @@ use simidx::{BuildOptions, Codec, IdKind, IndexBuilder, Width};
 
 use crate::errors::{Class, Failure, raise};
 use crate::exclusions::Excluded;
+use crate::given::Given;
 use crate::ids::{self, Ids};
 use crate::index::PyIndex;
-use crate::input::{self, Expected, Fingerprints};
+use crate::input::{self, Fingerprints};
 use crate::opened::Opened;
 use crate::options;
 use crate::run::{How, Watch, run, run_apart};
@@ -23,81 +25,60 @@ use crate::texts::pipeline_of;
 /// Records that are handed over between two reports of progress.
 const PIECE: usize = 1 << 16;
 
-/// Writes an index of these fingerprints to a file, which replaces what has its name when it is complete, and opens it.
+/// Writes an index of these fingerprints to a file, which replaces what has its name when it is complete.
 #[pyfunction]
-#[pyo3(signature = (path, fingerprints, ids=None, k=None, tables=None, memory=None, *, width=None, signed=false, codec=None, block_size=None, id_lookup=false, pipeline=None, metadata=None, temp_dir=None, threads=None, progress=None), text_signature = "(path, fingerprints, ids=None, k=3, tables=None, memory=None, *, width=None, signed=False, codec=None, block_size=None, id_lookup=False, pipeline=None, metadata=None, temp_dir=None, threads=None, progress=None)")]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "they are the arguments of a function of Python"
-)]
-pub(crate) fn build(
-    py: Python<'_>,
-    path: &Bound<'_, PyAny>,
-    fingerprints: &Bound<'_, PyAny>,
-    ids: Option<&Bound<'_, PyAny>>,
-    k: Option<&Bound<'_, PyAny>>,
-    tables: Option<&Bound<'_, PyAny>>,
-    memory: Option<&Bound<'_, PyAny>>,
-    width: Option<u32>,
-    signed: bool,
-    codec: Option<&str>,
-    block_size: Option<u32>,
-    id_lookup: bool,
-    pipeline: Option<&Bound<'_, PyAny>>,
-    metadata: Option<&Bound<'_, PyDict>>,
-    temp_dir: Option<&Bound<'_, PyAny>>,
-    threads: Option<&Bound<'_, PyAny>>,
-    progress: Option<&Bound<'_, PyAny>>,
-) -> PyResult<PyIndex> {
-    let path = options::path(path)?;
-    let read = input::fingerprints(fingerprints, Expected { width, signed })?;
-    let ids = ids::read(ids)?;
-    let how = How {
-        threads: options::optional(threads, "threads", options::count)?,
-        progress: options::progress(progress)?,
-    };
+pub(crate) fn build(given: Given<'_>) -> PyResult<()> {
+    let py = given.py();
+    let path = options::path(&given.value("path")?)?;
+    let read = input::fingerprints(&given.value("fingerprints")?, given.expected(None)?)?;
+    let ids = ids::read(given.get("ids")?.as_ref())?;
     let mut options = BuildOptions::default();
-    options.max_distance = options::optional(k, "k", options::distance)?.unwrap_or(3);
-    if let Some(count) = options::optional(tables, "tables", options::count)? {
-        let width = read.column().width();
-        options.design = Some(design(py, width, options.max_distance, count)?);
+    options.max_distance = given.distance()?.unwrap_or(options.max_distance);
+    options.design = design(&given, read.column().width(), options.max_distance)?;
+    options.memory = given.memory()?;
+    options.codec = given.read("codec", codec)?.flatten();
+    let block_size = given.read("block_size", options::count)?;
+    if let Some(bytes) = block_size {
+        options.block_size = u32::try_from(bytes).unwrap_or(u32::MAX);
     }
-    options.memory = options::optional(memory, "memory", options::bytes)?;
-    options.codec = codec_of(py, codec)?;
-    options.block_size = block_size.unwrap_or(options.block_size);
-    options.id_lookup = id_lookup;
-    options.pipeline = pipeline.map(pipeline_of).transpose()?;
-    options.temp_dir = temp_dir.map(options::path).transpose()?;
+    options.id_lookup = given.flag("id_lookup")?;
+    options.pipeline = given.read("pipeline", |given, _| pipeline_of(given))?;
+    options.temp_dir = given.temp_dir()?;
     options.ids = match &ids {
         Ids::None => IdKind::None,
         Ids::Rows | Ids::Numbers(_) => IdKind::Number,
         Ids::Strings(_) => IdKind::String,
     };
-    for (key, value) in metadata.into_iter().flatten() {
-        let [key, value] = [key.str()?.to_string(), value.str()?.to_string()];
-        let inserted = options.metadata.insert(&key, &value);
-        inserted.map_err(|error| raise(py, &error.into()))?;
+    if let Some(metadata) = given.get("metadata")? {
+        for (key, value) in metadata.extract::<BTreeMap<String, String>>()? {
+            let inserted = options.metadata.insert(&key, &value);
+            inserted.map_err(|error| raise(py, &error.into()))?;
+        }
     }
-    let opened = run(py, &how, move |watch| {
-        write(options, &path, read, ids, watch)?;
-        Ok(Opened::open(vec![path], false)?)
-    })?;
-    Ok(PyIndex::new(opened))
+    run(py, &given.how()?, move |watch| {
+        write(options, &path, read, ids, watch)
+    })
 }
 
-fn codec_of(py: Python<'_>, name: Option<&str>) -> PyResult<Option<Codec>> {
-    match name {
-        None | Some("auto") => Ok(None),
-        Some(name) => {
+fn codec(object: &Bound<'_, PyAny>, _: &str) -> PyResult<Option<Codec>> {
+    match object.extract::<&str>()? {
+        "auto" => Ok(None),
+        name => {
             let codec = name.parse::<Codec>();
-            codec.map(Some).map_err(|error| raise(py, &error.into()))
+            codec
+                .map(Some)
+                .map_err(|error| raise(object.py(), &error.into()))
         }
     }
 }
 
-fn design(py: Python<'_>, width: Width, distance: u32, tables: usize) -> PyResult<TableDesign> {
-    let design = TableDesign::with_table_count(width, distance, tables);
-    design.map_err(|error| raise(py, &error.into()))
+/// The tables of the number that is asked for: `tables`.
+fn design(given: &Given<'_>, width: Width, distance: u32) -> PyResult<Option<TableDesign>> {
+    let tables = given.read("tables", options::count)?;
+    let design = tables.map(|tables| TableDesign::with_table_count(width, distance, tables));
+    design
+        .transpose()
+        .map_err(|error| raise(given.py(), &error.into()))
 }
 
 fn write(
@@ -172,64 +153,33 @@ fn of_row(row: usize, error: simidx::Error) -> Failure {
     }
 }
 
-/// Writes one file with the records of several, and opens it. `signed` is of `exclude_fingerprints`.
+/// Writes one file with the records of several. `signed` is of `exclude_fingerprints`.
 #[pyfunction]
-#[pyo3(signature = (path, inputs, *, k=None, tables=None, newest_wins=false, exclude_ids=None, exclude_fingerprints=None, signed=false, memory=None, temp_dir=None, threads=None, progress=None))]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "they are the arguments of a function of Python"
-)]
-pub(crate) fn merge(
-    py: Python<'_>,
-    path: &Bound<'_, PyAny>,
-    inputs: &Bound<'_, PyAny>,
-    k: Option<&Bound<'_, PyAny>>,
-    tables: Option<&Bound<'_, PyAny>>,
-    newest_wins: bool,
-    exclude_ids: Option<&Bound<'_, PyAny>>,
-    exclude_fingerprints: Option<&Bound<'_, PyAny>>,
-    signed: bool,
-    memory: Option<&Bound<'_, PyAny>>,
-    temp_dir: Option<&Bound<'_, PyAny>>,
-    threads: Option<&Bound<'_, PyAny>>,
-    progress: Option<&Bound<'_, PyAny>>,
-) -> PyResult<PyIndex> {
-    let path = options::path(path)?;
-    let how = How {
-        threads: options::optional(threads, "threads", options::count)?,
-        progress: options::progress(progress)?,
-    };
-    let set = gathered(py, inputs)?;
+pub(crate) fn merge(given: Given<'_>) -> PyResult<()> {
+    let py = given.py();
+    let path = options::path(&given.value("path")?)?;
+    let set = gathered(py, &given.value("inputs")?)?;
     let mut options = MergeOptions::default();
-    options.max_distance = options::optional(k, "k", options::distance)?;
-    options.newest_wins = newest_wins;
-    options.temp_dir = temp_dir.map(options::path).transpose()?;
-    if let Some(memory) = options::optional(memory, "memory", options::bytes)? {
-        options.memory = memory;
-    }
-    if let Some(count) = options::optional(tables, "tables", options::count)? {
-        let distance = options.max_distance.unwrap_or(set.max_distance());
+    let distance = given.distance()?;
+    options.max_distance = distance;
+    options.newest_wins = given.flag("newest_wins")?;
+    options.temp_dir = given.temp_dir()?;
+    options.memory = given.memory()?.unwrap_or(options.memory);
+    let distance = distance.unwrap_or(set.max_distance());
+    options.design = design(&given, set.width(), distance)?;
+    if options.design.is_some() {
         options.max_distance = Some(distance);
-        options.design = Some(design(py, set.width(), distance, count)?);
     }
-    let excluded = Excluded::read(
-        py,
-        set.width().bits(),
-        exclude_ids,
-        exclude_fingerprints,
-        signed,
-    )?;
-    let opened = run(py, &how, move |watch| {
+    let excluded = Excluded::read(&given, set.width(), "exclude_ids", "exclude_fingerprints")?;
+    run(py, &given.how()?, move |watch| {
         excluded.add_to(&mut options.exclusions, watch)?;
         let mut file = AtomicFile::create(&path)?;
         options.watch = watch.of_library();
         merge_files(&set, &options, &mut file)?;
         file.sync()?;
         watch.commit()?;
-        file.commit()?;
-        Ok(Opened::open(vec![path], false)?)
-    })?;
-    Ok(PyIndex::new(opened))
+        Ok(file.commit()?)
+    })
 }
 
 /// The files to be merged: paths, or indexes that are open.

@@ -1,4 +1,4 @@
-//! Parts of searches on many machines, for `simidx.distributed`: arrays in, arrays out.
+//! Parts of searches on many machines, for `simidx_spark.distributed`: arrays in, arrays out.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,7 +7,7 @@ use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 use simidx::Fingerprints;
-use simidx::batch::{self, PairRound, PairRounds, RoundsRequest};
+use simidx::batch::rounds::{self, PairRound, PairRounds, RoundsRequest};
 use simidx::set::Manifest;
 
 use crate::arrays::array;
@@ -41,7 +41,7 @@ fn plain(round: &PairRound) -> Round {
 }
 
 /// The rounds of a search for pairs on many machines.
-#[pyclass(frozen, module = "simidx._simidx", name = "_PairRounds")]
+#[pyclass(frozen, module = "simidx._simidx", name = "PairRounds")]
 pub(crate) struct PyRounds {
     width: u32,
     rounds: PairRounds,
@@ -67,7 +67,7 @@ impl PyRounds {
 }
 
 /// Fingerprints of a width that is known.
-pub(crate) fn of_width(object: &Bound<'_, PyAny>, width: u32) -> PyResult<input::Fingerprints> {
+fn of_width(object: &Bound<'_, PyAny>, width: u32) -> PyResult<input::Fingerprints> {
     let expected = Expected {
         width: Some(width),
         signed: true,
@@ -75,7 +75,7 @@ pub(crate) fn of_width(object: &Bound<'_, PyAny>, width: u32) -> PyResult<input:
     input::fingerprints(object, expected)
 }
 
-fn places(py: Python<'_>, count: usize) -> PyResult<usize> {
+fn place_count(py: Python<'_>, count: usize) -> PyResult<usize> {
     match (1..=1 << 24).contains(&count) {
         true => Ok(count),
         false => {
@@ -152,7 +152,7 @@ impl PyRounds {
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let class = py.import("simidx._simidx")?.getattr("_PairRounds")?;
+        let class = py.import("simidx._simidx")?.getattr("PairRounds")?;
         (class, (self.width, self.distance(), self.plain())).into_pyobject(py)
     }
 
@@ -165,7 +165,7 @@ impl PyRounds {
         places: usize,
     ) -> PyResult<Bound<'py, PyTuple>> {
         self.check(py, round)?;
-        let places = self::places(py, places)?;
+        let places = place_count(py, places)?;
         let values = of_width(values, self.width)?;
         let values = py.detach(|| self.rounds.scatter(round, values.column(), places));
         scattered(py, values)
@@ -182,8 +182,9 @@ impl PyRounds {
         threads: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyTuple>> {
         self.check(py, round)?;
+        let threads = threads.map(|threads| options::count(threads, "threads"));
         let how = How {
-            threads: options::optional(threads, "threads", options::count)?,
+            threads: threads.transpose()?,
             progress: None,
         };
         let (values, rounds) = (of_width(values, self.width)?, self.rounds.clone());
@@ -206,35 +207,35 @@ impl PyRounds {
 
 /// Values by places, and where those of each place end.
 #[pyfunction]
-pub(crate) fn _scatter<'py>(
+pub(crate) fn scatter<'py>(
     py: Python<'py>,
     values: &Bound<'py, PyAny>,
     width: u32,
     places: usize,
 ) -> PyResult<Bound<'py, PyTuple>> {
-    let places = self::places(py, places)?;
+    let places = place_count(py, places)?;
     let values = of_width(values, width)?;
-    let values = py.detach(|| batch::scatter_values(values.column(), places));
+    let values = py.detach(|| rounds::scatter_values(values.column(), places));
     scattered(py, values)
 }
 
-/// The place of each value in `_scatter`.
+/// The place of each value in `scatter`.
 #[pyfunction]
-pub(crate) fn _places<'py>(
+pub(crate) fn places<'py>(
     py: Python<'py>,
     values: &Bound<'py, PyAny>,
     width: u32,
     places: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let places = self::places(py, places)?;
+    let places = place_count(py, places)?;
     let values = of_width(values, width)?;
-    let of_values = py.detach(|| batch::places_of(values.column(), places));
+    let of_values = py.detach(|| rounds::places_of(values.column(), places));
     Ok(of_values.into_pyarray(py).into_any())
 }
 
 /// The distinct values in order, and the bits in which not all agree.
 #[pyfunction]
-pub(crate) fn _distinct<'py>(
+pub(crate) fn distinct<'py>(
     py: Python<'py>,
     values: &Bound<'py, PyAny>,
     width: u32,
@@ -252,7 +253,7 @@ pub(crate) fn _distinct<'py>(
 
 /// The values of pairs in order, and the least value that pairs lead to from each.
 #[pyfunction]
-pub(crate) fn _components<'py>(
+pub(crate) fn components<'py>(
     py: Python<'py>,
     left: &Bound<'py, PyAny>,
     right: &Bound<'py, PyAny>,
@@ -263,21 +264,21 @@ pub(crate) fn _components<'py>(
         return Err(Class::Input.error(py, "the two columns of pairs differ in length"));
     }
     let (values, least) = run(py, &How::default(), move |_| {
-        Ok(batch::components(left.column(), right.column())?)
+        Ok(rounds::components(left.column(), right.column())?)
     })?;
     PyTuple::new(py, [array(py, values)?, array(py, least)?])
 }
 
 /// The place of each value among distinct ones in order, or -1.
 #[pyfunction]
-pub(crate) fn _lookup<'py>(
+pub(crate) fn lookup<'py>(
     py: Python<'py>,
     ordered: &Bound<'py, PyAny>,
     values: &Bound<'py, PyAny>,
     width: u32,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (ordered, values) = (of_width(ordered, width)?, of_width(values, width)?);
-    let found = py.detach(|| batch::positions_in(ordered.column(), values.column()));
+    let found = py.detach(|| rounds::positions_in(ordered.column(), values.column()));
     let found = found.map_err(|error| Failure::from(error).raise(py))?;
     let found = found.into_iter().map(|at| at.map_or(-1, |at| at as i64));
     Ok(found.collect::<Vec<i64>>().into_pyarray(py).into_any())
@@ -294,7 +295,7 @@ fn one_thread() -> How {
 /// Gives an index file the name of a segment, in which `{content}` stands for its content identifier: that name, and the manifest of
 /// a set of this file alone.
 #[pyfunction]
-pub(crate) fn _segment_manifest<'py>(
+pub(crate) fn segment_manifest<'py>(
     py: Python<'py>,
     path: &Bound<'py, PyAny>,
     name: &str,
@@ -318,7 +319,7 @@ pub(crate) fn _segment_manifest<'py>(
 
 /// One manifest of the segments of several, in their order.
 #[pyfunction]
-pub(crate) fn _join_manifests<'py>(
+pub(crate) fn join_manifests<'py>(
     py: Python<'py>,
     manifests: Vec<Vec<u8>>,
     notes: BTreeMap<String, String>,
@@ -335,7 +336,7 @@ pub(crate) fn _join_manifests<'py>(
 
 /// The names of the segments of a manifest, each with the identifier of its contents and the length of its file.
 #[pyfunction]
-pub(crate) fn _manifest_segments(
+pub(crate) fn manifest_segments(
     py: Python<'_>,
     manifest: &[u8],
 ) -> PyResult<Vec<(String, String, u64)>> {

@@ -1,9 +1,8 @@
-//! Texts on many machines, for `simidx.distributed`: their keys, and what is decided where all that may be near one another is.
+//! Texts on many machines, for `simidx_spark.distributed`: their keys, and what is decided where all that may be near one another is.
 
 use numpy::{IntoPyArray, PyArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
-use simidx::batch::{Decision, DedupOptions, Deduplicator, IdColumn};
+use simidx::batch::{Decision, Deduplicator, IdColumn};
 use simidx::{Error, IdBuf, IdKind};
 use simidx_text::Pipeline;
 use simidx_text::dedup::{Similarity, content_identity};
@@ -13,17 +12,14 @@ use simidx_text::similar::{
 };
 
 use crate::arrays::array;
-use crate::column::Column;
-use crate::distributed::of_width;
 use crate::errors::{Class, Failure};
+use crate::given::Given;
 use crate::index::PyIndex;
 use crate::input;
-use crate::keywords::Keywords;
 use crate::opened::Opened;
-use crate::options;
 use crate::records;
 use crate::run::{Watch, run_apart};
-use crate::sets::priorities;
+use crate::sets::{dedup_options, priorities};
 use crate::similar::Search;
 
 /// Texts of which sketches are looked for at a time.
@@ -31,7 +27,7 @@ const SKETCHED: usize = 1 << 16;
 
 /// A hash of all bytes of each text, of 128 bits: what tells apart texts without features.
 #[pyfunction]
-pub(crate) fn _identities<'py>(
+pub(crate) fn identities<'py>(
     py: Python<'py>,
     texts: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -43,15 +39,8 @@ pub(crate) fn _identities<'py>(
 
 /// The keys of texts: a row for each text, a column for each band.
 #[pyfunction]
-#[pyo3(signature = (texts, similarity, **options), text_signature = "(texts, similarity, *, words=3, pipeline=None, threads=None)")]
-pub(crate) fn _text_keys<'py>(
-    py: Python<'py>,
-    texts: &Bound<'py, PyAny>,
-    similarity: f64,
-    options: Option<&Bound<'py, PyDict>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let keywords = Keywords::new(py, "_text_keys", options, &["words", "pipeline", "threads"])?;
-    let search = Search::new(texts, similarity, &keywords)?;
+pub(crate) fn text_keys(given: Given<'_>) -> PyResult<Bound<'_, PyAny>> {
+    let (py, search) = (given.py(), Search::new(&given)?);
     let signer = TextSigner::new(search.options.similarity);
     let (texts, pipeline) = (search.texts, search.pipeline);
     let (rows, keys) = run_apart(py, &search.how, move |_| {
@@ -68,22 +57,12 @@ pub(crate) fn _text_keys<'py>(
 /// is the most similar one, of several the first. `longest` decides on longer texts first, `chains` drops what chains of similar
 /// texts lead to, each for the first text of its chain.
 #[pyfunction]
-#[pyo3(signature = (texts, similarity, **options), text_signature = "(texts, similarity, *, words=3, pipeline=None, memory=None, threads=None, longest=False, chains=False)")]
-pub(crate) fn _dedup_texts<'py>(
-    py: Python<'py>,
-    texts: &Bound<'py, PyAny>,
-    similarity: f64,
-    options: Option<&Bound<'py, PyDict>>,
-) -> PyResult<Bound<'py, PyTuple>> {
-    let known = [
-        "words", "pipeline", "memory", "threads", "longest", "chains",
-    ];
-    let keywords = Keywords::new(py, "_dedup_texts", options, &known)?;
-    let (longest, chains) = (keywords.flag("longest")?, keywords.flag("chains")?);
-    let mut search = Search::new(texts, similarity, &keywords)?;
+pub(crate) fn decide_texts(given: Given<'_>) -> PyResult<[Bound<'_, PyAny>; 2]> {
+    let (py, longest, chains) = (given.py(), given.flag("longest")?, given.flag("chains")?);
+    let mut search = Search::new(&given)?;
     // What is found first would depend on which other texts came to the same place.
     search.options.most_similar = true;
-    let (kept, jaccards) = search.run_in_order(py, longest, move |candidates, watch| {
+    let (kept, jaccards) = search.run(py, longest, move |candidates, watch| {
         let found = match chains {
             false => candidates.dedup(&watch.of_library())?,
             true => candidates.dedup_by_chains(&watch.of_library())?,
@@ -95,29 +74,19 @@ pub(crate) fn _dedup_texts<'py>(
         Ok(fates.unzip::<i64, f64, Vec<_>, Vec<_>>())
     })?;
     let (kept, jaccards) = (kept.into_pyarray(py), jaccards.into_pyarray(py));
-    PyTuple::new(py, [kept.into_any(), jaccards.into_any()])
+    Ok([kept.into_any(), jaccards.into_any()])
 }
 
 /// What `simidx dedup -k` decides of documents, and why: for each the row that is kept for it or -1, and the distance of their
 /// fingerprints. Of each cluster the document of the highest priority is kept.
 #[pyfunction]
-#[pyo3(signature = (fingerprints, width, k, **options), text_signature = "(fingerprints, width, k, *, priority=None, memory=None, threads=None)")]
-pub(crate) fn _dedup_documents<'py>(
-    py: Python<'py>,
-    fingerprints: &Bound<'py, PyAny>,
-    width: u32,
-    k: &Bound<'py, PyAny>,
-    options: Option<&Bound<'py, PyDict>>,
-) -> PyResult<Bound<'py, PyTuple>> {
-    let known = ["priority", "memory", "threads"];
-    let keywords = Keywords::new(py, "_dedup_documents", options, &known)?;
-    let mut options = DedupOptions::default();
-    options.distance = options::distance(k, "k")?;
-    options.memory = keywords.memory()?;
-    let values = of_width(fingerprints, width)?.into_owned();
-    let priority = keywords.get("priority")?;
-    let priorities = priorities(py, priority.as_ref(), values.len())?.map(Column::into_owned);
-    let (kept, distances) = run_apart(py, &keywords.how()?, move |watch| {
+pub(crate) fn decide_documents(given: Given<'_>) -> PyResult<[Bound<'_, PyAny>; 2]> {
+    let py = given.py();
+    let mut options = dedup_options(&given)?;
+    let read = input::fingerprints(&given.value("fingerprints")?, given.expected(None)?)?;
+    let values = read.into_owned();
+    let priorities = priorities(&given, values.len())?;
+    let (kept, distances) = run_apart(py, &given.how()?, move |watch| {
         options.watch = watch.of_library();
         let mut documents = Deduplicator::new(values.width(), &options);
         documents.extend_from_slice(&values)?;
@@ -132,12 +101,12 @@ pub(crate) fn _dedup_documents<'py>(
         Ok(fates.unzip::<i64, i32, Vec<_>, Vec<_>>())
     })?;
     let (kept, distances) = (kept.into_pyarray(py), distances.into_pyarray(py));
-    PyTuple::new(py, [kept.into_any(), distances.into_any()])
+    Ok([kept.into_any(), distances.into_any()])
 }
 
 /// The number of words in the runs of which an index has sketches, if it has some of one kind.
 #[pyfunction]
-pub(crate) fn _sketch_words(py: Python<'_>, index: &PyIndex) -> PyResult<Option<usize>> {
+pub(crate) fn sketch_words(py: Python<'_>, index: &PyIndex) -> PyResult<Option<usize>> {
     let opened = index.opened(py)?;
     match opened.set.sketch_parameters() {
         Ok(parameters) => {
@@ -247,32 +216,21 @@ impl InIndex {
 /// Which texts an index has, by the sketches that it carries: rows, and for each the fingerprint and the id of the record that is
 /// most like it, the estimate of their similarity and its standard error.
 #[pyfunction]
-#[pyo3(signature = (index, texts, similarity, **options), text_signature = "(index, texts, similarity, *, words=3, pipeline=None, threads=None)")]
-pub(crate) fn _sketch_matches<'py>(
+pub(crate) fn sketch_matches<'py>(
     py: Python<'py>,
     index: &PyIndex,
-    texts: &Bound<'py, PyAny>,
-    similarity: f64,
-    options: Option<&Bound<'py, PyDict>>,
-) -> PyResult<Bound<'py, PyTuple>> {
-    let known = ["words", "pipeline", "threads"];
-    let keywords = Keywords::new(py, "_sketch_matches", options, &known)?;
-    let Search {
-        texts,
-        pipeline,
-        options,
-        how,
-    } = Search::new(texts, similarity, &keywords)?;
-    let opened = index.opened(py)?;
-    let found = run_apart(py, &how, move |watch| {
+    given: Given<'py>,
+) -> PyResult<[Bound<'py, PyAny>; 5]> {
+    let (opened, search) = (index.opened(py)?, Search::new(&given)?);
+    let (texts, pipeline, options) = (search.texts, search.pipeline, search.options);
+    let found = run_apart(py, &search.how, move |watch| {
         InIndex::find(&opened, &texts.all(), options.similarity, &pipeline, watch)
     })?;
-    let columns = [
+    Ok([
         found.rows.into_pyarray(py).into_any(),
         array(py, found.fingerprints)?,
         records::to_python(py, found.ids)?,
         found.estimates.into_pyarray(py).into_any(),
         found.standard_errors.into_pyarray(py).into_any(),
-    ];
-    PyTuple::new(py, columns)
+    ])
 }

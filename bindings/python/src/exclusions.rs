@@ -1,11 +1,13 @@
 //! What callers want to be left out: records with some ids, and those of some fingerprints.
 
 use pyo3::prelude::*;
+use simidx::Width;
 use simidx::set::Exclusions;
 
 use crate::errors::{Class, Failure};
+use crate::given::Given;
 use crate::ids::{self, Ids};
-use crate::input::{self, Expected};
+use crate::input;
 use crate::run::Watch;
 
 /// Ids and fingerprints as callers have them.
@@ -15,27 +17,23 @@ pub(crate) struct Excluded {
 }
 
 impl Excluded {
+    /// Those of the arguments of these two names.
     pub(crate) fn read(
-        py: Python<'_>,
-        width: u32,
-        ids: Option<&Bound<'_, PyAny>>,
-        fingerprints: Option<&Bound<'_, PyAny>>,
-        signed: bool,
+        given: &Given<'_>,
+        width: Width,
+        ids: &str,
+        fingerprints: &str,
     ) -> PyResult<Self> {
-        let ids = ids::read(ids)?;
+        let ids = ids::read(given.get(ids)?.as_ref())?;
         if matches!(ids, Ids::Rows) {
             let message = "\"rows\": the ids themselves are expected, in a list or an array";
-            return Err(Class::Option.error(py, message));
+            return Err(Class::Option.error(given.py(), message));
         }
-        let expected = Expected {
-            width: Some(width),
-            signed,
-        };
-        let read = |given| Ok::<_, PyErr>(input::fingerprints(given, expected)?.into_owned());
-        Ok(Excluded {
-            ids,
-            fingerprints: fingerprints.map(read).transpose()?,
-        })
+        let expected = given.expected(Some(width))?;
+        let fingerprints = given.read(fingerprints, |given, _| {
+            Ok(input::fingerprints(given, expected)?.into_owned())
+        })?;
+        Ok(Excluded { ids, fingerprints })
     }
 
     /// Hands all of them to the library, and lets go of what the caller lent.

@@ -68,12 +68,6 @@ pub(crate) fn fingerprints(
     expected: Expected,
 ) -> PyResult<Fingerprints> {
     let py = object.py();
-    if let Some(width) = expected.width
-        && ![32, 64, 128].contains(&width)
-    {
-        let message = format!("width={width}: fingerprints have 32, 64 or 128 bits");
-        return Err(Class::Option.error(py, message));
-    }
     refuse_no_rows(object, "fingerprints")?;
     let read = read(object, expected)?;
     match expected.width {
@@ -447,27 +441,18 @@ fn narrowed<F: Fingerprint>(values: &[u128]) -> Column<F> {
     Column::Owned(values.iter().map(|&value| F::from_u128(value)).collect())
 }
 
-/// One fingerprint: an integer or hexadecimal digits.
-pub(crate) fn fingerprint(object: &Bound<'_, PyAny>, width: u32, signed: bool) -> PyResult<u128> {
-    let expected = Expected {
-        width: Some(width),
-        signed,
-    };
+/// One fingerprint of a width that is known: an integer or hexadecimal digits.
+pub(crate) fn fingerprint(object: &Bound<'_, PyAny>, expected: Expected) -> PyResult<u128> {
     let mut values = Values::new(expected);
-    if let Ok(text) = object.cast::<PyString>() {
-        let text = PyBackedStr::try_from(text.clone())?;
-        values.push_hex(object.py(), 0, &text)?;
-        if 4 * values.digits.unwrap_or_default() as u32 != width {
-            let message = format!(
-                "{text:?} does not have the {} digits of these fingerprints",
-                width / 4
-            );
-            return Err(Class::Input.error(object.py(), message));
+    match object.cast::<PyString>() {
+        Ok(text) => {
+            let text = PyBackedStr::try_from(text.clone())?;
+            values.push_hex(object.py(), 0, &text)?;
         }
-    } else {
-        values.push_number(0, object)?;
+        Err(_) => values.push_number(0, object)?,
     }
-    Ok(values.values[0])
+    let value = values.finish(object.py())?.column().iter().next();
+    Ok(value.unwrap_or_default())
 }
 
 pub(crate) fn is_text(kind: &DataType) -> bool {

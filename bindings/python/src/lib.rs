@@ -4,7 +4,7 @@
 //! the interpreter, see `run`.
 //!
 //! No state relies on the lock of the interpreter, so that the module may be loaded by builds of Python without it: all classes are
-//! frozen; what changes in them is behind a lock of its own (`PyIndex::opened`, `PyCollection::live`, `Matches::positions`), as is the pool of threads
+//! frozen; what changes in them is behind a lock of its own (`PyIndex::opened`, `PyCollection::live`), as is the pool of threads
 //! (`run::pool`). A caller's array is read while a call runs, with the lock or without: nobody may write to it meanwhile.
 //! A call that is broken off returns when its array is not read any more, see `run::Watch::let_go`.
 
@@ -17,11 +17,11 @@ mod distributed;
 mod distributed_texts;
 mod errors;
 mod exclusions;
+mod facts;
+mod given;
 mod ids;
 mod index;
 mod input;
-mod keywords;
-mod matches;
 mod opened;
 mod options;
 mod records;
@@ -38,57 +38,47 @@ use pyo3::prelude::*;
 
 /// Runs the program with these arguments, of which the first is its name, and returns its exit code.
 #[pyfunction]
-fn _program(py: Python<'_>, args: Vec<OsString>) -> u8 {
+fn program(py: Python<'_>, args: Vec<OsString>) -> u8 {
     py.detach(|| simidx_cli::run(args))
 }
 
 #[pymodule(gil_used = false)]
-fn _simidx(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add_class::<arrow::ArrowColumn>()?;
-    module.add_class::<collection::Added>()?;
-    module.add_class::<collection::Additions>()?;
-    module.add_class::<collection::PyCollection>()?;
-    module.add_class::<distributed::PyRounds>()?;
-    module.add_class::<index::PyIndex>()?;
-    module.add_class::<matches::Match>()?;
-    module.add_class::<matches::Matches>()?;
-    module.add_class::<table::Table>()?;
-    module.add_class::<texts::Comparison>()?;
-    module.add_class::<texts::PyPipeline>()?;
-    module.add_function(wrap_pyfunction!(_program, module)?)?;
-    module.add_function(wrap_pyfunction!(distributed::_scatter, module)?)?;
-    module.add_function(wrap_pyfunction!(distributed::_places, module)?)?;
-    module.add_function(wrap_pyfunction!(distributed::_distinct, module)?)?;
-    module.add_function(wrap_pyfunction!(distributed::_components, module)?)?;
-    module.add_function(wrap_pyfunction!(distributed_texts::_text_keys, module)?)?;
-    module.add_function(wrap_pyfunction!(distributed_texts::_dedup_texts, module)?)?;
-    module.add_function(wrap_pyfunction!(
-        distributed_texts::_dedup_documents,
-        module
-    )?)?;
-    module.add_function(wrap_pyfunction!(distributed_texts::_sketch_words, module)?)?;
-    module.add_function(wrap_pyfunction!(
-        distributed_texts::_sketch_matches,
-        module
-    )?)?;
-    module.add_function(wrap_pyfunction!(distributed::_lookup, module)?)?;
-    module.add_function(wrap_pyfunction!(distributed_texts::_identities, module)?)?;
-    module.add_function(wrap_pyfunction!(distributed::_segment_manifest, module)?)?;
-    module.add_function(wrap_pyfunction!(distributed::_join_manifests, module)?)?;
-    module.add_function(wrap_pyfunction!(distributed::_manifest_segments, module)?)?;
-    module.add_function(wrap_pyfunction!(index::_reopen, module)?)?;
-    module.add_function(wrap_pyfunction!(matches::_match, module)?)?;
-    module.add_function(wrap_pyfunction!(matches::_matches, module)?)?;
-    module.add_function(wrap_pyfunction!(texts::_pipeline, module)?)?;
-    module.add_function(wrap_pyfunction!(index::open, module)?)?;
-    module.add_function(wrap_pyfunction!(build::build, module)?)?;
-    module.add_function(wrap_pyfunction!(build::merge, module)?)?;
-    module.add_function(wrap_pyfunction!(sets::pairs, module)?)?;
-    module.add_function(wrap_pyfunction!(sets::clusters, module)?)?;
-    module.add_function(wrap_pyfunction!(sets::dedup, module)?)?;
-    module.add_function(wrap_pyfunction!(similar::dedup_texts, module)?)?;
-    module.add_function(wrap_pyfunction!(similar::pairs_texts, module)?)?;
-    module.add_function(wrap_pyfunction!(similar::clusters_texts, module)?)?;
-    module.add_function(wrap_pyfunction!(texts::compare, module)?)
+mod _simidx {
+    #[pymodule_export]
+    #[expect(
+        non_upper_case_globals,
+        reason = "it is the name that Python has for it"
+    )]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+    #[pymodule_export]
+    use super::program;
+    #[pymodule_export]
+    use crate::arrow::ArrowColumn;
+    #[pymodule_export]
+    use crate::build::{build, merge};
+    #[pymodule_export]
+    use crate::collection::{PyCollection, add, add_many};
+    #[pymodule_export]
+    use crate::distributed::{
+        PyRounds, components, distinct, join_manifests, lookup, manifest_segments, places, scatter,
+        segment_manifest,
+    };
+    #[pymodule_export]
+    use crate::distributed_texts::{
+        decide_documents, decide_texts, identities, sketch_matches, sketch_words, text_keys,
+    };
+    #[pymodule_export]
+    use crate::facts::Facts;
+    #[pymodule_export]
+    use crate::index::{PyIndex, fingerprints, ids_of, records, verify, warm};
+    #[pymodule_export]
+    use crate::search::{contains, join, query};
+    #[pymodule_export]
+    use crate::sets::{clusters, dedup, pairs};
+    #[pymodule_export]
+    use crate::similar::{clusters_texts, dedup_texts, pairs_texts};
+    #[pymodule_export]
+    use crate::table::Table;
+    #[pymodule_export]
+    use crate::texts::{PyPipeline, compare, fingerprints_and_features};
 }

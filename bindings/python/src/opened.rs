@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use simidx::set::{Exclusions, Segment};
-use simidx::{IdKind, Set};
+use simidx::{IdKind, Set, Width};
 
 /// Open files and where they are.
 #[derive(Debug)]
@@ -51,8 +51,8 @@ impl Opened {
     }
 
     /// Bits of a fingerprint.
-    pub(crate) fn width(&self) -> u32 {
-        self.set.width().bits()
+    pub(crate) fn width(&self) -> Width {
+        self.set.width()
     }
 
     /// Number of fingerprints; one that several files hold counts for each.
@@ -71,7 +71,7 @@ impl Opened {
 pub(crate) fn info<'py>(py: Python<'py>, opened: &Opened) -> PyResult<Bound<'py, PyDict>> {
     let info = PyDict::new(py);
     let set = &opened.set;
-    info.set_item("width", opened.width())?;
+    info.set_item("width", opened.width().bits())?;
     info.set_item("max_distance", set.max_distance())?;
     info.set_item("record_count", set.record_count())?;
     info.set_item("id_kind", set.id_kind().name())?;

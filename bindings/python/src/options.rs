@@ -46,13 +46,13 @@ pub(crate) fn width(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Width> {
 }
 
 /// A similarity, whatever its value.
-pub(crate) fn similarity(object: &Bound<'_, PyAny>) -> PyResult<f64> {
+pub(crate) fn similarity(object: &Bound<'_, PyAny>, name: &str) -> PyResult<f64> {
     let number = match object.is_instance_of::<PyBool>() {
         true => None,
         false => object.extract::<f64>().ok(),
     };
     number.ok_or_else(|| {
-        let message = format!("similarity={}: a number is expected", shown(object));
+        let message = format!("{name}={}: a number is expected", shown(object));
         Class::OptionType.error(object.py(), message)
     })
 }
@@ -73,15 +73,6 @@ fn by_kind(object: &Bound<'_, PyAny>) -> Class {
 fn shown(object: &Bound<'_, PyAny>) -> String {
     let shown = object.repr().map(|text| text.to_string());
     shown.unwrap_or_else(|_| "?".to_owned())
-}
-
-/// The same for options that need not be given.
-pub(crate) fn optional<T>(
-    object: Option<&Bound<'_, PyAny>>,
-    name: &str,
-    read: impl Fn(&Bound<'_, PyAny>, &str) -> PyResult<T>,
-) -> PyResult<Option<T>> {
-    object.map(|object| read(object, name)).transpose()
 }
 
 /// Bytes: a number, or one with a unit as in `"4GB"`, which counts by 1024.
@@ -159,13 +150,12 @@ pub(crate) fn paths(object: &Bound<'_, PyAny>) -> PyResult<Vec<PathBuf>> {
 }
 
 /// A function that is told of progress.
-pub(crate) fn progress(object: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Py<PyAny>>> {
-    match object {
-        Some(object) if !object.is_callable() => {
+pub(crate) fn progress(object: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+    match object.is_callable() {
+        true => Ok(object.clone().unbind()),
+        false => {
             let message = "progress: a function of (stage, done, total) is expected";
             Err(Class::InputType.error(object.py(), message))
         }
-        Some(object) => Ok(Some(object.clone().unbind())),
-        None => Ok(None),
     }
 }

@@ -5,7 +5,8 @@ use std::io;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -100,23 +101,6 @@ impl Watch {
 /// What became of work: its result, or what it panicked with.
 type Outcome<T> = Result<Result<T, Failure>, Box<dyn Any + Send>>;
 
-/// Where work leaves what became of it.
-struct Slot<T> {
-    outcome: Mutex<Option<Outcome<T>>>,
-    is_there: Condvar,
-}
-
-impl<T> Slot<T> {
-    /// Waits until the work has ended, or has let go of what is lent to it.
-    fn wait(&self, watch: &Watch) {
-        let mut outcome = lock(&self.outcome);
-        while outcome.is_none() && !watch.call.is_apart.load(Ordering::Acquire) {
-            let waited = self.is_there.wait_timeout(outcome, POLL / 4);
-            (outcome, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-}
-
 /// How work is run.
 #[derive(Debug, Default)]
 pub(crate) struct How {
@@ -169,34 +153,25 @@ fn run_watched<T: Send + 'static>(
     watch: Watch,
     work: impl FnOnce(&Watch) -> Result<T, Failure> + Send + 'static,
 ) -> PyResult<T> {
-    let slot = Arc::new(Slot {
-        outcome: Mutex::new(None),
-        is_there: Condvar::new(),
-    });
-    let (of_work, to) = (watch.clone(), Arc::clone(&slot));
+    let (to, mut outcome) = mpsc::channel();
+    let of_work = watch.clone();
     let started = thread::Builder::new()
         .name("simidx".to_owned())
         .spawn(move || {
-            let outcome = catch_unwind(AssertUnwindSafe(|| work(&of_work)));
-            *lock(&to.outcome) = Some(outcome);
-            to.is_there.notify_all();
+            // Nobody receives it if the call has been broken off.
+            let _ = to.send(catch_unwind(AssertUnwindSafe(|| work(&of_work))));
         });
     started.map_err(|error| Failure::from(error).raise(py))?;
     let mut seen = None;
     // What came too late to break the work off.
     let mut late: PyResult<()> = Ok(());
     loop {
-        let waited = py.detach(|| {
-            let outcome = lock(&slot.outcome);
-            let waited = slot
-                .is_there
-                .wait_timeout_while(outcome, POLL, |outcome| outcome.is_none());
-            let (mut outcome, _) = waited.unwrap_or_else(PoisonError::into_inner);
-            outcome.take()
-        });
-        if let Some(outcome) = waited {
-            let result = finish(py, outcome);
-            return late.and(result);
+        let waited;
+        (waited, outcome) = py.detach(move || (outcome.recv_timeout(POLL), outcome));
+        match waited {
+            Ok(outcome) => return late.and(finish(py, outcome)),
+            Err(RecvTimeoutError::Disconnected) => return finish(py, Err(Box::new("no outcome"))),
+            Err(RecvTimeoutError::Timeout) => {}
         }
         let interrupted = py.check_signals();
         let interrupted = interrupted.and_then(|()| tell(py, how, &watch, &mut seen));
@@ -205,7 +180,15 @@ fn run_watched<T: Send + 'static>(
                 late = Err(error);
                 continue;
             }
-            py.detach(|| slot.wait(&watch));
+            // Until the work has ended, or has let go of what is lent to it.
+            py.detach(move || {
+                while !watch.call.is_apart.load(Ordering::Acquire) {
+                    match outcome.recv_timeout(POLL / 4) {
+                        Err(RecvTimeoutError::Timeout) => {}
+                        _ => break,
+                    }
+                }
+            });
             return Err(error);
         }
     }
@@ -214,10 +197,9 @@ fn run_watched<T: Send + 'static>(
 /// Runs work at once that is too short to be broken off, on the same pool without the interpreter.
 pub(crate) fn run_short<T: Send>(
     py: Python<'_>,
-    how: &How,
     work: impl FnOnce() -> Result<T, Failure> + Send,
 ) -> PyResult<T> {
-    let pool = pool(py, how.threads)?;
+    let pool = pool(py, None)?;
     run_here(py, || pool.install(work))
 }
 

@@ -1,15 +1,18 @@
-//! Searches in open files: what is asked, and the answers in columns.
+//! Searches in open files and in collections: what is asked, and the answers in columns.
 
 use std::sync::Arc;
 
+use numpy::IntoPyArray;
 use pyo3::prelude::*;
-use simidx::Fingerprints;
 use simidx::batch::{Answers, JoinOptions, answer_all, contains_all, join as join_all};
 use simidx::set::Question;
+use simidx::{Fingerprints, Width};
 
+use crate::collection::{Live, PyCollection};
 use crate::errors::Failure;
-use crate::input::{self, Expected};
-use crate::matches::{Match, Matches, matches_of};
+use crate::facts::{Facts, Found, found};
+use crate::given::Given;
+use crate::index::PyIndex;
 use crate::opened::Opened;
 use crate::options;
 use crate::run::{How, run_apart, run_short};
@@ -17,107 +20,128 @@ use crate::run::{How, run_apart, run_short};
 /// Nanoseconds that work may take which no signal can break off.
 const SHORT_NS: f64 = 5e6;
 
-/// How the caller wants long work to be done.
-pub(crate) fn how(
-    threads: Option<&Bound<'_, PyAny>>,
-    progress: Option<&Bound<'_, PyAny>>,
-) -> PyResult<How> {
-    Ok(How {
-        threads: options::optional(threads, "threads", options::count)?,
-        progress: options::progress(progress)?,
-    })
+/// What is searched.
+enum Searched {
+    Files(Arc<Opened>),
+    Collection(Arc<Live>),
 }
 
-/// Reads queries of the width of an index. They are copied, which costs nothing beside their answers: between two looks at
-/// whether to go on a search may read them for long.
-pub(crate) fn queries(
-    object: &Bound<'_, PyAny>,
-    opened: &Opened,
-    signed: bool,
-) -> PyResult<Fingerprints> {
-    let expected = Expected {
-        width: Some(opened.width()),
-        signed,
-    };
-    Ok(input::fingerprints(object, expected)?.into_owned())
-}
-
-/// The distance that is asked for, or that of the files.
-pub(crate) fn distance_or(opened: &Opened, k: Option<&Bound<'_, PyAny>>) -> PyResult<u32> {
-    let given = options::optional(k, "k", options::distance)?;
-    Ok(given.unwrap_or_else(|| opened.set.max_distance()))
-}
-
-/// Answers queries, at once if there is little to do.
-pub(crate) fn answer(
-    py: Python<'_>,
-    opened: Arc<Opened>,
-    queries: Fingerprints,
-    question: Question,
-    how: &How,
-) -> PyResult<Matches> {
-    let ns = match question {
-        Question::Within(distance) => opened.query_ns(distance) * queries.len() as f64,
-        Question::Nearest { .. } => f64::INFINITY,
-    };
-    let set = opened.set.clone();
-    let work =
-        move |watch: &simidx::Watch| Ok::<_, Failure>(answer_all(&set, &queries, question, watch)?);
-    let answers: Answers = match ns < SHORT_NS && how.threads.is_none() {
-        true => run_short(py, how, move || work(&simidx::Watch::default()))?,
-        false => run_apart(py, how, move |watch| work(&watch.of_library()))?,
-    };
-    Matches::new(py, opened, answers)
-}
-
-/// All fingerprints within a distance of one, with their ids.
-pub(crate) fn one(
-    py: Python<'_>,
-    opened: Arc<Opened>,
-    query: u128,
-    distance: u32,
-) -> PyResult<Vec<Match>> {
-    let ns = opened.query_ns(distance);
-    let set = opened.set.clone();
-    let work = move || {
-        let (mut found, mut distances) = (Fingerprints::new(set.width()), Vec::new());
-        for hit in set.query(query, distance)? {
-            found.push(hit.fingerprint);
-            distances.push(hit.distance as u8);
+impl Searched {
+    /// That whose method was called: `self`.
+    fn of(given: &Given<'_>) -> PyResult<Self> {
+        match given.value("self")?.cast::<PyCollection>() {
+            Ok(collection) => Ok(Searched::Collection(collection.get().live(given.py())?)),
+            Err(_) => PyIndex::of(given).map(Searched::Files),
         }
-        Ok::<_, Failure>((found, distances))
+    }
+
+    fn width(&self) -> Width {
+        match self {
+            Searched::Files(opened) => opened.width(),
+            Searched::Collection(live) => live.collection().width(),
+        }
+    }
+
+    /// The distance that is asked for, or that of what is searched.
+    fn distance(&self, given: &Given<'_>) -> PyResult<u32> {
+        Ok(given.distance()?.unwrap_or_else(|| match self {
+            Searched::Files(opened) => opened.set.max_distance(),
+            Searched::Collection(live) => live.collection().max_distance(),
+        }))
+    }
+
+    /// The answers to queries, found at once if there is little to do.
+    fn answer(
+        self,
+        py: Python<'_>,
+        queries: Fingerprints,
+        question: Question,
+        how: &How,
+    ) -> PyResult<(Answers, Facts)> {
+        let is_short = how.threads.is_none()
+            && match (&self, question) {
+                (_, Question::Nearest { .. }) => false,
+                (Searched::Files(opened), Question::Within(distance)) => {
+                    opened.query_ns(distance) * (queries.len() as f64) < SHORT_NS
+                }
+                (Searched::Collection(_), Question::Within(_)) => queries.len() == 1,
+            };
+        match self {
+            Searched::Files(opened) => {
+                let set = opened.set.clone();
+                let work = move |watch: &simidx::Watch| {
+                    Ok::<_, Failure>(answer_all(&set, &queries, question, watch)?)
+                };
+                let answers = match is_short {
+                    true => run_short(py, move || work(&simidx::Watch::default()))?,
+                    false => run_apart(py, how, move |watch| work(&watch.of_library()))?,
+                };
+                Ok((answers, Facts::of_files(opened)))
+            }
+            Searched::Collection(live) => {
+                let columns = match is_short {
+                    true => run_short(py, || live.search(&queries, question, &Default::default()))?,
+                    false => {
+                        run_apart(py, how, move |watch| live.search(&queries, question, watch))?
+                    }
+                };
+                Ok((columns.answers, Facts::of_ids(columns.ids)))
+            }
+        }
+    }
+}
+
+/// The matches of queries: the `n` nearest if a number is given, otherwise all within a distance.
+#[pyfunction]
+pub(crate) fn query(given: Given<'_>) -> PyResult<Found<'_>> {
+    let (py, searched) = (given.py(), Searched::of(&given)?);
+    let question = match given.raw("n")? {
+        None => Question::Within(searched.distance(&given)?),
+        Some(_) => Question::Nearest {
+            count: given.read("n", options::count)?.unwrap_or(1),
+            max_distance: given
+                .read("max_distance", options::distance)?
+                .unwrap_or(searched.width().bits()),
+        },
     };
-    let (found, distances) = match ns < SHORT_NS {
-        true => run_short(py, &How::default(), work)?,
-        false => run_apart(py, &How::default(), move |_| work())?,
-    };
-    matches_of(py, &opened, found, &distances)
+    let queries = given.queries(searched.width())?;
+    let (answers, facts) = searched.answer(py, queries, question, &given.how()?)?;
+    found(py, answers, facts)
 }
 
 /// Whether a fingerprint within a distance of each query is there.
-pub(crate) fn contains(
-    py: Python<'_>,
-    opened: Arc<Opened>,
-    queries: Fingerprints,
-    distance: u32,
-    how: &How,
-) -> PyResult<Vec<bool>> {
-    run_apart(py, how, move |watch| {
-        let watch = watch.of_library();
-        Ok(contains_all(&opened.set, &queries, distance, &watch)?)
-    })
+#[pyfunction]
+pub(crate) fn contains(given: Given<'_>) -> PyResult<Bound<'_, PyAny>> {
+    let (py, searched) = (given.py(), Searched::of(&given)?);
+    let distance = searched.distance(&given)?;
+    let (queries, how) = (given.queries(searched.width())?, given.how()?);
+    let mask = match searched {
+        Searched::Files(opened) => run_apart(py, &how, move |watch| {
+            let watch = watch.of_library();
+            Ok(contains_all(&opened.set, &queries, distance, &watch)?)
+        })?,
+        searched => {
+            let question = Question::Within(distance);
+            let (answers, _) = searched.answer(py, queries, question, &how)?;
+            let bounds = answers.offsets.windows(2);
+            bounds.map(|bounds| bounds[0] < bounds[1]).collect()
+        }
+    };
+    Ok(mask.into_pyarray(py).into_any())
 }
 
 /// The answers to very many queries, by one pass over the files where that is quicker.
-pub(crate) fn join(
-    py: Python<'_>,
-    opened: Arc<Opened>,
-    queries: Fingerprints,
-    options: JoinOptions,
-    how: &How,
-) -> PyResult<Matches> {
+#[pyfunction]
+pub(crate) fn join(given: Given<'_>) -> PyResult<Found<'_>> {
+    let (py, opened) = (given.py(), PyIndex::of(&given)?);
+    let mut options = JoinOptions::default();
+    let distance = given.distance()?;
+    options.distance = distance.unwrap_or_else(|| opened.set.max_distance());
+    options.memory = given.memory()?;
+    options.temp_dir = given.temp_dir()?;
+    let queries = given.queries(opened.width())?;
     let set = opened.set.clone();
-    let answers = run_apart(py, how, move |watch| {
+    let answers = run_apart(py, &given.how()?, move |watch| {
         let (mut answers, total) = (Answers::new(set.width()), queries.len());
         let options = options.watch(watch.of_library());
         let visit = |query: usize, found: simidx::Match<u128>| {
@@ -134,5 +158,5 @@ pub(crate) fn join(
         }
         Ok(answers)
     })?;
-    Matches::new(py, opened, answers)
+    found(py, answers, Facts::of_files(opened))
 }

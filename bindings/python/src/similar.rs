@@ -2,7 +2,6 @@
 
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use simidx::Error;
 use simidx_text::Pipeline;
 use simidx_text::dedup::Similarity;
@@ -10,11 +9,11 @@ use simidx_text::similar::{SimilarCandidates, SimilarOptions, SimilarTexts};
 
 use crate::column::Texts;
 use crate::errors::Class;
+use crate::given::Given;
 use crate::input;
-use crate::keywords::Keywords;
 use crate::options;
 use crate::run::{How, Watch, run_apart};
-use crate::table;
+use crate::sets::Columns;
 use crate::texts;
 
 /// Texts between two reports of progress.
@@ -22,11 +21,6 @@ const PIECE: usize = 4096;
 
 /// Words of a run, if nothing else is said.
 const WORDS: usize = 3;
-
-/// The keyword arguments that all functions here know.
-const COMMON: [&str; 6] = [
-    "words", "pipeline", "memory", "temp_dir", "threads", "progress",
-];
 
 /// What the functions here are given.
 pub(crate) struct Search {
@@ -37,16 +31,14 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    pub(crate) fn new<'py>(
-        object: &Bound<'py, PyAny>,
-        similarity: f64,
-        keywords: &Keywords<'_, 'py>,
-    ) -> PyResult<Self> {
-        let py = object.py();
+    /// The texts and the options of a call.
+    pub(crate) fn new(given: &Given<'_>) -> PyResult<Self> {
+        let similarity = given
+            .read("similarity", options::similarity)?
+            .unwrap_or(f64::NAN);
         // `None` stands for the features of the pipeline.
-        let words = match keywords.raw("words")? {
-            Some(words) if words.is_none() => None,
-            Some(words) => Some(options::count(&words, "words")?),
+        let words = match given.raw("words")? {
+            Some(_) => given.read("words", options::count)?,
             None => Some(WORDS),
         };
         let least = match words {
@@ -59,29 +51,20 @@ impl Search {
             let message = format!(
                 "similarity={similarity}, words={words}: a Jaccard similarity above 0 and at most 1 is expected, of 1 to 64 words"
             );
-            Class::Option.error(py, message)
+            Class::Option.error(given.py(), message)
         })?;
-        options.memory = keywords.memory()?;
-        options.temp_dir = keywords.temp_dir()?;
+        options.memory = given.memory()?;
+        options.temp_dir = given.temp_dir()?;
         Ok(Search {
-            texts: input::texts(object)?,
-            pipeline: texts::given(keywords.get("pipeline")?.as_ref(), py)?,
+            texts: input::texts(&given.value("texts")?)?,
+            pipeline: texts::given(given.get("pipeline")?.as_ref(), given.py())?,
             options,
-            how: keywords.how()?,
+            how: given.how()?,
         })
     }
 
-    /// Lets `work` work on the texts that may be similar.
+    /// Lets `work` work on the texts that may be similar, with the longest first if they are to be decided on in that order.
     pub(crate) fn run<T: Send + 'static>(
-        self,
-        py: Python<'_>,
-        work: impl FnOnce(SimilarCandidates, &Watch) -> simidx::Result<T> + Send + 'static,
-    ) -> PyResult<T> {
-        self.run_in_order(py, false, work)
-    }
-
-    /// The same, with the longest texts first if they are to be decided on in that order.
-    pub(crate) fn run_in_order<T: Send + 'static>(
         self,
         py: Python<'_>,
         longest_first: bool,
@@ -121,36 +104,20 @@ impl Search {
 
 /// Which texts to keep so that no two are similar: each one that is not kept is similar to an earlier one that is.
 #[pyfunction]
-#[pyo3(signature = (texts, similarity=0.8, **options), text_signature = "(texts, similarity=0.8, *, words=3, pipeline=None, memory=None, temp_dir=None, threads=None, progress=None)")]
-pub(crate) fn dedup_texts<'py>(
-    py: Python<'py>,
-    texts: &Bound<'py, PyAny>,
-    #[pyo3(from_py_with = options::similarity)] similarity: f64,
-    options: Option<&Bound<'py, PyDict>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let keywords = Keywords::new(py, "dedup_texts", options, &COMMON)?;
-    let mask = Search::new(texts, similarity, &keywords)?.run(py, |candidates, watch| {
+pub(crate) fn dedup_texts(given: Given<'_>) -> PyResult<Bound<'_, PyAny>> {
+    let mask = Search::new(&given)?.run(given.py(), false, |candidates, watch| {
         let found = candidates.dedup(&watch.of_library())?;
         let kept = (0..found.text_count()).map(|text| found.is_kept(text));
         Ok(kept.collect::<Vec<bool>>())
     })?;
-    Ok(mask.into_pyarray(py).into_any())
+    Ok(mask.into_pyarray(given.py()).into_any())
 }
 
-/// All pairs of similar texts: `left, right, similarity`, by row.
+/// All pairs of similar texts: left, right, similarity, by row.
 #[pyfunction]
-#[pyo3(signature = (texts, similarity=0.8, **options), text_signature = "(texts, similarity=0.8, *, words=3, pipeline=None, max_pairs=None, memory=None, temp_dir=None, threads=None, progress=None)")]
-pub(crate) fn pairs_texts<'py>(
-    py: Python<'py>,
-    texts: &Bound<'py, PyAny>,
-    #[pyo3(from_py_with = options::similarity)] similarity: f64,
-    options: Option<&Bound<'py, PyDict>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let known = [&["max_pairs"][..], &COMMON].concat();
-    let keywords = Keywords::new(py, "pairs_texts", options, &known)?;
-    let most = keywords.read("max_pairs", options::count)?;
-    let search = Search::new(texts, similarity, &keywords)?;
-    let pairs = search.run(py, move |mut candidates, watch| {
+pub(crate) fn pairs_texts(given: Given<'_>) -> PyResult<Columns<'_>> {
+    let (py, most) = (given.py(), given.read("max_pairs", options::count)?);
+    let pairs = Search::new(&given)?.run(py, false, move |mut candidates, watch| {
         let mut pairs: Vec<(i64, i64, f64)> = Vec::new();
         candidates.for_each_pair(|pair| -> simidx::Result<()> {
             if let Some(limit) = most
@@ -172,27 +139,16 @@ pub(crate) fn pairs_texts<'py>(
     let similarities: Vec<f64> = pairs.iter().map(|pair| pair.2).collect();
     let (left, right) = (left.into_pyarray(py), right.into_pyarray(py));
     let similarities = similarities.into_pyarray(py).into_any();
-    table::pairs(
-        py,
-        "TextPairs",
-        [left.into_any(), right.into_any(), similarities],
-    )
+    Ok([left.into_any(), right.into_any(), similarities])
 }
 
 /// For each text the first of its cluster: `int64`. Two texts are in one cluster if a chain of similar ones leads from one to
 /// the other.
 #[pyfunction]
-#[pyo3(signature = (texts, similarity=0.8, **options), text_signature = "(texts, similarity=0.8, *, words=3, pipeline=None, memory=None, temp_dir=None, threads=None, progress=None)")]
-pub(crate) fn clusters_texts<'py>(
-    py: Python<'py>,
-    texts: &Bound<'py, PyAny>,
-    #[pyo3(from_py_with = options::similarity)] similarity: f64,
-    options: Option<&Bound<'py, PyDict>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let keywords = Keywords::new(py, "clusters_texts", options, &COMMON)?;
-    let labels = Search::new(texts, similarity, &keywords)?.run(py, |mut candidates, watch| {
+pub(crate) fn clusters_texts(given: Given<'_>) -> PyResult<Bound<'_, PyAny>> {
+    let labels = Search::new(&given)?.run(given.py(), false, |mut candidates, watch| {
         let labels = candidates.clusters(&watch.of_library())?.into_iter();
         Ok(labels.map(|first| first as i64).collect::<Vec<i64>>())
     })?;
-    Ok(labels.into_pyarray(py).into_any())
+    Ok(labels.into_pyarray(given.py()).into_any())
 }

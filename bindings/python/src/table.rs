@@ -7,13 +7,12 @@ use arrow_array::{
     RecordBatch, UInt8Array, UInt32Array, UInt64Array,
 };
 use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
-use arrow_schema::{ArrowError, DataType, Field, Schema};
+use arrow_schema::{ArrowError, Field, Schema};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyTuple};
-use simidx::IdKind;
+use pyo3::types::{PyCapsule, PyDict};
 use simidx::batch::{IdColumn, IdLists};
 
-use crate::arrow;
+use crate::arrow::{self, ArrowColumn};
 use crate::column::Column;
 use crate::errors::Class;
 use crate::input::{self, Expected, Fingerprints, type_name};
@@ -23,17 +22,17 @@ fn refused(py: Python<'_>) -> impl Fn(ArrowError) -> PyErr {
 }
 
 /// Numbers of rows, or places.
-pub(crate) fn numbers(values: &[i64]) -> ArrayRef {
+fn numbers(values: &[i64]) -> ArrayRef {
     Arc::new(Int64Array::from(values.to_vec()))
 }
 
 /// Distances.
-pub(crate) fn bytes(values: &[u8]) -> ArrayRef {
+fn bytes(values: &[u8]) -> ArrayRef {
     Arc::new(UInt8Array::from(values.to_vec()))
 }
 
 /// Fingerprints: unsigned integers, or binary of 16 bytes with the highest first.
-pub(crate) fn fingerprints(py: Python<'_>, values: &Fingerprints) -> PyResult<ArrayRef> {
+fn fingerprints(py: Python<'_>, values: &Fingerprints) -> PyResult<ArrayRef> {
     Ok(match values {
         Fingerprints::W32(values) => Arc::new(UInt32Array::from(values.to_vec())),
         Fingerprints::W64(values) => Arc::new(UInt64Array::from(values.to_vec())),
@@ -69,37 +68,8 @@ fn offsets(values: &[u64]) -> OffsetBuffer<i64> {
     OffsetBuffer::new(ScalarBuffer::from(values.collect::<Vec<i64>>()))
 }
 
-/// What the columns of matches are.
-pub(crate) fn of_matches(width: u32, ids: IdKind) -> Schema {
-    let column = |name: &str, kind: DataType| Field::new(name, kind, false);
-    let mut columns = vec![
-        column("query", DataType::Int64),
-        column("position", DataType::Int64),
-        column("fingerprint", of_width(width)),
-        column("distance", DataType::UInt8),
-    ];
-    let id = match ids {
-        IdKind::None => return Schema::new(columns),
-        IdKind::Number => DataType::UInt64,
-        IdKind::String => DataType::LargeUtf8,
-    };
-    columns.push(column(
-        "ids",
-        DataType::LargeList(Arc::new(column("id", id))),
-    ));
-    Schema::new(columns)
-}
-
-fn of_width(width: u32) -> DataType {
-    match width {
-        32 => DataType::UInt32,
-        64 => DataType::UInt64,
-        _ => DataType::FixedSizeBinary(16),
-    }
-}
-
 /// Columns for any library that reads tables of Arrow.
-#[pyclass(frozen, module = "simidx", name = "_Table")]
+#[pyclass(frozen, module = "simidx._simidx", name = "Table")]
 pub(crate) struct Table(RecordBatch);
 
 #[pymethods]
@@ -129,10 +99,18 @@ impl Table {
         drop(requested_schema);
         arrow::stream(py, self.0.clone())
     }
+
+    /// The types of the columns as a capsule.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        arrow::schema(py, &self.0.schema())
+    }
 }
 
-/// An array of NumPy, copied: numbers, or fingerprints.
+/// A column of Arrow as it is, or an array of NumPy, copied: numbers, or fingerprints.
 fn array(object: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
+    if let Ok(column) = object.cast::<ArrowColumn>() {
+        return Ok(column.get().array.clone());
+    }
     if let Some(values) = Column::<i64>::of_numpy::<i64>(object) {
         return Ok(numbers(&values));
     }
@@ -151,21 +129,4 @@ fn array(object: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
         type_name(object)
     );
     Err(Class::InputType.error(object.py(), message))
-}
-
-/// The same columns as a table of pandas, which is imported for it.
-pub(crate) fn to_pandas<'py>(columns: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
-    let tables = columns.py().import("simidx._tables")?;
-    tables.call_method1("to_pandas", (columns,))
-}
-
-/// Columns of pairs as a class of `simidx._tables`.
-pub(crate) fn pairs<'py>(
-    py: Python<'py>,
-    class: &str,
-    columns: [Bound<'py, PyAny>; 3],
-) -> PyResult<Bound<'py, PyAny>> {
-    py.import("simidx._tables")?
-        .getattr(class)?
-        .call1(PyTuple::new(py, columns)?)
 }

@@ -241,13 +241,13 @@ def test_answers_are_pickled_without_their_index(tmp_path: Path, ids: list[Any] 
         found = index.query(ARRAY[:20], k=12)
         one = index.query_one(ARRAY[0], k=12)
         dumped = pickle.dumps((found, one, found.of(0)))
-        expected = (found.to_pandas(), found.ids(), repr(one), [match.position for match in found.of(3)])
+        expected = (found.to_pandas(), found.ids(), repr(one), [match.rank for match in found.of(3)])
     (tmp_path / "a.simidx").unlink()
     found, one, of_first = pickle.loads(dumped)
     assert found.to_pandas().equals(expected[0])
     assert found.ids() == expected[1]
     assert repr(one) == expected[2] == repr(of_first)
-    assert [match.position for match in found.of(3)] == expected[3]
+    assert [match.rank for match in found.of(3)] == expected[3]
     assert (found.query_count, found.match_count) == (20, len(expected[0]))
     again = pickle.loads(pickle.dumps(found))
     assert again.to_pandas().equals(expected[0])
@@ -411,7 +411,7 @@ def test_damage_raises_and_nothing_worse(tmp_path: Path) -> None:
             opened = simidx.open(broken)
             found = opened.query(ARRAY, 4)
             found.ids()
-            _ = found.positions
+            _ = found.ranks
             opened.nearest(ARRAY[:50], 3)
             opened.join(ARRAY, 3)
             opened.warm()

@@ -34,7 +34,7 @@ def near(records: dict[str, int], query: int, k: int, but: str = "") -> Near:
 
 def plain(found: list[simidx.Match]) -> Near:
     """Matches as the scan has them."""
-    assert all(match.position == -1 for match in found)
+    assert all(match.rank == -1 for match in found)
     return [(match.distance, match.fingerprint, match.ids) for match in found]
 
 
@@ -99,7 +99,7 @@ def test_it_answers_as_a_scan_does(tmp_path: Path, width: int, seal_records: int
     assert pages.get("page") is None
     found = pages.query(as_array(queries, width))
     assert [plain(found.of(query)) for query in range(100)] == of_all(found)
-    assert set(found.positions.tolist()) == {-1}
+    assert set(found.ranks.tolist()) == {-1}
     pages.close()
 
 

@@ -56,14 +56,14 @@ def test_results_have_the_documented_types(tmp_path: Path, width: int) -> None:
     assert found.offsets.dtype == np.int64
     assert len(found.offsets) == 101
     assert found.distances.dtype == np.uint8
-    assert found.positions.dtype == np.int64
+    assert found.ranks.dtype == np.int64
+    assert found.ranks is found.ranks
     assert found.fingerprints.dtype == array.dtype
     assert found.fingerprints.shape[1:] == array.shape[1:]
     assert (found.query_count, found.match_count) == (100, len(found.distances))
-    lims, distances, positions = found
-    assert lims is found.offsets
-    assert distances is found.distances
-    assert positions is found.positions
+    # They are not faiss's `lims, D, I`: ranks are no rows.
+    with pytest.raises(TypeError):
+        _, _, _ = found  # type: ignore[misc]
     assert found.counts.tolist() == np.diff(found.offsets).tolist()
     assert found.queries.tolist() == np.repeat(np.arange(100), found.counts).tolist()
 
@@ -94,8 +94,8 @@ def test_ids_come_back(tmp_path: Path, width: int, kind: str) -> None:
     assert [(m.distance, m.fingerprint) for m in one] == near(set(values), queries[0], 3)
     assert [m.ids for m in one] == [sorted(by_value[m.fingerprint]) for m in one]
     of = found.of(0)
-    assert [(m.fingerprint, m.distance, m.position, m.ids) for m in of] == [
-        (m.fingerprint, m.distance, m.position, m.ids) for m in one
+    assert [(m.fingerprint, m.distance, m.rank, m.ids) for m in of] == [
+        (m.fingerprint, m.distance, m.rank, m.ids) for m in one
     ]
     assert index.query_one(one[0].hex)[0].fingerprint == one[0].fingerprint
     assert index.ids_of(queries[0]) == sorted(by_value[queries[0]])
@@ -104,11 +104,11 @@ def test_ids_come_back(tmp_path: Path, width: int, kind: str) -> None:
     assert len(index.fingerprints_of(missing)) == 0
 
 
-def test_positions_are_places_in_order(tmp_path: Path, width: int) -> None:
+def test_ranks_are_places_in_order(tmp_path: Path, width: int) -> None:
     values = sorted(set(sample(width, 500, 5)))
     index = simidx.build(tmp_path / "a.simidx", as_array(values, width))
     found = index.query(as_array(values, width), 0)
-    assert found.positions.tolist() == list(range(len(values)))
+    assert found.ranks.tolist() == list(range(len(values)))
 
 
 def test_several_files_are_one(tmp_path: Path, width: int) -> None:
@@ -133,7 +133,7 @@ def test_several_files_are_one(tmp_path: Path, width: int) -> None:
     less = simidx.merge(tmp_path / "less.simidx", merged, exclude_ids=[0, 3], exclude_fingerprints=queries[1:2])
     assert less.record_count == 900 - len({0, 3} | {r for r in range(900) if values[r] == values[1]})
     # Places are counted on through the files.
-    places = segments.query(queries, 0).positions
+    places = segments.query(queries, 0).ranks
     everything = np.concatenate([simidx.open(path).fingerprints() for path in paths])
     assert as_ints(everything[places]) == values[:60]
 
@@ -146,7 +146,7 @@ def test_an_empty_index_and_no_queries(tmp_path: Path, width: int) -> None:
     found = index.query(none)
     assert found.offsets.tolist() == [0]
     assert found.ids() == []
-    assert list(found)[2].tolist() == []
+    assert found.ranks.tolist() == []
     assert index.contains(none).tolist() == []
 
 

@@ -29,12 +29,12 @@ def built(folder: Path, width: int, ids: str) -> tuple[simidx.Index, npt.NDArray
 
 def plain(found: simidx.Matches) -> dict[str, list[Any]]:
     """The columns one by one, by what else there is."""
-    offsets, positions = found.offsets.tolist(), found.positions.tolist()
+    offsets, ranks = found.offsets.tolist(), found.ranks.tolist()
     queries = [query for query in range(found.query_count) for _ in range(offsets[query + 1] - offsets[query])]
     values = as_ints(found.fingerprints)
     return {
         "query": queries,
-        "position": positions,
+        "rank": ranks,
         "fingerprint": [value.to_bytes(16, "big") for value in values] if found.fingerprints.ndim == 2 else values,
         "distance": found.distances.tolist(),
         "ids": found.ids(),
@@ -57,7 +57,7 @@ def test_matches_are_a_table(tmp_path: Path, width: int, ids: str) -> None:
             assert frame.to_dict(as_series=False) == expected
         frame = matches.to_pandas()
         assert {name: frame[name].tolist() for name in frame.columns} == expected
-        kinds = {"distance": "uint8", "query": "int64", "position": "int64"}
+        kinds = {"distance": "uint8", "query": "int64", "rank": "int64"}
         assert {name: str(frame[name].dtype) for name in kinds} == kinds
 
 
@@ -67,7 +67,7 @@ def test_types_do_not_depend_on_what_was_found(tmp_path: Path, width: int) -> No
         index, queries = built(tmp_path, width, ids)
         for matches in (index.query(queries[:0]), index.query(queries[-1:], 0), index.query(queries)):
             schema = pa.table(matches).schema
-            assert schema.names == ["query", "position", "fingerprint", "distance", "ids"]
+            assert schema.names == ["query", "rank", "fingerprint", "distance", "ids"]
             assert schema.types[:4] == [pa.int64(), pa.int64(), fingerprint, pa.uint8()]
             assert schema.types[4].value_type == item
             assert not any(field.nullable for field in schema)

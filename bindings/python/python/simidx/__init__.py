@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from simidx._collection import Added, Additions, Collection
 from simidx._errors import (
     ClosedError,
     Error,
@@ -22,29 +23,12 @@ from simidx._errors import (
     OptionError,
     OptionTypeError,
 )
-from simidx._simidx import (
-    Added,
-    Additions,
-    ArrowColumn,
-    Collection,
-    Comparison,
-    Index,
-    Match,
-    Matches,
-    Pipeline,
-    __version__,
-    build,
-    clusters,
-    clusters_texts,
-    compare,
-    dedup,
-    dedup_texts,
-    merge,
-    open,
-    pairs,
-    pairs_texts,
-)
+from simidx._matches import Match, Matches
+from simidx._search import Index, Searchable, build, merge, open
+from simidx._sets import clusters, clusters_texts, dedup, dedup_texts, pairs, pairs_texts
+from simidx._simidx import ArrowColumn, __version__
 from simidx._tables import Pairs, TextPairs
+from simidx._texts import Comparison, Pipeline, compare
 
 __all__ = [
     "Added",
@@ -70,6 +54,7 @@ __all__ = [
     "OptionTypeError",
     "Pairs",
     "Pipeline",
+    "Searchable",
     "TextPairs",
     "__version__",
     "build",
@@ -83,3 +68,8 @@ __all__ = [
     "pairs",
     "pairs_texts",
 ]
+
+# What messages and pickles call them.
+for _name in __all__:
+    if isinstance(globals()[_name], type):
+        globals()[_name].__module__ = "simidx"

@@ -2,27 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "ClosedError",
-    "Error",
-    "FileError",
-    "FileMissingError",
-    "FormatError",
-    "IdExistsError",
-    "InputError",
-    "InputTypeError",
-    "InternalError",
-    "LimitError",
-    "LockedError",
-    "OptionError",
-    "OptionTypeError",
-]
-
 
 class Error(Exception):
     """What simidx raises: all other exceptions here are of this class."""
-
-    __module__ = "simidx"
 
     #: Records that ``Collection.add_many`` had added before it failed.
     added: int | None = None
@@ -30,8 +12,6 @@ class Error(Exception):
 
 class FormatError(Error, ValueError):
     """A file is not an index, needs a newer simidx, or is damaged."""
-
-    __module__ = "simidx"
 
     #: ``"not-simidx"``, ``"unsupported"`` or ``"damaged"``.
     kind: str = "damaged"
@@ -48,43 +28,29 @@ class FormatError(Error, ValueError):
 class FileError(Error, OSError):
     """The operating system refused to read or write a file."""
 
-    __module__ = "simidx"
-
 
 class FileMissingError(FileError, FileNotFoundError):
     """A file or its folder is not there."""
-
-    __module__ = "simidx"
 
 
 class LockedError(FileError):
     """A collection is open elsewhere, in this process or in another one."""
 
-    __module__ = "simidx"
-
 
 class InputError(Error, ValueError):
     """Fingerprints, ids or texts cannot be used as they are. The message says what to do."""
-
-    __module__ = "simidx"
 
 
 class InputTypeError(InputError, TypeError):
     """Fingerprints, ids or texts have a type that is not understood. The message says what to do."""
 
-    __module__ = "simidx"
-
 
 class IdExistsError(InputError):
     """An id has a record with another fingerprint, and the collection replaces no records."""
 
-    __module__ = "simidx"
-
 
 class OptionError(Error, ValueError):
     """An option is out of its range, or does not go with another."""
-
-    __module__ = "simidx"
 
     #: Name of the option, where the library names one.
     option: str | None = None
@@ -93,22 +59,14 @@ class OptionError(Error, ValueError):
 class OptionTypeError(OptionError, TypeError):
     """An option has a type that is not understood."""
 
-    __module__ = "simidx"
-
 
 class LimitError(Error):
     """The work does not fit the memory or the limit that it was given."""
-
-    __module__ = "simidx"
 
 
 class ClosedError(Error, ValueError):
     """An index or a collection was used after it had been closed."""
 
-    __module__ = "simidx"
-
 
 class InternalError(Error, RuntimeError):
     """A fault of simidx itself."""
-
-    __module__ = "simidx"

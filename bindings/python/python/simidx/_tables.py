@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from simidx._simidx import _Table
+from simidx._simidx import Table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -13,72 +13,40 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-__all__ = ["Pairs", "TextPairs", "to_pandas"]
+    from simidx._types import Ints
 
 
-class Pairs(NamedTuple):
-    """Pairs within a distance: three arrays of the same length."""
+class Tabular:
+    """What can be a table of other libraries."""
 
-    left: npt.NDArray[Any]
-    """The smaller fingerprints, or the rows that come first."""
-    right: npt.NDArray[Any]
-    """The larger fingerprints, or the rows that come later."""
-    distance: npt.NDArray[np.uint8]
-    """Number of bits in which the two differ."""
+    __slots__ = ()
 
-    def to_arrow(self) -> pyarrow.Table:
-        """The three as a table of pyarrow, with a row for each pair."""
-        return _to_arrow(self._asdict())
+    def _columns(self, arrow: bool = True) -> dict[str, Any]:
+        """The columns by their names; what is no array is a column of Arrow, or a list."""
+        raise NotImplementedError
 
-    def to_pandas(self) -> pandas.DataFrame:
-        """The three as a table of pandas, with a row for each pair."""
-        return to_pandas(self._asdict())
-
-    def to_polars(self) -> polars.DataFrame:
-        """The three as a table of polars, with a row for each pair."""
-        return _to_polars(self._asdict())
-
-
-class TextPairs(NamedTuple):
-    """Pairs of similar texts: three arrays of the same length."""
-
-    left: npt.NDArray[np.int64]
-    """The rows that come first."""
-    right: npt.NDArray[np.int64]
-    """The rows that come later."""
-    similarity: npt.NDArray[np.float64]
-    """The Jaccard similarity of the two."""
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """All in a table as a capsule of Arrow's interface."""
+        return Table(self._columns()).__arrow_c_stream__(requested_schema)
 
     def to_arrow(self) -> pyarrow.Table:
-        """The three as a table of pyarrow, with a row for each pair."""
-        return _to_arrow(self._asdict())
+        """All in a table of pyarrow."""
+        import pyarrow
+
+        return pyarrow.table(Table(self._columns()))
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The three as a table of pandas, with a row for each pair."""
-        return to_pandas(self._asdict())
+        """All in a table of pandas."""
+        import pandas
+
+        columns = self._columns(arrow=False).items()
+        return pandas.DataFrame({name: _plain(column) for name, column in columns})
 
     def to_polars(self) -> polars.DataFrame:
-        """The three as a table of polars, with a row for each pair."""
-        return _to_polars(self._asdict())
+        """All in a table of polars."""
+        import polars
 
-
-def _to_arrow(columns: dict[str, Any]) -> pyarrow.Table:
-    import pyarrow
-
-    return pyarrow.table(_Table(columns))
-
-
-def _to_polars(columns: dict[str, Any]) -> polars.DataFrame:
-    import polars
-
-    return polars.DataFrame(_Table(columns))
-
-
-def to_pandas(columns: dict[str, Any]) -> pandas.DataFrame:
-    """Arrays and lists by their names as a table of pandas."""
-    import pandas
-
-    return pandas.DataFrame({name: _plain(column) for name, column in columns.items()})
+        return polars.DataFrame(Table(self._columns()))
 
 
 def _plain(column: Any) -> Any:
@@ -89,3 +57,39 @@ def _plain(column: Any) -> Any:
         # Fingerprints of 128 bits, as Arrow has them.
         column = [row.astype(">u8").tobytes() for row in column]
     return pandas.Series(column, dtype="object") if isinstance(column, list) else column
+
+
+class _Pairs(NamedTuple):
+    left: npt.NDArray[Any]
+    """The smaller fingerprints, or the rows that come first."""
+    right: npt.NDArray[Any]
+    """The larger fingerprints, or the rows that come later."""
+    distance: npt.NDArray[np.uint8]
+    """Number of bits in which the two differ."""
+
+
+class Pairs(Tabular, _Pairs):
+    """Pairs within a distance: three arrays of the same length, and tables with a row for each pair."""
+
+    __slots__ = ()
+
+    def _columns(self, arrow: bool = True) -> dict[str, Any]:
+        return self._asdict()
+
+
+class _TextPairs(NamedTuple):
+    left: Ints
+    """The rows that come first."""
+    right: Ints
+    """The rows that come later."""
+    similarity: npt.NDArray[np.float64]
+    """The Jaccard similarity of the two."""
+
+
+class TextPairs(Tabular, _TextPairs):
+    """Pairs of similar texts: three arrays of the same length, and tables with a row for each pair."""
+
+    __slots__ = ()
+
+    def _columns(self, arrow: bool = True) -> dict[str, Any]:
+        return self._asdict()

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from simidx._simidx import Pipeline
+from simidx._texts import Pipeline
 
 __all__ = ["Fingerprint"]
 

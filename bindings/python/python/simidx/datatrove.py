@@ -18,7 +18,9 @@ import numpy as np
 import numpy.typing as npt
 from datatrove.io import get_datafolder
 
-from simidx._simidx import Index, Pipeline, build, clusters, open
+from simidx._search import Index, build, open
+from simidx._sets import clusters
+from simidx._texts import Pipeline
 
 if TYPE_CHECKING:
     # datatrove has no types.

@@ -25,7 +25,8 @@ import numpy as np
 import numpy.typing as npt
 
 from simidx._errors import Error, InputError, OptionError
-from simidx._simidx import Pipeline, clusters_texts, pairs
+from simidx._sets import clusters_texts, pairs
+from simidx._texts import Pipeline
 
 __all__ = ["deduplicate", "main"]
 

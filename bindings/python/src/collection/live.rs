@@ -14,9 +14,9 @@ use simidx_collection::{Collection, Near, Options, Sync};
 use simidx_text::Pipeline;
 use simidx_text::assets::Assets;
 
-use super::answers::Columns;
+use super::columns::Columns;
 use crate::errors::{Class, Failure};
-use crate::keywords::Keywords;
+use crate::given::Given;
 use crate::options;
 use crate::run::Watch;
 use crate::texts::pipeline_of;
@@ -36,14 +36,14 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    pub(super) fn read(py: Python<'_>, keywords: &Keywords<'_, '_>) -> PyResult<Self> {
+    pub(super) fn read(given: &Given<'_>) -> PyResult<Self> {
         let mut options = Options::default();
-        let distance = keywords.read("k", options::distance)?;
+        let distance = given.distance()?;
         options.max_distance = distance.unwrap_or(options.max_distance);
-        let width = keywords.read("width", options::width)?;
-        let pipeline = keywords.get("pipeline")?;
+        let width = given.read("width", options::width)?;
+        let pipeline = given.get("pipeline")?;
         options.pipeline = pipeline.as_ref().map(pipeline_of).transpose()?;
-        if let Some(sync) = keywords.get("sync")? {
+        if let Some(sync) = given.get("sync")? {
             let name = sync.cast::<PyString>().map(|name| name.to_string());
             options.sync = match name.as_deref() {
                 Ok("always") => Sync::Always,
@@ -54,14 +54,14 @@ impl Settings {
                         "sync={}: \"always\", \"batch\" or \"never\" is expected",
                         sync.repr()?
                     );
-                    return Err(Class::Option.error(py, message));
+                    return Err(Class::Option.error(given.py(), message));
                 }
             };
         }
-        options.replace = keywords.get("replace")?.is_none() || keywords.flag("replace")?;
-        let records = keywords.read("seal_records", options::count)?;
+        options.replace = given.get("replace")?.is_none() || given.flag("replace")?;
+        let records = given.read("seal_records", options::count)?;
         options.seal_records = records.unwrap_or(options.seal_records);
-        let threads = keywords.read("threads", options::count)?;
+        let threads = given.read("threads", options::count)?;
         options.threads = threads.unwrap_or(options.threads);
         Ok(Settings {
             options,
@@ -102,7 +102,7 @@ impl Settings {
 }
 
 /// An open collection.
-pub(super) struct Live {
+pub(crate) struct Live {
     /// There until this is dropped.
     collection: Option<Collection>,
     pipeline: OnceLock<Pipeline>,
@@ -128,7 +128,7 @@ impl Live {
         self.process == std::process::id()
     }
 
-    pub(super) fn collection(&self) -> &Collection {
+    pub(crate) fn collection(&self) -> &Collection {
         let collection = self.collection.as_ref();
         collection.expect("it is there until this is dropped")
     }
@@ -185,7 +185,7 @@ impl Live {
     }
 
     /// The answers to queries, on all threads of the current pool.
-    pub(super) fn search(
+    pub(crate) fn search(
         &self,
         queries: &Fingerprints,
         question: Question,

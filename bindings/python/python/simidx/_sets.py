@@ -1,0 +1,125 @@
+"""Whole sets of fingerprints and of texts: pairs, clusters, and what is left without near-duplicates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from simidx import _simidx
+from simidx._tables import Pairs, TextPairs
+
+if TYPE_CHECKING:
+    from simidx._search import Index
+    from simidx._texts import Pipeline
+    from simidx._types import Fingerprints, Ids, Ints, Mask, Memory, Path, Progress, Texts
+
+
+def pairs(
+    fingerprints: Fingerprints,
+    k: int = 3,
+    *,
+    rows: bool = False,
+    width: int | None = None,
+    signed: bool = False,
+    max_pairs: int | None = None,
+    memory: Memory | None = None,
+    temp_dir: Path | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Pairs:
+    """All pairs within ``k`` bits: three arrays ``left, right, distance``, in order.
+
+    By default they are pairs of distinct fingerprints, the smaller one on the left. With ``rows=True`` they are pairs
+    of rows, the first one on the left, also of those with equal fingerprints.
+    """
+    return Pairs(*_simidx.pairs(locals()))
+
+
+def clusters(
+    fingerprints: Fingerprints,
+    k: int = 3,
+    *,
+    width: int | None = None,
+    signed: bool = False,
+    memory: Memory | None = None,
+    temp_dir: Path | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Ints:
+    """For each row the first row of its cluster.
+
+    Two rows are in one cluster if steps of at most ``k`` bits lead from one to the other.
+    """
+    return _simidx.clusters(locals())
+
+
+def dedup(
+    fingerprints: Fingerprints,
+    k: int = 3,
+    *,
+    against: Index | None = None,
+    priority: Ids | None = None,
+    width: int | None = None,
+    signed: bool = False,
+    memory: Memory | None = None,
+    temp_dir: Path | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Mask:
+    """Which rows to keep, so that one of each cluster is left: the first, or that of the highest ``priority``.
+
+    No row is kept that is near to a fingerprint of ``against``.
+    """
+    return _simidx.dedup(locals())
+
+
+def dedup_texts(
+    texts: Texts,
+    similarity: float = 0.8,
+    *,
+    words: int | None = 3,
+    pipeline: str | Pipeline | None = None,
+    memory: Memory | None = None,
+    temp_dir: Path | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Mask:
+    """Which texts to keep, so that no two are similar: each other one is similar to an earlier one that is kept.
+
+    Two texts are similar if the Jaccard similarity of their runs of ``words`` words is at least ``similarity``. With
+    ``words=None`` the features of the pipeline are compared.
+    """
+    return _simidx.dedup_texts(locals())
+
+
+def pairs_texts(
+    texts: Texts,
+    similarity: float = 0.8,
+    *,
+    words: int | None = 3,
+    pipeline: str | Pipeline | None = None,
+    max_pairs: int | None = None,
+    memory: Memory | None = None,
+    temp_dir: Path | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> TextPairs:
+    """All pairs of similar texts: three arrays ``left, right, similarity``, by row."""
+    return TextPairs(*_simidx.pairs_texts(locals()))
+
+
+def clusters_texts(
+    texts: Texts,
+    similarity: float = 0.8,
+    *,
+    words: int | None = 3,
+    pipeline: str | Pipeline | None = None,
+    memory: Memory | None = None,
+    temp_dir: Path | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Ints:
+    """For each text the first of its cluster.
+
+    Two texts are in one cluster if a chain of similar ones leads from one to the other.
+    """
+    return _simidx.clusters_texts(locals())

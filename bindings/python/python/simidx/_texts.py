@@ -1,0 +1,97 @@
+"""Texts: pipelines, and two texts compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, final
+
+from simidx import _simidx
+
+if TYPE_CHECKING:
+    from simidx._types import Mask, Progress, Texts, UInts
+
+
+@final
+class Pipeline(_simidx.Pipeline):
+    """How texts become fingerprints: the name of a preset, with changes as in the options of the program."""
+
+    __slots__ = ("_name",)
+    _name: str | None
+
+    def __new__(cls, name: str = "web", *, width: int = 64) -> Pipeline:
+        """The pipeline of a name."""
+        pipeline = super().__new__(cls, name, width, False)
+        pipeline._name = name
+        return pipeline
+
+    @classmethod
+    def from_description(cls, description: str, *, width: int = 64) -> Pipeline:
+        """The pipeline of a description, as ``description`` gives it and index files record it."""
+        pipeline = super().__new__(cls, description, width, True)
+        pipeline._name = None
+        return pipeline
+
+    def fingerprints(self, texts: Texts, *, threads: int | None = None, progress: Progress | None = None) -> UInts:
+        """The fingerprints of texts, in order."""
+        return _simidx.fingerprints_and_features(locals())[0]
+
+    def fingerprints_and_features(
+        self, texts: Texts, *, threads: int | None = None, progress: Progress | None = None
+    ) -> tuple[UInts, Mask]:
+        """What ``fingerprints`` and ``has_features`` give, in one pass over the texts."""
+        return _simidx.fingerprints_and_features(locals())
+
+    def has_features(self, texts: Texts, *, threads: int | None = None) -> Mask:
+        """Whether any feature of each text counts. The fingerprint of a text without features says nothing about it."""
+        return _simidx.fingerprints_and_features(locals())[1]
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the two give the same fingerprints."""
+        return isinstance(other, Pipeline) and (self.description, self.width) == (other.description, other.width)
+
+    def __hash__(self) -> int:
+        """That of the description."""
+        return hash((self.description, self.width))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled by its description."""
+        return partial(Pipeline.from_description, width=self.width), (self.description,)
+
+    def __repr__(self) -> str:
+        """Name, or description, and width."""
+        if self._name is None:
+            return f"<simidx.Pipeline {self.description}, width={self.width}>"
+        return f'simidx.Pipeline("{self._name}", width={self.width})'
+
+
+@final
+@dataclass(frozen=True)
+class Comparison:
+    """Two texts compared by one pipeline."""
+
+    distance: int
+    """Number of bits in which the fingerprints differ."""
+    jaccard: float
+    """Jaccard similarity of the features that count."""
+    weighted_jaccard: float
+    """Jaccard similarity of the features by their weights."""
+    cosine: float
+    """Cosine of the angle between the weights."""
+    similarity: float
+    """The exact value of what the fingerprints estimate."""
+    estimate: float
+    """The similarity as the distance of the fingerprints estimates it."""
+    equal: bool
+    """Whether the texts are equal."""
+    have_features: bool
+    """Whether both texts have features."""
+    fingerprints: tuple[int, int]
+    """The fingerprints of the two."""
+    most_different: list[tuple[str, float, float]]
+    """The features that differ most: text, weight in the first, weight in the second."""
+
+
+def compare(a: str, b: str, *, pipeline: str | Pipeline | None = None, width: int = 64) -> Comparison:
+    """Compare two texts by the fingerprints and all features of a pipeline."""
+    return Comparison(**_simidx.compare(locals()))

@@ -1,0 +1,54 @@
+//! What collections answer, in columns.
+
+use simidx::Width;
+use simidx::batch::{Answers, IdColumn, IdLists};
+use simidx_collection::{Near, Outcome};
+
+/// The answers to many queries or additions.
+pub(crate) struct Columns {
+    pub(crate) answers: Answers,
+    /// The ids of each match.
+    pub(crate) ids: IdLists,
+    /// What became of the id of each addition.
+    pub(super) outcomes: Vec<&'static str>,
+}
+
+impl Columns {
+    pub(super) fn new(width: Width) -> Self {
+        let mut ids = IdLists::default();
+        let (ends, text) = Default::default();
+        ids.ids = IdColumn::Strings { ends, text };
+        Columns {
+            answers: Answers::new(width),
+            ids,
+            outcomes: Vec::new(),
+        }
+    }
+
+    /// Adds the answer to a query.
+    pub(super) fn push(&mut self, found: Vec<Near>) {
+        for near in found {
+            self.answers.push(near.fingerprint, near.distance);
+            if let IdColumn::Strings { ends, text } = &mut self.ids.ids {
+                for id in near.ids {
+                    text.push_str(&id);
+                    ends.push(text.len() as u64);
+                }
+            }
+            self.ids.offsets.push(self.ids.ids.len() as u64);
+        }
+        self.answers.end_query();
+    }
+
+    /// Adds the answer to an addition, and gives the fingerprint that it replaced.
+    pub(super) fn push_added(&mut self, added: simidx_collection::Added) -> Option<u128> {
+        let (outcome, replaced) = match added.outcome {
+            Outcome::New => ("new", None),
+            Outcome::Unchanged => ("unchanged", None),
+            Outcome::Replaced(old) => ("replaced", Some(old)),
+        };
+        self.outcomes.push(outcome);
+        self.push(added.matches);
+        replaced
+    }
+}

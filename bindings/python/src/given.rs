@@ -1,0 +1,110 @@
+//! The arguments of a function of the package by their names, as `locals()` gives them when the function starts.
+//!
+//! The package has all signatures with their defaults and types; here a value is read when it is needed.
+
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict};
+use simidx::{Fingerprints, Width};
+
+use crate::errors::Class;
+use crate::input::{self, Expected};
+use crate::options;
+use crate::run::How;
+
+/// The arguments of a call.
+#[derive(FromPyObject)]
+pub(crate) struct Given<'py>(Bound<'py, PyDict>);
+
+impl<'py> Given<'py> {
+    pub(crate) fn py(&self) -> Python<'py> {
+        self.0.py()
+    }
+
+    /// The value of an argument if there is one, which may be `None`.
+    pub(crate) fn raw(&self, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.0.get_item(name)
+    }
+
+    /// The value of an argument, or `None`.
+    pub(crate) fn value(&self, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        let none = || self.py().None().into_bound(self.py());
+        Ok(self.raw(name)?.unwrap_or_else(none))
+    }
+
+    /// The value of an argument that is not `None`.
+    pub(crate) fn get(&self, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+        Ok(self.raw(name)?.filter(|value| !value.is_none()))
+    }
+
+    /// The same, read.
+    pub(crate) fn read<T>(
+        &self,
+        name: &str,
+        read: impl FnOnce(&Bound<'_, PyAny>, &str) -> PyResult<T>,
+    ) -> PyResult<Option<T>> {
+        self.get(name)?.map(|value| read(&value, name)).transpose()
+    }
+
+    /// Yes or no; no if it is not given.
+    pub(crate) fn flag(&self, name: &str) -> PyResult<bool> {
+        let Some(value) = self.get(name)? else {
+            return Ok(false);
+        };
+        match value.cast::<PyBool>() {
+            Ok(value) => Ok(value.is_true()),
+            Err(_) => {
+                let message = format!("{name}={}: True or False is expected", value.repr()?);
+                Err(Class::OptionType.error(self.py(), message))
+            }
+        }
+    }
+
+    /// Distance in bits: `k`.
+    pub(crate) fn distance(&self) -> PyResult<Option<u32>> {
+        self.read("k", options::distance)
+    }
+
+    /// What is known of fingerprints: their bits if the work has some, otherwise `width`; and `signed`.
+    pub(crate) fn expected(&self, width: Option<Width>) -> PyResult<Expected> {
+        let given = match width {
+            Some(_) => width,
+            None => self.read("width", options::width)?,
+        };
+        Ok(Expected {
+            width: given.map(Width::bits),
+            signed: self.flag("signed")?,
+        })
+    }
+
+    /// Queries of a width: `fingerprints`, or the one `fingerprint`. They are copied, which costs nothing next to their answers:
+    /// between two looks at whether to go on a search may read them for long.
+    pub(crate) fn queries(&self, width: Width) -> PyResult<Fingerprints> {
+        let expected = self.expected(Some(width))?;
+        let Some(one) = self.raw("fingerprint")? else {
+            return Ok(input::fingerprints(&self.value("fingerprints")?, expected)?.into_owned());
+        };
+        let mut column = Fingerprints::new(width);
+        column.push(input::fingerprint(&one, expected)?);
+        Ok(column)
+    }
+
+    /// Bytes of memory: `memory`.
+    pub(crate) fn memory(&self) -> PyResult<Option<u64>> {
+        self.read("memory", options::bytes)
+    }
+
+    /// Where temporary files go: `temp_dir`.
+    pub(crate) fn temp_dir(&self) -> PyResult<Option<PathBuf>> {
+        self.read("temp_dir", options::temp_dir)
+    }
+
+    /// How work is done: `threads` and `progress`.
+    pub(crate) fn how(&self) -> PyResult<How> {
+        Ok(How {
+            threads: self.read("threads", options::count)?,
+            progress: self.read("progress", |given, _| options::progress(given))?,
+        })
+    }
+}

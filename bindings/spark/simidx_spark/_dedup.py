@@ -1,0 +1,280 @@
+"""Documents without their near-duplicates."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+import simidx
+from simidx import InputError, OptionError, Pipeline, _simidx
+from simidx_spark import _wiring as wiring
+from simidx_spark import distributed as d
+from simidx_spark._search import UNITED, keep, labels, members
+from simidx_spark._wiring import run, shuffle
+from simidx_spark.distributed._columns import distances, from_arrow
+from simidx_spark.distributed._segments import fetched
+from simidx_spark.distributed._store import Store
+from simidx_spark.distributed._texts import Nodes, as_pipeline
+
+#: Dropped documents up to which their ids are sent to all executors.
+BROADCAST = 4_000_000
+
+#: What the column of their ids is called there.
+GONE = "simidx id of a dropped document"
+
+#: The similarity and the distance of near-duplicates if none is given.
+SIMILARITY = 0.8
+DISTANCE = 3
+
+Path = str | os.PathLike[str]
+
+
+class Dedup(NamedTuple):
+    """What `dedup` returns."""
+
+    #: The rows to keep, with all their columns.
+    kept: DataFrame
+    #: A row for each document that is dropped: ``id``, ``duplicate_of``, and ``similarity`` or ``distance``.
+    #: With ``against`` also ``index_fingerprint`` and ``index_id``, for documents of the index, and ``estimate`` with
+    #: its ``standard_error`` if texts are compared.
+    report: DataFrame
+
+
+class Job(NamedTuple):
+    """What `dedup` is given beside the documents."""
+
+    text_column: str | None
+    id_column: str
+    id_type: pa.DataType
+    fingerprint_column: str | None
+    pipeline: Pipeline
+    words: int | None
+    memory: int | str | None
+    partitions: int | None
+    united: int
+    is_longest: bool
+    chains: bool
+
+    def text(self) -> str:
+        """The column of the texts, which there must be."""
+        if self.text_column is None:
+            raise OptionError("name a text_column, or a fingerprint_column")
+        return self.text_column
+
+
+def dedup(
+    df: DataFrame,
+    text_column: str | None = "text",
+    id_column: str = "id",
+    *,
+    similarity: float | None = None,
+    words: int | None = 3,
+    pipeline: str | Pipeline = "web",
+    k: int | None = None,
+    width: int = 64,
+    fingerprint_column: str | None = None,
+    against: Path | Sequence[Path] | None = None,
+    keep: Literal["first", "longest"] = "first",
+    chains: bool = False,
+    memory: int | str | None = None,
+    partitions: int | None = None,
+    united: int = UNITED,
+) -> Dedup:
+    """Keeps one of each set of near-duplicates: what ``simidx dedup`` keeps of the documents in the order of their ids.
+
+    By default texts are compared: a document is dropped if the Jaccard similarity of its runs of ``words`` words with
+    those of a kept one of smaller id is at least ``similarity``, 0.8 unless given. With ``words=None`` the features of
+    the pipeline are compared. ``chains`` drops also what chains of similar documents lead to.
+
+    With ``k`` fingerprints of ``width`` bits are compared: of each cluster within ``k`` bits the document of the
+    smallest id is kept; then ``fingerprint_column`` may name them instead of a text.
+
+    ``keep="longest"`` keeps the longest text instead of the smallest id. ``against`` names index files or sets, whose
+    documents are dropped first: by the sketches that they carry if texts are compared, otherwise by their fingerprints.
+
+    Ids must be unique, and the same whenever they are read. ``memory`` limits each task.
+    """
+    made = as_pipeline(pipeline, width)
+    _check(text_column, fingerprint_column, similarity, k, keep)
+    # As the tasks will, which try several times.
+    least = SIMILARITY if similarity is None else similarity
+    _simidx.decide_texts({"texts": [], "similarity": least, "words": words, "pipeline": made, "memory": memory})
+    if k is not None:
+        wiring.distance(k, made.width if fingerprint_column is None else wiring.fingerprints(df, fingerprint_column))
+    paths = _paths(against)
+    if k is None:
+        k = _distance(similarity, fingerprint_column, paths, words)
+    if k is not None and chains:
+        raise OptionError("chains=True goes with a similarity; within a distance, chains always count")
+    job = Job(
+        text_column,
+        id_column,
+        wiring.ids(df, id_column),
+        fingerprint_column,
+        made,
+        words,
+        memory,
+        partitions,
+        united,
+        keep == "longest",
+        chains,
+    )
+    if k is None:
+        report = _by_text(df, job, SIMILARITY if similarity is None else similarity, paths)
+    else:
+        report = _by_fingerprint(df, job, k, paths)
+    report = _kept(report)
+    return Dedup(_without(df, report, id_column), report)
+
+
+#: The argument `keep` of `dedup` has the same name.
+_kept = keep
+
+
+def _check(
+    text_column: str | None,
+    fingerprint_column: str | None,
+    similarity: float | None,
+    k: int | None,
+    keep: str,
+) -> None:
+    if similarity is not None and (k is not None or fingerprint_column is not None):
+        raise OptionError("similarity compares texts, and k compares fingerprints: choose one of the two")
+    if keep not in ("first", "longest"):
+        raise OptionError(f"keep={keep!r}: 'first' or 'longest' is possible")
+    if keep == "longest" and text_column is None:
+        raise OptionError("keep='longest' needs a text_column")
+    if text_column is None and fingerprint_column is None:
+        raise OptionError("name a text_column, or a fingerprint_column")
+
+
+def _paths(against: Path | Sequence[Path] | None) -> list[str]:
+    given = [] if against is None else [against] if isinstance(against, (str, os.PathLike)) else list(against)
+    # Workers may have another working directory.
+    return [Store(path).path for path in given]
+
+
+def _distance(
+    similarity: float | None, fingerprint_column: str | None, paths: list[str], words: int | None
+) -> int | None:
+    """The distance if fingerprints are to be compared though none was given."""
+    if similarity is not None:
+        return None
+    if fingerprint_column is not None:
+        return DISTANCE
+    if paths:
+        with simidx.open(fetched(paths)) as index:
+            if words is None or _simidx.sketch_words(index) != words:
+                return DISTANCE
+    return None
+
+
+def _without(df: DataFrame, gone: DataFrame, id_column: str) -> DataFrame:
+    """The rows but for those with these ids."""
+    ids = gone.select(F.col("id").alias(GONE))
+    if gone.count() <= BROADCAST:
+        ids = F.broadcast(ids)
+    return df.join(ids, wiring.column(df, id_column) == F.col(GONE), "left_anti")
+
+
+def _together(found: DataFrame, in_index: DataFrame | None) -> DataFrame:
+    """One report of what is dropped for a document and for a record of an index."""
+    return found if in_index is None else found.unionByName(in_index, allowMissingColumns=True)
+
+
+def _index_id(index: simidx.Index) -> pa.DataType:
+    return pa.int64() if index.id_kind == "number" else pa.string()
+
+
+class Dropped:
+    """The records of clusters but for the first of each."""
+
+    def __init__(self, id_type: pa.DataType) -> None:
+        self.schema = pa.schema([("id", id_type), ("duplicate_of", id_type), ("distance", pa.int32())])
+
+    def __call__(self, batches: Any) -> Any:
+        for batch in batches:
+            rows = pa.compute.not_equal(batch.column("id"), batch.column("cluster"))
+            batch = batch.filter(rows)
+            bits = distances(from_arrow(batch.column("of")), from_arrow(batch.column("fingerprint")))
+            columns = [batch.column("id"), batch.column("cluster"), pa.array(bits)]
+            yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+
+def _by_fingerprint(df: DataFrame, job: Job, k: int, paths: list[str]) -> DataFrame:
+    """The documents that are dropped for those within a distance."""
+    id = wiring.column(df, job.id_column).cast("string" if job.id_type == pa.string() else "bigint").alias("id")
+    if job.fingerprint_column is not None:
+        columns: list[Column] = [id, wiring.column(df, job.fingerprint_column).alias("fingerprint")]
+        if job.is_longest:
+            text = wiring.column(df, job.text())
+            columns.append(F.octet_length(text).cast("bigint").alias("length"))
+        width = wiring.fingerprints(df, job.fingerprint_column)
+        documents, same = df.select(*columns), None
+    else:
+        wiring.texts(df, job.text())
+        width = job.pipeline.width
+        made = d.Prints("id", "text", job.id_type, job.pipeline, job.is_longest)
+        documents = _kept(run(df.select(id, wiring.column(df, job.text()).alias("text")), made))
+        same = documents.where("identity is not null").select("id", F.col("identity").alias("fingerprint"))
+        documents = documents.where("identity is null").drop("identity")
+    in_index = None
+    if paths:
+        in_index = _kept(run(documents.select("id", "fingerprint"), _near_index(job, paths, width, k)))
+        documents = _without(documents, in_index, "id")
+    found, places = members(documents, k, job.partitions, job.united)
+    if job.is_longest:
+        dropped = run(shuffle(found, places), d.Decide(job.id_type, width, k, job.memory))
+    else:
+        dropped = _first_kept(found, places, width, job.id_type)
+    if same is not None:
+        dropped = dropped.unionByName(_equal(same, places, job))
+    return _together(dropped, in_index)
+
+
+def _first_kept(found: DataFrame, places: int, width: int, id_type: pa.DataType) -> DataFrame:
+    return run(run(shuffle(found, places), d.Together(width, id_type)), Dropped(id_type))
+
+
+def _equal(same: DataFrame, places: int, job: Job) -> DataFrame:
+    """The documents that are dropped for equal ones, which have no features to compare."""
+    sent = run(same, d.SendRecords("fingerprint", places))
+    found = run(shuffle(sent, places), d.Members("fingerprint", 128, places, equals=True))
+    return _first_kept(found, places, 128, job.id_type)
+
+
+def _near_index(job: Job, paths: list[str], width: int, k: int) -> d.NearIndex:
+    with simidx.open(fetched(paths)) as index:
+        if index.width != width:
+            raise InputError(
+                f"{paths[0]}: its fingerprints have {index.width} bits, and those of the documents {width}"
+            )
+        own = job.pipeline.description
+        if job.fingerprint_column is None and index.pipeline not in (None, own):
+            raise InputError(f"{paths[0]} was built with another pipeline, which `simidx info` shows: pass that one")
+        return d.NearIndex(paths, "id", job.id_type, width, _index_id(index), k)
+
+
+def _by_text(df: DataFrame, job: Job, similarity: float, paths: list[str]) -> DataFrame:
+    """The documents that are dropped for those with similar texts."""
+    wiring.texts(df, job.text())
+    places = wiring.parallelism(df, job.partitions)
+    documents = df.select(wiring.column(df, job.id_column).alias("id"), wiring.column(df, job.text()).alias("text"))
+    in_index = None
+    if paths:
+        with simidx.open(fetched(paths)) as index:
+            facts = (job.id_type, index.width, _index_id(index), similarity, job.words, job.pipeline)
+        in_index = _kept(run(documents, d.SimilarToIndex(paths, ("id", "text"), *facts)))
+        documents = _without(documents, in_index, "id")
+    keys = run(documents, d.SendKeys("id", "text", similarity, job.words, job.pipeline, places))
+    links = _kept(run(shuffle(keys, places), d.ShareKeys()))
+    records = run(run(documents, Nodes("id", "text", job.id_type)), d.SendRecords("node", places))
+    everything = records.unionAll(labels(links, 64, places, job.united))
+    together = run(shuffle(everything, places), d.Members("node", 64, places))
+    how = {"pipeline": job.pipeline, "memory": job.memory, "longest": job.is_longest, "chains": job.chains}
+    return _together(run(shuffle(together, places), d.Judge(job.id_type, similarity, job.words, how)), in_index)

@@ -1,0 +1,156 @@
+"""Pairs and clusters of a DataFrame."""
+
+from __future__ import annotations
+
+from functools import cached_property, reduce
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from simidx import _simidx
+from simidx_spark import _wiring as wiring
+from simidx_spark import distributed as d
+from simidx_spark._wiring import run, shuffle
+from simidx_spark.distributed._components import Settled, Stars
+from simidx_spark.distributed._pairs import PLACE
+
+#: Links up to which one task finds the clusters. It takes some 70 bytes for each, so that these take 1.4 GB.
+UNITED = 20_000_000
+
+_kept: list[DataFrame] = []
+
+
+def keep(df: DataFrame) -> DataFrame:
+    """Keeps what is used more than once, on the disks of the executors."""
+    df = df.persist(StorageLevel.DISK_ONLY)
+    _kept.append(df)
+    return df
+
+
+def release() -> None:
+    """Frees what earlier calls have kept on disk. DataFrames that they returned are then computed from the start."""
+    while _kept:
+        _kept.pop().unpersist()
+
+
+class Near:
+    """The fingerprints of a column, collapsed and kept as soon as they are needed."""
+
+    def __init__(self, df: DataFrame, column: str, partitions: int | None) -> None:
+        self.width = wiring.fingerprints(df, column)
+        self.cores = wiring.parallelism(df, partitions)
+        self._df = df.select(wiring.column(df, column).alias("fingerprint"))
+
+    @cached_property
+    def _distinct(self) -> DataFrame:
+        sent = run(self._df, d.Collapse("fingerprint", self.cores))
+        return keep(run(shuffle(sent, self.cores), d.Distinct()))
+
+    @cached_property
+    def known(self) -> list[tuple[int, int, bytes, bytes]]:
+        """What is known of each part of the fingerprints: their width, their number, the bits that vary, a sample."""
+        rows = self._distinct.where("count > 0").select("part", "count", "varying", "sample").collect()
+        return [(r["part"], r["count"], bytes(r["varying"]), bytes(r["sample"])) for r in rows]
+
+    @cached_property
+    def profile(self) -> d.Profile:
+        """The same of all."""
+        return d.Profile.of(self.known)
+
+    @property
+    def places(self) -> int:
+        """The number of places among which they can be divided."""
+        return max(self.cores, -(-self.profile.count // PLACE))
+
+    @property
+    def packed(self) -> DataFrame:
+        """The fingerprints, as messages."""
+        return self._distinct.select("place", "part", "data")
+
+    def meeting(self, k: int, profile: d.Profile | None = None) -> d.Meeting | None:
+        """Where these fingerprints meet, or those of a profile; none if no two can."""
+        wiring.distance(k, self.width)
+        return d.Meeting.of(profile or self.profile, k, self.cores)
+
+    def find(self, k: int, links: bool) -> DataFrame:
+        """The pairs, or as few of them as link the same, as messages."""
+        meeting = self.meeting(k)
+        if meeting is None:
+            none = d.Meeting(_simidx.PairRounds(self.width, k, []), 0, 1)
+            return run(self.packed.limit(0), d.Find(none, links))
+        return run(shuffle(self._sent(meeting), meeting.places), d.Find(meeting, links))
+
+    def _sent(self, meeting: d.Meeting) -> DataFrame:
+        if not meeting.sends_all:
+            return run(self.packed, d.Send(meeting))
+        # What goes everywhere need not go through Python.
+        places = F.explode(F.sequence(F.lit(0), F.lit(meeting.places - 1)))
+        return self.packed.select(places.alias("place"), "part", "data")
+
+
+def pairs(
+    df: DataFrame, k: int = 3, *, fingerprint_column: str = "fingerprint", partitions: int | None = None
+) -> DataFrame:
+    """All pairs of distinct fingerprints within ``k`` bits: ``left``, ``right``, ``distance``, the smaller on the left.
+
+    Smaller as an unsigned number. The fingerprints are read at once, and kept on disk for the search, which runs when
+    the pairs are read. ``partitions`` is the number of tasks that work side by side, by default that of the cores.
+    """
+    return Near(df, fingerprint_column, partitions).find(k, links=False)
+
+
+def labels(links: DataFrame, width: int, places: int, united: int) -> DataFrame:
+    """The label of each value that links connect, at its place."""
+    size = links.agg(F.sum(F.length("data"))).collect()[0][0] or 0
+    if size // (width // 4) <= united:
+        return run(links.repartition(1), d.Unite(width, places))
+    edges = run(links, d.Links(width, places))
+    before = None
+    while True:
+        edges = keep(_star(edges, width, places))
+        rows = run(shuffle(edges, places), Stars(width)).collect()
+        now = reduce(lambda at, row: (at[0] + row["count"], at[1] + row["hash"]), rows, (0, 0))
+        if now == before:
+            return run(shuffle(edges, places), Settled(width, places))
+        before = now
+
+
+def _star(edges: DataFrame, width: int, places: int) -> DataFrame:
+    large = run(shuffle(edges, places), d.LargeStar(width, places))
+    return run(shuffle(large, places), d.SmallStar(width, places))
+
+
+def members(records: DataFrame, k: int, partitions: int | None, united: int) -> tuple[DataFrame, int]:
+    """The records that have a near-duplicate, as messages to the places of their clusters, and the number of these.
+
+    Records have the columns ``fingerprint`` and ``id``, and maybe others.
+    """
+    near = Near(records, "fingerprint", partitions)
+    places = near.places
+    links = keep(near.find(k, links=True))
+    sent = run(records, d.SendRecords("fingerprint", places))
+    everything = sent.unionAll(labels(links, near.width, places, united))
+    return run(shuffle(everything, places), d.Members("fingerprint", near.width, places, equals=True)), places
+
+
+def clusters(
+    df: DataFrame,
+    k: int = 3,
+    *,
+    fingerprint_column: str = "fingerprint",
+    id_column: str = "id",
+    partitions: int | None = None,
+    united: int = UNITED,
+) -> DataFrame:
+    """The records that have a near-duplicate: ``cluster``, ``fingerprint``, ``id``.
+
+    Two records are in one cluster if steps of at most ``k`` bits lead from one to the other. ``cluster`` is the
+    smallest id
+    of its records. Up to ``united`` links one task finds the clusters, above that all do, in rounds.
+    """
+    width = wiring.fingerprints(df, fingerprint_column)
+    id_type = wiring.ids(df, id_column)
+    found, places = members(wiring.records(df, fingerprint_column, id_column), k, partitions, united)
+    together = run(shuffle(found, places), d.Together(width, id_type))
+    return together.select("cluster", "fingerprint", "id")

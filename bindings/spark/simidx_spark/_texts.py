@@ -1,0 +1,42 @@
+"""Documents to fingerprints."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+import simidx
+from simidx import InputError, Pipeline
+from simidx_spark import _wiring as wiring
+from simidx_spark.distributed._texts import as_pipeline, fingerprints_of
+
+#: The type of a column of fingerprints of so many bits.
+_TYPES = {32: "int", 64: "bigint", 128: "binary"}
+
+
+def fingerprint(
+    df: DataFrame,
+    text_column: str = "text",
+    *,
+    pipeline: str | Pipeline = "web",
+    width: int = 64,
+    output_column: str = "fingerprint",
+) -> DataFrame:
+    """Adds the fingerprints of a column of texts. A text that is null, or that has no features, has none.
+
+    The other columns do not leave the JVM.
+    """
+    wiring.texts(df, text_column)
+    if output_column.lower() in (name.lower() for name in df.columns):
+        raise InputError(f"there is a column {output_column!r} already: name another output_column")
+    made, version = as_pipeline(pipeline, width), simidx.__version__
+
+    def fingerprints(texts: pa.Array) -> pa.Array:
+        wiring.same_version(version)
+        found = fingerprints_of(texts, made)
+        return found.cast(pa.binary()) if made.width == 128 else found
+
+    made_of = F.arrow_udf(fingerprints, _TYPES[made.width])  # type: ignore[call-overload]
+    # Otherwise Spark computes it once more for each condition on it.
+    return df.withColumn(output_column, made_of.asNondeterministic()(wiring.column(df, text_column)))

@@ -1,0 +1,160 @@
+"""How stages become operations on DataFrames, and what columns may be."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import types as T  # noqa: N812
+from pyspark.sql.pandas.types import from_arrow_schema
+
+import simidx
+from simidx import Error, InputError, InputTypeError, OptionError, OptionTypeError
+
+Stage = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+def run(df: DataFrame, stage: Any) -> DataFrame:
+    """Runs a stage on each partition."""
+    schema: pa.Schema = _without_sizes(stage.schema)
+    return df.mapInArrow(_adapted(stage, schema), from_arrow_schema(schema))
+
+
+def _without_sizes(schema: pa.Schema) -> pa.Schema:
+    """The JVM knows binary of any length only."""
+    plain = [f.with_type(pa.binary()) if pa.types.is_fixed_size_binary(f.type) else f for f in schema]
+    return pa.schema(plain)
+
+
+def _adapted(stage: Stage, schema: pa.Schema) -> Stage:
+    """A stage whose batches have the schema of the plan."""
+    version = simidx.__version__
+
+    def adapted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        same_version(version)
+        for batch in stage(batches):
+            yield batch if batch.schema.equals(schema) else batch.cast(schema)
+
+    # What plans show.
+    adapted.__name__ = type(stage).__name__
+    return adapted
+
+
+def same_version(version: str) -> None:
+    """Refuses to run in a worker that has another release than the driver."""
+    if simidx.__version__ != version:
+        raise Error(f"this worker has simidx {simidx.__version__}, and the driver {version}: install the same on all")
+
+
+def shuffle(df: DataFrame, places: int) -> DataFrame:
+    """Brings messages to the partitions of their places."""
+    return df.repartitionById(places, F.col("place"))
+
+
+def parallelism(df: DataFrame, partitions: int | None) -> int:
+    """The number of partitions to work in: by default as many as there are cores."""
+    if partitions is not None:
+        if not isinstance(partitions, int) or partitions < 1:
+            raise OptionError(f"partitions={partitions!r}: a number of at least 1 is expected")
+        return partitions
+    try:
+        return max(2, int(df.sparkSession.sparkContext.defaultParallelism))
+    except Exception:  # Spark Connect has no context.
+        setting = str(df.sparkSession.conf.get("spark.sql.shuffle.partitions"))
+        # It may be "auto".
+        return int(setting) if setting.isdecimal() else 200
+
+
+def distance(k: Any, width: int) -> None:
+    """Checks a distance between fingerprints of so many bits."""
+    try:
+        operator.index(k)
+    except TypeError:
+        raise OptionTypeError(f"k={k!r}: a distance is a number of bits") from None
+    if not 0 <= k <= width:
+        raise OptionError(f"k={k}: a distance is a number of bits, at most {width}")
+
+
+def column(df: DataFrame, name: str) -> Column:
+    """The column of this name, which may have dots in it; if there is none, what Spark finds by the name."""
+    return F.col("`" + name.replace("`", "``") + "`" if name in df.columns else name)
+
+
+def _field(df: DataFrame, name: str, what: str) -> T.StructField:
+    """The column that Spark finds by a name: one that differs in case, or a field in a column."""
+    if not isinstance(df, DataFrame):
+        raise InputTypeError(f"a DataFrame of Spark is expected, and not {type(df).__name__}")
+    try:
+        return df.select(column(df, name)).schema.fields[0]
+    except AnalysisException as error:
+        if "AMBIGUOUS" in str(error.getCondition()):
+            raise InputError(f"the column {name!r} for the {what} is there more than once") from None
+        raise InputError(
+            f"there is no column {name!r} for the {what}; the columns are {', '.join(df.columns)}"
+        ) from None
+
+
+def fingerprints(df: DataFrame, name: str) -> int:
+    """The width of a column of fingerprints."""
+    type = _field(df, name, "fingerprints").dataType
+    if isinstance(type, T.IntegerType):
+        return 32
+    if isinstance(type, T.LongType) or (isinstance(type, T.DecimalType) and (type.precision, type.scale) == (20, 0)):
+        return 64
+    if isinstance(type, T.BinaryType):
+        return 128
+    raise InputTypeError(
+        f"column {name!r} of type {type.simpleString()}: fingerprints are bigint (or int) with the bits of "
+        "unsigned numbers, decimal(20,0) as unsigned columns of Parquet are read, or binary of 16 bytes for 128 bits"
+        + ("; hexadecimal strings become bigint by conv(column, 16, -10)" if isinstance(type, T.StringType) else "")
+    )
+
+
+def texts(df: DataFrame, name: str) -> None:
+    """Checks a column of texts."""
+    type = _field(df, name, "texts").dataType
+    if not isinstance(type, T.StringType):
+        raise InputTypeError(f"column {name!r} of type {type.simpleString()}: texts are strings")
+
+
+def ids(df: DataFrame, name: str) -> pa.DataType:
+    """The type of ids: numbers or strings."""
+    field = _field(df, name, "ids")
+    type = field.dataType
+    if isinstance(type, T.StringType):
+        refuse_unstable(df, field.name)
+        return pa.string()
+    if isinstance(type, (T.ByteType, T.ShortType, T.IntegerType, T.LongType)):
+        refuse_unstable(df, field.name)
+        return pa.int64()
+    raise InputTypeError(f"column {name!r} of type {type.simpleString()}: ids are whole numbers or strings")
+
+
+def refuse_unstable(df: DataFrame, name: str) -> None:
+    """Refuses ids that are others when a partition is computed again."""
+    try:
+        plan = df._jdf.queryExecution().analyzed().toString()  # type: ignore[operator]
+    except Exception:  # Spark Connect does not show the plan.
+        return
+    for function in ("monotonically_increasing_id()", "rand(", "randn(", "uuid("):
+        for line in plan.splitlines():
+            at = line.find(function)
+            if at >= 0 and f" AS {name}#" in line[at : line.find(",", at) if line.find(",", at) > 0 else None]:
+                raise InputError(
+                    f"column {name!r} is made by {function.rstrip('()')}(), which gives other ids when a partition is "
+                    "computed again: use an id of the documents, or write the DataFrame and read it again"
+                )
+
+
+def records(df: DataFrame, fingerprint_column: str, id_column: str | None) -> DataFrame:
+    """The columns ``fingerprint`` and ``id``, or the first alone."""
+    columns = [column(df, fingerprint_column).alias("fingerprint")]
+    if id_column is not None:
+        type = "string" if ids(df, id_column) == pa.string() else "bigint"
+        columns.append(column(df, id_column).cast(type).alias("id"))
+    return df.select(*columns)

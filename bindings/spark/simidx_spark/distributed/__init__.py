@@ -1,0 +1,68 @@
+"""simidx on many machines: the stages of its jobs as pure functions over batches of Arrow.
+
+Each stage is a callable that takes an iterator of ``pyarrow.RecordBatch`` and yields batches of the schema in its
+``schema``. It can be pickled, and keeps nothing between calls. An engine runs a stage on each part of its data, and
+sends the rows of a `message` to the part that their column ``place`` names; ``simidx_spark`` does so with Spark.
+
+A message has packed values in it: what would be a million rows is one. So a shuffle costs what its bytes cost.
+"""
+
+from __future__ import annotations
+
+from simidx_spark.distributed._against import NearIndex, SimilarToIndex
+from simidx_spark.distributed._columns import arrow_type, from_arrow, sort_key, to_arrow, width_of
+from simidx_spark.distributed._components import LargeStar, Links, Members, SmallStar, Together, Unite
+from simidx_spark.distributed._join import Attach, Meet, Records, Spread
+from simidx_spark.distributed._messages import MESSAGE, SendRecords
+from simidx_spark.distributed._pairs import (
+    Collapse,
+    Distinct,
+    Find,
+    Meeting,
+    Profile,
+    Send,
+    choose_rounds,
+)
+from simidx_spark.distributed._segments import Build, Range, Sample, Search, Splits, sweep
+from simidx_spark.distributed._texts import Decide, Fingerprint, Judge, Prints, SendKeys, ShareKeys
+
+__all__ = [
+    "MESSAGE",
+    "Attach",
+    "Build",
+    "Collapse",
+    "Decide",
+    "Distinct",
+    "Find",
+    "Fingerprint",
+    "Judge",
+    "LargeStar",
+    "Links",
+    "Meet",
+    "Meeting",
+    "Members",
+    "NearIndex",
+    "Prints",
+    "Profile",
+    "Range",
+    "Records",
+    "Sample",
+    "Search",
+    "Send",
+    "SendKeys",
+    "SendRecords",
+    "ShareKeys",
+    "SimilarToIndex",
+    "SmallStar",
+    "Splits",
+    "Spread",
+    "Together",
+    "Unite",
+    "arrow_type",
+    "choose_rounds",
+    "from_arrow",
+    "sort_key",
+    "sweep",
+    "to_arrow",
+    "width_of",
+]

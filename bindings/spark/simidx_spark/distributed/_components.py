@@ -1,0 +1,356 @@
+"""Clusters: what pairs link, by union-find in one task, or by stars where there are too many links for one.
+
+A message of links has the left ends of all its pairs in its data, and then the right ends. One of labels has values,
+and then
+the least value that links lead to from each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from simidx import InputError, _simidx
+from simidx_spark.distributed._columns import (
+    Array,
+    arrow_type,
+    empty,
+    from_arrow,
+    order_of,
+    pack,
+    to_arrow,
+    unpack,
+    width_of_array,
+)
+from simidx_spark.distributed._messages import (
+    MESSAGE,
+    Batches,
+    brought_together,
+    by_place,
+    from_stream,
+    messages,
+    order_by_place,
+    pieces,
+    received,
+    rows_for,
+)
+
+#: Rows of two columns in a message.
+PIECE = 1 << 18
+
+#: Parts of messages.
+RECORDS = 0
+LABELS = -1
+
+
+def _halves(batches: Batches, width: int) -> Iterator[tuple[int, Array, Array]]:
+    """Place, left and right of each message of links."""
+    for place, _, data in received(batches):
+        values = unpack(data, width)
+        half = len(values) // 2
+        yield place, values[:half], values[half:]
+
+
+def _send_columns(one: Array, other: Array, part: int, places: int) -> Iterator[tuple[int, int, bytes]]:
+    """Two columns to the places of the first."""
+    of_rows = _simidx.places(one, width_of_array(one), places)
+    order = order_by_place(of_rows, places)
+    one, other = one[order], other[order]
+    ends = np.searchsorted(of_rows[order], np.arange(places), side="right")
+    start = 0
+    for place, end in enumerate(ends.tolist()):
+        for first in range(start, end, PIECE):
+            rows = slice(first, min(end, first + PIECE))
+            yield place, part, pack(np.concatenate([one[rows], other[rows]]))
+        start = end
+
+
+class Unite:
+    """All links, in one task, to labels at the places of their values."""
+
+    schema: pa.Schema = MESSAGE
+
+    def __init__(self, width: int, places: int) -> None:
+        self._width, self._places = width, places
+
+    def __call__(self, batches: Batches) -> Batches:
+        lefts, rights = [empty(self._width)], [empty(self._width)]
+        for _, left, right in _halves(batches, self._width):
+            lefts.append(left)
+            rights.append(right)
+        values, least = _simidx.components(np.concatenate(lefts), np.concatenate(rights), self._width)
+        return messages(_send_columns(values, least, LABELS, self._places))
+
+
+class Links:
+    """Links to the places of their ends: the first step of the stars."""
+
+    schema: pa.Schema = MESSAGE
+
+    def __init__(self, width: int, places: int) -> None:
+        self._width, self._places = width, places
+
+    def __call__(self, batches: Batches) -> Batches:
+        return messages(self._rows(batches))
+
+    def _rows(self, batches: Batches) -> Iterator[tuple[int, int, bytes]]:
+        for _, left, right in _halves(batches, self._width):
+            one, other = np.concatenate([left, right]), np.concatenate([right, left])
+            yield from _send_columns(one, other, self._width, self._places)
+
+
+class _Star:
+    """A step of "Connected Components in MapReduce and Beyond" (Kiveris et al., SoCC 2014)."""
+
+    schema: pa.Schema = MESSAGE
+
+    def __init__(self, width: int, places: int) -> None:
+        self._width, self._places = width, places
+
+    def __call__(self, batches: Batches) -> Batches:
+        return messages(self._rows(batches))
+
+    def _rows(self, batches: Batches) -> Iterator[tuple[int, int, bytes]]:
+        places: dict[int, list[tuple[Array, Array]]] = {}
+        for place, left, right in _halves(batches, self._width):
+            places.setdefault(place, []).append((left, right))
+        for place in sorted(places):
+            parts = places.pop(place)
+            center = np.concatenate([one for one, _ in parts])
+            other = np.concatenate([other for _, other in parts])
+            values, ranks = _ranks(np.concatenate([center, other]))
+            larger, smaller = self._step(ranks[: len(center)], ranks[len(center) :])
+            yield from self._send(values[larger], values[smaller])
+
+    def _step(self, center: Array, other: Array) -> tuple[Array, Array]:
+        raise NotImplementedError
+
+    def _send(self, larger: Array, smaller: Array) -> Iterator[tuple[int, int, bytes]]:
+        raise NotImplementedError
+
+
+def _ranks(values: Array) -> tuple[Array, Array]:
+    """Distinct values in order, and the number of each value among them."""
+    order = order_of(values)
+    ordered = values[order]
+    steps = ordered[1:] != ordered[:-1]
+    is_new = np.ones(len(ordered), dtype=bool)
+    is_new[1:] = steps.any(axis=1) if steps.ndim == 2 else steps
+    ranks = np.empty(len(values), dtype=np.int64)
+    ranks[order] = np.cumsum(is_new) - 1
+    return ordered[is_new], ranks
+
+
+def _least(center: Array, other: Array) -> Array:
+    """For each row the least of its center and of all that are linked with that."""
+    count = int(center.max(initial=-1)) + 1
+    least = np.arange(count, dtype=np.int64)
+    np.minimum.at(least, center, other)
+    result: Array = least[center]
+    return result
+
+
+def _distinct_rows(larger: Array, smaller: Array) -> tuple[Array, Array]:
+    rows = np.unique(larger << np.int64(32) | smaller)
+    return rows >> np.int64(32), rows & np.int64(0xFFFFFFFF)
+
+
+class LargeStar(_Star):
+    """Links the larger neighbours of each value to its least one."""
+
+    def _step(self, center: Array, other: Array) -> tuple[Array, Array]:
+        least = _least(center, other)
+        larger = other > center
+        return _distinct_rows(other[larger], least[larger])
+
+    def _send(self, larger: Array, smaller: Array) -> Iterator[tuple[int, int, bytes]]:
+        return _send_columns(larger, smaller, self._width, self._places)
+
+
+class SmallStar(_Star):
+    """Links the smaller neighbours of each value, and the value, to the least one; sends links to both their places."""
+
+    def _step(self, center: Array, other: Array) -> tuple[Array, Array]:
+        least = _least(center, other)
+        larger, smaller = np.concatenate([other, center]), np.concatenate([least, least])
+        differ = larger != smaller
+        return _distinct_rows(larger[differ], smaller[differ])
+
+    def _send(self, larger: Array, smaller: Array) -> Iterator[tuple[int, int, bytes]]:
+        one, other = np.concatenate([larger, smaller]), np.concatenate([smaller, larger])
+        return _send_columns(one, other, self._width, self._places)
+
+
+class Stars:
+    """What tells whether the stars have come to rest: the number of links at each place, and a sum of their hashes."""
+
+    schema: pa.Schema = pa.schema([("count", pa.int64()), ("hash", pa.int64())])
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+
+    def __call__(self, batches: Batches) -> Batches:
+        places: dict[int, list[Array]] = {}
+        for place, left, right in _halves(batches, self._width):
+            places.setdefault(place, []).append(np.column_stack([left, right]))
+        for _, parts in sorted(places.items()):
+            rows = np.unique(np.concatenate(parts).astype(np.uint64), axis=0)
+            hashes = np.zeros(len(rows), dtype=np.uint64)
+            for column in rows.T:
+                hashes = (hashes ^ column) * np.uint64(0xFF51AFD7ED558CCD)
+                hashes ^= hashes >> np.uint64(32)
+            row = {"count": len(rows), "hash": int(hashes.sum(dtype=np.uint64).view(np.int64) >> 8)}
+            yield pa.RecordBatch.from_pylist([row], schema=self.schema)
+
+
+class Settled:
+    """The links that the stars end with, as labels."""
+
+    schema: pa.Schema = MESSAGE
+
+    def __init__(self, width: int, places: int) -> None:
+        self._width, self._places = width, places
+
+    def __call__(self, batches: Batches) -> Batches:
+        return messages(self._rows(batches))
+
+    def _rows(self, batches: Batches) -> Iterator[tuple[int, int, bytes]]:
+        lefts: list[Array] = [empty(self._width)]
+        rights: list[Array] = [empty(self._width)]
+        for _, left, right in _halves(batches, self._width):
+            lefts.append(left)
+            rights.append(right)
+        left, right = np.concatenate(lefts), np.concatenate(rights)
+        # Each value of a cluster is linked to the least one, which is its own label.
+        values, ranks = _ranks(np.concatenate([left, right]))
+        one, other = ranks[: len(left)], ranks[len(left) :]
+        down = other < one
+        members, labels = values[one[down]], values[other[down]]
+        yield from _send_columns(members, labels, LABELS, self._places)
+        roots = values[np.unique(other[down])]
+        yield from _send_columns(roots, roots, LABELS, self._places)
+
+
+class Members:
+    """The records that have a label, at the places of their labels: with it in the column ``label``.
+
+    With ``equals``, records with the same value have it for a label if there is no other. Without it the value stands
+    for the id, and two records with one id are refused.
+    """
+
+    schema: pa.Schema = MESSAGE
+
+    def __init__(self, column: str, width: int, places: int, equals: bool = False) -> None:
+        self._column, self._width, self._places, self._equals = column, width, places, equals
+
+    def __call__(self, batches: Batches) -> Batches:
+        return messages(self._rows(batches))
+
+    def _rows(self, batches: Batches) -> Iterator[tuple[int, int, bytes]]:
+        records: dict[int, list[pa.Table]] = {}
+        labels: dict[int, list[Array]] = {}
+        for place, part, data in received(batches):
+            if part == LABELS:
+                labels.setdefault(place, []).append(unpack(data, self._width))
+            else:
+                records.setdefault(place, []).append(from_stream(data))
+        for place in sorted(records):
+            values, least = self._labels(labels.pop(place, []))
+            table = brought_together(records.pop(place))
+            own = from_arrow(table.column(self._column))
+            found = _simidx.lookup(values, own, self._width)
+            member = found >= 0
+            label = own.copy()
+            label[member] = least[found[member]]
+            is_shared = _shared(own, self._width)
+            if self._equals:
+                member |= is_shared
+            elif is_shared.any():
+                unique_ids(table.column("id").filter(pa.array(is_shared)))
+            rows = np.flatnonzero(member)
+            rows = rows[_in_order(own[rows], table.column("id").take(pa.array(rows)))]
+            label = label[rows]
+            together = table.take(pa.array(rows)).append_column("label", to_arrow(label))
+            of_rows = _simidx.places(label, self._width, self._places)
+            start = 0
+            for piece in pieces(together, rows_for(self._places)):
+                end = start + piece.num_rows
+                for to, bytes in by_place(piece, of_rows[start:end], self._places):
+                    yield to, RECORDS, bytes
+                start = end
+
+    def _labels(self, parts: list[Array]) -> tuple[Array, Array]:
+        halves = [(both[: len(both) // 2], both[len(both) // 2 :]) for both in [empty(self._width), *parts]]
+        values = np.concatenate([one for one, _ in halves])
+        least = np.concatenate([other for _, other in halves])
+        order = order_of(values)
+        values, least = values[order], least[order]
+        # The stars name the label of a cluster once for each place that its members come from.
+        distinct = np.ones(len(values), dtype=bool)
+        steps = values[1:] != values[:-1]
+        distinct[1:] = steps.any(axis=1) if steps.ndim == 2 else steps
+        return values[distinct], least[distinct]
+
+
+def _in_order(values: Array, ids: pa.ChunkedArray) -> Array:
+    """The order of records by their values, then by their ids: not that in which they came."""
+    keys = pa.table({"value": pa.array(_ranks(values)[1]), "id": ids})
+    order: Array = pc.sort_indices(keys, [("value", "ascending"), ("id", "ascending")]).to_numpy()
+    return order
+
+
+def _shared(values: Array, width: int) -> Array:
+    """Whether each value comes more than once."""
+    distinct, _ = _simidx.distinct(values, width)
+    if len(distinct) == len(values):
+        return np.zeros(len(values), dtype=bool)
+    ranks = _simidx.lookup(distinct, values, width)
+    shared: Array = (np.bincount(ranks, minlength=len(distinct)) > 1)[ranks]
+    return shared
+
+
+class Together:
+    """The records of each cluster together: its smallest id, the fingerprint of that, and each record's own."""
+
+    def __init__(self, width: int, id_type: pa.DataType) -> None:
+        kind = arrow_type(width)
+        self._width = width
+        self.schema: pa.Schema = pa.schema([("cluster", id_type), ("of", kind), ("fingerprint", kind), ("id", id_type)])
+
+    def __call__(self, batches: Batches) -> Batches:
+        places: dict[int, list[pa.Table]] = {}
+        for place, _, data in received(batches):
+            places.setdefault(place, []).append(from_stream(data))
+        for place in sorted(places):
+            table = brought_together(places.pop(place)).combine_chunks()
+            yield from self._clusters(table).to_batches(max_chunksize=1 << 16)
+
+    def _clusters(self, table: pa.Table) -> pa.Table:
+        # By label, then by id: the first row of a label is its smallest id. Of equal ids, the smaller bits come first.
+        _, labels = _ranks(from_arrow(table.column("label")))
+        table = table.set_column(table.column_names.index("label"), "label", pa.array(labels))
+        table = table.sort_by([("label", "ascending"), ("id", "ascending"), ("fingerprint", "ascending")])
+        table = table.combine_chunks()
+        labels = table.column("label").to_numpy()
+        firsts = np.searchsorted(labels, labels, side="left")
+        ids, values = table.column("id"), table.column("fingerprint")
+        heads = pa.array(firsts)
+        columns = [ids.take(heads), values.take(heads), values, ids]
+        return pa.table(columns, names=self.schema.names).cast(self.schema)
+
+
+def check_ids(ids: pa.ChunkedArray) -> None:
+    """Refuses records without an id."""
+    if ids.null_count:
+        raise InputError("a record has no id: filter rows whose id is null, or give them one")
+
+
+def unique_ids(ids: pa.ChunkedArray) -> None:
+    """Refuses an id that two records of a cluster have."""
+    counts = pc.value_counts(ids)
+    if len(counts) < len(ids):
+        twice = next(row["values"] for row in counts.to_pylist() if row["counts"] > 1)
+        raise InputError(f"two records have the id {twice!r}: ids must be unique")

@@ -1,0 +1,157 @@
+"""Messages: packed values on their way to a place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from simidx import _simidx
+from simidx_spark.distributed._columns import Array, from_arrow, width_of_array, with_fingerprints
+
+Batches = Iterator[pa.RecordBatch]
+
+#: Bytes of records that are gathered before they are sent, whatever the number of rows.
+GATHERED = 64 << 20
+
+#: Rows of a message: where it goes, what it is part of there, and its packed values.
+MESSAGE = pa.schema([("place", pa.int32()), ("part", pa.int32()), ("data", pa.binary())])
+
+
+def rows_for(places: int) -> int:
+    """Rows that are gathered before they are sent to so many places: some 8,000 for each.
+
+    A batch of messages, which engines limit by its rows, then stays well below the 2 GiB of a column of Arrow.
+    """
+    return min(max(places, 4) << 13, 1 << 20)
+
+
+def messages(rows: Iterable[tuple[int, int, bytes]]) -> Batches:
+    """Batches of messages, of some megabytes each."""
+    places: list[int] = []
+    parts: list[int] = []
+    data: list[bytes] = []
+    size = 0
+    for place, part, bytes in rows:
+        places.append(place)
+        parts.append(part)
+        data.append(bytes)
+        size += len(bytes)
+        if size >= 32 << 20:
+            yield _message(places, parts, data)
+            places, parts, data, size = [], [], [], 0
+    if places:
+        yield _message(places, parts, data)
+
+
+def _message(places: list[int], parts: list[int], data: list[bytes]) -> pa.RecordBatch:
+    columns = [pa.array(places, pa.int32()), pa.array(parts, pa.int32()), pa.array(data, pa.binary())]
+    return pa.RecordBatch.from_arrays(columns, schema=MESSAGE)
+
+
+def received(batches: Batches) -> Iterator[tuple[int, int, Any]]:
+    """Place, part and data of each message."""
+    for batch in batches:
+        places, parts, data = (batch.column(name) for name in MESSAGE.names)
+        for row in range(batch.num_rows):
+            yield places[row].as_py(), parts[row].as_py(), data[row].as_buffer()
+
+
+def gathered(batches: Batches, most: int, size: int | None = None) -> Iterator[pa.Table]:
+    """Tables of about so many rows, or of as many as have so many bytes, `GATHERED` unless given."""
+    size = size or GATHERED
+    waiting: list[pa.RecordBatch] = []
+    rows = held = 0
+    for batch in batches:
+        if batch.num_rows:
+            waiting.append(batch)
+            rows += batch.num_rows
+            held += batch.nbytes
+        if rows >= most or held >= size:
+            yield from _halved(pa.Table.from_batches(waiting), size)
+            waiting, rows, held = [], 0, 0
+    if waiting:
+        yield from _halved(pa.Table.from_batches(waiting), size)
+
+
+def pieces(table: pa.Table, most: int) -> Iterator[pa.Table]:
+    """A table in pieces of so many rows at most, and of `GATHERED` bytes or a single row."""
+    for start in range(0, table.num_rows, most):
+        yield from _halved(table.slice(start, most), GATHERED)
+
+
+def _halved(table: pa.Table, size: int) -> Iterator[pa.Table]:
+    """A table, or halves of halves that have so many bytes or a single row."""
+    if table.nbytes <= size or table.num_rows < 2:
+        yield table
+        return
+    half = table.num_rows // 2
+    yield from _halved(table.slice(0, half), size)
+    yield from _halved(table.slice(half), size)
+
+
+def order_by_place(places: Array, count: int) -> Array:
+    """The order that brings rows to each of so many places together, those of a place in their own order."""
+    # NumPy sorts numbers of 16 bits by counting.
+    order: Array = np.argsort(places.astype(np.uint16) if count <= 1 << 16 else places, kind="stable")
+    return order
+
+
+def by_place(table: pa.Table, places: Array, count: int) -> Iterator[tuple[int, bytes]]:
+    """The rows of a table for each place that has any, as streams of Arrow."""
+    order = order_by_place(places, count)
+    table = table.take(pa.array(order)).combine_chunks()
+    ends = np.searchsorted(places[order], np.arange(count), side="right")
+    start = 0
+    for place, end in enumerate(ends.tolist()):
+        if end > start:
+            yield place, as_stream(table.slice(start, end - start))
+        start = end
+
+
+def as_stream(table: pa.Table) -> bytes:
+    """A table as a stream of Arrow."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    stream: bytes = sink.getvalue().to_pybytes()
+    return stream
+
+
+def from_stream(data: Any) -> pa.Table:
+    """The table of a stream of Arrow."""
+    return pa.ipc.open_stream(data).read_all()
+
+
+def brought_together(streams: list[pa.Table]) -> pa.Table:
+    """The records that came to a place. Their strings may be of more than 2 GiB together."""
+    schema = pa.schema([f.with_type(pa.large_string()) if pa.types.is_string(f.type) else f for f in streams[0].schema])
+    return pa.concat_tables([stream.cast(schema) for stream in streams])
+
+
+class SendRecords:
+    """Sends whole records to the place of one of their columns, which holds fingerprints or numbers.
+
+    Those in which it is null stay behind.
+    """
+
+    schema: pa.Schema = MESSAGE
+
+    def __init__(self, column: str, places: int, part: int = 0) -> None:
+        self._column, self._places, self._part = column, places, part
+
+    def __call__(self, batches: Batches) -> Batches:
+        return messages(self._rows(batches))
+
+    def _rows(self, batches: Batches) -> Iterator[tuple[int, int, bytes]]:
+        for table in gathered(batches, rows_for(self._places)):
+            table = with_fingerprints(table, self._column)
+            values = from_arrow(table.column(self._column))
+            places = _simidx.places(values, width_of_array(values), self._places)
+            for place, data in by_place(table, places, self._places):
+                yield place, self._part, data
+
+
+Stage = Callable[[Batches], Batches]

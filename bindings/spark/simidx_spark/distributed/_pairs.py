@@ -1,0 +1,264 @@
+"""All pairs within a distance: equal fingerprints collapse, rounds bring near ones together, a pair is found once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+import pyarrow as pa
+
+from simidx import _simidx
+from simidx_spark.distributed._columns import (
+    Array,
+    arrow_type,
+    as_int,
+    distances,
+    empty,
+    from_arrow,
+    pack,
+    to_arrow,
+    unpack,
+    width_of_array,
+    with_fingerprints,
+)
+from simidx_spark.distributed._messages import MESSAGE, Batches, gathered, messages, received, rows_for
+
+#: Fingerprints of a sample of each place.
+SAMPLE = 1 << 12
+
+#: Fingerprints that a place of a round gets at most: 128 MiB of 64 bits.
+PLACE = 1 << 24
+
+#: Fingerprints that are hashed at once.
+CHUNK = 1 << 14
+
+#: Fingerprints of a message: rows of some megabytes.
+PIECE = 1 << 19
+
+
+class Collapse:
+    """Sends the distinct fingerprints of a column to places, by their value; null is none."""
+
+    schema: pa.Schema = MESSAGE
+
+    def __init__(self, column: str, places: int) -> None:
+        self._column, self._places = column, places
+
+    def __call__(self, batches: Batches) -> Batches:
+        return messages(self._rows(batches))
+
+    def _rows(self, batches: Batches) -> Iterator[tuple[int, int, bytes]]:
+        for table in gathered(batches, rows_for(self._places)):
+            values = from_arrow(with_fingerprints(table, self._column).column(self._column))
+            width = width_of_array(values)
+            distinct, _ = _simidx.distinct(values, width)
+            scattered, ends = _simidx.scatter(distinct, width, self._places)
+            start = 0
+            for place, end in enumerate(ends.tolist()):
+                if end > start:
+                    yield place, width, pack(scattered[start:end])
+                start = end
+
+
+class Distinct:
+    """The distinct fingerprints of each place, packed, and what is to be known of them before rounds are chosen."""
+
+    schema: pa.Schema = pa.schema(
+        [
+            ("place", pa.int32()),
+            ("part", pa.int32()),
+            ("data", pa.binary()),
+            ("count", pa.int64()),
+            ("varying", pa.binary()),
+            ("sample", pa.binary()),
+        ]
+    )
+
+    def __call__(self, batches: Batches) -> Batches:
+        places: dict[int, list[Array]] = {}
+        width = 64
+        for place, width, data in received(batches):
+            places.setdefault(place, []).append(unpack(data, width))
+        for place in sorted(places):
+            values, varying = _simidx.distinct(np.concatenate(places.pop(place)), width)
+            row = {
+                "place": place,
+                "part": width,
+                "count": len(values),
+                "varying": varying.to_bytes(16, "little"),
+                "sample": pack(smallest_hashes(values, SAMPLE)),
+            }
+            for start in range(0, len(values), PIECE):
+                row["data"] = pack(values[start : start + PIECE])
+                yield pa.RecordBatch.from_pylist([row], schema=self.schema)
+                # What is known of all is in the first row.
+                row = {"place": place, "part": width, "count": 0, "varying": b"", "sample": b""}
+
+
+def _hashes(values: Array) -> Array:
+    # The finalizer of MurmurHash3, which is in the public domain.
+    hashes = values if values.ndim == 1 else values[:, 0] ^ values[:, 1] * np.uint64(0xFF51AFD7ED558CCD)
+    hashes = hashes.astype("<u8") ^ np.uint64(0x2545F4914F6CDD1D)
+    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+        hashes ^= hashes >> np.uint64(33)
+        hashes *= np.uint64(factor)
+    hashes ^= hashes >> np.uint64(33)
+    return hashes
+
+
+def smallest_hashes(values: Array, most: int) -> Array:
+    """A sample that depends on the fingerprints alone: those with the smallest hashes, in order of these."""
+    if len(values) > 8 * most:
+        # Four times as many as wanted are below the limit. The hashes of a chunk stay in the cache.
+        limit = np.uint64((most << 66) // len(values))
+        chunks = (values[start : start + CHUNK] for start in range(0, len(values), CHUNK))
+        few = np.concatenate([chunk[_hashes(chunk) < limit] for chunk in chunks])
+        values = few if len(few) >= most else values
+    hashes = _hashes(values)
+    if len(values) > most:
+        near = np.argpartition(hashes, most - 1)[:most]
+        values, hashes = values[near], hashes[near]
+    sample: Array = values[np.argsort(hashes, kind="stable")]
+    return sample
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What is known of fingerprints: their width, their number, the bits that vary, and a sample."""
+
+    width: int
+    count: int
+    varying: int
+    sample: Array
+
+    @staticmethod
+    def of(rows: Iterable[tuple[int, int, bytes, bytes]]) -> Profile:
+        """The profile of all places, from the width, the count, what varies and the sample of each."""
+        known = [(width, count, int.from_bytes(v, "little"), unpack(s, width)) for width, count, v, s in rows if count]
+        if not known:
+            return Profile(64, 0, 0, empty(64))
+        width = known[0][0]
+        firsts = [as_int(sample, 0) for _, _, _, sample in known]
+        varying = reduce(lambda one, other: one | other, [v for _, _, v, _ in known] + [f ^ firsts[0] for f in firsts])
+        # Places hold what a hash gives them: from each as much as its share, so that the sample is even.
+        total = sum(count for _, count, _, _ in known)
+        most = min(1.0, min(len(sample) / count for _, count, _, sample in known))
+        parts = [sample[: max(1, int(most * count))] for _, count, _, sample in known]
+        sample, _ = _simidx.distinct(np.concatenate(parts), width)
+        return Profile(width, total, varying, sample)
+
+
+def choose_rounds(profile: Profile, k: int, places: int) -> _simidx.PairRounds:
+    """The rounds for these fingerprints; what meets too often for one of so many places is divided."""
+    return _simidx.PairRounds.choose(k, profile.count, profile.varying, profile.sample, 0.25 / places)
+
+
+class Meeting:
+    """Where fingerprints meet in each round.
+
+    A round has so many places, of at most `PLACE` fingerprints each. If one place can hold all, it works on several
+    rounds, so that fingerprints are sent once for each core and not once for each round.
+    """
+
+    def __init__(self, rounds: _simidx.PairRounds, count: int, cores: int) -> None:
+        self.rounds = rounds
+        self._of_each = max(1, -(-count // PLACE))
+        #: Whether each place gets all fingerprints.
+        self.sends_all: bool = self._of_each == 1
+        if self.sends_all:
+            places = max(1, min(cores, len(rounds)))
+        else:
+            self._of_each = max(self._of_each, -(-cores // len(rounds)))
+            places = self._of_each * len(rounds)
+        self.places: int = places
+        plain = [within == 0 and not divided for within, _, _, _, divided in rounds.rounds]
+        self._takes_all = plain
+
+    @staticmethod
+    def of(profile: Profile, k: int, cores: int) -> Meeting | None:
+        """Where the fingerprints of a profile meet; none if no two can."""
+        places = max(-(-profile.count // PLACE), cores)
+        rounds = choose_rounds(profile, k, places) if profile.count > 1 else None
+        return Meeting(rounds, profile.count, cores) if rounds is not None and len(rounds) else None
+
+    @property
+    def copies(self) -> int:
+        """How often a fingerprint is sent."""
+        return self.places if self.sends_all else len(self.rounds)
+
+    def send(self, values: Array) -> Iterator[tuple[int, Array]]:
+        """The places of fingerprints."""
+        if self.sends_all:
+            yield from ((place, values) for place in range(self.places))
+            return
+        for round in range(len(self.rounds)):
+            scattered, ends = self.rounds.scatter(round, values, self._of_each)
+            start = 0
+            for place, end in enumerate(ends.tolist()):
+                if end > start:
+                    yield round * self._of_each + place, scattered[start:end]
+                start = end
+
+    def find(self, place: int, values: Array, links: bool) -> Iterator[tuple[Array, Array]]:
+        """The pairs of the distinct fingerprints that came to a place."""
+        if not self.sends_all:
+            yield self.rounds.find(place // self._of_each, values, links, 1)
+            return
+        for round in range(place, len(self.rounds), self.places):
+            taken = values if self._takes_all[round] else self.rounds.scatter(round, values, 1)[0]
+            yield self.rounds.find(round, taken, links, 1)
+
+
+class Send:
+    """Sends packed fingerprints to all places where they meet others, as those of a side if there are two."""
+
+    schema: pa.Schema = MESSAGE
+
+    def __init__(self, meeting: Meeting, side: int = 1) -> None:
+        self._meeting, self._side = meeting, side
+
+    def __call__(self, batches: Batches) -> Batches:
+        return messages(self._rows(batches))
+
+    def _rows(self, batches: Batches) -> Iterator[tuple[int, int, bytes]]:
+        for _, width, data in received(batches):
+            for place, values in self._meeting.send(unpack(data, width)):
+                yield place, width * self._side, pack(values)
+
+
+class Find:
+    """The pairs that meet at each place, or with ``links`` as few as link the same fingerprints, packed."""
+
+    def __init__(self, meeting: Meeting, links: bool = False) -> None:
+        self._meeting, self._links = meeting, links
+        kind = arrow_type(meeting.rounds.width)
+        found = pa.schema([("left", kind), ("right", kind), ("distance", pa.int32())])
+        self.schema: pa.Schema = MESSAGE if links else found
+
+    def __call__(self, batches: Batches) -> Batches:
+        places: dict[int, list[Array]] = {}
+        for place, width, data in received(batches):
+            places.setdefault(place, []).append(unpack(data, width))
+        for place in sorted(places):
+            # Each fingerprint comes once, so that the first ones of messages tell their order.
+            values = np.concatenate(sorted(places.pop(place), key=lambda part: part[:1].tobytes()))
+            yield from self._found(place, values)
+
+    def _found(self, place: int, values: Array) -> Batches:
+        """What the distinct fingerprints that came to a place have for pairs, or for links."""
+        width = self._meeting.rounds.width
+        pieces = (
+            (left[start : start + PIECE], right[start : start + PIECE])
+            for left, right in self._meeting.find(place, values, self._links)
+            for start in range(0, len(left), PIECE)
+        )
+        if self._links:
+            yield from messages((0, width, pack(np.concatenate(both))) for both in pieces)
+            return
+        for left, right in pieces:
+            for start in range(0, len(left), 1 << 16):
+                one, other = left[start : start + (1 << 16)], right[start : start + (1 << 16)]
+                columns = [to_arrow(one), to_arrow(other), pa.array(distances(one, other))]
+                yield pa.RecordBatch.from_arrays(columns, schema=self.schema)

@@ -1,0 +1,249 @@
+"""Sets of segments: records to index files by ranges of fingerprints, and queries to the segments of a set.
+
+A segment has the hash of its contents in its name, and the same records make the same bytes. So a task may be run
+twice,
+or at two places at once: both write the same file. A set is what its manifest lists, and that is written last.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import simidx
+from simidx import _simidx
+from simidx_spark.distributed._columns import (
+    Array,
+    arrow_type,
+    empty,
+    from_arrow,
+    pack,
+    to_arrow,
+    unpack,
+    width_of_array,
+    with_fingerprints,
+)
+from simidx_spark.distributed._components import check_ids
+from simidx_spark.distributed._messages import (
+    MESSAGE,
+    Batches,
+    brought_together,
+    by_place,
+    from_stream,
+    gathered,
+    messages,
+    received,
+    rows_for,
+)
+from simidx_spark.distributed._pairs import smallest_hashes
+from simidx_spark.distributed._store import MANIFEST, Segment, Store, is_unfinished
+
+#: Fingerprints of a sample from which ranges are chosen.
+SAMPLE = 1 << 14
+
+
+class Sample:
+    """The number of fingerprints of a column, their width, and a sample that does not depend on their order."""
+
+    schema: pa.Schema = pa.schema([("width", pa.int32()), ("count", pa.int64()), ("sample", pa.binary())])
+
+    def __init__(self, column: str) -> None:
+        self.column = column
+
+    def __call__(self, batches: Batches) -> Batches:
+        count, width, sample = 0, 64, None
+        for table in gathered(batches, 1 << 20):
+            values = from_arrow(with_fingerprints(table, self.column).column(self.column))
+            count += len(values)
+            width = width_of_array(values)
+            sample = _smallest(values if sample is None else np.concatenate([sample, values]), width)
+        if sample is not None:
+            row = {"width": width, "count": count, "sample": pack(sample)}
+            yield pa.RecordBatch.from_pylist([row], schema=self.schema)
+
+
+def _smallest(values: Array, width: int) -> Array:
+    """A sample of the distinct ones among values."""
+    few = smallest_hashes(values, 4 * SAMPLE)
+    distinct, _ = _simidx.distinct(few, width)
+    if len(distinct) < SAMPLE < len(values):
+        # So many are equal that the others must be looked for.
+        distinct, _ = _simidx.distinct(values, width)
+    return smallest_hashes(distinct, SAMPLE)
+
+
+class Splits:
+    """Ranges of fingerprints of about the same number of distinct ones each."""
+
+    def __init__(self, splits: Array) -> None:
+        self.splits = splits
+
+    def __len__(self) -> int:
+        return len(self.splits) + 1
+
+    @staticmethod
+    def of(rows: Iterable[tuple[int, int, bytes]], segments: int) -> Splits:
+        """So many ranges at most, from the width, the count and the sample of each part."""
+        samples = [(width, unpack(sample, width)) for width, _, sample in rows]
+        if not samples:
+            return Splits(empty(64))
+        width = samples[0][0]
+        sample = _smallest(np.concatenate([values for _, values in samples]), width)
+        ordered, _ = _simidx.distinct(sample, width)
+        places = np.unique(np.arange(1, segments) * len(ordered) // segments)
+        return Splits(ordered[places[places > 0]])
+
+    def places(self, values: Array) -> Array:
+        """The range of each fingerprint."""
+        if values.ndim == 1:
+            return np.searchsorted(self.splits, values, side="right")
+        places = np.zeros(len(values), dtype=np.int64)
+        for high, low in self.splits:
+            places += (values[:, 0] > high) | ((values[:, 0] == high) & (values[:, 1] >= low))
+        return places
+
+
+class Range:
+    """Sends records to the place of the range of their fingerprints. Those without one stay behind."""
+
+    schema: pa.Schema = MESSAGE
+
+    def __init__(self, fingerprint_column: str, id_column: str | None, splits: Splits) -> None:
+        self._columns = [fingerprint_column] if id_column is None else [fingerprint_column, id_column]
+        self.splits = splits
+
+    def __call__(self, batches: Batches) -> Batches:
+        return messages(self._rows(batches))
+
+    def _rows(self, batches: Batches) -> Iterator[tuple[int, int, bytes]]:
+        for table in gathered(batches, rows_for(len(self.splits))):
+            table = with_fingerprints(table, self._columns[0])
+            values = from_arrow(table.column(self._columns[0]))
+            columns = {"fingerprint": to_arrow(values)}
+            if len(self._columns) == 2:
+                check_ids(table.column(self._columns[1]))
+                columns["id"] = table.column(self._columns[1])
+            for place, data in by_place(pa.table(columns), self.splits.places(values), len(self.splits)):
+                yield place, 0, data
+
+
+class Build:
+    """Writes the records of each range to a segment. A row for each: what the manifest will say of it."""
+
+    schema: pa.Schema = pa.schema([("place", pa.int32()), ("name", pa.string()), ("manifest", pa.binary())])
+
+    def __init__(self, path: str, options: dict[str, Any]) -> None:
+        self._path, self._options = path, options
+
+    def __call__(self, batches: Batches) -> Batches:
+        places: dict[int, list[pa.Table]] = {}
+        for place, _, data in received(batches):
+            places.setdefault(place, []).append(from_stream(data))
+        for place in sorted(places):
+            name, manifest = self._build(place, brought_together(places.pop(place)))
+            row = {"place": place, "name": name, "manifest": manifest}
+            yield pa.RecordBatch.from_pylist([row], schema=self.schema)
+
+    def _build(self, place: int, records: pa.Table) -> tuple[str, bytes]:
+        store = Store(self._path)
+        file = store.unfinished()
+        ids = records.column("id").combine_chunks() if "id" in records.column_names else None
+        values = from_arrow(records.column("fingerprint"))
+        try:
+            simidx.build(file, values, ids, **self._options).close()
+            name, manifest = _simidx.segment_manifest(file, f"segment-{place:05}-{{content}}.simidx")
+            store.put(file, name)
+        finally:
+            if os.path.exists(file):
+                os.unlink(file)
+        return name, manifest
+
+
+def commit(path: str, manifests: Iterable[bytes], notes: dict[str, str]) -> None:
+    """Publishes a set: from here on its segments are those, in this order. Each file must be there in its length."""
+    store = Store(path)
+    manifest = _simidx.join_manifests(list(manifests), notes)
+    store.require({name: length for name, _, length in _simidx.manifest_segments(manifest)})
+    store.write(MANIFEST, manifest)
+
+
+def segments_of(path: str) -> list[Segment]:
+    """The segments of a set."""
+    data = Store(path).read(MANIFEST)
+    if data is None:
+        raise simidx.FileMissingError(
+            f"{path}: there is no {MANIFEST}; the set has not been committed, or it is no set"
+        )
+    return [Segment(name, content) for name, content, _ in _simidx.manifest_segments(data)]
+
+
+def fetched(paths: Iterable[str]) -> list[str]:
+    """Paths on this machine for index files and sets, of which those that are elsewhere are copied."""
+    found: list[str] = []
+    for path in paths:
+        store = Store(path)
+        found += [store.path] if store.is_local else [store.fetch(segment) for segment in segments_of(path)]
+    return found
+
+
+def sweep(path: str, older_than: float = 24 * 3600.0) -> list[str]:
+    """Removes what tasks left behind that failed, were killed or ran twice, and returns the names.
+
+    These are segments that the manifest does not list, and files that were not finished; none was changed within so
+    many seconds. What a task leaves on the disk of its machine, because the set is elsewhere, goes when another one
+    works there a day later.
+    """
+    store = Store(path)
+    data = store.read(MANIFEST)
+    listed = {name for name, _, _ in _simidx.manifest_segments(data)} if data is not None else set()
+    gone = []
+    for name, age, _ in store.names():
+        is_ours = is_unfinished(name) or (name.startswith("segment-") and name.endswith(".simidx"))
+        if is_ours and name not in listed and age >= older_than:
+            store.delete(name)
+            gone.append(name)
+    return gone
+
+
+def matches_schema(width: int, id_type: pa.DataType) -> pa.Schema:
+    """The columns of the matches of queries."""
+    kind = arrow_type(width)
+    return pa.schema([("query", kind), ("match", kind), ("distance", pa.int32()), ("id", id_type)])
+
+
+class Search:
+    """The matches of packed queries in segments: rows of a segment's ``name``, its ``content``, and queries go in."""
+
+    def __init__(self, path: str, width: int, id_type: pa.DataType, k: int | None) -> None:
+        self._path, self._width, self._k = path, width, k
+        self.schema: pa.Schema = matches_schema(width, id_type)
+
+    def __call__(self, batches: Batches) -> Batches:
+        store = Store(self._path)
+        for batch in batches:
+            for row in range(batch.num_rows):
+                segment = Segment(batch.column("name")[row].as_py(), batch.column("content")[row].as_py())
+                data = batch.column("data")[row].as_buffer()
+                with simidx.open(store.fetch(segment)) as index:
+                    yield from self._search(index, unpack(data, self._width))
+
+    def _search(self, index: simidx.Index, queries: Array) -> Batches:
+        for start in range(0, len(queries), 1 << 18):
+            some = queries[start : start + (1 << 18)]
+            found = index.join(some, self._k, threads=1)
+            rows = np.arange(found.match_count)
+            ids: pa.Array = pa.nulls(len(rows), self.schema.field("id").type)
+            if index.id_kind != "none" and len(rows):
+                lists = pa.array(found.ids_arrow())
+                rows, ids = lists.value_parent_indices().to_numpy(), lists.flatten()
+            columns = [
+                to_arrow(some[found.queries[rows]]),
+                to_arrow(found.fingerprints[rows]),
+                pa.array(found.distances[rows].astype(np.int32)),
+                ids.cast(self.schema.field("id").type),
+            ]
+            yield from pa.table(columns, names=self.schema.names).to_batches(max_chunksize=1 << 16)

@@ -1,0 +1,229 @@
+"""Where segments are: a folder, or whatever ``pyarrow.fs`` or fsspec opens under a URI."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import stat
+import tempfile
+import time
+import uuid
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+import pyarrow as pa
+import pyarrow.fs as fs
+
+from simidx import FileError
+
+#: The list of the segments of a set, which is written last.
+MANIFEST = "manifest.simidx-set"
+
+#: What files are called that are not complete.
+UNFINISHED = ".unfinished-"
+
+
+#: What a file is called while the library writes it.
+TEMPORARY = (".simidx-", ".tmp")
+
+#: Bytes of the footer of an index file.
+FOOTER = 40
+
+#: Seconds after which a file that is not complete is nobody's.
+ABANDONED = 24 * 3600.0
+
+
+class Segment(NamedTuple):
+    """An index file of a set: its name, and the identifier of its contents."""
+
+    name: str
+    content: str
+
+
+class Store:
+    """A folder of segments."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+        parts = urlsplit(self.path)
+        if parts.scheme == "file":
+            if parts.netloc not in ("", "localhost"):
+                raise FileError(f"{self.path}: a folder of {parts.netloc} cannot be opened from here")
+            self.path = unquote(parts.path)
+        elif parts.scheme == "memory":
+            raise FileError(f"{self.path}: the memory of a process is not seen by the others; use a shared folder")
+        elif parts.scheme and not self.path.lower().startswith(f"{parts.scheme}://"):
+            raise FileError(
+                f"{self.path}: {parts.scheme}: without // is not understood; pass a folder, or a URL such as s3://… "
+                "that pyarrow or fsspec opens"
+            )
+        self.path = self.path.rstrip("/") or "/"
+        self.is_local = parts.scheme in ("", "file")
+        if self.is_local:
+            self.path = os.path.abspath(self.path)
+
+    def _remote(self) -> tuple[Any, str]:
+        try:
+            system, base = fs.FileSystem.from_uri(self.path)
+            return system, base
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            pass
+        try:
+            import fsspec
+
+            other, base = fsspec.core.url_to_fs(self.path)
+        except (ImportError, ValueError) as error:
+            raise FileError(f"{self.path}: neither pyarrow nor fsspec opens it: {error}") from error
+        return fs.PyFileSystem(fs.FSSpecHandler(other)), base
+
+    def prepare(self) -> None:
+        """Makes the folder."""
+        if self.is_local:
+            os.makedirs(self.path, exist_ok=True)
+        else:
+            system, base = self._remote()
+            system.create_dir(base, recursive=True)
+
+    def unfinished(self) -> str:
+        """The path of a file to make, which is nobody else's: on the same disk if this is a local folder."""
+        if self.is_local and not os.path.isdir(self.path):
+            raise FileError(
+                f"{self.path}: there is no such folder on {socket.gethostname()}: build in a folder that all machines "
+                "share, or in an object store"
+            )
+        return os.path.join(self.path if self.is_local else _own_folder(), f"{UNFINISHED}{uuid.uuid4().hex}.simidx")
+
+    def put(self, local: str, name: str) -> None:
+        """Gives a file its name here, whole or not at all if this is local or an object store. It is moved."""
+        if self.is_local:
+            os.replace(local, os.path.join(self.path, name))
+            return
+        system, base = self._remote()
+        try:
+            with open(local, "rb") as source, system.open_output_stream(f"{base}/{name}") as sink:
+                shutil.copyfileobj(source, sink, 8 << 20)
+        finally:
+            os.unlink(local)
+
+    def write(self, name: str, data: bytes) -> None:
+        """Writes a small file, whole or not at all on this machine and in object stores."""
+        if self.is_local:
+            temp = os.path.join(self.path, f"{UNFINISHED}{uuid.uuid4().hex}")
+            with open(temp, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temp, os.path.join(self.path, name))
+            return
+        system, base = self._remote()
+        # Object stores show an object when it is complete.
+        with system.open_output_stream(f"{base}/{name}") as sink:
+            sink.write(data)
+
+    def read(self, name: str) -> bytes | None:
+        """The bytes of a small file; none if it is not there."""
+        if self.is_local:
+            path = Path(self.path, name)
+            return path.read_bytes() if path.exists() else None
+        system, base = self._remote()
+        if system.get_file_info(f"{base}/{name}").type == fs.FileType.NotFound:
+            return None
+        with system.open_input_stream(f"{base}/{name}") as source:
+            data: bytes = source.read()
+            return data
+
+    def names(self) -> list[tuple[str, float, int]]:
+        """The files here, the seconds since each was changed, and its length."""
+        now = time.time()
+        if self.is_local:
+            if not os.path.isdir(self.path):
+                raise FileError(f"{self.path}: there is no such folder")
+            entries = [(entry.name, entry.stat()) for entry in os.scandir(self.path) if entry.is_file()]
+            return sorted((name, now - about.st_mtime, about.st_size) for name, about in entries)
+        system, base = self._remote()
+        infos = system.get_file_info(fs.FileSelector(base))
+        files = [info for info in infos if info.type == fs.FileType.File]
+        return sorted(
+            (info.base_name, now - info.mtime.timestamp() if info.mtime else 0.0, info.size or 0) for info in files
+        )
+
+    def require(self, files: dict[str, int]) -> None:
+        """Refuses to go on unless all files of these names are here, each of its length."""
+        lengths = {name: length for name, _, length in self.names()}
+        missing = [name for name in files if name not in lengths]
+        if missing:
+            raise FileError(
+                f"{self.path}: {len(missing)} of {len(files)} segments are not here, such as {missing[0]}: if each "
+                "machine has such a folder of its own, build in one that all share, or in an object store"
+            )
+        for name, length in files.items():
+            if lengths[name] != length:
+                raise FileError(
+                    f"{self.path}: {name} has {lengths[name]} bytes, where {length} were written; build again"
+                )
+
+    def delete(self, name: str) -> None:
+        """Removes a file."""
+        if self.is_local:
+            os.unlink(os.path.join(self.path, name))
+        else:
+            system, base = self._remote()
+            system.delete_file(f"{base}/{name}")
+
+    def fetch(self, segment: Segment) -> str:
+        """The path of a segment on this machine. One from elsewhere is copied once for each way it was built."""
+        if self.is_local:
+            return os.path.join(self.path, segment.name)
+        system, base = self._remote()
+        with system.open_input_file(f"{base}/{segment.name}") as source:
+            # The content tells the records; the same records may have been built in several ways.
+            footer = _footer(source)
+            kept = os.path.join(_own_folder(), f"{segment.content}-{footer[12:24].hex()}.simidx")
+            if os.path.exists(kept):
+                return kept
+            source.seek(0)
+            temp = os.path.join(_own_folder(), f"{UNFINISHED}{uuid.uuid4().hex}.simidx")
+            try:
+                with open(temp, "w+b") as copy:
+                    shutil.copyfileobj(source, copy, 8 << 20)
+                    if _footer(copy) != footer:
+                        raise FileError(f"{self.path}/{segment.name}: it was replaced while it was copied; try again")
+                os.replace(temp, kept)
+            finally:
+                if os.path.exists(temp):
+                    os.unlink(temp)
+        return kept
+
+
+def _footer(file: Any) -> bytes:
+    """The last bytes of an index file. Bytes 12 to 23 are the checksum of its directory and its length."""
+    end = file.seek(0, os.SEEK_END)
+    file.seek(max(0, end - FOOTER))
+    data: bytes = file.read(FOOTER)
+    return data
+
+
+def is_unfinished(name: str) -> bool:
+    """Whether a file of this name is not complete, by a task or by the library in it."""
+    return name.startswith(UNFINISHED) or (name.startswith(TEMPORARY[0]) and name.endswith(TEMPORARY[1]))
+
+
+def _own_folder() -> str:
+    """The folder of this user for copies of segments, and for those that are made: nobody else may put anything there.
+
+    What tasks left unfinished that were killed on this machine is removed from it, once it is `ABANDONED`.
+    """
+    folder = os.path.join(tempfile.gettempdir(), f"simidx-segments-{os.getuid()}")
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    about = os.lstat(folder)
+    if about.st_uid != os.getuid() or about.st_mode & 0o022 or not stat.S_ISDIR(about.st_mode):
+        raise FileError(f"{folder}: others can write there; remove it, or set TMPDIR to a folder of your own")
+    for entry in os.scandir(folder):
+        # Another task may remove the same file.
+        with contextlib.suppress(FileNotFoundError):
+            if is_unfinished(entry.name) and time.time() - entry.stat().st_mtime > ABANDONED:
+                os.unlink(entry.path)
+    return folder

@@ -1,0 +1,224 @@
+"""Texts: their fingerprints, and which of them are similar.
+
+Texts that may be similar share a key. The texts that steps of shared keys link go to one place, in the order of their
+ids,
+where the library decides on them as it would on all: no text is similar to one that no key leads to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from simidx import InputError, Pipeline, _simidx
+from simidx_spark.distributed._columns import Array, arrow_type, from_arrow, pack, to_arrow, unpack
+from simidx_spark.distributed._components import _send_columns, check_ids, unique_ids
+from simidx_spark.distributed._messages import (
+    MESSAGE,
+    Batches,
+    brought_together,
+    from_stream,
+    gathered,
+    messages,
+    received,
+    rows_for,
+)
+
+
+def as_pipeline(pipeline: str | Pipeline, width: int = 64) -> Pipeline:
+    """The pipeline of a name, or the one given."""
+    return Pipeline(pipeline, width=width) if isinstance(pipeline, str) else pipeline
+
+
+class Fingerprint:
+    """Adds the column of the fingerprints of a column of texts. A text that is null or has no features has none."""
+
+    def __init__(self, schema: pa.Schema, text_column: str, pipeline: Pipeline, output: str) -> None:
+        self._text_column, self._pipeline = text_column, pipeline
+        self.schema: pa.Schema = schema.append(pa.field(output, arrow_type(pipeline.width)))
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            columns = [*batch.columns, fingerprints_of(batch.column(self._text_column), self._pipeline)]
+            yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+
+def fingerprints_of(texts: pa.Array, pipeline: Pipeline) -> pa.Array:
+    """The fingerprint of each text; null for one that is null or has no features."""
+    values, has_features = pipeline.fingerprints_and_features(texts.fill_null("").cast(pa.string()), threads=1)
+    has_none = texts.is_null().to_numpy(zero_copy_only=False) | ~has_features
+    return to_arrow(values).take(pa.array(np.arange(len(texts)), mask=has_none))
+
+
+def nodes_of(ids: pa.ChunkedArray | pa.Array) -> Array:
+    """A number of 64 bits for each id: two ids may share one, which brings their records to one place."""
+    if pa.types.is_integer(ids.type):
+        numbers: Array = ids.to_numpy().astype("i8").view("<u8")
+        return numbers
+    return np.ascontiguousarray(_simidx.identities(ids.cast(pa.string()))[:, 1])
+
+
+def given_texts(texts: pa.ChunkedArray | pa.Array, ids: pa.ChunkedArray | pa.Array) -> Any:
+    """The texts of a column. A record without one is refused, as nothing says what it is a duplicate of."""
+    if texts.null_count:
+        id = ids.filter(texts.is_null())[0].as_py()
+        raise InputError(f"the record {id!r} has no text: filter rows whose text is null")
+    return texts.cast(pa.string())
+
+
+class Prints:
+    """What there is to compare of documents: ``id``, ``fingerprint``, ``identity``; ``length`` on demand.
+
+    A text without features has no fingerprint. What it has instead is the identity, a hash of its bytes: it is a
+    duplicate of equal texts only.
+    """
+
+    def __init__(
+        self, id_column: str, text_column: str, id_type: pa.DataType, pipeline: Pipeline, length: bool
+    ) -> None:
+        self._id_column, self._text_column, self._pipeline = id_column, text_column, pipeline
+        names = [("id", id_type), ("fingerprint", arrow_type(pipeline.width)), ("identity", arrow_type(128))]
+        names += [("length", pa.int64())] if length else []
+        self.schema: pa.Schema = pa.schema(names)
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            texts = given_texts(batch.column(self._text_column), batch.column(self._id_column))
+            values, has_features = self._pipeline.fingerprints_and_features(texts, threads=1)
+            rows = np.arange(len(texts))
+            lengths = pc.binary_length(texts)
+            columns = {
+                "id": batch.column(self._id_column),
+                "fingerprint": to_arrow(values).take(pa.array(rows, mask=~has_features)),
+                "identity": to_arrow(_simidx.identities(texts)).take(pa.array(rows, mask=has_features)),
+                "length": lengths,
+            }
+            arrays = [columns[name].cast(type) for name, type in zip(self.schema.names, self.schema.types, strict=True)]
+            yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+class SendKeys:
+    """Sends the keys of texts to their places, each with the number of its record."""
+
+    schema: pa.Schema = MESSAGE
+
+    def __init__(
+        self, id_column: str, text_column: str, similarity: float, words: int | None, pipeline: Pipeline, places: int
+    ) -> None:
+        self._id_column, self._text_column, self._places = id_column, text_column, places
+        self._similarity, self._words, self._pipeline = similarity, words, pipeline
+
+    def __call__(self, batches: Batches) -> Batches:
+        return messages(self._rows(batches))
+
+    def _rows(self, batches: Batches) -> Iterator[tuple[int, int, bytes]]:
+        for keys, nodes in self._keys(batches):
+            yield from _send_columns(keys, nodes, 64, self._places)
+
+    def _keys(self, batches: Batches) -> Iterator[tuple[Array, Array]]:
+        keys: list[Array] = []
+        nodes: list[Array] = []
+        count = 0
+        for table in gathered(batches, 1 << 13):
+            ids = table.column(self._id_column)
+            check_ids(ids)
+            texts = given_texts(table.column(self._text_column), ids)
+            given = {"similarity": self._similarity, "words": self._words, "pipeline": self._pipeline, "threads": 1}
+            rows = _simidx.text_keys({"texts": texts, **given})
+            keys.append(rows.reshape(-1))
+            nodes.append(np.repeat(nodes_of(ids), rows.shape[1]))
+            count += rows.size
+            if count >= rows_for(self._places):
+                yield np.concatenate(keys), np.concatenate(nodes)
+                keys, nodes, count = [], [], 0
+        if keys:
+            yield np.concatenate(keys), np.concatenate(nodes)
+
+
+class ShareKeys:
+    """Links between records that share a key, as few as link them."""
+
+    schema: pa.Schema = MESSAGE
+
+    def __call__(self, batches: Batches) -> Batches:
+        places: dict[int, list[Array]] = {}
+        for place, _, data in received(batches):
+            places.setdefault(place, []).append(unpack(data, 64))
+        return messages(self._links(places.pop(place)) for place in sorted(places))
+
+    def _links(self, parts: list[Array]) -> tuple[int, int, bytes]:
+        keys = np.concatenate([part[: len(part) // 2] for part in parts])
+        nodes = np.concatenate([part[len(part) // 2 :] for part in parts])
+        order = np.argsort(keys)
+        keys, nodes = keys[order], nodes[order]
+        same = np.flatnonzero(keys[1:] == keys[:-1])
+        # Neighbours in the order of keys: a chain for each key.
+        values, least = _simidx.components(nodes[same], nodes[same + 1], 64)
+        differ = values != least
+        return 0, 64, pack(np.concatenate([values[differ], least[differ]]))
+
+
+class Nodes:
+    """Adds the column ``node``: the number of each record by its id."""
+
+    def __init__(self, id_column: str, text_column: str, id_type: pa.DataType) -> None:
+        self._id_column, self._text_column = id_column, text_column
+        self.schema: pa.Schema = pa.schema([("node", pa.int64()), ("id", id_type), ("text", pa.string())])
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            ids, texts = batch.column(self._id_column), batch.column(self._text_column)
+            columns = [to_arrow(nodes_of(ids)), ids, given_texts(texts, ids)]
+            yield pa.RecordBatch.from_arrays(
+                [c.cast(t) for c, t in zip(columns, self.schema.types, strict=True)], schema=self.schema
+            )
+
+
+class Judge:
+    """Which of the texts that came to a place are dropped, for which, and how similar the two are."""
+
+    def __init__(self, id_type: pa.DataType, similarity: float, words: int | None, how: dict[str, Any]) -> None:
+        """``how`` are the options ``pipeline``, ``memory``, ``longest`` and ``chains``."""
+        self.schema: pa.Schema = pa.schema([("id", id_type), ("duplicate_of", id_type), ("similarity", pa.float64())])
+        self._given = {"similarity": similarity, "words": words, **how, "threads": 1}
+
+    def __call__(self, batches: Batches) -> Batches:
+        for table in by_id(batches):
+            ids = table.column("id")
+            unique_ids(ids)
+            kept, similarities = _simidx.decide_texts({"texts": table.column("text"), **self._given})
+            dropped = np.flatnonzero(kept >= 0)
+            columns = [ids.take(pa.array(dropped)), ids.take(pa.array(kept[dropped])), similarities[dropped]]
+            yield from pa.table(columns, names=self.schema.names).cast(self.schema).to_batches()
+
+
+class Decide:
+    """Which of the documents that came to a place are dropped for longer ones, and how near their fingerprints are."""
+
+    def __init__(self, id_type: pa.DataType, width: int, k: int, memory: int | str | None) -> None:
+        self.schema: pa.Schema = pa.schema([("id", id_type), ("duplicate_of", id_type), ("distance", pa.int32())])
+        self._width, self._k, self._memory = width, k, memory
+
+    def __call__(self, batches: Batches) -> Batches:
+        for table in by_id(batches):
+            ids, values = table.column("id"), from_arrow(table.column("fingerprint"))
+            unique_ids(ids)
+            lengths = table.column("length").to_numpy()
+            given = {"fingerprints": values, "k": self._k, "priority": lengths, "memory": self._memory, "threads": 1}
+            kept, distances = _simidx.decide_documents(given)
+            dropped = np.flatnonzero(kept >= 0)
+            columns = [ids.take(pa.array(dropped)), ids.take(pa.array(kept[dropped])), distances[dropped]]
+            yield from pa.table(columns, names=self.schema.names).cast(self.schema).to_batches()
+
+
+def by_id(batches: Batches) -> Iterator[pa.Table]:
+    """The records that came to each place, in the order of their ids."""
+    places: dict[int, list[pa.Table]] = {}
+    for place, _, data in received(batches):
+        places.setdefault(place, []).append(from_stream(data))
+    for place in sorted(places):
+        yield brought_together(places.pop(place)).sort_by("id").combine_chunks()

@@ -1,0 +1,43 @@
+"""What tests share with the programs that they start: the settings of a Spark on this machine, and wrapped stages."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from pyspark import cloudpickle
+from pyspark.sql import DataFrame, SparkSession
+
+from simidx_spark import _dedup, _search, _segments, _wiring
+
+SETTINGS = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.memory": "1g",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+
+def start(master: str, settings: dict[str, str]) -> SparkSession:
+    """A session with these settings too."""
+    builder: Any = SparkSession.builder.master(master).appName("simidx")
+    for key, value in {**SETTINGS, **settings}.items():
+        builder = builder.config(key, value)
+    session: SparkSession = builder.getOrCreate()
+    session.sparkContext.setLogLevel("FATAL")
+    return session
+
+
+def wrap_stages(name: str, make: Callable[[Any], Any], replace: Callable[[Any, str, Any], None] = setattr) -> None:
+    """Lets all jobs run what `make`, from the module of that name, makes of a stage."""
+    # Workers cannot import it.
+    register: Any = cloudpickle.register_pickle_by_value
+    register(sys.modules[name])
+
+    def run(df: DataFrame, stage: Any) -> DataFrame:
+        return _wiring.run(df, make(stage))
+
+    for module in (_search, _segments, _dedup):
+        replace(module, "run", run)

@@ -1,0 +1,214 @@
+"""What a stage yields does not depend on the order in which blocks come to it, which a shuffle does not keep."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from simidx import Pipeline
+from simidx_spark import _dedup
+from simidx_spark import distributed as d
+from simidx_spark._dedup import Dropped
+from simidx_spark.distributed import (
+    _against,
+    _columns,
+    _components,
+    _join,
+    _messages,
+    _pairs,
+    _segments,
+    _store,
+    _texts,
+)
+from simidx_spark.distributed._components import Settled, Stars
+from simidx_spark.distributed._join import QUERIES, STORED
+from simidx_spark.distributed._texts import Nodes
+
+from .conftest import Program, near_values
+from .test_texts import documents, write
+
+MODULES = [_against, _columns, _components, _dedup, _join, _messages, _pairs, _segments, _store, _texts]
+
+#: Places of messages.
+PLACES = 4
+
+Blocks = list[pa.RecordBatch]
+
+
+def each(stage: Any, blocks: Blocks) -> Blocks:
+    """What as many tasks yield, to each of which a block comes."""
+    return [out for block in blocks for out in stage(iter([block]))]
+
+
+def rows(stage: Any, blocks: Blocks) -> list[Any]:
+    """The rows that a task yields."""
+    return [row for out in stage(iter(blocks)) for row in out.to_pylist()]
+
+
+def orders(blocks: Blocks) -> list[Blocks]:
+    """The blocks in other orders. Of messages each row is one."""
+    if "part" in blocks[0].schema.names:
+        blocks = [block.slice(row, 1) for block in blocks for row in range(block.num_rows)]
+    mixed = list(blocks)
+    random.Random(1).shuffle(mixed)
+    assert len(blocks) > 2
+    return [blocks[::-1], mixed]
+
+
+class Tried:
+    """Stages that were fed in several orders."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+    def reduces(self, stage: Any, blocks: Blocks) -> Blocks:
+        """For a stage behind a shuffle: the same rows in the same order, byte for byte. Returns what it yields."""
+        self.names.add(type(stage).__name__)
+        found = rows(stage, blocks)
+        assert found
+        for other in orders(blocks):
+            assert rows(stage, other) == found, type(stage).__name__
+        return list(stage(iter(blocks)))
+
+    def maps(self, stage: Any, blocks: Blocks) -> Blocks:
+        """For a stage that takes each block, or each row, by itself: the same rows."""
+        self.names.add(type(stage).__name__)
+        found = sorted(map(repr, rows(stage, blocks)))
+        assert found
+        for other in orders(blocks):
+            assert sorted(map(repr, rows(stage, other))) == found, type(stage).__name__
+        return each(stage, blocks)
+
+    def sends(self, stage: Any, blocks: Blocks, at_place: Callable[[Blocks], list[Any]]) -> Blocks:
+        """For a stage that gathers rows before it sends them: what comes of them at their places is the same."""
+        self.names.add(type(stage).__name__)
+        found = at_place(list(stage(iter(blocks))))
+        assert found
+        for other in orders(blocks):
+            assert at_place(list(stage(iter(other)))) == found, type(stage).__name__
+        return each(stage, blocks)
+
+
+def fingerprints(values: list[int]) -> pa.Table:
+    """Records, of which a tenth have the fingerprint of another one, and some have none."""
+    array = d.to_arrow(np.array(values, dtype=np.uint64)).to_pylist()
+    array += [*array[: len(array) // 10], None, None]
+    return pa.table({"fingerprint": pa.array(array, pa.int64()), "id": [f"d{i:05}" for i in range(len(array))]})
+
+
+def of_fingerprints(tried: Tried, tmp_path: Path) -> None:
+    values = near_values(64, 2000, 4)
+    table = fingerprints(values)
+    blocks = table.to_batches(max_chunksize=150)
+    tried.reduces(d.Sample("fingerprint"), blocks)
+    distinct = d.Distinct()
+    collapsed = tried.sends(d.Collapse("fingerprint", PLACES), blocks, lambda sent: rows(distinct, sent))
+    packed = tried.reduces(distinct, collapsed)
+    known = [row for block in packed for row in block.to_pylist() if row["count"]]
+    profile = d.Profile.of((row["part"], row["count"], row["varying"], row["sample"]) for row in known)
+    meeting = d.Meeting.of(profile, 3, PLACES)
+    assert meeting is not None
+    assert not meeting.sends_all
+    met = tried.maps(d.Send(meeting), packed)
+    assert len(tried.reduces(d.Find(meeting), met)) > 1
+    links = tried.reduces(d.Find(meeting, links=True), met)
+    labels = tried.reduces(d.Unite(64, PLACES), links)
+    edges = tried.maps(d.Links(64, PLACES), links)
+    for _ in range(6):
+        edges = tried.reduces(d.SmallStar(64, PLACES), tried.reduces(d.LargeStar(64, PLACES), edges))
+    tried.reduces(Stars(64), edges)
+    tried.reduces(Settled(64, PLACES), edges)
+
+    members = d.Members("fingerprint", 64, PLACES, equals=True)
+    sent = tried.sends(d.SendRecords("fingerprint", PLACES), blocks, lambda sent: rows(members, sent + labels))
+    together = tried.reduces(members, sent + labels)
+    clusters = tried.reduces(d.Together(64, pa.string()), together)
+    tried.maps(Dropped(pa.string()), [piece for block in clusters for piece in pa.table(block).to_batches(500)])
+
+    splits = d.Splits.of([(64, len(values), np.array(values, dtype=np.uint64).tobytes())], 3)
+    build = d.Build(str(tmp_path), {"k": 3, "threads": 1})
+    ranges = tried.sends(d.Range("fingerprint", "id", splits), blocks, lambda sent: rows(build, sent))
+    built = [row for block in tried.reduces(build, ranges) for row in block.to_pylist()]
+    _segments.commit(str(tmp_path), [row["manifest"] for row in built], {})
+
+    listed = _segments.segments_of(str(tmp_path))
+    segments = [pa.RecordBatch.from_pylist([{"name": name, "content": content}]) for name, content in listed]
+    stored = tried.maps(d.Records(str(tmp_path), 64, pa.string()), segments)
+    queries = [row for row in packed if row.num_rows][:3]
+    asked = [
+        pa.RecordBatch.from_pylist([{"name": name, "content": content, "data": query.column("data")[0].as_py()}])
+        for name, content in listed
+        for query in queries
+    ]
+    tried.maps(d.Search(str(tmp_path), 64, pa.string(), 3), asked)
+    spread = tried.maps(d.Spread(PLACES), queries)
+    met = each(d.Send(meeting, QUERIES), queries) + each(d.Send(meeting, STORED), packed)
+    near = tried.reduces(d.Meet(meeting, PLACES), met)
+    sent = each(d.SendRecords("fingerprint", PLACES), stored) + spread + near
+    # These rows are a result, which has no order.
+    attach = d.Attach(64, pa.string())
+    tried.names.add("Attach")
+    found, *others = (sorted(map(repr, rows(attach, blocks))) for blocks in [sent, *orders(sent)])
+    assert others == [found, found]
+    index = [str(tmp_path / segment.name) for segment in listed]
+    tried.maps(d.NearIndex(index, "id", pa.string(), 64, pa.string(), 3), blocks)
+
+
+def of_texts(tried: Tried, program: Program, tmp_path: Path) -> None:
+    made = Pipeline("web")
+    texts = documents(600, 3)
+    ids = [f"d{i:05}" for i in range(len(texts))]
+    blocks = pa.table({"id": ids, "text": texts}).to_batches(max_chunksize=40)
+    tried.maps(d.Fingerprint(blocks[0].schema, "text", made, "fingerprint"), blocks)
+    prints = tried.maps(d.Prints("id", "text", pa.string(), made, True), blocks)
+    shared = d.ShareKeys()
+    keys = tried.sends(d.SendKeys("id", "text", 0.8, 3, made, PLACES), blocks, lambda sent: rows(shared, sent))
+    labels = list(d.Unite(64, PLACES)(iter(tried.reduces(shared, keys))))
+    nodes = tried.maps(Nodes("id", "text", pa.string()), blocks)
+    members = d.Members("node", 64, PLACES)
+    sent = tried.sends(d.SendRecords("node", PLACES), nodes, lambda sent: rows(members, sent + labels))
+    together = tried.reduces(members, sent + labels)
+    how: dict[str, Any] = {"pipeline": made, "memory": None, "longest": False, "chains": False}
+    tried.reduces(d.Judge(pa.string(), 0.8, 3, how), together)
+
+    documents_ = [block.drop_columns(["identity"]) for block in prints]
+    collapsed = each(d.Collapse("fingerprint", PLACES), documents_)
+    known = [row for row in rows(d.Distinct(), collapsed) if row["count"]]
+    profile = d.Profile.of((row["part"], row["count"], row["varying"], row["sample"]) for row in known)
+    meeting = d.Meeting.of(profile, 8, PLACES)
+    assert meeting is not None
+    links = d.Find(meeting, links=True)(iter(each(d.Send(meeting), list(d.Distinct()(iter(collapsed))))))
+    labels = list(d.Unite(64, PLACES)(links))
+    near = d.Members("fingerprint", 64, PLACES, equals=True)
+    together = tried.reduces(near, each(d.SendRecords("fingerprint", PLACES), documents_) + labels)
+    tried.reduces(d.Decide(pa.string(), 64, 8, None), together)
+
+    program("build", write(tmp_path / "old.jsonl", list(zip(ids, texts, strict=True))), "-o", "old", "--sketch", "128")
+    facts = (pa.string(), 64, pa.string(), 0.8, 3, made)
+    tried.maps(d.SimilarToIndex([str(tmp_path / "old")], ("id", "text"), *facts), blocks)
+
+
+def test_no_stage_depends_on_the_order_of_blocks(
+    tmp_path: Path, program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = Tried()
+    # Several places have the fingerprints of a round.
+    monkeypatch.setattr(_pairs, "PLACE", 500)
+    (tmp_path / "set").mkdir()
+    of_fingerprints(tried, tmp_path / "set")
+    of_texts(tried, program, tmp_path)
+    stages = {
+        name
+        for module in MODULES
+        for name, kind in vars(module).items()
+        if isinstance(kind, type) and kind.__module__ == module.__name__ and not name.startswith("_")
+        # Only what is a stage can be called.
+        if any("__call__" in vars(base) for base in kind.__mro__)
+    }
+    assert tried.names == stages
