@@ -16,8 +16,11 @@ use clap::{CommandFactory, FromArgMatches, Parser};
 
 use cmd::Command;
 use support::failure::Failure;
+use support::messages::{be_quiet, say};
+use support::options::heading;
+use support::output::use_strings;
+use support::process::return_large_buffers;
 use support::progress::ProgressMode;
-use support::{heading, json, memory, messages, quiet};
 
 /// clap's error for a command line without a command; it prints the help.
 const NO_COMMAND: ErrorKind = ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
@@ -98,7 +101,7 @@ fn program() -> clap::Command {
 
 /// Settings of the process for a program that does nothing else. To be called before any thread starts.
 pub fn prepare_process() {
-    memory::return_large_buffers();
+    return_large_buffers();
 }
 
 /// Parses the arguments, of which the first is the name of the program, runs the command and returns the exit code.
@@ -116,7 +119,7 @@ fn run_command(args: impl IntoIterator<Item = OsString>) -> u8 {
     let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() && error.kind() != NO_COMMAND => {
-            messages::say(usage_error(&error));
+            say(usage_error(&error));
             return EXIT_FAILURE;
         }
         Err(help) => return exit_code(print(&help)),
@@ -124,10 +127,10 @@ fn run_command(args: impl IntoIterator<Item = OsString>) -> u8 {
     let mut progress = cli.progress;
     if cli.quiet {
         progress = ProgressMode::Never;
-        quiet::be_quiet();
+        be_quiet();
     }
     if cli.json_strings {
-        json::use_strings();
+        use_strings();
     }
     exit_code(cli.command.run(progress))
 }
@@ -138,7 +141,7 @@ fn exit_code(answer: cmd::Answer) -> u8 {
         Ok(false) => EXIT_NO,
         Err(failure) if failure.is_broken_pipe() => EXIT_YES,
         Err(failure) => {
-            messages::say(failure);
+            say(failure);
             EXIT_FAILURE
         }
     }

@@ -11,7 +11,7 @@ use clap_mangen::roff::{Roff, roman};
 use crate::Cli;
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
-use crate::support::input_files::InputFiles;
+use crate::support::inputs::InputFiles;
 use crate::support::output::Output;
 
 /// The head of `simidx man --help` and of its man page.

@@ -25,8 +25,8 @@ mod verify;
 use clap::Subcommand;
 
 use crate::support::failure::Failure;
+use crate::support::process::start_threads;
 use crate::support::progress::ProgressMode;
-use crate::support::threads::start_threads;
 
 /// The result of a command: `true` for yes or done, `false` for no match or damaged.
 pub(crate) type Answer = Result<bool, Failure>;

@@ -10,7 +10,7 @@ use serde::Serialize;
 use simidx::Watch;
 use simidx::watch::{Progress, Stage};
 
-use crate::support::memory;
+use crate::support::process::peak_memory;
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::Size;
 use crate::support::report::Report;
@@ -183,7 +183,7 @@ impl BuildReport {
             seconds,
             stage_seconds,
             memory_limit_bytes,
-            peak_memory_bytes: memory::peak(),
+            peak_memory_bytes: peak_memory(),
         }
     }
 

@@ -4,142 +4,20 @@ use std::path::PathBuf;
 
 use rayon::prelude::*;
 use simidx::{Column, Error, Fingerprint, Fingerprints, IdBuf, IdKind, Width};
-use simidx_input::{self, Content, InputFile, ReadOptions, Record, RecordReader, TextEncoding};
-use simidx_input::{InputError, Place};
+use simidx_input::{self, Content, InputError, InputFile, Place, Record, RecordReader};
+use simidx_text::dedup::content_identity;
 use simidx_text::similar::{SignedText, TextSigner};
-use simidx_text::{ParallelFingerprinter, Pipeline};
+use simidx_text::{Fingerprinter, ParallelFingerprinter, Pipeline};
 
-use crate::support::choices::InputFormat;
-use crate::support::diagnostics::{Diagnostics, OnError, in_input};
 use crate::support::failure::Failure;
-use crate::support::heading;
-use crate::support::input_files::InputFiles;
-use crate::support::pipeline::PipelineArgs;
-use crate::support::printed::Printed;
+use crate::support::inputs::{Diagnostics, InputArgs, in_input};
 use crate::support::progress::ReadingBar;
-use crate::support::quantity::count;
-use crate::support::width::width;
 
 /// Records that are fingerprinted at a time, in parallel.
 const BATCH_RECORDS: usize = 4096;
 
 /// Bytes of text that are held at a time.
 const BATCH_TEXT_LEN: usize = 16 << 20;
-
-/// A number of threads that a machine can bear: each thread costs a stack and its share of the scheduler.
-pub(crate) fn threads_from(
-    least: u16,
-) -> impl Fn(&str) -> Result<u16, String> + Clone + Send + Sync + 'static {
-    count(least..=1024)
-}
-
-/// Where records have their texts, fingerprints and ids, and how they are written; shared by the commands that read
-/// records.
-#[derive(Debug, Clone, Default, clap::Args)]
-pub(crate) struct FieldArgs {
-    /// Fields or columns that hold the text, joined if they are several; a.b is field b of object a, a.*.b that of all
-    /// elements of list a. A tsv then starts with a line of column names [default: text]
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',', help_heading = heading::INPUT)]
-    text_field: Vec<String>,
-    /// Field or column that holds the fingerprint [default: fingerprint]
-    #[arg(long, value_name = "NAME", help_heading = heading::INPUT)]
-    fingerprint_field: Option<String>,
-    /// Field or column that holds the id, which every record must then have [default: id, which may be absent]
-    #[arg(long, value_name = "NAME", help_heading = heading::INPUT)]
-    id_field: Option<String>,
-    /// Character between the values of csv, or tab [default: the one that the first row has]
-    #[arg(long, value_name = "CHAR", value_parser = delimiter, help_heading = heading::INPUT)]
-    delimiter: Option<u8>,
-    /// Encoding of the input, such as GBK, or auto to detect it [default: auto for files and warc, UTF-8 for the rest]
-    #[arg(long, value_name = "NAME", help_heading = heading::INPUT)]
-    encoding: Option<TextEncoding>,
-}
-
-/// Reads `--delimiter`.
-fn delimiter(text: &str) -> Result<u8, String> {
-    match (text, text.as_bytes()) {
-        ("tab" | "\\t", _) => Ok(b'\t'),
-        (_, &[byte]) if byte.is_ascii() => Ok(byte),
-        _ => Err("a delimiter is one ASCII character, or tab".into()),
-    }
-}
-
-impl FieldArgs {
-    /// The options, for a message about them.
-    pub(crate) const NAMES: &str =
-        "--text-field, --fingerprint-field, --id-field, --delimiter and --encoding";
-
-    /// Whether anything is named.
-    pub(crate) fn are_given(&self) -> bool {
-        self.options(Width::default()) != ReadOptions::default() || self.encoding.is_some()
-    }
-
-    /// What the readers of fingerprints of a width take.
-    pub(crate) fn options(&self, width: Width) -> ReadOptions {
-        let mut options = ReadOptions::from(width);
-        options.fields.text.clone_from(&self.text_field);
-        options
-            .fields
-            .fingerprint
-            .clone_from(&self.fingerprint_field);
-        options.fields.id.clone_from(&self.id_field);
-        options.delimiter = self.delimiter;
-        options.encoding = self.encoding.unwrap_or_default();
-        options
-    }
-}
-
-/// Which inputs to read and how; shared by the commands that read records.
-#[derive(Debug, Clone, clap::Args)]
-pub(crate) struct InputArgs {
-    /// Files, folders of them, or quoted patterns such as 'crawl/*.tsv.gz'; `-` is standard input, the default. Files
-    /// compressed by gzip, zstd, bzip2, lz4 or xz are decompressed
-    #[arg(value_name = "INPUT")]
-    pub(crate) inputs: Vec<PathBuf>,
-    /// Format of the inputs
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = InputFormat(None), help_heading = heading::INPUT)]
-    pub(crate) input: InputFormat,
-    #[command(flatten)]
-    pub(crate) fields: FieldArgs,
-    /// Bits per fingerprint
-    #[arg(long, value_name = "BITS", default_value_t = Width::W64, value_parser = width())]
-    pub(crate) width: Width,
-    /// What to do with an invalid record
-    #[arg(long, value_enum, value_name = "ACTION", default_value_t = OnError::Stop, help_heading = heading::INPUT)]
-    pub(crate) on_error: OnError,
-    /// Number of threads; 0 uses all cores
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads_from(0), help_heading = heading::RESOURCES)]
-    pub(crate) threads: u16,
-    #[command(flatten)]
-    pub(crate) pipeline: PipelineArgs,
-}
-
-impl InputArgs {
-    /// The inputs, standard input if none is named.
-    pub(crate) fn paths(&self) -> simidx_input::Result<Vec<PathBuf>> {
-        if self.inputs.is_empty() {
-            return Ok(vec![PathBuf::from("-")]);
-        }
-        let expand = |path: &PathBuf| simidx_input::expand(path, self.input.0);
-        let inputs = self.inputs.iter().map(expand);
-        Ok(inputs.collect::<Result<Vec<_>, _>>()?.concat())
-    }
-
-    /// Everything that is read for these arguments.
-    ///
-    /// # Errors
-    /// A pattern that nothing matches.
-    pub(crate) fn files(&self) -> Result<InputFiles, Failure> {
-        let mut files = InputFiles::new(self.paths()?);
-        files.add(self.pipeline.paths());
-        Ok(files)
-    }
-}
-
-/// The failure of a command that has no use for a record of its input.
-pub(crate) fn refused(source: &str, place: Place, message: impl Into<String>) -> Failure {
-    in_input(source, place, message).into()
-}
 
 /// A record whose fingerprint is known.
 #[derive(Debug)]
@@ -610,5 +488,62 @@ impl Run {
             }
         }
         Ok(())
+    }
+}
+
+/// What is known of the content of a record.
+pub(crate) struct Printed {
+    pub(crate) fingerprint: u128,
+    /// Distinct features that count in a document, if they are counted.
+    pub(crate) feature_count: Option<u32>,
+    /// Of a document without features its identity: the fingerprint then says nothing.
+    pub(crate) without_features: Option<u128>,
+    /// What similar texts are found by, if that is wanted in place of the fingerprint.
+    pub(crate) signed: Option<SignedText>,
+}
+
+impl Printed {
+    pub(crate) fn of_fingerprint(fingerprint: u128) -> Self {
+        Printed {
+            fingerprint,
+            feature_count: None,
+            without_features: None,
+            signed: None,
+        }
+    }
+
+    pub(crate) fn of_text(
+        text: &str,
+        fingerprinter: &mut Fingerprinter,
+        counts_features: bool,
+    ) -> Self {
+        let (fingerprint, feature_count) = match counts_features {
+            true => {
+                let (fingerprint, count) = fingerprinter.fingerprint_with_count(text);
+                ((count > 0).then_some(fingerprint), Some(count))
+            }
+            false => (fingerprinter.fingerprint_if_any(text), None),
+        };
+        Printed {
+            fingerprint: fingerprint.unwrap_or(fingerprinter.empty_fingerprint()),
+            feature_count,
+            without_features: fingerprint.is_none().then(|| content_identity(text)),
+            signed: None,
+        }
+    }
+
+    /// Of a document by what similar texts are found. It gets no fingerprint.
+    pub(crate) fn signed(
+        text: &str,
+        fingerprinter: &mut Fingerprinter,
+        signer: &TextSigner,
+    ) -> Self {
+        let signed = signer.sign(fingerprinter, text);
+        Printed {
+            fingerprint: 0,
+            feature_count: None,
+            without_features: (!signed.has_features()).then(|| content_identity(text)),
+            signed: Some(signed),
+        }
     }
 }

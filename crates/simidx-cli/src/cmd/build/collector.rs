@@ -7,8 +7,8 @@ use simidx_text::Pipeline;
 
 use super::sketching::{Sketching, Waiting};
 use super::{Args, TableCount};
-use crate::support::choices::IdChoice;
 use crate::support::failure::Failure;
+use crate::support::options::IdChoice;
 use crate::support::records::{Fingerprinted, Refusal, Sink, id_of};
 
 /// Takes records, and creates the builder when the first one shows what they are like.

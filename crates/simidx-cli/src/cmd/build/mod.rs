@@ -16,18 +16,15 @@ use simidx_text::similar::{SketchFeatures, Sketcher};
 
 use crate::cmd::Answer;
 use crate::support::build_report::{BuildReport, Stages};
-use crate::support::choices::{CodecChoice, IdChoice};
-use crate::support::distance;
 use crate::support::failure::Failure;
-use crate::support::heading;
-use crate::support::input_files::folder;
-use crate::support::memory;
+use crate::support::inputs::{InputArgs, folder};
+use crate::support::options::{CodecChoice, IdChoice, distance_of_tables, heading, temp_dir};
 use crate::support::output::Output;
+use crate::support::process::default_memory;
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::{Size, block_size};
-use crate::support::records::{self, InputArgs};
+use crate::support::records;
 use crate::support::report::Report;
-use crate::support::resources::temp_dir;
 use crate::support::similarity::words;
 use collector::Collector;
 
@@ -54,7 +51,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
     /// Largest distance that the tables are chosen for; queries may use any
-    #[arg(short = 'k', long, value_name = "K", default_value_t = 3, value_parser = distance::of_tables())]
+    #[arg(short = 'k', long, value_name = "K", default_value_t = 3, value_parser = distance_of_tables())]
     max_distance: u32,
     /// Number of tables: auto, or a number that has a design (for -k 3: 1, 2, 3, 4, 6, 8, 10, 11, 14, 16, 20, 35)
     #[arg(long, value_name = "N", default_value_t = TableCount::Auto)]
@@ -235,8 +232,7 @@ impl Args {
 
     /// Bytes of memory to use.
     fn memory_limit(&self) -> u64 {
-        self.memory
-            .map_or_else(memory::default_limit, |Size(bytes)| bytes)
+        self.memory.map_or_else(default_memory, |Size(bytes)| bytes)
     }
 
     /// Directory for temporary files: by default on the disk that holds the index, not one that may be in memory.

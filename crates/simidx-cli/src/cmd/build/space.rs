@@ -3,10 +3,9 @@
 use std::path::Path;
 
 use super::Args;
-use crate::support::choices::IdChoice;
 use crate::support::failure::Failure;
+use crate::support::options::{IdChoice, check_temp_dir};
 use crate::support::quantity::Size;
-use crate::support::resources::check_temp_dir;
 
 /// Checks that temporary files can be made, and that there is room for them as far as the number of records is known.
 ///

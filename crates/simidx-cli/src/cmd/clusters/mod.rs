@@ -9,17 +9,16 @@ use simidx::batch::{Cluster, ClusterOptions, ClusterReport, clusters, clusters_b
 use simidx::{Id, IdKind, Set, Width};
 
 use crate::cmd::Answer;
-use crate::support::choices::IdChoice;
-use crate::support::distance;
-use crate::support::exclusions::ExcludeArgs;
 use crate::support::failure::Failure;
-use crate::support::messages::{counted, say, say_without_features};
+use crate::support::indexes::ExcludeArgs;
+use crate::support::inputs::SourceArgs;
+use crate::support::messages::{counted, is_quiet, say, say_without_features};
+use crate::support::options::{
+    DEFAULT_DISTANCE, IdChoice, ResourceArgs, distance, distance_within,
+};
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::count;
-use crate::support::quiet::is_quiet;
-use crate::support::resources::ResourceArgs;
 use crate::support::similarity::SimilarityArgs;
-use crate::support::transient::{DEFAULT_DISTANCE, SourceArgs};
 use equal::Merged;
 use printer::{Ids, Printer};
 use records::{Collected, Collector, KnownRecords};
@@ -45,7 +44,7 @@ pub(crate) struct Args {
     source: SourceArgs,
     /// Largest distance that links two fingerprints [default: the one that the index was built for, the smallest of
     /// several; of records 3]
-    #[arg(short = 'k', long, value_name = "K", value_parser = distance::distance())]
+    #[arg(short = 'k', long, value_name = "K", value_parser = distance())]
     max_distance: Option<u32>,
     #[command(flatten)]
     similarity: SimilarityArgs,
@@ -200,7 +199,7 @@ fn warn_of_chains(report: &ClusterReport, distance: u32) {
 impl Args {
     fn options(&self, width: Width, default_distance: u32) -> Result<ClusterOptions, Failure> {
         let mut options = ClusterOptions::default();
-        let given = distance::within(self.max_distance, width)?;
+        let given = distance_within(self.max_distance, width)?;
         options.distance = given.unwrap_or(default_distance);
         options.representative = match self.representative {
             Representative::Central => simidx::batch::Representative::Central,

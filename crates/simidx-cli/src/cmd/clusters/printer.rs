@@ -8,11 +8,8 @@ use simidx::{IdBuf, Set, Width};
 
 use super::Args;
 use super::records::KnownRecords;
-use crate::support::columns::Column;
 use crate::support::failure::Failure;
-use crate::support::json::Json;
-use crate::support::json_ids::write_ids;
-use crate::support::output::{Stdout, stdout};
+use crate::support::output::{Column, Json, Stdout, stdout, write_ids};
 
 /// What the ids of an index are to the user.
 #[derive(Debug, Clone, Copy)]

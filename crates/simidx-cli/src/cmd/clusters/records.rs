@@ -7,10 +7,10 @@ use simidx::{Column, Error, Id, IdBuf, IdKind, Set};
 use simidx_text::dedup::EqualTexts;
 
 use super::{Args, Representative};
-use crate::support::choices::IdChoice;
 use crate::support::failure::Failure;
+use crate::support::labels::SpooledIds;
+use crate::support::options::IdChoice;
 use crate::support::records::{Fingerprinted, Refusal, Sink, id_of};
-use crate::support::spooled_ids::SpooledIds;
 use crate::support::transient::TransientBuilder;
 
 /// Takes records in, and finds out by the first one whether their ids are wanted.

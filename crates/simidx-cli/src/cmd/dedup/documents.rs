@@ -11,7 +11,7 @@ use super::repeated_ids::RepeatedIds;
 use crate::support::failure::Failure;
 use crate::support::labels::Labels;
 use crate::support::records::{Fingerprinted, ReadCounts, Refusal, Sink};
-use crate::support::similar_documents::signed;
+use crate::support::similarity::signed;
 
 /// What is to be known of documents.
 #[derive(Debug, Default)]

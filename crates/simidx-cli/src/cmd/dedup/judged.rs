@@ -7,8 +7,8 @@ use simidx_text::similar::{Fate, JaccardEstimate};
 
 use super::documents::Known;
 use super::similar::Similar;
-use crate::support::json_ids::id_to_json;
 use crate::support::labels::Label;
+use crate::support::output::id_to_json;
 
 /// The decisions, and all that is known of the documents.
 pub(super) struct Judged<'a> {

@@ -27,19 +27,16 @@ use simidx_text::dedup::Similarity;
 use simidx_text::similar::{SimilarOptions, SimilarTexts};
 
 use crate::cmd::Answer;
-use crate::support::diagnostics::OnError;
-use crate::support::distance;
-use crate::support::exclusions::ExcludeArgs;
 use crate::support::failure::Failure;
-use crate::support::heading;
-use crate::support::index_file::{IndexArgs, OpenArgs, is_index};
-use crate::support::memory;
+use crate::support::indexes::{ExcludeArgs, IndexArgs, OpenArgs, is_index};
+use crate::support::inputs::{InputArgs, OnError};
 use crate::support::messages::{counted, say};
+use crate::support::options::{distance, distance_within, heading, temp_dir};
 use crate::support::pipeline::files_of;
+use crate::support::process::default_memory;
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::Size;
-use crate::support::records::{InputArgs, read_originals};
-use crate::support::resources::temp_dir;
+use crate::support::records::read_originals;
 use crate::support::similarity::SimilarityArgs;
 use documents::{Compared, Documents, Needs};
 use in_index::Against;
@@ -105,7 +102,7 @@ pub(crate) struct Args {
     #[arg(long)]
     chains: bool,
     /// Largest distance of near-duplicates, to compare fingerprints instead of texts [default for fingerprints: 3]
-    #[arg(short = 'k', long, value_name = "K", value_parser = distance::distance())]
+    #[arg(short = 'k', long, value_name = "K", value_parser = distance())]
     max_distance: Option<u32>,
     /// Index files; documents that are in one of them are dropped first: those within the distance of a fingerprint, or, if the indexes
     /// carry sketches (build --sketch), those with an estimated similarity of at least J
@@ -212,7 +209,7 @@ fn refuse_inputs(against: &[PathBuf]) -> Result<(), Failure> {
 }
 
 fn of_width(args: &Args, width: Width, against: Option<&Set>, mode: ProgressMode) -> Answer {
-    distance::within(args.max_distance, width)?;
+    distance_within(args.max_distance, width)?;
     let paths = args.input.paths()?;
     let outputs = Outputs::new(args, &paths)?;
     let originals = args.originals(&paths, width)?;
@@ -329,7 +326,7 @@ fn check_width(set: &Set, width: Width) -> Result<(), Failure> {
 impl Args {
     fn memory_shares(&self) -> MemoryShares {
         let memory = self.memory.map(|Size(bytes)| bytes);
-        let memory = memory.unwrap_or_else(memory::default_limit);
+        let memory = memory.unwrap_or_else(default_memory);
         MemoryShares::new(memory)
     }
 

@@ -15,9 +15,8 @@ use super::page::{Facts, page};
 use super::page_source::PageSource;
 use super::summary::{Summary, Unjudged};
 use super::{Args, compress, report};
-use crate::support::diagnostics::OnError;
 use crate::support::failure::Failure;
-use crate::support::input_files::InputFiles;
+use crate::support::inputs::{InputFiles, OnError};
 use crate::support::output::{Output, Together};
 use crate::support::output_folder::OutputFolder;
 use crate::support::progress::{ProgressMode, ReadingBar};
@@ -221,7 +220,7 @@ fn shard_names(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
         let Some(name) = path.file_name() else {
             return refuse("has no name for a file in --output-dir; use -o");
         };
-        let folder = crate::support::input_files::folder(path);
+        let folder = crate::support::inputs::folder(path);
         let folder = folder.canonicalize().map_err(Failure::at(path))?;
         places.push((path, folder, name));
     }

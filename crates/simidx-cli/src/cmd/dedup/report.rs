@@ -5,10 +5,9 @@ use std::io::{self, Write};
 use serde_json::{Map, Value, json};
 
 use super::judged::{Cause, Dropped, Judged, id_json};
-use crate::support::columns::Column;
 use crate::support::failure::Failure;
-use crate::support::json::Json;
 use crate::support::labels::Label;
+use crate::support::output::{Column, Json};
 
 /// Writes a line for each document that is dropped, in order: columns, or an object.
 ///

@@ -10,7 +10,7 @@ use super::documents::Known;
 use super::in_index::{Against, InIndex};
 use crate::support::failure::Failure;
 use crate::support::progress::ProgressMode;
-use crate::support::similar_documents::candidates;
+use crate::support::similarity::candidates;
 use simidx_input::InputFile;
 
 /// Stands for a document that is in no cluster.

@@ -15,10 +15,9 @@ use super::measure::Measure;
 use super::similar::Similar;
 use crate::support::failure::Failure;
 use crate::support::labels::Label;
-use crate::support::messages::{counted, say};
+use crate::support::messages::{counted, is_quiet, say};
 use crate::support::output::{stdout, write_report};
 use crate::support::page::grouped;
-use crate::support::quiet::is_quiet;
 use crate::support::similarity::features_of;
 
 /// The share of documents that only a mistake drops, mostly.

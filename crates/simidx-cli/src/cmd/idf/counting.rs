@@ -7,10 +7,10 @@ use simidx_input::{Content, RecordReader};
 use simidx_text::assets::FrequencyCounter;
 use simidx_text::{Fingerprinter, ParallelFingerprinter, Pipeline};
 
-use crate::support::diagnostics::{Diagnostics, in_input};
 use crate::support::failure::Failure;
+use crate::support::inputs::{Diagnostics, InputArgs, in_input};
 use crate::support::progress::{ProgressMode, ReadingBar};
-use crate::support::records::{InputArgs, total_len};
+use crate::support::records::total_len;
 
 /// Documents that are counted together. What is dropped for want of room depends on it, so that it must not depend on
 /// the number of threads.

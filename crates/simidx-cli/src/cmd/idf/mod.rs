@@ -11,10 +11,10 @@ use simidx_text::stages::Idf;
 
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
+use crate::support::inputs::InputArgs;
 use crate::support::output::Output;
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::{count, count_from_1};
-use crate::support::records::InputArgs;
 
 /// The head of `simidx idf --help` and of its man page.
 pub(crate) const HELP: &str = "\

@@ -11,21 +11,19 @@ use simidx::{IdBuf, IdKind, Set, Width};
 use simidx_text::dedup::EqualTexts;
 
 use crate::cmd::Answer;
-use crate::support::choices::IdChoice;
-use crate::support::columns::Column;
-use crate::support::distance;
-use crate::support::exclusions::ExcludeArgs;
 use crate::support::failure::Failure;
-use crate::support::json::write_json;
-use crate::support::json_ids::id_to_json;
+use crate::support::indexes::ExcludeArgs;
+use crate::support::inputs::SourceArgs;
 use crate::support::messages::say_without_features;
-use crate::support::output::stdout;
+use crate::support::options::{
+    DEFAULT_DISTANCE, IdChoice, ResourceArgs, distance, distance_within,
+};
+use crate::support::output::{Column, id_to_json, stdout, write_json};
 use crate::support::progress::{ProgressMode, ReadingBar};
 use crate::support::quantity::count;
 use crate::support::records::{self, Each, Fingerprinted};
-use crate::support::resources::ResourceArgs;
 use crate::support::similarity::SimilarityArgs;
-use crate::support::transient::{DEFAULT_DISTANCE, SourceArgs, TransientBuilder};
+use crate::support::transient::TransientBuilder;
 
 /// Number of pairs between updates of the progress bar.
 const SHOWN_EVERY: u64 = 1 << 12;
@@ -49,7 +47,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     source: SourceArgs,
     /// Largest distance of a pair [default: the one that the index was built for, the smallest of several; of records 3]
-    #[arg(short = 'k', long, value_name = "K", value_parser = distance::distance())]
+    #[arg(short = 'k', long, value_name = "K", value_parser = distance())]
     max_distance: Option<u32>,
     #[command(flatten)]
     similarity: SimilarityArgs,
@@ -193,7 +191,7 @@ fn transient_index(args: &Args, bar: ReadingBar) -> Result<Transient, Failure> {
 impl Args {
     fn options(&self, width: Width, default_distance: u32) -> Result<PairOptions, Failure> {
         let mut options = PairOptions::default();
-        let given = distance::within(self.max_distance, width)?;
+        let given = distance_within(self.max_distance, width)?;
         options.distance = given.unwrap_or(default_distance);
         options.sorted = self.sort && !self.count_only;
         options.max_pairs = self.max_pairs;

@@ -10,11 +10,10 @@ use simidx_text::similar::SimilarPair;
 use super::{Args, Printer};
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
-use crate::support::json::write_json;
 use crate::support::labels::Label;
-use crate::support::output::Stdout;
+use crate::support::output::{Stdout, write_json};
 use crate::support::progress::ProgressMode;
-use crate::support::similar_documents::{SimilarDocuments, documents_of};
+use crate::support::similarity::{SimilarDocuments, documents_of};
 
 /// Prints the pairs of documents with similar texts.
 ///

@@ -9,14 +9,12 @@ use simidx::Width;
 use simidx::design::{PlanRequest, PlannedIndex, StorageDevice};
 
 use crate::cmd::Answer;
-use crate::support::choices::CodecChoice;
-use crate::support::distance;
 use crate::support::failure::Failure;
 use crate::support::messages::say;
+use crate::support::options::{CodecChoice, distance_of_tables, width};
 use crate::support::output::{stdout, write_report};
 use crate::support::quantity::{Size, block_size, count};
 use crate::support::similarity::SimilarityArgs;
-use crate::support::width::width;
 
 /// The head of `simidx plan --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -37,7 +35,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = count(0..=u64::MAX))]
     count: u64,
     /// Largest distance of the queries
-    #[arg(short = 'k', long, value_name = "K", default_value_t = 3, value_parser = distance::of_tables())]
+    #[arg(short = 'k', long, value_name = "K", default_value_t = 3, value_parser = distance_of_tables())]
     max_distance: u32,
     #[command(flatten)]
     similarity: SimilarityArgs,

@@ -7,9 +7,8 @@ use simidx::set::SetScratch;
 
 use super::Args;
 use crate::support::failure::Failure;
-use crate::support::latency::Latency;
+use crate::support::latency::{Latency, sample_queries};
 use crate::support::page::{Bar, BarChart, Html, Table, decimal, grouped, plural, short};
-use crate::support::sample_queries;
 
 /// Longest time of the measurement, and of the warm-up before it.
 const MAX_TIME: Duration = Duration::from_secs(3);
@@ -23,7 +22,7 @@ pub(super) fn section(set: &Set, args: &Args) -> Result<Option<Html>, Failure> {
         return Ok(None);
     }
     let distance = args.distance(set);
-    let queries = sample_queries::sample(set, args.latency_queries as usize, args.seed)?;
+    let queries = sample_queries(set, args.latency_queries as usize, args.seed)?;
     let mut scratch = SetScratch::new();
     let mut latencies = Vec::with_capacity(queries.len());
     for is_warm in [false, true] {
