@@ -71,7 +71,7 @@ impl StageBar {
 
     /// Shows how far the build is.
     fn show(&mut self, progress: &Progress) {
-        let written = Size(progress.written).short();
+        let written = format!("{:.0}", Size(progress.written));
         if self.stage != Some(progress.stage) {
             self.bar.finish_and_clear();
             self.stage = Some(progress.stage);
