@@ -122,7 +122,7 @@ fn transient_index(
 
 fn new_builder(args: &Args, ids: IdKind) -> simidx::Result<TransientBuilder> {
     let distance = args.max_distance.unwrap_or(DEFAULT_DISTANCE);
-    TransientBuilder::searched(args.source.width, ids, distance, &args.resources)
+    TransientBuilder::new((args.source.width, ids), distance, true, &args.resources)
 }
 
 /// Puts records into an index and counts the lengths of documents.

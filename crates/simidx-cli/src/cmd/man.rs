@@ -53,7 +53,9 @@ pub(crate) fn run(args: &Args) -> Answer {
 
 /// The pages with their file names, that of the program first.
 fn pages() -> io::Result<Vec<(String, Vec<u8>)>> {
-    let mut program = Cli::command().disable_help_subcommand(true);
+    let shown = |command: Command| command.hide(false).mut_args(|arg| arg.hide(false));
+    let program = Cli::command().disable_help_subcommand(true);
+    let mut program = program.mut_subcommands(shown);
     program.build();
     std::iter::once(&program)
         .chain(program.get_subcommands())

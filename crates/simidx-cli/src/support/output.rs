@@ -8,7 +8,7 @@ use std::{fmt, fs};
 use serde::Serialize;
 use serde_json::Value;
 use simidx::builder::AtomicFile;
-use simidx::{Id, IdBuf, Width};
+use simidx::{Id, IdBuf};
 use simidx_input::Escaped;
 use simidx_output::JsonStyle;
 

@@ -40,6 +40,45 @@ pub(crate) struct Fingerprinted {
 }
 
 impl Fingerprinted {
+    /// A record that is no document.
+    fn new(fingerprint: u128, id: Option<IdBuf>, position: u64) -> Self {
+        Fingerprinted {
+            fingerprint,
+            id,
+            position,
+            is_document: false,
+            text: None,
+            text_len: 0,
+            feature_count: None,
+            without_features: None,
+            signed: None,
+        }
+    }
+
+    /// Makes it a document with this text: with its fingerprint, or with what a signer makes of it in place of that.
+    fn take_text(
+        &mut self,
+        text: &str,
+        fingerprinter: &mut Fingerprinter,
+        counts_features: bool,
+        signer: Option<&TextSigner>,
+    ) {
+        (self.is_document, self.text_len) = (true, text.len() as u64);
+        let has_features = if let Some(signer) = signer {
+            let signed = self.signed.insert(signer.sign(fingerprinter, text));
+            signed.has_features()
+        } else if counts_features {
+            let (fingerprint, count) = fingerprinter.fingerprint_with_count(text);
+            (self.fingerprint, self.feature_count) = (fingerprint, Some(count));
+            count > 0
+        } else {
+            let fingerprint = fingerprinter.fingerprint_if_any(text);
+            self.fingerprint = fingerprint.unwrap_or(fingerprinter.empty_fingerprint());
+            fingerprint.is_some()
+        };
+        self.without_features = (!has_features).then(|| content_identity(text));
+    }
+
     /// Whether the record has an id, or is a document, which gets one.
     pub(crate) fn is_named(&self) -> bool {
         self.is_document || self.id.is_some()
@@ -243,12 +282,19 @@ pub(crate) fn total_len(paths: &[PathBuf]) -> Option<u64> {
     paths.iter().map(len).sum()
 }
 
-/// A record and where it stands.
-struct Placed {
-    record: Record,
+/// Where a record stands, and what there is to say of it.
+struct Origin {
     /// Number of its source among those of the batch.
     source: usize,
     place: Place,
+    has_faults: bool,
+    odd_id: Option<String>,
+}
+
+/// A record and where it stands.
+struct Placed {
+    record: Record,
+    origin: Origin,
     /// As in [`Fingerprinted`].
     position: u64,
 }
@@ -269,39 +315,54 @@ impl Batch {
         self.records.len() >= BATCH_RECORDS || self.text_len >= BATCH_TEXT_LEN
     }
 
-    fn push(&mut self, record: Record, (source, place): (&str, Place), position: u64) {
+    fn push(&mut self, mut record: Record, (source, place): (&str, Place), position: u64) {
         if self.sources.last().is_none_or(|last| last != source) {
             self.sources.push(source.to_owned());
         }
         if let Content::Text(text) = &record.content {
             self.text_len += text.len();
         }
-        self.records.push(Placed {
-            record,
+        let origin = Origin {
             source: self.sources.len() - 1,
             place,
+            has_faults: record.has_faults,
+            odd_id: record.odd_id.take(),
+        };
+        self.records.push(Placed {
+            record,
+            origin,
             position,
         });
     }
 
-    /// The fingerprint of each record, in order; texts are worked on in parallel.
-    fn fingerprints(
-        &self,
+    /// The records, in order, as a sink wants them, each with where it stands; texts are worked on in parallel.
+    fn fingerprinted(
+        self,
         fingerprinter: &ParallelFingerprinter,
-        counts_features: bool,
-        signer: Option<&TextSigner>,
-    ) -> Vec<Printed> {
-        let of = |placed: &Placed| match &placed.record.content {
-            Content::Fingerprint(fingerprint) => Printed::of_fingerprint(*fingerprint),
-            Content::Text(text) => fingerprinter.with(|f| match signer {
-                Some(signer) => Printed::signed(text, f, signer),
-                None => Printed::of_text(text, f, counts_features),
-            }),
+        sink: &dyn Sink,
+    ) -> (Vec<String>, Vec<(Fingerprinted, Origin)>) {
+        let (signer, counts) = (sink.signer(), sink.wants_feature_counts());
+        let wants_texts = sink.wants_texts();
+        let of = |Placed {
+                      record,
+                      origin,
+                      position,
+                  }: Placed| {
+            let mut made = Fingerprinted::new(0, record.id, position);
+            match record.content {
+                Content::Fingerprint(fingerprint) => made.fingerprint = fingerprint,
+                Content::Text(text) => {
+                    fingerprinter.with(|f| made.take_text(&text, f, counts, signer.as_ref()));
+                    made.text = Some(text).filter(|_| wants_texts);
+                }
+            }
+            (made, origin)
         };
-        match self.text_len {
-            0 => self.records.iter().map(of).collect(),
-            _ => self.records.par_iter().map(of).collect(),
-        }
+        let records = match self.text_len {
+            0 => self.records.into_iter().map(of).collect(),
+            _ => self.records.into_par_iter().map(of).collect(),
+        };
+        (self.sources, records)
     }
 }
 
@@ -375,17 +436,7 @@ impl Run {
                 break;
             };
             next += 1;
-            let record = Fingerprinted {
-                fingerprint,
-                id: None,
-                position: self.next_position,
-                is_document: false,
-                text: None,
-                text_len: 0,
-                feature_count: None,
-                without_features: None,
-                signed: None,
-            };
+            let record = Fingerprinted::new(fingerprint, None, self.next_position);
             let result = sink.record(record);
             let (number, behind) = (self.next_position, (many.len() - next) as u64);
             self.judge(result, |message| match place {
@@ -452,98 +503,22 @@ impl Run {
     }
 
     fn hand_on(&mut self, batch: Batch, sink: &mut dyn Sink) -> Result<(), Failure> {
-        let counts_features = sink.wants_feature_counts();
-        let signer = sink.signer();
-        let fingerprints =
-            batch.fingerprints(&self.fingerprinter, counts_features, signer.as_ref());
-        for (printed, placed) in fingerprints.into_iter().zip(batch.records) {
-            let text = match placed.record.content {
-                Content::Text(text) => Some(text),
-                _ => None,
-            };
-            let text_len = text.as_ref().map(|text| text.len() as u64);
-            let has_faults = placed.record.has_faults;
-            let odd_id = placed.record.odd_id;
-            let source = &batch.sources[placed.source];
-            let has_features = printed.without_features.is_none();
-            let result = sink.record(Fingerprinted {
-                fingerprint: printed.fingerprint,
-                is_document: text_len.is_some(),
-                text: text.filter(|_| sink.wants_texts()),
-                text_len: text_len.unwrap_or_default(),
-                feature_count: printed.feature_count,
-                without_features: printed.without_features,
-                signed: printed.signed,
-                id: placed.record.id,
-                position: placed.position,
-            });
-            let is_used = self.judge(result, |message| in_input(source, placed.place, message))?;
-            self.without_features += u64::from(is_used && !has_features);
-            if let Some(message) = odd_id.filter(|_| is_used) {
-                self.diagnostics
-                    .note_odd_id((source, placed.place), message);
+        let (sources, records) = batch.fingerprinted(&self.fingerprinter, sink);
+        for (record, origin) in records {
+            let has_features = record.without_features.is_none();
+            let (source, place) = (&sources[origin.source], origin.place);
+            let result = sink.record(record);
+            if !self.judge(result, |message| in_input(source, place, message))? {
+                continue;
             }
-            if is_used && has_faults {
-                self.diagnostics.note_faults((source, placed.place));
+            self.without_features += u64::from(!has_features);
+            if let Some(message) = origin.odd_id {
+                self.diagnostics.note_odd_id((source, place), message);
+            }
+            if origin.has_faults {
+                self.diagnostics.note_faults((source, place));
             }
         }
         Ok(())
-    }
-}
-
-/// What is known of the content of a record.
-pub(crate) struct Printed {
-    pub(crate) fingerprint: u128,
-    /// Distinct features that count in a document, if they are counted.
-    pub(crate) feature_count: Option<u32>,
-    /// Of a document without features its identity: the fingerprint then says nothing.
-    pub(crate) without_features: Option<u128>,
-    /// What similar texts are found by, if that is wanted in place of the fingerprint.
-    pub(crate) signed: Option<SignedText>,
-}
-
-impl Printed {
-    pub(crate) fn of_fingerprint(fingerprint: u128) -> Self {
-        Printed {
-            fingerprint,
-            feature_count: None,
-            without_features: None,
-            signed: None,
-        }
-    }
-
-    pub(crate) fn of_text(
-        text: &str,
-        fingerprinter: &mut Fingerprinter,
-        counts_features: bool,
-    ) -> Self {
-        let (fingerprint, feature_count) = match counts_features {
-            true => {
-                let (fingerprint, count) = fingerprinter.fingerprint_with_count(text);
-                ((count > 0).then_some(fingerprint), Some(count))
-            }
-            false => (fingerprinter.fingerprint_if_any(text), None),
-        };
-        Printed {
-            fingerprint: fingerprint.unwrap_or(fingerprinter.empty_fingerprint()),
-            feature_count,
-            without_features: fingerprint.is_none().then(|| content_identity(text)),
-            signed: None,
-        }
-    }
-
-    /// Of a document by what similar texts are found. It gets no fingerprint.
-    pub(crate) fn signed(
-        text: &str,
-        fingerprinter: &mut Fingerprinter,
-        signer: &TextSigner,
-    ) -> Self {
-        let signed = signer.sign(fingerprinter, text);
-        Printed {
-            fingerprint: 0,
-            feature_count: None,
-            without_features: (!signed.has_features()).then(|| content_identity(text)),
-            signed: Some(signed),
-        }
     }
 }

@@ -14,42 +14,23 @@ pub(crate) struct TransientBuilder {
 }
 
 impl TransientBuilder {
-    /// An index of no record yet, for queries within a distance.
+    /// An index of no record yet, for queries within a distance: as small as can be, or with the tables that a build chooses.
     ///
     /// # Errors
     /// A memory limit that cannot be kept.
     pub(crate) fn new(
-        width: Width,
-        ids: IdKind,
+        (width, ids): (Width, IdKind),
         distance: u32,
+        chooses_tables: bool,
         resources: &ResourceArgs,
     ) -> simidx::Result<Self> {
-        let design = TableDesign::partition(width, distance.min(MAX_DISTANCE), 1)?;
-        Self::with_design(width, ids, distance, Some(design), resources)
-    }
-
-    /// The same, with the tables that a build chooses.
-    ///
-    /// # Errors
-    /// A memory limit that cannot be kept.
-    pub(crate) fn searched(
-        width: Width,
-        ids: IdKind,
-        distance: u32,
-        resources: &ResourceArgs,
-    ) -> simidx::Result<Self> {
-        Self::with_design(width, ids, distance, None, resources)
-    }
-
-    fn with_design(
-        width: Width,
-        ids: IdKind,
-        distance: u32,
-        design: Option<TableDesign>,
-        resources: &ResourceArgs,
-    ) -> simidx::Result<Self> {
+        let distance = distance.min(MAX_DISTANCE);
+        let design = match chooses_tables {
+            true => None,
+            false => Some(TableDesign::partition(width, distance, 1)?),
+        };
         let mut options = BuildOptions::default();
-        options.max_distance = distance.min(MAX_DISTANCE);
+        options.max_distance = distance;
         options.design = design;
         options.ids = ids;
         options.memory = Some(resources.memory_limit());

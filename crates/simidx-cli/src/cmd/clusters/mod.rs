@@ -1,6 +1,5 @@
 //! `simidx clusters`: what pairs within a distance link, of indexes or straight from records.
 
-mod equal;
 mod printer;
 mod records;
 mod similar;
@@ -19,7 +18,6 @@ use crate::support::options::{
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::count;
 use crate::support::similarity::SimilarityArgs;
-use equal::Merged;
 use printer::{Ids, Printer};
 use records::{Collected, Collector, KnownRecords};
 
@@ -108,8 +106,7 @@ type Records<'a> = (Ids<'a>, Vec<Vec<u64>>, u128);
 /// The clusters of indexes.
 fn of_set(set: &Set, (ids, equal, empty): Records<'_>, args: &Args, mode: ProgressMode) -> Answer {
     let options = args.options(set.width(), set.max_distance())?;
-    let printer = Printer::new(args, set.width(), Some((set, ids)));
-    let printer = Merged::new(printer, equal, empty);
+    let printer = Printer::new(args, set.width(), Some((set, ids)), (equal, empty));
     printed(args, mode, options.distance, printer, |visit| match ids {
         Ids::Numbers(records) if args.representative == Representative::Longest => {
             let key = |_, id: Id<'_>| KnownRecords::number(id).map(|number| records.key(number));
@@ -131,7 +128,7 @@ fn of_records(args: &Args, mode: ProgressMode) -> Answer {
     say_without_features(read.without_features);
     match collector.finish()? {
         Collected::Fingerprints(finder) => {
-            let printer = Merged::new(Printer::new(args, width, None), Vec::new(), 0);
+            let printer = Printer::new(args, width, None, (Vec::new(), 0));
             printed(args, mode, options.distance, printer, |visit| {
                 finder.finish(visit)
             })
@@ -153,7 +150,7 @@ fn printed(
     args: &Args,
     mode: ProgressMode,
     distance: u32,
-    mut printer: Merged<'_>,
+    mut printer: Printer<'_>,
     find: impl FnOnce(Visit<'_>) -> simidx::Result<ClusterReport>,
 ) -> Answer {
     let bar = mode.spinner();

@@ -114,7 +114,8 @@ impl<'a> Collector<'a> {
             IdKind::None => Open::Fingerprints(ClusterFinder::new(width, self.options)?),
             _ => {
                 let (distance, resources) = (self.options.distance, &self.args.resources);
-                let builder = TransientBuilder::new(width, IdKind::Number, distance, resources)?;
+                let builder =
+                    TransientBuilder::new((width, IdKind::Number), distance, false, resources)?;
                 Open::Records(builder, KnownRecords::new(self.args, kind))
             }
         })

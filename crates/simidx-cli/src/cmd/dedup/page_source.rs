@@ -2,11 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use simidx::batch::Decision;
 use simidx_input::{Content, InputFile};
-use simidx_text::similar::Fate;
 
-use super::judged::{Found, Judged};
+use super::judged::{Judged, Verdict};
 use super::measure::difference;
 use super::page::{Cause, Judgements};
 use crate::support::failure::Failure;
@@ -28,23 +26,17 @@ impl Judgements for PageSource<'_, '_> {
     }
 
     fn cause(&self, document: usize) -> Option<Cause> {
-        match &self.judged.found {
-            Found::Near(found) => match found.decision(document) {
-                Decision::Kept => None,
-                Decision::Duplicate { of, distance } => Some(Cause::Document {
-                    of,
-                    difference: distance,
-                }),
-                Decision::Excluded { .. } => Some(Cause::Member),
-            },
-            Found::Similar(found) => match found.fate(document) {
-                None => Some(Cause::Member),
-                Some(Fate::Kept) => None,
-                Some(Fate::Dropped { kept, jaccard }) => Some(Cause::Document {
-                    of: kept,
-                    difference: difference(jaccard),
-                }),
-            },
+        match self.judged.decisions.verdict(document) {
+            Verdict::Kept => None,
+            Verdict::Duplicate {
+                of,
+                distance,
+                similarity,
+            } => Some(Cause::Document {
+                of,
+                difference: distance.unwrap_or_else(|| similarity.map_or(0, difference)),
+            }),
+            Verdict::Excluded { .. } => Some(Cause::Member),
         }
     }
 
@@ -53,12 +45,9 @@ impl Judgements for PageSource<'_, '_> {
     }
 
     fn similarity(&self, document: usize) -> Option<f64> {
-        match &self.judged.found {
-            Found::Near(_) => None,
-            Found::Similar(found) => match found.fate(document)? {
-                Fate::Dropped { jaccard, .. } => Some(jaccard),
-                Fate::Kept => None,
-            },
+        match self.judged.decisions.verdict(document) {
+            Verdict::Duplicate { similarity, .. } => similarity,
+            _ => None,
         }
     }
 
