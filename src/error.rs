@@ -46,7 +46,7 @@ pub enum Error {
     #[error(transparent)]
     Build(#[from] BuildError),
     /// The work does not fit the memory that its options allow.
-    #[error("{purpose} takes at least {} of memory, and the limit leaves {}", Size(*.needed), Size(*.given))]
+    #[error("{purpose} takes at least {} of memory, and the limit leaves {}", ByteSize(*.needed), ByteSize(*.given))]
     Budget {
         /// What the memory is for.
         purpose: String,
@@ -92,10 +92,20 @@ pub enum Error {
     },
 }
 
-/// Bytes as people read them: in the largest binary unit of which there is one, and exactly if few digits do.
-struct Size(u64);
+/// Bytes as people read them: in the largest binary unit of which there is one, and exactly if few digits do, unless a
+/// precision is asked for.
+///
+/// ```
+/// use simidx::ByteSize;
+///
+/// assert_eq!(ByteSize(64 << 20).to_string(), "64 MiB");
+/// assert_eq!(ByteSize(3 << 29).to_string(), "1.5 GiB");
+/// assert_eq!(format!("{:.1}", ByteSize(1 << 20)), "1.0 MiB");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ByteSize(pub u64);
 
-impl fmt::Display for Size {
+impl fmt::Display for ByteSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let power = self.0.checked_ilog2().unwrap_or(0) / 10;
         let Some(unit) =
@@ -105,10 +115,12 @@ impl fmt::Display for Size {
             return write!(f, "{} {unit}", self.0);
         };
         let bits = 10 * power;
-        match self.0.trailing_zeros() >= bits {
-            true => write!(f, "{} {unit}", self.0 >> bits),
-            false => write!(f, "{:.1} {unit}", self.0 as f64 / 2f64.powi(bits as i32)),
+        if f.precision().is_none() && self.0.trailing_zeros() >= bits {
+            return write!(f, "{} {unit}", self.0 >> bits);
         }
+        let digits = f.precision().unwrap_or(1);
+        let size = self.0 as f64 / 2f64.powi(bits as i32);
+        write!(f, "{size:.digits$} {unit}")
     }
 }
 
@@ -392,7 +404,7 @@ mod tests {
             (3 << 29, "1.5 GiB"),
             (u64::MAX, "16.0 EiB"),
         ] {
-            assert_eq!(Size(bytes).to_string(), shown);
+            assert_eq!(ByteSize(bytes).to_string(), shown);
         }
     }
 }

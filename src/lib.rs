@@ -108,7 +108,7 @@ pub mod watch;
 
 pub use builder::{BuildOptions, IndexBuilder};
 pub use codec::Codec;
-pub use error::{Error, Result};
+pub use error::{ByteSize, Error, Result};
 pub use fingerprint::{Column, Fingerprint, Fingerprints, Width};
 pub use id::{Id, IdBuf};
 pub use id_kind::IdKind;

@@ -3,9 +3,9 @@
 //! The program itself and the Python package, which brings it along, call [`run`].
 
 mod cmd;
-#[cfg(test)]
-mod command_line;
 mod support;
+#[cfg(test)]
+mod tests;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -16,8 +16,11 @@ use clap::{CommandFactory, FromArgMatches, Parser};
 
 use cmd::Command;
 use support::failure::Failure;
+use support::messages::{be_quiet, say};
+use support::options::heading;
+use support::output::use_strings;
+use support::process::return_large_buffers;
 use support::progress::ProgressMode;
-use support::{heading, json, memory, messages, quiet};
 
 /// clap's error for a command line without a command; it prints the help.
 const NO_COMMAND: ErrorKind = ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
@@ -41,6 +44,50 @@ Examples:
   simidx dedup docs.jsonl -o kept.jsonl
   simidx help query";
 
+/// `simidx --help`.
+static OVERVIEW: LazyLock<String> = LazyLock::new(|| match cfg!(feature = "serve") {
+    true => COMMANDS.to_owned(),
+    false => COMMANDS.replace("  serve        Answer queries over HTTP\n", ""),
+});
+
+/// The commands in groups, and what all of them take.
+const COMMANDS: &str = "\
+Exact near-duplicate search over fingerprints and texts.
+
+Examples:
+  simidx build docs.jsonl -o docs.simidx
+  simidx query docs.simidx --text \"The quick brown fox\"
+
+{usage-heading} {usage}
+
+Documents:
+  dedup        Copy documents, keeping one of each cluster of near-duplicates
+  compare      Compare two documents; exit code 1 if they are no near-duplicates
+  fingerprint  Turn documents into fingerprints
+Indexes:
+  build        Build an index file from fingerprints or documents
+  merge        Merge several indexes into one, optionally without some records
+  info         Print the parameters and the compression of an index
+  verify       Check every byte of an index; exit code 1 if it is damaged
+  dump         Print the fingerprints of an index with their ids
+Searches:
+  query        Find everything within a distance of fingerprints or documents
+  join         Find all matches of a whole batch of queries in one run
+  pairs        Print all pairs of fingerprints or records within a distance
+  clusters     Group fingerprints or records into clusters of near-duplicates
+  serve        Answer queries over HTTP
+Figures:
+  report       Write a page to look at: clusters, distances, compression
+  bench        Measure the latency of queries
+  plan         Predict the size and the latency of an index for each design
+Also: idf and lint, to tune; man and completions, to install
+
+Options:
+  -h, --help, -V, --version
+  -q, --quiet            Print no progress and no summary
+      --progress <WHEN>  When to draw progress bars: auto, always or never
+      --json-strings     In JSON, print ids that are numbers as strings{after-help}";
+
 #[derive(Debug, Parser)]
 #[command(
     name = "simidx",
@@ -48,7 +95,8 @@ Examples:
     long_version = LONG_VERSION.as_str(),
     about = "Exact near-duplicate search over fingerprints and texts",
     long_about = HELP,
-    after_help = "Exit codes: 0 done, match found, index sound; 1 no match, index damaged; 2 could not run.",
+    help_template = OVERVIEW.as_str(),
+    after_help = "Exit codes: 0 done, a match, sound; 1 no match, damaged; 2 could not run.",
     max_term_width = 100
 )]
 struct Cli {
@@ -98,7 +146,7 @@ fn program() -> clap::Command {
 
 /// Settings of the process for a program that does nothing else. To be called before any thread starts.
 pub fn prepare_process() {
-    memory::return_large_buffers();
+    return_large_buffers();
 }
 
 /// Parses the arguments, of which the first is the name of the program, runs the command and returns the exit code.
@@ -116,7 +164,7 @@ fn run_command(args: impl IntoIterator<Item = OsString>) -> u8 {
     let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() && error.kind() != NO_COMMAND => {
-            messages::say(usage_error(&error));
+            say(usage_error(&error));
             return EXIT_FAILURE;
         }
         Err(help) => return exit_code(print(&help)),
@@ -124,10 +172,10 @@ fn run_command(args: impl IntoIterator<Item = OsString>) -> u8 {
     let mut progress = cli.progress;
     if cli.quiet {
         progress = ProgressMode::Never;
-        quiet::be_quiet();
+        be_quiet();
     }
     if cli.json_strings {
-        json::use_strings();
+        use_strings();
     }
     exit_code(cli.command.run(progress))
 }
@@ -138,7 +186,7 @@ fn exit_code(answer: cmd::Answer) -> u8 {
         Ok(false) => EXIT_NO,
         Err(failure) if failure.is_broken_pipe() => EXIT_YES,
         Err(failure) => {
-            messages::say(failure);
+            say(failure);
             EXIT_FAILURE
         }
     }

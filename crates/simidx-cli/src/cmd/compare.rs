@@ -14,18 +14,15 @@ use simidx_text::stages::Sketch;
 use simidx_text::{Fingerprinter, Pipeline, Preset};
 
 use crate::cmd::Answer;
-use crate::support::diagnostics::{Diagnostics, OnError};
-use crate::support::distance;
 use crate::support::failure::Failure;
-use crate::support::heading;
-use crate::support::index_file::{OpenArgs, together};
+use crate::support::indexes::{OpenArgs, together};
+use crate::support::inputs::{Diagnostics, OnError};
 use crate::support::messages::counted;
+use crate::support::options::{DEFAULT_DISTANCE, distance, distance_within, heading, width};
 use crate::support::output::stdout;
 use crate::support::pipeline::{PipelineArgs, recorded};
 use crate::support::quantity::count;
 use crate::support::similarity::{SimilarityArgs, features_of};
-use crate::support::transient::DEFAULT_DISTANCE;
-use crate::support::width::width;
 
 /// The head of `simidx compare --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -59,7 +56,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     open: OpenArgs,
     /// Largest distance of near-duplicates [default: the one that --index was built for, else 3]
-    #[arg(short = 'k', long, value_name = "K", value_parser = distance::distance())]
+    #[arg(short = 'k', long, value_name = "K", value_parser = distance())]
     max_distance: Option<u32>,
     #[command(flatten)]
     similarity: SimilarityArgs,
@@ -149,7 +146,7 @@ fn compare(
     default_distance: u32,
 ) -> Answer {
     let [a, b] = documents;
-    let distance = distance::within(args.max_distance, fingerprinter.width())?;
+    let distance = distance_within(args.max_distance, fingerprinter.width())?;
     let texts = args.similarity.given().map(|similarity| {
         let [a, b] =
             [a, b].map(|document| similarity.feature_set(&mut fingerprinter, &document.text));

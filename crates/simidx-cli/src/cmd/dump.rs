@@ -5,14 +5,9 @@ use std::io::Write;
 use simidx::{IdKind, Set};
 
 use crate::cmd::Answer;
-use crate::support::columns::Column;
-use crate::support::exclusions::ExcludeArgs;
 use crate::support::failure::Failure;
-use crate::support::id_word::{fingerprints_of, id};
-use crate::support::index_file::IndexArgs;
-use crate::support::json::Json;
-use crate::support::json_ids::{id_to_json, write_ids};
-use crate::support::output::stdout;
+use crate::support::indexes::{ExcludeArgs, IndexArgs, fingerprints_of, id_of_word};
+use crate::support::output::{Column, Json, id_to_json, stdout, write_ids};
 use crate::support::quantity::count;
 
 /// The head of `simidx dump --help` and of its man page.
@@ -132,12 +127,13 @@ fn dump_ids(set: &Set, args: &Args, out: &mut dyn Write) -> Result<(), Failure> 
     for word in &args.ids {
         for fingerprint in fingerprints_of(set, word)? {
             let shown = set.width().to_hex(fingerprint);
-            if args.json {
-                let id = Json(&id_to_json(id(set.id_kind(), word)?)).to_string();
-                writeln!(out, r#"{{"fingerprint":"{shown}","ids":[{id}]}}"#)?;
-            } else {
-                let id = id(set.id_kind(), word)?;
-                writeln!(out, "{shown}\t{}", Column::new(id))?;
+            let id = id_of_word(set.id_kind(), word)?;
+            match args.json {
+                true => {
+                    let id = Json(&id_to_json(id)).to_string();
+                    writeln!(out, r#"{{"fingerprint":"{shown}","ids":[{id}]}}"#)?;
+                }
+                false => writeln!(out, "{shown}\t{}", Column::new(id))?,
             }
         }
     }

@@ -8,13 +8,11 @@ use simidx_input::Escaped;
 use simidx_text::{Feature, Pipeline};
 
 use crate::cmd::Answer;
-use crate::support::columns::Column;
-use crate::support::json::write_json;
-use crate::support::json_ids::id_to_json;
+use crate::support::inputs::InputArgs;
 use crate::support::messages::{counted, say};
-use crate::support::output::stdout;
+use crate::support::output::{Column, id_to_json, stdout, write_json};
 use crate::support::progress::ProgressMode;
-use crate::support::records::{self, Fingerprinted, InputArgs, Refusal, Sink};
+use crate::support::records::{self, Fingerprinted, Refusal, Sink};
 
 /// The head of `simidx fingerprint --help` and of its man page.
 pub(crate) const HELP: &str = "\

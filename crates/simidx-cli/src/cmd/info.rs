@@ -1,7 +1,7 @@
 //! `simidx info`: parameters, tables and compression of an index.
 
 use crate::cmd::Answer;
-use crate::support::index_file::IndexArgs;
+use crate::support::indexes::IndexArgs;
 use crate::support::output::{stdout, write_report};
 use crate::support::report::{TotalReport, reports};
 

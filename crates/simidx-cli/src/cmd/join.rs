@@ -2,32 +2,26 @@
 
 mod similar;
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use simidx::batch::{JoinOptions, JoinStrategy, Shard, join};
+use simidx::index::QueryStats;
 use simidx::set::Question;
-use simidx::{Fingerprints, IdBuf, IdKind, Match, Set, Width};
+use simidx::{Error, Fingerprints, IdBuf, IdKind, Match, Set};
 use simidx_input::Format;
-use simidx_text::ParallelFingerprinter;
 
 use crate::cmd::Answer;
-use crate::support::answers::{AnswerArgs, Asked};
-use crate::support::choices::InputFormat;
-use crate::support::distance;
-use crate::support::exclusions::ExcludeArgs;
+use crate::support::answers::{AnswerArgs, Answers};
 use crate::support::failure::Failure;
-use crate::support::heading;
-use crate::support::index_file::{IndexArgs, is_index};
-use crate::support::json_ids::write_match;
+use crate::support::indexes::{ExcludeArgs, IndexArgs, is_index};
+use crate::support::inputs::FieldArgs;
 use crate::support::messages::{cost, counted, say, say_nothing_near};
+use crate::support::options::{InputFormat, ResourceArgs, distance, distance_within, heading};
 use crate::support::output::stdout;
-use crate::support::pipeline::{PipelineFiles, recorded};
+use crate::support::pipeline::PipelineFiles;
 use crate::support::progress::ProgressMode;
-use crate::support::queries::{LazyFingerprinter, QueryKind, QueryReader, fingerprints};
-use crate::support::records::FieldArgs;
-use crate::support::resources::ResourceArgs;
-use crate::support::search::{Answers, Search};
+use crate::support::queries::{Query, QueryKind, QueryReader};
 use crate::support::similarity::least;
 
 /// The head of `simidx join --help` and of its man page.
@@ -66,7 +60,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     files: PipelineFiles,
     /// Largest distance [default: the one that the index was built for; the smallest of several]
-    #[arg(short = 'k', long, value_name = "K", value_parser = distance::distance())]
+    #[arg(short = 'k', long, value_name = "K", value_parser = distance())]
     max_distance: Option<u32>,
     /// How to find the matches; the result is the same. With --limit, auto is a search for the nearest of each query
     #[arg(long, value_enum, value_name = "STRATEGY", default_value_t = StrategyChoice::Auto)]
@@ -131,38 +125,30 @@ impl From<StrategyChoice> for JoinStrategy {
 
 /// Runs the command.
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
-    join_set(&args.exclude.apply(args.index.open()?)?, &args, mode)
+    let set = args.exclude.apply(args.index.open()?)?;
+    if let Some(least) = args.similar.similarity {
+        return similar::join(&set, &args, least);
+    }
+    let options = args.options(&set)?;
+    match (args.style.limit, args.strategy) {
+        (Some(limit), StrategyChoice::Auto) => nearest(&set, &args, options.distance, limit),
+        _ => all(&set, &args, &options, mode),
+    }
 }
 
-fn join_set(set: &Set, args: &Args, mode: ProgressMode) -> Answer {
-    if let Some(least) = args.similar.similarity {
-        return similar::join(set, args, least);
-    }
-    let options = args.options(set)?;
-    if let (Some(limit), StrategyChoice::Auto) = (args.style.limit, args.strategy) {
-        return nearest(set, args, options.distance, limit);
-    }
+/// All matches, found for all queries together.
+fn all(set: &Set, args: &Args, options: &JoinOptions, mode: ProgressMode) -> Answer {
     let queries = Queries::read(set, args)?;
-    let fingerprints = &queries.fingerprints;
-    let count = counted(fingerprints.len() as u64, "query");
+    let count = counted(queries.fingerprints.len() as u64, "query");
     let bar = mode.spinner();
     bar.set_message(format!("joining {count}"));
-    let mut printer = Printer {
-        set,
-        queries: &queries,
-        style: args.style,
-        out: stdout(),
-        next: 0,
-        matches: Vec::new(),
-        match_count: 0,
-        found: false,
-    };
+    let mut printer = Printer::new(set, &queries, args.answer_style());
     let mut failure = None;
-    let joined = join(set, fingerprints, &options, |number, found| {
+    let joined = join(set, &queries.fingerprints, options, |number, found| {
         printer.take(number, found).map_err(|error| {
             // Kept aside: the error of the library has no room for it.
             failure = Some(error);
-            std::io::Error::other("the output failed").into()
+            io::Error::other("the output failed").into()
         })
     });
     if let Some(failure) = failure {
@@ -177,32 +163,23 @@ fn join_set(set: &Set, args: &Args, mode: ProgressMode) -> Answer {
             JoinStrategy::Probe => "probe",
             _ => "stream",
         };
-        say(format_args!(
-            "{count} by {strategy}: {}",
-            cost(report.stats)
-        ));
+        let cost = cost(report.stats);
+        say(format_args!("{count} by {strategy}: {cost}"));
     }
     Ok(printer.found)
 }
 
 /// The nearest matches of each query, which are searched for each by itself: all matches of a large distance would be many
 /// times as many as are wanted.
-fn nearest(set: &Set, args: &Args, distance: u32, limit: u64) -> Answer {
-    let mut style = args.style;
-    // Of a join they are told at the end alone.
-    style.stats = false;
-    let search = Search {
-        question: Question::Nearest {
-            count: usize::try_from(limit).unwrap_or(usize::MAX),
-            max_distance: distance,
-        },
-        style,
+fn nearest(set: &Set, args: &Args, max_distance: u32, limit: u64) -> Answer {
+    let question = Question::Nearest {
+        count: usize::try_from(limit).unwrap_or(usize::MAX),
+        max_distance,
     };
-    let mut queries = args.queries(set.width())?;
-    let mut fingerprinter = LazyFingerprinter::new(|| args.fingerprinter(set));
-    let mut answers = Answers::new(search, set, stdout());
+    let mut answers = Answers::new(set, question, args.answer_style());
+    let mut queries = args.queries(set)?;
     while let Some(batch) = queries.next_batch(|| Ok(()))? {
-        answers.answer_all(&batch, fingerprinter.for_queries(&batch)?)?;
+        answers.answer(&batch)?;
     }
     answers.flush()?;
     if args.style.stats {
@@ -214,11 +191,20 @@ fn nearest(set: &Set, args: &Args, distance: u32, limit: u64) -> Answer {
 
 impl Args {
     /// Begins to read the queries.
-    fn queries(&self, width: Width) -> Result<QueryReader, Failure> {
-        let mut options = self.fields.options(width);
+    fn queries<'a>(&'a self, set: &'a Set) -> Result<QueryReader<'a>, Failure> {
+        let mut options = self.fields.options(set.width());
         options.fallback = Some(Format::Hex);
-        let format = self.input.and_then(|input| input.0);
-        QueryReader::open(self.query_path()?, format, &options, QueryKind::Either)
+        let format = (self.input.and_then(|input| input.0), &options);
+        let source = (set, &self.files);
+        QueryReader::open(self.query_path()?, format, QueryKind::Either, source)
+    }
+
+    /// What the answers look like. The cost is told at the end alone.
+    fn answer_style(&self) -> AnswerArgs {
+        AnswerArgs {
+            stats: false,
+            ..self.style
+        }
     }
 
     /// The file of the queries, which must not be an index.
@@ -231,15 +217,9 @@ impl Args {
         Ok(path)
     }
 
-    /// Makes documents fingerprints as those of the index are.
-    fn fingerprinter(&self, set: &Set) -> Result<ParallelFingerprinter, Failure> {
-        let pipeline = recorded(set, &self.files.read()?)?;
-        Ok(pipeline.parallel(set.width())?)
-    }
-
     fn options(&self, set: &Set) -> Result<JoinOptions, Failure> {
         let mut options = JoinOptions::default();
-        let given = distance::within(self.max_distance, set.width())?;
+        let given = distance_within(self.max_distance, set.width())?;
         options.distance = given.unwrap_or(set.max_distance());
         options.strategy = self.strategy.into();
         options.shard = self.shard.unwrap_or_default();
@@ -259,27 +239,21 @@ struct Queries {
 }
 
 impl Queries {
-    /// Reads them.
     fn read(set: &Set, args: &Args) -> Result<Self, Failure> {
-        let mut reader = args.queries(set.width())?;
         let names_queries = args.style.json || args.style.query_ids;
         let mut queries = Queries {
             fingerprints: Fingerprints::new(set.width()),
             ids: Vec::new(),
             without_features: Vec::new(),
         };
-        let mut fingerprinter = LazyFingerprinter::new(|| args.fingerprinter(set));
+        let mut reader = args.queries(set)?;
         while let Some(batch) = reader.next_batch(|| Ok(()))? {
-            let first = queries.fingerprints.len();
-            let more = fingerprints(&batch, fingerprinter.for_queries(&batch)?);
-            let empty = fingerprinter.empty_fingerprint();
-            for (number, fingerprint) in (first..).zip(more) {
-                if fingerprint.is_none() {
+            for query in batch {
+                let number = queries.fingerprints.len();
+                queries.fingerprints.push(query.fingerprint);
+                if query.is_without_features {
                     queries.without_features.push(number);
                 }
-                queries.fingerprints.push(fingerprint.unwrap_or(empty));
-            }
-            for (number, query) in (first..).zip(batch) {
                 if names_queries && query.id.is_some() {
                     queries.ids.resize(number, None);
                     queries.ids.push(query.id);
@@ -289,16 +263,12 @@ impl Queries {
         Ok(queries)
     }
 
-    fn asked(&self, number: usize) -> Asked<'_> {
-        Asked {
-            fingerprint: self.fingerprints.get(number).unwrap_or_default(),
-            id: self.ids.get(number).and_then(Option::as_ref),
-            is_without_features: self.is_without_features(number),
-        }
-    }
-
-    fn is_without_features(&self, number: usize) -> bool {
-        self.without_features.binary_search(&number).is_ok()
+    fn get(&self, number: usize) -> Option<Query> {
+        Some(Query {
+            fingerprint: self.fingerprints.get(number)?,
+            id: self.ids.get(number).cloned().flatten(),
+            is_without_features: self.without_features.binary_search(&number).is_ok(),
+        })
     }
 }
 
@@ -308,8 +278,9 @@ struct Printer<'a, W> {
     queries: &'a Queries,
     style: AnswerArgs,
     out: W,
-    /// The query whose matches come, or whose object is printed next.
-    next: usize,
+    /// The query whose matches come, or whose object is printed next, and its number.
+    query: Option<Query>,
+    number: usize,
     /// Its matches, as the elements of an array.
     matches: Vec<u8>,
     /// Number of its matches.
@@ -317,36 +288,54 @@ struct Printer<'a, W> {
     found: bool,
 }
 
+impl<'a> Printer<'a, io::BufWriter<crate::support::output::Stdout>> {
+    fn new(set: &'a Set, queries: &'a Queries, style: AnswerArgs) -> Self {
+        Printer {
+            set,
+            queries,
+            style,
+            out: stdout(),
+            query: queries.get(0),
+            number: 0,
+            matches: Vec::new(),
+            match_count: 0,
+            found: false,
+        }
+    }
+}
+
 impl<W: Write> Printer<'_, W> {
     fn take(&mut self, number: usize, found: Match<u128>) -> Result<(), Failure> {
-        if self.queries.is_without_features(number) {
-            return Ok(());
-        }
-        self.found = true;
         self.go_on_to(number)?;
+        let query = self.query.as_ref();
+        let Some(query) = query.filter(|query| !query.is_without_features) else {
+            return Ok(());
+        };
+        self.found = true;
+        let others = self.match_count;
         self.match_count += 1;
-        if self
-            .style
-            .limit
-            .is_some_and(|limit| self.match_count > limit)
-        {
+        if self.style.limit.is_some_and(|limit| others >= limit) {
             return Ok(());
         }
-        let width = self.set.width();
-        let mut ids = self.set.ids_of(found.fingerprint)?.peekable();
+        let Match {
+            fingerprint,
+            distance,
+            ..
+        } = found;
+        let mut ids = self.set.ids_of(fingerprint)?.peekable();
         if ids.peek().is_none() && self.set.id_kind() != IdKind::None {
-            return Err(self.missing(found.fingerprint));
+            return Err(self.missing(fingerprint));
         }
-        if self.style.json {
-            if !self.matches.is_empty() {
-                self.matches.push(b',');
+        let found = (fingerprint, distance, self.set.width());
+        match self.style.json {
+            true => {
+                let matches = &mut self.matches;
+                self.style
+                    .write_match((query, others), found, ids, matches)?
             }
-            let member = (found.fingerprint, width);
-            write_match(&mut self.matches, member, found.distance, ids)?;
-        } else {
-            let asked = self.queries.asked(number);
-            let member = (found.fingerprint, found.distance);
-            asked.write_lines((self.style, width), member, ids, &mut self.out)?;
+            false => self
+                .style
+                .write_match((query, others), found, ids, &mut self.out)?,
         }
         Ok(())
     }
@@ -362,17 +351,19 @@ impl<W: Write> Printer<'_, W> {
     }
 
     /// Prints the objects of the queries before one.
-    fn go_on_to(&mut self, number: usize) -> Result<(), Failure> {
-        while self.next < number {
-            if self.style.json {
-                let asked = self.queries.asked(self.next);
-                asked.open_object(None, &mut self.out)?;
-                self.out.write_all(&self.matches)?;
-                asked.close_object(self.set.width(), None, &mut self.out)?;
+    fn go_on_to(&mut self, number: usize) -> Result<(), Error> {
+        while self.number < number {
+            if let Some(query) = self.query.as_ref().filter(|_| self.style.json) {
+                let (width, stats) = (self.set.width(), QueryStats::default());
+                self.style
+                    .write_answer(query, width, stats, &mut self.out, |out| {
+                        Ok(out.write_all(&self.matches)?)
+                    })?;
             }
             self.matches.clear();
             self.match_count = 0;
-            self.next += 1;
+            self.number += 1;
+            self.query = self.queries.get(self.number);
         }
         Ok(())
     }

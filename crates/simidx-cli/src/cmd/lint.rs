@@ -11,16 +11,16 @@ use simidx::{IdKind, Set};
 use simidx_output::one_line;
 
 use crate::cmd::Answer;
-use crate::support::choices::IdChoice;
-use crate::support::distance;
 use crate::support::failure::Failure;
-use crate::support::json::Json;
-use crate::support::output::stdout;
+use crate::support::inputs::SourceArgs;
+use crate::support::options::{
+    DEFAULT_DISTANCE, IdChoice, ResourceArgs, distance, distance_within,
+};
+use crate::support::output::{Json, stdout};
 use crate::support::progress::{ProgressMode, ReadingBar};
 use crate::support::quantity::count;
 use crate::support::records::{self, Fingerprinted, Refusal, Sink};
-use crate::support::resources::ResourceArgs;
-use crate::support::transient::{DEFAULT_DISTANCE, SourceArgs, TransientBuilder};
+use crate::support::transient::TransientBuilder;
 
 /// The head of `simidx lint --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -41,7 +41,7 @@ pub(crate) struct Args {
     source: SourceArgs,
     /// Largest distance of future queries [default: the one that the index was built for, the smallest of several; of
     /// records 3]
-    #[arg(short = 'k', long, value_name = "K", value_parser = distance::distance())]
+    #[arg(short = 'k', long, value_name = "K", value_parser = distance())]
     max_distance: Option<u32>,
     /// Number of groups of records with equal fingerprints to list, the largest first
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = count(1..=u32::MAX))]
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
 
 /// The report on records that are in no index: that on the index which a build would make of them.
 fn of_records(args: &Args, mode: ProgressMode) -> Answer {
-    distance::within(args.max_distance, args.source.width)?;
+    distance_within(args.max_distance, args.source.width)?;
     let (set, documents) = transient_index(args, mode.reading("records"))?;
     of_set(&set, documents, args, mode)
 }
@@ -78,7 +78,7 @@ fn of_set(
     let spinner = mode.spinner();
     spinner.set_message("looking at bits and tables");
     let mut options = LintOptions::default();
-    options.distance = distance::within(args.max_distance, set.width())?;
+    options.distance = distance_within(args.max_distance, set.width())?;
     options.group_count = args.groups as usize;
     let report = lint(set, &options)?;
     spinner.finish_and_clear();
@@ -122,7 +122,7 @@ fn transient_index(
 
 fn new_builder(args: &Args, ids: IdKind) -> simidx::Result<TransientBuilder> {
     let distance = args.max_distance.unwrap_or(DEFAULT_DISTANCE);
-    TransientBuilder::searched(args.source.width, ids, distance, &args.resources)
+    TransientBuilder::new((args.source.width, ids), distance, true, &args.resources)
 }
 
 /// Puts records into an index and counts the lengths of documents.

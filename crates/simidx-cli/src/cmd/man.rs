@@ -11,7 +11,7 @@ use clap_mangen::roff::{Roff, roman};
 use crate::Cli;
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
-use crate::support::input_files::InputFiles;
+use crate::support::inputs::InputFiles;
 use crate::support::output::Output;
 
 /// The head of `simidx man --help` and of its man page.
@@ -53,7 +53,9 @@ pub(crate) fn run(args: &Args) -> Answer {
 
 /// The pages with their file names, that of the program first.
 fn pages() -> io::Result<Vec<(String, Vec<u8>)>> {
-    let mut program = Cli::command().disable_help_subcommand(true);
+    let shown = |command: Command| command.hide(false).mut_args(|arg| arg.hide(false));
+    let program = Cli::command().disable_help_subcommand(true);
+    let mut program = program.mut_subcommands(shown);
     program.build();
     std::iter::once(&program)
         .chain(program.get_subcommands())

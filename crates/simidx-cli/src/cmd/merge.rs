@@ -12,20 +12,17 @@ use simidx::{Codec, Set};
 
 use crate::cmd::Answer;
 use crate::support::build_report::{BuildReport, Stages};
-use crate::support::distance;
-use crate::support::exclusions::ExcludeArgs;
 use crate::support::failure::Failure;
-use crate::support::heading;
-use crate::support::index_file::IndexArgs;
-use crate::support::input_files::{InputFiles, folder};
-use crate::support::mapped_pages::while_released;
+use crate::support::indexes::{ExcludeArgs, IndexArgs, while_released};
+use crate::support::inputs::{InputFiles, folder};
 use crate::support::messages::say;
+use crate::support::options::{
+    check_temp_dir, distance_of_tables, heading, temp_dir, threads_from,
+};
 use crate::support::output::Output;
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::{Size, block_size, count};
-use crate::support::records::threads_from;
 use crate::support::report::Report;
-use crate::support::resources::{check_temp_dir, temp_dir};
 
 /// The head of `simidx merge --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -61,7 +58,7 @@ pub(crate) struct Args {
     tables: Option<u64>,
     /// Largest distance that the tables are chosen for, as in a build, or with --tables, that of their design
     /// [default: that of the largest input]
-    #[arg(short = 'k', long, value_name = "K", value_parser = distance::of_tables())]
+    #[arg(short = 'k', long, value_name = "K", value_parser = distance_of_tables())]
     max_distance: Option<u32>,
     /// Bytes per block, a power of two such as 512 or 4KiB [default: that of the largest input]
     #[arg(long, value_name = "SIZE", value_parser = block_size)]

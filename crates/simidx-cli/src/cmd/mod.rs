@@ -25,8 +25,8 @@ mod verify;
 use clap::Subcommand;
 
 use crate::support::failure::Failure;
+use crate::support::process::start_threads;
 use crate::support::progress::ProgressMode;
-use crate::support::threads::start_threads;
 
 /// The result of a command: `true` for yes or done, `false` for no match or damaged.
 pub(crate) type Answer = Result<bool, Failure>;
@@ -83,16 +83,16 @@ pub(crate) enum Command {
     #[command(long_about = compare::HELP)]
     Compare(Box<compare::Args>),
     /// Count document frequencies and write the weights for --idf
-    #[command(long_about = idf::HELP)]
+    #[command(long_about = idf::HELP, hide = true)]
     Idf(Box<idf::Args>),
     /// Report whether a set will search badly, and why; exit code 1 if so
-    #[command(long_about = lint::HELP)]
+    #[command(long_about = lint::HELP, hide = true)]
     Lint(Box<lint::Args>),
     /// Write the manual pages
-    #[command(long_about = man::HELP)]
+    #[command(long_about = man::HELP, hide = true)]
     Man(man::Args),
     /// Print a completion script for a shell
-    #[command(long_about = completions::HELP)]
+    #[command(long_about = completions::HELP, hide = true)]
     Completions(completions::Args),
 }
 

@@ -14,18 +14,14 @@ use simidx_output::one_line;
 use simidx_server::{LogFormat, NamedIndex, Server, ServerOptions, StartError, TlsFiles, Token};
 
 use crate::cmd::Answer;
-use crate::support::choices::InputFormat;
-use crate::support::distance;
 use crate::support::failure::Failure;
-use crate::support::heading;
-use crate::support::interrupt;
-use crate::support::json::json_style;
-use crate::support::output::stdout;
+use crate::support::inputs::FieldArgs;
+use crate::support::messages::is_quiet;
+use crate::support::options::{InputFormat, distance_of_tables, heading, threads_from, width};
+use crate::support::output::{json_style, stdout};
 use crate::support::pipeline::PipelineArgs;
+use crate::support::process;
 use crate::support::quantity::{Size, count};
-use crate::support::quiet;
-use crate::support::records::{FieldArgs, threads_from};
-use crate::support::width::width;
 
 /// The head of `simidx serve --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -76,7 +72,7 @@ pub(crate) struct Args {
     sync: SyncChoice,
     /// Largest distance of near-duplicates in a new store [default: 3]. A store that is there has its own, and so with --width and
     /// --pipeline: others are refused
-    #[arg(short = 'k', long, value_name = "K", value_parser = distance::of_tables(), requires = "store")]
+    #[arg(short = 'k', long, value_name = "K", value_parser = distance_of_tables(), requires = "store")]
     max_distance: Option<u32>,
     /// Bits per fingerprint of a new store [default: 64]
     #[arg(long, value_name = "BITS", value_parser = width(), requires = "store")]
@@ -275,7 +271,7 @@ pub(crate) fn run(args: Args) -> Answer {
     if args.check {
         return check(args.listen.address, args.timeout);
     }
-    interrupt::survive_hangups()?;
+    process::survive_hangups()?;
     let mut indexes = args.index;
     if !args.paths.is_empty() {
         let unnamed = NamedIndex::new(NamedIndex::DEFAULT, args.paths.clone());
@@ -313,7 +309,7 @@ pub(crate) fn run(args: Args) -> Answer {
         Log::Json => LogFormat::Json,
     };
     options.access_log = args.access_log;
-    options.quiet = quiet::is_quiet();
+    options.quiet = is_quiet();
     options.json = json_style();
     options.assets = args.pipeline.files()?;
     for path in &args.texts {
@@ -343,7 +339,7 @@ pub(crate) fn run(args: Args) -> Answer {
         }
         options.store = Some(Arc::new(store));
     }
-    interrupt::expect_lost_pages()?;
+    process::expect_lost_pages()?;
     let server = match Server::bind(options) {
         Err(StartError::Ended) => return Ok(true),
         bound => bound.map_err(not_started)?,

@@ -16,12 +16,10 @@ use simidx_output::one_line;
 
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
-use crate::support::index_file::{IndexArgs, OpenArgs, UNSEALED, is_set};
-use crate::support::json;
-use crate::support::messages::{counted, say};
-use crate::support::output::stdout;
+use crate::support::indexes::{IndexArgs, OpenArgs, UNSEALED, is_set};
+use crate::support::messages::{counted, is_quiet, say};
+use crate::support::output::{stdout, write_json as write_object};
 use crate::support::progress::ProgressMode;
-use crate::support::quiet::is_quiet;
 
 /// The head of `simidx verify --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -138,8 +136,8 @@ fn open_set(
 fn write_json(mut out: impl Write, verdicts: &Verdicts) -> Result<(), Failure> {
     match &verdicts.segments[..] {
         [Check::Failed { .. }] => return Ok(()),
-        [Check::Done(only)] => json::write_json(&mut out, &only.verdict)?,
-        _ => json::write_json(&mut out, verdicts)?,
+        [Check::Done(only)] => write_object(&mut out, &only.verdict)?,
+        _ => write_object(&mut out, verdicts)?,
     }
     writeln!(out)?;
     Ok(out.flush()?)

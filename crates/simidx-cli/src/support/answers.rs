@@ -1,15 +1,22 @@
 //! The answers to queries, as `query` and `join` print them.
 
-use std::io::Write;
+use std::io::{BufWriter, Write};
 
+use rayon::prelude::*;
 use simidx::index::QueryStats;
-use simidx::{IdBuf, Width};
-use simidx_text::{Fingerprinter, ParallelFingerprinter};
+use simidx::set::{Matches, Question, SetScratch};
+use simidx::{Error, Fingerprints, IdBuf, Set, Width};
 
-use crate::support::columns::Column;
 use crate::support::failure::Failure;
-use crate::support::json::json_style;
+use crate::support::output::{Column, Stdout, json_style, stdout};
 use crate::support::quantity::count_from_1;
+use crate::support::queries::Query;
+
+/// Bytes of answers that are waited for, if they come that long.
+const WAITING_LEN: usize = 4 << 20;
+
+/// Queries that a thread answers at a time, at most.
+const PIECE: usize = 64;
 
 /// What answers contain and look like; shared by the commands that answer queries.
 #[derive(Debug, Clone, Copy, clap::Args)]
@@ -29,63 +36,33 @@ pub(crate) struct AnswerArgs {
     pub(crate) json: bool,
 }
 
-/// A query as its answer names it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Asked<'a> {
-    /// That of documents without features, if the query is one.
-    pub(crate) fingerprint: u128,
-    pub(crate) id: Option<&'a IdBuf>,
-    /// Whether the query is a document in which nothing says what it is like: nothing is near it.
-    pub(crate) is_without_features: bool,
-}
-
-impl<'a> Asked<'a> {
-    /// A query by its fingerprint, if it has one.
-    pub(crate) fn new(
-        fingerprint: Option<u128>,
-        fingerprinter: Option<&ParallelFingerprinter>,
-        id: Option<&'a IdBuf>,
-    ) -> Self {
-        let empty = || fingerprinter.map_or(0, ParallelFingerprinter::empty_fingerprint);
-        Asked {
-            fingerprint: fingerprint.unwrap_or_else(empty),
-            id,
-            is_without_features: fingerprint.is_none(),
-        }
-    }
-
-    /// A document without an id.
-    pub(crate) fn of_text(text: &str, fingerprinter: &mut Fingerprinter) -> Self {
-        let fingerprint = fingerprinter.fingerprint_if_any(text);
-        Asked {
-            fingerprint: fingerprint.unwrap_or(fingerprinter.empty_fingerprint()),
-            id: None,
-            is_without_features: fingerprint.is_none(),
-        }
-    }
-
-    /// Writes a line for each id of a match, or one if it has none.
+impl AnswerArgs {
+    /// Writes a match of a query: a line for each of its ids, or one if it has none; or an object after `others`.
     ///
     /// # Errors
     /// What `ids` or `out` reports.
-    pub(crate) fn write_lines(
-        &self,
-        (style, width): (AnswerArgs, Width),
-        (found, distance): (u128, u32),
+    pub(crate) fn write_match(
+        self,
+        (query, others): (&Query, u64),
+        (found, distance, width): (u128, u32, Width),
         ids: impl Iterator<Item = simidx::Result<IdBuf>>,
         out: &mut impl Write,
-    ) -> Result<(), Failure> {
+    ) -> simidx::Result<()> {
+        if self.json {
+            if others > 0 {
+                out.write_all(b",")?;
+            }
+            return json_style().write_match(out, (found, width), distance, ids);
+        }
         let mut line = Vec::with_capacity(width.bytes() * 4 + 8);
-        width.extend_hex(self.fingerprint, &mut line);
+        width.extend_hex(query.fingerprint, &mut line);
         line.push(b'\t');
         width.extend_hex(found, &mut line);
         write!(line, "\t{distance}")?;
-        let end = match style.query_ids {
-            true => match self.id {
-                Some(id) => format!("\t{}\n", Column::of(id)),
-                None => "\t\n".to_owned(),
-            },
-            false => "\n".to_owned(),
+        let end = match (self.query_ids, &query.id) {
+            (true, Some(id)) => format!("\t{}\n", Column::of(id)),
+            (true, None) => "\t\n".to_owned(),
+            (false, _) => "\n".to_owned(),
         };
         let mut has_ids = false;
         for id in ids {
@@ -95,37 +72,191 @@ impl<'a> Asked<'a> {
             write!(out, "\t{}{end}", Column::of(&id))?;
         }
         if !has_ids {
-            let empty = if style.query_ids { "\t" } else { "" };
+            let empty = if self.query_ids { "\t" } else { "" };
             out.write_all(&line)?;
             write!(out, "{empty}{end}")?;
         }
         Ok(())
     }
 
-    /// Writes the beginning of the object of an answer, up to its matches. Names are in alphabetical order.
+    /// Writes the object of an answer, of which `write_matches` writes the matches; as lines these alone. Names are in
+    /// alphabetical order.
     ///
     /// # Errors
-    /// What `out` reports.
-    pub(crate) fn open_object(
-        &self,
-        stats: Option<QueryStats>,
-        out: &mut impl Write,
-    ) -> std::io::Result<()> {
-        json_style().open_answer(out, self.id.map(IdBuf::as_id), stats)
+    /// What `write_matches` or `out` reports.
+    pub(crate) fn write_answer<W: Write>(
+        self,
+        query: &Query,
+        width: Width,
+        stats: QueryStats,
+        out: &mut W,
+        write_matches: impl FnOnce(&mut W) -> simidx::Result<()>,
+    ) -> simidx::Result<()> {
+        if !self.json {
+            return write_matches(out);
+        }
+        let stats = Some(stats).filter(|_| self.stats);
+        json_style().open_answer(&mut *out, query.id.as_ref().map(IdBuf::as_id), stats)?;
+        write_matches(out)?;
+        let named = (query.fingerprint, width);
+        json_style().close_answer(&mut *out, named, query.is_without_features, stats)?;
+        Ok(out.write_all(b"\n")?)
+    }
+}
+
+/// Answers and prints queries.
+pub(crate) struct Answers<'a> {
+    set: &'a Set,
+    question: Question,
+    style: AnswerArgs,
+    out: BufWriter<Stdout>,
+    /// Queries that are answered before anything is printed.
+    round: usize,
+    pub(crate) total: QueryStats,
+    pub(crate) query_count: u64,
+    /// Whether anything was found.
+    pub(crate) is_match: bool,
+    /// Queries that are documents without features.
+    pub(crate) without_features: u64,
+}
+
+/// The answers to some queries, up to the first that cannot be answered.
+struct Piece {
+    bytes: Vec<u8>,
+    stats: QueryStats,
+    is_match: bool,
+    end: Result<(), Error>,
+}
+
+impl<'a> Answers<'a> {
+    pub(crate) fn new(set: &'a Set, question: Question, style: AnswerArgs) -> Self {
+        Answers {
+            set,
+            question,
+            style,
+            out: stdout(),
+            round: 1,
+            total: QueryStats::default(),
+            query_count: 0,
+            is_match: false,
+            without_features: 0,
+        }
     }
 
-    /// Writes the end of the object after its matches.
+    /// Answers queries on all threads of the current pool.
     ///
     /// # Errors
-    /// What `out` reports.
-    pub(crate) fn close_object(
+    /// Damage, or what standard output reports.
+    pub(crate) fn answer(&mut self, mut queries: &[Query]) -> Result<(), Failure> {
+        let threads = rayon::current_num_threads();
+        while !queries.is_empty() {
+            let (round, later) = queries.split_at(queries.len().min(self.round * threads));
+            queries = later;
+            let len = round.len().div_ceil(4 * threads).min(PIECE);
+            let pieces = round.par_chunks(len);
+            let pieces: Vec<Piece> = pieces
+                .map_init(SetScratch::new, |scratch, queries| {
+                    self.piece(scratch, queries)
+                })
+                .collect();
+            let mut waiting_len = 0;
+            for piece in pieces {
+                waiting_len += piece.bytes.len();
+                self.out.write_all(&piece.bytes)?;
+                self.total += piece.stats;
+                self.is_match |= piece.is_match;
+                piece.end?;
+            }
+            self.query_count += round.len() as u64;
+            let without_features = round.iter().filter(|query| query.is_without_features);
+            self.without_features += without_features.count() as u64;
+            // Answers that turn out long are not waited for by the thousand.
+            self.round = match waiting_len > WAITING_LEN {
+                true => self.round.div_ceil(4),
+                false => self.round.saturating_mul(2),
+            };
+        }
+        Ok(())
+    }
+
+    /// The answers to some queries, on this thread.
+    fn piece(&self, scratch: &mut SetScratch, queries: &[Query]) -> Piece {
+        let mut piece = Piece {
+            bytes: Vec::new(),
+            stats: QueryStats::default(),
+            is_match: false,
+            end: Ok(()),
+        };
+        // What is found together has its cost together.
+        let together = match self.style.json && self.style.stats {
+            true => 1,
+            false => queries.len(),
+        };
+        for queries in queries.chunks(together) {
+            piece.end = self.add_to(&mut piece, scratch, queries);
+            if piece.end.is_err() {
+                break;
+            }
+        }
+        piece
+    }
+
+    /// Adds the answers to queries that are searched for together.
+    fn add_to(
         &self,
-        width: Width,
-        stats: Option<QueryStats>,
-        out: &mut impl Write,
-    ) -> std::io::Result<()> {
-        let query = (self.fingerprint, width);
-        json_style().close_answer(out, query, self.is_without_features, stats)?;
-        out.write_all(b"\n")
+        piece: &mut Piece,
+        scratch: &mut SetScratch,
+        queries: &[Query],
+    ) -> simidx::Result<()> {
+        let mut asked = Fingerprints::new(self.set.width());
+        let with_features = queries.iter().filter(|query| !query.is_without_features);
+        with_features.for_each(|query| asked.push(query.fingerprint));
+        let (mut rest, mut stats) = (queries.iter(), QueryStats::default());
+        let visit = |_, matches: Matches<'_, u128>| {
+            stats = matches.stats();
+            for query in rest.by_ref() {
+                if !query.is_without_features {
+                    return self.write(query, Some(matches), piece);
+                }
+                self.write(query, None, piece)?;
+            }
+            Ok(())
+        };
+        self.set
+            .answer_many_with(scratch, &asked, self.question, visit)?;
+        piece.stats += stats;
+        rest.try_for_each(|query| self.write(query, None, piece))
+    }
+
+    /// Writes an answer, whole or not at all.
+    fn write(
+        &self,
+        query: &Query,
+        matches: Option<Matches<'_, u128>>,
+        piece: &mut Piece,
+    ) -> simidx::Result<()> {
+        let (style, width, start) = (self.style, self.set.width(), piece.bytes.len());
+        let stats = matches.map(Matches::stats).unwrap_or_default();
+        let written = style.write_answer(query, width, stats, &mut piece.bytes, |out| {
+            let hits = matches.into_iter().flat_map(Matches::iter);
+            for (number, hit) in (0..).zip(hits) {
+                let found = (hit.fingerprint, hit.distance, width);
+                style.write_match((query, number), found, hit.ids()?, out)?;
+            }
+            Ok(())
+        });
+        if written.is_err() {
+            piece.bytes.truncate(start);
+        }
+        piece.is_match |= matches.is_some_and(|matches| !matches.is_empty());
+        written
+    }
+
+    /// Brings everything to standard output.
+    ///
+    /// # Errors
+    /// What it reports.
+    pub(crate) fn flush(&mut self) -> Result<(), Failure> {
+        Ok(self.out.flush()?)
     }
 }

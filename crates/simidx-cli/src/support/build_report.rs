@@ -10,7 +10,7 @@ use serde::Serialize;
 use simidx::Watch;
 use simidx::watch::{Progress, Stage};
 
-use crate::support::memory;
+use crate::support::process::peak_memory;
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::Size;
 use crate::support::report::Report;
@@ -71,7 +71,7 @@ impl StageBar {
 
     /// Shows how far the build is.
     fn show(&mut self, progress: &Progress) {
-        let written = Size(progress.written).short();
+        let written = format!("{:.0}", Size(progress.written));
         if self.stage != Some(progress.stage) {
             self.bar.finish_and_clear();
             self.stage = Some(progress.stage);
@@ -183,7 +183,7 @@ impl BuildReport {
             seconds,
             stage_seconds,
             memory_limit_bytes,
-            peak_memory_bytes: memory::peak(),
+            peak_memory_bytes: peak_memory(),
         }
     }
 

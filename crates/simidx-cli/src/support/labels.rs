@@ -1,15 +1,16 @@
-//! What documents are called: by their ids, else by their positions.
+//! What documents are called: by their ids, else by their positions among the records.
 
+use std::cell::RefCell;
 use std::fmt;
-use std::path::Path;
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use simidx::{Error, Id, IdBuf};
 
-use crate::support::columns::Column;
-use crate::support::json_ids::id_to_json;
-use crate::support::positions::Positions;
-use crate::support::spooled_ids::SpooledIds;
+use crate::support::failure::Failure;
+use crate::support::output::{Column, id_to_json};
 
 /// The id of a record, or its position.
 #[derive(Debug, Clone)]
@@ -70,5 +71,348 @@ impl Labels {
             Some(id) => Label::Id(id),
             None => Label::Position(self.positions.of(document)),
         })
+    }
+}
+
+/// Where the documents stand among all records of the inputs. Memory: 8 bytes for each record that was skipped.
+#[derive(Debug, Default)]
+pub(crate) struct Positions {
+    /// The positions of records that are no documents, ascending.
+    skipped: Vec<u64>,
+    /// The position after the last document.
+    end: u64,
+    /// Number of all records.
+    total: u64,
+}
+
+impl Positions {
+    /// The next documents stand here, one after the other.
+    pub(crate) fn push(&mut self, position: u64, count: u64) {
+        self.skipped.extend(self.end..position);
+        self.end = position + count;
+    }
+
+    /// The document that stands at a position; none if the record is no document.
+    pub(crate) fn document_at(&self, position: u64) -> Option<usize> {
+        let before = self.skipped.partition_point(|&skipped| skipped < position);
+        let is_skipped = self.skipped.get(before) == Some(&position);
+        (position < self.end && !is_skipped).then(|| position as usize - before)
+    }
+
+    /// Where a document stands.
+    pub(crate) fn of(&self, document: usize) -> u64 {
+        let document = document as u64;
+        let before = |i: usize| self.skipped[i] - i as u64;
+        let (mut low, mut high) = (0, self.skipped.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            match before(middle) <= document {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        document + low as u64
+    }
+
+    /// Says that there are so many records.
+    pub(crate) fn end_at(&mut self, total: u64) {
+        self.total = total;
+    }
+
+    /// Number of records that are no documents.
+    pub(crate) fn skipped_count(&self) -> u64 {
+        self.skipped.len() as u64 + (self.total - self.end)
+    }
+
+    /// Says whether a further pass over the records, of which there were so many, had as many as the first one.
+    pub(crate) fn check(&self, count: u64) -> Result<(), Failure> {
+        if count == self.total {
+            return Ok(());
+        }
+        let first = self.total;
+        let message = format!("the inputs have changed: {first} records at first, {count} later");
+        Err(Failure::new(message))
+    }
+
+    /// Goes through all records once more.
+    pub(crate) fn walk(&self) -> Walk<'_> {
+        Walk {
+            positions: self,
+            position: 0,
+            passed: 0,
+        }
+    }
+}
+
+/// A further pass over the records.
+pub(crate) struct Walk<'a> {
+    positions: &'a Positions,
+    position: u64,
+    /// Number of skipped records so far.
+    passed: usize,
+}
+
+impl Walk<'_> {
+    /// The document that the next record is.
+    pub(crate) fn next(&mut self) -> Option<usize> {
+        let position = self.position;
+        self.position += 1;
+        if self.positions.skipped.get(self.passed) == Some(&position) {
+            self.passed += 1;
+            return None;
+        }
+        (position < self.positions.end).then(|| position as usize - self.passed)
+    }
+
+    /// Number of records so far.
+    pub(crate) fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Says whether the pass had as many records as the first one.
+    pub(crate) fn check_complete(&self) -> Result<(), Failure> {
+        self.positions.check(self.position)
+    }
+}
+
+/// Ids that are read together.
+const BLOCK_LEN: u64 = 64;
+
+/// What an id in the file starts with.
+const NUMBER: u8 = b'n';
+const TEXT: u8 = b't';
+
+/// Ids by the numbers of their records, which need not all have one. Memory: `room`, a byte for every eight records, and
+/// buffers.
+///
+/// Each id stands after its length in four bytes.
+#[derive(Debug)]
+pub(crate) struct SpooledIds {
+    folder: PathBuf,
+    /// Bytes of ids for which there is memory.
+    room: u64,
+    /// The ids, as long as all of them fit.
+    in_memory: Vec<u8>,
+    /// The ids, once they do not.
+    file: Option<BufWriter<File>>,
+    /// Where each block starts.
+    starts: Vec<u64>,
+    /// Bytes of all ids.
+    len: u64,
+    /// Records so far.
+    count: u64,
+    /// The block that was read last.
+    block: RefCell<Block>,
+}
+
+/// A block of the file.
+#[derive(Debug, Default)]
+struct Block {
+    number: Option<usize>,
+    bytes: Vec<u8>,
+}
+
+impl SpooledIds {
+    /// No ids yet. They go to a temporary file in this folder, by default in that of the system, if they take more than so
+    /// many bytes.
+    pub(crate) fn new(temp_dir: Option<&Path>, room: u64) -> Self {
+        SpooledIds {
+            folder: temp_dir.map_or_else(std::env::temp_dir, Path::to_owned),
+            room,
+            in_memory: Vec::new(),
+            file: None,
+            starts: Vec::new(),
+            len: 0,
+            count: 0,
+            block: RefCell::default(),
+        }
+    }
+
+    /// Number of the record after the last one with an id.
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Stores the id of a record; the records come in order.
+    ///
+    /// # Errors
+    /// What keeps it from being written.
+    pub(crate) fn push(&mut self, record: u64, id: &IdBuf) -> Result<(), Error> {
+        let result = self.try_push(record, id);
+        result.map_err(|error| self.blame(error).into())
+    }
+
+    fn try_push(&mut self, record: u64, id: &IdBuf) -> io::Result<()> {
+        while self.count < record {
+            self.write(&[], &[])?;
+        }
+        match id {
+            IdBuf::Number(number) => self.write(&[NUMBER], number.to_string().as_bytes()),
+            IdBuf::String(text) => self.write(&[TEXT], text.as_bytes()),
+        }
+    }
+
+    fn write(&mut self, kind: &[u8], id: &[u8]) -> io::Result<()> {
+        if self.count.is_multiple_of(BLOCK_LEN) {
+            self.starts.push(self.len);
+        }
+        // Readers bound the length of an id.
+        let len = (kind.len() + id.len()) as u32;
+        self.len += 4 + u64::from(len);
+        self.count += 1;
+        let fits = self.file.is_none() && self.len <= self.room;
+        let out: &mut dyn Write = match fits {
+            true => &mut self.in_memory,
+            false => self.file()?,
+        };
+        out.write_all(&len.to_ne_bytes())?;
+        out.write_all(kind)?;
+        out.write_all(id)
+    }
+
+    /// The file, which at first gets what has been in memory.
+    fn file(&mut self) -> io::Result<&mut BufWriter<File>> {
+        match &mut self.file {
+            Some(file) => Ok(file),
+            none => {
+                let mut file = BufWriter::new(tempfile::tempfile_in(&self.folder)?);
+                file.write_all(&std::mem::take(&mut self.in_memory))?;
+                Ok(none.insert(file))
+            }
+        }
+    }
+
+    /// Makes the ids ready to be read.
+    ///
+    /// # Errors
+    /// What keeps them from being written.
+    pub(crate) fn complete(&mut self) -> Result<(), Error> {
+        let flushed = self.file.as_mut().map_or(Ok(()), Write::flush);
+        flushed.map_err(|error| self.blame(error).into())
+    }
+
+    /// The id of a record, if it has one.
+    ///
+    /// # Errors
+    /// What keeps it from being read.
+    pub(crate) fn get(&self, record: u64) -> Result<Option<IdBuf>, Error> {
+        if record >= self.count {
+            return Ok(None);
+        }
+        let number = (record / BLOCK_LEN) as usize;
+        let start = self.starts[number];
+        let end = self.starts.get(number + 1).copied().unwrap_or(self.len);
+        let id = match &self.file {
+            None => id_in(&self.in_memory[start as usize..end as usize], record),
+            Some(file) => self.read(file.get_ref(), (start, end), record),
+        };
+        id.map_err(|error| self.blame(error).into())
+    }
+
+    fn read(
+        &self,
+        mut file: &File,
+        (start, end): (u64, u64),
+        record: u64,
+    ) -> io::Result<Option<IdBuf>> {
+        let number = (record / BLOCK_LEN) as usize;
+        let mut block = self.block.borrow_mut();
+        if block.number != Some(number) {
+            block.number = None;
+            block.bytes.resize((end - start) as usize, 0);
+            file.seek(SeekFrom::Start(start))?;
+            file.read_exact(&mut block.bytes)?;
+            block.number = Some(number);
+        }
+        id_in(&block.bytes, record)
+    }
+
+    fn blame(&self, error: io::Error) -> io::Error {
+        let folder = self.folder.display();
+        let message =
+            format!("{folder}: {error}; --temp-dir names another directory for temporary files");
+        io::Error::new(error.kind(), message)
+    }
+}
+
+/// The id of a record, out of its block.
+fn id_in(block: &[u8], record: u64) -> io::Result<Option<IdBuf>> {
+    let mut rest = block;
+    let mut id = &rest[..0];
+    for _ in 0..=record % BLOCK_LEN {
+        let (len, after) = rest.split_first_chunk().ok_or(io::ErrorKind::InvalidData)?;
+        (id, rest) = after.split_at(u32::from_ne_bytes(*len) as usize);
+    }
+    // They were written as text.
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Ok(match id.split_first() {
+        Some((&NUMBER, digits)) => text(digits).parse().ok().map(IdBuf::Number),
+        Some((&TEXT, rest)) => Some(IdBuf::String(text(rest))),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_count_what_was_skipped() {
+        let mut positions = Positions::default();
+        for (position, count) in [(2, 1), (3, 4), (7, 1), (10, 2), (20, 1)] {
+            positions.push(position, count);
+        }
+        positions.end_at(25);
+        let expected = [2, 3, 4, 5, 6, 7, 10, 11, 20];
+        let found: Vec<u64> = (0..9).map(|document| positions.of(document)).collect();
+        assert_eq!(found, expected);
+        assert_eq!(positions.skipped_count(), 25 - 9);
+        let mut walk = positions.walk();
+        let walked: Vec<u64> = (0..25u64).filter(|_| walk.next().is_some()).collect();
+        assert_eq!(walked, expected);
+        let found: Vec<u64> = (0..25)
+            .filter(|&position| positions.document_at(position).is_some())
+            .collect();
+        assert_eq!(found, expected);
+        for (document, &position) in expected.iter().enumerate() {
+            assert_eq!(positions.document_at(position), Some(document));
+        }
+        assert!(walk.check_complete().is_ok());
+        walk.next();
+        assert!(walk.check_complete().is_err());
+    }
+
+    #[test]
+    fn ids_come_back_from_memory_and_from_the_file() {
+        for room in [0, 300, u64::MAX] {
+            let ids = ids_that_come_back(room);
+            assert_eq!(ids.file.is_some(), room < u64::MAX);
+        }
+        assert_eq!(SpooledIds::new(None, 0).get(0).unwrap(), None);
+    }
+
+    fn ids_that_come_back(room: u64) -> SpooledIds {
+        let mut ids = SpooledIds::new(None, room);
+        let given = [
+            (0, "a"),
+            (3, "t"),
+            (4, "汉字"),
+            (63, "n7"),
+            (64, ""),
+            (300, "z"),
+        ];
+        for (record, id) in given {
+            ids.push(record, &IdBuf::String(id.into())).unwrap();
+        }
+        ids.push(301, &IdBuf::Number(u64::MAX)).unwrap();
+        ids.complete().unwrap();
+        assert_eq!(ids.count(), 302);
+        for record in (0..310).chain([3, 300, 4]) {
+            let expected = given.iter().find(|given| given.0 == record);
+            let expected = expected.map(|given| IdBuf::String(given.1.into()));
+            let number = (record == 301).then_some(IdBuf::Number(u64::MAX));
+            assert_eq!(ids.get(record).unwrap(), expected.or(number));
+        }
+        ids
     }
 }

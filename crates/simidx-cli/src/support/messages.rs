@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use simidx::index::QueryStats;
 
@@ -45,6 +46,19 @@ pub(crate) fn cost(stats: QueryStats) -> String {
     let blocks = counted(stats.blocks, "block");
     let candidates = counted(stats.candidates, "candidate");
     format!("{probes}, {blocks}, {candidates}")
+}
+
+/// Set once, before the command runs.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// From now on no summary is printed.
+pub(crate) fn be_quiet() {
+    QUIET.store(true, Ordering::Relaxed);
+}
+
+/// Whether summaries are left out.
+pub(crate) fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
 }
 
 #[cfg(test)]

@@ -1,17 +1,21 @@
-//! Where results go: standard output, or a file that appears under its name only when complete.
+//! Where results go, and how they look: standard output or a file that appears when it is complete; ids, columns, JSON.
 
-use std::fs;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::{fmt, fs};
 
 use serde::Serialize;
+use serde_json::Value;
 use simidx::builder::AtomicFile;
+use simidx::{Id, IdBuf};
+use simidx_input::Escaped;
+use simidx_output::JsonStyle;
 
 use crate::support::failure::Failure;
-use crate::support::input_files::{InputFiles, folder};
-use crate::support::interrupt::RemoveOnSignal;
-use crate::support::json::write_json;
-use crate::support::quiet::is_quiet;
+use crate::support::inputs::{InputFiles, folder};
+use crate::support::messages::is_quiet;
+use crate::support::process::RemoveOnSignal;
 
 /// Bytes gathered before a write.
 const BUFFER_LEN: usize = 1 << 20;
@@ -255,5 +259,95 @@ impl Unfinished {
         self.file.commit()?;
         drop(self.guard);
         Ok(())
+    }
+}
+
+/// Set once, before anything is printed.
+static STRINGS: AtomicBool = AtomicBool::new(false);
+
+/// From now on ids that are numbers are printed as strings, and so are other numbers that a floating-point number would
+/// round.
+pub(crate) fn use_strings() {
+    STRINGS.store(true, Ordering::Relaxed);
+}
+
+/// The style that the user asked for.
+pub(crate) fn json_style() -> JsonStyle {
+    JsonStyle {
+        strings: STRINGS.load(Ordering::Relaxed),
+    }
+}
+
+/// Writes a value.
+///
+/// # Errors
+/// What `out` reports.
+pub(crate) fn write_json(out: impl Write, value: &impl Serialize) -> io::Result<()> {
+    json_style().write(out, value)
+}
+
+/// A value to be printed with others.
+pub(crate) struct Json<'a, T>(pub(crate) &'a T);
+
+impl<T: Serialize> fmt::Display for Json<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut bytes = Vec::new();
+        write_json(&mut bytes, self.0).map_err(|_| fmt::Error)?;
+        f.write_str(&String::from_utf8_lossy(&bytes))
+    }
+}
+
+/// Writes the array of some ids.
+///
+/// # Errors
+/// What `ids` or `out` reports; then a part of the array may be written.
+pub(crate) fn write_ids(
+    out: &mut impl Write,
+    ids: impl Iterator<Item = simidx::Result<IdBuf>>,
+) -> simidx::Result<()> {
+    json_style().write_ids(out, ids)
+}
+
+/// An id as JSON says it.
+pub(crate) fn id_to_json(id: Id<'_>) -> Value {
+    match id {
+        Id::Number(number) if json_style().strings => number.to_string().into(),
+        Id::Number(number) => number.into(),
+        Id::String(string) => string.into(),
+    }
+}
+
+/// An id, with escapes in place of the characters that would break the line. The readers of lines undo them.
+pub(crate) struct Column<'a>(Id<'a>);
+
+impl<'a> Column<'a> {
+    pub(crate) fn new(id: Id<'a>) -> Self {
+        Column(id)
+    }
+
+    pub(crate) fn of(id: &'a IdBuf) -> Self {
+        Column(id.as_id())
+    }
+}
+
+impl fmt::Display for Column<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Id::Number(number) => number.fmt(f),
+            Id::String(string) => Escaped(string).fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_stays_in_its_column() {
+        let hostile = IdBuf::String("x\n0\t0\t0\u{1b}[31m\\".into());
+        assert_eq!(Column::of(&hostile).to_string(), r"x\n0\t0\t0\x1b[31m\\");
+        let number = IdBuf::Number(7);
+        assert_eq!(Column::of(&number).to_string(), "7");
     }
 }

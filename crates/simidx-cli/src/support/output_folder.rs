@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use tempfile::TempPath;
 
 use crate::support::failure::Failure;
-use crate::support::input_files::{InputFiles, folder};
-use crate::support::interrupt::RemoveOnSignal;
+use crate::support::inputs::{InputFiles, folder};
 use crate::support::output::Output;
+use crate::support::process::RemoveOnSignal;
 
 /// Bytes gathered before a write.
 const BUFFER_LEN: usize = 1 << 20;

@@ -10,8 +10,8 @@ use simidx_text::stages::{Html, Idf};
 use simidx_text::{Pipeline, PipelineOptions, Preset};
 
 use crate::support::failure::Failure;
-use crate::support::heading;
 use crate::support::messages::say;
+use crate::support::options::heading;
 
 /// The longest file that a pipeline may need, in bytes.
 const MAX_FILE_LEN: u64 = 1 << 30;

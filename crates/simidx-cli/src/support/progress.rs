@@ -371,7 +371,7 @@ mod tests {
             .into_iter()
             .flat_map(|name| [(name, 9_999_999), (name, u64::MAX)])
         {
-            let bar = ProgressMode::Never.stage(name.into(), total, "999 MiB".into());
+            let bar = ProgressMode::Never.stage(name.into(), total, "1023 MiB".into());
             bar.set_position(total - 1);
             let shown = line(&bar);
             assert!(

@@ -5,6 +5,8 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
+use simidx::ByteSize;
+
 /// Digits of a number, at most: more do not fit the arithmetic.
 const MOST_DIGITS: usize = 28;
 
@@ -30,41 +32,9 @@ impl FromStr for Size {
     }
 }
 
-impl Size {
-    /// The size in three digits, where there is little room.
-    pub(crate) fn short(self) -> String {
-        let power = self.0.checked_ilog2().unwrap_or(0) / 10;
-        let value = self.0 as f64 / 1024f64.powi(power as i32);
-        let decimals = match value {
-            _ if power == 0 => 0,
-            v if v < 9.995 => 2,
-            v if v < 99.95 => 1,
-            _ => 0,
-        };
-        let unit = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-        format!("{value:.decimals$} {}", unit[power as usize])
-    }
-}
-
 impl fmt::Display for Size {
-    /// In the largest binary unit of which there is one; whole numbers of it without a fraction, unless a precision is
-    /// asked for.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let power = self.0.checked_ilog2().unwrap_or(0) / 10;
-        let letter = "KMGTPE".chars().nth((power as usize).wrapping_sub(1));
-        let Some(letter) = letter else {
-            return write!(f, "{} bytes", self.0);
-        };
-        let bits = 10 * power;
-        let is_whole = self.0.trailing_zeros() >= bits;
-        match is_whole && f.precision().is_none() {
-            true => write!(f, "{} {letter}iB", self.0 >> bits),
-            false => write!(
-                f,
-                "{:.1} {letter}iB",
-                self.0 as f64 / 2f64.powi(bits as i32)
-            ),
-        }
+        ByteSize(self.0).fmt(f)
     }
 }
 
@@ -277,31 +247,6 @@ mod tests {
         let few = count(0u32..=128);
         assert_eq!(few("129").unwrap_err(), "not a whole number from 0 to 128");
         assert_eq!(few("128"), Ok(128));
-    }
-
-    #[test]
-    fn sizes_are_shown_short() {
-        for (bytes, shown) in [
-            (0, "0 bytes"),
-            (1023, "1023 bytes"),
-            (64 << 20, "64 MiB"),
-            ((64 << 20) + 1, "64.0 MiB"),
-            (3 << 29, "1.5 GiB"),
-            (u64::MAX, "16.0 EiB"),
-        ] {
-            assert_eq!(Size(bytes).to_string(), shown);
-        }
-        assert_eq!(format!("{:.1}", Size(1 << 20)), "1.0 MiB");
-        for (bytes, shown) in [
-            (0, "0 B"),
-            (1023, "1023 B"),
-            (1024, "1.00 KiB"),
-            (1023 << 10, "1023 KiB"),
-            (99 << 19, "49.5 MiB"),
-            (u64::MAX, "16.0 EiB"),
-        ] {
-            assert_eq!(Size(bytes).short(), shown);
-        }
     }
 
     #[test]

@@ -7,13 +7,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use rayon::prelude::*;
-use simidx::IdBuf;
+use simidx::{IdBuf, Set};
 use simidx_input::{Content, Format, Place, ReadOptions, Record, RecordReader};
 use simidx_text::ParallelFingerprinter;
 
-use crate::support::diagnostics::{Diagnostics, OnError};
 use crate::support::failure::Failure;
-use crate::support::records::refused;
+use crate::support::inputs::{Diagnostics, OnError, refused};
+use crate::support::pipeline::{PipelineFiles, recorded};
 
 /// Queries that are answered together, at most.
 const BATCH_QUERIES: usize = 4096;
@@ -44,84 +44,50 @@ impl QueryKind {
     }
 }
 
-/// A query that has been read.
-#[derive(Debug)]
+/// A query as its answer names it.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Query {
-    pub(crate) content: Content,
+    /// That of documents without features, if the query is one.
+    pub(crate) fingerprint: u128,
     pub(crate) id: Option<IdBuf>,
+    /// Whether the query is a document in which nothing says what it is like: nothing is near it.
+    pub(crate) is_without_features: bool,
+}
+
+impl Query {
+    /// A query by its fingerprint.
+    pub(crate) fn new(fingerprint: u128, id: Option<IdBuf>) -> Self {
+        Query {
+            fingerprint,
+            id,
+            is_without_features: false,
+        }
+    }
+
+    /// A query by a document.
+    pub(crate) fn of_text(
+        text: &str,
+        id: Option<IdBuf>,
+        fingerprinter: &ParallelFingerprinter,
+    ) -> Self {
+        let fingerprint = fingerprinter.with(|f| f.fingerprint_if_any(text));
+        Query {
+            fingerprint: fingerprint.unwrap_or(fingerprinter.empty_fingerprint()),
+            id,
+            is_without_features: fingerprint.is_none(),
+        }
+    }
+}
+
+/// A record that is a query.
+struct Read {
+    record: Record,
     /// Where the record is in which bytes became U+FFFD.
     fault: Option<(String, Place)>,
 }
 
-impl Query {
-    /// The fingerprint of the query; none of a document without features.
-    pub(crate) fn fingerprint(
-        &self,
-        fingerprinter: Option<&ParallelFingerprinter>,
-    ) -> Option<u128> {
-        match (&self.content, fingerprinter) {
-            (Content::Fingerprint(fingerprint), _) => Some(*fingerprint),
-            (Content::Text(text), Some(fingerprinter)) => {
-                fingerprinter.with(|f| f.fingerprint_if_any(text))
-            }
-            // No document is taken in without a fingerprinter.
-            (Content::Text(_), None) => None,
-        }
-    }
-}
-
-/// Makes the fingerprinter when the first document comes.
-pub(crate) struct LazyFingerprinter<M> {
-    made: Option<ParallelFingerprinter>,
-    make: M,
-}
-
-impl<M: Fn() -> Result<ParallelFingerprinter, Failure>> LazyFingerprinter<M> {
-    pub(crate) fn new(make: M) -> Self {
-        LazyFingerprinter { made: None, make }
-    }
-
-    /// What these queries need.
-    ///
-    /// # Errors
-    /// What keeps it from being made.
-    pub(crate) fn for_queries(
-        &mut self,
-        queries: &[Query],
-    ) -> Result<Option<&ParallelFingerprinter>, Failure> {
-        let is_document = |query: &Query| matches!(query.content, Content::Text(_));
-        if self.made.is_none() && queries.iter().any(is_document) {
-            self.made = Some((self.make)()?);
-        }
-        Ok(self.made.as_ref())
-    }
-
-    /// The fingerprint of documents without features.
-    pub(crate) fn empty_fingerprint(&self) -> u128 {
-        let made = self.made.as_ref();
-        made.map_or(0, ParallelFingerprinter::empty_fingerprint)
-    }
-}
-
-/// The fingerprints of some queries, in order; documents are worked on in parallel.
-pub(crate) fn fingerprints(
-    queries: &[Query],
-    fingerprinter: Option<&ParallelFingerprinter>,
-) -> Vec<Option<u128>> {
-    match fingerprinter {
-        None => queries
-            .iter()
-            .map(|query| query.fingerprint(None))
-            .collect(),
-        _ => queries
-            .par_iter()
-            .map(|query| query.fingerprint(fingerprinter))
-            .collect(),
-    }
-}
-
 /// Hands out queries in batches.
-pub(crate) struct QueryReader {
+pub(crate) struct QueryReader<'a> {
     queue: Arc<Queue>,
     thread: Option<JoinHandle<()>>,
     /// Whether the queries are of a regular file, so that waiting for more of them is never in vain.
@@ -129,18 +95,22 @@ pub(crate) struct QueryReader {
     diagnostics: Diagnostics,
     /// What ended the reading, due after the queries before it.
     failure: Option<Failure>,
+    /// Documents become fingerprints as those of these indexes, from the first one on.
+    set: &'a Set,
+    files: &'a PipelineFiles,
+    fingerprinter: Option<ParallelFingerprinter>,
 }
 
-impl QueryReader {
+impl<'a> QueryReader<'a> {
     /// Begins to read.
     ///
     /// # Errors
     /// What keeps the file from being opened, or its format from being told.
     pub(crate) fn open(
         path: &Path,
-        format: Option<Format>,
-        options: &ReadOptions,
+        (format, options): (Option<Format>, &ReadOptions),
         kind: QueryKind,
+        (set, files): (&'a Set, &'a PipelineFiles),
     ) -> Result<Self, Failure> {
         let reader = simidx_input::open_with(path, format, options)?;
         let mut diagnostics = Diagnostics::new(OnError::Stop);
@@ -157,6 +127,9 @@ impl QueryReader {
             is_file: path.as_os_str() != "-" && path.is_file(),
             diagnostics,
             failure: None,
+            set,
+            files,
+            fingerprinter: None,
         })
     }
 
@@ -169,40 +142,61 @@ impl QueryReader {
         &mut self,
         before_waiting: impl FnOnce() -> Result<(), Failure>,
     ) -> Result<Option<Vec<Query>>, Failure> {
-        if let Some(failure) = self.failure.take() {
-            return Err(failure);
-        }
-        let mut batch = match self.is_file {
-            true => self.queue.take_full(),
-            false => match self.queue.take_ready() {
-                Some(ready) => ready,
-                None => {
-                    before_waiting()?;
-                    self.queue.take_some()
-                }
-            },
-        };
-        if batch.is_empty() {
-            self.finish();
-            return Ok(None);
-        }
-        let end = batch.iter().position(Result::is_err);
-        if let Some(end) = end {
-            // Nothing comes after it.
-            let last = batch.swap_remove(end);
-            self.failure = last.err();
-        }
-        let queries: Vec<Query> = batch.into_iter().flatten().collect();
-        for query in &queries {
-            if let Some((source, place)) = &query.fault {
-                self.diagnostics.note_faults((source, *place));
+        let mut batch = Vec::new();
+        if self.failure.is_none() {
+            batch = self
+                .queue
+                .take(if self.is_file { BATCH_QUERIES } else { 0 });
+            if batch.is_empty() && !self.is_file {
+                before_waiting()?;
+                batch = self.queue.take(1);
             }
         }
-        // A failure comes by itself, after the queries before it.
-        match self.failure.take_if(|_| queries.is_empty()) {
-            Some(failure) => Err(failure),
-            None => Ok(Some(queries)),
+        let mut queries = Vec::with_capacity(batch.len());
+        for read in batch {
+            match read {
+                Ok(read) => queries.push(read),
+                // Nothing comes after it.
+                Err(failure) => self.failure = Some(failure),
+            }
         }
+        for (source, place) in queries.iter().filter_map(|read| read.fault.as_ref()) {
+            self.diagnostics.note_faults((source, *place));
+        }
+        if !queries.is_empty() {
+            return self.fingerprinted(queries).map(Some);
+        }
+        match self.failure.take() {
+            Some(failure) => Err(failure),
+            None => {
+                self.finish();
+                Ok(None)
+            }
+        }
+    }
+
+    /// The queries with their fingerprints, in order; documents are worked on in parallel.
+    fn fingerprinted(&mut self, queries: Vec<Read>) -> Result<Vec<Query>, Failure> {
+        let is_document = |read: &Read| matches!(read.record.content, Content::Text(_));
+        if !queries.iter().any(is_document) {
+            let query = |read: Read| match read.record.content {
+                Content::Fingerprint(fingerprint) => Some(Query::new(fingerprint, read.record.id)),
+                Content::Text(_) => None,
+            };
+            return Ok(queries.into_iter().filter_map(query).collect());
+        }
+        let fingerprinter = match &mut self.fingerprinter {
+            Some(made) => made,
+            none => {
+                let pipeline = recorded(self.set, &self.files.read()?)?;
+                none.insert(pipeline.parallel(self.set.width())?)
+            }
+        };
+        let query = |Read { record, .. }: Read| match record.content {
+            Content::Fingerprint(fingerprint) => Query::new(fingerprint, record.id),
+            Content::Text(text) => Query::of_text(&text, record.id, fingerprinter),
+        };
+        Ok(queries.into_par_iter().map(query).collect())
     }
 
     fn finish(&mut self) {
@@ -213,11 +207,11 @@ impl QueryReader {
     }
 }
 
-impl Drop for QueryReader {
+impl Drop for QueryReader<'_> {
     fn drop(&mut self) {
         // The thread may wait for input that never comes; it ends with the program.
         self.queue.lock().is_abandoned = true;
-        self.queue.has_room.notify_one();
+        self.queue.changed.notify_one();
     }
 }
 
@@ -225,8 +219,12 @@ impl Drop for QueryReader {
 fn read(mut reader: Box<dyn RecordReader>, kind: QueryKind, queue: &Queue) {
     while let Some(record) = reader.next() {
         let query = record.map_err(Failure::from).and_then(|record| {
-            let place = reader.place();
-            query(record, place, kind)
+            let (source, place) = reader.place();
+            if let Some(message) = kind.refusal(&record.content) {
+                return Err(refused(source, place, message));
+            }
+            let fault = record.has_faults.then(|| (source.to_owned(), place));
+            Ok(Read { record, fault })
         });
         let is_last = query.is_err();
         if !queue.push(query) || is_last {
@@ -235,48 +233,23 @@ fn read(mut reader: Box<dyn RecordReader>, kind: QueryKind, queue: &Queue) {
     }
 }
 
-fn query(
-    record: Record,
-    (source, place): (&str, Place),
-    kind: QueryKind,
-) -> Result<Query, Failure> {
-    match kind.refusal(&record.content) {
-        Some(message) => Err(refused(source, place, message)),
-        None => Ok(Query {
-            content: record.content,
-            id: record.id,
-            fault: record.has_faults.then(|| (source.to_owned(), place)),
-        }),
-    }
-}
-
-/// Queries that have been read and wait to be answered.
+/// Queries that have been read and wait to be answered. Of the two sides at most one waits at a time.
 #[derive(Default)]
 struct Queue {
     state: Mutex<State>,
-    has_queries: Condvar,
-    has_room: Condvar,
+    changed: Condvar,
 }
 
 #[derive(Default)]
 struct State {
-    ready: Vec<Result<Query, Failure>>,
+    ready: Vec<Result<Read, Failure>>,
     text_len: usize,
     /// Whether nothing is added any more.
     is_ended: bool,
     /// Whether nothing is taken any more.
     is_abandoned: bool,
-    /// What somebody waits for.
-    awaited: Option<Awaited>,
-}
-
-/// Queries that are waited for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Awaited {
-    /// Any.
-    Some,
-    /// As many as are answered together.
-    Full,
+    /// How many queries somebody waits for.
+    awaited: usize,
 }
 
 impl State {
@@ -286,16 +259,7 @@ impl State {
 
     /// Whether what somebody waits for is there.
     fn is_due(&self) -> bool {
-        match self.awaited {
-            Some(Awaited::Some) => !self.ready.is_empty(),
-            Some(Awaited::Full) => self.is_full(),
-            None => false,
-        }
-    }
-
-    fn take(&mut self) -> Vec<Result<Query, Failure>> {
-        self.text_len = 0;
-        std::mem::take(&mut self.ready)
+        self.ready.len() >= self.awaited || self.is_full()
     }
 }
 
@@ -304,62 +268,41 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        let woken = self.changed.wait(state);
+        woken.unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Adds a query when there is room for it; returns whether more are wanted.
-    fn push(&self, query: Result<Query, Failure>) -> bool {
+    fn push(&self, query: Result<Read, Failure>) -> bool {
         let mut state = self.lock();
         while state.is_full() && !state.is_abandoned {
-            state = wait(&self.has_room, state);
+            state = self.wait(state);
         }
-        if let Ok(Query {
-            content: Content::Text(text),
-            ..
-        }) = &query
+        if let Ok(read) = &query
+            && let Content::Text(text) = &read.record.content
         {
             state.text_len += text.len();
         }
         state.ready.push(query);
         // A call of the system for each query would cost more than the query.
-        if state.is_due() {
-            self.has_queries.notify_one();
+        if state.awaited > 0 && state.is_due() {
+            self.changed.notify_one();
         }
         !state.is_abandoned
     }
 
-    /// What has come, if anything has or nothing will.
-    fn take_ready(&self) -> Option<Vec<Result<Query, Failure>>> {
+    /// What has come, once there are so many queries, or as many as have room, or all.
+    fn take(&self, awaited: usize) -> Vec<Result<Read, Failure>> {
         let mut state = self.lock();
-        let is_due = !state.ready.is_empty() || state.is_ended;
-        is_due.then(|| self.hand_out(&mut state))
-    }
-
-    /// The same, after waiting for it.
-    fn take_some(&self) -> Vec<Result<Query, Failure>> {
-        self.take_when(Awaited::Some)
-    }
-
-    /// A full batch, or what is left.
-    fn take_full(&self) -> Vec<Result<Query, Failure>> {
-        self.take_when(Awaited::Full)
-    }
-
-    fn take_when(&self, awaited: Awaited) -> Vec<Result<Query, Failure>> {
-        let mut state = self.lock();
-        state.awaited = Some(awaited);
+        state.awaited = awaited;
         while !state.is_ended && !state.is_due() {
-            state = wait(&self.has_queries, state);
+            state = self.wait(state);
         }
-        state.awaited = None;
-        self.hand_out(&mut state)
+        (state.awaited, state.text_len) = (0, 0);
+        self.changed.notify_one();
+        std::mem::take(&mut state.ready)
     }
-
-    fn hand_out(&self, state: &mut State) -> Vec<Result<Query, Failure>> {
-        self.has_room.notify_one();
-        state.take()
-    }
-}
-
-fn wait<'a, T>(signal: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
-    signal.wait(guard).unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Notes the end of the reading, however it came.
@@ -368,6 +311,6 @@ struct EndOnDrop<'a>(&'a Queue);
 impl Drop for EndOnDrop<'_> {
     fn drop(&mut self) {
         self.0.lock().is_ended = true;
-        self.0.has_queries.notify_one();
+        self.0.changed.notify_one();
     }
 }

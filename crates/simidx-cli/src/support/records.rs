@@ -4,142 +4,20 @@ use std::path::PathBuf;
 
 use rayon::prelude::*;
 use simidx::{Column, Error, Fingerprint, Fingerprints, IdBuf, IdKind, Width};
-use simidx_input::{self, Content, InputFile, ReadOptions, Record, RecordReader, TextEncoding};
-use simidx_input::{InputError, Place};
+use simidx_input::{self, Content, InputError, InputFile, Place, Record, RecordReader};
+use simidx_text::dedup::content_identity;
 use simidx_text::similar::{SignedText, TextSigner};
-use simidx_text::{ParallelFingerprinter, Pipeline};
+use simidx_text::{Fingerprinter, ParallelFingerprinter, Pipeline};
 
-use crate::support::choices::InputFormat;
-use crate::support::diagnostics::{Diagnostics, OnError, in_input};
 use crate::support::failure::Failure;
-use crate::support::heading;
-use crate::support::input_files::InputFiles;
-use crate::support::pipeline::PipelineArgs;
-use crate::support::printed::Printed;
+use crate::support::inputs::{Diagnostics, InputArgs, in_input};
 use crate::support::progress::ReadingBar;
-use crate::support::quantity::count;
-use crate::support::width::width;
 
 /// Records that are fingerprinted at a time, in parallel.
 const BATCH_RECORDS: usize = 4096;
 
 /// Bytes of text that are held at a time.
 const BATCH_TEXT_LEN: usize = 16 << 20;
-
-/// A number of threads that a machine can bear: each thread costs a stack and its share of the scheduler.
-pub(crate) fn threads_from(
-    least: u16,
-) -> impl Fn(&str) -> Result<u16, String> + Clone + Send + Sync + 'static {
-    count(least..=1024)
-}
-
-/// Where records have their texts, fingerprints and ids, and how they are written; shared by the commands that read
-/// records.
-#[derive(Debug, Clone, Default, clap::Args)]
-pub(crate) struct FieldArgs {
-    /// Fields or columns that hold the text, joined if they are several; a.b is field b of object a, a.*.b that of all
-    /// elements of list a. A tsv then starts with a line of column names [default: text]
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',', help_heading = heading::INPUT)]
-    text_field: Vec<String>,
-    /// Field or column that holds the fingerprint [default: fingerprint]
-    #[arg(long, value_name = "NAME", help_heading = heading::INPUT)]
-    fingerprint_field: Option<String>,
-    /// Field or column that holds the id, which every record must then have [default: id, which may be absent]
-    #[arg(long, value_name = "NAME", help_heading = heading::INPUT)]
-    id_field: Option<String>,
-    /// Character between the values of csv, or tab [default: the one that the first row has]
-    #[arg(long, value_name = "CHAR", value_parser = delimiter, help_heading = heading::INPUT)]
-    delimiter: Option<u8>,
-    /// Encoding of the input, such as GBK, or auto to detect it [default: auto for files and warc, UTF-8 for the rest]
-    #[arg(long, value_name = "NAME", help_heading = heading::INPUT)]
-    encoding: Option<TextEncoding>,
-}
-
-/// Reads `--delimiter`.
-fn delimiter(text: &str) -> Result<u8, String> {
-    match (text, text.as_bytes()) {
-        ("tab" | "\\t", _) => Ok(b'\t'),
-        (_, &[byte]) if byte.is_ascii() => Ok(byte),
-        _ => Err("a delimiter is one ASCII character, or tab".into()),
-    }
-}
-
-impl FieldArgs {
-    /// The options, for a message about them.
-    pub(crate) const NAMES: &str =
-        "--text-field, --fingerprint-field, --id-field, --delimiter and --encoding";
-
-    /// Whether anything is named.
-    pub(crate) fn are_given(&self) -> bool {
-        self.options(Width::default()) != ReadOptions::default() || self.encoding.is_some()
-    }
-
-    /// What the readers of fingerprints of a width take.
-    pub(crate) fn options(&self, width: Width) -> ReadOptions {
-        let mut options = ReadOptions::from(width);
-        options.fields.text.clone_from(&self.text_field);
-        options
-            .fields
-            .fingerprint
-            .clone_from(&self.fingerprint_field);
-        options.fields.id.clone_from(&self.id_field);
-        options.delimiter = self.delimiter;
-        options.encoding = self.encoding.unwrap_or_default();
-        options
-    }
-}
-
-/// Which inputs to read and how; shared by the commands that read records.
-#[derive(Debug, Clone, clap::Args)]
-pub(crate) struct InputArgs {
-    /// Files, folders of them, or quoted patterns such as 'crawl/*.tsv.gz'; `-` is standard input, the default. Files
-    /// compressed by gzip, zstd, bzip2, lz4 or xz are decompressed
-    #[arg(value_name = "INPUT")]
-    pub(crate) inputs: Vec<PathBuf>,
-    /// Format of the inputs
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = InputFormat(None), help_heading = heading::INPUT)]
-    pub(crate) input: InputFormat,
-    #[command(flatten)]
-    pub(crate) fields: FieldArgs,
-    /// Bits per fingerprint
-    #[arg(long, value_name = "BITS", default_value_t = Width::W64, value_parser = width())]
-    pub(crate) width: Width,
-    /// What to do with an invalid record
-    #[arg(long, value_enum, value_name = "ACTION", default_value_t = OnError::Stop, help_heading = heading::INPUT)]
-    pub(crate) on_error: OnError,
-    /// Number of threads; 0 uses all cores
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads_from(0), help_heading = heading::RESOURCES)]
-    pub(crate) threads: u16,
-    #[command(flatten)]
-    pub(crate) pipeline: PipelineArgs,
-}
-
-impl InputArgs {
-    /// The inputs, standard input if none is named.
-    pub(crate) fn paths(&self) -> simidx_input::Result<Vec<PathBuf>> {
-        if self.inputs.is_empty() {
-            return Ok(vec![PathBuf::from("-")]);
-        }
-        let expand = |path: &PathBuf| simidx_input::expand(path, self.input.0);
-        let inputs = self.inputs.iter().map(expand);
-        Ok(inputs.collect::<Result<Vec<_>, _>>()?.concat())
-    }
-
-    /// Everything that is read for these arguments.
-    ///
-    /// # Errors
-    /// A pattern that nothing matches.
-    pub(crate) fn files(&self) -> Result<InputFiles, Failure> {
-        let mut files = InputFiles::new(self.paths()?);
-        files.add(self.pipeline.paths());
-        Ok(files)
-    }
-}
-
-/// The failure of a command that has no use for a record of its input.
-pub(crate) fn refused(source: &str, place: Place, message: impl Into<String>) -> Failure {
-    in_input(source, place, message).into()
-}
 
 /// A record whose fingerprint is known.
 #[derive(Debug)]
@@ -162,6 +40,45 @@ pub(crate) struct Fingerprinted {
 }
 
 impl Fingerprinted {
+    /// A record that is no document.
+    fn new(fingerprint: u128, id: Option<IdBuf>, position: u64) -> Self {
+        Fingerprinted {
+            fingerprint,
+            id,
+            position,
+            is_document: false,
+            text: None,
+            text_len: 0,
+            feature_count: None,
+            without_features: None,
+            signed: None,
+        }
+    }
+
+    /// Makes it a document with this text: with its fingerprint, or with what a signer makes of it in place of that.
+    fn take_text(
+        &mut self,
+        text: &str,
+        fingerprinter: &mut Fingerprinter,
+        counts_features: bool,
+        signer: Option<&TextSigner>,
+    ) {
+        (self.is_document, self.text_len) = (true, text.len() as u64);
+        let has_features = if let Some(signer) = signer {
+            let signed = self.signed.insert(signer.sign(fingerprinter, text));
+            signed.has_features()
+        } else if counts_features {
+            let (fingerprint, count) = fingerprinter.fingerprint_with_count(text);
+            (self.fingerprint, self.feature_count) = (fingerprint, Some(count));
+            count > 0
+        } else {
+            let fingerprint = fingerprinter.fingerprint_if_any(text);
+            self.fingerprint = fingerprint.unwrap_or(fingerprinter.empty_fingerprint());
+            fingerprint.is_some()
+        };
+        self.without_features = (!has_features).then(|| content_identity(text));
+    }
+
     /// Whether the record has an id, or is a document, which gets one.
     pub(crate) fn is_named(&self) -> bool {
         self.is_document || self.id.is_some()
@@ -365,12 +282,19 @@ pub(crate) fn total_len(paths: &[PathBuf]) -> Option<u64> {
     paths.iter().map(len).sum()
 }
 
-/// A record and where it stands.
-struct Placed {
-    record: Record,
+/// Where a record stands, and what there is to say of it.
+struct Origin {
     /// Number of its source among those of the batch.
     source: usize,
     place: Place,
+    has_faults: bool,
+    odd_id: Option<String>,
+}
+
+/// A record and where it stands.
+struct Placed {
+    record: Record,
+    origin: Origin,
     /// As in [`Fingerprinted`].
     position: u64,
 }
@@ -391,39 +315,54 @@ impl Batch {
         self.records.len() >= BATCH_RECORDS || self.text_len >= BATCH_TEXT_LEN
     }
 
-    fn push(&mut self, record: Record, (source, place): (&str, Place), position: u64) {
+    fn push(&mut self, mut record: Record, (source, place): (&str, Place), position: u64) {
         if self.sources.last().is_none_or(|last| last != source) {
             self.sources.push(source.to_owned());
         }
         if let Content::Text(text) = &record.content {
             self.text_len += text.len();
         }
-        self.records.push(Placed {
-            record,
+        let origin = Origin {
             source: self.sources.len() - 1,
             place,
+            has_faults: record.has_faults,
+            odd_id: record.odd_id.take(),
+        };
+        self.records.push(Placed {
+            record,
+            origin,
             position,
         });
     }
 
-    /// The fingerprint of each record, in order; texts are worked on in parallel.
-    fn fingerprints(
-        &self,
+    /// The records, in order, as a sink wants them, each with where it stands; texts are worked on in parallel.
+    fn fingerprinted(
+        self,
         fingerprinter: &ParallelFingerprinter,
-        counts_features: bool,
-        signer: Option<&TextSigner>,
-    ) -> Vec<Printed> {
-        let of = |placed: &Placed| match &placed.record.content {
-            Content::Fingerprint(fingerprint) => Printed::of_fingerprint(*fingerprint),
-            Content::Text(text) => fingerprinter.with(|f| match signer {
-                Some(signer) => Printed::signed(text, f, signer),
-                None => Printed::of_text(text, f, counts_features),
-            }),
+        sink: &dyn Sink,
+    ) -> (Vec<String>, Vec<(Fingerprinted, Origin)>) {
+        let (signer, counts) = (sink.signer(), sink.wants_feature_counts());
+        let wants_texts = sink.wants_texts();
+        let of = |Placed {
+                      record,
+                      origin,
+                      position,
+                  }: Placed| {
+            let mut made = Fingerprinted::new(0, record.id, position);
+            match record.content {
+                Content::Fingerprint(fingerprint) => made.fingerprint = fingerprint,
+                Content::Text(text) => {
+                    fingerprinter.with(|f| made.take_text(&text, f, counts, signer.as_ref()));
+                    made.text = Some(text).filter(|_| wants_texts);
+                }
+            }
+            (made, origin)
         };
-        match self.text_len {
-            0 => self.records.iter().map(of).collect(),
-            _ => self.records.par_iter().map(of).collect(),
-        }
+        let records = match self.text_len {
+            0 => self.records.into_iter().map(of).collect(),
+            _ => self.records.into_par_iter().map(of).collect(),
+        };
+        (self.sources, records)
     }
 }
 
@@ -497,17 +436,7 @@ impl Run {
                 break;
             };
             next += 1;
-            let record = Fingerprinted {
-                fingerprint,
-                id: None,
-                position: self.next_position,
-                is_document: false,
-                text: None,
-                text_len: 0,
-                feature_count: None,
-                without_features: None,
-                signed: None,
-            };
+            let record = Fingerprinted::new(fingerprint, None, self.next_position);
             let result = sink.record(record);
             let (number, behind) = (self.next_position, (many.len() - next) as u64);
             self.judge(result, |message| match place {
@@ -574,39 +503,20 @@ impl Run {
     }
 
     fn hand_on(&mut self, batch: Batch, sink: &mut dyn Sink) -> Result<(), Failure> {
-        let counts_features = sink.wants_feature_counts();
-        let signer = sink.signer();
-        let fingerprints =
-            batch.fingerprints(&self.fingerprinter, counts_features, signer.as_ref());
-        for (printed, placed) in fingerprints.into_iter().zip(batch.records) {
-            let text = match placed.record.content {
-                Content::Text(text) => Some(text),
-                _ => None,
-            };
-            let text_len = text.as_ref().map(|text| text.len() as u64);
-            let has_faults = placed.record.has_faults;
-            let odd_id = placed.record.odd_id;
-            let source = &batch.sources[placed.source];
-            let has_features = printed.without_features.is_none();
-            let result = sink.record(Fingerprinted {
-                fingerprint: printed.fingerprint,
-                is_document: text_len.is_some(),
-                text: text.filter(|_| sink.wants_texts()),
-                text_len: text_len.unwrap_or_default(),
-                feature_count: printed.feature_count,
-                without_features: printed.without_features,
-                signed: printed.signed,
-                id: placed.record.id,
-                position: placed.position,
-            });
-            let is_used = self.judge(result, |message| in_input(source, placed.place, message))?;
-            self.without_features += u64::from(is_used && !has_features);
-            if let Some(message) = odd_id.filter(|_| is_used) {
-                self.diagnostics
-                    .note_odd_id((source, placed.place), message);
+        let (sources, records) = batch.fingerprinted(&self.fingerprinter, sink);
+        for (record, origin) in records {
+            let has_features = record.without_features.is_none();
+            let (source, place) = (&sources[origin.source], origin.place);
+            let result = sink.record(record);
+            if !self.judge(result, |message| in_input(source, place, message))? {
+                continue;
             }
-            if is_used && has_faults {
-                self.diagnostics.note_faults((source, placed.place));
+            self.without_features += u64::from(!has_features);
+            if let Some(message) = origin.odd_id {
+                self.diagnostics.note_odd_id((source, place), message);
+            }
+            if origin.has_faults {
+                self.diagnostics.note_faults((source, place));
             }
         }
         Ok(())

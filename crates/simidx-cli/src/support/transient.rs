@@ -1,100 +1,11 @@
-//! Whole sets that a command is given: indexes, or records, of which it may make an index that vanishes when it ends.
-
-use std::path::{Path, PathBuf};
+//! Indexes of records that vanish when a command ends.
 
 use simidx::design::{MAX_DISTANCE, TableDesign};
 use simidx::{BuildOptions, IdBuf, IdKind, IndexBuilder, Set, Width};
 
-use crate::support::choices::InputFormat;
-use crate::support::diagnostics::OnError;
 use crate::support::failure::Failure;
-use crate::support::heading;
-use crate::support::index_file::{IndexArgs, OpenArgs, is_index};
-use crate::support::pipeline::PipelineArgs;
-use crate::support::records::{FieldArgs, Fingerprinted, InputArgs, Refusal, id_of};
-use crate::support::resources::ResourceArgs;
-use crate::support::width::width;
-
-/// The distance where neither the user nor an index says one.
-pub(crate) const DEFAULT_DISTANCE: u32 = 3;
-
-/// Index files or records; shared by the commands that take either.
-#[derive(Debug, Clone, clap::Args)]
-pub(crate) struct SourceArgs {
-    /// Index files, which are read as one, or files of fingerprints or documents; `-` is standard input, which holds records
-    #[arg(value_name = "INDEX|INPUT", required = true)]
-    paths: Vec<PathBuf>,
-    #[command(flatten)]
-    open: OpenArgs,
-    /// Format of the records [default: auto; files that begin as indexes do are indexes]
-    #[arg(long, value_enum, value_name = "FORMAT", help_heading = heading::INPUT)]
-    input: Option<InputFormat>,
-    #[command(flatten)]
-    fields: FieldArgs,
-    /// Bits per fingerprint; an index says it itself
-    #[arg(long, value_name = "BITS", default_value_t = Width::W64, value_parser = width())]
-    pub(crate) width: Width,
-    /// What to do with an invalid record
-    #[arg(long, value_enum, value_name = "ACTION", default_value_t = OnError::Stop, help_heading = heading::INPUT)]
-    on_error: OnError,
-    #[command(flatten)]
-    pipeline: PipelineArgs,
-}
-
-impl SourceArgs {
-    /// Whether the files are records: in any case if a format is named, else by the first bytes of the files.
-    ///
-    /// # Errors
-    /// Files of which some are indexes and others are not, or one that cannot be read.
-    pub(crate) fn are_records(&self) -> Result<bool, Failure> {
-        if self.input.is_some() {
-            return Ok(true);
-        }
-        let mut first: Option<(&Path, bool)> = None;
-        for path in &self.paths {
-            let is_index = is_index(path).map_err(Failure::at(path))?;
-            let &mut (other, kind) = first.get_or_insert((path, is_index));
-            if kind != is_index {
-                let [index, records] = if kind { [other, path] } else { [path, other] };
-                let message = format!(
-                    "{} is an index and {} is not",
-                    index.display(),
-                    records.display()
-                );
-                return Err(Failure::new(message));
-            }
-        }
-        Ok(first.is_some_and(|(_, is_index)| !is_index))
-    }
-
-    /// The files as indexes.
-    ///
-    /// # Errors
-    /// What is said of records, of which there are none.
-    pub(crate) fn indexes(&self) -> Result<IndexArgs, Failure> {
-        if self.fields.are_given() {
-            let message = format!("{} are for records, not for an index", FieldArgs::NAMES);
-            return Err(Failure::new(message));
-        }
-        Ok(IndexArgs {
-            paths: self.paths.clone(),
-            open: self.open.clone(),
-        })
-    }
-
-    /// The files as records, read on so many threads.
-    pub(crate) fn records(&self, threads: u16) -> InputArgs {
-        InputArgs {
-            inputs: self.paths.clone(),
-            input: self.input.unwrap_or(InputFormat(None)),
-            fields: self.fields.clone(),
-            width: self.width,
-            pipeline: self.pipeline.clone(),
-            on_error: self.on_error,
-            threads,
-        }
-    }
-}
+use crate::support::options::ResourceArgs;
+use crate::support::records::{Fingerprinted, Refusal, id_of};
 
 /// Makes an index of records with ids, without documents that have no features.
 pub(crate) struct TransientBuilder {
@@ -103,42 +14,23 @@ pub(crate) struct TransientBuilder {
 }
 
 impl TransientBuilder {
-    /// An index of no record yet, for queries within a distance.
+    /// An index of no record yet, for queries within a distance: as small as can be, or with the tables that a build chooses.
     ///
     /// # Errors
     /// A memory limit that cannot be kept.
     pub(crate) fn new(
-        width: Width,
-        ids: IdKind,
+        (width, ids): (Width, IdKind),
         distance: u32,
+        chooses_tables: bool,
         resources: &ResourceArgs,
     ) -> simidx::Result<Self> {
-        let design = TableDesign::partition(width, distance.min(MAX_DISTANCE), 1)?;
-        Self::with_design(width, ids, distance, Some(design), resources)
-    }
-
-    /// The same, with the tables that a build chooses.
-    ///
-    /// # Errors
-    /// A memory limit that cannot be kept.
-    pub(crate) fn searched(
-        width: Width,
-        ids: IdKind,
-        distance: u32,
-        resources: &ResourceArgs,
-    ) -> simidx::Result<Self> {
-        Self::with_design(width, ids, distance, None, resources)
-    }
-
-    fn with_design(
-        width: Width,
-        ids: IdKind,
-        distance: u32,
-        design: Option<TableDesign>,
-        resources: &ResourceArgs,
-    ) -> simidx::Result<Self> {
+        let distance = distance.min(MAX_DISTANCE);
+        let design = match chooses_tables {
+            true => None,
+            false => Some(TableDesign::partition(width, distance, 1)?),
+        };
         let mut options = BuildOptions::default();
-        options.max_distance = distance.min(MAX_DISTANCE);
+        options.max_distance = distance;
         options.design = design;
         options.ids = ids;
         options.memory = Some(resources.memory_limit());

@@ -1,14 +1,15 @@
 //! From records to a builder: the kind of ids, the pipeline, the sketches, and which records are accepted.
 
+use rayon::prelude::*;
 use simidx::design::TableDesign;
 use simidx::format::{Metadata, SketchParameters};
-use simidx::{BuildOptions, Column, Error, IdKind, IndexBuilder, Watch, Width};
-use simidx_text::Pipeline;
+use simidx::{BuildOptions, Column, Error, IdBuf, IdKind, IndexBuilder, Watch, Width};
+use simidx_text::similar::Sketcher;
+use simidx_text::{ParallelFingerprinter, Pipeline};
 
-use super::sketching::{Sketching, Waiting};
 use super::{Args, TableCount};
-use crate::support::choices::IdChoice;
 use crate::support::failure::Failure;
+use crate::support::options::IdChoice;
 use crate::support::records::{Fingerprinted, Refusal, Sink, id_of};
 
 /// Takes records, and creates the builder when the first one shows what they are like.
@@ -60,7 +61,7 @@ impl<'a> Collector<'a> {
             pipeline,
             open: None,
         };
-        collector.open(IdKind::None, false)?;
+        collector.options(IdKind::None, false).check()?;
         Ok(collector)
     }
 
@@ -74,7 +75,8 @@ impl<'a> Collector<'a> {
         self.sketches.as_ref()
     }
 
-    fn open(&self, ids: IdKind, documents: bool) -> Result<Open, Error> {
+    /// What is built of records with such ids.
+    fn options(&self, ids: IdKind, documents: bool) -> BuildOptions {
         let mut options = BuildOptions::default();
         options.max_distance = self.args.max_distance;
         options.design = self.design.clone();
@@ -91,6 +93,11 @@ impl<'a> Collector<'a> {
             true => Some(self.pipeline.describe()),
             false => None,
         };
+        options
+    }
+
+    fn open(&self, ids: IdKind, documents: bool) -> Result<Open, Error> {
+        let options = self.options(ids, documents);
         Ok(Open {
             builder: IndexBuilder::new(self.args.input.width, options)?,
             width: self.args.input.width,
@@ -234,4 +241,73 @@ fn waiting(mut record: Fingerprinted, ids: IdKind) -> Result<Waiting, Refusal> {
             kind => Some(id_of(record, kind)?),
         },
     })
+}
+
+/// Documents that are sketched together, at most.
+const BATCH_DOCUMENTS: usize = 4096;
+
+/// Bytes of their texts, not counting the last one.
+const BATCH_TEXT_LEN: usize = 16 << 20;
+
+/// Documents that wait for their sketches.
+struct Sketching {
+    sketcher: Sketcher,
+    fingerprinter: ParallelFingerprinter,
+    waiting: Vec<Waiting>,
+    text_len: usize,
+}
+
+/// A record without its sketch.
+struct Waiting {
+    fingerprint: u128,
+    id: Option<IdBuf>,
+    text: String,
+}
+
+impl Sketching {
+    /// Nothing waits yet.
+    ///
+    /// # Errors
+    /// HTML, where this program was built without it.
+    fn new(sketcher: Sketcher) -> Result<Self, Failure> {
+        Ok(Sketching {
+            fingerprinter: sketcher.pipeline()?.parallel(simidx::Width::W64)?,
+            sketcher,
+            waiting: Vec::new(),
+            text_len: 0,
+        })
+    }
+
+    /// Adds a record to those that wait, or all of them to the index.
+    ///
+    /// # Errors
+    /// What the builder reports.
+    fn push(&mut self, record: Waiting, builder: &mut IndexBuilder) -> Result<(), Error> {
+        self.text_len += record.text.len();
+        self.waiting.push(record);
+        match self.waiting.len() >= BATCH_DOCUMENTS || self.text_len >= BATCH_TEXT_LEN {
+            true => self.flush(builder),
+            false => Ok(()),
+        }
+    }
+
+    /// Adds what waits to the index.
+    ///
+    /// # Errors
+    /// What the builder reports.
+    fn flush(&mut self, builder: &mut IndexBuilder) -> Result<(), Error> {
+        let waiting = std::mem::take(&mut self.waiting);
+        self.text_len = 0;
+        let sketch = |record: &Waiting| {
+            let sketcher = &self.sketcher;
+            self.fingerprinter
+                .with(|f| sketcher.sketch(f, &record.text))
+        };
+        let sketches: Vec<_> = waiting.par_iter().map(sketch).collect();
+        for (record, sketch) in waiting.into_iter().zip(sketches) {
+            let id = record.id.as_ref().map(IdBuf::as_id);
+            builder.push_with_sketch(record.fingerprint, id, sketch.as_u64s())?;
+        }
+        Ok(())
+    }
 }

@@ -1,13 +1,9 @@
 //! `simidx build`: records in, an index file out.
 
 mod collector;
-mod sketching;
-mod space;
 
-use std::fmt;
 use std::io::{self, Write};
-use std::path::PathBuf;
-use std::str::FromStr;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use simidx::format::{MAX_SKETCH_BITS, Metadata};
@@ -16,18 +12,17 @@ use simidx_text::similar::{SketchFeatures, Sketcher};
 
 use crate::cmd::Answer;
 use crate::support::build_report::{BuildReport, Stages};
-use crate::support::choices::{CodecChoice, IdChoice};
-use crate::support::distance;
 use crate::support::failure::Failure;
-use crate::support::heading;
-use crate::support::input_files::folder;
-use crate::support::memory;
+use crate::support::inputs::{InputArgs, folder};
+use crate::support::options::{
+    CodecChoice, IdChoice, check_temp_dir, distance_of_tables, heading, temp_dir,
+};
 use crate::support::output::Output;
+use crate::support::process::default_memory;
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::{Size, block_size};
-use crate::support::records::{self, InputArgs};
+use crate::support::records;
 use crate::support::report::Report;
-use crate::support::resources::temp_dir;
 use crate::support::similarity::words;
 use collector::Collector;
 
@@ -54,10 +49,10 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
     /// Largest distance that the tables are chosen for; queries may use any
-    #[arg(short = 'k', long, value_name = "K", default_value_t = 3, value_parser = distance::of_tables())]
+    #[arg(short = 'k', long, value_name = "K", default_value_t = 3, value_parser = distance_of_tables())]
     max_distance: u32,
     /// Number of tables: auto, or a number that has a design (for -k 3: 1, 2, 3, 4, 6, 8, 10, 11, 14, 16, 20, 35)
-    #[arg(long, value_name = "N", default_value_t = TableCount::Auto)]
+    #[arg(long, value_name = "N", default_value = "auto", value_parser = table_count)]
     tables: TableCount,
     /// Bytes per block, a power of two such as 512 or 4KiB
     #[arg(long, value_name = "SIZE", default_value_t = 512, value_parser = block_size)]
@@ -111,31 +106,17 @@ fn sketch_bits(text: &str) -> Result<u32, String> {
 /// The number of tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TableCount {
-    /// As many as suit the number of fingerprints.
+    /// The one that the library chooses.
     Auto,
     Given(usize),
 }
 
-impl FromStr for TableCount {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "auto" => Ok(TableCount::Auto),
-            _ => match text.parse() {
-                Ok(count) => Ok(TableCount::Given(count)),
-                Err(_) => Err("neither auto nor a number"),
-            },
-        }
-    }
-}
-
-impl fmt::Display for TableCount {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TableCount::Auto => f.write_str("auto"),
-            TableCount::Given(count) => write!(f, "{count}"),
-        }
+/// Reads `--tables`.
+fn table_count(text: &str) -> Result<TableCount, &'static str> {
+    match (text, text.parse()) {
+        ("auto", _) => Ok(TableCount::Auto),
+        (_, Ok(count)) => Ok(TableCount::Given(count)),
+        (_, Err(_)) => Err("neither auto nor a number"),
     }
 }
 
@@ -145,7 +126,7 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     let output = Output::new(&args.output, args.force, &args.input.files()?)?;
     let stages = Stages::start(mode);
     let mut collector = Collector::new(args, stages.watch())?;
-    space::check(args)?;
+    check_space(args)?;
     let bar = mode.reading("records");
     let pipeline = collector.pipeline().clone();
     let counts = records::read(&args.input, &pipeline, bar, &mut collector)?;
@@ -235,8 +216,7 @@ impl Args {
 
     /// Bytes of memory to use.
     fn memory_limit(&self) -> u64 {
-        self.memory
-            .map_or_else(memory::default_limit, |Size(bytes)| bytes)
+        self.memory.map_or_else(default_memory, |Size(bytes)| bytes)
     }
 
     /// Directory for temporary files: by default on the disk that holds the index, not one that may be in memory.
@@ -245,5 +225,55 @@ impl Args {
             Some(folder) => folder.clone(),
             None => folder(&self.output).to_owned(),
         }
+    }
+}
+
+/// Checks that temporary files can be made, and that there is room for them as far as the number of records is known.
+///
+/// # Errors
+/// No such directory, one that cannot be written to, or too little room in it.
+fn check_space(args: &Args) -> Result<(), Failure> {
+    let folder = args.scratch_folder();
+    check_temp_dir(&folder)?;
+    let needed = temporary_len(args)?;
+    match free_len(&folder) {
+        Some(free) if free < needed => {
+            let (needed, free) = (Size(needed), Size(free));
+            let message = format!("temporary files take about {needed}, but only {free} is free");
+            Err(Failure::new(message).about(folder.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Largest number of bytes of temporary files, as far as it is known: records are written as runs and then merged.
+fn temporary_len(args: &Args) -> Result<u64, Failure> {
+    let paths = args.input.paths()?;
+    let options = args.input.fields.options(args.input.width);
+    let records = simidx_input::expected_records_with(&paths, args.input.input.0, &options);
+    let records = records.unwrap_or(0);
+    let id_len = if args.ids == IdChoice::Number { 8 } else { 0 };
+    let sketch_len = u64::from(args.sketch.unwrap_or(0) / 8);
+    let bytes = records.saturating_mul(args.input.width.bytes() as u64 + id_len + sketch_len);
+    // Records with ids or sketches get half of the room.
+    Ok(
+        match bytes > args.memory_limit() / if id_len + sketch_len == 0 { 1 } else { 2 } {
+            true => bytes.saturating_mul(2),
+            false => 0,
+        },
+    )
+}
+
+/// Bytes that are free in a directory; `None` where the system does not report it.
+fn free_len(folder: &Path) -> Option<u64> {
+    #[cfg(unix)]
+    {
+        let system = rustix::fs::statvfs(folder).ok()?;
+        system.f_bavail.checked_mul(system.f_frsize)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = folder;
+        None
     }
 }

@@ -1,6 +1,5 @@
 //! `simidx clusters`: what pairs within a distance link, of indexes or straight from records.
 
-mod equal;
 mod printer;
 mod records;
 mod similar;
@@ -9,18 +8,16 @@ use simidx::batch::{Cluster, ClusterOptions, ClusterReport, clusters, clusters_b
 use simidx::{Id, IdKind, Set, Width};
 
 use crate::cmd::Answer;
-use crate::support::choices::IdChoice;
-use crate::support::distance;
-use crate::support::exclusions::ExcludeArgs;
 use crate::support::failure::Failure;
-use crate::support::messages::{counted, say, say_without_features};
+use crate::support::indexes::ExcludeArgs;
+use crate::support::inputs::SourceArgs;
+use crate::support::messages::{counted, is_quiet, say, say_without_features};
+use crate::support::options::{
+    DEFAULT_DISTANCE, IdChoice, ResourceArgs, distance, distance_within,
+};
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::count;
-use crate::support::quiet::is_quiet;
-use crate::support::resources::ResourceArgs;
 use crate::support::similarity::SimilarityArgs;
-use crate::support::transient::{DEFAULT_DISTANCE, SourceArgs};
-use equal::Merged;
 use printer::{Ids, Printer};
 use records::{Collected, Collector, KnownRecords};
 
@@ -45,7 +42,7 @@ pub(crate) struct Args {
     source: SourceArgs,
     /// Largest distance that links two fingerprints [default: the one that the index was built for, the smallest of
     /// several; of records 3]
-    #[arg(short = 'k', long, value_name = "K", value_parser = distance::distance())]
+    #[arg(short = 'k', long, value_name = "K", value_parser = distance())]
     max_distance: Option<u32>,
     #[command(flatten)]
     similarity: SimilarityArgs,
@@ -109,8 +106,7 @@ type Records<'a> = (Ids<'a>, Vec<Vec<u64>>, u128);
 /// The clusters of indexes.
 fn of_set(set: &Set, (ids, equal, empty): Records<'_>, args: &Args, mode: ProgressMode) -> Answer {
     let options = args.options(set.width(), set.max_distance())?;
-    let printer = Printer::new(args, set.width(), Some((set, ids)));
-    let printer = Merged::new(printer, equal, empty);
+    let printer = Printer::new(args, set.width(), Some((set, ids)), (equal, empty));
     printed(args, mode, options.distance, printer, |visit| match ids {
         Ids::Numbers(records) if args.representative == Representative::Longest => {
             let key = |_, id: Id<'_>| KnownRecords::number(id).map(|number| records.key(number));
@@ -132,7 +128,7 @@ fn of_records(args: &Args, mode: ProgressMode) -> Answer {
     say_without_features(read.without_features);
     match collector.finish()? {
         Collected::Fingerprints(finder) => {
-            let printer = Merged::new(Printer::new(args, width, None), Vec::new(), 0);
+            let printer = Printer::new(args, width, None, (Vec::new(), 0));
             printed(args, mode, options.distance, printer, |visit| {
                 finder.finish(visit)
             })
@@ -154,7 +150,7 @@ fn printed(
     args: &Args,
     mode: ProgressMode,
     distance: u32,
-    mut printer: Merged<'_>,
+    mut printer: Printer<'_>,
     find: impl FnOnce(Visit<'_>) -> simidx::Result<ClusterReport>,
 ) -> Answer {
     let bar = mode.spinner();
@@ -200,7 +196,7 @@ fn warn_of_chains(report: &ClusterReport, distance: u32) {
 impl Args {
     fn options(&self, width: Width, default_distance: u32) -> Result<ClusterOptions, Failure> {
         let mut options = ClusterOptions::default();
-        let given = distance::within(self.max_distance, width)?;
+        let given = distance_within(self.max_distance, width)?;
         options.distance = given.unwrap_or(default_distance);
         options.representative = match self.representative {
             Representative::Central => simidx::batch::Representative::Central,

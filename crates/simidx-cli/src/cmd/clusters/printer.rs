@@ -2,17 +2,14 @@
 
 use std::io::{BufWriter, Write};
 
-use serde_json::{Value, json};
-use simidx::batch::Cluster;
+use serde_json::json;
+use simidx::batch::{Cluster, ClusterReport};
 use simidx::{IdBuf, Set, Width};
 
 use super::Args;
 use super::records::KnownRecords;
-use crate::support::columns::Column;
 use crate::support::failure::Failure;
-use crate::support::json::Json;
-use crate::support::json_ids::write_ids;
-use crate::support::output::{Stdout, stdout};
+use crate::support::output::{Column, Json, Stdout, stdout, write_ids};
 
 /// What the ids of an index are to the user.
 #[derive(Debug, Clone, Copy)]
@@ -28,7 +25,8 @@ pub(super) enum Ids<'a> {
 /// Where ids come from.
 type IdSource<'a> = (&'a Set, Ids<'a>);
 
-/// Prints clusters one by one.
+/// Prints clusters in order: those of most records first, then those of the smallest fingerprint. Among them are those of
+/// equal documents without features, which no index holds.
 pub(super) struct Printer<'a> {
     width: Width,
     ids: Option<IdSource<'a>>,
@@ -36,10 +34,38 @@ pub(super) struct Printer<'a> {
     json: bool,
     out: BufWriter<Stdout>,
     line: Vec<u8>,
+    /// The groups of equal documents that are still to come, the last one first.
+    groups: Vec<Vec<u64>>,
+    /// The fingerprint that all of these documents have.
+    empty: u128,
+    /// Clusters printed so far, and the groups among them.
+    count: u64,
+    group_count: u64,
+    group_records: u64,
+    /// The number of the first cluster of the largest radius.
+    widest: Option<(u32, u64)>,
+}
+
+/// A cluster to be printed.
+struct Shown<'c> {
+    number: u64,
+    record_count: u64,
+    fingerprints: &'c [u128],
+    representative: u128,
+    radius: u32,
+    /// The ids of its only member, if no index has them.
+    ids: Option<Vec<IdBuf>>,
 }
 
 impl<'a> Printer<'a> {
-    pub(super) fn new(args: &Args, width: Width, ids: Option<IdSource<'a>>) -> Self {
+    /// A printer of the clusters of an index with such ids, and of these groups in order.
+    pub(super) fn new(
+        args: &Args,
+        width: Width,
+        ids: Option<IdSource<'a>>,
+        (mut groups, empty): (Vec<Vec<u64>>, u128),
+    ) -> Self {
+        groups.reverse();
         Printer {
             width,
             ids: ids.filter(|(_, ids)| !matches!(ids, Ids::None)),
@@ -47,73 +73,92 @@ impl<'a> Printer<'a> {
             json: args.json,
             out: stdout(),
             line: Vec::new(),
+            groups,
+            empty,
+            count: 0,
+            group_count: 0,
+            group_records: 0,
+            widest: None,
         }
     }
 
-    /// Prints a cluster.
+    /// Prints a cluster of the index, after the groups that come before it.
     ///
     /// # Errors
     /// What standard output or the index reports.
     pub(super) fn cluster(&mut self, cluster: &Cluster<'_>) -> simidx::Result<()> {
-        match (self.json, self.summary) {
-            (true, _) => self.object(cluster),
-            (_, true) => self.summary(cluster),
-            _ => members(cluster).try_for_each(|member| self.rows(cluster, member)),
+        let own = (cluster.record_count, cluster.fingerprints.first());
+        while let Some(group) = self.groups.last() {
+            let size = group.len() as u64;
+            let comes_first = size > own.0 || size == own.0 && Some(&self.empty) <= own.1;
+            if !comes_first {
+                break;
+            }
+            self.group()?;
         }
+        let widest = self.widest.map(|(widest, _)| widest);
+        if widest.is_none_or(|widest| cluster.radius > widest) {
+            self.widest = Some((cluster.radius, self.count));
+        }
+        self.print(Shown {
+            number: self.count,
+            record_count: cluster.record_count,
+            fingerprints: cluster.fingerprints,
+            representative: cluster.representative,
+            radius: cluster.radius,
+            ids: None,
+        })
     }
 
-    /// Prints a cluster of equal documents without features; they have this fingerprint.
+    /// Prints the next group.
+    fn group(&mut self) -> simidx::Result<()> {
+        let Some(group) = self.groups.pop() else {
+            return Ok(());
+        };
+        self.group_count += 1;
+        self.group_records += group.len() as u64;
+        self.print(Shown {
+            number: self.count,
+            record_count: group.len() as u64,
+            fingerprints: &[self.empty],
+            representative: self.empty,
+            radius: 0,
+            ids: match self.ids {
+                Some((_, Ids::Numbers(records))) => Some(ids_of(group, records, 1)?),
+                _ => None,
+            },
+        })
+    }
+
+    /// Prints what is still to come; returns what all clusters come to.
     ///
     /// # Errors
     /// What standard output or the temporary file of ids reports.
-    pub(super) fn equal(
-        &mut self,
-        number: u64,
-        fingerprint: u128,
-        documents: &[u64],
-    ) -> simidx::Result<()> {
-        let ids = match self.ids {
-            Some((_, Ids::Numbers(records))) => ids_of(documents.to_vec(), records, 1)?,
-            _ => Vec::new(),
-        };
-        let (size, hex) = (documents.len(), self.width.to_hex(fingerprint));
-        match (self.json, self.summary) {
-            (true, summary) => {
-                let head = head(number, size as u64, 1, &hex).to_string();
-                if summary {
-                    return Ok(writeln!(self.out, "{head}")?);
-                }
-                let head = head.strip_suffix('}').unwrap_or(&head);
-                write!(
-                    self.out,
-                    r#"{head},"members":[{{"fingerprint":"{hex}","ids":"#
-                )?;
-                write_ids(&mut self.out, &mut ids.into_iter().map(Ok))?;
-                writeln!(self.out, "}}]}}")?;
-            }
-            (_, true) => {
-                let first = ids.first().map_or(String::new(), |id| format!("\t{id}"));
-                writeln!(self.out, "{number}\t{size}\t1\t0\t{hex}{first}")?;
-            }
-            _ => {
-                for id in ids {
-                    writeln!(self.out, "{number}\t{hex}\t{id}")?;
-                }
-            }
+    pub(super) fn finish(mut self, mut report: ClusterReport) -> Result<ClusterReport, Failure> {
+        while !self.groups.is_empty() {
+            self.group()?;
         }
-        Ok(())
+        report.cluster_count += self.group_count;
+        report.record_count += self.group_records;
+        report.fingerprint_count += u64::from(self.group_count > 0);
+        if let Some((_, number)) = self.widest {
+            report.widest_cluster = number;
+        }
+        self.out.flush()?;
+        Ok(report)
     }
 
-    /// Brings everything to standard output.
-    ///
-    /// # Errors
-    /// What it reports.
-    pub(super) fn finish(mut self) -> Result<(), Failure> {
-        Ok(self.out.flush()?)
+    fn print(&mut self, cluster: Shown<'_>) -> simidx::Result<()> {
+        self.count += 1;
+        match (self.json, self.summary) {
+            (true, _) => self.object(&cluster),
+            (_, true) => self.summary(&cluster),
+            _ => members(&cluster).try_for_each(|member| self.rows(&cluster, member)),
+        }
     }
 
     /// A line for each record of a member, or for the member itself where there are no ids.
-    fn rows(&mut self, cluster: &Cluster<'_>, member: u128) -> simidx::Result<()> {
+    fn rows(&mut self, cluster: &Shown<'_>, member: u128) -> simidx::Result<()> {
         self.line.clear();
         write!(self.line, "{}\t", cluster.number)?;
         self.width.extend_hex(member, &mut self.line);
@@ -135,7 +180,7 @@ impl<'a> Printer<'a> {
         Ok(())
     }
 
-    fn summary(&mut self, cluster: &Cluster<'_>) -> simidx::Result<()> {
+    fn summary(&mut self, cluster: &Shown<'_>) -> simidx::Result<()> {
         self.line.clear();
         let fingerprint_count = cluster.fingerprints.len();
         let (number, size) = (cluster.number, cluster.record_count);
@@ -154,11 +199,16 @@ impl<'a> Printer<'a> {
     }
 
     /// A JSON object, its members written one by one: there may be many.
-    fn object(&mut self, cluster: &Cluster<'_>) -> simidx::Result<()> {
+    fn object(&mut self, cluster: &Shown<'_>) -> simidx::Result<()> {
         let representative = self.width.to_hex(cluster.representative);
         let (number, size) = (cluster.number, cluster.record_count);
-        let mut object = head(number, size, cluster.fingerprints.len(), &representative);
-        object["radius"] = cluster.radius.into();
+        let object = json!({
+            "cluster": number,
+            "size": size,
+            "fingerprints": cluster.fingerprints.len(),
+            "radius": cluster.radius,
+            "representative": representative,
+        });
         let object = Json(&object).to_string();
         if self.summary {
             return Ok(writeln!(self.out, "{object}")?);
@@ -176,23 +226,12 @@ impl<'a> Printer<'a> {
     }
 
     /// The id that the representative is told by.
-    fn first_id(&self, cluster: &Cluster<'_>) -> simidx::Result<Option<String>> {
+    fn first_id(&self, cluster: &Shown<'_>) -> simidx::Result<Option<String>> {
         with_ids(self.ids, cluster, cluster.representative, |ids| {
             let first = ids.next().transpose()?;
             Ok(first.map(|id| Column::of(&id).to_string()))
         })
     }
-}
-
-/// What a JSON object says of a cluster before its members.
-fn head(number: u64, size: u64, fingerprints: usize, representative: &str) -> Value {
-    json!({
-        "cluster": number,
-        "size": size,
-        "fingerprints": fingerprints,
-        "radius": 0,
-        "representative": representative,
-    })
 }
 
 /// The ids of a member.
@@ -201,10 +240,13 @@ type MemberIds<'i> = &'i mut dyn Iterator<Item = simidx::Result<IdBuf>>;
 /// Hands the ids of a member to `take`, in order; of the representative that of its record comes first.
 fn with_ids<T>(
     source: Option<IdSource<'_>>,
-    cluster: &Cluster<'_>,
+    cluster: &Shown<'_>,
     member: u128,
     take: impl FnOnce(MemberIds<'_>) -> simidx::Result<T>,
 ) -> simidx::Result<T> {
+    if let Some(ids) = &cluster.ids {
+        return take(&mut ids.iter().cloned().map(Ok));
+    }
     let Some((set, kind)) = source else {
         return take(&mut std::iter::empty());
     };
@@ -238,7 +280,7 @@ fn ids_of(numbers: Vec<u64>, records: &KnownRecords, first: usize) -> simidx::Re
 }
 
 /// The members, the representative first.
-fn members(cluster: &Cluster<'_>) -> impl Iterator<Item = u128> {
+fn members(cluster: &Shown<'_>) -> impl Iterator<Item = u128> {
     let representative = cluster.representative;
     let others = cluster.fingerprints.iter().copied();
     std::iter::once(representative).chain(others.filter(move |&other| other != representative))

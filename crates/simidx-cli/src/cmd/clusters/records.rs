@@ -7,10 +7,10 @@ use simidx::{Column, Error, Id, IdBuf, IdKind, Set};
 use simidx_text::dedup::EqualTexts;
 
 use super::{Args, Representative};
-use crate::support::choices::IdChoice;
 use crate::support::failure::Failure;
+use crate::support::labels::SpooledIds;
+use crate::support::options::IdChoice;
 use crate::support::records::{Fingerprinted, Refusal, Sink, id_of};
-use crate::support::spooled_ids::SpooledIds;
 use crate::support::transient::TransientBuilder;
 
 /// Takes records in, and finds out by the first one whether their ids are wanted.
@@ -114,7 +114,8 @@ impl<'a> Collector<'a> {
             IdKind::None => Open::Fingerprints(ClusterFinder::new(width, self.options)?),
             _ => {
                 let (distance, resources) = (self.options.distance, &self.args.resources);
-                let builder = TransientBuilder::new(width, IdKind::Number, distance, resources)?;
+                let builder =
+                    TransientBuilder::new((width, IdKind::Number), distance, false, resources)?;
                 Open::Records(builder, KnownRecords::new(self.args, kind))
             }
         })

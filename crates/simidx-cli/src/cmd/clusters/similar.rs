@@ -9,13 +9,11 @@ use simidx_text::similar::{Fate, SimilarDedup};
 use super::{Args, Representative};
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
-use crate::support::json::write_json;
 use crate::support::labels::Labels;
-use crate::support::messages::{counted, say};
-use crate::support::output::stdout;
+use crate::support::messages::{counted, is_quiet, say};
+use crate::support::output::{stdout, write_json};
 use crate::support::progress::ProgressMode;
-use crate::support::quiet::is_quiet;
-use crate::support::similar_documents::{SimilarDocuments, documents_of};
+use crate::support::similarity::{SimilarDocuments, documents_of};
 
 /// Prints the connected components of similar texts.
 ///

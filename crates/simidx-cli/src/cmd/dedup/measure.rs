@@ -60,14 +60,6 @@ impl Measure {
         }
     }
 
-    /// The similarity, if that is what counts.
-    pub(super) fn similarity(self) -> Option<Similarity> {
-        match self {
-            Measure::Distance(..) => None,
-            Measure::Similarity(similarity) => Some(similarity),
-        }
-    }
-
     /// In a sentence.
     pub(super) fn definition(self) -> String {
         match self {
@@ -80,14 +72,6 @@ impl Measure {
                 similarity.least(),
                 features_of(similarity)
             ),
-        }
-    }
-
-    /// Why fingerprints are compared, if that was not asked for.
-    pub(super) fn reason(self) -> Option<&'static str> {
-        match self {
-            Measure::Distance(_, reason) => reason,
-            Measure::Similarity(_) => None,
         }
     }
 

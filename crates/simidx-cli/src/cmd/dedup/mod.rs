@@ -1,52 +1,40 @@
 //! `simidx dedup`: documents without their near-duplicates, and a report of what was dropped for what.
 
-mod annotate;
-mod compress;
-mod documents;
-mod in_index;
+mod fingerprints;
 mod judged;
+mod known;
 mod measure;
 mod names;
 mod outputs;
 mod page;
-mod repeated_ids;
 mod report;
-mod similar;
 mod summary;
+mod texts;
 
 use std::path::PathBuf;
 
+use clap::Arg;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use simidx::batch::{DedupOptions, Deduplicator};
 use simidx::builder::MIN_MEMORY;
 use simidx::{Set, Width};
 use simidx_input::{InputFile, OutputFormat};
 use simidx_text::Pipeline;
-use simidx_text::dedup::Similarity;
-use simidx_text::similar::{SimilarOptions, SimilarTexts};
 
 use crate::cmd::Answer;
-use crate::support::diagnostics::OnError;
-use crate::support::distance;
-use crate::support::exclusions::ExcludeArgs;
 use crate::support::failure::Failure;
-use crate::support::heading;
-use crate::support::index_file::{IndexArgs, OpenArgs, is_index};
-use crate::support::memory;
+use crate::support::indexes::{ExcludeArgs, IndexArgs, OpenArgs, is_index};
+use crate::support::inputs::{InputArgs, OnError};
 use crate::support::messages::{counted, say};
-use crate::support::pipeline::files_of;
+use crate::support::options::{distance, distance_within, heading, temp_dir};
+use crate::support::process::default_memory;
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::Size;
-use crate::support::records::{InputArgs, read_originals};
-use crate::support::resources::temp_dir;
+use crate::support::records::{ReadCounts, Sink, read_originals};
 use crate::support::similarity::SimilarityArgs;
-use documents::{Compared, Documents, Needs};
-use in_index::Against;
-use judged::{Found, Judged};
+use judged::{Decisions, Judged};
+use known::Known;
 use measure::Measure;
 use outputs::Outputs;
-use similar::Similar;
-use summary::{Clock, Summary};
 
 /// The head of `simidx dedup --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -56,6 +44,9 @@ Records are copied unchanged and in their order. A document is dropped if its te
 if at least 80 % of the runs of three words that either has are in both, or the share that --similarity names. With -k, \
 and for records that are fingerprints, near-duplicates are those within a distance. A document without words, such as \
 one of emoji only, is a duplicate of equal documents only.
+
+It also takes what `simidx merge --help` says of --exclude-from, --exclude-by and --no-mmap, and `simidx build --help` of \
+--fingerprint-field, --delimiter, --user-dictionary, --stop-words and --idf.
 
 Examples:
   simidx dedup crawl.jsonl.gz -o kept.jsonl.gz
@@ -68,7 +59,7 @@ Examples:
 
 /// Arguments of `simidx dedup`.
 #[derive(Debug, clap::Args)]
-#[command(mut_arg("on_error", |arg| arg.value_parser(on_error())))]
+#[command(mut_arg("on_error", |arg| arg.value_parser(on_error())), mut_args(without_rare))]
 pub(crate) struct Args {
     #[command(flatten)]
     pub(super) input: InputArgs,
@@ -88,7 +79,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FORMAT")]
     format: Option<OutputFormat>,
     /// Keep all records, and add fields to each: duplicate_of (an id or a position from 0), cluster, and the similarity, or
-    /// with -k the distance; with --against duplicate_in
+    /// with -k the distance; with --against duplicate_in. Their names begin with the value of --annotate-prefix
     #[arg(long)]
     annotate: bool,
     /// What the names of these fields begin with, if records have such names already
@@ -104,7 +95,7 @@ pub(crate) struct Args {
     #[arg(long)]
     chains: bool,
     /// Largest distance of near-duplicates, to compare fingerprints instead of texts [default for fingerprints: 3]
-    #[arg(short = 'k', long, value_name = "K", value_parser = distance::distance())]
+    #[arg(short = 'k', long, value_name = "K", value_parser = distance())]
     max_distance: Option<u32>,
     /// Index files; documents that are in one of them are dropped first: those within the distance of a fingerprint, or, if the indexes
     /// carry sketches (build --sketch), those with an estimated similarity of at least J
@@ -134,6 +125,25 @@ pub(crate) struct Args {
     /// Directory for temporary files, which are deleted in any case [default: that of the system]
     #[arg(long, value_name = "DIR", value_parser = temp_dir(), help_heading = heading::RESOURCES)]
     temp_dir: Option<PathBuf>,
+}
+
+/// Options that the help of other commands describes.
+const RARE: [&str; 9] = [
+    "annotate_prefix",
+    "delimiter",
+    "exclude_by",
+    "exclude_from",
+    "fingerprint_field",
+    "idf",
+    "no_mmap",
+    "stop_words",
+    "user_dictionary",
+];
+
+/// Leaves rare options out of the help.
+fn without_rare(arg: Arg) -> Arg {
+    let is_rare = RARE.contains(&arg.get_id().as_str());
+    arg.hide(is_rare)
 }
 
 /// What may be done with records that cannot be judged: here they can also be kept.
@@ -185,7 +195,7 @@ impl MemoryShares {
 pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
     if args.against.is_empty() {
         args.exclude.refuse("name them with --against")?;
-        return of_width(args, args.input.width, None, mode);
+        return dedup(args, None, mode);
     }
     let index = IndexArgs {
         paths: args.against.clone(),
@@ -193,7 +203,7 @@ pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
     };
     refuse_inputs(&args.against)?;
     let set = args.exclude.apply(index.open()?)?;
-    of_width(args, set.width(), Some(&set), mode)
+    dedup(args, Some(&set), mode)
 }
 
 /// Refuses inputs that stand after `--against`, where they would be opened as indexes.
@@ -210,110 +220,85 @@ fn refuse_inputs(against: &[PathBuf]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn of_width(args: &Args, width: Width, against: Option<&Set>, mode: ProgressMode) -> Answer {
-    distance::within(args.max_distance, width)?;
+fn dedup(args: &Args, set: Option<&Set>, mode: ProgressMode) -> Answer {
+    let width = set.map_or(args.input.width, Set::width);
+    distance_within(args.max_distance, width)?;
     let paths = args.input.paths()?;
     let outputs = Outputs::new(args, &paths)?;
     let originals = args.originals(&paths, width)?;
     outputs.check_formats(args, &originals)?;
-    let measure = Measure::choose(args, against, &originals)?;
-    if let (Some(set), Some(_)) = (against, measure.distance()) {
+    let measure = Measure::choose(args, set, &originals)?;
+    if let (Some(set), Some(_)) = (set, measure.distance()) {
         check_width(set, args.input.width)?;
     }
-    let pipeline = args.input.pipeline.pipeline()?;
-    let shares = args.memory_shares();
-    let needs = Needs {
-        text: args.needs_text(measure),
-        lengths: args.keep == Keep::Longest,
-        ids: args.report.is_some() || args.annotate || measure.similarity().is_some(),
-        id_memory: shares.ids,
-        pipeline: match against {
-            Some(set) if measure.distance().is_some() => foreign_pipeline(set, &pipeline),
-            _ => None,
-        },
+    let memory = args.memory.map(|Size(bytes)| bytes);
+    let job = Job {
+        args,
+        set,
+        originals: &originals,
+        pipeline: args.input.pipeline.pipeline()?,
+        width,
+        memory: MemoryShares::new(memory.unwrap_or_else(default_memory)),
+        measure,
+        mode,
     };
-    let compared = match measure {
-        Measure::Distance(distance, _) => {
-            Compared::Fingerprints(Deduplicator::new(width, &args.options(distance)))
-        }
-        Measure::Similarity(similarity) => {
-            let texts = SimilarTexts::new(&pipeline, &args.similar_options(similarity))?;
-            let signer = texts.signer();
-            let against = against.map(|set| {
-                // What is compared with each other takes most of its memory after that.
-                Against::new(set, similarity, &pipeline, shares.search / 2)
-            });
-            Compared::Texts(texts, signer, against.transpose()?.map(Box::new))
-        }
+    let (judged, mut summary) = match measure {
+        Measure::Distance(distance, _) => fingerprints::judge(&job, distance)?,
+        Measure::Similarity(similarity) => texts::judge(&job, similarity)?,
     };
-    let mut clock = Clock::start();
-    let mut documents = Documents::new(compared, needs, args.temp_dir.as_deref());
-    let bar = mode.reading("documents");
-    let read = read_originals(
-        (&args.input, width),
-        &pipeline,
-        &originals,
-        bar,
-        &mut documents,
-    )?;
-    let (compared, documents) = documents.finish(read)?;
-    clock.has_read();
-    let found = match compared {
-        Compared::Fingerprints(deduplicator) => {
-            let lengths = documents.lengths.as_deref();
-            near(deduplicator, against, lengths, mode)?
-        }
-        Compared::Texts(texts, _, index) => {
-            let (rule, source) = ((args.keep, args.chains), (&*originals, &documents));
-            Found::Similar(Similar::find(texts, index, rule, source, mode)?)
-        }
-    };
-    clock.has_found();
-    let comparing = match &found {
-        Found::Near(..) => None,
-        Found::Similar(found) => Some(found.comparing),
-    };
-
-    let judged = Judged {
-        found,
-        documents: &documents,
-        set: against,
-    };
-    let summary = Summary::new(&judged, measure)?
-        .with_without_features(read.without_features)
-        .with_times(clock, comparing)
-        .with_repeated_ids(documents.repeated_ids.count())
-        .with_replaced(read.replaced);
-    let summarise = |unjudged| summary.with_unjudged(unjudged);
-    let summary = outputs.write(args, &originals, &judged, (measure, mode), summarise)?;
-    summary.tell(args.json)?;
-    if let Some(warning) = documents.repeated_ids.warning() {
+    summary.repeated_ids = judged.documents.repeated_ids.count();
+    outputs.write(&job, &judged, &mut summary)?;
+    summary.tell(args.json, measure)?;
+    if let Some(warning) = judged.documents.repeated_ids.warning() {
         say(warning);
     }
     Ok(true)
 }
 
-/// Finds documents near to one another, or to members of indexes. Of a cluster the first is kept, or with lengths the longest.
-fn near(
-    mut deduplicator: Deduplicator,
-    against: Option<&Set>,
-    lengths: Option<&[u32]>,
+/// What is to be deduplicated, and how.
+struct Job<'a> {
+    args: &'a Args,
+    /// The indexes of documents that were there before.
+    set: Option<&'a Set>,
+    originals: &'a [InputFile],
+    pipeline: Pipeline,
+    width: Width,
+    memory: MemoryShares,
+    measure: Measure,
     mode: ProgressMode,
-) -> Result<Found, Failure> {
-    if let Some(set) = against {
-        let bar = mode.spinner();
-        bar.set_message("looking documents up in the index");
-        deduplicator.exclude(set)?;
-        bar.finish_and_clear();
+}
+
+impl<'a> Job<'a> {
+    /// Hands the documents to `sink`.
+    ///
+    /// # Errors
+    /// What keeps them from being read.
+    fn read(&self, sink: &mut dyn Sink) -> Result<ReadCounts, Failure> {
+        let (input, bar) = (&self.args.input, self.mode.reading("documents"));
+        read_originals(
+            (input, self.width),
+            &self.pipeline,
+            self.originals,
+            bar,
+            sink,
+        )
     }
-    let bar = mode.spinner();
-    bar.set_message("finding near-duplicates");
-    let mut found = deduplicator.finish()?;
-    bar.finish_and_clear();
-    if let Some(lengths) = lengths {
-        found.keep_by(|document| lengths[document].into());
+
+    /// What is to be known of the documents.
+    fn known(&self, keeps_ids: bool) -> Known {
+        let keeps_lengths = self.args.keep == Keep::Longest;
+        let temp_dir = self.args.temp_dir.as_deref();
+        Known::new((keeps_ids, keeps_lengths), temp_dir, self.memory.ids)
     }
-    Ok(Found::Near(found))
+
+    fn judged(&self, decisions: impl Decisions + 'a, documents: Known) -> Judged<'a> {
+        Judged {
+            measure: self.measure,
+            decisions: Box::new(decisions),
+            documents,
+            has_index: self.set.is_some(),
+        }
+    }
 }
 
 /// Fingerprints of different widths have no distance.
@@ -326,28 +311,6 @@ fn check_width(set: &Set, width: Width) -> Result<(), Failure> {
 }
 
 impl Args {
-    fn memory_shares(&self) -> MemoryShares {
-        let memory = self.memory.map(|Size(bytes)| bytes);
-        let memory = memory.unwrap_or_else(memory::default_limit);
-        MemoryShares::new(memory)
-    }
-
-    fn similar_options(&self, similarity: Similarity) -> SimilarOptions {
-        let mut options = SimilarOptions::default();
-        options.similarity = similarity;
-        options.memory = Some(self.memory_shares().search);
-        options.temp_dir = self.temp_dir.clone();
-        options
-    }
-
-    fn options(&self, distance: u32) -> DedupOptions {
-        let mut options = DedupOptions::default();
-        options.distance = distance;
-        options.memory = Some(self.memory_shares().search);
-        options.temp_dir = self.temp_dir.clone();
-        options
-    }
-
     /// Whether all inputs go into one output, in which they must be of one format. Lines of JSON take any.
     fn has_one_format(&self) -> bool {
         let has_one_output = self.output.is_some() && !self.dry_run;
@@ -395,29 +358,6 @@ impl Args {
                 format!("Deduplication of {} and {rest}", first.display())
             }
         }
-    }
-
-    /// The option that needs texts, if one does.
-    fn needs_text(&self, measure: Measure) -> Option<&'static str> {
-        match (measure, self.keep) {
-            // It says so itself.
-            (Measure::Similarity(_), _) => None,
-            (_, Keep::Longest) => Some("--keep longest"),
-            (_, Keep::First) => None,
-        }
-    }
-}
-
-/// What is wrong with documents if the index was made of documents in another way.
-fn foreign_pipeline(set: &Set, own: &Pipeline) -> Option<String> {
-    let described = set.pipeline()?;
-    let name = &set.names()[0];
-    match Pipeline::parse(described, &files_of(own)) {
-        Ok(pipeline) if pipeline == *own => None,
-        Ok(_) => Some(format!(
-            "{name} was built with another pipeline, which simidx info tells"
-        )),
-        Err(error) => Some(format!("{name}: {error}")),
     }
 }
 

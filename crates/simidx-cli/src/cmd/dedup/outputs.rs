@@ -4,22 +4,21 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use flate2::write::GzEncoder;
 use simidx::Error;
 use simidx_input::{Fate, InputFile, Rewrite, rewrite_records};
 
-use super::annotate::Notes;
-use super::judged::Judged;
-use super::measure::Measure;
+use super::judged::{Judged, Verdict};
 use super::names::{self, ReportFormat};
 use super::page::Page;
-use super::summary::{Summary, Unjudged};
-use super::{Args, compress, report};
-use crate::support::diagnostics::OnError;
+use super::report::{self, Notes};
+use super::summary::Summary;
+use super::{Args, Job};
 use crate::support::failure::Failure;
-use crate::support::input_files::InputFiles;
+use crate::support::inputs::{InputFiles, OnError};
 use crate::support::output::{Output, Together};
 use crate::support::output_folder::OutputFolder;
-use crate::support::progress::{ProgressMode, ReadingBar};
+use crate::support::progress::ReadingBar;
 
 /// What takes bytes.
 type Sink<'a> = &'a mut (dyn io::Write + Send);
@@ -140,22 +139,21 @@ impl Outputs {
         Ok(())
     }
 
-    /// Writes all outputs, which then appear together. `summarise` makes the figures of what became of records that could
-    /// not be judged, before the report is written; they are returned.
+    /// Writes all outputs, which then appear together. The figures of what became of records that could not be judged come
+    /// to the summary, before the report is written.
     ///
     /// # Errors
     /// What the inputs, the outputs, the indexes or temporary files report.
     pub(super) fn write(
         &self,
-        args: &Args,
-        originals: &[InputFile],
+        job: &Job<'_>,
         judged: &Judged<'_>,
-        (measure, mode): (Measure, ProgressMode),
-        summarise: impl FnOnce(Unjudged) -> Summary,
-    ) -> Result<Summary, Failure> {
+        summary: &mut Summary,
+    ) -> Result<(), Failure> {
+        let (args, originals) = (job.args, job.originals);
         let mut together = Together::default();
         let mut staged = None;
-        let mut copy = Copy::new(args, originals, judged, mode);
+        let mut copy = Copy::new(job, judged);
         match (&self.kept, &args.output) {
             (Kept::File(output), Some(path)) => {
                 together.write(output, |out| copy.copy(originals, path, out))?;
@@ -170,16 +168,16 @@ impl Outputs {
             _ => {}
         }
         let has_copied = !matches!(self.kept, Kept::Nowhere);
-        let summary = summarise(copy.finish(has_copied)?);
+        copy.finish(has_copied, summary)?;
         if let (Some((output, format)), Some(path)) = (&self.report, &args.report) {
             together.write(output, |out| {
-                compress::by_name(path, out, |out| match format {
+                compressed(path, out, |out| match format {
                     ReportFormat::Page => {
                         let page = Page {
-                            measure,
+                            measure: job.measure,
                             judged,
                             originals,
-                            mode,
+                            mode: job.mode,
                         };
                         let html = page.html(&args.title(), &summary.figures())?;
                         Ok(out.write_all(html.as_bytes())?)
@@ -192,8 +190,7 @@ impl Outputs {
         if let Some(staged) = staged {
             staged.appear()?;
         }
-        together.appear()?;
-        Ok(summary)
+        together.appear()
     }
 }
 
@@ -217,7 +214,7 @@ fn shard_names(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
         let Some(name) = path.file_name() else {
             return refuse("has no name for a file in --output-dir; use -o");
         };
-        let folder = crate::support::input_files::folder(path);
+        let folder = crate::support::inputs::folder(path);
         let folder = folder.canonicalize().map_err(Failure::at(path))?;
         places.push((path, folder, name));
     }
@@ -289,12 +286,8 @@ struct Copy<'a, 'j> {
 }
 
 impl<'a, 'j> Copy<'a, 'j> {
-    fn new(
-        args: &Args,
-        originals: &[InputFile],
-        judged: &'a Judged<'j>,
-        mode: ProgressMode,
-    ) -> Self {
+    fn new(job: &Job<'_>, judged: &'a Judged<'j>) -> Self {
+        let args = job.args;
         let notes = args
             .annotate
             .then(|| Notes::new(&args.annotate_prefix, judged));
@@ -303,13 +296,13 @@ impl<'a, 'j> Copy<'a, 'j> {
         if let Some(notes) = &notes {
             rewrite.fields.clone_from(&notes.fields);
         }
-        let bar = mode.reading("documents").doing("copying");
+        let bar = job.mode.reading("documents").doing("copying");
         Copy {
             judged,
             rewrite,
             notes,
             keeps_unjudged: args.input.on_error == OnError::Keep,
-            bar: bar.start(originals.iter().map(InputFile::byte_count).sum()),
+            bar: bar.start(job.originals.iter().map(InputFile::byte_count).sum()),
             records: 0,
             bytes: 0,
             lost: 0,
@@ -318,7 +311,7 @@ impl<'a, 'j> Copy<'a, 'j> {
 
     /// Copies the next inputs to an output of this name.
     fn copy(&mut self, originals: &[InputFile], path: &Path, out: Sink<'_>) -> Result<(), Failure> {
-        compress::by_name(path, out, |out| {
+        compressed(path, out, |out| {
             let mut out = LineEnds {
                 out,
                 is_open: false,
@@ -354,7 +347,9 @@ impl<'a, 'j> Copy<'a, 'j> {
         let document = self.judged.documents.labels.positions.document_at(position);
         let keeps = match (document, &self.notes) {
             (None, _) => self.keeps_unjudged,
-            (Some(document), None) => self.judged.found.is_kept(document),
+            (Some(document), None) => {
+                matches!(self.judged.decisions.verdict(document), Verdict::Kept)
+            }
             (Some(document), Some(notes)) => {
                 let values = notes.of(document, self.judged);
                 return values.map(Fate::With).map_err(into_io);
@@ -363,19 +358,18 @@ impl<'a, 'j> Copy<'a, 'j> {
         Ok(if keeps { Fate::Copied } else { Fate::Dropped })
     }
 
-    /// Checks that the inputs were what they had been; returns what became of records that could not be judged.
-    fn finish(self, has_copied: bool) -> Result<Unjudged, Failure> {
+    /// Checks that the inputs were what they had been, and counts what became of records that could not be judged.
+    fn finish(self, has_copied: bool, summary: &mut Summary) -> Result<(), Failure> {
         self.bar.finish();
         let positions = &self.judged.documents.labels.positions;
         if has_copied {
             positions.check(self.records)?;
         }
-        let count = positions.skipped_count();
-        let kept = match self.keeps_unjudged {
-            true => count.saturating_sub(self.lost),
-            false => 0,
-        };
-        Ok(Unjudged { count, kept })
+        summary.skipped = positions.skipped_count();
+        if self.keeps_unjudged {
+            summary.skipped_kept = summary.skipped.saturating_sub(self.lost);
+        }
+        Ok(())
     }
 }
 
@@ -394,4 +388,30 @@ fn into_io(error: Error) -> io::Error {
         Error::Io(error) => error,
         other => io::Error::other(other.to_string()),
     }
+}
+
+/// Lets `write` write what goes to `out`, compressed as the name says.
+///
+/// # Errors
+/// What `write` or `out` report.
+fn compressed<T>(
+    path: &Path,
+    out: Sink<'_>,
+    write: impl FnOnce(Sink<'_>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let name = names::name(path);
+    if name.ends_with(".gz") {
+        let mut encoder = GzEncoder::new(out, flate2::Compression::default());
+        let result = write(&mut encoder)?;
+        encoder.finish()?;
+        return Ok(result);
+    }
+    if name.ends_with(".zst") {
+        let mut encoder = zstd::stream::write::Encoder::new(out, zstd::DEFAULT_COMPRESSION_LEVEL)?;
+        encoder.include_checksum(true)?;
+        let result = write(&mut encoder)?;
+        encoder.finish()?;
+        return Ok(result);
+    }
+    write(out)
 }

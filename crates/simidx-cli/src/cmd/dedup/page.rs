@@ -4,11 +4,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 
 use maud::{Markup, Render, html};
-use simidx::batch::Decision;
 use simidx_input::InputFile;
-use simidx_text::similar::Fate;
 
-use super::judged::{Found, Judged};
+use super::judged::{Judged, Verdict};
 use super::measure::{Measure, difference};
 use crate::support::failure::Failure;
 use crate::support::page::{
@@ -16,7 +14,7 @@ use crate::support::page::{
     grouped, keep_first, pair, plural, shown,
 };
 use crate::support::progress::ProgressMode;
-use crate::support::reread::each_text;
+use crate::support::similarity::each_text;
 
 /// Clusters that are shown.
 const CLUSTERS: usize = 20;
@@ -124,15 +122,17 @@ impl Page<'_, '_> {
     /// The documents that are dropped for others, in their order: how much the two differ, the one that is kept, and the
     /// one that is dropped.
     fn dropped(&self) -> impl Iterator<Item = (u32, usize, usize)> {
-        (0..self.judged.count()).filter_map(|document| match &self.judged.found {
-            Found::Near(found) => match found.decision(document) {
-                Decision::Duplicate { of, distance } => Some((distance, of, document)),
-                Decision::Kept | Decision::Excluded { .. } => None,
-            },
-            Found::Similar(found) => match found.fate(document)? {
-                Fate::Dropped { kept, jaccard } => Some((difference(jaccard), kept, document)),
-                Fate::Kept => None,
-            },
+        let decisions = &self.judged.decisions;
+        (0..self.judged.count()).filter_map(|document| match decisions.verdict(document) {
+            Verdict::Duplicate {
+                of,
+                distance,
+                similarity,
+            } => {
+                let of_texts = || similarity.map_or(0, difference);
+                Some((distance.unwrap_or_else(of_texts), of, document))
+            }
+            Verdict::Kept | Verdict::Excluded { .. } => None,
         })
     }
 
@@ -188,7 +188,7 @@ impl Page<'_, '_> {
         BarChart {
             id: "dropped",
             title: format!("Dropped documents by {unit}"),
-            alternative: match (all, self.judged.found.counts().excluded) {
+            alternative: match (all, self.judged.decisions.counts().excluded) {
                 (0, 0) => "No document was dropped.".into(),
                 (0, _) => "All documents that were dropped are near a member of the index.".into(),
                 _ => format!(
@@ -241,14 +241,12 @@ impl Page<'_, '_> {
 
     /// How near a document is to the one that is kept for it.
     fn heading(&self, difference: u32, document: usize) -> String {
-        let mut heading = match &self.judged.found {
-            Found::Near(_) => format!("distance {difference}"),
-            Found::Similar(found) => match found.fate(document) {
-                Some(Fate::Dropped { jaccard, .. }) => {
-                    format!("similarity {}", decimal(jaccard, 2))
-                }
-                _ => String::new(),
-            },
+        let mut heading = match self.judged.decisions.verdict(document) {
+            Verdict::Duplicate {
+                similarity: Some(jaccard),
+                ..
+            } => format!("similarity {}", decimal(jaccard, 2)),
+            _ => format!("distance {difference}"),
         };
         if difference > self.measure.limit() {
             heading += ", linked by a chain";

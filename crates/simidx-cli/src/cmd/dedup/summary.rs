@@ -2,24 +2,19 @@
 
 use std::fmt;
 use std::io::{self, Write};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
 use simidx::batch::DedupCounts;
-use simidx_text::dedup::Similarity;
-use simidx_text::similar::JaccardEstimate;
 
-use super::judged::{Found, Judged};
 use super::measure::Measure;
-use super::similar::Similar;
 use crate::support::failure::Failure;
 use crate::support::labels::Label;
-use crate::support::messages::{counted, say};
+use crate::support::messages::{counted, is_quiet, say};
 use crate::support::output::{stdout, write_report};
 use crate::support::page::grouped;
-use crate::support::quiet::is_quiet;
-use crate::support::similarity::features_of;
+use crate::support::records::ReadCounts;
 
 /// The share of documents that only a mistake drops, mostly.
 const MANY_DROPPED: f64 = 0.95;
@@ -31,158 +26,71 @@ const SHOWN_TEMPLATES: usize = 3;
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Summary {
     /// The distance of near-duplicates, if fingerprints were compared.
-    max_distance: Option<u32>,
-    /// Why fingerprints were compared, if that was not asked for.
-    #[serde(skip)]
-    reason: Option<&'static str>,
+    pub(super) max_distance: Option<u32>,
     /// The least similarity, if texts were.
-    similarity: Option<f64>,
+    pub(super) similarity: Option<f64>,
     /// What the texts have in common.
     #[serde(skip_serializing_if = "Option::is_none")]
-    features: Option<String>,
-    documents: u64,
-    kept: u64,
-    dropped: u64,
+    pub(super) features: Option<String>,
+    pub(super) documents: u64,
+    pub(super) kept: u64,
+    pub(super) dropped: u64,
     /// Of those, what the index has.
-    in_index: u64,
+    pub(super) in_index: u64,
     /// And what is no near-duplicate of the document that is kept for it.
-    chained: u64,
-    clusters: u64,
-    largest_cluster: u64,
+    pub(super) chained: u64,
+    pub(super) clusters: u64,
+    pub(super) largest_cluster: u64,
     /// Bits of the sketches by which texts were compared with the index.
     #[serde(skip_serializing_if = "Option::is_none")]
-    sketch_bits: Option<u32>,
+    pub(super) sketch_bits: Option<u32>,
     /// Standard error of these estimates at the least similarity.
     #[serde(skip_serializing_if = "Option::is_none")]
-    estimate_standard_error: Option<f64>,
+    pub(super) estimate_standard_error: Option<f64>,
     /// Documents that only equal ones are near to.
-    without_features: u64,
+    pub(super) without_features: u64,
     /// Documents with a single feature: they have no more words than a run, or repeat one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    single_feature: Option<u64>,
+    pub(super) single_feature: Option<u64>,
     /// Kept documents that have much in common without being similar enough: how many, and one of them.
     #[serde(skip_serializing_if = "Option::is_none")]
-    templates: Option<Vec<TemplateFigure>>,
+    pub(super) templates: Option<Vec<TemplateFigure>>,
     /// Documents with the id of an earlier one.
-    repeated_ids: u64,
+    pub(super) repeated_ids: u64,
     /// Records that are no documents.
-    skipped: u64,
+    pub(super) skipped: u64,
     /// Of those, what is in the output.
-    skipped_kept: u64,
+    pub(super) skipped_kept: u64,
     /// Records in which bytes became U+FFFD.
-    replaced: u64,
+    pub(super) replaced: u64,
     /// Documents that were compared with others, and pairs of texts that were compared feature by feature.
     #[serde(skip_serializing_if = "Option::is_none")]
-    candidates: Option<u64>,
+    pub(super) candidates: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    compared_pairs: Option<u64>,
+    pub(super) compared_pairs: Option<u64>,
     /// Times of the stages: reading, finding what may be near, and, if texts are compared by similarity, comparing them.
-    reading_seconds: f64,
-    finding_seconds: f64,
+    pub(super) reading_seconds: f64,
+    pub(super) finding_seconds: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    comparing_seconds: Option<f64>,
+    pub(super) comparing_seconds: Option<f64>,
 }
 
 /// Kept documents that were made from one template.
 #[derive(Debug, Clone, Serialize)]
-struct TemplateFigure {
-    count: u64,
-    example: Value,
-    #[serde(skip)]
-    label: Label,
-}
-
-/// Takes the times of the stages.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Clock {
-    last: Instant,
-    reading: Duration,
-    finding: Duration,
-}
-
-impl Clock {
-    /// Reading starts.
-    pub(super) fn start() -> Self {
-        Clock {
-            last: Instant::now(),
-            reading: Duration::ZERO,
-            finding: Duration::ZERO,
-        }
-    }
-
-    /// Reading has ended, and finding starts.
-    pub(super) fn has_read(&mut self) {
-        self.reading = self.last.elapsed();
-        self.last = Instant::now();
-    }
-
-    /// What was to be found has been found.
-    pub(super) fn has_found(&mut self) {
-        self.finding = self.last.elapsed();
-    }
-}
-
-/// What became of records that are no documents.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Unjudged {
+pub(super) struct TemplateFigure {
     pub(super) count: u64,
-    /// Of those, what is in the output.
-    pub(super) kept: u64,
+    pub(super) example: Value,
+    #[serde(skip)]
+    pub(super) label: Label,
 }
 
 impl Summary {
-    /// The figures of what was found.
-    ///
-    /// # Errors
-    /// Ids that cannot be read.
-    pub(super) fn new(judged: &Judged<'_>, measure: Measure) -> Result<Self, Failure> {
-        let found = &judged.found;
-        let counts = found.counts();
-        let similar = match found {
-            Found::Near(..) => None,
-            Found::Similar(found) => Some(found),
-        };
-        let named = |(count, example)| {
-            let label = judged.label(example)?;
-            Ok::<_, Failure>(TemplateFigure {
-                count,
-                example: label.to_json(),
-                label,
-            })
-        };
-        let templates =
-            similar.map(|similar| similar.templates().map(named).collect::<Result<_, _>>());
-        let (chained, compared) = match found {
-            Found::Near(found) => (found.chained_count(measure.limit()), None),
-            Found::Similar(found) => {
-                let least = measure.similarity().map_or(0.0, |s| s.least());
-                (found.chained_count(least), Some(found.search_counts()))
-            }
-        };
-        let similarity = measure.similarity();
-        let sketch_bits = similar.map(|s| s.in_index.bits).filter(|&bits| bits > 0);
-        let error_of = |(similarity, bits): (Similarity, u32)| {
-            let distance = (1.0 - similarity.least()) / 2.0 * f64::from(bits);
-            let error = JaccardEstimate::at(distance as u32, bits).standard_error;
-            (error * 1000.0).round() / 1000.0
-        };
-        Ok(Summary {
-            single_feature: similar.map(Similar::single_feature_count),
-            sketch_bits,
-            estimate_standard_error: similarity.zip(sketch_bits).map(error_of),
-            templates: templates.transpose()?,
-            max_distance: measure.distance(),
-            reason: measure.reason(),
-            similarity: similarity.map(|similarity| similarity.least()),
-            features: similarity.map(features_of),
-            chained,
-            candidates: compared.map(|counts| counts.candidate_count),
-            compared_pairs: compared.map(|counts| counts.compared_count),
-            ..Summary::of(&counts)
-        })
-    }
-
-    fn of(counts: &DedupCounts) -> Self {
+    /// The figures of any run. The times are those of reading and of finding.
+    pub(super) fn new(
+        counts: &DedupCounts,
+        read: &ReadCounts,
+        [reading, finding]: [Duration; 2],
+    ) -> Self {
         Summary {
             documents: counts.documents,
             kept: counts.kept,
@@ -190,37 +98,17 @@ impl Summary {
             in_index: counts.excluded,
             clusters: counts.clusters,
             largest_cluster: counts.largest,
+            without_features: read.without_features,
+            replaced: read.replaced,
+            reading_seconds: Self::seconds(reading),
+            finding_seconds: Self::seconds(finding),
             ..Summary::default()
         }
     }
 
-    pub(super) fn with_unjudged(mut self, unjudged: Unjudged) -> Self {
-        self.skipped = unjudged.count;
-        self.skipped_kept = unjudged.kept;
-        self
-    }
-
-    pub(super) fn with_without_features(mut self, count: u64) -> Self {
-        self.without_features = count;
-        self
-    }
-
-    pub(super) fn with_times(mut self, clock: Clock, comparing: Option<Duration>) -> Self {
-        let seconds = |time: Duration| (time.as_secs_f64() * 1000.0).round() / 1000.0;
-        self.reading_seconds = seconds(clock.reading);
-        self.finding_seconds = seconds(clock.finding.saturating_sub(comparing.unwrap_or_default()));
-        self.comparing_seconds = comparing.map(seconds);
-        self
-    }
-
-    pub(super) fn with_repeated_ids(mut self, count: u64) -> Self {
-        self.repeated_ids = count;
-        self
-    }
-
-    pub(super) fn with_replaced(mut self, count: u64) -> Self {
-        self.replaced = count;
-        self
+    /// A time in seconds, in full milliseconds.
+    pub(super) fn seconds(time: Duration) -> f64 {
+        (time.as_secs_f64() * 1000.0).round() / 1000.0
     }
 
     /// Names and values of the figures, for a page.
@@ -256,12 +144,12 @@ impl Summary {
     ///
     /// # Errors
     /// What the output reports.
-    pub(super) fn tell(&self, json: bool) -> Result<(), Failure> {
+    pub(super) fn tell(&self, json: bool, measure: Measure) -> Result<(), Failure> {
         if json {
             write_report(stdout(), self, true, |_| Ok(()))?;
         } else if !is_quiet() {
             // That stderr cannot be written is no reason to fail.
-            let _ = self.print(&mut io::stderr());
+            let _ = self.print(measure, &mut io::stderr());
         }
         if let Some(share) = self.share_dropped() {
             say(format_args!(
@@ -288,7 +176,7 @@ impl Summary {
         (share > MANY_DROPPED).then_some(share)
     }
 
-    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn print(&self, measure: Measure, out: &mut dyn Write) -> io::Result<()> {
         let mut row = |name: &str, value: &dyn fmt::Display| writeln!(out, "{name:<24}{value}");
         row("documents", &self.documents)?;
         row("kept", &self.kept)?;
@@ -309,9 +197,9 @@ impl Summary {
         if let Some(method) = self.estimates() {
             row("in the index", &method)?;
         }
-        if let (Some(distance), Some(reason)) = (self.max_distance, self.reason) {
-            let measure = format_args!("at most {}: {reason}", counted(distance.into(), "bit"));
-            row("distance", &measure)?;
+        if let Measure::Distance(distance, Some(reason)) = measure {
+            let bits = counted(distance.into(), "bit");
+            row("distance", &format_args!("at most {bits}: {reason}"))?;
         }
         row("clusters", &self.clusters)?;
         row("largest cluster", &self.largest_cluster)?;
@@ -353,7 +241,7 @@ mod tests {
         let share = |documents: u64, excluded: u64, kept: u64| {
             let mut counts = DedupCounts::default();
             (counts.documents, counts.excluded, counts.kept) = (documents, excluded, kept);
-            Summary::of(&counts).share_dropped()
+            Summary::new(&counts, &ReadCounts::default(), [Duration::ZERO; 2]).share_dropped()
         };
         assert_eq!(share(100, 0, 1), Some(0.99));
         assert_eq!(share(100, 0, 5), None);

@@ -15,14 +15,11 @@ use simidx_text::similar::{MOST_CHANCE_MATCHES, SketchMatch, SketchSearch, TextS
 
 use super::Args;
 use crate::cmd::Answer;
-use crate::support::columns::Column;
-use crate::support::diagnostics::{Diagnostics, OnError};
 use crate::support::failure::Failure;
-use crate::support::json::write_json;
-use crate::support::json_ids::id_to_json;
+use crate::support::inputs::{Diagnostics, OnError, refused};
 use crate::support::messages::{counted, say};
-use crate::support::output::stdout;
-use crate::support::records::{id_of_kind, refused};
+use crate::support::output::{Column, id_to_json, stdout, write_json};
+use crate::support::records::id_of_kind;
 
 /// Documents that are sketched together, and bytes of them.
 const BATCH_DOCUMENTS: usize = 4096;

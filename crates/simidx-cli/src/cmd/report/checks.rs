@@ -7,9 +7,8 @@ use simidx::batch::{LintOptions, LintReport, lint};
 use super::Args;
 use crate::cmd::bench;
 use crate::support::failure::Failure;
-use crate::support::latency::Latency;
+use crate::support::latency::{Latency, sample_queries};
 use crate::support::page::{Bar, BarChart, decimal, figures, grouped, plural, warning};
-use crate::support::sample_queries;
 
 /// The bits of the fingerprints: how often each is set, and what there is to warn of.
 ///
@@ -76,7 +75,7 @@ fn bit_chart(report: &LintReport) -> BarChart {
 /// A damaged block.
 pub(super) fn latency(set: &Set, args: &Args) -> Result<Markup, Failure> {
     let distance = args.distance(set);
-    let queries = sample_queries::sample(set, args.latency_queries as usize, args.seed)?;
+    let queries = sample_queries(set, args.latency_queries as usize, args.seed)?;
     bench::warm_up(set, &queries, distance)?;
     let latency = Latency::of(bench::latencies(set, &queries, distance)?);
     let rows = [

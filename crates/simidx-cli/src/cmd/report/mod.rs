@@ -12,19 +12,15 @@ use maud::html;
 use simidx::{IdKind, Set};
 
 use crate::cmd::Answer;
-use crate::support::choices::InputFormat;
-use crate::support::distance;
 use crate::support::failure::Failure;
-use crate::support::heading;
-use crate::support::index_file::IndexArgs;
-use crate::support::input_files::InputFiles;
+use crate::support::indexes::IndexArgs;
+use crate::support::inputs::{FieldArgs, InputFiles};
+use crate::support::options::{InputFormat, ResourceArgs, distance, heading};
 use crate::support::output::Output;
 use crate::support::page::{self, POLICY, cut, document, plural};
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::count;
-use crate::support::records::FieldArgs;
 use crate::support::report;
-use crate::support::resources::ResourceArgs;
 use clusters::Clusters;
 use labels::Labels;
 use pairs::Pairs;
@@ -53,7 +49,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
     /// Largest distance of near-duplicates [default: the one that the index was built for, the smallest of several]
-    #[arg(short = 'k', long, value_name = "K", value_parser = distance::distance())]
+    #[arg(short = 'k', long, value_name = "K", value_parser = distance())]
     max_distance: Option<u32>,
     /// Files or quoted patterns with the documents, of which the texts are shown; they are found by their ids
     #[arg(long, value_name = "FILE", num_args = 1..)]

@@ -1,9 +1,69 @@
-//! Ids that several documents have: reports that name documents by them are ambiguous.
+//! What is known of documents apart from what is compared: what they are called, and how long they are.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
+use std::path::Path;
 
-use simidx::IdBuf;
+use simidx::{Error, IdBuf};
+
+use crate::support::labels::Labels;
+use crate::support::records::Fingerprinted;
+
+/// What is known of documents, in their order.
+pub(super) struct Known {
+    pub(super) labels: Labels,
+    /// Bytes of each text, if they are needed.
+    pub(super) lengths: Option<Vec<u32>>,
+    /// Whether any id is a text.
+    pub(super) has_text_ids: bool,
+    pub(super) repeated_ids: RepeatedIds,
+    /// Whether the ids are needed.
+    keeps_ids: bool,
+    count: u64,
+}
+
+impl Known {
+    /// No documents yet. Ids, and the search for those that come twice, take so many bytes of memory.
+    pub(super) fn new(
+        (keeps_ids, keeps_lengths): (bool, bool),
+        temp_dir: Option<&Path>,
+        memory: u64,
+    ) -> Self {
+        Known {
+            labels: Labels::new(temp_dir, memory / 2),
+            lengths: keeps_lengths.then(Vec::new),
+            has_text_ids: false,
+            repeated_ids: RepeatedIds::new(memory / 2),
+            keeps_ids,
+            count: 0,
+        }
+    }
+
+    /// Takes the next document.
+    ///
+    /// # Errors
+    /// What keeps its id from being written.
+    pub(super) fn push(&mut self, record: Fingerprinted) -> Result<(), Error> {
+        if let Some(lengths) = &mut self.lengths {
+            lengths.push(u32::try_from(record.text_len).unwrap_or(u32::MAX));
+        }
+        if let Some(id) = record.id {
+            self.repeated_ids.push(&id);
+            self.has_text_ids |= matches!(id, IdBuf::String(_));
+            if self.keeps_ids {
+                self.labels.ids.push(self.count, &id)?;
+            }
+        }
+        self.push_unnamed(record.position, 1);
+        Ok(())
+    }
+
+    /// Takes fingerprints without ids, from this position on.
+    pub(super) fn push_unnamed(&mut self, position: u64, count: u64) {
+        self.labels.positions.push(position, count);
+        self.count += count;
+    }
+}
 
 /// Bytes that an id takes at worst: a hash and its share of the table, while that grows.
 const ID_LEN: u64 = 8 * 4;

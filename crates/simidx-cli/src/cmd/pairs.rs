@@ -1,31 +1,29 @@
 //! `simidx pairs`: all pairs of fingerprints or records within a distance, or of documents with similar texts.
 
-mod similar;
-
-use std::io::Write;
+use std::io::{self, BufWriter, Write};
 
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
 use simidx::batch::{IdPair, Pair, PairFinder, PairOptions, id_pairs_with};
-use simidx::{IdBuf, IdKind, Set, Width};
-use simidx_text::dedup::EqualTexts;
+use simidx::{Error, IdBuf, IdKind, Set, Width};
+use simidx_text::dedup::{EqualTexts, Similarity};
+use simidx_text::similar::SimilarPair;
 
 use crate::cmd::Answer;
-use crate::support::choices::IdChoice;
-use crate::support::columns::Column;
-use crate::support::distance;
-use crate::support::exclusions::ExcludeArgs;
 use crate::support::failure::Failure;
-use crate::support::json::write_json;
-use crate::support::json_ids::id_to_json;
+use crate::support::indexes::ExcludeArgs;
+use crate::support::inputs::SourceArgs;
+use crate::support::labels::Label;
 use crate::support::messages::say_without_features;
-use crate::support::output::stdout;
+use crate::support::options::{
+    DEFAULT_DISTANCE, IdChoice, ResourceArgs, distance, distance_within,
+};
+use crate::support::output::{Column, Stdout, id_to_json, stdout, write_json};
 use crate::support::progress::{ProgressMode, ReadingBar};
 use crate::support::quantity::count;
 use crate::support::records::{self, Each, Fingerprinted};
-use crate::support::resources::ResourceArgs;
-use crate::support::similarity::SimilarityArgs;
-use crate::support::transient::{DEFAULT_DISTANCE, SourceArgs, TransientBuilder};
+use crate::support::similarity::{SimilarDocuments, SimilarityArgs, documents_of};
+use crate::support::transient::TransientBuilder;
 
 /// Number of pairs between updates of the progress bar.
 const SHOWN_EVERY: u64 = 1 << 12;
@@ -49,7 +47,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     source: SourceArgs,
     /// Largest distance of a pair [default: the one that the index was built for, the smallest of several; of records 3]
-    #[arg(short = 'k', long, value_name = "K", value_parser = distance::distance())]
+    #[arg(short = 'k', long, value_name = "K", value_parser = distance())]
     max_distance: Option<u32>,
     #[command(flatten)]
     similarity: SimilarityArgs,
@@ -110,7 +108,7 @@ enum By {
 /// Runs the command.
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     if let Some(similarity) = args.similarity.given() {
-        return similar::run(&args, similarity, mode);
+        return of_texts(&args, similarity, mode);
     }
     if args.source.are_records()? {
         args.exclude.refuse("it cannot be used with records")?;
@@ -159,7 +157,8 @@ type Transient = (Set, Vec<Vec<IdBuf>>);
 /// An index of the records, and the ids of documents without features that are equal.
 fn transient_index(args: &Args, bar: ReadingBar) -> Result<Transient, Failure> {
     let distance = args.max_distance.unwrap_or(DEFAULT_DISTANCE);
-    let open = |kind| TransientBuilder::new(args.source.width, kind, distance, &args.resources);
+    let open =
+        |kind| TransientBuilder::new((args.source.width, kind), distance, false, &args.resources);
     let ids = IdChoice::from(args.ids);
     let mut builder = None;
     let (mut texts, mut names) = (EqualTexts::default(), Vec::new());
@@ -190,10 +189,43 @@ fn transient_index(args: &Args, bar: ReadingBar) -> Result<Transient, Failure> {
     Ok((builder.finish(&args.resources)?, equal))
 }
 
+/// Prints the pairs of documents with similar texts.
+///
+/// # Errors
+/// What keeps the documents from being read, and more pairs than are wanted.
+fn of_texts(args: &Args, similarity: Similarity, mode: ProgressMode) -> Answer {
+    args.exclude.refuse("it cannot be used with --similarity")?;
+    let input = documents_of(&args.source, args.resources.threads)?;
+    let mut documents = SimilarDocuments::read(&input, similarity, false, &args.resources, mode)?;
+    let mut printer = Printer::new(args, args.source.width, mode);
+    if args.count_only {
+        return printer.count_similar(&mut documents, mode);
+    }
+    let labels = &documents.labels;
+    documents.candidates.for_each_pair(|pair| {
+        args.check_count(printer.count + 1)?;
+        let of = |document| labels.of(document);
+        Ok::<_, Failure>(printer.similar([of(pair.a)?, of(pair.b)?], pair)?)
+    })?;
+    printer.finish()
+}
+
 impl Args {
+    /// # Errors
+    /// So many pairs are more than are wanted.
+    fn check_count(&self, count: u64) -> Result<(), Failure> {
+        match self.max_pairs {
+            Some(limit) if count > limit => {
+                let what = "pairs";
+                Err(Error::LimitReached { what, limit }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn options(&self, width: Width, default_distance: u32) -> Result<PairOptions, Failure> {
         let mut options = PairOptions::default();
-        let given = distance::within(self.max_distance, width)?;
+        let given = distance_within(self.max_distance, width)?;
         options.distance = given.unwrap_or(default_distance);
         options.sorted = self.sort && !self.count_only;
         options.max_pairs = self.max_pairs;
@@ -213,7 +245,7 @@ struct Printer<'a, W> {
     bar: ProgressBar,
 }
 
-impl<'a> Printer<'a, std::io::BufWriter<crate::support::output::Stdout>> {
+impl<'a> Printer<'a, BufWriter<Stdout>> {
     fn new(args: &'a Args, width: Width, mode: ProgressMode) -> Self {
         let bar = mode.counter("pairs");
         bar.set_message("finding");
@@ -229,15 +261,17 @@ impl<'a> Printer<'a, std::io::BufWriter<crate::support::output::Stdout>> {
 }
 
 impl<W: Write> Printer<'_, W> {
-    fn pair(&mut self, pair: Pair) -> std::io::Result<()> {
+    fn pair(&mut self, pair: Pair) -> io::Result<()> {
         self.found();
         if self.args.count_only {
             return Ok(());
         }
         if self.args.json {
-            let [smaller, larger] =
-                [pair.smaller, pair.larger].map(|f| self.width.to_hex(f).into());
-            return self.json(smaller, larger, pair.distance);
+            let hex = |fingerprint| self.width.to_hex(fingerprint);
+            let (smaller, larger) = (hex(pair.smaller), hex(pair.larger));
+            return self.json(json!({
+                "smaller": smaller, "larger": larger, "distance": pair.distance
+            }));
         }
         self.line.clear();
         self.width.extend_hex(pair.smaller, &mut self.line);
@@ -247,26 +281,30 @@ impl<W: Write> Printer<'_, W> {
         self.out.write_all(&self.line)
     }
 
-    fn ids(&mut self, pair: IdPair<'_>) -> std::io::Result<()> {
+    fn ids(&mut self, pair: IdPair<'_>) -> io::Result<()> {
         self.found();
-        let IdPair {
-            smaller,
-            larger,
-            distance,
-            ..
-        } = pair;
+        let (a, b, distance) = (pair.smaller, pair.larger, pair.distance);
         match (self.args.count_only, self.args.json) {
             (true, _) => Ok(()),
-            (_, true) => self.json(id_to_json(smaller), id_to_json(larger), distance),
+            (_, true) => self.json(json!({
+                "smaller": id_to_json(a), "larger": id_to_json(b), "distance": distance
+            })),
             _ => {
-                let [smaller, larger] = [smaller, larger].map(Column::new);
-                writeln!(self.out, "{smaller}\t{larger}\t{distance}")
+                let [a, b] = [a, b].map(Column::new);
+                writeln!(self.out, "{a}\t{b}\t{distance}")
             }
         }
     }
 
-    fn json(&mut self, smaller: Value, larger: Value, distance: u32) -> std::io::Result<()> {
-        let object = json!({ "smaller": smaller, "larger": larger, "distance": distance });
+    fn similar(&mut self, [a, b]: [Label; 2], pair: SimilarPair) -> io::Result<()> {
+        self.found();
+        if !self.args.json {
+            return writeln!(self.out, "{a}\t{b}\t{:.4}", pair.jaccard);
+        }
+        self.json(json!({ "a": a.to_json(), "b": b.to_json(), "similarity": pair.jaccard }))
+    }
+
+    fn json(&mut self, object: Value) -> io::Result<()> {
         write_json(&mut self.out, &object)?;
         self.out.write_all(b"\n")
     }
@@ -276,6 +314,15 @@ impl<W: Write> Printer<'_, W> {
         if self.count.is_multiple_of(SHOWN_EVERY) {
             self.bar.set_position(self.count);
         }
+    }
+
+    /// Prints the number of pairs, which need not be gone through one by one.
+    fn count_similar(mut self, documents: &mut SimilarDocuments, mode: ProgressMode) -> Answer {
+        let (bar, watch) = mode.comparing();
+        self.count = documents.candidates.count_pairs(&watch)?;
+        bar.finish_and_clear();
+        self.args.check_count(self.count)?;
+        self.finish()
     }
 
     fn finish(mut self) -> Answer {

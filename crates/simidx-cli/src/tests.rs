@@ -164,6 +164,54 @@ fn help_fits_a_terminal() {
     }
 }
 
+#[test]
+fn the_help_of_the_program_is_a_screen_that_names_everything() {
+    let mut program = program();
+    let help = program.render_long_help().to_string();
+    assert_eq!(help, program.render_help().to_string());
+    assert!(help.lines().count() <= 40 && help.lines().all(|line| line.len() <= 80));
+    let first_word = |line: &str| Some(line.strip_prefix("  ")?.split(' ').next()?.to_owned());
+    let (_, lists) = help.split_once("\n\nDocuments:\n").unwrap();
+    let (lists, rest) = lists.split_once("\nAlso: ").unwrap();
+    let shown: BTreeSet<String> = lists.lines().filter_map(first_word).collect();
+    assert!(shown.len() <= 16, "{shown:?}");
+    let (also, options) = rest.split_once("\n\n").unwrap();
+    let help = |command: &&Definition| command.get_name() == "help";
+    for command in program.get_subcommands().filter(|command| !help(command)) {
+        let name = command.get_name();
+        assert_eq!(shown.contains(name), !command.is_hide_set(), "{name}");
+        assert!(shown.contains(name) || also.contains(name), "{name}");
+    }
+    assert!(
+        shown
+            .iter()
+            .all(|name| program.find_subcommand(name).is_some())
+    );
+    for arg in program.get_arguments() {
+        let flag = format!("--{}", arg.get_long().unwrap());
+        assert!(options.contains(&flag), "{flag}");
+    }
+}
+
+#[test]
+fn the_help_of_dedup_is_not_endless() {
+    let commands = commands();
+    let dedup = commands
+        .iter()
+        .find(|command| command.get_name() == "dedup");
+    let arguments: Vec<&Arg> = dedup.unwrap().get_arguments().collect();
+    let named = dedup.unwrap().get_long_about().unwrap().to_string();
+    let is_option = |arg: &&&Arg| arg.get_long().is_some() && !arg.is_hide_set();
+    assert!(arguments.iter().filter(is_option).count() <= 30);
+    for arg in arguments.iter().filter(|arg| arg.is_hide_set()) {
+        let flag = format!("--{}", arg.get_long().unwrap());
+        assert!(
+            named.contains(&flag) || flag == "--annotate-prefix",
+            "{flag}"
+        );
+    }
+}
+
 /// The words of a line of a shell; quotes hold one together.
 fn words(line: &str) -> Vec<String> {
     let (mut words, mut quote) = (vec![String::new()], None);

@@ -1,11 +1,57 @@
-//! Options of several commands that name one of a few choices.
+//! Options that several commands share: choices, distances, widths, resources.
 
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use clap::ValueEnum;
-use clap::builder::PossibleValue;
-use simidx::{Codec, IdKind};
+use clap::builder::{PathBufValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
+use simidx::design::MAX_DISTANCE;
+use simidx::{Codec, IdKind, Width};
 use simidx_input::Format;
+
+use crate::support::failure::Failure;
+use crate::support::process::default_memory;
+use crate::support::quantity::{Size, count};
+
+/// The headings under which help texts list the options that several commands share.
+pub(crate) mod heading {
+    pub(crate) const INPUT: &str = "Input";
+    pub(crate) const DOCUMENTS: &str = "Documents";
+    pub(crate) const OUTPUT: &str = "Output";
+    pub(crate) const RESOURCES: &str = "Resources";
+}
+
+/// The distance where neither the user nor an index says one.
+pub(crate) const DEFAULT_DISTANCE: u32 = 3;
+
+/// A value parser of distances.
+pub(crate) fn distance() -> impl Fn(&str) -> Result<u32, String> + Clone + Send + Sync + 'static {
+    count(0..=Width::W128.bits())
+}
+
+/// A value parser of distances that tables can be made for.
+pub(crate) fn distance_of_tables()
+-> impl Fn(&str) -> Result<u32, String> + Clone + Send + Sync + 'static {
+    count(0..=MAX_DISTANCE)
+}
+
+/// A distance of fingerprints of this width, if one is given.
+///
+/// # Errors
+/// One above the width: it is a mistake, as all fingerprints are within the width.
+pub(crate) fn distance_within(given: Option<u32>, width: Width) -> Result<Option<u32>, Failure> {
+    match given {
+        Some(distance) if distance > width.bits() => Err(Failure::new(format!(
+            "-k {distance} is more than the {width} bits of a fingerprint"
+        ))),
+        within => Ok(within),
+    }
+}
+
+/// Reads `--width`.
+pub(crate) fn width() -> impl TypedValueParser<Value = Width> {
+    PossibleValuesParser::new(["32", "64", "128"]).try_map(|bits| bits.parse())
+}
 
 /// `--input`, with `auto` for none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,9 +152,68 @@ impl IdChoice {
     }
 }
 
+/// The resources of a command; shared by those that work on whole sets.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct ResourceArgs {
+    /// Memory limit, such as 1GiB; what does not fit goes to temporary files [default: half of the machine's memory]
+    #[arg(long, value_name = "SIZE", help_heading = heading::RESOURCES)]
+    memory: Option<Size>,
+    /// Directory for temporary files, which are deleted in any case [default: that of the system]
+    #[arg(long, value_name = "DIR", value_parser = temp_dir(), help_heading = heading::RESOURCES)]
+    pub(crate) temp_dir: Option<PathBuf>,
+    /// Number of threads; 0 uses all cores
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads_from(0), help_heading = heading::RESOURCES)]
+    pub(crate) threads: u16,
+}
+
+impl ResourceArgs {
+    /// Bytes of memory to use.
+    pub(crate) fn memory_limit(&self) -> u64 {
+        self.memory.map_or_else(default_memory, |Size(bytes)| bytes)
+    }
+}
+
+/// A directory in which temporary files can be made: they may be needed only after hours.
+pub(crate) fn temp_dir() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|directory| {
+        tempfile::tempfile_in(&directory)?;
+        Ok::<_, std::io::Error>(directory)
+    })
+}
+
+/// Checks that temporary files can be made in the directory of an output, which is the one for them by default.
+///
+/// # Errors
+/// No such directory, or one that cannot be written to.
+pub(crate) fn check_temp_dir(directory: &Path) -> Result<(), Failure> {
+    match tempfile::tempfile_in(directory) {
+        Ok(_) => Ok(()),
+        Err(error) => {
+            let message =
+                format!("{error}; --temp-dir names another directory for temporary files");
+            Err(Failure::new(message).about(directory.display()))
+        }
+    }
+}
+
+/// A number of threads that a machine can bear: each thread costs a stack and its share of the scheduler.
+pub(crate) fn threads_from(
+    least: u16,
+) -> impl Fn(&str) -> Result<u16, String> + Clone + Send + Sync + 'static {
+    count(least..=1024)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_possible_values_are_all_widths() {
+        let parser = width();
+        let names = parser.possible_values().unwrap();
+        let names: Vec<String> = names.map(|name| name.get_name().to_owned()).collect();
+        assert_eq!(names, Width::ALL.map(|width| width.to_string()));
+    }
 
     fn names<T: ValueEnum>() -> Vec<String> {
         let values = T::value_variants().iter();

@@ -1,4 +1,4 @@
-//! Signals that end the program: unfinished outputs are removed, and a lost mapped page is explained.
+//! The process: its memory, its threads, and the signals that end it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,9 +6,103 @@ use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use rayon::ThreadPoolBuilder;
+
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 use crate::EXIT_FAILURE;
+use crate::support::failure::Failure;
 use crate::support::messages;
+
+/// The limit where the memory of the machine is unknown, in bytes.
+const UNKNOWN_MACHINE: u64 = 4 << 30;
+
+/// Half of the memory of the machine, or of the limit of the control group if that is smaller.
+pub(crate) fn default_memory() -> u64 {
+    total().unwrap_or(2 * UNKNOWN_MACHINE) / 2
+}
+
+#[cfg(target_os = "linux")]
+fn total() -> Option<u64> {
+    let system = rustix::system::sysinfo();
+    let machine = (system.totalram as u64).checked_mul(system.mem_unit.into())?;
+    Some(machine.min(control_group().unwrap_or(u64::MAX)))
+}
+
+/// The least limit of the control group of this process and those above it (version 2), if there is one.
+#[cfg(target_os = "linux")]
+fn control_group() -> Option<u64> {
+    let own = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let own = own.lines().find_map(|line| line.strip_prefix("0::/"))?;
+    let limits = std::path::Path::new(own).ancestors().filter_map(|group| {
+        let file = std::path::Path::new("/sys/fs/cgroup")
+            .join(group)
+            .join("memory.max");
+        std::fs::read_to_string(file).ok()?.trim().parse().ok()
+    });
+    limits.min()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn total() -> Option<u64> {
+    None
+}
+
+/// Bytes from which on an allocation is a mapping of its own.
+const MAPPED_LEN: i32 = 1 << 20;
+
+/// Makes large buffers go back to the system when they are dropped. Left alone, the allocator of the GNU library takes the
+/// first ones that are freed for a sign that more will come, and keeps what is between them: twice what is in use.
+pub(crate) fn return_large_buffers() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        #[expect(
+            unsafe_code,
+            reason = "the standard library has no setting of its allocator"
+        )]
+        // SAFETY: the call changes a number inside the allocator and takes no pointer. `main` makes it before it starts any
+        // thread, which might allocate meanwhile.
+        unsafe {
+            libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED_LEN);
+        }
+    }
+    #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+    let _ = MAPPED_LEN;
+}
+
+/// The largest resident set of this process so far, in bytes; `None` where the system does not report it.
+pub(crate) fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib << 10)
+}
+
+/// Starts the threads that the whole process shares: as many as `--threads` says, where 0 is all cores. A command without
+/// this option gets none: it does all work on the thread that it runs on.
+///
+/// To be called once, before a file is opened: large files are opened on these threads, and what needs them first would start
+/// as many as there are cores.
+///
+/// # Errors
+/// The system gives no more threads.
+pub(crate) fn start_threads(count: Option<u16>) -> Result<(), Failure> {
+    let (pool, way_out) = match count {
+        Some(count) => (
+            ThreadPoolBuilder::new().num_threads(count.into()),
+            "; use fewer by --threads",
+        ),
+        None => (
+            ThreadPoolBuilder::new().num_threads(1).use_current_thread(),
+            "",
+        ),
+    };
+    pool.build_global().map_err(|error| {
+        let message = format!("cannot start the threads: {error}{way_out}");
+        Failure::new(message)
+    })
+}
 
 /// The outputs that are being written, under their temporary names.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -192,4 +286,18 @@ fn remove_and_die(signal: i32) {
         signal_hook::low_level::exit(EXIT_FAILURE.into());
     }
     let _ = signal_hook::low_level::emulate_default_handler(signal);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_is_a_part_of_some_machine() {
+        assert!(default_memory() >= 64 << 20);
+        if cfg!(target_os = "linux") {
+            let bytes = vec![1u8; 50 << 20];
+            assert!(peak_memory().unwrap() >= std::hint::black_box(bytes).len() as u64);
+        }
+    }
 }

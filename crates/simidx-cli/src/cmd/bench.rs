@@ -1,30 +1,26 @@
 //! `simidx bench`: the latency of queries on an index.
 
-mod page_cache;
-mod report;
-
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use simidx::Set;
+use serde::Serialize;
 use simidx::index::QueryStats;
-use simidx::set::SetScratch;
+use simidx::set::{Segment, SetScratch};
+use simidx::{Set, Storage};
+use simidx_input::{Content, Format, ReadOptions};
 
 use crate::cmd::Answer;
-use crate::support::choices::InputFormat;
-use crate::support::distance;
 use crate::support::failure::Failure;
-use crate::support::heading;
-use crate::support::index_file::IndexArgs;
-use crate::support::latency::Latency;
+use crate::support::indexes::IndexArgs;
+use crate::support::inputs::refused;
+use crate::support::latency::{Latency, sample_queries};
+use crate::support::messages::counted;
+use crate::support::options::{InputFormat, distance, distance_within, heading, threads_from};
 use crate::support::output::{stdout, write_report};
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::count;
-use crate::support::query_file;
-use crate::support::records::threads_from;
-use crate::support::sample_queries;
-use page_cache::PageCache;
-use report::BenchReport;
 
 /// Longest time of the warm-up.
 const WARM_UP: Duration = Duration::from_secs(3);
@@ -67,7 +63,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, value_name = "FORMAT", help_heading = heading::INPUT)]
     input: Option<InputFormat>,
     /// Largest distance [default: the one that the index was built for; the smallest of several]
-    #[arg(short = 'k', long, value_name = "K", value_parser = distance::distance())]
+    #[arg(short = 'k', long, value_name = "K", value_parser = distance())]
     max_distance: Option<u32>,
     /// Number of threads, which share the queries
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = threads_from(1), help_heading = heading::RESOURCES)]
@@ -97,6 +93,27 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     Ok(true)
 }
 
+/// All fingerprints of a file, in hexadecimal digits where no other format is told; their ids are ignored.
+fn read_queries(path: &Path, set: &Set, args: &Args) -> Result<Vec<u128>, Failure> {
+    let format = args.input.and_then(|input| input.0);
+    // A folder would be read as documents.
+    let format = format.or_else(|| path.is_dir().then_some(Format::Hex));
+    let mut options = ReadOptions::from(set.width());
+    options.fallback = Some(Format::Hex);
+    let mut reader = simidx_input::open_with(path, format, &options)?;
+    let mut queries = Vec::new();
+    while let Some(record) = reader.next() {
+        match record?.content {
+            Content::Fingerprint(fingerprint) => queries.push(fingerprint),
+            Content::Text(_) => {
+                let (source, place) = reader.place();
+                return Err(refused(source, place, NO_DOCUMENTS));
+            }
+        }
+    }
+    Ok(queries)
+}
+
 /// The measurements of one thread.
 #[derive(Debug, Default)]
 struct Measured {
@@ -108,14 +125,11 @@ struct Measured {
 fn measure(set: &Set, args: &Args, mode: ProgressMode) -> Result<BenchReport, Failure> {
     let bar = mode.spinner();
     bar.set_message("choosing queries");
-    let given = distance::within(args.max_distance, set.width())?;
+    let given = distance_within(args.max_distance, set.width())?;
     let distance = given.unwrap_or(set.max_distance());
     let queries = match &args.queries {
-        Some(path) => {
-            let format = args.input.and_then(|input| input.0);
-            query_file::read(path, set.width(), format, NO_DOCUMENTS)?
-        }
-        None => sample_queries::sample(set, args.count as usize, args.seed)?,
+        Some(path) => read_queries(path, set, args)?,
+        None => sample_queries(set, args.count as usize, args.seed)?,
     };
     if queries.is_empty() {
         return Err(Failure::new("there are no queries"));
@@ -225,4 +239,99 @@ fn ask(
         measured.stats += scratch.stats();
     }
     Ok(measured)
+}
+
+/// The figures of a run. Latencies are in microseconds.
+#[derive(Debug, Serialize)]
+struct BenchReport {
+    queries: usize,
+    threads: u16,
+    distance: u32,
+    cold: bool,
+    open_ms: f64,
+    latency_us: Latency,
+    queries_per_second: f64,
+    probes_per_query: f64,
+    blocks_per_query: f64,
+    candidates_per_query: f64,
+    matches: u64,
+}
+
+impl BenchReport {
+    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        let l = &self.latency_us;
+        let cache = if self.cold { "cold" } else { "warm" };
+        writeln!(
+            out,
+            "{} within distance {}, {}, {cache}",
+            counted(self.queries as u64, "query"),
+            self.distance,
+            counted(self.threads.into(), "thread")
+        )?;
+        writeln!(out, "{:<24}{:.2} ms", "open", self.open_ms)?;
+        writeln!(
+            out,
+            "{:<24}p50 {:.1}, p90 {:.1}, p99 {:.1}, p99.9 {:.1}, max {:.1}, mean {:.1}",
+            "latency in us", l.p50, l.p90, l.p99, l.p99_9, l.max, l.mean
+        )?;
+        writeln!(
+            out,
+            "{:<24}{:.0}",
+            "queries a second", self.queries_per_second
+        )?;
+        writeln!(
+            out,
+            "{:<24}{:.1} probes, {:.1} blocks, {:.1} candidates",
+            "a query", self.probes_per_query, self.blocks_per_query, self.candidates_per_query
+        )?;
+        writeln!(out, "{:<24}{}", "matches", self.matches)
+    }
+}
+
+/// The page cache of an index file, to be emptied.
+struct PageCache<'a> {
+    segment: Segment<'a>,
+    path: &'a Path,
+    file: File,
+}
+
+impl<'a> PageCache<'a> {
+    /// The page cache of each segment.
+    ///
+    /// # Errors
+    /// A file that cannot be opened.
+    fn of(set: &'a Set, paths: &'a [PathBuf]) -> Result<Vec<Self>, Failure> {
+        let open = |(segment, path): (Segment<'a>, &'a PathBuf)| {
+            let file = File::open(path).map_err(Failure::at(path))?;
+            Ok(PageCache {
+                segment,
+                path,
+                file,
+            })
+        };
+        set.segments().zip(paths).map(open).collect()
+    }
+
+    /// Empties it.
+    ///
+    /// # Errors
+    /// What the system reports, or that it has no such call.
+    fn drop_pages(&self) -> Result<(), Failure> {
+        drop_pages(self.segment.storage(), &self.file).map_err(Failure::at(self.path))
+    }
+}
+
+/// Drops the pages of a mapped file, from this process first: those that are in use stay in the page cache.
+#[cfg(any(target_os = "android", target_os = "freebsd", target_os = "linux"))]
+fn drop_pages(storage: &Storage, file: &File) -> io::Result<()> {
+    storage.evict()?;
+    rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed)?;
+    Ok(())
+}
+
+/// Says so in words: queries on a file that stays in memory are not cold.
+#[cfg(not(any(target_os = "android", target_os = "freebsd", target_os = "linux")))]
+fn drop_pages(_: &Storage, _: &File) -> io::Result<()> {
+    let message = "--cold: this system cannot drop a file from the page cache";
+    Err(io::Error::new(io::ErrorKind::Unsupported, message))
 }

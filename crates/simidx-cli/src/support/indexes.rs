@@ -1,0 +1,412 @@
+//! The index files that a command names: opening them, and leaving records out.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread::{self, Builder};
+use std::time::Duration;
+
+use simidx::format::{FormatClass, FormatError, MAGIC};
+use simidx::set::{Exclusions, Manifest};
+use simidx::{Error, Fingerprint, Id, IdKind, Set, Width};
+use simidx_input::{Content, Format, unescape};
+
+use crate::support::failure::Failure;
+use crate::support::inputs::refused;
+use crate::support::options::heading;
+use crate::support::process;
+
+/// The index files to open; shared by the commands that read them.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct IndexArgs {
+    /// Index files, or folders with a set of them; several are read as one
+    #[arg(value_name = "INDEX", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) open: OpenArgs,
+}
+
+/// How index files are opened.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct OpenArgs {
+    /// Read index files into memory instead of mapping them
+    #[arg(long, help_heading = heading::RESOURCES)]
+    pub(crate) no_mmap: bool,
+}
+
+impl IndexArgs {
+    /// Opens the files as one.
+    ///
+    /// # Errors
+    /// As for [`OpenArgs::open`], or two files, both named, that cannot be read as one.
+    pub(crate) fn open(&self) -> Result<Set, Failure> {
+        together(self.open.open_each(&self.paths)?)
+    }
+
+    /// The index files, with those of sets in the place of these, whose manifests come last.
+    ///
+    /// # Errors
+    /// A manifest that cannot be read.
+    pub(crate) fn files(&self) -> Result<Vec<PathBuf>, Failure> {
+        let (mut files, mut manifests) = (Vec::new(), Vec::new());
+        for path in &self.paths {
+            match is_set(path)? {
+                true => {
+                    let manifest = Manifest::read(path)?;
+                    files.extend(manifest.paths());
+                    manifests.extend(manifest.path().map(Path::to_owned));
+                }
+                false => files.push(path.clone()),
+            }
+        }
+        files.append(&mut manifests);
+        Ok(files)
+    }
+}
+
+impl OpenArgs {
+    /// Opens an index file, or those of a folder with a manifest, each as a set of its own under its path.
+    ///
+    /// # Errors
+    /// Why one cannot be opened, with the name of the file.
+    pub(crate) fn open(&self, path: &Path) -> Result<Vec<Set>, Failure> {
+        if is_set(path)? {
+            let (_, files) = Manifest::read_and_open(path, |path| self.file(path))?;
+            return Ok(files);
+        }
+        let file = self.file(path);
+        let file = file.map_err(|error| open_failure(path, error))?;
+        Ok(vec![file.named(path.display().to_string())])
+    }
+
+    /// Opens index files and sets.
+    ///
+    /// # Errors
+    /// As for [`OpenArgs::open`].
+    pub(crate) fn open_each(&self, paths: &[PathBuf]) -> Result<Vec<Set>, Failure> {
+        let opened = paths.iter().map(|path| self.open(path));
+        let opened = opened.collect::<Result<Vec<_>, Failure>>()?;
+        Ok(opened.into_iter().flatten().collect())
+    }
+
+    /// Opens an index file; here a damaged file is a result and not an error.
+    ///
+    /// # Errors
+    /// A file that cannot be read, is not an index or needs a newer reader.
+    pub(crate) fn open_or_damaged(&self, path: &Path) -> Result<Result<Set, FormatError>, Failure> {
+        match self.file(path) {
+            Ok(set) => Ok(Ok(set)),
+            Err(Error::Format(error)) if error.class() == FormatClass::Damaged => Ok(Err(error)),
+            Err(error) => Err(open_failure(path, error)),
+        }
+    }
+
+    fn file(&self, path: &Path) -> Result<Set, Error> {
+        if self.no_mmap {
+            Set::read_file(path)
+        } else {
+            process::expect_signals()?;
+            Set::map_file(path)
+        }
+    }
+}
+
+/// Where the records of a set without segments may be.
+pub(crate) const UNSEALED: &str =
+    "what a collection has not sealed yet is in its journal, which simidx serve --store reads";
+
+/// Whether a path is a set of index files.
+///
+/// # Errors
+/// A file that is there and cannot be read.
+pub(crate) fn is_set(path: &Path) -> Result<bool, Failure> {
+    Manifest::is_at(path).map_err(Failure::at(path))
+}
+
+/// Whether a file begins as an index does, or is called one, or a path is a set of indexes. What else is no regular file is
+/// none, nor is a pattern.
+///
+/// # Errors
+/// A file that is there and cannot be read.
+pub(crate) fn is_index(path: &Path) -> io::Result<bool> {
+    let data = match path.metadata() {
+        Ok(data) => data,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    if Manifest::is_at(path)? {
+        return Ok(true);
+    }
+    if !data.is_file() {
+        return Ok(false);
+    }
+    let mut head = Vec::new();
+    File::open(path)?
+        .take(MAGIC.len() as u64)
+        .read_to_end(&mut head)?;
+    let is_called_one = path
+        .extension()
+        .is_some_and(|extension| extension == "simidx");
+    Ok(head == MAGIC || is_called_one)
+}
+
+/// Index files as one.
+///
+/// # Errors
+/// Files that cannot be read as one.
+pub(crate) fn together(files: Vec<Set>) -> Result<Set, Failure> {
+    if files.is_empty() {
+        return Err(Failure::new(format!(
+            "there is no segment to search; {UNSEALED}"
+        )));
+    }
+    Ok(Set::new(files)?)
+}
+
+/// The failure to open an index; what the operating system reports names the file already.
+fn open_failure(path: &Path, error: Error) -> Failure {
+    match error {
+        Error::Io(_) => error.into(),
+        error => Failure::from(error).about(path.display()),
+    }
+}
+
+/// The fingerprints of the records that have the id which an argument is, by the kind of ids of the indexes.
+///
+/// # Errors
+/// Indexes without ids, a word that is not a number where ids are numbers, an id that no record has, or damage.
+pub(crate) fn fingerprints_of(set: &Set, word: &str) -> Result<Vec<u128>, Failure> {
+    let found = set.fingerprints_of_id(id_of_word(set.id_kind(), word)?)?;
+    if found.is_empty() {
+        return Err(Failure::new(format!("no record has the id {word:?}")));
+    }
+    Ok(found)
+}
+
+/// The id that an argument is.
+///
+/// # Errors
+/// It cannot be one of this kind.
+pub(crate) fn id_of_word(kind: IdKind, word: &str) -> Result<Id<'_>, Failure> {
+    match (kind, u64::parse_dec(word)) {
+        (IdKind::String, _) => Ok(Id::String(word)),
+        (IdKind::Number, Some(number)) => Ok(Id::Number(number)),
+        (IdKind::Number, None) => Err(Failure::new(format!(
+            "{word:?} is not an id: those of the index are numbers below 2^64"
+        ))),
+        (IdKind::None, _) => Err(Failure::new(
+            "the index has no ids; build it with --ids to look records up",
+        )),
+    }
+}
+
+/// What to leave out of the indexes; shared by the commands that read them.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct ExcludeArgs {
+    /// File of what to leave out of the indexes, one on each line
+    #[arg(long, value_name = "FILE")]
+    exclude: Option<PathBuf>,
+    /// File of what to leave out of one of the indexes, as --exclude from all. May be repeated
+    #[arg(long, value_names = ["INDEX", "FILE"], num_args = 2)]
+    exclude_from: Vec<PathBuf>,
+    /// What the lines of the files are [default: fingerprint]
+    #[arg(long, value_enum, value_name = "WHAT")]
+    exclude_by: Option<ExcludeBy>,
+}
+
+/// How lists name records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+enum ExcludeBy {
+    /// Hexadecimal fingerprints; all records of each are left out
+    #[default]
+    Fingerprint,
+    /// Ids; the records with each are left out
+    Id,
+}
+
+impl ExcludeArgs {
+    /// Checks that nothing is to be left out where there are no indexes to leave it out of: `remedy` says what to do then.
+    ///
+    /// # Errors
+    /// Something is.
+    pub(crate) fn refuse(&self, remedy: &str) -> Result<(), Failure> {
+        let has_list = self.exclude.is_some() || !self.exclude_from.is_empty();
+        if !has_list && self.exclude_by.is_none() {
+            return Ok(());
+        }
+        Err(Failure::new(format!(
+            "--exclude leaves records out of indexes; {remedy}"
+        )))
+    }
+
+    /// The files.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &PathBuf> {
+        let of_one = self.exclude_from.as_chunks().0.iter();
+        self.exclude.iter().chain(of_one.map(|[_, list]| list))
+    }
+
+    /// The files, each with the number of the index that it is for, if it is for one only, by the names of the indexes.
+    ///
+    /// # Errors
+    /// No index, or several, of a name, or no file where it is said what files hold.
+    fn lists(&self, names: &[String]) -> Result<Vec<(Option<usize>, &Path)>, Failure> {
+        let of_all = self.exclude.iter().map(|list| (None, list.as_path()));
+        let mut lists: Vec<_> = of_all.collect();
+        for [index, list] in self.exclude_from.as_chunks().0 {
+            lists.push((Some(number_of(index, names)?), list.as_path()));
+        }
+        if lists.is_empty() && self.exclude_by.is_some() {
+            let message = "--exclude-by says what a list holds; give one with --exclude";
+            return Err(Failure::new(message));
+        }
+        Ok(lists)
+    }
+
+    /// Calls `gather` for each list, with the number of the segment that it is for, if it is for one only, and with what adds the
+    /// list to exclusions.
+    ///
+    /// # Errors
+    /// What is wrong with the options or the files, or what `gather` returns.
+    pub(crate) fn for_each_list(
+        &self,
+        set: &Set,
+        mut gather: impl FnMut(Option<usize>, AddList<'_>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let (by, kind) = (self.exclude_by.unwrap_or_default(), set.id_kind());
+        for (only, list) in self.lists(set.names())? {
+            gather(only, &|exclusions| {
+                add_list((list, set.width()), by, kind, exclusions)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The set without what is in the files.
+    ///
+    /// # Errors
+    /// What is wrong with the files or the set.
+    pub(crate) fn apply(&self, set: Set) -> Result<Set, Failure> {
+        let mut live = set.clone();
+        self.for_each_list(&set, |only, add| {
+            let mut exclusions = Exclusions::default();
+            add(&mut exclusions)?;
+            live = match only {
+                None => live.clone().without(&exclusions)?,
+                Some(number) => live.clone().without_from(number, &exclusions)?,
+            };
+            Ok(())
+        })?;
+        Ok(live)
+    }
+}
+
+/// What adds the contents of a file to exclusions.
+type AddList<'l> = &'l dyn Fn(&mut Exclusions) -> Result<(), Failure>;
+
+/// The number of the index that has a name.
+///
+/// # Errors
+/// There is none, or several have it.
+fn number_of(index: &Path, names: &[String]) -> Result<usize, Failure> {
+    let name = index.display().to_string();
+    let mut named = names
+        .iter()
+        .enumerate()
+        .filter(|(_, other)| **other == name);
+    let problem = match (named.next(), named.next()) {
+        (Some((number, _)), None) => return Ok(number),
+        (None, _) => "is none of the indexes; name one as it is named among them",
+        _ => "is given twice; name it in two ways",
+    };
+    Err(Failure::new(format!("--exclude-from: {problem}")).about(name))
+}
+
+/// Adds the contents of a file to exclusions from indexes with such ids.
+///
+/// # Errors
+/// The file cannot be read, or a line of it names no records of such indexes.
+fn add_list(
+    (path, width): (&Path, Width),
+    by: ExcludeBy,
+    ids: IdKind,
+    exclusions: &mut Exclusions,
+) -> Result<(), Failure> {
+    let format = match by {
+        ExcludeBy::Fingerprint => Format::Hex,
+        ExcludeBy::Id => Format::Lines,
+    };
+    let options = width.into();
+    let mut reader = simidx_input::open_with(path, Some(format), &options)?;
+    while let Some(record) = reader.next() {
+        let record = record?;
+        let problem = match record.content {
+            Content::Fingerprint(_) if record.id.is_some() => {
+                // The user may mean this record only.
+                Some("has an id too, but all records of the fingerprint would be left out; remove the id".into())
+            }
+            Content::Fingerprint(fingerprint) => {
+                exclusions.add_fingerprint(fingerprint);
+                None
+            }
+            Content::Text(id) => add_id(exclusions, ids, &id)?,
+        };
+        if let Some(problem) = problem {
+            let (source, place) = reader.place();
+            return Err(refused(source, place, problem));
+        }
+    }
+    Ok(())
+}
+
+/// Adds an id, or says what is wrong with it.
+///
+/// # Errors
+/// A temporary file cannot be written.
+fn add_id(exclusions: &mut Exclusions, ids: IdKind, id: &str) -> Result<Option<String>, Failure> {
+    Ok(match (ids, u64::parse_dec(id)) {
+        // As dump and query print it.
+        (IdKind::String, _) => match unescape(id) {
+            Ok(id) => {
+                exclusions.add_string(&id)?;
+                None
+            }
+            Err(error) => Some(format!("the id {id:?}: {error}")),
+        },
+        (IdKind::Number, Some(id)) => {
+            exclusions.add_number(id)?;
+            None
+        }
+        (IdKind::Number, None) => Some(format!("the id {id:?} is not a number below 2^64")),
+        _ => Some("is an id, but the index stores no ids".into()),
+    })
+}
+
+/// The time between releases. Each costs a fault for each page that is still wanted, and within it some megabytes are read.
+const PERIOD: Duration = Duration::from_millis(10);
+
+/// Does some work, and releases the pages that it has read again and again.
+pub(crate) fn while_released<T>(set: &Set, work: impl FnOnce() -> T) -> T {
+    thread::scope(|scope| {
+        let (working, ended) = channel::<()>();
+        // Without the thread, the memory of the process looks larger than it is: no reason to stop.
+        let _ = Builder::new().spawn_scoped(scope, move || {
+            while ended.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout) {
+                release(set);
+            }
+        });
+        let done = work();
+        drop(working);
+        done
+    })
+}
+
+/// Releases all pages. That this fails is no reason to stop either.
+fn release(set: &Set) {
+    #[cfg(unix)]
+    for segment in set.segments() {
+        let _ = segment.storage().evict();
+    }
+    #[cfg(not(unix))]
+    let _ = set;
+}

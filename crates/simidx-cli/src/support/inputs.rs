@@ -1,0 +1,451 @@
+//! The inputs that a command names, and what there is to say of their records.
+
+use std::path::{Path, PathBuf};
+use std::{fmt, fs};
+
+use simidx::Width;
+use simidx_input::{InputError, Place, ReadOptions, RecordReader, TextEncoding};
+use simidx_output::one_line;
+
+use crate::support::failure::Failure;
+use crate::support::indexes::{IndexArgs, OpenArgs, is_index};
+use crate::support::messages::{counted, say};
+use crate::support::options::{InputFormat, heading, threads_from, width};
+use crate::support::pipeline::PipelineArgs;
+
+/// Files and folders that a command reads.
+#[derive(Debug, Default)]
+pub(crate) struct InputFiles {
+    files: Vec<FileId>,
+    /// Folders of documents: the name that the user gave, and the place.
+    folders: Vec<(PathBuf, PathBuf)>,
+}
+
+/// What a file is, whatever name leads to it: hard links and symbolic links included.
+#[cfg(unix)]
+type FileId = (u64, u64);
+#[cfg(not(unix))]
+type FileId = PathBuf;
+
+impl InputFiles {
+    /// Those of these paths; `-` is standard input. What does not exist is no input.
+    pub(crate) fn new<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> Self {
+        let mut inputs = InputFiles::default();
+        inputs.add(paths);
+        inputs
+    }
+
+    /// Adds further ones.
+    pub(crate) fn add<P: AsRef<Path>>(&mut self, paths: impl IntoIterator<Item = P>) {
+        for path in paths {
+            let path = path.as_ref();
+            if path == Path::new("-") {
+                self.files.extend(id_of_stdin());
+            } else if path.is_dir() {
+                let place = path.canonicalize();
+                let place = place.map(|place| (path.to_owned(), place));
+                self.folders.extend(place);
+            } else {
+                self.files.extend(id(path));
+            }
+        }
+    }
+
+    /// Refuses a target that is one of the inputs.
+    ///
+    /// # Errors
+    /// It is, or it lies in a folder of them.
+    pub(crate) fn check_target(&self, target: &Path) -> Result<(), Failure> {
+        if id(target).is_some_and(|id| self.files.contains(&id)) {
+            let message = "is an input, and no input is replaced; name another output";
+            return Err(Failure::new(message).about(target.display()));
+        }
+        match self.folder_of(target) {
+            Some(folder) if target.exists() => {
+                let folder = folder.display();
+                let message = format!(
+                    "lies in the input folder {folder}, of which no file is replaced; name another output"
+                );
+                Err(Failure::new(message).about(target.display()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses a target that would appear in a folder of the inputs while that is still to be read.
+    ///
+    /// # Errors
+    /// It would.
+    pub(crate) fn check_outside(&self, target: &Path) -> Result<(), Failure> {
+        let Some(folder) = self.folder_of(target) else {
+            return Ok(());
+        };
+        let folder = folder.display();
+        let message = format!(
+            "lies in the input folder {folder}, and would be an input of the next run; name a place outside"
+        );
+        Err(Failure::new(message).about(target.display()))
+    }
+
+    /// The input folder that a target lies in, as the user named it.
+    fn folder_of(&self, target: &Path) -> Option<&Path> {
+        let place = folder(target).canonicalize().ok()?;
+        let mut folders = self.folders.iter();
+        let found = folders.find(|(_, folder)| place.starts_with(folder));
+        found.map(|(name, _)| name.as_path())
+    }
+}
+
+/// The directory of a file; the current one for standard output.
+pub(crate) fn folder(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+#[cfg(unix)]
+fn id(path: &Path) -> Option<FileId> {
+    fs::metadata(path).ok().map(|data| id_of(&data))
+}
+
+#[cfg(unix)]
+fn id_of(data: &fs::Metadata) -> FileId {
+    use std::os::unix::fs::MetadataExt;
+    (data.dev(), data.ino())
+}
+
+/// The file that standard input is, if it is one.
+#[cfg(unix)]
+fn id_of_stdin() -> Option<FileId> {
+    use std::os::fd::AsFd;
+    let stdin = std::io::stdin().as_fd().try_clone_to_owned().ok()?;
+    let data = fs::File::from(stdin).metadata().ok()?;
+    data.is_file().then(|| id_of(&data))
+}
+
+#[cfg(not(unix))]
+fn id(path: &Path) -> Option<FileId> {
+    fs::canonicalize(path).ok()
+}
+
+#[cfg(not(unix))]
+fn id_of_stdin() -> Option<FileId> {
+    None
+}
+
+/// Number of diagnostics of a kind that are shown; the rest are only counted.
+const SHOWN: u64 = 10;
+
+/// What to do with a record that cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum OnError {
+    /// Stop with an error that names it
+    Stop,
+    /// Skip it and count it
+    Skip,
+    /// Keep it and count it, where records are copied
+    #[value(skip)]
+    Keep,
+}
+
+/// Counts of the diagnostics so far.
+#[derive(Debug)]
+pub(crate) struct Diagnostics {
+    on_error: OnError,
+    skipped: u64,
+    replaced: u64,
+    guessed: u64,
+    odd_ids: u64,
+    /// What is wrong with the first of them.
+    first_odd_id: Option<InputError>,
+}
+
+impl Diagnostics {
+    pub(crate) fn new(on_error: OnError) -> Self {
+        Diagnostics {
+            on_error,
+            skipped: 0,
+            replaced: 0,
+            guessed: 0,
+            odd_ids: 0,
+            first_odd_id: None,
+        }
+    }
+
+    /// Number of records skipped.
+    pub(crate) fn skipped_count(&self) -> u64 {
+        self.skipped
+    }
+
+    /// Number of records in which bytes became U+FFFD.
+    pub(crate) fn replaced_count(&self) -> u64 {
+        self.replaced
+    }
+
+    /// Skips a record.
+    ///
+    /// # Errors
+    /// What is wrong with it, if invalid records are not to be skipped.
+    pub(crate) fn skip_or_fail(&mut self, error: InputError) -> Result<(), Failure> {
+        if self.on_error == OnError::Stop {
+            return Err(error.into());
+        }
+        name(&mut self.skipped, "skipped", &error);
+        Ok(())
+    }
+
+    /// Notes that bytes of a record at this place became U+FFFD.
+    pub(crate) fn note_faults(&mut self, (source, place): (&str, Place)) {
+        let message = "invalid bytes were replaced by U+FFFD";
+        name(
+            &mut self.replaced,
+            "replaced",
+            &in_input(source, place, message),
+        );
+    }
+
+    /// Notes that a record at this place has an id that is none, for which its position stands.
+    pub(crate) fn note_odd_id(&mut self, (source, place): (&str, Place), message: String) {
+        self.odd_ids += 1;
+        self.first_odd_id
+            .get_or_insert_with(|| in_input(source, place, message));
+    }
+
+    /// Notes that the encoding of an input, just opened, was detected from its bytes alone.
+    pub(crate) fn note_guess(&mut self, reader: &dyn RecordReader) {
+        if let Some(encoding) = reader.guessed_encoding() {
+            let (source, _) = reader.place();
+            let message = format!("looks like {encoding}; --encoding overrides this");
+            let guess = in_input(source, Place::File, message);
+            name(&mut self.guessed, "detected", &guess);
+        }
+    }
+
+    /// Reports the counts that are not zero.
+    pub(crate) fn tell(&self) {
+        if self.guessed > SHOWN {
+            let count = self.guessed;
+            say(format_args!("detected the encodings of {count} inputs"));
+        }
+        if self.replaced > 0 {
+            let records = counted(self.replaced, "record");
+            say(format_args!("replaced bytes in {records}"));
+        }
+        if let Some(first) = &self.first_odd_id {
+            let first = one_line(&first.to_string());
+            match self.odd_ids {
+                1 => say(format_args!(
+                    "1 record has an unusable id; its position is used instead: {first}"
+                )),
+                count => say(format_args!(
+                    "{count} records have unusable ids; their positions are used instead (first: {first})"
+                )),
+            }
+        }
+        if self.skipped > 0 {
+            let records = counted(self.skipped, "record");
+            say(format_args!("skipped {records}"));
+        }
+    }
+}
+
+/// What is wrong with a record of an input.
+pub(crate) fn in_input(source: &str, place: Place, message: impl Into<String>) -> InputError {
+    InputError::new(source, place, message)
+}
+
+/// Counts one more, and shows it if it is among the first.
+fn name(count: &mut u64, what: &str, record: &dyn fmt::Display) {
+    *count += 1;
+    if *count <= SHOWN {
+        let record = one_line(&record.to_string());
+        say(format_args!("{what}: {record}"));
+    }
+}
+
+/// Where records have their texts, fingerprints and ids, and how they are written; shared by the commands that read
+/// records.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct FieldArgs {
+    /// Fields or columns that hold the text, joined if they are several; a.b is field b of object a, a.*.b that of all
+    /// elements of list a. A tsv then starts with a line of column names [default: text]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', help_heading = heading::INPUT)]
+    text_field: Vec<String>,
+    /// Field or column that holds the fingerprint [default: fingerprint]
+    #[arg(long, value_name = "NAME", help_heading = heading::INPUT)]
+    fingerprint_field: Option<String>,
+    /// Field or column that holds the id, which every record must then have [default: id, which may be absent]
+    #[arg(long, value_name = "NAME", help_heading = heading::INPUT)]
+    id_field: Option<String>,
+    /// Character between the values of csv, or tab [default: the one that the first row has]
+    #[arg(long, value_name = "CHAR", value_parser = delimiter, help_heading = heading::INPUT)]
+    delimiter: Option<u8>,
+    /// Encoding of the input, such as GBK, or auto to detect it [default: auto for files and warc, UTF-8 for the rest]
+    #[arg(long, value_name = "NAME", help_heading = heading::INPUT)]
+    encoding: Option<TextEncoding>,
+}
+
+/// Reads `--delimiter`.
+fn delimiter(text: &str) -> Result<u8, String> {
+    match (text, text.as_bytes()) {
+        ("tab" | "\\t", _) => Ok(b'\t'),
+        (_, &[byte]) if byte.is_ascii() => Ok(byte),
+        _ => Err("a delimiter is one ASCII character, or tab".into()),
+    }
+}
+
+impl FieldArgs {
+    /// The options, for a message about them.
+    pub(crate) const NAMES: &str =
+        "--text-field, --fingerprint-field, --id-field, --delimiter and --encoding";
+
+    /// Whether anything is named.
+    pub(crate) fn are_given(&self) -> bool {
+        self.options(Width::default()) != ReadOptions::default() || self.encoding.is_some()
+    }
+
+    /// What the readers of fingerprints of a width take.
+    pub(crate) fn options(&self, width: Width) -> ReadOptions {
+        let mut options = ReadOptions::from(width);
+        options.fields.text.clone_from(&self.text_field);
+        options
+            .fields
+            .fingerprint
+            .clone_from(&self.fingerprint_field);
+        options.fields.id.clone_from(&self.id_field);
+        options.delimiter = self.delimiter;
+        options.encoding = self.encoding.unwrap_or_default();
+        options
+    }
+}
+
+/// Which inputs to read and how; shared by the commands that read records.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct InputArgs {
+    /// Files, folders of them, or quoted patterns such as 'crawl/*.tsv.gz'; `-` is standard input, the default. Files
+    /// compressed by gzip, zstd, bzip2, lz4 or xz are decompressed
+    #[arg(value_name = "INPUT")]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// Format of the inputs
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = InputFormat(None), help_heading = heading::INPUT)]
+    pub(crate) input: InputFormat,
+    #[command(flatten)]
+    pub(crate) fields: FieldArgs,
+    /// Bits per fingerprint
+    #[arg(long, value_name = "BITS", default_value_t = Width::W64, value_parser = width())]
+    pub(crate) width: Width,
+    /// What to do with an invalid record
+    #[arg(long, value_enum, value_name = "ACTION", default_value_t = OnError::Stop, help_heading = heading::INPUT)]
+    pub(crate) on_error: OnError,
+    /// Number of threads; 0 uses all cores
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads_from(0), help_heading = heading::RESOURCES)]
+    pub(crate) threads: u16,
+    #[command(flatten)]
+    pub(crate) pipeline: PipelineArgs,
+}
+
+impl InputArgs {
+    /// The inputs, standard input if none is named.
+    pub(crate) fn paths(&self) -> simidx_input::Result<Vec<PathBuf>> {
+        if self.inputs.is_empty() {
+            return Ok(vec![PathBuf::from("-")]);
+        }
+        let expand = |path: &PathBuf| simidx_input::expand(path, self.input.0);
+        let inputs = self.inputs.iter().map(expand);
+        Ok(inputs.collect::<Result<Vec<_>, _>>()?.concat())
+    }
+
+    /// Everything that is read for these arguments.
+    ///
+    /// # Errors
+    /// A pattern that nothing matches.
+    pub(crate) fn files(&self) -> Result<InputFiles, Failure> {
+        let mut files = InputFiles::new(self.paths()?);
+        files.add(self.pipeline.paths());
+        Ok(files)
+    }
+}
+
+/// Index files or records; shared by the commands that take either.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct SourceArgs {
+    /// Index files, which are read as one, or files of fingerprints or documents; `-` is standard input, which holds records
+    #[arg(value_name = "INDEX|INPUT", required = true)]
+    paths: Vec<PathBuf>,
+    #[command(flatten)]
+    open: OpenArgs,
+    /// Format of the records [default: auto; files that begin as indexes do are indexes]
+    #[arg(long, value_enum, value_name = "FORMAT", help_heading = heading::INPUT)]
+    input: Option<InputFormat>,
+    #[command(flatten)]
+    fields: FieldArgs,
+    /// Bits per fingerprint; an index says it itself
+    #[arg(long, value_name = "BITS", default_value_t = Width::W64, value_parser = width())]
+    pub(crate) width: Width,
+    /// What to do with an invalid record
+    #[arg(long, value_enum, value_name = "ACTION", default_value_t = OnError::Stop, help_heading = heading::INPUT)]
+    on_error: OnError,
+    #[command(flatten)]
+    pipeline: PipelineArgs,
+}
+
+impl SourceArgs {
+    /// Whether the files are records: in any case if a format is named, else by the first bytes of the files.
+    ///
+    /// # Errors
+    /// Files of which some are indexes and others are not, or one that cannot be read.
+    pub(crate) fn are_records(&self) -> Result<bool, Failure> {
+        if self.input.is_some() {
+            return Ok(true);
+        }
+        let mut first: Option<(&Path, bool)> = None;
+        for path in &self.paths {
+            let is_index = is_index(path).map_err(Failure::at(path))?;
+            let &mut (other, kind) = first.get_or_insert((path, is_index));
+            if kind != is_index {
+                let [index, records] = if kind { [other, path] } else { [path, other] };
+                let message = format!(
+                    "{} is an index and {} is not",
+                    index.display(),
+                    records.display()
+                );
+                return Err(Failure::new(message));
+            }
+        }
+        Ok(first.is_some_and(|(_, is_index)| !is_index))
+    }
+
+    /// The files as indexes.
+    ///
+    /// # Errors
+    /// What is said of records, of which there are none.
+    pub(crate) fn indexes(&self) -> Result<IndexArgs, Failure> {
+        if self.fields.are_given() {
+            let message = format!("{} are for records, not for an index", FieldArgs::NAMES);
+            return Err(Failure::new(message));
+        }
+        Ok(IndexArgs {
+            paths: self.paths.clone(),
+            open: self.open.clone(),
+        })
+    }
+
+    /// The files as records, read on so many threads.
+    pub(crate) fn records(&self, threads: u16) -> InputArgs {
+        InputArgs {
+            inputs: self.paths.clone(),
+            input: self.input.unwrap_or(InputFormat(None)),
+            fields: self.fields.clone(),
+            width: self.width,
+            pipeline: self.pipeline.clone(),
+            on_error: self.on_error,
+            threads,
+        }
+    }
+}
+
+/// The failure of a command that has no use for a record of its input.
+pub(crate) fn refused(source: &str, place: Place, message: impl Into<String>) -> Failure {
+    in_input(source, place, message).into()
+}
