@@ -177,7 +177,7 @@ pub(super) fn warm_up(set: &Set, queries: &[u128], distance: u32) -> Result<(), 
     Ok(())
 }
 
-/// The time that each of the queries takes, one after the other.
+/// The time that each of the queries takes, one after the other, for some seconds at most.
 ///
 /// # Errors
 /// A damaged block.
@@ -186,14 +186,15 @@ pub(super) fn latencies(
     queries: &[u128],
     distance: u32,
 ) -> Result<Vec<Duration>, Failure> {
-    Ok(ask(set, queries, distance, false, || Ok(()))?.latencies)
+    let measured = ask((set, queries, distance), false, Some(WARM_UP), || Ok(()))?;
+    Ok(measured.latencies)
 }
 
 fn ask_all(set: &Set, queries: &[u128], distance: u32, args: &Args) -> Result<Measured, Failure> {
     if args.cold {
         let files = args.index.files()?;
         let cache = PageCache::of(set, &files)?;
-        return ask(set, queries, distance, true, || {
+        return ask((set, queries, distance), true, None, || {
             cache.iter().try_for_each(PageCache::drop_pages)
         });
     }
@@ -201,7 +202,7 @@ fn ask_all(set: &Set, queries: &[u128], distance: u32, args: &Args) -> Result<Me
     let shares: Vec<Result<Measured, Failure>> = std::thread::scope(|scope| {
         let threads: Vec<_> = queries
             .chunks(share)
-            .map(|part| scope.spawn(move || ask(set, part, distance, false, || Ok(()))))
+            .map(|part| scope.spawn(move || ask((set, part, distance), false, None, || Ok(()))))
             .collect();
         threads
             .into_iter()
@@ -220,12 +221,12 @@ fn ask_all(set: &Set, queries: &[u128], distance: u32, args: &Args) -> Result<Me
 
 /// Asks the queries one after the other, `prepare` before each and outside of its time.
 fn ask(
-    set: &Set,
-    queries: &[u128],
-    distance: u32,
+    (set, queries, distance): (&Set, &[u128], u32),
     cold: bool,
+    longest: Option<Duration>,
     prepare: impl Fn() -> Result<(), Failure>,
 ) -> Result<Measured, Failure> {
+    let begun = Instant::now();
     let mut scratch = SetScratch::new();
     scratch.expect_cold_blocks(cold);
     let mut measured = Measured::default();
@@ -237,6 +238,9 @@ fn ask(
         measured.latencies.push(started.elapsed());
         measured.matches += matches as u64;
         measured.stats += scratch.stats();
+        if longest.is_some_and(|longest| begun.elapsed() > longest) {
+            break;
+        }
     }
     Ok(measured)
 }

@@ -1,6 +1,7 @@
 //! The answers to queries, as `query` and `join` print them.
 
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 use simidx::index::QueryStats;
@@ -12,7 +13,7 @@ use crate::support::output::{Column, Stdout, json_style, stdout};
 use crate::support::quantity::count_from_1;
 use crate::support::queries::Query;
 
-/// Bytes of answers that are waited for, if they come that long.
+/// Bytes of answers that wait until those before them are printed, at most, for each thread that finds another one meanwhile.
 const WAITING_LEN: usize = 4 << 20;
 
 /// Queries that a thread answers at a time, at most.
@@ -109,9 +110,10 @@ pub(crate) struct Answers<'a> {
     set: &'a Set,
     question: Question,
     style: AnswerArgs,
+    scratch: SetScratch,
     out: BufWriter<Stdout>,
-    /// Queries that are answered before anything is printed.
-    round: usize,
+    /// Queries that are searched for together: few after answers that were long.
+    together: usize,
     pub(crate) total: QueryStats,
     pub(crate) query_count: u64,
     /// Whether anything was found.
@@ -120,11 +122,14 @@ pub(crate) struct Answers<'a> {
     pub(crate) without_features: u64,
 }
 
-/// The answers to some queries, up to the first that cannot be answered.
+/// The answers to some queries.
 struct Piece {
     bytes: Vec<u8>,
+    /// How many of the queries are answered, from the first on.
+    count: usize,
     stats: QueryStats,
     is_match: bool,
+    /// Why the next query cannot be answered.
     end: Result<(), Error>,
 }
 
@@ -134,8 +139,9 @@ impl<'a> Answers<'a> {
             set,
             question,
             style,
+            scratch: SetScratch::new(),
             out: stdout(),
-            round: 1,
+            together: 1,
             total: QueryStats::default(),
             query_count: 0,
             is_match: false,
@@ -143,113 +149,151 @@ impl<'a> Answers<'a> {
         }
     }
 
-    /// Answers queries on all threads of the current pool.
+    /// Answers queries, several on all threads of the current pool.
     ///
     /// # Errors
-    /// Damage, or what standard output reports.
+    /// Damage, or what standard output reports, after the answers to the queries before.
     pub(crate) fn answer(&mut self, mut queries: &[Query]) -> Result<(), Failure> {
-        let threads = rayon::current_num_threads();
-        while !queries.is_empty() {
-            let (round, later) = queries.split_at(queries.len().min(self.round * threads));
-            queries = later;
-            let len = round.len().div_ceil(4 * threads).min(PIECE);
-            let pieces = round.par_chunks(len);
-            let pieces: Vec<Piece> = pieces
-                .map_init(SetScratch::new, |scratch, queries| {
-                    self.piece(scratch, queries)
-                })
-                .collect();
-            let mut waiting_len = 0;
-            for piece in pieces {
-                waiting_len += piece.bytes.len();
-                self.out.write_all(&piece.bytes)?;
-                self.total += piece.stats;
-                self.is_match |= piece.is_match;
-                piece.end?;
+        while queries.len() > 1 {
+            queries = &queries[self.answer_together(queries)?..];
+            // An answer that is too long to wait is printed while it is found.
+            if let [first, later @ ..] = queries {
+                self.answer_one(first)?;
+                queries = later;
             }
-            self.query_count += round.len() as u64;
-            let without_features = round.iter().filter(|query| query.is_without_features);
-            self.without_features += without_features.count() as u64;
-            // Answers that turn out long are not waited for by the thousand.
-            self.round = match waiting_len > WAITING_LEN {
-                true => self.round.div_ceil(4),
-                false => self.round.saturating_mul(2),
-            };
         }
+        queries.iter().try_for_each(|query| self.answer_one(query))
+    }
+
+    /// Answers a query and prints what is found at once; an object is printed whole or not at all.
+    fn answer_one(&mut self, query: &Query) -> Result<(), Failure> {
+        let matches = match query.is_without_features {
+            true => None,
+            false => {
+                let asked = (query.fingerprint, self.question);
+                Some(self.set.answer_with(&mut self.scratch, asked.0, asked.1)?)
+            }
+        };
+        let width = self.set.width();
+        if self.style.json {
+            let mut object = Vec::new();
+            write(self.style, width, (query, matches), &mut object)?;
+            self.out.write_all(&object)?;
+        } else {
+            write(self.style, width, (query, matches), &mut self.out)?;
+        }
+        let stats = matches.map(Matches::stats).unwrap_or_default();
+        let is_match = matches.is_some_and(|matches| !matches.is_empty());
+        self.count(std::slice::from_ref(query), stats, is_match);
         Ok(())
     }
 
-    /// The answers to some queries, on this thread.
-    fn piece(&self, scratch: &mut SetScratch, queries: &[Query]) -> Piece {
+    /// Answers queries on all threads, and prints the answers up to the first one that is too long to wait. Returns how many
+    /// queries are answered.
+    fn answer_together(&mut self, queries: &[Query]) -> Result<usize, Failure> {
+        let threads = rayon::current_num_threads();
+        let len = queries.len().div_ceil(4 * threads).min(PIECE);
+        let waiting = AtomicUsize::new(0);
+        let pieces: Vec<Piece> = queries
+            .par_chunks(len)
+            .map_init(SetScratch::new, |scratch, queries| {
+                self.piece(scratch, queries, &waiting)
+            })
+            .collect();
+        let mut done = 0;
+        for (piece, asked) in pieces.into_iter().zip(queries.chunks(len)) {
+            self.out.write_all(&piece.bytes)?;
+            self.count(&asked[..piece.count], piece.stats, piece.is_match);
+            piece.end?;
+            done += piece.count;
+            if piece.count < asked.len() {
+                self.together = 1;
+                return Ok(done);
+            }
+        }
+        self.together = (2 * self.together).min(PIECE);
+        Ok(done)
+    }
+
+    /// The answers to some queries, on this thread, as long as not too much waits.
+    fn piece(
+        &self,
+        scratch: &mut SetScratch,
+        mut queries: &[Query],
+        waiting: &AtomicUsize,
+    ) -> Piece {
         let mut piece = Piece {
             bytes: Vec::new(),
+            count: 0,
             stats: QueryStats::default(),
             is_match: false,
             end: Ok(()),
         };
         // What is found together has its cost together.
-        let together = match self.style.json && self.style.stats {
+        let mut together = match self.style.json && self.style.stats {
             true => 1,
-            false => queries.len(),
+            false => self.together,
         };
-        for queries in queries.chunks(together) {
-            piece.end = self.add_to(&mut piece, scratch, queries);
-            if piece.end.is_err() {
-                break;
+        while !queries.is_empty() {
+            let (group, later) = queries.split_at(together.min(queries.len()));
+            let left = WAITING_LEN.saturating_sub(waiting.load(Ordering::Relaxed));
+            let mut out = Bounded::new(left);
+            match self.group(scratch, group, &mut out) {
+                _ if out.is_full => break,
+                Ok((stats, is_match)) => {
+                    waiting.fetch_add(out.bytes.len(), Ordering::Relaxed);
+                    piece.bytes.append(&mut out.bytes);
+                    piece.count += group.len();
+                    piece.stats += stats;
+                    piece.is_match |= is_match;
+                    queries = later;
+                }
+                // One of them cannot be answered; those before it are.
+                Err(_) if group.len() > 1 => together = 1,
+                Err(error) => {
+                    piece.end = Err(error);
+                    break;
+                }
             }
         }
         piece
     }
 
-    /// Adds the answers to queries that are searched for together.
-    fn add_to(
+    /// Writes the answers to queries that are searched for together. Returns what they cost, and whether anything was found.
+    fn group(
         &self,
-        piece: &mut Piece,
         scratch: &mut SetScratch,
         queries: &[Query],
-    ) -> simidx::Result<()> {
-        let mut asked = Fingerprints::new(self.set.width());
+        out: &mut Bounded,
+    ) -> simidx::Result<(QueryStats, bool)> {
+        let (style, width) = (self.style, self.set.width());
+        let mut asked = Fingerprints::new(width);
         let with_features = queries.iter().filter(|query| !query.is_without_features);
         with_features.for_each(|query| asked.push(query.fingerprint));
-        let (mut rest, mut stats) = (queries.iter(), QueryStats::default());
+        let (mut rest, mut stats, mut is_match) = (queries.iter(), QueryStats::default(), false);
         let visit = |_, matches: Matches<'_, u128>| {
             stats = matches.stats();
+            is_match |= !matches.is_empty();
             for query in rest.by_ref() {
                 if !query.is_without_features {
-                    return self.write(query, Some(matches), piece);
+                    return write(style, width, (query, Some(matches)), out);
                 }
-                self.write(query, None, piece)?;
+                write(style, width, (query, None), out)?;
             }
             Ok(())
         };
         self.set
             .answer_many_with(scratch, &asked, self.question, visit)?;
-        piece.stats += stats;
-        rest.try_for_each(|query| self.write(query, None, piece))
+        rest.try_for_each(|query| write(style, width, (query, None), out))?;
+        Ok((stats, is_match))
     }
 
-    /// Writes an answer, whole or not at all.
-    fn write(
-        &self,
-        query: &Query,
-        matches: Option<Matches<'_, u128>>,
-        piece: &mut Piece,
-    ) -> simidx::Result<()> {
-        let (style, width, start) = (self.style, self.set.width(), piece.bytes.len());
-        let stats = matches.map(Matches::stats).unwrap_or_default();
-        let written = style.write_answer(query, width, stats, &mut piece.bytes, |out| {
-            let hits = matches.into_iter().flat_map(Matches::iter);
-            for (number, hit) in (0..).zip(hits) {
-                let found = (hit.fingerprint, hit.distance, width);
-                style.write_match((query, number), found, hit.ids()?, out)?;
-            }
-            Ok(())
-        });
-        if written.is_err() {
-            piece.bytes.truncate(start);
-        }
-        piece.is_match |= matches.is_some_and(|matches| !matches.is_empty());
-        written
+    fn count(&mut self, queries: &[Query], stats: QueryStats, is_match: bool) {
+        self.query_count += queries.len() as u64;
+        self.total += stats;
+        self.is_match |= is_match;
+        let without_features = queries.iter().filter(|query| query.is_without_features);
+        self.without_features += without_features.count() as u64;
     }
 
     /// Brings everything to standard output.
@@ -258,5 +302,55 @@ impl<'a> Answers<'a> {
     /// What it reports.
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
         Ok(self.out.flush()?)
+    }
+}
+
+/// Writes an answer; there is none to a document without features.
+fn write<W: Write>(
+    style: AnswerArgs,
+    width: Width,
+    (query, matches): (&Query, Option<Matches<'_, u128>>),
+    out: &mut W,
+) -> simidx::Result<()> {
+    let stats = matches.map(Matches::stats).unwrap_or_default();
+    style.write_answer(query, width, stats, out, |out| {
+        let hits = matches.into_iter().flat_map(Matches::iter);
+        for (number, hit) in (0..).zip(hits) {
+            let found = (hit.fingerprint, hit.distance, width);
+            style.write_match((query, number), found, hit.ids()?, out)?;
+        }
+        Ok(())
+    })
+}
+
+/// Answers of limited length.
+struct Bounded {
+    bytes: Vec<u8>,
+    limit: usize,
+    is_full: bool,
+}
+
+impl Bounded {
+    fn new(limit: usize) -> Self {
+        Bounded {
+            bytes: Vec::new(),
+            limit,
+            is_full: false,
+        }
+    }
+}
+
+impl Write for Bounded {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        if self.bytes.len() + piece.len() > self.limit {
+            self.is_full = true;
+            return Err(io::Error::other("the answer is too long to wait"));
+        }
+        self.bytes.extend_from_slice(piece);
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }

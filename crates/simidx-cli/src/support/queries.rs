@@ -115,6 +115,10 @@ impl<'a> QueryReader<'a> {
         let reader = simidx_input::open_with(path, format, options)?;
         let mut diagnostics = Diagnostics::new(OnError::Stop);
         diagnostics.note_guess(&*reader);
+        let fingerprinter = match kind {
+            QueryKind::Documents => Some(fingerprinter(set, files)?),
+            _ => None,
+        };
         let queue = Arc::new(Queue::default());
         let filled = Arc::clone(&queue);
         let thread = std::thread::spawn(move || {
@@ -129,7 +133,7 @@ impl<'a> QueryReader<'a> {
             failure: None,
             set,
             files,
-            fingerprinter: None,
+            fingerprinter,
         })
     }
 
@@ -187,10 +191,7 @@ impl<'a> QueryReader<'a> {
         }
         let fingerprinter = match &mut self.fingerprinter {
             Some(made) => made,
-            none => {
-                let pipeline = recorded(self.set, &self.files.read()?)?;
-                none.insert(pipeline.parallel(self.set.width())?)
-            }
+            none => none.insert(fingerprinter(self.set, self.files)?),
         };
         let query = |Read { record, .. }: Read| match record.content {
             Content::Fingerprint(fingerprint) => Query::new(fingerprint, record.id),
@@ -213,6 +214,11 @@ impl Drop for QueryReader<'_> {
         self.queue.lock().is_abandoned = true;
         self.queue.changed.notify_one();
     }
+}
+
+/// What makes fingerprints of documents as those of the indexes were made.
+fn fingerprinter(set: &Set, files: &PipelineFiles) -> Result<ParallelFingerprinter, Failure> {
+    Ok(recorded(set, &files.read()?)?.parallel(set.width())?)
 }
 
 /// Reads queries up to the end or the first failure.

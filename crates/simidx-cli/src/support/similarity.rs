@@ -158,7 +158,7 @@ pub(crate) fn candidates(
             Some(number) => Ok(candidates.give(number, text)?),
             None => Ok(()),
         };
-        each_text(source, bar, &mut give)?;
+        each_text(source, bar, false, &mut give)?;
     }
     Ok(candidates)
 }
@@ -276,13 +276,15 @@ impl Sink for Collector {
 /// What takes the number of a document and its text.
 type Visit<'a> = &'a mut dyn FnMut(usize, String) -> Result<(), Failure>;
 
-/// Hands the texts of the documents to `visit`, in order, in another pass over the inputs.
+/// Hands the texts of the documents to `visit`, in order, in another pass over the inputs. Some documents may be fingerprints
+/// without a text, if that is said.
 ///
 /// # Errors
 /// An input that cannot be read again or has changed, and what `visit` returns.
 pub(crate) fn each_text(
     (originals, positions): (&[InputFile], &Positions),
     bar: ReadingBar,
+    may_lack_text: bool,
     visit: Visit<'_>,
 ) -> Result<(), Failure> {
     let bar = bar.start(originals.iter().map(InputFile::byte_count).sum());
@@ -293,8 +295,8 @@ pub(crate) fn each_text(
         while let Some(record) = reader.next() {
             match (walk.next(), record.map(|record| record.content)) {
                 (_, Err(error @ simidx_input::Error::Io(_))) => return Err(error.into()),
-                // A fingerprint has no text.
-                (None, _) | (Some(_), Ok(Content::Fingerprint(_))) => {}
+                (None, _) => {}
+                (Some(_), Ok(Content::Fingerprint(_))) if may_lack_text => {}
                 (Some(document), Ok(Content::Text(text))) => visit(document, text)?,
                 // It was a document in the first pass.
                 (Some(_), _) => return Err(original.changed().into()),

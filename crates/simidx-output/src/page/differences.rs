@@ -99,14 +99,17 @@ impl<T: Ord + Copy> Differences<T> {
         piece: impl Fn(u32, (T, T)) -> Result<Markup, E>,
     ) -> Result<Markup, E> {
         let list = |pairs: Vec<(u32, (T, T))>, all: u64| {
-            let pieces = pairs
-                .into_iter()
-                .map(|(difference, pair)| piece(difference, pair));
-            let pieces = pieces.collect::<Result<Vec<_>, E>>()?;
-            Ok(match all {
-                0 => html! { p { "There is none." } },
-                all => shown(pieces, all, name, note),
-            })
+            if all == 0 {
+                return Ok(html! { p { "There is none." } });
+            }
+            // No more of them are made than the page has room for.
+            let mut failure = None;
+            let pieces = pairs.into_iter().map_while(|(difference, pair)| {
+                let piece = piece(difference, pair);
+                piece.map_err(|error| failure = Some(error)).ok()
+            });
+            let list = shown(pieces, all, name, note);
+            failure.map_or(Ok(list), Err)
         };
         let [within, beyond] = self.near();
         Ok(html! {

@@ -59,16 +59,23 @@ impl Page<'_, '_> {
     /// Ids that cannot be read, and inputs that cannot be read again.
     pub(super) fn html(&self, title: &str, rows: &[(&str, String)]) -> Result<String, Failure> {
         let mut differences = Differences::new(self.measure.limit(), DOUBTFUL, SEED);
-        let mut counts = HashMap::<usize, u64>::new();
+        // How many are dropped for each document.
+        let mut counts = vec![0_u32; self.judged.count()];
         for (difference, kept, dropped) in self.dropped() {
             differences.add(difference, dropped as u128, (kept, dropped));
-            *counts.entry(kept).or_default() += 1;
+            counts[kept] += 1;
         }
-        let cluster_count = counts.len() as u64;
         let (mut sizes, mut largest) = (SizeClasses::default(), Vec::new());
-        for (kept, count) in counts {
-            sizes.add(count + 1);
-            keep_first(&mut largest, (Reverse(count + 1), kept), CLUSTERS);
+        let mut cluster_count = 0;
+        for (kept, count) in counts
+            .into_iter()
+            .enumerate()
+            .filter(|&(_, count)| count > 0)
+        {
+            cluster_count += 1;
+            let size = u64::from(count) + 1;
+            sizes.add(size);
+            keep_first(&mut largest, (Reverse(size), kept), CLUSTERS);
         }
         let clusters = self.with_members(&largest);
         let texts = self.texts(&differences, &clusters)?;
@@ -86,7 +93,9 @@ impl Page<'_, '_> {
                 self.pair(difference, pair, &texts)
             })?;
         let doubtful = html! {
-            p { "The document on the left is kept, the one on the right is dropped for it." }
+            @if differences.within() + differences.beyond() > 0 {
+                p { "The document on the left is kept, the one on the right is dropped for it." }
+            }
             (doubtful)
         };
         let pieces = clusters.iter().enumerate();
@@ -171,9 +180,11 @@ impl Page<'_, '_> {
         each_text(
             (self.originals, positions),
             bar,
+            true,
             &mut |document, mut text| {
                 if documents.contains(&document) {
                     text.truncate(text.floor_char_boundary(MAX_TEXT_LEN));
+                    text.shrink_to_fit();
                     texts.insert(document, text);
                 }
                 Ok(())

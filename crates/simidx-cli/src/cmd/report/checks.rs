@@ -77,7 +77,9 @@ pub(super) fn latency(set: &Set, args: &Args) -> Result<Markup, Failure> {
     let distance = args.distance(set);
     let queries = sample_queries(set, args.latency_queries as usize, args.seed)?;
     bench::warm_up(set, &queries, distance)?;
-    let latency = Latency::of(bench::latencies(set, &queries, distance)?);
+    let latencies = bench::latencies(set, &queries, distance)?;
+    let count = latencies.len() as u64;
+    let latency = Latency::of(latencies);
     let rows = [
         ("median", latency.p50),
         ("9 of 10 take at most", latency.p90),
@@ -88,7 +90,7 @@ pub(super) fn latency(set: &Set, args: &Args) -> Result<Markup, Failure> {
     let rows = rows.map(|(name, us)| (name, format!("{} \u{b5}s", decimal(us, 1))));
     Ok(html! {
         p {
-            (plural(queries.len() as u64, "query")) " within distance " (distance)
+            (plural(count, "query")) " within distance " (distance)
             ", one after the other on one thread: half are members with 0 to 5 bits flipped, half are random. Asked once \
              before, so that the memory is warm. simidx bench measures more of them."
         }

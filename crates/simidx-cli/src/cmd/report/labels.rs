@@ -79,6 +79,7 @@ impl Labels {
                             (known, record.content)
                         {
                             text.truncate(text.floor_char_boundary(MAX_TEXT_LEN));
+                            text.shrink_to_fit();
                             *known = Some(text);
                         }
                     }
