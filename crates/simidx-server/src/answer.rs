@@ -271,13 +271,15 @@ pub(crate) fn answer(
             query: 0,
             distances: [0; DISTANCES],
         };
-        if is_featureless {
-            writer.begin(0);
-            writer.end();
-            continue;
-        }
         let started = Instant::now();
-        let searched = search(&generation.source, first.question, &mut writer);
+        let searched = match is_featureless {
+            true => {
+                writer.begin(0);
+                writer.end();
+                Ok(())
+            }
+            false => search(&generation.source, first.question, &mut writer),
+        };
         // The frames of answers are written before their bytes are taken; each is short.
         let searched = searched.and_then(|()| Ok(writer.grow()?));
         if let Err(error) = searched {
@@ -286,10 +288,12 @@ pub(crate) fn answer(
             let refused = out.taken.refused.take();
             return Err(refused.unwrap_or_else(|| error.into()));
         }
-        let metrics = &generation.metrics;
-        let count = fingerprints.len() as u64;
-        metrics.queries.add_each(started.elapsed(), count);
-        metrics.add_matches(&writer.distances);
+        if !is_featureless {
+            let metrics = &generation.metrics;
+            let count = fingerprints.len() as u64;
+            metrics.queries.add_each(started.elapsed(), count);
+            metrics.add_matches(&writer.distances);
+        }
     }
     Ok(())
 }

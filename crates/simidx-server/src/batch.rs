@@ -167,11 +167,15 @@ impl Batch {
             && self.fitting(0, INLINE_NS) == self.queries.len()
     }
 
-    /// What names the records that an answer comes from, of which this is the first part: those of a store are named as they are
-    /// searched.
-    fn name_of(&self, first: Option<&mut Answered>) -> Option<HeaderValue> {
-        let own = first.and_then(|answered| answered.generation.take());
+    /// What names the records that an answer comes from, of which these are the first parts: those of a store are named as they
+    /// are searched, or as they are now if nothing was searched.
+    fn name_of<'a>(
+        &self,
+        parts: impl IntoIterator<Item = &'a mut Answered>,
+    ) -> Option<HeaderValue> {
+        let own = parts.into_iter().find_map(|part| part.generation.take());
         own.or_else(|| self.generation.name.clone())
+            .or_else(|| self.generation.source.name())
     }
 
     /// Answers all queries, in the parts in which the answer is found: it may be long, and is not copied. With them is what names
@@ -183,7 +187,7 @@ impl Batch {
         if self.is_cheap() {
             let (mut answered, outcome) = self.chunk(0..self.queries.len());
             outcome?;
-            let name = self.name_of(Some(&mut answered));
+            let name = self.name_of([&mut answered]);
             return Ok((vec![answered], name));
         }
         let (mut whole, mut chunks) = (Vec::new(), Chunks::start(self)?);
@@ -191,7 +195,7 @@ impl Batch {
             outcome?;
             whole.push(chunk);
         }
-        let name = chunks.batch.name_of(whole.first_mut());
+        let name = chunks.batch.name_of(&mut whole);
         Ok((whole, name))
     }
 

@@ -294,14 +294,14 @@ impl Lines<'_> {
         let numbers = std::mem::take(&mut self.numbers);
         let (store, width) = (self.store, self.store.width());
         let (mut lines, mut count) = (String::new(), 0);
-        let (allowance, mut generation) = (&mut self.allowance, None);
+        let (allowance, mut last) = (&mut self.allowance, None);
         let outcome = match records.is_empty() || allowance.is_over() {
             true => Ok(()),
             false => store.add_each(&records, |added| {
                 let object = object(width, &records[count], &added, allowance);
                 lines += &format!("{object}\n");
                 count += 1;
-                generation = header_of(store, added.change_count);
+                last = Some(added.change_count);
                 match allowance.is_over() {
                     true => ControlFlow::Break(()),
                     false => ControlFlow::Continue(()),
@@ -312,6 +312,7 @@ impl Lines<'_> {
         if !matches!(outcome, Err(Error::Journal(_))) {
             self.out += &lines;
             self.count += count;
+            let generation = last.and_then(|last| header_of(store, last));
             self.generation = generation.or(self.generation.take());
         }
         let next = numbers.get(count).or(numbers.last());

@@ -118,7 +118,7 @@ impl Samples {
         for family in FAMILIES.lines() {
             let mut words = family.splitn(3, ' ');
             if let (Some(name), Some(kind), Some(help)) = (words.next(), words.next(), words.next())
-                && let Some(lines) = self.0.remove(name)
+                && let Some(lines) = self.0.remove(name).or_else(|| none_of(name))
             {
                 let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} {kind}\n{lines}");
             }
@@ -126,6 +126,12 @@ impl Samples {
         debug_assert!(self.0.is_empty(), "{:?} are not in the list", self.0.keys());
         out
     }
+}
+
+/// The lines of a metric without values. It is described all the same, but one of a store or of the process is left out.
+fn none_of(name: &str) -> Option<String> {
+    let is_optional = name.starts_with("simidx_store_") || name.starts_with("process_");
+    (!is_optional).then(String::new)
 }
 
 /// Times in buckets.

@@ -41,7 +41,9 @@ pub(crate) async fn page(
     let query = query.unwrap_or_default();
     let filled = query.split('&').filter(|pair| !pair.ends_with('='));
     let query = filled.collect::<Vec<_>>().join("&");
-    let params = Params::parse(Some(&query), &["q", "k", "index"])?;
+    let mut params = Params::parse(Some(&query), &["q", "k", "index"])?;
+    // A form sends each end of a line as two characters.
+    params.q = params.q.map(|q| q.replace("\r\n", "\n"));
     if params.q.as_ref().is_some_and(|q| q.len() > SOUGHT_LEN) {
         let detail = format!(
             "the page searches for at most {SOUGHT_LEN} bytes; POST /v1/text takes longer texts"
@@ -200,8 +202,8 @@ async fn found(
     let asked = queries.into_iter().map(|what| Asked::new(what, question));
     let batch = Batch::new(app, generation, asked, Form::Lines);
     let (parts, _) = batch.whole().await?;
-    let parts = parts.into_iter();
-    let lines: Vec<u8> = parts.flat_map(|part| part.bytes).collect();
+    let parts: Vec<_> = parts.into_iter().map(|part| part.bytes).collect();
+    let lines = parts.concat();
     let answers = lines
         .split(|&byte| byte == b'\n')
         .filter(|line| !line.is_empty());

@@ -170,6 +170,7 @@ pub(crate) async fn batch(mut call: Call) -> Answer {
         BINARY => {
             let question = question(app, source, &params)?;
             let words = request::words(source.width(), &body, max_batch)?;
+            drop(body);
             let count = Bytes::copy_from_slice(&(words.len() as u32).to_le_bytes());
             let asked = words.into_iter().map(What::Fingerprint);
             let asked = asked.map(|what| Asked::new(what, question));
@@ -186,6 +187,7 @@ pub(crate) async fn batch(mut call: Call) -> Answer {
         }
         JSON => {
             let (queries, own) = request::batch(source.width(), &body, max_batch)?;
+            drop(body);
             let question = question(app, source, &either(params, own)?)?;
             let asked = queries.into_iter().map(|what| Asked::new(what, question));
             let batch = Batch::new(app, &generation, asked, Form::Objects);
@@ -194,6 +196,7 @@ pub(crate) async fn batch(mut call: Call) -> Answer {
         }
         _ => {
             let (asked, trouble) = lines(app, source, &params, &body);
+            drop(body);
             if let (true, Some(trouble)) = (asked.is_empty(), &trouble) {
                 return Err(trouble.clone());
             }
@@ -261,8 +264,10 @@ pub(crate) async fn text(mut call: Call) -> Answer {
     let generation = app.index(params.index.as_deref())?.current();
     generation.fingerprinter()?;
     let (text, own) = request::text(&body, kind == JSON)?;
+    let text = text.into_owned();
+    drop(body);
     let question = question(app, &generation.source, &either(params, own)?)?;
-    let asked = Asked::new(What::Text(text.into_owned()), question);
+    let asked = Asked::new(What::Text(text), question);
     let batch = Batch::new(app, &generation, [asked], Form::Lines);
     object(batch.keeping(permit)).await
 }

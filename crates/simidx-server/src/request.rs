@@ -322,14 +322,19 @@ pub fn batch(width: Width, body: &[u8], max_batch: usize) -> Result<(Vec<What>, 
 fn batch_of<F: Fingerprint>(body: &[u8], max_batch: usize) -> Result<(Vec<What>, Params), Problem> {
     let body: BatchBody<F> = object(body)?;
     let queries: Vec<What> = match (body.fingerprints, body.texts) {
-        (Some(fingerprints), None) => fingerprints.into_iter().map(Hex::into_query).collect(),
-        (None, Some(texts)) => texts.into_iter().map(What::Text).collect(),
+        (Some(fingerprints), None) => {
+            check_batch(fingerprints.len(), max_batch)?;
+            fingerprints.into_iter().map(Hex::into_query).collect()
+        }
+        (None, Some(texts)) => {
+            check_batch(texts.len(), max_batch)?;
+            texts.into_iter().map(What::Text).collect()
+        }
         _ => {
             let detail = "a batch is an object with either fingerprints or texts, an array";
             return Err(Problem::bad("bad-request", detail));
         }
     };
-    check_batch(queries.len(), max_batch)?;
     Ok((queries, Params::of_body(body.k, body.limit, body.nearest)?))
 }
 

@@ -41,7 +41,7 @@ struct Route {
     is_change: bool,
 }
 
-/// All of them, those of one address together. Who takes GET takes HEAD too.
+/// All of them. Who takes GET takes HEAD too.
 static ROUTES: [Route; 18] = [
     get("/livez", |call| Box::pin(livez(call))).open(),
     get("/readyz", |call| Box::pin(readyz(call))).open(),
@@ -164,14 +164,13 @@ pub(crate) async fn serve(
     response
 }
 
-/// What answers a request, if it may be answered. `first` is the first row of its address.
+/// What answers a request, if it may be answered. `first` is a row of its address.
 fn admit(call: &Call, first: usize) -> Result<Handler, Problem> {
     let (app, head) = (&call.app, &call.head);
     check_transfer(&head.headers)?;
     check_host(&app.options, head)?;
     let path = ROUTES.get(first).map(|route| route.path);
-    let rows = ROUTES.iter().skip(first);
-    let rows = rows.take_while(|route| Some(route.path) == path);
+    let rows = ROUTES.iter().filter(|route| Some(route.path) == path);
     if let Some(token) = &app.token
         && !rows.clone().any(|route| route.is_open)
         && !token.load().is_shown(&head.headers, path == Some(PAGE))

@@ -95,7 +95,10 @@ impl Server {
             true => Some(runtime.block_on(async { Signals::listen() })?),
             false => None,
         };
-        let opened = runtime.block_on(open(options, tls, signals.as_mut()));
+        let opened = match &mut signals {
+            None => Some(App::open(options, tls, routes::paths())),
+            Some(signals) => runtime.block_on(open(options, tls, signals)),
+        };
         let Some(app) = opened else {
             // Nobody waits for what is being opened.
             runtime.shutdown_background();
@@ -193,21 +196,15 @@ impl Server {
 async fn open(
     options: ServerOptions,
     tls: Option<Tls>,
-    signals: Option<&mut Signals>,
+    signals: &mut Signals,
 ) -> Option<Result<App, Problem>> {
     let opening = tokio::task::spawn_blocking(|| App::open(options, tls, routes::paths()));
-    let ended = async {
-        match signals {
-            Some(signals) => signals.end().await,
-            None => std::future::pending().await,
-        }
-    };
     tokio::select! {
         opened = opening => {
             let broken = |_| Err(Problem::busy("the opening broke off"));
             Some(opened.unwrap_or_else(broken))
         }
-        _ = ended => None,
+        _ = signals.end() => None,
     }
 }
 

@@ -390,7 +390,10 @@ impl App {
                 simidx_collection::give_way(RELOADING);
                 self.load(files, Some(old))
             });
-            let opening = opening.map_err(|error| Problem::busy(error.to_string()))?;
+            // Without a thread, this one opens them.
+            let Ok(opening) = opening else {
+                return self.load(files, Some(old));
+            };
             opening.join().unwrap_or_else(|_| {
                 let detail = "opening the files broke off; the log may say why";
                 let status = StatusCode::INTERNAL_SERVER_ERROR;

@@ -144,6 +144,24 @@ fn a_store_gathers_no_more_bytes_of_ids_than_permitted() {
 }
 
 #[test]
+fn answers_to_texts_without_features_take_bytes_as_others_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = options(Vec::new());
+    options.store = Some(store(&folder.path().join("pages"), Width::W64));
+    options.limits.max_answer = 20_000;
+    let server = start(options);
+    let mut client = server.client();
+    for (count, status) in [(10, 200), (1000, 422)] {
+        let body = json!({ "texts": vec!["?"; count] }).to_string();
+        let answer = client.post("/v1/query", JSON, body.as_bytes());
+        assert_eq!(answer.status, status, "{count}");
+        if status == 422 {
+            assert_eq!(answer.kind(), "limit-reached");
+        }
+    }
+}
+
+#[test]
 fn the_parts_of_an_answer_share_what_takes_no_room() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("index.simidx");

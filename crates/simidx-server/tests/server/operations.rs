@@ -76,6 +76,10 @@ fn metrics_count_what_was_answered() {
     let fixture = Fixture::<u64>::new(400);
     let server = serve(&fixture.path);
     let mut client = server.client();
+    // Metrics without values are described too, except those of a store that is not there.
+    let described = client.get("/metrics");
+    assert!(described.text().contains("# TYPE simidx_matches_total"));
+    assert!(!described.text().contains("simidx_store_"));
     for _ in 0..5 {
         client.get("/v1/query/ff");
     }
@@ -132,6 +136,14 @@ fn metrics_count_what_was_answered() {
     once.sort();
     once.dedup();
     assert_eq!(once.len(), types.len());
+}
+
+#[test]
+fn a_server_can_be_bound_within_a_runtime() {
+    let fixture = Fixture::<u64>::new(40);
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let server = runtime.block_on(async { serve(&fixture.path) });
+    assert_eq!(server.client().get("/v1/query/ff").status, 200);
 }
 
 #[test]

@@ -147,6 +147,11 @@ fn a_long_text_is_sent_by_the_form() {
     assert!(found.text().contains(&text) && found.text().contains("3 matches within 64 bits"));
     let found = client.post("/", FORM, b"q=the+quick+brown+fox&k=64");
     assert!(found.text().contains("3 matches within 64 bits"));
+    // A browser sends the end of a line as two characters, and gets back what was typed.
+    let found = client.post("/", FORM, b"q=one%0D%0Atwo&k=64");
+    check(found.text());
+    let filled = found.text().contains(">one\ntwo</textarea>");
+    assert!(filled && !found.text().contains("\\u{d}"));
     let long = format!("q={}", "a".repeat((64 << 10) + 1));
     for (kind, body, status, said) in [
         (FORM, long.as_bytes(), 413, "too-large"),

@@ -1,17 +1,17 @@
-//! What goes on between the request and the search, seen from a hook before each search.
+//! A store answers as a file does; and what goes on between the request and the search, seen from a hook before each search.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use simidx::{Fingerprint, Fingerprints, Width};
+use simidx::{Fingerprint, Fingerprints, Watch, Width};
 use simidx_collection::Collection;
 use simidx_server::{Hook, ServerOptions};
 
 use crate::client::PATIENCE;
 use crate::documents::store;
-use crate::harness::{Running, options, start};
+use crate::harness::{Fixture, Running, default, options, start};
 
 /// A server of an empty store that does something with the queries before each search.
 pub(crate) fn acting(
@@ -40,6 +40,84 @@ fn acting_on(
         }
     })));
     start(options)
+}
+
+#[test]
+fn a_store_answers_as_a_file_with_the_same_records() {
+    let fixture = Fixture::<u64>::new(800);
+    let records = store(&fixture.folder.path().join("pages"), Width::W64);
+    let all = fixture.fingerprints.iter().enumerate();
+    let all: Vec<_> = all
+        .map(|(number, f)| (format!("id-{number}"), *f))
+        .collect();
+    // Half of them are in a segment, and half are recent.
+    let (sealed, recent) = all.split_at(all.len() / 2);
+    records.add_many(sealed).1.unwrap();
+    records.seal(&Watch::default()).unwrap();
+    records.add_many(recent).1.unwrap();
+    let generation = format!("{:016x}-{:016x}", records.opening(), all.len());
+    let mut options = options(vec![default(&fixture.path)]);
+    options.store = Some(records);
+    let server = start(options);
+    let mut client = server.client();
+    for query in fixture.fingerprints.iter().step_by(37) {
+        for path in [
+            format!("/v1/query/{query:x}?k=5"),
+            format!("/v1/query/{query:x}?limit=2"),
+            format!("/v1/nearest/{query:x}?count=3"),
+        ] {
+            let file = client.get(&format!("{path}&index=default"));
+            let store = client.get(&format!("{path}&index=store"));
+            assert_eq!((file.status, file.text()), (200, store.text()), "{path}");
+            assert_eq!(store.generation(), generation);
+        }
+    }
+    let words = fixture.fingerprints.iter().flat_map(|f| f.to_le_bytes());
+    let words: Vec<u8> = words.collect();
+    let mut post = |name: &str| {
+        let path = format!("/v1/query?index={name}");
+        client.post(&path, "application/octet-stream", &words).body
+    };
+    assert_eq!(post("default"), post("store"));
+    let file = client.get("/v1/ids/id-5");
+    assert_eq!(file.status, 200);
+    assert_eq!(client.get("/v1/ids/id-5?index=store").body, file.body);
+    assert_eq!(client.post("/-/reload", "", b"").status, 200);
+    assert_eq!(client.get("/?index=store&q=id-5").status, 200);
+}
+
+#[test]
+fn answers_of_a_store_name_its_records_even_if_nothing_is_searched() {
+    const JSON: &str = "application/json";
+    const NDJSON: &str = "application/x-ndjson";
+    let folder = tempfile::tempdir().unwrap();
+    let records = store(&folder.path().join("pages"), Width::W64);
+    records.add("a", 0xff_u64).unwrap();
+    let generation = format!("{:016x}-{:016x}", records.opening(), 1);
+    let mut options = options(Vec::new());
+    options.store = Some(records);
+    let server = start(options);
+    let mut client = server.client();
+    // More than are answered together, and one with features after them.
+    let mut texts = vec!["…?!"; 600];
+    texts.push("the quick brown fox jumps over the lazy dog");
+    let lines = texts
+        .iter()
+        .map(|text| format!("{}\n", json!({"text": text})));
+    let lines: String = lines.collect();
+    let texts = json!({ "texts": texts }).to_string();
+    for (path, kind, body) in [
+        ("/v1/query", JSON, "{\"fingerprints\":[]}"),
+        ("/v1/query", NDJSON, ""),
+        ("/v1/query", "application/octet-stream", ""),
+        ("/v1/query", JSON, &*texts),
+        ("/v1/query", NDJSON, &*lines),
+        ("/v1/text", "text/plain", "…?!"),
+    ] {
+        let answer = client.post(path, kind, body.as_bytes());
+        assert_eq!(answer.status, 200, "{path} {kind}: {}", answer.text());
+        assert_eq!(answer.generation(), generation, "{path} {kind}");
+    }
 }
 
 #[test]
