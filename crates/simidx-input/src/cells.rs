@@ -149,6 +149,14 @@ impl Kind {
     }
 }
 
+/// Sees to it that the kinds of columns fit the values of a row.
+pub(super) fn fit(kinds: &mut Vec<Kind>, row: &[Cell]) {
+    kinds.resize(kinds.len().max(row.len()), Kind::Unknown);
+    for (kind, cell) in kinds.iter_mut().zip(row) {
+        *kind = kind.and(Kind::of(cell));
+    }
+}
+
 /// Columns by their names.
 #[derive(Debug, Default)]
 pub(crate) struct Columns {
@@ -182,13 +190,6 @@ impl Columns {
         self.names.push(name.to_owned());
         self.kinds.push(Kind::Unknown);
         number
-    }
-
-    /// Sees to it that the kinds fit the values of a row.
-    pub(super) fn fit(&mut self, row: &[Cell]) {
-        for (kind, cell) in self.kinds.iter_mut().zip(row) {
-            *kind = kind.and(Kind::of(cell));
-        }
     }
 
     /// The first of the new fields that a column has the name of.

@@ -12,8 +12,8 @@ use crate::cells::{Cell, Kind};
 use crate::source::input_error;
 use crate::{Fate, FieldKind, NewField, Place, Result};
 
-/// Bytes of text in the new fields of a row group, or a record batch. A column has room for twice as many.
-const MAX_TEXT: usize = 1 << 30;
+/// Bytes of text in the new fields of a row group, or a record batch, and in a value. A column has room for twice as many.
+pub(super) const MAX_TEXT: usize = 1 << 30;
 
 /// The kind of the column of a new field.
 pub(super) fn kind(kind: FieldKind) -> Kind {
@@ -100,7 +100,8 @@ impl Choice {
         fields: &[NewField],
         mut fate: impl FnMut() -> std::io::Result<Fate>,
     ) -> Result<Self> {
-        let mut kept = Vec::with_capacity(rows);
+        // The number of rows is what the file declares.
+        let mut kept = Vec::new();
         let columns = fields.iter().map(|field| Column::new(kind(field.kind)));
         let mut columns: Vec<Column> = columns.collect();
         let mut text_len = 0;
@@ -119,7 +120,8 @@ impl Choice {
                 }
             }
             if text_len > MAX_TEXT {
-                let message = "the new fields of a row group are longer than 1 GiB";
+                let message =
+                    "the new fields of a row group or a record batch are longer than 1 GiB";
                 return Err(input_error("the output", Place::File, message));
             }
         }

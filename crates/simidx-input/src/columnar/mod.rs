@@ -23,10 +23,12 @@ use std::io::{self, Write};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
+#[cfg(feature = "parquet")]
+use super::Format;
 use super::cells::has_already;
 use super::new_fields::RowFate;
 use super::source::{input_error, io_error};
-use super::{Format, InputFile, NewField};
+use super::{InputFile, NewField};
 use crate::{Error, Place, Result};
 pub(super) use ipc::ArrowBatches;
 #[cfg(feature = "parquet")]
@@ -49,6 +51,11 @@ pub(super) trait Batches: Send {
     /// The paths of all leaves as other programs show them, if those are different.
     fn other_names(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// Whether the values of a leaf are of a type that Arrow lacks.
+    fn has_other_type(&self, _leaf: usize) -> bool {
+        false
     }
 
     /// Decodes these leaves only, and `rows` rows at a time if the file leaves that open. Returns the leaves that the schema

@@ -31,7 +31,7 @@ use crate::new_fields::RowFate;
 use crate::source::input_error;
 use crate::{InputFile, NewField, Place, Result};
 
-/// Rows of a column that are held in memory.
+/// Rows of a column after which those that are kept are written.
 const ROWS: usize = 1024;
 
 /// Names of metadata that describe the columns in a form that only Arrow reads.
@@ -252,7 +252,8 @@ fn copy_values<T: DataType>(
         if passed != rows {
             return Err(general("a column ends before its rows"));
         }
-        held += if is_kept { rows } else { 0 };
+        // Values of kept rows hold on to the pages of the dropped rows around them.
+        held += rows;
         if held >= ROWS || runs.peek().is_none() {
             writer.write_batch(
                 &values,

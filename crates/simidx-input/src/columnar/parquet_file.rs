@@ -23,13 +23,16 @@ use super::leaves::leaves;
 use super::{Batches, guarded, unreadable};
 use crate::compression::Compression;
 use crate::source::{input_error, io_error, is_stdin, open_file, printable};
-use crate::{Error, Place, Result, kinds};
+use crate::{Error, MAX_DOCUMENT, Place, Result, kinds};
 
 /// What a file starts and ends with.
 const MAGIC: [u8; 4] = *b"PAR1";
 
 /// Rows that are decoded at a time where nothing else is asked for.
 const ROWS: usize = 64;
+
+/// Bytes of values of fixed length that are decoded at a time.
+const MAX_FIXED: u64 = 64 << 20;
 
 /// An open file.
 pub(super) struct ParquetFile {
@@ -103,8 +106,14 @@ pub(crate) struct ParquetBatches {
     file: ParquetFile,
     metadata: ArrowReaderMetadata,
     schema: SchemaRef,
-    /// None before the first batch, if nothing is known of what is to be decoded.
+    /// The columns that are decoded, and the rows at a time.
+    mask: ProjectionMask,
+    rows: usize,
+    /// The reader of a row group, and the rows that are still to be read of it. A reader of several groups would go on to
+    /// the next one where a column ends, whatever number of rows the group declares.
     reader: Option<ParquetRecordBatchReader>,
+    rows_left: u64,
+    next_group: usize,
     rows_read: u64,
     has_ended: bool,
 }
@@ -112,28 +121,68 @@ pub(crate) struct ParquetBatches {
 impl ParquetBatches {
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let file = ParquetFile::open(path)?;
-        let metadata = guarded_read(|| arrow_metadata(file.reader.metadata()));
+        let metadata = guarded_read(|| arrow_metadata(file.reader.metadata(), file.rows));
         let metadata = metadata.map_err(|message| file.failure(&message))?;
         Ok(ParquetBatches {
             schema: Arc::clone(metadata.schema()),
             file,
             metadata,
+            mask: ProjectionMask::all(),
+            rows: ROWS,
             reader: None,
+            rows_left: 0,
+            next_group: 0,
             rows_read: 0,
             has_ended: false,
         })
     }
 
-    fn start(&self, mask: ProjectionMask, rows: usize) -> Result<ParquetRecordBatchReader> {
+    /// A reader of some row groups.
+    fn start(&self, groups: Vec<usize>) -> Result<ParquetRecordBatchReader> {
         let (name, metadata) = (&self.file.name, self.metadata.clone());
+        let rows = self.rows_at_a_time()?;
         let file = self.file.file.try_clone().map_err(|e| io_error(name, e))?;
         let reader = guarded_read(|| {
             ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
-                .with_projection(mask)
+                .with_projection(self.mask.clone())
+                .with_row_groups(groups)
                 .with_batch_size(rows)
                 .build()
         });
         reader.map_err(|message| self.file.failure(&message))
+    }
+
+    /// Rows that are decoded at a time. The library takes memory for all values of fixed length at once, even of nulls.
+    fn rows_at_a_time(&self) -> Result<usize> {
+        let columns = self.metadata.parquet_schema().columns().iter().enumerate();
+        let decoded = columns.filter(|&(leaf, _)| self.mask.leaf_included(leaf));
+        let fixed = decoded.filter(|(_, c)| c.physical_type() == Physical::FIXED_LEN_BYTE_ARRAY);
+        let lengths = fixed.map(|(_, column)| u64::try_from(column.type_length()).unwrap_or(0));
+        let length = lengths.fold(0, u64::saturating_add);
+        if length > MAX_DOCUMENT {
+            let message = format!("the arrays of a row are longer than {MAX_DOCUMENT} bytes");
+            return Err(input_error(&self.file.name, Place::File, message));
+        }
+        let most = MAX_FIXED / length.max(1);
+        Ok(self.rows.min(most as usize).max(1))
+    }
+
+    /// The next batch of the row group that is open; none at its end.
+    fn next_of_group(&mut self) -> Result<Option<RecordBatch>> {
+        let Some(reader) = &mut self.reader else {
+            return Ok(None);
+        };
+        let batch = guarded_read(|| reader.next().transpose());
+        let batch = batch.map_err(|message| self.file.failure(&message))?;
+        let rows = batch.as_ref().map_or(0, |batch| batch.num_rows() as u64);
+        match (self.rows_left.checked_sub(rows), &batch) {
+            (Some(left), Some(_)) => self.rows_left = left,
+            (Some(0), None) => self.reader = None,
+            (Some(_), None) => return Err(self.file.failure("a column ends before its rows")),
+            (None, _) => return Err(self.file.failure("a column goes on after its rows")),
+        }
+        self.rows_read += rows;
+        Ok(batch)
     }
 }
 
@@ -151,6 +200,18 @@ impl Batches for ParquetBatches {
         columns.map(|column| column.path().string()).collect()
     }
 
+    fn has_other_type(&self, leaf: usize) -> bool {
+        let columns = self.metadata.parquet_schema().columns();
+        columns.get(leaf).is_some_and(|column| {
+            let is_plain = matches!(column.logical_type_ref(), None | Some(LogicalType::Enum))
+                && matches!(
+                    column.converted_type(),
+                    ConvertedType::NONE | ConvertedType::ENUM
+                );
+            column.physical_type() == Physical::BYTE_ARRAY && !is_plain
+        })
+    }
+
     fn decode_only(&mut self, chosen: &BTreeSet<usize>, rows: usize) -> Result<Vec<usize>> {
         // The library reads maps as a whole only.
         let (_, routes) = leaves(&self.schema);
@@ -159,10 +220,9 @@ impl Batches for ParquetBatches {
         let whole: BTreeSet<usize> = whole.collect();
         let is_decoded = |leaf: &usize| chosen.contains(leaf) || whole.contains(&routes[*leaf].0);
         let decoded: Vec<usize> = (0..routes.len()).filter(is_decoded).collect();
-        let mask = ProjectionMask::leaves(self.metadata.parquet_schema(), decoded.iter().copied());
-        let reader = self.start(mask, rows)?;
-        self.schema = reader.schema();
-        self.reader = Some(reader);
+        self.mask = ProjectionMask::leaves(self.metadata.parquet_schema(), decoded.iter().copied());
+        self.rows = rows;
+        self.schema = self.start(Vec::new())?.schema();
         Ok(decoded)
     }
 
@@ -172,20 +232,17 @@ impl Batches for ParquetBatches {
         }
         // Every failure is the end.
         self.has_ended = true;
-        let mut reader = match self.reader.take() {
-            Some(reader) => reader,
-            None => self.start(ProjectionMask::all(), ROWS)?,
-        };
-        let batch = guarded_read(|| reader.next().transpose());
-        let batch = batch.map_err(|message| self.file.failure(&message))?;
-        match &batch {
-            Some(batch) => self.rows_read += batch.num_rows() as u64,
-            None if self.rows_read < self.file.rows => {
-                return Err(self.file.failure("a column ends before its rows"));
-            }
-            None => return Ok(None),
+        let mut batch = self.next_of_group()?;
+        while batch.is_none() {
+            let Some(group) = self.metadata.metadata().row_groups().get(self.next_group) else {
+                return Ok(None);
+            };
+            self.rows_left = u64::try_from(group.num_rows()).unwrap_or(0);
+            self.reader = Some(self.start(vec![self.next_group])?);
+            self.next_group += 1;
+            batch = self.next_of_group()?;
         }
-        (self.reader, self.has_ended) = (Some(reader), false);
+        self.has_ended = false;
         Ok(batch)
     }
 
@@ -207,12 +264,16 @@ pub(super) fn guarded_read<T, E: ToString>(
 
 /// How the columns are decoded. Strings are bytes in the pages that they lie in: these are not copied, and one that is
 /// not UTF-8 spoils its own row only.
-fn arrow_metadata(metadata: &ParquetMetaData) -> Result<ArrowReaderMetadata, ParquetError> {
+fn arrow_metadata(
+    metadata: &ParquetMetaData,
+    rows: u64,
+) -> Result<ArrowReaderMetadata, ParquetError> {
     let own = metadata.file_metadata();
     let schema = SchemaDescriptor::new(without_strings(own.schema_descr().root_schema_ptr())?);
     let own = FileMetaData::new(
         own.version(),
-        own.num_rows(),
+        // The library decodes at most as many at a time, and none if it is 0.
+        i64::try_from(rows.max(1)).unwrap_or(i64::MAX),
         None,
         None,
         Arc::new(schema),

@@ -10,7 +10,7 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 
-use super::arrays::{self, Column};
+use super::arrays::{self, Column, MAX_TEXT};
 use super::parquet_file::guarded_read;
 use super::watched::Watched;
 use crate::cells::{Cell, Columns, Kind};
@@ -75,7 +75,11 @@ impl<'a, 'b> ParquetOut<'a, 'b> {
         let cells = row.iter().chain(std::iter::repeat(&Cell::Missing));
         let cells = cells.take(self.own).chain(new);
         for (column, cell) in self.columns.iter_mut().zip(cells) {
-            self.len += cell.text().map_or(0, str::len);
+            let len = cell.text().map_or(0, str::len);
+            if len > MAX_TEXT {
+                return Err(failure("a value is longer than 1 GiB".into()));
+            }
+            self.len += len;
             column.push(cell);
         }
         self.rows += 1;

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use arrow_array::RecordBatch;
 
-use super::Batches;
 use super::cells::{Cell, big_endian, plain_fingerprints, visit};
 use super::leaves::{Step, leaves};
 use super::schema::{Chosen, Kind, Schema, Wanted, number_id, one_text, too_long, utf8};
+use super::{Batches, unreadable};
 use crate::fields::joined;
 use crate::source::input_error;
 use crate::{Content, Error, MAX_DOCUMENT, Place, ReadOptions, Record, RecordReader, Result};
@@ -52,6 +52,11 @@ impl Records {
         for (leaf, other_name) in leaves_of_file.iter_mut().zip(batches.other_names()) {
             leaf.other_name = other_name;
         }
+        for (index, leaf) in leaves_of_file.iter_mut().enumerate() {
+            if batches.has_other_type(index) {
+                leaf.kind = None;
+            }
+        }
         let schema = Schema::find(&leaves_of_file, options);
         let schema = schema.map_err(|message| input_error(batches.name(), Place::File, message))?;
         let (content, rows) = match &schema.wanted {
@@ -65,16 +70,20 @@ impl Records {
         let (_, routes) = leaves(batches.schema());
         let locate = |chosen: Chosen| {
             let place = decoded.partition_point(|&leaf| leaf < chosen.index);
-            let (column, steps) = routes.get(place).cloned().unwrap_or_default();
-            Located {
-                chosen,
-                column,
-                steps,
+            match routes.get(place).cloned() {
+                Some((column, steps)) => Ok(Located {
+                    chosen,
+                    column,
+                    steps,
+                }),
+                None => Err(unreadable(batches.name(), "a column is not decoded")),
             }
         };
+        let id = schema.id.clone().map(locate).transpose()?;
+        let content = content.into_iter().map(locate).collect::<Result<_>>()?;
         Ok(Records {
-            id: schema.id.clone().map(locate),
-            content: content.into_iter().map(locate).collect(),
+            id,
+            content,
             batches,
             schema,
             batch: None,

@@ -9,13 +9,13 @@ use arrow_array::types::{
     TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
 };
 use arrow_array::{Array, RecordBatch, downcast_dictionary_array, downcast_run_array};
-use arrow_schema::{ArrowError, DataType, TimeUnit};
+use arrow_schema::{DataType, TimeUnit};
 
 use super::cells::{self, elements};
 use super::{Batches, guarded, unreadable};
 use crate::cells::{Cell, Columns, Kind, Rows, bytes, list, object, real};
 use crate::source::input_error;
-use crate::{InputFile, Place, Result};
+use crate::{Format, InputFile, Place, Result};
 
 /// The rows of a file or a stream.
 pub(crate) struct BatchRows {
@@ -23,6 +23,8 @@ pub(crate) struct BatchRows {
     batch: Option<RecordBatch>,
     /// The row of the batch after the current one.
     next: usize,
+    /// What errors call the format.
+    library: &'static str,
 }
 
 impl BatchRows {
@@ -44,12 +46,25 @@ impl BatchRows {
             };
             return Err(input_error(batches.name(), Place::File, message));
         }
+        for field in schema.fields() {
+            if let Some(hidden) = hidden(field.data_type()) {
+                let message = format!(
+                    "column {:?} holds values of the type {hidden}, which cannot be converted",
+                    field.name()
+                );
+                return Err(input_error(batches.name(), Place::File, message));
+            }
+        }
         let kinds = schema.fields().iter().map(|field| kind(field.data_type()));
         columns.kinds = kinds.collect();
         Ok(BatchRows {
             batches,
             batch: None,
             next: 0,
+            library: match input.format() {
+                Format::Parquet => "Parquet",
+                _ => "Arrow",
+            },
         })
     }
 }
@@ -85,9 +100,11 @@ impl Rows for BatchRows {
             return Err("is no row".into());
         };
         let number = self.next - 1;
-        let cells = guarded("Arrow", || {
+        let cells = guarded(self.library, || {
             let columns = batch.columns().iter();
-            Ok::<Vec<Cell>, ArrowError>(columns.map(|array| cell(array, number)).collect())
+            let cells = columns.map(|array| cell(array, number));
+            let cells: Option<Vec<Cell>> = cells.collect();
+            cells.ok_or("a value is outside the range of its type")
         });
         row.extend(cells.map_err(|message| unreadable(self.batches.name(), &message).to_string())?);
         Ok(())
@@ -111,49 +128,70 @@ fn kind(data_type: &DataType) -> Kind {
     }
 }
 
-/// The cell that the value of a row is.
-fn cell(array: &dyn Array, row: usize) -> Cell {
-    value(array, row).unwrap_or(Cell::Null)
+/// A type whose values cannot be shown, among those that a type consists of.
+fn hidden(data_type: &DataType) -> Option<&DataType> {
+    match data_type {
+        DataType::Interval(_)
+        | DataType::Duration(_)
+        | DataType::Union(..)
+        | DataType::Decimal32(..)
+        | DataType::Decimal64(..) => Some(data_type),
+        DataType::Dictionary(_, values) => hidden(values),
+        DataType::Struct(members) => members.iter().find_map(|member| hidden(member.data_type())),
+        DataType::RunEndEncoded(_, values)
+        | DataType::List(values)
+        | DataType::LargeList(values)
+        | DataType::FixedSizeList(values, _)
+        | DataType::ListView(values)
+        | DataType::LargeListView(values)
+        | DataType::Map(values, _) => hidden(values.data_type()),
+        _ => None,
+    }
 }
 
-/// The value of a row; none if it is null, or of a type that cannot be shown.
-fn value(array: &dyn Array, row: usize) -> Option<Cell> {
+/// The value of a row; none if it cannot be shown.
+fn cell(array: &dyn Array, row: usize) -> Option<Cell> {
     if row >= array.len() || array.is_null(row) {
-        return None;
+        return Some(Cell::Null);
     }
     match array.data_type() {
         DataType::Dictionary(..) => {
             return downcast_dictionary_array!(
-                array => array.key(row).and_then(|key| value(array.values(), key)),
+                array => match array.key(row) {
+                    Some(key) => cell(array.values(), key),
+                    None => Some(Cell::Null),
+                },
                 _ => None
             );
         }
         DataType::RunEndEncoded(..) => {
             return downcast_run_array!(
-                array => value(array.values(), array.get_physical_index(row)),
+                array => cell(array.values(), array.get_physical_index(row)),
                 _ => None
             );
         }
         DataType::Struct(fields) => {
             let members = array.as_struct_opt()?;
             let members = fields.iter().zip(members.columns());
-            let members = members.map(|(field, array)| (field.name().clone(), cell(array, row)));
-            return Some(object(&members.collect::<Vec<_>>()));
+            let members =
+                members.map(|(field, array)| Some((field.name().clone(), cell(array, row)?)));
+            return Some(object(&members.collect::<Option<Vec<_>>>()?));
         }
         DataType::Map(..) => {
             let (entries, range) = elements(array, row)?;
             let entries = entries.as_struct_opt()?;
             let (keys, values) = (entries.columns().first()?, entries.columns().get(1)?);
             let members = range.map(|row| {
-                let key = cell(keys, row).text().unwrap_or("null").to_owned();
-                (key, cell(values, row))
+                let key = cell(keys, row)?.text().unwrap_or("null").to_owned();
+                Some((key, cell(values, row)?))
             });
-            return Some(object(&members.collect::<Vec<_>>()));
+            return Some(object(&members.collect::<Option<Vec<_>>>()?));
         }
         _ => {}
     }
     if let Some((values, range)) = elements(array, row) {
-        return Some(list(range.map(|row| cell(values, row))));
+        let elements: Option<Vec<Cell>> = range.map(|row| cell(values, row)).collect();
+        return Some(list(elements?.into_iter()));
     }
     match cells::cell(array, row) {
         Some(cells::Cell::Signed(number)) => Some(Cell::Number(number.to_string())),
@@ -185,6 +223,7 @@ fn other(array: &dyn Array, row: usize) -> Option<Cell> {
         }};
     }
     Some(match array.data_type() {
+        DataType::Null => Cell::Null,
         DataType::Boolean => Cell::Bool(array.as_boolean_opt()?.value(row)),
         DataType::Float16 => real(native!(Float16Type).to_f64(), native!(Float16Type)),
         DataType::Float32 => real(native!(Float32Type).into(), native!(Float32Type)),

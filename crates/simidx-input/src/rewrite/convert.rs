@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::{OutputFormat, RecordFate, csv, records};
 use crate::InputFile;
-use crate::cells::{Cell, Columns, Rows, has_already, write_object};
+use crate::cells::{Cell, Columns, Kind, Rows, fit, has_already, write_object};
 #[cfg(feature = "parquet")]
 use crate::columnar::{ParquetOut, Watched};
 use crate::new_fields::{Fate, NewField};
@@ -74,16 +74,14 @@ fn columns(inputs: &[InputFile], fields: &[NewField], fate: RecordFate<'_>) -> R
     let mut columns = Columns::default();
     let is_json = |input: &InputFile| matches!(input.format(), Format::Jsonl | Format::Json);
     if inputs.iter().any(is_json) {
-        each_row(
-            inputs,
-            &mut columns,
-            fields,
-            fate,
-            &mut |columns, row, _| {
-                columns.fit(row);
-                Ok(())
-            },
-        )?;
+        // Opening an input may set the kinds of the columns.
+        let mut kinds = Vec::new();
+        each_row(inputs, &mut columns, fields, fate, &mut |_, row, _| {
+            fit(&mut kinds, row);
+            Ok(())
+        })?;
+        kinds.resize(columns.names.len(), Kind::Unknown);
+        columns.kinds = kinds;
     } else if let Some(first) = inputs.first() {
         open(first, &mut columns)?;
         check(first, &columns, fields)?;

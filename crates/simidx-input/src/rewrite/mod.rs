@@ -252,8 +252,10 @@ fn copy_rows(
 
 /// Without its feature, a file cannot be opened, and the error says which one is missing.
 fn check_features(inputs: &[InputFile]) -> Result<()> {
-    let needs_feature = |input: &&InputFile| {
-        !cfg!(feature = "parquet") && matches!(input.format(), Format::Parquet | Format::Arrow)
+    let needs_feature = |input: &&InputFile| match input.format() {
+        Format::Parquet => !cfg!(feature = "parquet"),
+        Format::Arrow => !cfg!(feature = "arrow"),
+        _ => false,
     };
     let mut inputs = inputs.iter().filter(needs_feature);
     inputs.try_for_each(|input| input.records().map(drop))

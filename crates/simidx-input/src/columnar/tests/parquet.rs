@@ -7,6 +7,9 @@ use parquet::basic::{BrotliLevel, Compression, GzipLevel, ZstdLevel};
 use parquet::column::reader::ColumnReader;
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::{ByteArray, Int96};
+use parquet::file::metadata::{
+    FileMetaData, ParquetMetaData, ParquetMetaDataWriter, RowGroupMetaData,
+};
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::FileReader;
 use parquet::file::writer::SerializedFileWriter;
@@ -267,6 +270,11 @@ fn files_without_the_columns_are_refused() {
             "has both a column \"text\" and a column \"fingerprint\"; choose with --text-field or --fingerprint-field",
         ),
         (
+            "required binary text (BSON);",
+            vec![text()],
+            "column \"text\" holds values of another type, not strings",
+        ),
+        (
             "required int64 text;",
             vec![one()],
             "column \"text\" holds 64-bit numbers, not strings",
@@ -339,8 +347,10 @@ fn damaged_files_are_errors() {
     let values: Vec<u64> = (0..50).map(|i| i * 77).collect();
     let names: Vec<String> = values.iter().map(|v| format!("name {v}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let groups = [vec![large(&values), strings(&names)]];
-    let columns = "optional int64 fingerprint; optional binary id (UTF8);";
+    let arrays = (0..50).map(|n| (n % 3 > 0).then(|| vec![n; 4])).collect();
+    let groups = [vec![large(&values), strings(&names), Values::Bytes(arrays)]];
+    let columns = "optional int64 fingerprint; optional binary id (UTF8); \
+                   optional fixed_len_byte_array(4) x;";
     for compression in [Compression::UNCOMPRESSED, Compression::SNAPPY] {
         let whole = write(columns, &groups, compression);
         for length in (0..whole.len()).step_by(7) {
@@ -351,8 +361,127 @@ fn damaged_files_are_errors() {
             bytes[at] ^= 1 << (at % 8);
             // Some bits mean nothing; whatever is read, nothing panics.
             let _ = read(&bytes);
+            let _ = lines(&bytes);
         }
     }
+}
+
+/// The rows of a file as lines of JSON.
+fn lines(bytes: &[u8]) -> Result<String, String> {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x.parquet");
+    std::fs::write(&path, bytes).unwrap();
+    let rewrite = Rewrite {
+        format: Some(OutputFormat::Jsonl),
+        fields: Vec::new(),
+    };
+    let mut lines = Vec::new();
+    let written = InputFile::open(&path, None, None).and_then(|input| {
+        rewrite_records(&[input], &mut lines, &rewrite, &mut |_, _| Ok(Fate::Copied))
+    });
+    let local = |message: String| message.replace(&format!("{}/", dir.path().display()), "");
+    written.map_err(|e| local(e.to_string()))?;
+    Ok(String::from_utf8(lines).unwrap())
+}
+
+#[test]
+fn arrays_of_a_declared_length_take_little_memory() {
+    let file = |length: usize| {
+        let columns = format!("required binary text; optional fixed_len_byte_array({length}) x;");
+        plain(
+            &columns,
+            &[vec![strings(&["a"; 5]), Values::Bytes(vec![None; 5])]],
+        )
+    };
+    let found = lines(&file(20_000_000)).unwrap();
+    assert_eq!(found, "{\"text\":\"a\",\"x\":null}\n".repeat(5));
+    let message = "x.parquet: the arrays of a row are longer than 268435456 bytes";
+    assert_eq!(lines(&file(2_000_000_000)).unwrap_err(), message);
+}
+
+/// A file whose metadata are others.
+fn altered(
+    file: &[u8],
+    rows: i64,
+    change: impl Fn(&[RowGroupMetaData]) -> Vec<RowGroupMetaData>,
+) -> Vec<u8> {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x.parquet");
+    std::fs::write(&path, file).unwrap();
+    let reader = parquet_file::ParquetFile::open(&path).unwrap().reader;
+    let own = reader.metadata().file_metadata();
+    let groups = change(reader.metadata().row_groups());
+    let schema = own.schema_descr_ptr();
+    let own = FileMetaData::new(own.version(), rows, None, None, schema, None);
+    let mut file = file.to_vec();
+    let writer = ParquetMetaDataWriter::new(&mut file, &ParquetMetaData::new(own, groups)).finish();
+    writer.unwrap();
+    file
+}
+
+#[test]
+fn a_row_group_has_the_rows_that_it_declares() {
+    let columns = "required int64 id; required binary text;";
+    let first = vec![large(&[1, 2, 3]), strings(&["a", "b", "c"])];
+    let second = vec![large(&[4, 5]), strings(&["d", "e"])];
+    let file = plain(columns, &[first, second]);
+    let with_rows = |rows: [i64; 2]| {
+        altered(&file, 5, |groups| {
+            let groups = groups.iter().zip(rows);
+            let groups =
+                groups.map(|(g, rows)| g.clone().into_builder().set_num_rows(rows).build());
+            groups.map(Result::unwrap).collect()
+        })
+    };
+    let [short, long] =
+        ["ends before", "goes on after"].map(|what| format!("x.parquet: a column {what} its rows"));
+    for (rows, count, message) in [
+        ([2, 2], 0, &long),
+        ([2, 3], 0, &long),
+        ([3, 1], 3, &long),
+        ([3, 0], 3, &long),
+        ([0, 0], 0, &long),
+        ([4, 1], 3, &short),
+        ([5, 0], 3, &short),
+        ([3, 3], 5, &short),
+    ] {
+        let read = read(&with_rows(rows)).unwrap();
+        assert_eq!(read.records().len(), count, "{rows:?}");
+        assert_eq!(read.errors(), [message.as_str()], "{rows:?}");
+        assert_eq!(lines(&with_rows(rows)).as_ref(), Err(message));
+    }
+    let none_in_all = altered(&file, 0, <[_]>::to_vec);
+    assert_eq!(read(&none_in_all).unwrap().records().len(), 5);
+    // The texts of the first group are those of the second, which are fewer.
+    let mixed = altered(&file, 5, |groups| {
+        let columns = vec![groups[0].column(0).clone(), groups[1].column(1).clone()];
+        let mixed = groups[0]
+            .clone()
+            .into_builder()
+            .set_column_metadata(columns);
+        vec![mixed.build().unwrap(), groups[1].clone()]
+    });
+    let read = read(&mixed).unwrap();
+    assert_eq!((read.records().len(), read.errors().len()), (0, 1));
+}
+
+#[test]
+fn rows_between_many_dropped_ones_are_copied() {
+    let values: Vec<u64> = (0..10_000).collect();
+    let file = plain("optional int64 fingerprint;", &[vec![large(&values)]]);
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x.parquet");
+    std::fs::write(&path, file).unwrap();
+    let input = InputFile::open(&path, None, None).unwrap();
+    let kept = [0, 3000, 3001, 6000, 8500];
+    let (mut copy, mut row) = (Vec::new(), 0);
+    let mut keep = |_| {
+        row += 1;
+        kept.contains(&(row - 1))
+    };
+    filter_records(&[input], &mut copy, &mut keep).unwrap();
+    let expected = kept.map(|value| fingerprint(value, None));
+    assert_eq!(read(&copy).unwrap().records(), expected);
 }
 
 /// The same with fields of these names.

@@ -9,8 +9,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type, UInt64Type};
 use arrow_array::{
     ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int32Array,
-    Int64Array, RecordBatch, RunArray, StringArray, StructArray, Time64MicrosecondArray,
-    TimestampMillisecondArray, UInt64Array,
+    Int64Array, IntervalYearMonthArray, RecordBatch, RunArray, StringArray, StructArray,
+    Time64MicrosecondArray, TimestampMillisecondArray, UInt64Array,
 };
 use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_ipc::writer::{FileWriter, StreamWriter};
@@ -227,6 +227,39 @@ fn files_go_together_by_their_columns() {
     );
     let found = rewritten(&[("a.arrow", &a), ("c.arrow", &a)], None, &rewrite, &fates);
     assert_eq!(text(found).0, "{\"text\":\"a\"}\n{\"text\":\"a\"}\n");
+}
+
+#[test]
+fn values_that_cannot_be_shown_are_errors() {
+    let rewrite = Rewrite {
+        format: Some(OutputFormat::Jsonl),
+        fields: Vec::new(),
+    };
+    let fates = [Fate::Copied, Fate::Copied];
+    let spans: ArrayRef = Arc::new(IntervalYearMonthArray::from(vec![1]));
+    let a = file(&[batch(vec![("text", texts(&["a"])), ("span", spans)])]);
+    let message = "a.arrow: column \"span\" holds values of the type Interval(YearMonth), which cannot be converted";
+    let found = rewritten(&[("a.arrow", &a)], None, &rewrite, &fates);
+    assert_eq!(found.unwrap_err(), message);
+    let days: ArrayRef = Arc::new(Date32Array::from(vec![i32::MAX, 0]));
+    let a = file(&[batch(vec![("day", days)])]);
+    let found = rewritten(&[("a.arrow", &a)], None, &rewrite, &fates);
+    assert_eq!(text(found), ("{\"day\":\"1970-01-01\"}\n".to_owned(), 1));
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn a_column_fits_the_values_of_all_files() {
+    let rewrite = Rewrite {
+        format: Some(OutputFormat::Parquet),
+        fields: Vec::new(),
+    };
+    let numbers: ArrayRef = Arc::new(Int32Array::from(vec![1]));
+    let b = file(&[batch(vec![("n", numbers)])]);
+    let inputs: [(&str, &[u8]); 2] = [("a.jsonl", b"{\"n\":\"x\"}\n"), ("b.arrow", &b)];
+    let found = rewritten(&inputs, None, &rewrite, &[Fate::Copied, Fate::Copied]);
+    let (_, rows) = parquet_files::rows(found.unwrap().0);
+    assert_eq!(rows, ["{n: \"x\"}", "{n: \"1\"}"]);
 }
 
 #[cfg(feature = "parquet")]
