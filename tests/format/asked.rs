@@ -16,8 +16,8 @@ use simidx_testkit::lines::{
 };
 use simidx_testkit::manifest::{self, Entry, Stage};
 use simidx_testkit::parts::Parts;
-use simidx_testkit::python_reader::common_verdict;
-use simidx_testkit::{build, each_id, matched, scan};
+use simidx_testkit::python_reader::{common_verdict, verdict};
+use simidx_testkit::{build, each_id, matched, scan, uniform};
 
 /// The damaged files of the corpus that open, with the numbers of the rules that they break.
 fn damaged() -> impl Iterator<Item = (Entry, u8, Set)> {
@@ -212,7 +212,7 @@ fn v37_an_order_of_wrong_indexes_is_found_by_those_who_look_for_an_id() {
 
 /// Two tables of several lines, some of them crowded: half of the values start with 24 zero bits, and end with as many.
 fn crowded() -> Editor {
-    let spread = simidx_testkit::uniform::<u64>(800).into_iter().zip(0..);
+    let spread = uniform::<u64>(800).into_iter().zip(0..);
     let values: Vec<u64> = spread
         .map(|(value, i)| match i % 2 {
             0 => value,
@@ -235,7 +235,7 @@ fn lines(editor: &Editor, table: usize, are_crowded: bool) -> Vec<usize> {
 fn v44_queries_use_no_line_that_lacks_its_marks() {
     let mut options = BuildOptions::default().codec(Lines);
     options.design = Some(TableDesign::choose_bands(Width::W32, 3, 4).unwrap());
-    let values = simidx_testkit::uniform::<u32>(1000);
+    let values = uniform::<u32>(1000);
     let good = Editor::new(build(options, &values));
     for line in lines(&good, 0, false) {
         let mut editor = good.clone();
@@ -282,6 +282,53 @@ fn v47_fingerprints_of_wrong_ranks_are_errors_or_none() {
                     Err(error) => panic!("{error}"),
                 }
             }
+        }
+    }
+}
+
+#[test]
+fn v44_each_mark_and_each_address_of_a_line_counts() {
+    let good = Editor::new(build(small().codec(Lines), &uniform::<u64>(60)));
+    for table in 0..2 {
+        for (field, bits) in [(field::MARKS, 216), (field::ADDRESSES, 256)] {
+            for bit in 0..bits {
+                let mut editor = good.clone();
+                flip_bit(&mut editor, (table, 0), field, bit);
+                assert_eq!(verdict(&editor.finish()), "damaged V44", "{bit}");
+            }
+        }
+    }
+}
+
+#[test]
+fn v46_crowded_lines_have_their_finer_lines() {
+    let good = crowded();
+    let place = (0, lines(&good, 0, true)[0]);
+    let table = &good.layout.tables[0];
+    let (count, low_bits) = (
+        table.block_count as u128,
+        u128::from(64 - table.address_bits),
+    );
+    let first = [count - 1, count, 1 << 58, 1 << 63, u64::MAX.into()];
+    let extra = [0, low_bits + 1, 64, 128, 1 << 32, u64::MAX.into()];
+    let first = first.map(|value| (field::FIRST, value));
+    let extra = extra.map(|value| (field::EXTRA_BITS, value));
+    for (field, value) in first.into_iter().chain(extra) {
+        let mut editor = good.clone();
+        put_field(&mut editor, place, field, value);
+        assert_eq!(verdict(&editor.finish()), "damaged V46", "{value}");
+    }
+}
+
+#[test]
+fn v47_each_mark_and_each_bit_of_zero_of_a_crowded_line_is_zero() {
+    let good = crowded();
+    let line = lines(&good, 0, true)[0];
+    for (field, bits) in [(field::MARKS, 216), (field::ZERO, 128)] {
+        for bit in 0..bits {
+            let mut editor = good.clone();
+            flip_bit(&mut editor, (0, line), field, bit);
+            assert_eq!(verdict(&editor.finish()), "damaged V47", "{bit}");
         }
     }
 }

@@ -3,6 +3,7 @@
 mod asked;
 mod codec;
 mod corpus;
+mod fields;
 mod frozen;
 mod golden;
 mod independent;

@@ -474,7 +474,8 @@ pub fn block(
 /// as full as it goes.
 pub fn assert_blocks(file: &[u8], layout: &Layout, table: usize, values: &[u128], what: &str) {
     let coding = layout.coding(table);
-    let (mut before, mut rest, mut keys) = (None, values, Vec::new());
+    let (mut before, mut rest) = (None, values);
+    let (mut keys, mut counts) = (Vec::new(), Vec::new());
     let stored = layout.bytes(file, BLOCKS, table);
     assert_eq!(
         stored.len(),
@@ -493,9 +494,14 @@ pub fn assert_blocks(file: &[u8], layout: &Layout, table: usize, values: &[u128]
         assert!(full, "{what}: a block has room for one more value");
         before = Some(rest[count - 1]);
         keys.extend(before);
+        counts.extend(((count - 1) as u16).to_le_bytes());
         rest = &rest[count..];
     }
     assert!(rest.is_empty(), "{what}: {} values are missing", rest.len());
+    if table == 0 {
+        let found = layout.bytes(file, BLOCK_COUNTS, table);
+        assert!(found == counts, "{what}: the counts of the blocks");
+    }
     let (groups, entries) = key_sections(&keys, layout.width, table);
     for (kind, bytes) in [(KEY_GROUPS, groups), (KEY_ENTRIES, entries)] {
         let found = layout.bytes(file, kind, table);
