@@ -1,10 +1,9 @@
 //! Files: building one, and merging several into one.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyDict, PyString};
 use simidx::Set;
 use simidx::builder::AtomicFile;
 use simidx::design::TableDesign;
@@ -42,7 +41,7 @@ pub(crate) fn build(given: Given<'_>) -> PyResult<()> {
         options.block_size = u32::try_from(bytes).unwrap_or(u32::MAX);
     }
     options.id_lookup = given.flag("id_lookup")?;
-    options.pipeline = given.read("pipeline", |given, _| pipeline_of(given))?;
+    options.pipeline = given.read("pipeline", |given, _| pipeline_of(given, 1))?;
     options.temp_dir = given.temp_dir()?;
     options.ids = match &ids {
         Ids::None => IdKind::None,
@@ -50,7 +49,12 @@ pub(crate) fn build(given: Given<'_>) -> PyResult<()> {
         Ids::Strings(_) => IdKind::String,
     };
     if let Some(metadata) = given.get("metadata")? {
-        for (key, value) in metadata.extract::<BTreeMap<String, String>>()? {
+        let Ok(metadata) = metadata.cast::<PyDict>() else {
+            let message = format!("metadata={}: a dict is expected", metadata.repr()?);
+            return Err(Class::OptionType.error(py, message));
+        };
+        for (key, value) in metadata {
+            let [key, value] = [key.str()?.to_string(), value.str()?.to_string()];
             let inserted = options.metadata.insert(&key, &value);
             inserted.map_err(|error| raise(py, &error.into()))?;
         }
@@ -60,8 +64,12 @@ pub(crate) fn build(given: Given<'_>) -> PyResult<()> {
     })
 }
 
-fn codec(object: &Bound<'_, PyAny>, _: &str) -> PyResult<Option<Codec>> {
-    match object.extract::<&str>()? {
+fn codec(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Codec>> {
+    let Ok(given) = object.cast::<PyString>() else {
+        let message = format!("{name}={}: a name is expected", object.repr()?);
+        return Err(Class::OptionType.error(object.py(), message));
+    };
+    match &*given.to_cow()? {
         "auto" => Ok(None),
         name => {
             let codec = name.parse::<Codec>();

@@ -4,8 +4,9 @@
 
 use std::path::PathBuf;
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict};
+use pyo3::types::PyDict;
 use simidx::{Fingerprints, Width};
 
 use crate::errors::Class;
@@ -20,6 +21,18 @@ pub(crate) struct Given<'py>(Bound<'py, PyDict>);
 impl<'py> Given<'py> {
     pub(crate) fn py(&self) -> Python<'py> {
         self.0.py()
+    }
+
+    /// Refuses other names, where no signature does.
+    pub(crate) fn only(&self, names: &[&str]) -> PyResult<()> {
+        for name in self.0.keys() {
+            let name = name.str()?.to_string();
+            if !names.contains(&name.as_str()) {
+                let message = format!("got an unexpected argument '{name}'");
+                return Err(PyTypeError::new_err(message));
+            }
+        }
+        Ok(())
     }
 
     /// The value of an argument if there is one, which may be `None`.
@@ -52,8 +65,9 @@ impl<'py> Given<'py> {
         let Some(value) = self.get(name)? else {
             return Ok(false);
         };
-        match value.cast::<PyBool>() {
-            Ok(value) => Ok(value.is_true()),
+        // That of NumPy too.
+        match value.extract::<bool>() {
+            Ok(value) => Ok(value),
             Err(_) => {
                 let message = format!("{name}={}: True or False is expected", value.repr()?);
                 Err(Class::OptionType.error(self.py(), message))

@@ -49,10 +49,16 @@ impl PyIndex {
     #[new]
     fn new(given: Given<'_>) -> PyResult<Self> {
         let opened = match given.raw("self")? {
-            Some(_) => without(&given)?,
+            Some(_) => {
+                given.only(&["self", "ids", "fingerprints", "signed", "file"])?;
+                without(&given)?
+            }
             None => {
+                given.only(&["path", "in_memory", "warm"])?;
                 let paths = options::paths(&given.value("path")?)?;
                 let in_memory = given.flag("in_memory")?;
+                // It is done by the caller.
+                given.flag("warm")?;
                 run_apart(given.py(), &How::default(), move |_| {
                     Ok(Opened::open(paths, in_memory)?)
                 })?

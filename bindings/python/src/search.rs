@@ -15,7 +15,7 @@ use crate::given::Given;
 use crate::index::PyIndex;
 use crate::opened::Opened;
 use crate::options;
-use crate::run::{How, run_apart, run_short};
+use crate::run::{How, run_apart, run_here, run_short};
 
 /// Nanoseconds that work may take which no signal can break off.
 const SHORT_NS: f64 = 5e6;
@@ -64,7 +64,9 @@ impl Searched {
                 (Searched::Files(opened), Question::Within(distance)) => {
                     opened.query_ns(distance) * (queries.len() as f64) < SHORT_NS
                 }
-                (Searched::Collection(_), Question::Within(_)) => queries.len() == 1,
+                (Searched::Collection(live), Question::Within(distance)) => {
+                    queries.len() == 1 && distance <= live.collection().max_distance()
+                }
             };
         match self {
             Searched::Files(opened) => {
@@ -79,9 +81,11 @@ impl Searched {
                 Ok((answers, Facts::of_files(opened)))
             }
             Searched::Collection(live) => {
-                let columns = match is_short {
-                    true => run_short(py, || live.search(&queries, question, &Default::default()))?,
-                    false => {
+                let one = queries.iter().next().filter(|_| is_short);
+                let columns = match one {
+                    // On this thread: it does not wait for the pool, which other calls may keep busy.
+                    Some(query) => run_here(py, || live.search_one(query, question))?,
+                    None => {
                         run_apart(py, how, move |watch| live.search(&queries, question, watch))?
                     }
                 };

@@ -19,9 +19,6 @@ use crate::texts;
 /// Texts between two reports of progress.
 const PIECE: usize = 4096;
 
-/// Words of a run, if nothing else is said.
-const WORDS: usize = 3;
-
 /// What the functions here are given.
 pub(crate) struct Search {
     pub(crate) texts: Texts,
@@ -31,16 +28,23 @@ pub(crate) struct Search {
 }
 
 impl Search {
+    /// The names of what is read here.
+    pub(crate) const NAMES: [&str; 8] = [
+        "texts",
+        "similarity",
+        "words",
+        "pipeline",
+        "memory",
+        "temp_dir",
+        "threads",
+        "progress",
+    ];
+
     /// The texts and the options of a call.
     pub(crate) fn new(given: &Given<'_>) -> PyResult<Self> {
-        let similarity = given
-            .read("similarity", options::similarity)?
-            .unwrap_or(f64::NAN);
+        let similarity = options::similarity(&given.value("similarity")?, "similarity")?;
         // `None` stands for the features of the pipeline.
-        let words = match given.raw("words")? {
-            Some(_) => given.read("words", options::count)?,
-            None => Some(WORDS),
-        };
+        let words = given.read("words", options::count)?;
         let least = match words {
             Some(words) => Similarity::of_words(similarity, words),
             None => Similarity::of_features(similarity),

@@ -30,8 +30,9 @@ pub(crate) struct PyPipeline {
 /// Features that a comparison names.
 const NAMED: usize = 10;
 
-/// The pipeline of a name, as in the options of the program.
-fn named(py: Python<'_>, name: &str) -> PyResult<Pipeline> {
+/// The pipeline of a name, as in the options of the program. A warning names the line that called the package: between it and the
+/// extension are `frames` functions of the package.
+fn named(py: Python<'_>, name: &str, frames: i32) -> PyResult<Pipeline> {
     let options: Result<PipelineOptions, _> = name.parse();
     let pipeline = options.and_then(Pipeline::new);
     let pipeline = pipeline.map_err(|error| Failure::from(error).raise(py))?;
@@ -41,29 +42,34 @@ fn named(py: Python<'_>, name: &str) -> PyResult<Pipeline> {
         let message =
             format!("{name}: fingerprint=minhash ignores {stages}; fingerprint=simhash does not\0");
         let message = CStr::from_bytes_until_nul(message.as_bytes()).unwrap_or_default();
-        PyErr::warn(py, &py.get_type::<PyUserWarning>(), message, 1)?;
+        PyErr::warn(py, &py.get_type::<PyUserWarning>(), message, frames + 1)?;
     }
     Ok(pipeline)
 }
 
-/// The pipeline that is meant by a name or is one.
+/// The pipeline that is meant by a name or is one, for a function of the package that its caller calls directly.
 pub(crate) fn given(object: Option<&Bound<'_, PyAny>>, py: Python<'_>) -> PyResult<Pipeline> {
-    let Some(object) = object else {
-        return named(py, Preset::default().name());
-    };
+    match object {
+        Some(object) => meant(object, 1),
+        None => named(py, Preset::default().name(), 1),
+    }
+}
+
+fn meant(object: &Bound<'_, PyAny>, frames: i32) -> PyResult<Pipeline> {
+    let py = object.py();
     if let Ok(pipeline) = object.cast::<PyPipeline>() {
         return Ok(pipeline.get().pipeline.clone());
     }
     if let Ok(name) = object.cast::<PyString>() {
-        return named(py, &name.to_cow()?);
+        return named(py, &name.to_cow()?, frames);
     }
     let message = "pipeline: a name or a Pipeline is expected";
     Err(Class::InputType.error(py, message))
 }
 
 /// The description of the pipeline that is meant.
-pub(crate) fn pipeline_of(object: &Bound<'_, PyAny>) -> PyResult<String> {
-    Ok(given(Some(object), object.py())?.describe())
+pub(crate) fn pipeline_of(object: &Bound<'_, PyAny>, frames: i32) -> PyResult<String> {
+    Ok(meant(object, frames)?.describe())
 }
 
 /// The fingerprints of texts, each of which must have features.
@@ -122,7 +128,7 @@ impl PyPipeline {
                 let pipeline = Pipeline::parse(name, &Assets::default());
                 pipeline.map_err(|error| Failure::from(error).raise(py))?
             }
-            false => named(py, name)?,
+            false => named(py, name, 1)?,
         };
         // A hash of too few bits is refused now, not at the first text.
         let fits = pipeline.fingerprinter(width).map(drop);

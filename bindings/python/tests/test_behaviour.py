@@ -12,9 +12,11 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -465,3 +467,47 @@ def test_ctrl_c_ends_the_program(tmp_path: Path) -> None:
     assert process.wait(60) == -signal.SIGINT
     process.stdin.close()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_warning_names_the_line_of_the_caller(tmp_path: Path) -> None:
+    name = "web,fingerprint=minhash,weights=log2"
+    calls: list[Callable[[], object]] = [
+        lambda: simidx.Pipeline(name),
+        lambda: simidx.compare("a b c", "a b d", pipeline=name),
+        lambda: simidx.dedup_texts(["a b c"], pipeline=name),
+        lambda: simidx.build(tmp_path / "a.simidx", [1], pipeline=name),
+        lambda: simidx.Collection(tmp_path / "either", pipeline=name),
+        lambda: simidx.Collection.create(tmp_path / "created", pipeline=name),
+    ]
+    for call in calls:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            call()
+        assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_answers_are_told_apart_by_identity(tmp_path: Path) -> None:
+    with simidx.Collection(tmp_path / "pages") as pages:
+        first, second = pages.add("a", 1), pages.add("b", 1)
+        assert repr(second) == f'Added(outcome="new", matches={second.matches})'
+        assert repr(pages.add_many(["c"], [3])) == "<simidx.Additions: 1 records, 1 matches>"
+        found = pages.query_one(1)[0]
+        assert len({first, second, found, simidx.compare("a", "b")}) == 4
+        assert found != pages.query_one(1)[0]
+
+
+def test_options_of_a_wrong_type_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.simidx"
+    index = simidx.build(path, [1], id_lookup=cast(Any, np.bool_(True)), metadata=cast(Any, {"rows": 5}))
+    assert index.info()["files"][0]["metadata"] == {"rows": "5"}
+    wrong: list[tuple[str, Callable[[Any], object], object]] = [
+        ("metadata", lambda value: simidx.build(path, [1], metadata=value), 5),
+        ("codec", lambda value: simidx.build(path, [1], codec=value), 5),
+        ("warm", lambda value: simidx.open(path, warm=value), "no"),
+        ("similarity", lambda value: simidx.dedup_texts(["a"], value), None),
+    ]
+    for name, call, value in wrong:
+        with pytest.raises(simidx.OptionTypeError, match=f"^{name}="):
+            call(value)
+    with pytest.raises(TypeError, match="unexpected argument 'in_memry'"):
+        simidx.Index({"path": path, "in_memry": True})

@@ -214,7 +214,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for name in spark.sweep(args.set, args.older_than * 3600):
                 print(name)
             return 0
-        session = SparkSession.builder.appName(f"simidx {args.command}").getOrCreate()  # type: ignore[attr-defined]
+        builder: Any = SparkSession.builder
+        session = builder.appName(f"simidx {args.command}").getOrCreate()
         _run(session, args)
     except Error as error:
         print(f"simidx: {error}", file=sys.stderr)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
@@ -37,6 +39,8 @@ def fingerprint(
         found = fingerprints_of(texts, made)
         return found.cast(pa.binary()) if made.width == 128 else found
 
-    made_of = F.arrow_udf(fingerprints, _TYPES[made.width])  # type: ignore[call-overload]
+    # The types of PySpark do not have it.
+    functions: Any = F
+    made_of = functions.arrow_udf(fingerprints, _TYPES[made.width])
     # Otherwise Spark computes it once more for each condition on it.
     return df.withColumn(output_column, made_of.asNondeterministic()(wiring.column(df, text_column)))

@@ -138,7 +138,8 @@ def ids(df: DataFrame, name: str) -> pa.DataType:
 def refuse_unstable(df: DataFrame, name: str) -> None:
     """Refuses ids that are others when a partition is computed again."""
     try:
-        plan = df._jdf.queryExecution().analyzed().toString()  # type: ignore[operator]
+        of_java: Any = df._jdf
+        plan = of_java.queryExecution().analyzed().toString()
     except Exception:  # Spark Connect does not show the plan.
         return
     for function in ("monotonically_increasing_id()", "rand(", "randn(", "uuid("):

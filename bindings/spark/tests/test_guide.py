@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 import simidx_spark as on_spark
 from simidx_spark.__main__ import main
 
-BOOK = Path(os.environ.get("SIMIDX_BOOK", Path(__file__).parents[4] / "book"))
+BOOK = Path(os.environ.get("SIMIDX_BOOK", Path(__file__).parents[3] / "book"))
 GUIDE = BOOK / "src" / "guides" / "spark.md"
 
 

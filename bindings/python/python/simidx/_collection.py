@@ -27,7 +27,7 @@ class _Options(TypedDict, total=False):
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Added:
     """The answer to an addition to a collection."""
 
@@ -40,9 +40,13 @@ class Added:
     matches: list[Match]
     """What was near before, by distance, then by value. The record of the same id is left out."""
 
+    def __repr__(self) -> str:
+        """The outcome and what was near."""
+        return f'Added(outcome="{self.outcome}", matches={self.matches})'
+
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Additions:
     """The answers to many additions to a collection, in their order."""
 
@@ -56,6 +60,10 @@ class Additions:
     def __len__(self) -> int:
         """Number of records."""
         return len(self.outcomes)
+
+    def __repr__(self) -> str:
+        """Counts."""
+        return f"<simidx.Additions: {len(self)} records, {self.matches.match_count} matches>"
 
 
 @final

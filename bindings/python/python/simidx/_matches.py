@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
 from simidx._simidx import ArrowColumn, Facts, Table
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @final
-@dataclass(frozen=True, repr=False, slots=True)
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
 class Match:
     """A fingerprint near a query."""
 
@@ -31,7 +31,7 @@ class Match:
     """
     ids: list[Any]
     """The ids of its records, numbers or strings; empty in an index without ids."""
-    _width: int = field(compare=False)
+    _width: int
 
     @property
     def hex(self) -> str:
@@ -103,7 +103,7 @@ class Matches(Tabular):
         """The number of the query of each match."""
         import numpy as np
 
-        return np.repeat(np.arange(self.query_count), self.counts)
+        return np.repeat(np.arange(self.query_count, dtype=np.int64), self.counts)
 
     def ids(self) -> list[list[Any]]:
         """The ids of each match, numbers or strings; empty lists in an index without ids."""

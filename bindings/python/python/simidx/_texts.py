@@ -66,7 +66,7 @@ class Pipeline(_simidx.Pipeline):
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
     """Two texts compared by one pipeline."""
 
@@ -90,6 +90,10 @@ class Comparison:
     """The fingerprints of the two."""
     most_different: list[tuple[str, float, float]]
     """The features that differ most: text, weight in the first, weight in the second."""
+
+    def __repr__(self) -> str:
+        """The figures that say most."""
+        return f"Comparison(distance={self.distance}, jaccard={self.jaccard:.4f}, cosine={self.cosine:.4f})"
 
 
 def compare(a: str, b: str, *, pipeline: str | Pipeline | None = None, width: int = 64) -> Comparison:

@@ -27,6 +27,9 @@ const PIECE: usize = 64;
 /// How often a closing collection looks whether the calls of others have ended.
 const PAUSE: Duration = Duration::from_millis(1);
 
+/// Functions of the package between a caller and the extension when a collection is opened.
+const COLLECTION_FRAMES: i32 = 2;
+
 /// What callers say of a collection.
 #[derive(Clone)]
 pub(super) struct Settings {
@@ -42,7 +45,8 @@ impl Settings {
         options.max_distance = distance.unwrap_or(options.max_distance);
         let width = given.read("width", options::width)?;
         let pipeline = given.get("pipeline")?;
-        options.pipeline = pipeline.as_ref().map(pipeline_of).transpose()?;
+        let describe = |pipeline| pipeline_of(pipeline, COLLECTION_FRAMES);
+        options.pipeline = pipeline.as_ref().map(describe).transpose()?;
         if let Some(sync) = given.get("sync")? {
             let name = sync.cast::<PyString>().map(|name| name.to_string());
             options.sync = match name.as_deref() {
@@ -193,10 +197,7 @@ impl Live {
     ) -> Result<Columns, Failure> {
         let (collection, total) = (self.collection(), queries.len() as u64);
         let done = AtomicU64::new(0);
-        let ask = |&query: &u128| {
-            let answer = collection.answer(query, question, Some(usize::MAX));
-            answer.map(|answer| answer.value)
-        };
+        let ask = |&query: &u128| self.near(query, question);
         let answer = |queries: &[u128]| -> Result<Vec<Vec<Near>>, Failure> {
             let found: Result<Vec<_>, _> = queries.iter().map(ask).collect();
             let more = queries.len() as u64;
@@ -211,6 +212,20 @@ impl Live {
             columns.push(near);
         }
         Ok(columns)
+    }
+
+    /// The answer to one query, on this thread.
+    pub(crate) fn search_one(&self, query: u128, question: Question) -> Result<Columns, Failure> {
+        let mut columns = Columns::new(self.collection().width());
+        columns.push(self.near(query, question)?);
+        Ok(columns)
+    }
+
+    fn near(&self, query: u128, question: Question) -> simidx_collection::Result<Vec<Near>> {
+        let answer = self
+            .collection()
+            .answer(query, question, Some(usize::MAX))?;
+        Ok(answer.value)
     }
 
     /// Brings all changes to disk and ends the threads, once nobody else has it.
