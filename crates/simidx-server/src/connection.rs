@@ -18,6 +18,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::time::{Instant, Sleep};
 
+use crate::handle::stopped;
 use crate::problem::Problem;
 use crate::routes;
 use crate::state::App;
@@ -78,11 +79,6 @@ pub(crate) async fn serve(app: Arc<App>, listener: TcpListener, mut stop: watch:
     drop(listener);
     let all = app.connections.all();
     let _ = tokio::time::timeout(app.options.limits.timeout, all).await;
-}
-
-/// Waits until it is time to end.
-pub(crate) async fn stopped(stop: &mut watch::Receiver<bool>) {
-    let _ = stop.wait_for(|stop| *stop).await;
 }
 
 /// Whether an error of accepting is about one connection alone.

@@ -14,6 +14,11 @@ pub struct ServerHandle {
     pub(crate) stop: watch::Sender<bool>,
 }
 
+/// Waits until it is time to end.
+pub(crate) async fn stopped(stop: &mut watch::Receiver<bool>) {
+    let _ = stop.wait_for(|stop| *stop).await;
+}
+
 impl fmt::Debug for ServerHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ServerHandle(…)")

@@ -6,7 +6,7 @@ use std::time::Duration;
 use simidx_collection::CollectionStats;
 use tokio::sync::watch;
 
-use crate::connection::stopped;
+use crate::handle::stopped;
 use crate::state::App;
 
 /// How often the store is looked at. What fails is tried again after a second at the earliest, so no failure is missed.

@@ -9,8 +9,8 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
-use crate::connection::{self, stopped};
-use crate::handle::ServerHandle;
+use crate::connection;
+use crate::handle::{ServerHandle, stopped};
 use crate::health;
 use crate::options::ServerOptions;
 use crate::problem::{Problem, StartError};

@@ -10,10 +10,9 @@ use std::time::Duration;
 use simidx::format::{FormatClass, FormatError, MAGIC};
 use simidx::set::{Exclusions, Manifest};
 use simidx::{Error, Fingerprint, Id, IdKind, Set, Width};
-use simidx_input::{Content, Format, unescape};
+use simidx_input::{Content, Format, InputError, unescape};
 
 use crate::support::failure::Failure;
-use crate::support::inputs::refused;
 use crate::support::options::heading;
 use crate::support::process;
 
@@ -353,7 +352,7 @@ fn add_list(
         };
         if let Some(problem) = problem {
             let (source, place) = reader.place();
-            return Err(refused(source, place, problem));
+            return Err(InputError::new(source, place, problem).into());
         }
     }
     Ok(())
