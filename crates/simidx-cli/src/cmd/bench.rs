@@ -9,12 +9,11 @@ use serde::Serialize;
 use simidx::index::QueryStats;
 use simidx::set::{Segment, SetScratch};
 use simidx::{Set, Storage};
-use simidx_input::{Content, Format, ReadOptions};
+use simidx_input::{Content, Format, InputError, ReadOptions};
 
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
 use crate::support::indexes::IndexArgs;
-use crate::support::inputs::refused;
 use crate::support::latency::{Latency, sample_queries};
 use crate::support::messages::counted;
 use crate::support::options::{InputFormat, distance, distance_within, heading, threads_from};
@@ -107,7 +106,7 @@ fn read_queries(path: &Path, set: &Set, args: &Args) -> Result<Vec<u128>, Failur
             Content::Fingerprint(fingerprint) => queries.push(fingerprint),
             Content::Text(_) => {
                 let (source, place) = reader.place();
-                return Err(refused(source, place, NO_DOCUMENTS));
+                return Err(InputError::new(source, place, NO_DOCUMENTS).into());
             }
         }
     }

@@ -6,14 +6,14 @@ use std::path::PathBuf;
 
 use rayon::prelude::*;
 use serde::Serialize;
-use simidx_input::{Content, RecordReader};
+use simidx_input::{Content, InputError, RecordReader};
 use simidx_text::assets::FrequencyCounter;
 use simidx_text::stages::Idf;
 use simidx_text::{Fingerprinter, ParallelFingerprinter, Pipeline};
 
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
-use crate::support::inputs::{Diagnostics, InputArgs, in_input};
+use crate::support::inputs::{Diagnostics, InputArgs};
 use crate::support::output::Output;
 use crate::support::progress::{ProgressMode, ReadingBar};
 use crate::support::quantity::{count, count_from_1};
@@ -188,7 +188,7 @@ impl Run {
                 Ok(Content::Fingerprint(_)) => {
                     let (source, place) = reader.place();
                     let message = "is a fingerprint; this command reads documents";
-                    let error = in_input(source, place, message);
+                    let error = InputError::new(source, place, message);
                     self.diagnostics.skip_or_fail(error)?;
                 }
                 Err(simidx_input::Error::Input(error)) => self.diagnostics.skip_or_fail(error)?,

@@ -201,7 +201,7 @@ impl Diagnostics {
         name(
             &mut self.replaced,
             "replaced",
-            &in_input(source, place, message),
+            &InputError::new(source, place, message),
         );
     }
 
@@ -209,7 +209,7 @@ impl Diagnostics {
     pub(crate) fn note_odd_id(&mut self, (source, place): (&str, Place), message: String) {
         self.odd_ids += 1;
         self.first_odd_id
-            .get_or_insert_with(|| in_input(source, place, message));
+            .get_or_insert_with(|| InputError::new(source, place, message));
     }
 
     /// Notes that the encoding of an input, just opened, was detected from its bytes alone.
@@ -217,7 +217,7 @@ impl Diagnostics {
         if let Some(encoding) = reader.guessed_encoding() {
             let (source, _) = reader.place();
             let message = format!("looks like {encoding}; --encoding overrides this");
-            let guess = in_input(source, Place::File, message);
+            let guess = InputError::new(source, Place::File, message);
             name(&mut self.guessed, "detected", &guess);
         }
     }
@@ -248,11 +248,6 @@ impl Diagnostics {
             say(format_args!("skipped {records}"));
         }
     }
-}
-
-/// What is wrong with a record of an input.
-pub(crate) fn in_input(source: &str, place: Place, message: impl Into<String>) -> InputError {
-    InputError::new(source, place, message)
 }
 
 /// Counts one more, and shows it if it is among the first.
@@ -443,9 +438,4 @@ impl SourceArgs {
             threads,
         }
     }
-}
-
-/// The failure of a command that has no use for a record of its input.
-pub(crate) fn refused(source: &str, place: Place, message: impl Into<String>) -> Failure {
-    in_input(source, place, message).into()
 }

@@ -8,11 +8,11 @@ use std::thread::JoinHandle;
 
 use rayon::prelude::*;
 use simidx::{IdBuf, Set};
-use simidx_input::{Content, Format, Place, ReadOptions, Record, RecordReader};
+use simidx_input::{Content, Format, InputError, Place, ReadOptions, Record, RecordReader};
 use simidx_text::ParallelFingerprinter;
 
 use crate::support::failure::Failure;
-use crate::support::inputs::{Diagnostics, OnError, refused};
+use crate::support::inputs::{Diagnostics, OnError};
 use crate::support::pipeline::{PipelineFiles, recorded};
 
 /// Queries that are answered together, at most.
@@ -227,7 +227,7 @@ fn read(mut reader: Box<dyn RecordReader>, kind: QueryKind, queue: &Queue) {
         let query = record.map_err(Failure::from).and_then(|record| {
             let (source, place) = reader.place();
             if let Some(message) = kind.refusal(&record.content) {
-                return Err(refused(source, place, message));
+                return Err(InputError::new(source, place, message).into());
             }
             let fault = record.has_faults.then(|| (source.to_owned(), place));
             Ok(Read { record, fault })

@@ -10,7 +10,7 @@ use simidx_text::similar::{SignedText, TextSigner};
 use simidx_text::{Fingerprinter, ParallelFingerprinter, Pipeline};
 
 use crate::support::failure::Failure;
-use crate::support::inputs::{Diagnostics, InputArgs, in_input};
+use crate::support::inputs::{Diagnostics, InputArgs};
 use crate::support::progress::ReadingBar;
 
 /// Records that are fingerprinted at a time, in parallel.
@@ -442,12 +442,12 @@ impl Run {
             self.judge(result, |message| match place {
                 Place::Offset(last) => {
                     let first = last - behind * many.width().bytes() as u64;
-                    in_input(source, Place::Offset(first), message)
+                    InputError::new(source, Place::Offset(first), message)
                 }
                 // Lines without a record are not counted among those behind.
                 _ => {
                     let message = format!("record {number} of all, from 0: {message}");
-                    in_input(source, Place::File, message)
+                    InputError::new(source, Place::File, message)
                 }
             })?;
             self.next_position += 1;
@@ -508,7 +508,7 @@ impl Run {
             let has_features = record.without_features.is_none();
             let (source, place) = (&sources[origin.source], origin.place);
             let result = sink.record(record);
-            if !self.judge(result, |message| in_input(source, place, message))? {
+            if !self.judge(result, |message| InputError::new(source, place, message))? {
                 continue;
             }
             self.without_features += u64::from(!has_features);

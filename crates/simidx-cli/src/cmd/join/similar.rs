@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use serde_json::{Map, Value};
 use simidx::{IdBuf, IdKind, Set, Width};
-use simidx_input::{Content, Format, ReadOptions};
+use simidx_input::{Content, Format, InputError, ReadOptions};
 use simidx_text::ParallelFingerprinter;
 use simidx_text::compare::FeatureSet;
 use simidx_text::similar::{MOST_CHANCE_MATCHES, SketchMatch, SketchSearch, TextSketch};
@@ -16,7 +16,7 @@ use simidx_text::similar::{MOST_CHANCE_MATCHES, SketchMatch, SketchSearch, TextS
 use super::Args;
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
-use crate::support::inputs::{Diagnostics, OnError, refused};
+use crate::support::inputs::{Diagnostics, OnError};
 use crate::support::messages::{counted, say};
 use crate::support::output::{Column, id_to_json, stdout, write_json};
 use crate::support::records::id_of_kind;
@@ -460,7 +460,7 @@ fn for_each_batch(
         let (source, place) = reader.place();
         let Content::Text(text) = record.content else {
             let message = "is a fingerprint; --similarity compares documents";
-            return Err(refused(source, place, message));
+            return Err(InputError::new(source, place, message).into());
         };
         if record.has_faults {
             diagnostics.note_faults((source, place));
