@@ -17,6 +17,7 @@ mod query;
 mod ranks;
 mod records;
 mod scratch;
+mod search;
 mod sketches;
 mod storage;
 mod table;

@@ -1,11 +1,10 @@
 //! The nearest fingerprints, by growing distance, and whether any is near at all.
 
-use super::flips::Ranges;
-use super::plans::{include, is_on_the_way};
-use super::probe::{BATCH_LEN, Findings, Lists, Probe, Target};
+use super::plans::is_on_the_way;
+use super::probe::{Findings, Lists, Probe, Target};
+use super::search::Search;
 use super::table::Table;
 use super::{Index, Match, Scratch, Strategy};
-use crate::cpu::{Cpu, Work, dispatch};
 use crate::design::TableProbes;
 use crate::error::{FormatError, Result};
 use crate::fingerprint::Fingerprint;
@@ -166,16 +165,16 @@ impl<F: Fingerprint> Index<F> {
         let distance = distance.min(F::WIDTH);
         let target = self.target(distance, cold);
         match self.probes(distance, strategy) {
-            Some(plan) => dispatch(Stage {
-                target,
-                plan,
-                probed: &[],
-                query,
-                highest: F::MAX,
-                stop_at_first: true,
-                lists,
-                findings,
-            })?,
+            Some(plan) => {
+                let search = Search {
+                    target,
+                    plan,
+                    probed: &[],
+                    highest: F::MAX,
+                    stop_at_first: true,
+                };
+                search.run(&[query], lists, findings)?;
+            }
             None => {
                 for piece in pieces(self.tables[0].part_count()) {
                     self.scan_piece(target, piece, query, lists, findings)?;
@@ -250,11 +249,7 @@ impl<F: Fingerprint> Index<F> {
             high: table.keys.get(blocks.end - 1),
             owner: 0,
         });
-        dispatch(RunProbes {
-            target,
-            lists,
-            findings,
-        })
+        target.run(lists, findings)
     }
 }
 
@@ -315,16 +310,14 @@ impl<'a, F: Fingerprint> Nearest<'a, '_, F> {
             let mut kept = self.bound.min(self.expected.max(distance));
             let (target, query) = (self.index.target(kept, self.cold), self.query);
             let probed = self.done.filter(|done| done.kept >= distance);
-            dispatch(Stage {
+            let search = Search {
                 target,
                 plan,
                 probed: probed.map_or(&[], |done| done.plan),
-                query,
                 highest: self.highest(distance),
                 stop_at_first: false,
-                lists: self.lists,
-                findings: self.findings,
-            })?;
+            };
+            search.run(&[query], self.lists, self.findings)?;
             self.keep_nearest();
             if distance >= self.bound {
                 return Ok(());
@@ -403,92 +396,5 @@ impl<'a, F: Fingerprint> Nearest<'a, '_, F> {
             let farthest = found.last().map_or(0, |found| found.found.distance);
             self.bound = self.bound.min(farthest);
         }
-    }
-}
-
-/// The probes of a plan for one query.
-struct Stage<'a, 'b, F> {
-    target: Target<'a, F>,
-    plan: &'a [TableProbes],
-    /// Probes that have been carried out before. They are not repeated.
-    probed: &'a [TableProbes],
-    query: F,
-    /// Larger fingerprints are not wanted.
-    highest: F,
-    /// Whether one match is enough.
-    stop_at_first: bool,
-    lists: &'b mut Lists<'a, F>,
-    findings: &'b mut Findings<F>,
-}
-
-impl<F: Fingerprint> Work for Stage<'_, '_, F> {
-    type Output = Result<(), FormatError>;
-
-    #[inline(always)]
-    fn run<C: Cpu>(self, cpu: C) -> Self::Output {
-        for probes in self.plan {
-            if include(self.probed, probes) {
-                continue;
-            }
-            let table = &self.target.tables[probes.table];
-            let query = table.permutation().apply_with(cpu, self.query).0;
-            let table = match table {
-                Table::Blocks(table) => table,
-                Table::Lines(table) => {
-                    let ask = (table, query, 0);
-                    let lines = &mut self.lists.lines;
-                    let when = (BATCH_LEN, self.stop_at_first);
-                    let target = &self.target;
-                    target.probe_lines(cpu, ask, probes, when, lines, self.findings)?;
-                    if self.stop_at_first && !self.findings.found.is_empty() {
-                        return Ok(());
-                    }
-                    continue;
-                }
-            };
-            // Table 0 holds the fingerprints as they are.
-            let highest = match probes.table {
-                0 => self.highest,
-                _ => F::MAX,
-            };
-            let mut ranges = Ranges::new(query, probes);
-            while let Some((low, high)) = ranges.next_range() {
-                if low > highest {
-                    continue;
-                }
-                if self.lists.probes.len() == BATCH_LEN {
-                    self.target.run(cpu, self.lists, self.findings)?;
-                    if self.stop_at_first && !self.findings.found.is_empty() {
-                        return Ok(());
-                    }
-                }
-                self.lists.probes.push(Probe {
-                    table,
-                    query,
-                    low,
-                    high,
-                    owner: 0,
-                });
-            }
-        }
-        self.target
-            .run_lines(cpu, &mut self.lists.lines, self.findings)?;
-        self.target.run(cpu, self.lists, self.findings)
-    }
-}
-
-/// The probes that the lists hold.
-struct RunProbes<'a, 'b, F> {
-    target: Target<'a, F>,
-    lists: &'b mut Lists<'a, F>,
-    findings: &'b mut Findings<F>,
-}
-
-impl<F: Fingerprint> Work for RunProbes<'_, '_, F> {
-    type Output = Result<(), FormatError>;
-
-    #[inline(always)]
-    fn run<C: Cpu>(self, cpu: C) -> Self::Output {
-        self.target.run(cpu, self.lists, self.findings)
     }
 }

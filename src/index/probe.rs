@@ -9,7 +9,7 @@ use crate::codec::block::{Block, NumberRange};
 use crate::codec::delta::{self, DeltaRule, GapRule, LANES, LaneVisit, XorRule};
 use crate::codec::span::Span;
 use crate::codec::{TableCode, Visit};
-use crate::cpu::{Cpu, prefetch};
+use crate::cpu::{Cpu, Work, dispatch, prefetch};
 use crate::design::Permuted;
 use crate::error::FormatError;
 use crate::fingerprint::Fingerprint;
@@ -201,61 +201,43 @@ impl<'a, F: Fingerprint> Target<'a, F> {
     ///
     /// # Errors
     /// A damaged block among those that had to be read.
-    #[inline(always)]
-    pub(super) fn run<C: Cpu>(
+    pub(super) fn run(
         &self,
-        cpu: C,
         lists: &mut Lists<'a, F>,
         findings: &mut Findings<F>,
     ) -> Result<(), FormatError> {
-        let result = self.look_up(cpu, &lists.probes, &mut lists.tasks, findings);
+        if lists.probes.is_empty() {
+            return Ok(());
+        }
+        let looked_up = dispatch(LookUp {
+            target: self,
+            probes: &lists.probes,
+            tasks: &mut lists.tasks,
+            findings,
+        });
         lists.probes.clear();
-        result
-    }
-
-    #[inline(always)]
-    fn look_up<C: Cpu>(
-        &self,
-        cpu: C,
-        probes: &[Probe<'a, F>],
-        tasks: &mut Vec<Task<'a, F>>,
-        findings: &mut Findings<F>,
-    ) -> Result<(), FormatError> {
-        findings.stats.probes += probes.len() as u64;
-        for probe in probes {
-            probe.table.keys.prefetch_bucket(probe.low);
-        }
-        for probe in probes {
-            probe.table.keys.prefetch_keys(probe.low);
-        }
-        for &probe in probes {
-            let keys = &probe.table.keys;
-            for block in keys.first_at_least(probe.low)..keys.len() {
-                if tasks.len() == MAX_TASKS {
-                    self.run_tasks(cpu, tasks, findings)?;
-                }
-                let depth = match probe.table.code {
-                    TableCode::EliasFano => 0,
-                    _ => depth(&probe.table.span(block), probe.high),
-                };
-                self.prefetch_block(&probe, block, depth);
-                tasks.push(Task {
-                    probe,
-                    block,
-                    depth,
-                    range: None,
-                });
-                if keys.get(block) >= probe.high {
-                    break;
-                }
-            }
-        }
-        self.run_tasks(cpu, tasks, findings)
+        looked_up
     }
 
     #[inline(always)]
     fn block(&self, task: &Task<'a, F>) -> Block<'a, F> {
         task.probe.table.checked_block(self.file, task.block)
+    }
+
+    /// The task of reading a block for a probe. Prefetches what is read first.
+    #[inline(always)]
+    fn task(&self, probe: &Probe<'a, F>, block: usize) -> Task<'a, F> {
+        let depth = match probe.table.code {
+            TableCode::EliasFano => 0,
+            _ => depth(&probe.table.span(block), probe.high),
+        };
+        self.prefetch_block(probe, block, depth);
+        Task {
+            probe: *probe,
+            block,
+            depth,
+            range: None,
+        }
     }
 
     #[inline(always)]
@@ -415,6 +397,61 @@ impl<'a, F: Fingerprint> Target<'a, F> {
             task.probe.table.block(self.file, task.block)?;
         }
         Ok(())
+    }
+}
+
+/// Probes that are carried out together.
+struct LookUp<'a, 'b, F> {
+    target: &'b Target<'a, F>,
+    probes: &'b [Probe<'a, F>],
+    tasks: &'b mut Vec<Task<'a, F>>,
+    findings: &'b mut Findings<F>,
+}
+
+impl<F: Fingerprint> Work for LookUp<'_, '_, F> {
+    type Output = Result<(), FormatError>;
+
+    #[inline(always)]
+    fn run<C: Cpu>(self, cpu: C) -> Self::Output {
+        let LookUp {
+            target,
+            probes,
+            tasks,
+            findings,
+        } = self;
+        findings.stats.probes += probes.len() as u64;
+        for probe in probes {
+            probe.table.keys.prefetch_bucket(probe.low);
+        }
+        for probe in probes {
+            probe.table.keys.prefetch_keys(probe.low);
+        }
+        let mut probes = probes.iter();
+        // A probe, and the first of its blocks that are left.
+        let mut rest = None;
+        loop {
+            while tasks.len() < MAX_TASKS {
+                let next = rest.take().or_else(|| {
+                    let probe = probes.next()?;
+                    Some((probe, probe.table.keys.first_at_least(probe.low)))
+                });
+                let Some((probe, block)) = next else {
+                    break;
+                };
+                let keys = &probe.table.keys;
+                if block == keys.len() {
+                    continue;
+                }
+                tasks.push(target.task(probe, block));
+                if keys.get(block) < probe.high {
+                    rest = Some((probe, block + 1));
+                }
+            }
+            if tasks.is_empty() {
+                return Ok(());
+            }
+            target.run_tasks(cpu, tasks, findings)?;
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use crate::format::PAGE_LEN;
 use crate::memory::will_need;
 
 /// Lines that are looked into together, at least.
-pub(super) const HEADS_TOGETHER: usize = 512;
+pub(super) const LINES_TOGETHER: usize = 512;
 
 /// With at least this many free bits of an address, the values behind a prefix are compared as one span. Two addresses are
 /// faster one by one.
@@ -126,7 +126,6 @@ pub(super) struct LineLists<'a, F> {
     /// Lines by the leading bits, of which the address of the query alone is asked for.
     lines: Vec<u64>,
     wide: Vec<WideHead<F>>,
-    finer: Vec<WideHead<F>>,
     spots: Vec<Spot>,
     runs: Vec<Run<F>>,
     spans: Vec<Span<F>>,
@@ -141,7 +140,6 @@ impl<F> Default for LineLists<'_, F> {
             starts: Vec::new(),
             lines: Vec::new(),
             wide: Vec::new(),
-            finer: Vec::new(),
             spots: Vec::new(),
             runs: Vec::new(),
             spans: Vec::new(),
@@ -203,12 +201,6 @@ impl<F> LineLists<'_, F> {
         &self.lines[self.starts[ask] as usize..end]
     }
 
-    /// Forgets what has been found in the lines.
-    fn forget_found(&mut self) {
-        self.spots.clear();
-        self.finer.clear();
-    }
-
     /// Empty lists for any index, in the same memory.
     #[inline]
     pub(super) fn emptied<'b>(mut self) -> LineLists<'b, F> {
@@ -218,7 +210,6 @@ impl<F> LineLists<'_, F> {
             starts: self.starts,
             lines: self.lines,
             wide: self.wide,
-            finer: self.finer,
             spots: self.spots,
             runs: self.runs,
             spans: self.spans,
@@ -231,7 +222,6 @@ impl<F> LineLists<'_, F> {
         self.starts.clear();
         self.lines.clear();
         self.wide.clear();
-        self.finer.clear();
         self.spots.clear();
         self.runs.clear();
         self.spans.clear();
@@ -311,10 +301,8 @@ impl<'a, F: Fingerprint> Target<'a, F> {
     ///
     /// # Errors
     /// As for `run_lines`.
-    #[inline(always)]
-    pub(super) fn probe_lines<C: Cpu>(
+    pub(super) fn probe_lines(
         &self,
-        cpu: C,
         (table, query, owner): (&'a LineTable<F>, F, u32),
         probes: &TableProbes,
         (together, stop_at_first): (usize, bool),
@@ -349,7 +337,7 @@ impl<'a, F: Fingerprint> Target<'a, F> {
                 let first = (line >> any_bits ^ pattern) << any_bits;
                 for line in first..first + (1 << any_bits) {
                     if lists.len() >= together {
-                        self.run_lines(cpu, lists, findings)?;
+                        self.run_lines(lists, findings)?;
                         if stop_at_first && !findings.found.is_empty() {
                             return Ok(());
                         }
@@ -426,37 +414,21 @@ impl<'a, F: Fingerprint> Target<'a, F> {
     ///
     /// # Errors
     /// A damaged page or line among those that had to be read.
-    #[inline(always)]
-    pub(super) fn run_lines<C: Cpu>(
+    pub(super) fn run_lines(
         &self,
-        cpu: C,
         lists: &mut LineLists<'a, F>,
         findings: &mut Findings<F>,
     ) -> Result<(), FormatError> {
-        let result = self.look_into_lines(cpu, lists, findings);
-        lists.clear();
-        result
-    }
-
-    #[inline(always)]
-    fn look_into_lines<C: Cpu>(
-        &self,
-        cpu: C,
-        lists: &mut LineLists<'a, F>,
-        findings: &mut Findings<F>,
-    ) -> Result<(), FormatError> {
-        lists.prefetch_lines();
-        let all_checked = self.collect(lists)?;
-        if !all_checked || self.cold {
-            self.check_lines(lists)?;
-            lists.forget_found();
-            self.collect(lists)?;
+        if lists.asks.is_empty() {
+            return Ok(());
         }
-        self.find_runs(cpu, lists)?;
-        self.look_below(cpu, lists)?;
-        lists.prefetch_low_bits();
-        findings.stats.blocks += (lists.runs.len() + lists.spans.len()) as u64;
-        self.compare(cpu, lists, findings)
+        let looked_into = dispatch(LookInto {
+            target: self,
+            lists,
+            findings,
+        });
+        lists.clear();
+        looked_into
     }
 
     /// Checks the lines that have not been used yet; they are all asked for before the first one is read.
@@ -482,7 +454,7 @@ impl<'a, F: Fingerprint> Target<'a, F> {
         Ok(())
     }
 
-    /// Collects the addresses that have values, and the crowded lines; whether all pages had been checked before.
+    /// Collects the addresses that have values or are in crowded lines; whether all pages had been checked before.
     #[inline(always)]
     fn collect(&self, lists: &mut LineLists<'a, F>) -> Result<bool, FormatError> {
         let none = Spot {
@@ -515,18 +487,15 @@ impl<'a, F: Fingerprint> Target<'a, F> {
         for wide in &lists.wide {
             let ask = &lists.asks[wide.ask as usize];
             let (table, number) = (ask.table, wide.place.number);
-            let Some(line) = ask.lines.get(number as usize).map(Line::new) else {
+            if number as usize >= ask.lines.len() {
                 return Err(table.fault(LineFault::Finer, number));
-            };
-            all_checked &= table.lines.is_checked(number as usize / PAGE_LINES);
-            if line.is_crowded() {
-                lists.finer.push(*wide);
             }
+            all_checked &= table.lines.is_checked(number as usize / PAGE_LINES);
         }
         Ok(all_checked)
     }
 
-    /// Finds the values of the addresses.
+    /// Finds the values of the addresses, and adds the crowded lines to the wide ones.
     #[inline(always)]
     fn find_runs<C: Cpu>(&self, cpu: C, lists: &mut LineLists<'a, F>) -> Result<(), FormatError> {
         for spot in &lists.spots {
@@ -537,7 +506,7 @@ impl<'a, F: Fingerprint> Target<'a, F> {
             };
             let place = table.place(spot.line);
             if line.is_crowded() {
-                lists.finer.push(WideHead {
+                lists.wide.push(WideHead {
                     place,
                     ask: spot.ask,
                     flips: 0,
@@ -546,14 +515,6 @@ impl<'a, F: Fingerprint> Target<'a, F> {
             }
             let run = self.run_of(cpu, table, line, &place, (spot.ask, spot.address))?;
             lists.runs.push(run);
-        }
-        for wide in &lists.wide {
-            let ask = &lists.asks[wide.ask as usize];
-            let line = ask.lines.get(wide.place.number as usize).map(Line::new);
-            if let Some(line) = line.filter(|line| !line.is_crowded()) {
-                let found = (&mut lists.runs, &mut lists.spans);
-                self.find_near(cpu, ask, line, wide, found)?;
-            }
         }
         Ok(())
     }
@@ -655,17 +616,13 @@ impl<'a, F: Fingerprint> Target<'a, F> {
         })
     }
 
-    /// Goes down from crowded lines.
+    /// Finds the values of the wide lines, and of those below them where they are crowded.
     #[inline(always)]
-    fn look_below<C: Cpu>(&self, cpu: C, lists: &mut LineLists<'a, F>) -> Result<(), FormatError> {
-        // A good table names each line once, so that each of the first ones leads to each at most once.
-        let line_counts = lists
-            .finer
-            .iter()
-            .map(|finer| lists.asks[finer.ask as usize].table.line_count);
-        let mut lines_left = line_counts.fold(0u64, u64::saturating_add);
+    fn find_wide<C: Cpu>(&self, cpu: C, lists: &mut LineLists<'a, F>) -> Result<(), FormatError> {
+        let first_count = lists.wide.len();
+        let mut lines_left = 0u64;
         let mut next = 0;
-        while let Some(&wide) = lists.finer.get(next) {
+        while let Some(&wide) = lists.wide.get(next) {
             next += 1;
             let ask = &lists.asks[wide.ask as usize];
             let (table, place) = (ask.table, wide.place);
@@ -674,6 +631,10 @@ impl<'a, F: Fingerprint> Target<'a, F> {
                 let found = (&mut lists.runs, &mut lists.spans);
                 self.find_near(cpu, ask, line, &wide, found)?;
                 continue;
+            }
+            if next <= first_count {
+                // A good table names each line once, so that each of the first ones leads to each at most once.
+                lines_left = lines_left.saturating_add(table.line_count);
             }
             let finer = line.finer(place.bits_below, table.line_count);
             let finer = finer.map_err(|fault| table.fault(fault, place.number))?;
@@ -695,7 +656,7 @@ impl<'a, F: Fingerprint> Target<'a, F> {
                 }
                 let place = place.finer(finer.first, bits_below, own ^ difference);
                 prefetch(lines, place.number as usize);
-                lists.finer.push(WideHead {
+                lists.wide.push(WideHead {
                     place,
                     ask: wide.ask,
                     flips: wide.flips - flips,
@@ -827,6 +788,37 @@ impl<'a, F: Fingerprint> Target<'a, F> {
         let value = Permuted(found.fingerprint);
         found.fingerprint = table.permutation.invert_with(cpu, value);
         found.rank = found.rank.filter(|_| self.is_ranked && table.number == 0);
+    }
+}
+
+/// Lines that are looked into together.
+struct LookInto<'a, 'b, F> {
+    target: &'b Target<'a, F>,
+    lists: &'b mut LineLists<'a, F>,
+    findings: &'b mut Findings<F>,
+}
+
+impl<F: Fingerprint> Work for LookInto<'_, '_, F> {
+    type Output = Result<(), FormatError>;
+
+    #[inline(always)]
+    fn run<C: Cpu>(self, cpu: C) -> Self::Output {
+        let LookInto {
+            target,
+            lists,
+            findings,
+        } = self;
+        lists.prefetch_lines();
+        let all_checked = target.collect(lists)?;
+        if !all_checked || target.cold {
+            target.check_lines(lists)?;
+            target.collect(lists)?;
+        }
+        target.find_runs(cpu, lists)?;
+        target.find_wide(cpu, lists)?;
+        lists.prefetch_low_bits();
+        findings.stats.blocks += (lists.runs.len() + lists.spans.len()) as u64;
+        target.compare(cpu, lists, findings)
     }
 }
 

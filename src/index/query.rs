@@ -1,11 +1,7 @@
-//! Searching: plan the probes of a query, carry them out together, merge the matches (spec, section 11).
+//! Queries: plan the probes, carry them out together, merge the matches (spec, section 11).
 
-use super::flips::Ranges;
-use super::probe::{BATCH_LEN, Findings, Lists, Probe, Target};
-use super::probe_lines::HEADS_TOGETHER;
-use super::table::Table;
+use super::search::Search;
 use super::{Index, Scratch};
-use crate::cpu::{Cpu, Work, dispatch};
 use crate::design::TableProbes;
 use crate::error::{FormatError, Result};
 use crate::fingerprint::Fingerprint;
@@ -232,68 +228,19 @@ impl<F: Fingerprint> Index<F> {
         let findings = &mut scratch.findings;
         findings.start();
         let mut lists = std::mem::take(&mut scratch.lists).emptied();
-        let probed = dispatch(ProbeAll {
+        let search = Search {
             target,
             plan: probes.unwrap_or(&SCAN),
-            fingerprints,
-            lists: &mut lists,
-            findings,
-        });
+            probed: &[],
+            highest: F::MAX,
+            stop_at_first: false,
+        };
+        let probed = search.run(fingerprints, &mut lists, findings);
         scratch.lists = lists.emptied();
         if probed.is_ok() {
             scratch.findings.merge();
             target.rank_all(&mut scratch.findings.found);
         }
         probed
-    }
-}
-
-/// All probes of a plan, for some queries.
-struct ProbeAll<'a, 'b, F> {
-    target: Target<'a, F>,
-    plan: &'a [TableProbes],
-    fingerprints: &'b [F],
-    lists: &'b mut Lists<'a, F>,
-    findings: &'b mut Findings<F>,
-}
-
-impl<F: Fingerprint> Work for ProbeAll<'_, '_, F> {
-    type Output = Result<(), FormatError>;
-
-    #[inline(always)]
-    fn run<C: Cpu>(self, cpu: C) -> Self::Output {
-        for (owner, &fingerprint) in self.fingerprints.iter().enumerate() {
-            for probes in self.plan {
-                let table = &self.target.tables[probes.table];
-                let query = table.permutation().apply_with(cpu, fingerprint).0;
-                let table = match table {
-                    Table::Blocks(table) => table,
-                    Table::Lines(table) => {
-                        let ask = (table, query, owner as u32);
-                        let lines = &mut self.lists.lines;
-                        let when = (HEADS_TOGETHER, false);
-                        let target = &self.target;
-                        target.probe_lines(cpu, ask, probes, when, lines, self.findings)?;
-                        continue;
-                    }
-                };
-                let mut ranges = Ranges::new(query, probes);
-                while let Some((low, high)) = ranges.next_range() {
-                    if self.lists.probes.len() == BATCH_LEN {
-                        self.target.run(cpu, self.lists, self.findings)?;
-                    }
-                    self.lists.probes.push(Probe {
-                        query,
-                        low,
-                        high,
-                        table,
-                        owner: owner as u32,
-                    });
-                }
-            }
-        }
-        self.target
-            .run_lines(cpu, &mut self.lists.lines, self.findings)?;
-        self.target.run(cpu, self.lists, self.findings)
     }
 }
