@@ -103,6 +103,7 @@ mod options_error;
 pub mod set;
 mod setters;
 pub mod summary;
+mod threads;
 pub mod verify;
 pub mod watch;
 

@@ -1,10 +1,9 @@
 //! The answers to many queries in columns, found on all threads.
 
-use rayon::prelude::*;
-
 use crate::error::Result;
 use crate::fingerprint::{Column, Fingerprint, Fingerprints, Width};
 use crate::set::{Question, Set, SetScratch, Typed, at_width};
+use crate::threads::map_parts_with;
 use crate::watch::{Stage, Watch};
 
 /// Queries that a thread takes at a time, and of those as many as are under way between two reports of progress.
@@ -119,13 +118,11 @@ fn answers<F: Fingerprint>(
 ) -> Result<Answers> {
     let (mut offsets, mut fingerprints, mut distances) = (vec![0], Vec::new(), Vec::new());
     in_rounds(queries, watch, |round| {
-        let pieces = round.par_chunks(PIECE);
-        let pieces: Result<Vec<Piece<F>>> = pieces
-            .map_init(unranked, |scratch, piece| {
-                answer(set, scratch, piece, question)
-            })
-            .collect();
-        for piece in pieces? {
+        let pieces = map_parts_with(round, PIECE, unranked, |scratch, piece| {
+            answer(set, scratch, piece, question)
+        });
+        for piece in pieces {
+            let piece = piece?;
             let start = fingerprints.len() as u64;
             offsets.extend(piece.ends.iter().map(|end| start + end));
             fingerprints.extend(piece.fingerprints);
@@ -180,13 +177,14 @@ fn contained<F: Fingerprint>(
 ) -> Result<Vec<bool>> {
     let mut all = Vec::with_capacity(queries.len());
     in_rounds(queries, watch, |round| {
-        let queries = round.par_iter().with_min_len(PIECE);
-        let found: Result<Vec<bool>> = queries
-            .map_init(SetScratch::new, |scratch, &query| {
-                set.contains_near(scratch, query, distance)
-            })
-            .collect();
-        all.extend(found?);
+        let pieces = map_parts_with(round, PIECE, SetScratch::new, |scratch, piece| {
+            let found = piece.iter();
+            let found = found.map(|&query| set.contains_near(scratch, query, distance));
+            found.collect::<Result<Vec<bool>>>()
+        });
+        for piece in pieces {
+            all.extend(piece?);
+        }
         Ok(())
     })?;
     Ok(all)

@@ -1,12 +1,11 @@
 //! The ids and the positions of many fingerprints in columns, read on all threads.
 
-use rayon::prelude::*;
-
 use super::answers::in_rounds;
 use crate::error::Result;
 use crate::fingerprint::{Column, Fingerprint};
 use crate::id::Id;
 use crate::set::{Set, Typed, at_width};
+use crate::threads::map_parts;
 use crate::watch::Watch;
 
 /// Fingerprints that a thread takes at a time.
@@ -172,9 +171,9 @@ fn id_lists<F: Fingerprint>(
 ) -> Result<IdLists> {
     let mut all = IdLists::default();
     in_rounds(fingerprints, watch, |round| {
-        let pieces = round.par_chunks(PIECE).map(|piece| read(set, piece));
-        let pieces: Result<Vec<IdLists>> = pieces.collect();
-        pieces?.into_iter().for_each(|piece| all.append(piece));
+        for piece in map_parts(round, PIECE, |_, piece| read(set, piece)) {
+            all.append(piece?);
+        }
         Ok(())
     })?;
     Ok(all)
@@ -245,8 +244,12 @@ fn positions<F: Fingerprint>(
     };
     let mut all = Vec::with_capacity(fingerprints.len());
     in_rounds(fingerprints, watch, |round| {
-        let found = round.par_iter().with_min_len(PIECE).map(position);
-        all.extend(found.collect::<Result<Vec<_>>>()?);
+        let pieces = map_parts(round, PIECE, |_, piece| {
+            piece.iter().map(position).collect::<Result<Vec<_>>>()
+        });
+        for piece in pieces {
+            all.extend(piece?);
+        }
         Ok(())
     })?;
     Ok(all)

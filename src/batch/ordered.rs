@@ -1,10 +1,10 @@
 //! Work on several threads whose results come in the order of the tasks, whatever the threads do.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::error::Result;
+use crate::threads::{beside, lock};
 
 /// Tasks that may be ahead of the one whose results are being taken.
 const TASKS_AHEAD: usize = 64;
@@ -15,108 +15,183 @@ const LISTS_AHEAD: usize = 2;
 /// What a task gives its results to, list after list; it may take a list or only what is in it.
 pub(super) type Give<'a, T> = &'a mut dyn FnMut(&mut Vec<T>) -> Result<()>;
 
-/// Where the results of one task come from.
-type Results<T> = Receiver<Result<Vec<T>>>;
+/// Carries out one task after the other, in memory of its own.
+pub(super) type Worker<'a, T> = Box<dyn FnMut(usize, Give<'_, T>) -> Result<()> + 'a>;
 
-/// Runs tasks `0..count` on the threads of the current pool, each thread with a state of its own, and hands what they give
+/// Runs tasks `0..count` on as many threads as the current pool has, each with a worker of its own, and hands what they give
 /// to `take`, task after task. After each task it hands over an empty list: who takes may count tasks, and break off where
 /// nothing is found. Holds a few lists of each of a few dozen tasks.
 ///
 /// # Errors
 /// What a task or `take` reports, the first in the order of the tasks.
-pub(super) fn in_order<T: Send, S>(
+pub(super) fn in_order<'w, T: Send>(
     count: usize,
-    state: impl Fn() -> S + Sync,
-    work: impl Fn(&mut S, usize, Give<'_, T>) -> Result<()> + Sync,
-    mut take: impl FnMut(&mut Vec<T>) -> Result<()>,
+    new_worker: &(dyn Fn() -> Worker<'w, T> + Sync),
+    take: Give<'_, T>,
 ) -> Result<()> {
     let threads = rayon::current_num_threads().min(count);
     if threads <= 1 {
-        let mut state = state();
+        let mut worker = new_worker();
         return (0..count).try_for_each(|task| {
-            work(&mut state, task, &mut take)?;
+            worker(task, take)?;
             take(&mut Vec::new())
         });
     }
-    let (announce, announced) = sync_channel(TASKS_AHEAD);
     let queue = Queue {
-        next: Mutex::new((0, announce)),
+        state: Mutex::new(State {
+            next: 0,
+            first: 0,
+            begun: VecDeque::new(),
+            is_over: false,
+        }),
         count,
-        is_over: AtomicBool::new(false),
+        news: Condvar::new(),
+        room: Condvar::new(),
     };
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| queue.run(&state, &work));
-        }
-        let result = receive(&announced, count, &mut take);
-        queue.is_over.store(true, Relaxed);
-        // Threads that wait for room find that nobody takes any more.
-        drop(announced);
-        result
-    })
+    let mut result = Ok(());
+    beside(threads, &|| queue.work(new_worker), &mut || {
+        // Threads that wait for room then find that nobody takes any more.
+        let _end = End(&queue);
+        result = queue.take_all(take);
+    });
+    result
 }
 
-/// Takes the results of `count` tasks.
-fn receive<T>(
-    announced: &Receiver<Results<T>>,
-    count: usize,
-    take: &mut impl FnMut(&mut Vec<T>) -> Result<()>,
-) -> Result<()> {
-    for _ in 0..count {
-        let Ok(results) = announced.recv() else {
-            // A thread has panicked; the scope says so.
-            return Ok(());
-        };
-        for list in results {
-            take(&mut list?)?;
-        }
-        take(&mut Vec::new())?;
-    }
-    Ok(())
-}
-
-/// The tasks that are left.
+/// The tasks, and the results that wait.
 struct Queue<T> {
-    /// The next task, and where its results will come from is told.
-    next: Mutex<(usize, SyncSender<Results<T>>)>,
+    state: Mutex<State<T>>,
     count: usize,
-    is_over: AtomicBool,
+    /// There is something to take.
+    news: Condvar,
+    /// There is room for tasks or for lists.
+    room: Condvar,
+}
+
+struct State<T> {
+    /// The next task to begin.
+    next: usize,
+    /// The task whose results are being taken.
+    first: usize,
+    /// The results of the tasks from `first` to `next`.
+    begun: VecDeque<Results<T>>,
+    /// Whether nobody takes any more, or a thread has panicked.
+    is_over: bool,
+}
+
+/// The results of one task that wait.
+struct Results<T> {
+    lists: VecDeque<Vec<T>>,
+    end: Option<Result<()>>,
+}
+
+/// Ends the work when it goes out of scope.
+struct End<'a, T>(&'a Queue<T>);
+
+impl<T> Drop for End<'_, T> {
+    fn drop(&mut self) {
+        lock(&self.0.state).is_over = true;
+        self.0.room.notify_all();
+        self.0.news.notify_all();
+    }
+}
+
+impl<T> State<T> {
+    fn of(&mut self, task: usize) -> &mut Results<T> {
+        let number = task - self.first;
+        &mut self.begun[number]
+    }
 }
 
 impl<T: Send> Queue<T> {
-    fn run<S>(
+    /// Waits until the work is over or this no longer holds.
+    fn wait_while(
         &self,
-        state: &(impl Fn() -> S + Sync),
-        work: &(impl Fn(&mut S, usize, Give<'_, T>) -> Result<()> + Sync),
-    ) {
-        let mut state = state();
-        while let Some((task, results)) = self.next() {
-            let mut give = |list: &mut Vec<T>| {
-                let sent = results.send(Ok(std::mem::take(list)));
-                sent.map_err(|_| nobody_takes())
-            };
-            if let Err(error) = work(&mut state, task, &mut give) {
-                // Nobody takes it either if that is what ended the task.
-                let _ = results.send(Err(error));
+        change: &Condvar,
+        holds: impl Fn(&mut State<T>) -> bool,
+    ) -> MutexGuard<'_, State<T>> {
+        let goes_on = |state: &mut State<T>| !state.is_over && holds(state);
+        let waited = change.wait_while(lock(&self.state), goes_on);
+        waited.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Carries out tasks until none is left.
+    fn work<'w>(&self, new_worker: &(dyn Fn() -> Worker<'w, T> + Sync)) {
+        let on_panic = End(self);
+        let mut worker = new_worker();
+        while let Some(task) = self.begin() {
+            let ended = worker(task, &mut |list| self.give(task, list));
+            let mut state = lock(&self.state);
+            if !state.is_over {
+                state.of(task).end = Some(ended);
+                self.news.notify_one();
             }
         }
+        std::mem::forget(on_panic);
     }
 
-    /// The next task and where its results go; `None` at the end.
-    fn next(&self) -> Option<(usize, SyncSender<Result<Vec<T>>>)> {
-        let mut next = self.next.lock().ok()?;
-        if next.0 == self.count || self.is_over.load(Relaxed) {
+    /// The next task, as soon as it may begin; `None` at the end.
+    fn begin(&self) -> Option<usize> {
+        let is_early = |state: &mut State<T>| {
+            state.next < self.count && state.next >= state.first + TASKS_AHEAD
+        };
+        let mut state = self.wait_while(&self.room, is_early);
+        if state.next == self.count || state.is_over {
             return None;
         }
-        let (give, results) = sync_channel(LISTS_AHEAD);
-        next.1.send(results).ok()?;
-        next.0 += 1;
-        Some((next.0 - 1, give))
+        state.begun.push_back(Results {
+            lists: VecDeque::new(),
+            end: None,
+        });
+        state.next += 1;
+        Some(state.next - 1)
     }
-}
 
-fn nobody_takes() -> crate::Error {
-    std::io::Error::from(std::io::ErrorKind::BrokenPipe).into()
+    /// Takes a list of a task, as soon as there is room.
+    fn give(&self, task: usize, list: &mut Vec<T>) -> Result<()> {
+        let is_full = |state: &mut State<T>| state.of(task).lists.len() >= LISTS_AHEAD;
+        let mut state = self.wait_while(&self.room, is_full);
+        if state.is_over {
+            // It ends the task, and is not seen.
+            return Err(std::io::Error::from(std::io::ErrorKind::BrokenPipe).into());
+        }
+        let lists = &mut state.of(task).lists;
+        lists.push_back(std::mem::take(list));
+        self.news.notify_one();
+        Ok(())
+    }
+
+    /// Hands the results of all tasks to `take`.
+    fn take_all(&self, take: Give<'_, T>) -> Result<()> {
+        let is_missing = |state: &mut State<T>| {
+            let results = state.begun.front();
+            results.is_none_or(|results| results.lists.is_empty() && results.end.is_none())
+        };
+        for _ in 0..self.count {
+            let end = loop {
+                let mut state = self.wait_while(&self.news, is_missing);
+                let Some(results) = state.begun.front_mut() else {
+                    // A thread has panicked; its scope says so.
+                    return Ok(());
+                };
+                let list = results.lists.pop_front();
+                if list.is_none() {
+                    let Some(end) = results.end.take() else {
+                        return Ok(());
+                    };
+                    state.begun.pop_front();
+                    state.first += 1;
+                    self.room.notify_all();
+                    break end;
+                }
+                self.room.notify_all();
+                drop(state);
+                take(&mut list.unwrap_or_default())?;
+            };
+            end?;
+            take(&mut Vec::new())?;
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -128,18 +203,14 @@ mod tests {
         pool.build().unwrap().install(run)
     }
 
-    /// Task i gives i lists of i, with the number of its thread's state.
+    /// Task i gives i lists of i twice.
     fn run(count: usize, mut take: impl FnMut(usize) -> Result<()>) -> Result<()> {
-        let work = |tasks: &mut usize, task: usize, give: Give<'_, usize>| {
-            *tasks += 1;
-            (0..task).try_for_each(|_| give(&mut vec![task, task]))
+        let worker = || -> Worker<'_, usize> {
+            Box::new(|task, give| (0..task).try_for_each(|_| give(&mut vec![task, task])))
         };
-        in_order(
-            count,
-            || 0,
-            work,
-            |list| list.drain(..).try_for_each(&mut take),
-        )
+        in_order(count, &worker, &mut |list| {
+            list.drain(..).try_for_each(&mut take)
+        })
     }
 
     #[test]
@@ -156,6 +227,42 @@ mod tests {
             ran.unwrap();
             assert_eq!(all, expected, "{threads} threads");
         }
+    }
+
+    #[test]
+    fn an_error_of_a_task_comes_after_what_it_gave() {
+        for threads in [1, 4] {
+            let mut taken = 0;
+            let ran = with_threads(threads, || {
+                let worker = || -> Worker<'_, usize> {
+                    Box::new(|task, give| {
+                        give(&mut vec![task])?;
+                        match task {
+                            100.. => Err(std::io::Error::other(task.to_string()).into()),
+                            _ => Ok(()),
+                        }
+                    })
+                };
+                in_order(5000, &worker, &mut |list| {
+                    taken += list.len();
+                    Ok(())
+                })
+            });
+            assert_eq!(ran.unwrap_err().to_string(), "100");
+            assert_eq!(taken, 101);
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "a scoped thread panicked")]
+    fn a_panic_of_a_task_ends_the_work() {
+        let worker = || -> Worker<'_, usize> {
+            Box::new(|task, _| {
+                assert!(task != 7, "the seventh");
+                Ok(())
+            })
+        };
+        with_threads(3, || in_order(5000, &worker, &mut |_| Ok(()))).unwrap();
     }
 
     #[test]

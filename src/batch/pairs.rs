@@ -6,9 +6,8 @@ use super::cover::Bits;
 use super::emit::Emitter;
 use super::gathered::Gathered;
 use super::group::{Rule, search};
-use super::ordered::in_order;
 use super::pair_lists::{PairSorter, for_each_sorted};
-use super::partition::{Buckets, Groups};
+use super::partition::Buckets;
 use super::spill::{Take, search_values};
 use crate::error::{Error, Result};
 use crate::extsort::{MemoryLimit, Sorted, ValueSpace, Values};
@@ -476,13 +475,8 @@ fn find_in_memory<F: Fingerprint>(
     for number in 0..masks.len() {
         buckets.fill(values, &bits, masks[number]);
         let rule = rule.of_mask(&masks, number);
-        let work = |groups: &mut Groups<F>, bucket: usize, give: Take<'_, F>| {
-            let mut out = Emitter::new(give);
-            buckets.search(bucket, &rule, groups, &mut out);
-            out.finish()
-        };
         let total = (masks.len() * buckets.count()) as u64;
-        in_order(buckets.count(), Groups::default, work, |pairs| {
+        buckets.search_all(&rule, &mut |pairs| {
             if !pairs.is_empty() {
                 return take(pairs);
             }

@@ -4,15 +4,16 @@
 //! cache and is the work of one thread. The second pass takes the parts of one bucket from all chunks and scatters them
 //! to groups in a small list.
 
-use rayon::prelude::*;
-
 use super::cover::Bits;
 use super::emit::Emitter;
 use super::group::{Rule, compare_pairs, search};
+use super::ordered::{Give, Worker, in_order};
 use crate::cpu::{Cpu, Work, dispatch};
 use crate::design::Permutation;
+use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::memory::huge_vec;
+use crate::threads::map_parts_mut;
 
 /// Number of values of a chunk.
 const CHUNK_LEN: usize = 1 << 20;
@@ -95,12 +96,13 @@ impl<F: Fingerprint> Buckets<F> {
     pub(super) fn fill(&mut self, values: &[F], bits: &Bits<F>, mask: F) {
         self.key = Key::new(bits, mask, values.len());
         let key = &self.key;
-        let chunks = values.par_chunks(self.chunk_len);
-        let out = self.scattered.par_chunks_mut(self.chunk_len);
-        let scattered = chunks
-            .zip(out)
-            .map(|(values, out)| dispatch(Scatter { key, values, out }));
-        self.starts = scattered.collect();
+        let chunk_len = self.chunk_len;
+        let scattered = &mut self.scattered[..values.len()];
+        self.starts = map_parts_mut(scattered, chunk_len, |number, out| {
+            let start = number * chunk_len;
+            let values = &values[start..start + out.len()];
+            dispatch(Scatter { key, values, out })
+        });
     }
 
     /// Number of buckets.
@@ -108,8 +110,24 @@ impl<F: Fingerprint> Buckets<F> {
         1 << self.key.bucket_bits
     }
 
+    /// Hands the pairs that count by this rule to `take`, bucket after bucket. An empty list ends each bucket.
+    ///
+    /// # Errors
+    /// What `take` reports.
+    pub(super) fn search_all(&self, rule: &Rule<F>, take: Give<'_, (F, F)>) -> Result<()> {
+        let worker = || -> Worker<'_, (F, F)> {
+            let mut groups = Groups::default();
+            Box::new(move |bucket, give| {
+                let mut out = Emitter::new(give);
+                self.search(bucket, rule, &mut groups, &mut out);
+                out.finish()
+            })
+        };
+        in_order(self.count(), &worker, take)
+    }
+
     /// Finds those pairs of a bucket that count by this rule.
-    pub(super) fn search(
+    fn search(
         &self,
         bucket: usize,
         rule: &Rule<F>,
@@ -137,7 +155,7 @@ impl<F: Fingerprint> Buckets<F> {
 
 /// Memory for the groups of one bucket.
 #[derive(Debug)]
-pub(super) struct Groups<F> {
+struct Groups<F> {
     values: Vec<F>,
     /// Where each group ends.
     ends: Vec<u32>,

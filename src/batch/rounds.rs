@@ -11,9 +11,8 @@ pub use super::components::{components, positions_in};
 use super::cover::Bits;
 use super::emit::Emitter;
 use super::group::{Rule, search};
-use super::ordered::in_order;
 use super::pairs::FEW;
-use super::partition::{Buckets, Groups};
+use super::partition::Buckets;
 use super::spill::Take;
 use crate::error::Result;
 use crate::fingerprint::{Column, Fingerprint, Fingerprints, by_width};
@@ -141,12 +140,7 @@ impl<F: Fingerprint> Round<F> {
         }
         let mut buckets = Buckets::new(values.len());
         buckets.fill(values, &Bits::of(values), self.mask);
-        let work = |groups: &mut Groups<F>, bucket: usize, give: Take<'_, F>| {
-            let mut out = Emitter::new(give);
-            buckets.search(bucket, rule, groups, &mut out);
-            out.finish()
-        };
-        in_order(buckets.count(), Groups::default, work, |pairs| take(pairs))
+        buckets.search_all(rule, take)
     }
 }
 

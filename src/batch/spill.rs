@@ -3,7 +3,7 @@
 use super::cover::Bits;
 use super::emit::Emitter;
 use super::group::{Rule, search};
-use super::ordered::{Give, in_order};
+use super::ordered::{Give, Worker, in_order};
 use crate::design::{Permutation, Permuted};
 use crate::error::{Error, Result};
 use crate::extsort::{Sorted, Sorter, ValueCollector, ValueSpace, Values, add_all};
@@ -192,16 +192,20 @@ impl<F: Fingerprint> GroupStream<'_, F> {
         self.permutation.rearrange_all(&identity, values);
         let tasks = cut(values, self.permutation.mask());
         let rule = &self.rule;
-        let work = |group: &mut Vec<F>, task: usize, give: Take<'_, F>| {
-            let mut out = Emitter::new(give);
-            for part in tasks[task].chunk_by(|&a, &b| (a ^ b) & rule.agreed == F::ZERO) {
-                group.clear();
-                group.extend_from_slice(part);
-                search(group, rule, &mut out);
-            }
-            out.finish()
+        let worker = || -> Worker<'_, (F, F)> {
+            let tasks = &tasks;
+            let mut group = Vec::new();
+            Box::new(move |task, give| {
+                let mut out = Emitter::new(give);
+                for part in tasks[task].chunk_by(|&a, &b| (a ^ b) & rule.agreed == F::ZERO) {
+                    group.clear();
+                    group.extend_from_slice(part);
+                    search(&mut group, rule, &mut out);
+                }
+                out.finish()
+            })
         };
-        in_order(tasks.len(), Vec::new, work, |pairs| take(pairs))?;
+        in_order(tasks.len(), &worker, take)?;
         self.pending.drain(..count);
         Ok(())
     }

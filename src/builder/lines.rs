@@ -2,8 +2,6 @@
 
 use std::io;
 
-use rayon::prelude::*;
-
 use super::sections::{PagedSection, SectionWriter};
 use super::table_writer::{PART_LEN, TableRequest, WrittenTable, in_groups};
 use crate::codec::Codec;
@@ -12,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::extsort::{Spool, TempSpace, Values};
 use crate::fingerprint::Fingerprint;
 use crate::format::{ContentId, Kind, TableRecord};
+use crate::threads::map_parts;
 use crate::watch::{Reporter, Stage};
 
 /// The row that is written, and the lines that are set aside: they come after it.
@@ -64,8 +63,7 @@ pub(super) fn write<F: Fingerprint>(
     in_groups(values, request.parts_at_a_time, &mut |group| {
         // The values of table 0 are the fingerprints.
         if request.number == 0 {
-            let sums = group.par_chunks(PART_LEN).map(ContentId::of_fingerprints);
-            let sums: Vec<ContentId> = sums.collect();
+            let sums = map_parts(group, PART_LEN, |_, part| ContentId::of_fingerprints(part));
             sums.iter().for_each(|sum| content_id.add(sum.to_u128()));
         }
         writer.push(group, &mut sections)?;

@@ -1,20 +1,19 @@
 //! Writes one table from its ascending values: chooses the code, fills the blocks, writes the keys.
 
-use rayon::prelude::*;
-
 use super::lines;
 use super::sections::SectionWriter;
 use crate::codec::block;
 use crate::codec::keys::{self, KeyEntry};
 use crate::codec::span::Span;
 use crate::codec::{
-    self, CodeChoices, Codec, EncodedPart, TableCode, TableStatistics, encode_part,
-    prefers_elias_fano, prefers_lines,
+    self, CodeChoices, Codec, TableCode, TableStatistics, encode_part, prefers_elias_fano,
+    prefers_lines,
 };
 use crate::error::Result;
 use crate::extsort::{Spool, TempSpace, Values};
 use crate::fingerprint::Fingerprint;
 use crate::format::{ContentId, Kind, TableRecord, checksum_at, place_checksum};
+use crate::threads::map_parts;
 use crate::watch::{Reporter, Stage};
 
 /// Values that are encoded by themselves, beside others: the last block of a part is not filled up, so the number
@@ -122,19 +121,14 @@ fn choose_code<F: Fingerprint>(
     let address_bits = codec::lines::address_bits(F::WIDTH, count);
     let (mut previous, mut finer_lines) = (None, 0);
     in_groups(values, request.parts_at_a_time, &mut |group| {
-        let of_group = parts(group, previous)
-            .map(|(before, part)| {
-                let finer_lines = codec::lines::finer_lines(part, address_bits);
-                (TableStatistics::of(before, part, block_size), finer_lines)
-            })
-            .reduce(
-                || (TableStatistics::new(F::WIDTH), 0),
-                |a, b| (a.0.merge(b.0), a.1 + b.1),
-            );
-        let (of_group, finer) = of_group;
-        finer_lines += finer;
-        statistics =
-            std::mem::replace(&mut statistics, TableStatistics::new(F::WIDTH)).merge(of_group);
+        let of_parts = map_group(group, previous, |before, part| {
+            let finer_lines = codec::lines::finer_lines(part, address_bits);
+            (TableStatistics::of(before, part, block_size), finer_lines)
+        });
+        for (of_part, finer) in of_parts {
+            finer_lines += finer;
+            statistics.add(of_part);
+        }
         previous = group.last().copied();
         reporter.advance(group.len() as u64)?;
         Ok(())
@@ -166,15 +160,15 @@ fn best_codec(choices: &CodeChoices, lines_blocks: f64) -> Codec {
     }
 }
 
-/// The parts of a group, each with the value before it.
-fn parts<F: Fingerprint>(
+/// What `work` makes of each part of a group and of the value before it.
+fn map_group<F: Fingerprint, T: Send>(
     group: &[F],
     previous: Option<F>,
-) -> impl IndexedParallelIterator<Item = (Option<F>, &[F])> {
-    let parts = group.par_chunks(PART_LEN).enumerate();
-    parts.map(move |(i, part)| match i {
-        0 => (previous, part),
-        _ => (Some(group[i * PART_LEN - 1]), part),
+    work: impl Fn(Option<F>, &[F]) -> T + Sync,
+) -> Vec<T> {
+    map_parts(group, PART_LEN, |i, part| match i {
+        0 => work(previous, part),
+        _ => work(Some(group[i * PART_LEN - 1]), part),
     })
 }
 
@@ -223,15 +217,12 @@ impl<F: Fingerprint> Blocks<'_, '_, '_, F> {
     fn encode(&mut self, group: &[F]) -> Result<()> {
         let (code, block_size) = (self.code, self.file.block_size());
         let is_first = self.table == 0;
-        let mut encoded: Vec<(EncodedPart<F>, ContentId)> = Vec::new();
-        parts(group, self.previous)
-            .map(|(before, part)| {
-                // The values of table 0 are the fingerprints.
-                let summed: &[F] = if is_first { part } else { &[] };
-                let encoded = encode_part(before, part, code, block_size);
-                (encoded, ContentId::of_fingerprints(summed))
-            })
-            .collect_into_vec(&mut encoded);
+        let encoded = map_group(group, self.previous, |before, part| {
+            // The values of table 0 are the fingerprints.
+            let summed: &[F] = if is_first { part } else { &[] };
+            let encoded = encode_part(before, part, code, block_size);
+            (encoded, ContentId::of_fingerprints(summed))
+        });
         for (mut part, content_id) in encoded {
             self.content_id.add(content_id.to_u128());
             let first = self.keys.count as usize;

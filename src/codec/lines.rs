@@ -6,11 +6,10 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::bits::BitWriter;
 use crate::cpu::Cpu;
 use crate::fingerprint::Fingerprint;
+use crate::threads::map_parts;
 
 /// Bytes of a line.
 pub(crate) const LINE_LEN: usize = 64;
@@ -622,11 +621,7 @@ impl<F: Fingerprint> LineWriter<F> {
             self.unwritten.clear();
         }
         let (whole, rest) = values.split_at(values.len() - values.len() % ROW_STEP);
-        let mut encoded = Vec::new();
-        whole
-            .par_chunks(PART_LEN)
-            .map(|values| self.row_of(values))
-            .collect_into_vec(&mut encoded);
+        let encoded = map_parts(whole, PART_LEN, |_, values| self.row_of(values));
         self.unwritten.extend_from_slice(rest);
         encoded.iter().try_for_each(|bytes| sink.row(bytes))
     }
@@ -728,11 +723,10 @@ impl<F: Fingerprint> LineWriter<F> {
             parts.push((part, next..end));
             (rest, next) = (later, end);
         }
-        let mut encoded = Vec::new();
-        parts
-            .into_par_iter()
-            .map(|(values, lines)| LinePart::of(values, lines, bits_below))
-            .collect_into_vec(&mut encoded);
+        let encoded = map_parts(&parts, 1, |_, part| {
+            let (values, lines) = &part[0];
+            LinePart::of(values, lines.clone(), bits_below)
+        });
         encoded
             .into_iter()
             .try_for_each(|part| self.put_part(part, sink))

@@ -14,7 +14,7 @@ mod writer;
 use std::fmt;
 use std::str::FromStr;
 
-pub(crate) use writer::{CodeChoices, EncodedPart, TableStatistics, encode_part};
+pub(crate) use writer::{CodeChoices, TableStatistics, encode_part};
 
 use crate::error::OptionsError;
 use huffman::Code;

@@ -59,8 +59,8 @@ impl TableStatistics {
         statistics
     }
 
-    /// Those of both.
-    pub(crate) fn merge(mut self, other: Self) -> Self {
+    /// Adds those of other values.
+    pub(crate) fn add(&mut self, other: Self) {
         let pairs = self.xor.iter_mut().zip(&other.xor);
         for (sum, count) in pairs.chain(self.gap.iter_mut().zip(&other.gap)) {
             *sum += count;
@@ -68,7 +68,6 @@ impl TableStatistics {
         self.value_count += other.value_count;
         self.sampled_blocks += other.sampled_blocks;
         self.sampled_values += other.sampled_values;
-        self
     }
 
     /// What each codec makes of the table.

@@ -1,9 +1,8 @@
 //! The reordering of bits that brings the prefix of a table to the top (spec, section 5).
 
-use rayon::prelude::*;
-
 use crate::cpu::{Cpu, Work, dispatch};
 use crate::fingerprint::Fingerprint;
+use crate::threads::map_parts_mut;
 
 /// A fingerprint in the bit order of one table. Comparing it with a plain fingerprint, or with
 /// one of another table, would be meaningless: hence a type of its own.
@@ -80,7 +79,7 @@ impl<F: Fingerprint> Permutation<F> {
 
     /// Makes permuted values of this table into those of another, on all threads of the current pool.
     pub(crate) fn rearrange_all(&self, to: &Self, values: &mut [F]) {
-        values.par_chunks_mut(PART_LEN).for_each(|values| {
+        map_parts_mut(values, PART_LEN, |_, values| {
             dispatch(RearrangeAll {
                 from: self,
                 to,

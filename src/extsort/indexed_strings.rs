@@ -4,8 +4,9 @@ use std::io::{self, BufRead, Read, Write};
 
 use rayon::prelude::*;
 
-use super::record_buffer::RecordBuffer;
+use super::record_buffer::{RecordBuffer, TASK_LEN};
 use crate::error::Result;
+use crate::threads::{map_parts, map_parts_mut};
 
 /// Bytes of a string that are compared as one number.
 const PREFIX_LEN: usize = 8;
@@ -63,7 +64,10 @@ impl IndexedStrings {
             let pairs = first.iter().zip(record.bytes(&self.arena));
             pairs.take_while(|(a, b)| a == b).count()
         };
-        self.records.par_iter().map(common).min().unwrap_or(0)
+        let shortest = map_parts(&self.records, TASK_LEN, |_, part| {
+            part.iter().map(common).min().unwrap_or(0)
+        });
+        shortest.into_iter().min().unwrap_or(0)
     }
 }
 
@@ -94,9 +98,11 @@ impl RecordBuffer for IndexedStrings {
     fn sort(&mut self) {
         let skipped = self.common_len();
         let arena = &self.arena;
-        self.records
-            .par_iter_mut()
-            .for_each(|record| record.prefix = prefix(&record.bytes(arena)[skipped..]));
+        map_parts_mut(&mut self.records, TASK_LEN, |_, part| {
+            for record in part {
+                record.prefix = prefix(&record.bytes(arena)[skipped..]);
+            }
+        });
         self.records.par_sort_unstable_by(|a, b| {
             let by_prefix = a.prefix.cmp(&b.prefix);
             let by_bytes = || a.bytes(arena)[skipped..].cmp(&b.bytes(arena)[skipped..]);

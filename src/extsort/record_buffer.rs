@@ -6,12 +6,13 @@ use rayon::prelude::*;
 
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
+use crate::threads::map_parts;
 
 /// Bytes that fixed-size records are written and read in.
 const PIECE_LEN: usize = 1 << 20;
 
 /// Values that one task looks through.
-const TASK_LEN: usize = 1 << 16;
+pub(super) const TASK_LEN: usize = 1 << 16;
 
 /// Records in memory.
 pub(crate) trait RecordBuffer: Default + Send + 'static {
@@ -107,11 +108,11 @@ impl<F: Fingerprint> FixedRecord for Numbered<F> {
 
 /// Whether records ascend already: quickly answered where they do not, and cheap beside sorting where they do.
 fn is_sorted<T: Ord + Sync>(records: &[T]) -> bool {
-    let parts = records.par_chunks(TASK_LEN).enumerate();
-    parts.into_par_iter().all(|(i, part)| {
+    let ascend = map_parts(records, TASK_LEN, |i, part| {
         let next = records.get((i + 1) * TASK_LEN);
         part.is_sorted() && next.is_none_or(|next| part.last() <= Some(next))
-    })
+    });
+    ascend.into_iter().all(|ascends| ascends)
 }
 
 impl<T: FixedRecord> RecordBuffer for Vec<T> {

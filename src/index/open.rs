@@ -5,8 +5,6 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use rayon::prelude::*;
-
 use super::blocks::BlockTable;
 use super::checked::CheckedSet;
 use super::ids::{IdParts, IdSections};
@@ -32,6 +30,7 @@ use crate::format::{
     Metadata, SECTION_ALIGNMENT, SectionRecord, TableRecord, align, checksum_at, expected_sections,
     payload_len,
 };
+use crate::threads::map_parts_mut;
 
 /// Names the file in an error that does not name it yet.
 fn naming(path: &Path) -> impl Fn(Error) -> Error + '_ {
@@ -424,11 +423,11 @@ fn line_table<F: Fingerprint>(
 fn tables<F: Fingerprint>(
     file: &[u8],
     directory: &Directory,
-    layout: Vec<TableLayout<F>>,
+    mut layout: Vec<TableLayout<F>>,
 ) -> Result<Vec<Table<F>>, FormatError> {
-    let read = |(number, layout): (usize, TableLayout<F>)| {
+    let read = |number: usize, layout: &mut TableLayout<F>| {
         let record = &directory.tables[number];
-        let Some(code) = layout.code else {
+        let Some(code) = layout.code.take() else {
             return Ok(Table::Lines(line_table(directory, number, layout.mask)?));
         };
         let blocks = section(directory, Kind::Blocks, number)?;
@@ -448,12 +447,14 @@ fn tables<F: Fingerprint>(
         }))
     };
     let block_count = directory.tables.iter().map(|t| t.block_count);
-    let numbered: Vec<_> = layout.into_iter().enumerate().collect();
     let tables: Vec<Result<Table<F>, FormatError>> = if block_count.sum::<u64>() < SMALL_FILE_BLOCKS
     {
-        numbered.into_iter().map(read).collect()
+        let numbered = layout.iter_mut().enumerate();
+        numbered
+            .map(|(number, layout)| read(number, layout))
+            .collect()
     } else {
-        numbered.into_par_iter().map(read).collect()
+        map_parts_mut(&mut layout, 1, |number, part| read(number, &mut part[0]))
     };
     // In order, so that of several faults always the same one is reported.
     tables.into_iter().collect()

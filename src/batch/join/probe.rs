@@ -5,11 +5,12 @@ use std::sync::Mutex;
 
 use super::JoinInput;
 use super::hits::{Hit, HitSorter, hide};
-use crate::batch::ordered::{Give, in_order};
+use crate::batch::ordered::{Worker, in_order};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;
 use crate::index::{Index, QueryStats, Scratch};
+use crate::threads::lock;
 use crate::watch::{Stage, Watch};
 
 /// Queries of one task.
@@ -26,31 +27,26 @@ pub(super) fn run<F: Fingerprint>(
 ) -> Result<QueryStats> {
     let stats = Mutex::new(QueryStats::default());
     let tasks: Vec<&[F]> = input.queries.distinct().chunks(TASK_LEN).collect();
-    let work = |scratch: &mut Scratch<F>, task: usize, give: Give<'_, Hit<F>>| {
-        let (mut found, mut total) = (Vec::new(), QueryStats::default());
-        for (number, index) in input.segments.indexes().enumerate() {
-            let mut of_segment = Vec::new();
-            ask(
-                input,
-                index,
-                scratch,
-                tasks[task],
-                task * TASK_LEN,
-                &mut of_segment,
-            )
-            .and_then(|()| hide(input, number, &mut of_segment))
-            .map_err(input.segments.blame(number))?;
-            found.append(&mut of_segment);
-            total += scratch.stats();
-        }
-        if let Ok(mut stats) = stats.lock() {
-            *stats += total;
-        }
-        give(&mut found)
+    let worker = || -> Worker<'_, Hit<F>> {
+        let (tasks, stats) = (&tasks, &stats);
+        let mut scratch = Scratch::new();
+        Box::new(move |task, give| {
+            let (queries, first) = (tasks[task], task * TASK_LEN);
+            let mut found = Vec::new();
+            for (number, index) in input.segments.indexes().enumerate() {
+                let mut of_segment = Vec::new();
+                ask(input, index, &mut scratch, queries, first, &mut of_segment)
+                    .and_then(|()| hide(input, number, &mut of_segment))
+                    .map_err(input.segments.blame(number))?;
+                found.append(&mut of_segment);
+                *lock(stats) += scratch.stats();
+            }
+            give(&mut found)
+        })
     };
     let (mut done, total) = (0, tasks.len() as u64);
     watch.report(Stage::Search, done, total)?;
-    in_order(tasks.len(), Scratch::new, work, |found| {
+    in_order(tasks.len(), &worker, &mut |found| {
         // An empty list ends a task.
         done += u64::from(found.is_empty());
         watch.report(Stage::Search, done.min(total), total)?;

@@ -6,10 +6,11 @@ use std::sync::Mutex;
 use super::JoinInput;
 use super::hits::{Hit, HitSorter, hide};
 use super::query_tables::{Cover, LookUps, QueryTables};
-use crate::batch::ordered::{Give, in_order};
+use crate::batch::ordered::{Give, Worker, in_order};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::index::{Index, QueryStats};
+use crate::threads::lock;
 use crate::watch::{Stage, Watch};
 
 /// Most blocks of one task.
@@ -41,18 +42,20 @@ pub(super) fn run<F: Fingerprint>(
     let tables = QueryTables::new(input.queries.distinct(), input.distance, cover);
     let stats = Mutex::new(QueryStats::default());
     let tasks = tasks(input);
-    let work = |look_ups: &mut LookUps<F>, task: usize, give: Give<'_, Hit<F>>| {
-        look_ups.stats = QueryStats::default();
-        look_ups.stats.blocks = tasks[task].blocks.len() as u64;
-        let searched = search_task(input, &tables, &tasks[task], look_ups, give);
-        if let Ok(mut stats) = stats.lock() {
-            *stats += look_ups.stats;
-        }
-        searched.map_err(input.segments.blame(tasks[task].segment))
+    let worker = || -> Worker<'_, Hit<F>> {
+        let (tables, tasks, stats) = (&tables, &tasks, &stats);
+        let mut look_ups = LookUps::default();
+        Box::new(move |task, give| {
+            look_ups.stats = QueryStats::default();
+            look_ups.stats.blocks = tasks[task].blocks.len() as u64;
+            let searched = search_task(input, tables, &tasks[task], &mut look_ups, give);
+            *lock(stats) += look_ups.stats;
+            searched.map_err(input.segments.blame(tasks[task].segment))
+        })
     };
     let (mut done, total) = (0, tasks.len() as u64);
     watch.report(Stage::Search, done, total)?;
-    in_order(tasks.len(), LookUps::default, work, |found| {
+    in_order(tasks.len(), &worker, &mut |found| {
         // An empty list ends a task.
         done += u64::from(found.is_empty());
         watch.report(Stage::Search, done.min(total), total)?;

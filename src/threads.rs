@@ -1,0 +1,123 @@
+//! Work on the threads of the current pool.
+//!
+//! Shared work takes a compiler long: each closure that goes to a pool brings a copy of the pool's machinery. Here that is
+//! compiled once, for all who share work.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rayon::prelude::*;
+
+/// Calls `work` with each number below `count`, on all threads of the current pool.
+pub(crate) fn for_each(count: usize, work: &(dyn Fn(usize) + Sync)) {
+    (0..count).into_par_iter().for_each(work);
+}
+
+/// What `work` makes of each number below `count`, in their order, on all threads of the current pool.
+pub(crate) fn map<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let mut results = Vec::new();
+    results.resize_with(count, || Mutex::new(None));
+    for_each(count, &|number| {
+        *lock(&results[number]) = Some(work(number))
+    });
+    let results = results.into_iter();
+    let made =
+        results.filter_map(|result| result.into_inner().unwrap_or_else(PoisonError::into_inner));
+    made.collect()
+}
+
+/// What `work` makes of each part of `items`, in their order, on all threads of the current pool. All parts but the last have
+/// this length. `work` takes the number of the part too.
+pub(crate) fn map_parts<T: Sync, U: Send>(
+    items: &[T],
+    part_len: usize,
+    work: impl Fn(usize, &[T]) -> U + Sync,
+) -> Vec<U> {
+    map(items.len().div_ceil(part_len), |number| {
+        let start = number * part_len;
+        let end = items.len().min(start + part_len);
+        work(number, &items[start..end])
+    })
+}
+
+/// As [`map_parts`], with a state that one part after the other uses: as many states as there are threads.
+pub(crate) fn map_parts_with<T: Sync, S: Send, U: Send>(
+    items: &[T],
+    part_len: usize,
+    new_state: impl Fn() -> S + Sync,
+    work: impl Fn(&mut S, &[T]) -> U + Sync,
+) -> Vec<U> {
+    let idle = Mutex::new(Vec::new());
+    map_parts(items, part_len, |_, part| {
+        let waiting = lock(&idle).pop();
+        let mut state = waiting.unwrap_or_else(&new_state);
+        let made = work(&mut state, part);
+        lock(&idle).push(state);
+        made
+    })
+}
+
+/// Calls `work` with the number of each part of `items` and the part itself, on all threads of the current pool. What it
+/// returns comes in the order of the parts.
+pub(crate) fn map_parts_mut<T: Send, U: Send>(
+    items: &mut [T],
+    part_len: usize,
+    work: impl Fn(usize, &mut [T]) -> U + Sync,
+) -> Vec<U> {
+    let parts: Vec<_> = items.chunks_mut(part_len).map(Mutex::new).collect();
+    map(parts.len(), |number| {
+        work(number, &mut lock(&parts[number]))
+    })
+}
+
+/// Calls `work` on so many new threads, and `here` on this one meanwhile.
+pub(crate) fn beside(threads: usize, work: &(dyn Fn() + Sync), here: &mut dyn FnMut()) {
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(work);
+        }
+        here();
+    });
+}
+
+/// The contents of a mutex that no panic can have left half changed.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_come_in_order_whatever_the_threads_do() {
+        for threads in [1, 2, 5] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+            pool.build().unwrap().install(|| {
+                let mut items: Vec<usize> = (0..1000).collect();
+                let first = map_parts(&items, 7, |number, part| (number, part[0], part.len()));
+                assert_eq!(first.len(), 143);
+                for (i, found) in first.iter().enumerate() {
+                    assert_eq!(*found, (i, 7 * i, 7.min(1000 - 7 * i)));
+                }
+                let states = Mutex::new(0);
+                let counts = map_parts_with(
+                    &items,
+                    10,
+                    || *lock(&states) += 1,
+                    |(), part| part.iter().sum::<usize>(),
+                );
+                assert_eq!(counts.iter().sum::<usize>(), 999 * 500);
+                assert!((1..=threads).contains(&states.into_inner().unwrap()));
+                map_parts_mut(&mut items, 3, |number, part| part.fill(number));
+                assert!(items.iter().enumerate().all(|(i, &item)| item == i / 3));
+            });
+        }
+    }
+
+    #[test]
+    fn threads_work_beside_this_one() {
+        let (work, mut here) = (Mutex::new(0), 0);
+        beside(3, &|| *lock(&work) += 1, &mut || here += 1);
+        assert_eq!((work.into_inner().unwrap(), here), (3, 1));
+    }
+}
