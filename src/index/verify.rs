@@ -32,7 +32,7 @@ const KEPT_PROBLEMS: usize = 20;
 /// # builder.push(7_u64)?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
-/// let report = Index::<u64>::from_bytes(file)?.verify();
+/// let report = Index::<u64>::from_bytes(file)?.verify(&Default::default())?;
 /// assert!(report.is_sound());
 /// assert_eq!(report.fingerprint_count, 1);
 /// # Ok::<(), simidx::Error>(())
@@ -98,13 +98,8 @@ impl<F: Fingerprint> Index<F> {
     /// mapped file may have been overwritten since. Queries refuse the blocks and pages found damaged from then on.
     ///
     /// Time: the file is opened again, each table is decoded, and each further one decoded and sorted again for every 2^25
-    /// fingerprints of table 0; memory: 2^26 fingerprints, or what opening takes.
-    pub fn verify(&self) -> VerifyReport {
-        let checked = self.verify_watched(&Watch::default());
-        checked.expect("nobody stops it, and damage is part of the report")
-    }
-
-    /// [`Index::verify`] with a watch, which is called when each part of the file begins.
+    /// fingerprints of table 0; memory: 2^26 fingerprints, or what opening takes. The watch is called when each part of the
+    /// file begins.
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -121,15 +116,15 @@ impl<F: Fingerprint> Index<F> {
     ///     println!("{:?}, {} of {}", progress.stage, progress.done, progress.total);
     ///     ControlFlow::Continue(())
     /// };
-    /// assert!(index.verify_watched(&Watch::new(show))?.is_sound());
+    /// assert!(index.verify(&Watch::new(show))?.is_sound());
     /// let stop = Watch::new(|_| ControlFlow::Break(()));
-    /// assert!(matches!(index.verify_watched(&stop), Err(Error::Interrupted)));
+    /// assert!(matches!(index.verify(&stop), Err(Error::Interrupted)));
     /// # Ok::<(), simidx::Error>(())
     /// ```
     ///
     /// # Errors
     /// [`Error::Interrupted`] if the watch stops the work.
-    pub fn verify_watched(&self, watch: &Watch) -> crate::Result<VerifyReport> {
+    pub fn verify(&self, watch: &Watch) -> crate::Result<VerifyReport> {
         self.verify_parts(watch, 0..self.part_count())
     }
 

@@ -142,15 +142,10 @@ impl<'a> Segment<'a> {
     }
 
     /// Checks every byte of the file against every rule of the format, see [`Index::verify`](crate::Index::verify).
-    pub fn verify(self) -> VerifyReport {
-        of_index!(self, index => index.verify())
-    }
-
-    /// [`Segment::verify`] with a watch, see [`Index::verify_watched`](crate::Index::verify_watched).
     ///
     /// # Errors
     /// [`Error::Interrupted`](crate::Error::Interrupted) if the watch stops the work.
-    pub fn verify_watched(self, watch: &Watch) -> Result<VerifyReport> {
-        of_index!(self, index => index.verify_watched(watch))
+    pub fn verify(self, watch: &Watch) -> Result<VerifyReport> {
+        of_index!(self, index => index.verify(watch))
     }
 }

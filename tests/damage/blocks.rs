@@ -42,7 +42,7 @@ fn a_damaged_block_leaves_the_others_readable() {
                 Err(_) => assert!(lost.contains(&fingerprint)),
             }
         }
-        let report = index.verify();
+        let report = index.verify(&Default::default()).unwrap();
         assert_eq!(report.problem_count, 1);
         assert_eq!(
             (report.problems[0].table(), report.problems[0].block()),
@@ -103,7 +103,7 @@ fn a_damaged_page_of_low_bits_leaves_the_others_readable() {
     }
     assert!((500..900).contains(&lost), "{lost}");
     assert!(answer(index.contains(!set[0]), "a value that is not there") == Some(false));
-    let report = index.verify();
+    let report = index.verify(&Default::default()).unwrap();
     assert_eq!(report.problem_count, 1);
     assert_eq!(
         (report.problems[0].rule(), report.problems[0].offset()),

@@ -50,7 +50,7 @@ fn use_up<F: Fingerprint>(index: &Index<F>, sample: &Sample<F>) -> (bool, u64) {
             note(each_id(fingerprints.ids(), |_| meter.add(1)).is_err());
         }
     }
-    note(!index.verify().is_sound());
+    note(!index.verify(&Default::default()).unwrap().is_sound());
     (errors > 0, meter.steps)
 }
 
@@ -151,7 +151,7 @@ fn a_count_that_the_file_cannot_hold_makes_no_room() {
     let (_, held) = most_held(|| simidx::batch::clusters(&segments, &options, |_| Ok(())));
     assert!(held < limit, "{held} bytes for clusters");
     let file = segments.segment(0).expect("it is the one segment");
-    let (report, held): (VerifyReport, _) = most_held(|| file.verify());
+    let (report, held): (VerifyReport, _) = most_held(|| file.verify(&Default::default()).unwrap());
     assert!(held < limit, "{held} bytes for a full check");
     let first = report.problems.first().map(|p: &FormatError| p.rule());
     assert_eq!(first, Some(27));

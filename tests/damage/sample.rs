@@ -193,7 +193,7 @@ impl<F: Fingerprint> Sample<F> {
         let set = records.set();
         let sketched = options_sketches.map(|of| records.sketches(&set, of.u64_count()));
         let index = open::<F>(file.clone());
-        let report = index.verify();
+        let report = index.verify(&Default::default()).unwrap();
         assert!(report.is_sound());
         let mut sample = Sample {
             name: name(kind, &index),

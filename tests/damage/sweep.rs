@@ -54,7 +54,7 @@ impl Tally {
         let (opened, most) = most_held(|| {
             let index = answer(Index::<F>::from_bytes(storage), what)?;
             let asked = sample.ask(&index, what);
-            Some((asked, index.verify()))
+            Some((asked, index.verify(&Default::default()).unwrap()))
         });
         assert!(most <= held_limit(file.len()), "{what}: {most} bytes held");
         self.tried += 1;

@@ -38,7 +38,11 @@ fn verdict(file: &[u8]) -> Option<Broken> {
         Err(error) => return Some(broken(&format(error), Stage::Open)),
     };
     let read = dumps(&index);
-    let report = index.segment(0).unwrap().verify();
+    let report = index
+        .segment(0)
+        .unwrap()
+        .verify(&Default::default())
+        .unwrap();
     let first = report.problems.first();
     match read {
         Ok(_) => first.map(|problem| broken(problem, Stage::Verify)),

@@ -46,7 +46,11 @@ fn this_library_reads_and_writes_the_frozen_version() {
     for (_, name) in good {
         let opened = Set::read_file(folder(1).join(name));
         let index = opened.unwrap_or_else(|error| panic!("{name}: {error}"));
-        let report = index.segment(0).unwrap().verify();
+        let report = index
+            .segment(0)
+            .unwrap()
+            .verify(&Default::default())
+            .unwrap();
         assert!(report.is_sound(), "{name}");
         count += 1;
     }

@@ -175,7 +175,12 @@ fn records_that_are_refused_do_not_count_and_lost_ones_end_the_build() {
     assert_eq!(builder.record_count(), 1);
     let mut file = Vec::new();
     assert_eq!(builder.finish(&mut file).unwrap().record_count, 1);
-    assert!(simidx_testkit::open::<u64>(file).verify().is_sound());
+    assert!(
+        simidx_testkit::open::<u64>(file)
+            .verify(&Default::default())
+            .unwrap()
+            .is_sound()
+    );
 
     let mut options = options::<u64>(IdKind::None, Some(MIN_MEMORY), &folder);
     options.temp_dir = Some("/no/such/folder".into());

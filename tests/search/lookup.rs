@@ -105,7 +105,7 @@ fn check_strings<F: Fingerprint>(records: &[(F, String)], codec: Codec) {
         assert_eq!(index.has_id_lookup(), id_lookup);
         check(&index, &expected, &strangers);
         check_ranks(&index, &set);
-        assert!(index.verify().is_sound());
+        assert!(index.verify(&Default::default()).unwrap().is_sound());
     }
 }
 

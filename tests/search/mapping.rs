@@ -61,7 +61,10 @@ fn an_index_that_is_mapped_answers_as_one_that_is_read() {
             #[cfg(unix)]
             mapped.storage().evict().unwrap();
         }
-        assert!(mapped.verify().is_sound() && read.verify().is_sound());
+        assert!(
+            mapped.verify(&Default::default()).unwrap().is_sound()
+                && read.verify(&Default::default()).unwrap().is_sound()
+        );
     }
 }
 
@@ -100,7 +103,7 @@ fn a_file_that_is_replaced_or_removed_goes_on_to_be_read_as_it_was() {
         for &member in set.iter().step_by(7) {
             assert_eq!(ask(index, member), Ok(scan(set, member, 1)));
         }
-        assert!(index.verify().is_sound());
+        assert!(index.verify(&Default::default()).unwrap().is_sound());
         index.storage().check_len().unwrap();
     }
 }
@@ -125,7 +128,7 @@ fn a_file_that_became_shorter_or_longer_is_told() {
             "{error}"
         );
         in_memory.storage().check_len().unwrap();
-        assert!(in_memory.verify().is_sound());
+        assert!(in_memory.verify(&Default::default()).unwrap().is_sound());
     }
 }
 
@@ -165,7 +168,7 @@ fn blocks_that_are_overwritten_before_they_are_used_are_damage() {
                 assert_eq!(ask(&index, member), Err(21));
             }
             assert!(right > 0 && told > 500, "{right} right, {told} told");
-            let report = index.verify();
+            let report = index.verify(&Default::default()).unwrap();
             assert_eq!(report.problems[0].rule(), 21);
         }
     }
@@ -179,7 +182,10 @@ fn blocks_that_are_overwritten_after_they_were_used_are_used_on_without_panic_un
         let (set, file) = sample(codec, 1);
         fs::write(&path, &file).unwrap();
         let index = Index::<u64>::open(&path).unwrap();
-        assert!(index.verify().is_sound(), "every block has been checked");
+        assert!(
+            index.verify(&Default::default()).unwrap().is_sound(),
+            "every block has been checked"
+        );
         let layout = Layout::parse(&file);
         let mut rng = simidx_testkit::rng(9);
         let len = layout.tables[0].block_count * layout.block_size;
@@ -201,7 +207,7 @@ fn blocks_that_are_overwritten_after_they_were_used_are_used_on_without_panic_un
         // A full check looks at everything again.
         let anew = Index::<u64>::open(&path).unwrap();
         for index in [&index, &anew] {
-            let report = index.verify();
+            let report = index.verify(&Default::default()).unwrap();
             assert_eq!(report.problems[0].rule(), 21);
             assert_eq!(report.problem_count, layout.tables[0].block_count as u64);
         }
@@ -237,7 +243,10 @@ fn ids_that_are_overwritten_after_they_were_used_are_refused_after_a_full_check(
             Err(error) => panic!("{error}"),
         }
     };
-    assert!(index.verify().is_sound(), "every page has been checked");
+    assert!(
+        index.verify(&Default::default()).unwrap().is_sound(),
+        "every page has been checked"
+    );
     // All buckets, on pages that have been checked.
     let layout = Layout::parse(&file);
     let buckets = layout.payload(&file, BUCKETS).len();
@@ -249,7 +258,10 @@ fn ids_that_are_overwritten_after_they_were_used_are_refused_after_a_full_check(
     for (fingerprint, id) in &records {
         assert_ne!(ids_of(*fingerprint).as_ref(), Ok(id), "it is overwritten");
     }
-    assert_eq!(index.verify().problems[0].rule(), 28);
+    assert_eq!(
+        index.verify(&Default::default()).unwrap().problems[0].rule(),
+        28
+    );
     for (fingerprint, _) in &records {
         assert_eq!(ids_of(*fingerprint), Err(28));
     }
@@ -278,7 +290,13 @@ fn what_opening_has_read_is_checked_again_by_a_full_check() {
         for &member in set.iter().step_by(50) {
             assert_eq!(ask(&index, member), Ok(scan(&set, member, 1)));
         }
-        let rules: Vec<u8> = index.verify().problems.iter().map(|p| p.rule()).collect();
+        let rules: Vec<u8> = index
+            .verify(&Default::default())
+            .unwrap()
+            .problems
+            .iter()
+            .map(|p| p.rule())
+            .collect();
         assert_eq!(rules, [rule], "byte {at}");
     }
 }
@@ -317,10 +335,10 @@ fn another_index_written_over_a_mapped_one_never_panics_and_is_right_when_opened
                 "most blocks do not fit the keys"
             );
         }
-        let report = index.verify();
+        let report = index.verify(&Default::default()).unwrap();
         assert_eq!(report.problems[0].rule(), 7, "another directory");
         let anew = Index::<u64>::open(&path).unwrap();
-        assert!(anew.verify().is_sound());
+        assert!(anew.verify(&Default::default()).unwrap().is_sound());
         for &member in new_set.iter().step_by(13) {
             assert_eq!(ask(&anew, member), Ok(scan(&new_set, member, 1)));
         }

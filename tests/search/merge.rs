@@ -323,7 +323,13 @@ fn overwrite(path: &std::path::Path, at: u64, bytes: &[u8]) {
 fn mapped(path: &std::path::Path, file: &[u8]) -> Set {
     std::fs::write(path, file).unwrap();
     let set = Set::open([path]).unwrap();
-    assert!(set.segment(0).unwrap().verify().is_sound());
+    assert!(
+        set.segment(0)
+            .unwrap()
+            .verify(&Default::default())
+            .unwrap()
+            .is_sound()
+    );
     set
 }
 

@@ -123,7 +123,7 @@ fn an_index_may_begin_at_any_address() {
         let moved = [&vec![0; offset][..], &file].concat();
         let moved = Storage::lent(&moved.leak()[offset..]);
         let moved = Index::<u64>::from_bytes(moved).unwrap();
-        assert!(moved.verify().is_sound());
+        assert!(moved.verify(&Default::default()).unwrap().is_sound());
         for &query in set.iter().step_by(100) {
             let found = moved.query(query ^ 1, 3).unwrap();
             assert_eq!(found, index.query(query ^ 1, 3).unwrap());

@@ -98,7 +98,7 @@ fn check<F: Fingerprint>(ids: IdKind, words: u64) {
     );
     // All else is as it is without sketches.
     let index = Index::<F>::from_bytes(Storage::copy(&file)).unwrap();
-    assert!(index.verify().is_sound());
+    assert!(index.verify(&Default::default()).unwrap().is_sound());
     let mut without = options(ids, words, None);
     without.sketches = None;
     let mut builder = IndexBuilder::new(Width::of::<F>(), without).unwrap();
@@ -253,7 +253,12 @@ fn a_merge_leaves_out_the_sketches_of_what_it_leaves_out() {
         let expected = build(&kept, expected);
         let sketches = |file: &[u8]| Layout::parse(file).bytes(file, SKETCHES, 0).to_vec();
         assert!(sketches(&file) == sketches(&expected), "{ids:?}");
-        assert!(simidx_testkit::open::<u64>(file).verify().is_sound());
+        assert!(
+            simidx_testkit::open::<u64>(file)
+                .verify(&Default::default())
+                .unwrap()
+                .is_sound()
+        );
     }
 }
 

@@ -53,7 +53,10 @@ fn every_block_and_page_is_warmed_once_on_any_number_of_threads() {
         let report = index.warm(&options).unwrap();
         let seen = calls.lock().unwrap();
         assert_eq!(report.block_count, block_count(&index));
-        assert_eq!(report.page_count, index.verify().page_count);
+        assert_eq!(
+            report.page_count,
+            index.verify(&Default::default()).unwrap().page_count
+        );
         assert!(report.byte_len < file.len() as u64);
         assert!(report.byte_len > file.len() as u64 * 9 / 10);
         assert!(seen.is_sorted_by_key(|progress| progress.done));
@@ -82,7 +85,7 @@ fn what_is_warm_is_not_checked_again() {
     assert!(warm.contains(first).is_ok());
     assert!(cold.contains(first).is_err());
     assert!(cold.warm(&WarmOptions::default().threads(1)).is_err());
-    assert!(!warm.verify().is_sound());
+    assert!(!warm.verify(&Default::default()).unwrap().is_sound());
     assert!(
         warm.warm(&WarmOptions::default().threads(1)).is_err(),
         "a full check has found the damage"
@@ -171,7 +174,7 @@ fn segments_and_indexes_of_any_width_are_warmed() {
 fn a_full_check_reports_each_part_as_it_begins() {
     let index = open::<u64>(file_with_ids(Codec::EliasFano));
     let (watch, calls) = recording(usize::MAX);
-    assert!(index.verify_watched(&watch).unwrap().is_sound());
+    assert!(index.verify(&watch).unwrap().is_sound());
     let calls = calls.lock().unwrap();
     let tables = index.table_count();
     let expected = (0..tables)
@@ -186,7 +189,7 @@ fn a_full_check_reports_each_part_as_it_begins() {
             .map(|call| (call.done, call.total))
             .eq((0..total).map(|n| (n, total)))
     );
-    let stopped = index.verify_watched(&recording(2).0);
+    let stopped = index.verify(&recording(2).0);
     assert!(matches!(stopped, Err(Error::Interrupted)));
 }
 

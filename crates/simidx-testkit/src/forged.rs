@@ -93,7 +93,7 @@ pub fn refusal(file: &[u8]) -> (u8, FormatClass) {
 /// The first rule that a full check of a file finds broken, by both readers; the file must open.
 pub fn found(file: Vec<u8>) -> (u8, FormatClass) {
     let index = Index::<u64>::from_bytes(Storage::copy(&file)).expect("the file can be opened");
-    let report = index.verify();
+    let report = index.verify(&Default::default()).unwrap();
     assert!(!report.is_sound(), "nothing was found");
     let problem = &report.problems[0];
     assert_judged(&file, problem.rule(), problem.class());

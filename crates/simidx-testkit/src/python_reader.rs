@@ -132,7 +132,9 @@ pub fn verdict(file: &[u8]) -> String {
         Err(Error::Format(error)) => error,
         Err(error) => panic!("{error}"),
         Ok(set) => {
-            let reports = set.segments().map(Segment::verify);
+            let reports = set
+                .segments()
+                .map(|file| file.verify(&Default::default()).unwrap());
             match reports.flat_map(|report| report.problems).next() {
                 None => return "sound".into(),
                 Some(problem) => problem,

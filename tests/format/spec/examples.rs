@@ -40,7 +40,7 @@ fn read_block(codec: Codec, before: Option<u128>, stream: &Bits, values: &[u128]
     blocks[last] = values;
     file.count(&blocks);
     let index = simidx_testkit::open::<u64>(file.file());
-    let report = index.verify();
+    let report = index.verify(&Default::default()).unwrap();
     assert!(report.is_sound(), "{:?}", report.problems);
     let fingerprints = index.fingerprints(0).unwrap().skip(blocks.len() - 1);
     fingerprints.map(|f| f.unwrap().into()).collect()

@@ -35,7 +35,7 @@ pub fn ask_repaired(file: &[u8]) -> bool {
 /// Asks everything; whether a full check finds the file sound.
 pub fn ask<F: Fingerprint>(index: &Index<F>) -> bool {
     let tables: Vec<Dump<F>> = (0..index.table_count()).map(|t| dump(index, t)).collect();
-    let report = index.verify();
+    let report = index.verify(&Default::default()).unwrap();
     let sound = report.is_sound();
     assert_eq!(report.problems.len() as u64, report.problem_count.min(20));
     let set = sorted_set(&tables[0].values);

@@ -232,7 +232,7 @@ impl Verdict {
         // Another file may have been checked for minutes since this one was opened.
         file.storage().check_len()?;
         let shown = bar.clone();
-        let report = file.verify_watched(&Watch::new(move |progress| {
+        let report = file.verify(&Watch::new(move |progress| {
             shown.set_message(stage_name(progress.stage));
             ControlFlow::Continue(())
         }))?;
