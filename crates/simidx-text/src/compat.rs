@@ -1,10 +1,8 @@
 //! The feature hashes of other libraries, bit for bit.
 
-use md5::{Digest, Md5};
-
 /// The MD5 digest as a number, its first byte the most significant.
 pub(crate) fn md5(bytes: &[u8]) -> u128 {
-    u128::from_be_bytes(Md5::digest(bytes).into())
+    u128::from_be_bytes(md5::compute(bytes).0)
 }
 
 /// FNV-1 of 64 bits.
