@@ -39,33 +39,6 @@ simidx::setters!(ReadOptions {
     delimiter(Some(u8))
 });
 
-impl From<Fields> for ReadOptions {
-    fn from(fields: Fields) -> Self {
-        ReadOptions {
-            fields,
-            ..ReadOptions::default()
-        }
-    }
-}
-
-impl From<Width> for ReadOptions {
-    fn from(width: Width) -> Self {
-        ReadOptions {
-            width,
-            ..ReadOptions::default()
-        }
-    }
-}
-
-impl From<TextEncoding> for ReadOptions {
-    fn from(encoding: TextEncoding) -> Self {
-        ReadOptions {
-            encoding,
-            ..ReadOptions::default()
-        }
-    }
-}
-
 impl ReadOptions {
     /// Checks that a format has what these options name.
     pub(super) fn check(&self, name: &str, format: Format) -> Result<()> {
