@@ -8,9 +8,9 @@ use simidx::Width;
 /// How inputs of a format are read.
 ///
 /// ```
-/// use simidx_input::{ReadOptions, TextEncoding};
+/// use simidx_input::ReadOptions;
 ///
-/// let mut options = ReadOptions::from("GBK".parse::<TextEncoding>()?);
+/// let mut options = ReadOptions::default().encoding("GBK".parse()?);
 /// options.fields.text = vec!["body".to_owned()];
 /// assert_eq!(options.encoding.to_string(), "GBK");
 /// # Ok::<(), simidx_input::UnknownEncoding>(())
