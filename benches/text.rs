@@ -202,12 +202,6 @@ fn parallel(criterion: &mut Criterion) {
     group.bench_function("batch", |bencher| {
         bencher.iter(|| black_box(parallel.fingerprints(&documents)));
     });
-    group.bench_function("stream", |bencher| {
-        bencher.iter(|| {
-            let stream = parallel.stream(documents.iter().map(Ok::<_, ()>));
-            stream.for_each(|result| _ = black_box(result));
-        });
-    });
     group.finish();
 }
 

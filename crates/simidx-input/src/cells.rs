@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use super::new_fields::{FieldValue, NewField};
-use crate::Result;
 
 /// The value of a field.
 #[derive(Clone, Debug, PartialEq)]
@@ -197,17 +196,6 @@ impl Columns {
         let mut fields = fields.iter();
         fields.find(|field| self.numbers.contains_key(&field.name))
     }
-}
-
-/// An input that is taken apart, row by row.
-pub(crate) trait Rows {
-    /// Goes on to the next record; says whether it can be read, and nothing at the end.
-    fn advance(&mut self) -> Result<Option<bool>>;
-
-    /// The cells of the record, each in its column, or what is wrong with it.
-    fn row(&mut self, columns: &mut Columns, row: &mut Vec<Cell>) -> Result<(), String>;
-
-    fn bytes_read(&self) -> u64;
 }
 
 /// What is wrong with a record, or a file, that has a new field already.

@@ -2,72 +2,56 @@
 
 use super::digits::{self, Radix};
 use super::fields::CHOOSE;
-use super::line_reader::{LineFormat, LineReader};
+use super::items::{ItemReader, Items};
 use super::line_source::LineSource;
-use super::plain_lines::{self, Extent};
 use super::source::Source;
 use super::{Format, Record};
 use crate::id;
-use simidx::{Fingerprints, Width};
+use simidx::Width;
 
 /// The greatest length of a line in bytes: twice that of an id.
 pub(super) const MAX_LINE: u64 = 128 << 10;
 
-/// Lines of a fingerprint with or without an id.
-pub(super) struct Columns {
-    radix: Radix,
-    width: Width,
-    /// Whether the first line may name columns, by a mistake of the user.
-    may_have_names: bool,
+/// A reader of lines of a fingerprint with or without an id.
+pub(super) fn reader(source: Source, format: Format, width: Width) -> ItemReader<LineSource> {
+    let radix = match format {
+        Format::Dec => Radix::Dec,
+        _ => Radix::Hex,
+    };
+    let read = move |line: &LineSource, is_first| {
+        let text = line.text()?;
+        record(text, radix, width).map_err(|message| {
+            // A user may have meant a table.
+            match is_first && format == Format::Tsv && may_name_columns(text) {
+                true => line.error(format!("{message}; if this line names columns, {CHOOSE}")),
+                false => line.error(message),
+            }
+        })
+    };
+    ItemReader::new(LineSource::new(source, MAX_LINE), read).plain(radix, width)
 }
 
-impl Columns {
-    pub(super) fn reader(source: Source, format: Format, width: Width) -> LineReader<Self> {
-        let columns = Columns {
-            radix: match format {
-                Format::Dec => Radix::Dec,
-                _ => Radix::Hex,
-            },
-            width,
-            may_have_names: format == Format::Tsv,
-        };
-        LineReader::new(LineSource::new(source, MAX_LINE), columns)
-    }
+/// The record of a line, or what is wrong with it.
+fn record(line: &str, radix: Radix, width: Width) -> Result<Record, String> {
+    let (digits, id) = match line.split_once('\t') {
+        Some((digits, id)) => (digits, Some(id)),
+        None => (line, None),
+    };
+    let fingerprint = match radix {
+        Radix::Hex => digits::hex(digits, width)?,
+        Radix::Dec => digits::dec(digits, width)?,
+    };
+    let id = match id {
+        Some(id) if id.contains('\t') => return Err("more than two columns".into()),
+        Some(id) => Some(id::from_column(id)?),
+        None => None,
+    };
+    Ok(Record::fingerprint(fingerprint, id))
 }
 
-impl LineFormat for Columns {
-    fn record(&self, line: &str) -> Result<Record, String> {
-        let (digits, id) = match line.split_once('\t') {
-            Some((digits, id)) => (digits, Some(id)),
-            None => (line, None),
-        };
-        let fingerprint = match self.radix {
-            Radix::Hex => digits::hex(digits, self.width)?,
-            Radix::Dec => digits::dec(digits, self.width)?,
-        };
-        let id = match id {
-            Some(id) if id.contains('\t') => return Err("more than two columns".into()),
-            Some(id) => Some(id::from_column(id)?),
-            None => None,
-        };
-        Ok(Record::fingerprint(fingerprint, id))
-    }
-
-    fn explain_first(&self, line: &str, message: String) -> String {
-        let mut values = line.split('\t');
-        let is_name = |value: &str| value.starts_with(|c: char| c.is_alphabetic() || c == '_');
-        match self.may_have_names && values.all(is_name) {
-            true => format!("{message}; if this line names columns, {CHOOSE}"),
-            false => message,
-        }
-    }
-
-    fn read_fingerprints(&self, lines: &mut LineSource, out: &mut Fingerprints) -> Extent {
-        match out.width() == self.width {
-            true => plain_lines::read(lines.lines_ahead(), self.radix, out),
-            false => Extent::default(),
-        }
-    }
+fn may_name_columns(line: &str) -> bool {
+    let is_name = |value: &str| value.starts_with(|c: char| c.is_alphabetic() || c == '_');
+    line.split('\t').all(is_name)
 }
 
 #[cfg(test)]

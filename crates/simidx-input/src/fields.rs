@@ -18,7 +18,7 @@ use simidx::IdBuf;
 /// let mut fields = Fields::default();
 /// fields.text = vec!["title".to_owned(), "body".to_owned()];
 /// fields.id = Some("meta.url".to_owned());
-/// let options = ReadOptions::from(fields);
+/// let options = ReadOptions::default().fields(fields);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]

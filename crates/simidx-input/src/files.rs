@@ -90,16 +90,13 @@ impl FilesReader {
         }
     }
 
-    /// The path of the next document, as its id has it; nothing for one that has no id.
-    pub(super) fn next_path(&mut self) -> Option<Result<Option<String>>> {
-        match self.next_file()? {
-            Ok((_, id)) => Some(Ok(Some(id.to_string()))),
-            Err(Error::Input(_)) => Some(Ok(None)),
-            Err(error) => {
-                self.files = Files::None;
-                Some(Err(error))
-            }
+    /// The path of the next document, as its id has it.
+    pub(super) fn next_path(&mut self) -> Option<Result<String>> {
+        let path = self.next_file()?.map(|(_, id)| id.to_string());
+        if matches!(path, Err(Error::Io(_))) {
+            self.files = Files::None;
         }
+        Some(path)
     }
 }
 

@@ -122,11 +122,6 @@ impl Format {
         }
     }
 
-    /// Whether every record is a document. Those of formats with named fields may be either.
-    pub fn is_documents(self) -> bool {
-        matches!(self, Format::Lines | Format::Files | Format::Warc)
-    }
-
     /// Whether the whole input is text, in one encoding.
     pub(super) fn is_text(self) -> bool {
         match self {
@@ -190,16 +185,5 @@ mod tests {
             format!("\"Hex\" is no input format, those are {all}")
         );
         assert!("".parse::<Format>().is_err());
-    }
-
-    #[test]
-    fn lines_files_and_archives_are_documents() {
-        let documents = Format::ALL
-            .into_iter()
-            .filter(|format| format.is_documents());
-        assert_eq!(
-            documents.collect::<Vec<_>>(),
-            [Format::Lines, Format::Files, Format::Warc]
-        );
     }
 }

@@ -8,9 +8,9 @@ use std::time::SystemTime;
 use super::detect::Told;
 use super::fields::Holds;
 use super::files::FilesReader;
+use super::items::Items;
 use super::source::{Source, input_error, io_error, is_stdin, open_file, printable};
-use super::table::Table;
-use super::{Format, ReadOptions, RecordReader, csv, detect, folder, open_parquet, reader};
+use super::{Format, ReadOptions, RecordReader, csv, detect, folder, open_parquet, reader, table};
 use crate::{Error, Place, Result};
 
 /// A file, a directory or standard input that can be read several times and filtered.
@@ -110,8 +110,8 @@ impl InputFile {
         options.check(&input.name, input.format)?;
         match input.format {
             Format::Tsv if options.fields.holds() != Holds::Either => {
-                let table = Table::open(input.text()?, options)?.into_format();
-                input.header = table.into_header();
+                let table = table::reader(input.text()?, options)?;
+                input.header = table.items().raw().0.to_owned();
                 Ok(input)
             }
             Format::Csv => {

@@ -47,11 +47,10 @@ mod folder;
 mod format;
 mod id;
 mod input_file;
+mod items;
 mod json;
 mod kinds;
-mod line_reader;
 mod line_source;
-mod lines;
 mod members;
 mod names;
 mod new_fields;
@@ -87,6 +86,8 @@ use std::path::{Path, PathBuf};
 
 use detect::Told;
 use fields::{FoundId, Holds};
+use items::{ItemReader, Items};
+use line_source::LineSource;
 use simidx::{Fingerprints, IdBuf};
 use source::Source;
 
@@ -365,16 +366,19 @@ fn reader(source: Source, format: Format, options: &ReadOptions) -> Result<Box<d
     };
     Ok(match format {
         Format::Tsv if options.fields.holds() != Holds::Either => {
-            Box::new(table::Table::open(source, options)?)
+            Box::new(table::reader(source, options)?)
         }
-        Format::Hex | Format::Dec | Format::Tsv => {
-            Box::new(columns::Columns::reader(source, format, width))
-        }
-        Format::Csv => Box::new(csv::CsvReader::open(source, options)?),
+        Format::Hex | Format::Dec | Format::Tsv => Box::new(columns::reader(source, format, width)),
+        Format::Csv => Box::new(csv::reader(source, options)?),
         Format::Le => Box::new(words::WordReader::le(source, width)),
-        Format::Jsonl => Box::new(json::Jsonl::reader(source, options)),
-        Format::Json => Box::new(json::JsonReader::new(source, options)),
-        Format::Lines => Box::new(lines::Lines::reader(source)),
+        Format::Jsonl => Box::new(json::line_reader(source, options)),
+        Format::Json => Box::new(json::reader(source, options)),
+        Format::Lines => {
+            let lines = LineSource::new(source, MAX_DOCUMENT);
+            Box::new(ItemReader::new(lines, |line, _| {
+                Ok(Record::text(line.text()?.to_owned(), None))
+            }))
+        }
         Format::Files => Box::new(files::FilesReader::single(source, encoding)),
         Format::Npy => Box::new(words::WordReader::npy(source, width)?),
         Format::Arrow => return open_arrow(source, options),

@@ -2,10 +2,13 @@
 
 use std::io::{self, BufRead, Read};
 
-use super::MAX_PASSED_OVER;
+use super::digits::Radix;
+use super::items::Items;
 use super::read_ahead::ReadAhead;
 use super::source::Source;
-use crate::{Error, Place};
+use super::{MAX_PASSED_OVER, plain_lines};
+use crate::{Place, Result};
+use simidx::Fingerprints;
 
 /// The mark that a file may begin with, in UTF-8.
 pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -28,6 +31,57 @@ pub(super) struct LineSource {
     failed: bool,
 }
 
+impl Items for LineSource {
+    /// The next line holds more than white space. One that is too long is an `Error::Input` as soon as that is known;
+    /// the next call passes over its rest. A rest that is not worth that is an `Error::Io`.
+    fn advance(&mut self) -> Result<bool> {
+        while !self.failed {
+            match self.read_line() {
+                Ok(LineRead::Line) if self.line.trim_ascii().is_empty() => {}
+                Ok(LineRead::Line) => return Ok(true),
+                Ok(LineRead::TooLong) => {
+                    let limit = self.limit;
+                    return Err(self.error(format!("line is longer than {limit} bytes")));
+                }
+                Ok(LineRead::End) => return Ok(false),
+                Err(e) => {
+                    self.failed = true;
+                    return Err(self.source().io_error(e));
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    fn source(&self) -> &Source {
+        self.ahead.source()
+    }
+
+    fn place(&self) -> Place {
+        Place::Line(self.number)
+    }
+
+    fn raw(&self) -> (&[u8], &'static [u8]) {
+        (&self.line, self.end)
+    }
+
+    fn has_faults(&self) -> bool {
+        self.has_faults
+    }
+
+    /// The next line might be the last one, or one too long: then none is taken.
+    fn read_fingerprints(&mut self, radix: Radix, out: &mut Fingerprints) -> usize {
+        if self.failed || self.is_unfinished {
+            return 0;
+        }
+        let before = out.len();
+        let extent = plain_lines::read(self.ahead.whole_lines(), radix, out);
+        self.number += extent.lines;
+        self.ahead.consume(extent.bytes);
+        out.len() - before
+    }
+}
+
 impl LineSource {
     pub(super) fn new(source: Source, limit: u64) -> Self {
         LineSource {
@@ -41,82 +95,6 @@ impl LineSource {
             is_unfinished: false,
             failed: false,
         }
-    }
-
-    pub(super) fn name(&self) -> &str {
-        self.ahead.source().name()
-    }
-
-    pub(super) fn bytes_read(&self) -> u64 {
-        self.ahead.source().bytes_read()
-    }
-
-    /// See [`Source::guessed_encoding`].
-    pub(super) fn guessed_encoding(&self) -> Option<&'static str> {
-        self.ahead.source().guessed_encoding()
-    }
-
-    /// Whole lines that come next, many at a time; none if that would be an error, or the last
-    /// line, or one too long. They are still to be read: see [`LineSource::pass_over`].
-    pub(super) fn lines_ahead(&mut self) -> &[u8] {
-        if self.failed || self.is_unfinished {
-            return &[];
-        }
-        self.ahead.whole_lines()
-    }
-
-    /// Counts lines that [`LineSource::lines_ahead`] showed, with this many bytes, as returned.
-    pub(super) fn pass_over(&mut self, lines: u64, bytes: usize) {
-        self.number += lines;
-        self.ahead.consume(bytes);
-    }
-
-    /// The line returned last.
-    pub(super) fn place(&self) -> Place {
-        Place::Line(self.number)
-    }
-
-    /// The error of a record on the line returned last.
-    pub(super) fn error(&self, message: impl Into<String>) -> Error {
-        self.ahead.source().input_error(self.place(), message)
-    }
-
-    /// Reads on to the next line that holds more than white space; false at the end.
-    ///
-    /// A line that is too long is an `Error::Input` as soon as that is known; the next call passes over its rest. A rest
-    /// that is not worth that is an `Error::Io`.
-    pub(super) fn advance(&mut self) -> Result<bool, Error> {
-        while !self.failed {
-            match self.read_line() {
-                Ok(LineRead::Line) if self.line.trim_ascii().is_empty() => {}
-                Ok(LineRead::Line) => return Ok(true),
-                Ok(LineRead::TooLong) => {
-                    let limit = self.limit;
-                    return Err(self.error(format!("line is longer than {limit} bytes")));
-                }
-                Ok(LineRead::End) => return Ok(false),
-                Err(e) => {
-                    self.failed = true;
-                    return Err(self.ahead.source().io_error(e));
-                }
-            }
-        }
-        Ok(false)
-    }
-
-    /// The current line as text, without its end of LF or CR LF.
-    pub(super) fn text(&self) -> Result<&str, Error> {
-        std::str::from_utf8(&self.line).map_err(|_| self.error("not valid UTF-8"))
-    }
-
-    /// Whether bytes of the current line stood for nothing and became U+FFFD.
-    pub(super) fn has_faults(&self) -> bool {
-        self.has_faults
-    }
-
-    /// The current line and its end, byte for byte.
-    pub(super) fn raw(&self) -> (&[u8], &'static [u8]) {
-        (&self.line, self.end)
     }
 
     fn read_line(&mut self) -> io::Result<LineRead> {
@@ -177,6 +155,7 @@ enum LineRead {
 mod tests {
     use super::super::source::tests::{gzip, source};
     use super::*;
+    use crate::Error;
 
     /// Every line, or error, with its number.
     fn lines(bytes: &[u8], limit: u64) -> Vec<(Place, String)> {
@@ -253,7 +232,11 @@ mod tests {
         lines.most_passed_over = 8 << 20;
         let told = lines.advance().unwrap_err();
         assert!(matches!(told, Error::Input(_)), "{told}");
-        assert!(lines.bytes_read() < 4 << 20, "{}", lines.bytes_read());
+        assert!(
+            lines.source().bytes_read() < 4 << 20,
+            "{}",
+            lines.source().bytes_read()
+        );
         let given_up = lines.advance().unwrap_err();
         assert!(matches!(given_up, Error::Io(_)), "{given_up}");
         let message = "in: line 1 is longer than 8388608 bytes; no more is read";

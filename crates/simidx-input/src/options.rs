@@ -8,9 +8,9 @@ use simidx::Width;
 /// How inputs of a format are read.
 ///
 /// ```
-/// use simidx_input::{ReadOptions, TextEncoding};
+/// use simidx_input::ReadOptions;
 ///
-/// let mut options = ReadOptions::from("GBK".parse::<TextEncoding>()?);
+/// let mut options = ReadOptions::default().encoding("GBK".parse()?);
 /// options.fields.text = vec!["body".to_owned()];
 /// assert_eq!(options.encoding.to_string(), "GBK");
 /// # Ok::<(), simidx_input::UnknownEncoding>(())
@@ -38,33 +38,6 @@ simidx::setters!(ReadOptions {
     encoding(TextEncoding)
     delimiter(Some(u8))
 });
-
-impl From<Fields> for ReadOptions {
-    fn from(fields: Fields) -> Self {
-        ReadOptions {
-            fields,
-            ..ReadOptions::default()
-        }
-    }
-}
-
-impl From<Width> for ReadOptions {
-    fn from(width: Width) -> Self {
-        ReadOptions {
-            width,
-            ..ReadOptions::default()
-        }
-    }
-}
-
-impl From<TextEncoding> for ReadOptions {
-    fn from(encoding: TextEncoding) -> Self {
-        ReadOptions {
-            encoding,
-            ..ReadOptions::default()
-        }
-    }
-}
 
 impl ReadOptions {
     /// Checks that a format has what these options name.

@@ -1,7 +1,7 @@
 //! Records in the columns of tables, which a first line names: the format `tsv` with named fields, and `csv`.
 
 use super::fields::{FINGERPRINT, Holds, TEXT, both_columns, joined, neither_column, no_column};
-use super::line_reader::{LineFormat, LineReader};
+use super::items::{ItemReader, Items};
 use super::line_source::LineSource;
 use super::source::Source;
 use super::{MAX_DOCUMENT, ReadOptions, Record, digits};
@@ -95,45 +95,22 @@ fn column(names: &[&str], name: &str) -> Result<Option<usize>, String> {
     }
 }
 
-/// Lines of values between tabs.
-pub(super) struct Table {
-    header: Vec<u8>,
-    columns: TableColumns,
-}
-
-impl Table {
-    /// Reads the names of the columns, which must have those of the fields.
-    pub(super) fn open(source: Source, options: &ReadOptions) -> Result<LineReader<Self>> {
-        let mut lines = LineSource::new(source, MAX_DOCUMENT);
-        if !lines.advance()? {
-            let message = "is empty, where the first line names the columns";
-            return Err(super::source::input_error(
-                lines.name(),
-                Place::File,
-                message,
-            ));
-        }
-        let names: Vec<&str> = lines.text()?.split('\t').collect();
-        let columns = TableColumns::find(&names, options);
-        let table = Table {
-            columns: columns.map_err(|message| lines.error(message))?,
-            header: lines.raw().0.to_owned(),
-        };
-        Ok(LineReader::new(lines, table))
+/// A reader of lines of values between tabs. The first one names the columns, among them those of the fields.
+pub(super) fn reader(source: Source, options: &ReadOptions) -> Result<ItemReader<LineSource>> {
+    let mut lines = LineSource::new(source, MAX_DOCUMENT);
+    if !lines.advance()? {
+        let message = "is empty, where the first line names the columns";
+        return Err(lines.source().input_error(Place::File, message));
     }
-
-    /// The line with the names of the columns, without its end.
-    pub(super) fn into_header(self) -> Vec<u8> {
-        self.header
-    }
-}
-
-impl LineFormat for Table {
-    fn record(&self, line: &str) -> Result<Record, String> {
-        let values: Vec<&str> = line.split('\t').collect();
+    let names: Vec<&str> = lines.text()?.split('\t').collect();
+    let columns = TableColumns::find(&names, options);
+    let columns = columns.map_err(|message| lines.error(message))?;
+    Ok(ItemReader::new(lines, move |line: &LineSource, _| {
+        let values: Vec<&str> = line.text()?.split('\t').collect();
         let value = |index: usize| Ok(values.get(index).copied().unwrap_or_default());
-        self.columns.record(values.len(), value, id::from_column)
-    }
+        let record = columns.record(values.len(), value, id::from_column);
+        record.map_err(|message| line.error(message))
+    }))
 }
 
 #[cfg(test)]
@@ -148,7 +125,7 @@ mod tests {
     }
 
     fn refusal(text: &str, names: &Fields) -> String {
-        let opened = Table::open(source(text.as_bytes()), &names.clone().into());
+        let opened = reader(source(text.as_bytes()), &names.clone().into());
         opened.err().unwrap().to_string()
     }
 
@@ -197,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_table_may_be_nothing_but_names() {
-        let mut reader = Table::open(source(b"x\n"), &fields("x", "").into()).unwrap();
+        let mut reader = super::reader(source(b"x\n"), &fields("x", "").into()).unwrap();
         assert!(drain(&mut reader).records().is_empty());
     }
 }

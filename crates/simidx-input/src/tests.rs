@@ -662,3 +662,21 @@ fn odd_ids_are_passed_over_if_that_is_wanted() {
     let read = read_by(lines.as_bytes(), Format::Jsonl, &options);
     assert!(read.records().is_empty());
 }
+
+impl From<Fields> for ReadOptions {
+    fn from(fields: Fields) -> Self {
+        ReadOptions::default().fields(fields)
+    }
+}
+
+impl From<Width> for ReadOptions {
+    fn from(width: Width) -> Self {
+        ReadOptions::default().width(width)
+    }
+}
+
+impl From<TextEncoding> for ReadOptions {
+    fn from(encoding: TextEncoding) -> Self {
+        ReadOptions::default().encoding(encoding)
+    }
+}

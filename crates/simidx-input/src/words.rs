@@ -1,6 +1,6 @@
 //! Fingerprints as words of their width: the format `le`, and the arrays of the format `npy`.
 
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
 
 use super::npy_header::{self, Layout};
 use super::source::Source;
@@ -9,25 +9,27 @@ use crate::{Place, Result};
 use simidx::{Fingerprints, Width};
 
 /// The most words that are taken at a time.
-const MOST: usize = 1 << 16;
+const MOST: u64 = 1 << 16;
 
 /// A reader of one word after another.
 pub(super) struct WordReader {
     source: Source,
     width: Width,
-    /// The array that the words make up; none if they go on to the end of the source.
-    array: Option<Layout>,
+    /// How many words an array has; none if they go on to the end of the source.
+    count: Option<u64>,
+    is_big_endian: bool,
     /// The number of words, if the file has the length for them.
     expected: Option<u64>,
-    /// Where the word returned last, or what stands in its place, starts.
-    place: u64,
-    /// Where the next word starts.
-    offset: u64,
-    /// Words that have come, and that may still come.
+    /// Where the first word starts.
+    start: u64,
+    /// Words that have come.
     seen: u64,
-    left: u64,
-    /// What stopped [`WordReader::take_many`] and is still to be reported.
-    stop: Option<io::Result<usize>>,
+    /// Bytes at the end that make no word.
+    rest: Vec<u8>,
+    /// What ended the reading of many words and is still to be reported.
+    failure: Option<io::Error>,
+    /// Memory for a word.
+    one: Fingerprints,
     ended: bool,
 }
 
@@ -40,168 +42,101 @@ impl WordReader {
             expected: whole.map(|len| len / bytes),
             source,
             width,
-            array: None,
-            place: 0,
-            offset: 0,
+            count: None,
+            is_big_endian: false,
+            start: 0,
             seen: 0,
-            left: u64::MAX,
-            stop: None,
+            rest: Vec::new(),
+            failure: None,
+            one: Fingerprints::new(width),
             ended: false,
         }
     }
 
     /// Reads the header of an array and checks that this holds fingerprints of the width.
     pub(super) fn npy(mut source: Source, width: Width) -> Result<Self> {
-        let (layout, start) = npy_header::read(&mut source, width)?;
-        let end = layout.count.checked_mul(width.bytes() as u64);
+        let (Layout { count, big_endian }, start) = npy_header::read(&mut source, width)?;
+        let end = count.checked_mul(width.bytes() as u64);
         let end = end.and_then(|length| length.checked_add(start));
         let expected = end.filter(|&end| source.plain_len() == Some(end));
         Ok(WordReader {
-            expected: expected.map(|_| layout.count),
-            left: layout.count,
-            array: Some(layout),
-            place: start,
-            offset: start,
+            expected: expected.map(|_| count),
+            count: Some(count),
+            is_big_endian: big_endian,
+            start,
             ..WordReader::le(source, width)
         })
     }
 
-    fn is_big_endian(&self) -> bool {
-        self.array.is_some_and(|array| array.big_endian)
-    }
-
-    /// The number in the order in which the array has its bytes.
-    fn ordered(&self, word: u128) -> u128 {
-        match (self.is_big_endian(), self.width) {
-            (false, _) => word,
-            (true, Width::W128) => swapped_pair(word),
-            (true, width) => word.swap_bytes() >> (128 - width.bits()),
-        }
-    }
-
-    /// What is wrong with the end of the words, after which `length` bytes are left that make no word.
-    fn check_end(&mut self, length: usize) -> Result<()> {
-        let (seen, width) = (self.seen, self.width);
-        let message = match self.array {
-            None if length == 0 => return Ok(()),
+    /// What is wrong with the end of the words.
+    fn check_end(&mut self) -> Result<()> {
+        let (seen, width, rest) = (self.seen, self.width, self.rest.len());
+        let message = match self.count {
+            None if rest == 0 => return Ok(()),
             None => {
                 let bytes = width.bytes();
-                format!("{length} bytes are left over, a {width}-bit fingerprint takes {bytes}")
+                format!("{rest} bytes are left over, a {width}-bit fingerprint takes {bytes}")
             }
-            Some(Layout { count, .. }) if seen < count => {
+            Some(count) if seen < count => {
                 format!("ends after {seen} of {count} fingerprints of {width} bits")
             }
-            Some(Layout { count, .. }) => match self.source.reader().fill_buf() {
+            Some(count) => match self.source.reader().fill_buf() {
                 Ok([]) => return Ok(()),
                 Ok(_) => format!("more bytes follow the array of {count} fingerprints"),
                 Err(e) => return Err(self.source.io_error(e)),
             },
         };
-        Err(self.source.input_error(Place::Offset(self.place), message))
+        Err(self.source.input_error(self.place().1, message))
     }
 
-    /// Appends words that come next to a column of their width and returns how many.
-    fn take_many(&mut self, out: &mut Fingerprints) -> usize {
-        let before = out.len();
-        let fits = out.width() == self.width;
-        while fits && self.stop.is_none() && out.len() - before < MOST && self.left > 0 {
-            match self.take_buffered(out) {
-                Ok(1..) => continue,
-                Ok(0) => {}
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-                Err(e) => {
-                    self.stop = Some(Err(e));
-                    break;
-                }
-            }
+    /// Appends words that are there to a column of their width and returns their number, 0 at the end. It waits for the
+    /// first of them only.
+    fn take(&mut self, most: u64, out: &mut Fingerprints) -> io::Result<usize> {
+        let left = self.count.map_or(u64::MAX, |count| count - self.seen);
+        let (length, most) = (self.width.bytes(), most.min(left) as usize);
+        let reader = self.source.reader();
+        match reader.fill_buf() {
+            Ok(_) => {}
+            Err(e) if e.kind() == ErrorKind::Interrupted => return self.take(most as u64, out),
+            Err(e) => return Err(e),
+        }
+        let buffer = reader.fill_buf()?;
+        let mut count = (buffer.len() / length).min(most);
+        if count > 0 {
+            append(&buffer[..count * length], self.is_big_endian, out);
+            reader.consume(count * length);
+        } else if most > 0 {
             // A word across two buffers, or the end.
-            match self.read_word() {
-                Ok((Some(word), _)) => {
-                    out.push(word);
-                    self.advance(1);
-                }
-                Ok((None, length)) => self.stop = Some(Ok(length)),
-                Err(e) => self.stop = Some(Err(e)),
+            let missing = length - self.rest.len();
+            reader.take(missing as u64).read_to_end(&mut self.rest)?;
+            if self.rest.len() == length {
+                append(&self.rest, self.is_big_endian, out);
+                self.rest.clear();
+                count = 1;
             }
         }
-        out.len() - before
-    }
-
-    /// Appends the words that lie in the buffer as a whole.
-    fn take_buffered(&mut self, out: &mut Fingerprints) -> io::Result<usize> {
-        let buffer = self.source.reader().fill_buf()?;
-        let most = usize::try_from(self.left).unwrap_or(usize::MAX);
-        let count = (buffer.len() / self.width.bytes()).min(most);
-        let length = count * self.width.bytes();
-        let bytes = &buffer[..length];
-        match out {
-            Fingerprints::W32(out) => append(bytes, u32::from_le_bytes, out),
-            Fingerprints::W64(out) => append(bytes, u64::from_le_bytes, out),
-            Fingerprints::W128(out) => append(bytes, u128::from_le_bytes, out),
-        }
-        self.source.reader().consume(length);
-        self.advance(count);
+        self.seen += count as u64;
         Ok(count)
     }
+}
 
-    /// The next word, or `None` and the number of bytes that there were instead; these are 0 after the last word.
-    fn read_word(&mut self) -> io::Result<(Option<u128>, usize)> {
-        if self.left == 0 {
-            return Ok((None, 0));
-        }
-        if let Some(stop) = self.stop.take() {
-            return stop.map(|length| (None, length));
-        }
-        let length = self.width.bytes();
-        let reader = self.source.reader();
-        // Most words lie in the buffer as a whole.
-        match reader.fill_buf() {
-            Ok(buffer) if buffer.len() >= length => {
-                let word = from_bytes(&buffer[..length]);
-                reader.consume(length);
-                return Ok((Some(word), length));
-            }
-            Err(e) if e.kind() != io::ErrorKind::Interrupted => return Err(e),
-            _ => {}
-        }
-        let mut word = Vec::with_capacity(length);
-        reader.take(length as u64).read_to_end(&mut word)?;
-        let whole = (word.len() == length).then(|| from_bytes(&word));
-        Ok((whole, word.len()))
-    }
-
-    fn advance(&mut self, count: usize) {
-        if count > 0 {
-            let length = self.width.bytes() as u64;
-            self.place = self.offset + (count as u64 - 1) * length;
-            self.offset += count as u64 * length;
-            self.seen += count as u64;
-            self.left -= count as u64;
+/// Appends the values of words.
+fn append(bytes: &[u8], is_big_endian: bool, out: &mut Fingerprints) {
+    match (out, is_big_endian) {
+        (Fingerprints::W32(out), false) => extend(bytes, u32::from_le_bytes, out),
+        (Fingerprints::W32(out), true) => extend(bytes, u32::from_be_bytes, out),
+        (Fingerprints::W64(out), false) => extend(bytes, u64::from_le_bytes, out),
+        (Fingerprints::W64(out), true) => extend(bytes, u64::from_be_bytes, out),
+        (Fingerprints::W128(out), false) => extend(bytes, u128::from_le_bytes, out),
+        // Two words of 64 bits, of which the low one stands first in either order.
+        (Fingerprints::W128(out), true) => {
+            extend(bytes, |pair| u128::from_be_bytes(pair).rotate_left(64), out);
         }
     }
 }
 
-/// Appends words of so many bytes each.
-fn append<F, const N: usize>(bytes: &[u8], word: impl Fn([u8; N]) -> F, out: &mut Vec<F>) {
+fn extend<F, const N: usize>(bytes: &[u8], word: impl Fn([u8; N]) -> F, out: &mut Vec<F>) {
     out.extend(bytes.as_chunks().0.iter().map(|bytes| word(*bytes)));
-}
-
-/// The value of a word, which has 16 bytes at most.
-fn from_bytes(bytes: &[u8]) -> u128 {
-    let mut word = [0; 16];
-    word[..bytes.len()].copy_from_slice(bytes);
-    u128::from_le_bytes(word)
-}
-
-/// The value with the bytes of each of its two words in the other order. The low one stands first in either order.
-fn swapped_pair(value: u128) -> u128 {
-    value.swap_bytes().rotate_left(64)
-}
-
-fn swap<F: Copy>(words: &mut [F], swapped: impl Fn(F) -> F) {
-    for word in words {
-        *word = swapped(*word);
-    }
 }
 
 impl Iterator for WordReader {
@@ -211,15 +146,20 @@ impl Iterator for WordReader {
         if self.ended {
             return None;
         }
-        let word = self.read_word();
-        if let Ok((Some(word), _)) = word {
-            self.advance(1);
-            return Some(Ok(Record::fingerprint(self.ordered(word), None)));
+        let mut one = std::mem::replace(&mut self.one, Fingerprints::new(self.width));
+        one.clear();
+        let taken = match self.failure.take() {
+            Some(failure) => Err(failure),
+            None => self.take(1, &mut one),
+        };
+        let word = one.iter().next();
+        self.one = one;
+        if let Some(word) = word {
+            return Some(Ok(Record::fingerprint(word, None)));
         }
         self.ended = true;
-        self.place = self.offset;
-        match word {
-            Ok((_, length)) => self.check_end(length).err().map(Err),
+        match taken {
+            Ok(_) => self.check_end().err().map(Err),
             Err(e) => Some(Err(self.source.io_error(e))),
         }
     }
@@ -227,15 +167,15 @@ impl Iterator for WordReader {
 
 impl RecordReader for WordReader {
     fn read_fingerprints(&mut self, out: &mut Fingerprints) -> usize {
-        let before = out.len();
-        let count = self.take_many(out);
-        match out {
-            _ if !self.is_big_endian() => {}
-            Fingerprints::W32(out) => swap(&mut out[before..], u32::swap_bytes),
-            Fingerprints::W64(out) => swap(&mut out[before..], u64::swap_bytes),
-            Fingerprints::W128(out) => swap(&mut out[before..], swapped_pair),
+        let before = self.seen;
+        while out.width() == self.width && self.failure.is_none() && self.seen - before < MOST {
+            match self.take(MOST - (self.seen - before), out) {
+                Ok(0) => break,
+                Ok(_) => {}
+                Err(e) => self.failure = Some(e),
+            }
         }
-        count
+        (self.seen - before) as usize
     }
 
     fn bytes_read(&self) -> u64 {
@@ -246,8 +186,11 @@ impl RecordReader for WordReader {
         self.expected
     }
 
+    /// The word returned last, or what stands in the place of the next one.
     fn place(&self) -> (&str, Place) {
-        (self.source.name(), Place::Offset(self.place))
+        let before = self.seen - u64::from(!self.ended && self.seen > 0);
+        let offset = self.start + before * self.width.bytes() as u64;
+        (self.source.name(), Place::Offset(offset))
     }
 }
 

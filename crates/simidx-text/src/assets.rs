@@ -11,7 +11,6 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::weights::parse_weight;
 pub use crate::document_frequency::{DocumentFrequencies, FrequencyCounter};
-pub use crate::error::{AssetError, AssetPlace};
 use crate::{Error, Result};
 
 /// Characters of the longest word of a user dictionary: longer ones would make cutting slow.
@@ -62,8 +61,8 @@ macro_rules! file_type {
             /// [`Error::Asset`], which names the first unusable line.
             pub fn from_bytes(name: &str, bytes: &[u8]) -> Result<Self> {
                 let text = std::str::from_utf8(bytes).map_err(|error| {
-                    let offset = error.valid_up_to() as u64;
-                    asset_error(name, AssetPlace::Offset(offset), "not UTF-8".into())
+                    let offset = error.valid_up_to();
+                    Error::Asset(format!("{name}: offset {offset}: not UTF-8"))
                 })?;
                 let text = text.strip_prefix('\u{feff}').unwrap_or(text);
                 let content = $parse(name, text)?;
@@ -206,7 +205,7 @@ fn parse_stop_words(_: &str, text: &str) -> Result<HashSet<String>> {
 
 fn parse_dictionary(name: &str, text: &str) -> Result<Vec<UserWord>> {
     let word = |(number, line): (u64, &str)| {
-        let error = |message| Err(asset_error(name, AssetPlace::Line(number), message));
+        let error = |message: String| Err(Error::Asset(format!("{name}:{number}: {message}")));
         let mut columns = line.split_whitespace();
         let text = columns.next().unwrap_or_default().to_owned();
         if text.chars().nth(MAX_WORD_LEN).is_some() {
@@ -247,7 +246,7 @@ fn parse_frequencies(name: &str, text: &str) -> Result<Frequencies> {
     let mut of_features = HashMap::new();
     let mut default = None;
     for (number, line) in lines(text) {
-        let error = |message| Err(asset_error(name, AssetPlace::Line(number), message));
+        let error = |message: String| Err(Error::Asset(format!("{name}:{number}: {message}")));
         let stated = line.strip_prefix("#default ");
         if line.starts_with('#') && stated.is_none() {
             continue;
@@ -281,14 +280,6 @@ fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len().saturating_sub(1) / 2;
     values.get(middle).copied().unwrap_or(1.0)
-}
-
-fn asset_error(name: &str, place: AssetPlace, message: String) -> Error {
-    Error::Asset(AssetError {
-        name: name.to_owned(),
-        place,
-        message,
-    })
 }
 
 /// The files that a pipeline needs: those that its description names.

@@ -1,9 +1,6 @@
 //! Cleaning: the text of HTML documents.
 
-use std::fmt;
-use std::str::FromStr;
-
-use crate::{Error, Result};
+use crate::names::named;
 
 /// Whether documents are HTML.
 ///
@@ -25,35 +22,7 @@ pub enum Html {
     Auto,
 }
 
-impl Html {
-    /// All of them, in the order in which they are listed to users.
-    pub const ALL: [Html; 3] = [Html::Auto, Html::Yes, Html::No];
-
-    /// The name that a description of a pipeline gives it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Html::No => "no",
-            Html::Yes => "yes",
-            Html::Auto => "auto",
-        }
-    }
-}
-
-impl fmt::Display for Html {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Html {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        let found = Self::ALL.into_iter().find(|html| html.name() == name);
-        let clause = || format!("unknown html {name:?}, known are auto, yes and no");
-        found.ok_or_else(|| Error::Pipeline(clause()))
-    }
-}
+named!(Html, "html", " and ", Auto = "auto", Yes = "yes", No = "no");
 
 /// The cleaning stage with the buffer that it uses again for each document.
 #[derive(Clone, Debug, Default)]

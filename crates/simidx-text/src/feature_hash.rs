@@ -1,15 +1,12 @@
 //! Feature hashes.
 
-use std::fmt;
-use std::str::FromStr;
-
 #[cfg(feature = "compat")]
 use crate::compat::{fnv1, jenkins, md5, python2};
 #[cfg(feature = "compat")]
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
-use crate::{Error, Result};
+use crate::names::named;
 
 /// The function that hashes the UTF-8 bytes of a feature. All but XXH3 of 128 bits need the feature `compat`.
 ///
@@ -46,31 +43,20 @@ pub enum FeatureHash {
     Python2,
 }
 
+named!(
+    FeatureHash,
+    "feature_hash",
+    ", ",
+    Xxh3 = "xxh3-128",
+    Md5 = "md5",
+    Md5High = "md5-high64",
+    Fnv1 = "fnv1-64",
+    Jenkins = "jenkins-64",
+    Xxh3Of64 = "xxh3-64",
+    Python2 = "python2-128"
+);
+
 impl FeatureHash {
-    /// All of them, in the order in which they are listed to users.
-    pub const ALL: [FeatureHash; 7] = [
-        FeatureHash::Xxh3,
-        FeatureHash::Md5,
-        FeatureHash::Md5High,
-        FeatureHash::Fnv1,
-        FeatureHash::Jenkins,
-        FeatureHash::Xxh3Of64,
-        FeatureHash::Python2,
-    ];
-
-    /// The name that a description of a pipeline gives it.
-    pub fn name(self) -> &'static str {
-        match self {
-            FeatureHash::Xxh3 => "xxh3-128",
-            FeatureHash::Md5 => "md5",
-            FeatureHash::Md5High => "md5-high64",
-            FeatureHash::Fnv1 => "fnv1-64",
-            FeatureHash::Jenkins => "jenkins-64",
-            FeatureHash::Xxh3Of64 => "xxh3-64",
-            FeatureHash::Python2 => "python2-128",
-        }
-    }
-
     /// Bits of a hash: the widest fingerprint that it serves.
     pub fn width(self) -> u32 {
         match self {
@@ -115,24 +101,6 @@ impl FeatureHash {
     pub(super) fn hash(self, feature: &[u8], seed: u64) -> u128 {
         debug_assert_eq!(self, FeatureHash::Xxh3);
         xxh3_128_with_seed(feature, seed)
-    }
-}
-
-impl fmt::Display for FeatureHash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for FeatureHash {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        let found = Self::ALL.into_iter().find(|hash| hash.name() == name);
-        found.ok_or_else(|| {
-            let known = Self::ALL.map(Self::name).join(", ");
-            Error::Pipeline(format!("unknown feature_hash {name:?}, known are {known}"))
-        })
     }
 }
 

@@ -39,6 +39,7 @@ mod fingerprinter;
 #[cfg(feature = "html")]
 mod html;
 mod minhash;
+mod names;
 mod normalise;
 mod options;
 mod parallel;

@@ -1,8 +1,5 @@
 //! The stages of a pipeline, and which of them fit together.
 
-use std::fmt;
-use std::str::FromStr;
-
 use super::assets::{IdfTable, StopWords, UserDictionary};
 use super::clean::Html;
 use super::feature_hash::FeatureHash;
@@ -10,6 +7,7 @@ use super::normalise::Normalise;
 use super::simhash::TieRule;
 use super::tokenizer::{GramLen, Tokenizer};
 use super::weights::{FeatureSelection, PartOfSpeechWeights, Weights};
+use crate::names::named;
 use crate::{Error, Result};
 use simidx::Fingerprint;
 
@@ -32,28 +30,13 @@ pub enum Sketch {
     MinHash,
 }
 
-impl fmt::Display for Sketch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Sketch::SimHash => "simhash",
-            Sketch::MinHash => "minhash",
-        })
-    }
-}
-
-impl FromStr for Sketch {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        match name {
-            "simhash" => Ok(Sketch::SimHash),
-            "minhash" => Ok(Sketch::MinHash),
-            _ => Err(Error::Pipeline(format!(
-                "unknown fingerprint {name:?}, known are simhash and minhash"
-            ))),
-        }
-    }
-}
+named!(
+    Sketch,
+    "fingerprint",
+    " and ",
+    SimHash = "simhash",
+    MinHash = "minhash"
+);
 
 /// The inverse document frequencies by which weights are multiplied.
 ///

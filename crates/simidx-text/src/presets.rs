@@ -1,6 +1,5 @@
 //! Presets: named pipelines for a purpose, from which all options start.
 
-use std::fmt;
 use std::str::FromStr;
 
 use super::clean::Html;
@@ -10,6 +9,7 @@ use super::options::{Idf, PipelineOptions, Sketch};
 use super::simhash::TieRule;
 use super::tokenizer::{GramLen, Tokenizer};
 use super::weights::{FeatureSelection, Weights};
+use crate::names::named;
 use crate::{Error, Result};
 
 /// A named pipeline for a purpose. The presets `compat-*` need the feature `compat`, and `compat-yanyiwu` also `jieba`.
@@ -50,35 +50,22 @@ pub enum Preset {
     CompatTextDedup,
 }
 
+named!(
+    Preset,
+    "pipeline",
+    ", ",
+    Web = "web",
+    NewsZh = "news-zh",
+    Code = "code",
+    Short = "short",
+    Compat1e0ng = "compat-1e0ng",
+    CompatMfonda = "compat-mfonda",
+    CompatSimhashCjk = "compat-simhashcjk",
+    CompatYanyiwu = "compat-yanyiwu",
+    CompatTextDedup = "compat-text-dedup"
+);
+
 impl Preset {
-    /// All presets, in the order in which they are listed to users.
-    pub const ALL: [Preset; 9] = [
-        Preset::Web,
-        Preset::NewsZh,
-        Preset::Code,
-        Preset::Short,
-        Preset::Compat1e0ng,
-        Preset::CompatMfonda,
-        Preset::CompatSimhashCjk,
-        Preset::CompatYanyiwu,
-        Preset::CompatTextDedup,
-    ];
-
-    /// The name by which users choose the preset.
-    pub fn name(self) -> &'static str {
-        match self {
-            Preset::Web => "web",
-            Preset::NewsZh => "news-zh",
-            Preset::Code => "code",
-            Preset::Short => "short",
-            Preset::Compat1e0ng => "compat-1e0ng",
-            Preset::CompatMfonda => "compat-mfonda",
-            Preset::CompatSimhashCjk => "compat-simhashcjk",
-            Preset::CompatYanyiwu => "compat-yanyiwu",
-            Preset::CompatTextDedup => "compat-text-dedup",
-        }
-    }
-
     /// The stages of the preset.
     pub fn options(self) -> PipelineOptions {
         match self {
@@ -195,24 +182,6 @@ const LOWER: Normalise = Normalise {
 
 fn length(length: u8) -> GramLen {
     GramLen::new(length).unwrap_or_default()
-}
-
-impl fmt::Display for Preset {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Preset {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        let found = Self::ALL.into_iter().find(|preset| preset.name() == name);
-        found.ok_or_else(|| {
-            let known = Self::ALL.map(Self::name).join(", ");
-            Error::Pipeline(format!("unknown pipeline {name:?}, known are {known}"))
-        })
-    }
 }
 
 impl Default for PipelineOptions {

@@ -1,9 +1,6 @@
 //! Simhash: a fingerprint from the hashes of features, by a vote on each bit.
 
-use std::fmt;
-use std::str::FromStr;
-
-use crate::{Error, Result};
+use crate::names::named;
 use simidx::{Fingerprint, Width};
 
 /// The value of a bit on which the votes balance.
@@ -37,28 +34,7 @@ impl TieRule {
     }
 }
 
-impl fmt::Display for TieRule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            TieRule::Clear => "clear",
-            TieRule::Set => "set",
-        })
-    }
-}
-
-impl FromStr for TieRule {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        match name {
-            "clear" => Ok(TieRule::Clear),
-            "set" => Ok(TieRule::Set),
-            _ => Err(Error::Pipeline(format!(
-                "unknown ties {name:?}, known are clear and set"
-            ))),
-        }
-    }
-}
+named!(TieRule, "ties", " and ", Clear = "clear", Set = "set");
 
 /// The simhash of feature hashes with weights (Charikar, STOC 2002): bit i is set if the hashes that have it set
 /// weigh more than the others. Bits beyond the width do not count. The sum of the weights must be below 2^63.

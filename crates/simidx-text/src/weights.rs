@@ -4,6 +4,7 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
+use crate::names::plain_number;
 use crate::{Error, Result};
 
 /// The greatest factor that a table or a list may give.
@@ -63,7 +64,7 @@ impl FromStr for Weights {
             "log2" => Some(Weights::Log2),
             _ => text
                 .strip_prefix("capped:")
-                .and_then(number)
+                .and_then(plain_number)
                 .map(Weights::Capped),
         };
         let known = "known are count, uniform, capped:N and log2";
@@ -109,19 +110,13 @@ impl FromStr for FeatureSelection {
     fn from_str(text: &str) -> Result<Self> {
         let found = match text.split_once(':') {
             None if text == "all" => Some(FeatureSelection::All),
-            Some(("top", count)) => number(count).map(FeatureSelection::Top),
-            Some(("longest", count)) => number(count).map(FeatureSelection::Longest),
+            Some(("top", count)) => plain_number(count).map(FeatureSelection::Top),
+            Some(("longest", count)) => plain_number(count).map(FeatureSelection::Longest),
             _ => None,
         };
         let known = "known are all, top:N and longest:N";
         found.ok_or_else(|| Error::Pipeline(format!("unknown select {text:?}, {known}")))
     }
-}
-
-/// A number of at least 1, without sign or leading zero.
-fn number(digits: &str) -> Option<NonZeroU32> {
-    let is_plain = !digits.starts_with('0') && digits.bytes().all(|b| b.is_ascii_digit());
-    digits.parse().ok().filter(|_| is_plain)
 }
 
 /// A decimal number from 0 to 2^20.

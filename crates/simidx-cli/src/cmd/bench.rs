@@ -97,7 +97,7 @@ fn read_queries(path: &Path, set: &Set, args: &Args) -> Result<Vec<u128>, Failur
     let format = args.input.and_then(|input| input.0);
     // A folder would be read as documents.
     let format = format.or_else(|| path.is_dir().then_some(Format::Hex));
-    let mut options = ReadOptions::from(set.width());
+    let mut options = ReadOptions::default().width(set.width());
     options.fallback = Some(Format::Hex);
     let mut reader = simidx_input::open_with(path, format, &options)?;
     let mut queries = Vec::new();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use simidx::set::Question;
 use simidx::{Set, Width};
-use simidx_input::Format;
+use simidx_input::{Format, ReadOptions};
 
 use crate::cmd::Answer;
 use crate::support::answers::{AnswerArgs, Answers};
@@ -125,7 +125,7 @@ fn answer(set: &Set, args: &Args, words: Words) -> Answer {
             }
         }
     } else if words.fingerprints.is_empty() {
-        let options = set.width().into();
+        let options = ReadOptions::default().width(set.width());
         let format = (args.fingerprint_format(), &options);
         let source = (set, &args.files);
         let queries = QueryReader::open(Path::new("-"), format, QueryKind::Fingerprints, source)?;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use simidx::format::{FormatClass, FormatError, MAGIC};
 use simidx::set::{Exclusions, Manifest};
 use simidx::{Error, Fingerprint, Id, IdKind, Set, Width};
-use simidx_input::{Content, Format, InputError, unescape};
+use simidx_input::{Content, Format, InputError, ReadOptions, unescape};
 
 use crate::support::failure::Failure;
 use crate::support::options::heading;
@@ -335,7 +335,7 @@ fn add_list(
         ExcludeBy::Fingerprint => Format::Hex,
         ExcludeBy::Id => Format::Lines,
     };
-    let options = width.into();
+    let options = ReadOptions::default().width(width);
     let mut reader = simidx_input::open_with(path, Some(format), &options)?;
     while let Some(record) = reader.next() {
         let record = record?;

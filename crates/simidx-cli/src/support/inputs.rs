@@ -302,7 +302,7 @@ impl FieldArgs {
 
     /// What the readers of fingerprints of a width take.
     pub(crate) fn options(&self, width: Width) -> ReadOptions {
-        let mut options = ReadOptions::from(width);
+        let mut options = ReadOptions::default().width(width);
         options.fields.text.clone_from(&self.text_field);
         options
             .fields

@@ -13,7 +13,7 @@ use arrow_schema::{DataType, TimeUnit};
 
 use super::cells::{self, elements};
 use super::{Batches, guarded, unreadable};
-use crate::cells::{Cell, Columns, Kind, Rows, bytes, list, object, real};
+use crate::cells::{Cell, Columns, Kind, bytes, list, object, real};
 use crate::source::input_error;
 use crate::{Format, InputFile, Place, Result};
 
@@ -79,8 +79,9 @@ fn first_repeated(schema: &arrow_schema::Schema) -> Option<&str> {
         .map(|(_, name)| name)
 }
 
-impl Rows for BatchRows {
-    fn advance(&mut self) -> Result<Option<bool>> {
+impl BatchRows {
+    /// Goes on to the next row; false at the end.
+    pub(crate) fn advance(&mut self) -> Result<bool> {
         self.next += 1;
         let rows = |batch: &RecordBatch| batch.num_rows();
         while self.batch.as_ref().map_or(0, rows) < self.next {
@@ -89,13 +90,14 @@ impl Rows for BatchRows {
             self.batch = self.batches.next()?;
             self.next = 1;
             if self.batch.is_none() {
-                return Ok(None);
+                return Ok(false);
             }
         }
-        Ok(Some(true))
+        Ok(true)
     }
 
-    fn row(&mut self, _: &mut Columns, row: &mut Vec<Cell>) -> Result<(), String> {
+    /// Appends the cells of the row, or says what is wrong with it.
+    pub(crate) fn row(&self, row: &mut Vec<Cell>) -> Result<(), String> {
         let Some(batch) = &self.batch else {
             return Err("is no row".into());
         };
@@ -110,7 +112,7 @@ impl Rows for BatchRows {
         Ok(())
     }
 
-    fn bytes_read(&self) -> u64 {
+    pub(crate) fn bytes_read(&self) -> u64 {
         self.batches.bytes_read()
     }
 }

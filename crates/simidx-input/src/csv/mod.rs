@@ -3,10 +3,11 @@
 mod delimiter;
 mod rows;
 
+use super::items::{ItemReader, Items};
 use super::line_source::BYTE_ORDER_MARK;
 use super::source::Source;
 use super::table::TableColumns;
-use super::{MAX_DOCUMENT, Place, ReadOptions, Record, RecordReader, Result};
+use super::{MAX_DOCUMENT, Place, ReadOptions, Result};
 use crate::id;
 pub(super) use delimiter::in_header;
 pub(super) use rows::Rows;
@@ -15,22 +16,16 @@ pub(super) use rows::Rows;
 const MAX_HEADER: u64 = 16 << 20;
 const SNIFFED: u64 = 1 << 20;
 
-/// A reader of rows whose columns the first one names.
-pub(super) struct CsvReader {
-    rows: Rows,
-    columns: TableColumns,
-}
-
-impl CsvReader {
-    /// Reads the names of the columns, which must have those of the fields.
-    pub(super) fn open(source: Source, options: &ReadOptions) -> Result<Self> {
-        let rows = open_rows(source, options)?;
-        let names: Vec<_> = (0..rows.len()).map(|index| rows.value(index)).collect();
-        let names = names.into_iter().collect::<Result<Vec<_>, _>>();
-        let columns = names.and_then(|names| TableColumns::find(&names, options));
-        let columns = columns.map_err(|message| rows.error(message))?;
-        Ok(CsvReader { rows, columns })
-    }
+/// A reader of rows. The first one names the columns, among them those of the fields.
+pub(super) fn reader(source: Source, options: &ReadOptions) -> Result<ItemReader<Rows>> {
+    let rows = open_rows(source, options)?;
+    let columns = rows.values();
+    let columns = columns.and_then(|names| TableColumns::find(&names, options));
+    let columns = columns.map_err(|message| rows.error(message))?;
+    Ok(ItemReader::new(rows, move |row: &Rows, _| {
+        let record = columns.record(row.len(), |index| row.value(index), id::from_text);
+        record.map_err(|message| row.error(message))
+    }))
 }
 
 /// The rows of a source, of which the one with the names of the columns has been read.
@@ -55,41 +50,6 @@ pub(super) fn open_rows(mut source: Source, options: &ReadOptions) -> Result<Row
     }
 }
 
-impl Iterator for CsvReader {
-    type Item = Result<Record>;
-
-    fn next(&mut self) -> Option<Result<Record>> {
-        match self.rows.advance() {
-            Ok(true) => {}
-            Ok(false) => return None,
-            Err(error) => return Some(Err(error)),
-        }
-        let rows = &self.rows;
-        let record = self
-            .columns
-            .record(rows.len(), |index| rows.value(index), id::from_text);
-        let record = record.map_err(|message| rows.error(message));
-        Some(record.map(|mut record| {
-            record.has_faults = rows.has_faults();
-            record
-        }))
-    }
-}
-
-impl RecordReader for CsvReader {
-    fn bytes_read(&self) -> u64 {
-        self.rows.source().bytes_read()
-    }
-
-    fn guessed_encoding(&self) -> Option<&'static str> {
-        self.rows.source().guessed_encoding()
-    }
-
-    fn place(&self) -> (&str, Place) {
-        (self.rows.source().name(), self.rows.place())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -104,7 +64,7 @@ mod tests {
     }
 
     fn refusal(text: &str, options: &ReadOptions) -> String {
-        let opened = CsvReader::open(source(text.as_bytes()), options);
+        let opened = reader(source(text.as_bytes()), options);
         opened.err().unwrap().to_string()
     }
 

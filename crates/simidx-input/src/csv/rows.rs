@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind};
 
 use csv_core::{ReadFieldResult, Reader, ReaderBuilder};
 
+use crate::items::Items;
 use crate::source::{Source, io_error};
 use crate::{Error, MAX_PASSED_OVER, Place, Result};
 
@@ -31,6 +32,43 @@ pub(crate) struct Rows {
     /// Whether the row is too long and its rest is still to be passed over.
     is_unfinished: bool,
     ended: bool,
+}
+
+impl Items for Rows {
+    /// A row that is too long, or that ends within quotation marks, is an [`Error::Input`].
+    fn advance(&mut self) -> Result<bool> {
+        if self.ended {
+            return Ok(false);
+        }
+        let advanced = self.read_row();
+        self.ended = !matches!(advanced, Ok(true) | Err(Error::Input(_)));
+        advanced
+    }
+
+    fn source(&self) -> &Source {
+        &self.source
+    }
+
+    fn place(&self) -> Place {
+        Place::Line(self.first_line)
+    }
+
+    fn raw(&self) -> (&[u8], &'static [u8]) {
+        let blank = self.raw.iter().take_while(|b| b"\r\n".contains(b)).count();
+        let row = &self.raw[blank..];
+        let end: &[u8] = match row {
+            [.., b'\r', b'\n'] => b"\r\n",
+            [.., b'\n'] => b"\n",
+            [.., b'\r'] => b"\r",
+            _ => b"",
+        };
+        (&row[..row.len() - end.len()], end)
+    }
+
+    fn has_faults(&self) -> bool {
+        let mut lines = self.first_line..self.line.max(self.first_line + 1);
+        lines.any(|line| self.source.is_faulty(line))
+    }
 }
 
 /// What reading some bytes came to.
@@ -74,31 +112,6 @@ impl Rows {
         self.delimiter
     }
 
-    pub(crate) fn source(&self) -> &Source {
-        &self.source
-    }
-
-    pub(crate) fn place(&self) -> Place {
-        Place::Line(self.first_line)
-    }
-
-    /// The error of the row.
-    pub(crate) fn error(&self, message: impl Into<String>) -> Error {
-        self.source.input_error(self.place(), message)
-    }
-
-    /// Reads on to the next row; false at the end.
-    ///
-    /// A row that is too long, or that ends within quotation marks, is an [`Error::Input`].
-    pub(crate) fn advance(&mut self) -> Result<bool> {
-        if self.ended {
-            return Ok(false);
-        }
-        let advanced = self.read_row();
-        self.ended = !matches!(advanced, Ok(true) | Err(Error::Input(_)));
-        advanced
-    }
-
     /// The number of values of the row.
     pub(crate) fn len(&self) -> usize {
         self.ends.len()
@@ -114,23 +127,9 @@ impl Rows {
         std::str::from_utf8(&self.values[start..end]).map_err(|_| "not valid UTF-8".into())
     }
 
-    /// The row and what ends it, byte for byte.
-    pub(crate) fn raw(&self) -> (&[u8], &'static [u8]) {
-        let blank = self.raw.iter().take_while(|b| b"\r\n".contains(b)).count();
-        let row = &self.raw[blank..];
-        let end: &[u8] = match row {
-            [.., b'\r', b'\n'] => b"\r\n",
-            [.., b'\n'] => b"\n",
-            [.., b'\r'] => b"\r",
-            _ => b"",
-        };
-        (&row[..row.len() - end.len()], end)
-    }
-
-    /// Whether bytes of the row stood for nothing and became U+FFFD.
-    pub(crate) fn has_faults(&self) -> bool {
-        let mut lines = self.first_line..self.line.max(self.first_line + 1);
-        lines.any(|line| self.source.is_faulty(line))
+    /// All values of the row.
+    pub(crate) fn values(&self) -> Result<Vec<&str>, String> {
+        (0..self.len()).map(|index| self.value(index)).collect()
     }
 
     fn read_row(&mut self) -> Result<bool> {

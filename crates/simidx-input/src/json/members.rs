@@ -2,9 +2,7 @@
 
 use std::fmt;
 
-use serde::de::{
-    Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,
-};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 /// A path that leads to a value.
 #[derive(Clone, Copy)]
@@ -96,12 +94,15 @@ impl Found {
         self.is_repeated |= self.value.replace(value).is_some();
     }
 
-    fn add(&mut self, text: &str) {
-        let texts = self.texts.get_or_insert_default();
-        if self.count > 0 {
-            texts.push('\n');
+    fn add(&mut self, text: String) {
+        match &mut self.texts {
+            Some(texts) if self.count > 0 => {
+                texts.push('\n');
+                texts.push_str(&text);
+            }
+            // The first one is not copied.
+            texts => *texts = Some(text),
         }
-        texts.push_str(text);
         self.count += 1;
     }
 }
@@ -113,45 +114,15 @@ pub(super) fn find(
     found: &mut [Found],
 ) -> Result<(), serde_json::Error> {
     let mut json = serde_json::Deserializer::from_str(object);
-    let visitor = ObjectVisitor { paths, found };
+    let visitor = Node { paths, found };
     json.deserialize_map(visitor).and_then(|()| json.end())
 }
 
-/// Goes through the members of an object.
-struct ObjectVisitor<'a, 'f> {
-    paths: &'f [Path<'a>],
-    found: &'f mut [Found],
-}
-
-impl<'de> Visitor<'de> for ObjectVisitor<'_, '_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
-        while let Some(member) = members.next_key_seed(Name(self.paths))? {
-            match member {
-                Member::Value(slot) => self.found[slot].set(members.next_value()?),
-                Member::Within(paths) => members.next_value_seed(Within {
-                    paths: &paths,
-                    found: self.found,
-                })?,
-                Member::Other => {
-                    members.next_value::<IgnoredAny>()?;
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// What a member of an object is.
+/// Where the paths lead from a member of an object.
 enum Member<'a> {
-    /// The end of a path.
-    Value(usize),
-    /// Something that paths lead through, or to which they lead from a list.
+    /// It is the end of a path.
+    End(Path<'a>),
+    /// Paths lead through it.
     Within(Vec<Path<'a>>),
     Other,
 }
@@ -175,13 +146,9 @@ impl<'a> Visitor<'_> for Name<'a, '_> {
     }
 
     fn visit_str<E>(self, name: &str) -> Result<Member<'a>, E> {
-        let ends = |path: &&Path<'a>| path.rest == name;
-        if let Some(path) = self.0.iter().find(ends) {
-            let rest = "";
-            return Ok(match path.in_list {
-                true => Member::Within(vec![Path { rest, ..*path }]),
-                false => Member::Value(path.slot),
-            });
+        let mut paths = self.0.iter();
+        if let Some(path) = paths.find(|path| path.rest == name) {
+            return Ok(Member::End(Path { rest: "", ..*path }));
         }
         let within: Vec<_> = self.0.iter().filter_map(|path| path.after(name)).collect();
         Ok(match within.is_empty() {
@@ -191,22 +158,30 @@ impl<'a> Visitor<'_> for Name<'a, '_> {
     }
 }
 
-/// A value that paths lead through, or at which they end after a list.
-struct Within<'a, 'f> {
+/// A value at which paths end, or through which they lead.
+struct Node<'a, 'f> {
     paths: &'f [Path<'a>],
     found: &'f mut [Found],
 }
 
-impl Within<'_, '_> {
-    /// Takes a value at which paths end, if it is one that is no text.
-    fn other(self) {
-        for path in self.paths.iter().filter(|path| path.rest.is_empty()) {
-            self.found[path.slot].has_others = true;
+impl Node<'_, '_> {
+    /// Takes a value at which a path ends, if one does. In a list, texts alone are wanted; nulls are passed over.
+    fn end(&mut self, value: Value) {
+        let mut paths = self.paths.iter();
+        let Some(path) = paths.find(|path| path.rest.is_empty()) else {
+            return;
+        };
+        let found = &mut self.found[path.slot];
+        match value {
+            value if !path.in_list => found.set(value),
+            Value::Text(text) => found.add(text),
+            Value::Null => {}
+            _ => found.has_others = true,
         }
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Within<'_, '_> {
+impl<'de> DeserializeSeed<'de> for Node<'_, '_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
@@ -214,123 +189,83 @@ impl<'de> DeserializeSeed<'de> for Within<'_, '_> {
     }
 }
 
-impl<'de> Visitor<'de> for Within<'_, '_> {
+impl<'de> Visitor<'de> for Node<'_, '_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value")
+        f.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<(), A::Error> {
-        let Within { paths, found } = self;
-        let inner = paths.iter().filter(|path| !path.rest.is_empty());
+    fn visit_map<A: MapAccess<'de>>(mut self, mut members: A) -> Result<(), A::Error> {
+        let inner = self.paths.iter().filter(|path| !path.rest.is_empty());
         let inner: Vec<_> = inner.copied().collect();
-        let object = ObjectVisitor {
-            paths: &inner,
-            found,
-        };
-        object.visit_map(members)?;
-        Within { paths, found }.other();
+        self.end(Value::Other);
+        if inner.is_empty() {
+            return IgnoredAny.visit_map(members).map(drop);
+        }
+        while let Some(member) = members.next_key_seed(Name(&inner))? {
+            let paths = match &member {
+                Member::End(path) => std::slice::from_ref(path),
+                Member::Within(paths) => paths,
+                Member::Other => {
+                    members.next_value::<IgnoredAny>()?;
+                    continue;
+                }
+            };
+            let found = &mut *self.found;
+            members.next_value_seed(Node { paths, found })?;
+        }
         Ok(())
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
-        let Within { paths, found } = self;
-        let inner: Vec<_> = paths.iter().filter_map(|path| path.in_element()).collect();
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<(), A::Error> {
+        let inner = self.paths.iter().filter_map(|path| path.in_element());
+        let inner: Vec<_> = inner.collect();
+        self.end(Value::List);
         for path in &inner {
-            found[path.slot].texts.get_or_insert_default();
+            self.found[path.slot].texts.get_or_insert_default();
         }
         if inner.is_empty() {
-            IgnoredAny.visit_seq(items)?;
-        } else {
-            let paths = &inner;
-            while items.next_element_seed(Within { paths, found })?.is_some() {}
+            return IgnoredAny.visit_seq(items).map(drop);
         }
-        Within { paths, found }.other();
+        let Node { found, .. } = self;
+        let paths = &inner;
+        while items.next_element_seed(Node { paths, found })?.is_some() {}
         Ok(())
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<(), E> {
-        for path in self.paths.iter().filter(|path| path.rest.is_empty()) {
-            self.found[path.slot].add(text);
-        }
-        Ok(())
-    }
-
-    /// A list that is null is there; within lists nulls are passed over.
-    fn visit_unit<E>(self) -> Result<(), E> {
+    /// A list that is null is there.
+    fn visit_unit<E>(mut self) -> Result<(), E> {
         let to_list = |path: &&Path<'_>| !path.in_list && path.in_element().is_some();
         for path in self.paths.iter().filter(to_list) {
             self.found[path.slot].set(Value::Null);
         }
+        self.end(Value::Null);
         Ok(())
     }
 
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-        self.other();
+    fn visit_str<E>(mut self, text: &str) -> Result<(), E> {
+        self.end(Value::Text(text.to_owned()));
         Ok(())
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        self.other();
+    fn visit_u64<E>(mut self, number: u64) -> Result<(), E> {
+        self.end(Value::Number(number));
         Ok(())
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        self.other();
+    fn visit_i64<E>(mut self, _: i64) -> Result<(), E> {
+        self.end(Value::Other);
         Ok(())
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        self.other();
+    fn visit_f64<E>(mut self, _: f64) -> Result<(), E> {
+        self.end(Value::Other);
         Ok(())
     }
-}
 
-impl<'de> Deserialize<'de> for Value {
-    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Value, D::Error> {
-        json.deserialize_any(ValueVisitor)
-    }
-}
-
-struct ValueVisitor;
-
-impl<'de> Visitor<'de> for ValueVisitor {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value")
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
-        Ok(Value::Text(text.to_owned()))
-    }
-
-    fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
-        Ok(Value::Number(number))
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Value, E> {
-        Ok(Value::Other)
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Value, E> {
-        Ok(Value::Other)
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Value, E> {
-        Ok(Value::Other)
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Value, A::Error> {
-        IgnoredAny.visit_seq(items).map(|_| Value::List)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Value, A::Error> {
-        IgnoredAny.visit_map(members).map(|_| Value::Other)
+    fn visit_bool<E>(mut self, _: bool) -> Result<(), E> {
+        self.end(Value::Other);
+        Ok(())
     }
 }

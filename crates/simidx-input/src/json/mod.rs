@@ -1,22 +1,42 @@
 //! JSON objects with a document or a fingerprint, and maybe an id: the formats `jsonl` and `json`.
 
-mod lines;
 mod members;
 mod names;
-mod reader;
+#[cfg(test)]
+mod tests;
 mod values;
 
 use serde_json::error::Category;
 
 use super::digits;
 use super::fields::{CHOOSE, FINGERPRINT, Holds, TEXT, joined, null_texts};
-use super::{Content, Fields, ReadOptions, Record};
+use super::items::{ItemReader, Items};
+use super::line_source::LineSource;
+use super::source::Source;
+use super::{Content, Fields, MAX_DOCUMENT, ReadOptions, Record};
 use crate::id;
-pub(super) use lines::Jsonl;
 use members::{Found, Path, Value, find};
-pub(super) use reader::JsonReader;
 use simidx::{IdBuf, Width};
 pub(super) use values::Values;
+
+/// A reader of an object on each line: the format `jsonl`.
+pub(super) fn line_reader(source: Source, options: &ReadOptions) -> ItemReader<LineSource> {
+    let options = options.clone();
+    let lines = LineSource::new(source, MAX_DOCUMENT);
+    ItemReader::new(lines, move |line: &LineSource, _| {
+        record(line.text()?, &options).map_err(|fault| line.error(fault.message))
+    })
+}
+
+/// A reader of objects, wherever their lines end: the format `json`.
+pub(super) fn reader(source: Source, options: &ReadOptions) -> ItemReader<Values> {
+    let options = options.clone();
+    let values = Values::new(source, MAX_DOCUMENT);
+    ItemReader::new(values, move |value: &Values, _| {
+        let record = record(value.text()?, &options);
+        record.map_err(|fault| value.error_at(fault.line, fault.message))
+    })
+}
 
 /// What is wrong with an object.
 #[derive(Debug, PartialEq, Eq)]

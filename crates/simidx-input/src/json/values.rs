@@ -2,6 +2,7 @@
 
 use std::io::{self, ErrorKind};
 
+use crate::items::Items;
 use crate::source::{Source, io_error};
 use crate::{Error, MAX_PASSED_OVER, Place, Result};
 
@@ -91,6 +92,40 @@ impl Scan {
     }
 }
 
+impl Items for Values {
+    /// A value that is too long is an [`Error::Input`], and passed over by the next call. What is no JSON at all is an
+    /// [`Error::Io`], and ends the values.
+    fn advance(&mut self) -> Result<bool> {
+        if self.ended {
+            return Ok(false);
+        }
+        let advanced = self.read_value();
+        self.ended = !matches!(advanced, Ok(true) | Err(Error::Input(_)));
+        advanced
+    }
+
+    fn source(&self) -> &Source {
+        &self.source
+    }
+
+    fn place(&self) -> Place {
+        Place::Line(self.first_line)
+    }
+
+    fn raw(&self) -> (&[u8], &'static [u8]) {
+        (&self.value, b"")
+    }
+
+    fn has_faults(&self) -> bool {
+        let mut lines = self.first_line..=self.line;
+        lines.any(|line| self.source.is_faulty(line))
+    }
+
+    fn error(&self, message: impl Into<String>) -> Error {
+        self.error_at(0, message.into())
+    }
+}
+
 impl Values {
     pub(crate) fn new(source: Source, limit: u64) -> Self {
         Values {
@@ -108,59 +143,19 @@ impl Values {
         }
     }
 
-    pub(crate) fn source(&self) -> &Source {
-        &self.source
-    }
-
-    /// Reads on to the next value; false at the end.
-    ///
-    /// A value that is too long is an [`Error::Input`], and passed over by the next call. What is no JSON at all is an
-    /// [`Error::Io`], and ends the values.
-    pub(crate) fn advance(&mut self) -> Result<bool> {
-        if self.ended {
-            return Ok(false);
-        }
-        let advanced = self.read_value();
-        self.ended = !matches!(advanced, Ok(true) | Err(Error::Input(_)));
-        advanced
-    }
-
-    /// The value, byte for byte.
-    pub(crate) fn raw(&self) -> &[u8] {
-        &self.value
-    }
-
-    /// The value as text.
-    pub(crate) fn text(&self) -> Result<&str> {
-        let text = std::str::from_utf8(&self.value);
-        text.map_err(|_| self.error(0, "not valid UTF-8"))
-    }
-
     /// Whether the stream begins with an array; none as long as neither an array nor a value has been found.
     pub(crate) fn are_in_array(&self) -> Option<bool> {
         self.in_array
     }
 
-    /// Whether bytes of the value stood for nothing and became U+FFFD.
-    pub(crate) fn has_faults(&self) -> bool {
-        let mut lines = self.first_line..=self.line;
-        lines.any(|line| self.source.is_faulty(line))
-    }
-
-    pub(crate) fn place(&self) -> Place {
-        Place::Line(self.first_line)
-    }
-
     /// The error of a value, so many lines after its first one.
-    pub(crate) fn error(&self, lines: u64, message: &str) -> Error {
+    pub(crate) fn error_at(&self, lines: u64, message: String) -> Error {
         let place = Place::Line(self.first_line + lines);
-        match self.element {
-            0 => self.source.input_error(place, message),
-            number => {
-                let message = format!("element {number}: {message}");
-                self.source.input_error(place, message)
-            }
-        }
+        let message = match self.element {
+            0 => message,
+            number => format!("element {number}: {message}"),
+        };
+        self.source.input_error(place, message)
     }
 
     fn read_value(&mut self) -> Result<bool> {
@@ -194,7 +189,7 @@ impl Values {
     fn too_long(&mut self) -> Error {
         self.value.clear();
         let message = format!("value is longer than {} bytes", self.limit);
-        self.error(0, &message)
+        self.error(message)
     }
 
     /// Passes over the rest of a value that is too long.

@@ -2,9 +2,10 @@
 
 use std::io::Write;
 
-use super::{OutputFormat, RecordFate, csv, records};
+use super::records::Records;
+use super::{OutputFormat, RecordFate, csv};
 use crate::InputFile;
-use crate::cells::{Cell, Columns, Kind, Rows, fit, has_already, write_object};
+use crate::cells::{Cell, Columns, Kind, fit, has_already, write_object};
 #[cfg(feature = "parquet")]
 use crate::columnar::{ParquetOut, Watched};
 use crate::new_fields::{Fate, NewField};
@@ -90,12 +91,14 @@ fn columns(inputs: &[InputFile], fields: &[NewField], fate: RecordFate<'_>) -> R
 }
 
 /// Opens an input whose records have fields. The columns are those of the inputs before it.
-fn open(input: &InputFile, columns: &mut Columns) -> Result<Box<dyn Rows>> {
+fn open(input: &InputFile, columns: &mut Columns) -> Result<Records> {
     #[cfg(feature = "arrow")]
     if matches!(input.format(), Format::Parquet | Format::Arrow) {
-        return Ok(Box::new(crate::columnar::BatchRows::open(input, columns)?));
+        return Ok(Records::Batches(crate::columnar::BatchRows::open(
+            input, columns,
+        )?));
     }
-    let records = records::open(input)?;
+    let records = Records::open(input)?;
     if columns.names.is_empty() {
         *columns = records.columns()?;
     }

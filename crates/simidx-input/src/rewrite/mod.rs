@@ -11,6 +11,7 @@ use std::io::{self, Write};
 use std::str::FromStr;
 
 use copier::Copier;
+use records::Records;
 
 use super::input_file::InputFile;
 use super::new_fields::{Fate, NewField};
@@ -271,7 +272,7 @@ fn copy_records(
     let mut copier = Copier::new(out);
     let (mut number, mut bytes_before, mut lost) = (0, 0, 0);
     for input in inputs {
-        let mut records = records::open(input)?;
+        let mut records = Records::open(input)?;
         records.write_header(&mut copier, fields)?;
         while let Some(is_record) = records.advance()? {
             let fate = fate(number, bytes_before + records.bytes_read())?;

@@ -1,10 +1,14 @@
-//! Inputs gone through record by record, to be written as they are, with new fields, or as rows of cells.
+//! The records of an input, one by one, as they stand in it and as cells.
 
 use super::copier::Copier;
 use super::{csv, json};
-use crate::cells::{Cell, Columns, Rows, has_already};
+use crate::cells::{Cell, Columns, has_already};
+#[cfg(feature = "arrow")]
+use crate::columnar::BatchRows;
+use crate::csv::Rows;
 use crate::fields::Holds;
 use crate::files::FilesReader;
+use crate::items::Items;
 use crate::json::Values;
 use crate::line_source::LineSource;
 use crate::new_fields::{Fate, FieldValue, NewField};
@@ -15,46 +19,231 @@ use crate::{Error, Escaped, Format, InputFile, MAX_DOCUMENT, Result, columns};
 /// What stands between the columns of a table.
 const TAB: char = '\t';
 
-/// Records that are written in the format in which they are read.
-pub(super) trait Records: Rows {
-    /// The columns that the input names before its records.
-    fn columns(&self) -> Result<Columns> {
-        Ok(Columns::default())
+/// The records of an input.
+pub(super) enum Records {
+    /// A record on each line, of which only JSON objects have fields.
+    Lines(LineSource),
+    /// Objects wherever their lines end, maybe elements of an array.
+    Values(Values),
+    /// Rows after one that names the columns, and how many these are.
+    Tsv(LineSource, usize),
+    Csv(Box<Rows>, usize),
+    #[cfg(feature = "warc")]
+    Warc(WarcReader),
+    /// Documents, and the path of the last one.
+    Files(FilesReader, String),
+    #[cfg(feature = "arrow")]
+    Batches(BatchRows),
+}
+
+impl Records {
+    /// Opens an input that is neither Parquet nor Arrow.
+    pub(super) fn open(input: &InputFile) -> Result<Self> {
+        Ok(match input.format {
+            Format::Files => {
+                let files = FilesReader::open(&input.path, input.options.encoding)?;
+                Records::Files(files, String::new())
+            }
+            #[cfg(feature = "warc")]
+            Format::Warc => Records::Warc(WarcReader::new(input.source()?, input.options.encoding)),
+            Format::Csv => {
+                let rows = crate::csv::open_rows(input.text()?, &input.options)?;
+                let width = rows.len();
+                Records::Csv(Box::new(rows), width)
+            }
+            Format::Json => Records::Values(Values::new(input.text()?, MAX_DOCUMENT)),
+            Format::Tsv if !input.header.is_empty() => {
+                let mut lines = lines(input)?;
+                lines.advance()?;
+                let width = tab_cells(&lines).map_or(0, |cells| cells.len());
+                Records::Tsv(lines, width)
+            }
+            _ => Records::Lines(lines(input)?),
+        })
     }
 
-    /// Writes what names the columns, and those of new fields.
-    fn write_header(&self, _: &mut Copier<'_>, _: &[NewField]) -> Result<()> {
-        Ok(())
+    /// Goes on to the next record; says whether it can be read, and nothing at the end.
+    pub(super) fn advance(&mut self) -> Result<Option<bool>> {
+        let advanced = match self {
+            Records::Lines(lines) | Records::Tsv(lines, _) => lines.advance(),
+            Records::Values(values) => values.advance(),
+            Records::Csv(rows, _) => rows.advance(),
+            #[cfg(feature = "warc")]
+            Records::Warc(warc) => warc.next_document().map_or(Ok(false), |d| d.map(|_| true)),
+            Records::Files(files, path) => files.next_path().map_or(Ok(false), |next| {
+                *path = next?;
+                Ok(true)
+            }),
+            #[cfg(feature = "arrow")]
+            // What is wrong with a batch is wrong with the file.
+            Records::Batches(batches) => return Ok(batches.advance()?.then_some(true)),
+        };
+        match advanced {
+            Ok(is_record) => Ok(is_record.then_some(true)),
+            Err(Error::Input(_)) => Ok(Some(false)),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) fn bytes_read(&self) -> u64 {
+        match self {
+            Records::Lines(lines) | Records::Tsv(lines, _) => lines.source().bytes_read(),
+            Records::Values(values) => values.source().bytes_read(),
+            Records::Csv(rows, _) => rows.source().bytes_read(),
+            #[cfg(feature = "warc")]
+            Records::Warc(warc) => warc.bytes_read(),
+            Records::Files(..) => 0,
+            #[cfg(feature = "arrow")]
+            Records::Batches(batches) => batches.bytes_read(),
+        }
+    }
+
+    /// The cells of the record, each in its column, or what is wrong with it.
+    pub(super) fn row(&self, columns: &mut Columns, row: &mut Vec<Cell>) -> Result<(), String> {
+        let (cells, width) = match self {
+            Records::Lines(lines) => return take_apart(lines, columns, row),
+            Records::Values(values) => return take_apart(values, columns, row),
+            Records::Tsv(lines, width) => (tab_cells(lines)?, *width),
+            Records::Csv(rows, width) => (rows.values()?, *width),
+            #[cfg(feature = "arrow")]
+            Records::Batches(batches) => return batches.row(row),
+            _ => return Err("has no fields".into()),
+        };
+        row.extend(cells.iter().map(|&cell| Cell::Text(cell.to_owned())));
+        match cells.len() == width {
+            true => Ok(()),
+            false => Err("has not as many columns as the table".into()),
+        }
+    }
+
+    /// The columns that a table names before its records; none of other inputs.
+    pub(super) fn columns(&self) -> Result<Columns> {
+        match self {
+            Records::Tsv(lines, _) => columns_of(lines, tab_cells(lines)),
+            Records::Csv(rows, _) => columns_of(&**rows, rows.values()),
+            _ => Ok(Columns::default()),
+        }
+    }
+
+    /// Writes the row that names the columns of a table, and those of new fields.
+    pub(super) fn write_header(&self, copier: &mut Copier<'_>, fields: &[NewField]) -> Result<()> {
+        let (row, end) = match self {
+            Records::Tsv(lines, _) => lines.raw(),
+            Records::Csv(rows, _) => rows.raw(),
+            _ => return Ok(()),
+        };
+        let is_first = !std::mem::replace(&mut copier.has_header, true);
+        if fields.is_empty() {
+            return match is_first {
+                true => copier.write_raw((row, end)),
+                false => Ok(()),
+            };
+        }
+        if let Some(field) = self.columns()?.clash(fields) {
+            return Err(match self {
+                Records::Csv(rows, _) => rows.error(has_already(field)),
+                Records::Tsv(lines, _) => lines.error(has_already(field)),
+                _ => unreachable!("only tables have a header"),
+            });
+        }
+        if !is_first {
+            return Ok(());
+        }
+        let row = self.with_cells(row, fields.iter().map(|field| field.name.as_str()));
+        // Others follow it.
+        let end: &[u8] = if end.is_empty() { b"\n" } else { end };
+        copier.write_raw((&row, end))
     }
 
     /// Writes the record with the values of its new fields, if there are such fields.
-    fn write(&mut self, copier: &mut Copier<'_>, fields: &[NewField], fate: &Fate) -> Result<()>;
+    pub(super) fn write(
+        &self,
+        copier: &mut Copier<'_>,
+        fields: &[NewField],
+        fate: &Fate,
+    ) -> Result<()> {
+        let values = match fate {
+            Fate::With(values) if !fields.is_empty() => Some(&values[..]),
+            _ => None,
+        };
+        match self {
+            Records::Lines(lines) => match values {
+                None => copier.write_raw(lines.raw()),
+                Some(values) => copier.write(&with_members(lines, fields, values)?, lines.raw().1),
+            },
+            Records::Values(json) => {
+                copier.note_array(json);
+                match values {
+                    None => copier.write_value(json.raw().0),
+                    Some(values) => copier.write_value(&with_members(json, fields, values)?),
+                }
+            }
+            // A row of another length has no place for new cells.
+            Records::Tsv(lines, width) => {
+                let is_whole = |cells: Vec<&str>| cells.len() == *width;
+                let grows = !fields.is_empty() && tab_cells(lines).is_ok_and(is_whole);
+                self.write_row(
+                    copier,
+                    lines.raw(),
+                    grows.then(|| new_cells(fields, values)),
+                )
+            }
+            Records::Csv(rows, width) => {
+                let grows = !fields.is_empty() && rows.len() == *width;
+                self.write_row(copier, rows.raw(), grows.then(|| new_cells(fields, values)))
+            }
+            #[cfg(feature = "warc")]
+            Records::Warc(warc) => copier.write_parts(warc.raw()),
+            Records::Files(_, path) => copier.write(Escaped(path).to_string().as_bytes(), b"\n"),
+            #[cfg(feature = "arrow")]
+            Records::Batches(_) => unreachable!("rows of these files are copied together"),
+        }
+    }
 
     /// Notes what is known at the end of the records only.
-    fn end(&self, _: &mut Copier<'_>) {}
+    pub(super) fn end(&self, copier: &mut Copier<'_>) {
+        if let Records::Values(values) = self {
+            copier.note_array(values);
+        }
+    }
+
+    /// Writes a row of a table, maybe with further cells.
+    fn write_row(
+        &self,
+        copier: &mut Copier<'_>,
+        (row, end): (&[u8], &[u8]),
+        cells: Option<Vec<Cell>>,
+    ) -> Result<()> {
+        let Some(cells) = cells else {
+            return copier.write_raw((row, end));
+        };
+        let cells = cells.iter().map(|cell| cell.text().unwrap_or_default());
+        copier.write_raw((&self.with_cells(row, cells), end))
+    }
+
+    /// A row with further cells. In a table between tabs, what ends a cell or a row becomes a space.
+    fn with_cells<'c>(&self, row: &[u8], cells: impl Iterator<Item = &'c str>) -> Vec<u8> {
+        let mut row = row.to_owned();
+        for cell in cells {
+            if let Records::Csv(rows, _) = self {
+                row.push(rows.delimiter());
+                csv::push_cell(&mut row, cell, rows.delimiter());
+                continue;
+            }
+            let shown = cell.chars().map(|c| if c.is_control() { ' ' } else { c });
+            row.push(TAB as u8);
+            row.extend(shown.collect::<String>().into_bytes());
+        }
+        row
+    }
 }
 
-/// Opens an input that is neither Parquet nor Arrow.
-pub(super) fn open(input: &InputFile) -> Result<Box<dyn Records>> {
-    Ok(match input.format {
-        Format::Files => Box::new(Paths {
-            files: FilesReader::open(&input.path, input.options.encoding)?,
-            path: Ok(String::new()),
-        }),
-        #[cfg(feature = "warc")]
-        Format::Warc => Box::new(WarcReader::new(input.source()?, input.options.encoding)),
-        Format::Csv => Box::new(Table::of(crate::csv::open_rows(
-            input.text()?,
-            &input.options,
-        )?)),
-        Format::Json => Box::new(Values::new(input.text()?, MAX_DOCUMENT)),
-        Format::Tsv if !input.header.is_empty() => {
-            let mut lines = lines(input)?;
-            lines.advance()?;
-            Box::new(Table::of(lines))
-        }
-        _ => Box::new(lines(input)?),
-    })
+/// The cells of new fields, of which a record may have no values.
+fn new_cells(fields: &[NewField], values: Option<&[Option<FieldValue>]>) -> Vec<Cell> {
+    match values {
+        Some(values) => values.iter().map(Cell::of).collect(),
+        None => vec![Cell::Null; fields.len()],
+    }
 }
 
 /// The lines of an input, bounded as its reader bounds them.
@@ -67,306 +256,33 @@ fn lines(input: &InputFile) -> Result<LineSource> {
     Ok(LineSource::new(input.text()?, limit))
 }
 
-/// Whether the next record can be read, given what came of going on to it; nothing at the end.
-fn readable(advanced: Result<bool>) -> Result<Option<bool>> {
-    match advanced {
-        Ok(true) => Ok(Some(true)),
-        Ok(false) => Ok(None),
-        Err(Error::Input(_)) => Ok(Some(false)),
-        Err(error) => Err(error),
-    }
+/// The cells of a line between tabs, or what is wrong with it.
+fn tab_cells(lines: &LineSource) -> Result<Vec<&str>, String> {
+    let line = std::str::from_utf8(lines.raw().0).map_err(|_| "not valid UTF-8")?;
+    Ok(line.split(TAB).collect())
 }
 
-/// The new values of a record that gets some.
-fn new_values<'f>(fields: &[NewField], fate: &'f Fate) -> Option<&'f [Option<FieldValue>]> {
-    match fate {
-        Fate::With(values) if !fields.is_empty() => Some(values),
-        _ => None,
-    }
+fn columns_of(row: &impl Items, names: Result<Vec<&str>, String>) -> Result<Columns> {
+    let names = names.map_err(|message| row.error(message))?;
+    Ok(Columns::of_table(names.into_iter()))
 }
 
-/// A record on each line, of which only JSON objects have fields.
-impl Rows for LineSource {
-    fn advance(&mut self) -> Result<Option<bool>> {
-        readable(LineSource::advance(self))
-    }
-
-    fn row(&mut self, columns: &mut Columns, row: &mut Vec<Cell>) -> Result<(), String> {
-        let line = self.text().map_err(|error| error.to_string())?;
-        json::take_apart(line, columns, row)
-    }
-
-    fn bytes_read(&self) -> u64 {
-        LineSource::bytes_read(self)
-    }
+/// Takes an object apart into the cells of a row.
+fn take_apart(
+    object: &impl Items,
+    columns: &mut Columns,
+    row: &mut Vec<Cell>,
+) -> Result<(), String> {
+    let text = object.text().map_err(|error| error.to_string())?;
+    json::take_apart(text, columns, row)
 }
 
-impl Records for LineSource {
-    fn write(&mut self, copier: &mut Copier<'_>, fields: &[NewField], fate: &Fate) -> Result<()> {
-        let Some(values) = new_values(fields, fate) else {
-            return copier.write_raw(self.raw());
-        };
-        let object = json::with_members(self.text()?, fields, values);
-        let object = object.map_err(|message| self.error(message))?;
-        copier.write(&object, self.raw().1)
-    }
-}
-
-/// Objects wherever their lines end, maybe elements of an array.
-impl Rows for Values {
-    fn advance(&mut self) -> Result<Option<bool>> {
-        readable(Values::advance(self))
-    }
-
-    fn row(&mut self, columns: &mut Columns, row: &mut Vec<Cell>) -> Result<(), String> {
-        let object = self.text().map_err(|error| error.to_string())?;
-        json::take_apart(object, columns, row)
-    }
-
-    fn bytes_read(&self) -> u64 {
-        self.source().bytes_read()
-    }
-}
-
-impl Records for Values {
-    fn write(&mut self, copier: &mut Copier<'_>, fields: &[NewField], fate: &Fate) -> Result<()> {
-        copier.note_array(self);
-        let Some(values) = new_values(fields, fate) else {
-            return copier.write_value(self.raw());
-        };
-        let object = json::with_members(self.text()?, fields, values);
-        let object = object.map_err(|message| self.error(0, &message))?;
-        copier.write_value(&object)
-    }
-
-    fn end(&self, copier: &mut Copier<'_>) {
-        copier.note_array(self);
-    }
-}
-
-/// Rows of cells between delimiters.
-trait Delimited {
-    fn advance(&mut self) -> Result<bool>;
-
-    fn bytes_read(&self) -> u64;
-
-    /// The row and what ends it, byte for byte.
-    fn raw(&self) -> (&[u8], &'static [u8]);
-
-    fn error(&self, message: String) -> Error;
-
-    /// The cells of the row, or what is wrong with them.
-    fn cells(&self) -> Result<Vec<&str>, String>;
-
-    /// How many cells the row has; none if no others can follow them.
-    fn len(&self) -> usize;
-
-    /// Appends a cell to a row.
-    fn append(&self, row: &mut Vec<u8>, cell: &str);
-}
-
-impl Delimited for LineSource {
-    fn advance(&mut self) -> Result<bool> {
-        LineSource::advance(self)
-    }
-
-    fn bytes_read(&self) -> u64 {
-        LineSource::bytes_read(self)
-    }
-
-    fn raw(&self) -> (&[u8], &'static [u8]) {
-        LineSource::raw(self)
-    }
-
-    fn error(&self, message: String) -> Error {
-        LineSource::error(self, message)
-    }
-
-    fn cells(&self) -> Result<Vec<&str>, String> {
-        let line = std::str::from_utf8(self.raw().0).map_err(|_| "not valid UTF-8")?;
-        Ok(line.split(TAB).collect())
-    }
-
-    fn len(&self) -> usize {
-        self.cells().map_or(0, |cells| cells.len())
-    }
-
-    /// What ends a cell or a row becomes a space.
-    fn append(&self, row: &mut Vec<u8>, cell: &str) {
-        let shown = cell.chars().map(|c| if c.is_control() { ' ' } else { c });
-        row.push(TAB as u8);
-        row.extend(shown.collect::<String>().into_bytes());
-    }
-}
-
-impl Delimited for crate::csv::Rows {
-    fn advance(&mut self) -> Result<bool> {
-        crate::csv::Rows::advance(self)
-    }
-
-    fn bytes_read(&self) -> u64 {
-        self.source().bytes_read()
-    }
-
-    fn raw(&self) -> (&[u8], &'static [u8]) {
-        crate::csv::Rows::raw(self)
-    }
-
-    fn error(&self, message: String) -> Error {
-        crate::csv::Rows::error(self, message)
-    }
-
-    fn cells(&self) -> Result<Vec<&str>, String> {
-        (0..self.len()).map(|index| self.value(index)).collect()
-    }
-
-    fn len(&self) -> usize {
-        crate::csv::Rows::len(self)
-    }
-
-    fn append(&self, row: &mut Vec<u8>, cell: &str) {
-        row.push(self.delimiter());
-        csv::push_cell(row, cell, self.delimiter());
-    }
-}
-
-/// Rows after one that names the columns.
-struct Table<R> {
-    rows: R,
-    /// How many columns there are.
-    width: usize,
-}
-
-impl<R: Delimited> Table<R> {
-    /// The rows after the one that has been read.
-    fn of(rows: R) -> Self {
-        let width = rows.len();
-        Table { rows, width }
-    }
-
-    /// The row with further cells.
-    fn with_cells<'c>(&self, cells: impl Iterator<Item = &'c str>) -> Vec<u8> {
-        let mut row = self.rows.raw().0.to_owned();
-        cells.for_each(|cell| self.rows.append(&mut row, cell));
-        row
-    }
-}
-
-impl<R: Delimited> Rows for Table<R> {
-    fn advance(&mut self) -> Result<Option<bool>> {
-        readable(self.rows.advance())
-    }
-
-    fn row(&mut self, _: &mut Columns, row: &mut Vec<Cell>) -> Result<(), String> {
-        let cells = self.rows.cells()?.into_iter();
-        row.extend(cells.map(|cell| Cell::Text(cell.to_owned())));
-        match row.len() == self.width {
-            true => Ok(()),
-            false => Err("has not as many columns as the table".into()),
-        }
-    }
-
-    fn bytes_read(&self) -> u64 {
-        self.rows.bytes_read()
-    }
-}
-
-impl<R: Delimited> Records for Table<R> {
-    fn columns(&self) -> Result<Columns> {
-        let names = self.rows.cells();
-        let names = names.map_err(|message| self.rows.error(message))?;
-        Ok(Columns::of_table(names.into_iter()))
-    }
-
-    fn write_header(&self, copier: &mut Copier<'_>, fields: &[NewField]) -> Result<()> {
-        let (row, end) = self.rows.raw();
-        let is_first = !std::mem::replace(&mut copier.has_header, true);
-        if fields.is_empty() {
-            return match is_first {
-                true => copier.write_raw((row, end)),
-                false => Ok(()),
-            };
-        }
-        if let Some(field) = self.columns()?.clash(fields) {
-            return Err(self.rows.error(has_already(field)));
-        }
-        if !is_first {
-            return Ok(());
-        }
-        let row = self.with_cells(fields.iter().map(|field| field.name.as_str()));
-        // Others follow it.
-        let end: &[u8] = if end.is_empty() { b"\n" } else { end };
-        copier.write_raw((&row, end))
-    }
-
-    fn write(&mut self, copier: &mut Copier<'_>, fields: &[NewField], fate: &Fate) -> Result<()> {
-        let (row, end) = self.rows.raw();
-        // A row of another length has no place for new cells.
-        if fields.is_empty() || self.rows.len() != self.width {
-            return copier.write_raw((row, end));
-        }
-        let cells: Vec<Cell> = match new_values(fields, fate) {
-            Some(values) => values.iter().map(Cell::of).collect(),
-            None => vec![Cell::Null; fields.len()],
-        };
-        let row = self.with_cells(cells.iter().map(|cell| cell.text().unwrap_or_default()));
-        copier.write_raw((&row, end))
-    }
-}
-
-/// The documents of a web archive.
-#[cfg(feature = "warc")]
-impl Rows for WarcReader {
-    fn advance(&mut self) -> Result<Option<bool>> {
-        let document = self.next_document();
-        readable(document.map_or(Ok(false), |document| document.map(|_| true)))
-    }
-
-    fn row(&mut self, _: &mut Columns, _: &mut Vec<Cell>) -> Result<(), String> {
-        Err("has no fields".into())
-    }
-
-    fn bytes_read(&self) -> u64 {
-        WarcReader::bytes_read(self)
-    }
-}
-
-#[cfg(feature = "warc")]
-impl Records for WarcReader {
-    fn write(&mut self, copier: &mut Copier<'_>, _: &[NewField], _: &Fate) -> Result<()> {
-        copier.write_parts(self.raw())
-    }
-}
-
-/// The paths of documents.
-struct Paths {
-    files: FilesReader,
-    /// The path, or why there is none.
-    path: Result<String>,
-}
-
-impl Rows for Paths {
-    fn advance(&mut self) -> Result<Option<bool>> {
-        let Some(path) = self.files.next_path() else {
-            return Ok(None);
-        };
-        let is_record = !matches!(path, Ok(None));
-        self.path = path.map(Option::unwrap_or_default);
-        Ok(Some(is_record))
-    }
-
-    fn row(&mut self, _: &mut Columns, _: &mut Vec<Cell>) -> Result<(), String> {
-        Err("has no fields".into())
-    }
-
-    fn bytes_read(&self) -> u64 {
-        0
-    }
-}
-
-impl Records for Paths {
-    fn write(&mut self, copier: &mut Copier<'_>, _: &[NewField], _: &Fate) -> Result<()> {
-        let path = std::mem::replace(&mut self.path, Ok(String::new()))?;
-        copier.write(Escaped(&path).to_string().as_bytes(), b"\n")
-    }
+/// An object with further members at its end.
+fn with_members(
+    object: &impl Items,
+    fields: &[NewField],
+    values: &[Option<FieldValue>],
+) -> Result<Vec<u8>> {
+    let object_with = json::with_members(object.text()?, fields, values);
+    object_with.map_err(|message| object.error(message))
 }

@@ -64,16 +64,27 @@ impl<'a> Response<'a> {
         let decoded = match (&coding[..], &body[..]) {
             (b"" | b"identity" | b"none", _) => return Ok(body.into_owned()),
             (b"gzip" | b"x-gzip", [0x1f, 0x8b, ..]) => {
-                read("gzip", MultiGzDecoder::new(&body[..]), limit)
+                let decoder = MultiGzDecoder::new(&body[..]);
+                read("gzip", decoder, |d| !d.get_ref().is_empty(), limit)
             }
             (b"deflate", [first, second, ..]) if is_zlib(*first, *second) => {
-                read("deflate", ZlibDecoder::new(&body[..]), limit)
+                let decoder = ZlibDecoder::new(&body[..]);
+                read("deflate", decoder, |d| !d.get_ref().is_empty(), limit)
             }
-            (b"deflate", _) => read("deflate", DeflateDecoder::new(&body[..]), limit),
-            (b"br", _) => read("br", brotli_decoder(&body), limit),
+            (b"deflate", _) => {
+                let decoder = DeflateDecoder::new(&body[..]);
+                read("deflate", decoder, |d| !d.get_ref().is_empty(), limit)
+            }
+            (b"br", _) => {
+                // Only a read after the end fails for what the buffer still holds.
+                let has_rest = |d: &mut Decompressor<&[u8]>| {
+                    d.read(&mut [0]).is_err() || !d.get_ref().is_empty()
+                };
+                read("br", brotli_decoder(&body), has_rest, limit)
+            }
             (b"zstd", [0x28, 0xb5, 0x2f, 0xfd, ..]) => ZstdDecoder::with_buffer(&body[..])
                 .map_err(|e| Refusal::coding("zstd", &e))
-                .and_then(|decoder| read("zstd", decoder, limit)),
+                .and_then(|decoder| read("zstd", decoder, |d| !d.get_ref().is_empty(), limit)),
             (b"gzip" | b"x-gzip" | b"zstd", _) => return Ok(body.into_owned()),
             _ => {
                 let coding = String::from_utf8_lossy(&coding);
@@ -104,43 +115,6 @@ impl Refusal {
     }
 }
 
-/// A decoder of a body in memory.
-trait BodyDecoder: Read {
-    /// Whether bytes of the body follow the end of what is coded, which has been reached.
-    fn has_rest(&mut self) -> bool;
-}
-
-impl BodyDecoder for MultiGzDecoder<&[u8]> {
-    fn has_rest(&mut self) -> bool {
-        !self.get_ref().is_empty()
-    }
-}
-
-impl BodyDecoder for ZlibDecoder<&[u8]> {
-    fn has_rest(&mut self) -> bool {
-        !self.get_ref().is_empty()
-    }
-}
-
-impl BodyDecoder for DeflateDecoder<&[u8]> {
-    fn has_rest(&mut self) -> bool {
-        !self.get_ref().is_empty()
-    }
-}
-
-impl BodyDecoder for ZstdDecoder<'_, &[u8]> {
-    fn has_rest(&mut self) -> bool {
-        !self.get_ref().is_empty()
-    }
-}
-
-impl BodyDecoder for Decompressor<&[u8]> {
-    fn has_rest(&mut self) -> bool {
-        // Only a read after the end fails for what the buffer still holds.
-        self.read(&mut [0]).is_err() || !self.get_ref().is_empty()
-    }
-}
-
 /// A decoder of Brotli as the web has it, without the large windows of other uses: these may take 1 GiB.
 fn brotli_decoder(body: &[u8]) -> Decompressor<&[u8]> {
     let mut decoder = Decompressor::new(body, BUFFER);
@@ -152,13 +126,19 @@ fn is_zlib(first: u8, second: u8) -> bool {
     first & 15 == 8 && u16::from_be_bytes([first, second]).is_multiple_of(31)
 }
 
-/// The whole of a body, which must end where the coding does: plain text may begin like a short coded one.
-fn read(coding: &str, mut decoder: impl BodyDecoder, limit: u64) -> Result<Vec<u8>, Refusal> {
+/// The whole of a body, which must end where the coding does: plain text may begin like a short coded one. `has_rest` says
+/// of a decoder at its end whether more bytes of the body follow.
+fn read<D: Read>(
+    coding: &str,
+    mut decoder: D,
+    has_rest: impl Fn(&mut D) -> bool,
+    limit: u64,
+) -> Result<Vec<u8>, Refusal> {
     let mut bytes = Vec::new();
     let read = decoder.by_ref().take(limit + 1).read_to_end(&mut bytes);
     match read {
         Ok(length) if length as u64 > limit => Err(Refusal::TooLong(super::too_long(limit))),
-        Ok(_) if decoder.has_rest() => {
+        Ok(_) if has_rest(&mut decoder) => {
             let message = format!("body is not valid {coding}: bytes follow its end");
             Err(Refusal::Coding(message))
         }

@@ -58,24 +58,6 @@ impl Banding {
         })
     }
 
-    /// So many MinHash values in a band, at least 1, and as many bands as find 99.95 % of the pairs at this similarity.
-    ///
-    /// ```
-    /// use simidx_text::similar::Banding;
-    ///
-    /// // Fewer values in a band need fewer bands, and compare more texts that are not similar.
-    /// let two = Banding::with_rows(0.8, 2);
-    /// assert_eq!(two.band_count(), 8);
-    /// assert!(two.recall(0.3) > 4.0 * Banding::for_similarity(0.8).recall(0.3));
-    /// ```
-    pub fn with_rows(least: f64, rows: u32) -> Self {
-        let rows = rows.max(1);
-        Banding {
-            bands: bands_needed(least.clamp(LEAST, 1.0), rows),
-            rows,
-        }
-    }
-
     /// Number of bands.
     pub fn band_count(&self) -> usize {
         self.bands as usize

@@ -1,11 +1,10 @@
 //! Numbers of all texts, a column for each band: in memory as long as they fit, otherwise in a temporary file.
 
-use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::files::{NUMBER_LEN, blame, bytes_of, read_numbers, write_at};
+use super::files::{NUMBER_LEN, TempFile};
 
 /// Bytes of numbers that are written to a file together, at the most and at the least.
 const WRITE_LEN: usize = 1 << 18;
@@ -16,12 +15,11 @@ const LEAST_WRITE_LEN: usize = 1 << 10;
 /// All share one file, however many there are, since processes may have few files open.
 #[derive(Debug)]
 pub(super) struct Columns {
-    folder: PathBuf,
     /// Bytes of memory for all of them.
     budget: u64,
     columns: Vec<Column>,
     len: usize,
-    file: Option<File>,
+    file: TempFile,
     /// Numbers in the file.
     file_len: u64,
 }
@@ -54,11 +52,10 @@ impl Column {
 impl Columns {
     pub(super) fn new(count: usize, budget: Option<u64>, temp_dir: Option<&Path>) -> Self {
         Columns {
-            folder: temp_dir.map_or_else(std::env::temp_dir, Path::to_owned),
             budget: budget.unwrap_or(u64::MAX),
             columns: (0..count).map(|_| Column::default()).collect(),
             len: 0,
-            file: None,
+            file: TempFile::new(temp_dir),
             file_len: 0,
         }
     }
@@ -102,28 +99,10 @@ impl Columns {
             start: self.file_len,
             len: numbers.len(),
         };
-        self.write_part(part.start, numbers)?;
+        self.file.write_numbers(part.start, numbers)?;
         self.file_len += part.len as u64;
         self.columns[column].parts.push(part);
         Ok(())
-    }
-
-    fn write_part(&mut self, start: u64, numbers: &[u32]) -> io::Result<()> {
-        let Columns { folder, file, .. } = self;
-        let write = || {
-            let file = match file {
-                Some(file) => file,
-                file => file.insert(tempfile::tempfile_in(&*folder)?),
-            };
-            let (mut at, mut bytes) = (start * NUMBER_LEN as u64, Vec::new());
-            for numbers in numbers.chunks(WRITE_LEN / NUMBER_LEN) {
-                bytes_of(numbers, &mut bytes);
-                write_at(file, &bytes, at)?;
-                at += bytes.len() as u64;
-            }
-            Ok(())
-        };
-        write().map_err(|error| blame(folder, error))
     }
 
     /// Takes a column out; [`Columns::put`] fills it again.
@@ -147,7 +126,8 @@ impl Columns {
     pub(super) fn put(&mut self, column: usize, mut numbers: Vec<u32>) -> io::Result<()> {
         let parts = std::mem::take(&mut self.columns[column].parts);
         for part in &parts {
-            self.write_part(part.start, &numbers[part.row..part.row + part.len])?;
+            let written = &numbers[part.row..part.row + part.len];
+            self.file.write_numbers(part.start, written)?;
         }
         self.columns[column].parts = parts;
         let written = self.columns[column].written();
@@ -169,15 +149,12 @@ impl Columns {
         let Column { parts, rest } = &self.columns[column];
         let first = parts.partition_point(|part| part.row + part.len <= rows.start);
         for part in parts[first..].iter().take_while(|part| part.row < rows.end) {
-            let Some(file) = &self.file else {
-                unreachable!("what is not in memory was written");
-            };
             let from = rows.start.max(part.row);
             let to = rows.end.min(part.row + part.len);
             for row in (from..to).step_by(WRITE_LEN) {
                 let start = part.start + (row - part.row) as u64;
-                let read = read_numbers(file, start, to.min(row + WRITE_LEN) - row, out);
-                read.map_err(|error| blame(&self.folder, error))?;
+                let count = to.min(row + WRITE_LEN) - row;
+                self.file.read_numbers(start, count, out)?;
             }
         }
         let written = self.columns[column].written();
@@ -199,7 +176,7 @@ mod tests {
             for i in 0..ROWS {
                 columns.push(&[i, 7 * i, !i]).unwrap();
             }
-            assert_eq!(columns.file.is_some(), budget.is_some());
+            assert_eq!(columns.file.is_there(), budget.is_some());
             let mut part = Vec::new();
             columns.read(2, 199_000..200_000, &mut part).unwrap();
             assert!(part.into_iter().eq((199_000..ROWS).map(|i| !i)));

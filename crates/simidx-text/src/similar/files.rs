@@ -1,37 +1,87 @@
-//! Numbers in temporary files, read and written at positions.
+//! Temporary files, which are made once there is something to write to them.
 
 use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Bytes of a number.
 pub(super) const NUMBER_LEN: usize = 4;
 
-/// Puts the bytes of numbers in the place of what is in the buffer.
-pub(super) fn bytes_of(numbers: &[u32], bytes: &mut Vec<u8>) {
-    bytes.clear();
-    bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+/// Numbers that are written together.
+const PIECE: usize = 1 << 16;
+
+/// A temporary file. Errors name its folder.
+#[derive(Debug)]
+pub(super) struct TempFile {
+    folder: PathBuf,
+    file: Option<File>,
 }
 
-/// Appends so many numbers that stand in the file after so many others.
-pub(super) fn read_numbers(
-    file: &File,
-    start: u64,
-    count: usize,
-    out: &mut Vec<u32>,
-) -> io::Result<()> {
-    const PIECE: usize = 128;
-    let mut bytes = [0; PIECE * NUMBER_LEN];
-    if count <= PIECE {
-        let bytes = &mut bytes[..count * NUMBER_LEN];
-        read_at(file, bytes, start * NUMBER_LEN as u64)?;
-        append_numbers(bytes, out);
-    } else {
-        let mut bytes = vec![0; count * NUMBER_LEN];
-        read_at(file, &mut bytes, start * NUMBER_LEN as u64)?;
-        append_numbers(&bytes, out);
+impl TempFile {
+    /// A file in a folder, by default that of the system.
+    pub(super) fn new(folder: Option<&Path>) -> Self {
+        TempFile {
+            folder: folder.map_or_else(std::env::temp_dir, Path::to_owned),
+            file: None,
+        }
     }
-    Ok(())
+
+    /// Whether anything was written.
+    #[cfg(test)]
+    pub(super) fn is_there(&self) -> bool {
+        self.file.is_some()
+    }
+
+    pub(super) fn write(&mut self, bytes: &[u8], at: u64) -> io::Result<()> {
+        let TempFile { folder, file } = self;
+        let written = match file {
+            Some(file) => write_at(file, bytes, at),
+            None => tempfile::tempfile_in(&*folder)
+                .and_then(|new| write_at(file.insert(new), bytes, at)),
+        };
+        written.map_err(|error| blame(folder, error))
+    }
+
+    /// Reads bytes that were written.
+    pub(super) fn read(&self, bytes: &mut [u8], at: u64) -> io::Result<()> {
+        let Some(file) = &self.file else {
+            unreachable!("what is not in memory was written");
+        };
+        read_at(file, bytes, at).map_err(|error| blame(&self.folder, error))
+    }
+
+    /// Writes numbers after so many others.
+    pub(super) fn write_numbers(&mut self, start: u64, numbers: &[u32]) -> io::Result<()> {
+        let (mut at, mut bytes) = (start * NUMBER_LEN as u64, Vec::new());
+        for numbers in numbers.chunks(PIECE) {
+            bytes.clear();
+            bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+            self.write(&bytes, at)?;
+            at += bytes.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// Appends `count` numbers of the file to `out`, from number `start` on.
+    pub(super) fn read_numbers(
+        &self,
+        start: u64,
+        count: usize,
+        out: &mut Vec<u32>,
+    ) -> io::Result<()> {
+        const FEW: usize = 128;
+        let at = start * NUMBER_LEN as u64;
+        if count <= FEW {
+            let bytes = &mut [0; FEW * NUMBER_LEN][..count * NUMBER_LEN];
+            self.read(bytes, at)?;
+            append_numbers(bytes, out);
+        } else {
+            let mut bytes = vec![0; count * NUMBER_LEN];
+            self.read(&mut bytes, at)?;
+            append_numbers(&bytes, out);
+        }
+        Ok(())
+    }
 }
 
 fn append_numbers(bytes: &[u8], out: &mut Vec<u32>) {
@@ -40,22 +90,22 @@ fn append_numbers(bytes: &[u8], out: &mut Vec<u32>) {
 }
 
 /// Names the folder of the file in an error.
-pub(super) fn blame(folder: &Path, error: io::Error) -> io::Error {
+fn blame(folder: &Path, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", folder.display()))
 }
 
 #[cfg(unix)]
-pub(super) fn read_at(file: &File, bytes: &mut [u8], at: u64) -> io::Result<()> {
+fn read_at(file: &File, bytes: &mut [u8], at: u64) -> io::Result<()> {
     std::os::unix::fs::FileExt::read_exact_at(file, bytes, at)
 }
 
 #[cfg(unix)]
-pub(super) fn write_at(file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
+fn write_at(file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
     std::os::unix::fs::FileExt::write_all_at(file, bytes, at)
 }
 
 #[cfg(windows)]
-pub(super) fn read_at(file: &File, mut bytes: &mut [u8], mut at: u64) -> io::Result<()> {
+fn read_at(file: &File, mut bytes: &mut [u8], mut at: u64) -> io::Result<()> {
     while !bytes.is_empty() {
         match std::os::windows::fs::FileExt::seek_read(file, bytes, at)? {
             0 => return Err(io::ErrorKind::UnexpectedEof.into()),
@@ -69,7 +119,7 @@ pub(super) fn read_at(file: &File, mut bytes: &mut [u8], mut at: u64) -> io::Res
 }
 
 #[cfg(windows)]
-pub(super) fn write_at(file: &File, mut bytes: &[u8], mut at: u64) -> io::Result<()> {
+fn write_at(file: &File, mut bytes: &[u8], mut at: u64) -> io::Result<()> {
     while !bytes.is_empty() {
         match std::os::windows::fs::FileExt::seek_write(file, bytes, at)? {
             0 => return Err(io::ErrorKind::WriteZero.into()),

@@ -1,13 +1,12 @@
 //! Texts that agree in a band: the groups of one column of keys, in memory as far as they fit, the rest in a file.
 
-use std::fs::File;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 
 use simidx::Fingerprint;
 
 use super::NONE;
-use super::files::{blame, bytes_of, read_numbers, write_at};
+use super::files::TempFile;
 
 /// Flag of the last member of a group.
 const LAST: u32 = 1 << 31;
@@ -31,11 +30,10 @@ const LARGEST_READ: usize = 1 << 16;
 /// most groups, which are small, take no more than their members.
 #[derive(Debug)]
 pub(super) struct Groups {
-    folder: PathBuf,
     /// Bytes of memory that are left.
     room: u64,
     bands: Vec<Band>,
-    file: Option<File>,
+    file: TempFile,
     /// Members in the file.
     written: u64,
 }
@@ -59,10 +57,9 @@ pub(super) fn is_kept(member: &u32) -> bool {
 impl Groups {
     pub(super) fn new(budget: Option<u64>, temp_dir: Option<&Path>) -> Self {
         Groups {
-            folder: temp_dir.map_or_else(std::env::temp_dir, Path::to_owned),
             room: budget.unwrap_or(u64::MAX),
             bands: Vec::new(),
-            file: None,
+            file: TempFile::new(temp_dir),
             written: 0,
         }
     }
@@ -107,23 +104,10 @@ impl Groups {
             return Ok(());
         }
         let start = self.written;
-        let written = self.write(&members);
-        written.map_err(|error| blame(&self.folder, error))?;
+        self.file.write_numbers(start, &members)?;
         self.written += len;
         self.bands.push(Band::InFile { start, len });
         Ok(())
-    }
-
-    fn write(&mut self, members: &[u32]) -> io::Result<()> {
-        let file = match &mut self.file {
-            Some(file) => file,
-            file => file.insert(tempfile::tempfile_in(&self.folder)?),
-        };
-        let mut bytes = Vec::new();
-        members.chunks(LARGEST_READ).try_for_each(|members| {
-            bytes_of(members, &mut bytes);
-            file.write_all(&bytes)
-        })
     }
 
     /// Whether any member may have been kept: certainly not, if it says no.
@@ -199,15 +183,12 @@ impl Groups {
             }
             Band::InFile { start, len } => (start + u64::from(group), len - u64::from(group)),
         };
-        let Some(file) = &self.file else {
-            unreachable!("what is not in memory was written");
-        };
         buffer.clear();
         let mut wanted = FIRST_READ;
         loop {
             let count = wanted.min(len as usize - buffer.len());
-            let read = read_numbers(file, start + buffer.len() as u64, count, buffer);
-            read.map_err(|error| blame(&self.folder, error))?;
+            self.file
+                .read_numbers(start + buffer.len() as u64, count, buffer)?;
             let found = end(buffer);
             if found.is_some() || buffer.len() as u64 == len {
                 buffer.truncate(found.unwrap_or(buffer.len()));
@@ -235,16 +216,9 @@ impl Groups {
             }
             Band::InFile { start, .. } => {
                 let at = *start + at as u64;
-                let Some(file) = &self.file else {
-                    unreachable!("what is not in memory was written");
-                };
-                let replace = || {
-                    let mut old = Vec::with_capacity(1);
-                    read_numbers(file, at, 1, &mut old)?;
-                    let new = place | KEPT | old[0] & LAST;
-                    write_at(file, &new.to_le_bytes(), at * MEMBER_LEN)
-                };
-                replace().map_err(|error| blame(&self.folder, error))
+                let mut old = Vec::with_capacity(1);
+                self.file.read_numbers(at, 1, &mut old)?;
+                self.file.write_numbers(at, &[place | KEPT | old[0] & LAST])
             }
         }
     }

@@ -1,12 +1,11 @@
 //! The feature sets of many texts, for reading by several threads: in memory as far as they fit, the rest in a file.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 
 use super::digest::{Digest, Parities, parities};
-use super::files::{blame, read_at};
+use super::files::TempFile;
 
 /// Bytes of a feature.
 const FEATURE_LEN: usize = 8;
@@ -35,7 +34,6 @@ const ABSENT: Entry = Entry {
 /// Feature sets of numbered texts, added in any order.
 #[derive(Debug)]
 pub(super) struct Sets {
-    folder: PathBuf,
     /// Features for which there is memory.
     room: u64,
     /// The set of each text.
@@ -44,7 +42,10 @@ pub(super) struct Sets {
     long: HashMap<usize, u64>,
     feature_count: u64,
     in_memory: Vec<u64>,
-    file: Option<BufWriter<File>>,
+    file: TempFile,
+    /// Bytes in the file, and those that come after them.
+    written: u64,
+    pending: Vec<u8>,
 }
 
 /// Memory for reading a set.
@@ -58,13 +59,14 @@ impl Sets {
     /// No set for any of so many texts.
     pub(super) fn new(text_count: usize, budget: Option<u64>, temp_dir: Option<&Path>) -> Self {
         Sets {
-            folder: temp_dir.map_or_else(std::env::temp_dir, Path::to_owned),
             room: budget.map_or(u64::MAX, |bytes| bytes / FEATURE_LEN as u64),
             index: vec![ABSENT; text_count],
             long: HashMap::new(),
             feature_count: 0,
             in_memory: Vec::new(),
-            file: None,
+            file: TempFile::new(temp_dir),
+            written: 0,
+            pending: Vec::new(),
         }
     }
 
@@ -88,7 +90,8 @@ impl Sets {
             parities: parities(features),
         };
         self.feature_count += len;
-        if self.file.is_none() && self.feature_count <= self.room {
+        let is_in_memory = self.written == 0 && self.pending.is_empty();
+        if is_in_memory && self.feature_count <= self.room {
             let spare = self.in_memory.capacity() - self.in_memory.len();
             if spare < features.len() {
                 // Half of one that doubled would be empty.
@@ -98,27 +101,22 @@ impl Sets {
             self.in_memory.extend_from_slice(features);
             return Ok(());
         }
-        let written = self.write(features);
-        written.map_err(|error| blame(&self.folder, error))
-    }
-
-    fn write(&mut self, features: &[u64]) -> io::Result<()> {
-        let file = match &mut self.file {
-            Some(file) => file,
-            file => {
-                let new = tempfile::tempfile_in(&self.folder)?;
-                file.insert(BufWriter::with_capacity(WRITE_LEN, new))
-            }
-        };
-        features
-            .iter()
-            .try_for_each(|f| file.write_all(&f.to_le_bytes()))
+        self.pending
+            .extend(features.iter().flat_map(|feature| feature.to_le_bytes()));
+        match self.pending.len() >= WRITE_LEN {
+            true => self.flush(),
+            false => Ok(()),
+        }
     }
 
     /// Makes what was added last readable.
     pub(super) fn flush(&mut self) -> io::Result<()> {
-        let flushed = self.file.as_mut().map_or(Ok(()), BufWriter::flush);
-        flushed.map_err(|error| blame(&self.folder, error))
+        if !self.pending.is_empty() {
+            self.file.write(&self.pending, self.written)?;
+            self.written += self.pending.len() as u64;
+            self.pending.clear();
+        }
+        Ok(())
     }
 
     /// Bytes of memory that the sets and the index take.
@@ -166,13 +164,9 @@ impl Sets {
             return Ok(&self.in_memory[start as usize..end as usize]);
         }
         // The set that did not fit any more, and all after it, are in the file.
-        let Some(file) = &self.file else {
-            unreachable!("what is not in memory was written");
-        };
         buffer.bytes.resize((end - start) as usize * FEATURE_LEN, 0);
         let at = (start - self.in_memory.len() as u64) * FEATURE_LEN as u64;
-        let read = read_at(file.get_ref(), &mut buffer.bytes, at);
-        read.map_err(|error| blame(&self.folder, error))?;
+        self.file.read(&mut buffer.bytes, at)?;
         buffer.features.clear();
         let (features, _) = buffer.bytes.as_chunks();
         let features = features.iter().map(|feature| u64::from_le_bytes(*feature));
@@ -198,7 +192,7 @@ mod tests {
             }
             sets.push(&set(6)).unwrap();
             sets.flush().unwrap();
-            assert_eq!(sets.file.is_some(), budget.is_some());
+            assert_eq!(sets.file.is_there(), budget.is_some());
             let mut buffer = SetBuffer::default();
             for i in 0..200 {
                 assert_eq!(sets.has(i as usize), i % 3 != 0);

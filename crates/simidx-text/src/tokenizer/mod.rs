@@ -19,6 +19,7 @@ use jieba::Jieba;
 #[cfg(feature = "jieba")]
 pub(super) use jieba::{Dictionary, inverse_document_frequency};
 
+use crate::names::plain_number;
 use crate::normalise::Normalise;
 use crate::{Error, Result};
 
@@ -178,7 +179,7 @@ impl FromStr for Tokenizer {
             ("ascii-words", None) => Some(Tokenizer::AsciiWords),
             ("chars", Some(length)) => GramLen::parse(length).map(Tokenizer::Chars),
             ("joined-chars", Some(length)) => GramLen::parse(length).map(Tokenizer::JoinedChars),
-            ("word-runs", Some(least)) => count(least).map(Tokenizer::WordRuns),
+            ("word-runs", Some(least)) => plain_number(least).map(Tokenizer::WordRuns),
             _ => None,
         };
         tokenizer.ok_or_else(|| {
@@ -190,13 +191,6 @@ impl FromStr for Tokenizer {
             Error::Pipeline(clause)
         })
     }
-}
-
-/// A count without sign or leading zeros.
-fn count(digits: &str) -> Option<u16> {
-    let is_plain = digits == "0" || !digits.starts_with('0');
-    let is_plain = is_plain && digits.bytes().all(|b| b.is_ascii_digit());
-    digits.parse().ok().filter(|_| is_plain)
 }
 
 /// The length of an n-gram, 1 to 16 characters or tokens.
@@ -227,8 +221,7 @@ impl GramLen {
     }
 
     fn parse(digits: &str) -> Option<Self> {
-        let is_plain = !digits.starts_with('0') && digits.bytes().all(|b| b.is_ascii_digit());
-        digits.parse().ok().filter(|_| is_plain).and_then(Self::new)
+        plain_number(digits).and_then(Self::new)
     }
 }
 

@@ -1,0 +1,140 @@
+//! Streams that are cut into items, such as lines, and the reader that makes a record of each.
+
+use super::digits::Radix;
+use super::source::Source;
+use super::{Record, RecordReader};
+use crate::{Error, Place, Result};
+use simidx::{Fingerprints, Width};
+
+/// The items of a stream, one after another: lines, rows or objects.
+pub(super) trait Items: Send {
+    /// Reads on to the next item; false at the end.
+    fn advance(&mut self) -> Result<bool>;
+
+    fn source(&self) -> &Source;
+
+    /// The place of the item.
+    fn place(&self) -> Place;
+
+    /// The item and what ends it, byte for byte.
+    fn raw(&self) -> (&[u8], &'static [u8]);
+
+    /// Whether bytes of the item were invalid and became U+FFFD.
+    fn has_faults(&self) -> bool;
+
+    /// The error of the item.
+    fn error(&self, message: impl Into<String>) -> Error {
+        self.source().input_error(self.place(), message)
+    }
+
+    /// The item as text.
+    fn text(&self) -> Result<&str> {
+        std::str::from_utf8(self.raw().0).map_err(|_| self.error("not valid UTF-8"))
+    }
+
+    /// Appends the fingerprints of the next items, up to the first that holds anything else, and returns their number.
+    fn read_fingerprints(&mut self, _: Radix, _: &mut Fingerprints) -> usize {
+        0
+    }
+}
+
+/// Makes the record of an item; the second argument says whether it is the first.
+type ReadRecord<I> = dyn Fn(&I, bool) -> Result<Record> + Send;
+
+/// A reader of one record an item.
+pub(super) struct ItemReader<I> {
+    items: I,
+    record: Box<ReadRecord<I>>,
+    /// How the fingerprints are written that can be read many at a time.
+    plain: Option<(Radix, Width)>,
+    /// Whether no item has been read.
+    is_first: bool,
+}
+
+impl<I: Items> ItemReader<I> {
+    pub(super) fn new(
+        items: I,
+        record: impl Fn(&I, bool) -> Result<Record> + Send + 'static,
+    ) -> Self {
+        ItemReader {
+            items,
+            record: Box::new(record),
+            plain: None,
+            is_first: true,
+        }
+    }
+
+    /// The same for items of which many are nothing but a fingerprint.
+    pub(super) fn plain(mut self, radix: Radix, width: Width) -> Self {
+        self.plain = Some((radix, width));
+        self
+    }
+
+    pub(super) fn items(&self) -> &I {
+        &self.items
+    }
+}
+
+impl<I: Items> Iterator for ItemReader<I> {
+    type Item = Result<Record>;
+
+    fn next(&mut self) -> Option<Result<Record>> {
+        match self.items.advance() {
+            Ok(true) => {}
+            Ok(false) => return None,
+            Err(error) => return Some(Err(error)),
+        }
+        let record = (self.record)(&self.items, std::mem::take(&mut self.is_first));
+        Some(record.map(|mut record| {
+            record.has_faults = self.items.has_faults();
+            record
+        }))
+    }
+}
+
+impl<I: Items> RecordReader for ItemReader<I> {
+    fn read_fingerprints(&mut self, out: &mut Fingerprints) -> usize {
+        let count = match self.plain {
+            Some((radix, width)) if width == out.width() => {
+                self.items.read_fingerprints(radix, out)
+            }
+            _ => 0,
+        };
+        self.is_first &= count == 0;
+        count
+    }
+
+    fn bytes_read(&self) -> u64 {
+        self.items.source().bytes_read()
+    }
+
+    fn guessed_encoding(&self) -> Option<&'static str> {
+        self.items.source().guessed_encoding()
+    }
+
+    fn place(&self) -> (&str, Place) {
+        (self.items.source().name(), self.items.place())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{document, read_all};
+    use crate::Format;
+
+    #[test]
+    fn each_line_is_a_document() {
+        let read = read_all(" one\ttwo \r\n\n \nдва".as_bytes(), Format::Lines);
+        assert_eq!(
+            read.records(),
+            [document(" one\ttwo ", None), document("два", None)]
+        );
+    }
+
+    #[test]
+    fn other_encodings_are_refused() {
+        let read = read_all(b"a\nna\xefve\nb\n", Format::Lines);
+        assert_eq!(read.errors(), ["in:2: not valid UTF-8"]);
+        assert_eq!(read.records().len(), 2);
+    }
+}

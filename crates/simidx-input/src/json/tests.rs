@@ -1,0 +1,4 @@
+//! Tests of the readers of JSON, by format.
+
+mod lines;
+mod values;
