@@ -16,7 +16,9 @@ use crate::support::failure::Failure;
 use crate::support::indexes::IndexArgs;
 use crate::support::latency::{Latency, sample_queries};
 use crate::support::messages::counted;
-use crate::support::options::{InputFormat, distance, distance_within, heading, threads_from};
+use crate::support::options::{
+    InputFormat, distance, distance_within, heading, input_format, threads_from,
+};
 use crate::support::output::{stdout, write_report};
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::count;
@@ -59,14 +61,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     queries: Option<PathBuf>,
     /// Format of --queries [default: by the extension, else by the first bytes; numbers that may be hex or dec are hex]
-    #[arg(long, value_enum, value_name = "FORMAT", help_heading = heading::INPUT)]
+    #[arg(long, value_parser = input_format(), value_name = "FORMAT", help_heading = heading::INPUT)]
     input: Option<InputFormat>,
     /// Largest distance [default: the one that the index was built for; the smallest of several]
     #[arg(short = 'k', long, value_name = "K", value_parser = distance())]
     max_distance: Option<u32>,
     /// Number of threads, which share the queries
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = threads_from(1), help_heading = heading::RESOURCES)]
-    pub(super) threads: u16,
+    threads: u16,
     /// Drop the file from the page cache before each query
     #[arg(long, conflicts_with = "no_mmap")]
     cold: bool,
@@ -94,7 +96,7 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
 
 /// All fingerprints of a file, in hexadecimal digits where no other format is told; their ids are ignored.
 fn read_queries(path: &Path, set: &Set, args: &Args) -> Result<Vec<u128>, Failure> {
-    let format = args.input.and_then(|input| input.0);
+    let format = args.input.flatten();
     // A folder would be read as documents.
     let format = format.or_else(|| path.is_dir().then_some(Format::Hex));
     let mut options = ReadOptions::from(set.width());

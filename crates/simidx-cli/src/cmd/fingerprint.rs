@@ -33,7 +33,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    pub(super) input: InputArgs,
+    input: InputArgs,
     /// Text of a document: fingerprint this one
     #[arg(long, value_name = "TEXT", conflicts_with_all = [
         "inputs", "input", "text_field", "fingerprint_field", "id_field", "delimiter", "encoding",

@@ -32,7 +32,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    pub(super) input: InputArgs,
+    input: InputArgs,
     /// File to write the frequencies to; `-` is standard output
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
@@ -153,7 +153,7 @@ fn count_features(
     let options = args.fields.options(args.width);
     for path in &paths {
         // Fingerprints are refused, but not for their width.
-        run.read(simidx_input::open_with(path, args.input.0, &options)?.as_mut())?;
+        run.read(simidx_input::open_with(path, args.input, &options)?.as_mut())?;
     }
     run.count_batch();
     run.bar.finish();

@@ -17,7 +17,9 @@ use crate::support::failure::Failure;
 use crate::support::indexes::{ExcludeArgs, IndexArgs, is_index};
 use crate::support::inputs::FieldArgs;
 use crate::support::messages::{cost, counted, say, say_nothing_near};
-use crate::support::options::{InputFormat, ResourceArgs, distance, distance_within, heading};
+use crate::support::options::{
+    Choice, InputFormat, ResourceArgs, distance, distance_within, heading, input_format, one_of,
+};
 use crate::support::output::stdout;
 use crate::support::pipeline::PipelineFiles;
 use crate::support::progress::ProgressMode;
@@ -53,7 +55,7 @@ pub(crate) struct Args {
     #[arg(value_name = "QUERIES")]
     queries: PathBuf,
     /// Format of the queries [default: by the extension, else by the first bytes; numbers that may be hex or dec are hex]
-    #[arg(long, value_enum, value_name = "FORMAT", help_heading = heading::INPUT)]
+    #[arg(long, value_parser = input_format(), value_name = "FORMAT", help_heading = heading::INPUT)]
     input: Option<InputFormat>,
     #[command(flatten)]
     fields: FieldArgs,
@@ -63,8 +65,8 @@ pub(crate) struct Args {
     #[arg(short = 'k', long, value_name = "K", value_parser = distance())]
     max_distance: Option<u32>,
     /// How to find the matches; the result is the same. With --limit, auto is a search for the nearest of each query
-    #[arg(long, value_enum, value_name = "STRATEGY", default_value_t = StrategyChoice::Auto)]
-    strategy: StrategyChoice,
+    #[arg(long, value_parser = one_of(STRATEGIES), value_name = "STRATEGY", default_value = "auto")]
+    strategy: JoinStrategy,
     /// Search only the I-th of N ranges of fingerprints; the lines of all N shards together are the full result
     #[arg(long, value_name = "I/N", conflicts_with = "limit")]
     shard: Option<Shard>,
@@ -75,7 +77,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     style: AnswerArgs,
     #[command(flatten)]
-    pub(super) resources: ResourceArgs,
+    resources: ResourceArgs,
 }
 
 /// How documents are compared by their sketches.
@@ -103,25 +105,23 @@ fn margin(text: &str) -> Result<f64, &'static str> {
 }
 
 /// How the matches of a batch are found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum StrategyChoice {
-    /// The one that is expected to be faster
-    Auto,
-    /// Read all fingerprints once and compare them with tables of the queries
-    Stream,
-    /// Probe the tables of the index for each query
-    Probe,
-}
-
-impl From<StrategyChoice> for JoinStrategy {
-    fn from(choice: StrategyChoice) -> Self {
-        match choice {
-            StrategyChoice::Auto => JoinStrategy::Auto,
-            StrategyChoice::Stream => JoinStrategy::Stream,
-            StrategyChoice::Probe => JoinStrategy::Probe,
-        }
-    }
-}
+const STRATEGIES: [Choice<JoinStrategy>; 3] = [
+    (
+        "auto",
+        "The one that is expected to be faster",
+        JoinStrategy::Auto,
+    ),
+    (
+        "stream",
+        "Read all fingerprints once and compare them with tables of the queries",
+        JoinStrategy::Stream,
+    ),
+    (
+        "probe",
+        "Probe the tables of the index for each query",
+        JoinStrategy::Probe,
+    ),
+];
 
 /// Runs the command.
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
@@ -131,7 +131,7 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     }
     let options = args.options(&set)?;
     match (args.style.limit, args.strategy) {
-        (Some(limit), StrategyChoice::Auto) => nearest(&set, &args, options.distance, limit),
+        (Some(limit), JoinStrategy::Auto) => nearest(&set, &args, options.distance, limit),
         _ => all(&set, &args, &options, mode),
     }
 }
@@ -194,7 +194,7 @@ impl Args {
     fn queries<'a>(&'a self, set: &'a Set) -> Result<QueryReader<'a>, Failure> {
         let mut options = self.fields.options(set.width());
         options.fallback = Some(Format::Hex);
-        let format = (self.input.and_then(|input| input.0), &options);
+        let format = (self.input.flatten(), &options);
         let source = (set, &self.files);
         QueryReader::open(self.query_path()?, format, QueryKind::Either, source)
     }
@@ -221,7 +221,7 @@ impl Args {
         let mut options = JoinOptions::default();
         let given = distance_within(self.max_distance, set.width())?;
         options.distance = given.unwrap_or(set.max_distance());
-        options.strategy = self.strategy.into();
+        options.strategy = self.strategy;
         options.shard = self.shard.unwrap_or_default();
         options.memory = Some(self.resources.memory_limit());
         options.temp_dir = self.resources.temp_dir.clone();

@@ -50,7 +50,7 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    pub(super) resources: ResourceArgs,
+    resources: ResourceArgs,
 }
 
 /// Runs the command.
@@ -107,7 +107,7 @@ fn transient_index(
         builder: None,
         documents: DocumentLengths::default(),
     };
-    let input = args.source.records(args.resources.threads);
+    let input = args.source.records();
     records::read(&input, &input.pipeline.pipeline()?, bar, &mut collector)?;
     let Collector {
         builder, documents, ..

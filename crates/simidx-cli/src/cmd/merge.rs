@@ -17,7 +17,7 @@ use crate::support::indexes::{ExcludeArgs, IndexArgs, while_released};
 use crate::support::inputs::{InputFiles, folder};
 use crate::support::messages::say;
 use crate::support::options::{
-    check_temp_dir, distance_of_tables, heading, temp_dir, threads_from,
+    Choice, ThreadArgs, check_temp_dir, distance_of_tables, heading, one_of, temp_dir,
 };
 use crate::support::output::Output;
 use crate::support::progress::ProgressMode;
@@ -64,17 +64,16 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SIZE", value_parser = block_size)]
     block_size: Option<u32>,
     /// Code of the tables
-    #[arg(long, value_enum, value_name = "CODEC", default_value_t = MergeCodecChoice::Auto)]
-    codec: MergeCodecChoice,
+    #[arg(long, value_parser = one_of(MERGE_CODECS), value_name = "CODEC", default_value = "auto")]
+    codec: MergeCodec,
     /// Memory limit, such as 1GiB, in addition to the mapped inputs
     #[arg(long, value_name = "SIZE", default_value = "256MiB", help_heading = heading::RESOURCES)]
     memory: Size,
     /// Directory for temporary files, which are deleted in any case [default: that of the output]
     #[arg(long, value_name = "DIR", value_parser = temp_dir(), help_heading = heading::RESOURCES)]
     temp_dir: Option<PathBuf>,
-    /// Number of threads; 0 uses all cores
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads_from(0), help_heading = heading::RESOURCES)]
-    pub(super) threads: u16,
+    #[command(flatten)]
+    threads: ThreadArgs,
     /// Replace an existing output
     #[arg(long)]
     force: bool,
@@ -132,7 +131,7 @@ fn merge(set: &Set, args: &Args, output: &Output, mode: ProgressMode) -> Answer 
 impl Args {
     fn options(&self, set: &Set) -> Result<MergeOptions, Failure> {
         let mut options = MergeOptions::default();
-        options.codec = self.codec.into();
+        options.codec = self.codec;
         options.max_distance = self.max_distance;
         options.block_size = self.block_size;
         if let Some(tables) = self.tables {
@@ -183,34 +182,38 @@ fn largest_distance(set: &Set) -> u32 {
 }
 
 /// How the tables of the merged index are coded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum MergeCodecChoice {
-    /// lines, unless ef saves 7 % or a Huffman code a tenth
-    Auto,
-    /// The codec of the inputs, where they agree; else auto
-    Same,
-    /// The code of the original paper
-    Xor,
-    /// The smallest: Huffman-coded differences
-    Gap,
-    /// Elias-Fano: fast, and nearly as small
-    Ef,
-    /// The fastest in memory: a row of lines
-    Lines,
-}
-
-impl From<MergeCodecChoice> for MergeCodec {
-    fn from(choice: MergeCodecChoice) -> Self {
-        match choice {
-            MergeCodecChoice::Auto => MergeCodec::Chosen,
-            MergeCodecChoice::Same => MergeCodec::Same,
-            MergeCodecChoice::Xor => MergeCodec::Given(Codec::Xor),
-            MergeCodecChoice::Gap => MergeCodec::Given(Codec::Gap),
-            MergeCodecChoice::Ef => MergeCodec::Given(Codec::EliasFano),
-            MergeCodecChoice::Lines => MergeCodec::Given(Codec::Lines),
-        }
-    }
-}
+const MERGE_CODECS: [Choice<MergeCodec>; 6] = [
+    (
+        "auto",
+        "lines, unless ef saves 7 % or a Huffman code a tenth",
+        MergeCodec::Chosen,
+    ),
+    (
+        "same",
+        "The codec of the inputs, where they agree; else auto",
+        MergeCodec::Same,
+    ),
+    (
+        "xor",
+        "The code of the original paper",
+        MergeCodec::Given(Codec::Xor),
+    ),
+    (
+        "gap",
+        "The smallest: Huffman-coded differences",
+        MergeCodec::Given(Codec::Gap),
+    ),
+    (
+        "ef",
+        "Elias-Fano: fast, and nearly as small",
+        MergeCodec::Given(Codec::EliasFano),
+    ),
+    (
+        "lines",
+        "The fastest in memory: a row of lines",
+        MergeCodec::Given(Codec::Lines),
+    ),
+];
 
 /// The report of a merge.
 #[derive(Debug, Serialize)]

@@ -16,7 +16,7 @@ use crate::support::inputs::SourceArgs;
 use crate::support::labels::Label;
 use crate::support::messages::say_without_features;
 use crate::support::options::{
-    DEFAULT_DISTANCE, IdChoice, ResourceArgs, distance, distance_within,
+    Choice, DEFAULT_DISTANCE, IdChoice, ResourceArgs, distance, distance_within, one_of,
 };
 use crate::support::output::{Column, Stdout, id_to_json, stdout, write_json};
 use crate::support::progress::{ProgressMode, ReadingBar};
@@ -55,8 +55,8 @@ pub(crate) struct Args {
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = By::Fingerprint, conflicts_with_all = ["similarity", "features"])]
     by: By,
     /// Ids of records, with --by id
-    #[arg(long, value_enum, value_name = "KIND", default_value_t = RecordIds::Auto, conflicts_with_all = ["similarity", "features"])]
-    ids: RecordIds,
+    #[arg(long, value_parser = one_of(RECORD_IDS), value_name = "KIND", default_value = "auto", conflicts_with_all = ["similarity", "features"])]
+    ids: IdChoice,
     #[command(flatten)]
     exclude: ExcludeArgs,
     /// Sort the pairs by the smaller member, then by the larger one. Those of similar texts are in the order of the documents
@@ -72,29 +72,27 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    pub(super) resources: ResourceArgs,
+    resources: ResourceArgs,
 }
 
 /// What the ids of records are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum RecordIds {
-    /// The number in the id column, else the position of the record, from 0
-    Number,
-    /// The text in the id column; the position of a document that has none
-    String,
-    /// string if the first record is a document or has an id, else number
-    Auto,
-}
-
-impl From<RecordIds> for IdChoice {
-    fn from(ids: RecordIds) -> Self {
-        match ids {
-            RecordIds::Number => IdChoice::Number,
-            RecordIds::String => IdChoice::String,
-            RecordIds::Auto => IdChoice::Auto,
-        }
-    }
-}
+const RECORD_IDS: [Choice<IdChoice>; 3] = [
+    (
+        "number",
+        "The number in the id column, else the position of the record, from 0",
+        IdChoice::Number,
+    ),
+    (
+        "string",
+        "The text in the id column; the position of a document that has none",
+        IdChoice::String,
+    ),
+    (
+        "auto",
+        "string if the first record is a document or has an id, else number",
+        IdChoice::Auto,
+    ),
+];
 
 /// What the members of a pair are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -138,7 +136,7 @@ fn of_records(args: &Args, mode: ProgressMode) -> Answer {
         let (set, equal) = transient_index(args, bar)?;
         return of_set(&set, &equal, args, mode);
     }
-    let input = args.source.records(args.resources.threads);
+    let input = args.source.records();
     let mut finder = PairFinder::new(width, &options)?;
     let mut push = Each(|record: Fingerprinted| match record.without_features {
         None => Ok(finder.push(record.fingerprint)?),
@@ -159,7 +157,7 @@ fn transient_index(args: &Args, bar: ReadingBar) -> Result<Transient, Failure> {
     let distance = args.max_distance.unwrap_or(DEFAULT_DISTANCE);
     let open =
         |kind| TransientBuilder::new((args.source.width, kind), distance, false, &args.resources);
-    let ids = IdChoice::from(args.ids);
+    let ids = args.ids;
     let mut builder = None;
     let (mut texts, mut names) = (EqualTexts::default(), Vec::new());
     let mut each = Each(|record: Fingerprinted| {
@@ -175,7 +173,7 @@ fn transient_index(args: &Args, bar: ReadingBar) -> Result<Transient, Failure> {
         }
         Ok(())
     });
-    let input = args.source.records(args.resources.threads);
+    let input = args.source.records();
     let read = records::read(&input, &input.pipeline.pipeline()?, bar, &mut each)?;
     say_without_features(read.without_features);
     let builder = match builder {
@@ -195,7 +193,7 @@ fn transient_index(args: &Args, bar: ReadingBar) -> Result<Transient, Failure> {
 /// What keeps the documents from being read, and more pairs than are wanted.
 fn of_texts(args: &Args, similarity: Similarity, mode: ProgressMode) -> Answer {
     args.exclude.refuse("it cannot be used with --similarity")?;
-    let input = documents_of(&args.source, args.resources.threads)?;
+    let input = documents_of(&args.source)?;
     let mut documents = SimilarDocuments::read(&input, similarity, false, &args.resources, mode)?;
     let mut printer = Printer::new(args, args.source.width, mode);
     if args.count_only {

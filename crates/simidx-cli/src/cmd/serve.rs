@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use simidx::{IdBuf, Width};
-use simidx_collection::Collection;
+use simidx_collection::{Collection, Sync};
 use simidx_input::Content;
 use simidx_output::one_line;
 use simidx_server::{LogFormat, NamedIndex, Server, ServerOptions, StartError, TlsFiles, Token};
@@ -17,7 +17,9 @@ use crate::cmd::Answer;
 use crate::support::failure::Failure;
 use crate::support::inputs::FieldArgs;
 use crate::support::messages::is_quiet;
-use crate::support::options::{InputFormat, distance_of_tables, heading, threads_from, width};
+use crate::support::options::{
+    Choice, InputFormat, distance_of_tables, heading, input_format, one_of, threads_from, width,
+};
 use crate::support::output::{json_style, stdout};
 use crate::support::pipeline::PipelineArgs;
 use crate::support::process;
@@ -68,8 +70,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
     /// When a change of the store is acknowledged
-    #[arg(long, value_enum, value_name = "WHEN", default_value_t = SyncChoice::Always, requires = "store", help_heading = STORE)]
-    sync: SyncChoice,
+    #[arg(long, value_parser = one_of(SYNCS), value_name = "WHEN", default_value = "always", requires = "store", help_heading = STORE)]
+    sync: Sync,
     /// Largest distance of near-duplicates in a new store [default: 3]. A store that is there has its own, and so with --width and
     /// --pipeline: others are refused
     #[arg(short = 'k', long, value_name = "K", value_parser = distance_of_tables(), requires = "store")]
@@ -130,8 +132,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = count(1..=100_000u32), help_heading = LIMITS)]
     max_waiting: u32,
     /// What the log on stderr looks like
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Log::Text)]
-    log_format: Log,
+    #[arg(long, value_parser = one_of(LOG_FORMATS), value_name = "FORMAT", default_value = "text")]
+    log_format: LogFormat,
     /// Log each request
     #[arg(long)]
     access_log: bool,
@@ -140,7 +142,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     texts: Vec<PathBuf>,
     /// Format of --texts
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = InputFormat(None), help_heading = heading::INPUT)]
+    #[arg(long, value_parser = input_format(), value_name = "FORMAT", default_value = "auto", help_heading = heading::INPUT)]
     input: InputFormat,
     #[command(flatten)]
     fields: FieldArgs,
@@ -154,28 +156,29 @@ pub(crate) struct Args {
     no_warm: bool,
     /// Number of threads; 0 uses all cores
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads_from(0), help_heading = heading::RESOURCES)]
-    pub(super) threads: u16,
+    threads: u16,
 }
 
 /// `--sync`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum SyncChoice {
-    /// When it is on disk
-    Always,
-    /// At once; it is on disk after 100 ms and one commit
-    Batch,
-    /// At once; it is on disk when it is sealed, or when the server ends
-    Never,
-}
+const SYNCS: [Choice<Sync>; 3] = [
+    ("always", "When it is on disk", Sync::Always),
+    (
+        "batch",
+        "At once; it is on disk after 100 ms and one commit",
+        Sync::Batch,
+    ),
+    (
+        "never",
+        "At once; it is on disk when it is sealed, or when the server ends",
+        Sync::Never,
+    ),
+];
 
 /// `--log-format`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Log {
-    /// Time, level, event and fields
-    Text,
-    /// An object with these
-    Json,
-}
+const LOG_FORMATS: [Choice<LogFormat>; 2] = [
+    ("text", "Time, level, event and fields", LogFormat::Text),
+    ("json", "An object with these", LogFormat::Json),
+];
 
 fn named_index(text: &str) -> Result<NamedIndex, String> {
     let (name, files) = text
@@ -304,10 +307,7 @@ pub(crate) fn run(args: Args) -> Answer {
     options.watch = args.watch;
     options.drain_delay = args.drain_delay;
     options.signals = true;
-    options.log_format = match args.log_format {
-        Log::Text => LogFormat::Text,
-        Log::Json => LogFormat::Json,
-    };
+    options.log_format = args.log_format;
     options.access_log = args.access_log;
     options.quiet = is_quiet();
     options.json = json_style();
@@ -320,11 +320,7 @@ pub(crate) fn run(args: Args) -> Answer {
         let pipeline = args.pipeline.pipeline()?.describe();
         store.max_distance = args.max_distance.unwrap_or(store.max_distance);
         store.pipeline = Some(pipeline.clone());
-        store.sync = match args.sync {
-            SyncChoice::Always => simidx_collection::Sync::Always,
-            SyncChoice::Batch => simidx_collection::Sync::Batch,
-            SyncChoice::Never => simidx_collection::Sync::Never,
-        };
+        store.sync = args.sync;
         let opened = Collection::open_or_create(folder, args.width.unwrap_or_default(), store);
         let store = opened.map_err(|error| Failure::new(error.to_string()))?;
         let number = |flag: &str, given: Option<u32>, own: u32| match given {
@@ -381,7 +377,7 @@ fn read_texts(
     let options = fields.options(Width::default());
     let mut position = 0u64;
     for path in simidx_input::expand(path, None)? {
-        for record in simidx_input::open_with(&path, format.0, &options)? {
+        for record in simidx_input::open_with(&path, format, &options)? {
             match record {
                 Err(error @ simidx_input::Error::Io(_)) => return Err(error.into()),
                 Err(_) => {}

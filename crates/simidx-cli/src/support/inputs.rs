@@ -10,7 +10,7 @@ use simidx_output::one_line;
 use crate::support::failure::Failure;
 use crate::support::indexes::{IndexArgs, OpenArgs, is_index};
 use crate::support::messages::{counted, say};
-use crate::support::options::{InputFormat, heading, threads_from, width};
+use crate::support::options::{InputFormat, ThreadArgs, heading, input_format, width};
 use crate::support::pipeline::PipelineArgs;
 
 /// Files and folders that a command reads.
@@ -323,7 +323,7 @@ pub(crate) struct InputArgs {
     #[arg(value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
     /// Format of the inputs
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = InputFormat(None), help_heading = heading::INPUT)]
+    #[arg(long, value_parser = input_format(), value_name = "FORMAT", default_value = "auto", help_heading = heading::INPUT)]
     pub(crate) input: InputFormat,
     #[command(flatten)]
     pub(crate) fields: FieldArgs,
@@ -333,9 +333,8 @@ pub(crate) struct InputArgs {
     /// What to do with an invalid record
     #[arg(long, value_enum, value_name = "ACTION", default_value_t = OnError::Stop, help_heading = heading::INPUT)]
     pub(crate) on_error: OnError,
-    /// Number of threads; 0 uses all cores
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads_from(0), help_heading = heading::RESOURCES)]
-    pub(crate) threads: u16,
+    #[command(flatten)]
+    threads: ThreadArgs,
     #[command(flatten)]
     pub(crate) pipeline: PipelineArgs,
 }
@@ -346,7 +345,7 @@ impl InputArgs {
         if self.inputs.is_empty() {
             return Ok(vec![PathBuf::from("-")]);
         }
-        let expand = |path: &PathBuf| simidx_input::expand(path, self.input.0);
+        let expand = |path: &PathBuf| simidx_input::expand(path, self.input);
         let inputs = self.inputs.iter().map(expand);
         Ok(inputs.collect::<Result<Vec<_>, _>>()?.concat())
     }
@@ -371,7 +370,7 @@ pub(crate) struct SourceArgs {
     #[command(flatten)]
     open: OpenArgs,
     /// Format of the records [default: auto; files that begin as indexes do are indexes]
-    #[arg(long, value_enum, value_name = "FORMAT", help_heading = heading::INPUT)]
+    #[arg(long, value_parser = input_format(), value_name = "FORMAT", help_heading = heading::INPUT)]
     input: Option<InputFormat>,
     #[command(flatten)]
     fields: FieldArgs,
@@ -426,16 +425,16 @@ impl SourceArgs {
         })
     }
 
-    /// The files as records, read on so many threads.
-    pub(crate) fn records(&self, threads: u16) -> InputArgs {
+    /// The files as records.
+    pub(crate) fn records(&self) -> InputArgs {
         InputArgs {
             inputs: self.paths.clone(),
-            input: self.input.unwrap_or(InputFormat(None)),
+            input: self.input.flatten(),
             fields: self.fields.clone(),
             width: self.width,
             pipeline: self.pipeline.clone(),
             on_error: self.on_error,
-            threads,
+            threads: ThreadArgs::default(),
         }
     }
 }

@@ -167,9 +167,9 @@ pub(crate) fn candidates(
 ///
 /// # Errors
 /// An index among them.
-pub(crate) fn documents_of(source: &SourceArgs, threads: u16) -> Result<InputArgs, Failure> {
+pub(crate) fn documents_of(source: &SourceArgs) -> Result<InputArgs, Failure> {
     match source.are_records()? {
-        true => Ok(source.records(threads)),
+        true => Ok(source.records()),
         false => Err(Failure::new(
             "--similarity compares texts, which an index does not have; name the documents",
         )),
@@ -200,7 +200,7 @@ impl SimilarDocuments {
         let originals = input
             .paths()?
             .into_iter()
-            .map(|path| InputFile::open_with(&path, input.input.0, &options, temp_dir));
+            .map(|path| InputFile::open_with(&path, input.input, &options, temp_dir));
         let originals = originals.collect::<Result<Vec<_>, _>>()?;
         let pipeline = input.pipeline.pipeline()?;
         let mut options = SimilarOptions::default();

@@ -81,7 +81,7 @@ impl<'a> Collector<'a> {
         options.max_distance = self.args.max_distance;
         options.design = self.design.clone();
         options.block_size = self.args.block_size;
-        options.codec = self.args.codec.codec();
+        options.codec = self.args.codec;
         options.ids = ids;
         options.id_lookup = self.args.id_lookup;
         options.metadata = self.metadata.clone();

@@ -15,7 +15,7 @@ use crate::support::build_report::{BuildReport, Stages};
 use crate::support::failure::Failure;
 use crate::support::inputs::{InputArgs, folder};
 use crate::support::options::{
-    CodecChoice, IdChoice, check_temp_dir, distance_of_tables, heading, temp_dir,
+    CODECS, CodecChoice, IdChoice, check_temp_dir, distance_of_tables, heading, one_of, temp_dir,
 };
 use crate::support::output::Output;
 use crate::support::process::default_memory;
@@ -44,7 +44,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    pub(super) input: InputArgs,
+    input: InputArgs,
     /// File to write the index to; `-` is standard output
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
@@ -58,7 +58,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SIZE", default_value_t = 512, value_parser = block_size)]
     block_size: u32,
     /// Code of the tables
-    #[arg(long, value_enum, value_name = "CODEC", default_value_t = CodecChoice::Auto)]
+    #[arg(long, value_parser = one_of(CODECS), value_name = "CODEC", default_value = "auto")]
     codec: CodecChoice,
     /// Ids of records to store
     #[arg(long, value_enum, value_name = "KIND", default_value_t = IdChoice::Auto)]
@@ -250,7 +250,7 @@ fn check_space(args: &Args) -> Result<(), Failure> {
 fn temporary_len(args: &Args) -> Result<u64, Failure> {
     let paths = args.input.paths()?;
     let options = args.input.fields.options(args.input.width);
-    let records = simidx_input::expected_records_with(&paths, args.input.input.0, &options);
+    let records = simidx_input::expected_records_with(&paths, args.input.input, &options);
     let records = records.unwrap_or(0);
     let id_len = if args.ids == IdChoice::Number { 8 } else { 0 };
     let sketch_len = u64::from(args.sketch.unwrap_or(0) / 8);

@@ -64,7 +64,7 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    pub(super) resources: ResourceArgs,
+    resources: ResourceArgs,
 }
 
 /// Which member comes first.
@@ -121,7 +121,7 @@ fn of_records(args: &Args, mode: ProgressMode) -> Answer {
     let width = args.source.width;
     let options = args.options(width, DEFAULT_DISTANCE)?;
     let mut collector = Collector::new(args, &options)?;
-    let input = args.source.records(args.resources.threads);
+    let input = args.source.records();
     let pipeline = input.pipeline.pipeline()?;
     let bar = mode.reading("records");
     let read = crate::support::records::read(&input, &pipeline, bar, &mut collector)?;

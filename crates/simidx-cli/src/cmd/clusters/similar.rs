@@ -29,7 +29,7 @@ pub(super) fn run(args: &Args, similarity: Similarity, mode: ProgressMode) -> An
             return Err(Failure::new(message));
         }
     };
-    let input = documents_of(&args.source, args.resources.threads)?;
+    let input = documents_of(&args.source)?;
     let documents =
         SimilarDocuments::read(&input, similarity, longest_first, &args.resources, mode)?;
     let (bar, watch) = mode.comparing();

@@ -62,7 +62,7 @@ Examples:
 #[command(mut_arg("on_error", |arg| arg.value_parser(on_error())), mut_args(without_rare))]
 pub(crate) struct Args {
     #[command(flatten)]
-    pub(super) input: InputArgs,
+    input: InputArgs,
     /// File to write the kept records to, compressed if its name ends in .gz or .zst; `-` is standard output
     #[arg(
         short,
@@ -324,7 +324,7 @@ impl Args {
         // They only name documents, and positions do that as well.
         options.fields.odd_ids = true;
         for path in paths {
-            let format = self.input.input.0;
+            let format = self.input.input;
             let temp_dir = self.temp_dir.as_deref();
             let original = InputFile::open_with(path, format, &options, temp_dir)?;
             let first = originals.first().filter(|_| self.has_one_format());

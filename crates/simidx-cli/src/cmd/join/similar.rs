@@ -104,7 +104,7 @@ type TextFile = (PathBuf, Option<Format>);
 /// The files of `--texts`. One whose format cannot be told is of that of the queries.
 fn text_files(texts: &Path, args: &Args, width: Width) -> Result<Vec<TextFile>, Failure> {
     let options = args.fields.options(width);
-    let of_queries = args.input.and_then(|input| input.0);
+    let of_queries = args.input.flatten();
     let is_told =
         |path: &Path| path.is_file() && simidx_input::open_with(path, None, &options).is_ok();
     let paths = simidx_input::expand(texts, None)?.into_iter();
@@ -213,7 +213,7 @@ impl Joined<'_> {
         let (mut queries, mut sketches, mut waiting_len) = (Vec::new(), Vec::new(), 0);
         let keeps_features = self.texts.is_some();
         let path = self.args.query_path()?;
-        let format = self.args.input.and_then(|input| input.0);
+        let format = self.args.input.flatten();
         let (fingerprinter, sketcher) = (self.fingerprinter, self.search.sketcher());
         let options = self.args.fields.options(self.set.width());
         for_each_batch(path, format, &options, &mut 0, |documents| {

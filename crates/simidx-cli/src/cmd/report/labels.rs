@@ -66,7 +66,7 @@ impl Labels {
         let options = args.fields.options(self.width);
         let (mut position, mut bytes) = (0, 0);
         for path in &paths {
-            let mut reader = simidx_input::open_with(path, args.input.0, &options)?;
+            let mut reader = simidx_input::open_with(path, args.input, &options)?;
             while let Some(record) = reader.next() {
                 match record {
                     Err(error @ simidx_input::Error::Io(_)) => return Err(error.into()),

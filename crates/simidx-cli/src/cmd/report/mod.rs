@@ -15,7 +15,7 @@ use crate::cmd::Answer;
 use crate::support::failure::Failure;
 use crate::support::indexes::IndexArgs;
 use crate::support::inputs::{FieldArgs, InputFiles};
-use crate::support::options::{InputFormat, ResourceArgs, distance, heading};
+use crate::support::options::{InputFormat, ResourceArgs, distance, heading, input_format};
 use crate::support::output::Output;
 use crate::support::page::{self, POLICY, cut, document, plural};
 use crate::support::progress::ProgressMode;
@@ -55,7 +55,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", num_args = 1..)]
     texts: Vec<PathBuf>,
     /// Format of --texts
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = InputFormat(None), help_heading = heading::INPUT)]
+    #[arg(long, value_parser = input_format(), value_name = "FORMAT", default_value = "auto", help_heading = heading::INPUT)]
     input: InputFormat,
     #[command(flatten)]
     fields: FieldArgs,
@@ -81,7 +81,7 @@ pub(crate) struct Args {
     #[arg(long)]
     force: bool,
     #[command(flatten)]
-    pub(super) resources: ResourceArgs,
+    resources: ResourceArgs,
 }
 
 /// Runs the command.
