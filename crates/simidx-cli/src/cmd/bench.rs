@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use simidx::index::QueryStats;
-use simidx::set::{Segment, SetScratch};
+use simidx::set::SetScratch;
 use simidx::{Set, Storage};
 use simidx_input::{Content, Format, InputError, ReadOptions};
 
@@ -17,9 +17,9 @@ use crate::support::indexes::IndexArgs;
 use crate::support::latency::{Latency, sample_queries};
 use crate::support::messages::counted;
 use crate::support::options::{
-    InputFormat, distance, distance_within, heading, input_format, threads_from,
+    InputFormat, distance, distance_or, heading, input_format, threads_from,
 };
-use crate::support::output::{stdout, write_report};
+use crate::support::output::{row, stdout, write_report};
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::count;
 
@@ -124,10 +124,8 @@ struct Measured {
 }
 
 fn measure(set: &Set, args: &Args, mode: ProgressMode) -> Result<BenchReport, Failure> {
-    let bar = mode.spinner();
-    bar.set_message("choosing queries");
-    let given = distance_within(args.max_distance, set.width())?;
-    let distance = given.unwrap_or(set.max_distance());
+    let bar = mode.spinner("choosing queries");
+    let distance = distance_or(args.max_distance, set.width(), set.max_distance())?;
     let queries = match &args.queries {
         Some(path) => read_queries(path, set, args)?,
         None => sample_queries(set, args.count as usize, args.seed)?,
@@ -194,9 +192,13 @@ pub(super) fn latencies(
 fn ask_all(set: &Set, queries: &[u128], distance: u32, args: &Args) -> Result<Measured, Failure> {
     if args.cold {
         let files = args.index.files()?;
-        let cache = PageCache::of(set, &files)?;
+        let open = |path: &PathBuf| File::open(path).map_err(Failure::at(path));
+        let opened: Vec<File> = files.iter().map(open).collect::<Result<_, _>>()?;
         return ask((set, queries, distance), true, None, || {
-            cache.iter().try_for_each(PageCache::drop_pages)
+            let mut caches = set.segments().zip(files.iter().zip(&opened));
+            caches.try_for_each(|(segment, (path, file))| {
+                drop_pages(segment.storage(), file).map_err(Failure::at(path))
+            })
         });
     }
     let share = queries.len().div_ceil(args.threads.into());
@@ -279,10 +281,10 @@ impl BenchReport {
             "{:<24}p50 {:.1}, p90 {:.1}, p99 {:.1}, p99.9 {:.1}, max {:.1}, mean {:.1}",
             "latency in us", l.p50, l.p90, l.p99, l.p99_9, l.max, l.mean
         )?;
-        writeln!(
+        row(
             out,
-            "{:<24}{:.0}",
-            "queries a second", self.queries_per_second
+            "queries a second",
+            format_args!("{:.0}", self.queries_per_second),
         )?;
         writeln!(
             out,
@@ -290,39 +292,6 @@ impl BenchReport {
             "a query", self.probes_per_query, self.blocks_per_query, self.candidates_per_query
         )?;
         writeln!(out, "{:<24}{}", "matches", self.matches)
-    }
-}
-
-/// The page cache of an index file, to be emptied.
-struct PageCache<'a> {
-    segment: Segment<'a>,
-    path: &'a Path,
-    file: File,
-}
-
-impl<'a> PageCache<'a> {
-    /// The page cache of each segment.
-    ///
-    /// # Errors
-    /// A file that cannot be opened.
-    fn of(set: &'a Set, paths: &'a [PathBuf]) -> Result<Vec<Self>, Failure> {
-        let open = |(segment, path): (Segment<'a>, &'a PathBuf)| {
-            let file = File::open(path).map_err(Failure::at(path))?;
-            Ok(PageCache {
-                segment,
-                path,
-                file,
-            })
-        };
-        set.segments().zip(paths).map(open).collect()
-    }
-
-    /// Empties it.
-    ///
-    /// # Errors
-    /// What the system reports, or that it has no such call.
-    fn drop_pages(&self) -> Result<(), Failure> {
-        drop_pages(self.segment.storage(), &self.file).map_err(Failure::at(self.path))
     }
 }
 

@@ -18,9 +18,9 @@ use crate::support::indexes::{ExcludeArgs, IndexArgs, is_index};
 use crate::support::inputs::FieldArgs;
 use crate::support::messages::{cost, counted, say, say_nothing_near};
 use crate::support::options::{
-    Choice, InputFormat, ResourceArgs, distance, distance_within, heading, input_format, one_of,
+    Choice, InputFormat, ResourceArgs, distance, distance_or, heading, input_format, one_of,
 };
-use crate::support::output::stdout;
+use crate::support::output::{Stdout, stdout};
 use crate::support::pipeline::PipelineFiles;
 use crate::support::progress::ProgressMode;
 use crate::support::queries::{Query, QueryKind, QueryReader};
@@ -140,8 +140,7 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
 fn all(set: &Set, args: &Args, options: &JoinOptions, mode: ProgressMode) -> Answer {
     let queries = Queries::read(set, args)?;
     let count = counted(queries.fingerprints.len() as u64, "query");
-    let bar = mode.spinner();
-    bar.set_message(format!("joining {count}"));
+    let bar = mode.spinner(format!("joining {count}"));
     let mut printer = Printer::new(set, &queries, args.answer_style());
     let mut failure = None;
     let joined = join(set, &queries.fingerprints, options, |number, found| {
@@ -219,8 +218,7 @@ impl Args {
 
     fn options(&self, set: &Set) -> Result<JoinOptions, Failure> {
         let mut options = JoinOptions::default();
-        let given = distance_within(self.max_distance, set.width())?;
-        options.distance = given.unwrap_or(set.max_distance());
+        options.distance = distance_or(self.max_distance, set.width(), set.max_distance())?;
         options.strategy = self.strategy;
         options.shard = self.shard.unwrap_or_default();
         options.memory = Some(self.resources.memory_limit());
@@ -273,22 +271,22 @@ impl Queries {
 }
 
 /// Prints matches in the format of `simidx query`.
-struct Printer<'a, W> {
+struct Printer<'a> {
     set: &'a Set,
     queries: &'a Queries,
     style: AnswerArgs,
-    out: W,
+    out: io::BufWriter<Stdout>,
     /// The query whose matches come, or whose object is printed next, and its number.
     query: Option<Query>,
     number: usize,
-    /// Its matches, as the elements of an array.
+    /// Its matches that are not yet printed: those of an object come together.
     matches: Vec<u8>,
     /// Number of its matches.
     match_count: u64,
     found: bool,
 }
 
-impl<'a> Printer<'a, io::BufWriter<crate::support::output::Stdout>> {
+impl<'a> Printer<'a> {
     fn new(set: &'a Set, queries: &'a Queries, style: AnswerArgs) -> Self {
         Printer {
             set,
@@ -302,9 +300,7 @@ impl<'a> Printer<'a, io::BufWriter<crate::support::output::Stdout>> {
             found: false,
         }
     }
-}
 
-impl<W: Write> Printer<'_, W> {
     fn take(&mut self, number: usize, found: Match<u128>) -> Result<(), Failure> {
         self.go_on_to(number)?;
         let query = self.query.as_ref();
@@ -317,25 +313,17 @@ impl<W: Write> Printer<'_, W> {
         if self.style.limit.is_some_and(|limit| others >= limit) {
             return Ok(());
         }
-        let Match {
-            fingerprint,
-            distance,
-            ..
-        } = found;
+        let (fingerprint, distance) = (found.fingerprint, found.distance);
         let mut ids = self.set.ids_of(fingerprint)?.peekable();
         if ids.peek().is_none() && self.set.id_kind() != IdKind::None {
             return Err(self.missing(fingerprint));
         }
         let found = (fingerprint, distance, self.set.width());
-        match self.style.json {
-            true => {
-                let matches = &mut self.matches;
-                self.style
-                    .write_match((query, others), found, ids, matches)?
-            }
-            false => self
-                .style
-                .write_match((query, others), found, ids, &mut self.out)?,
+        self.style
+            .write_match((query, others), found, ids, &mut self.matches)?;
+        if !self.style.json {
+            self.out.write_all(&self.matches)?;
+            self.matches.clear();
         }
         Ok(())
     }

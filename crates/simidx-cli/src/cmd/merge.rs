@@ -1,6 +1,5 @@
 //! `simidx merge`: several indexes into one, without some records.
 
-use std::collections::btree_map::Entry;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -14,12 +13,12 @@ use crate::cmd::Answer;
 use crate::support::build_report::{BuildReport, Stages};
 use crate::support::failure::Failure;
 use crate::support::indexes::{ExcludeArgs, IndexArgs, while_released};
-use crate::support::inputs::{InputFiles, folder};
+use crate::support::inputs::InputFiles;
 use crate::support::messages::say;
 use crate::support::options::{
     Choice, ThreadArgs, check_temp_dir, distance_of_tables, heading, one_of, temp_dir,
 };
-use crate::support::output::Output;
+use crate::support::output::{Output, row, temp_dir_of};
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::{Size, block_size, count};
 use crate::support::report::Report;
@@ -142,29 +141,18 @@ impl Args {
         options.newest_wins = self.newest_wins;
         options.memory = self.memory.0;
         options.temp_dir = Some(self.temp_dir());
-        options.exclusions = self.no_exclusions()?;
-        self.exclude.for_each_list(set, |only, add| match only {
-            None => add(&mut options.exclusions),
-            Some(number) => match options.segment_exclusions.entry(number) {
-                Entry::Occupied(open) => add(open.into_mut()),
-                Entry::Vacant(none) => add(none.insert(self.no_exclusions()?)),
-            },
-        })?;
+        // Lists stay within the memory limit.
+        let none = || {
+            let temp_dir = Some(self.temp_dir());
+            Ok(Exclusions::with_memory(self.memory.0, temp_dir)?)
+        };
+        (options.exclusions, options.segment_exclusions) = self.exclude.read(set, none)?;
         Ok(options)
-    }
-
-    /// A list that stays within the memory limit.
-    fn no_exclusions(&self) -> Result<Exclusions, Failure> {
-        let memory = self.memory.0;
-        Ok(Exclusions::with_memory(memory, Some(self.temp_dir()))?)
     }
 
     /// Where temporary files go.
     fn temp_dir(&self) -> PathBuf {
-        match &self.temp_dir {
-            Some(folder) => folder.clone(),
-            None => folder(&self.output).to_owned(),
-        }
+        temp_dir_of(self.temp_dir.as_deref(), &self.output)
     }
 }
 
@@ -242,16 +230,17 @@ impl MergeReport {
     fn print(&self, out: &mut dyn Write) -> io::Result<()> {
         self.build.print_index(out)?;
         writeln!(out, "{:<24}{}", "segments", self.segment_count)?;
-        writeln!(
+        let (records, fingerprints) = (self.dropped_record_count, self.dropped_fingerprint_count);
+        row(
             out,
-            "{:<24}{} records, {} fingerprints",
-            "left out", self.dropped_record_count, self.dropped_fingerprint_count
+            "left out",
+            format_args!("{records} records, {fingerprints} fingerprints"),
         )?;
         if self.replaced_record_count > 0 {
-            writeln!(
+            row(
                 out,
-                "{:<24}{} records",
-                "replaced", self.replaced_record_count
+                "replaced",
+                format_args!("{} records", self.replaced_record_count),
             )?;
         }
         let (ids, fingerprints) = (self.unmatched_id_count, self.unmatched_fingerprint_count);

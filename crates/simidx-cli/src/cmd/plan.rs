@@ -14,13 +14,10 @@ use crate::support::messages::{counted, say};
 use crate::support::options::{CODECS, Choice, CodecChoice, distance_of_tables, one_of, width};
 use crate::support::output::{stdout, write_report};
 use crate::support::quantity::{Size, block_size, count};
-use crate::support::similarity::{SimilarityArgs, features_of};
+use crate::support::similarity::{ID_SHARE, SimilarityArgs, features_of};
 
 /// Bytes of text for a word, in English with the space before it.
 const WORD_LEN: f64 = 6.5;
-
-/// Of the memory, the part that `dedup` has for finding ids that come twice.
-const ID_SHARE: u64 = 16;
 
 /// Processor time in seconds for a text, and for a byte of text: a fit to 10^5 and 10^6 English descriptions of 500 bytes and
 /// to 5,468 licences of 3,000, on an x86-64 server of 2024.

@@ -15,7 +15,7 @@ use crate::support::indexes::{ExcludeArgs, OpenArgs, fingerprints_of, id_of_word
 use crate::support::inputs::FieldArgs;
 use crate::support::messages::{cost, counted, say, say_nothing_near};
 use crate::support::options::{
-    InputFormat, ThreadArgs, distance, distance_within, heading, input_format,
+    InputFormat, ThreadArgs, distance, distance_or, heading, input_format,
 };
 use crate::support::pipeline::{PipelineFiles, recorded};
 use crate::support::quantity::count_from_1;
@@ -99,7 +99,7 @@ fn answer(set: &Set, args: &Args, words: Words) -> Answer {
         None => set.max_distance(),
         Some(_) => set.width().bits(),
     };
-    let max_distance = distance_within(args.max_distance, set.width())?.unwrap_or(default);
+    let max_distance = distance_or(args.max_distance, set.width(), default)?;
     let question = match args.nearest.or(args.style.limit) {
         None => Question::Within(max_distance),
         Some(count) => Question::Nearest {

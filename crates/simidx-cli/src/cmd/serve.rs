@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,7 +23,9 @@ use crate::support::options::{
 use crate::support::output::{json_style, stdout};
 use crate::support::pipeline::PipelineArgs;
 use crate::support::process;
+use crate::support::progress::ProgressMode;
 use crate::support::quantity::{Size, count};
+use crate::support::records::visit_all;
 
 /// The head of `simidx serve --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -312,9 +314,7 @@ pub(crate) fn run(args: Args) -> Answer {
     options.quiet = is_quiet();
     options.json = json_style();
     options.assets = args.pipeline.files()?;
-    for path in &args.texts {
-        read_texts(path, args.input, &args.fields, &mut options.texts)?;
-    }
+    options.texts = read_texts(&args.texts, args.input, &args.fields)?;
     if let Some(folder) = &args.store {
         let mut store = simidx_collection::Options::default();
         let pipeline = args.pipeline.pipeline()?.describe();
@@ -323,15 +323,24 @@ pub(crate) fn run(args: Args) -> Answer {
         store.sync = args.sync;
         let opened = Collection::open_or_create(folder, args.width.unwrap_or_default(), store);
         let store = opened.map_err(|error| Failure::new(error.to_string()))?;
-        let number = |flag: &str, given: Option<u32>, own: u32| match given {
-            Some(given) => is_own(folder, flag, &given.to_string(), &own.to_string()),
-            None => Ok(()),
-        };
-        number("--width", args.width.map(Width::bits), store.width().bits())?;
-        number("-k", args.max_distance, store.max_distance())?;
-        if args.pipeline.names_stages() {
-            let own = store.pipeline().unwrap_or("none");
-            is_own(folder, "--pipeline", &pipeline, own)?;
+        let (width, distance) = (store.width().to_string(), store.max_distance().to_string());
+        let (given_width, given_distance) = (args.width, args.max_distance);
+        let given_pipeline = args.pipeline.names_stages().then_some(pipeline);
+        let own_pipeline = store.pipeline().unwrap_or("none");
+        for (flag, given, own) in [
+            (
+                "--width",
+                given_width.map(|width| width.to_string()),
+                &*width,
+            ),
+            ("-k", given_distance.map(|k| k.to_string()), &distance),
+            ("--pipeline", given_pipeline, own_pipeline),
+        ] {
+            if let Some(given) = given.filter(|given| given != own) {
+                let message =
+                    format!("the store was made with {flag} {own}, not {given}; leave {flag} out");
+                return Err(Failure::new(message).about(folder.display()));
+            }
         }
         options.store = Some(Arc::new(store));
     }
@@ -347,17 +356,6 @@ pub(crate) fn run(args: Args) -> Answer {
     Ok(true)
 }
 
-/// Refuses what a store does not have.
-fn is_own(folder: &Path, flag: &str, given: &str, own: &str) -> Result<(), Failure> {
-    match given == own {
-        true => Ok(()),
-        false => Err(Failure::new(format!(
-            "{}: the store was made with {flag} {own}, not {given}; leave {flag} out",
-            folder.display()
-        ))),
-    }
-}
-
 fn not_started(error: StartError) -> Failure {
     Failure::new(match error {
         StartError::Open(address) => format!(
@@ -369,32 +367,28 @@ fn not_started(error: StartError) -> Failure {
 
 /// Reads the texts of documents by their ids. A record that is no document is passed over.
 fn read_texts(
-    path: &Path,
+    paths: &[PathBuf],
     format: InputFormat,
     fields: &FieldArgs,
-    texts: &mut HashMap<String, String>,
-) -> Result<(), Failure> {
+) -> Result<HashMap<String, String>, Failure> {
     let options = fields.options(Width::default());
-    let mut position = 0u64;
-    for path in simidx_input::expand(path, None)? {
-        for record in simidx_input::open_with(&path, format, &options)? {
-            match record {
-                Err(error @ simidx_input::Error::Io(_)) => return Err(error.into()),
-                Err(_) => {}
-                Ok(record) => {
-                    let id = match record.id {
-                        Some(IdBuf::String(text)) => text,
-                        Some(IdBuf::Number(number)) => number.to_string(),
-                        None => position.to_string(),
-                    };
-                    if let Content::Text(mut text) = record.content {
-                        text.truncate(text.floor_char_boundary(MAX_TEXT_LEN));
-                        texts.insert(id, text);
-                    }
-                }
+    let mut texts = HashMap::new();
+    for path in paths {
+        let paths = simidx_input::expand(path, None)?;
+        let readers = paths
+            .iter()
+            .map(|path| simidx_input::open_with(path, format, &options));
+        let bar = ProgressMode::Never.reading("documents");
+        visit_all(readers, &bar, |position, record| {
+            if let Some(record) = record
+                && let Content::Text(mut text) = record.content
+            {
+                let id = record.id.unwrap_or(IdBuf::Number(position));
+                text.truncate(text.floor_char_boundary(MAX_TEXT_LEN));
+                texts.insert(id.to_string(), text);
             }
-            position += 1;
-        }
+            Ok(())
+        })?;
     }
-    Ok(())
+    Ok(texts)
 }

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::{fmt, fs};
 
-use simidx::Width;
+use simidx::{Set, Width};
 use simidx_input::{InputError, Place, ReadOptions, RecordReader, TextEncoding};
 use simidx_output::one_line;
 
 use crate::support::failure::Failure;
-use crate::support::indexes::{IndexArgs, OpenArgs, is_index};
+use crate::support::indexes::{ExcludeArgs, OpenArgs, is_index, together};
 use crate::support::messages::{counted, say};
 use crate::support::options::{InputFormat, ThreadArgs, heading, input_format, width};
 use crate::support::pipeline::PipelineArgs;
@@ -138,9 +138,10 @@ fn id_of_stdin() -> Option<FileId> {
 const SHOWN: u64 = 10;
 
 /// What to do with a record that cannot be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub(crate) enum OnError {
     /// Stop with an error that names it
+    #[default]
     Stop,
     /// Skip it and count it
     Skip,
@@ -150,7 +151,7 @@ pub(crate) enum OnError {
 }
 
 /// Counts of the diagnostics so far.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Diagnostics {
     on_error: OnError,
     skipped: u64,
@@ -165,11 +166,7 @@ impl Diagnostics {
     pub(crate) fn new(on_error: OnError) -> Self {
         Diagnostics {
             on_error,
-            skipped: 0,
-            replaced: 0,
-            guessed: 0,
-            odd_ids: 0,
-            first_odd_id: None,
+            ..Diagnostics::default()
         }
     }
 
@@ -410,19 +407,21 @@ impl SourceArgs {
         Ok(first.is_some_and(|(_, is_index)| !is_index))
     }
 
-    /// The files as indexes.
+    /// The indexes as one, without what is to be left out of them; none if the files are records.
     ///
     /// # Errors
-    /// What is said of records, of which there are none.
-    pub(crate) fn indexes(&self) -> Result<IndexArgs, Failure> {
+    /// As for [`Self::are_records`], options for the other kind of files, and what keeps the indexes from being opened.
+    pub(crate) fn open(&self, exclude: &ExcludeArgs) -> Result<Option<Set>, Failure> {
+        if self.are_records()? {
+            exclude.refuse("it cannot be used with records")?;
+            return Ok(None);
+        }
         if self.fields.are_given() {
             let message = format!("{} are for records, not for an index", FieldArgs::NAMES);
             return Err(Failure::new(message));
         }
-        Ok(IndexArgs {
-            paths: self.paths.clone(),
-            open: self.open.clone(),
-        })
+        let set = together(self.open.open_each(&self.paths)?)?;
+        exclude.apply(set).map(Some)
     }
 
     /// The files as records.

@@ -47,6 +47,14 @@ pub(crate) fn distance_within(given: Option<u32>, width: Width) -> Result<Option
     }
 }
 
+/// The same, or else a default.
+///
+/// # Errors
+/// As for [`distance_within`].
+pub(crate) fn distance_or(given: Option<u32>, width: Width, default: u32) -> Result<u32, Failure> {
+    Ok(distance_within(given, width)?.unwrap_or(default))
+}
+
 /// Reads `--width`.
 pub(crate) fn width() -> impl TypedValueParser<Value = Width> {
     PossibleValuesParser::new(["32", "64", "128"]).try_map(|bits| bits.parse())

@@ -13,7 +13,7 @@ use crate::support::inputs::{InputArgs, SourceArgs};
 use crate::support::labels::{Labels, Positions};
 use crate::support::options::ResourceArgs;
 use crate::support::progress::{ProgressMode, ReadingBar};
-use crate::support::records::{Fingerprinted, Refusal, Sink, read_originals};
+use crate::support::records::{Fingerprinted, Refusal, Sink, Wanted, read_originals, visit_all};
 
 /// The least similarity for which texts are found as surely as for all others.
 const SMALLEST: f64 = 0.02;
@@ -125,7 +125,27 @@ pub(crate) fn features_of(similarity: Similarity) -> String {
 }
 
 /// Of what the search need not have, the part that is for ids.
-const ID_SHARE: u64 = 16;
+pub(crate) const ID_SHARE: u64 = 16;
+
+/// How the memory is divided, in bytes.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct MemoryShares {
+    /// For the fingerprints, and the search for near ones.
+    pub(crate) search: u64,
+    /// For ids, and the search for those that come twice.
+    pub(crate) ids: u64,
+}
+
+impl MemoryShares {
+    /// Of what the search need not have, ids have a part.
+    pub(crate) fn new(memory: u64) -> Self {
+        let ids = memory.saturating_sub(MIN_MEMORY) / ID_SHARE;
+        MemoryShares {
+            search: memory - ids,
+            ids,
+        }
+    }
+}
 
 /// The error of a record that has no text.
 pub(crate) const NO_TEXT: &str = "has no text to compare; -k compares fingerprints";
@@ -145,8 +165,7 @@ pub(crate) fn candidates(
     source: Source<'_>,
     mode: ProgressMode,
 ) -> Result<SimilarCandidates, Failure> {
-    let bar = mode.spinner();
-    bar.set_message("finding candidates");
+    let bar = mode.spinner("finding candidates");
     let mut candidates = match lengths {
         None => texts.candidates()?,
         Some(lengths) => texts.candidates_by(|text| lengths[text].into())?,
@@ -205,16 +224,14 @@ impl SimilarDocuments {
         let pipeline = input.pipeline.pipeline()?;
         let mut options = SimilarOptions::default();
         options.similarity = similarity;
-        let memory = resources.memory_limit();
-        let id_memory = memory.saturating_sub(MIN_MEMORY) / ID_SHARE;
-        options.memory = Some(memory - id_memory);
+        let memory = MemoryShares::new(resources.memory_limit());
+        options.memory = Some(memory.search);
         options.temp_dir.clone_from(&resources.temp_dir);
         let texts = SimilarTexts::new(&pipeline, &options)?;
         let mut collector = Collector {
             signer: texts.signer(),
             texts,
-            lengths: longest_first.then(Vec::new),
-            labels: Labels::new(temp_dir, id_memory),
+            labels: Labels::new(temp_dir, memory.ids, longest_first),
         };
         let bar = mode.reading("documents");
         let read = read_originals(
@@ -225,12 +242,10 @@ impl SimilarDocuments {
             &mut collector,
         )?;
         let Collector {
-            texts,
-            lengths,
-            mut labels,
-            ..
+            texts, mut labels, ..
         } = collector;
         labels.end_at(read.records + read.skipped)?;
+        let lengths = labels.lengths.take();
         let source = (originals.as_slice(), &labels.positions);
         let candidates = candidates(texts, lengths, &Some, source, mode)?;
         Ok(SimilarDocuments { candidates, labels })
@@ -241,8 +256,6 @@ impl SimilarDocuments {
 struct Collector {
     signer: TextSigner,
     texts: SimilarTexts,
-    /// Bytes of each text, if they are needed.
-    lengths: Option<Vec<u32>>,
     labels: Labels,
 }
 
@@ -255,21 +268,13 @@ pub(crate) fn signed(signed: Option<SignedText>) -> Result<SignedText, Refusal> 
 }
 
 impl Sink for Collector {
-    fn record(&mut self, record: Fingerprinted) -> Result<(), Refusal> {
-        let document = self.texts.text_count() as u64;
-        self.texts.push_signed(signed(record.signed)?)?;
-        self.labels.positions.push(record.position, 1);
-        if let Some(lengths) = &mut self.lengths {
-            lengths.push(u32::try_from(record.text_len).unwrap_or(u32::MAX));
-        }
-        if let Some(id) = &record.id {
-            self.labels.ids.push(document, id)?;
-        }
-        Ok(())
+    fn record(&mut self, mut record: Fingerprinted) -> Result<(), Refusal> {
+        self.texts.push_signed(signed(record.signed.take())?)?;
+        Ok(self.labels.push(&record, record.id.as_ref())?)
     }
 
-    fn signer(&self) -> Option<TextSigner> {
-        Some(self.signer.clone())
+    fn wants(&self) -> Wanted {
+        Wanted::Signed(self.signer.clone())
     }
 }
 
@@ -288,26 +293,28 @@ pub(crate) fn each_text(
     visit: Visit<'_>,
 ) -> Result<(), Failure> {
     let bar = bar.start(originals.iter().map(InputFile::byte_count).sum());
-    let mut walk = positions.walk();
-    let mut bytes = 0;
-    for original in originals {
-        let mut reader = original.records()?;
-        while let Some(record) = reader.next() {
-            match (walk.next(), record.map(|record| record.content)) {
-                (_, Err(error @ simidx_input::Error::Io(_))) => return Err(error.into()),
-                (None, _) => {}
-                (Some(_), Ok(Content::Fingerprint(_))) if may_lack_text => {}
-                (Some(document), Ok(Content::Text(text))) => visit(document, text)?,
-                // It was a document in the first pass.
-                (Some(_), _) => return Err(original.changed().into()),
-            }
-            bar.show_sometimes(walk.position(), bytes + reader.bytes_read());
+    let readers = originals.iter().map(InputFile::records);
+    let mut is_as_before = true;
+    let count = visit_all(readers, &bar, |position, record| {
+        match (
+            positions.document_at(position),
+            record.map(|record| record.content),
+        ) {
+            (None, _) => {}
+            (Some(document), Some(Content::Text(text))) => visit(document, text)?,
+            (Some(_), Some(Content::Fingerprint(_))) if may_lack_text => {}
+            // It was a document in the first pass.
+            (Some(_), _) => is_as_before = false,
         }
-        bytes += reader.bytes_read();
+        Ok(())
+    })?;
+    for original in originals {
         original.check_unchanged()?;
     }
-    bar.finish();
-    walk.check_complete()
+    match originals.first().filter(|_| !is_as_before) {
+        Some(original) => Err(original.changed().into()),
+        None => positions.check(count),
+    }
 }
 
 #[cfg(test)]
@@ -325,6 +332,15 @@ mod tests {
         assert_eq!(features("pipeline"), Ok(Features::Pipeline));
         for wrong in ["words", "words:0", "words:65", "5", "Pipeline"] {
             assert!(features(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_shares_are_all_of_the_memory() {
+        for memory in [0, MIN_MEMORY, MIN_MEMORY + 7, 4 << 30] {
+            let shares = MemoryShares::new(memory);
+            assert_eq!(shares.search + shares.ids, memory);
+            assert!(shares.search >= memory.min(MIN_MEMORY));
         }
     }
 

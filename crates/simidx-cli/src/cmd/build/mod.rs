@@ -13,11 +13,11 @@ use simidx_text::similar::{SketchFeatures, Sketcher};
 use crate::cmd::Answer;
 use crate::support::build_report::{BuildReport, Stages};
 use crate::support::failure::Failure;
-use crate::support::inputs::{InputArgs, folder};
+use crate::support::inputs::InputArgs;
 use crate::support::options::{
     CODECS, CodecChoice, IdChoice, check_temp_dir, distance_of_tables, heading, one_of, temp_dir,
 };
-use crate::support::output::Output;
+use crate::support::output::{Output, temp_dir_of};
 use crate::support::process::default_memory;
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::{Size, block_size};
@@ -221,10 +221,7 @@ impl Args {
 
     /// Directory for temporary files: by default on the disk that holds the index, not one that may be in memory.
     fn scratch_folder(&self) -> PathBuf {
-        match &self.temp_dir {
-            Some(folder) => folder.clone(),
-            None => folder(&self.output).to_owned(),
-        }
+        temp_dir_of(self.temp_dir.as_deref(), &self.output)
     }
 }
 

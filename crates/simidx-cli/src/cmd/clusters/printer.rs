@@ -1,18 +1,72 @@
 //! Clusters on standard output: a line for each member, a line for each cluster, or JSON.
 
+use std::cmp::Reverse;
 use std::io::{BufWriter, Write};
 
 use serde_json::json;
 use simidx::batch::{Cluster, ClusterReport};
-use simidx::{IdBuf, Set, Width};
+use simidx::{Error, Id, IdBuf, IdKind, Set, Width};
+use simidx_text::dedup::EqualTexts;
 
-use super::Args;
-use super::records::KnownRecords;
+use super::{Args, Representative};
 use crate::support::failure::Failure;
+use crate::support::labels::Labels;
 use crate::support::output::{Column, Json, Stdout, stdout, write_ids};
+use crate::support::records::{Fingerprinted, Refusal, id_of};
+
+/// What is known of records beside their fingerprints, by their numbers. Memory: 4 bytes a record where lengths count.
+pub(super) struct KnownRecords {
+    kind: IdKind,
+    /// With the length of each text, if the longest is to come first.
+    pub(super) labels: Labels,
+    /// Documents without features, which the index lacks.
+    pub(super) equal: EqualTexts,
+}
+
+impl KnownRecords {
+    pub(super) fn new(args: &Args, kind: IdKind) -> Self {
+        let by_length = args.representative == Representative::Longest;
+        KnownRecords {
+            kind,
+            labels: Labels::new(args.resources.temp_dir.as_deref(), 0, by_length),
+            equal: EqualTexts::default(),
+        }
+    }
+
+    /// Takes the next record in and returns its number.
+    pub(super) fn push(&mut self, mut record: Fingerprinted) -> Result<u64, Refusal> {
+        let number = self.labels.count;
+        let id = id_of(&mut record, self.kind)?;
+        self.labels.push(&record, Some(&id))?;
+        Ok(number)
+    }
+
+    /// The number that an id of the index is.
+    pub(super) fn number(id: Id<'_>) -> Option<u64> {
+        match id {
+            Id::Number(number) => Some(number),
+            Id::String(_) => None,
+        }
+    }
+
+    /// Orders records: the one with the least key comes first.
+    pub(super) fn key(&self, number: u64) -> (Reverse<u32>, u64) {
+        let lengths = self.labels.lengths.as_deref().unwrap_or_default();
+        let length = lengths.get(number as usize).copied().unwrap_or(0);
+        (Reverse(length), number)
+    }
+
+    /// The id of a record.
+    ///
+    /// # Errors
+    /// What keeps it from being read.
+    pub(super) fn id(&self, number: u64) -> Result<Option<IdBuf>, Error> {
+        self.labels.ids.get(number)
+    }
+}
 
 /// What the ids of an index are to the user.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(super) enum Ids<'a> {
     /// There are none.
     None,

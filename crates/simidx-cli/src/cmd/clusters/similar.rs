@@ -11,7 +11,7 @@ use crate::cmd::Answer;
 use crate::support::failure::Failure;
 use crate::support::labels::Labels;
 use crate::support::messages::{counted, is_quiet, say};
-use crate::support::output::{stdout, write_json};
+use crate::support::output::{Column, id_to_json, stdout, write_object};
 use crate::support::progress::ProgressMode;
 use crate::support::similarity::{SimilarDocuments, documents_of};
 
@@ -109,26 +109,27 @@ impl Cluster<'_> {
             let mut object = json!({
                 "cluster": number,
                 "size": size,
-                "representative": representative.to_json(),
+                "representative": id_to_json(representative.as_id()),
             });
             if !args.summary {
                 let member = |&(_, document): &(u32, u32)| {
-                    let id = label(document)?.to_json();
+                    let id = id_to_json(label(document)?.as_id());
                     let similarity = self.similarity(document);
                     Ok(json!({ "id": id, "similarity": similarity }))
                 };
                 let members: io::Result<Vec<Value>> = self.members.iter().map(member).collect();
                 object["members"] = members?.into();
             }
-            write_json(&mut &mut *out, &object)?;
-            return out.write_all(b"\n");
+            return write_object(out, &object);
         }
         if args.summary {
+            let representative = Column::of(&representative);
             return writeln!(out, "{number}\t{size}\t{representative}");
         }
         for &(_, document) in self.members {
             let similarity = self.similarity(document);
-            writeln!(out, "{number}\t{}\t{similarity:.4}", label(document)?)?;
+            let label = label(document)?;
+            writeln!(out, "{number}\t{}\t{similarity:.4}", Column::of(&label))?;
         }
         Ok(())
     }

@@ -6,7 +6,6 @@ use simidx_text::similar::JaccardEstimate;
 
 use super::known::Known;
 use super::measure::Measure;
-use crate::support::labels::Label;
 
 /// What is decided of a document.
 #[derive(Debug, Clone, Copy)]
@@ -62,7 +61,7 @@ pub(super) struct Judged<'a> {
 pub(super) enum Cause {
     /// Another document of its cluster is kept.
     Document {
-        of: Label,
+        of: IdBuf,
         cluster: Option<u64>,
         similarity: Option<f64>,
     },
@@ -82,7 +81,7 @@ impl Judged<'_> {
     }
 
     /// What a document is called.
-    pub(super) fn label(&self, document: usize) -> Result<Label, Error> {
+    pub(super) fn label(&self, document: usize) -> Result<IdBuf, Error> {
         self.documents.labels.of(document)
     }
 

@@ -15,14 +15,13 @@ use std::path::PathBuf;
 
 use clap::Arg;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use simidx::builder::MIN_MEMORY;
 use simidx::{Set, Width};
 use simidx_input::{InputFile, OutputFormat};
 use simidx_text::Pipeline;
 
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
-use crate::support::indexes::{ExcludeArgs, IndexArgs, OpenArgs, is_index};
+use crate::support::indexes::{ExcludeArgs, OpenArgs, is_index, together};
 use crate::support::inputs::{InputArgs, OnError};
 use crate::support::messages::{counted, say};
 use crate::support::options::{distance, distance_within, heading, temp_dir};
@@ -30,7 +29,7 @@ use crate::support::process::default_memory;
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::Size;
 use crate::support::records::{ReadCounts, Sink, read_originals};
-use crate::support::similarity::SimilarityArgs;
+use crate::support::similarity::{MemoryShares, SimilarityArgs};
 use judged::{Decisions, Judged};
 use known::Known;
 use measure::Measure;
@@ -171,38 +170,16 @@ enum Keep {
     Longest,
 }
 
-/// How the memory is divided, in bytes.
-#[derive(Debug, PartialEq, Eq)]
-struct MemoryShares {
-    /// For the fingerprints, and the search for near ones.
-    search: u64,
-    /// For ids, and the search for those that come twice.
-    ids: u64,
-}
-
-impl MemoryShares {
-    /// Of what the search need not have, ids have a sixteenth.
-    fn new(memory: u64) -> Self {
-        let ids = memory.saturating_sub(MIN_MEMORY) / 16;
-        MemoryShares {
-            search: memory - ids,
-            ids,
-        }
-    }
-}
-
 /// Runs the command.
 pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
     if args.against.is_empty() {
         args.exclude.refuse("name them with --against")?;
         return dedup(args, None, mode);
     }
-    let index = IndexArgs {
-        paths: args.against.clone(),
-        open: args.open.clone(),
-    };
     refuse_inputs(&args.against)?;
-    let set = args.exclude.apply(index.open()?)?;
+    let set = args
+        .exclude
+        .apply(together(args.open.open_each(&args.against)?)?)?;
     dedup(args, Some(&set), mode)
 }
 
@@ -357,20 +334,6 @@ impl Args {
                 let rest = counted(rest.len() as u64, "further input");
                 format!("Deduplication of {} and {rest}", first.display())
             }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_shares_are_all_of_the_memory() {
-        for memory in [0, MIN_MEMORY, MIN_MEMORY + 7, 4 << 30] {
-            let shares = MemoryShares::new(memory);
-            assert_eq!(shares.search + shares.ids, memory);
-            assert!(shares.search >= memory.min(MIN_MEMORY));
         }
     }
 }

@@ -173,12 +173,7 @@ impl Outputs {
             together.write(output, |out| {
                 compressed(path, out, |out| match format {
                     ReportFormat::Page => {
-                        let page = Page {
-                            measure: job.measure,
-                            judged,
-                            originals,
-                            mode: job.mode,
-                        };
+                        let page = Page { job, judged };
                         let html = page.html(&args.title(), &summary.figures())?;
                         Ok(out.write_all(html.as_bytes())?)
                     }

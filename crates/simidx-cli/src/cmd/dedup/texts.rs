@@ -18,9 +18,10 @@ use super::judged::{Decisions, Judged, Member, Verdict};
 use super::known::Known;
 use super::summary::{Summary, TemplateFigure};
 use crate::support::failure::Failure;
-use crate::support::labels::Labels;
+use crate::support::labels::{Labels, place_among};
 use crate::support::messages::counted;
-use crate::support::records::{Fingerprinted, Refusal, Sink};
+use crate::support::output::id_to_json;
+use crate::support::records::{Fingerprinted, Refusal, Sink, Wanted};
 use crate::support::similarity::{candidates, features_of, signed};
 
 /// Reads the documents and decides on each by its text.
@@ -58,7 +59,7 @@ pub(super) fn judge<'a>(
         Some(against) => against.finish(&mut texts)?,
         None => InIndex::default(),
     };
-    let lengths = known.lengths.as_ref().map(|lengths| {
+    let lengths = known.labels.lengths.as_ref().map(|lengths| {
         let texts = 0..texts.text_count();
         texts
             .map(|text| lengths[in_index.document_of(text)])
@@ -114,11 +115,11 @@ impl Sink for Collector<'_> {
             None => self.texts.push_signed(text)?,
             Some(against) => against.push(text, &mut self.texts)?,
         }
-        Ok(self.known.push(record)?)
+        Ok(self.known.push(&record)?)
     }
 
-    fn signer(&self) -> Option<TextSigner> {
-        Some(self.signer.clone())
+    fn wants(&self) -> Wanted {
+        Wanted::Signed(self.signer.clone())
     }
 }
 
@@ -178,7 +179,7 @@ impl<'a> Similar<'a> {
             let label = labels.of(example)?;
             Ok(TemplateFigure {
                 count: template.count as u64,
-                example: label.to_json(),
+                example: id_to_json(label.as_id()),
                 label,
             })
         };
@@ -388,17 +389,8 @@ impl InIndex {
 
     /// The document that a text is.
     fn document_of(&self, text: usize) -> usize {
-        // So many documents of the index come before it.
-        let texts_before = |number: usize| self.documents[number].0 - number;
-        let (mut low, mut high) = (0, self.documents.len());
-        while low < high {
-            let middle = low.midpoint(high);
-            match texts_before(middle) <= text {
-                true => low = middle + 1,
-                false => high = middle,
-            }
-        }
-        text + low
+        let excluded = |number: usize| self.documents[number].0 as u64;
+        place_among(self.documents.len(), excluded, text as u64) as usize
     }
 
     /// The record that a document is like; none if the index has none.

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
-use serde_json::{Map, Value};
+use serde_json::{Value, json};
 use simidx::{IdBuf, IdKind, Set, Width};
 use simidx_input::{Content, Format, InputError, ReadOptions};
 use simidx_text::ParallelFingerprinter;
@@ -18,7 +18,7 @@ use crate::cmd::Answer;
 use crate::support::failure::Failure;
 use crate::support::inputs::{Diagnostics, OnError};
 use crate::support::messages::{counted, say};
-use crate::support::output::{Column, id_to_json, stdout, write_json};
+use crate::support::output::{Column, id_to_json, stdout, write_object};
 use crate::support::records::id_of_kind;
 
 /// Documents that are sketched together, and bytes of them.
@@ -406,26 +406,23 @@ impl Joined<'_> {
                 let (text, key, name) = self.name(&found.sketches)?;
                 let estimate = found.sketches.estimate(bits);
                 if args.style.json {
-                    let mut object = Map::new();
-                    object.insert(key.into(), name);
-                    object.insert("estimate".into(), rounded(estimate.similarity).into());
-                    let error = rounded(estimate.standard_error);
-                    object.insert("standard_error".into(), error.into());
+                    let mut object = json!({
+                        (key): name,
+                        "estimate": rounded(estimate.similarity),
+                        "standard_error": rounded(estimate.standard_error),
+                    });
                     if let Some(similarity) = found.similarity {
-                        object.insert("similarity".into(), rounded(similarity).into());
+                        object["similarity"] = rounded(similarity).into();
                     }
-                    listed.push(Value::Object(object));
+                    listed.push(object);
                 } else {
                     let shown = rounded(found.similarity.unwrap_or(estimate.similarity));
                     writeln!(out, "{}\t{text}\t{shown:.4}", Column::of(&query.id))?;
                 }
             }
             if args.style.json {
-                let mut object = Map::new();
-                object.insert("id".into(), id_to_json(query.id.as_id()));
-                object.insert("matches".into(), listed.into());
-                write_json(&mut out, &Value::Object(object))?;
-                out.write_all(b"\n")?;
+                let id = id_to_json(query.id.as_id());
+                write_object(&mut out, &json!({ "id": id, "matches": listed }))?;
             }
         }
         Ok(out.flush()?)

@@ -107,8 +107,7 @@ fn page(set: &Set, args: &Args, mode: ProgressMode) -> Result<String, Failure> {
         return Err(Failure::new(message));
     }
     let distance = args.distance(set);
-    let spinner = mode.spinner();
-    spinner.set_message("finding pairs");
+    let spinner = mode.spinner("finding pairs");
     let pairs = Pairs::find(set, args)?;
     spinner.set_message("finding clusters");
     let clusters = Clusters::find(set, args)?;
