@@ -17,7 +17,7 @@ use crate::support::indexes::IndexArgs;
 use crate::support::latency::{Latency, sample_queries};
 use crate::support::messages::counted;
 use crate::support::options::{
-    InputFormat, distance, distance_or, heading, input_format, threads_from,
+    DISTANCES, InputFormat, MOST_THREADS, distance_or, heading, input_format,
 };
 use crate::support::output::{row, stdout, write_report};
 use crate::support::progress::ProgressMode;
@@ -64,10 +64,10 @@ pub(crate) struct Args {
     #[arg(long, value_parser = input_format(), value_name = "FORMAT", help_heading = heading::INPUT)]
     input: Option<InputFormat>,
     /// Largest distance [default: the one that the index was built for; the smallest of several]
-    #[arg(short = 'k', long, value_name = "K", value_parser = distance())]
+    #[arg(short = 'k', long, value_name = "K", value_parser = count(DISTANCES))]
     max_distance: Option<u32>,
     /// Number of threads, which share the queries
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = threads_from(1), help_heading = heading::RESOURCES)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count(1..=MOST_THREADS), help_heading = heading::RESOURCES)]
     threads: u16,
     /// Drop the file from the page cache before each query
     #[arg(long, conflicts_with = "no_mmap")]

@@ -18,7 +18,7 @@ use crate::support::failure::Failure;
 use crate::support::indexes::{OpenArgs, together};
 use crate::support::inputs::{Diagnostics, OnError};
 use crate::support::messages::counted;
-use crate::support::options::{DEFAULT_DISTANCE, distance, distance_within, heading, width};
+use crate::support::options::{DEFAULT_DISTANCE, DISTANCES, distance_within, heading, width};
 use crate::support::output::{row, stdout};
 use crate::support::pipeline::{PipelineArgs, recorded};
 use crate::support::quantity::count;
@@ -56,7 +56,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     open: OpenArgs,
     /// Largest distance of near-duplicates [default: the one that --index was built for, else 3]
-    #[arg(short = 'k', long, value_name = "K", value_parser = distance())]
+    #[arg(short = 'k', long, value_name = "K", value_parser = count(DISTANCES))]
     max_distance: Option<u32>,
     #[command(flatten)]
     similarity: SimilarityArgs,

@@ -15,7 +15,7 @@ use crate::support::failure::Failure;
 use crate::support::inputs::InputArgs;
 use crate::support::output::Output;
 use crate::support::progress::ProgressMode;
-use crate::support::quantity::{count, count_from_1};
+use crate::support::quantity::count;
 use crate::support::records::{self, Fingerprinted, Refusal, Sink, Wanted};
 
 /// The head of `simidx idf --help` and of its man page.
@@ -36,7 +36,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
     /// List only features that occur in at least COUNT documents; the others share a default weight
-    #[arg(long, value_name = "COUNT", default_value_t = 2, value_parser = count_from_1())]
+    #[arg(long, value_name = "COUNT", default_value_t = 2, value_parser = count(1..=u64::MAX))]
     min_count: u64,
     /// List at most N features. When twice as many are held, the rarest are dropped; each takes about 160 bytes of memory
     #[arg(long, value_name = "N", default_value_t = 4_000_000, value_parser = count(1..=u32::MAX))]

@@ -18,11 +18,12 @@ use crate::support::indexes::{ExcludeArgs, IndexArgs, is_index};
 use crate::support::inputs::FieldArgs;
 use crate::support::messages::{cost, counted, say, say_nothing_near};
 use crate::support::options::{
-    Choice, InputFormat, ResourceArgs, distance, distance_or, heading, input_format, one_of,
+    Choice, DISTANCES, InputFormat, ResourceArgs, distance_or, heading, input_format, one_of,
 };
 use crate::support::output::{Stdout, stdout};
 use crate::support::pipeline::PipelineFiles;
 use crate::support::progress::ProgressMode;
+use crate::support::quantity::count;
 use crate::support::queries::{Query, QueryKind, QueryReader};
 use crate::support::similarity::least;
 
@@ -62,7 +63,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     files: PipelineFiles,
     /// Largest distance [default: the one that the index was built for; the smallest of several]
-    #[arg(short = 'k', long, value_name = "K", value_parser = distance())]
+    #[arg(short = 'k', long, value_name = "K", value_parser = count(DISTANCES))]
     max_distance: Option<u32>,
     /// How to find the matches; the result is the same. With --limit, auto is a search for the nearest of each query
     #[arg(long, value_parser = one_of(STRATEGIES), value_name = "STRATEGY", default_value = "auto")]

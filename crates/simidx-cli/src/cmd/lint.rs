@@ -11,14 +11,13 @@ use simidx::batch::{
 use simidx_output::one_line;
 
 use crate::cmd::Answer;
-use crate::support::failure::Failure;
 use crate::support::indexes::ExcludeArgs;
 use crate::support::inputs::SourceArgs;
 use crate::support::options::{
-    DEFAULT_DISTANCE, IdChoice, ResourceArgs, distance, distance_within,
+    DEFAULT_DISTANCE, DISTANCES, IdChoice, ResourceArgs, distance_or, distance_within,
 };
 use crate::support::output::{row, stdout, write_object};
-use crate::support::progress::{ProgressMode, ReadingBar};
+use crate::support::progress::ProgressMode;
 use crate::support::quantity::count;
 use crate::support::records::{self, Fingerprinted, Refusal, Sink, Wanted};
 use crate::support::transient::TransientBuilder;
@@ -42,7 +41,7 @@ pub(crate) struct Args {
     source: SourceArgs,
     /// Largest distance of future queries [default: the one that the index was built for, the smallest of several; of
     /// records 3]
-    #[arg(short = 'k', long, value_name = "K", value_parser = distance())]
+    #[arg(short = 'k', long, value_name = "K", value_parser = count(DISTANCES))]
     max_distance: Option<u32>,
     /// Number of groups of records with equal fingerprints to list, the largest first
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = count(1..=u32::MAX))]
@@ -64,9 +63,19 @@ pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
 
 /// The report on records that are in no index: that on the index which a build would make of them.
 fn of_records(args: &Args, mode: ProgressMode) -> Answer {
-    distance_within(args.max_distance, args.source.width)?;
-    let (set, documents) = transient_index(args, mode.reading("records"))?;
-    of_set(&set, documents, args, mode)
+    let width = args.source.width;
+    let distance = distance_or(args.max_distance, width, DEFAULT_DISTANCE)?;
+    let mut builder = TransientBuilder::new(width, IdChoice::Auto, distance, &args.resources);
+    builder.chooses_tables = true;
+    let mut collector = Collector {
+        builder,
+        documents: DocumentLengths::default(),
+    };
+    let (input, bar) = (args.source.records(), mode.reading("records"));
+    records::read(&input, &input.pipeline.pipeline()?, bar, &mut collector)?;
+    let Collector { builder, documents } = collector;
+    let documents = (documents.document_count > 0).then_some(documents);
+    of_set(&builder.finish()?, documents, args, mode)
 }
 
 fn of_set(
@@ -93,26 +102,6 @@ fn of_set(
     }
     out.flush()?;
     Ok(warnings.is_empty())
-}
-
-/// An index of the records, with the tables that a build would choose, and the lengths of the documents among them.
-fn transient_index(
-    args: &Args,
-    bar: ReadingBar,
-) -> Result<(Set, Option<DocumentLengths>), Failure> {
-    let distance = args.max_distance.unwrap_or(DEFAULT_DISTANCE);
-    let (width, ids) = (args.source.width, IdChoice::Auto);
-    let mut builder = TransientBuilder::new(width, ids, distance, &args.resources);
-    builder.chooses_tables = true;
-    let mut collector = Collector {
-        builder,
-        documents: DocumentLengths::default(),
-    };
-    let input = args.source.records();
-    records::read(&input, &input.pipeline.pipeline()?, bar, &mut collector)?;
-    let Collector { builder, documents } = collector;
-    let documents = (documents.document_count > 0).then_some(documents);
-    Ok((builder.finish()?, documents))
 }
 
 /// Puts records into an index and counts the lengths of documents.

@@ -16,7 +16,7 @@ use crate::support::indexes::{ExcludeArgs, IndexArgs, while_released};
 use crate::support::inputs::InputFiles;
 use crate::support::messages::say;
 use crate::support::options::{
-    Choice, ThreadArgs, check_temp_dir, distance_of_tables, heading, one_of, temp_dir,
+    Choice, TABLE_DISTANCES, ThreadArgs, check_temp_dir, heading, one_of, temp_dir,
 };
 use crate::support::output::{Output, row, temp_dir_of};
 use crate::support::progress::ProgressMode;
@@ -57,7 +57,7 @@ pub(crate) struct Args {
     tables: Option<u64>,
     /// Largest distance that the tables are chosen for, as in a build, or with --tables, that of their design
     /// [default: that of the largest input]
-    #[arg(short = 'k', long, value_name = "K", value_parser = distance_of_tables())]
+    #[arg(short = 'k', long, value_name = "K", value_parser = count(TABLE_DISTANCES))]
     max_distance: Option<u32>,
     /// Bytes per block, a power of two such as 512 or 4KiB [default: that of the largest input]
     #[arg(long, value_name = "SIZE", value_parser = block_size)]

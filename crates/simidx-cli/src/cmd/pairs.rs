@@ -15,13 +15,13 @@ use crate::support::indexes::ExcludeArgs;
 use crate::support::inputs::SourceArgs;
 use crate::support::messages::say_without_features;
 use crate::support::options::{
-    Choice, DEFAULT_DISTANCE, IdChoice, ResourceArgs, distance, distance_or, one_of,
+    Choice, DEFAULT_DISTANCE, DISTANCES, IdChoice, ResourceArgs, distance_or, one_of,
 };
 use crate::support::output::{Column, Stdout, id_to_json, stdout, write_object};
 use crate::support::progress::{ProgressMode, ReadingBar};
 use crate::support::quantity::count;
 use crate::support::records::{self, Each, Fingerprinted};
-use crate::support::similarity::{SimilarDocuments, SimilarityArgs, documents_of};
+use crate::support::similarity::{SimilarDocuments, SimilarityArgs};
 use crate::support::transient::TransientBuilder;
 
 /// Number of pairs between updates of the progress bar.
@@ -46,7 +46,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     source: SourceArgs,
     /// Largest distance of a pair [default: the one that the index was built for, the smallest of several; of records 3]
-    #[arg(short = 'k', long, value_name = "K", value_parser = distance())]
+    #[arg(short = 'k', long, value_name = "K", value_parser = count(DISTANCES))]
     max_distance: Option<u32>,
     #[command(flatten)]
     similarity: SimilarityArgs,
@@ -178,9 +178,8 @@ fn transient_index(args: &Args, bar: ReadingBar) -> Result<Transient, Failure> {
 /// # Errors
 /// What keeps the documents from being read, and more pairs than are wanted.
 fn of_texts(args: &Args, similarity: Similarity, mode: ProgressMode) -> Answer {
-    args.exclude.refuse("it cannot be used with --similarity")?;
-    let input = documents_of(&args.source)?;
-    let mut documents = SimilarDocuments::read(&input, similarity, false, &args.resources, mode)?;
+    let source = (&args.source, &args.exclude);
+    let mut documents = SimilarDocuments::read(source, similarity, false, &args.resources, mode)?;
     let mut printer = Printer::new(args, args.source.width, mode);
     if args.count_only {
         return printer.count_similar(&mut documents, mode);

@@ -11,7 +11,7 @@ use simidx_text::similar::{Banding, SimilarTexts};
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
 use crate::support::messages::{counted, say};
-use crate::support::options::{CODECS, Choice, CodecChoice, distance_of_tables, one_of, width};
+use crate::support::options::{CODECS, Choice, CodecChoice, TABLE_DISTANCES, one_of, width};
 use crate::support::output::{stdout, write_report};
 use crate::support::quantity::{Size, block_size, count};
 use crate::support::similarity::{ID_SHARE, SimilarityArgs, features_of};
@@ -49,7 +49,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = count(0..=u64::MAX))]
     count: u64,
     /// Largest distance of the queries
-    #[arg(short = 'k', long, value_name = "K", default_value_t = 3, value_parser = distance_of_tables())]
+    #[arg(short = 'k', long, value_name = "K", default_value_t = 3, value_parser = count(TABLE_DISTANCES))]
     max_distance: u32,
     #[command(flatten)]
     similarity: SimilarityArgs,

@@ -15,10 +15,10 @@ use crate::support::indexes::{ExcludeArgs, OpenArgs, fingerprints_of, id_of_word
 use crate::support::inputs::FieldArgs;
 use crate::support::messages::{cost, counted, say, say_nothing_near};
 use crate::support::options::{
-    InputFormat, ThreadArgs, distance, distance_or, heading, input_format,
+    DISTANCES, InputFormat, ThreadArgs, distance_or, heading, input_format,
 };
 use crate::support::pipeline::{PipelineFiles, recorded};
-use crate::support::quantity::count_from_1;
+use crate::support::quantity::count;
 use crate::support::queries::{Query, QueryKind, QueryReader};
 
 /// The head of `simidx query --help` and of its man page.
@@ -56,11 +56,11 @@ pub(crate) struct Args {
     input: Option<InputFormat>,
     /// Largest distance [default: the one that the index was built for; the smallest of several]. A larger one
     /// is exact too, and slower
-    #[arg(short = 'k', long, value_name = "K", value_parser = distance())]
+    #[arg(short = 'k', long, value_name = "K", value_parser = count(DISTANCES))]
     max_distance: Option<u32>,
     /// Find only the N nearest fingerprints, of equally near ones the smallest; -k then limits their distance
     /// [default of -k: any distance]
-    #[arg(long, value_name = "N", value_parser = count_from_1(), conflicts_with = "limit")]
+    #[arg(long, value_name = "N", value_parser = count(1..=u64::MAX), conflicts_with = "limit")]
     nearest: Option<u64>,
     /// Records with this id: find what is near them. May be repeated
     #[arg(long = "id", value_name = "ID", conflicts_with_all = ["text", "documents"])]

@@ -18,7 +18,7 @@ use crate::support::failure::Failure;
 use crate::support::inputs::FieldArgs;
 use crate::support::messages::is_quiet;
 use crate::support::options::{
-    Choice, InputFormat, distance_of_tables, heading, input_format, one_of, threads_from, width,
+    Choice, InputFormat, MOST_THREADS, TABLE_DISTANCES, heading, input_format, one_of, width,
 };
 use crate::support::output::{json_style, stdout};
 use crate::support::pipeline::PipelineArgs;
@@ -76,7 +76,7 @@ pub(crate) struct Args {
     sync: Sync,
     /// Largest distance of near-duplicates in a new store [default: 3]. A store that is there has its own, and so with --width and
     /// --pipeline: others are refused
-    #[arg(short = 'k', long, value_name = "K", value_parser = distance_of_tables(), requires = "store")]
+    #[arg(short = 'k', long, value_name = "K", value_parser = count(TABLE_DISTANCES), requires = "store")]
     max_distance: Option<u32>,
     /// Bits per fingerprint of a new store [default: 64]
     #[arg(long, value_name = "BITS", value_parser = width(), requires = "store")]
@@ -157,7 +157,7 @@ pub(crate) struct Args {
     #[arg(long)]
     no_warm: bool,
     /// Number of threads; 0 uses all cores
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads_from(0), help_heading = heading::RESOURCES)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = count(0..=MOST_THREADS), help_heading = heading::RESOURCES)]
     threads: u16,
 }
 

@@ -9,7 +9,7 @@ use simidx::{Fingerprints, IdBuf, Set, Width};
 
 use crate::support::failure::Failure;
 use crate::support::output::{Column, Stdout, json_style, stdout};
-use crate::support::quantity::count_from_1;
+use crate::support::quantity::count;
 use crate::support::queries::Query;
 
 /// Queries that a thread answers at a time, at most.
@@ -22,7 +22,7 @@ const WAITING_LEN: usize = 1 << 20;
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct AnswerArgs {
     /// Print at most N matches for each query: the nearest, of equally near ones the smallest
-    #[arg(long, value_name = "N", value_parser = count_from_1())]
+    #[arg(long, value_name = "N", value_parser = count(1..=u64::MAX))]
     pub(crate) limit: Option<u64>,
     /// Print the id of the query as a fifth column, if it has one; the fourth is empty where the index has no ids. JSON has
     /// it in any case

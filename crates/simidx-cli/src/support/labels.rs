@@ -141,14 +141,10 @@ impl Positions {
 /// Ids that are read together.
 const BLOCK_LEN: u64 = 64;
 
-/// What an id in the file starts with.
-const NUMBER: u8 = b'n';
-const TEXT: u8 = b't';
-
 /// Ids by the numbers of their records, which need not all have one. Memory: `room`, a byte for every eight records, and
 /// buffers.
 ///
-/// Each id stands after its length in four bytes.
+/// Each id is a line of JSON; that of a record without one is empty.
 #[derive(Debug)]
 pub(crate) struct SpooledIds {
     folder: PathBuf,
@@ -198,26 +194,21 @@ impl SpooledIds {
 
     fn try_push(&mut self, record: u64, id: &IdBuf) -> io::Result<()> {
         while self.count < record {
-            self.write(&[], &[])?;
+            self.write("")?;
         }
         match id {
-            IdBuf::Number(number) => self.write(&[NUMBER], number.to_string().as_bytes()),
-            IdBuf::String(text) => self.write(&[TEXT], text.as_bytes()),
+            IdBuf::Number(number) => self.write(&number.to_string()),
+            IdBuf::String(text) => self.write(&serde_json::to_string(text)?),
         }
     }
 
-    fn write(&mut self, kind: &[u8], id: &[u8]) -> io::Result<()> {
+    fn write(&mut self, line: &str) -> io::Result<()> {
         if self.count.is_multiple_of(BLOCK_LEN) {
             self.starts.push(self.len);
         }
-        // Readers bound the length of an id.
-        let len = (kind.len() + id.len()) as u32;
-        self.len += 4 + u64::from(len);
+        self.len += line.len() as u64 + 1;
         self.count += 1;
-        let out = self.file.get_mut();
-        out.write_all(&len.to_ne_bytes())?;
-        out.write_all(kind)?;
-        out.write_all(id)
+        writeln!(self.file.get_mut(), "{line}")
     }
 
     /// Makes the ids ready to be read.
@@ -267,18 +258,12 @@ impl SpooledIds {
 
 /// The id of a record, out of its block.
 fn id_in(block: &[u8], record: u64) -> io::Result<Option<IdBuf>> {
-    let mut rest = block;
-    let mut id = &rest[..0];
-    for _ in 0..=record % BLOCK_LEN {
-        let (len, after) = rest.split_first_chunk().ok_or(io::ErrorKind::InvalidData)?;
-        (id, rest) = after.split_at(u32::from_ne_bytes(*len) as usize);
-    }
-    // They were written as text.
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Ok(match id.split_first() {
-        Some((&NUMBER, digits)) => text(digits).parse().ok().map(IdBuf::Number),
-        Some((&TEXT, rest)) => Some(IdBuf::String(text(rest))),
-        _ => None,
+    let mut lines = block.split(|&byte| byte == b'\n');
+    let line = lines.nth((record % BLOCK_LEN) as usize).unwrap_or_default();
+    Ok(match line {
+        [] => None,
+        [b'"', ..] => Some(IdBuf::String(serde_json::from_slice(line)?)),
+        _ => Some(IdBuf::Number(serde_json::from_slice(line)?)),
     })
 }
 

@@ -1,5 +1,6 @@
 //! Options that several commands share: choices, distances, widths, resources.
 
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
@@ -23,16 +24,14 @@ pub(crate) mod heading {
 /// The distance where neither the user nor an index says one.
 pub(crate) const DEFAULT_DISTANCE: u32 = 3;
 
-/// A value parser of distances.
-pub(crate) fn distance() -> impl Fn(&str) -> Result<u32, String> + Clone + Send + Sync + 'static {
-    count(0..=Width::W128.bits())
-}
+/// Distances of fingerprints of any width.
+pub(crate) const DISTANCES: RangeInclusive<u32> = 0..=Width::W128.bits();
 
-/// A value parser of distances that tables can be made for.
-pub(crate) fn distance_of_tables()
--> impl Fn(&str) -> Result<u32, String> + Clone + Send + Sync + 'static {
-    count(0..=MAX_DISTANCE)
-}
+/// Distances that tables can be made for.
+pub(crate) const TABLE_DISTANCES: RangeInclusive<u32> = 0..=MAX_DISTANCE;
+
+/// Numbers of threads that a machine can bear: each thread costs a stack and its share of the scheduler.
+pub(crate) const MOST_THREADS: u16 = 1024;
 
 /// A distance of fingerprints of this width, if one is given.
 ///
@@ -175,7 +174,7 @@ pub(crate) struct ResourceArgs {
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct ThreadArgs {
     /// Number of threads; 0 uses all cores
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads_from(0), help_heading = heading::RESOURCES)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = count(0..=MOST_THREADS), help_heading = heading::RESOURCES)]
     threads: u16,
 }
 
@@ -207,13 +206,6 @@ pub(crate) fn check_temp_dir(directory: &Path) -> Result<(), Failure> {
             Err(Failure::new(message).about(directory.display()))
         }
     }
-}
-
-/// A number of threads that a machine can bear: each thread costs a stack and its share of the scheduler.
-pub(crate) fn threads_from(
-    least: u16,
-) -> impl Fn(&str) -> Result<u16, String> + Clone + Send + Sync + 'static {
-    count(least..=1024)
 }
 
 #[cfg(test)]

@@ -9,7 +9,8 @@ use simidx_text::similar::{
 };
 
 use crate::support::failure::Failure;
-use crate::support::inputs::{InputArgs, SourceArgs};
+use crate::support::indexes::ExcludeArgs;
+use crate::support::inputs::SourceArgs;
 use crate::support::labels::{Labels, Positions};
 use crate::support::options::ResourceArgs;
 use crate::support::progress::{ProgressMode, ReadingBar};
@@ -43,14 +44,8 @@ pub(crate) struct SimilarityArgs {
     features: Option<Features>,
 }
 
-/// What two texts may have in common.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Features {
-    /// Runs of so many words.
-    Words(usize),
-    /// What the pipeline makes fingerprints of.
-    Pipeline,
-}
+/// What two texts may have in common: runs of so many words, or else what the pipeline makes fingerprints of.
+type Features = Option<usize>;
 
 /// Reads a similarity.
 pub(crate) fn least(text: &str) -> Result<f64, String> {
@@ -71,9 +66,9 @@ pub(crate) fn words(text: &str) -> Result<usize, String> {
 
 fn features(text: &str) -> Result<Features, String> {
     match text {
-        "pipeline" => Ok(Features::Pipeline),
+        "pipeline" => Ok(None),
         _ => match words(text) {
-            Ok(words) => Ok(Features::Words(words)),
+            Ok(words) => Ok(Some(words)),
             Err(message) => Err(format!("{message}, or pipeline")),
         },
     }
@@ -93,9 +88,9 @@ impl SimilarityArgs {
     /// The similarity, 0.8 of runs of three words if nothing else is said.
     pub(crate) fn or_default(&self) -> Similarity {
         let least = self.similarity.unwrap_or(DEFAULT_LEAST);
-        let similarity = match self.features.unwrap_or(Features::Words(3)) {
-            Features::Words(words) => Similarity::of_words(least, words),
-            Features::Pipeline => Similarity::of_features(least),
+        let similarity = match self.features.unwrap_or(Some(3)) {
+            Some(words) => Similarity::of_words(least, words),
+            None => Similarity::of_features(least),
         };
         // Both were checked when they were read.
         similarity.unwrap_or_default()
@@ -182,19 +177,6 @@ pub(crate) fn candidates(
     Ok(candidates)
 }
 
-/// The documents that are named, of which none may be an index.
-///
-/// # Errors
-/// An index among them.
-pub(crate) fn documents_of(source: &SourceArgs) -> Result<InputArgs, Failure> {
-    match source.are_records()? {
-        true => Ok(source.records()),
-        false => Err(Failure::new(
-            "--similarity compares texts, which an index does not have; name the documents",
-        )),
-    }
-}
-
 /// Documents that may be similar, and what they are called.
 pub(crate) struct SimilarDocuments {
     pub(crate) candidates: SimilarCandidates,
@@ -205,14 +187,22 @@ impl SimilarDocuments {
     /// Reads documents and finds which may be similar; with `longest_first` the longer ones are decided on first.
     ///
     /// # Errors
-    /// What keeps the inputs from being read, a record without a text, and too little memory.
+    /// An index among the documents, or a list for one; what keeps the inputs from being read, a record without a text, and too
+    /// little memory.
     pub(crate) fn read(
-        input: &InputArgs,
+        (source, exclude): (&SourceArgs, &ExcludeArgs),
         similarity: Similarity,
         longest_first: bool,
         resources: &ResourceArgs,
         mode: ProgressMode,
     ) -> Result<Self, Failure> {
+        exclude.refuse("it cannot be used with --similarity")?;
+        if !source.are_records()? {
+            let message =
+                "--similarity compares texts, which an index does not have; name the documents";
+            return Err(Failure::new(message));
+        }
+        let input = source.records();
         without_width(input.width)?;
         let temp_dir = resources.temp_dir.as_deref();
         let options = input.fields.options(input.width);
@@ -235,7 +225,7 @@ impl SimilarDocuments {
         };
         let bar = mode.reading("documents");
         let read = read_originals(
-            (input, Width::W64),
+            (&input, Width::W64),
             &pipeline,
             &originals,
             bar,
@@ -328,8 +318,8 @@ mod tests {
         for wrong in ["0", "0.01", "1.01", "-1", "nan", "80%", ""] {
             assert!(least(wrong).is_err(), "{wrong}");
         }
-        assert_eq!(features("words:5"), Ok(Features::Words(5)));
-        assert_eq!(features("pipeline"), Ok(Features::Pipeline));
+        assert_eq!(features("words:5"), Ok(Some(5)));
+        assert_eq!(features("pipeline"), Ok(None));
         for wrong in ["words", "words:0", "words:65", "5", "Pipeline"] {
             assert!(features(wrong).is_err(), "{wrong}");
         }
@@ -352,7 +342,7 @@ mod tests {
         };
         assert_eq!(args.or_default(), Similarity::default());
         assert_eq!(args.given(), None);
-        let features = Some(Features::Pipeline);
+        let features = Some(None);
         let args = SimilarityArgs { features, ..args };
         assert_eq!(args.given(), Similarity::of_features(0.8).ok());
         assert_eq!(features_of(args.or_default()), "features of the pipeline");

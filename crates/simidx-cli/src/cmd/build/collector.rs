@@ -8,7 +8,7 @@ use simidx::{BuildOptions, Column, Error, IdBuf, IdKind, IndexBuilder, Watch, Wi
 use simidx_text::Pipeline;
 use simidx_text::similar::Sketcher;
 
-use super::{Args, TableCount};
+use super::Args;
 use crate::support::failure::Failure;
 use crate::support::options::IdChoice;
 use crate::support::records::{Fingerprinted, Refusal, Sink, SketchText, Wanted, id_of};
@@ -40,14 +40,9 @@ struct Open {
 impl<'a> Collector<'a> {
     /// Checks the parameters before anything is read.
     pub(super) fn new(args: &'a Args, watch: Watch) -> Result<Self, Failure> {
-        let design = match args.tables {
-            TableCount::Auto => None,
-            TableCount::Given(count) => Some(TableDesign::with_table_count(
-                args.input.width,
-                args.max_distance,
-                count,
-            )?),
-        };
+        let (width, distance) = (args.input.width, args.max_distance);
+        let design = |count| TableDesign::with_table_count(width, distance, count);
+        let design = args.tables.map(design).transpose()?;
         let pipeline = args.input.pipeline.pipeline()?;
         let sketcher = args.sketcher(&pipeline)?;
         let sketches = sketcher.as_ref().map(Sketcher::parameters);
@@ -89,10 +84,7 @@ impl<'a> Collector<'a> {
         options.memory = Some(self.args.memory_limit());
         options.temp_dir = Some(self.args.scratch_folder());
         options.watch = self.watch.clone();
-        options.pipeline = match documents {
-            true => Some(self.pipeline.describe()),
-            false => None,
-        };
+        options.pipeline = documents.then(|| self.pipeline.describe());
         options
     }
 

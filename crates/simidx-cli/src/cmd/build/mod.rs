@@ -15,12 +15,12 @@ use crate::support::build_report::{BuildReport, Stages};
 use crate::support::failure::Failure;
 use crate::support::inputs::InputArgs;
 use crate::support::options::{
-    CODECS, CodecChoice, IdChoice, check_temp_dir, distance_of_tables, heading, one_of, temp_dir,
+    CODECS, CodecChoice, IdChoice, TABLE_DISTANCES, check_temp_dir, heading, one_of, temp_dir,
 };
 use crate::support::output::{Output, temp_dir_of};
 use crate::support::process::default_memory;
 use crate::support::progress::ProgressMode;
-use crate::support::quantity::{Size, block_size};
+use crate::support::quantity::{Size, block_size, count};
 use crate::support::records;
 use crate::support::report::Report;
 use crate::support::similarity::words;
@@ -49,7 +49,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
     /// Largest distance that the tables are chosen for; queries may use any
-    #[arg(short = 'k', long, value_name = "K", default_value_t = 3, value_parser = distance_of_tables())]
+    #[arg(short = 'k', long, value_name = "K", default_value_t = 3, value_parser = count(TABLE_DISTANCES))]
     max_distance: u32,
     /// Number of tables: auto, or a number that has a design (for -k 3: 1, 2, 3, 4, 6, 8, 10, 11, 14, 16, 20, 35)
     #[arg(long, value_name = "N", default_value = "auto", value_parser = table_count)]
@@ -103,20 +103,17 @@ fn sketch_bits(text: &str) -> Result<u32, String> {
     bits.ok_or_else(|| format!("a sketch has 64, 128, 192 … or {MAX_SKETCH_BITS} bits"))
 }
 
-/// The number of tables.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TableCount {
-    /// The one that the library chooses.
-    Auto,
-    Given(usize),
-}
+/// The number of tables, if it is not for the library to choose.
+type TableCount = Option<usize>;
 
 /// Reads `--tables`.
 fn table_count(text: &str) -> Result<TableCount, &'static str> {
-    match (text, text.parse()) {
-        ("auto", _) => Ok(TableCount::Auto),
-        (_, Ok(count)) => Ok(TableCount::Given(count)),
-        (_, Err(_)) => Err("neither auto nor a number"),
+    match text {
+        "auto" => Ok(None),
+        _ => text
+            .parse()
+            .map(Some)
+            .map_err(|_| "neither auto nor a number"),
     }
 }
 

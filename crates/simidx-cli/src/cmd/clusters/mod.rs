@@ -13,13 +13,13 @@ use crate::support::failure::Failure;
 use crate::support::indexes::ExcludeArgs;
 use crate::support::inputs::SourceArgs;
 use crate::support::messages::{counted, is_quiet, say, say_without_features};
-use crate::support::options::{DEFAULT_DISTANCE, IdChoice, ResourceArgs, distance, distance_or};
+use crate::support::options::{DEFAULT_DISTANCE, DISTANCES, IdChoice, ResourceArgs, distance_or};
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::count;
 use crate::support::records::{Each, Fingerprinted, Refusal, read};
 use crate::support::similarity::SimilarityArgs;
 use crate::support::transient::TransientBuilder;
-use printer::{Ids, KnownRecords, Printer};
+use printer::{KnownRecords, Printer};
 
 /// The head of `simidx clusters --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -42,7 +42,7 @@ pub(crate) struct Args {
     source: SourceArgs,
     /// Largest distance that links two fingerprints [default: the one that the index was built for, the smallest of
     /// several; of records 3]
-    #[arg(short = 'k', long, value_name = "K", value_parser = distance())]
+    #[arg(short = 'k', long, value_name = "K", value_parser = count(DISTANCES))]
     max_distance: Option<u32>,
     #[command(flatten)]
     similarity: SimilarityArgs,
@@ -90,35 +90,41 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
         let message = "--representative longest needs the documents; name them instead of an index";
         return Err(Failure::new(message));
     }
-    let ids = match set.id_kind() {
-        IdKind::None => Ids::None,
-        _ => Ids::Own,
-    };
-    of_set(&set, (ids, Vec::new(), 0), &args, mode)
+    of_set(&set, None, (Vec::new(), 0), &args, mode)
 }
 
-/// What their ids are, groups of equal documents that are in no index, and the fingerprint of these.
-type Records<'a> = (Ids<'a>, Vec<Vec<u64>>, u128);
-
-/// The clusters of indexes.
-fn of_set(set: &Set, (ids, equal, empty): Records<'_>, args: &Args, mode: ProgressMode) -> Answer {
+/// The clusters of indexes, whose ids may be the numbers of these records, and groups of equal documents that are in no
+/// index, with the fingerprint of these.
+fn of_set(
+    set: &Set,
+    records: Option<&KnownRecords>,
+    equal: (Vec<Vec<u64>>, u128),
+    args: &Args,
+    mode: ProgressMode,
+) -> Answer {
     let options = args.options(set.width(), set.max_distance())?;
-    let printer = Printer::new(args, set.width(), Some((set, ids)), (equal, empty));
-    printed(args, mode, options.distance, printer, |visit| match ids {
-        Ids::Numbers(records) if args.representative == Representative::Longest => {
-            let key = |_, id: Id<'_>| KnownRecords::number(id).map(|number| records.key(number));
-            clusters_by_key(set, &options, key, visit)
-        }
-        _ => clusters(set, &options, visit),
-    })
+    let ids = (set.id_kind() != IdKind::None).then_some((set, records));
+    let printer = Printer::new(args, set.width(), ids, equal);
+    printed(
+        args,
+        mode,
+        options.distance,
+        printer,
+        |visit| match records {
+            Some(records) if args.representative == Representative::Longest => {
+                let key =
+                    |_, id: Id<'_>| KnownRecords::number(id).map(|number| records.key(number));
+                clusters_by_key(set, &options, key, visit)
+            }
+            _ => clusters(set, &options, visit),
+        },
+    )
 }
 
 /// The clusters of records that are in no index.
 fn of_records(args: &Args, mode: ProgressMode) -> Answer {
-    let (width, by_length) = (
-        args.source.width,
-        args.representative == Representative::Longest,
-    );
+    let width = args.source.width;
+    let by_length = args.representative == Representative::Longest;
     if by_length && args.ids == IdChoice::None {
         let message = "--representative longest needs ids; leave --ids none out";
         return Err(Failure::new(message));
@@ -170,8 +176,8 @@ fn of_records(args: &Args, mode: ProgressMode) -> Answer {
     records.labels.end_at(read.records + read.skipped)?;
     let equal = std::mem::take(&mut records.equal).into_groups(args.min_size);
     let empty = pipeline.empty_fingerprint(width);
-    let records = (Ids::Numbers(&records), equal, empty);
-    of_set(&builder.finish()?, records, args, mode)
+    let set = builder.finish()?;
+    of_set(&set, Some(&records), (equal, empty), args, mode)
 }
 
 /// What is called with each cluster.
@@ -196,18 +202,10 @@ fn printed(
         warn_of_chains(&report, distance);
     }
     if args.summary && !is_quiet() {
-        let ClusterReport {
-            cluster_count,
-            record_count,
-            fingerprint_count,
-            ..
-        } = report;
-        say(format_args!(
-            "{} of {} with {}",
-            counted(cluster_count, "cluster"),
-            counted(record_count, "record"),
-            counted(fingerprint_count, "fingerprint")
-        ));
+        let clusters = counted(report.cluster_count, "cluster");
+        let records = counted(report.record_count, "record");
+        let fingerprints = counted(report.fingerprint_count, "fingerprint");
+        say(format_args!("{clusters} of {records} with {fingerprints}"));
     }
     Ok(report.cluster_count > 0)
 }

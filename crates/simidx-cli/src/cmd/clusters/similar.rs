@@ -13,14 +13,13 @@ use crate::support::labels::Labels;
 use crate::support::messages::{counted, is_quiet, say};
 use crate::support::output::{Column, id_to_json, stdout, write_object};
 use crate::support::progress::ProgressMode;
-use crate::support::similarity::{SimilarDocuments, documents_of};
+use crate::support::similarity::SimilarDocuments;
 
 /// Prints the connected components of similar texts.
 ///
 /// # Errors
 /// Options that do not go with texts, and what keeps the documents from being read.
 pub(super) fn run(args: &Args, similarity: Similarity, mode: ProgressMode) -> Answer {
-    args.exclude.refuse("it cannot be used with --similarity")?;
     let longest_first = match args.representative {
         Representative::First => false,
         Representative::Longest => true,
@@ -29,9 +28,9 @@ pub(super) fn run(args: &Args, similarity: Similarity, mode: ProgressMode) -> An
             return Err(Failure::new(message));
         }
     };
-    let input = documents_of(&args.source)?;
+    let source = (&args.source, &args.exclude);
     let documents =
-        SimilarDocuments::read(&input, similarity, longest_first, &args.resources, mode)?;
+        SimilarDocuments::read(source, similarity, longest_first, &args.resources, mode)?;
     let (bar, watch) = mode.comparing();
     let found = documents.candidates.dedup_by_chains(&watch)?;
     bar.finish_and_clear();

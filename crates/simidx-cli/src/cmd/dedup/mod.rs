@@ -24,10 +24,10 @@ use crate::support::failure::Failure;
 use crate::support::indexes::{ExcludeArgs, OpenArgs, is_index, together};
 use crate::support::inputs::{InputArgs, OnError};
 use crate::support::messages::{counted, say};
-use crate::support::options::{distance, distance_within, heading, temp_dir};
+use crate::support::options::{DISTANCES, distance_within, heading, temp_dir};
 use crate::support::process::default_memory;
 use crate::support::progress::ProgressMode;
-use crate::support::quantity::Size;
+use crate::support::quantity::{Size, count};
 use crate::support::records::{ReadCounts, Sink, read_originals};
 use crate::support::similarity::{MemoryShares, SimilarityArgs};
 use judged::{Decisions, Judged};
@@ -94,7 +94,7 @@ pub(crate) struct Args {
     #[arg(long)]
     chains: bool,
     /// Largest distance of near-duplicates, to compare fingerprints instead of texts [default for fingerprints: 3]
-    #[arg(short = 'k', long, value_name = "K", value_parser = distance())]
+    #[arg(short = 'k', long, value_name = "K", value_parser = count(DISTANCES))]
     max_distance: Option<u32>,
     /// Index files; documents that are in one of them are dropped first: those within the distance of a fingerprint, or, if the indexes
     /// carry sketches (build --sketch), those with an estimated similarity of at least J

@@ -104,9 +104,8 @@ fn object(label: &IdBuf, dropped: &Dropped) -> Value {
 /// The new fields, in order.
 pub(super) struct Notes {
     pub(super) fields: Vec<NewField>,
-    has_distance: bool,
-    has_estimate: bool,
-    has_index: bool,
+    /// Of all that there may be, in order, which there are.
+    wanted: [bool; 6],
 }
 
 impl Notes {
@@ -128,14 +127,12 @@ impl Notes {
             (has_estimate, "estimate", FieldKind::Real),
             (has_index, "duplicate_in", FieldKind::Text),
         ];
-        let fields = fields.into_iter().filter(|(is_there, ..)| *is_there);
+        let wanted = fields.map(|(is_wanted, ..)| is_wanted);
+        let fields = fields.into_iter().filter(|(is_wanted, ..)| *is_wanted);
+        let fields = fields.map(|(_, name, kind)| NewField::new(format!("{prefix}{name}"), kind));
         Notes {
-            fields: fields
-                .map(|(_, name, kind)| NewField::new(format!("{prefix}{name}"), kind))
-                .collect(),
-            has_distance,
-            has_estimate,
-            has_index,
+            fields: fields.collect(),
+            wanted,
         }
     }
 
@@ -178,13 +175,12 @@ impl Notes {
                 }
             }
         }
-        let mut values = vec![of, cluster];
-        values.extend(self.has_distance.then_some(distance));
-        values.extend((!self.has_distance).then_some(similarity));
-        values.extend(self.has_estimate.then_some(estimate));
         let place = place.map(|place| FieldValue::Text(place.to_owned()));
-        values.extend(self.has_index.then_some(place));
-        Ok(values)
+        let values = [of, cluster, distance, similarity, estimate, place];
+        let values = values.into_iter().zip(self.wanted);
+        Ok(values
+            .filter_map(|(value, is_wanted)| is_wanted.then_some(value))
+            .collect())
     }
 }
 

@@ -357,29 +357,12 @@ impl Joined<'_> {
 
     /// Answers the queries so far, and forgets them.
     fn hand_over(&mut self) -> Result<(), Failure> {
-        self.limit(self.args.style.limit);
-        self.print(self.args)?;
+        self.match_count += self.print(self.args)?;
         self.query_count += self.queries.len() as u64;
-        self.match_count += self.found.len() as u64;
         self.queries.clear();
         self.found.clear();
         self.feature_len = 0;
         Ok(())
-    }
-
-    /// Keeps so many matches of each query.
-    fn limit(&mut self, limit: Option<u64>) {
-        let Some(limit) = limit else {
-            return;
-        };
-        let (mut query, mut count) = (usize::MAX, 0);
-        self.found.retain(|found| {
-            if std::mem::replace(&mut query, found.sketches.query) != found.sketches.query {
-                count = 0;
-            }
-            count += 1;
-            count <= limit
-        });
     }
 
     /// The id of the record of a match.
@@ -397,12 +380,19 @@ impl Joined<'_> {
         Ok((hex.clone(), "fingerprint", hex.into()))
     }
 
-    fn print(&self, args: &Args) -> Result<(), Failure> {
+    /// Prints the matches of each query, at most as many as are wanted; returns how many.
+    fn print(&self, args: &Args) -> Result<u64, Failure> {
+        let (limit, mut count) = (args.style.limit.unwrap_or(u64::MAX), 0);
         let (mut out, mut matches) = (stdout(), self.found.iter().peekable());
         let bits = self.search.sketcher().parameters().bits();
         for (number, query) in self.queries.iter().enumerate() {
-            let mut listed = Vec::new();
+            let (mut listed, mut rank) = (Vec::new(), 0);
             while let Some(found) = matches.next_if(|found| found.sketches.query == number) {
+                rank += 1;
+                if rank > limit {
+                    continue;
+                }
+                count += 1;
                 let (text, key, name) = self.name(&found.sketches)?;
                 let estimate = found.sketches.estimate(bits);
                 if args.style.json {
@@ -425,7 +415,8 @@ impl Joined<'_> {
                 write_object(&mut out, &json!({ "id": id, "matches": listed }))?;
             }
         }
-        Ok(out.flush()?)
+        out.flush()?;
+        Ok(count)
     }
 }
 

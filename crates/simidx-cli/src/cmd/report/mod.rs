@@ -15,7 +15,7 @@ use crate::cmd::Answer;
 use crate::support::failure::Failure;
 use crate::support::indexes::IndexArgs;
 use crate::support::inputs::{FieldArgs, InputFiles};
-use crate::support::options::{InputFormat, ResourceArgs, distance, heading, input_format};
+use crate::support::options::{DISTANCES, InputFormat, ResourceArgs, heading, input_format};
 use crate::support::output::Output;
 use crate::support::page::{self, POLICY, cut, document, plural};
 use crate::support::progress::ProgressMode;
@@ -49,7 +49,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
     /// Largest distance of near-duplicates [default: the one that the index was built for, the smallest of several]
-    #[arg(short = 'k', long, value_name = "K", value_parser = distance())]
+    #[arg(short = 'k', long, value_name = "K", value_parser = count(DISTANCES))]
     max_distance: Option<u32>,
     /// Files or quoted patterns with the documents, of which the texts are shown; they are found by their ids
     #[arg(long, value_name = "FILE", num_args = 1..)]
