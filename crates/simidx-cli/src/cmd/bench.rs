@@ -9,7 +9,7 @@ use serde::Serialize;
 use simidx::index::QueryStats;
 use simidx::set::SetScratch;
 use simidx::{Set, Storage};
-use simidx_input::{Content, Format, InputError, ReadOptions};
+use simidx_input::{Content, Format, ReadOptions};
 
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
@@ -107,8 +107,7 @@ fn read_queries(path: &Path, set: &Set, args: &Args) -> Result<Vec<u128>, Failur
         match record?.content {
             Content::Fingerprint(fingerprint) => queries.push(fingerprint),
             Content::Text(_) => {
-                let (source, place) = reader.place();
-                return Err(InputError::new(source, place, NO_DOCUMENTS).into());
+                return Err(Failure::of_record(&*reader, NO_DOCUMENTS));
             }
         }
     }

@@ -16,7 +16,7 @@ use crate::support::inputs::InputArgs;
 use crate::support::output::Output;
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::count;
-use crate::support::records::{self, Fingerprinted, Refusal, Sink, Wanted};
+use crate::support::records::{self, Each, Fingerprinted, Refusal, Wanted};
 
 /// The head of `simidx idf --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -61,7 +61,16 @@ pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
         batch_len: 0,
     };
     let bar = mode.reading("documents").doing("counting");
-    let read = records::read(&args.input, &pipeline, bar, &mut counting)?;
+    let mut each = Each(Wanted::Text, |record: Fingerprinted| match record.text {
+        Some(text) => {
+            counting.push(text);
+            Ok(())
+        }
+        None => Err(Refusal::record(
+            "is a fingerprint; this command reads documents",
+        )),
+    });
+    let read = records::read(&args.input, &pipeline, bar, &mut each)?;
     counting.count_batch();
     let found = counting.counter.finish(args.min_count);
     output.write(|mut out: &mut (dyn Write + Send)| {
@@ -142,26 +151,15 @@ struct Counting {
     batch_len: usize,
 }
 
-impl Sink for Counting {
-    fn record(&mut self, record: Fingerprinted) -> Result<(), Refusal> {
-        let Some(text) = record.text else {
-            let message = "is a fingerprint; this command reads documents";
-            return Err(Refusal::record(message));
-        };
+impl Counting {
+    fn push(&mut self, text: String) {
         self.batch_len += text.len();
         self.batch.push(text);
         if self.batch.len() >= BATCH_DOCUMENTS || self.batch_len >= BATCH_LEN {
             self.count_batch();
         }
-        Ok(())
     }
 
-    fn wants(&self) -> Wanted {
-        Wanted::Text
-    }
-}
-
-impl Counting {
     /// Counts the documents that have been gathered; sums are the same in whatever order tasks end.
     fn count_batch(&mut self) {
         let batch = std::mem::take(&mut self.batch);

@@ -19,7 +19,7 @@ use crate::support::options::{
 use crate::support::output::{row, stdout, write_object};
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::count;
-use crate::support::records::{self, Fingerprinted, Refusal, Sink, Wanted};
+use crate::support::records::{self, Each, Fingerprinted, Wanted};
 use crate::support::transient::TransientBuilder;
 
 /// The head of `simidx lint --help` and of its man page.
@@ -67,13 +67,17 @@ fn of_records(args: &Args, mode: ProgressMode) -> Answer {
     let distance = distance_or(args.max_distance, width, DEFAULT_DISTANCE)?;
     let mut builder = TransientBuilder::new(width, IdChoice::Auto, distance, &args.resources);
     builder.chooses_tables = true;
-    let mut collector = Collector {
-        builder,
-        documents: DocumentLengths::default(),
-    };
+    let mut documents = DocumentLengths::default();
+    let mut each = Each(Wanted::FeatureCount, |record: Fingerprinted| {
+        let feature_count = record.feature_count;
+        builder.push(record)?;
+        if let Some(count) = feature_count {
+            documents.add(count);
+        }
+        Ok(())
+    });
     let (input, bar) = (args.source.records(), mode.reading("records"));
-    records::read(&input, &input.pipeline.pipeline()?, bar, &mut collector)?;
-    let Collector { builder, documents } = collector;
+    records::read(&input, &input.pipeline.pipeline()?, bar, &mut each)?;
     let documents = (documents.document_count > 0).then_some(documents);
     of_set(&builder.finish()?, documents, args, mode)
 }
@@ -102,27 +106,6 @@ fn of_set(
     }
     out.flush()?;
     Ok(warnings.is_empty())
-}
-
-/// Puts records into an index and counts the lengths of documents.
-struct Collector<'a> {
-    builder: TransientBuilder<'a>,
-    documents: DocumentLengths,
-}
-
-impl Sink for Collector<'_> {
-    fn record(&mut self, record: Fingerprinted) -> Result<(), Refusal> {
-        let feature_count = record.feature_count;
-        self.builder.push(record)?;
-        if let Some(count) = feature_count {
-            self.documents.add(count);
-        }
-        Ok(())
-    }
-
-    fn wants(&self) -> Wanted {
-        Wanted::FeatureCount
-    }
 }
 
 fn to_json(

@@ -20,7 +20,7 @@ use crate::support::options::{
 use crate::support::output::{Column, Stdout, id_to_json, stdout, write_object};
 use crate::support::progress::{ProgressMode, ReadingBar};
 use crate::support::quantity::count;
-use crate::support::records::{self, Each, Fingerprinted};
+use crate::support::records::{self, Each, Fingerprinted, Wanted};
 use crate::support::similarity::{SimilarDocuments, SimilarityArgs};
 use crate::support::transient::TransientBuilder;
 
@@ -135,9 +135,11 @@ fn of_records(args: &Args, mode: ProgressMode) -> Answer {
     }
     let input = args.source.records();
     let mut finder = PairFinder::new(width, &options)?;
-    let mut push = Each(|record: Fingerprinted| match record.without_features {
-        None => Ok(finder.push(record.fingerprint)?),
-        Some(_) => Ok(()),
+    let mut push = Each(Wanted::Fingerprint, |record: Fingerprinted| {
+        match record.without_features {
+            None => Ok(finder.push(record.fingerprint)?),
+            Some(_) => Ok(()),
+        }
     });
     let read = records::read(&input, &input.pipeline.pipeline()?, bar, &mut push)?;
     say_without_features(read.without_features);
@@ -154,7 +156,7 @@ fn transient_index(args: &Args, bar: ReadingBar) -> Result<Transient, Failure> {
     let distance = args.max_distance.unwrap_or(DEFAULT_DISTANCE);
     let mut builder = TransientBuilder::new(args.source.width, args.ids, distance, &args.resources);
     let (mut texts, mut names) = (EqualTexts::default(), Vec::new());
-    let mut each = Each(|record: Fingerprinted| {
+    let mut each = Each(Wanted::Fingerprint, |record: Fingerprinted| {
         let identity = record.without_features;
         let id = builder.push(record)?;
         if let Some(identity) = identity {

@@ -163,7 +163,8 @@ impl<'a> Answers<'a> {
                     self.out.write_all(&piece.bytes)?;
                     self.count(asked, piece.stats, piece.is_match);
                 }
-                None => asked.iter().try_for_each(|query| self.answer_one(query))?,
+                // In smaller pieces, down to one that is printed while its matches are found.
+                None => self.answer(asked)?,
             }
         }
         Ok(())

@@ -12,7 +12,7 @@ use std::time::Duration;
 use simidx::format::{FormatClass, FormatError, MAGIC};
 use simidx::set::{Exclusions, Manifest};
 use simidx::{Error, Fingerprint, Id, IdKind, Set};
-use simidx_input::{Content, Format, InputError, unescape};
+use simidx_input::{Content, Format, unescape};
 
 use crate::support::failure::Failure;
 use crate::support::options::heading;
@@ -313,8 +313,7 @@ impl ExcludeArgs {
                 Content::Text(id) => add_id(exclusions, set.id_kind(), &id)?,
             };
             if let Some(problem) = problem {
-                let (source, place) = reader.place();
-                return Err(InputError::new(source, place, problem).into());
+                return Err(Failure::of_record(&*reader, problem));
             }
         }
         Ok(())

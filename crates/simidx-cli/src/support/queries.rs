@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 
 use rayon::prelude::*;
 use simidx::{IdBuf, Set};
-use simidx_input::{Content, Format, InputError, Place, ReadOptions, Record, RecordReader};
+use simidx_input::{Content, Format, Place, ReadOptions, Record, RecordReader};
 use simidx_text::ParallelFingerprinter;
 
 use crate::support::failure::Failure;
@@ -241,10 +241,10 @@ fn read(
         let next = reader.next();
         let query = next.map(|record| {
             let record = record?;
-            let (source, place) = reader.place();
             if let Some(message) = kind.refusal(&record.content) {
-                return Err(InputError::new(source, place, message).into());
+                return Err(Failure::of_record(&*reader, message));
             }
+            let (source, place) = reader.place();
             if let Content::Text(text) = &record.content {
                 text_len += text.len();
             }

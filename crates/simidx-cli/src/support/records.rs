@@ -177,8 +177,8 @@ pub(crate) trait Sink {
     }
 
     /// What is made of documents.
-    fn wants(&self) -> Wanted {
-        Wanted::Fingerprint
+    fn wants(&self) -> &Wanted {
+        &Wanted::Fingerprint
     }
 
     /// Takes such fingerprints, the first of which has this position, up to the first one that there is something to be
@@ -193,12 +193,16 @@ pub(crate) trait Sink {
     }
 }
 
-/// Takes records one by one in a closure.
-pub(crate) struct Each<C>(pub(crate) C);
+/// Takes records one by one in a closure, and of documents what is wanted.
+pub(crate) struct Each<C>(pub(crate) Wanted, pub(crate) C);
 
 impl<C: FnMut(Fingerprinted) -> Result<(), Refusal>> Sink for Each<C> {
     fn record(&mut self, record: Fingerprinted) -> Result<(), Refusal> {
-        self.0(record)
+        self.1(record)
+    }
+
+    fn wants(&self) -> &Wanted {
+        &self.0
     }
 }
 
@@ -485,7 +489,7 @@ impl Run {
 
     fn hand_on(&mut self, mut batch: Vec<Placed>, sink: &mut dyn Sink) -> Result<(), Failure> {
         let wanted = sink.wants();
-        let make = |placed: &mut Placed| placed.fingerprinted(&self.fingerprinter, &wanted);
+        let make = |placed: &mut Placed| placed.fingerprinted(&self.fingerprinter, wanted);
         let is_text = |placed: &Placed| matches!(placed.record.content, Content::Text(_));
         let made: Vec<Fingerprinted> = match batch.iter().any(is_text) {
             false => batch.iter_mut().map(make).collect(),

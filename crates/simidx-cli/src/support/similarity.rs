@@ -4,9 +4,7 @@ use simidx::Width;
 use simidx::builder::MIN_MEMORY;
 use simidx_input::{Content, InputFile};
 use simidx_text::dedup::Similarity;
-use simidx_text::similar::{
-    SignedText, SimilarCandidates, SimilarOptions, SimilarTexts, TextSigner,
-};
+use simidx_text::similar::{SignedText, SimilarCandidates, SimilarOptions, SimilarTexts};
 
 use crate::support::failure::Failure;
 use crate::support::indexes::ExcludeArgs;
@@ -14,7 +12,7 @@ use crate::support::inputs::SourceArgs;
 use crate::support::labels::{Labels, Positions};
 use crate::support::options::ResourceArgs;
 use crate::support::progress::{ProgressMode, ReadingBar};
-use crate::support::records::{Fingerprinted, Refusal, Sink, Wanted, read_originals, visit_all};
+use crate::support::records::{Each, Fingerprinted, Refusal, Wanted, read_originals, visit_all};
 
 /// The least similarity for which texts are found as surely as for all others.
 const SMALLEST: f64 = 0.02;
@@ -217,23 +215,15 @@ impl SimilarDocuments {
         let memory = MemoryShares::new(resources.memory_limit());
         options.memory = Some(memory.search);
         options.temp_dir.clone_from(&resources.temp_dir);
-        let texts = SimilarTexts::new(&pipeline, &options)?;
-        let mut collector = Collector {
-            signer: texts.signer(),
-            texts,
-            labels: Labels::new(temp_dir, memory.ids, longest_first),
-        };
-        let bar = mode.reading("documents");
-        let read = read_originals(
-            (&input, Width::W64),
-            &pipeline,
-            &originals,
-            bar,
-            &mut collector,
-        )?;
-        let Collector {
-            texts, mut labels, ..
-        } = collector;
+        let mut texts = SimilarTexts::new(&pipeline, &options)?;
+        let mut labels = Labels::new(temp_dir, memory.ids, longest_first);
+        let wanted = Wanted::Signed(texts.signer());
+        let mut each = Each(wanted, |mut record: Fingerprinted| {
+            texts.push_signed(signed(record.signed.take())?)?;
+            Ok(labels.push(&record, record.id.as_ref())?)
+        });
+        let (pass, bar) = ((&input, Width::W64), mode.reading("documents"));
+        let read = read_originals(pass, &pipeline, &originals, bar, &mut each)?;
         labels.end_at(read.records + read.skipped)?;
         let lengths = labels.lengths.take();
         let source = (originals.as_slice(), &labels.positions);
@@ -242,30 +232,12 @@ impl SimilarDocuments {
     }
 }
 
-/// Takes documents in.
-struct Collector {
-    signer: TextSigner,
-    texts: SimilarTexts,
-    labels: Labels,
-}
-
 /// What has been signed of a document.
 ///
 /// # Errors
 /// The record is none.
 pub(crate) fn signed(signed: Option<SignedText>) -> Result<SignedText, Refusal> {
     signed.ok_or_else(|| Refusal::record(NO_TEXT))
-}
-
-impl Sink for Collector {
-    fn record(&mut self, mut record: Fingerprinted) -> Result<(), Refusal> {
-        self.texts.push_signed(signed(record.signed.take())?)?;
-        Ok(self.labels.push(&record, record.id.as_ref())?)
-    }
-
-    fn wants(&self) -> Wanted {
-        Wanted::Signed(self.signer.clone())
-    }
 }
 
 /// What takes the number of a document and its text.

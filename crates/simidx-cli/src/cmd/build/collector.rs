@@ -21,8 +21,7 @@ pub(super) struct Collector<'a> {
     watch: Watch,
     pipeline: Pipeline,
     sketches: Option<SketchParameters>,
-    /// What makes the sketches.
-    sketch: Option<SketchText>,
+    wanted: Wanted,
     open: Option<Open>,
 }
 
@@ -52,7 +51,10 @@ impl<'a> Collector<'a> {
             design,
             watch,
             sketches: sketches.cloned(),
-            sketch: sketcher.map(sketch_text).transpose()?,
+            wanted: match sketcher {
+                Some(sketcher) => Wanted::Sketch(sketch_text(sketcher)?),
+                None => Wanted::Fingerprint,
+            },
             pipeline,
             open: None,
         };
@@ -132,11 +134,8 @@ impl Sink for Collector<'_> {
             .push(record, automatic)
     }
 
-    fn wants(&self) -> Wanted {
-        match &self.sketch {
-            Some(sketch) => Wanted::Sketch(Arc::clone(sketch)),
-            None => Wanted::Fingerprint,
-        }
+    fn wants(&self) -> &Wanted {
+        &self.wanted
     }
 
     fn takes_fingerprints(&self) -> bool {

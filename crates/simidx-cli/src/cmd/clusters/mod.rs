@@ -16,7 +16,7 @@ use crate::support::messages::{counted, is_quiet, say, say_without_features};
 use crate::support::options::{DEFAULT_DISTANCE, DISTANCES, IdChoice, ResourceArgs, distance_or};
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::count;
-use crate::support::records::{Each, Fingerprinted, Refusal, read};
+use crate::support::records::{Each, Fingerprinted, Refusal, Wanted, read};
 use crate::support::similarity::SimilarityArgs;
 use crate::support::transient::TransientBuilder;
 use printer::{KnownRecords, Printer};
@@ -133,7 +133,7 @@ fn of_records(args: &Args, mode: ProgressMode) -> Answer {
     let mut finder = ClusterFinder::new(width, &options)?;
     // With ids the records get an index, in which they have numbers.
     let (mut indexed, mut is_first) = (None, true);
-    let mut each = Each(|record: Fingerprinted| {
+    let mut each = Each(Wanted::Fingerprint, |record: Fingerprinted| {
         if by_length && !record.is_document {
             let message = "has no text; --representative longest needs documents";
             return Err(Refusal::Input(message.into()));

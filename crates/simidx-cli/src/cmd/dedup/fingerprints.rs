@@ -59,7 +59,11 @@ pub(super) fn judge<'a>(job: &Job<'a>, distance: u32) -> Result<(Judged<'a>, Sum
         found,
         set: job.set,
     };
-    Ok((job.judged(near, known), summary))
+    let judged = Judged {
+        decisions: Box::new(near),
+        documents: known,
+    };
+    Ok((judged, summary))
 }
 
 /// Takes documents in.

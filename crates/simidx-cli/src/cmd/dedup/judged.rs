@@ -5,7 +5,6 @@ use simidx::{Error, IdBuf};
 use simidx_text::similar::JaccardEstimate;
 
 use super::known::Known;
-use super::measure::Measure;
 
 /// What is decided of a document.
 #[derive(Debug, Clone, Copy)]
@@ -50,11 +49,8 @@ pub(super) struct Member {
 
 /// The decisions, and all that is known of the documents.
 pub(super) struct Judged<'a> {
-    pub(super) measure: Measure,
     pub(super) decisions: Box<dyn Decisions + 'a>,
     pub(super) documents: Known,
-    /// Whether there are indexes of documents that were there before.
-    pub(super) has_index: bool,
 }
 
 /// Why a document is dropped.

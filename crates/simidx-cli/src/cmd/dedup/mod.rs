@@ -30,7 +30,6 @@ use crate::support::progress::ProgressMode;
 use crate::support::quantity::{Size, count};
 use crate::support::records::{ReadCounts, Sink, read_originals};
 use crate::support::similarity::{MemoryShares, SimilarityArgs};
-use judged::{Decisions, Judged};
 use known::Known;
 use measure::Measure;
 use outputs::Outputs;
@@ -245,7 +244,7 @@ struct Job<'a> {
     mode: ProgressMode,
 }
 
-impl<'a> Job<'a> {
+impl Job<'_> {
     /// Hands the documents to `sink`.
     ///
     /// # Errors
@@ -266,15 +265,6 @@ impl<'a> Job<'a> {
         let keeps_lengths = self.args.keep == Keep::Longest;
         let temp_dir = self.args.temp_dir.as_deref();
         Known::new((keeps_ids, keeps_lengths), temp_dir, self.memory.ids)
-    }
-
-    fn judged(&self, decisions: impl Decisions + 'a, documents: Known) -> Judged<'a> {
-        Judged {
-            measure: self.measure,
-            decisions: Box::new(decisions),
-            documents,
-            has_index: self.set.is_some(),
-        }
     }
 }
 

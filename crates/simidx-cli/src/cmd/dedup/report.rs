@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use simidx::{Error, IdBuf};
 use simidx_input::{FieldKind, FieldValue, NewField};
 
+use super::Job;
 use super::judged::{Cause, Dropped, Judged, Member};
 use crate::support::failure::Failure;
 use crate::support::output::{Column, Json, id_to_json};
@@ -110,14 +111,14 @@ pub(super) struct Notes {
 
 impl Notes {
     /// The fields for these documents; their names begin with the prefix.
-    pub(super) fn new(prefix: &str, judged: &Judged<'_>) -> Self {
-        let has_index = judged.has_index;
+    pub(super) fn new(job: &Job<'_>, judged: &Judged<'_>) -> Self {
+        let (prefix, has_index) = (&job.args.annotate_prefix, job.set.is_some());
         // Members of an index may have any ids.
         let of = match has_index || judged.documents.has_text_ids {
             true => FieldKind::Text,
             false => FieldKind::Number,
         };
-        let has_distance = judged.measure.distance().is_some();
+        let has_distance = job.measure.distance().is_some();
         let has_estimate = has_index && !has_distance;
         let fields = [
             (true, "duplicate_of", of),

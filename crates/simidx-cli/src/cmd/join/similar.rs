@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use simidx::{IdBuf, IdKind, Set, Width};
-use simidx_input::{Content, Format, InputError, ReadOptions};
+use simidx_input::{Content, Format, ReadOptions};
 use simidx_text::ParallelFingerprinter;
 use simidx_text::compare::FeatureSet;
 use simidx_text::similar::{MOST_CHANCE_MATCHES, SketchMatch, SketchSearch, TextSketch};
@@ -445,13 +445,12 @@ fn for_each_batch(
     let (mut documents, mut text_len) = (Vec::new(), 0);
     while let Some(record) = reader.next() {
         let record = record?;
-        let (source, place) = reader.place();
         let Content::Text(text) = record.content else {
             let message = "is a fingerprint; --similarity compares documents";
-            return Err(InputError::new(source, place, message).into());
+            return Err(Failure::of_record(&*reader, message));
         };
         if record.has_faults {
-            diagnostics.note_faults((source, place));
+            diagnostics.note_faults(reader.place());
         }
         let id = record.id.unwrap_or(IdBuf::Number(*next));
         *next += 1;
