@@ -12,14 +12,14 @@ use std::io::{self, Write};
 use std::sync::LazyLock;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory, FromArgMatches, Parser};
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
 
 use cmd::Command;
 use support::failure::Failure;
 use support::messages::{be_quiet, say};
 use support::options::heading;
 use support::output::use_strings;
-use support::process::return_large_buffers;
+use support::process::{return_large_buffers, start_threads};
 use support::progress::ProgressMode;
 
 /// clap's error for a command line without a command; it prints the help.
@@ -160,9 +160,10 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
 }
 
 fn run_command(args: impl IntoIterator<Item = OsString>) -> u8 {
-    let matches = program().try_get_matches_from(args);
-    let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
-        Ok(cli) => cli,
+    let parsed = program().try_get_matches_from(args);
+    let parsed = parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
+    let (cli, matches) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) if error.use_stderr() && error.kind() != NO_COMMAND => {
             say(usage_error(&error));
             return EXIT_FAILURE;
@@ -177,7 +178,13 @@ fn run_command(args: impl IntoIterator<Item = OsString>) -> u8 {
     if cli.json_strings {
         use_strings();
     }
-    exit_code(cli.command.run(progress))
+    exit_code(start_threads(threads(&matches)).and_then(|()| cli.command.run(progress)))
+}
+
+/// What `--threads` says, where 0 is all cores; `None` for a command without this option.
+fn threads(matches: &ArgMatches) -> Option<u16> {
+    let (_, command) = matches.subcommand()?;
+    command.try_get_one("threads").ok().flatten().copied()
 }
 
 fn exit_code(answer: cmd::Answer) -> u8 {

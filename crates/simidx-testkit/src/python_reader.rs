@@ -5,7 +5,6 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-use simidx::set::Segment;
 use simidx::{Error, Set, Storage};
 
 /// Serves requests, each a letter and a body after its length: `J` judges a file, `R` runs the program with arguments

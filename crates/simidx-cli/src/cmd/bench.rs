@@ -7,17 +7,19 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use simidx::index::QueryStats;
-use simidx::set::{Segment, SetScratch};
+use simidx::set::SetScratch;
 use simidx::{Set, Storage};
-use simidx_input::{Content, Format, InputError, ReadOptions};
+use simidx_input::{Content, Format, ReadOptions};
 
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
 use crate::support::indexes::IndexArgs;
 use crate::support::latency::{Latency, sample_queries};
 use crate::support::messages::counted;
-use crate::support::options::{InputFormat, distance, distance_within, heading, threads_from};
-use crate::support::output::{stdout, write_report};
+use crate::support::options::{
+    DISTANCES, InputFormat, MOST_THREADS, distance_or, heading, input_format,
+};
+use crate::support::output::{row, stdout, write_report};
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::count;
 
@@ -59,14 +61,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     queries: Option<PathBuf>,
     /// Format of --queries [default: by the extension, else by the first bytes; numbers that may be hex or dec are hex]
-    #[arg(long, value_enum, value_name = "FORMAT", help_heading = heading::INPUT)]
+    #[arg(long, value_parser = input_format(), value_name = "FORMAT", help_heading = heading::INPUT)]
     input: Option<InputFormat>,
     /// Largest distance [default: the one that the index was built for; the smallest of several]
-    #[arg(short = 'k', long, value_name = "K", value_parser = distance())]
+    #[arg(short = 'k', long, value_name = "K", value_parser = count(DISTANCES))]
     max_distance: Option<u32>,
     /// Number of threads, which share the queries
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = threads_from(1), help_heading = heading::RESOURCES)]
-    pub(super) threads: u16,
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count(1..=MOST_THREADS), help_heading = heading::RESOURCES)]
+    threads: u16,
     /// Drop the file from the page cache before each query
     #[arg(long, conflicts_with = "no_mmap")]
     cold: bool,
@@ -94,7 +96,7 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
 
 /// All fingerprints of a file, in hexadecimal digits where no other format is told; their ids are ignored.
 fn read_queries(path: &Path, set: &Set, args: &Args) -> Result<Vec<u128>, Failure> {
-    let format = args.input.and_then(|input| input.0);
+    let format = args.input.flatten();
     // A folder would be read as documents.
     let format = format.or_else(|| path.is_dir().then_some(Format::Hex));
     let mut options = ReadOptions::default().width(set.width());
@@ -105,8 +107,7 @@ fn read_queries(path: &Path, set: &Set, args: &Args) -> Result<Vec<u128>, Failur
         match record?.content {
             Content::Fingerprint(fingerprint) => queries.push(fingerprint),
             Content::Text(_) => {
-                let (source, place) = reader.place();
-                return Err(InputError::new(source, place, NO_DOCUMENTS).into());
+                return Err(Failure::of_record(&*reader, NO_DOCUMENTS));
             }
         }
     }
@@ -122,10 +123,8 @@ struct Measured {
 }
 
 fn measure(set: &Set, args: &Args, mode: ProgressMode) -> Result<BenchReport, Failure> {
-    let bar = mode.spinner();
-    bar.set_message("choosing queries");
-    let given = distance_within(args.max_distance, set.width())?;
-    let distance = given.unwrap_or(set.max_distance());
+    let bar = mode.spinner("choosing queries");
+    let distance = distance_or(args.max_distance, set.width(), set.max_distance())?;
     let queries = match &args.queries {
         Some(path) => read_queries(path, set, args)?,
         None => sample_queries(set, args.count as usize, args.seed)?,
@@ -192,9 +191,13 @@ pub(super) fn latencies(
 fn ask_all(set: &Set, queries: &[u128], distance: u32, args: &Args) -> Result<Measured, Failure> {
     if args.cold {
         let files = args.index.files()?;
-        let cache = PageCache::of(set, &files)?;
+        let open = |path: &PathBuf| File::open(path).map_err(Failure::at(path));
+        let opened: Vec<File> = files.iter().map(open).collect::<Result<_, _>>()?;
         return ask((set, queries, distance), true, None, || {
-            cache.iter().try_for_each(PageCache::drop_pages)
+            let mut caches = set.segments().zip(files.iter().zip(&opened));
+            caches.try_for_each(|(segment, (path, file))| {
+                drop_pages(segment.storage(), file).map_err(Failure::at(path))
+            })
         });
     }
     let share = queries.len().div_ceil(args.threads.into());
@@ -277,10 +280,10 @@ impl BenchReport {
             "{:<24}p50 {:.1}, p90 {:.1}, p99 {:.1}, p99.9 {:.1}, max {:.1}, mean {:.1}",
             "latency in us", l.p50, l.p90, l.p99, l.p99_9, l.max, l.mean
         )?;
-        writeln!(
+        row(
             out,
-            "{:<24}{:.0}",
-            "queries a second", self.queries_per_second
+            "queries a second",
+            format_args!("{:.0}", self.queries_per_second),
         )?;
         writeln!(
             out,
@@ -288,39 +291,6 @@ impl BenchReport {
             "a query", self.probes_per_query, self.blocks_per_query, self.candidates_per_query
         )?;
         writeln!(out, "{:<24}{}", "matches", self.matches)
-    }
-}
-
-/// The page cache of an index file, to be emptied.
-struct PageCache<'a> {
-    segment: Segment<'a>,
-    path: &'a Path,
-    file: File,
-}
-
-impl<'a> PageCache<'a> {
-    /// The page cache of each segment.
-    ///
-    /// # Errors
-    /// A file that cannot be opened.
-    fn of(set: &'a Set, paths: &'a [PathBuf]) -> Result<Vec<Self>, Failure> {
-        let open = |(segment, path): (Segment<'a>, &'a PathBuf)| {
-            let file = File::open(path).map_err(Failure::at(path))?;
-            Ok(PageCache {
-                segment,
-                path,
-                file,
-            })
-        };
-        set.segments().zip(paths).map(open).collect()
-    }
-
-    /// Empties it.
-    ///
-    /// # Errors
-    /// What the system reports, or that it has no such call.
-    fn drop_pages(&self) -> Result<(), Failure> {
-        drop_pages(self.segment.storage(), &self.file).map_err(Failure::at(self.path))
     }
 }
 

@@ -18,8 +18,8 @@ use crate::support::failure::Failure;
 use crate::support::indexes::{OpenArgs, together};
 use crate::support::inputs::{Diagnostics, OnError};
 use crate::support::messages::counted;
-use crate::support::options::{DEFAULT_DISTANCE, distance, distance_within, heading, width};
-use crate::support::output::stdout;
+use crate::support::options::{DEFAULT_DISTANCE, DISTANCES, distance_within, heading, width};
+use crate::support::output::{row, stdout};
 use crate::support::pipeline::{PipelineArgs, recorded};
 use crate::support::quantity::count;
 use crate::support::similarity::{SimilarityArgs, features_of};
@@ -56,7 +56,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     open: OpenArgs,
     /// Largest distance of near-duplicates [default: the one that --index was built for, else 3]
-    #[arg(short = 'k', long, value_name = "K", value_parser = distance())]
+    #[arg(short = 'k', long, value_name = "K", value_parser = count(DISTANCES))]
     max_distance: Option<u32>,
     #[command(flatten)]
     similarity: SimilarityArgs,
@@ -263,29 +263,25 @@ impl Report<'_> {
         let found = &self.comparison;
         writeln!(out, "{:<24}{}", "pipeline", one_line(&name(self.pipeline)))?;
         for (letter, (name, document)) in ["A", "B"].into_iter().zip(self.sides()) {
-            let ComparedDocument {
-                distinct_count,
-                counted_count,
-                occurrence_count,
-                ..
-            } = document;
+            let distinct = document.distinct_count;
             let hex = self.width.to_hex(document.fingerprint);
             let name = one_line(name);
-            let features = counted(*distinct_count, "feature");
+            let features = counted(distinct, "feature");
             write!(out, "{letter:<24}{hex}  {name}: {features}")?;
-            if counted_count < distinct_count {
-                write!(out, ", of which {counted_count} count")?;
+            if document.counted_count < distinct {
+                write!(out, ", of which {} count", document.counted_count)?;
             }
-            writeln!(out, ", {}", counted(*occurrence_count, "occurrence"))?;
+            writeln!(
+                out,
+                ", {}",
+                counted(document.occurrence_count, "occurrence")
+            )?;
         }
         if let Some(TextSimilarity { wanted, jaccard }) = &self.texts {
             let verdict = self.verdict();
             let (least, features) = (wanted.least(), features_of(*wanted));
-            writeln!(
-                out,
-                "{:<24}{verdict}: a similarity of at least {least} is wanted",
-                "verdict"
-            )?;
+            let verdict = format_args!("{verdict}: a similarity of at least {least} is wanted");
+            row(out, "verdict", verdict)?;
             writeln!(out, "{:<24}{jaccard:.4} jaccard of {features}", "texts")?;
         }
         if !found.have_features() {
@@ -305,10 +301,11 @@ impl Report<'_> {
         writeln!(out, "{:<24}{distance} of {}{bits}", "distance", self.width)?;
         let (exact, estimate) = (found.similarity() * 100.0, found.estimate() * 100.0);
         let measure = self.measure();
-        writeln!(
+        let exact = format!("{exact:.1} % exact ({measure})");
+        row(
             out,
-            "{:<24}{exact:.1} % exact ({measure}), {estimate:.1} % by the distance",
-            "similarity"
+            "similarity",
+            format_args!("{exact}, {estimate:.1} % by the distance"),
         )?;
         for (label, figure) in [
             ("cosine of weights", found.cosine()),
@@ -342,19 +339,10 @@ impl Report<'_> {
         if features.is_empty() {
             return Ok(());
         }
-        writeln!(
-            out,
-            "\n{:>12}{:>12}  feature that differs",
-            "weight in A", "in B"
-        )?;
-        for ComparedFeature {
-            text,
-            weight_a,
-            weight_b,
-            ..
-        } in features
-        {
-            writeln!(out, "{weight_a:>12.3}{weight_b:>12.3}  {}", one_line(text))?;
+        writeln!(out, "\n weight in A        in B  feature that differs")?;
+        for feature in features {
+            let (a, b, text) = (feature.weight_a, feature.weight_b, one_line(&feature.text));
+            writeln!(out, "{a:>12.3}{b:>12.3}  {text}")?;
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! `simidx fingerprint`: documents in, fingerprints out.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 
 use serde_json::json;
 use simidx::IdBuf;
@@ -10,7 +10,7 @@ use simidx_text::{Feature, Pipeline};
 use crate::cmd::Answer;
 use crate::support::inputs::InputArgs;
 use crate::support::messages::{counted, say};
-use crate::support::output::{Column, id_to_json, stdout, write_json};
+use crate::support::output::{Column, Stdout, id_to_json, stdout, write_object};
 use crate::support::progress::ProgressMode;
 use crate::support::records::{self, Fingerprinted, Refusal, Sink};
 
@@ -33,7 +33,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    pub(super) input: InputArgs,
+    input: InputArgs,
     /// Text of a document: fingerprint this one
     #[arg(long, value_name = "TEXT", conflicts_with_all = [
         "inputs", "input", "text_field", "fingerprint_field", "id_field", "delimiter", "encoding",
@@ -121,14 +121,14 @@ fn say_stand_in(pipeline: &Pipeline, args: &Args, width: simidx::Width, count: u
 }
 
 /// Prints a line for each document.
-struct Printer<W> {
-    out: W,
+struct Printer {
+    out: BufWriter<Stdout>,
     json: bool,
     notation: Notation,
     width: simidx::Width,
 }
 
-impl<W: Write> Printer<W> {
+impl Printer {
     /// Prints a document, and its features if they are wanted.
     fn print(
         &mut self,
@@ -143,24 +143,18 @@ impl<W: Write> Printer<W> {
                 let feature = |f: &Feature| json!({ "feature": f.text, "weight": f.weight });
                 object["features"] = features.iter().map(feature).collect();
             }
-            write_json(&mut self.out, &object)?;
-            self.out.write_all(b"\n")?;
-            return Ok(());
+            return write_object(&mut self.out, &object);
         }
         writeln!(self.out, "{fingerprint}\t{}", Column::of(id))?;
         for feature in features.unwrap_or_default() {
-            writeln!(
-                self.out,
-                "{:.3}\t{}",
-                feature.weight,
-                Escaped(&feature.text)
-            )?;
+            let (weight, text) = (feature.weight, Escaped(&feature.text));
+            writeln!(self.out, "{weight:.3}\t{text}")?;
         }
         Ok(())
     }
 }
 
-impl<W: Write> Sink for Printer<W> {
+impl Sink for Printer {
     fn record(&mut self, record: Fingerprinted) -> Result<(), Refusal> {
         if !record.is_document {
             let message = "is a fingerprint; this command reads documents";

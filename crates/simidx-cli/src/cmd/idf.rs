@@ -6,18 +6,17 @@ use std::path::PathBuf;
 
 use rayon::prelude::*;
 use serde::Serialize;
-use simidx_input::{Content, InputError, RecordReader};
 use simidx_text::assets::FrequencyCounter;
 use simidx_text::stages::Idf;
 use simidx_text::{Fingerprinter, ParallelFingerprinter, Pipeline};
 
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
-use crate::support::inputs::{Diagnostics, InputArgs};
+use crate::support::inputs::InputArgs;
 use crate::support::output::Output;
-use crate::support::progress::{ProgressMode, ReadingBar};
-use crate::support::quantity::{count, count_from_1};
-use crate::support::records::total_len;
+use crate::support::progress::ProgressMode;
+use crate::support::quantity::count;
+use crate::support::records::{self, Each, Fingerprinted, Refusal, Wanted};
 
 /// The head of `simidx idf --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -32,12 +31,12 @@ Examples:
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    pub(super) input: InputArgs,
+    input: InputArgs,
     /// File to write the frequencies to; `-` is standard output
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
     /// List only features that occur in at least COUNT documents; the others share a default weight
-    #[arg(long, value_name = "COUNT", default_value_t = 2, value_parser = count_from_1())]
+    #[arg(long, value_name = "COUNT", default_value_t = 2, value_parser = count(1..=u64::MAX))]
     min_count: u64,
     /// List at most N features. When twice as many are held, the rarest are dropped; each takes about 160 bytes of memory
     #[arg(long, value_name = "N", default_value_t = 4_000_000, value_parser = count(1..=u32::MAX))]
@@ -54,15 +53,33 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
     let output = Output::for_text(&args.output, args.force, &args.input.files()?)?;
     let pipeline = unweighted(args)?;
-    let (counter, diagnostics) = count_features(&args.input, &pipeline, args.max_features, mode)?;
-    let found = counter.finish(args.min_count);
+    let mut counting = Counting {
+        // The width of fingerprints does not matter to the features; the narrowest suits every hash.
+        fingerprinter: pipeline.parallel(simidx::Width::W32)?,
+        counter: FrequencyCounter::new(args.max_features as usize),
+        batch: Vec::new(),
+        batch_len: 0,
+    };
+    let bar = mode.reading("documents").doing("counting");
+    let mut each = Each(Wanted::Text, |record: Fingerprinted| match record.text {
+        Some(text) => {
+            counting.push(text);
+            Ok(())
+        }
+        None => Err(Refusal::record(
+            "is a fingerprint; this command reads documents",
+        )),
+    });
+    let read = records::read(&args.input, &pipeline, bar, &mut each)?;
+    counting.count_batch();
+    let found = counting.counter.finish(args.min_count);
     output.write(|mut out: &mut (dyn Write + Send)| {
         Ok(found.write(&pipeline.describe(), &mut out)?)
     })?;
     let report = Report {
         document_count: found.document_count,
-        skipped_count: diagnostics.skipped_count(),
-        replaced_count: diagnostics.replaced_count(),
+        skipped_count: read.skipped,
+        replaced_count: read.replaced,
         feature_count: found.features.len() as u64,
         rare_count: found.rare_count,
         unwritable_count: found.unwritable_count,
@@ -126,82 +143,15 @@ const BATCH_LEN: usize = 16 << 20;
 /// Documents that one task counts.
 const TASK_DOCUMENTS: usize = 128;
 
-/// Counts the features of all inputs; returns the counter and what there was to say against records.
-///
-/// # Errors
-/// An input that cannot be read, or a record that is not a document where such records are not skipped.
-fn count_features(
-    args: &InputArgs,
-    pipeline: &Pipeline,
-    max_features: u32,
-    mode: ProgressMode,
-) -> Result<(FrequencyCounter, Diagnostics), Failure> {
-    let paths = args.paths()?;
-    let mut run = Run {
-        diagnostics: Diagnostics::new(args.on_error),
-        fingerprinter: pipeline.parallel(simidx::Width::W32)?,
-        counter: FrequencyCounter::new(max_features as usize),
-        batch: Vec::new(),
-        batch_len: 0,
-        records: 0,
-        bar: mode
-            .reading("documents")
-            .doing("counting")
-            .start(total_len(&paths)),
-        bytes_before: 0,
-    };
-    let options = args.fields.options(args.width);
-    for path in &paths {
-        // Fingerprints are refused, but not for their width.
-        run.read(simidx_input::open_with(path, args.input.0, &options)?.as_mut())?;
-    }
-    run.count_batch();
-    run.bar.finish();
-    run.diagnostics.tell();
-    Ok((run.counter, run.diagnostics))
-}
-
-/// The state of a count. The width of fingerprints does not matter to the features; the narrowest suits every hash.
-struct Run {
-    diagnostics: Diagnostics,
+/// Counts the features of documents.
+struct Counting {
     fingerprinter: ParallelFingerprinter,
     counter: FrequencyCounter,
     batch: Vec<String>,
     batch_len: usize,
-    records: u64,
-    bar: ReadingBar,
-    bytes_before: u64,
 }
 
-impl Run {
-    fn read(&mut self, reader: &mut dyn RecordReader) -> Result<(), Failure> {
-        self.diagnostics.note_guess(reader);
-        while let Some(record) = reader.next() {
-            let has_faults = record.as_ref().is_ok_and(|record| record.has_faults);
-            match record.map(|record| record.content) {
-                Ok(Content::Text(text)) => {
-                    if has_faults {
-                        self.diagnostics.note_faults(reader.place());
-                    }
-                    self.push(text);
-                }
-                Ok(Content::Fingerprint(_)) => {
-                    let (source, place) = reader.place();
-                    let message = "is a fingerprint; this command reads documents";
-                    let error = InputError::new(source, place, message);
-                    self.diagnostics.skip_or_fail(error)?;
-                }
-                Err(simidx_input::Error::Input(error)) => self.diagnostics.skip_or_fail(error)?,
-                Err(error) => return Err(error.into()),
-            }
-            self.records += 1;
-            let bytes = self.bytes_before + reader.bytes_read();
-            self.bar.show_sometimes(self.records, bytes);
-        }
-        self.bytes_before += reader.bytes_read();
-        Ok(())
-    }
-
+impl Counting {
     fn push(&mut self, text: String) {
         self.batch_len += text.len();
         self.batch.push(text);

@@ -17,10 +17,13 @@ use crate::support::failure::Failure;
 use crate::support::indexes::{ExcludeArgs, IndexArgs, is_index};
 use crate::support::inputs::FieldArgs;
 use crate::support::messages::{cost, counted, say, say_nothing_near};
-use crate::support::options::{InputFormat, ResourceArgs, distance, distance_within, heading};
-use crate::support::output::stdout;
+use crate::support::options::{
+    Choice, DISTANCES, InputFormat, ResourceArgs, distance_or, heading, input_format, one_of,
+};
+use crate::support::output::{Stdout, stdout};
 use crate::support::pipeline::PipelineFiles;
 use crate::support::progress::ProgressMode;
+use crate::support::quantity::count;
 use crate::support::queries::{Query, QueryKind, QueryReader};
 use crate::support::similarity::least;
 
@@ -53,18 +56,18 @@ pub(crate) struct Args {
     #[arg(value_name = "QUERIES")]
     queries: PathBuf,
     /// Format of the queries [default: by the extension, else by the first bytes; numbers that may be hex or dec are hex]
-    #[arg(long, value_enum, value_name = "FORMAT", help_heading = heading::INPUT)]
+    #[arg(long, value_parser = input_format(), value_name = "FORMAT", help_heading = heading::INPUT)]
     input: Option<InputFormat>,
     #[command(flatten)]
     fields: FieldArgs,
     #[command(flatten)]
     files: PipelineFiles,
     /// Largest distance [default: the one that the index was built for; the smallest of several]
-    #[arg(short = 'k', long, value_name = "K", value_parser = distance())]
+    #[arg(short = 'k', long, value_name = "K", value_parser = count(DISTANCES))]
     max_distance: Option<u32>,
     /// How to find the matches; the result is the same. With --limit, auto is a search for the nearest of each query
-    #[arg(long, value_enum, value_name = "STRATEGY", default_value_t = StrategyChoice::Auto)]
-    strategy: StrategyChoice,
+    #[arg(long, value_parser = one_of(STRATEGIES), value_name = "STRATEGY", default_value = "auto")]
+    strategy: JoinStrategy,
     /// Search only the I-th of N ranges of fingerprints; the lines of all N shards together are the full result
     #[arg(long, value_name = "I/N", conflicts_with = "limit")]
     shard: Option<Shard>,
@@ -75,7 +78,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     style: AnswerArgs,
     #[command(flatten)]
-    pub(super) resources: ResourceArgs,
+    resources: ResourceArgs,
 }
 
 /// How documents are compared by their sketches.
@@ -103,25 +106,23 @@ fn margin(text: &str) -> Result<f64, &'static str> {
 }
 
 /// How the matches of a batch are found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum StrategyChoice {
-    /// The one that is expected to be faster
-    Auto,
-    /// Read all fingerprints once and compare them with tables of the queries
-    Stream,
-    /// Probe the tables of the index for each query
-    Probe,
-}
-
-impl From<StrategyChoice> for JoinStrategy {
-    fn from(choice: StrategyChoice) -> Self {
-        match choice {
-            StrategyChoice::Auto => JoinStrategy::Auto,
-            StrategyChoice::Stream => JoinStrategy::Stream,
-            StrategyChoice::Probe => JoinStrategy::Probe,
-        }
-    }
-}
+const STRATEGIES: [Choice<JoinStrategy>; 3] = [
+    (
+        "auto",
+        "The one that is expected to be faster",
+        JoinStrategy::Auto,
+    ),
+    (
+        "stream",
+        "Read all fingerprints once and compare them with tables of the queries",
+        JoinStrategy::Stream,
+    ),
+    (
+        "probe",
+        "Probe the tables of the index for each query",
+        JoinStrategy::Probe,
+    ),
+];
 
 /// Runs the command.
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
@@ -131,7 +132,7 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     }
     let options = args.options(&set)?;
     match (args.style.limit, args.strategy) {
-        (Some(limit), StrategyChoice::Auto) => nearest(&set, &args, options.distance, limit),
+        (Some(limit), JoinStrategy::Auto) => nearest(&set, &args, options.distance, limit),
         _ => all(&set, &args, &options, mode),
     }
 }
@@ -140,8 +141,7 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
 fn all(set: &Set, args: &Args, options: &JoinOptions, mode: ProgressMode) -> Answer {
     let queries = Queries::read(set, args)?;
     let count = counted(queries.fingerprints.len() as u64, "query");
-    let bar = mode.spinner();
-    bar.set_message(format!("joining {count}"));
+    let bar = mode.spinner(format!("joining {count}"));
     let mut printer = Printer::new(set, &queries, args.answer_style());
     let mut failure = None;
     let joined = join(set, &queries.fingerprints, options, |number, found| {
@@ -194,7 +194,7 @@ impl Args {
     fn queries<'a>(&'a self, set: &'a Set) -> Result<QueryReader<'a>, Failure> {
         let mut options = self.fields.options(set.width());
         options.fallback = Some(Format::Hex);
-        let format = (self.input.and_then(|input| input.0), &options);
+        let format = (self.input.flatten(), &options);
         let source = (set, &self.files);
         QueryReader::open(self.query_path()?, format, QueryKind::Either, source)
     }
@@ -219,9 +219,8 @@ impl Args {
 
     fn options(&self, set: &Set) -> Result<JoinOptions, Failure> {
         let mut options = JoinOptions::default();
-        let given = distance_within(self.max_distance, set.width())?;
-        options.distance = given.unwrap_or(set.max_distance());
-        options.strategy = self.strategy.into();
+        options.distance = distance_or(self.max_distance, set.width(), set.max_distance())?;
+        options.strategy = self.strategy;
         options.shard = self.shard.unwrap_or_default();
         options.memory = Some(self.resources.memory_limit());
         options.temp_dir = self.resources.temp_dir.clone();
@@ -273,22 +272,22 @@ impl Queries {
 }
 
 /// Prints matches in the format of `simidx query`.
-struct Printer<'a, W> {
+struct Printer<'a> {
     set: &'a Set,
     queries: &'a Queries,
     style: AnswerArgs,
-    out: W,
+    out: io::BufWriter<Stdout>,
     /// The query whose matches come, or whose object is printed next, and its number.
     query: Option<Query>,
     number: usize,
-    /// Its matches, as the elements of an array.
+    /// Its matches that are not yet printed: those of an object come together.
     matches: Vec<u8>,
     /// Number of its matches.
     match_count: u64,
     found: bool,
 }
 
-impl<'a> Printer<'a, io::BufWriter<crate::support::output::Stdout>> {
+impl<'a> Printer<'a> {
     fn new(set: &'a Set, queries: &'a Queries, style: AnswerArgs) -> Self {
         Printer {
             set,
@@ -302,9 +301,7 @@ impl<'a> Printer<'a, io::BufWriter<crate::support::output::Stdout>> {
             found: false,
         }
     }
-}
 
-impl<W: Write> Printer<'_, W> {
     fn take(&mut self, number: usize, found: Match<u128>) -> Result<(), Failure> {
         self.go_on_to(number)?;
         let query = self.query.as_ref();
@@ -317,25 +314,17 @@ impl<W: Write> Printer<'_, W> {
         if self.style.limit.is_some_and(|limit| others >= limit) {
             return Ok(());
         }
-        let Match {
-            fingerprint,
-            distance,
-            ..
-        } = found;
+        let (fingerprint, distance) = (found.fingerprint, found.distance);
         let mut ids = self.set.ids_of(fingerprint)?.peekable();
         if ids.peek().is_none() && self.set.id_kind() != IdKind::None {
             return Err(self.missing(fingerprint));
         }
         let found = (fingerprint, distance, self.set.width());
-        match self.style.json {
-            true => {
-                let matches = &mut self.matches;
-                self.style
-                    .write_match((query, others), found, ids, matches)?
-            }
-            false => self
-                .style
-                .write_match((query, others), found, ids, &mut self.out)?,
+        self.style
+            .write_match((query, others), found, ids, &mut self.matches)?;
+        if !self.style.json {
+            self.out.write_all(&self.matches)?;
+            self.matches.clear();
         }
         Ok(())
     }

@@ -3,23 +3,23 @@
 use std::io::Write;
 
 use serde_json::{Value, json};
+use simidx::Set;
 use simidx::batch::{
     BitReport, DocumentLengths, DuplicateGroup, LintOptions, LintReport, LintWarning,
     TableCrowding, lint,
 };
-use simidx::{IdKind, Set};
 use simidx_output::one_line;
 
 use crate::cmd::Answer;
-use crate::support::failure::Failure;
+use crate::support::indexes::ExcludeArgs;
 use crate::support::inputs::SourceArgs;
 use crate::support::options::{
-    DEFAULT_DISTANCE, IdChoice, ResourceArgs, distance, distance_within,
+    DEFAULT_DISTANCE, DISTANCES, IdChoice, ResourceArgs, distance_or, distance_within,
 };
-use crate::support::output::{Json, stdout};
-use crate::support::progress::{ProgressMode, ReadingBar};
+use crate::support::output::{row, stdout, write_object};
+use crate::support::progress::ProgressMode;
 use crate::support::quantity::count;
-use crate::support::records::{self, Fingerprinted, Refusal, Sink};
+use crate::support::records::{self, Each, Fingerprinted, Wanted};
 use crate::support::transient::TransientBuilder;
 
 /// The head of `simidx lint --help` and of its man page.
@@ -41,7 +41,7 @@ pub(crate) struct Args {
     source: SourceArgs,
     /// Largest distance of future queries [default: the one that the index was built for, the smallest of several; of
     /// records 3]
-    #[arg(short = 'k', long, value_name = "K", value_parser = distance())]
+    #[arg(short = 'k', long, value_name = "K", value_parser = count(DISTANCES))]
     max_distance: Option<u32>,
     /// Number of groups of records with equal fingerprints to list, the largest first
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = count(1..=u32::MAX))]
@@ -50,23 +50,36 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    pub(super) resources: ResourceArgs,
+    resources: ResourceArgs,
 }
 
 /// Runs the command.
 pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
-    if args.source.are_records()? {
-        return of_records(args, mode);
+    match args.source.open(&ExcludeArgs::default())? {
+        Some(set) => of_set(&set, None, args, mode),
+        None => of_records(args, mode),
     }
-    let index = args.source.indexes()?;
-    of_set(&index.open()?, None, args, mode)
 }
 
 /// The report on records that are in no index: that on the index which a build would make of them.
 fn of_records(args: &Args, mode: ProgressMode) -> Answer {
-    distance_within(args.max_distance, args.source.width)?;
-    let (set, documents) = transient_index(args, mode.reading("records"))?;
-    of_set(&set, documents, args, mode)
+    let width = args.source.width;
+    let distance = distance_or(args.max_distance, width, DEFAULT_DISTANCE)?;
+    let mut builder = TransientBuilder::new(width, IdChoice::Auto, distance, &args.resources);
+    builder.chooses_tables = true;
+    let mut documents = DocumentLengths::default();
+    let mut each = Each(Wanted::FeatureCount, |record: Fingerprinted| {
+        let feature_count = record.feature_count;
+        builder.push(record)?;
+        if let Some(count) = feature_count {
+            documents.add(count);
+        }
+        Ok(())
+    });
+    let (input, bar) = (args.source.records(), mode.reading("records"));
+    records::read(&input, &input.pipeline.pipeline()?, bar, &mut each)?;
+    let documents = (documents.document_count > 0).then_some(documents);
+    of_set(&builder.finish()?, documents, args, mode)
 }
 
 fn of_set(
@@ -75,8 +88,7 @@ fn of_set(
     args: &Args,
     mode: ProgressMode,
 ) -> Answer {
-    let spinner = mode.spinner();
-    spinner.set_message("looking at bits and tables");
+    let spinner = mode.spinner("looking at bits and tables");
     let mut options = LintOptions::default();
     options.distance = distance_within(args.max_distance, set.width())?;
     options.group_count = args.groups as usize;
@@ -86,72 +98,14 @@ fn of_set(
     warnings.extend(documents.iter().flat_map(DocumentLengths::warnings));
     let mut out = stdout();
     match args.json {
-        true => writeln!(
-            out,
-            "{}",
-            Json(&to_json(&report, documents, &warnings, set.names()))
+        true => write_object(
+            &mut out,
+            &to_json(&report, documents, &warnings, set.names()),
         )?,
         false => print(&mut out, &report, documents, &warnings, set)?,
     }
     out.flush()?;
     Ok(warnings.is_empty())
-}
-
-/// An index of the records, with the tables that a build would choose, and the lengths of the documents among them.
-fn transient_index(
-    args: &Args,
-    bar: ReadingBar,
-) -> Result<(Set, Option<DocumentLengths>), Failure> {
-    let mut collector = Collector {
-        args,
-        builder: None,
-        documents: DocumentLengths::default(),
-    };
-    let input = args.source.records(args.resources.threads);
-    records::read(&input, &input.pipeline.pipeline()?, bar, &mut collector)?;
-    let Collector {
-        builder, documents, ..
-    } = collector;
-    let builder = match builder {
-        Some(builder) => builder,
-        None => new_builder(args, IdKind::Number)?,
-    };
-    let documents = (documents.document_count > 0).then_some(documents);
-    Ok((builder.finish(&args.resources)?, documents))
-}
-
-fn new_builder(args: &Args, ids: IdKind) -> simidx::Result<TransientBuilder> {
-    let distance = args.max_distance.unwrap_or(DEFAULT_DISTANCE);
-    TransientBuilder::new((args.source.width, ids), distance, true, &args.resources)
-}
-
-/// Puts records into an index and counts the lengths of documents.
-struct Collector<'a> {
-    args: &'a Args,
-    builder: Option<TransientBuilder>,
-    documents: DocumentLengths,
-}
-
-impl Sink for Collector<'_> {
-    fn record(&mut self, record: Fingerprinted) -> Result<(), Refusal> {
-        let feature_count = record.feature_count;
-        let builder = match &mut self.builder {
-            Some(builder) => builder,
-            none => {
-                let ids = IdChoice::Auto.kind(record.is_named(), IdKind::Number);
-                none.insert(new_builder(self.args, ids)?)
-            }
-        };
-        builder.push(record)?;
-        if let Some(count) = feature_count {
-            self.documents.add(count);
-        }
-        Ok(())
-    }
-
-    fn wants_feature_counts(&self) -> bool {
-        true
-    }
 }
 
 fn to_json(
@@ -225,12 +179,13 @@ fn print(
 ) -> std::io::Result<()> {
     print_bits(out, report)?;
     for group in &report.groups {
-        let (count, hex, id) = (
-            group.record_count,
-            report.width.to_hex(group.fingerprint),
-            one_line(&group.id),
-        );
-        writeln!(out, "{:<24}{count} records with {hex}, first {id}", "group")?;
+        let (count, hex) = (group.record_count, report.width.to_hex(group.fingerprint));
+        let id = one_line(&group.id);
+        row(
+            out,
+            "group",
+            format_args!("{count} records with {hex}, first {id}"),
+        )?;
     }
     for table in &report.tables {
         let label = match set.names() {
@@ -247,14 +202,13 @@ fn print(
         )?;
     }
     if let Some(documents) = documents {
-        writeln!(
+        let (all, empty) = (documents.document_count, documents.empty_count);
+        let (short, least) = (documents.short_count, DocumentLengths::SHORT);
+        let short = format!("{short} with fewer than {least} features");
+        row(
             out,
-            "{:<24}{}, of which {} empty, {} with fewer than {} features",
             "documents",
-            documents.document_count,
-            documents.empty_count,
-            documents.short_count,
-            DocumentLengths::SHORT
+            format_args!("{all}, of which {empty} empty, {short}"),
         )?;
     }
     for warning in warnings {
@@ -267,29 +221,24 @@ fn print_bits(out: &mut impl Write, report: &LintReport) -> std::io::Result<()> 
     let bits = &report.bits;
     let records = report.record_count;
     let duplicates = report.duplicate_share() * 100.0;
-    writeln!(
+    row(
         out,
-        "{:<24}{records}, of which {duplicates:.1} % are duplicates",
-        "records"
+        "records",
+        format_args!("{records}, of which {duplicates:.1} % are duplicates"),
     )?;
     let count = report.fingerprint_count;
-    writeln!(out, "{:<24}{count}", "fingerprints")?;
+    row(out, "fingerprints", count)?;
     if count < BitReport::MIN_COUNT {
         return writeln!(out, "{:<24}too few fingerprints to tell", "bits");
     }
     let share = |set: &u64| *set as f64 / count as f64 * 100.0;
     let shares = bits.set_counts.iter().map(share);
     let (least, most) = shares.fold((100f64, 0f64), |(a, b), s| (a.min(s), b.max(s)));
-    writeln!(
+    row(
         out,
-        "{:<24}set in {least:.1} to {most:.1} % of the fingerprints",
-        "bits"
+        "bits",
+        format_args!("set in {least:.1} to {most:.1} % of the fingerprints"),
     )?;
-    writeln!(
-        out,
-        "{:<24}{} dead, {} lopsided",
-        "",
-        bits.dead.len(),
-        bits.lopsided.len()
-    )
+    let (dead, lopsided) = (bits.dead.len(), bits.lopsided.len());
+    row(out, "", format_args!("{dead} dead, {lopsided} lopsided"))
 }

@@ -1,6 +1,5 @@
 //! `simidx merge`: several indexes into one, without some records.
 
-use std::collections::btree_map::Entry;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -14,12 +13,12 @@ use crate::cmd::Answer;
 use crate::support::build_report::{BuildReport, Stages};
 use crate::support::failure::Failure;
 use crate::support::indexes::{ExcludeArgs, IndexArgs, while_released};
-use crate::support::inputs::{InputFiles, folder};
+use crate::support::inputs::InputFiles;
 use crate::support::messages::say;
 use crate::support::options::{
-    check_temp_dir, distance_of_tables, heading, temp_dir, threads_from,
+    Choice, TABLE_DISTANCES, ThreadArgs, check_temp_dir, heading, one_of, temp_dir,
 };
-use crate::support::output::Output;
+use crate::support::output::{Output, row, temp_dir_of};
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::{Size, block_size, count};
 use crate::support::report::Report;
@@ -58,23 +57,22 @@ pub(crate) struct Args {
     tables: Option<u64>,
     /// Largest distance that the tables are chosen for, as in a build, or with --tables, that of their design
     /// [default: that of the largest input]
-    #[arg(short = 'k', long, value_name = "K", value_parser = distance_of_tables())]
+    #[arg(short = 'k', long, value_name = "K", value_parser = count(TABLE_DISTANCES))]
     max_distance: Option<u32>,
     /// Bytes per block, a power of two such as 512 or 4KiB [default: that of the largest input]
     #[arg(long, value_name = "SIZE", value_parser = block_size)]
     block_size: Option<u32>,
     /// Code of the tables
-    #[arg(long, value_enum, value_name = "CODEC", default_value_t = MergeCodecChoice::Auto)]
-    codec: MergeCodecChoice,
+    #[arg(long, value_parser = one_of(MERGE_CODECS), value_name = "CODEC", default_value = "auto")]
+    codec: MergeCodec,
     /// Memory limit, such as 1GiB, in addition to the mapped inputs
     #[arg(long, value_name = "SIZE", default_value = "256MiB", help_heading = heading::RESOURCES)]
     memory: Size,
     /// Directory for temporary files, which are deleted in any case [default: that of the output]
     #[arg(long, value_name = "DIR", value_parser = temp_dir(), help_heading = heading::RESOURCES)]
     temp_dir: Option<PathBuf>,
-    /// Number of threads; 0 uses all cores
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads_from(0), help_heading = heading::RESOURCES)]
-    pub(super) threads: u16,
+    #[command(flatten)]
+    threads: ThreadArgs,
     /// Replace an existing output
     #[arg(long)]
     force: bool,
@@ -132,7 +130,7 @@ fn merge(set: &Set, args: &Args, output: &Output, mode: ProgressMode) -> Answer 
 impl Args {
     fn options(&self, set: &Set) -> Result<MergeOptions, Failure> {
         let mut options = MergeOptions::default();
-        options.codec = self.codec.into();
+        options.codec = self.codec;
         options.max_distance = self.max_distance;
         options.block_size = self.block_size;
         if let Some(tables) = self.tables {
@@ -143,29 +141,18 @@ impl Args {
         options.newest_wins = self.newest_wins;
         options.memory = self.memory.0;
         options.temp_dir = Some(self.temp_dir());
-        options.exclusions = self.no_exclusions()?;
-        self.exclude.for_each_list(set, |only, add| match only {
-            None => add(&mut options.exclusions),
-            Some(number) => match options.segment_exclusions.entry(number) {
-                Entry::Occupied(open) => add(open.into_mut()),
-                Entry::Vacant(none) => add(none.insert(self.no_exclusions()?)),
-            },
-        })?;
+        // Lists stay within the memory limit.
+        let none = || {
+            let temp_dir = Some(self.temp_dir());
+            Ok(Exclusions::with_memory(self.memory.0, temp_dir)?)
+        };
+        (options.exclusions, options.segment_exclusions) = self.exclude.read(set, none)?;
         Ok(options)
-    }
-
-    /// A list that stays within the memory limit.
-    fn no_exclusions(&self) -> Result<Exclusions, Failure> {
-        let memory = self.memory.0;
-        Ok(Exclusions::with_memory(memory, Some(self.temp_dir()))?)
     }
 
     /// Where temporary files go.
     fn temp_dir(&self) -> PathBuf {
-        match &self.temp_dir {
-            Some(folder) => folder.clone(),
-            None => folder(&self.output).to_owned(),
-        }
+        temp_dir_of(self.temp_dir.as_deref(), &self.output)
     }
 }
 
@@ -183,34 +170,38 @@ fn largest_distance(set: &Set) -> u32 {
 }
 
 /// How the tables of the merged index are coded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum MergeCodecChoice {
-    /// lines, unless ef saves 7 % or a Huffman code a tenth
-    Auto,
-    /// The codec of the inputs, where they agree; else auto
-    Same,
-    /// The code of the original paper
-    Xor,
-    /// The smallest: Huffman-coded differences
-    Gap,
-    /// Elias-Fano: fast, and nearly as small
-    Ef,
-    /// The fastest in memory: a row of lines
-    Lines,
-}
-
-impl From<MergeCodecChoice> for MergeCodec {
-    fn from(choice: MergeCodecChoice) -> Self {
-        match choice {
-            MergeCodecChoice::Auto => MergeCodec::Chosen,
-            MergeCodecChoice::Same => MergeCodec::Same,
-            MergeCodecChoice::Xor => MergeCodec::Given(Codec::Xor),
-            MergeCodecChoice::Gap => MergeCodec::Given(Codec::Gap),
-            MergeCodecChoice::Ef => MergeCodec::Given(Codec::EliasFano),
-            MergeCodecChoice::Lines => MergeCodec::Given(Codec::Lines),
-        }
-    }
-}
+const MERGE_CODECS: [Choice<MergeCodec>; 6] = [
+    (
+        "auto",
+        "lines, unless ef saves 7 % or a Huffman code a tenth",
+        MergeCodec::Chosen,
+    ),
+    (
+        "same",
+        "The codec of the inputs, where they agree; else auto",
+        MergeCodec::Same,
+    ),
+    (
+        "xor",
+        "The code of the original paper",
+        MergeCodec::Given(Codec::Xor),
+    ),
+    (
+        "gap",
+        "The smallest: Huffman-coded differences",
+        MergeCodec::Given(Codec::Gap),
+    ),
+    (
+        "ef",
+        "Elias-Fano: fast, and nearly as small",
+        MergeCodec::Given(Codec::EliasFano),
+    ),
+    (
+        "lines",
+        "The fastest in memory: a row of lines",
+        MergeCodec::Given(Codec::Lines),
+    ),
+];
 
 /// The report of a merge.
 #[derive(Debug, Serialize)]
@@ -239,16 +230,17 @@ impl MergeReport {
     fn print(&self, out: &mut dyn Write) -> io::Result<()> {
         self.build.print_index(out)?;
         writeln!(out, "{:<24}{}", "segments", self.segment_count)?;
-        writeln!(
+        let (records, fingerprints) = (self.dropped_record_count, self.dropped_fingerprint_count);
+        row(
             out,
-            "{:<24}{} records, {} fingerprints",
-            "left out", self.dropped_record_count, self.dropped_fingerprint_count
+            "left out",
+            format_args!("{records} records, {fingerprints} fingerprints"),
         )?;
         if self.replaced_record_count > 0 {
-            writeln!(
+            row(
                 out,
-                "{:<24}{} records",
-                "replaced", self.replaced_record_count
+                "replaced",
+                format_args!("{} records", self.replaced_record_count),
             )?;
         }
         let (ids, fingerprints) = (self.unmatched_id_count, self.unmatched_fingerprint_count);

@@ -25,7 +25,6 @@ mod verify;
 use clap::Subcommand;
 
 use crate::support::failure::Failure;
-use crate::support::process::start_threads;
 use crate::support::progress::ProgressMode;
 
 /// The result of a command: `true` for yes or done, `false` for no match or damaged.
@@ -97,9 +96,8 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Starts the threads of the process and runs the command.
+    /// Runs the command.
     pub(crate) fn run(self, mode: ProgressMode) -> Answer {
-        start_threads(self.threads())?;
         match self {
             Command::Build(args) => build::run(args, mode),
             Command::Merge(args) => merge::run(args, mode),
@@ -122,33 +120,6 @@ impl Command {
             Command::Lint(args) => lint::run(&args, mode),
             Command::Man(args) => man::run(&args),
             Command::Completions(args) => completions::run(&args),
-        }
-    }
-
-    /// What `--threads` says, where 0 is all cores; `None` for a command without this option.
-    fn threads(&self) -> Option<u16> {
-        match self {
-            Command::Build(args) => Some(args.input.threads),
-            Command::Merge(args) => Some(args.threads),
-            Command::Query(args) => Some(args.threads),
-            Command::Join(args) => Some(args.resources.threads),
-            Command::Pairs(args) => Some(args.resources.threads),
-            Command::Clusters(args) => Some(args.resources.threads),
-            Command::Dedup(args) => Some(args.input.threads),
-            Command::Bench(args) => Some(args.threads),
-            Command::Report(args) => Some(args.resources.threads),
-            #[cfg(feature = "serve")]
-            Command::Serve(args) => Some(args.threads),
-            Command::Fingerprint(args) => Some(args.input.threads),
-            Command::Idf(args) => Some(args.input.threads),
-            Command::Lint(args) => Some(args.resources.threads),
-            Command::Info(_)
-            | Command::Verify(_)
-            | Command::Dump(_)
-            | Command::Plan(_)
-            | Command::Compare(_)
-            | Command::Man(_)
-            | Command::Completions(_) => None,
         }
     }
 }

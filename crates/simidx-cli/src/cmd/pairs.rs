@@ -3,9 +3,9 @@
 use std::io::{self, BufWriter, Write};
 
 use indicatif::ProgressBar;
-use serde_json::{Value, json};
+use serde_json::json;
 use simidx::batch::{IdPair, Pair, PairFinder, PairOptions, id_pairs_with};
-use simidx::{Error, IdBuf, IdKind, Set, Width};
+use simidx::{Error, IdBuf, Set, Width};
 use simidx_text::dedup::{EqualTexts, Similarity};
 use simidx_text::similar::SimilarPair;
 
@@ -13,16 +13,15 @@ use crate::cmd::Answer;
 use crate::support::failure::Failure;
 use crate::support::indexes::ExcludeArgs;
 use crate::support::inputs::SourceArgs;
-use crate::support::labels::Label;
 use crate::support::messages::say_without_features;
 use crate::support::options::{
-    DEFAULT_DISTANCE, IdChoice, ResourceArgs, distance, distance_within,
+    Choice, DEFAULT_DISTANCE, DISTANCES, IdChoice, ResourceArgs, distance_or, one_of,
 };
-use crate::support::output::{Column, Stdout, id_to_json, stdout, write_json};
+use crate::support::output::{Column, Stdout, id_to_json, stdout, write_object};
 use crate::support::progress::{ProgressMode, ReadingBar};
 use crate::support::quantity::count;
-use crate::support::records::{self, Each, Fingerprinted};
-use crate::support::similarity::{SimilarDocuments, SimilarityArgs, documents_of};
+use crate::support::records::{self, Each, Fingerprinted, Wanted};
+use crate::support::similarity::{SimilarDocuments, SimilarityArgs};
 use crate::support::transient::TransientBuilder;
 
 /// Number of pairs between updates of the progress bar.
@@ -47,7 +46,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     source: SourceArgs,
     /// Largest distance of a pair [default: the one that the index was built for, the smallest of several; of records 3]
-    #[arg(short = 'k', long, value_name = "K", value_parser = distance())]
+    #[arg(short = 'k', long, value_name = "K", value_parser = count(DISTANCES))]
     max_distance: Option<u32>,
     #[command(flatten)]
     similarity: SimilarityArgs,
@@ -55,8 +54,8 @@ pub(crate) struct Args {
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = By::Fingerprint, conflicts_with_all = ["similarity", "features"])]
     by: By,
     /// Ids of records, with --by id
-    #[arg(long, value_enum, value_name = "KIND", default_value_t = RecordIds::Auto, conflicts_with_all = ["similarity", "features"])]
-    ids: RecordIds,
+    #[arg(long, value_parser = one_of(RECORD_IDS), value_name = "KIND", default_value = "auto", conflicts_with_all = ["similarity", "features"])]
+    ids: IdChoice,
     #[command(flatten)]
     exclude: ExcludeArgs,
     /// Sort the pairs by the smaller member, then by the larger one. Those of similar texts are in the order of the documents
@@ -72,29 +71,27 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    pub(super) resources: ResourceArgs,
+    resources: ResourceArgs,
 }
 
 /// What the ids of records are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum RecordIds {
-    /// The number in the id column, else the position of the record, from 0
-    Number,
-    /// The text in the id column; the position of a document that has none
-    String,
-    /// string if the first record is a document or has an id, else number
-    Auto,
-}
-
-impl From<RecordIds> for IdChoice {
-    fn from(ids: RecordIds) -> Self {
-        match ids {
-            RecordIds::Number => IdChoice::Number,
-            RecordIds::String => IdChoice::String,
-            RecordIds::Auto => IdChoice::Auto,
-        }
-    }
-}
+const RECORD_IDS: [Choice<IdChoice>; 3] = [
+    (
+        "number",
+        "The number in the id column, else the position of the record, from 0",
+        IdChoice::Number,
+    ),
+    (
+        "string",
+        "The text in the id column; the position of a document that has none",
+        IdChoice::String,
+    ),
+    (
+        "auto",
+        "string if the first record is a document or has an id, else number",
+        IdChoice::Auto,
+    ),
+];
 
 /// What the members of a pair are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -110,12 +107,10 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     if let Some(similarity) = args.similarity.given() {
         return of_texts(&args, similarity, mode);
     }
-    if args.source.are_records()? {
-        args.exclude.refuse("it cannot be used with records")?;
-        return of_records(&args, mode);
+    match args.source.open(&args.exclude)? {
+        Some(set) => of_set(&set, &[], &args, mode),
+        None => of_records(&args, mode),
     }
-    let index = args.source.indexes()?;
-    of_set(&args.exclude.apply(index.open()?)?, &[], &args, mode)
 }
 
 /// The pairs of indexes, and those of equal records that are in none.
@@ -138,11 +133,13 @@ fn of_records(args: &Args, mode: ProgressMode) -> Answer {
         let (set, equal) = transient_index(args, bar)?;
         return of_set(&set, &equal, args, mode);
     }
-    let input = args.source.records(args.resources.threads);
+    let input = args.source.records();
     let mut finder = PairFinder::new(width, &options)?;
-    let mut push = Each(|record: Fingerprinted| match record.without_features {
-        None => Ok(finder.push(record.fingerprint)?),
-        Some(_) => Ok(()),
+    let mut push = Each(Wanted::Fingerprint, |record: Fingerprinted| {
+        match record.without_features {
+            None => Ok(finder.push(record.fingerprint)?),
+            Some(_) => Ok(()),
+        }
     });
     let read = records::read(&input, &input.pipeline.pipeline()?, bar, &mut push)?;
     say_without_features(read.without_features);
@@ -157,16 +154,9 @@ type Transient = (Set, Vec<Vec<IdBuf>>);
 /// An index of the records, and the ids of documents without features that are equal.
 fn transient_index(args: &Args, bar: ReadingBar) -> Result<Transient, Failure> {
     let distance = args.max_distance.unwrap_or(DEFAULT_DISTANCE);
-    let open =
-        |kind| TransientBuilder::new((args.source.width, kind), distance, false, &args.resources);
-    let ids = IdChoice::from(args.ids);
-    let mut builder = None;
+    let mut builder = TransientBuilder::new(args.source.width, args.ids, distance, &args.resources);
     let (mut texts, mut names) = (EqualTexts::default(), Vec::new());
-    let mut each = Each(|record: Fingerprinted| {
-        let builder = match &mut builder {
-            Some(builder) => builder,
-            none => none.insert(open(ids.kind(record.is_named(), IdKind::Number))?),
-        };
+    let mut each = Each(Wanted::Fingerprint, |record: Fingerprinted| {
         let identity = record.without_features;
         let id = builder.push(record)?;
         if let Some(identity) = identity {
@@ -175,18 +165,14 @@ fn transient_index(args: &Args, bar: ReadingBar) -> Result<Transient, Failure> {
         }
         Ok(())
     });
-    let input = args.source.records(args.resources.threads);
+    let input = args.source.records();
     let read = records::read(&input, &input.pipeline.pipeline()?, bar, &mut each)?;
     say_without_features(read.without_features);
-    let builder = match builder {
-        Some(builder) => builder,
-        None => open(IdKind::Number)?,
-    };
     let groups = texts.into_groups(2).into_iter();
     let name = |number: u64| names[number as usize].clone();
     let equal = groups.map(|group| group.into_iter().map(name).collect());
     let equal = equal.collect();
-    Ok((builder.finish(&args.resources)?, equal))
+    Ok((builder.finish()?, equal))
 }
 
 /// Prints the pairs of documents with similar texts.
@@ -194,9 +180,8 @@ fn transient_index(args: &Args, bar: ReadingBar) -> Result<Transient, Failure> {
 /// # Errors
 /// What keeps the documents from being read, and more pairs than are wanted.
 fn of_texts(args: &Args, similarity: Similarity, mode: ProgressMode) -> Answer {
-    args.exclude.refuse("it cannot be used with --similarity")?;
-    let input = documents_of(&args.source, args.resources.threads)?;
-    let mut documents = SimilarDocuments::read(&input, similarity, false, &args.resources, mode)?;
+    let source = (&args.source, &args.exclude);
+    let mut documents = SimilarDocuments::read(source, similarity, false, &args.resources, mode)?;
     let mut printer = Printer::new(args, args.source.width, mode);
     if args.count_only {
         return printer.count_similar(&mut documents, mode);
@@ -225,8 +210,7 @@ impl Args {
 
     fn options(&self, width: Width, default_distance: u32) -> Result<PairOptions, Failure> {
         let mut options = PairOptions::default();
-        let given = distance_within(self.max_distance, width)?;
-        options.distance = given.unwrap_or(default_distance);
+        options.distance = distance_or(self.max_distance, width, default_distance)?;
         options.sorted = self.sort && !self.count_only;
         options.max_pairs = self.max_pairs;
         options.memory = Some(self.resources.memory_limit());
@@ -236,16 +220,16 @@ impl Args {
 }
 
 /// Prints pairs, or counts them.
-struct Printer<'a, W> {
+struct Printer<'a> {
     args: &'a Args,
     width: Width,
-    out: W,
+    out: BufWriter<Stdout>,
     line: Vec<u8>,
     count: u64,
     bar: ProgressBar,
 }
 
-impl<'a> Printer<'a, BufWriter<Stdout>> {
+impl<'a> Printer<'a> {
     fn new(args: &'a Args, width: Width, mode: ProgressMode) -> Self {
         let bar = mode.counter("pairs");
         bar.set_message("finding");
@@ -258,9 +242,7 @@ impl<'a> Printer<'a, BufWriter<Stdout>> {
             bar,
         }
     }
-}
 
-impl<W: Write> Printer<'_, W> {
     fn pair(&mut self, pair: Pair) -> io::Result<()> {
         self.found();
         if self.args.count_only {
@@ -269,9 +251,8 @@ impl<W: Write> Printer<'_, W> {
         if self.args.json {
             let hex = |fingerprint| self.width.to_hex(fingerprint);
             let (smaller, larger) = (hex(pair.smaller), hex(pair.larger));
-            return self.json(json!({
-                "smaller": smaller, "larger": larger, "distance": pair.distance
-            }));
+            let pair = json!({ "smaller": smaller, "larger": larger, "distance": pair.distance });
+            return write_object(&mut self.out, &pair);
         }
         self.line.clear();
         self.width.extend_hex(pair.smaller, &mut self.line);
@@ -286,9 +267,11 @@ impl<W: Write> Printer<'_, W> {
         let (a, b, distance) = (pair.smaller, pair.larger, pair.distance);
         match (self.args.count_only, self.args.json) {
             (true, _) => Ok(()),
-            (_, true) => self.json(json!({
-                "smaller": id_to_json(a), "larger": id_to_json(b), "distance": distance
-            })),
+            (_, true) => {
+                let [a, b] = [a, b].map(id_to_json);
+                let pair = json!({ "smaller": a, "larger": b, "distance": distance });
+                write_object(&mut self.out, &pair)
+            }
             _ => {
                 let [a, b] = [a, b].map(Column::new);
                 writeln!(self.out, "{a}\t{b}\t{distance}")
@@ -296,17 +279,15 @@ impl<W: Write> Printer<'_, W> {
         }
     }
 
-    fn similar(&mut self, [a, b]: [Label; 2], pair: SimilarPair) -> io::Result<()> {
+    fn similar(&mut self, [a, b]: [IdBuf; 2], pair: SimilarPair) -> io::Result<()> {
         self.found();
         if !self.args.json {
+            let [a, b] = [&a, &b].map(Column::of);
             return writeln!(self.out, "{a}\t{b}\t{:.4}", pair.jaccard);
         }
-        self.json(json!({ "a": a.to_json(), "b": b.to_json(), "similarity": pair.jaccard }))
-    }
-
-    fn json(&mut self, object: Value) -> io::Result<()> {
-        write_json(&mut self.out, &object)?;
-        self.out.write_all(b"\n")
+        let [a, b] = [&a, &b].map(|id| id_to_json(id.as_id()));
+        let pair = json!({ "a": a, "b": b, "similarity": pair.jaccard });
+        write_object(&mut self.out, &pair)
     }
 
     fn found(&mut self) {

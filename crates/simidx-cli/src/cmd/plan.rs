@@ -11,16 +11,13 @@ use simidx_text::similar::{Banding, SimilarTexts};
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
 use crate::support::messages::{counted, say};
-use crate::support::options::{CodecChoice, distance_of_tables, width};
+use crate::support::options::{CODECS, Choice, CodecChoice, TABLE_DISTANCES, one_of, width};
 use crate::support::output::{stdout, write_report};
 use crate::support::quantity::{Size, block_size, count};
-use crate::support::similarity::{SimilarityArgs, features_of};
+use crate::support::similarity::{ID_SHARE, SimilarityArgs, features_of};
 
 /// Bytes of text for a word, in English with the space before it.
 const WORD_LEN: f64 = 6.5;
-
-/// Of the memory, the part that `dedup` has for finding ids that come twice.
-const ID_SHARE: u64 = 16;
 
 /// Processor time in seconds for a text, and for a byte of text: a fit to 10^5 and 10^6 English descriptions of 500 bytes and
 /// to 5,468 licences of 3,000, on an x86-64 server of 2024.
@@ -52,7 +49,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = count(0..=u64::MAX))]
     count: u64,
     /// Largest distance of the queries
-    #[arg(short = 'k', long, value_name = "K", default_value_t = 3, value_parser = distance_of_tables())]
+    #[arg(short = 'k', long, value_name = "K", default_value_t = 3, value_parser = count(TABLE_DISTANCES))]
     max_distance: u32,
     #[command(flatten)]
     similarity: SimilarityArgs,
@@ -76,10 +73,10 @@ pub(crate) struct Args {
     )]
     max_size: Option<Size>,
     /// Where the file is when it is queried
-    #[arg(long, value_enum, value_name = "MEDIUM", default_value_t = MediumChoice::Memory, conflicts_with = "SimilarityArgs")]
-    medium: MediumChoice,
+    #[arg(long, value_parser = one_of(MEDIA), value_name = "MEDIUM", default_value = "memory", conflicts_with = "SimilarityArgs")]
+    medium: StorageDevice,
     /// Code of the tables; auto compares all codes
-    #[arg(long, value_enum, value_name = "CODEC", default_value_t = CodecChoice::Auto, conflicts_with = "SimilarityArgs")]
+    #[arg(long, value_parser = one_of(CODECS), value_name = "CODEC", default_value = "auto", conflicts_with = "SimilarityArgs")]
     codec: CodecChoice,
     /// Bytes per block, a power of two such as 512 or 4KiB
     #[arg(long, value_name = "SIZE", default_value_t = 512, value_parser = block_size, conflicts_with = "SimilarityArgs")]
@@ -90,23 +87,14 @@ pub(crate) struct Args {
 }
 
 /// Where the index file is when it is queried.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
-#[serde(rename_all = "lowercase")]
-enum MediumChoice {
-    /// In memory, read or mapped and cached
-    Memory,
-    /// On an SSD, nothing cached
-    Ssd,
-}
-
-impl From<MediumChoice> for StorageDevice {
-    fn from(choice: MediumChoice) -> Self {
-        match choice {
-            MediumChoice::Memory => StorageDevice::Memory,
-            MediumChoice::Ssd => StorageDevice::Ssd,
-        }
-    }
-}
+const MEDIA: [Choice<StorageDevice>; 2] = [
+    (
+        "memory",
+        "In memory, read or mapped and cached",
+        StorageDevice::Memory,
+    ),
+    ("ssd", "On an SSD, nothing cached", StorageDevice::Ssd),
+];
 
 /// Runs the command.
 pub(crate) fn run(args: Args) -> Answer {
@@ -126,15 +114,18 @@ fn plan(args: &Args) -> Result<PlanReport, Failure> {
     request.width = args.width;
     request.memory = args.max_size.map(|Size(bytes)| bytes);
     request.block_size = args.block_size;
-    request.device = args.medium.into();
-    request.codec = args.codec.codec();
+    request.device = args.medium;
+    request.codec = args.codec;
     let curve = request.alternatives()?;
     let choice = request.choose(&curve);
     Ok(PlanReport {
         width: args.width.bits(),
         max_distance: args.max_distance,
         count: args.count,
-        medium: args.medium,
+        medium: match args.medium {
+            StorageDevice::Ssd => "ssd",
+            _ => "memory",
+        },
         memory: request.memory,
         block_size: args.block_size,
         indexes: curve.iter().map(Row::new).collect(),
@@ -148,7 +139,7 @@ struct PlanReport {
     width: u32,
     max_distance: u32,
     count: u64,
-    medium: MediumChoice,
+    medium: &'static str,
     memory: Option<u64>,
     block_size: u32,
     /// The smallest file first.
@@ -233,14 +224,10 @@ fn rounded(value: f64) -> String {
 
 impl PlanReport {
     fn print(&self, out: &mut dyn Write) -> io::Result<()> {
-        let medium = match self.medium {
-            MediumChoice::Memory => "memory",
-            MediumChoice::Ssd => "ssd",
-        };
         writeln!(
             out,
             "{} fingerprints of {} bits, distance {}, {}, blocks of {} bytes",
-            self.count, self.width, self.max_distance, medium, self.block_size
+            self.count, self.width, self.max_distance, self.medium, self.block_size
         )?;
         writeln!(out)?;
         writeln!(

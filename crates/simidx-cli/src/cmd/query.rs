@@ -14,9 +14,11 @@ use crate::support::failure::Failure;
 use crate::support::indexes::{ExcludeArgs, OpenArgs, fingerprints_of, id_of_word, together};
 use crate::support::inputs::FieldArgs;
 use crate::support::messages::{cost, counted, say, say_nothing_near};
-use crate::support::options::{InputFormat, distance, distance_within, heading, threads_from};
+use crate::support::options::{
+    DISTANCES, InputFormat, ThreadArgs, distance_or, heading, input_format,
+};
 use crate::support::pipeline::{PipelineFiles, recorded};
-use crate::support::quantity::count_from_1;
+use crate::support::quantity::count;
 use crate::support::queries::{Query, QueryKind, QueryReader};
 
 /// The head of `simidx query --help` and of its man page.
@@ -50,15 +52,15 @@ pub(crate) struct Args {
     open: OpenArgs,
     /// Format of the fingerprints: hex, dec or, on standard input, le; with --documents the format of that file
     /// [default: hex, or auto with --documents]
-    #[arg(long, value_enum, value_name = "FORMAT", help_heading = heading::INPUT)]
+    #[arg(long, value_parser = input_format(), value_name = "FORMAT", help_heading = heading::INPUT)]
     input: Option<InputFormat>,
     /// Largest distance [default: the one that the index was built for; the smallest of several]. A larger one
     /// is exact too, and slower
-    #[arg(short = 'k', long, value_name = "K", value_parser = distance())]
+    #[arg(short = 'k', long, value_name = "K", value_parser = count(DISTANCES))]
     max_distance: Option<u32>,
     /// Find only the N nearest fingerprints, of equally near ones the smallest; -k then limits their distance
     /// [default of -k: any distance]
-    #[arg(long, value_name = "N", value_parser = count_from_1(), conflicts_with = "limit")]
+    #[arg(long, value_name = "N", value_parser = count(1..=u64::MAX), conflicts_with = "limit")]
     nearest: Option<u64>,
     /// Records with this id: find what is near them. May be repeated
     #[arg(long = "id", value_name = "ID", conflicts_with_all = ["text", "documents"])]
@@ -77,9 +79,8 @@ pub(crate) struct Args {
     files: PipelineFiles,
     #[command(flatten)]
     style: AnswerArgs,
-    /// Number of threads; 0 uses all cores
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads_from(0), help_heading = heading::RESOURCES)]
-    pub(super) threads: u16,
+    #[command(flatten)]
+    threads: ThreadArgs,
 }
 
 /// Runs the command.
@@ -98,7 +99,7 @@ fn answer(set: &Set, args: &Args, words: Words) -> Answer {
         None => set.max_distance(),
         Some(_) => set.width().bits(),
     };
-    let max_distance = distance_within(args.max_distance, set.width())?.unwrap_or(default);
+    let max_distance = distance_or(args.max_distance, set.width(), default)?;
     let question = match args.nearest.or(args.style.limit) {
         None => Question::Within(max_distance),
         Some(count) => Question::Nearest {
@@ -113,7 +114,7 @@ fn answer(set: &Set, args: &Args, words: Words) -> Answer {
         answers.answer(&[query])?;
     } else if let Some(path) = &args.documents {
         let options = args.fields.options(set.width());
-        let format = (args.input.and_then(|input| input.0), &options);
+        let format = (args.input.flatten(), &options);
         let source = (set, &args.files);
         let queries = QueryReader::open(path, format, QueryKind::Documents, source)?;
         answer_stream(&mut answers, queries)?;
@@ -155,7 +156,7 @@ fn answer_stream(answers: &mut Answers<'_>, mut queries: QueryReader<'_>) -> Res
 impl Args {
     /// The format of fingerprints; `None` to detect it.
     fn fingerprint_format(&self) -> Option<Format> {
-        self.input.map_or(Some(Format::Hex), |input| input.0)
+        self.input.unwrap_or(Some(Format::Hex))
     }
 
     /// How fingerprints among the arguments are written, in words, and what reads them.

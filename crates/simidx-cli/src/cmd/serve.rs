@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use simidx::{IdBuf, Width};
-use simidx_collection::Collection;
+use simidx_collection::{Collection, Sync};
 use simidx_input::Content;
 use simidx_output::one_line;
 use simidx_server::{LogFormat, NamedIndex, Server, ServerOptions, StartError, TlsFiles, Token};
@@ -17,11 +17,15 @@ use crate::cmd::Answer;
 use crate::support::failure::Failure;
 use crate::support::inputs::FieldArgs;
 use crate::support::messages::is_quiet;
-use crate::support::options::{InputFormat, distance_of_tables, heading, threads_from, width};
+use crate::support::options::{
+    Choice, InputFormat, MOST_THREADS, TABLE_DISTANCES, heading, input_format, one_of, width,
+};
 use crate::support::output::{json_style, stdout};
 use crate::support::pipeline::PipelineArgs;
 use crate::support::process;
+use crate::support::progress::ProgressMode;
 use crate::support::quantity::{Size, count};
+use crate::support::records::visit_all;
 
 /// The head of `simidx serve --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -68,11 +72,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
     /// When a change of the store is acknowledged
-    #[arg(long, value_enum, value_name = "WHEN", default_value_t = SyncChoice::Always, requires = "store", help_heading = STORE)]
-    sync: SyncChoice,
+    #[arg(long, value_parser = one_of(SYNCS), value_name = "WHEN", default_value = "always", requires = "store", help_heading = STORE)]
+    sync: Sync,
     /// Largest distance of near-duplicates in a new store [default: 3]. A store that is there has its own, and so with --width and
     /// --pipeline: others are refused
-    #[arg(short = 'k', long, value_name = "K", value_parser = distance_of_tables(), requires = "store")]
+    #[arg(short = 'k', long, value_name = "K", value_parser = count(TABLE_DISTANCES), requires = "store")]
     max_distance: Option<u32>,
     /// Bits per fingerprint of a new store [default: 64]
     #[arg(long, value_name = "BITS", value_parser = width(), requires = "store")]
@@ -130,8 +134,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = count(1..=100_000u32), help_heading = LIMITS)]
     max_waiting: u32,
     /// What the log on stderr looks like
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Log::Text)]
-    log_format: Log,
+    #[arg(long, value_parser = one_of(LOG_FORMATS), value_name = "FORMAT", default_value = "text")]
+    log_format: LogFormat,
     /// Log each request
     #[arg(long)]
     access_log: bool,
@@ -140,7 +144,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     texts: Vec<PathBuf>,
     /// Format of --texts
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = InputFormat(None), help_heading = heading::INPUT)]
+    #[arg(long, value_parser = input_format(), value_name = "FORMAT", default_value = "auto", help_heading = heading::INPUT)]
     input: InputFormat,
     #[command(flatten)]
     fields: FieldArgs,
@@ -153,29 +157,30 @@ pub(crate) struct Args {
     #[arg(long)]
     no_warm: bool,
     /// Number of threads; 0 uses all cores
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads_from(0), help_heading = heading::RESOURCES)]
-    pub(super) threads: u16,
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = count(0..=MOST_THREADS), help_heading = heading::RESOURCES)]
+    threads: u16,
 }
 
 /// `--sync`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum SyncChoice {
-    /// When it is on disk
-    Always,
-    /// At once; it is on disk after 100 ms and one commit
-    Batch,
-    /// At once; it is on disk when it is sealed, or when the server ends
-    Never,
-}
+const SYNCS: [Choice<Sync>; 3] = [
+    ("always", "When it is on disk", Sync::Always),
+    (
+        "batch",
+        "At once; it is on disk after 100 ms and one commit",
+        Sync::Batch,
+    ),
+    (
+        "never",
+        "At once; it is on disk when it is sealed, or when the server ends",
+        Sync::Never,
+    ),
+];
 
 /// `--log-format`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Log {
-    /// Time, level, event and fields
-    Text,
-    /// An object with these
-    Json,
-}
+const LOG_FORMATS: [Choice<LogFormat>; 2] = [
+    ("text", "Time, level, event and fields", LogFormat::Text),
+    ("json", "An object with these", LogFormat::Json),
+];
 
 fn named_index(text: &str) -> Result<NamedIndex, String> {
     let (name, files) = text
@@ -304,38 +309,38 @@ pub(crate) fn run(args: Args) -> Answer {
     options.watch = args.watch;
     options.drain_delay = args.drain_delay;
     options.signals = true;
-    options.log_format = match args.log_format {
-        Log::Text => LogFormat::Text,
-        Log::Json => LogFormat::Json,
-    };
+    options.log_format = args.log_format;
     options.access_log = args.access_log;
     options.quiet = is_quiet();
     options.json = json_style();
     options.assets = args.pipeline.files()?;
-    for path in &args.texts {
-        read_texts(path, args.input, &args.fields, &mut options.texts)?;
-    }
+    options.texts = read_texts(&args.texts, args.input, &args.fields)?;
     if let Some(folder) = &args.store {
         let mut store = simidx_collection::Options::default();
         let pipeline = args.pipeline.pipeline()?.describe();
         store.max_distance = args.max_distance.unwrap_or(store.max_distance);
         store.pipeline = Some(pipeline.clone());
-        store.sync = match args.sync {
-            SyncChoice::Always => simidx_collection::Sync::Always,
-            SyncChoice::Batch => simidx_collection::Sync::Batch,
-            SyncChoice::Never => simidx_collection::Sync::Never,
-        };
+        store.sync = args.sync;
         let opened = Collection::open_or_create(folder, args.width.unwrap_or_default(), store);
         let store = opened.map_err(|error| Failure::new(error.to_string()))?;
-        let number = |flag: &str, given: Option<u32>, own: u32| match given {
-            Some(given) => is_own(folder, flag, &given.to_string(), &own.to_string()),
-            None => Ok(()),
-        };
-        number("--width", args.width.map(Width::bits), store.width().bits())?;
-        number("-k", args.max_distance, store.max_distance())?;
-        if args.pipeline.names_stages() {
-            let own = store.pipeline().unwrap_or("none");
-            is_own(folder, "--pipeline", &pipeline, own)?;
+        let (width, distance) = (store.width().to_string(), store.max_distance().to_string());
+        let (given_width, given_distance) = (args.width, args.max_distance);
+        let given_pipeline = args.pipeline.names_stages().then_some(pipeline);
+        let own_pipeline = store.pipeline().unwrap_or("none");
+        for (flag, given, own) in [
+            (
+                "--width",
+                given_width.map(|width| width.to_string()),
+                &*width,
+            ),
+            ("-k", given_distance.map(|k| k.to_string()), &distance),
+            ("--pipeline", given_pipeline, own_pipeline),
+        ] {
+            if let Some(given) = given.filter(|given| given != own) {
+                let message =
+                    format!("the store was made with {flag} {own}, not {given}; leave {flag} out");
+                return Err(Failure::new(message).about(folder.display()));
+            }
         }
         options.store = Some(Arc::new(store));
     }
@@ -351,17 +356,6 @@ pub(crate) fn run(args: Args) -> Answer {
     Ok(true)
 }
 
-/// Refuses what a store does not have.
-fn is_own(folder: &Path, flag: &str, given: &str, own: &str) -> Result<(), Failure> {
-    match given == own {
-        true => Ok(()),
-        false => Err(Failure::new(format!(
-            "{}: the store was made with {flag} {own}, not {given}; leave {flag} out",
-            folder.display()
-        ))),
-    }
-}
-
 fn not_started(error: StartError) -> Failure {
     Failure::new(match error {
         StartError::Open(address) => format!(
@@ -373,32 +367,28 @@ fn not_started(error: StartError) -> Failure {
 
 /// Reads the texts of documents by their ids. A record that is no document is passed over.
 fn read_texts(
-    path: &Path,
+    paths: &[PathBuf],
     format: InputFormat,
     fields: &FieldArgs,
-    texts: &mut HashMap<String, String>,
-) -> Result<(), Failure> {
+) -> Result<HashMap<String, String>, Failure> {
     let options = fields.options(Width::default());
-    let mut position = 0u64;
-    for path in simidx_input::expand(path, None)? {
-        for record in simidx_input::open_with(&path, format.0, &options)? {
-            match record {
-                Err(error @ simidx_input::Error::Io(_)) => return Err(error.into()),
-                Err(_) => {}
-                Ok(record) => {
-                    let id = match record.id {
-                        Some(IdBuf::String(text)) => text,
-                        Some(IdBuf::Number(number)) => number.to_string(),
-                        None => position.to_string(),
-                    };
-                    if let Content::Text(mut text) = record.content {
-                        text.truncate(text.floor_char_boundary(MAX_TEXT_LEN));
-                        texts.insert(id, text);
-                    }
-                }
+    let mut texts = HashMap::new();
+    for path in paths {
+        let paths = simidx_input::expand(path, None)?;
+        let readers = paths
+            .iter()
+            .map(|path| simidx_input::open_with(path, format, &options));
+        let bar = ProgressMode::Never.reading("documents");
+        visit_all(readers, &bar, |position, record| {
+            if let Some(record) = record
+                && let Content::Text(mut text) = record.content
+            {
+                let id = record.id.unwrap_or(IdBuf::Number(position));
+                text.truncate(text.floor_char_boundary(MAX_TEXT_LEN));
+                texts.insert(id.to_string(), text);
             }
-            position += 1;
-        }
+            Ok(())
+        })?;
     }
-    Ok(())
+    Ok(texts)
 }

@@ -18,7 +18,7 @@ use crate::cmd::Answer;
 use crate::support::failure::Failure;
 use crate::support::indexes::{IndexArgs, OpenArgs, UNSEALED, is_set};
 use crate::support::messages::{counted, is_quiet, say};
-use crate::support::output::{stdout, write_json as write_object};
+use crate::support::output::{stdout, write_object};
 use crate::support::progress::ProgressMode;
 
 /// The head of `simidx verify --help` and of its man page.
@@ -53,7 +53,7 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
             false => opened.push((path.clone(), args.index.open.open_or_damaged(path)?)),
         }
     }
-    let bar = mode.spinner();
+    let bar = mode.spinner("");
     let mut out = stdout();
     let mut failures = Vec::new();
     for (path, file) in opened {
@@ -135,11 +135,10 @@ fn open_set(
 /// Prints the object of all files, or that of the only one; nothing if the only one could not be checked.
 fn write_json(mut out: impl Write, verdicts: &Verdicts) -> Result<(), Failure> {
     match &verdicts.segments[..] {
-        [Check::Failed { .. }] => return Ok(()),
+        [Check::Failed { .. }] => {}
         [Check::Done(only)] => write_object(&mut out, &only.verdict)?,
         _ => write_object(&mut out, verdicts)?,
     }
-    writeln!(out)?;
     Ok(out.flush()?)
 }
 
@@ -197,7 +196,7 @@ struct SegmentVerdict {
 }
 
 /// What the check found.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 struct Verdict {
     sound: bool,
     fingerprint_count: u64,
@@ -255,13 +254,9 @@ impl Verdict {
     /// The verdict on a file that could not even be opened.
     fn unreadable(problem: FormatError) -> Self {
         Verdict {
-            sound: false,
-            fingerprint_count: 0,
-            blocks_checked: 0,
-            pages_checked: 0,
-            sketch_pages_checked: 0,
             problem_count: 1,
             problems: vec![Problem::of(&problem)],
+            ..Verdict::default()
         }
     }
 }

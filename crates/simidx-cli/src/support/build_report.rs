@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use indicatif::ProgressBar;
@@ -10,6 +10,7 @@ use serde::Serialize;
 use simidx::Watch;
 use simidx::watch::{Progress, Stage};
 
+use crate::support::output::row;
 use crate::support::process::peak_memory;
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::Size;
@@ -17,13 +18,23 @@ use crate::support::report::Report;
 
 /// The time of each stage of a build, and its bar.
 pub(crate) struct Stages {
-    state: Arc<Mutex<(Clock, StageBar)>>,
+    state: Arc<Mutex<State>>,
 }
 
 impl Stages {
     pub(crate) fn start(mode: ProgressMode) -> Self {
+        let now = Instant::now();
+        let state = State {
+            mode,
+            bar: ProgressBar::hidden(),
+            begun: now,
+            last: now,
+            stage: None,
+            is_reading: true,
+            seconds: StageSeconds::default(),
+        };
         Stages {
-            state: Arc::new(Mutex::new((Clock::start(), StageBar::new(mode)))),
+            state: Arc::new(Mutex::new(state)),
         }
     }
 
@@ -31,58 +42,27 @@ impl Stages {
     pub(crate) fn watch(&self) -> Watch {
         let state = Arc::clone(&self.state);
         Watch::new(move |progress| {
-            let (clock, bar) = &mut *state.lock().unwrap_or_else(PoisonError::into_inner);
-            clock.enter(progress.stage);
-            bar.show(&progress);
+            lock(&state).show(&progress);
             ControlFlow::Continue(())
         })
     }
 
     /// Adds the time until now to the running stage, which ends.
     pub(crate) fn end_stage(&self) {
-        let (clock, _) = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        clock.end_stage();
+        lock(&self.state).end_stage();
     }
 
     /// Ends the last stage and takes the bar away. Returns the seconds since the start, and those of each stage.
     pub(crate) fn finish(self) -> (f64, StageSeconds) {
-        let (clock, bar) = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        clock.end_stage();
-        bar.bar.finish_and_clear();
-        (clock.begun.elapsed().as_secs_f64(), clock.stages)
+        let mut state = lock(&self.state);
+        state.end_stage();
+        state.bar.finish_and_clear();
+        (state.begun.elapsed().as_secs_f64(), state.seconds)
     }
 }
 
-/// The bar of a build: a new one for each stage, so that rate and time left are those of the stage.
-struct StageBar {
-    mode: ProgressMode,
-    stage: Option<Stage>,
-    bar: ProgressBar,
-}
-
-impl StageBar {
-    fn new(mode: ProgressMode) -> Self {
-        StageBar {
-            mode,
-            stage: None,
-            bar: ProgressBar::hidden(),
-        }
-    }
-
-    /// Shows how far the build is.
-    fn show(&mut self, progress: &Progress) {
-        let written = format!("{:.0}", Size(progress.written));
-        if self.stage != Some(progress.stage) {
-            self.bar.finish_and_clear();
-            self.stage = Some(progress.stage);
-            self.bar = self
-                .mode
-                .stage(stage_name(progress.stage), progress.total, written);
-        } else {
-            self.bar.set_prefix(written);
-        }
-        self.bar.set_position(progress.done);
-    }
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn stage_name(stage: Stage) -> String {
@@ -98,14 +78,17 @@ fn stage_name(stage: Stage) -> String {
     }
 }
 
-/// Measures the time of each stage of a build.
-struct Clock {
+/// How far a build is.
+struct State {
+    mode: ProgressMode,
+    /// A new one for each stage, so that rate and time left are those of the stage.
+    bar: ProgressBar,
     begun: Instant,
     last: Instant,
     /// The running stage; `None` while the input is read, and after everything was handed to the output.
     stage: Option<Stage>,
     is_reading: bool,
-    stages: StageSeconds,
+    seconds: StageSeconds,
 }
 
 /// Seconds of each stage, those of all tables together. Writing overlaps with the other stages: `write` is what is left
@@ -121,30 +104,26 @@ pub(crate) struct StageSeconds {
     write: f64,
 }
 
-impl Clock {
-    fn start() -> Self {
-        let now = Instant::now();
-        Clock {
-            begun: now,
-            last: now,
-            stage: None,
-            is_reading: true,
-            stages: StageSeconds::default(),
-        }
-    }
-
-    /// Notes that a stage is running, the same as before or the next.
-    fn enter(&mut self, stage: Stage) {
-        if self.stage != Some(stage) {
+impl State {
+    /// Notes how far the running stage is, the same as before or the next.
+    fn show(&mut self, progress: &Progress) {
+        let written = format!("{:.0}", Size(progress.written));
+        if self.stage != Some(progress.stage) {
             self.end_stage();
-            self.stage = Some(stage);
+            self.stage = Some(progress.stage);
+            self.bar.finish_and_clear();
+            let name = stage_name(progress.stage);
+            self.bar = self.mode.stage(name, progress.total, written);
+        } else {
+            self.bar.set_prefix(written);
         }
+        self.bar.set_position(progress.done);
     }
 
     /// Adds the time since the last stage ended to the running stage.
     fn end_stage(&mut self) {
         let now = Instant::now();
-        let stages = &mut self.stages;
+        let stages = &mut self.seconds;
         let seconds = match self.stage.take() {
             None if self.is_reading => &mut stages.read,
             None => &mut stages.write,
@@ -209,12 +188,7 @@ impl BuildReport {
             ("write", s.write),
         ];
         let stages = stages.map(|(name, seconds)| format!("{name} {seconds:.2}"));
-        writeln!(
-            out,
-            "{:<24}{:.2} s ({})",
-            "time",
-            self.seconds,
-            stages.join(", ")
-        )
+        let (seconds, stages) = (self.seconds, stages.join(", "));
+        row(out, "time", format_args!("{seconds:.2} s ({stages})"))
     }
 }

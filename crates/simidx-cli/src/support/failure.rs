@@ -7,7 +7,7 @@ use std::path::Path;
 use simidx::Error;
 use simidx::builder::OptionsError;
 use simidx::format::FormatError;
-use simidx_input::InputError;
+use simidx_input::{InputError, RecordReader};
 use simidx_output::one_line;
 
 /// An error that ends a command, with the words for the user.
@@ -34,6 +34,12 @@ impl Failure {
     /// Turns an error of the operating system about a file into a failure that names the file; for `map_err`.
     pub(crate) fn at(path: &Path) -> impl Fn(io::Error) -> Failure + '_ {
         move |error| Failure::from(error).about(path.display())
+    }
+
+    /// What is wrong with the record that was read last.
+    pub(crate) fn of_record(reader: &dyn RecordReader, message: impl Into<String>) -> Self {
+        let (source, place) = reader.place();
+        InputError::new(source, place, message).into()
     }
 
     /// The failure to write something that is of no use unless it is complete, as an index is: that its reader went away is
@@ -80,6 +86,14 @@ impl From<simidx_input::Error> for Failure {
             simidx_input::Error::Io(error) => error.into(),
             other => Failure::new(other.to_string()),
         }
+    }
+}
+
+/// An error of the library as one of the operating system.
+pub(crate) fn into_io(error: Error) -> io::Error {
+    match error {
+        Error::Io(error) => error,
+        other => io::Error::other(other.to_string()),
     }
 }
 

@@ -1,5 +1,7 @@
 //! The index files that a command names: opening them, and leaving records out.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -9,8 +11,8 @@ use std::time::Duration;
 
 use simidx::format::{FormatClass, FormatError, MAGIC};
 use simidx::set::{Exclusions, Manifest};
-use simidx::{Error, Fingerprint, Id, IdKind, Set, Width};
-use simidx_input::{Content, Format, InputError, ReadOptions, unescape};
+use simidx::{Error, Fingerprint, Id, IdKind, Set};
+use simidx_input::{Content, Format, unescape};
 
 use crate::support::failure::Failure;
 use crate::support::options::heading;
@@ -201,7 +203,7 @@ pub(crate) fn id_of_word(kind: IdKind, word: &str) -> Result<Id<'_>, Failure> {
 }
 
 /// What to leave out of the indexes; shared by the commands that read them.
-#[derive(Debug, Clone, clap::Args)]
+#[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct ExcludeArgs {
     /// File of what to leave out of the indexes, one on each line
     #[arg(long, value_name = "FILE")]
@@ -245,63 +247,78 @@ impl ExcludeArgs {
         self.exclude.iter().chain(of_one.map(|[_, list]| list))
     }
 
-    /// The files, each with the number of the index that it is for, if it is for one only, by the names of the indexes.
+    /// Reads the files: what to leave out of all indexes, and of single ones by their numbers. `none` makes exclusions.
     ///
     /// # Errors
-    /// No index, or several, of a name, or no file where it is said what files hold.
-    fn lists(&self, names: &[String]) -> Result<Vec<(Option<usize>, &Path)>, Failure> {
-        let of_all = self.exclude.iter().map(|list| (None, list.as_path()));
-        let mut lists: Vec<_> = of_all.collect();
-        for [index, list] in self.exclude_from.as_chunks().0 {
-            lists.push((Some(number_of(index, names)?), list.as_path()));
-        }
-        if lists.is_empty() && self.exclude_by.is_some() {
+    /// What is wrong with the options or the files, or what `none` returns.
+    pub(crate) fn read(
+        &self,
+        set: &Set,
+        none: impl Fn() -> Result<Exclusions, Failure>,
+    ) -> Result<(Exclusions, BTreeMap<usize, Exclusions>), Failure> {
+        if self.paths().next().is_none() && self.exclude_by.is_some() {
             let message = "--exclude-by says what a list holds; give one with --exclude";
             return Err(Failure::new(message));
         }
-        Ok(lists)
-    }
-
-    /// Calls `gather` for each list, with the number of the segment that it is for, if it is for one only, and with what adds the
-    /// list to exclusions.
-    ///
-    /// # Errors
-    /// What is wrong with the options or the files, or what `gather` returns.
-    pub(crate) fn for_each_list(
-        &self,
-        set: &Set,
-        mut gather: impl FnMut(Option<usize>, AddList<'_>) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        let (by, kind) = (self.exclude_by.unwrap_or_default(), set.id_kind());
-        for (only, list) in self.lists(set.names())? {
-            gather(only, &|exclusions| {
-                add_list((list, set.width()), by, kind, exclusions)
-            })?;
+        let (mut of_all, mut of_one) = (none()?, BTreeMap::new());
+        if let Some(list) = &self.exclude {
+            self.add_list(list, set, &mut of_all)?;
         }
-        Ok(())
+        for [index, list] in self.exclude_from.as_chunks().0 {
+            let exclusions = match of_one.entry(number_of(index, set.names())?) {
+                Entry::Occupied(open) => open.into_mut(),
+                Entry::Vacant(new) => new.insert(none()?),
+            };
+            self.add_list(list, set, exclusions)?;
+        }
+        Ok((of_all, of_one))
     }
 
     /// The set without what is in the files.
     ///
     /// # Errors
     /// What is wrong with the files or the set.
-    pub(crate) fn apply(&self, set: Set) -> Result<Set, Failure> {
-        let mut live = set.clone();
-        self.for_each_list(&set, |only, add| {
-            let mut exclusions = Exclusions::default();
-            add(&mut exclusions)?;
-            live = match only {
-                None => live.clone().without(&exclusions)?,
-                Some(number) => live.clone().without_from(number, &exclusions)?,
+    pub(crate) fn apply(&self, mut set: Set) -> Result<Set, Failure> {
+        let (of_all, of_one) = self.read(&set, || Ok(Exclusions::default()))?;
+        if self.exclude.is_some() {
+            set = set.without(&of_all)?;
+        }
+        for (number, exclusions) in of_one {
+            set = set.without_from(number, &exclusions)?;
+        }
+        Ok(set)
+    }
+
+    /// Adds the contents of a file to exclusions from indexes.
+    ///
+    /// # Errors
+    /// The file cannot be read, or a line of it names no records of such indexes.
+    fn add_list(&self, path: &Path, set: &Set, exclusions: &mut Exclusions) -> Result<(), Failure> {
+        let format = match self.exclude_by.unwrap_or_default() {
+            ExcludeBy::Fingerprint => Format::Hex,
+            ExcludeBy::Id => Format::Lines,
+        };
+        let mut reader = simidx_input::open_with(path, Some(format), &set.width().into())?;
+        while let Some(record) = reader.next() {
+            let record = record?;
+            let problem = match record.content {
+                Content::Fingerprint(_) if record.id.is_some() => {
+                    // The user may mean this record only.
+                    Some("has an id too, but all records of the fingerprint would be left out; remove the id".into())
+                }
+                Content::Fingerprint(fingerprint) => {
+                    exclusions.add_fingerprint(fingerprint);
+                    None
+                }
+                Content::Text(id) => add_id(exclusions, set.id_kind(), &id)?,
             };
-            Ok(())
-        })?;
-        Ok(live)
+            if let Some(problem) = problem {
+                return Err(Failure::of_record(&*reader, problem));
+            }
+        }
+        Ok(())
     }
 }
-
-/// What adds the contents of a file to exclusions.
-type AddList<'l> = &'l dyn Fn(&mut Exclusions) -> Result<(), Failure>;
 
 /// The number of the index that has a name.
 ///
@@ -319,43 +336,6 @@ fn number_of(index: &Path, names: &[String]) -> Result<usize, Failure> {
         _ => "is given twice; name it in two ways",
     };
     Err(Failure::new(format!("--exclude-from: {problem}")).about(name))
-}
-
-/// Adds the contents of a file to exclusions from indexes with such ids.
-///
-/// # Errors
-/// The file cannot be read, or a line of it names no records of such indexes.
-fn add_list(
-    (path, width): (&Path, Width),
-    by: ExcludeBy,
-    ids: IdKind,
-    exclusions: &mut Exclusions,
-) -> Result<(), Failure> {
-    let format = match by {
-        ExcludeBy::Fingerprint => Format::Hex,
-        ExcludeBy::Id => Format::Lines,
-    };
-    let options = ReadOptions::default().width(width);
-    let mut reader = simidx_input::open_with(path, Some(format), &options)?;
-    while let Some(record) = reader.next() {
-        let record = record?;
-        let problem = match record.content {
-            Content::Fingerprint(_) if record.id.is_some() => {
-                // The user may mean this record only.
-                Some("has an id too, but all records of the fingerprint would be left out; remove the id".into())
-            }
-            Content::Fingerprint(fingerprint) => {
-                exclusions.add_fingerprint(fingerprint);
-                None
-            }
-            Content::Text(id) => add_id(exclusions, ids, &id)?,
-        };
-        if let Some(problem) = problem {
-            let (source, place) = reader.place();
-            return Err(InputError::new(source, place, problem).into());
-        }
-    }
-    Ok(())
 }
 
 /// Adds an id, or says what is wrong with it.

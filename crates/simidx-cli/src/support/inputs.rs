@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::{fmt, fs};
 
-use simidx::Width;
+use simidx::{Set, Width};
 use simidx_input::{InputError, Place, ReadOptions, RecordReader, TextEncoding};
 use simidx_output::one_line;
 
 use crate::support::failure::Failure;
-use crate::support::indexes::{IndexArgs, OpenArgs, is_index};
+use crate::support::indexes::{ExcludeArgs, OpenArgs, is_index, together};
 use crate::support::messages::{counted, say};
-use crate::support::options::{InputFormat, heading, threads_from, width};
+use crate::support::options::{InputFormat, ThreadArgs, heading, input_format, width};
 use crate::support::pipeline::PipelineArgs;
 
 /// Files and folders that a command reads.
@@ -138,9 +138,10 @@ fn id_of_stdin() -> Option<FileId> {
 const SHOWN: u64 = 10;
 
 /// What to do with a record that cannot be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub(crate) enum OnError {
     /// Stop with an error that names it
+    #[default]
     Stop,
     /// Skip it and count it
     Skip,
@@ -150,7 +151,7 @@ pub(crate) enum OnError {
 }
 
 /// Counts of the diagnostics so far.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Diagnostics {
     on_error: OnError,
     skipped: u64,
@@ -165,11 +166,7 @@ impl Diagnostics {
     pub(crate) fn new(on_error: OnError) -> Self {
         Diagnostics {
             on_error,
-            skipped: 0,
-            replaced: 0,
-            guessed: 0,
-            odd_ids: 0,
-            first_odd_id: None,
+            ..Diagnostics::default()
         }
     }
 
@@ -323,7 +320,7 @@ pub(crate) struct InputArgs {
     #[arg(value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
     /// Format of the inputs
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = InputFormat(None), help_heading = heading::INPUT)]
+    #[arg(long, value_parser = input_format(), value_name = "FORMAT", default_value = "auto", help_heading = heading::INPUT)]
     pub(crate) input: InputFormat,
     #[command(flatten)]
     pub(crate) fields: FieldArgs,
@@ -333,9 +330,8 @@ pub(crate) struct InputArgs {
     /// What to do with an invalid record
     #[arg(long, value_enum, value_name = "ACTION", default_value_t = OnError::Stop, help_heading = heading::INPUT)]
     pub(crate) on_error: OnError,
-    /// Number of threads; 0 uses all cores
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads_from(0), help_heading = heading::RESOURCES)]
-    pub(crate) threads: u16,
+    #[command(flatten)]
+    threads: ThreadArgs,
     #[command(flatten)]
     pub(crate) pipeline: PipelineArgs,
 }
@@ -346,7 +342,7 @@ impl InputArgs {
         if self.inputs.is_empty() {
             return Ok(vec![PathBuf::from("-")]);
         }
-        let expand = |path: &PathBuf| simidx_input::expand(path, self.input.0);
+        let expand = |path: &PathBuf| simidx_input::expand(path, self.input);
         let inputs = self.inputs.iter().map(expand);
         Ok(inputs.collect::<Result<Vec<_>, _>>()?.concat())
     }
@@ -371,7 +367,7 @@ pub(crate) struct SourceArgs {
     #[command(flatten)]
     open: OpenArgs,
     /// Format of the records [default: auto; files that begin as indexes do are indexes]
-    #[arg(long, value_enum, value_name = "FORMAT", help_heading = heading::INPUT)]
+    #[arg(long, value_parser = input_format(), value_name = "FORMAT", help_heading = heading::INPUT)]
     input: Option<InputFormat>,
     #[command(flatten)]
     fields: FieldArgs,
@@ -411,31 +407,33 @@ impl SourceArgs {
         Ok(first.is_some_and(|(_, is_index)| !is_index))
     }
 
-    /// The files as indexes.
+    /// The indexes as one, without what is to be left out of them; none if the files are records.
     ///
     /// # Errors
-    /// What is said of records, of which there are none.
-    pub(crate) fn indexes(&self) -> Result<IndexArgs, Failure> {
+    /// As for [`Self::are_records`], options for the other kind of files, and what keeps the indexes from being opened.
+    pub(crate) fn open(&self, exclude: &ExcludeArgs) -> Result<Option<Set>, Failure> {
+        if self.are_records()? {
+            exclude.refuse("it cannot be used with records")?;
+            return Ok(None);
+        }
         if self.fields.are_given() {
             let message = format!("{} are for records, not for an index", FieldArgs::NAMES);
             return Err(Failure::new(message));
         }
-        Ok(IndexArgs {
-            paths: self.paths.clone(),
-            open: self.open.clone(),
-        })
+        let set = together(self.open.open_each(&self.paths)?)?;
+        exclude.apply(set).map(Some)
     }
 
-    /// The files as records, read on so many threads.
-    pub(crate) fn records(&self, threads: u16) -> InputArgs {
+    /// The files as records.
+    pub(crate) fn records(&self) -> InputArgs {
         InputArgs {
             inputs: self.paths.clone(),
-            input: self.input.unwrap_or(InputFormat(None)),
+            input: self.input.flatten(),
             fields: self.fields.clone(),
             width: self.width,
             pipeline: self.pipeline.clone(),
             on_error: self.on_error,
-            threads,
+            threads: ThreadArgs::default(),
         }
     }
 }

@@ -1,56 +1,56 @@
 //! What documents are called: by their ids, else by their positions among the records.
 
 use std::cell::RefCell;
-use std::fmt;
-use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-use simidx::{Error, Id, IdBuf};
+use simidx::{Error, IdBuf};
+use tempfile::{SpooledTempFile, spooled_tempfile_in};
 
 use crate::support::failure::Failure;
-use crate::support::output::{Column, id_to_json};
+use crate::support::records::Fingerprinted;
 
-/// The id of a record, or its position.
-#[derive(Debug, Clone)]
-pub(crate) enum Label {
-    Id(IdBuf),
-    Position(u64),
-}
-
-impl fmt::Display for Label {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Label::Id(id) => Column::of(id).fmt(f),
-            Label::Position(position) => position.fmt(f),
-        }
-    }
-}
-
-impl Label {
-    pub(crate) fn to_json(&self) -> Value {
-        match self {
-            Label::Id(id) => id_to_json(id.as_id()),
-            Label::Position(position) => id_to_json(Id::Number(*position)),
-        }
-    }
-}
-
-/// The ids of documents, as far as they have some, and where they stand among the records.
+/// What is known of documents, in their order: what they are called, and how long they are.
 pub(crate) struct Labels {
     pub(crate) ids: SpooledIds,
     pub(crate) positions: Positions,
+    /// Bytes of each text, if they are needed.
+    pub(crate) lengths: Option<Vec<u32>>,
+    /// Number of documents so far.
+    pub(crate) count: u64,
 }
 
 impl Labels {
     /// No documents yet. Ids that take more than so many bytes go to a temporary file in this folder, by default in that of
     /// the system.
-    pub(crate) fn new(temp_dir: Option<&Path>, id_memory: u64) -> Self {
+    pub(crate) fn new(temp_dir: Option<&Path>, id_memory: u64, keeps_lengths: bool) -> Self {
         Labels {
             ids: SpooledIds::new(temp_dir, id_memory),
             positions: Positions::default(),
+            lengths: keeps_lengths.then(Vec::new),
+            count: 0,
         }
+    }
+
+    /// Takes the next document, and its id if that is to be known.
+    ///
+    /// # Errors
+    /// The id cannot be written.
+    pub(crate) fn push(&mut self, record: &Fingerprinted, id: Option<&IdBuf>) -> Result<(), Error> {
+        if let Some(id) = id {
+            self.ids.push(self.count, id)?;
+        }
+        if let Some(lengths) = &mut self.lengths {
+            lengths.push(u32::try_from(record.text_len).unwrap_or(u32::MAX));
+        }
+        self.push_unnamed(record.position, 1);
+        Ok(())
+    }
+
+    /// Takes fingerprints without ids, from this position on.
+    pub(crate) fn push_unnamed(&mut self, position: u64, count: u64) {
+        self.positions.push(position, count);
+        self.count += count;
     }
 
     /// Says that all documents are there, among so many records.
@@ -66,12 +66,24 @@ impl Labels {
     ///
     /// # Errors
     /// What keeps its id from being read.
-    pub(crate) fn of(&self, document: usize) -> Result<Label, Error> {
-        Ok(match self.ids.get(document as u64)? {
-            Some(id) => Label::Id(id),
-            None => Label::Position(self.positions.of(document)),
-        })
+    pub(crate) fn of(&self, document: usize) -> Result<IdBuf, Error> {
+        let id = self.ids.get(document as u64)?;
+        Ok(id.unwrap_or_else(|| IdBuf::Number(self.positions.of(document))))
     }
+}
+
+/// The place of an item in a list, by its number among those that are not left out: `place` gives the places of those that
+/// are, of which there are `len`, ascending.
+pub(crate) fn place_among(len: usize, place: impl Fn(usize) -> u64, item: u64) -> u64 {
+    let (mut low, mut high) = (0, len);
+    while low < high {
+        let middle = low.midpoint(high);
+        match place(middle) - middle as u64 <= item {
+            true => low = middle + 1,
+            false => high = middle,
+        }
+    }
+    item + low as u64
 }
 
 /// Where the documents stand among all records of the inputs. Memory: 8 bytes for each record that was skipped.
@@ -101,17 +113,8 @@ impl Positions {
 
     /// Where a document stands.
     pub(crate) fn of(&self, document: usize) -> u64 {
-        let document = document as u64;
-        let before = |i: usize| self.skipped[i] - i as u64;
-        let (mut low, mut high) = (0, self.skipped.len());
-        while low < high {
-            let middle = low.midpoint(high);
-            match before(middle) <= document {
-                true => low = middle + 1,
-                false => high = middle,
-            }
-        }
-        document + low as u64
+        let skipped = |number: usize| self.skipped[number];
+        place_among(self.skipped.len(), skipped, document as u64)
     }
 
     /// Says that there are so many records.
@@ -133,68 +136,20 @@ impl Positions {
         let message = format!("the inputs have changed: {first} records at first, {count} later");
         Err(Failure::new(message))
     }
-
-    /// Goes through all records once more.
-    pub(crate) fn walk(&self) -> Walk<'_> {
-        Walk {
-            positions: self,
-            position: 0,
-            passed: 0,
-        }
-    }
-}
-
-/// A further pass over the records.
-pub(crate) struct Walk<'a> {
-    positions: &'a Positions,
-    position: u64,
-    /// Number of skipped records so far.
-    passed: usize,
-}
-
-impl Walk<'_> {
-    /// The document that the next record is.
-    pub(crate) fn next(&mut self) -> Option<usize> {
-        let position = self.position;
-        self.position += 1;
-        if self.positions.skipped.get(self.passed) == Some(&position) {
-            self.passed += 1;
-            return None;
-        }
-        (position < self.positions.end).then(|| position as usize - self.passed)
-    }
-
-    /// Number of records so far.
-    pub(crate) fn position(&self) -> u64 {
-        self.position
-    }
-
-    /// Says whether the pass had as many records as the first one.
-    pub(crate) fn check_complete(&self) -> Result<(), Failure> {
-        self.positions.check(self.position)
-    }
 }
 
 /// Ids that are read together.
 const BLOCK_LEN: u64 = 64;
 
-/// What an id in the file starts with.
-const NUMBER: u8 = b'n';
-const TEXT: u8 = b't';
-
 /// Ids by the numbers of their records, which need not all have one. Memory: `room`, a byte for every eight records, and
 /// buffers.
 ///
-/// Each id stands after its length in four bytes.
+/// Each id is a line of JSON; that of a record without one is empty.
 #[derive(Debug)]
 pub(crate) struct SpooledIds {
     folder: PathBuf,
-    /// Bytes of ids for which there is memory.
-    room: u64,
-    /// The ids, as long as all of them fit.
-    in_memory: Vec<u8>,
-    /// The ids, once they do not.
-    file: Option<BufWriter<File>>,
+    /// The ids: in memory, as long as all of them fit.
+    file: RefCell<BufWriter<SpooledTempFile>>,
     /// Where each block starts.
     starts: Vec<u64>,
     /// Bytes of all ids.
@@ -216,21 +171,16 @@ impl SpooledIds {
     /// No ids yet. They go to a temporary file in this folder, by default in that of the system, if they take more than so
     /// many bytes.
     pub(crate) fn new(temp_dir: Option<&Path>, room: u64) -> Self {
+        let folder = temp_dir.map_or_else(std::env::temp_dir, Path::to_owned);
+        let room = usize::try_from(room).unwrap_or(usize::MAX);
         SpooledIds {
-            folder: temp_dir.map_or_else(std::env::temp_dir, Path::to_owned),
-            room,
-            in_memory: Vec::new(),
-            file: None,
+            file: RefCell::new(BufWriter::new(spooled_tempfile_in(room, &folder))),
+            folder,
             starts: Vec::new(),
             len: 0,
             count: 0,
             block: RefCell::default(),
         }
-    }
-
-    /// Number of the record after the last one with an id.
-    pub(crate) fn count(&self) -> u64 {
-        self.count
     }
 
     /// Stores the id of a record; the records come in order.
@@ -244,42 +194,21 @@ impl SpooledIds {
 
     fn try_push(&mut self, record: u64, id: &IdBuf) -> io::Result<()> {
         while self.count < record {
-            self.write(&[], &[])?;
+            self.write("")?;
         }
         match id {
-            IdBuf::Number(number) => self.write(&[NUMBER], number.to_string().as_bytes()),
-            IdBuf::String(text) => self.write(&[TEXT], text.as_bytes()),
+            IdBuf::Number(number) => self.write(&number.to_string()),
+            IdBuf::String(text) => self.write(&serde_json::to_string(text)?),
         }
     }
 
-    fn write(&mut self, kind: &[u8], id: &[u8]) -> io::Result<()> {
+    fn write(&mut self, line: &str) -> io::Result<()> {
         if self.count.is_multiple_of(BLOCK_LEN) {
             self.starts.push(self.len);
         }
-        // Readers bound the length of an id.
-        let len = (kind.len() + id.len()) as u32;
-        self.len += 4 + u64::from(len);
+        self.len += line.len() as u64 + 1;
         self.count += 1;
-        let fits = self.file.is_none() && self.len <= self.room;
-        let out: &mut dyn Write = match fits {
-            true => &mut self.in_memory,
-            false => self.file()?,
-        };
-        out.write_all(&len.to_ne_bytes())?;
-        out.write_all(kind)?;
-        out.write_all(id)
-    }
-
-    /// The file, which at first gets what has been in memory.
-    fn file(&mut self) -> io::Result<&mut BufWriter<File>> {
-        match &mut self.file {
-            Some(file) => Ok(file),
-            none => {
-                let mut file = BufWriter::new(tempfile::tempfile_in(&self.folder)?);
-                file.write_all(&std::mem::take(&mut self.in_memory))?;
-                Ok(none.insert(file))
-            }
-        }
+        writeln!(self.file.get_mut(), "{line}")
     }
 
     /// Makes the ids ready to be read.
@@ -287,7 +216,7 @@ impl SpooledIds {
     /// # Errors
     /// What keeps them from being written.
     pub(crate) fn complete(&mut self) -> Result<(), Error> {
-        let flushed = self.file.as_mut().map_or(Ok(()), Write::flush);
+        let flushed = self.file.get_mut().flush();
         flushed.map_err(|error| self.blame(error).into())
     }
 
@@ -299,29 +228,21 @@ impl SpooledIds {
         if record >= self.count {
             return Ok(None);
         }
-        let number = (record / BLOCK_LEN) as usize;
-        let start = self.starts[number];
-        let end = self.starts.get(number + 1).copied().unwrap_or(self.len);
-        let id = match &self.file {
-            None => id_in(&self.in_memory[start as usize..end as usize], record),
-            Some(file) => self.read(file.get_ref(), (start, end), record),
-        };
+        let id = self.read(record);
         id.map_err(|error| self.blame(error).into())
     }
 
-    fn read(
-        &self,
-        mut file: &File,
-        (start, end): (u64, u64),
-        record: u64,
-    ) -> io::Result<Option<IdBuf>> {
+    fn read(&self, record: u64) -> io::Result<Option<IdBuf>> {
         let number = (record / BLOCK_LEN) as usize;
         let mut block = self.block.borrow_mut();
         if block.number != Some(number) {
+            let start = self.starts[number];
+            let end = self.starts.get(number + 1).copied().unwrap_or(self.len);
             block.number = None;
             block.bytes.resize((end - start) as usize, 0);
-            file.seek(SeekFrom::Start(start))?;
-            file.read_exact(&mut block.bytes)?;
+            let mut file = self.file.borrow_mut();
+            file.get_mut().seek(SeekFrom::Start(start))?;
+            file.get_mut().read_exact(&mut block.bytes)?;
             block.number = Some(number);
         }
         id_in(&block.bytes, record)
@@ -337,18 +258,12 @@ impl SpooledIds {
 
 /// The id of a record, out of its block.
 fn id_in(block: &[u8], record: u64) -> io::Result<Option<IdBuf>> {
-    let mut rest = block;
-    let mut id = &rest[..0];
-    for _ in 0..=record % BLOCK_LEN {
-        let (len, after) = rest.split_first_chunk().ok_or(io::ErrorKind::InvalidData)?;
-        (id, rest) = after.split_at(u32::from_ne_bytes(*len) as usize);
-    }
-    // They were written as text.
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Ok(match id.split_first() {
-        Some((&NUMBER, digits)) => text(digits).parse().ok().map(IdBuf::Number),
-        Some((&TEXT, rest)) => Some(IdBuf::String(text(rest))),
-        _ => None,
+    let mut lines = block.split(|&byte| byte == b'\n');
+    let line = lines.nth((record % BLOCK_LEN) as usize).unwrap_or_default();
+    Ok(match line {
+        [] => None,
+        [b'"', ..] => Some(IdBuf::String(serde_json::from_slice(line)?)),
+        _ => Some(IdBuf::Number(serde_json::from_slice(line)?)),
     })
 }
 
@@ -367,9 +282,6 @@ mod tests {
         let found: Vec<u64> = (0..9).map(|document| positions.of(document)).collect();
         assert_eq!(found, expected);
         assert_eq!(positions.skipped_count(), 25 - 9);
-        let mut walk = positions.walk();
-        let walked: Vec<u64> = (0..25u64).filter(|_| walk.next().is_some()).collect();
-        assert_eq!(walked, expected);
         let found: Vec<u64> = (0..25)
             .filter(|&position| positions.document_at(position).is_some())
             .collect();
@@ -377,16 +289,15 @@ mod tests {
         for (document, &position) in expected.iter().enumerate() {
             assert_eq!(positions.document_at(position), Some(document));
         }
-        assert!(walk.check_complete().is_ok());
-        walk.next();
-        assert!(walk.check_complete().is_err());
+        assert!(positions.check(25).is_ok());
+        assert!(positions.check(26).is_err());
     }
 
     #[test]
     fn ids_come_back_from_memory_and_from_the_file() {
         for room in [0, 300, u64::MAX] {
             let ids = ids_that_come_back(room);
-            assert_eq!(ids.file.is_some(), room < u64::MAX);
+            assert_eq!(ids.file.borrow().get_ref().is_rolled(), room < u64::MAX);
         }
         assert_eq!(SpooledIds::new(None, 0).get(0).unwrap(), None);
     }
@@ -406,7 +317,7 @@ mod tests {
         }
         ids.push(301, &IdBuf::Number(u64::MAX)).unwrap();
         ids.complete().unwrap();
-        assert_eq!(ids.count(), 302);
+        assert_eq!(ids.count, 302);
         for record in (0..310).chain([3, 300, 4]) {
             let expected = given.iter().find(|given| given.0 == record);
             let expected = expected.map(|given| IdBuf::String(given.1.into()));

@@ -1,7 +1,7 @@
 //! Options that several commands share: choices, distances, widths, resources.
 
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
 
 use clap::ValueEnum;
 use clap::builder::{PathBufValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -24,16 +24,14 @@ pub(crate) mod heading {
 /// The distance where neither the user nor an index says one.
 pub(crate) const DEFAULT_DISTANCE: u32 = 3;
 
-/// A value parser of distances.
-pub(crate) fn distance() -> impl Fn(&str) -> Result<u32, String> + Clone + Send + Sync + 'static {
-    count(0..=Width::W128.bits())
-}
+/// Distances of fingerprints of any width.
+pub(crate) const DISTANCES: RangeInclusive<u32> = 0..=Width::W128.bits();
 
-/// A value parser of distances that tables can be made for.
-pub(crate) fn distance_of_tables()
--> impl Fn(&str) -> Result<u32, String> + Clone + Send + Sync + 'static {
-    count(0..=MAX_DISTANCE)
-}
+/// Distances that tables can be made for.
+pub(crate) const TABLE_DISTANCES: RangeInclusive<u32> = 0..=MAX_DISTANCE;
+
+/// Numbers of threads that a machine can bear: each thread costs a stack and its share of the scheduler.
+pub(crate) const MOST_THREADS: u16 = 1024;
 
 /// A distance of fingerprints of this width, if one is given.
 ///
@@ -48,33 +46,44 @@ pub(crate) fn distance_within(given: Option<u32>, width: Width) -> Result<Option
     }
 }
 
+/// The same, or else a default.
+///
+/// # Errors
+/// As for [`distance_within`].
+pub(crate) fn distance_or(given: Option<u32>, width: Width, default: u32) -> Result<u32, Failure> {
+    Ok(distance_within(given, width)?.unwrap_or(default))
+}
+
 /// Reads `--width`.
 pub(crate) fn width() -> impl TypedValueParser<Value = Width> {
     PossibleValuesParser::new(["32", "64", "128"]).try_map(|bits| bits.parse())
 }
 
+/// A value that an option may have: its name, its help, and what it stands for.
+pub(crate) type Choice<T> = (&'static str, &'static str, T);
+
+/// A value parser of one of several values.
+pub(crate) fn one_of<T: Copy + Send + Sync + 'static>(
+    choices: impl IntoIterator<Item = Choice<T>>,
+) -> impl TypedValueParser<Value = T> {
+    let choices: Vec<Choice<T>> = choices.into_iter().collect();
+    let values = choices
+        .iter()
+        .map(|&(name, help, _)| PossibleValue::new(name).help(help));
+    PossibleValuesParser::new(values).try_map(move |word| {
+        let choice = choices.iter().find(|(name, ..)| *name == word);
+        choice.map(|&(.., value)| value).ok_or("not a value")
+    })
+}
+
 /// `--input`, with `auto` for none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct InputFormat(pub(crate) Option<Format>);
+pub(crate) type InputFormat = Option<Format>;
 
-impl ValueEnum for InputFormat {
-    fn value_variants<'a>() -> &'a [Self] {
-        static ALL: LazyLock<Vec<InputFormat>> = LazyLock::new(|| {
-            let named = Format::ALL.into_iter().map(Some);
-            std::iter::once(None)
-                .chain(named)
-                .map(InputFormat)
-                .collect()
-        });
-        &ALL
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(match self.0 {
-            None => PossibleValue::new("auto").help("By the extension, else by the first bytes"),
-            Some(format) => PossibleValue::new(format.name()).help(describe(format)),
-        })
-    }
+/// Reads `--input`.
+pub(crate) fn input_format() -> impl TypedValueParser<Value = InputFormat> {
+    let auto = ("auto", "By the extension, else by the first bytes", None);
+    let named = Format::ALL.map(|format| (format.name(), describe(format), Some(format)));
+    one_of(std::iter::once(auto).chain(named))
 }
 
 fn describe(format: Format) -> &'static str {
@@ -97,33 +106,29 @@ fn describe(format: Format) -> &'static str {
     }
 }
 
-/// `--codec` of a new index.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum CodecChoice {
-    /// lines, unless ef saves 7 % or a Huffman code a tenth
-    Auto,
-    /// The code of the original paper
-    Xor,
-    /// The smallest: Huffman-coded differences
-    Gap,
-    /// Elias-Fano blocks: smaller than lines where fingerprints are crowded
-    Ef,
-    /// The fastest: a row of lines
-    Lines,
-}
+/// The codec of a new index; `None` where the data decide.
+pub(crate) type CodecChoice = Option<Codec>;
 
-impl CodecChoice {
-    /// The codec; `None` where the data decide.
-    pub(crate) fn codec(self) -> Option<Codec> {
-        match self {
-            CodecChoice::Auto => None,
-            CodecChoice::Xor => Some(Codec::Xor),
-            CodecChoice::Gap => Some(Codec::Gap),
-            CodecChoice::Ef => Some(Codec::EliasFano),
-            CodecChoice::Lines => Some(Codec::Lines),
-        }
-    }
-}
+/// `--codec` of a new index.
+pub(crate) const CODECS: [Choice<CodecChoice>; 5] = [
+    (
+        "auto",
+        "lines, unless ef saves 7 % or a Huffman code a tenth",
+        None,
+    ),
+    ("xor", "The code of the original paper", Some(Codec::Xor)),
+    (
+        "gap",
+        "The smallest: Huffman-coded differences",
+        Some(Codec::Gap),
+    ),
+    (
+        "ef",
+        "Elias-Fano blocks: smaller than lines where fingerprints are crowded",
+        Some(Codec::EliasFano),
+    ),
+    ("lines", "The fastest: a row of lines", Some(Codec::Lines)),
+];
 
 /// `--ids`: what the ids of records are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -161,9 +166,16 @@ pub(crate) struct ResourceArgs {
     /// Directory for temporary files, which are deleted in any case [default: that of the system]
     #[arg(long, value_name = "DIR", value_parser = temp_dir(), help_heading = heading::RESOURCES)]
     pub(crate) temp_dir: Option<PathBuf>,
+    #[command(flatten)]
+    threads: ThreadArgs,
+}
+
+/// The threads of a command, of which the program takes the number from the matches before the command runs.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct ThreadArgs {
     /// Number of threads; 0 uses all cores
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads_from(0), help_heading = heading::RESOURCES)]
-    pub(crate) threads: u16,
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = count(0..=MOST_THREADS), help_heading = heading::RESOURCES)]
+    threads: u16,
 }
 
 impl ResourceArgs {
@@ -196,13 +208,6 @@ pub(crate) fn check_temp_dir(directory: &Path) -> Result<(), Failure> {
     }
 }
 
-/// A number of threads that a machine can bear: each thread costs a stack and its share of the scheduler.
-pub(crate) fn threads_from(
-    least: u16,
-) -> impl Fn(&str) -> Result<u16, String> + Clone + Send + Sync + 'static {
-    count(least..=1024)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -223,10 +228,8 @@ mod tests {
 
     #[test]
     fn codecs_and_id_kinds_have_the_names_that_files_show() {
-        for choice in CodecChoice::value_variants() {
-            let name = choice.to_possible_value().unwrap();
-            let shown = choice.codec().map_or("auto", Codec::name);
-            assert_eq!(name.get_name(), shown);
+        for (name, _, codec) in CODECS {
+            assert_eq!(name, codec.map_or("auto", Codec::name));
         }
         for (choice, name) in IdChoice::value_variants().iter().zip(names::<IdChoice>()) {
             if *choice != IdChoice::Auto {
@@ -237,10 +240,15 @@ mod tests {
 
     #[test]
     fn every_input_format_can_be_named() {
-        let expected = Format::ALL.map(|format| format.name().to_owned());
-        assert_eq!(names::<InputFormat>()[1..], expected);
-        assert_eq!(InputFormat::from_str("auto", false), Ok(InputFormat(None)));
-        let warc = InputFormat::from_str("warc", false);
-        assert_eq!(warc, Ok(InputFormat(Some(Format::Warc))));
+        let parser = input_format();
+        let names: Vec<_> = parser.possible_values().unwrap().collect();
+        let names: Vec<_> = names.iter().map(|name| name.get_name()).collect();
+        assert_eq!(names[0], "auto");
+        assert_eq!(names[1..], Format::ALL.map(Format::name));
+        let command = clap::Command::new("x");
+        let parse = |word: &str| parser.parse_ref(&command, None, word.as_ref()).ok();
+        assert_eq!(parse("auto"), Some(None));
+        assert_eq!(parse("warc"), Some(Some(Format::Warc)));
+        assert_eq!(parse("x"), None);
     }
 }

@@ -22,7 +22,7 @@ const BUFFER_LEN: usize = 1 << 20;
 
 /// Buffered standard output.
 pub(crate) fn stdout() -> BufWriter<Stdout> {
-    BufWriter::with_capacity(1 << 16, Stdout(io::stdout()))
+    BufWriter::with_capacity(1 << 16, Stdout::new())
 }
 
 /// Writes a report as one JSON object, or as `human` writes it for a person.
@@ -36,30 +36,73 @@ pub(crate) fn write_report<W: Write>(
     human: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Failure> {
     if json {
-        write_json(&mut out, report)?;
-        writeln!(out)?;
+        write_object(&mut out, report)?;
     } else {
         human(&mut out)?;
     }
     Ok(out.flush()?)
 }
 
-/// Standard output, named in its errors.
+/// Writes a row of a report for a person.
+///
+/// # Errors
+/// What `out` reports.
+pub(crate) fn row(
+    out: &mut (impl Write + ?Sized),
+    label: &str,
+    value: impl fmt::Display,
+) -> io::Result<()> {
+    writeln!(out, "{label:<24}{value}")
+}
+
+/// Writes a JSON object on a line of its own.
+///
+/// # Errors
+/// What `out` reports.
+pub(crate) fn write_object(
+    out: &mut (impl Write + ?Sized),
+    object: &impl Serialize,
+) -> io::Result<()> {
+    write_json(&mut *out, object)?;
+    out.write_all(b"\n")
+}
+
+/// What is written to, named in its errors.
 #[derive(Debug)]
-pub(crate) struct Stdout(io::Stdout);
+pub(crate) struct Named<W> {
+    pub(crate) out: W,
+    pub(crate) name: String,
+}
 
-impl Write for Stdout {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes).map_err(of_stdout)
-    }
+/// Standard output.
+pub(crate) type Stdout = Named<io::Stdout>;
 
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.flush().map_err(of_stdout)
+impl Stdout {
+    fn new() -> Self {
+        Named {
+            out: io::stdout(),
+            name: "standard output".to_owned(),
+        }
     }
 }
 
-fn of_stdout(error: io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("standard output: {error}"))
+impl<W> Named<W> {
+    fn blamed<T>(&self, result: io::Result<T>) -> io::Result<T> {
+        let name = &self.name;
+        result.map_err(|error| io::Error::new(error.kind(), format!("{name}: {error}")))
+    }
+}
+
+impl<W: Write> Write for Named<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes);
+        self.blamed(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.out.flush();
+        self.blamed(flushed)
+    }
 }
 
 /// The target of `-o`.
@@ -144,7 +187,7 @@ impl Output {
     ) -> Result<T, Failure> {
         match self {
             Output::Stdout => {
-                let mut out = BufWriter::with_capacity(BUFFER_LEN, Stdout(io::stdout()));
+                let mut out = BufWriter::with_capacity(BUFFER_LEN, Stdout::new());
                 let result = write(&mut out)?;
                 out.flush()?;
                 Ok(result)
@@ -174,7 +217,8 @@ impl Output {
 /// Outputs that are written one after the other and appear together, when all of them are complete and on disk.
 #[derive(Debug, Default)]
 pub(crate) struct Together {
-    files: Vec<Unfinished>,
+    /// Each under a temporary name, and what removes it if a signal ends the program.
+    files: Vec<(AtomicFile, RemoveOnSignal)>,
 }
 
 impl Together {
@@ -190,9 +234,17 @@ impl Together {
         let Output::File { path, force } = output else {
             return output.write(write);
         };
-        let mut file = Unfinished::create(path, *force)?;
-        let result = file.write(write)?;
-        self.files.push(file);
+        let create = || -> Result<_, Failure> {
+            Ok(match force {
+                true => AtomicFile::create(path)?,
+                // A file that appears meanwhile is somebody else's.
+                false => AtomicFile::create_new(path)?,
+            })
+        };
+        let (mut file, guard) = RemoveOnSignal::create(create, AtomicFile::temporary_path)?;
+        let result = write(&mut file)?;
+        file.flush()?;
+        self.files.push((file, guard));
         Ok(result)
     }
 
@@ -202,64 +254,29 @@ impl Together {
     /// # Errors
     /// What the operating system reports.
     pub(crate) fn appear(mut self) -> Result<(), Failure> {
-        for file in &mut self.files {
+        for (file, _) in &mut self.files {
             file.sync()?;
         }
         let mut new: Vec<PathBuf> = Vec::new();
-        for file in self.files {
-            let path = file.file.path().to_owned();
+        for (file, guard) in self.files {
+            let path = file.path().to_owned();
             let is_new = !path.exists();
-            if let Err(failure) = file.appear() {
+            if let Err(error) = file.commit() {
                 for path in new {
                     let _ = fs::remove_file(path);
                 }
-                return Err(failure);
+                return Err(error.into());
             }
+            drop(guard);
             new.extend(is_new.then_some(path));
         }
         Ok(())
     }
 }
 
-/// A file that is written beside its target, and removed by a signal that ends the program.
-#[derive(Debug)]
-struct Unfinished {
-    file: AtomicFile,
-    guard: RemoveOnSignal,
-}
-
-impl Unfinished {
-    fn create(path: &Path, force: bool) -> Result<Self, Failure> {
-        let create = || -> Result<_, Failure> {
-            Ok(match force {
-                true => AtomicFile::create(path)?,
-                // A file that appears meanwhile is somebody else's.
-                false => AtomicFile::create_new(path)?,
-            })
-        };
-        let (file, guard) = RemoveOnSignal::create(create, AtomicFile::temporary_path)?;
-        Ok(Unfinished { file, guard })
-    }
-
-    fn write<T>(
-        &mut self,
-        write: impl FnOnce(&mut (dyn Write + Send)) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
-        let result = write(&mut self.file)?;
-        self.file.flush()?;
-        Ok(result)
-    }
-
-    fn sync(&mut self) -> Result<(), Failure> {
-        Ok(self.file.sync()?)
-    }
-
-    /// Gives the file its name.
-    fn appear(self) -> Result<(), Failure> {
-        self.file.commit()?;
-        drop(self.guard);
-        Ok(())
-    }
+/// The directory for the temporary files of an output: by default on the disk that holds it, not one that may be in memory.
+pub(crate) fn temp_dir_of(given: Option<&Path>, output: &Path) -> PathBuf {
+    given.unwrap_or_else(|| folder(output)).to_owned()
 }
 
 /// Set once, before anything is printed.

@@ -9,7 +9,7 @@ use tempfile::TempPath;
 
 use crate::support::failure::Failure;
 use crate::support::inputs::{InputFiles, folder};
-use crate::support::output::Output;
+use crate::support::output::{Named, Output};
 use crate::support::process::RemoveOnSignal;
 
 /// Bytes gathered before a write.
@@ -122,12 +122,12 @@ impl StagedFolder<'_> {
         let file = self.guard.begin(create).map_err(&blame)?;
         keep_permissions(&file, &target).map_err(&blame)?;
         let file = Named {
-            file,
-            path: target.clone(),
+            out: file,
+            name: target.display().to_string(),
         };
         let mut out = BufWriter::with_capacity(BUFFER_LEN, file);
         let result = write(&mut out)?;
-        let Named { file, .. } = out.into_inner().map_err(io::Error::from)?;
+        let Named { out: file, .. } = out.into_inner().map_err(io::Error::from)?;
         file.sync_all().map_err(&blame)?;
         self.names.push(name.to_owned());
         Ok(result)
@@ -165,30 +165,6 @@ impl StagedFolder<'_> {
         }
         sync_folder(folder(path)).map_err(&blame)?;
         Ok(())
-    }
-}
-
-/// A file whose errors name what it will be.
-struct Named {
-    file: File,
-    path: PathBuf,
-}
-
-impl Named {
-    fn blame(&self, error: io::Error) -> io::Error {
-        io::Error::new(error.kind(), format!("{}: {error}", self.path.display()))
-    }
-}
-
-impl Write for Named {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(bytes);
-        written.map_err(|error| self.blame(error))
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        let flushed = self.file.flush();
-        flushed.map_err(|error| self.blame(error))
     }
 }
 

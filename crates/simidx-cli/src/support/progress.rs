@@ -1,5 +1,6 @@
 //! Progress bars on stderr.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
@@ -52,20 +53,14 @@ impl ProgressMode {
     /// A count of things whose total is not known.
     pub(crate) fn counter(self, what: &'static str) -> ProgressBar {
         let style = template("{msg} {count} {prefix} ({rate}/s, {elapsed})");
-        let style = style
-            .with_key("count", |state: &ProgressState, out: &mut dyn Write| {
-                let _ = out.write_str(&short(state.pos(), SHORT_FROM));
-            })
-            .with_key("rate", |state: &ProgressState, out: &mut dyn Write| {
-                let _ = out.write_str(&rate(state.pos(), state.elapsed()));
-            });
+        let style = with_counts(style, ProgressState::pos);
         self.styled(style).with_prefix(what)
     }
 
     /// A stage with a known number of records, and how much has been written so far. Its first line already shows its name
     /// and figures.
     pub(crate) fn stage(self, name: String, total: u64, written: String) -> ProgressBar {
-        let style = "{msg} {done} ({rate}/s, {prefix}, {eta} left)";
+        let style = template("{msg} {done} ({rate}/s, {prefix}, {eta} left)");
         // A long name leaves no room for all digits.
         let from = match name.len() > LONG_NAME {
             true => SHORT_FROM,
@@ -74,19 +69,11 @@ impl ProgressMode {
         let done = move |state: &ProgressState, out: &mut dyn Write| {
             let total = state.len().unwrap_or_default();
             let from = if total < from { u64::MAX } else { SHORT_FROM };
-            let _ = write!(
-                out,
-                "{} of {}",
-                short(state.pos(), from),
-                short(total, from)
-            );
-        };
-        let rate = |state: &ProgressState, out: &mut dyn Write| {
-            let _ = out.write_str(&rate(state.pos(), state.elapsed()));
+            let [done, total] = [state.pos(), total].map(|count| short(count, from));
+            let _ = write!(out, "{done} of {total}");
         };
         let bar = ProgressBar::hidden();
-        let style = template(style).with_key("done", done);
-        bar.set_style(style.with_key("rate", rate));
+        bar.set_style(with_counts(style, ProgressState::pos).with_key("done", done));
         bar.set_message(name);
         bar.set_prefix(written);
         bar.set_length(total);
@@ -96,13 +83,14 @@ impl ProgressMode {
     }
 
     /// The name of the running stage.
-    pub(crate) fn spinner(self) -> ProgressBar {
-        self.bar("{msg} ({elapsed})")
+    pub(crate) fn spinner(self, doing: impl Into<Cow<'static, str>>) -> ProgressBar {
+        self.styled(template("{msg} ({elapsed})"))
+            .with_message(doing)
     }
 
     /// The share of texts that have been compared with each other, and the watch that moves the bar.
     pub(crate) fn comparing(self) -> (ProgressBar, Watch) {
-        let bar = self.bar("comparing texts ({percent}%, {elapsed})");
+        let bar = self.styled(template("comparing texts ({percent}%, {elapsed})"));
         let shown = bar.clone();
         let watch = Watch::new(move |progress| {
             shown.set_length(progress.total);
@@ -121,10 +109,6 @@ impl ProgressMode {
             bar: ProgressBar::hidden(),
             records: Arc::default(),
         }
-    }
-
-    fn bar(self, style: &'static str) -> ProgressBar {
-        self.styled(template(style))
     }
 
     fn styled(self, style: ProgressStyle) -> ProgressBar {
@@ -162,19 +146,11 @@ impl ReadingBar {
     /// Begins to draw; with `total` bytes, if that is known, also the time left.
     pub(crate) fn start(mut self, total: Option<u64>) -> Self {
         let style = match total {
-            Some(_) => "{msg} {records} {prefix} ({rate}/s, {bytes} of {total_bytes}, {eta} left)",
-            None => "{msg} {records} {prefix} ({rate}/s, {bytes}, {elapsed})",
+            Some(_) => "{msg} {count} {prefix} ({rate}/s, {bytes} of {total_bytes}, {eta} left)",
+            None => "{msg} {count} {prefix} ({rate}/s, {bytes}, {elapsed})",
         };
-        let (records, timed) = (Arc::clone(&self.records), Arc::clone(&self.records));
-        let style = template(style)
-            .with_key("records", move |_: &ProgressState, out: &mut dyn Write| {
-                let records = records.load(Ordering::Relaxed);
-                let _ = out.write_str(&short(records, SHORT_FROM));
-            })
-            .with_key("rate", move |state: &ProgressState, out: &mut dyn Write| {
-                let records = timed.load(Ordering::Relaxed);
-                let _ = out.write_str(&rate(records, state.elapsed()));
-            });
+        let records = Arc::clone(&self.records);
+        let style = with_counts(template(style), move |_| records.load(Ordering::Relaxed));
         self.bar = self.mode.styled(style).with_prefix(self.what);
         if let Some(total) = total {
             self.bar.set_length(total);
@@ -226,6 +202,24 @@ fn short(count: u64, from: u64) -> String {
 fn rate(count: u64, elapsed: Duration) -> String {
     let rate = count as f64 / elapsed.max(LEAST_TIME).as_secs_f64();
     short(rate as u64, SHORT_RATE_FROM)
+}
+
+/// Adds how many there are, and how many of them in a second.
+fn with_counts(
+    style: ProgressStyle,
+    count: impl Fn(&ProgressState) -> u64 + Clone + Send + Sync + 'static,
+) -> ProgressStyle {
+    let timed = count.clone();
+    style
+        .with_key(
+            "count",
+            move |state: &ProgressState, out: &mut dyn Write| {
+                let _ = out.write_str(&short(count(state), SHORT_FROM));
+            },
+        )
+        .with_key("rate", move |state: &ProgressState, out: &mut dyn Write| {
+            let _ = out.write_str(&rate(timed(state), state.elapsed()));
+        })
 }
 
 fn template(style: &str) -> ProgressStyle {

@@ -67,12 +67,6 @@ pub(crate) fn count<T: Copy + Into<u64> + TryFrom<u64> + Send + Sync + 'static>(
     }
 }
 
-/// A value parser of counts that are not 0.
-pub(crate) fn count_from_1() -> impl Fn(&str) -> Result<u64, String> + Clone + Send + Sync + 'static
-{
-    count(1..=u64::MAX)
-}
-
 /// What a unit multiplies by: powers of a thousand by one letter, of 1024 by `i` after it.
 fn factor(unit: &str) -> Option<u128> {
     let mut chars = unit.chars();
@@ -239,7 +233,7 @@ mod tests {
         ] {
             assert_eq!(number(text), None, "{text}");
         }
-        let least = count_from_1();
+        let least = count(1..=u64::MAX);
         assert_eq!(
             least("0").unwrap_err(),
             "not a whole number from 1 to 2^64 - 1"

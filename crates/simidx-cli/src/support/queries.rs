@@ -3,12 +3,12 @@
 
 use std::panic::resume_unwind;
 use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use rayon::prelude::*;
 use simidx::{IdBuf, Set};
-use simidx_input::{Content, Format, InputError, Place, ReadOptions, Record, RecordReader};
+use simidx_input::{Content, Format, Place, ReadOptions, Record, RecordReader};
 use simidx_text::ParallelFingerprinter;
 
 use crate::support::failure::Failure;
@@ -18,8 +18,11 @@ use crate::support::pipeline::{PipelineFiles, recorded};
 /// Queries that are answered together, at most.
 const BATCH_QUERIES: usize = 4096;
 
-/// Bytes of documents that wait to be queries, at most, not counting the last one.
+/// Bytes of documents that are answered together, at most, not counting the last one.
 const BATCH_TEXT_LEN: usize = 16 << 20;
+
+/// Queries of a stream that wait, at most.
+const WAITING_QUERIES: usize = 256;
 
 /// Which records are queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,9 +89,14 @@ struct Read {
     fault: Option<(String, Place)>,
 }
 
+/// Queries that were read together; a failure comes last.
+type Batch = Vec<Result<Read, Failure>>;
+
 /// Hands out queries in batches.
 pub(crate) struct QueryReader<'a> {
-    queue: Arc<Queue>,
+    /// Those of a file come in batches, those of a stream one by one. The thread ends when nobody takes them any more, or
+    /// with the program: it may wait for input that never comes.
+    queries: Receiver<Batch>,
     thread: Option<JoinHandle<()>>,
     /// Whether the queries are of a regular file, so that waiting for more of them is never in vain.
     is_file: bool,
@@ -119,16 +127,13 @@ impl<'a> QueryReader<'a> {
             QueryKind::Documents => Some(fingerprinter(set, files)?),
             _ => None,
         };
-        let queue = Arc::new(Queue::default());
-        let filled = Arc::clone(&queue);
-        let thread = std::thread::spawn(move || {
-            let _end = EndOnDrop(&filled);
-            read(reader, kind, &filled);
-        });
+        let is_file = path.as_os_str() != "-" && path.is_file();
+        let (sender, queries) = sync_channel(if is_file { 1 } else { WAITING_QUERIES });
+        let thread = std::thread::spawn(move || read(reader, kind, is_file, &sender));
         Ok(QueryReader {
-            queue,
+            queries,
             thread: Some(thread),
-            is_file: path.as_os_str() != "-" && path.is_file(),
+            is_file,
             diagnostics,
             failure: None,
             set,
@@ -146,15 +151,10 @@ impl<'a> QueryReader<'a> {
         &mut self,
         before_waiting: impl FnOnce() -> Result<(), Failure>,
     ) -> Result<Option<Vec<Query>>, Failure> {
-        let mut batch = Vec::new();
-        if self.failure.is_none() {
-            batch = self
-                .queue
-                .take(if self.is_file { BATCH_QUERIES } else { 0 });
-            if batch.is_empty() && !self.is_file {
-                before_waiting()?;
-                batch = self.queue.take(1);
-            }
+        let mut batch = self.take(self.is_file);
+        if batch.is_empty() && self.failure.is_none() && !self.is_file {
+            before_waiting()?;
+            batch = self.take(true);
         }
         let mut queries = Vec::with_capacity(batch.len());
         for read in batch {
@@ -177,6 +177,22 @@ impl<'a> QueryReader<'a> {
                 Ok(None)
             }
         }
+    }
+
+    /// The queries that have come, up to the length of a batch; if there are none, those that are waited for.
+    fn take(&self, waits: bool) -> Batch {
+        let first = match waits {
+            true => self.queries.recv().ok(),
+            false => self.queries.try_recv().ok(),
+        };
+        let mut batch = first.unwrap_or_default();
+        while !self.is_file
+            && batch.len() < BATCH_QUERIES
+            && let Ok(mut next) = self.queries.try_recv()
+        {
+            batch.append(&mut next);
+        }
+        batch
     }
 
     /// The queries with their fingerprints, in order; documents are worked on in parallel.
@@ -208,115 +224,40 @@ impl<'a> QueryReader<'a> {
     }
 }
 
-impl Drop for QueryReader<'_> {
-    fn drop(&mut self) {
-        // The thread may wait for input that never comes; it ends with the program.
-        self.queue.lock().is_abandoned = true;
-        self.queue.changed.notify_one();
-    }
-}
-
 /// What makes fingerprints of documents as those of the indexes were made.
 fn fingerprinter(set: &Set, files: &PipelineFiles) -> Result<ParallelFingerprinter, Failure> {
     Ok(recorded(set, &files.read()?)?.parallel(set.width())?)
 }
 
-/// Reads queries up to the end or the first failure.
-fn read(mut reader: Box<dyn RecordReader>, kind: QueryKind, queue: &Queue) {
-    while let Some(record) = reader.next() {
-        let query = record.map_err(Failure::from).and_then(|record| {
-            let (source, place) = reader.place();
+/// Reads queries up to the end or the first failure, or until nobody takes them any more.
+fn read(
+    mut reader: Box<dyn RecordReader>,
+    kind: QueryKind,
+    is_file: bool,
+    queries: &SyncSender<Batch>,
+) {
+    let (mut batch, mut text_len, mut is_last) = (Batch::new(), 0, false);
+    while !is_last {
+        let next = reader.next();
+        let query = next.map(|record| {
+            let record = record?;
             if let Some(message) = kind.refusal(&record.content) {
-                return Err(InputError::new(source, place, message).into());
+                return Err(Failure::of_record(&*reader, message));
+            }
+            let (source, place) = reader.place();
+            if let Content::Text(text) = &record.content {
+                text_len += text.len();
             }
             let fault = record.has_faults.then(|| (source.to_owned(), place));
             Ok(Read { record, fault })
         });
-        let is_last = query.is_err();
-        if !queue.push(query) || is_last {
-            break;
+        is_last = !matches!(query, Some(Ok(_)));
+        batch.extend(query);
+        // A call of the system for each query of a file would cost more than the query.
+        let is_full = batch.len() >= BATCH_QUERIES || text_len >= BATCH_TEXT_LEN;
+        if is_last || is_full || !is_file {
+            text_len = 0;
+            is_last |= queries.send(std::mem::take(&mut batch)).is_err();
         }
-    }
-}
-
-/// Queries that have been read and wait to be answered. Of the two sides at most one waits at a time.
-#[derive(Default)]
-struct Queue {
-    state: Mutex<State>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct State {
-    ready: Vec<Result<Read, Failure>>,
-    text_len: usize,
-    /// Whether nothing is added any more.
-    is_ended: bool,
-    /// Whether nothing is taken any more.
-    is_abandoned: bool,
-    /// How many queries somebody waits for.
-    awaited: usize,
-}
-
-impl State {
-    fn is_full(&self) -> bool {
-        self.ready.len() >= BATCH_QUERIES || self.text_len >= BATCH_TEXT_LEN
-    }
-
-    /// Whether what somebody waits for is there.
-    fn is_due(&self) -> bool {
-        self.ready.len() >= self.awaited || self.is_full()
-    }
-}
-
-impl Queue {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-        let woken = self.changed.wait(state);
-        woken.unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Adds a query when there is room for it; returns whether more are wanted.
-    fn push(&self, query: Result<Read, Failure>) -> bool {
-        let mut state = self.lock();
-        while state.is_full() && !state.is_abandoned {
-            state = self.wait(state);
-        }
-        if let Ok(read) = &query
-            && let Content::Text(text) = &read.record.content
-        {
-            state.text_len += text.len();
-        }
-        state.ready.push(query);
-        // A call of the system for each query would cost more than the query.
-        if state.awaited > 0 && state.is_due() {
-            self.changed.notify_one();
-        }
-        !state.is_abandoned
-    }
-
-    /// What has come, once there are so many queries, or as many as have room, or all.
-    fn take(&self, awaited: usize) -> Vec<Result<Read, Failure>> {
-        let mut state = self.lock();
-        state.awaited = awaited;
-        while !state.is_ended && !state.is_due() {
-            state = self.wait(state);
-        }
-        (state.awaited, state.text_len) = (0, 0);
-        self.changed.notify_one();
-        std::mem::take(&mut state.ready)
-    }
-}
-
-/// Notes the end of the reading, however it came.
-struct EndOnDrop<'a>(&'a Queue);
-
-impl Drop for EndOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.lock().is_ended = true;
-        self.0.changed.notify_one();
     }
 }

@@ -1,12 +1,13 @@
 //! Records of all inputs of a command, one after the other, with their fingerprints taken.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 use simidx::{Column, Error, Fingerprint, Fingerprints, IdBuf, IdKind, Width};
 use simidx_input::{self, Content, InputError, InputFile, Place, Record, RecordReader};
 use simidx_text::dedup::content_identity;
-use simidx_text::similar::{SignedText, TextSigner};
+use simidx_text::similar::{SignedText, TextSigner, TextSketch};
 use simidx_text::{Fingerprinter, ParallelFingerprinter, Pipeline};
 
 use crate::support::failure::Failure;
@@ -19,64 +20,69 @@ const BATCH_RECORDS: usize = 4096;
 /// Bytes of text that are held at a time.
 const BATCH_TEXT_LEN: usize = 16 << 20;
 
+/// What is made of a document, on all threads.
+pub(crate) enum Wanted {
+    Fingerprint,
+    /// The fingerprint, and the number of distinct features that count in it.
+    FeatureCount,
+    /// The fingerprint, and a sketch.
+    Sketch(SketchText),
+    /// What is compared in place of the fingerprint.
+    Signed(TextSigner),
+    /// Nothing: the text is needed itself.
+    Text,
+}
+
+/// Makes the sketch of a text.
+pub(crate) type SketchText = Arc<dyn Fn(&str) -> TextSketch + Send + Sync>;
+
 /// A record whose fingerprint is known.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Fingerprinted {
     pub(crate) fingerprint: u128,
     pub(crate) id: Option<IdBuf>,
     /// Number of the record among all of the inputs, from 0; those that are skipped count too.
     pub(crate) position: u64,
     pub(crate) is_document: bool,
-    /// The text of a document, for a sink that wants it.
-    pub(crate) text: Option<String>,
     /// Bytes of the text of a document.
     pub(crate) text_len: u64,
-    /// Distinct features that count in a document, for a sink that wants them.
-    pub(crate) feature_count: Option<u32>,
     /// Of a document without features its identity: the fingerprint then says nothing.
     pub(crate) without_features: Option<u128>,
-    /// Of a document what a sink with a signer compares in place of the fingerprint.
+    /// Of a document, each if it is wanted.
+    pub(crate) feature_count: Option<u32>,
+    pub(crate) sketch: Option<TextSketch>,
     pub(crate) signed: Option<SignedText>,
+    pub(crate) text: Option<String>,
 }
 
 impl Fingerprinted {
-    /// A record that is no document.
-    fn new(fingerprint: u128, id: Option<IdBuf>, position: u64) -> Self {
-        Fingerprinted {
-            fingerprint,
-            id,
-            position,
-            is_document: false,
-            text: None,
-            text_len: 0,
-            feature_count: None,
-            without_features: None,
-            signed: None,
-        }
-    }
-
-    /// Makes it a document with this text: with its fingerprint, or with what a signer makes of it in place of that.
-    fn take_text(
-        &mut self,
-        text: &str,
-        fingerprinter: &mut Fingerprinter,
-        counts_features: bool,
-        signer: Option<&TextSigner>,
-    ) {
+    /// Makes it a document with this text.
+    fn take_text(&mut self, text: String, fingerprinter: &mut Fingerprinter, wanted: &Wanted) {
         (self.is_document, self.text_len) = (true, text.len() as u64);
-        let has_features = if let Some(signer) = signer {
-            let signed = self.signed.insert(signer.sign(fingerprinter, text));
-            signed.has_features()
-        } else if counts_features {
-            let (fingerprint, count) = fingerprinter.fingerprint_with_count(text);
-            (self.fingerprint, self.feature_count) = (fingerprint, Some(count));
-            count > 0
-        } else {
-            let fingerprint = fingerprinter.fingerprint_if_any(text);
-            self.fingerprint = fingerprint.unwrap_or(fingerprinter.empty_fingerprint());
-            fingerprint.is_some()
+        let has_features = match wanted {
+            Wanted::Text => {
+                self.text = Some(text);
+                return;
+            }
+            Wanted::Signed(signer) => {
+                let signed = self.signed.insert(signer.sign(fingerprinter, &text));
+                signed.has_features()
+            }
+            Wanted::FeatureCount => {
+                let (fingerprint, count) = fingerprinter.fingerprint_with_count(&text);
+                (self.fingerprint, self.feature_count) = (fingerprint, Some(count));
+                count > 0
+            }
+            Wanted::Fingerprint | Wanted::Sketch(_) => {
+                let fingerprint = fingerprinter.fingerprint_if_any(&text);
+                self.fingerprint = fingerprint.unwrap_or(fingerprinter.empty_fingerprint());
+                fingerprint.is_some()
+            }
         };
-        self.without_features = (!has_features).then(|| content_identity(text));
+        if let Wanted::Sketch(sketch) = wanted {
+            self.sketch = has_features.then(|| sketch(&text));
+        }
+        self.without_features = (!has_features).then(|| content_identity(&text));
     }
 
     /// Whether the record has an id, or is a document, which gets one.
@@ -118,8 +124,8 @@ impl From<std::io::Error> for Refusal {
 ///
 /// # Errors
 /// A text that is not a number, or a fingerprint without an id where ids are strings.
-pub(crate) fn id_of(record: Fingerprinted, kind: IdKind) -> Result<IdBuf, Refusal> {
-    Ok(match (kind, record.id) {
+pub(crate) fn id_of(record: &mut Fingerprinted, kind: IdKind) -> Result<IdBuf, Refusal> {
+    Ok(match (kind, record.id.take()) {
         (IdKind::Number, None) => IdBuf::Number(record.position),
         (IdKind::Number, Some(IdBuf::Number(id))) => IdBuf::Number(id),
         (IdKind::Number, Some(IdBuf::String(id))) => {
@@ -170,19 +176,9 @@ pub(crate) trait Sink {
         false
     }
 
-    /// Whether documents shall come with their texts.
-    fn wants_texts(&self) -> bool {
-        false
-    }
-
-    /// Whether records shall come with the numbers of their features.
-    fn wants_feature_counts(&self) -> bool {
-        false
-    }
-
-    /// What signs documents, for a sink that compares their texts: they then come without fingerprints.
-    fn signer(&self) -> Option<TextSigner> {
-        None
+    /// What is made of documents.
+    fn wants(&self) -> &Wanted {
+        &Wanted::Fingerprint
     }
 
     /// Takes such fingerprints, the first of which has this position, up to the first one that there is something to be
@@ -197,12 +193,16 @@ pub(crate) trait Sink {
     }
 }
 
-/// Takes records one by one in a closure.
-pub(crate) struct Each<C>(pub(crate) C);
+/// Takes records one by one in a closure, and of documents what is wanted.
+pub(crate) struct Each<C>(pub(crate) Wanted, pub(crate) C);
 
 impl<C: FnMut(Fingerprinted) -> Result<(), Refusal>> Sink for Each<C> {
     fn record(&mut self, record: Fingerprinted) -> Result<(), Refusal> {
-        self.0(record)
+        self.1(record)
+    }
+
+    fn wants(&self) -> &Wanted {
+        &self.0
     }
 }
 
@@ -222,7 +222,7 @@ pub(crate) fn read(
     let options = args.fields.options(args.width);
     let readers = paths
         .iter()
-        .map(|path| simidx_input::open_with(path, args.input.0, &options));
+        .map(|path| simidx_input::open_with(path, args.input, &options));
     read_all((args, args.width), pipeline, readers, bar, sink)
 }
 
@@ -250,12 +250,16 @@ fn read_all(
     bar: ReadingBar,
     sink: &mut dyn Sink,
 ) -> Result<ReadCounts, Failure> {
+    let fingerprinter = match sink.wants() {
+        // It is not used, and every pipeline has one of this width.
+        Wanted::Text => pipeline.parallel(Width::W32)?,
+        _ => pipeline.parallel(width)?,
+    };
     let mut run = Run {
-        fingerprinter: pipeline.parallel(width)?,
+        fingerprinter,
         width,
         diagnostics: Diagnostics::new(args.on_error),
-        records: 0,
-        without_features: 0,
+        counts: ReadCounts::default(),
         next_position: 0,
         bar,
         bytes_before: 0,
@@ -266,11 +270,36 @@ fn read_all(
     run.bar.finish();
     run.diagnostics.tell();
     Ok(ReadCounts {
-        records: run.records,
         skipped: run.diagnostics.skipped_count(),
         replaced: run.diagnostics.replaced_count(),
-        without_features: run.without_features,
+        ..run.counts
     })
+}
+
+/// Calls `visit` with each record and its position, without a record for one that is invalid; returns how many there are.
+///
+/// # Errors
+/// An input that cannot be read, and what `visit` returns.
+pub(crate) fn visit_all(
+    readers: impl Iterator<Item = simidx_input::Result<Box<dyn RecordReader>>>,
+    bar: &ReadingBar,
+    mut visit: impl FnMut(u64, Option<Record>) -> Result<(), Failure>,
+) -> Result<u64, Failure> {
+    let (mut position, mut bytes) = (0, 0);
+    for reader in readers {
+        let mut reader = reader?;
+        while let Some(record) = reader.next() {
+            match record {
+                Err(error @ simidx_input::Error::Io(_)) => return Err(error.into()),
+                record => visit(position, record.ok())?,
+            }
+            position += 1;
+            bar.show_sometimes(position, bytes + reader.bytes_read());
+        }
+        bytes += reader.bytes_read();
+    }
+    bar.finish();
+    Ok(position)
 }
 
 /// Bytes of all inputs together, if each of them is a regular file.
@@ -282,87 +311,32 @@ pub(crate) fn total_len(paths: &[PathBuf]) -> Option<u64> {
     paths.iter().map(len).sum()
 }
 
-/// Where a record stands, and what there is to say of it.
-struct Origin {
-    /// Number of its source among those of the batch.
-    source: usize,
-    place: Place,
-    has_faults: bool,
-    odd_id: Option<String>,
-}
-
 /// A record and where it stands.
 struct Placed {
     record: Record,
-    origin: Origin,
+    source: Arc<str>,
+    place: Place,
     /// As in [`Fingerprinted`].
     position: u64,
 }
 
-/// Records that are fingerprinted together, with their places.
-struct Batch {
-    sources: Vec<String>,
-    records: Vec<Placed>,
-    text_len: usize,
-}
-
-impl Batch {
-    fn is_empty(&self) -> bool {
-        self.records.is_empty()
-    }
-
-    fn is_full(&self) -> bool {
-        self.records.len() >= BATCH_RECORDS || self.text_len >= BATCH_TEXT_LEN
-    }
-
-    fn push(&mut self, mut record: Record, (source, place): (&str, Place), position: u64) {
-        if self.sources.last().is_none_or(|last| last != source) {
-            self.sources.push(source.to_owned());
-        }
-        if let Content::Text(text) = &record.content {
-            self.text_len += text.len();
-        }
-        let origin = Origin {
-            source: self.sources.len() - 1,
-            place,
-            has_faults: record.has_faults,
-            odd_id: record.odd_id.take(),
-        };
-        self.records.push(Placed {
-            record,
-            origin,
-            position,
-        });
-    }
-
-    /// The records, in order, as a sink wants them, each with where it stands; texts are worked on in parallel.
+impl Placed {
+    /// Makes of the contents what is wanted.
     fn fingerprinted(
-        self,
+        &mut self,
         fingerprinter: &ParallelFingerprinter,
-        sink: &dyn Sink,
-    ) -> (Vec<String>, Vec<(Fingerprinted, Origin)>) {
-        let (signer, counts) = (sink.signer(), sink.wants_feature_counts());
-        let wants_texts = sink.wants_texts();
-        let of = |Placed {
-                      record,
-                      origin,
-                      position,
-                  }: Placed| {
-            let mut made = Fingerprinted::new(0, record.id, position);
-            match record.content {
-                Content::Fingerprint(fingerprint) => made.fingerprint = fingerprint,
-                Content::Text(text) => {
-                    fingerprinter.with(|f| made.take_text(&text, f, counts, signer.as_ref()));
-                    made.text = Some(text).filter(|_| wants_texts);
-                }
-            }
-            (made, origin)
+        wanted: &Wanted,
+    ) -> Fingerprinted {
+        let mut made = Fingerprinted {
+            id: self.record.id.take(),
+            position: self.position,
+            ..Fingerprinted::default()
         };
-        let records = match self.text_len {
-            0 => self.records.into_iter().map(of).collect(),
-            _ => self.records.into_par_iter().map(of).collect(),
-        };
-        (self.sources, records)
+        match std::mem::replace(&mut self.record.content, Content::Fingerprint(0)) {
+            Content::Fingerprint(fingerprint) => made.fingerprint = fingerprint,
+            Content::Text(text) => fingerprinter.with(|f| made.take_text(text, f, wanted)),
+        }
+        made
     }
 }
 
@@ -370,10 +344,8 @@ struct Run {
     fingerprinter: ParallelFingerprinter,
     width: Width,
     diagnostics: Diagnostics,
-    /// Number of records used.
-    records: u64,
-    /// As in [`ReadCounts`].
-    without_features: u64,
+    /// But for those that the diagnostics count.
+    counts: ReadCounts,
     next_position: u64,
     bar: ReadingBar,
     /// Bytes of the inputs that have been read to their ends.
@@ -430,13 +402,17 @@ impl Run {
         while next < many.len() {
             let taken = sink.fingerprints(many.slice(next..many.len()), self.next_position)?;
             self.next_position += taken as u64;
-            self.records += taken as u64;
+            self.counts.records += taken as u64;
             next += taken;
             let Some(fingerprint) = many.get(next) else {
                 break;
             };
             next += 1;
-            let record = Fingerprinted::new(fingerprint, None, self.next_position);
+            let record = Fingerprinted {
+                fingerprint,
+                position: self.next_position,
+                ..Fingerprinted::default()
+            };
             let result = sink.record(record);
             let (number, behind) = (self.next_position, (many.len() - next) as u64);
             self.judge(result, |message| match place {
@@ -463,7 +439,7 @@ impl Run {
     ) -> Result<bool, Failure> {
         match result {
             Ok(()) => {
-                self.records += 1;
+                self.counts.records += 1;
                 Ok(true)
             }
             Err(Refusal::Fatal(error)) => Err(error.into()),
@@ -480,17 +456,26 @@ impl Run {
     }
 
     /// The next records of a reader; none at its end.
-    fn read_batch(&mut self, reader: &mut dyn RecordReader) -> Result<Batch, Failure> {
-        let mut batch = Batch {
-            sources: Vec::new(),
-            records: Vec::with_capacity(BATCH_RECORDS),
-            text_len: 0,
-        };
-        while !batch.is_full() {
+    fn read_batch(&mut self, reader: &mut dyn RecordReader) -> Result<Vec<Placed>, Failure> {
+        let (mut batch, mut text_len) = (Vec::<Placed>::with_capacity(BATCH_RECORDS), 0);
+        while batch.len() < BATCH_RECORDS && text_len < BATCH_TEXT_LEN {
             match reader.next() {
                 None => break,
                 Some(Ok(record)) => {
-                    batch.push(record, reader.place(), self.next_position);
+                    if let Content::Text(text) = &record.content {
+                        text_len += text.len();
+                    }
+                    let (source, place) = reader.place();
+                    let source = match batch.last() {
+                        Some(last) if *last.source == *source => Arc::clone(&last.source),
+                        _ => source.into(),
+                    };
+                    batch.push(Placed {
+                        record,
+                        source,
+                        place,
+                        position: self.next_position,
+                    });
                 }
                 Some(Err(simidx_input::Error::Input(error))) => {
                     self.diagnostics.skip_or_fail(error)?
@@ -502,20 +487,26 @@ impl Run {
         Ok(batch)
     }
 
-    fn hand_on(&mut self, batch: Batch, sink: &mut dyn Sink) -> Result<(), Failure> {
-        let (sources, records) = batch.fingerprinted(&self.fingerprinter, sink);
-        for (record, origin) in records {
+    fn hand_on(&mut self, mut batch: Vec<Placed>, sink: &mut dyn Sink) -> Result<(), Failure> {
+        let wanted = sink.wants();
+        let make = |placed: &mut Placed| placed.fingerprinted(&self.fingerprinter, wanted);
+        let is_text = |placed: &Placed| matches!(placed.record.content, Content::Text(_));
+        let made: Vec<Fingerprinted> = match batch.iter().any(is_text) {
+            false => batch.iter_mut().map(make).collect(),
+            true => batch.par_iter_mut().map(make).collect(),
+        };
+        for (record, placed) in made.into_iter().zip(batch) {
             let has_features = record.without_features.is_none();
-            let (source, place) = (&sources[origin.source], origin.place);
+            let (source, place) = (&*placed.source, placed.place);
             let result = sink.record(record);
             if !self.judge(result, |message| InputError::new(source, place, message))? {
                 continue;
             }
-            self.without_features += u64::from(!has_features);
-            if let Some(message) = origin.odd_id {
+            self.counts.without_features += u64::from(!has_features);
+            if let Some(message) = placed.record.odd_id {
                 self.diagnostics.note_odd_id((source, place), message);
             }
-            if origin.has_faults {
+            if placed.record.has_faults {
                 self.diagnostics.note_faults((source, place));
             }
         }

@@ -4,16 +4,15 @@ use simidx::Width;
 use simidx::builder::MIN_MEMORY;
 use simidx_input::{Content, InputFile};
 use simidx_text::dedup::Similarity;
-use simidx_text::similar::{
-    SignedText, SimilarCandidates, SimilarOptions, SimilarTexts, TextSigner,
-};
+use simidx_text::similar::{SignedText, SimilarCandidates, SimilarOptions, SimilarTexts};
 
 use crate::support::failure::Failure;
-use crate::support::inputs::{InputArgs, SourceArgs};
+use crate::support::indexes::ExcludeArgs;
+use crate::support::inputs::SourceArgs;
 use crate::support::labels::{Labels, Positions};
 use crate::support::options::ResourceArgs;
 use crate::support::progress::{ProgressMode, ReadingBar};
-use crate::support::records::{Fingerprinted, Refusal, Sink, read_originals};
+use crate::support::records::{Each, Fingerprinted, Refusal, Wanted, read_originals, visit_all};
 
 /// The least similarity for which texts are found as surely as for all others.
 const SMALLEST: f64 = 0.02;
@@ -43,14 +42,8 @@ pub(crate) struct SimilarityArgs {
     features: Option<Features>,
 }
 
-/// What two texts may have in common.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Features {
-    /// Runs of so many words.
-    Words(usize),
-    /// What the pipeline makes fingerprints of.
-    Pipeline,
-}
+/// What two texts may have in common: runs of so many words, or else what the pipeline makes fingerprints of.
+type Features = Option<usize>;
 
 /// Reads a similarity.
 pub(crate) fn least(text: &str) -> Result<f64, String> {
@@ -71,9 +64,9 @@ pub(crate) fn words(text: &str) -> Result<usize, String> {
 
 fn features(text: &str) -> Result<Features, String> {
     match text {
-        "pipeline" => Ok(Features::Pipeline),
+        "pipeline" => Ok(None),
         _ => match words(text) {
-            Ok(words) => Ok(Features::Words(words)),
+            Ok(words) => Ok(Some(words)),
             Err(message) => Err(format!("{message}, or pipeline")),
         },
     }
@@ -93,9 +86,9 @@ impl SimilarityArgs {
     /// The similarity, 0.8 of runs of three words if nothing else is said.
     pub(crate) fn or_default(&self) -> Similarity {
         let least = self.similarity.unwrap_or(DEFAULT_LEAST);
-        let similarity = match self.features.unwrap_or(Features::Words(3)) {
-            Features::Words(words) => Similarity::of_words(least, words),
-            Features::Pipeline => Similarity::of_features(least),
+        let similarity = match self.features.unwrap_or(Some(3)) {
+            Some(words) => Similarity::of_words(least, words),
+            None => Similarity::of_features(least),
         };
         // Both were checked when they were read.
         similarity.unwrap_or_default()
@@ -125,7 +118,27 @@ pub(crate) fn features_of(similarity: Similarity) -> String {
 }
 
 /// Of what the search need not have, the part that is for ids.
-const ID_SHARE: u64 = 16;
+pub(crate) const ID_SHARE: u64 = 16;
+
+/// How the memory is divided, in bytes.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct MemoryShares {
+    /// For the fingerprints, and the search for near ones.
+    pub(crate) search: u64,
+    /// For ids, and the search for those that come twice.
+    pub(crate) ids: u64,
+}
+
+impl MemoryShares {
+    /// Of what the search need not have, ids have a part.
+    pub(crate) fn new(memory: u64) -> Self {
+        let ids = memory.saturating_sub(MIN_MEMORY) / ID_SHARE;
+        MemoryShares {
+            search: memory - ids,
+            ids,
+        }
+    }
+}
 
 /// The error of a record that has no text.
 pub(crate) const NO_TEXT: &str = "has no text to compare; -k compares fingerprints";
@@ -145,8 +158,7 @@ pub(crate) fn candidates(
     source: Source<'_>,
     mode: ProgressMode,
 ) -> Result<SimilarCandidates, Failure> {
-    let bar = mode.spinner();
-    bar.set_message("finding candidates");
+    let bar = mode.spinner("finding candidates");
     let mut candidates = match lengths {
         None => texts.candidates()?,
         Some(lengths) => texts.candidates_by(|text| lengths[text].into())?,
@@ -163,19 +175,6 @@ pub(crate) fn candidates(
     Ok(candidates)
 }
 
-/// The documents that are named, of which none may be an index.
-///
-/// # Errors
-/// An index among them.
-pub(crate) fn documents_of(source: &SourceArgs, threads: u16) -> Result<InputArgs, Failure> {
-    match source.are_records()? {
-        true => Ok(source.records(threads)),
-        false => Err(Failure::new(
-            "--similarity compares texts, which an index does not have; name the documents",
-        )),
-    }
-}
-
 /// Documents that may be similar, and what they are called.
 pub(crate) struct SimilarDocuments {
     pub(crate) candidates: SimilarCandidates,
@@ -186,64 +185,51 @@ impl SimilarDocuments {
     /// Reads documents and finds which may be similar; with `longest_first` the longer ones are decided on first.
     ///
     /// # Errors
-    /// What keeps the inputs from being read, a record without a text, and too little memory.
+    /// An index among the documents, or a list for one; what keeps the inputs from being read, a record without a text, and too
+    /// little memory.
     pub(crate) fn read(
-        input: &InputArgs,
+        (source, exclude): (&SourceArgs, &ExcludeArgs),
         similarity: Similarity,
         longest_first: bool,
         resources: &ResourceArgs,
         mode: ProgressMode,
     ) -> Result<Self, Failure> {
+        exclude.refuse("it cannot be used with --similarity")?;
+        if !source.are_records()? {
+            let message =
+                "--similarity compares texts, which an index does not have; name the documents";
+            return Err(Failure::new(message));
+        }
+        let input = source.records();
         without_width(input.width)?;
         let temp_dir = resources.temp_dir.as_deref();
         let options = input.fields.options(input.width);
         let originals = input
             .paths()?
             .into_iter()
-            .map(|path| InputFile::open_with(&path, input.input.0, &options, temp_dir));
+            .map(|path| InputFile::open_with(&path, input.input, &options, temp_dir));
         let originals = originals.collect::<Result<Vec<_>, _>>()?;
         let pipeline = input.pipeline.pipeline()?;
         let mut options = SimilarOptions::default();
         options.similarity = similarity;
-        let memory = resources.memory_limit();
-        let id_memory = memory.saturating_sub(MIN_MEMORY) / ID_SHARE;
-        options.memory = Some(memory - id_memory);
+        let memory = MemoryShares::new(resources.memory_limit());
+        options.memory = Some(memory.search);
         options.temp_dir.clone_from(&resources.temp_dir);
-        let texts = SimilarTexts::new(&pipeline, &options)?;
-        let mut collector = Collector {
-            signer: texts.signer(),
-            texts,
-            lengths: longest_first.then(Vec::new),
-            labels: Labels::new(temp_dir, id_memory),
-        };
-        let bar = mode.reading("documents");
-        let read = read_originals(
-            (input, Width::W64),
-            &pipeline,
-            &originals,
-            bar,
-            &mut collector,
-        )?;
-        let Collector {
-            texts,
-            lengths,
-            mut labels,
-            ..
-        } = collector;
+        let mut texts = SimilarTexts::new(&pipeline, &options)?;
+        let mut labels = Labels::new(temp_dir, memory.ids, longest_first);
+        let wanted = Wanted::Signed(texts.signer());
+        let mut each = Each(wanted, |mut record: Fingerprinted| {
+            texts.push_signed(signed(record.signed.take())?)?;
+            Ok(labels.push(&record, record.id.as_ref())?)
+        });
+        let (pass, bar) = ((&input, Width::W64), mode.reading("documents"));
+        let read = read_originals(pass, &pipeline, &originals, bar, &mut each)?;
         labels.end_at(read.records + read.skipped)?;
+        let lengths = labels.lengths.take();
         let source = (originals.as_slice(), &labels.positions);
         let candidates = candidates(texts, lengths, &Some, source, mode)?;
         Ok(SimilarDocuments { candidates, labels })
     }
-}
-
-/// Takes documents in.
-struct Collector {
-    signer: TextSigner,
-    texts: SimilarTexts,
-    /// Bytes of each text, if they are needed.
-    lengths: Option<Vec<u32>>,
-    labels: Labels,
 }
 
 /// What has been signed of a document.
@@ -252,25 +238,6 @@ struct Collector {
 /// The record is none.
 pub(crate) fn signed(signed: Option<SignedText>) -> Result<SignedText, Refusal> {
     signed.ok_or_else(|| Refusal::record(NO_TEXT))
-}
-
-impl Sink for Collector {
-    fn record(&mut self, record: Fingerprinted) -> Result<(), Refusal> {
-        let document = self.texts.text_count() as u64;
-        self.texts.push_signed(signed(record.signed)?)?;
-        self.labels.positions.push(record.position, 1);
-        if let Some(lengths) = &mut self.lengths {
-            lengths.push(u32::try_from(record.text_len).unwrap_or(u32::MAX));
-        }
-        if let Some(id) = &record.id {
-            self.labels.ids.push(document, id)?;
-        }
-        Ok(())
-    }
-
-    fn signer(&self) -> Option<TextSigner> {
-        Some(self.signer.clone())
-    }
 }
 
 /// What takes the number of a document and its text.
@@ -288,26 +255,28 @@ pub(crate) fn each_text(
     visit: Visit<'_>,
 ) -> Result<(), Failure> {
     let bar = bar.start(originals.iter().map(InputFile::byte_count).sum());
-    let mut walk = positions.walk();
-    let mut bytes = 0;
-    for original in originals {
-        let mut reader = original.records()?;
-        while let Some(record) = reader.next() {
-            match (walk.next(), record.map(|record| record.content)) {
-                (_, Err(error @ simidx_input::Error::Io(_))) => return Err(error.into()),
-                (None, _) => {}
-                (Some(_), Ok(Content::Fingerprint(_))) if may_lack_text => {}
-                (Some(document), Ok(Content::Text(text))) => visit(document, text)?,
-                // It was a document in the first pass.
-                (Some(_), _) => return Err(original.changed().into()),
-            }
-            bar.show_sometimes(walk.position(), bytes + reader.bytes_read());
+    let readers = originals.iter().map(InputFile::records);
+    let mut is_as_before = true;
+    let count = visit_all(readers, &bar, |position, record| {
+        match (
+            positions.document_at(position),
+            record.map(|record| record.content),
+        ) {
+            (None, _) => {}
+            (Some(document), Some(Content::Text(text))) => visit(document, text)?,
+            (Some(_), Some(Content::Fingerprint(_))) if may_lack_text => {}
+            // It was a document in the first pass.
+            (Some(_), _) => is_as_before = false,
         }
-        bytes += reader.bytes_read();
+        Ok(())
+    })?;
+    for original in originals {
         original.check_unchanged()?;
     }
-    bar.finish();
-    walk.check_complete()
+    match originals.first().filter(|_| !is_as_before) {
+        Some(original) => Err(original.changed().into()),
+        None => positions.check(count),
+    }
 }
 
 #[cfg(test)]
@@ -321,10 +290,19 @@ mod tests {
         for wrong in ["0", "0.01", "1.01", "-1", "nan", "80%", ""] {
             assert!(least(wrong).is_err(), "{wrong}");
         }
-        assert_eq!(features("words:5"), Ok(Features::Words(5)));
-        assert_eq!(features("pipeline"), Ok(Features::Pipeline));
+        assert_eq!(features("words:5"), Ok(Some(5)));
+        assert_eq!(features("pipeline"), Ok(None));
         for wrong in ["words", "words:0", "words:65", "5", "Pipeline"] {
             assert!(features(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_shares_are_all_of_the_memory() {
+        for memory in [0, MIN_MEMORY, MIN_MEMORY + 7, 4 << 30] {
+            let shares = MemoryShares::new(memory);
+            assert_eq!(shares.search + shares.ids, memory);
+            assert!(shares.search >= memory.min(MIN_MEMORY));
         }
     }
 
@@ -336,7 +314,7 @@ mod tests {
         };
         assert_eq!(args.or_default(), Similarity::default());
         assert_eq!(args.given(), None);
-        let features = Some(Features::Pipeline);
+        let features = Some(None);
         let args = SimilarityArgs { features, ..args };
         assert_eq!(args.given(), Similarity::of_features(0.8).ok());
         assert_eq!(features_of(args.or_default()), "features of the pipeline");

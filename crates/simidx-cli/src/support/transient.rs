@@ -4,52 +4,69 @@ use simidx::design::{MAX_DISTANCE, TableDesign};
 use simidx::{BuildOptions, IdBuf, IdKind, IndexBuilder, Set, Width};
 
 use crate::support::failure::Failure;
-use crate::support::options::ResourceArgs;
+use crate::support::options::{IdChoice, ResourceArgs};
 use crate::support::records::{Fingerprinted, Refusal, id_of};
 
 /// Makes an index of records with ids, without documents that have no features.
-pub(crate) struct TransientBuilder {
-    builder: IndexBuilder,
-    ids: IdKind,
+pub(crate) struct TransientBuilder<'a> {
+    width: Width,
+    ids: IdChoice,
+    distance: u32,
+    resources: &'a ResourceArgs,
+    /// Whether the tables are those that a build chooses; else the index is as small as can be.
+    pub(crate) chooses_tables: bool,
+    /// The builder and its kind of ids, once the first record shows what it is.
+    open: Option<(IndexBuilder, IdKind)>,
 }
 
-impl TransientBuilder {
-    /// An index of no record yet, for queries within a distance: as small as can be, or with the tables that a build chooses.
-    ///
-    /// # Errors
-    /// A memory limit that cannot be kept.
+impl<'a> TransientBuilder<'a> {
+    /// An index of no record yet, for queries within a distance.
     pub(crate) fn new(
-        (width, ids): (Width, IdKind),
+        width: Width,
+        ids: IdChoice,
         distance: u32,
-        chooses_tables: bool,
-        resources: &ResourceArgs,
-    ) -> simidx::Result<Self> {
-        let distance = distance.min(MAX_DISTANCE);
-        let design = match chooses_tables {
-            true => None,
-            false => Some(TableDesign::partition(width, distance, 1)?),
-        };
-        let mut options = BuildOptions::default();
-        options.max_distance = distance;
-        options.design = design;
-        options.ids = ids;
-        options.memory = Some(resources.memory_limit());
-        options.temp_dir = resources.temp_dir.clone();
-        Ok(TransientBuilder {
-            builder: IndexBuilder::new(width, options)?,
+        resources: &'a ResourceArgs,
+    ) -> Self {
+        TransientBuilder {
+            width,
             ids,
-        })
+            distance: distance.min(MAX_DISTANCE),
+            resources,
+            chooses_tables: false,
+            open: None,
+        }
+    }
+
+    /// The builder; its kind of ids depends on whether the first record has a name.
+    fn opened(&mut self, first_is_named: bool) -> simidx::Result<&mut (IndexBuilder, IdKind)> {
+        let open = match self.open.take() {
+            Some(open) => open,
+            None => {
+                let mut options = BuildOptions::default();
+                options.max_distance = self.distance;
+                if !self.chooses_tables {
+                    options.design = Some(TableDesign::partition(self.width, self.distance, 1)?);
+                }
+                options.ids = self.ids.kind(first_is_named, IdKind::Number);
+                options.memory = Some(self.resources.memory_limit());
+                options.temp_dir = self.resources.temp_dir.clone();
+                let ids = options.ids;
+                (IndexBuilder::new(self.width, options)?, ids)
+            }
+        };
+        Ok(self.open.insert(open))
     }
 
     /// Adds a record with its own id; a document without features is only looked at. Returns the id.
     ///
     /// # Errors
-    /// A record without an id of this kind, or what the builder reports.
-    pub(crate) fn push(&mut self, record: Fingerprinted) -> Result<IdBuf, Refusal> {
+    /// A record without an id of this kind, a memory limit that cannot be kept, or what the builder reports.
+    pub(crate) fn push(&mut self, mut record: Fingerprinted) -> Result<IdBuf, Refusal> {
         let (fingerprint, has_features) = (record.fingerprint, record.without_features.is_none());
-        let id = id_of(record, self.ids)?;
+        let (builder, ids) = self.opened(record.is_named())?;
+        let id = id_of(&mut record, *ids)?;
         if has_features {
-            self.builder.push_with_id(fingerprint, &id)?;
+            builder.push_with_id(fingerprint, &id)?;
         }
         Ok(id)
     }
@@ -57,24 +74,23 @@ impl TransientBuilder {
     /// Adds a fingerprint with a number.
     ///
     /// # Errors
-    /// What the builder reports.
+    /// As for [`TransientBuilder::push`].
     pub(crate) fn push_number(&mut self, fingerprint: u128, number: u64) -> simidx::Result<()> {
-        self.builder.push_with_id(fingerprint, number)
+        self.opened(false)?.0.push_with_id(fingerprint, number)
     }
 
     /// The index, in a file that has lost its name, or will when it is closed.
     ///
     /// # Errors
     /// What keeps it from being written or opened.
-    pub(crate) fn finish(self, resources: &ResourceArgs) -> Result<Set, Failure> {
-        let folder = resources
-            .temp_dir
-            .clone()
-            .unwrap_or_else(std::env::temp_dir);
-        let blame = |error: std::io::Error| Failure::from(error).about(folder.display());
-        let file = tempfile::NamedTempFile::new_in(&folder).map_err(blame)?;
-        self.builder
-            .finish(std::io::BufWriter::new(file.as_file()))?;
+    pub(crate) fn finish(mut self) -> Result<Set, Failure> {
+        self.opened(false)?;
+        let folder = self.resources.temp_dir.clone();
+        let folder = folder.unwrap_or_else(std::env::temp_dir);
+        let file = tempfile::NamedTempFile::new_in(&folder).map_err(Failure::at(&folder))?;
+        if let Some((builder, _)) = self.open {
+            builder.finish(std::io::BufWriter::new(file.as_file()))?;
+        }
         Ok(Set::map_file(file.path())?)
     }
 }

@@ -1,16 +1,17 @@
 //! From records to a builder: the kind of ids, the pipeline, the sketches, and which records are accepted.
 
-use rayon::prelude::*;
+use std::sync::Arc;
+
 use simidx::design::TableDesign;
 use simidx::format::{Metadata, SketchParameters};
 use simidx::{BuildOptions, Column, Error, IdBuf, IdKind, IndexBuilder, Watch, Width};
+use simidx_text::Pipeline;
 use simidx_text::similar::Sketcher;
-use simidx_text::{ParallelFingerprinter, Pipeline};
 
-use super::{Args, TableCount};
+use super::Args;
 use crate::support::failure::Failure;
 use crate::support::options::IdChoice;
-use crate::support::records::{Fingerprinted, Refusal, Sink, id_of};
+use crate::support::records::{Fingerprinted, Refusal, Sink, SketchText, Wanted, id_of};
 
 /// Takes records, and creates the builder when the first one shows what they are like.
 pub(super) struct Collector<'a> {
@@ -20,8 +21,7 @@ pub(super) struct Collector<'a> {
     watch: Watch,
     pipeline: Pipeline,
     sketches: Option<SketchParameters>,
-    /// Until the first record comes.
-    sketching: Option<Sketching>,
+    wanted: Wanted,
     open: Option<Open>,
 }
 
@@ -33,31 +33,28 @@ struct Open {
     documents: bool,
     /// The smallest fingerprint that may come next, where records must be sorted.
     least: Option<u128>,
-    sketching: Option<Sketching>,
+    sketches: bool,
 }
 
 impl<'a> Collector<'a> {
     /// Checks the parameters before anything is read.
     pub(super) fn new(args: &'a Args, watch: Watch) -> Result<Self, Failure> {
-        let design = match args.tables {
-            TableCount::Auto => None,
-            TableCount::Given(count) => Some(TableDesign::with_table_count(
-                args.input.width,
-                args.max_distance,
-                count,
-            )?),
-        };
+        let (width, distance) = (args.input.width, args.max_distance);
+        let design = |count| TableDesign::with_table_count(width, distance, count);
+        let design = args.tables.map(design).transpose()?;
         let pipeline = args.input.pipeline.pipeline()?;
         let sketcher = args.sketcher(&pipeline)?;
+        let sketches = sketcher.as_ref().map(Sketcher::parameters);
         let collector = Collector {
             args,
             metadata: args.metadata()?,
             design,
             watch,
-            sketches: sketcher
-                .as_ref()
-                .map(|sketcher| sketcher.parameters().clone()),
-            sketching: sketcher.map(Sketching::new).transpose()?,
+            sketches: sketches.cloned(),
+            wanted: match sketcher {
+                Some(sketcher) => Wanted::Sketch(sketch_text(sketcher)?),
+                None => Wanted::Fingerprint,
+            },
             pipeline,
             open: None,
         };
@@ -81,7 +78,7 @@ impl<'a> Collector<'a> {
         options.max_distance = self.args.max_distance;
         options.design = self.design.clone();
         options.block_size = self.args.block_size;
-        options.codec = self.args.codec.codec();
+        options.codec = self.args.codec;
         options.ids = ids;
         options.id_lookup = self.args.id_lookup;
         options.metadata = self.metadata.clone();
@@ -89,10 +86,7 @@ impl<'a> Collector<'a> {
         options.memory = Some(self.args.memory_limit());
         options.temp_dir = Some(self.args.scratch_folder());
         options.watch = self.watch.clone();
-        options.pipeline = match documents {
-            true => Some(self.pipeline.describe()),
-            false => None,
-        };
+        options.pipeline = documents.then(|| self.pipeline.describe());
         options
     }
 
@@ -104,7 +98,7 @@ impl<'a> Collector<'a> {
             ids,
             documents,
             least: self.args.sorted.then_some(0),
-            sketching: None,
+            sketches: self.sketches.is_some(),
         })
     }
 
@@ -117,23 +111,17 @@ impl<'a> Collector<'a> {
     fn opened(&mut self, named: bool, documents: bool) -> Result<&mut Open, Error> {
         let open = match self.open.take() {
             Some(open) => open,
-            None => Open {
-                sketching: self.sketching.take(),
-                ..self.open(self.id_kind(named), documents)?
-            },
+            None => self.open(self.id_kind(named), documents)?,
         };
         Ok(self.open.insert(open))
     }
 
     /// The builder with all records, and the description of the text pipeline if it took part.
     pub(super) fn finish(mut self) -> Result<(IndexBuilder, Option<String>), Failure> {
-        let mut open = match self.open.take() {
+        let open = match self.open.take() {
             Some(open) => open,
             None => self.open(self.id_kind(false), false)?,
         };
-        if let Some(sketching) = &mut open.sketching {
-            sketching.flush(&mut open.builder)?;
-        }
         let pipeline = open.documents.then(|| self.pipeline.describe());
         Ok((open.builder, pipeline))
     }
@@ -146,8 +134,8 @@ impl Sink for Collector<'_> {
             .push(record, automatic)
     }
 
-    fn wants_texts(&self) -> bool {
-        self.sketches.is_some()
+    fn wants(&self) -> &Wanted {
+        &self.wanted
     }
 
     fn takes_fingerprints(&self) -> bool {
@@ -190,8 +178,8 @@ impl Open {
         fingerprints.slice(0..count)
     }
 
-    fn push(&mut self, record: Fingerprinted, automatic: bool) -> Result<(), Refusal> {
-        if self.sketching.is_some() && !record.is_document {
+    fn push(&mut self, mut record: Fingerprinted, automatic: bool) -> Result<(), Refusal> {
+        if self.sketches && !record.is_document {
             let message = "a fingerprint has no text to sketch; --sketch needs documents";
             return Err(Refusal::Input(message.into()));
         }
@@ -217,97 +205,31 @@ impl Open {
             }
             *least = fingerprint;
         }
-        if let Some(sketching) = &mut self.sketching {
-            let waiting = waiting(record, self.ids)?;
-            return Ok(sketching.push(waiting, &mut self.builder)?);
-        }
-        match self.ids {
-            IdKind::None => self.builder.push(fingerprint)?,
-            kind => self
-                .builder
-                .push_with_id(fingerprint, &id_of(record, kind)?)?,
-        }
-        Ok(())
-    }
-}
-
-/// A record that is to get its sketch.
-fn waiting(mut record: Fingerprinted, ids: IdKind) -> Result<Waiting, Refusal> {
-    Ok(Waiting {
-        fingerprint: record.fingerprint,
-        text: record.text.take().unwrap_or_default(),
-        id: match ids {
+        let sketch = record.sketch.take();
+        let id = match self.ids {
             IdKind::None => None,
-            kind => Some(id_of(record, kind)?),
-        },
-    })
-}
-
-/// Documents that are sketched together, at most.
-const BATCH_DOCUMENTS: usize = 4096;
-
-/// Bytes of their texts, not counting the last one.
-const BATCH_TEXT_LEN: usize = 16 << 20;
-
-/// Documents that wait for their sketches.
-struct Sketching {
-    sketcher: Sketcher,
-    fingerprinter: ParallelFingerprinter,
-    waiting: Vec<Waiting>,
-    text_len: usize,
-}
-
-/// A record without its sketch.
-struct Waiting {
-    fingerprint: u128,
-    id: Option<IdBuf>,
-    text: String,
-}
-
-impl Sketching {
-    /// Nothing waits yet.
-    ///
-    /// # Errors
-    /// HTML, where this program was built without it.
-    fn new(sketcher: Sketcher) -> Result<Self, Failure> {
-        Ok(Sketching {
-            fingerprinter: sketcher.pipeline()?.parallel(simidx::Width::W64)?,
-            sketcher,
-            waiting: Vec::new(),
-            text_len: 0,
-        })
-    }
-
-    /// Adds a record to those that wait, or all of them to the index.
-    ///
-    /// # Errors
-    /// What the builder reports.
-    fn push(&mut self, record: Waiting, builder: &mut IndexBuilder) -> Result<(), Error> {
-        self.text_len += record.text.len();
-        self.waiting.push(record);
-        match self.waiting.len() >= BATCH_DOCUMENTS || self.text_len >= BATCH_TEXT_LEN {
-            true => self.flush(builder),
-            false => Ok(()),
-        }
-    }
-
-    /// Adds what waits to the index.
-    ///
-    /// # Errors
-    /// What the builder reports.
-    fn flush(&mut self, builder: &mut IndexBuilder) -> Result<(), Error> {
-        let waiting = std::mem::take(&mut self.waiting);
-        self.text_len = 0;
-        let sketch = |record: &Waiting| {
-            let sketcher = &self.sketcher;
-            self.fingerprinter
-                .with(|f| sketcher.sketch(f, &record.text))
+            kind => Some(id_of(&mut record, kind)?),
         };
-        let sketches: Vec<_> = waiting.par_iter().map(sketch).collect();
-        for (record, sketch) in waiting.into_iter().zip(sketches) {
-            let id = record.id.as_ref().map(IdBuf::as_id);
-            builder.push_with_sketch(record.fingerprint, id, sketch.as_u64s())?;
+        match (sketch, &id) {
+            (Some(sketch), id) => {
+                let id = id.as_ref().map(IdBuf::as_id);
+                self.builder
+                    .push_with_sketch(fingerprint, id, sketch.as_u64s())?;
+            }
+            (None, Some(id)) => self.builder.push_with_id(fingerprint, id)?,
+            (None, None) => self.builder.push(fingerprint)?,
         }
         Ok(())
     }
+}
+
+/// What makes the sketches of texts.
+///
+/// # Errors
+/// HTML, where this program was built without it.
+fn sketch_text(sketcher: Sketcher) -> Result<SketchText, Failure> {
+    let fingerprinter = sketcher.pipeline()?.parallel(Width::W64)?;
+    Ok(Arc::new(move |text| {
+        fingerprinter.with(|f| sketcher.sketch(f, text))
+    }))
 }

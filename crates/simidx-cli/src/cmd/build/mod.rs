@@ -13,14 +13,14 @@ use simidx_text::similar::{SketchFeatures, Sketcher};
 use crate::cmd::Answer;
 use crate::support::build_report::{BuildReport, Stages};
 use crate::support::failure::Failure;
-use crate::support::inputs::{InputArgs, folder};
+use crate::support::inputs::InputArgs;
 use crate::support::options::{
-    CodecChoice, IdChoice, check_temp_dir, distance_of_tables, heading, temp_dir,
+    CODECS, CodecChoice, IdChoice, TABLE_DISTANCES, check_temp_dir, heading, one_of, temp_dir,
 };
-use crate::support::output::Output;
+use crate::support::output::{Output, temp_dir_of};
 use crate::support::process::default_memory;
 use crate::support::progress::ProgressMode;
-use crate::support::quantity::{Size, block_size};
+use crate::support::quantity::{Size, block_size, count};
 use crate::support::records;
 use crate::support::report::Report;
 use crate::support::similarity::words;
@@ -44,12 +44,12 @@ Examples:
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    pub(super) input: InputArgs,
+    input: InputArgs,
     /// File to write the index to; `-` is standard output
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
     /// Largest distance that the tables are chosen for; queries may use any
-    #[arg(short = 'k', long, value_name = "K", default_value_t = 3, value_parser = distance_of_tables())]
+    #[arg(short = 'k', long, value_name = "K", default_value_t = 3, value_parser = count(TABLE_DISTANCES))]
     max_distance: u32,
     /// Number of tables: auto, or a number that has a design (for -k 3: 1, 2, 3, 4, 6, 8, 10, 11, 14, 16, 20, 35)
     #[arg(long, value_name = "N", default_value = "auto", value_parser = table_count)]
@@ -58,7 +58,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SIZE", default_value_t = 512, value_parser = block_size)]
     block_size: u32,
     /// Code of the tables
-    #[arg(long, value_enum, value_name = "CODEC", default_value_t = CodecChoice::Auto)]
+    #[arg(long, value_parser = one_of(CODECS), value_name = "CODEC", default_value = "auto")]
     codec: CodecChoice,
     /// Ids of records to store
     #[arg(long, value_enum, value_name = "KIND", default_value_t = IdChoice::Auto)]
@@ -103,20 +103,17 @@ fn sketch_bits(text: &str) -> Result<u32, String> {
     bits.ok_or_else(|| format!("a sketch has 64, 128, 192 … or {MAX_SKETCH_BITS} bits"))
 }
 
-/// The number of tables.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TableCount {
-    /// The one that the library chooses.
-    Auto,
-    Given(usize),
-}
+/// The number of tables, if it is not for the library to choose.
+type TableCount = Option<usize>;
 
 /// Reads `--tables`.
 fn table_count(text: &str) -> Result<TableCount, &'static str> {
-    match (text, text.parse()) {
-        ("auto", _) => Ok(TableCount::Auto),
-        (_, Ok(count)) => Ok(TableCount::Given(count)),
-        (_, Err(_)) => Err("neither auto nor a number"),
+    match text {
+        "auto" => Ok(None),
+        _ => text
+            .parse()
+            .map(Some)
+            .map_err(|_| "neither auto nor a number"),
     }
 }
 
@@ -221,10 +218,7 @@ impl Args {
 
     /// Directory for temporary files: by default on the disk that holds the index, not one that may be in memory.
     fn scratch_folder(&self) -> PathBuf {
-        match &self.temp_dir {
-            Some(folder) => folder.clone(),
-            None => folder(&self.output).to_owned(),
-        }
+        temp_dir_of(self.temp_dir.as_deref(), &self.output)
     }
 }
 
@@ -250,7 +244,7 @@ fn check_space(args: &Args) -> Result<(), Failure> {
 fn temporary_len(args: &Args) -> Result<u64, Failure> {
     let paths = args.input.paths()?;
     let options = args.input.fields.options(args.input.width);
-    let records = simidx_input::expected_records_with(&paths, args.input.input.0, &options);
+    let records = simidx_input::expected_records_with(&paths, args.input.input, &options);
     let records = records.unwrap_or(0);
     let id_len = if args.ids == IdChoice::Number { 8 } else { 0 };
     let sketch_len = u64::from(args.sketch.unwrap_or(0) / 8);

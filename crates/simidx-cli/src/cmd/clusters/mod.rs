@@ -1,10 +1,11 @@
 //! `simidx clusters`: what pairs within a distance link, of indexes or straight from records.
 
 mod printer;
-mod records;
 mod similar;
 
-use simidx::batch::{Cluster, ClusterOptions, ClusterReport, clusters, clusters_by_key};
+use simidx::batch::{
+    Cluster, ClusterFinder, ClusterOptions, ClusterReport, clusters, clusters_by_key,
+};
 use simidx::{Id, IdKind, Set, Width};
 
 use crate::cmd::Answer;
@@ -12,14 +13,13 @@ use crate::support::failure::Failure;
 use crate::support::indexes::ExcludeArgs;
 use crate::support::inputs::SourceArgs;
 use crate::support::messages::{counted, is_quiet, say, say_without_features};
-use crate::support::options::{
-    DEFAULT_DISTANCE, IdChoice, ResourceArgs, distance, distance_within,
-};
+use crate::support::options::{DEFAULT_DISTANCE, DISTANCES, IdChoice, ResourceArgs, distance_or};
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::count;
+use crate::support::records::{Each, Fingerprinted, Refusal, Wanted, read};
 use crate::support::similarity::SimilarityArgs;
-use printer::{Ids, Printer};
-use records::{Collected, Collector, KnownRecords};
+use crate::support::transient::TransientBuilder;
+use printer::{KnownRecords, Printer};
 
 /// The head of `simidx clusters --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -42,7 +42,7 @@ pub(crate) struct Args {
     source: SourceArgs,
     /// Largest distance that links two fingerprints [default: the one that the index was built for, the smallest of
     /// several; of records 3]
-    #[arg(short = 'k', long, value_name = "K", value_parser = distance())]
+    #[arg(short = 'k', long, value_name = "K", value_parser = count(DISTANCES))]
     max_distance: Option<u32>,
     #[command(flatten)]
     similarity: SimilarityArgs,
@@ -64,7 +64,7 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    pub(super) resources: ResourceArgs,
+    resources: ResourceArgs,
 }
 
 /// Which member comes first.
@@ -83,63 +83,101 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     if let Some(similarity) = args.similarity.given() {
         return similar::run(&args, similarity, mode);
     }
-    if args.source.are_records()? {
-        args.exclude.refuse("it cannot be used with records")?;
+    let Some(set) = args.source.open(&args.exclude)? else {
         return of_records(&args, mode);
-    }
+    };
     if args.representative == Representative::Longest {
         let message = "--representative longest needs the documents; name them instead of an index";
         return Err(Failure::new(message));
     }
-    let index = args.source.indexes()?;
-    let set = args.exclude.apply(index.open()?)?;
-    let ids = match set.id_kind() {
-        IdKind::None => Ids::None,
-        _ => Ids::Own,
-    };
-    of_set(&set, (ids, Vec::new(), 0), &args, mode)
+    of_set(&set, None, (Vec::new(), 0), &args, mode)
 }
 
-/// What their ids are, groups of equal documents that are in no index, and the fingerprint of these.
-type Records<'a> = (Ids<'a>, Vec<Vec<u64>>, u128);
-
-/// The clusters of indexes.
-fn of_set(set: &Set, (ids, equal, empty): Records<'_>, args: &Args, mode: ProgressMode) -> Answer {
+/// The clusters of indexes, whose ids may be the numbers of these records, and groups of equal documents that are in no
+/// index, with the fingerprint of these.
+fn of_set(
+    set: &Set,
+    records: Option<&KnownRecords>,
+    equal: (Vec<Vec<u64>>, u128),
+    args: &Args,
+    mode: ProgressMode,
+) -> Answer {
     let options = args.options(set.width(), set.max_distance())?;
-    let printer = Printer::new(args, set.width(), Some((set, ids)), (equal, empty));
-    printed(args, mode, options.distance, printer, |visit| match ids {
-        Ids::Numbers(records) if args.representative == Representative::Longest => {
-            let key = |_, id: Id<'_>| KnownRecords::number(id).map(|number| records.key(number));
-            clusters_by_key(set, &options, key, visit)
-        }
-        _ => clusters(set, &options, visit),
-    })
+    let ids = (set.id_kind() != IdKind::None).then_some((set, records));
+    let printer = Printer::new(args, set.width(), ids, equal);
+    printed(
+        args,
+        mode,
+        options.distance,
+        printer,
+        |visit| match records {
+            Some(records) if args.representative == Representative::Longest => {
+                let key =
+                    |_, id: Id<'_>| KnownRecords::number(id).map(|number| records.key(number));
+                clusters_by_key(set, &options, key, visit)
+            }
+            _ => clusters(set, &options, visit),
+        },
+    )
 }
 
 /// The clusters of records that are in no index.
 fn of_records(args: &Args, mode: ProgressMode) -> Answer {
     let width = args.source.width;
-    let options = args.options(width, DEFAULT_DISTANCE)?;
-    let mut collector = Collector::new(args, &options)?;
-    let input = args.source.records(args.resources.threads);
-    let pipeline = input.pipeline.pipeline()?;
-    let bar = mode.reading("records");
-    let read = crate::support::records::read(&input, &pipeline, bar, &mut collector)?;
-    say_without_features(read.without_features);
-    match collector.finish()? {
-        Collected::Fingerprints(finder) => {
-            let printer = Printer::new(args, width, None, (Vec::new(), 0));
-            printed(args, mode, options.distance, printer, |visit| {
-                finder.finish(visit)
-            })
-        }
-        Collected::Index(index, mut records) => {
-            let equal = std::mem::take(&mut records.equal).into_groups(args.min_size);
-            let empty = pipeline.empty_fingerprint(width);
-            let records = (Ids::Numbers(&records), equal, empty);
-            of_set(&index, records, args, mode)
-        }
+    let by_length = args.representative == Representative::Longest;
+    if by_length && args.ids == IdChoice::None {
+        let message = "--representative longest needs ids; leave --ids none out";
+        return Err(Failure::new(message));
     }
+    let options = args.options(width, DEFAULT_DISTANCE)?;
+    let mut finder = ClusterFinder::new(width, &options)?;
+    // With ids the records get an index, in which they have numbers.
+    let (mut indexed, mut is_first) = (None, true);
+    let mut each = Each(Wanted::Fingerprint, |record: Fingerprinted| {
+        if by_length && !record.is_document {
+            let message = "has no text; --representative longest needs documents";
+            return Err(Refusal::Input(message.into()));
+        }
+        let is_named = record.is_named();
+        let kind = args.ids.kind(is_named, IdKind::None);
+        if std::mem::take(&mut is_first) && kind != IdKind::None {
+            let (ids, resources) = (IdChoice::Number, &args.resources);
+            let builder = TransientBuilder::new(width, ids, options.distance, resources);
+            indexed = Some((builder, KnownRecords::new(args, kind)));
+        }
+        let (fingerprint, identity) = (record.fingerprint, record.without_features);
+        match (&mut indexed, identity) {
+            (Some((builder, records)), None) => {
+                builder.push_number(fingerprint, records.push(record)?)?;
+            }
+            (Some((_, records)), Some(identity)) => {
+                let number = records.push(record)?;
+                records.equal.push(number, identity);
+            }
+            (None, _) if args.ids == IdChoice::Auto && is_named => {
+                let message = "has an id, but the first record had none; choose with --ids";
+                return Err(Refusal::record(message));
+            }
+            (None, None) => finder.push(fingerprint)?,
+            (None, Some(_)) => {}
+        }
+        Ok(())
+    });
+    let input = args.source.records();
+    let pipeline = input.pipeline.pipeline()?;
+    let read = read(&input, &pipeline, mode.reading("records"), &mut each)?;
+    say_without_features(read.without_features);
+    let Some((builder, mut records)) = indexed else {
+        let printer = Printer::new(args, width, None, (Vec::new(), 0));
+        return printed(args, mode, options.distance, printer, |visit| {
+            finder.finish(visit)
+        });
+    };
+    records.labels.end_at(read.records + read.skipped)?;
+    let equal = std::mem::take(&mut records.equal).into_groups(args.min_size);
+    let empty = pipeline.empty_fingerprint(width);
+    let set = builder.finish()?;
+    of_set(&set, Some(&records), (equal, empty), args, mode)
 }
 
 /// What is called with each cluster.
@@ -153,8 +191,7 @@ fn printed(
     mut printer: Printer<'_>,
     find: impl FnOnce(Visit<'_>) -> simidx::Result<ClusterReport>,
 ) -> Answer {
-    let bar = mode.spinner();
-    bar.set_message("finding clusters");
+    let bar = mode.spinner("finding clusters");
     let report = find(&mut |cluster| {
         bar.finish_and_clear();
         printer.cluster(&cluster)
@@ -165,18 +202,10 @@ fn printed(
         warn_of_chains(&report, distance);
     }
     if args.summary && !is_quiet() {
-        let ClusterReport {
-            cluster_count,
-            record_count,
-            fingerprint_count,
-            ..
-        } = report;
-        say(format_args!(
-            "{} of {} with {}",
-            counted(cluster_count, "cluster"),
-            counted(record_count, "record"),
-            counted(fingerprint_count, "fingerprint")
-        ));
+        let clusters = counted(report.cluster_count, "cluster");
+        let records = counted(report.record_count, "record");
+        let fingerprints = counted(report.fingerprint_count, "fingerprint");
+        say(format_args!("{clusters} of {records} with {fingerprints}"));
     }
     Ok(report.cluster_count > 0)
 }
@@ -196,8 +225,7 @@ fn warn_of_chains(report: &ClusterReport, distance: u32) {
 impl Args {
     fn options(&self, width: Width, default_distance: u32) -> Result<ClusterOptions, Failure> {
         let mut options = ClusterOptions::default();
-        let given = distance_within(self.max_distance, width)?;
-        options.distance = given.unwrap_or(default_distance);
+        options.distance = distance_or(self.max_distance, width, default_distance)?;
         options.representative = match self.representative {
             Representative::Central => simidx::batch::Representative::Central,
             // Keys say which record is the longest.

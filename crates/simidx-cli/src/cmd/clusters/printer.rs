@@ -1,29 +1,72 @@
 //! Clusters on standard output: a line for each member, a line for each cluster, or JSON.
 
+use std::cmp::Reverse;
 use std::io::{BufWriter, Write};
 
 use serde_json::json;
 use simidx::batch::{Cluster, ClusterReport};
-use simidx::{IdBuf, Set, Width};
+use simidx::{Error, Id, IdBuf, IdKind, Set, Width};
+use simidx_text::dedup::EqualTexts;
 
-use super::Args;
-use super::records::KnownRecords;
+use super::{Args, Representative};
 use crate::support::failure::Failure;
+use crate::support::labels::Labels;
 use crate::support::output::{Column, Json, Stdout, stdout, write_ids};
+use crate::support::records::{Fingerprinted, Refusal, id_of};
 
-/// What the ids of an index are to the user.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Ids<'a> {
-    /// There are none.
-    None,
-    /// Ids of the user's.
-    Own,
-    /// Numbers of records, of which these are known.
-    Numbers(&'a KnownRecords),
+/// What is known of records beside their fingerprints, by their numbers. Memory: 4 bytes a record where lengths count.
+pub(super) struct KnownRecords {
+    kind: IdKind,
+    /// With the length of each text, if the longest is to come first.
+    pub(super) labels: Labels,
+    /// Documents without features, which the index lacks.
+    pub(super) equal: EqualTexts,
 }
 
-/// Where ids come from.
-type IdSource<'a> = (&'a Set, Ids<'a>);
+impl KnownRecords {
+    pub(super) fn new(args: &Args, kind: IdKind) -> Self {
+        let by_length = args.representative == Representative::Longest;
+        KnownRecords {
+            kind,
+            labels: Labels::new(args.resources.temp_dir.as_deref(), 0, by_length),
+            equal: EqualTexts::default(),
+        }
+    }
+
+    /// Takes the next record in and returns its number.
+    pub(super) fn push(&mut self, mut record: Fingerprinted) -> Result<u64, Refusal> {
+        let number = self.labels.count;
+        let id = id_of(&mut record, self.kind)?;
+        self.labels.push(&record, Some(&id))?;
+        Ok(number)
+    }
+
+    /// The number that an id of the index is.
+    pub(super) fn number(id: Id<'_>) -> Option<u64> {
+        match id {
+            Id::Number(number) => Some(number),
+            Id::String(_) => None,
+        }
+    }
+
+    /// Orders records: the one with the least key comes first.
+    pub(super) fn key(&self, number: u64) -> (Reverse<u32>, u64) {
+        let lengths = self.labels.lengths.as_deref().unwrap_or_default();
+        let length = lengths.get(number as usize).copied().unwrap_or(0);
+        (Reverse(length), number)
+    }
+
+    /// The id of a record.
+    ///
+    /// # Errors
+    /// What keeps it from being read.
+    pub(super) fn id(&self, number: u64) -> Result<Option<IdBuf>, Error> {
+        self.labels.ids.get(number)
+    }
+}
+
+/// Where ids come from: an index whose ids are the user's, or the numbers of these records.
+type IdSource<'a> = (&'a Set, Option<&'a KnownRecords>);
 
 /// Prints clusters in order: those of most records first, then those of the smallest fingerprint. Among them are those of
 /// equal documents without features, which no index holds.
@@ -68,7 +111,7 @@ impl<'a> Printer<'a> {
         groups.reverse();
         Printer {
             width,
-            ids: ids.filter(|(_, ids)| !matches!(ids, Ids::None)),
+            ids,
             summary: args.summary,
             json: args.json,
             out: stdout(),
@@ -124,7 +167,7 @@ impl<'a> Printer<'a> {
             representative: self.empty,
             radius: 0,
             ids: match self.ids {
-                Some((_, Ids::Numbers(records))) => Some(ids_of(group, records, 1)?),
+                Some((_, Some(records))) => Some(ids_of(group, records, 1)?),
                 _ => None,
             },
         })
@@ -163,16 +206,12 @@ impl<'a> Printer<'a> {
         write!(self.line, "{}\t", cluster.number)?;
         self.width.extend_hex(member, &mut self.line);
         let mut has_ids = false;
-        let (line, out) = (&self.line, &mut self.out);
-        with_ids(self.ids, cluster, member, |ids| {
-            for id in ids {
-                let id = id?;
-                has_ids = true;
-                out.write_all(line)?;
-                writeln!(out, "\t{}", Column::of(&id))?;
-            }
-            Ok(())
-        })?;
+        for id in member_ids(self.ids, cluster, member)? {
+            let id = id?;
+            has_ids = true;
+            self.out.write_all(&self.line)?;
+            writeln!(self.out, "\t{}", Column::of(&id))?;
+        }
         if !has_ids {
             self.line.push(b'\n');
             self.out.write_all(&self.line)?;
@@ -191,8 +230,9 @@ impl<'a> Printer<'a> {
         )?;
         self.width
             .extend_hex(cluster.representative, &mut self.line);
-        if let Some(id) = self.first_id(cluster)? {
-            write!(self.line, "\t{id}")?;
+        let mut ids = member_ids(self.ids, cluster, cluster.representative)?;
+        if let Some(id) = ids.next().transpose()? {
+            write!(self.line, "\t{}", Column::of(&id))?;
         }
         self.line.push(b'\n');
         Ok(self.out.write_all(&self.line)?)
@@ -217,41 +257,32 @@ impl<'a> Printer<'a> {
         write!(self.out, "{head},\"members\":[")?;
         for (number, member) in members(cluster).enumerate() {
             let separator = if number == 0 { "" } else { "," };
-            let (ids, hex) = (self.ids, self.width.to_hex(member));
+            let hex = self.width.to_hex(member);
             write!(self.out, r#"{separator}{{"fingerprint":"{hex}","ids":"#)?;
-            with_ids(ids, cluster, member, |ids| write_ids(&mut self.out, ids))?;
+            write_ids(&mut self.out, member_ids(self.ids, cluster, member)?)?;
             self.out.write_all(b"}")?;
         }
         Ok(writeln!(self.out, "]}}")?)
     }
-
-    /// The id that the representative is told by.
-    fn first_id(&self, cluster: &Shown<'_>) -> simidx::Result<Option<String>> {
-        with_ids(self.ids, cluster, cluster.representative, |ids| {
-            let first = ids.next().transpose()?;
-            Ok(first.map(|id| Column::of(&id).to_string()))
-        })
-    }
 }
 
 /// The ids of a member.
-type MemberIds<'i> = &'i mut dyn Iterator<Item = simidx::Result<IdBuf>>;
+type MemberIds<'i> = Box<dyn Iterator<Item = simidx::Result<IdBuf>> + 'i>;
 
-/// Hands the ids of a member to `take`, in order; of the representative that of its record comes first.
-fn with_ids<T>(
-    source: Option<IdSource<'_>>,
-    cluster: &Shown<'_>,
+/// The ids of a member, in order; of the representative that of its record comes first.
+fn member_ids<'i>(
+    source: Option<IdSource<'i>>,
+    cluster: &'i Shown<'_>,
     member: u128,
-    take: impl FnOnce(MemberIds<'_>) -> simidx::Result<T>,
-) -> simidx::Result<T> {
+) -> simidx::Result<MemberIds<'i>> {
     if let Some(ids) = &cluster.ids {
-        return take(&mut ids.iter().cloned().map(Ok));
+        return Ok(Box::new(ids.iter().cloned().map(Ok)));
     }
-    let Some((set, kind)) = source else {
-        return take(&mut std::iter::empty());
+    let Some((set, records)) = source else {
+        return Ok(Box::new(std::iter::empty()));
     };
-    let Ids::Numbers(records) = kind else {
-        return take(&mut set.ids_of(member)?);
+    let Some(records) = records else {
+        return Ok(Box::new(set.ids_of(member)?));
     };
     let mut numbers = Vec::new();
     for number in set.ids_of(member)? {
@@ -266,7 +297,7 @@ fn with_ids<T>(
         first = numbers.len().min(1);
     }
     let ids = ids_of(numbers, records, first)?;
-    take(&mut ids.into_iter().map(Ok))
+    Ok(Box::new(ids.into_iter().map(Ok)))
 }
 
 /// The ids of records: those of the first so many, then those of the others in order.

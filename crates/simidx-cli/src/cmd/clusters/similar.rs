@@ -8,19 +8,18 @@ use simidx_text::similar::{Fate, SimilarDedup};
 
 use super::{Args, Representative};
 use crate::cmd::Answer;
-use crate::support::failure::Failure;
+use crate::support::failure::{Failure, into_io};
 use crate::support::labels::Labels;
 use crate::support::messages::{counted, is_quiet, say};
-use crate::support::output::{stdout, write_json};
+use crate::support::output::{Column, id_to_json, stdout, write_object};
 use crate::support::progress::ProgressMode;
-use crate::support::similarity::{SimilarDocuments, documents_of};
+use crate::support::similarity::SimilarDocuments;
 
 /// Prints the connected components of similar texts.
 ///
 /// # Errors
 /// Options that do not go with texts, and what keeps the documents from being read.
 pub(super) fn run(args: &Args, similarity: Similarity, mode: ProgressMode) -> Answer {
-    args.exclude.refuse("it cannot be used with --similarity")?;
     let longest_first = match args.representative {
         Representative::First => false,
         Representative::Longest => true,
@@ -29,9 +28,9 @@ pub(super) fn run(args: &Args, similarity: Similarity, mode: ProgressMode) -> An
             return Err(Failure::new(message));
         }
     };
-    let input = documents_of(&args.source, args.resources.threads)?;
+    let source = (&args.source, &args.exclude);
     let documents =
-        SimilarDocuments::read(&input, similarity, longest_first, &args.resources, mode)?;
+        SimilarDocuments::read(source, similarity, longest_first, &args.resources, mode)?;
     let (bar, watch) = mode.comparing();
     let found = documents.candidates.dedup_by_chains(&watch)?;
     bar.finish_and_clear();
@@ -45,22 +44,22 @@ pub(super) fn run(args: &Args, similarity: Similarity, mode: ProgressMode) -> An
     // Those of a size stay in the order of the documents.
     wanted.sort_by_key(|members| std::cmp::Reverse(members.len()));
     for members in wanted {
-        let cluster = Cluster {
-            number: clusters,
-            members,
-            found: &found,
-            labels: &documents.labels,
-        };
-        cluster.print(args, &mut out)?;
+        print(
+            args,
+            (clusters, members),
+            &found,
+            &documents.labels,
+            &mut out,
+        )?;
         clusters += 1;
         records += members.len() as u64;
     }
     out.flush()?;
     if args.summary && !is_quiet() {
-        let clusters = counted(clusters, "cluster");
+        let records = counted(records, "document");
         say(format_args!(
-            "{clusters} of {}",
-            counted(records, "document")
+            "{} of {records}",
+            counted(clusters, "cluster")
         ));
     }
     Ok(clusters > 0)
@@ -86,58 +85,41 @@ fn in_clusters(found: &SimilarDedup) -> Vec<(u32, u32)> {
     members
 }
 
-/// A cluster to be printed.
-struct Cluster<'a> {
-    number: u64,
-    /// Its documents, the representative first.
-    members: &'a [(u32, u32)],
-    found: &'a SimilarDedup,
-    labels: &'a Labels,
-}
-
-impl Cluster<'_> {
-    fn print(&self, args: &Args, out: &mut dyn Write) -> io::Result<()> {
-        let into_io = |error: simidx::Error| match error {
-            simidx::Error::Io(error) => error,
-            other => io::Error::other(other.to_string()),
-        };
-        let number = self.number;
-        let label = |document: u32| self.labels.of(document as usize).map_err(into_io);
-        let representative = label(self.members[0].1)?;
-        let size = self.members.len();
-        if args.json {
-            let mut object = json!({
-                "cluster": number,
-                "size": size,
-                "representative": representative.to_json(),
-            });
-            if !args.summary {
-                let member = |&(_, document): &(u32, u32)| {
-                    let id = label(document)?.to_json();
-                    let similarity = self.similarity(document);
-                    Ok(json!({ "id": id, "similarity": similarity }))
-                };
-                let members: io::Result<Vec<Value>> = self.members.iter().map(member).collect();
-                object["members"] = members?.into();
-            }
-            write_json(&mut &mut *out, &object)?;
-            return out.write_all(b"\n");
+/// Prints a cluster, of which the representative comes first.
+fn print(
+    args: &Args,
+    (number, members): (u64, &[(u32, u32)]),
+    found: &SimilarDedup,
+    labels: &Labels,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let label = |document: u32| labels.of(document as usize).map_err(into_io);
+    let similarity = |document: u32| match found.fate(document as usize) {
+        Fate::Kept => 1.0,
+        Fate::Dropped { jaccard, .. } => jaccard,
+    };
+    let (size, representative) = (members.len(), label(members[0].1)?);
+    if args.json {
+        let representative = id_to_json(representative.as_id());
+        let mut object =
+            json!({ "cluster": number, "size": size, "representative": representative });
+        if !args.summary {
+            let member = |&(_, document): &(u32, u32)| {
+                let id = id_to_json(label(document)?.as_id());
+                Ok(json!({ "id": id, "similarity": similarity(document) }))
+            };
+            let members: io::Result<Vec<Value>> = members.iter().map(member).collect();
+            object["members"] = members?.into();
         }
-        if args.summary {
-            return writeln!(out, "{number}\t{size}\t{representative}");
-        }
-        for &(_, document) in self.members {
-            let similarity = self.similarity(document);
-            writeln!(out, "{number}\t{}\t{similarity:.4}", label(document)?)?;
-        }
-        Ok(())
+        return write_object(out, &object);
     }
-
-    /// How similar a document is to the representative.
-    fn similarity(&self, document: u32) -> f64 {
-        match self.found.fate(document as usize) {
-            Fate::Kept => 1.0,
-            Fate::Dropped { jaccard, .. } => jaccard,
-        }
+    if args.summary {
+        let representative = Column::of(&representative);
+        return writeln!(out, "{number}\t{size}\t{representative}");
     }
+    for &(_, document) in members {
+        let (label, similarity) = (label(document)?, similarity(document));
+        writeln!(out, "{number}\t{}\t{similarity:.4}", Column::of(&label))?;
+    }
+    Ok(())
 }

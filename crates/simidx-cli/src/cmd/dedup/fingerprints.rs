@@ -39,16 +39,14 @@ pub(super) fn judge<'a>(job: &Job<'a>, distance: u32) -> Result<(Judged<'a>, Sum
     } = collector;
     known.labels.end_at(read.records + read.skipped)?;
     if let Some(set) = job.set {
-        let bar = job.mode.spinner();
-        bar.set_message("looking documents up in the index");
+        let bar = job.mode.spinner("looking documents up in the index");
         deduplicator.exclude(set)?;
         bar.finish_and_clear();
     }
-    let bar = job.mode.spinner();
-    bar.set_message("finding near-duplicates");
+    let bar = job.mode.spinner("finding near-duplicates");
     let mut found = deduplicator.finish()?;
     bar.finish_and_clear();
-    if let Some(lengths) = &known.lengths {
+    if let Some(lengths) = &known.labels.lengths {
         found.keep_by(|document| lengths[document].into());
     }
     let finding = start.elapsed() - reading;
@@ -61,7 +59,11 @@ pub(super) fn judge<'a>(job: &Job<'a>, distance: u32) -> Result<(Judged<'a>, Sum
         found,
         set: job.set,
     };
-    Ok((job.judged(near, known), summary))
+    let judged = Judged {
+        decisions: Box::new(near),
+        documents: known,
+    };
+    Ok((judged, summary))
 }
 
 /// Takes documents in.
@@ -86,7 +88,7 @@ impl Sink for Collector {
             None => self.deduplicator.push(record.fingerprint)?,
             Some(identity) => self.deduplicator.push_without_fingerprint(identity)?,
         }
-        Ok(self.known.push(record)?)
+        Ok(self.known.push(&record)?)
     }
 
     fn takes_fingerprints(&self) -> bool {
@@ -100,7 +102,7 @@ impl Sink for Collector {
     ) -> Result<usize, Error> {
         self.deduplicator.extend_from_slice(fingerprints)?;
         let count = fingerprints.len();
-        self.known.push_unnamed(first_position, count as u64);
+        self.known.labels.push_unnamed(first_position, count as u64);
         Ok(count)
     }
 }

@@ -5,8 +5,6 @@ use simidx::{Error, IdBuf};
 use simidx_text::similar::JaccardEstimate;
 
 use super::known::Known;
-use super::measure::Measure;
-use crate::support::labels::Label;
 
 /// What is decided of a document.
 #[derive(Debug, Clone, Copy)]
@@ -51,18 +49,15 @@ pub(super) struct Member {
 
 /// The decisions, and all that is known of the documents.
 pub(super) struct Judged<'a> {
-    pub(super) measure: Measure,
     pub(super) decisions: Box<dyn Decisions + 'a>,
     pub(super) documents: Known,
-    /// Whether there are indexes of documents that were there before.
-    pub(super) has_index: bool,
 }
 
 /// Why a document is dropped.
 pub(super) enum Cause {
     /// Another document of its cluster is kept.
     Document {
-        of: Label,
+        of: IdBuf,
         cluster: Option<u64>,
         similarity: Option<f64>,
     },
@@ -82,7 +77,7 @@ impl Judged<'_> {
     }
 
     /// What a document is called.
-    pub(super) fn label(&self, document: usize) -> Result<Label, Error> {
+    pub(super) fn label(&self, document: usize) -> Result<IdBuf, Error> {
         self.documents.labels.of(document)
     }
 

@@ -12,14 +12,11 @@ use crate::support::records::Fingerprinted;
 /// What is known of documents, in their order.
 pub(super) struct Known {
     pub(super) labels: Labels,
-    /// Bytes of each text, if they are needed.
-    pub(super) lengths: Option<Vec<u32>>,
     /// Whether any id is a text.
     pub(super) has_text_ids: bool,
     pub(super) repeated_ids: RepeatedIds,
     /// Whether the ids are needed.
     keeps_ids: bool,
-    count: u64,
 }
 
 impl Known {
@@ -30,12 +27,10 @@ impl Known {
         memory: u64,
     ) -> Self {
         Known {
-            labels: Labels::new(temp_dir, memory / 2),
-            lengths: keeps_lengths.then(Vec::new),
+            labels: Labels::new(temp_dir, memory / 2, keeps_lengths),
             has_text_ids: false,
             repeated_ids: RepeatedIds::new(memory / 2),
             keeps_ids,
-            count: 0,
         }
     }
 
@@ -43,25 +38,13 @@ impl Known {
     ///
     /// # Errors
     /// What keeps its id from being written.
-    pub(super) fn push(&mut self, record: Fingerprinted) -> Result<(), Error> {
-        if let Some(lengths) = &mut self.lengths {
-            lengths.push(u32::try_from(record.text_len).unwrap_or(u32::MAX));
-        }
-        if let Some(id) = record.id {
-            self.repeated_ids.push(&id);
+    pub(super) fn push(&mut self, record: &Fingerprinted) -> Result<(), Error> {
+        if let Some(id) = &record.id {
+            self.repeated_ids.push(id);
             self.has_text_ids |= matches!(id, IdBuf::String(_));
-            if self.keeps_ids {
-                self.labels.ids.push(self.count, &id)?;
-            }
         }
-        self.push_unnamed(record.position, 1);
-        Ok(())
-    }
-
-    /// Takes fingerprints without ids, from this position on.
-    pub(super) fn push_unnamed(&mut self, position: u64, count: u64) {
-        self.labels.positions.push(position, count);
-        self.count += count;
+        let id = record.id.as_ref().filter(|_| self.keeps_ids);
+        self.labels.push(record, id)
     }
 }
 

@@ -15,23 +15,21 @@ use std::path::PathBuf;
 
 use clap::Arg;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use simidx::builder::MIN_MEMORY;
 use simidx::{Set, Width};
 use simidx_input::{InputFile, OutputFormat};
 use simidx_text::Pipeline;
 
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
-use crate::support::indexes::{ExcludeArgs, IndexArgs, OpenArgs, is_index};
+use crate::support::indexes::{ExcludeArgs, OpenArgs, is_index, together};
 use crate::support::inputs::{InputArgs, OnError};
 use crate::support::messages::{counted, say};
-use crate::support::options::{distance, distance_within, heading, temp_dir};
+use crate::support::options::{DISTANCES, distance_within, heading, temp_dir};
 use crate::support::process::default_memory;
 use crate::support::progress::ProgressMode;
-use crate::support::quantity::Size;
+use crate::support::quantity::{Size, count};
 use crate::support::records::{ReadCounts, Sink, read_originals};
-use crate::support::similarity::SimilarityArgs;
-use judged::{Decisions, Judged};
+use crate::support::similarity::{MemoryShares, SimilarityArgs};
 use known::Known;
 use measure::Measure;
 use outputs::Outputs;
@@ -62,7 +60,7 @@ Examples:
 #[command(mut_arg("on_error", |arg| arg.value_parser(on_error())), mut_args(without_rare))]
 pub(crate) struct Args {
     #[command(flatten)]
-    pub(super) input: InputArgs,
+    input: InputArgs,
     /// File to write the kept records to, compressed if its name ends in .gz or .zst; `-` is standard output
     #[arg(
         short,
@@ -95,7 +93,7 @@ pub(crate) struct Args {
     #[arg(long)]
     chains: bool,
     /// Largest distance of near-duplicates, to compare fingerprints instead of texts [default for fingerprints: 3]
-    #[arg(short = 'k', long, value_name = "K", value_parser = distance())]
+    #[arg(short = 'k', long, value_name = "K", value_parser = count(DISTANCES))]
     max_distance: Option<u32>,
     /// Index files; documents that are in one of them are dropped first: those within the distance of a fingerprint, or, if the indexes
     /// carry sketches (build --sketch), those with an estimated similarity of at least J
@@ -171,38 +169,16 @@ enum Keep {
     Longest,
 }
 
-/// How the memory is divided, in bytes.
-#[derive(Debug, PartialEq, Eq)]
-struct MemoryShares {
-    /// For the fingerprints, and the search for near ones.
-    search: u64,
-    /// For ids, and the search for those that come twice.
-    ids: u64,
-}
-
-impl MemoryShares {
-    /// Of what the search need not have, ids have a sixteenth.
-    fn new(memory: u64) -> Self {
-        let ids = memory.saturating_sub(MIN_MEMORY) / 16;
-        MemoryShares {
-            search: memory - ids,
-            ids,
-        }
-    }
-}
-
 /// Runs the command.
 pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
     if args.against.is_empty() {
         args.exclude.refuse("name them with --against")?;
         return dedup(args, None, mode);
     }
-    let index = IndexArgs {
-        paths: args.against.clone(),
-        open: args.open.clone(),
-    };
     refuse_inputs(&args.against)?;
-    let set = args.exclude.apply(index.open()?)?;
+    let set = args
+        .exclude
+        .apply(together(args.open.open_each(&args.against)?)?)?;
     dedup(args, Some(&set), mode)
 }
 
@@ -268,7 +244,7 @@ struct Job<'a> {
     mode: ProgressMode,
 }
 
-impl<'a> Job<'a> {
+impl Job<'_> {
     /// Hands the documents to `sink`.
     ///
     /// # Errors
@@ -289,15 +265,6 @@ impl<'a> Job<'a> {
         let keeps_lengths = self.args.keep == Keep::Longest;
         let temp_dir = self.args.temp_dir.as_deref();
         Known::new((keeps_ids, keeps_lengths), temp_dir, self.memory.ids)
-    }
-
-    fn judged(&self, decisions: impl Decisions + 'a, documents: Known) -> Judged<'a> {
-        Judged {
-            measure: self.measure,
-            decisions: Box::new(decisions),
-            documents,
-            has_index: self.set.is_some(),
-        }
     }
 }
 
@@ -324,7 +291,7 @@ impl Args {
         // They only name documents, and positions do that as well.
         options.fields.odd_ids = true;
         for path in paths {
-            let format = self.input.input.0;
+            let format = self.input.input;
             let temp_dir = self.temp_dir.as_deref();
             let original = InputFile::open_with(path, format, &options, temp_dir)?;
             let first = originals.first().filter(|_| self.has_one_format());
@@ -357,20 +324,6 @@ impl Args {
                 let rest = counted(rest.len() as u64, "further input");
                 format!("Deduplication of {} and {rest}", first.display())
             }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_shares_are_all_of_the_memory() {
-        for memory in [0, MIN_MEMORY, MIN_MEMORY + 7, 4 << 30] {
-            let shares = MemoryShares::new(memory);
-            assert_eq!(shares.search + shares.ids, memory);
-            assert!(shares.search >= memory.min(MIN_MEMORY));
         }
     }
 }

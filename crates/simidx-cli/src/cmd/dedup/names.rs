@@ -9,39 +9,25 @@ use crate::support::failure::Failure;
 /// Endings of compressed files, but for .gz and .zst, which are written.
 const OTHER_COMPRESSION: [&str; 8] = ["xz", "bz2", "lz4", "br", "lzma", "zip", "7z", "rar"];
 
-/// Endings that say what a file holds. Any other says nothing.
-const ENDINGS: [(&str, &str); 31] = [
-    ("jsonl", "jsonl"),
-    ("ndjson", "jsonl"),
-    ("json", "json"),
-    ("csv", "csv"),
-    ("tsv", "tsv"),
-    ("parquet", "parquet"),
-    ("pq", "parquet"),
-    ("warc", "warc"),
-    ("hex", "hex"),
-    ("dec", "dec"),
-    ("npy", "npy"),
-    ("le", "le"),
+/// Endings that say what a file holds, and are its name. But for those below, any other says nothing.
+const ENDINGS: [&str; 20] = [
+    "arrow", "avro", "csv", "dec", "hex", "html", "json", "jsonl", "le", "npy", "orc", "parquet",
+    "pdf", "simidx", "svg", "tar", "tsv", "warc", "xlsx", "xml",
+];
+
+/// Further endings, each for one of them.
+const FURTHER_ENDINGS: [(&str, &str); 11] = [
+    ("arrows", "arrow"),
     ("bin", "le"),
+    ("feather", "arrow"),
+    ("htm", "html"),
+    ("ipc", "arrow"),
+    ("ndjson", "jsonl"),
+    ("pq", "parquet"),
+    ("tgz", "tar"),
+    ("u128", "le"),
     ("u32", "le"),
     ("u64", "le"),
-    ("u128", "le"),
-    ("arrow", "arrow"),
-    ("feather", "arrow"),
-    ("arrows", "arrow"),
-    ("ipc", "arrow"),
-    ("avro", "avro"),
-    ("orc", "orc"),
-    ("xlsx", "xlsx"),
-    ("simidx", "simidx"),
-    ("html", "html"),
-    ("htm", "html"),
-    ("xml", "xml"),
-    ("svg", "svg"),
-    ("pdf", "pdf"),
-    ("tar", "tar"),
-    ("tgz", "tar"),
 ];
 
 /// The name of a file in lower case, without the ending that tells the compression.
@@ -73,9 +59,9 @@ fn ending(path: &Path) -> String {
 /// What the ending of a name says of the contents.
 fn said(path: &Path) -> Option<&'static str> {
     let ending = ending(path);
-    let mut endings = ENDINGS.into_iter();
-    endings
-        .find(|(known, _)| *known == ending)
+    let own = ENDINGS.map(|known| (known, known)).into_iter();
+    let mut all = own.chain(FURTHER_ENDINGS);
+    all.find(|(known, _)| *known == ending)
         .map(|(_, said)| said)
 }
 

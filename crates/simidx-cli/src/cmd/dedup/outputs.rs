@@ -5,7 +5,6 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use flate2::write::GzEncoder;
-use simidx::Error;
 use simidx_input::{Fate, InputFile, Rewrite, rewrite_records};
 
 use super::judged::{Judged, Verdict};
@@ -14,7 +13,7 @@ use super::page::Page;
 use super::report::{self, Notes};
 use super::summary::Summary;
 use super::{Args, Job};
-use crate::support::failure::Failure;
+use crate::support::failure::{Failure, into_io};
 use crate::support::inputs::{InputFiles, OnError};
 use crate::support::output::{Output, Together};
 use crate::support::output_folder::OutputFolder;
@@ -173,12 +172,7 @@ impl Outputs {
             together.write(output, |out| {
                 compressed(path, out, |out| match format {
                     ReportFormat::Page => {
-                        let page = Page {
-                            measure: job.measure,
-                            judged,
-                            originals,
-                            mode: job.mode,
-                        };
+                        let page = Page { job, judged };
                         let html = page.html(&args.title(), &summary.figures())?;
                         Ok(out.write_all(html.as_bytes())?)
                     }
@@ -288,9 +282,7 @@ struct Copy<'a, 'j> {
 impl<'a, 'j> Copy<'a, 'j> {
     fn new(job: &Job<'_>, judged: &'a Judged<'j>) -> Self {
         let args = job.args;
-        let notes = args
-            .annotate
-            .then(|| Notes::new(&args.annotate_prefix, judged));
+        let notes = args.annotate.then(|| Notes::new(job, judged));
         let mut rewrite = Rewrite::default();
         rewrite.format = args.format;
         if let Some(notes) = &notes {
@@ -383,35 +375,27 @@ fn with_way_out(error: simidx_input::Error) -> Failure {
     }
 }
 
-fn into_io(error: Error) -> io::Error {
-    match error {
-        Error::Io(error) => error,
-        other => io::Error::other(other.to_string()),
-    }
-}
-
 /// Lets `write` write what goes to `out`, compressed as the name says.
 ///
 /// # Errors
 /// What `write` or `out` report.
-fn compressed<T>(
+fn compressed(
     path: &Path,
     out: Sink<'_>,
-    write: impl FnOnce(Sink<'_>) -> Result<T, Failure>,
-) -> Result<T, Failure> {
+    write: impl FnOnce(Sink<'_>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let name = names::name(path);
     if name.ends_with(".gz") {
         let mut encoder = GzEncoder::new(out, flate2::Compression::default());
-        let result = write(&mut encoder)?;
+        write(&mut encoder)?;
         encoder.finish()?;
-        return Ok(result);
-    }
-    if name.ends_with(".zst") {
+    } else if name.ends_with(".zst") {
         let mut encoder = zstd::stream::write::Encoder::new(out, zstd::DEFAULT_COMPRESSION_LEVEL)?;
         encoder.include_checksum(true)?;
-        let result = write(&mut encoder)?;
+        write(&mut encoder)?;
         encoder.finish()?;
-        return Ok(result);
+    } else {
+        write(out)?;
     }
-    write(out)
+    Ok(())
 }

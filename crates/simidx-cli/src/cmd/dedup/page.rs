@@ -4,16 +4,16 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 
 use maud::{Markup, Render, html};
-use simidx_input::InputFile;
 
+use super::Job;
 use super::judged::{Judged, Verdict};
 use super::measure::{Measure, difference};
 use crate::support::failure::Failure;
+use crate::support::output::Column;
 use crate::support::page::{
     BarChart, Differences, Entry, POLICY, SizeClasses, cluster, decimal, document, figures,
     grouped, keep_first, pair, plural, shown,
 };
-use crate::support::progress::ProgressMode;
 use crate::support::similarity::each_text;
 
 /// Clusters that are shown.
@@ -45,11 +45,8 @@ struct Cluster {
 
 /// The results of a run, and where the texts are.
 pub(super) struct Page<'a, 'j> {
-    /// What makes documents near-duplicates.
-    pub(super) measure: Measure,
+    pub(super) job: &'a Job<'j>,
     pub(super) judged: &'a Judged<'j>,
-    pub(super) originals: &'a [InputFile],
-    pub(super) mode: ProgressMode,
 }
 
 impl Page<'_, '_> {
@@ -58,7 +55,7 @@ impl Page<'_, '_> {
     /// # Errors
     /// Ids that cannot be read, and inputs that cannot be read again.
     pub(super) fn html(&self, title: &str, rows: &[(&str, String)]) -> Result<String, Failure> {
-        let mut differences = Differences::new(self.measure.limit(), DOUBTFUL, SEED);
+        let mut differences = Differences::new(self.job.measure.limit(), DOUBTFUL, SEED);
         // How many are dropped for each document.
         let mut counts = vec![0_u32; self.judged.count()];
         for (difference, kept, dropped) in self.dropped() {
@@ -81,10 +78,10 @@ impl Page<'_, '_> {
         let texts = self.texts(&differences, &clusters)?;
         let lead = html! {
             p {
-                "Near-duplicates are " (self.measure.definition()) ". Samples are taken by the seed " (SEED) "."
+                "Near-duplicates are " (self.job.measure.definition()) ". Samples are taken by the seed " (SEED) "."
             }
         };
-        let limit = match self.measure {
+        let limit = match self.job.measure {
             Measure::Distance(distance, _) => format!("distance of {distance}"),
             Measure::Similarity(similarity) => format!("similarity of {}", similarity.least()),
         };
@@ -175,10 +172,10 @@ impl Page<'_, '_> {
             documents.extend(cluster.others.iter().map(|(_, document)| document));
         }
         let mut texts = Texts::new();
-        let bar = self.mode.reading("documents").doing("reading texts");
+        let bar = self.job.mode.reading("documents").doing("reading texts");
         let positions = &self.judged.documents.labels.positions;
         each_text(
-            (self.originals, positions),
+            (self.job.originals, positions),
             bar,
             true,
             &mut |document, mut text| {
@@ -195,7 +192,7 @@ impl Page<'_, '_> {
 
     fn chart(&self, differences: &Differences<usize>) -> BarChart {
         let all = differences.within() + differences.beyond();
-        let unit = self.measure.unit();
+        let unit = self.job.measure.unit();
         BarChart {
             id: "dropped",
             title: format!("Dropped documents by {unit}"),
@@ -212,7 +209,7 @@ impl Page<'_, '_> {
             y_label: "documents",
             ..differences.chart(
                 0,
-                |at| self.measure.label(at),
+                |at| self.job.measure.label(at),
                 "dropped by a chain of near-duplicates",
             )
         }
@@ -243,7 +240,7 @@ impl Page<'_, '_> {
     /// What is shown of a document.
     fn entry(&self, document: usize, note: String, texts: &Texts) -> Result<Entry, Failure> {
         Ok(Entry {
-            ids: vec![self.judged.label(document)?.to_string()],
+            ids: vec![Column::of(&self.judged.label(document)?).to_string()],
             note,
             text: texts.get(&document).cloned(),
             ..Entry::default()
@@ -259,7 +256,7 @@ impl Page<'_, '_> {
             } => format!("similarity {}", decimal(jaccard, 2)),
             _ => format!("distance {difference}"),
         };
-        if difference > self.measure.limit() {
+        if difference > self.job.measure.limit() {
             heading += ", linked by a chain";
         }
         heading

@@ -2,13 +2,13 @@
 
 use std::io::{self, Write};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use simidx::{Error, IdBuf};
 use simidx_input::{FieldKind, FieldValue, NewField};
 
+use super::Job;
 use super::judged::{Cause, Dropped, Judged, Member};
 use crate::support::failure::Failure;
-use crate::support::labels::Label;
 use crate::support::output::{Column, Json, id_to_json};
 
 /// Writes a line for each document that is dropped, in order: columns, or an object.
@@ -35,16 +35,16 @@ pub(super) fn write(
 
 /// The columns: what is dropped, for what, the distance if fingerprints were compared, where that is, the number of the
 /// cluster, the similarity or the id in the index.
-fn write_columns(label: &Label, dropped: &Dropped, out: &mut (dyn Write + Send)) -> io::Result<()> {
+fn write_columns(label: &IdBuf, dropped: &Dropped, out: &mut (dyn Write + Send)) -> io::Result<()> {
     let distance = dropped.distance.map(|bits| bits.to_string());
-    let distance = distance.unwrap_or_default();
+    let (label, distance) = (Column::of(label), distance.unwrap_or_default());
     match &dropped.cause {
         Cause::Document {
             of,
             cluster,
             similarity,
         } => {
-            write!(out, "{label}\t{of}\t{distance}\tinput\t")?;
+            write!(out, "{label}\t{}\t{distance}\tinput\t", Column::of(of))?;
             if let Some(cluster) = cluster {
                 write!(out, "{cluster}")?;
             }
@@ -71,11 +71,10 @@ fn write_columns(label: &Label, dropped: &Dropped, out: &mut (dyn Write + Send))
     writeln!(out)
 }
 
-fn object(label: &Label, dropped: &Dropped) -> Value {
-    let mut object = Map::new();
-    object.insert("dropped".into(), label.to_json());
+fn object(label: &IdBuf, dropped: &Dropped) -> Value {
+    let mut object = json!({ "dropped": id_to_json(label.as_id()) });
     if let Some(distance) = dropped.distance {
-        object.insert("distance".into(), distance.into());
+        object["distance"] = distance.into();
     }
     match &dropped.cause {
         Cause::Document {
@@ -83,49 +82,43 @@ fn object(label: &Label, dropped: &Dropped) -> Value {
             cluster,
             similarity,
         } => {
-            object.insert("kept".into(), of.to_json());
-            object.insert("cluster".into(), (*cluster).into());
+            object["kept"] = id_to_json(of.as_id());
+            object["cluster"] = (*cluster).into();
             if let Some(similarity) = similarity {
-                object.insert("similarity".into(), (*similarity).into());
+                object["similarity"] = (*similarity).into();
             }
         }
-        Cause::Member(Member {
-            fingerprint,
-            id,
-            estimate,
-        }) => {
-            let mut member = json!({ "fingerprint": fingerprint });
-            if let Some(id) = id {
-                member["id"] = id_to_json(id.as_id());
+        Cause::Member(member) => {
+            object["index"] = json!({ "fingerprint": member.fingerprint });
+            if let Some(id) = &member.id {
+                object["index"]["id"] = id_to_json(id.as_id());
             }
-            object.insert("index".into(), member);
-            if let Some(estimate) = estimate {
-                object.insert("estimate".into(), estimate.similarity.into());
-                object.insert("standard_error".into(), estimate.standard_error.into());
+            if let Some(estimate) = member.estimate {
+                object["estimate"] = estimate.similarity.into();
+                object["standard_error"] = estimate.standard_error.into();
             }
         }
     }
-    object.into()
+    object
 }
 
 /// The new fields, in order.
 pub(super) struct Notes {
     pub(super) fields: Vec<NewField>,
-    has_distance: bool,
-    has_estimate: bool,
-    has_index: bool,
+    /// Of all that there may be, in order, which there are.
+    wanted: [bool; 6],
 }
 
 impl Notes {
     /// The fields for these documents; their names begin with the prefix.
-    pub(super) fn new(prefix: &str, judged: &Judged<'_>) -> Self {
-        let has_index = judged.has_index;
+    pub(super) fn new(job: &Job<'_>, judged: &Judged<'_>) -> Self {
+        let (prefix, has_index) = (&job.args.annotate_prefix, job.set.is_some());
         // Members of an index may have any ids.
         let of = match has_index || judged.documents.has_text_ids {
             true => FieldKind::Text,
             false => FieldKind::Number,
         };
-        let has_distance = judged.measure.distance().is_some();
+        let has_distance = job.measure.distance().is_some();
         let has_estimate = has_index && !has_distance;
         let fields = [
             (true, "duplicate_of", of),
@@ -135,14 +128,12 @@ impl Notes {
             (has_estimate, "estimate", FieldKind::Real),
             (has_index, "duplicate_in", FieldKind::Text),
         ];
-        let fields = fields.into_iter().filter(|(is_there, ..)| *is_there);
+        let wanted = fields.map(|(is_wanted, ..)| is_wanted);
+        let fields = fields.into_iter().filter(|(is_wanted, ..)| *is_wanted);
+        let fields = fields.map(|(_, name, kind)| NewField::new(format!("{prefix}{name}"), kind));
         Notes {
-            fields: fields
-                .map(|(_, name, kind)| NewField::new(format!("{prefix}{name}"), kind))
-                .collect(),
-            has_distance,
-            has_estimate,
-            has_index,
+            fields: fields.collect(),
+            wanted,
         }
     }
 
@@ -178,26 +169,25 @@ impl Notes {
                 }) => {
                     estimate = found.map(|found| FieldValue::Real(found.similarity));
                     of = Some(match id {
-                        Some(id) => value(Label::Id(id)),
+                        Some(id) => value(id),
                         None => FieldValue::Text(fingerprint),
                     });
                     place = Some("index");
                 }
             }
         }
-        let mut values = vec![of, cluster];
-        values.extend(self.has_distance.then_some(distance));
-        values.extend((!self.has_distance).then_some(similarity));
-        values.extend(self.has_estimate.then_some(estimate));
         let place = place.map(|place| FieldValue::Text(place.to_owned()));
-        values.extend(self.has_index.then_some(place));
-        Ok(values)
+        let values = [of, cluster, distance, similarity, estimate, place];
+        let values = values.into_iter().zip(self.wanted);
+        Ok(values
+            .filter_map(|(value, is_wanted)| is_wanted.then_some(value))
+            .collect())
     }
 }
 
-fn value(label: Label) -> FieldValue {
+fn value(label: IdBuf) -> FieldValue {
     match label {
-        Label::Id(IdBuf::String(id)) => FieldValue::Text(id),
-        Label::Id(IdBuf::Number(number)) | Label::Position(number) => FieldValue::Number(number),
+        IdBuf::String(id) => FieldValue::Text(id),
+        IdBuf::Number(number) => FieldValue::Number(number),
     }
 }

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
+use simidx::IdBuf;
 use simidx::batch::DedupCounts;
 
 use super::measure::Measure;
 use crate::support::failure::Failure;
-use crate::support::labels::Label;
 use crate::support::messages::{counted, is_quiet, say};
-use crate::support::output::{stdout, write_report};
+use crate::support::output::{Column, stdout, write_report};
 use crate::support::page::grouped;
 use crate::support::records::ReadCounts;
 
@@ -81,7 +81,7 @@ pub(super) struct TemplateFigure {
     pub(super) count: u64,
     pub(super) example: Value,
     #[serde(skip)]
-    pub(super) label: Label,
+    pub(super) label: IdBuf,
 }
 
 impl Summary {
@@ -134,7 +134,7 @@ impl Summary {
             figures.push(("how members of the index were found", estimates));
         }
         for TemplateFigure { count, label, .. } in self.templates.iter().flatten() {
-            let template = format!("{}, such as {label}", grouped(*count));
+            let template = format!("{}, such as {}", grouped(*count), Column::of(label));
             figures.push(("kept documents of one template", template));
         }
         figures
@@ -217,6 +217,7 @@ impl Summary {
         }
         for template in self.templates.iter().flatten().take(SHOWN_TEMPLATES) {
             let TemplateFigure { count, label, .. } = template;
+            let label = Column::of(label);
             row("of one template", &format_args!("{count}, such as {label}"))?;
         }
         if let Some(pairs) = self.compared_pairs {

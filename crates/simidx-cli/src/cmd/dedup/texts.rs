@@ -10,17 +10,17 @@ use simidx_text::Pipeline;
 use simidx_text::dedup::Similarity;
 use simidx_text::similar::{
     Fate, JaccardEstimate, MOST_CHANCE_MATCHES, SignedText, SimilarDedup, SimilarOptions,
-    SimilarTexts, SketchMatch, SketchSearch, Template, TextSigner, TextSketch, chance_matches,
+    SimilarTexts, SketchMatch, SketchSearch, Template, TextSketch, chance_matches,
 };
 
 use super::Job;
 use super::judged::{Decisions, Judged, Member, Verdict};
-use super::known::Known;
 use super::summary::{Summary, TemplateFigure};
 use crate::support::failure::Failure;
-use crate::support::labels::Labels;
+use crate::support::labels::{Labels, place_among};
 use crate::support::messages::counted;
-use crate::support::records::{Fingerprinted, Refusal, Sink};
+use crate::support::output::id_to_json;
+use crate::support::records::{Each, Fingerprinted, Wanted};
 use crate::support::similarity::{candidates, features_of, signed};
 
 /// Reads the documents and decides on each by its text.
@@ -35,30 +35,29 @@ pub(super) fn judge<'a>(
     options.similarity = similarity;
     options.memory = Some(job.memory.search);
     options.temp_dir.clone_from(&job.args.temp_dir);
-    let texts = SimilarTexts::new(&job.pipeline, &options)?;
+    let mut texts = SimilarTexts::new(&job.pipeline, &options)?;
     // What is compared with each other takes most of its memory after that.
     let against = |set| Against::new(set, similarity, &job.pipeline, job.memory.search / 2);
-    let mut collector = Collector {
-        signer: texts.signer(),
-        texts,
-        against: job.set.map(against).transpose()?,
-        known: job.known(true),
-    };
+    let mut against = job.set.map(against).transpose()?;
+    let mut known = job.known(true);
+    let wanted = Wanted::Signed(texts.signer());
+    let mut each = Each(wanted, |mut record: Fingerprinted| {
+        let text = signed(record.signed.take())?;
+        match &mut against {
+            None => texts.push_signed(text)?,
+            Some(against) => against.push(text, &mut texts)?,
+        }
+        Ok(known.push(&record)?)
+    });
     let start = Instant::now();
-    let read = job.read(&mut collector)?;
+    let read = job.read(&mut each)?;
     let reading = start.elapsed();
-    let Collector {
-        mut texts,
-        against,
-        mut known,
-        ..
-    } = collector;
     known.labels.end_at(read.records + read.skipped)?;
     let in_index = match against {
         Some(against) => against.finish(&mut texts)?,
         None => InIndex::default(),
     };
-    let lengths = known.lengths.as_ref().map(|lengths| {
+    let lengths = known.labels.lengths.as_ref().map(|lengths| {
         let texts = 0..texts.text_count();
         texts
             .map(|text| lengths[in_index.document_of(text)])
@@ -96,30 +95,11 @@ pub(super) fn judge<'a>(
         comparing_seconds: Some(Summary::seconds(comparing)),
         ..Summary::new(&similar.counts(), &read, [reading, finding])
     };
-    Ok((job.judged(similar, known), summary))
-}
-
-/// Takes documents in, and compares them with those of an index if there is one.
-struct Collector<'a> {
-    signer: TextSigner,
-    texts: SimilarTexts,
-    against: Option<Against<'a>>,
-    known: Known,
-}
-
-impl Sink for Collector<'_> {
-    fn record(&mut self, mut record: Fingerprinted) -> Result<(), Refusal> {
-        let text = signed(record.signed.take())?;
-        match &mut self.against {
-            None => self.texts.push_signed(text)?,
-            Some(against) => against.push(text, &mut self.texts)?,
-        }
-        Ok(self.known.push(record)?)
-    }
-
-    fn signer(&self) -> Option<TextSigner> {
-        Some(self.signer.clone())
-    }
+    let judged = Judged {
+        decisions: Box::new(similar),
+        documents: known,
+    };
+    Ok((judged, summary))
 }
 
 /// Stands for a document that is in no cluster.
@@ -178,7 +158,7 @@ impl<'a> Similar<'a> {
             let label = labels.of(example)?;
             Ok(TemplateFigure {
                 count: template.count as u64,
-                example: label.to_json(),
+                example: id_to_json(label.as_id()),
                 label,
             })
         };
@@ -388,17 +368,8 @@ impl InIndex {
 
     /// The document that a text is.
     fn document_of(&self, text: usize) -> usize {
-        // So many documents of the index come before it.
-        let texts_before = |number: usize| self.documents[number].0 - number;
-        let (mut low, mut high) = (0, self.documents.len());
-        while low < high {
-            let middle = low.midpoint(high);
-            match texts_before(middle) <= text {
-                true => low = middle + 1,
-                false => high = middle,
-            }
-        }
-        text + low
+        let excluded = |number: usize| self.documents[number].0 as u64;
+        place_among(self.documents.len(), excluded, text as u64) as usize
     }
 
     /// The record that a document is like; none if the index has none.

@@ -6,9 +6,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
-use serde_json::{Map, Value};
+use serde_json::{Value, json};
 use simidx::{IdBuf, IdKind, Set, Width};
-use simidx_input::{Content, Format, InputError, ReadOptions};
+use simidx_input::{Content, Format, ReadOptions};
 use simidx_text::ParallelFingerprinter;
 use simidx_text::compare::FeatureSet;
 use simidx_text::similar::{MOST_CHANCE_MATCHES, SketchMatch, SketchSearch, TextSketch};
@@ -18,7 +18,7 @@ use crate::cmd::Answer;
 use crate::support::failure::Failure;
 use crate::support::inputs::{Diagnostics, OnError};
 use crate::support::messages::{counted, say};
-use crate::support::output::{Column, id_to_json, stdout, write_json};
+use crate::support::output::{Column, id_to_json, stdout, write_object};
 use crate::support::records::id_of_kind;
 
 /// Documents that are sketched together, and bytes of them.
@@ -104,7 +104,7 @@ type TextFile = (PathBuf, Option<Format>);
 /// The files of `--texts`. One whose format cannot be told is of that of the queries.
 fn text_files(texts: &Path, args: &Args, width: Width) -> Result<Vec<TextFile>, Failure> {
     let options = args.fields.options(width);
-    let of_queries = args.input.and_then(|input| input.0);
+    let of_queries = args.input.flatten();
     let is_told =
         |path: &Path| path.is_file() && simidx_input::open_with(path, None, &options).is_ok();
     let paths = simidx_input::expand(texts, None)?.into_iter();
@@ -213,7 +213,7 @@ impl Joined<'_> {
         let (mut queries, mut sketches, mut waiting_len) = (Vec::new(), Vec::new(), 0);
         let keeps_features = self.texts.is_some();
         let path = self.args.query_path()?;
-        let format = self.args.input.and_then(|input| input.0);
+        let format = self.args.input.flatten();
         let (fingerprinter, sketcher) = (self.fingerprinter, self.search.sketcher());
         let options = self.args.fields.options(self.set.width());
         for_each_batch(path, format, &options, &mut 0, |documents| {
@@ -357,29 +357,12 @@ impl Joined<'_> {
 
     /// Answers the queries so far, and forgets them.
     fn hand_over(&mut self) -> Result<(), Failure> {
-        self.limit(self.args.style.limit);
-        self.print(self.args)?;
+        self.match_count += self.print(self.args)?;
         self.query_count += self.queries.len() as u64;
-        self.match_count += self.found.len() as u64;
         self.queries.clear();
         self.found.clear();
         self.feature_len = 0;
         Ok(())
-    }
-
-    /// Keeps so many matches of each query.
-    fn limit(&mut self, limit: Option<u64>) {
-        let Some(limit) = limit else {
-            return;
-        };
-        let (mut query, mut count) = (usize::MAX, 0);
-        self.found.retain(|found| {
-            if std::mem::replace(&mut query, found.sketches.query) != found.sketches.query {
-                count = 0;
-            }
-            count += 1;
-            count <= limit
-        });
     }
 
     /// The id of the record of a match.
@@ -397,38 +380,43 @@ impl Joined<'_> {
         Ok((hex.clone(), "fingerprint", hex.into()))
     }
 
-    fn print(&self, args: &Args) -> Result<(), Failure> {
+    /// Prints the matches of each query, at most as many as are wanted; returns how many.
+    fn print(&self, args: &Args) -> Result<u64, Failure> {
+        let (limit, mut count) = (args.style.limit.unwrap_or(u64::MAX), 0);
         let (mut out, mut matches) = (stdout(), self.found.iter().peekable());
         let bits = self.search.sketcher().parameters().bits();
         for (number, query) in self.queries.iter().enumerate() {
-            let mut listed = Vec::new();
+            let (mut listed, mut rank) = (Vec::new(), 0);
             while let Some(found) = matches.next_if(|found| found.sketches.query == number) {
+                rank += 1;
+                if rank > limit {
+                    continue;
+                }
+                count += 1;
                 let (text, key, name) = self.name(&found.sketches)?;
                 let estimate = found.sketches.estimate(bits);
                 if args.style.json {
-                    let mut object = Map::new();
-                    object.insert(key.into(), name);
-                    object.insert("estimate".into(), rounded(estimate.similarity).into());
-                    let error = rounded(estimate.standard_error);
-                    object.insert("standard_error".into(), error.into());
+                    let mut object = json!({
+                        (key): name,
+                        "estimate": rounded(estimate.similarity),
+                        "standard_error": rounded(estimate.standard_error),
+                    });
                     if let Some(similarity) = found.similarity {
-                        object.insert("similarity".into(), rounded(similarity).into());
+                        object["similarity"] = rounded(similarity).into();
                     }
-                    listed.push(Value::Object(object));
+                    listed.push(object);
                 } else {
                     let shown = rounded(found.similarity.unwrap_or(estimate.similarity));
                     writeln!(out, "{}\t{text}\t{shown:.4}", Column::of(&query.id))?;
                 }
             }
             if args.style.json {
-                let mut object = Map::new();
-                object.insert("id".into(), id_to_json(query.id.as_id()));
-                object.insert("matches".into(), listed.into());
-                write_json(&mut out, &Value::Object(object))?;
-                out.write_all(b"\n")?;
+                let id = id_to_json(query.id.as_id());
+                write_object(&mut out, &json!({ "id": id, "matches": listed }))?;
             }
         }
-        Ok(out.flush()?)
+        out.flush()?;
+        Ok(count)
     }
 }
 
@@ -457,13 +445,12 @@ fn for_each_batch(
     let (mut documents, mut text_len) = (Vec::new(), 0);
     while let Some(record) = reader.next() {
         let record = record?;
-        let (source, place) = reader.place();
         let Content::Text(text) = record.content else {
             let message = "is a fingerprint; --similarity compares documents";
-            return Err(InputError::new(source, place, message).into());
+            return Err(Failure::of_record(&*reader, message));
         };
         if record.has_faults {
-            diagnostics.note_faults((source, place));
+            diagnostics.note_faults(reader.place());
         }
         let id = record.id.unwrap_or(IdBuf::Number(*next));
         *next += 1;

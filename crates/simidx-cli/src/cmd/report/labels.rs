@@ -9,7 +9,7 @@ use super::Args;
 use crate::support::failure::Failure;
 use crate::support::page::{Entry, sampled};
 use crate::support::progress::ProgressMode;
-use crate::support::records::{id_of_kind, total_len};
+use crate::support::records::{id_of_kind, total_len, visit_all};
 
 /// Ids of a fingerprint that are shown.
 const MAX_IDS: usize = 3;
@@ -64,32 +64,22 @@ impl Labels {
         let paths = paths.collect::<simidx_input::Result<Vec<_>>>()?.concat();
         let bar = mode.reading("documents").start(total_len(&paths));
         let options = args.fields.options(self.width);
-        let (mut position, mut bytes) = (0, 0);
-        for path in &paths {
-            let mut reader = simidx_input::open_with(path, args.input.0, &options)?;
-            while let Some(record) = reader.next() {
-                match record {
-                    Err(error @ simidx_input::Error::Io(_)) => return Err(error.into()),
-                    Err(_) => {}
-                    Ok(record) => {
-                        let id = record.id.unwrap_or(IdBuf::Number(position));
-                        let known =
-                            id_of_kind(id, self.kind).and_then(|id| self.texts.get_mut(&id));
-                        if let (Some(known @ None), Content::Text(mut text)) =
-                            (known, record.content)
-                        {
-                            text.truncate(text.floor_char_boundary(MAX_TEXT_LEN));
-                            text.shrink_to_fit();
-                            *known = Some(text);
-                        }
-                    }
-                }
-                position += 1;
-                bar.show_sometimes(position, bytes + reader.bytes_read());
+        let readers = paths
+            .iter()
+            .map(|path| simidx_input::open_with(path, args.input, &options));
+        visit_all(readers, &bar, |position, record| {
+            let Some(record) = record else {
+                return Ok(());
+            };
+            let id = record.id.unwrap_or(IdBuf::Number(position));
+            let known = id_of_kind(id, self.kind).and_then(|id| self.texts.get_mut(&id));
+            if let (Some(known @ None), Content::Text(mut text)) = (known, record.content) {
+                text.truncate(text.floor_char_boundary(MAX_TEXT_LEN));
+                text.shrink_to_fit();
+                *known = Some(text);
             }
-            bytes += reader.bytes_read();
-        }
-        bar.finish();
+            Ok(())
+        })?;
         Ok(())
     }
 

@@ -15,7 +15,7 @@ use crate::cmd::Answer;
 use crate::support::failure::Failure;
 use crate::support::indexes::IndexArgs;
 use crate::support::inputs::{FieldArgs, InputFiles};
-use crate::support::options::{InputFormat, ResourceArgs, distance, heading};
+use crate::support::options::{DISTANCES, InputFormat, ResourceArgs, heading, input_format};
 use crate::support::output::Output;
 use crate::support::page::{self, POLICY, cut, document, plural};
 use crate::support::progress::ProgressMode;
@@ -49,13 +49,13 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
     /// Largest distance of near-duplicates [default: the one that the index was built for, the smallest of several]
-    #[arg(short = 'k', long, value_name = "K", value_parser = distance())]
+    #[arg(short = 'k', long, value_name = "K", value_parser = count(DISTANCES))]
     max_distance: Option<u32>,
     /// Files or quoted patterns with the documents, of which the texts are shown; they are found by their ids
     #[arg(long, value_name = "FILE", num_args = 1..)]
     texts: Vec<PathBuf>,
     /// Format of --texts
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = InputFormat(None), help_heading = heading::INPUT)]
+    #[arg(long, value_parser = input_format(), value_name = "FORMAT", default_value = "auto", help_heading = heading::INPUT)]
     input: InputFormat,
     #[command(flatten)]
     fields: FieldArgs,
@@ -81,7 +81,7 @@ pub(crate) struct Args {
     #[arg(long)]
     force: bool,
     #[command(flatten)]
-    pub(super) resources: ResourceArgs,
+    resources: ResourceArgs,
 }
 
 /// Runs the command.
@@ -107,8 +107,7 @@ fn page(set: &Set, args: &Args, mode: ProgressMode) -> Result<String, Failure> {
         return Err(Failure::new(message));
     }
     let distance = args.distance(set);
-    let spinner = mode.spinner();
-    spinner.set_message("finding pairs");
+    let spinner = mode.spinner("finding pairs");
     let pairs = Pairs::find(set, args)?;
     spinner.set_message("finding clusters");
     let clusters = Clusters::find(set, args)?;
