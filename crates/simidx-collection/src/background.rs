@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use simidx::index::WarmOptions;
@@ -19,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::files;
 use crate::recent::Lot;
 use crate::state::{Deleted, Segment};
+use crate::system::lock;
 
 /// A segment is merged with all smaller ones when these have a quarter of its records.
 const RATIO: u64 = 4;
@@ -251,24 +252,20 @@ impl Core {
 
     /// Opens a segment that was just written, and checks and brings all of it to memory, so that the first queries take no
     /// longer than the later ones. One that cannot be used is removed: nothing lists it.
-    fn open_warm(&self, written: (&Path, u64, u64), watch: &Watch) -> Result<Arc<Segment>> {
-        let opened = self.open_and_warm(written, watch);
-        if opened.is_err() {
-            let _ = fs::remove_file(written.0);
-        }
-        opened
-    }
-
-    fn open_and_warm(
+    fn open_warm(
         &self,
         (path, number, last): (&Path, u64, u64),
         watch: &Watch,
     ) -> Result<Arc<Segment>> {
-        let segment = files::open_segment(path, number, last)?;
         let options = WarmOptions::default().threads(1).watch(watch.clone());
-        let warmed = segment.set.warm(&options);
-        warmed.map_err(|error| self.stopped(error))?;
-        Ok(segment)
+        let opened = files::open_segment(path, number, last).and_then(|segment| {
+            let warmed = segment.set.warm(&options);
+            warmed.map_err(|error| self.stopped(error))?;
+            Ok(segment)
+        });
+        opened.inspect_err(|_| {
+            let _ = fs::remove_file(path);
+        })
     }
 
     /// Stops work when the collection is being closed, and when the watch of the caller does.
@@ -357,7 +354,7 @@ fn pause_after(failures: u32) -> Duration {
 }
 
 fn note(slot: &Mutex<Option<String>>, error: Option<String>) {
-    *slot.lock().unwrap_or_else(PoisonError::into_inner) = error;
+    *lock(slot) = error;
 }
 
 /// How many times the records of the smaller segments a larger one may have and still be merged with them, so long after
@@ -373,11 +370,13 @@ fn ratio_after(quiet: Duration) -> u64 {
 fn due(counts: &[(u64, u64)], ratio: u64) -> Vec<usize> {
     let mut by_size: Vec<usize> = (0..counts.len()).collect();
     by_size.sort_by_key(|&i| std::cmp::Reverse(counts[i].0));
-    for (place, &i) in by_size.iter().enumerate() {
-        let smaller = &by_size[place + 1..];
+    for place in 0..by_size.len() {
+        let (largest, smaller) = (by_size[place], &by_size[place + 1..]);
         let sum: u64 = smaller.iter().map(|&j| counts[j].0).sum();
-        if !smaller.is_empty() && sum * ratio >= counts[i].0 {
-            return sorted(&by_size[place..]);
+        if !smaller.is_empty() && sum * ratio >= counts[largest].0 {
+            let mut due = by_size.split_off(place);
+            due.sort_unstable();
+            return due;
         }
     }
     let wasteful = by_size.iter().find(|&&i| {
@@ -385,12 +384,6 @@ fn due(counts: &[(u64, u64)], ratio: u64) -> Vec<usize> {
         deleted >= LEAST_DELETED.min(records) && deleted * DELETED_SHARE >= records
     });
     wasteful.map(|&i| vec![i]).unwrap_or_default()
-}
-
-fn sorted(numbers: &[usize]) -> Vec<usize> {
-    let mut numbers = numbers.to_vec();
-    numbers.sort_unstable();
-    numbers
 }
 
 #[cfg(test)]

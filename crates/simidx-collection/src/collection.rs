@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -17,7 +17,7 @@ use crate::files::{self, Folder};
 use crate::journal::{Change, Entry};
 use crate::options::Options;
 use crate::state::{Place, SegmentList, State, gather_hit, places, visit_hits};
-use crate::system;
+use crate::system::{self, lock};
 
 /// How often a search is done again because segments were replaced meanwhile, before it is done while nothing changes.
 const MOST_TRIES: usize = 3;
@@ -126,8 +126,7 @@ impl Collection {
         let core = Arc::clone(&self.core);
         let thread = std::thread::Builder::new().name(name.to_owned());
         let thread = thread.spawn(move || work(&core))?;
-        let threads = self.threads.lock();
-        threads.unwrap_or_else(PoisonError::into_inner).push(thread);
+        lock(&self.threads).push(thread);
         Ok(())
     }
 
@@ -310,19 +309,20 @@ impl Collection {
         search: impl Fn(&SegmentList) -> Result<S>,
         change: impl FnOnce(&mut State, S) -> Result<T>,
     ) -> Result<T> {
-        for _ in 0..MOST_TRIES {
+        let mut tries = 0;
+        let (found, mut state) = loop {
+            if tries == MOST_TRIES {
+                let state = self.core.write();
+                break (search(&state.segments)?, state);
+            }
+            tries += 1;
             let segments = Arc::clone(&self.core.read().segments);
             let found = search(&segments)?;
-            let mut state = self.core.write();
+            let state = self.core.write();
             if Arc::ptr_eq(&segments, &state.segments) {
-                let changed = change(&mut state, found);
-                drop(state);
-                self.core.journal.wake();
-                return changed;
+                break (found, state);
             }
-        }
-        let mut state = self.core.write();
-        let found = search(&state.segments)?;
+        };
         let changed = change(&mut state, found);
         drop(state);
         self.core.journal.wake();
@@ -393,10 +393,7 @@ impl Collection {
         let segments = state.segments.iter();
         CollectionStats {
             record_count: state.record_count(),
-            recent_count: state
-                .recents()
-                .map(|recent| recent.live_count() as u64)
-                .sum(),
+            recent_count: state.recent_count(),
             segment_count: state.segments.len(),
             segment_bytes: segments
                 .map(|s| s.set.first().storage().as_ref().len() as u64)
@@ -522,8 +519,7 @@ impl Collection {
         core.signal();
         // A merge may take long to see that it shall stop, and who waits may lose patience.
         let synced = core.journal.sync();
-        let threads = self.threads.lock();
-        for thread in threads.unwrap_or_else(PoisonError::into_inner).drain(..) {
+        for thread in lock(&self.threads).drain(..) {
             let _ = thread.join();
         }
         let closed = core.journal.close();

@@ -15,7 +15,7 @@ use crate::journal::{Change, Journal};
 use crate::options::Options;
 use crate::recent::Recent;
 use crate::state::{Place, State, places};
-use crate::system::{MERGING, give_way};
+use crate::system::{MERGING, give_way, lock};
 
 /// An open collection, seen by all its threads.
 #[derive(Debug)]
@@ -127,23 +127,15 @@ impl Core {
     }
 
     pub(crate) fn manifest(&self) -> MutexGuard<'_, Manifest> {
-        self.manifest.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.manifest)
     }
 
     /// Runs with memory to search in.
     pub(crate) fn with_scratch<T>(&self, search: impl FnOnce(&mut SetScratch) -> T) -> T {
-        let free = self
-            .scratches
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .pop();
+        let free = lock(&self.scratches).pop();
         let mut scratch = free.unwrap_or_default();
         let result = search(&mut scratch);
-        let mut free = self
-            .scratches
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        free.push(scratch);
+        lock(&self.scratches).push(scratch);
         result
     }
 
@@ -158,13 +150,13 @@ impl Core {
 
     /// Lets the threads in the background look for work.
     pub(crate) fn signal(&self) {
-        *self.signals.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        *lock(&self.signals) += 1;
         self.signalled.notify_all();
     }
 
     /// Waits for a signal that has not been `seen`, at most so long.
     pub(crate) fn wait_for_signal(&self, seen: &mut u64, at_most: std::time::Duration) {
-        let signals = self.signals.lock().unwrap_or_else(PoisonError::into_inner);
+        let signals = lock(&self.signals);
         let waited = self
             .signalled
             .wait_timeout_while(signals, at_most, |signals| {
@@ -215,7 +207,7 @@ fn pool(name: &'static str, threads: usize, start: fn()) -> Result<rayon::Thread
 
 /// What a slot for an error has.
 pub(crate) fn failure(slot: &Mutex<Option<String>>) -> Option<String> {
-    slot.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    lock(slot).clone()
 }
 
 /// Makes the changes that the journal has, in lots as they would be sealed. Deletions of records in segments have been made.
