@@ -5,21 +5,20 @@ use std::io;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use simidx::index::WarmOptions;
 use simidx::merge::{MergeOptions, merge_to_path};
 use simidx::{BuildOptions, IdKind, IndexBuilder, Set, Watch};
 
-use crate::core::Core;
+use crate::core::{Core, Work};
 use crate::deleted::DeletedIds;
 use crate::error::{Error, Result};
 use crate::files;
 use crate::recent::Lot;
 use crate::state::{Deleted, Segment};
-use crate::system::lock;
 
 /// A segment is merged with all smaller ones when these have a quarter of its records.
 const RATIO: u64 = 4;
@@ -56,7 +55,7 @@ impl Core {
     /// # Errors
     /// What keeps the segment or the manifest from being written; the records stay where they are.
     fn seal_oldest(&self, watch: &Watch) -> Result<bool> {
-        let _only = self.sealing.lock();
+        let _only = self.sealing.only.lock();
         let (lot, last) = {
             let mut state = self.write();
             let Some(oldest) = state.frozen.first_mut() else {
@@ -100,7 +99,7 @@ impl Core {
         };
         drop(manifest);
         self.journal.drop_generations(&sealed.generations);
-        self.seal_count.fetch_add(1, Ordering::Relaxed);
+        self.sealing.count.fetch_add(1, Ordering::Relaxed);
         self.signal();
         Ok(true)
     }
@@ -117,7 +116,7 @@ impl Core {
         options.pipeline = self.settings.pipeline.clone();
         let number = self.next_segment.fetch_add(1, Ordering::Relaxed);
         let path = self.folder.segment(number);
-        let written = self.sealers.install(|| {
+        let written = self.sealing.threads.install(|| {
             let mut builder = IndexBuilder::new(self.settings.width, options)?;
             for record in lot.iter() {
                 builder.push_with_id(record.fingerprint, &*record.id)?;
@@ -133,7 +132,7 @@ impl Core {
     /// # Errors
     /// What keeps the segment or the manifest from being written; the segments stay as they are.
     fn merge_due(&self, all: bool, watch: &Watch) -> Result<bool> {
-        let _only = self.merging.lock();
+        let _only = self.merging.only.lock();
         let (due, deleted) = {
             let state = self.read();
             let counts: Vec<(u64, u64)> = state
@@ -210,7 +209,7 @@ impl Core {
         for segment in &due {
             let _ = fs::remove_file(&segment.path);
         }
-        self.merge_count.fetch_add(1, Ordering::Relaxed);
+        self.merging.count.fetch_add(1, Ordering::Relaxed);
         self.forget_deleted()?;
         Ok(true)
     }
@@ -239,7 +238,8 @@ impl Core {
         let number = self.next_segment.fetch_add(1, Ordering::Relaxed);
         let path = self.folder.segment(number);
         let merged = self
-            .mergers
+            .merging
+            .threads
             .install(|| merge_to_path(&set, &options, &path));
         let merged = merged.map_err(|error| self.stopped(error))?;
         if merged.summary.record_count == 0 {
@@ -294,7 +294,7 @@ impl Core {
     pub(crate) fn seal(&self, watch: &Watch) -> Result<bool> {
         let sealed = self.seal_oldest(&self.watch(watch))?;
         if sealed {
-            note(&self.seal_error, None);
+            self.sealing.note(None);
         }
         Ok(sealed)
     }
@@ -305,16 +305,12 @@ impl Core {
     /// As for [`Core::merge_due`].
     pub(crate) fn merge(&self, all: bool, watch: &Watch) -> Result<bool> {
         let merged = self.merge_due(all, &self.watch(watch))?;
-        note(&self.merge_error, None);
+        self.merging.note(None);
         Ok(merged)
     }
 
     /// Keeps doing one kind of work until the collection is closed. What fails is tried again, ever more rarely.
-    pub(crate) fn keep(
-        &self,
-        work: impl Fn(&Self) -> Result<bool>,
-        error_slot: &Mutex<Option<String>>,
-    ) {
+    pub(crate) fn keep(&self, work: impl Fn(&Self) -> Result<bool>, kind: &Work) {
         let (mut seen, mut failures) = (0, 0);
         while !self.stops.load(Ordering::Relaxed) {
             let done = catch_unwind(AssertUnwindSafe(|| work(self)));
@@ -329,7 +325,7 @@ impl Core {
                 Ok(Err(error)) => error.to_string(),
                 Err(_) => "a fault of the program".to_owned(),
             };
-            note(error_slot, Some(error));
+            kind.note(Some(error));
             let end = Instant::now() + pause_after(failures);
             failures += 1;
             // Signals come with each lot; a full disk stays full for a while.
@@ -351,10 +347,6 @@ fn closing() -> io::Error {
 /// How long to wait after so many failures before one more.
 fn pause_after(failures: u32) -> Duration {
     MOST_PAUSE.min(PAUSE * 2_u32.pow(failures.min(8)))
-}
-
-fn note(slot: &Mutex<Option<String>>, error: Option<String>) {
-    *lock(slot) = error;
 }
 
 /// How many times the records of the smaller segments a larger one may have and still be merged with them, so long after

@@ -11,7 +11,7 @@ use simidx::format::MAX_ID_LEN;
 use simidx::{Fingerprint, Watch, Width};
 
 use crate::answer::{Added, CollectionStats, Gathered, Numbered, Outcome};
-use crate::core::{Core, failure};
+use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::files::{self, Folder};
 use crate::journal::{Change, Entry};
@@ -108,14 +108,11 @@ impl Collection {
         collection.core.freeze_if_full(&mut collection.core.write());
         if background {
             collection.keep("simidx-sealer", |core| {
-                core.keep(|core| core.seal(&Watch::default()), &core.seal_error)
+                core.keep(|core| core.seal(&Watch::default()), &core.sealing)
             })?;
             collection.keep("simidx-merger", |core| {
                 system::give_way(system::MERGING);
-                core.keep(
-                    |core| core.merge(false, &Watch::default()),
-                    &core.merge_error,
-                );
+                core.keep(|core| core.merge(false, &Watch::default()), &core.merging);
             })?;
         }
         Ok(collection)
@@ -300,7 +297,7 @@ impl Collection {
         let core = &*self.core;
         let frozen = core.frozen_count.load(Ordering::Relaxed);
         let is_full = core.options.background && frozen >= MOST_FROZEN;
-        failure(&core.seal_error).filter(|_| is_full)
+        core.sealing.error().filter(|_| is_full)
     }
 
     /// Searches the segments, then changes the state of which they are.
@@ -399,12 +396,12 @@ impl Collection {
                 .map(|s| s.set.first().storage().as_ref().len() as u64)
                 .sum(),
             deleted_count: state.deleted_count(),
-            seal_count: core.seal_count.load(Ordering::Relaxed),
-            merge_count: core.merge_count.load(Ordering::Relaxed),
+            seal_count: core.sealing.count.load(Ordering::Relaxed),
+            merge_count: core.merging.count.load(Ordering::Relaxed),
             journal_bytes: core.journal.len(),
-            background_error: failure(&core.seal_error).or_else(|| failure(&core.merge_error)),
-            seal_error: failure(&core.seal_error),
-            merge_error: failure(&core.merge_error),
+            background_error: core.sealing.error().or_else(|| core.merging.error()),
+            seal_error: core.sealing.error(),
+            merge_error: core.merging.error(),
             refuses_changes: journal_error.is_some() || self.unsealed().is_some(),
             journal_error,
         }
