@@ -21,7 +21,6 @@ from simidx_spark.distributed._columns import (
     pack,
     to_arrow,
     unpack,
-    width_of_array,
 )
 from simidx_spark.distributed._messages import (
     Batches,
@@ -60,7 +59,7 @@ def _together(batches: Batches, width: int) -> tuple[Array, Array]:
 
 def _send_columns(one: Array, other: Array, part: int, places: int) -> Rows:
     """Two columns to the places of the first."""
-    of_rows = _simidx.places(one, width_of_array(one), places)
+    of_rows = _simidx.places(one, places)
     order = order_by_place(of_rows, places)
     one, other = one[order], other[order]
     ends = np.searchsorted(of_rows[order], np.arange(places), side="right")
@@ -82,7 +81,7 @@ class Unite(_Links):
 
     def _rows(self, batches: Batches) -> Rows:
         left, right = _together(batches, self._width)
-        values, least = _simidx.components(left, right, self._width)
+        values, least = _simidx.components(left, right)
         return _send_columns(values, least, LABELS, self._places)
 
 
@@ -227,11 +226,11 @@ class Members(_Sends):
             values, least = self._labels(labels.pop(place, []))
             table = brought_together(records.pop(place))
             own = from_arrow(table.column(self._column))
-            found = _simidx.lookup(values, own, self._width)
+            found = _simidx.lookup(values, own)
             member = found >= 0
             label = own.copy()
             label[member] = least[found[member]]
-            is_shared = _shared(own, self._width)
+            is_shared = _shared(own)
             if self._equals:
                 member |= is_shared
             elif is_shared.any():
@@ -240,7 +239,7 @@ class Members(_Sends):
             rows = rows[_in_order(own[rows], table.column("id").take(pa.array(rows)))]
             label = label[rows]
             together = table.take(pa.array(rows)).append_column("label", to_arrow(label))
-            of_rows = _simidx.places(label, self._width, self._places)
+            of_rows = _simidx.places(label, self._places)
             start = 0
             for piece in pieces(together, rows_for(self._places)):
                 end = start + piece.num_rows
@@ -264,12 +263,12 @@ def _in_order(values: Array, ids: pa.ChunkedArray) -> Array:
     return order
 
 
-def _shared(values: Array, width: int) -> Array:
+def _shared(values: Array) -> Array:
     """Whether each value comes more than once."""
-    distinct, _ = _simidx.distinct(values, width)
+    distinct, _ = _simidx.distinct(values)
     if len(distinct) == len(values):
         return np.zeros(len(values), dtype=bool)
-    ranks = _simidx.lookup(distinct, values, width)
+    ranks = _simidx.lookup(distinct, values)
     shared: Array = (np.bincount(ranks, minlength=len(distinct)) > 1)[ranks]
     return shared
 

@@ -53,7 +53,7 @@ class Spread(_Sends):
 
     def _rows(self, batches: Batches) -> Rows:
         for _, width, data in received(batches):
-            for place, some in divided(*_simidx.scatter(unpack(data, width), width, self._places)):
+            for place, some in divided(*_simidx.scatter(unpack(data, width), self._places)):
                 yield place, width, pack(some)
 
 
@@ -71,13 +71,13 @@ class Meet(_Sends):
             of_place[QUERIES if part > 0 else STORED].append(unpack(data, width))
         for place in sorted(sides):
             of_place = sides.pop(place)
-            queries, stored = (_simidx.distinct(np.concatenate(of_place[side]), width)[0] for side in (QUERIES, STORED))
+            queries, stored = (_simidx.distinct(np.concatenate(of_place[side]))[0] for side in (QUERIES, STORED))
             if not len(queries) or not len(stored):
                 continue
-            both, _ = _simidx.distinct(np.concatenate([queries, stored]), width)
+            both, _ = _simidx.distinct(np.concatenate([queries, stored]))
             for left, right in self._meeting.find(place, both, False):
                 for query, match in ((left, right), (right, left)):
-                    rows = (_simidx.lookup(queries, query, width) >= 0) & (_simidx.lookup(stored, match, width) >= 0)
+                    rows = (_simidx.lookup(queries, query) >= 0) & (_simidx.lookup(stored, match) >= 0)
                     yield from _send_columns(match[rows], query[rows], MATCHES, self._places)
 
 
@@ -105,7 +105,7 @@ class Attach:
             ends = np.cumsum(np.bincount(ranks, minlength=len(stored)))
             starts = np.concatenate([[0], ends[:-1]])
             for match, query in pairs.pop(place, []):
-                found = _simidx.lookup(stored, match, self._width)
+                found = _simidx.lookup(stored, match)
                 for start in range(0, len(found), 1 << 16):
                     some = np.flatnonzero(found[start : start + (1 << 16)] >= 0) + start
                     at = found[some]

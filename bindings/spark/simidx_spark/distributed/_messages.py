@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from simidx import _simidx
-from simidx_spark.distributed._columns import Array, from_arrow, width_of_array, with_fingerprints
+from simidx_spark.distributed._columns import Array, from_arrow, with_fingerprints
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -182,6 +182,6 @@ class SendRecords(_Sends):
         for table in gathered(batches, rows_for(self._places)):
             table = with_fingerprints(table, self._column)
             values = from_arrow(table.column(self._column))
-            places = _simidx.places(values, width_of_array(values), self._places)
+            places = _simidx.places(values, self._places)
             for place, data in by_place(table, places, self._places):
                 yield place, self._part, data

@@ -59,8 +59,8 @@ class Collapse(_Sends):
         for table in gathered(batches, rows_for(self._places)):
             values = from_arrow(with_fingerprints(table, self._column).column(self._column))
             width = width_of_array(values)
-            distinct, _ = _simidx.distinct(values, width)
-            for place, some in divided(*_simidx.scatter(distinct, width, self._places)):
+            distinct, _ = _simidx.distinct(values)
+            for place, some in divided(*_simidx.scatter(distinct, self._places)):
                 yield place, width, pack(some)
 
 
@@ -81,7 +81,7 @@ class Distinct:
     def __call__(self, batches: Batches) -> Batches:
         for place, parts in at_places(batches, lambda width, data: unpack(data, width)):
             width = width_of_array(parts[0])
-            values, varying = _simidx.distinct(np.concatenate(parts), width)
+            values, varying = _simidx.distinct(np.concatenate(parts))
             row = {
                 "place": place,
                 "part": width,
@@ -145,7 +145,7 @@ class Profile:
         total = sum(count for _, count, _, _ in known)
         most = min(1.0, min(len(sample) / count for _, count, _, sample in known))
         parts = [sample[: max(1, int(most * count))] for _, count, _, sample in known]
-        sample, _ = _simidx.distinct(np.concatenate(parts), width)
+        sample, _ = _simidx.distinct(np.concatenate(parts))
         return Profile(width, total, varying, sample)
 
 

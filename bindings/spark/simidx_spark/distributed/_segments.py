@@ -50,19 +50,19 @@ class Sample:
             values = from_arrow(with_fingerprints(table, self.column).column(self.column))
             count += len(values)
             width = width_of_array(values)
-            sample = _smallest(values if sample is None else np.concatenate([sample, values]), width)
+            sample = _smallest(values if sample is None else np.concatenate([sample, values]))
         if sample is not None:
             row = {"width": width, "count": count, "sample": pack(sample)}
             yield pa.RecordBatch.from_pylist([row], schema=self.schema)
 
 
-def _smallest(values: Array, width: int) -> Array:
+def _smallest(values: Array) -> Array:
     """A sample of the distinct ones among values."""
     few = smallest_hashes(values, 4 * SAMPLE)
-    distinct, _ = _simidx.distinct(few, width)
+    distinct, _ = _simidx.distinct(few)
     if len(distinct) < SAMPLE < len(values):
         # So many are equal that the others must be looked for.
-        distinct, _ = _simidx.distinct(values, width)
+        distinct, _ = _simidx.distinct(values)
     return smallest_hashes(distinct, SAMPLE)
 
 
@@ -78,12 +78,11 @@ class Splits:
     @staticmethod
     def of(rows: Iterable[tuple[int, int, bytes]], segments: int) -> Splits:
         """So many ranges at most, from the width, the count and the sample of each part."""
-        samples = [(width, unpack(sample, width)) for width, _, sample in rows]
+        samples = [unpack(sample, width) for width, _, sample in rows]
         if not samples:
             return Splits(empty(64))
-        width = samples[0][0]
-        sample = _smallest(np.concatenate([values for _, values in samples]), width)
-        ordered, _ = _simidx.distinct(sample, width)
+        sample = _smallest(np.concatenate(samples))
+        ordered, _ = _simidx.distinct(sample)
         places = np.unique(np.arange(1, segments) * len(ordered) // segments)
         return Splits(ordered[places[places > 0]])
 

@@ -135,7 +135,7 @@ class ShareKeys(_Sends):
             keys, nodes = keys[order], nodes[order]
             same = np.flatnonzero(keys[1:] == keys[:-1])
             # Neighbours in the order of keys: a chain for each key.
-            values, least = _simidx.components(nodes[same], nodes[same + 1], 64)
+            values, least = _simidx.components(nodes[same], nodes[same + 1])
             differ = values != least
             yield 0, 64, pack(np.concatenate([values[differ], least[differ]]))
 
