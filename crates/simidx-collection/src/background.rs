@@ -135,16 +135,10 @@ impl Core {
         let _only = self.merging.only.lock();
         let (due, deleted) = {
             let state = self.read();
-            let counts: Vec<(u64, u64)> = state
-                .segments
-                .iter()
-                .map(|segment| {
-                    let deleted = state
-                        .deleted
-                        .get(&segment.number)
-                        .map_or(0, |d| d.len() as u64);
-                    (segment.set.record_count(), deleted)
-                })
+            let deleted = deleted_of(&state.deleted, &state.segments);
+            let segments = state.segments.iter().zip(&deleted);
+            let counts: Vec<(u64, u64)> = segments
+                .map(|(segment, deleted)| (segment.set.record_count(), deleted.len() as u64))
                 .collect();
             let due = match all {
                 true if counts.len() > 1 || counts.iter().any(|&(_, deleted)| deleted > 0) => {
@@ -155,12 +149,10 @@ impl Core {
                 false if !state.frozen.is_empty() => due(&counts, RATIO),
                 false => due(&counts, ratio_after(state.sealed_at.elapsed())),
             };
-            let due: Vec<_> = due
-                .into_iter()
-                .map(|i| Arc::clone(&state.segments[i]))
-                .collect();
-            let deleted = deleted_of(&state.deleted, &due);
-            (due, deleted)
+            let of_segment = |i: usize| (Arc::clone(&state.segments[i]), deleted[i].clone());
+            due.into_iter()
+                .map(of_segment)
+                .unzip::<_, _, Vec<_>, Vec<_>>()
         };
         if due.is_empty() {
             return Ok(false);
