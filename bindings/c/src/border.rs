@@ -117,7 +117,7 @@ pub(crate) unsafe trait Options: Copy {
     /// As in C.
     const NAME: &'static str;
     /// Bytes that its first version had.
-    const FIRST_SIZE: usize;
+    const FIRST_SIZE: usize = size_of::<Self>();
 }
 
 /// Options of the caller, which may have been compiled with an older or a newer header: what an older one lacks is 0, and what
@@ -201,16 +201,18 @@ impl<T: Copy> Buffer<T> {
         Ok(Buffer { at, capacity })
     }
 
-    /// Where one value goes.
+    /// Where one value goes, and this one at first.
     ///
     /// # Safety
     /// As for [`Buffer::new`], with room for one.
-    pub(crate) unsafe fn one(name: &str, at: *mut T) -> Result<Self> {
+    pub(crate) unsafe fn one(name: &str, at: *mut T, first: T) -> Result<Self> {
         // SAFETY: the caller's promise.
-        unsafe { Buffer::new(name, at, 1) }
+        let place = unsafe { Buffer::new(name, at, 1) }?;
+        place.set(first);
+        Ok(place)
     }
 
-    /// The same if there is one; what is written to NULL is lost.
+    /// A buffer if there is one; what is written to NULL is lost.
     ///
     /// # Safety
     /// As for [`Buffer::new`].

@@ -12,7 +12,7 @@ use crate::fingerprint::{Many, known_width};
 use crate::status::simidx_status::SIMIDX_ERROR_INPUT;
 use crate::status::{Failure, Result, guard, simidx_status};
 use crate::text::{description, simidx_pipeline};
-use crate::work::{Work, simidx_progress, simidx_work_options};
+use crate::work::{Work, simidx_progress};
 
 /// Records that are handed over between two reports of progress.
 const PIECE: usize = 1 << 16;
@@ -59,7 +59,6 @@ pub struct simidx_build_options {
 // SAFETY: 0 is a value of each field, and the first one is the size.
 unsafe impl Options for simidx_build_options {
     const NAME: &'static str = "simidx_build_options";
-    const FIRST_SIZE: usize = size_of::<simidx_build_options>();
 }
 
 /// The ids of the caller.
@@ -134,14 +133,6 @@ impl<'a> Ids<'a> {
         }
         Ok(Ids::Strings(strings))
     }
-
-    fn kind(&self) -> IdKind {
-        match self {
-            Ids::None => IdKind::None,
-            Ids::Numbers(_) => IdKind::Number,
-            Ids::Strings(_) => IdKind::String,
-        }
-    }
 }
 
 /// Writes an index of these fingerprints, in any order, to a file. It replaces what has its name when it is complete and on
@@ -171,26 +162,12 @@ pub unsafe extern "C" fn simidx_build(
             let ids = Ids::read(&options, count)?;
             let width = known_width(width)?;
             let building = build_options(width, max_distance, &options, &ids)?;
-            let work = work(&options)?;
+            let work = Work::new(options.threads, options.progress, options.user)?;
             fingerprints.with(width, |column| {
                 work.run(|| write(building, &path, column, &ids, &work))
             })
         }
     })
-}
-
-/// # Safety
-/// The options are those of the caller.
-unsafe fn work(given: &simidx_build_options) -> Result<Work> {
-    let options = simidx_work_options {
-        struct_size: size_of::<simidx_work_options>(),
-        threads: given.threads,
-        reserved: 0,
-        progress: given.progress,
-        user: given.user,
-    };
-    // SAFETY: the caller's promise.
-    unsafe { Work::new(&options) }
 }
 
 /// # Safety
@@ -203,7 +180,11 @@ unsafe fn build_options(
 ) -> Result<BuildOptions> {
     let mut options = BuildOptions::default();
     options.max_distance = max_distance;
-    options.ids = ids.kind();
+    options.ids = match ids {
+        Ids::None => IdKind::None,
+        Ids::Numbers(_) => IdKind::Number,
+        Ids::Strings(_) => IdKind::String,
+    };
     options.pipeline = description(given.pipeline)?;
     options.memory = Some(given.memory).filter(|&memory| memory > 0);
     if given.tables > 0 {

@@ -1,11 +1,10 @@
 //! Fingerprints as C has them: single ones in two words, many in an array of their width.
 
-use std::borrow::Cow;
 use std::ffi::c_void;
 
-use simidx::{Column, Fingerprint, Width};
+use simidx::{Column, Width};
 
-use crate::border::array;
+use crate::border::{Buffer, array};
 use crate::status::{Failure, Result};
 
 /// A fingerprint of any width in two words. The upper one is 0 for fingerprints of 32 and 64 bits; of 32 bits, also the upper
@@ -46,53 +45,6 @@ pub(crate) fn known_width(bits: u32) -> Result<Width> {
     })
 }
 
-/// A type of fingerprints with its arrays in C.
-pub(crate) trait InC: Fingerprint + Send + Sync + 'static {
-    /// An element of an array.
-    type Element: Copy;
-
-    /// An array of the library, without a copy where both have the same elements.
-    fn from_c(array: &[Self::Element]) -> Cow<'_, [Self]>;
-
-    fn to_c(self) -> Self::Element;
-}
-
-impl InC for u32 {
-    type Element = u32;
-
-    fn from_c(array: &[u32]) -> Cow<'_, [u32]> {
-        Cow::Borrowed(array)
-    }
-
-    fn to_c(self) -> u32 {
-        self
-    }
-}
-
-impl InC for u64 {
-    type Element = u64;
-
-    fn from_c(array: &[u64]) -> Cow<'_, [u64]> {
-        Cow::Borrowed(array)
-    }
-
-    fn to_c(self) -> u64 {
-        self
-    }
-}
-
-impl InC for u128 {
-    type Element = simidx_fingerprint;
-
-    fn from_c(array: &[simidx_fingerprint]) -> Cow<'_, [u128]> {
-        Cow::Owned(array.iter().map(|&value| value.into()).collect())
-    }
-
-    fn to_c(self) -> simidx_fingerprint {
-        self.into()
-    }
-}
-
 /// A fingerprint of the caller for an index of this width.
 pub(crate) fn one(width: Width, fingerprint: simidx_fingerprint) -> Result<u128> {
     let value = u128::from(fingerprint);
@@ -119,30 +71,61 @@ impl Many {
         Many { at, count, width }
     }
 
-    /// Hands them to work for an index of this width.
+    /// Hands them to work for an index of this width, without a copy where both have the same elements.
     pub(crate) fn with<T>(
         self,
         width: Width,
         work: impl FnOnce(Column<'_>) -> Result<T>,
     ) -> Result<T> {
+        if self.width != width.bits() {
+            return Err(Failure::argument(format!(
+                "width is {}, and the index has fingerprints of {width} bits",
+                self.width
+            )));
+        }
         match width {
-            Width::W32 => work(Column::from(&*self.read::<u32>()?)),
-            Width::W64 => work(Column::from(&*self.read::<u64>()?)),
-            Width::W128 => work(Column::from(&*self.read::<u128>()?)),
+            Width::W32 => work(self.read::<u32>()?.into()),
+            Width::W64 => work(self.read::<u64>()?.into()),
+            Width::W128 => {
+                let pairs = self.read::<simidx_fingerprint>()?.iter();
+                let values: Vec<u128> = pairs.map(|&value| value.into()).collect();
+                work((&values[..]).into())
+            }
         }
     }
 
-    /// The fingerprints, if they have this width.
-    pub(crate) fn read<'a, F: InC>(self) -> Result<Cow<'a, [F]>> {
-        if self.width != F::WIDTH {
-            return Err(Failure::argument(format!(
-                "width is {}, and the index has fingerprints of {} bits",
-                self.width,
-                F::WIDTH
-            )));
-        }
+    fn read<'a, T>(self) -> Result<&'a [T]> {
         // SAFETY: the promise was given to `new`, and the width is that of the elements.
-        let array = unsafe { array("fingerprints", self.at.cast::<F::Element>(), self.count) }?;
-        Ok(F::from_c(array))
+        unsafe { array("fingerprints", self.at.cast::<T>(), self.count) }
+    }
+}
+
+/// An array of the caller that gets fingerprints.
+pub(crate) enum Out {
+    W32(Buffer<u32>),
+    W64(Buffer<u64>),
+    W128(Buffer<simidx_fingerprint>),
+}
+
+impl Out {
+    /// # Safety
+    /// `at` has room for `count` fingerprints of this width, and nobody else uses it during the call.
+    pub(crate) unsafe fn new(at: *mut c_void, width: Width, count: usize) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            Ok(match width {
+                Width::W32 => Out::W32(Buffer::new("out", at.cast(), count)?),
+                Width::W64 => Out::W64(Buffer::new("out", at.cast(), count)?),
+                Width::W128 => Out::W128(Buffer::new("out", at.cast(), count)?),
+            })
+        }
+    }
+
+    pub(crate) fn put(&self, place: usize, value: u128) {
+        match self {
+            Out::W32(out) => out.put(place, value as u32),
+            Out::W64(out) => out.put(place, value as u64),
+            Out::W128(out) => out.put(place, value.into()),
+        }
     }
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 use crate::status::simidx_status::{SIMIDX_ERROR_CLOSED, SIMIDX_ERROR_LIMIT};
-use crate::status::{Failure, Result};
+use crate::status::{Failure, Result, guard};
 
 /// Parts of the table.
 const PARTS: usize = 64;
@@ -83,16 +83,19 @@ pub(crate) fn get<H: Handle>(handle: *const H) -> Result<Arc<H::Value>> {
 
 /// Closes a handle. What it stands for stays until nothing uses it. NULL and what is no handle of this kind are left alone.
 pub(crate) fn close<H: Handle>(handle: *mut H) {
-    let open = part(handle.addr()).open.write();
-    let mut open = open.unwrap_or_else(PoisonError::into_inner);
-    let is_of_kind = |value: &Value| (**value).is::<H::Value>();
-    let value = match open.get(&handle.addr()).is_some_and(is_of_kind) {
-        true => open.remove(&handle.addr()),
-        false => None,
-    };
-    drop(open);
-    // Unmapping a file takes a while.
-    drop(value);
+    guard(|| {
+        let open = part(handle.addr()).open.write();
+        let mut open = open.unwrap_or_else(PoisonError::into_inner);
+        let is_of_kind = |value: &Value| (**value).is::<H::Value>();
+        let value = match open.get(&handle.addr()).is_some_and(is_of_kind) {
+            true => open.remove(&handle.addr()),
+            false => None,
+        };
+        drop(open);
+        // Unmapping a file takes a while.
+        drop(value);
+        Ok(())
+    });
 }
 
 #[cfg(test)]

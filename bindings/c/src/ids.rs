@@ -78,9 +78,10 @@ pub unsafe extern "C" fn simidx_number_ids(
     guard(|| {
         // SAFETY: the caller's promises.
         let (found, buffer) = unsafe {
-            let found = Buffer::one("found", found)?;
-            found.set(0);
-            (found, Buffer::new("buffer", buffer, capacity)?)
+            (
+                Buffer::one("found", found, 0)?,
+                Buffer::new("buffer", buffer, capacity)?,
+            )
         };
         let set = handles::get(index)?;
         let mut count = 0;
@@ -120,15 +121,9 @@ pub unsafe extern "C" fn simidx_string_ids(
     guard(|| {
         // SAFETY: the caller's promises.
         let (found, bytes_found, bytes, ends) = unsafe {
-            let (found, bytes_found) = (
-                Buffer::one("found", found)?,
-                Buffer::one("bytes_found", bytes_found)?,
-            );
-            found.set(0);
-            bytes_found.set(0);
             (
-                found,
-                bytes_found,
+                Buffer::one("found", found, 0)?,
+                Buffer::one("bytes_found", bytes_found, 0)?,
                 Buffer::new("bytes", bytes.cast::<u8>(), bytes_capacity)?,
                 Buffer::new("ends", ends, ends_capacity)?,
             )
@@ -203,9 +198,10 @@ unsafe fn find(
 ) -> Result<()> {
     // SAFETY: the caller's promises.
     let (found, buffer) = unsafe {
-        let found = Buffer::one("found", found)?;
-        found.set(0);
-        (found, Buffer::new("buffer", buffer, capacity)?)
+        (
+            Buffer::one("found", found, 0)?,
+            Buffer::new("buffer", buffer, capacity)?,
+        )
     };
     let fingerprints = handles::get(index)?.fingerprints_of_id(id)?;
     found.set(fingerprints.len());

@@ -2,6 +2,7 @@
 
 use std::ffi::{c_char, c_void};
 use std::path::PathBuf;
+use std::ptr::null_mut;
 
 use simidx::index::WarmOptions;
 use simidx::set::Segment;
@@ -38,7 +39,6 @@ pub struct simidx_open_options {
 // SAFETY: 0 is a value of each field, and the first one is the size.
 unsafe impl Options for simidx_open_options {
     const NAME: &'static str = "simidx_open_options";
-    const FIRST_SIZE: usize = size_of::<simidx_open_options>();
 }
 
 /// What the ids of an index are.
@@ -80,13 +80,12 @@ pub struct simidx_info {
 // SAFETY: 0 is a value of each field, and the first one is the size.
 unsafe impl Options for simidx_info {
     const NAME: &'static str = "simidx_info";
-    const FIRST_SIZE: usize = size_of::<simidx_info>();
 }
 
 fn open(paths: &[PathBuf], options: &simidx_open_options) -> Result<*mut simidx_index> {
     let in_memory = border::switch("in_memory", options.in_memory)?;
     let warm = border::switch("warm", options.warm)?;
-    let set = Work::quiet().run(|| {
+    let set = Work::quiet()?.run(|| {
         let set = match in_memory {
             true => Set::open_in_memory(paths)?,
             false => Set::open(paths)?,
@@ -113,10 +112,8 @@ pub unsafe extern "C" fn simidx_open(
     guard(|| {
         // SAFETY: the caller's promises.
         let (out, options, path) = unsafe {
-            let out = Buffer::one("out", out)?;
-            out.set(std::ptr::null_mut());
             (
-                out,
+                Buffer::one("out", out, null_mut())?,
                 border::options(options)?,
                 border::string("path", path)?,
             )
@@ -142,10 +139,8 @@ pub unsafe extern "C" fn simidx_open_many(
     guard(|| {
         // SAFETY: the caller's promises.
         let (out, options, paths) = unsafe {
-            let out = Buffer::one("out", out)?;
-            out.set(std::ptr::null_mut());
             (
-                out,
+                Buffer::one("out", out, null_mut())?,
                 border::options(options)?,
                 border::array("paths", paths, count)?,
             )
@@ -175,12 +170,13 @@ pub unsafe extern "C" fn simidx_open_memory(
     guard(|| {
         // SAFETY: the caller's promises: the bytes stay as long as anything reads them.
         let (out, bytes) = unsafe {
-            let out = Buffer::one("out", out)?;
-            out.set(std::ptr::null_mut());
-            (out, border::array::<u8>("bytes", bytes.cast(), len)?)
+            (
+                Buffer::one("out", out, null_mut())?,
+                border::array::<u8>("bytes", bytes.cast(), len)?,
+            )
         };
         let set =
-            Work::quiet().run(|| Ok(Set::from_bytes(Storage::lent(bytes))?.named("memory")))?;
+            Work::quiet()?.run(|| Ok(Set::from_bytes(Storage::lent(bytes))?.named("memory")))?;
         out.set(handles::open(set)?);
         Ok(())
     })
@@ -190,10 +186,7 @@ pub unsafe extern "C" fn simidx_open_memory(
 /// closed already are left alone.
 #[unsafe(no_mangle)]
 pub extern "C" fn simidx_close(index: *mut simidx_index) {
-    guard(|| {
-        handles::close(index);
-        Ok(())
-    });
+    handles::close(index);
 }
 
 /// Figures of an index, which are at hand: nothing is read.
@@ -247,9 +240,10 @@ pub unsafe extern "C" fn simidx_index_pipeline(
     guard(|| {
         // SAFETY: the caller's promises.
         let (found, buffer) = unsafe {
-            let found = Buffer::one("found", found)?;
-            found.set(0);
-            (found, Buffer::new("buffer", buffer.cast::<u8>(), capacity)?)
+            (
+                Buffer::one("found", found, 0)?,
+                Buffer::new("buffer", buffer.cast::<u8>(), capacity)?,
+            )
         };
         let set = handles::get(index)?;
         let bytes = set.pipeline().unwrap_or_default().as_bytes();

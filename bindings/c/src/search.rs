@@ -1,6 +1,7 @@
 //! Searchers: queries, one at a time or many, and their answers.
 
 use std::ffi::c_void;
+use std::ptr::null_mut;
 use std::sync::{Mutex, TryLockError};
 
 use simidx::Set;
@@ -62,46 +63,6 @@ impl Searcher {
         }
     }
 
-    /// Forgets the last answer, and keeps its memory.
-    fn clear(&mut self) {
-        self.answers.clear();
-    }
-
-    /// Answers one query.
-    fn ask(&mut self, query: simidx_fingerprint, question: Question) -> Result<()> {
-        self.clear();
-        let query = one(self.set.width(), query)?;
-        let found = self.set.answer_with(&mut self.scratch, query, question)?;
-        for hit in found.iter() {
-            self.answers.push(hit.fingerprint, hit.distance);
-        }
-        self.answers.end_query();
-        Ok(())
-    }
-
-    fn contains(&mut self, query: simidx_fingerprint, distance: u32) -> Result<bool> {
-        let query = one(self.set.width(), query)?;
-        Ok(self
-            .set
-            .contains_near_with(&mut self.scratch, query, distance)?)
-    }
-
-    fn answer_all(&mut self, queries: &Many, question: Question, work: &Work) -> Result<()> {
-        self.clear();
-        let set = &self.set;
-        self.answers = queries.with(set.width(), |queries| {
-            work.run(|| Ok(answer_all(set, queries, question, &work.watch())?))
-        })?;
-        Ok(())
-    }
-
-    fn contains_all(&self, queries: &Many, distance: u32, work: &Work) -> Result<Vec<bool>> {
-        let set = &self.set;
-        queries.with(set.width(), |queries| {
-            work.run(|| Ok(contains_all(set, queries, distance, &work.watch())?))
-        })
-    }
-
     /// Writes the matches from one on, as many as fit, and returns how many there are from there.
     fn matches(&self, first: usize, buffer: &Buffer<simidx_match>) -> usize {
         let answers = &self.answers;
@@ -124,11 +85,6 @@ impl Searcher {
         }
         count
     }
-
-    /// Where the matches of each query start, and where all end.
-    fn offsets(&self) -> &[u64] {
-        &self.answers.offsets
-    }
 }
 
 /// Lets work use a searcher, unless another thread does.
@@ -143,7 +99,7 @@ fn with<T>(
         Err(TryLockError::Poisoned(poisoned)) => {
             handle.clear_poison();
             let mut searcher = poisoned.into_inner();
-            searcher.clear();
+            searcher.answers.clear();
             searcher
         }
         Err(TryLockError::WouldBlock) => {
@@ -154,47 +110,69 @@ fn with<T>(
     work(&mut searcher)
 }
 
-/// Lets a query use a searcher. If its arguments are no good, the searcher has no answer after the call all the same.
-fn ask<A>(
+/// Lets a query use a searcher, which has no answer after the call if the query or one of its arguments fails.
+fn ask(
     searcher: *const simidx_searcher,
-    arguments: Result<A>,
-    query: impl FnOnce(&mut Searcher, A) -> Result<()>,
+    query: impl FnOnce(&mut Searcher) -> Result<()>,
 ) -> Result<()> {
-    match arguments {
-        Ok(arguments) => with(searcher, |searcher| query(searcher, arguments)),
-        Err(failure) => {
-            // A searcher that another thread uses has the answers of that thread.
-            let _ = with(searcher, |searcher| {
-                searcher.clear();
-                Ok(())
-            });
-            Err(failure)
-        }
-    }
+    with(searcher, |searcher| {
+        searcher.answers.clear();
+        query(searcher)
+    })
 }
 
-/// Asks within a distance, and writes as many of the matches as fit.
+/// Where an answer goes: the number of its matches, and the matches that fit.
+type Places = (Buffer<usize>, Buffer<simidx_match>);
+
+/// Answers one query.
 fn answer(
     searcher: *const simidx_searcher,
-    places: Result<(Buffer<usize>, Buffer<simidx_match>)>,
-    distance: u32,
-    query: impl FnOnce(&mut Searcher, u32) -> Result<()>,
+    query: simidx_fingerprint,
+    question: Question,
+    places: Result<Places>,
 ) -> Result<()> {
-    let arguments = places.and_then(|places| Ok((places, checked(distance)?)));
-    ask(
-        searcher,
-        arguments,
-        |searcher, ((found, buffer), distance)| {
-            query(searcher, distance)?;
-            found.set(searcher.matches(0, &buffer));
-            Ok(())
-        },
-    )
+    ask(searcher, |searcher| {
+        let (found, buffer) = places?;
+        check(question)?;
+        let Searcher {
+            set,
+            scratch,
+            answers,
+        } = searcher;
+        let query = one(set.width(), query)?;
+        for hit in set.answer_with(scratch, query, question)?.iter() {
+            answers.push(hit.fingerprint, hit.distance);
+        }
+        answers.end_query();
+        found.set(searcher.matches(0, &buffer));
+        Ok(())
+    })
 }
 
-fn checked(distance: u32) -> Result<u32> {
+/// Answers many queries.
+fn answer_many(
+    searcher: *const simidx_searcher,
+    queries: &Many,
+    question: Question,
+    (work, offsets, places): (Result<Work>, Result<Buffer<u64>>, Result<Places>),
+) -> Result<()> {
+    ask(searcher, |searcher| {
+        let ((found, buffer), work, offsets) = (places?, work?, offsets?);
+        check(question)?;
+        let set = &searcher.set;
+        searcher.answers = queries.with(set.width(), |queries| {
+            work.run(|| Ok(answer_all(set, queries, question, &work.watch())?))
+        })?;
+        offsets.put_all(0, &searcher.answers.offsets);
+        found.set(searcher.matches(0, &buffer));
+        Ok(())
+    })
+}
+
+fn check(question: Question) -> Result<()> {
+    let distance = question.max_distance();
     match distance <= MOST_DISTANCE {
-        true => Ok(distance),
+        true => Ok(()),
         false => Err(Failure::argument(format!(
             "the distance is {distance}, and at most {MOST_DISTANCE} bits"
         ))),
@@ -211,8 +189,7 @@ pub unsafe extern "C" fn simidx_searcher_new(
 ) -> simidx_status {
     guard(|| {
         // SAFETY: the caller's promise.
-        let out = unsafe { Buffer::one("out", out) }?;
-        out.set(std::ptr::null_mut());
+        let out = unsafe { Buffer::one("out", out, null_mut()) }?;
         let searcher = Searcher::new(&*handles::get(index)?);
         out.set(handles::open(Mutex::new(searcher))?);
         Ok(())
@@ -222,10 +199,7 @@ pub unsafe extern "C" fn simidx_searcher_new(
 /// Frees a searcher. NULL and a searcher that is freed already are left alone.
 #[unsafe(no_mangle)]
 pub extern "C" fn simidx_searcher_free(searcher: *mut simidx_searcher) {
-    guard(|| {
-        handles::close(searcher);
-        Ok(())
-    });
+    handles::close(searcher);
 }
 
 /// All fingerprints within `distance` bits of one, the distance included, each once: by distance, then by value. Exact for
@@ -246,9 +220,7 @@ pub unsafe extern "C" fn simidx_query(
     guard(|| {
         // SAFETY: the caller's promises.
         let places = unsafe { places(buffer, capacity, found) };
-        answer(searcher, places, distance, |searcher, distance| {
-            searcher.ask(fingerprint, Question::Within(distance))
-        })
+        answer(searcher, fingerprint, Question::Within(distance), places)
     })
 }
 
@@ -271,13 +243,11 @@ pub unsafe extern "C" fn simidx_nearest(
     guard(|| {
         // SAFETY: the caller's promises.
         let places = unsafe { places(buffer, capacity, found) };
-        answer(searcher, places, distance, |searcher, distance| {
-            let question = Question::Nearest {
-                count,
-                max_distance: distance,
-            };
-            searcher.ask(fingerprint, question)
-        })
+        let question = Question::Nearest {
+            count,
+            max_distance: distance,
+        };
+        answer(searcher, fingerprint, question, places)
     })
 }
 
@@ -318,14 +288,13 @@ pub unsafe extern "C" fn simidx_contains(
 ) -> simidx_status {
     guard(|| {
         // SAFETY: the caller's promise.
-        let out = unsafe { Buffer::one("out", out) }?;
-        out.set(0);
-        let distance = checked(distance)?;
-        let found = with(searcher, |searcher| {
-            searcher.contains(fingerprint, distance)
-        })?;
-        out.set(found.into());
-        Ok(())
+        let out = unsafe { Buffer::one("out", out, 0) }?;
+        check(Question::Within(distance))?;
+        with(searcher, |Searcher { set, scratch, .. }| {
+            let query = one(set.width(), fingerprint)?;
+            out.set(set.contains_near_with(scratch, query, distance)?.into());
+            Ok(())
+        })
     })
 }
 
@@ -356,10 +325,13 @@ pub unsafe extern "C" fn simidx_query_many(
         // SAFETY: the caller's promises.
         unsafe {
             let queries = Many::new(fingerprints, width, count);
-            let offsets = (offsets, count.saturating_add(1));
-            let places = ManyPlaces::new(options, offsets, (buffer, capacity), found);
-            let question = || Ok(Question::Within(checked(distance)?));
-            many(searcher, &queries, question, places)
+            let offsets = Buffer::optional("offsets", offsets, count.saturating_add(1));
+            let places = (
+                Work::read(options),
+                offsets,
+                places(buffer, capacity, found),
+            );
+            answer_many(searcher, &queries, Question::Within(distance), places)
         }
     })
 }
@@ -384,15 +356,17 @@ pub unsafe extern "C" fn simidx_nearest_many(
         // SAFETY: the caller's promises.
         unsafe {
             let queries = Many::new(fingerprints, width, count);
-            let offsets = (offsets, count.saturating_add(1));
-            let places = ManyPlaces::new(options, offsets, (buffer, capacity), found);
-            let question = || {
-                Ok(Question::Nearest {
-                    count: nearest,
-                    max_distance: checked(distance)?,
-                })
+            let offsets = Buffer::optional("offsets", offsets, count.saturating_add(1));
+            let places = (
+                Work::read(options),
+                offsets,
+                places(buffer, capacity, found),
+            );
+            let question = Question::Nearest {
+                count: nearest,
+                max_distance: distance,
             };
-            many(searcher, &queries, question, places)
+            answer_many(searcher, &queries, question, places)
         }
     })
 }
@@ -422,9 +396,11 @@ pub unsafe extern "C" fn simidx_contains_many(
                 Buffer::new("out", out, count)?,
             )
         };
-        let distance = checked(distance)?;
-        let found = with(searcher, |searcher| {
-            searcher.contains_all(&queries, distance, &work)
+        check(Question::Within(distance))?;
+        let found = with(searcher, |Searcher { set, .. }| {
+            queries.with(set.width(), |queries| {
+                work.run(|| Ok(contains_all(set, queries, distance, &work.watch())?))
+            })
         })?;
         for (place, found) in found.into_iter().enumerate() {
             out.put(place, found.into());
@@ -437,60 +413,12 @@ pub unsafe extern "C" fn simidx_contains_many(
 ///
 /// # Safety
 /// As for [`Buffer::new`].
-unsafe fn places(
-    buffer: *mut simidx_match,
-    capacity: usize,
-    found: *mut usize,
-) -> Result<(Buffer<usize>, Buffer<simidx_match>)> {
+unsafe fn places(buffer: *mut simidx_match, capacity: usize, found: *mut usize) -> Result<Places> {
     // SAFETY: the caller's promises.
     unsafe {
-        let found = Buffer::one("found", found)?;
-        found.set(0);
-        Ok((found, Buffer::new("buffer", buffer, capacity)?))
+        Ok((
+            Buffer::one("found", found, 0)?,
+            Buffer::new("buffer", buffer, capacity)?,
+        ))
     }
-}
-
-/// How many queries are worked on, and the places of their answers.
-struct ManyPlaces {
-    work: Work,
-    offsets: Buffer<u64>,
-    buffer: Buffer<simidx_match>,
-    found: Buffer<usize>,
-}
-
-impl ManyPlaces {
-    /// # Safety
-    /// As for [`Work::read`] and [`Buffer::new`].
-    unsafe fn new(
-        options: *const simidx_work_options,
-        (offsets, offset_count): (*mut u64, usize),
-        (buffer, capacity): (*mut simidx_match, usize),
-        found: *mut usize,
-    ) -> Result<Self> {
-        // SAFETY: the caller's promises.
-        unsafe {
-            let (found, buffer) = places(buffer, capacity, found)?;
-            Ok(ManyPlaces {
-                work: Work::read(options)?,
-                offsets: Buffer::optional("offsets", offsets, offset_count)?,
-                buffer,
-                found,
-            })
-        }
-    }
-}
-
-fn many(
-    searcher: *mut simidx_searcher,
-    queries: &Many,
-    question: impl FnOnce() -> Result<Question>,
-    places: Result<ManyPlaces>,
-) -> Result<()> {
-    let arguments = places.and_then(|places| Ok((places, question()?)));
-    ask(searcher, arguments, |searcher, (places, question)| {
-        searcher.answer_all(queries, question, &places.work)?;
-        places.offsets.put_all(0, searcher.offsets());
-        places.found.set(searcher.matches(0, &places.buffer));
-        Ok(())
-    })
 }

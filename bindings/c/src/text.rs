@@ -1,13 +1,13 @@
 //! Texts: pipelines, and the fingerprints that they make.
 
 use std::ffi::{c_char, c_void};
+use std::ptr::null_mut;
 
-use simidx::Width;
 use simidx_text::assets::Assets;
 use simidx_text::{ParallelFingerprinter, Pipeline, PipelineOptions};
 
 use crate::border::{self, At, Buffer};
-use crate::fingerprint::{InC, known_width, simidx_fingerprint};
+use crate::fingerprint::{Out, known_width, simidx_fingerprint};
 use crate::handles::{self, Handle};
 use crate::status::{Failure, Result, guard, simidx_status};
 use crate::work::{Work, simidx_work_options};
@@ -41,9 +41,10 @@ pub unsafe extern "C" fn simidx_pipeline_open(
     guard(|| {
         // SAFETY: the caller's promises.
         let (out, name) = unsafe {
-            let out = Buffer::one("out", out)?;
-            out.set(std::ptr::null_mut());
-            (out, border::string("name", name)?)
+            (
+                Buffer::one("out", out, null_mut())?,
+                border::string("name", name)?,
+            )
         };
         let name = border::utf8("name", name)?;
         let pipeline = match name.starts_with('{') {
@@ -59,10 +60,7 @@ pub unsafe extern "C" fn simidx_pipeline_open(
 /// Closes a pipeline. NULL and a pipeline that is closed already are left alone.
 #[unsafe(no_mangle)]
 pub extern "C" fn simidx_pipeline_close(pipeline: *mut simidx_pipeline) {
-    guard(|| {
-        handles::close(pipeline);
-        Ok(())
-    });
+    handles::close(pipeline);
 }
 
 /// The fingerprint of one text, on this thread.
@@ -81,7 +79,7 @@ pub unsafe extern "C" fn simidx_fingerprint_text(
         // SAFETY: the caller's promises.
         let (out, text) = unsafe {
             (
-                Buffer::one("out", out)?,
+                Buffer::new("out", out, 1)?,
                 border::array::<u8>("text", text.cast(), len)?,
             )
         };
@@ -130,13 +128,21 @@ pub unsafe extern "C" fn simidx_fingerprint_texts(
             )));
         }
         // SAFETY: the caller's promise; the width is checked.
-        unsafe {
-            match pipeline.width() {
-                Width::W32 => many::<u32>(&pipeline, &texts, &work, out, &says),
-                Width::W64 => many::<u64>(&pipeline, &texts, &work, out, &says),
-                Width::W128 => many::<u128>(&pipeline, &texts, &work, out, &says),
+        let out = unsafe { Out::new(out, pipeline.width(), count) }?;
+        let all = work.run(|| {
+            let mut all = Vec::with_capacity(texts.len());
+            for piece in texts.chunks(PIECE) {
+                all.extend(pipeline.fingerprints_if_any(piece));
+                work.report("fingerprint", all.len() as u64, texts.len() as u64)?;
             }
+            Ok(all)
+        })?;
+        let empty = pipeline.empty_fingerprint();
+        for (place, fingerprint) in all.into_iter().enumerate() {
+            out.put(place, fingerprint.unwrap_or(empty));
+            says.put(place, fingerprint.is_some().into());
         }
+        Ok(())
     })
 }
 
@@ -169,34 +175,6 @@ unsafe fn read_texts<'a>(
         border::utf8(name, bytes?)
     };
     texts.iter().enumerate().map(text).collect()
-}
-
-/// # Safety
-/// `out` has room for as many fingerprints of this width as there are texts.
-unsafe fn many<F: InC>(
-    pipeline: &ParallelFingerprinter,
-    texts: &[&str],
-    work: &Work,
-    out: *mut c_void,
-    says: &Buffer<u8>,
-) -> Result<()> {
-    // SAFETY: the caller's promise.
-    let out = unsafe { Buffer::new("out", out.cast::<F::Element>(), texts.len()) }?;
-    let empty = F::from_u128(pipeline.empty_fingerprint());
-    let all = work.run(|| {
-        let mut all = Vec::with_capacity(texts.len());
-        for piece in texts.chunks(PIECE) {
-            let found = pipeline.fingerprints_if_any(piece).into_iter();
-            all.extend(found.map(|found| found.map(F::from_u128)));
-            work.report("fingerprint", all.len() as u64, texts.len() as u64)?;
-        }
-        Ok(all)
-    })?;
-    for (place, fingerprint) in all.into_iter().enumerate() {
-        out.put(place, fingerprint.unwrap_or(empty).to_c());
-        says.put(place, fingerprint.is_some().into());
-    }
-    Ok(())
 }
 
 /// The description of a pipeline of the caller, if there is one.

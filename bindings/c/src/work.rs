@@ -15,7 +15,7 @@ use crate::status::{Failure, Result};
 const MOST_THREADS: u32 = 1024;
 
 /// Most pools of threads that are kept for later calls.
-const MOST_IDLE: usize = 8;
+const MOST_KEPT: usize = 8;
 
 /// A function of the caller that hears how far long work is: `done` of `total` in a stage, whose name is a string for the
 /// time of the call. What it returns is 0 to go on, anything else to stop: the call then fails with `SIMIDX_ERROR_STOPPED`.
@@ -45,7 +45,6 @@ pub struct simidx_work_options {
 // SAFETY: 0 is a value of each field, and the first one is the size.
 unsafe impl Options for simidx_work_options {
     const NAME: &'static str = "simidx_work_options";
-    const FIRST_SIZE: usize = size_of::<simidx_work_options>();
 }
 
 /// Work under way.
@@ -71,34 +70,31 @@ unsafe impl Sync for Call {}
 
 impl Work {
     /// Work that nobody hears of.
-    pub(crate) fn quiet() -> Self {
-        Work::on(0, None, std::ptr::null_mut())
+    pub(crate) fn quiet() -> Result<Self> {
+        // SAFETY: there is no function to be called.
+        unsafe { Work::new(0, None, std::ptr::null_mut()) }
     }
 
     /// Work as the caller wants it.
     ///
     /// # Safety
-    /// `progress` of the options may be called with their `user`, as its type says.
-    pub(crate) unsafe fn new(options: &simidx_work_options) -> Result<Self> {
-        if options.threads > MOST_THREADS {
-            let threads = options.threads;
+    /// `progress` may be called with `user`, as its type says.
+    pub(crate) unsafe fn new(
+        threads: u32,
+        progress: simidx_progress,
+        user: *mut c_void,
+    ) -> Result<Self> {
+        if threads > MOST_THREADS {
             let message = format!("threads is {threads}; at most {MOST_THREADS} are possible");
             return Err(Failure::argument(message));
         }
-        let threads = options.threads as usize;
-        Ok(Work::on(threads, options.progress, options.user))
-    }
-
-    fn on(threads: usize, progress: simidx_progress, user: *mut c_void) -> Self {
-        let stopped = AtomicBool::new(false);
-        Work {
-            threads,
-            call: Arc::new(Call {
-                progress,
-                user,
-                stopped,
-            }),
-        }
+        let call = Arc::new(Call {
+            progress,
+            user,
+            stopped: AtomicBool::new(false),
+        });
+        let threads = threads as usize;
+        Ok(Work { threads, call })
     }
 
     /// Work as the options of the caller say.
@@ -107,7 +103,10 @@ impl Work {
     /// As for [`Work::new`] and [`border::options`].
     pub(crate) unsafe fn read(options: *const simidx_work_options) -> Result<Self> {
         // SAFETY: the caller's promise.
-        unsafe { Work::new(&border::options(options)?) }
+        unsafe {
+            let options = border::options(options)?;
+            Work::new(options.threads, options.progress, options.user)
+        }
     }
 
     pub(crate) fn threads(&self) -> usize {
@@ -143,67 +142,41 @@ impl Work {
 
     /// Does work on a pool of threads.
     pub(crate) fn run<T: Send>(&self, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
-        match self.threads {
-            0 => shared()?.install(work),
-            threads => {
-                let pool = take(threads)?;
-                let outcome = pool.install(work);
-                give_back(threads, pool);
-                outcome
-            }
-        }
+        pool(self.threads)?.install(work)
     }
 }
 
-/// The pool of all calls that name no number of threads, and the process that it is of.
-static SHARED: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
+/// The process that has them, and pools that are kept for later calls, with the numbers of threads that were asked for.
+type Pools = (u32, Vec<(usize, Arc<ThreadPool>)>);
 
-/// As many threads as the processor runs at a time, however many calls there are at a time: they share them.
-fn shared() -> Result<Arc<ThreadPool>> {
-    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+static POOLS: Mutex<Pools> = Mutex::new((0, Vec::new()));
+
+/// As many threads as the processor runs at a time if the number is 0, which all such calls share. Otherwise as many as the
+/// caller names, which no other call has meanwhile.
+fn pool(threads: usize) -> Result<Arc<ThreadPool>> {
+    let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+    let (of, kept) = &mut *pools;
     let process = std::process::id();
-    match &*shared {
-        Some((of, pool)) if *of == process => return Ok(Arc::clone(pool)),
-        _ => {}
-    }
-    let pool = Arc::new(build(0)?);
-    let before = shared.replace((process, Arc::clone(&pool)));
-    // After a fork the child has none of the threads, and dropping the pool would wait for them.
-    std::mem::forget(before);
-    Ok(pool)
-}
-
-/// Pools that nobody uses, with the numbers of threads that were asked for, and the process that they are of.
-static IDLE: Mutex<(u32, Vec<(usize, ThreadPool)>)> = Mutex::new((0, Vec::new()));
-
-/// A pool of so many threads as the caller names. Two calls at a time have two pools: neither waits for the other.
-fn take(threads: usize) -> Result<ThreadPool> {
-    let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
-    let process = std::process::id();
-    if idle.0 != process {
+    if *of != process {
         // After a fork the child has none of the threads, and dropping the pools would wait for them.
-        std::mem::forget(std::mem::take(&mut idle.1));
-        idle.0 = process;
+        std::mem::forget(std::mem::take(kept));
+        *of = process;
     }
-    if let Some(number) = idle.1.iter().position(|&(of, _)| of == threads) {
-        return Ok(idle.1.swap_remove(number).1);
+    // Only who has the lock can take one that nobody has.
+    let is_free = |pool: &Arc<ThreadPool>| threads == 0 || Arc::strong_count(pool) == 1;
+    let found = kept
+        .iter()
+        .find(|(of, pool)| *of == threads && is_free(pool));
+    if let Some((_, pool)) = found {
+        return Ok(Arc::clone(pool));
     }
-    drop(idle);
-    build(threads)
-}
-
-fn build(threads: usize) -> Result<ThreadPool> {
     let pool = ThreadPoolBuilder::new()
         .num_threads(threads)
         .thread_name(|number| format!("simidx-{number}"))
         .build();
-    pool.map_err(|error| io::Error::other(error).into())
-}
-
-/// Keeps a pool for later.
-fn give_back(threads: usize, pool: ThreadPool) {
-    let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
-    if idle.0 == std::process::id() && idle.1.len() < MOST_IDLE {
-        idle.1.push((threads, pool));
+    let pool = Arc::new(pool.map_err(io::Error::other)?);
+    if threads == 0 || kept.len() < MOST_KEPT {
+        kept.push((threads, Arc::clone(&pool)));
     }
+    Ok(pool)
 }

@@ -71,12 +71,10 @@ fn codec(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Codec>> {
     };
     match &*given.to_cow()? {
         "auto" => Ok(None),
-        name => {
-            let codec = name.parse::<Codec>();
-            codec
-                .map(Some)
-                .map_err(|error| raise(object.py(), &error.into()))
-        }
+        name => match name.parse::<Codec>() {
+            Ok(codec) => Ok(Some(codec)),
+            Err(error) => Err(raise(object.py(), &error.into())),
+        },
     }
 }
 
@@ -108,46 +106,49 @@ fn write(
     let mut builder = IndexBuilder::new(fingerprints.width(), options.watch(watch.of_library()))?;
     // What keeps the file from being written is known before the work.
     let mut file = AtomicFile::create(path)?;
-    let report = |done: usize| watch.report("read", done as u64, total as u64);
+    let texts = match &ids {
+        Ids::Strings(texts) => texts.all(),
+        _ => Vec::new(),
+    };
     match &ids {
-        Ids::None => {
-            for (piece, done) in fingerprints.chunks(PIECE).zip((PIECE..).step_by(PIECE)) {
-                builder.extend_from_slice(piece)?;
-                report(done.min(total))?;
-            }
-        }
-        Ids::Rows => {
-            for (row, fingerprint) in fingerprints.iter().enumerate() {
-                builder.push_with_id(fingerprint, row as u64)?;
-                if row % PIECE == 0 {
-                    report(row)?;
-                }
-            }
-        }
-        Ids::Numbers(numbers) => {
-            check(numbers.len())?;
-            for (row, (fingerprint, &id)) in fingerprints.iter().zip(&**numbers).enumerate() {
-                builder.push_with_id(fingerprint, id)?;
-                if row % PIECE == 0 {
-                    report(row)?;
-                }
-            }
-        }
-        Ids::Strings(texts) => {
-            let texts = texts.all();
-            check(texts.len())?;
-            for (row, (fingerprint, id)) in fingerprints.iter().zip(texts).enumerate() {
-                let pushed = builder.push_with_id(fingerprint, id);
-                pushed.map_err(|error| of_row(row, error))?;
-                if row % PIECE == 0 {
-                    report(row)?;
-                }
-            }
-        }
+        Ids::None | Ids::Rows => {}
+        Ids::Numbers(numbers) => check(numbers.len())?,
+        Ids::Strings(_) => check(texts.len())?,
     }
+    let mut start = 0;
+    for piece in fingerprints.chunks(PIECE) {
+        let records = (start..).zip(piece.iter());
+        match &ids {
+            Ids::None => builder.extend_from_slice(piece)?,
+            Ids::Rows => {
+                for (row, fingerprint) in records {
+                    builder.push_with_id(fingerprint, row as u64)?;
+                }
+            }
+            Ids::Numbers(numbers) => {
+                for (row, fingerprint) in records {
+                    builder.push_with_id(fingerprint, numbers[row])?;
+                }
+            }
+            Ids::Strings(_) => {
+                for (row, fingerprint) in records {
+                    let pushed = builder.push_with_id(fingerprint, texts[row]);
+                    pushed.map_err(|error| of_row(row, error))?;
+                }
+            }
+        }
+        start += piece.len();
+        watch.report("read", start as u64, total as u64)?;
+    }
+    drop(texts);
     // The builder has all, and sorts it for long.
     watch.let_go((given, ids));
     builder.finish(&mut file)?;
+    commit(file, watch)
+}
+
+/// Gives a file its name, if the work has not been stopped before.
+fn commit(mut file: AtomicFile, watch: &Watch) -> Result<(), Failure> {
     file.sync()?;
     watch.commit()?;
     Ok(file.commit()?)
@@ -184,9 +185,7 @@ pub(crate) fn merge(given: Given<'_>) -> PyResult<()> {
         let mut file = AtomicFile::create(&path)?;
         options.watch = watch.of_library();
         merge_files(&set, &options, &mut file)?;
-        file.sync()?;
-        watch.commit()?;
-        Ok(file.commit()?)
+        commit(file, watch)
     })
 }
 

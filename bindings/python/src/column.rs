@@ -110,6 +110,13 @@ pub(crate) enum TextChunk {
     View(StringViewArray),
 }
 
+impl From<Vec<PyBackedStr>> for Texts {
+    fn from(texts: Vec<PyBackedStr>) -> Self {
+        let chunks = vec![TextChunk::List(texts)];
+        Texts { chunks }
+    }
+}
+
 impl Texts {
     pub(crate) fn push(&mut self, chunk: TextChunk) {
         self.chunks.push(chunk);

@@ -6,9 +6,9 @@ use std::path::Path;
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
-use simidx::Fingerprints;
 use simidx::batch::rounds::{self, PairRound, PairRounds, RoundsRequest};
 use simidx::set::Manifest;
+use simidx::{Fingerprints, Width};
 
 use crate::arrays::array;
 use crate::errors::{Class, Failure};
@@ -53,27 +53,28 @@ impl PyRounds {
     }
 
     fn check(&self, py: Python<'_>, round: usize) -> PyResult<()> {
-        match round < self.rounds.round_count() {
+        let count = self.rounds.round_count();
+        match round < count {
             true => Ok(()),
             false => {
-                let message = format!(
-                    "round={round}: there are {} rounds",
-                    self.rounds.round_count()
-                );
+                let message = format!("round={round}: there are {count} rounds");
                 Err(Class::Option.error(py, message))
             }
         }
     }
 }
 
-/// Fingerprints of a width that is known.
-fn of_width(object: &Bound<'_, PyAny>, width: u32) -> PyResult<input::Fingerprints> {
+/// Fingerprints in an array of their width, or of a width that is known.
+fn read(object: &Bound<'_, PyAny>, width: Option<Width>) -> PyResult<input::Fingerprints> {
     let expected = Expected {
-        width: Some(width),
+        width,
         signed: true,
     };
     input::fingerprints(object, expected)
 }
+
+/// Two arrays.
+type Two<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
 
 fn place_count(py: Python<'_>, count: usize) -> PyResult<usize> {
     match (1..=1 << 24).contains(&count) {
@@ -85,12 +86,9 @@ fn place_count(py: Python<'_>, count: usize) -> PyResult<usize> {
     }
 }
 
-fn scattered(
-    py: Python<'_>,
-    (values, ends): (Fingerprints, Vec<usize>),
-) -> PyResult<Bound<'_, PyTuple>> {
+fn scattered(py: Python<'_>, (values, ends): (Fingerprints, Vec<usize>)) -> PyResult<Two<'_>> {
     let ends: Vec<i64> = ends.into_iter().map(|end| end as i64).collect();
-    PyTuple::new(py, [array(py, values)?, ends.into_pyarray(py).into_any()])
+    Ok((array(py, values)?, ends.into_pyarray(py).into_any()))
 }
 
 #[pymethods]
@@ -114,11 +112,7 @@ impl PyRounds {
         largest_share: f64,
     ) -> PyResult<Self> {
         let distance = options::distance(k, "k")?;
-        let expected = Expected {
-            width: None,
-            signed: true,
-        };
-        let read = input::fingerprints(sample, expected)?;
+        let read = read(sample, None)?;
         let rounds = PairRounds::new(&RoundsRequest {
             distance,
             count,
@@ -127,7 +121,7 @@ impl PyRounds {
             largest_share,
         });
         Ok(PyRounds {
-            width: read.width(),
+            width: read.column().width().bits(),
             rounds,
         })
     }
@@ -163,10 +157,10 @@ impl PyRounds {
         round: usize,
         values: &Bound<'py, PyAny>,
         places: usize,
-    ) -> PyResult<Bound<'py, PyTuple>> {
+    ) -> PyResult<Two<'py>> {
         self.check(py, round)?;
         let places = place_count(py, places)?;
-        let values = of_width(values, self.width)?;
+        let values = read(values, Width::from_bits(self.width))?;
         let values = py.detach(|| self.rounds.scatter(round, values.column(), places));
         scattered(py, values)
     }
@@ -180,14 +174,17 @@ impl PyRounds {
         values: &Bound<'py, PyAny>,
         links: bool,
         threads: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyTuple>> {
+    ) -> PyResult<Two<'py>> {
         self.check(py, round)?;
         let threads = threads.map(|threads| options::count(threads, "threads"));
         let how = How {
             threads: threads.transpose()?,
             progress: None,
         };
-        let (values, rounds) = (of_width(values, self.width)?, self.rounds.clone());
+        let (values, rounds) = (
+            read(values, Width::from_bits(self.width))?,
+            self.rounds.clone(),
+        );
         let (left, right) = run(py, &how, move |_| {
             let width = values.column().width();
             let [mut left, mut right] = [Fingerprints::new(width), Fingerprints::new(width)];
@@ -201,7 +198,7 @@ impl PyRounds {
             }
             Ok((left, right))
         })?;
-        PyTuple::new(py, [array(py, left)?, array(py, right)?])
+        Ok((array(py, left)?, array(py, right)?))
     }
 }
 
@@ -210,11 +207,10 @@ impl PyRounds {
 pub(crate) fn scatter<'py>(
     py: Python<'py>,
     values: &Bound<'py, PyAny>,
-    width: u32,
     places: usize,
-) -> PyResult<Bound<'py, PyTuple>> {
+) -> PyResult<Two<'py>> {
     let places = place_count(py, places)?;
-    let values = of_width(values, width)?;
+    let values = read(values, None)?;
     let values = py.detach(|| rounds::scatter_values(values.column(), places));
     scattered(py, values)
 }
@@ -224,11 +220,10 @@ pub(crate) fn scatter<'py>(
 pub(crate) fn places<'py>(
     py: Python<'py>,
     values: &Bound<'py, PyAny>,
-    width: u32,
     places: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
     let places = place_count(py, places)?;
-    let values = of_width(values, width)?;
+    let values = read(values, None)?;
     let of_values = py.detach(|| rounds::places_of(values.column(), places));
     Ok(of_values.into_pyarray(py).into_any())
 }
@@ -238,10 +233,14 @@ pub(crate) fn places<'py>(
 pub(crate) fn distinct<'py>(
     py: Python<'py>,
     values: &Bound<'py, PyAny>,
-    width: u32,
 ) -> PyResult<(Bound<'py, PyAny>, u128)> {
-    let values = of_width(values, width)?;
-    let (values, varying) = run(py, &one_thread(), move |_| {
+    let values = read(values, None)?;
+    // A task has one core.
+    let how = How {
+        threads: Some(1),
+        progress: None,
+    };
+    let (values, varying) = run(py, &how, move |_| {
         let mut values = values.into_owned();
         values.sort_distinct();
         let first = values.get(0).unwrap_or_default();
@@ -257,16 +256,15 @@ pub(crate) fn components<'py>(
     py: Python<'py>,
     left: &Bound<'py, PyAny>,
     right: &Bound<'py, PyAny>,
-    width: u32,
-) -> PyResult<Bound<'py, PyTuple>> {
-    let (left, right) = (of_width(left, width)?, of_width(right, width)?);
+) -> PyResult<Two<'py>> {
+    let (left, right) = (read(left, None)?, read(right, None)?);
     if left.column().len() != right.column().len() {
         return Err(Class::Input.error(py, "the two columns of pairs differ in length"));
     }
     let (values, least) = run(py, &How::default(), move |_| {
         Ok(rounds::components(left.column(), right.column())?)
     })?;
-    PyTuple::new(py, [array(py, values)?, array(py, least)?])
+    Ok((array(py, values)?, array(py, least)?))
 }
 
 /// The place of each value among distinct ones in order, or -1.
@@ -275,21 +273,12 @@ pub(crate) fn lookup<'py>(
     py: Python<'py>,
     ordered: &Bound<'py, PyAny>,
     values: &Bound<'py, PyAny>,
-    width: u32,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (ordered, values) = (of_width(ordered, width)?, of_width(values, width)?);
+    let (ordered, values) = (read(ordered, None)?, read(values, None)?);
     let found = py.detach(|| rounds::positions_in(ordered.column(), values.column()));
     let found = found.map_err(|error| Failure::from(error).raise(py))?;
     let found = found.into_iter().map(|at| at.map_or(-1, |at| at as i64));
     Ok(found.collect::<Vec<i64>>().into_pyarray(py).into_any())
-}
-
-/// A task has one core.
-fn one_thread() -> How {
-    How {
-        threads: Some(1),
-        progress: None,
-    }
 }
 
 /// Gives an index file the name of a segment, in which `{content}` stands for its content identifier: that name, and the manifest of

@@ -3,7 +3,7 @@
 use numpy::{IntoPyArray, PyArrayMethods};
 use pyo3::prelude::*;
 use simidx::batch::{Decision, Deduplicator, IdColumn};
-use simidx::{Error, IdBuf, IdKind};
+use simidx::{Error, Fingerprints, IdKind};
 use simidx_text::Pipeline;
 use simidx_text::dedup::{Similarity, content_identity};
 use simidx_text::similar::{
@@ -40,7 +40,6 @@ pub(crate) fn identities<'py>(
 /// The keys of texts: a row for each text, a column for each band.
 #[pyfunction]
 pub(crate) fn text_keys(given: Given<'_>) -> PyResult<Bound<'_, PyAny>> {
-    given.only(&Search::NAMES)?;
     let (py, search) = (given.py(), Search::new(&given)?);
     let signer = TextSigner::new(search.options.similarity);
     let (texts, pipeline) = (search.texts, search.pipeline);
@@ -59,7 +58,6 @@ pub(crate) fn text_keys(given: Given<'_>) -> PyResult<Bound<'_, PyAny>> {
 /// texts lead to, each for the first text of its chain.
 #[pyfunction]
 pub(crate) fn decide_texts(given: Given<'_>) -> PyResult<[Bound<'_, PyAny>; 2]> {
-    given.only(&[&Search::NAMES[..], &["longest", "chains"]].concat())?;
     let (py, longest, chains) = (given.py(), given.flag("longest")?, given.flag("chains")?);
     let mut search = Search::new(&given)?;
     // What is found first would depend on which other texts came to the same place.
@@ -83,7 +81,6 @@ pub(crate) fn decide_texts(given: Given<'_>) -> PyResult<[Bound<'_, PyAny>; 2]> 
 /// fingerprints. Of each cluster the document of the highest priority is kept.
 #[pyfunction]
 pub(crate) fn decide_documents(given: Given<'_>) -> PyResult<[Bound<'_, PyAny>; 2]> {
-    given.only(&["fingerprints", "k", "priority", "memory", "threads"])?;
     let py = given.py();
     let mut options = dedup_options(&given)?;
     let read = input::fingerprints(&given.value("fingerprints")?, given.expected(None)?)?;
@@ -123,97 +120,68 @@ pub(crate) fn sketch_words(py: Python<'_>, index: &PyIndex) -> PyResult<Option<u
     }
 }
 
-/// The records of an index that are most like texts, of those that have one: row, record, and what is estimated.
-struct InIndex {
-    rows: Vec<i64>,
-    fingerprints: simidx::Fingerprints,
-    ids: Option<IdColumn>,
-    estimates: Vec<f64>,
-    standard_errors: Vec<f64>,
-}
+/// The records of an index that are most like texts, of those texts that have one: rows, fingerprints and ids of records, and
+/// the estimates of their similarities with their standard errors.
+type InIndex = (Vec<i64>, Fingerprints, Option<IdColumn>, Vec<f64>, Vec<f64>);
 
-impl InIndex {
-    fn find(
-        opened: &Opened,
-        texts: &[&str],
-        similarity: Similarity,
-        pipeline: &Pipeline,
-        watch: &Watch,
-    ) -> Result<Self, Failure> {
-        let set = &opened.set;
-        let search = SketchSearch::new(set, similarity.least(), 0.0)?;
-        let by_chance = search.chance_matches();
-        if by_chance > MOST_CHANCE_MATCHES {
-            let message = format!(
-                "the sketches are too short for so many records and so low a similarity: {by_chance:.3} records would seem \
-                 similar to a text by chance; build with longer sketches, or ask for a higher similarity"
-            );
-            return Err(Failure::Other(Class::Input, message));
-        }
-        let features = search.sketcher().features();
-        if similarity.words() != Some(features.words())
-            || pipeline.options().html != features.html()
-        {
-            let message = format!(
-                "the index has sketches of runs of {} words, of texts with html={}; say so with words and pipeline",
-                features.words(),
-                features.html()
-            );
-            return Err(Failure::Other(Class::Input, message));
-        }
-        let signer = TextSigner::new(similarity);
-        let mut fingerprinter = pipeline.fingerprinter(simidx::Width::W64)?;
-        let mut found = InIndex {
-            rows: Vec::new(),
-            fingerprints: simidx::Fingerprints::new(set.width()),
-            ids: match set.id_kind() {
-                IdKind::None => None,
-                IdKind::Number => Some(IdColumn::Numbers(Vec::new())),
-                IdKind::String => Some(IdColumn::Strings {
-                    ends: Vec::new(),
-                    text: String::new(),
-                }),
-            },
-            estimates: Vec::new(),
-            standard_errors: Vec::new(),
+fn find_in_index(
+    opened: &Opened,
+    texts: &[&str],
+    similarity: Similarity,
+    pipeline: &Pipeline,
+    watch: &Watch,
+) -> Result<InIndex, Failure> {
+    let set = &opened.set;
+    let search = SketchSearch::new(set, similarity.least(), 0.0)?;
+    let by_chance = search.chance_matches();
+    if by_chance > MOST_CHANCE_MATCHES {
+        let message = format!(
+            "the sketches are too short for so many records and so low a similarity: {by_chance:.3} records would seem \
+             similar to a text by chance; build with longer sketches, or ask for a higher similarity"
+        );
+        return Err(Failure::Other(Class::Input, message));
+    }
+    let features = search.sketcher().features();
+    if similarity.words() != Some(features.words()) || pipeline.options().html != features.html() {
+        let message = format!(
+            "the index has sketches of runs of {} words, of texts with html={}; say so with words and pipeline",
+            features.words(),
+            features.html()
+        );
+        return Err(Failure::Other(Class::Input, message));
+    }
+    let signer = TextSigner::new(similarity);
+    let mut fingerprinter = pipeline.fingerprinter(simidx::Width::W64)?;
+    let mut ids = (set.id_kind() != IdKind::None).then(|| records::no_ids(set.id_kind()));
+    let (mut rows, mut fingerprints) = (Vec::new(), Fingerprints::new(set.width()));
+    let (mut estimates, mut standard_errors) = (Vec::new(), Vec::new());
+    for (number, some) in texts.chunks(SKETCHED).enumerate() {
+        watch.check()?;
+        let mut sketch = |text: &&str| {
+            let signed = signer.sign(&mut fingerprinter, text);
+            search.sketcher().sketch_of(signed.features())
         };
-        for (number, some) in texts.chunks(SKETCHED).enumerate() {
-            watch.check()?;
-            let mut sketch = |text: &&str| {
-                let signed = signer.sign(&mut fingerprinter, text);
-                search.sketcher().sketch_of(signed.features())
-            };
-            let sketches: Vec<TextSketch> = some.iter().map(&mut sketch).collect();
-            let best = search.best_matches(&sketches)?;
-            for (row, matched) in (number * SKETCHED..).zip(best) {
-                let Some(matched) = matched else { continue };
-                let (fingerprint, id) = set.record(matched.segment, matched.record)?;
-                found.rows.push(row as i64);
-                found.fingerprints.push(fingerprint);
-                found.push_id(id);
-                let bits = search.sketcher().parameters().bits();
-                let JaccardEstimate {
-                    similarity,
-                    standard_error,
-                    ..
-                } = matched.estimate(bits);
-                found.estimates.push(similarity);
-                found.standard_errors.push(standard_error);
+        let sketches: Vec<TextSketch> = some.iter().map(&mut sketch).collect();
+        let best = search.best_matches(&sketches)?;
+        for (row, matched) in (number * SKETCHED..).zip(best) {
+            let Some(matched) = matched else { continue };
+            let (fingerprint, id) = set.record(matched.segment, matched.record)?;
+            rows.push(row as i64);
+            fingerprints.push(fingerprint);
+            if let (Some(ids), Some(id)) = (&mut ids, &id) {
+                records::push_id(ids, id.as_id());
             }
-        }
-        Ok(found)
-    }
-
-    fn push_id(&mut self, id: Option<IdBuf>) {
-        match (&mut self.ids, id) {
-            (Some(IdColumn::Numbers(numbers)), Some(IdBuf::Number(number))) => numbers.push(number),
-            (Some(IdColumn::Strings { ends, text }), Some(IdBuf::String(id))) => {
-                text.push_str(&id);
-                ends.push(text.len() as u64);
-            }
-            _ => {}
+            let bits = search.sketcher().parameters().bits();
+            let JaccardEstimate {
+                similarity,
+                standard_error,
+                ..
+            } = matched.estimate(bits);
+            estimates.push(similarity);
+            standard_errors.push(standard_error);
         }
     }
+    Ok((rows, fingerprints, ids, estimates, standard_errors))
 }
 
 /// Which texts an index has, by the sketches that it carries: rows, and for each the fingerprint and the id of the record that is
@@ -224,17 +192,16 @@ pub(crate) fn sketch_matches<'py>(
     index: &PyIndex,
     given: Given<'py>,
 ) -> PyResult<[Bound<'py, PyAny>; 5]> {
-    given.only(&Search::NAMES)?;
     let (opened, search) = (index.opened(py)?, Search::new(&given)?);
     let (texts, pipeline, options) = (search.texts, search.pipeline, search.options);
-    let found = run_apart(py, &search.how, move |watch| {
-        InIndex::find(&opened, &texts.all(), options.similarity, &pipeline, watch)
+    let (rows, fingerprints, ids, estimates, errors) = run_apart(py, &search.how, move |watch| {
+        find_in_index(&opened, &texts.all(), options.similarity, &pipeline, watch)
     })?;
     Ok([
-        found.rows.into_pyarray(py).into_any(),
-        array(py, found.fingerprints)?,
-        records::to_python(py, found.ids)?,
-        found.estimates.into_pyarray(py).into_any(),
-        found.standard_errors.into_pyarray(py).into_any(),
+        rows.into_pyarray(py).into_any(),
+        array(py, fingerprints)?,
+        records::to_python(py, ids)?,
+        estimates.into_pyarray(py).into_any(),
+        errors.into_pyarray(py).into_any(),
     ])
 }

@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyAny;
 use simidx::Error;
 
-/// A class of `simidx._errors`.
+/// A class of `simidx._errors`, whose name has `Error` at its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
     Closed,
@@ -22,23 +22,6 @@ pub(crate) enum Class {
 }
 
 impl Class {
-    fn name(self) -> &'static str {
-        match self {
-            Class::Closed => "ClosedError",
-            Class::File => "FileError",
-            Class::FileMissing => "FileMissingError",
-            Class::Format => "FormatError",
-            Class::IdExists => "IdExistsError",
-            Class::Input => "InputError",
-            Class::InputType => "InputTypeError",
-            Class::Internal => "InternalError",
-            Class::Limit => "LimitError",
-            Class::Locked => "LockedError",
-            Class::Option => "OptionError",
-            Class::OptionType => "OptionTypeError",
-        }
-    }
-
     /// An exception of this class.
     pub(crate) fn error(self, py: Python<'_>, message: impl Into<String>) -> PyErr {
         match self.instance(py, message.into()) {
@@ -49,7 +32,8 @@ impl Class {
 
     fn instance<'py>(self, py: Python<'py>, message: String) -> PyResult<Bound<'py, PyAny>> {
         let classes = py.import("simidx._errors")?;
-        classes.getattr(self.name())?.call1((message,))
+        let name = format!("{self:?}Error");
+        classes.getattr(name.as_str())?.call1((message,))
     }
 }
 

@@ -13,6 +13,7 @@ use crate::arrow::ArrowColumn;
 use crate::errors::{Class, Failure};
 use crate::input::{self, Expected};
 use crate::opened::Opened;
+use crate::records::no_ids;
 use crate::run::{How, run_apart, run_short};
 use crate::table;
 
@@ -81,8 +82,7 @@ impl Facts {
         };
         // Where there are none, they are of the kind that they would have.
         if lists.ids.is_empty() && self.kind() == IdKind::String {
-            let (ends, text) = Default::default();
-            lists.ids = IdColumn::Strings { ends, text };
+            lists.ids = no_ids(IdKind::String);
         }
         Ok(Arc::new(lists))
     }
@@ -95,10 +95,7 @@ fn over<T: Send + 'static>(
     work: impl FnOnce(&Set, &Fingerprints, &simidx::Watch) -> simidx::Result<T> + Send + 'static,
 ) -> PyResult<T> {
     let py = fingerprints.py();
-    let expected = Expected {
-        width: Some(opened.width().bits()),
-        signed: false,
-    };
+    let expected = Expected::of(opened.width());
     let found = input::fingerprints(fingerprints, expected)?.into_owned();
     let set = opened.set.clone();
     let few = found.len() <= FEW;

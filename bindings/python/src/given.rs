@@ -87,7 +87,7 @@ impl<'py> Given<'py> {
             None => self.read("width", options::width)?,
         };
         Ok(Expected {
-            width: given.map(Width::bits),
+            width: given,
             signed: self.flag("signed")?,
         })
     }

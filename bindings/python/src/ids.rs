@@ -9,13 +9,14 @@ use arrow_schema::DataType;
 use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
-use pyo3::types::{PyBool, PyInt, PyString};
+use pyo3::types::PyString;
 use simidx::Id;
 
 use crate::arrow;
-use crate::column::{Column, TextChunk, Texts};
+use crate::column::{Column, Texts};
 use crate::errors::Class;
-use crate::input::{is_text, iterate, joined, push_texts, type_name};
+use crate::input::{is_text, iterate, joined, texts_of, type_name};
+use crate::options;
 
 /// The ids of records.
 #[derive(Debug)]
@@ -88,11 +89,7 @@ fn arrow_ids(py: Python<'_>, chunks: &[ArrayRef]) -> PyResult<Ids> {
     };
     let kind = first.data_type();
     if is_text(kind) {
-        let mut texts = Texts::default();
-        chunks
-            .iter()
-            .for_each(|chunk| push_texts(&mut texts, chunk));
-        return Ok(Ids::Strings(texts));
+        return Ok(Ids::Strings(texts_of(chunks)));
     }
     if *kind == DataType::UInt64 {
         return Ok(Ids::Numbers(joined(chunks, |chunk| {
@@ -136,17 +133,14 @@ fn list_ids(object: &Bound<'_, PyAny>) -> PyResult<Ids> {
         if let Ok(text) = item.cast::<PyString>() {
             strings.push(PyBackedStr::try_from(text.clone())?);
         } else {
-            let is_number = !item.is_instance_of::<PyBool>() && item.hasattr("__index__")?;
-            match item.extract::<u64>() {
-                Ok(number) if is_number => numbers.push(number),
-                _ => {
-                    let message = format!(
-                        "ids[{row}] of type {}: ids are numbers from 0 to 2^64 - 1, or strings",
-                        type_name(&item)
-                    );
-                    return Err(Class::InputType.error(py, message));
-                }
-            }
+            let Some(number) = options::integer(&item) else {
+                let message = format!(
+                    "ids[{row}] of type {}: ids are numbers from 0 to 2^64 - 1, or strings",
+                    type_name(&item)
+                );
+                return Err(Class::InputType.error(py, message));
+            };
+            numbers.push(number);
         }
         if !numbers.is_empty() && !strings.is_empty() {
             let message =
@@ -156,11 +150,7 @@ fn list_ids(object: &Bound<'_, PyAny>) -> PyResult<Ids> {
     }
     Ok(match strings.is_empty() {
         true => Ids::Numbers(Column::Owned(numbers)),
-        false => {
-            let mut texts = Texts::default();
-            texts.push(TextChunk::List(strings));
-            Ids::Strings(texts)
-        }
+        false => Ids::Strings(strings.into()),
     })
 }
 
@@ -169,13 +159,9 @@ pub(crate) fn one(object: &Bound<'_, PyAny>) -> PyResult<simidx::IdBuf> {
     if let Ok(text) = object.cast::<PyString>() {
         return Ok(Id::String(&text.to_cow()?).into());
     }
-    let is_number = !object.is_instance_of::<PyBool>()
-        && (object.is_instance_of::<PyInt>() || object.hasattr("__index__")?);
-    match object.extract::<u64>() {
-        Ok(number) if is_number => Ok(Id::Number(number).into()),
-        _ => {
-            let message = "an id is a number from 0 to 2^64 - 1, or a string";
-            Err(Class::InputType.error(object.py(), message))
-        }
-    }
+    let number = options::integer(object).map(|number| Id::Number(number).into());
+    number.ok_or_else(|| {
+        let message = "an id is a number from 0 to 2^64 - 1, or a string";
+        Class::InputType.error(object.py(), message)
+    })
 }

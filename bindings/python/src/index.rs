@@ -152,10 +152,7 @@ impl PyIndex {
     /// Whether the index holds this very fingerprint.
     fn __contains__(&self, py: Python<'_>, fingerprint: &Bound<'_, PyAny>) -> PyResult<bool> {
         let opened = self.opened(py)?;
-        let expected = Expected {
-            width: Some(opened.width().bits()),
-            signed: false,
-        };
+        let expected = Expected::of(opened.width());
         let value = input::fingerprint(fingerprint, expected)?;
         run_short(py, move || Ok(opened.set.contains(value)?))
     }

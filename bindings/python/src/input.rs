@@ -11,11 +11,15 @@ use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{
     PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyFrozenSet, PyInt, PySet, PyString,
 };
-use simidx::Fingerprint;
+use simidx::{Fingerprint, Width};
 
 use crate::arrow;
 use crate::column::{Column, TextChunk, Texts};
 use crate::errors::Class;
+
+/// What is wrong with fingerprints that are floating-point numbers.
+const ROUNDED: &str =
+    "floating point rounds fingerprints; read them as uint64, or from hexadecimal strings";
 
 /// Fingerprints of one of the three widths.
 #[derive(Debug)]
@@ -26,14 +30,6 @@ pub(crate) enum Fingerprints {
 }
 
 impl Fingerprints {
-    pub(crate) fn width(&self) -> u32 {
-        match self {
-            Fingerprints::W32(_) => 32,
-            Fingerprints::W64(_) => 64,
-            Fingerprints::W128(_) => 128,
-        }
-    }
-
     /// The same as a column of the library.
     pub(crate) fn column(&self) -> simidx::Column<'_> {
         match self {
@@ -57,9 +53,31 @@ impl Fingerprints {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Expected {
     /// Their bits.
-    pub(crate) width: Option<u32>,
+    pub(crate) width: Option<Width>,
     /// Whether integers with a sign hold their bits.
     pub(crate) signed: bool,
+}
+
+impl Expected {
+    /// Unsigned ones of a width.
+    pub(crate) fn of(width: Width) -> Self {
+        Expected {
+            width: Some(width),
+            signed: false,
+        }
+    }
+
+    fn check(self, py: Python<'_>, found: Width) -> PyResult<()> {
+        match self.width {
+            Some(width) if width != found => {
+                let message = format!(
+                    "these fingerprints have {found} bits, and {width} are expected: they cannot be compared"
+                );
+                Err(Class::Input.error(py, message))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Reads fingerprints from whatever holds them.
@@ -70,16 +88,8 @@ pub(crate) fn fingerprints(
     let py = object.py();
     refuse_no_rows(object, "fingerprints")?;
     let read = read(object, expected)?;
-    match expected.width {
-        Some(width) if width != read.width() => {
-            let of = read.width();
-            let message = format!(
-                "these fingerprints have {of} bits, and {width} are expected: they cannot be compared"
-            );
-            Err(Class::Input.error(py, message))
-        }
-        _ => Ok(read),
-    }
+    expected.check(py, read.column().width())?;
+    Ok(read)
 }
 
 fn read(object: &Bound<'_, PyAny>, expected: Expected) -> PyResult<Fingerprints> {
@@ -136,33 +146,26 @@ fn of_numpy(object: &Bound<'_, PyAny>, expected: Expected) -> PyResult<Fingerpri
     if object.hasattr("mask")? {
         return refuse("masked arrays have no bits to compare; pass array.compressed()");
     }
-    match (kind, size) {
-        (b'u', 4 | 8) => {}
-        (b'i', 4 | 8) if expected.signed => {}
-        (b'i', 4 | 8) => {
-            return refuse(
-                "they have a sign; pass signed=True if they hold the bits of unsigned ones, otherwise array.astype('uint64')",
-            );
-        }
-        (b'u' | b'i', _) => {
-            return refuse(
-                "the widths are 32, 64 and 128 bits; packed bits of 8 columns, the first bit the highest, become one fingerprint \
-                 by array.view('>u8').astype('uint64')[:, 0]",
-            );
-        }
-        (b'f', _) => {
-            return refuse(
-                "floating point rounds fingerprints; read them as uint64, or from hexadecimal strings",
-            );
-        }
-        (b'b', _) => {
-            return refuse(
-                "pack the 64 bits of each row, the first the highest, by \
-                 numpy.packbits(array, axis=1).view('>u8').astype('uint64')[:, 0]",
-            );
-        }
+    let remedy = match (kind, size) {
+        (b'u', 4 | 8) => None,
+        (b'i', 4 | 8) if expected.signed => None,
+        (b'i', 4 | 8) => Some(
+            "they have a sign; pass signed=True if they hold the bits of unsigned ones, otherwise array.astype('uint64')",
+        ),
+        (b'u' | b'i', _) => Some(
+            "the widths are 32, 64 and 128 bits; packed bits of 8 columns, the first bit the highest, become one fingerprint \
+             by array.view('>u8').astype('uint64')[:, 0]",
+        ),
+        (b'f', _) => Some(ROUNDED),
+        (b'b', _) => Some(
+            "pack the 64 bits of each row, the first the highest, by \
+             numpy.packbits(array, axis=1).view('>u8').astype('uint64')[:, 0]",
+        ),
         (b'O' | b'U' | b'T', _) => return of_list(&object.call_method0("tolist")?, expected),
-        _ => return refuse("pass uint32, uint64, or two columns of uint64 for 128 bits"),
+        _ => Some("pass uint32, uint64, or two columns of uint64 for 128 bits"),
+    };
+    if let Some(remedy) = remedy {
+        return refuse(remedy);
     }
     match *shape {
         [_] => {}
@@ -181,29 +184,28 @@ fn of_numpy(object: &Bound<'_, PyAny>, expected: Expected) -> PyResult<Fingerpri
         (_, 4) => Column::of_numpy::<i32>(array).map(Fingerprints::W32),
         _ => Column::of_numpy::<i64>(array).map(Fingerprints::W64),
     };
-    // What is not in one piece, or in another order of bytes, is copied.
-    match lent(object) {
+    match in_one_piece(object, lent)? {
         Some(column) => Ok(column),
-        None => match lent(&in_order(object)?) {
-            Some(column) => Ok(column),
-            None => refuse("it cannot be read in one piece; pass array.astype('uint64')"),
-        },
+        None => refuse("it cannot be read in one piece; pass array.astype('uint64')"),
     }
 }
 
-/// A copy of an array in one piece, in the order of bytes of this machine.
-fn in_order<'py>(array: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let native = array
-        .getattr("dtype")?
-        .call_method1("newbyteorder", ("=",))?;
-    array.call_method1("astype", (native, "C"))
+/// What is read of an array, or of a copy of it in one piece and in the order of bytes of this machine.
+fn in_one_piece<'py, T>(
+    array: &Bound<'py, PyAny>,
+    read: impl Fn(&Bound<'py, PyAny>) -> Option<T>,
+) -> PyResult<Option<T>> {
+    let found = read(array);
+    if found.is_some() {
+        return Ok(found);
+    }
+    let dtype = array.getattr("dtype")?;
+    let native = dtype.call_method1("newbyteorder", ("=",))?;
+    Ok(read(&array.call_method1("astype", (native, "C"))?))
 }
 
 fn of_two_columns(array: &Bound<'_, PyAny>) -> PyResult<Fingerprints> {
-    let words = match Column::<u64>::of_numpy::<u64>(array) {
-        Some(words) => Some(words),
-        None => Column::<u64>::of_numpy::<u64>(&in_order(array)?),
-    };
+    let words: Option<Column<u64>> = in_one_piece(array, Column::of_numpy::<u64>)?;
     let words = words.ok_or_else(|| {
         let message =
             "fingerprints: two columns that cannot be read in one piece; pass array.copy()";
@@ -247,19 +249,13 @@ fn of_arrow(py: Python<'_>, chunks: &[ArrayRef], expected: Expected) -> PyResult
             Ok(Fingerprints::W128(Column::Owned(values.collect())))
         }
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
-            let mut texts = Texts::default();
-            for chunk in chunks {
-                push_texts(&mut texts, chunk);
-            }
             let mut values = Values::new(expected);
-            for (row, text) in texts.all().into_iter().enumerate() {
+            for (row, text) in texts_of(chunks).all().into_iter().enumerate() {
                 values.push_hex(py, row, text)?;
             }
             values.finish(py)
         }
-        DataType::Float16 | DataType::Float32 | DataType::Float64 => refuse(
-            "floating point rounds fingerprints; read them as uint64, or from hexadecimal strings",
-        ),
+        DataType::Float16 | DataType::Float32 | DataType::Float64 => refuse(ROUNDED),
         _ => refuse("pass uint32, uint64, binary of 16 bytes for 128 bits, or hexadecimal strings"),
     }
 }
@@ -289,11 +285,7 @@ pub(crate) fn joined<T: arrow_buffer::ArrowNativeType>(
 }
 
 fn none_of(expected: Expected) -> Fingerprints {
-    match expected.width {
-        Some(32) => Fingerprints::W32(Column::Owned(Vec::new())),
-        Some(128) => Fingerprints::W128(Column::Owned(Vec::new())),
-        _ => Fingerprints::W64(Column::Owned(Vec::new())),
-    }
+    of_values(expected.width.unwrap_or_default(), Vec::new())
 }
 
 fn of_list(object: &Bound<'_, PyAny>, expected: Expected) -> PyResult<Fingerprints> {
@@ -331,7 +323,7 @@ pub(crate) fn type_name(object: &Bound<'_, PyAny>) -> String {
 struct Values {
     expected: Expected,
     /// The digits of those that are strings.
-    digits: Option<usize>,
+    digits: Option<Width>,
     values: Vec<u128>,
 }
 
@@ -344,23 +336,25 @@ impl Values {
         }
     }
 
-    fn width(&self) -> u32 {
-        let of_digits = self.digits.map(|digits| 4 * digits as u32);
-        self.expected.width.or(of_digits).unwrap_or(64)
+    fn width(&self) -> Width {
+        self.expected.width.or(self.digits).unwrap_or_default()
     }
 
     fn push_hex(&mut self, py: Python<'_>, row: usize, text: &str) -> PyResult<()> {
         let digits = text.strip_prefix("0x").unwrap_or(text);
-        let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
         let count = digits.len();
-        if !is_hex || ![8, 16, 32].contains(&count) {
+        let mut widths = Width::ALL.into_iter();
+        let width = widths.find(|width| width.bits() as usize / 4 == count);
+        let width = width.filter(|_| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        let Some(width) = width else {
             let message = format!(
                 "fingerprints[{row}]: {text:?} is not a fingerprint of 8, 16 or 32 hexadecimal digits"
             );
             return Err(Class::Input.error(py, message));
-        }
-        if *self.digits.get_or_insert(count) != count {
-            let first = self.digits.unwrap_or_default();
+        };
+        let first = *self.digits.get_or_insert(width);
+        if first != width {
+            let first = first.bits() / 4;
             let message = format!(
                 "fingerprints[{row}]: {text:?} has {count} digits, those before it {first}"
             );
@@ -386,12 +380,12 @@ impl Values {
             return Err(Class::InputType.error(py, message));
         }
         let width = self.width();
-        let limit = u128::MAX >> (128 - width);
+        let limit = width.max();
         let value = match item.extract::<u128>() {
             Ok(value) => Some(value).filter(|&value| value <= limit),
             Err(_) if self.expected.signed => {
                 let value = item.extract::<i128>().ok();
-                let least = -(1i128 << (width - 1));
+                let least = -(1i128 << (width.bits() - 1));
                 value
                     .filter(|&v| v >= least)
                     .map(|value| value as u128 & limit)
@@ -401,7 +395,7 @@ impl Values {
         let Some(value) = value else {
             let remedy = match item.lt(0)? {
                 true => "; pass signed=True if it holds the bits of an unsigned one",
-                false if width < 128 => "; pass width=128 for wider ones",
+                false if width != Width::W128 => "; pass width=128 for wider ones",
                 false => "",
             };
             let message =
@@ -414,26 +408,22 @@ impl Values {
 
     fn finish(self, py: Python<'_>) -> PyResult<Fingerprints> {
         let width = self.width();
-        if let Some(digits) = self.digits
-            && 4 * digits as u32 != width
-        {
-            let message = format!(
-                "these fingerprints have {} bits, and {width} are expected: they cannot be compared",
-                4 * digits
-            );
-            return Err(Class::Input.error(py, message));
+        if let Some(of_digits) = self.digits {
+            self.expected.check(py, of_digits)?;
         }
-        let limit = u128::MAX >> (128 - width);
-        if let Some(row) = self.values.iter().position(|&value| value > limit) {
+        if let Some(row) = self.values.iter().position(|&value| value > width.max()) {
             let message = format!("fingerprints[{row}] is not a number of {width} bits");
             return Err(Class::Input.error(py, message));
         }
-        let values = self.values;
-        Ok(match width {
-            32 => Fingerprints::W32(narrowed(&values)),
-            64 => Fingerprints::W64(narrowed(&values)),
-            _ => Fingerprints::W128(Column::Owned(values)),
-        })
+        Ok(of_values(width, self.values))
+    }
+}
+
+fn of_values(width: Width, values: Vec<u128>) -> Fingerprints {
+    match width {
+        Width::W32 => Fingerprints::W32(narrowed(&values)),
+        Width::W64 => Fingerprints::W64(narrowed(&values)),
+        Width::W128 => Fingerprints::W128(Column::Owned(values)),
     }
 }
 
@@ -462,13 +452,17 @@ pub(crate) fn is_text(kind: &DataType) -> bool {
     )
 }
 
-/// Adds an array of texts.
-pub(crate) fn push_texts(texts: &mut Texts, chunk: &ArrayRef) {
-    match chunk.data_type() {
-        DataType::Utf8 => texts.push(TextChunk::Utf8(chunk.as_string::<i32>().clone())),
-        DataType::LargeUtf8 => texts.push(TextChunk::Large(chunk.as_string::<i64>().clone())),
-        _ => texts.push(TextChunk::View(chunk.as_string_view().clone())),
+/// The texts of chunks of a type of text.
+pub(crate) fn texts_of(chunks: &[ArrayRef]) -> Texts {
+    let mut texts = Texts::default();
+    for chunk in chunks {
+        texts.push(match chunk.data_type() {
+            DataType::Utf8 => TextChunk::Utf8(chunk.as_string::<i32>().clone()),
+            DataType::LargeUtf8 => TextChunk::Large(chunk.as_string::<i64>().clone()),
+            _ => TextChunk::View(chunk.as_string_view().clone()),
+        });
     }
+    texts
 }
 
 /// Reads texts from whatever holds them.
@@ -486,19 +480,13 @@ pub(crate) fn texts(object: &Bound<'_, PyAny>) -> PyResult<Texts> {
         let message = "texts: a set has no order, by which the answer could be read; pass a list";
         return Err(Class::InputType.error(py, message));
     }
-    let mut texts = Texts::default();
     if let Some(chunks) = arrow::column(object, "texts")? {
-        for chunk in &chunks {
-            if !is_text(chunk.data_type()) {
-                let message = format!(
-                    "texts of the Arrow type {}: pass a column of strings",
-                    chunk.data_type()
-                );
-                return Err(Class::InputType.error(py, message));
-            }
-            push_texts(&mut texts, chunk);
+        let kinds = chunks.iter().map(|chunk| chunk.data_type());
+        if let Some(kind) = kinds.into_iter().find(|kind| !is_text(kind)) {
+            let message = format!("texts of the Arrow type {kind}: pass a column of strings");
+            return Err(Class::InputType.error(py, message));
         }
-        return Ok(texts);
+        return Ok(texts_of(&chunks));
     }
     let mut list = Vec::new();
     for (row, item) in iterate(object, "texts")?.enumerate() {
@@ -518,6 +506,5 @@ pub(crate) fn texts(object: &Bound<'_, PyAny>) -> PyResult<Texts> {
         })?;
         list.push(backed);
     }
-    texts.push(TextChunk::List(list));
-    Ok(texts)
+    Ok(list.into())
 }

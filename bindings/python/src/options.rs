@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use pyo3::conversion::FromPyObjectOwned;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyString};
 use simidx::Width;
@@ -10,11 +11,8 @@ use crate::errors::Class;
 
 /// A distance in bits.
 pub(crate) fn distance(object: &Bound<'_, PyAny>, name: &str) -> PyResult<u32> {
-    let number = match is_number(object) {
-        true => object.extract::<u32>().ok(),
-        false => None,
-    };
-    number.filter(|&number| number <= 128).ok_or_else(|| {
+    let number = integer(object).filter(|&number| number <= 128);
+    number.ok_or_else(|| {
         let message = format!(
             "{name}={}: a distance is a number of bits from 0 to 128",
             shown(object)
@@ -25,11 +23,7 @@ pub(crate) fn distance(object: &Bound<'_, PyAny>, name: &str) -> PyResult<u32> {
 
 /// A count of things.
 pub(crate) fn count(object: &Bound<'_, PyAny>, name: &str) -> PyResult<usize> {
-    let number = match is_number(object) {
-        true => object.extract::<usize>().ok(),
-        false => None,
-    };
-    number.ok_or_else(|| {
+    integer(object).ok_or_else(|| {
         let message = format!("{name}={}: a number from 0 is expected", shown(object));
         by_kind(object).error(object.py(), message)
     })
@@ -55,6 +49,14 @@ pub(crate) fn similarity(object: &Bound<'_, PyAny>, name: &str) -> PyResult<f64>
         let message = format!("{name}={}: a number is expected", shown(object));
         Class::OptionType.error(object.py(), message)
     })
+}
+
+/// An integer of Python or NumPy, if it is one of this range.
+pub(crate) fn integer<'py, T: FromPyObjectOwned<'py>>(object: &Bound<'py, PyAny>) -> Option<T> {
+    match is_number(object) {
+        true => object.extract::<T>().ok(),
+        false => None,
+    }
 }
 
 /// Whether it is an integer, of Python or NumPy.
@@ -95,7 +97,7 @@ pub(crate) fn bytes(object: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
         (bytes >= 0.0 && bytes < u64::MAX as f64).then_some(bytes as u64)
     };
     let number = match is_number(object) {
-        true => object.extract::<u64>().ok(),
+        true => integer(object),
         false => of_text(),
     };
     let class = match object.is_instance_of::<PyString>() {

@@ -28,24 +28,38 @@ pub(crate) fn read(set: &Set, watch: &Watch) -> Result<(Fingerprints, Option<IdC
         }
         return Ok((fingerprints, None));
     }
-    let (mut numbers, mut ends, mut text) = (Vec::new(), Vec::new(), String::new());
+    let mut ids = no_ids(set.id_kind());
     let mut records = set.records()?;
     while let Some((fingerprint, id)) = records.read()? {
         report(fingerprints.len())?;
         fingerprints.push(fingerprint);
-        match id {
-            Id::Number(number) => numbers.push(number),
-            Id::String(id) => {
-                text.push_str(id);
-                ends.push(text.len() as u64);
-            }
-        }
+        push_id(&mut ids, id);
     }
-    let ids = match set.id_kind() {
-        IdKind::String => IdColumn::Strings { ends, text },
-        _ => IdColumn::Numbers(numbers),
-    };
     Ok((fingerprints, Some(ids)))
+}
+
+/// An empty column of ids of a kind.
+pub(crate) fn no_ids(kind: IdKind) -> IdColumn {
+    match kind {
+        IdKind::String => IdColumn::Strings {
+            ends: Vec::new(),
+            text: String::new(),
+        },
+        _ => IdColumn::Numbers(Vec::new()),
+    }
+}
+
+/// Adds an id to a column of its kind.
+pub(crate) fn push_id(ids: &mut IdColumn, id: Id<'_>) {
+    match (ids, id) {
+        (IdColumn::Numbers(numbers), Id::Number(number)) => numbers.push(number),
+        (IdColumn::Strings { ends, text }, Id::String(id)) => {
+            text.push_str(id);
+            ends.push(text.len() as u64);
+        }
+        // All ids of an index are of one kind.
+        _ => {}
+    }
 }
 
 /// Ids as Python has them: an array of numbers, a column of strings, or `None`.

@@ -241,17 +241,11 @@ fn tell(py: Python<'_>, how: &How, watch: &Watch, seen: &mut Option<Progress>) -
     Ok(())
 }
 
-/// Threads that wait for the next call.
-struct Pools {
-    /// The process that has them: after a fork the child has none of them, and makes its own.
-    process: u32,
-    /// As many as the processor runs at a time, for all calls that do not say how many.
-    all: Option<Arc<ThreadPool>>,
-    /// Those of a call that said how many, and the number.
-    counted: Option<(usize, Arc<ThreadPool>)>,
-}
+/// The process that has them, and pools that wait for the next call, with the numbers of threads that were asked for.
+type Pools = (u32, Vec<(usize, Arc<ThreadPool>)>);
 
-/// The threads for a call. Calls that say how many have threads of their own while they run.
+/// The threads for a call: as many as the processor runs at a time for all calls that do not say how many, and others have
+/// threads of their own while they run.
 fn pool(py: Python<'_>, threads: Option<usize>) -> PyResult<Arc<ThreadPool>> {
     let count = threads.unwrap_or(0);
     if count > MOST_THREADS {
@@ -262,47 +256,36 @@ fn pool(py: Python<'_>, threads: Option<usize>) -> PyResult<Arc<ThreadPool>> {
     kept_pool(count).map_err(|error| Failure::from(io::Error::other(error)).raise(py))
 }
 
-/// So many threads, or as many as the processor runs at a time if it is 0.
 fn kept_pool(count: usize) -> Result<Arc<ThreadPool>, rayon::ThreadPoolBuildError> {
-    static POOLS: Mutex<Pools> = Mutex::new(Pools {
-        process: 0,
-        all: None,
-        counted: None,
-    });
-    let build = || {
-        let pool = ThreadPoolBuilder::new()
-            .num_threads(count)
-            .thread_name(|number| format!("simidx-{number}"))
-            .build();
-        pool.map(Arc::new)
-    };
+    static POOLS: Mutex<Pools> = Mutex::new((0, Vec::new()));
     let mut pools = lock(&POOLS);
+    let (of, kept) = &mut *pools;
     let process = std::process::id();
-    if pools.process != process {
-        pools.process = process;
-        // Dropping them would wait for threads that are not here.
-        std::mem::forget((pools.all.take(), pools.counted.take()));
+    if *of != process {
+        // After a fork the child has none of the threads, and dropping the pools would wait for them.
+        std::mem::forget(std::mem::take(kept));
+        *of = process;
     }
-    if count == 0 {
-        return Ok(match &pools.all {
-            Some(pool) => Arc::clone(pool),
-            None => Arc::clone(pools.all.insert(build()?)),
-        });
+    let known = kept.iter().find(|(of, _)| *of == count);
+    let is_new = known.is_none();
+    // Only who has the lock can take one that nobody has.
+    if let Some((_, pool)) = known
+        && (count == 0 || Arc::strong_count(pool) == 1)
+    {
+        return Ok(Arc::clone(pool));
     }
-    match &pools.counted {
-        // No other call has it, and none can get it now.
-        Some((of, pool)) if *of == count && Arc::strong_count(pool) == 1 => Ok(Arc::clone(pool)),
-        // It is of use to calls that come later.
-        Some((of, _)) if *of == count => build(),
-        _ => {
-            let pool = build()?;
-            // More would lie idle.
-            if thread::available_parallelism().is_ok_and(|most| count <= most.get()) {
-                pools.counted = Some((count, Arc::clone(&pool)));
-            }
-            Ok(pool)
-        }
+    let pool = ThreadPoolBuilder::new()
+        .num_threads(count)
+        .thread_name(|number| format!("simidx-{number}"))
+        .build();
+    let pool = Arc::new(pool?);
+    // Of those that were asked for by number one is kept; more threads than the processor runs at a time would lie idle.
+    let most = thread::available_parallelism().map_or(0, usize::from);
+    if is_new && count <= most {
+        kept.retain(|&(of, _)| of == 0 || count == 0);
+        kept.push((count, Arc::clone(&pool)));
     }
+    Ok(pool)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use numpy::IntoPyArray;
+use numpy::{Element, IntoPyArray};
 use pyo3::prelude::*;
 use simidx::Fingerprints;
 use simidx::batch::{
@@ -84,16 +84,26 @@ fn rows_of<'py>(
     read: input::Fingerprints,
     options: PairOptions,
 ) -> PyResult<Columns<'py>> {
-    let (left, right, distances) = run(py, how, move |watch| {
+    let pairs = run(py, how, move |watch| {
         let pairs = row_pairs(read.column(), &options.watch(watch.of_library()))?;
-        let left: Vec<i64> = pairs.iter().map(|pair| pair.first as i64).collect();
-        let right: Vec<i64> = pairs.iter().map(|pair| pair.second as i64).collect();
-        let distances: Vec<u8> = pairs.iter().map(|pair| pair.distance as u8).collect();
-        Ok((left, right, distances))
+        let pairs = pairs.into_iter();
+        Ok(pairs
+            .map(|pair| (pair.first as i64, pair.second as i64, pair.distance as u8))
+            .collect())
     })?;
-    let (left, right) = (left.into_pyarray(py), right.into_pyarray(py));
-    let distances = distances.into_pyarray(py).into_any();
-    Ok([left.into_any(), right.into_any(), distances])
+    Ok(columns(py, pairs))
+}
+
+/// Pairs of rows in columns.
+pub(crate) fn columns<T: Element + Copy>(py: Python<'_>, pairs: Vec<(i64, i64, T)>) -> Columns<'_> {
+    let left: Vec<i64> = pairs.iter().map(|pair| pair.0).collect();
+    let right: Vec<i64> = pairs.iter().map(|pair| pair.1).collect();
+    let facts: Vec<T> = pairs.iter().map(|pair| pair.2).collect();
+    [
+        left.into_pyarray(py).into_any(),
+        right.into_pyarray(py).into_any(),
+        facts.into_pyarray(py).into_any(),
+    ]
 }
 
 /// What `clusters` and `dedup` share.

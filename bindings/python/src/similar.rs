@@ -13,7 +13,7 @@ use crate::given::Given;
 use crate::input;
 use crate::options;
 use crate::run::{How, Watch, run_apart};
-use crate::sets::Columns;
+use crate::sets::{Columns, columns};
 use crate::texts;
 
 /// Texts between two reports of progress.
@@ -28,18 +28,6 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    /// The names of what is read here.
-    pub(crate) const NAMES: [&str; 8] = [
-        "texts",
-        "similarity",
-        "words",
-        "pipeline",
-        "memory",
-        "temp_dir",
-        "threads",
-        "progress",
-    ];
-
     /// The texts and the options of a call.
     pub(crate) fn new(given: &Given<'_>) -> PyResult<Self> {
         let similarity = options::similarity(&given.value("similarity")?, "similarity")?;
@@ -138,12 +126,7 @@ pub(crate) fn pairs_texts(given: Given<'_>) -> PyResult<Columns<'_>> {
         pairs.sort_unstable_by_key(|&(left, right, _)| (left, right));
         Ok(pairs)
     })?;
-    let left: Vec<i64> = pairs.iter().map(|pair| pair.0).collect();
-    let right: Vec<i64> = pairs.iter().map(|pair| pair.1).collect();
-    let similarities: Vec<f64> = pairs.iter().map(|pair| pair.2).collect();
-    let (left, right) = (left.into_pyarray(py), right.into_pyarray(py));
-    let similarities = similarities.into_pyarray(py).into_any();
-    Ok([left.into_any(), right.into_any(), similarities])
+    Ok(columns(py, pairs))
 }
 
 /// For each text the first of its cluster: `int64`. Two texts are in one cluster if a chain of similar ones leads from one to

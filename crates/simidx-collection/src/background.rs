@@ -5,15 +5,15 @@ use std::io;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use simidx::index::WarmOptions;
 use simidx::merge::{MergeOptions, merge_to_path};
 use simidx::{BuildOptions, IdKind, IndexBuilder, Set, Watch};
 
-use crate::core::Core;
+use crate::core::{Core, Work};
 use crate::deleted::DeletedIds;
 use crate::error::{Error, Result};
 use crate::files;
@@ -55,7 +55,7 @@ impl Core {
     /// # Errors
     /// What keeps the segment or the manifest from being written; the records stay where they are.
     fn seal_oldest(&self, watch: &Watch) -> Result<bool> {
-        let _only = self.sealing.lock();
+        let _only = self.sealing.only.lock();
         let (lot, last) = {
             let mut state = self.write();
             let Some(oldest) = state.frozen.first_mut() else {
@@ -99,7 +99,7 @@ impl Core {
         };
         drop(manifest);
         self.journal.drop_generations(&sealed.generations);
-        self.seal_count.fetch_add(1, Ordering::Relaxed);
+        self.sealing.count.fetch_add(1, Ordering::Relaxed);
         self.signal();
         Ok(true)
     }
@@ -116,7 +116,7 @@ impl Core {
         options.pipeline = self.settings.pipeline.clone();
         let number = self.next_segment.fetch_add(1, Ordering::Relaxed);
         let path = self.folder.segment(number);
-        let written = self.sealers.install(|| {
+        let written = self.sealing.threads.install(|| {
             let mut builder = IndexBuilder::new(self.settings.width, options)?;
             for record in lot.iter() {
                 builder.push_with_id(record.fingerprint, &*record.id)?;
@@ -132,19 +132,13 @@ impl Core {
     /// # Errors
     /// What keeps the segment or the manifest from being written; the segments stay as they are.
     fn merge_due(&self, all: bool, watch: &Watch) -> Result<bool> {
-        let _only = self.merging.lock();
+        let _only = self.merging.only.lock();
         let (due, deleted) = {
             let state = self.read();
-            let counts: Vec<(u64, u64)> = state
-                .segments
-                .iter()
-                .map(|segment| {
-                    let deleted = state
-                        .deleted
-                        .get(&segment.number)
-                        .map_or(0, |d| d.len() as u64);
-                    (segment.set.record_count(), deleted)
-                })
+            let deleted = deleted_of(&state.deleted, &state.segments);
+            let segments = state.segments.iter().zip(&deleted);
+            let counts: Vec<(u64, u64)> = segments
+                .map(|(segment, deleted)| (segment.set.record_count(), deleted.len() as u64))
                 .collect();
             let due = match all {
                 true if counts.len() > 1 || counts.iter().any(|&(_, deleted)| deleted > 0) => {
@@ -155,12 +149,10 @@ impl Core {
                 false if !state.frozen.is_empty() => due(&counts, RATIO),
                 false => due(&counts, ratio_after(state.sealed_at.elapsed())),
             };
-            let due: Vec<_> = due
-                .into_iter()
-                .map(|i| Arc::clone(&state.segments[i]))
-                .collect();
-            let deleted = deleted_of(&state.deleted, &due);
-            (due, deleted)
+            let of_segment = |i: usize| (Arc::clone(&state.segments[i]), deleted[i].clone());
+            due.into_iter()
+                .map(of_segment)
+                .unzip::<_, _, Vec<_>, Vec<_>>()
         };
         if due.is_empty() {
             return Ok(false);
@@ -209,7 +201,7 @@ impl Core {
         for segment in &due {
             let _ = fs::remove_file(&segment.path);
         }
-        self.merge_count.fetch_add(1, Ordering::Relaxed);
+        self.merging.count.fetch_add(1, Ordering::Relaxed);
         self.forget_deleted()?;
         Ok(true)
     }
@@ -238,7 +230,8 @@ impl Core {
         let number = self.next_segment.fetch_add(1, Ordering::Relaxed);
         let path = self.folder.segment(number);
         let merged = self
-            .mergers
+            .merging
+            .threads
             .install(|| merge_to_path(&set, &options, &path));
         let merged = merged.map_err(|error| self.stopped(error))?;
         if merged.summary.record_count == 0 {
@@ -251,24 +244,20 @@ impl Core {
 
     /// Opens a segment that was just written, and checks and brings all of it to memory, so that the first queries take no
     /// longer than the later ones. One that cannot be used is removed: nothing lists it.
-    fn open_warm(&self, written: (&Path, u64, u64), watch: &Watch) -> Result<Arc<Segment>> {
-        let opened = self.open_and_warm(written, watch);
-        if opened.is_err() {
-            let _ = fs::remove_file(written.0);
-        }
-        opened
-    }
-
-    fn open_and_warm(
+    fn open_warm(
         &self,
         (path, number, last): (&Path, u64, u64),
         watch: &Watch,
     ) -> Result<Arc<Segment>> {
-        let segment = files::open_segment(path, number, last)?;
         let options = WarmOptions::default().threads(1).watch(watch.clone());
-        let warmed = segment.set.warm(&options);
-        warmed.map_err(|error| self.stopped(error))?;
-        Ok(segment)
+        let opened = files::open_segment(path, number, last).and_then(|segment| {
+            let warmed = segment.set.warm(&options);
+            warmed.map_err(|error| self.stopped(error))?;
+            Ok(segment)
+        });
+        opened.inspect_err(|_| {
+            let _ = fs::remove_file(path);
+        })
     }
 
     /// Stops work when the collection is being closed, and when the watch of the caller does.
@@ -297,7 +286,7 @@ impl Core {
     pub(crate) fn seal(&self, watch: &Watch) -> Result<bool> {
         let sealed = self.seal_oldest(&self.watch(watch))?;
         if sealed {
-            note(&self.seal_error, None);
+            self.sealing.note(None);
         }
         Ok(sealed)
     }
@@ -308,16 +297,12 @@ impl Core {
     /// As for [`Core::merge_due`].
     pub(crate) fn merge(&self, all: bool, watch: &Watch) -> Result<bool> {
         let merged = self.merge_due(all, &self.watch(watch))?;
-        note(&self.merge_error, None);
+        self.merging.note(None);
         Ok(merged)
     }
 
     /// Keeps doing one kind of work until the collection is closed. What fails is tried again, ever more rarely.
-    pub(crate) fn keep(
-        &self,
-        work: impl Fn(&Self) -> Result<bool>,
-        error_slot: &Mutex<Option<String>>,
-    ) {
+    pub(crate) fn keep(&self, work: impl Fn(&Self) -> Result<bool>, kind: &Work) {
         let (mut seen, mut failures) = (0, 0);
         while !self.stops.load(Ordering::Relaxed) {
             let done = catch_unwind(AssertUnwindSafe(|| work(self)));
@@ -332,7 +317,7 @@ impl Core {
                 Ok(Err(error)) => error.to_string(),
                 Err(_) => "a fault of the program".to_owned(),
             };
-            note(error_slot, Some(error));
+            kind.note(Some(error));
             let end = Instant::now() + pause_after(failures);
             failures += 1;
             // Signals come with each lot; a full disk stays full for a while.
@@ -356,10 +341,6 @@ fn pause_after(failures: u32) -> Duration {
     MOST_PAUSE.min(PAUSE * 2_u32.pow(failures.min(8)))
 }
 
-fn note(slot: &Mutex<Option<String>>, error: Option<String>) {
-    *slot.lock().unwrap_or_else(PoisonError::into_inner) = error;
-}
-
 /// How many times the records of the smaller segments a larger one may have and still be merged with them, so long after
 /// records were sealed.
 fn ratio_after(quiet: Duration) -> u64 {
@@ -373,11 +354,13 @@ fn ratio_after(quiet: Duration) -> u64 {
 fn due(counts: &[(u64, u64)], ratio: u64) -> Vec<usize> {
     let mut by_size: Vec<usize> = (0..counts.len()).collect();
     by_size.sort_by_key(|&i| std::cmp::Reverse(counts[i].0));
-    for (place, &i) in by_size.iter().enumerate() {
-        let smaller = &by_size[place + 1..];
+    for place in 0..by_size.len() {
+        let (largest, smaller) = (by_size[place], &by_size[place + 1..]);
         let sum: u64 = smaller.iter().map(|&j| counts[j].0).sum();
-        if !smaller.is_empty() && sum * ratio >= counts[i].0 {
-            return sorted(&by_size[place..]);
+        if !smaller.is_empty() && sum * ratio >= counts[largest].0 {
+            let mut due = by_size.split_off(place);
+            due.sort_unstable();
+            return due;
         }
     }
     let wasteful = by_size.iter().find(|&&i| {
@@ -385,12 +368,6 @@ fn due(counts: &[(u64, u64)], ratio: u64) -> Vec<usize> {
         deleted >= LEAST_DELETED.min(records) && deleted * DELETED_SHARE >= records
     });
     wasteful.map(|&i| vec![i]).unwrap_or_default()
-}
-
-fn sorted(numbers: &[usize]) -> Vec<usize> {
-    let mut numbers = numbers.to_vec();
-    numbers.sort_unstable();
-    numbers
 }
 
 #[cfg(test)]

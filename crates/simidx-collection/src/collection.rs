@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -11,13 +11,13 @@ use simidx::format::MAX_ID_LEN;
 use simidx::{Fingerprint, Watch, Width};
 
 use crate::answer::{Added, CollectionStats, Gathered, Numbered, Outcome};
-use crate::core::{Core, failure};
+use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::files::{self, Folder};
 use crate::journal::{Change, Entry};
 use crate::options::Options;
 use crate::state::{Place, SegmentList, State, gather_hit, places, visit_hits};
-use crate::system;
+use crate::system::{self, lock};
 
 /// How often a search is done again because segments were replaced meanwhile, before it is done while nothing changes.
 const MOST_TRIES: usize = 3;
@@ -108,14 +108,11 @@ impl Collection {
         collection.core.freeze_if_full(&mut collection.core.write());
         if background {
             collection.keep("simidx-sealer", |core| {
-                core.keep(|core| core.seal(&Watch::default()), &core.seal_error)
+                core.keep(|core| core.seal(&Watch::default()), &core.sealing)
             })?;
             collection.keep("simidx-merger", |core| {
                 system::give_way(system::MERGING);
-                core.keep(
-                    |core| core.merge(false, &Watch::default()),
-                    &core.merge_error,
-                );
+                core.keep(|core| core.merge(false, &Watch::default()), &core.merging);
             })?;
         }
         Ok(collection)
@@ -126,8 +123,7 @@ impl Collection {
         let core = Arc::clone(&self.core);
         let thread = std::thread::Builder::new().name(name.to_owned());
         let thread = thread.spawn(move || work(&core))?;
-        let threads = self.threads.lock();
-        threads.unwrap_or_else(PoisonError::into_inner).push(thread);
+        lock(&self.threads).push(thread);
         Ok(())
     }
 
@@ -301,7 +297,7 @@ impl Collection {
         let core = &*self.core;
         let frozen = core.frozen_count.load(Ordering::Relaxed);
         let is_full = core.options.background && frozen >= MOST_FROZEN;
-        failure(&core.seal_error).filter(|_| is_full)
+        core.sealing.error().filter(|_| is_full)
     }
 
     /// Searches the segments, then changes the state of which they are.
@@ -310,19 +306,20 @@ impl Collection {
         search: impl Fn(&SegmentList) -> Result<S>,
         change: impl FnOnce(&mut State, S) -> Result<T>,
     ) -> Result<T> {
-        for _ in 0..MOST_TRIES {
+        let mut tries = 0;
+        let (found, mut state) = loop {
+            if tries == MOST_TRIES {
+                let state = self.core.write();
+                break (search(&state.segments)?, state);
+            }
+            tries += 1;
             let segments = Arc::clone(&self.core.read().segments);
             let found = search(&segments)?;
-            let mut state = self.core.write();
+            let state = self.core.write();
             if Arc::ptr_eq(&segments, &state.segments) {
-                let changed = change(&mut state, found);
-                drop(state);
-                self.core.journal.wake();
-                return changed;
+                break (found, state);
             }
-        }
-        let mut state = self.core.write();
-        let found = search(&state.segments)?;
+        };
         let changed = change(&mut state, found);
         drop(state);
         self.core.journal.wake();
@@ -393,21 +390,18 @@ impl Collection {
         let segments = state.segments.iter();
         CollectionStats {
             record_count: state.record_count(),
-            recent_count: state
-                .recents()
-                .map(|recent| recent.live_count() as u64)
-                .sum(),
+            recent_count: state.recent_count(),
             segment_count: state.segments.len(),
             segment_bytes: segments
                 .map(|s| s.set.first().storage().as_ref().len() as u64)
                 .sum(),
             deleted_count: state.deleted_count(),
-            seal_count: core.seal_count.load(Ordering::Relaxed),
-            merge_count: core.merge_count.load(Ordering::Relaxed),
+            seal_count: core.sealing.count.load(Ordering::Relaxed),
+            merge_count: core.merging.count.load(Ordering::Relaxed),
             journal_bytes: core.journal.len(),
-            background_error: failure(&core.seal_error).or_else(|| failure(&core.merge_error)),
-            seal_error: failure(&core.seal_error),
-            merge_error: failure(&core.merge_error),
+            background_error: core.sealing.error().or_else(|| core.merging.error()),
+            seal_error: core.sealing.error(),
+            merge_error: core.merging.error(),
             refuses_changes: journal_error.is_some() || self.unsealed().is_some(),
             journal_error,
         }
@@ -522,8 +516,7 @@ impl Collection {
         core.signal();
         // A merge may take long to see that it shall stop, and who waits may lose patience.
         let synced = core.journal.sync();
-        let threads = self.threads.lock();
-        for thread in threads.unwrap_or_else(PoisonError::into_inner).drain(..) {
+        for thread in lock(&self.threads).drain(..) {
             let _ = thread.join();
         }
         let closed = core.journal.close();

@@ -9,13 +9,13 @@ use std::time::Instant;
 
 use simidx::set::{Manifest, SetScratch};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::files::{self, Folder, Settings};
 use crate::journal::{Change, Journal};
 use crate::options::Options;
 use crate::recent::Recent;
 use crate::state::{Place, State, places};
-use crate::system::{MERGING, give_way};
+use crate::system::{MERGING, give_way, lock};
 
 /// An open collection, seen by all its threads.
 #[derive(Debug)]
@@ -27,14 +27,11 @@ pub(crate) struct Core {
     pub(crate) journal: Journal,
     /// The published manifest; who has it replaces segments.
     manifest: Mutex<Manifest>,
-    /// Held by who seals, and by who merges.
-    pub(crate) sealing: Mutex<()>,
-    pub(crate) merging: Mutex<()>,
+    /// Sealing and merging: a long merge keeps nothing from being sealed.
+    pub(crate) sealing: Work,
+    pub(crate) merging: Work,
     /// Read by each snapshot that copies files of the folder.
     pub(crate) copying: RwLock<()>,
-    /// Threads that seal, and those that merge: a long merge keeps nothing from being sealed.
-    pub(crate) sealers: rayon::ThreadPool,
-    pub(crate) mergers: rayon::ThreadPool,
     /// Lots that wait to be sealed, as in the state.
     pub(crate) frozen_count: AtomicUsize,
     scratches: Mutex<Vec<SetScratch>>,
@@ -43,11 +40,43 @@ pub(crate) struct Core {
     /// Counts what may give the threads work.
     signals: Mutex<u64>,
     signalled: Condvar,
-    pub(crate) seal_count: AtomicU64,
-    pub(crate) merge_count: AtomicU64,
-    /// Why sealing, and why merging failed last.
-    pub(crate) seal_error: Mutex<Option<String>>,
-    pub(crate) merge_error: Mutex<Option<String>>,
+}
+
+/// A kind of work in the background.
+#[derive(Debug)]
+pub(crate) struct Work {
+    /// Held by who does it.
+    pub(crate) only: Mutex<()>,
+    pub(crate) threads: rayon::ThreadPool,
+    /// How often it was done.
+    pub(crate) count: AtomicU64,
+    /// Why it failed last.
+    error: Mutex<Option<String>>,
+}
+
+impl Work {
+    /// Work on threads of its own, each of which starts with `start`.
+    fn new(name: &'static str, threads: usize, start: fn()) -> Result<Self> {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .thread_name(move |_| name.to_owned())
+            .start_handler(move |_| start())
+            .build();
+        Ok(Work {
+            only: Mutex::default(),
+            threads: pool.map_err(std::io::Error::other)?,
+            count: AtomicU64::new(0),
+            error: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn error(&self) -> Option<String> {
+        lock(&self.error).clone()
+    }
+
+    pub(crate) fn note(&self, error: Option<String>) {
+        *lock(&self.error) = error;
+    }
 }
 
 impl Core {
@@ -94,20 +123,14 @@ impl Core {
             journal,
             next_segment: AtomicU64::new(files::next_number(&manifest)),
             manifest: Mutex::new(manifest),
-            sealing: Mutex::default(),
-            merging: Mutex::default(),
+            sealing: Work::new("simidx-seal", options.threads, || ())?,
+            merging: Work::new("simidx-merge", options.threads, || give_way(MERGING))?,
             copying: RwLock::default(),
-            sealers: pool("simidx-seal", options.threads, || ())?,
-            mergers: pool("simidx-merge", options.threads, || give_way(MERGING))?,
             frozen_count: AtomicUsize::new(frozen),
             scratches: Mutex::default(),
             stops: Arc::default(),
             signals: Mutex::default(),
             signalled: Condvar::new(),
-            seal_count: AtomicU64::new(0),
-            merge_count: AtomicU64::new(0),
-            seal_error: Mutex::default(),
-            merge_error: Mutex::default(),
             options,
         };
         core.forget_deleted()?;
@@ -127,30 +150,22 @@ impl Core {
     }
 
     pub(crate) fn manifest(&self) -> MutexGuard<'_, Manifest> {
-        self.manifest.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.manifest)
     }
 
     /// Runs with memory to search in.
     pub(crate) fn with_scratch<T>(&self, search: impl FnOnce(&mut SetScratch) -> T) -> T {
-        let free = self
-            .scratches
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .pop();
+        let free = lock(&self.scratches).pop();
         let mut scratch = free.unwrap_or_default();
         let result = search(&mut scratch);
-        let mut free = self
-            .scratches
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        free.push(scratch);
+        lock(&self.scratches).push(scratch);
         result
     }
 
     /// Lets others have the folder, once nothing is sealed, merged or copied any more.
     pub(crate) fn let_go(&self) {
-        let _sealing = self.sealing.lock();
-        let _merging = self.merging.lock();
+        let _sealing = self.sealing.only.lock();
+        let _merging = self.merging.only.lock();
         let _copying = self.copying.write();
         let _manifest = self.manifest();
         self.folder.unlock();
@@ -158,13 +173,13 @@ impl Core {
 
     /// Lets the threads in the background look for work.
     pub(crate) fn signal(&self) {
-        *self.signals.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        *lock(&self.signals) += 1;
         self.signalled.notify_all();
     }
 
     /// Waits for a signal that has not been `seen`, at most so long.
     pub(crate) fn wait_for_signal(&self, seen: &mut u64, at_most: std::time::Duration) {
-        let signals = self.signals.lock().unwrap_or_else(PoisonError::into_inner);
+        let signals = lock(&self.signals);
         let waited = self
             .signalled
             .wait_timeout_while(signals, at_most, |signals| {
@@ -201,21 +216,6 @@ impl Core {
             killed.contains(id) || deleted.iter().any(|deleted| deleted.contains(id))
         })
     }
-}
-
-/// Threads of their own, each of which starts with `start`.
-fn pool(name: &'static str, threads: usize, start: fn()) -> Result<rayon::ThreadPool> {
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .thread_name(move |_| name.to_owned())
-        .start_handler(move |_| start())
-        .build();
-    pool.map_err(|error| Error::Io(std::io::Error::other(error)))
-}
-
-/// What a slot for an error has.
-pub(crate) fn failure(slot: &Mutex<Option<String>>) -> Option<String> {
-    slot.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 /// Makes the changes that the journal has, in lots as they would be sealed. Deletions of records in segments have been made.

@@ -138,7 +138,7 @@ fn make_folders(path: &Path) -> Result<()> {
     fs::create_dir_all(path).map_err(at(path))?;
     // What is in a folder lasts when its own name does.
     for parent in missing {
-        sync_folder(&parent).map_err(at(&parent))?;
+        sync_folder(parent).map_err(at(parent))?;
     }
     Ok(())
 }
@@ -148,14 +148,18 @@ fn make_folders(path: &Path) -> Result<()> {
 /// # Errors
 /// It is there, and what the operating system reports.
 pub(crate) fn make_folder(path: &Path) -> Result<()> {
-    if let Some(parent) = path.parent() {
-        make_folders(parent)?;
-    }
+    let parent = parent(path);
+    make_folders(parent)?;
     fs::create_dir(path).map_err(at(path))?;
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => sync_folder(parent).map_err(at(parent)),
-        _ => Ok(sync_folder(Path::new("."))?),
-    }
+    sync_folder(parent).map_err(at(parent))
+}
+
+/// The folder that has the name of another one.
+fn parent(path: &Path) -> &Path {
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    parent.unwrap_or(Path::new("."))
 }
 
 /// Links the segments of a collection to another folder, or copies them where that cannot be. A manifest that is published
@@ -183,18 +187,10 @@ pub(crate) fn copy_segments(
 }
 
 /// The folders that get a new folder when `path` is made.
-fn parents_of_missing(path: &Path) -> Vec<PathBuf> {
-    let mut parents = Vec::new();
-    for folder in path.ancestors() {
-        if folder.as_os_str().is_empty() || folder.exists() {
-            break;
-        }
-        parents.push(match folder.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
-            _ => PathBuf::from("."),
-        });
-    }
-    parents
+fn parents_of_missing(path: &Path) -> Vec<&Path> {
+    let folders = path.ancestors();
+    let missing = folders.take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists());
+    missing.map(parent).collect()
 }
 
 pub(crate) fn segment_name(number: u64) -> String {
@@ -371,11 +367,9 @@ mod tests {
     fn each_folder_that_is_made_has_its_name_synced() {
         let folder = tempfile::tempdir().unwrap();
         let there = folder.path();
-        let parents = parents_of_missing(&there.join("a/b/c"));
-        assert_eq!(
-            parents,
-            [there.join("a/b"), there.join("a"), there.to_owned()]
-        );
+        let path = there.join("a/b/c");
+        let parents = parents_of_missing(&path);
+        assert_eq!(parents, [&*there.join("a/b"), &*there.join("a"), there]);
         assert!(parents_of_missing(there).is_empty());
         assert_eq!(
             parents_of_missing(Path::new("no/such")),

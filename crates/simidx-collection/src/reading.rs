@@ -51,44 +51,38 @@ impl Collection {
         id_bytes: Option<usize>,
     ) -> Result<Numbered<Vec<Near>>> {
         let fingerprint = self.width().takes(fingerprint)?;
-        let gathered = Gathered::new(id_bytes);
-        match question {
-            Question::Within(distance) => self.within((fingerprint, distance), gathered),
+        let mut gathered = Gathered::new(id_bytes);
+        let ((segments, deleted), last) = {
+            let state = self.core.read();
+            match question {
+                Question::Within(distance) => {
+                    state.gather_recent((fingerprint, distance), None, &mut gathered)?;
+                }
+                Question::Nearest {
+                    count,
+                    max_distance,
+                } => state.gather_nearest((fingerprint, count, max_distance), &mut gathered)?,
+            }
+            (state.sealed(), state.last)
+        };
+        self.core.with_scratch(|scratch| match question {
+            Question::Within(distance) => {
+                visit_hits(&segments, scratch, (fingerprint, distance), |hit| {
+                    gather_hit(hit, &deleted, None, &mut gathered)
+                })
+            }
             Question::Nearest {
                 count,
                 max_distance,
-            } => self.nearest_of((fingerprint, count, max_distance), gathered),
-        }
-    }
-
-    fn within(&self, asked: (u128, u32), mut gathered: Gathered) -> Result<Numbered<Vec<Near>>> {
-        let ((segments, deleted), last) = {
-            let state = self.core.read();
-            state.gather_recent(asked, None, &mut gathered)?;
-            (state.sealed(), state.last)
-        };
-        self.core.with_scratch(|scratch| {
-            visit_hits(&segments, scratch, asked, |hit| {
-                gather_hit(hit, &deleted, None, &mut gathered)
-            })
+            } => {
+                let asked = (fingerprint, count, max_distance);
+                nearest(&segments, &deleted, scratch, asked, &mut gathered)
+            }
         })?;
-        Ok(Numbered::new(gathered.finish(), last))
-    }
-
-    fn nearest_of(
-        &self,
-        asked: (u128, usize, u32),
-        mut gathered: Gathered,
-    ) -> Result<Numbered<Vec<Near>>> {
-        let ((segments, deleted), last) = {
-            let state = self.core.read();
-            state.gather_nearest(asked, &mut gathered)?;
-            (state.sealed(), state.last)
-        };
-        self.core
-            .with_scratch(|scratch| nearest(&segments, &deleted, scratch, asked, &mut gathered))?;
         let mut all = gathered.finish();
-        all.truncate(asked.1);
+        if let Question::Nearest { count, .. } = question {
+            all.truncate(count);
+        }
         Ok(Numbered::new(all, last))
     }
 

@@ -70,15 +70,10 @@ impl State {
 
     /// The recent record of an id.
     pub(crate) fn find_recent(&self, id: &str) -> Option<(Place, u128)> {
-        if let Some(fingerprint) = self.active.get(id) {
-            return Some((Place::Active, fingerprint));
-        }
-        for (number, frozen) in self.frozen.iter().enumerate().rev() {
-            if let Some(fingerprint) = frozen.get(id) {
-                return Some((Place::Frozen(number), fingerprint));
-            }
-        }
-        None
+        let frozen = self.frozen.iter().enumerate().rev();
+        let frozen = frozen.map(|(number, frozen)| (Place::Frozen(number), frozen));
+        let mut recents = [(Place::Active, &self.active)].into_iter().chain(frozen);
+        recents.find_map(|(place, recent)| Some((place, recent.get(id)?)))
     }
 
     /// The record of an id. `places` are those that the segments have.
@@ -177,11 +172,13 @@ impl State {
 
     pub(crate) fn record_count(&self) -> u64 {
         let sealed: u64 = self.segments.iter().map(|s| s.set.record_count()).sum();
-        let recent: u64 = self
-            .recents()
+        sealed + self.recent_count() - self.deleted_count()
+    }
+
+    pub(crate) fn recent_count(&self) -> u64 {
+        self.recents()
             .map(|recent| recent.live_count() as u64)
-            .sum();
-        sealed + recent - self.deleted_count()
+            .sum()
     }
 
     pub(crate) fn deleted_count(&self) -> u64 {

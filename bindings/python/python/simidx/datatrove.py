@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from datatrove.io import get_datafolder
 
-from simidx._search import Index, build, open
+from simidx import _search
 from simidx._sets import clusters
 from simidx._texts import Pipeline
 
@@ -89,7 +89,7 @@ class SimidxSignature(PipelineStep):
             path = os.path.join(folder, "one.simidx")
             ids = np.concatenate([np.zeros(0, np.uint64), *numbers]) + np.uint64(rank << 32)
             fingerprints = np.concatenate(values) if values else self.pipeline.fingerprints([])
-            made = build(
+            made = _search.build(
                 path,
                 fingerprints,
                 ids,
@@ -101,7 +101,7 @@ class SimidxSignature(PipelineStep):
             )
             made.close()
             with (
-                _opened(path) as source,
+                open(path, "rb") as source,
                 self.output_folder.open(f"{rank:06d}{_SUFFIX}", mode="wb") as target,
             ):
                 shutil.copyfileobj(source, target)
@@ -158,7 +158,7 @@ class SimidxCluster(PipelineStep):
             raise FileNotFoundError(f"no {_SUFFIX} file in {self.input_folder.path}: run SimidxSignature first")
         values, ids = [], []
         for name in names:
-            with self._local(name) as path, open(path) as index:
+            with self._local(name) as path, _search.open(path) as index:
                 found, numbers = index.records()
                 values.append(found)
                 ids.append(np.asarray(numbers, np.uint64))
@@ -175,7 +175,7 @@ class SimidxCluster(PipelineStep):
             return
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "one.simidx")
-            with self.input_folder.open(name, mode="rb") as source, _opened(path, "wb") as target:
+            with self.input_folder.open(name, mode="rb") as source, open(path, "wb") as target:
                 shutil.copyfileobj(source, target)
             yield path
 
@@ -183,7 +183,7 @@ class SimidxCluster(PipelineStep):
         """Whether any document of the cluster of each document is near to what there is already."""
         known = np.zeros(len(labels), np.bool_)
         if self.against is not None:
-            index = self.against if isinstance(self.against, Index) else open(self.against)
+            index = self.against if isinstance(self.against, _search.Index) else _search.open(self.against)
             hits = index.contains(fingerprints, self.k, threads=self.threads)
             known[labels[hits]] = True
         return known[labels]
@@ -219,9 +219,3 @@ class SimidxCluster(PipelineStep):
     def _put(self, name: str, numbers: npt.NDArray[Any]) -> None:
         with self.output_folder.open(name, mode="wb") as file:
             file.write(numbers.astype("<u4").tobytes())
-
-
-def _opened(path: str, mode: str = "rb") -> Any:
-    import io
-
-    return io.open(path, mode)  # noqa: UP020 - open is that of simidx here

@@ -16,7 +16,7 @@ import os
 import pickle
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -33,95 +33,56 @@ __all__ = ["deduplicate", "main"]
 _INDEX = "__INDEX__"
 _DUPLICATE = "__duplicate__"
 
-_COMMON: dict[str, Any] = {
-    "algorithm_name": None,
-    "text_column": None,
-    "index_column": None,
-    "cluster_column": "__CLUSTER__",
-    "signature_column": "__SIGNATURE__",
-    "seed": 42,
-    "num_proc": None,
-    "batch_size": 1000,
-    "min_length": 5,
-    "check_false_positive": False,
+#: Options by their names: the value that text-dedup gives them, their type, and of numbers the least and the most.
+_Options = dict[str, tuple[Any, ...]]
+
+_COMMON: _Options = {
+    "algorithm_name": (None, str),
+    "text_column": (None, str),
+    "cluster_column": ("__CLUSTER__", str),
+    "seed": (42, int, 0, 2**53 - 1),
+    "min_length": (5, int, 0, 2**31),
+    "check_false_positive": (False, bool),
 }
-#: The options of each algorithm with the values that text-dedup gives them.
-_ALGORITHMS: dict[str, dict[str, Any]] = {
-    "simhash": {**_COMMON, "ngram_size": 3, "f": 64, "bit_diff": 3, "num_bucket": 4, "jaccard_threshold": 0.5},
-    "minhash": {
+_ALGORITHMS: dict[str, _Options] = {
+    "simhash": {
         **_COMMON,
-        "algo_name": "minhash",
-        "ngram_size": 1,
-        "threshold": None,
-        "num_perm": None,
-        "bands": None,
-        "rows": None,
-        "hash_bits": 64,
-        "hash_func_name": "xxh3",
-        "false_positive_weight": 0.5,
-        "false_negative_weight": 0.5,
+        "ngram_size": (3, int, 1, 64),
+        "f": (64, int, 1, 128),
+        "bit_diff": (3, int, 0, 128),
+        "num_bucket": (4, int, 1, 128),
+        "jaccard_threshold": (0.5, float, 0, 1),
     },
+    "minhash": {**_COMMON, "ngram_size": (1, int, 1, 64), "threshold": (None, float, 0, 1)},
 }
-_OUTPUT: dict[str, Any] = {
-    "output_dir": None,
-    "skip_filtering": False,
-    "clean_cache": False,
-    "save_clusters": False,
-    "keep_index_column": False,
-    "keep_cluster_column": False,
+_OUTPUT: _Options = {
+    "output_dir": (None, str),
+    "skip_filtering": (False, bool),
+    "save_clusters": (False, bool),
+    "keep_index_column": (False, bool),
+    "keep_cluster_column": (False, bool),
 }
-
-
-#: What the values of options are, with the least and the most; the other options are not looked at.
-_RANGES: dict[str, tuple[type, float, float]] = {
-    "seed": (int, 0, 2**53 - 1),
-    "min_length": (int, 0, 2**31),
-    "ngram_size": (int, 1, 64),
-    "f": (int, 1, 128),
-    "bit_diff": (int, 0, 128),
-    "num_bucket": (int, 1, 128),
-    "jaccard_threshold": (float, 0, 1),
-    "threshold": (float, 0, 1),
-}
-_TEXTS = ("text_column", "cluster_column", "output_dir")
-_SWITCHES = (
-    "check_false_positive",
-    "skip_filtering",
-    "save_clusters",
-    "keep_index_column",
-    "keep_cluster_column",
-)
 #: Options that text-dedup has and that change nothing here.
-_WITHOUT_EFFECT: dict[str, tuple[str, ...]] = {
-    "algorithm": (
-        "num_proc",
-        "batch_size",
-        "index_column",
-        "signature_column",
-        "num_perm",
-        "bands",
-        "rows",
-        "hash_bits",
-        "hash_func_name",
-        "false_positive_weight",
-        "false_negative_weight",
-    ),
-    "output": ("clean_cache",),
+_NO_EFFECT = {
+    "simhash": ["num_proc", "batch_size", "index_column", "signature_column"],
+    "output": ["clean_cache"],
 }
+_NO_EFFECT["minhash"] = _NO_EFFECT["simhash"] + ["num_perm", "bands", "rows", "hash_bits", "hash_func_name"]
+_NO_EFFECT["minhash"] += ["false_positive_weight", "false_negative_weight", "algo_name"]
+
+_EXPECTED = {str: "a string", bool: "true or false", int: "an integer", float: "a number"}
 
 
-def _check(section: str, key: str, value: Any) -> None:
-    place = f"[{section}] {key}"
-    if key in _RANGES:
-        kind, least, most = _RANGES[key]
-        kinds = (int, float) if kind is float else (int,)
-        if isinstance(value, bool) or not isinstance(value, kinds) or not least <= value <= most:
-            name = "a number" if kind is float else "an integer"
-            raise OptionError(f"{place} is {value!r}; {name} from {least} to {most} is expected")
-    elif key in _TEXTS and not isinstance(value, str):
-        raise OptionError(f"{place} is {value!r}; a string is expected")
-    elif key in _SWITCHES and not isinstance(value, bool):
-        raise OptionError(f"{place} is {value!r}; true or false is expected")
+def _check(place: str, value: Any, kind: type, least: float | None = None, most: float | None = None) -> None:
+    kinds = (int, float) if kind is float else (kind,)
+    is_of_kind = isinstance(value, kinds) and (kind is bool or not isinstance(value, bool))
+    if least is None or most is None:
+        expected = _EXPECTED[kind]
+    else:
+        expected = f"{_EXPECTED[kind]} from {least} to {most}"
+        is_of_kind = is_of_kind and least <= value <= most
+    if not is_of_kind:
+        raise OptionError(f"{place} is {value!r}; {expected} is expected")
 
 
 def _table(config: dict[str, Any], name: str) -> dict[str, Any]:
@@ -131,23 +92,23 @@ def _table(config: dict[str, Any], name: str) -> dict[str, Any]:
     return given
 
 
-def _say_what_does_nothing(config: dict[str, Any]) -> None:
-    for section, keys in _WITHOUT_EFFECT.items():
-        without = [key for key in keys if key in _table(config, section)]
-        if without:
-            print(f"simidx.text_dedup: [{section}] without effect: {', '.join(without)}", file=sys.stderr)
-
-
-def _section(config: dict[str, Any], name: str, known: dict[str, Any], needed: Sequence[str]) -> dict[str, Any]:
+def _section(
+    config: dict[str, Any], name: str, known: _Options, no_effect: list[str], needed: Sequence[str]
+) -> dict[str, Any]:
     given = _table(config, name)
-    for key in given:
-        if key not in known:
-            raise OptionError(f"[{name}] {key}: text-dedup has no such option; known are {', '.join(known)}")
-        _check(name, key, given[key])
+    for key, value in given.items():
+        if key in known:
+            _check(f"[{name}] {key}", value, *known[key][1:])
+        elif key not in no_effect:
+            names = ", ".join([*known, *no_effect])
+            raise OptionError(f"[{name}] {key}: text-dedup has no such option; known are {names}")
     for key in needed:
         if given.get(key) is None:
             raise OptionError(f"[{name}]: {key} is missing")
-    return {**known, **given}
+    ignored = [key for key in no_effect if key in given]
+    if ignored:
+        print(f"simidx.text_dedup: [{name}] without effect: {', '.join(ignored)}", file=sys.stderr)
+    return {**{key: option[0] for key, option in known.items()}, **given}
 
 
 def _read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -165,13 +126,11 @@ def _read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
     if not isinstance(name, str) or name not in _ALGORITHMS:
         raise OptionError(f"[algorithm] algorithm_name is {name!r}; answered are {' and '.join(_ALGORITHMS)}")
     needed = ["text_column"] + (["threshold", "num_perm"] if name == "minhash" else [])
-    options = {
+    return {
         "input": _table(config, "input"),
-        "algorithm": _section(config, "algorithm", _ALGORITHMS[name], needed),
-        "output": _section(config, "output", _OUTPUT, ["output_dir"]),
+        "algorithm": _section(config, "algorithm", _ALGORITHMS[name], _NO_EFFECT[name], needed),
+        "output": _section(config, "output", _OUTPUT, _NO_EFFECT["output"], ["output_dir"]),
     }
-    _say_what_does_nothing(config)
-    return options
 
 
 def _load(options: dict[str, Any]) -> Any:
@@ -318,18 +277,14 @@ def _clusters_by_simhash(texts: Any, options: dict[str, Any]) -> dict[int, int]:
     return sets.others()
 
 
-def _runs(options: dict[str, Any]) -> Callable[[str], set[str]]:
-    """The set of runs of words of a text."""
-    least, length = options["min_length"], options["ngram_size"]
-
-    def runs(text: str) -> set[str]:
-        words = re.findall(r"\w+", text.lower())
-        if len(words) < least:
-            return set()
-        count = max(len(words) - length + 1, 1)
-        return {" ".join(words[start : start + length]) for start in range(count)}
-
-    return runs
+def _runs(text: str, options: dict[str, Any]) -> set[str]:
+    """The runs of words of a text."""
+    length = options["ngram_size"]
+    words = re.findall(r"\w+", text.lower())
+    if len(words) < options["min_length"]:
+        return set()
+    count = max(len(words) - length + 1, 1)
+    return {" ".join(words[start : start + length]) for start in range(count)}
 
 
 def _checked(texts: Any, found: dict[int, int], options: dict[str, Any]) -> dict[int, int]:
@@ -337,9 +292,9 @@ def _checked(texts: Any, found: dict[int, int], options: dict[str, Any]) -> dict
     groups: dict[int, list[int]] = {}
     for row in sorted(found):
         groups.setdefault(found[row], []).append(row)
-    runs, sets = _runs(options), _Sets()
+    sets = _Sets()
     for rows in groups.values():
-        all_runs = [runs(texts[row].as_py()) for row in rows]
+        all_runs = [_runs(texts[row].as_py(), options) for row in rows]
         for i, of_one in enumerate(all_runs):
             for j in range(i + 1, len(rows)):
                 union = len(of_one | all_runs[j])

@@ -1,8 +1,10 @@
 //! What collections answer, in columns.
 
-use simidx::Width;
-use simidx::batch::{Answers, IdColumn, IdLists};
+use simidx::batch::{Answers, IdLists};
+use simidx::{Id, IdKind, Width};
 use simidx_collection::{Near, Outcome};
+
+use crate::records::{no_ids, push_id};
 
 /// The answers to many queries or additions.
 pub(crate) struct Columns {
@@ -16,8 +18,7 @@ pub(crate) struct Columns {
 impl Columns {
     pub(super) fn new(width: Width) -> Self {
         let mut ids = IdLists::default();
-        let (ends, text) = Default::default();
-        ids.ids = IdColumn::Strings { ends, text };
+        ids.ids = no_ids(IdKind::String);
         Columns {
             answers: Answers::new(width),
             ids,
@@ -29,11 +30,8 @@ impl Columns {
     pub(super) fn push(&mut self, found: Vec<Near>) {
         for near in found {
             self.answers.push(near.fingerprint, near.distance);
-            if let IdColumn::Strings { ends, text } = &mut self.ids.ids {
-                for id in near.ids {
-                    text.push_str(&id);
-                    ends.push(text.len() as u64);
-                }
+            for id in &near.ids {
+                push_id(&mut self.ids.ids, Id::String(id));
             }
             self.ids.offsets.push(self.ids.ids.len() as u64);
         }

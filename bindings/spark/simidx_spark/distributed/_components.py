@@ -7,8 +7,6 @@ the least value that links lead to from each.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,18 +21,20 @@ from simidx_spark.distributed._columns import (
     pack,
     to_arrow,
     unpack,
-    width_of_array,
 )
 from simidx_spark.distributed._messages import (
-    MESSAGE,
     Batches,
+    Rows,
+    _Sends,
+    at_places,
     brought_together,
     by_place,
+    divided,
     from_stream,
-    messages,
     order_by_place,
     pieces,
     received,
+    records_at_places,
     rows_for,
 )
 
@@ -46,81 +46,61 @@ RECORDS = 0
 LABELS = -1
 
 
-def _halves(batches: Batches, width: int) -> Iterator[tuple[int, Array, Array]]:
-    """Place, left and right of each message of links."""
-    for place, _, data in received(batches):
-        values = unpack(data, width)
-        half = len(values) // 2
-        yield place, values[:half], values[half:]
+def two_columns(parts: list[Array]) -> tuple[Array, Array]:
+    """The two columns of which each part has some rows, one column after the other."""
+    halves = [np.split(part, 2) for part in parts]
+    return np.concatenate([one for one, _ in halves]), np.concatenate([other for _, other in halves])
 
 
-def _send_columns(one: Array, other: Array, part: int, places: int) -> Iterator[tuple[int, int, bytes]]:
+def _together(batches: Batches, width: int) -> tuple[Array, Array]:
+    """The left and the right ends of all links."""
+    return two_columns([empty(width), *(unpack(data, width) for _, _, data in received(batches))])
+
+
+def _send_columns(one: Array, other: Array, part: int, places: int) -> Rows:
     """Two columns to the places of the first."""
-    of_rows = _simidx.places(one, width_of_array(one), places)
+    of_rows = _simidx.places(one, places)
     order = order_by_place(of_rows, places)
     one, other = one[order], other[order]
     ends = np.searchsorted(of_rows[order], np.arange(places), side="right")
-    start = 0
-    for place, end in enumerate(ends.tolist()):
-        for first in range(start, end, PIECE):
-            rows = slice(first, min(end, first + PIECE))
-            yield place, part, pack(np.concatenate([one[rows], other[rows]]))
-        start = end
+    for place, rows in divided(np.arange(len(one)), ends):
+        for first in range(0, len(rows), PIECE):
+            some = rows[first : first + PIECE]
+            yield place, part, pack(np.concatenate([one[some], other[some]]))
 
 
-class Unite:
+class _Links(_Sends):
+    """A stage that takes links."""
+
+    def __init__(self, width: int, places: int) -> None:
+        self._width, self._places = width, places
+
+
+class Unite(_Links):
     """All links, in one task, to labels at the places of their values."""
 
-    schema: pa.Schema = MESSAGE
-
-    def __init__(self, width: int, places: int) -> None:
-        self._width, self._places = width, places
-
-    def __call__(self, batches: Batches) -> Batches:
-        lefts, rights = [empty(self._width)], [empty(self._width)]
-        for _, left, right in _halves(batches, self._width):
-            lefts.append(left)
-            rights.append(right)
-        values, least = _simidx.components(np.concatenate(lefts), np.concatenate(rights), self._width)
-        return messages(_send_columns(values, least, LABELS, self._places))
+    def _rows(self, batches: Batches) -> Rows:
+        left, right = _together(batches, self._width)
+        values, least = _simidx.components(left, right)
+        return _send_columns(values, least, LABELS, self._places)
 
 
-class Links:
+class Links(_Links):
     """Links to the places of their ends: the first step of the stars."""
 
-    schema: pa.Schema = MESSAGE
-
-    def __init__(self, width: int, places: int) -> None:
-        self._width, self._places = width, places
-
-    def __call__(self, batches: Batches) -> Batches:
-        return messages(self._rows(batches))
-
-    def _rows(self, batches: Batches) -> Iterator[tuple[int, int, bytes]]:
-        for _, left, right in _halves(batches, self._width):
+    def _rows(self, batches: Batches) -> Rows:
+        for _, _, data in received(batches):
+            left, right = np.split(unpack(data, self._width), 2)
             one, other = np.concatenate([left, right]), np.concatenate([right, left])
             yield from _send_columns(one, other, self._width, self._places)
 
 
-class _Star:
+class _Star(_Links):
     """A step of "Connected Components in MapReduce and Beyond" (Kiveris et al., SoCC 2014)."""
 
-    schema: pa.Schema = MESSAGE
-
-    def __init__(self, width: int, places: int) -> None:
-        self._width, self._places = width, places
-
-    def __call__(self, batches: Batches) -> Batches:
-        return messages(self._rows(batches))
-
-    def _rows(self, batches: Batches) -> Iterator[tuple[int, int, bytes]]:
-        places: dict[int, list[tuple[Array, Array]]] = {}
-        for place, left, right in _halves(batches, self._width):
-            places.setdefault(place, []).append((left, right))
-        for place in sorted(places):
-            parts = places.pop(place)
-            center = np.concatenate([one for one, _ in parts])
-            other = np.concatenate([other for _, other in parts])
+    def _rows(self, batches: Batches) -> Rows:
+        for _, parts in at_places(batches, lambda _, data: unpack(data, self._width)):
+            center, other = two_columns(parts)
             values, ranks = _ranks(np.concatenate([center, other]))
             larger, smaller = self._step(ranks[: len(center)], ranks[len(center) :])
             yield from self._send(values[larger], values[smaller])
@@ -128,7 +108,7 @@ class _Star:
     def _step(self, center: Array, other: Array) -> tuple[Array, Array]:
         raise NotImplementedError
 
-    def _send(self, larger: Array, smaller: Array) -> Iterator[tuple[int, int, bytes]]:
+    def _send(self, larger: Array, smaller: Array) -> Rows:
         raise NotImplementedError
 
 
@@ -136,12 +116,18 @@ def _ranks(values: Array) -> tuple[Array, Array]:
     """Distinct values in order, and the number of each value among them."""
     order = order_of(values)
     ordered = values[order]
-    steps = ordered[1:] != ordered[:-1]
-    is_new = np.ones(len(ordered), dtype=bool)
-    is_new[1:] = steps.any(axis=1) if steps.ndim == 2 else steps
+    is_new = _differ(ordered)
     ranks = np.empty(len(values), dtype=np.int64)
     ranks[order] = np.cumsum(is_new) - 1
     return ordered[is_new], ranks
+
+
+def _differ(values: Array) -> Array:
+    """Whether each value differs from the one before it."""
+    differ = np.ones(len(values), dtype=bool)
+    steps = values[1:] != values[:-1]
+    differ[1:] = steps.any(axis=1) if steps.ndim == 2 else steps
+    return differ
 
 
 def _least(center: Array, other: Array) -> Array:
@@ -166,7 +152,7 @@ class LargeStar(_Star):
         larger = other > center
         return _distinct_rows(other[larger], least[larger])
 
-    def _send(self, larger: Array, smaller: Array) -> Iterator[tuple[int, int, bytes]]:
+    def _send(self, larger: Array, smaller: Array) -> Rows:
         return _send_columns(larger, smaller, self._width, self._places)
 
 
@@ -179,7 +165,7 @@ class SmallStar(_Star):
         differ = larger != smaller
         return _distinct_rows(larger[differ], smaller[differ])
 
-    def _send(self, larger: Array, smaller: Array) -> Iterator[tuple[int, int, bytes]]:
+    def _send(self, larger: Array, smaller: Array) -> Rows:
         one, other = np.concatenate([larger, smaller]), np.concatenate([smaller, larger])
         return _send_columns(one, other, self._width, self._places)
 
@@ -193,11 +179,8 @@ class Stars:
         self._width = width
 
     def __call__(self, batches: Batches) -> Batches:
-        places: dict[int, list[Array]] = {}
-        for place, left, right in _halves(batches, self._width):
-            places.setdefault(place, []).append(np.column_stack([left, right]))
-        for _, parts in sorted(places.items()):
-            rows = np.unique(np.concatenate(parts).astype(np.uint64), axis=0)
+        for _, parts in at_places(batches, lambda _, data: unpack(data, self._width)):
+            rows = np.unique(np.column_stack(two_columns(parts)).astype(np.uint64), axis=0)
             hashes = np.zeros(len(rows), dtype=np.uint64)
             for column in rows.T:
                 hashes = (hashes ^ column) * np.uint64(0xFF51AFD7ED558CCD)
@@ -206,24 +189,11 @@ class Stars:
             yield pa.RecordBatch.from_pylist([row], schema=self.schema)
 
 
-class Settled:
+class Settled(_Links):
     """The links that the stars end with, as labels."""
 
-    schema: pa.Schema = MESSAGE
-
-    def __init__(self, width: int, places: int) -> None:
-        self._width, self._places = width, places
-
-    def __call__(self, batches: Batches) -> Batches:
-        return messages(self._rows(batches))
-
-    def _rows(self, batches: Batches) -> Iterator[tuple[int, int, bytes]]:
-        lefts: list[Array] = [empty(self._width)]
-        rights: list[Array] = [empty(self._width)]
-        for _, left, right in _halves(batches, self._width):
-            lefts.append(left)
-            rights.append(right)
-        left, right = np.concatenate(lefts), np.concatenate(rights)
+    def _rows(self, batches: Batches) -> Rows:
+        left, right = _together(batches, self._width)
         # Each value of a cluster is linked to the least one, which is its own label.
         values, ranks = _ranks(np.concatenate([left, right]))
         one, other = ranks[: len(left)], ranks[len(left) :]
@@ -234,22 +204,17 @@ class Settled:
         yield from _send_columns(roots, roots, LABELS, self._places)
 
 
-class Members:
+class Members(_Sends):
     """The records that have a label, at the places of their labels: with it in the column ``label``.
 
     With ``equals``, records with the same value have it for a label if there is no other. Without it the value stands
     for the id, and two records with one id are refused.
     """
 
-    schema: pa.Schema = MESSAGE
-
     def __init__(self, column: str, width: int, places: int, equals: bool = False) -> None:
         self._column, self._width, self._places, self._equals = column, width, places, equals
 
-    def __call__(self, batches: Batches) -> Batches:
-        return messages(self._rows(batches))
-
-    def _rows(self, batches: Batches) -> Iterator[tuple[int, int, bytes]]:
+    def _rows(self, batches: Batches) -> Rows:
         records: dict[int, list[pa.Table]] = {}
         labels: dict[int, list[Array]] = {}
         for place, part, data in received(batches):
@@ -261,11 +226,11 @@ class Members:
             values, least = self._labels(labels.pop(place, []))
             table = brought_together(records.pop(place))
             own = from_arrow(table.column(self._column))
-            found = _simidx.lookup(values, own, self._width)
+            found = _simidx.lookup(values, own)
             member = found >= 0
             label = own.copy()
             label[member] = least[found[member]]
-            is_shared = _shared(own, self._width)
+            is_shared = _shared(own)
             if self._equals:
                 member |= is_shared
             elif is_shared.any():
@@ -274,7 +239,7 @@ class Members:
             rows = rows[_in_order(own[rows], table.column("id").take(pa.array(rows)))]
             label = label[rows]
             together = table.take(pa.array(rows)).append_column("label", to_arrow(label))
-            of_rows = _simidx.places(label, self._width, self._places)
+            of_rows = _simidx.places(label, self._places)
             start = 0
             for piece in pieces(together, rows_for(self._places)):
                 end = start + piece.num_rows
@@ -283,15 +248,11 @@ class Members:
                 start = end
 
     def _labels(self, parts: list[Array]) -> tuple[Array, Array]:
-        halves = [(both[: len(both) // 2], both[len(both) // 2 :]) for both in [empty(self._width), *parts]]
-        values = np.concatenate([one for one, _ in halves])
-        least = np.concatenate([other for _, other in halves])
+        values, least = two_columns([empty(self._width), *parts])
         order = order_of(values)
         values, least = values[order], least[order]
         # The stars name the label of a cluster once for each place that its members come from.
-        distinct = np.ones(len(values), dtype=bool)
-        steps = values[1:] != values[:-1]
-        distinct[1:] = steps.any(axis=1) if steps.ndim == 2 else steps
+        distinct = _differ(values)
         return values[distinct], least[distinct]
 
 
@@ -302,12 +263,12 @@ def _in_order(values: Array, ids: pa.ChunkedArray) -> Array:
     return order
 
 
-def _shared(values: Array, width: int) -> Array:
+def _shared(values: Array) -> Array:
     """Whether each value comes more than once."""
-    distinct, _ = _simidx.distinct(values, width)
+    distinct, _ = _simidx.distinct(values)
     if len(distinct) == len(values):
         return np.zeros(len(values), dtype=bool)
-    ranks = _simidx.lookup(distinct, values, width)
+    ranks = _simidx.lookup(distinct, values)
     shared: Array = (np.bincount(ranks, minlength=len(distinct)) > 1)[ranks]
     return shared
 
@@ -321,12 +282,8 @@ class Together:
         self.schema: pa.Schema = pa.schema([("cluster", id_type), ("of", kind), ("fingerprint", kind), ("id", id_type)])
 
     def __call__(self, batches: Batches) -> Batches:
-        places: dict[int, list[pa.Table]] = {}
-        for place, _, data in received(batches):
-            places.setdefault(place, []).append(from_stream(data))
-        for place in sorted(places):
-            table = brought_together(places.pop(place)).combine_chunks()
-            yield from self._clusters(table).to_batches(max_chunksize=1 << 16)
+        for _, table in records_at_places(batches):
+            yield from self._clusters(table.combine_chunks()).to_batches(max_chunksize=1 << 16)
 
     def _clusters(self, table: pa.Table) -> pa.Table:
         # By label, then by id: the first row of a label is its smallest id. Of equal ids, the smaller bits come first.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pyarrow as pa
 
@@ -11,7 +9,7 @@ import simidx
 from simidx import _simidx
 from simidx_spark.distributed._columns import Array, arrow_type, distances, empty, from_arrow, pack, to_arrow, unpack
 from simidx_spark.distributed._components import _ranks, _send_columns
-from simidx_spark.distributed._messages import MESSAGE, Batches, brought_together, from_stream, messages, received
+from simidx_spark.distributed._messages import Batches, Rows, _Sends, brought_together, divided, from_stream, received
 from simidx_spark.distributed._pairs import Meeting
 from simidx_spark.distributed._segments import matches_schema
 from simidx_spark.distributed._store import Segment, Store
@@ -47,39 +45,25 @@ class Records:
         return pa.table(columns, names=self.schema.names)
 
 
-class Spread:
+class Spread(_Sends):
     """Sends packed fingerprints to places by their value."""
-
-    schema: pa.Schema = MESSAGE
 
     def __init__(self, places: int) -> None:
         self._places = places
 
-    def __call__(self, batches: Batches) -> Batches:
-        return messages(self._rows(batches))
-
-    def _rows(self, batches: Batches) -> Iterator[tuple[int, int, bytes]]:
+    def _rows(self, batches: Batches) -> Rows:
         for _, width, data in received(batches):
-            scattered, ends = _simidx.scatter(unpack(data, width), width, self._places)
-            start = 0
-            for place, end in enumerate(ends.tolist()):
-                if end > start:
-                    yield place, width, pack(scattered[start:end])
-                start = end
+            for place, some in divided(*_simidx.scatter(unpack(data, width), self._places)):
+                yield place, width, pack(some)
 
 
-class Meet:
+class Meet(_Sends):
     """Pairs of a stored fingerprint and a query that differ: at the places of the stored ones."""
-
-    schema: pa.Schema = MESSAGE
 
     def __init__(self, meeting: Meeting, places: int) -> None:
         self._meeting, self._places = meeting, places
 
-    def __call__(self, batches: Batches) -> Batches:
-        return messages(self._rows(batches))
-
-    def _rows(self, batches: Batches) -> Iterator[tuple[int, int, bytes]]:
+    def _rows(self, batches: Batches) -> Rows:
         width = self._meeting.rounds.width
         sides: dict[int, dict[int, list[Array]]] = {}
         for place, part, data in received(batches):
@@ -87,13 +71,13 @@ class Meet:
             of_place[QUERIES if part > 0 else STORED].append(unpack(data, width))
         for place in sorted(sides):
             of_place = sides.pop(place)
-            queries, stored = (_simidx.distinct(np.concatenate(of_place[side]), width)[0] for side in (QUERIES, STORED))
+            queries, stored = (_simidx.distinct(np.concatenate(of_place[side]))[0] for side in (QUERIES, STORED))
             if not len(queries) or not len(stored):
                 continue
-            both, _ = _simidx.distinct(np.concatenate([queries, stored]), width)
+            both, _ = _simidx.distinct(np.concatenate([queries, stored]))
             for left, right in self._meeting.find(place, both, False):
                 for query, match in ((left, right), (right, left)):
-                    rows = (_simidx.lookup(queries, query, width) >= 0) & (_simidx.lookup(stored, match, width) >= 0)
+                    rows = (_simidx.lookup(queries, query) >= 0) & (_simidx.lookup(stored, match) >= 0)
                     yield from _send_columns(match[rows], query[rows], MATCHES, self._places)
 
 
@@ -112,9 +96,8 @@ class Attach:
                 records.setdefault(place, []).append(from_stream(data))
                 continue
             values = unpack(data, self._width)
-            half = len(values) // 2
-            both = (values[:half], values[half:]) if part == MATCHES else (values, values)
-            pairs.setdefault(place, []).append(both)
+            match, query = np.split(values, 2) if part == MATCHES else (values, values)
+            pairs.setdefault(place, []).append((match, query))
         for place in sorted(records):
             table = brought_together(records.pop(place)).combine_chunks()
             stored, ranks = _ranks(from_arrow(table.column("fingerprint")))
@@ -122,7 +105,7 @@ class Attach:
             ends = np.cumsum(np.bincount(ranks, minlength=len(stored)))
             starts = np.concatenate([[0], ends[:-1]])
             for match, query in pairs.pop(place, []):
-                found = _simidx.lookup(stored, match, self._width)
+                found = _simidx.lookup(stored, match)
                 for start in range(0, len(found), 1 << 16):
                     some = np.flatnonzero(found[start : start + (1 << 16)] >= 0) + start
                     at = found[some]

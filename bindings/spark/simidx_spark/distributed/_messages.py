@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from simidx import _simidx
-from simidx_spark.distributed._columns import Array, from_arrow, width_of_array, with_fingerprints
+from simidx_spark.distributed._columns import Array, from_arrow, with_fingerprints
 
 Batches = Iterator[pa.RecordBatch]
+
+#: Place, part and data of messages.
+Rows = Iterator[tuple[int, int, bytes]]
+
+T = TypeVar("T")
 
 #: Bytes of records that are gathered before they are sent, whatever the number of rows.
 GATHERED = 64 << 20
@@ -59,6 +64,30 @@ def received(batches: Batches) -> Iterator[tuple[int, int, Any]]:
             yield places[row].as_py(), parts[row].as_py(), data[row].as_buffer()
 
 
+def at_places(batches: Batches, read: Callable[[int, Any], T]) -> Iterator[tuple[int, list[T]]]:
+    """The places of messages in order, each with what is read of the part and the data of its messages."""
+    places: dict[int, list[T]] = {}
+    for place, part, data in received(batches):
+        places.setdefault(place, []).append(read(part, data))
+    for place in sorted(places):
+        yield place, places.pop(place)
+
+
+def records_at_places(batches: Batches) -> Iterator[tuple[int, pa.Table]]:
+    """The places of messages in order, each with its records."""
+    for place, streams in at_places(batches, lambda _, data: from_stream(data)):
+        yield place, brought_together(streams)
+
+
+def divided(rows: Any, ends: Array) -> Iterator[tuple[int, Any]]:
+    """The places that have any of these rows, each with its own: those before its end."""
+    start = 0
+    for place, end in enumerate(ends.tolist()):
+        if end > start:
+            yield place, rows[start:end]
+        start = end
+
+
 def gathered(batches: Batches, most: int, size: int | None = None) -> Iterator[pa.Table]:
     """Tables of about so many rows, or of as many as have so many bytes, `GATHERED` unless given."""
     size = size or GATHERED
@@ -104,11 +133,8 @@ def by_place(table: pa.Table, places: Array, count: int) -> Iterator[tuple[int, 
     order = order_by_place(places, count)
     table = table.take(pa.array(order)).combine_chunks()
     ends = np.searchsorted(places[order], np.arange(count), side="right")
-    start = 0
-    for place, end in enumerate(ends.tolist()):
-        if end > start:
-            yield place, as_stream(table.slice(start, end - start))
-        start = end
+    for place, rows in divided(table, ends):
+        yield place, as_stream(rows)
 
 
 def as_stream(table: pa.Table) -> bytes:
@@ -131,27 +157,31 @@ def brought_together(streams: list[pa.Table]) -> pa.Table:
     return pa.concat_tables([stream.cast(schema) for stream in streams])
 
 
-class SendRecords:
+class _Sends:
+    """A stage that sends messages."""
+
+    schema: pa.Schema = MESSAGE
+
+    def __call__(self, batches: Batches) -> Batches:
+        return messages(self._rows(batches))
+
+    def _rows(self, batches: Batches) -> Rows:
+        raise NotImplementedError
+
+
+class SendRecords(_Sends):
     """Sends whole records to the place of one of their columns, which holds fingerprints or numbers.
 
     Those in which it is null stay behind.
     """
 
-    schema: pa.Schema = MESSAGE
-
     def __init__(self, column: str, places: int, part: int = 0) -> None:
         self._column, self._places, self._part = column, places, part
 
-    def __call__(self, batches: Batches) -> Batches:
-        return messages(self._rows(batches))
-
-    def _rows(self, batches: Batches) -> Iterator[tuple[int, int, bytes]]:
+    def _rows(self, batches: Batches) -> Rows:
         for table in gathered(batches, rows_for(self._places)):
             table = with_fingerprints(table, self._column)
             values = from_arrow(table.column(self._column))
-            places = _simidx.places(values, width_of_array(values), self._places)
+            places = _simidx.places(values, self._places)
             for place, data in by_place(table, places, self._places):
                 yield place, self._part, data
-
-
-Stage = Callable[[Batches], Batches]

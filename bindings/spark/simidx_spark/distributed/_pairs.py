@@ -23,7 +23,18 @@ from simidx_spark.distributed._columns import (
     width_of_array,
     with_fingerprints,
 )
-from simidx_spark.distributed._messages import MESSAGE, Batches, gathered, messages, received, rows_for
+from simidx_spark.distributed._messages import (
+    MESSAGE,
+    Batches,
+    Rows,
+    _Sends,
+    at_places,
+    divided,
+    gathered,
+    messages,
+    received,
+    rows_for,
+)
 
 #: Fingerprints of a sample of each place.
 SAMPLE = 1 << 12
@@ -38,28 +49,19 @@ CHUNK = 1 << 14
 PIECE = 1 << 19
 
 
-class Collapse:
+class Collapse(_Sends):
     """Sends the distinct fingerprints of a column to places, by their value; null is none."""
-
-    schema: pa.Schema = MESSAGE
 
     def __init__(self, column: str, places: int) -> None:
         self._column, self._places = column, places
 
-    def __call__(self, batches: Batches) -> Batches:
-        return messages(self._rows(batches))
-
-    def _rows(self, batches: Batches) -> Iterator[tuple[int, int, bytes]]:
+    def _rows(self, batches: Batches) -> Rows:
         for table in gathered(batches, rows_for(self._places)):
             values = from_arrow(with_fingerprints(table, self._column).column(self._column))
             width = width_of_array(values)
-            distinct, _ = _simidx.distinct(values, width)
-            scattered, ends = _simidx.scatter(distinct, width, self._places)
-            start = 0
-            for place, end in enumerate(ends.tolist()):
-                if end > start:
-                    yield place, width, pack(scattered[start:end])
-                start = end
+            distinct, _ = _simidx.distinct(values)
+            for place, some in divided(*_simidx.scatter(distinct, self._places)):
+                yield place, width, pack(some)
 
 
 class Distinct:
@@ -77,12 +79,9 @@ class Distinct:
     )
 
     def __call__(self, batches: Batches) -> Batches:
-        places: dict[int, list[Array]] = {}
-        width = 64
-        for place, width, data in received(batches):
-            places.setdefault(place, []).append(unpack(data, width))
-        for place in sorted(places):
-            values, varying = _simidx.distinct(np.concatenate(places.pop(place)), width)
+        for place, parts in at_places(batches, lambda width, data: unpack(data, width)):
+            width = width_of_array(parts[0])
+            values, varying = _simidx.distinct(np.concatenate(parts))
             row = {
                 "place": place,
                 "part": width,
@@ -146,7 +145,7 @@ class Profile:
         total = sum(count for _, count, _, _ in known)
         most = min(1.0, min(len(sample) / count for _, count, _, sample in known))
         parts = [sample[: max(1, int(most * count))] for _, count, _, sample in known]
-        sample, _ = _simidx.distinct(np.concatenate(parts), width)
+        sample, _ = _simidx.distinct(np.concatenate(parts))
         return Profile(width, total, varying, sample)
 
 
@@ -194,12 +193,8 @@ class Meeting:
             yield from ((place, values) for place in range(self.places))
             return
         for round in range(len(self.rounds)):
-            scattered, ends = self.rounds.scatter(round, values, self._of_each)
-            start = 0
-            for place, end in enumerate(ends.tolist()):
-                if end > start:
-                    yield round * self._of_each + place, scattered[start:end]
-                start = end
+            for place, some in divided(*self.rounds.scatter(round, values, self._of_each)):
+                yield round * self._of_each + place, some
 
     def find(self, place: int, values: Array, links: bool) -> Iterator[tuple[Array, Array]]:
         """The pairs of the distinct fingerprints that came to a place."""
@@ -211,18 +206,13 @@ class Meeting:
             yield self.rounds.find(round, taken, links, 1)
 
 
-class Send:
+class Send(_Sends):
     """Sends packed fingerprints to all places where they meet others, as those of a side if there are two."""
-
-    schema: pa.Schema = MESSAGE
 
     def __init__(self, meeting: Meeting, side: int = 1) -> None:
         self._meeting, self._side = meeting, side
 
-    def __call__(self, batches: Batches) -> Batches:
-        return messages(self._rows(batches))
-
-    def _rows(self, batches: Batches) -> Iterator[tuple[int, int, bytes]]:
+    def _rows(self, batches: Batches) -> Rows:
         for _, width, data in received(batches):
             for place, values in self._meeting.send(unpack(data, width)):
                 yield place, width * self._side, pack(values)
@@ -238,16 +228,12 @@ class Find:
         self.schema: pa.Schema = MESSAGE if links else found
 
     def __call__(self, batches: Batches) -> Batches:
-        places: dict[int, list[Array]] = {}
-        for place, width, data in received(batches):
-            places.setdefault(place, []).append(unpack(data, width))
-        for place in sorted(places):
+        for place, parts in at_places(batches, lambda width, data: unpack(data, width)):
             # Each fingerprint comes once, so that the first ones of messages tell their order.
-            values = np.concatenate(sorted(places.pop(place), key=lambda part: part[:1].tobytes()))
-            yield from self._found(place, values)
+            yield from self._found(place, np.concatenate(sorted(parts, key=lambda part: part[:1].tobytes())))
 
     def _found(self, place: int, values: Array) -> Batches:
-        """What the distinct fingerprints that came to a place have for pairs, or for links."""
+        """The pairs, or the links, of the distinct fingerprints that came to a place."""
         width = self._meeting.rounds.width
         pieces = (
             (left[start : start + PIECE], right[start : start + PIECE])

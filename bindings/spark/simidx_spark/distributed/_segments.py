@@ -8,7 +8,7 @@ or at two places at once: both write the same file. A set is what its manifest l
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -28,17 +28,7 @@ from simidx_spark.distributed._columns import (
     with_fingerprints,
 )
 from simidx_spark.distributed._components import check_ids
-from simidx_spark.distributed._messages import (
-    MESSAGE,
-    Batches,
-    brought_together,
-    by_place,
-    from_stream,
-    gathered,
-    messages,
-    received,
-    rows_for,
-)
+from simidx_spark.distributed._messages import Batches, Rows, _Sends, by_place, gathered, records_at_places, rows_for
 from simidx_spark.distributed._pairs import smallest_hashes
 from simidx_spark.distributed._store import MANIFEST, Segment, Store, is_unfinished
 
@@ -60,19 +50,19 @@ class Sample:
             values = from_arrow(with_fingerprints(table, self.column).column(self.column))
             count += len(values)
             width = width_of_array(values)
-            sample = _smallest(values if sample is None else np.concatenate([sample, values]), width)
+            sample = _smallest(values if sample is None else np.concatenate([sample, values]))
         if sample is not None:
             row = {"width": width, "count": count, "sample": pack(sample)}
             yield pa.RecordBatch.from_pylist([row], schema=self.schema)
 
 
-def _smallest(values: Array, width: int) -> Array:
+def _smallest(values: Array) -> Array:
     """A sample of the distinct ones among values."""
     few = smallest_hashes(values, 4 * SAMPLE)
-    distinct, _ = _simidx.distinct(few, width)
+    distinct, _ = _simidx.distinct(few)
     if len(distinct) < SAMPLE < len(values):
         # So many are equal that the others must be looked for.
-        distinct, _ = _simidx.distinct(values, width)
+        distinct, _ = _simidx.distinct(values)
     return smallest_hashes(distinct, SAMPLE)
 
 
@@ -88,12 +78,11 @@ class Splits:
     @staticmethod
     def of(rows: Iterable[tuple[int, int, bytes]], segments: int) -> Splits:
         """So many ranges at most, from the width, the count and the sample of each part."""
-        samples = [(width, unpack(sample, width)) for width, _, sample in rows]
+        samples = [unpack(sample, width) for width, _, sample in rows]
         if not samples:
             return Splits(empty(64))
-        width = samples[0][0]
-        sample = _smallest(np.concatenate([values for _, values in samples]), width)
-        ordered, _ = _simidx.distinct(sample, width)
+        sample = _smallest(np.concatenate(samples))
+        ordered, _ = _simidx.distinct(sample)
         places = np.unique(np.arange(1, segments) * len(ordered) // segments)
         return Splits(ordered[places[places > 0]])
 
@@ -107,19 +96,14 @@ class Splits:
         return places
 
 
-class Range:
+class Range(_Sends):
     """Sends records to the place of the range of their fingerprints. Those without one stay behind."""
-
-    schema: pa.Schema = MESSAGE
 
     def __init__(self, fingerprint_column: str, id_column: str | None, splits: Splits) -> None:
         self._columns = [fingerprint_column] if id_column is None else [fingerprint_column, id_column]
         self.splits = splits
 
-    def __call__(self, batches: Batches) -> Batches:
-        return messages(self._rows(batches))
-
-    def _rows(self, batches: Batches) -> Iterator[tuple[int, int, bytes]]:
+    def _rows(self, batches: Batches) -> Rows:
         for table in gathered(batches, rows_for(len(self.splits))):
             table = with_fingerprints(table, self._columns[0])
             values = from_arrow(table.column(self._columns[0]))
@@ -140,11 +124,8 @@ class Build:
         self._path, self._options = path, options
 
     def __call__(self, batches: Batches) -> Batches:
-        places: dict[int, list[pa.Table]] = {}
-        for place, _, data in received(batches):
-            places.setdefault(place, []).append(from_stream(data))
-        for place in sorted(places):
-            name, manifest = self._build(place, brought_together(places.pop(place)))
+        for place, records in records_at_places(batches):
+            name, manifest = self._build(place, records)
             row = {"place": place, "name": name, "manifest": manifest}
             yield pa.RecordBatch.from_pylist([row], schema=self.schema)
 

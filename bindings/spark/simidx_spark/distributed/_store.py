@@ -10,7 +10,6 @@ import stat
 import tempfile
 import time
 import uuid
-from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -65,7 +64,10 @@ class Store:
         if self.is_local:
             self.path = os.path.abspath(self.path)
 
-    def _remote(self) -> tuple[Any, str]:
+    def _system(self) -> tuple[Any, str]:
+        """What opens the folder, and its name there."""
+        if self.is_local:
+            return fs.LocalFileSystem(), self.path
         try:
             system, base = fs.FileSystem.from_uri(self.path)
             return system, base
@@ -81,11 +83,8 @@ class Store:
 
     def prepare(self) -> None:
         """Makes the folder."""
-        if self.is_local:
-            os.makedirs(self.path, exist_ok=True)
-        else:
-            system, base = self._remote()
-            system.create_dir(base, recursive=True)
+        system, base = self._system()
+        system.create_dir(base, recursive=True)
 
     def unfinished(self) -> str:
         """The path of a file to make, which is nobody else's: on the same disk if this is a local folder."""
@@ -101,7 +100,7 @@ class Store:
         if self.is_local:
             os.replace(local, os.path.join(self.path, name))
             return
-        system, base = self._remote()
+        system, base = self._system()
         try:
             with open(local, "rb") as source, system.open_output_stream(f"{base}/{name}") as sink:
                 shutil.copyfileobj(source, sink, 8 << 20)
@@ -118,17 +117,14 @@ class Store:
                 os.fsync(file.fileno())
             os.replace(temp, os.path.join(self.path, name))
             return
-        system, base = self._remote()
+        system, base = self._system()
         # Object stores show an object when it is complete.
         with system.open_output_stream(f"{base}/{name}") as sink:
             sink.write(data)
 
     def read(self, name: str) -> bytes | None:
         """The bytes of a small file; none if it is not there."""
-        if self.is_local:
-            path = Path(self.path, name)
-            return path.read_bytes() if path.exists() else None
-        system, base = self._remote()
+        system, base = self._system()
         if system.get_file_info(f"{base}/{name}").type == fs.FileType.NotFound:
             return None
         with system.open_input_stream(f"{base}/{name}") as source:
@@ -138,12 +134,9 @@ class Store:
     def names(self) -> list[tuple[str, float, int]]:
         """The files here, the seconds since each was changed, and its length."""
         now = time.time()
-        if self.is_local:
-            if not os.path.isdir(self.path):
-                raise FileError(f"{self.path}: there is no such folder")
-            entries = [(entry.name, entry.stat()) for entry in os.scandir(self.path) if entry.is_file()]
-            return sorted((name, now - about.st_mtime, about.st_size) for name, about in entries)
-        system, base = self._remote()
+        if self.is_local and not os.path.isdir(self.path):
+            raise FileError(f"{self.path}: there is no such folder")
+        system, base = self._system()
         infos = system.get_file_info(fs.FileSelector(base))
         files = [info for info in infos if info.type == fs.FileType.File]
         return sorted(
@@ -167,17 +160,14 @@ class Store:
 
     def delete(self, name: str) -> None:
         """Removes a file."""
-        if self.is_local:
-            os.unlink(os.path.join(self.path, name))
-        else:
-            system, base = self._remote()
-            system.delete_file(f"{base}/{name}")
+        system, base = self._system()
+        system.delete_file(f"{base}/{name}")
 
     def fetch(self, segment: Segment) -> str:
         """The path of a segment on this machine. One from elsewhere is copied once for each way it was built."""
         if self.is_local:
             return os.path.join(self.path, segment.name)
-        system, base = self._remote()
+        system, base = self._system()
         with system.open_input_file(f"{base}/{segment.name}") as source:
             # The content tells the records; the same records may have been built in several ways.
             footer = _footer(source)

@@ -16,17 +16,8 @@ import pyarrow.compute as pc
 
 from simidx import InputError, Pipeline, _simidx
 from simidx_spark.distributed._columns import Array, arrow_type, from_arrow, pack, to_arrow, unpack
-from simidx_spark.distributed._components import _send_columns, check_ids, unique_ids
-from simidx_spark.distributed._messages import (
-    MESSAGE,
-    Batches,
-    brought_together,
-    from_stream,
-    gathered,
-    messages,
-    received,
-    rows_for,
-)
+from simidx_spark.distributed._components import _send_columns, check_ids, two_columns, unique_ids
+from simidx_spark.distributed._messages import Batches, Rows, _Sends, at_places, gathered, records_at_places, rows_for
 
 
 def as_pipeline(pipeline: str | Pipeline, width: int = 64) -> Pipeline:
@@ -101,10 +92,8 @@ class Prints:
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
-class SendKeys:
+class SendKeys(_Sends):
     """Sends the keys of texts to their places, each with the number of its record."""
-
-    schema: pa.Schema = MESSAGE
 
     def __init__(
         self, id_column: str, text_column: str, similarity: float, words: int | None, pipeline: Pipeline, places: int
@@ -112,10 +101,7 @@ class SendKeys:
         self._id_column, self._text_column, self._places = id_column, text_column, places
         self._similarity, self._words, self._pipeline = similarity, words, pipeline
 
-    def __call__(self, batches: Batches) -> Batches:
-        return messages(self._rows(batches))
-
-    def _rows(self, batches: Batches) -> Iterator[tuple[int, int, bytes]]:
+    def _rows(self, batches: Batches) -> Rows:
         for keys, nodes in self._keys(batches):
             yield from _send_columns(keys, nodes, 64, self._places)
 
@@ -139,27 +125,19 @@ class SendKeys:
             yield np.concatenate(keys), np.concatenate(nodes)
 
 
-class ShareKeys:
+class ShareKeys(_Sends):
     """Links between records that share a key, as few as link them."""
 
-    schema: pa.Schema = MESSAGE
-
-    def __call__(self, batches: Batches) -> Batches:
-        places: dict[int, list[Array]] = {}
-        for place, _, data in received(batches):
-            places.setdefault(place, []).append(unpack(data, 64))
-        return messages(self._links(places.pop(place)) for place in sorted(places))
-
-    def _links(self, parts: list[Array]) -> tuple[int, int, bytes]:
-        keys = np.concatenate([part[: len(part) // 2] for part in parts])
-        nodes = np.concatenate([part[len(part) // 2 :] for part in parts])
-        order = np.argsort(keys)
-        keys, nodes = keys[order], nodes[order]
-        same = np.flatnonzero(keys[1:] == keys[:-1])
-        # Neighbours in the order of keys: a chain for each key.
-        values, least = _simidx.components(nodes[same], nodes[same + 1], 64)
-        differ = values != least
-        return 0, 64, pack(np.concatenate([values[differ], least[differ]]))
+    def _rows(self, batches: Batches) -> Rows:
+        for _, parts in at_places(batches, lambda _, data: unpack(data, 64)):
+            keys, nodes = two_columns(parts)
+            order = np.argsort(keys)
+            keys, nodes = keys[order], nodes[order]
+            same = np.flatnonzero(keys[1:] == keys[:-1])
+            # Neighbours in the order of keys: a chain for each key.
+            values, least = _simidx.components(nodes[same], nodes[same + 1])
+            differ = values != least
+            yield 0, 64, pack(np.concatenate([values[differ], least[differ]]))
 
 
 class Nodes:
@@ -178,47 +156,51 @@ class Nodes:
             )
 
 
-class Judge:
-    """Which of the texts that came to a place are dropped, for which, and how similar the two are."""
+class _Decides:
+    """Which of the documents that came to a place are dropped, for which, and how near the two are."""
 
-    def __init__(self, id_type: pa.DataType, similarity: float, words: int | None, how: dict[str, Any]) -> None:
-        """``how`` are the options ``pipeline``, ``memory``, ``longest`` and ``chains``."""
-        self.schema: pa.Schema = pa.schema([("id", id_type), ("duplicate_of", id_type), ("similarity", pa.float64())])
-        self._given = {"similarity": similarity, "words": words, **how, "threads": 1}
+    def __init__(self, id_type: pa.DataType, fact: str, kind: pa.DataType) -> None:
+        self.schema: pa.Schema = pa.schema([("id", id_type), ("duplicate_of", id_type), (fact, kind)])
 
     def __call__(self, batches: Batches) -> Batches:
         for table in by_id(batches):
             ids = table.column("id")
             unique_ids(ids)
-            kept, similarities = _simidx.decide_texts({"texts": table.column("text"), **self._given})
+            kept, facts = self._decide(table)
             dropped = np.flatnonzero(kept >= 0)
-            columns = [ids.take(pa.array(dropped)), ids.take(pa.array(kept[dropped])), similarities[dropped]]
+            columns = [ids.take(pa.array(dropped)), ids.take(pa.array(kept[dropped])), facts[dropped]]
             yield from pa.table(columns, names=self.schema.names).cast(self.schema).to_batches()
 
+    def _decide(self, table: pa.Table) -> tuple[Array, Array]:
+        """For each row the one that is kept for it or -1, and how near the two are."""
+        raise NotImplementedError
 
-class Decide:
+
+class Judge(_Decides):
+    """Which of the texts that came to a place are dropped, for which, and how similar the two are."""
+
+    def __init__(self, id_type: pa.DataType, similarity: float, words: int | None, how: dict[str, Any]) -> None:
+        """``how`` are the options ``pipeline``, ``memory``, ``longest`` and ``chains``."""
+        super().__init__(id_type, "similarity", pa.float64())
+        self._given = {"similarity": similarity, "words": words, **how, "threads": 1}
+
+    def _decide(self, table: pa.Table) -> tuple[Array, Array]:
+        return _simidx.decide_texts({"texts": table.column("text"), **self._given})
+
+
+class Decide(_Decides):
     """Which of the documents that came to a place are dropped for longer ones, and how near their fingerprints are."""
 
     def __init__(self, id_type: pa.DataType, width: int, k: int, memory: int | str | None) -> None:
-        self.schema: pa.Schema = pa.schema([("id", id_type), ("duplicate_of", id_type), ("distance", pa.int32())])
-        self._width, self._k, self._memory = width, k, memory
+        super().__init__(id_type, "distance", pa.int32())
+        self._given = {"k": k, "memory": memory, "threads": 1}
 
-    def __call__(self, batches: Batches) -> Batches:
-        for table in by_id(batches):
-            ids, values = table.column("id"), from_arrow(table.column("fingerprint"))
-            unique_ids(ids)
-            lengths = table.column("length").to_numpy()
-            given = {"fingerprints": values, "k": self._k, "priority": lengths, "memory": self._memory, "threads": 1}
-            kept, distances = _simidx.decide_documents(given)
-            dropped = np.flatnonzero(kept >= 0)
-            columns = [ids.take(pa.array(dropped)), ids.take(pa.array(kept[dropped])), distances[dropped]]
-            yield from pa.table(columns, names=self.schema.names).cast(self.schema).to_batches()
+    def _decide(self, table: pa.Table) -> tuple[Array, Array]:
+        values, lengths = from_arrow(table.column("fingerprint")), table.column("length").to_numpy()
+        return _simidx.decide_documents({"fingerprints": values, "priority": lengths, **self._given})
 
 
 def by_id(batches: Batches) -> Iterator[pa.Table]:
     """The records that came to each place, in the order of their ids."""
-    places: dict[int, list[pa.Table]] = {}
-    for place, _, data in received(batches):
-        places.setdefault(place, []).append(from_stream(data))
-    for place in sorted(places):
-        yield brought_together(places.pop(place)).sort_by("id").combine_chunks()
+    for _, records in records_at_places(batches):
+        yield records.sort_by("id").combine_chunks()

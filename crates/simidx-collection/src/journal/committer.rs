@@ -10,8 +10,8 @@ use redb::{Database, Durability, TableDefinition};
 use super::change::{Rows, with_checksum};
 use super::mark::{Mark, Marked};
 use super::queue::{Commit, MOST_TOGETHER, Queue, Shared};
-use super::{CHANGES, DELETED, file_len, journal_error};
-use crate::error::{Error, Result};
+use super::{CHANGES, DELETED, failure_of, file_len, journal_error};
+use crate::error::Result;
 use crate::options::Sync;
 
 /// Lets the journal fail when the thread that writes panics, so that nobody waits for it.
@@ -72,8 +72,7 @@ impl Committer {
             match written {
                 Ok(()) if is_durable => queue.durable = commit.last,
                 Ok(()) => {}
-                Err(Error::Journal(error)) => queue.failure = Some(error),
-                Err(error) => queue.failure = Some(error.to_string()),
+                Err(error) => queue.failure = Some(failure_of(error)),
             }
             drop(queue);
             self.shared.done.notify_all();
@@ -107,10 +106,7 @@ impl Committer {
     fn write(&self, commit: &Commit, is_durable: bool) -> Result<()> {
         self.commit(commit, is_durable).map_err(journal_error)?;
         match is_durable {
-            true => self.mark.write(Marked {
-                acknowledged: commit.last,
-                is_clean: false,
-            }),
+            true => self.mark.write(Marked::open(commit.last)),
             false => Ok(()),
         }
     }

@@ -32,6 +32,22 @@ pub(crate) struct Marked {
 }
 
 impl Marked {
+    /// The mark of an open collection, of which changes up to this one are on disk.
+    pub(super) fn open(acknowledged: u64) -> Self {
+        Marked {
+            acknowledged,
+            is_clean: false,
+        }
+    }
+
+    /// The mark of a collection that is closed.
+    pub(super) fn clean(acknowledged: u64) -> Self {
+        Marked {
+            acknowledged,
+            is_clean: true,
+        }
+    }
+
     fn to_bytes(self) -> [u8; LEN] {
         let mut bytes = [0; LEN];
         bytes[..8].copy_from_slice(&MAGIC);

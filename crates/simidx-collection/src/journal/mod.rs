@@ -21,6 +21,7 @@ pub(crate) use recovery::Recovered;
 
 use crate::error::{Error, Result, at};
 use crate::options::{Options, Sync};
+use crate::system::lock;
 use change::{Rows, checked};
 use committer::Committer;
 use mark::{Mark, Marked};
@@ -114,11 +115,7 @@ fn named(path: &Path) -> impl Fn(Error) -> Error + '_ {
 /// What the operating system reports.
 pub(crate) fn make(folder: &Path) -> Result<()> {
     let [path, mark] = paths(folder);
-    let said = Marked {
-        acknowledged: 0,
-        is_clean: true,
-    };
-    Mark::open(&mark)?.write_through(said)?;
+    Mark::open(&mark)?.write_through(Marked::clean(0))?;
     write_new(&path, |_| Ok(())).map_err(named(&path))
 }
 
@@ -185,6 +182,14 @@ fn open_checked<T>(
     opened.unwrap_or_else(damaged).map_err(named(path))
 }
 
+/// Why the journal fails, without what its errors begin with.
+fn failure_of(error: Error) -> String {
+    match error {
+        Error::Journal(error) => error,
+        error => error.to_string(),
+    }
+}
+
 fn file_len(path: &Path) -> Result<u64> {
     Ok(std::fs::metadata(path).map_err(at(path))?.len())
 }
@@ -204,10 +209,7 @@ impl View {
         let [path, mark] = paths(folder);
         let recovered = read(&self.transaction, width, self.sealed)?;
         recovered.write(&path).map_err(named(&path))?;
-        Mark::open(&mark)?.write_through(Marked {
-            acknowledged: recovered.last,
-            is_clean: true,
-        })?;
+        Mark::open(&mark)?.write_through(Marked::clean(recovered.last))?;
         Ok(recovered.last)
     }
 }
@@ -230,10 +232,7 @@ impl Journal {
         let said = Marked::read(&mark_path)?;
         let mark = Arc::new(Mark::open(&mark_path)?);
         // Before the journal is written to: if that fails, the next opening must know.
-        let marked = mark.write_through(Marked {
-            is_clean: false,
-            ..said
-        });
+        let marked = mark.write_through(Marked::open(said.acknowledged));
         let is_trusted = said.is_clean && marked.is_ok();
         let open = if is_trusted { in_place } else { untouched };
         let (database, mut recovered) =
@@ -260,10 +259,7 @@ impl Journal {
             }
         };
         let database = database.and_then(|database| {
-            mark.write(Marked {
-                acknowledged: recovered.last,
-                is_clean: false,
-            })?;
+            mark.write(Marked::open(recovered.last))?;
             Ok(Arc::new(database))
         });
         let shared = Arc::new(Shared::default());
@@ -283,10 +279,7 @@ impl Journal {
             Err(error) => {
                 // Nothing is known to be on disk but the segments.
                 queue.durable = sealed;
-                queue.failure = Some(match error {
-                    Error::Journal(error) => format!("it cannot be written anew: {error}"),
-                    error => format!("it cannot be written anew: {error}"),
-                });
+                queue.failure = Some(format!("it cannot be written anew: {}", failure_of(error)));
                 drop(queue);
                 return Ok((journal, recovered));
             }
@@ -311,8 +304,7 @@ impl Journal {
 
     /// What the journal has now, as it would be recovered.
     fn begin_read(&self) -> Result<Option<ReadTransaction>> {
-        let database = self.database.lock();
-        let database = database.unwrap_or_else(PoisonError::into_inner);
+        let database = lock(&self.database);
         let read = database.as_ref().map(|database| database.begin_read());
         read.transpose().map_err(journal_error)
     }
@@ -453,11 +445,7 @@ impl Journal {
     /// # Errors
     /// What could not be written.
     pub(crate) fn close(&self) -> Result<()> {
-        let committer = self
-            .committer
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let committer = lock(&self.committer).take();
         let Some(committer) = committer else {
             return Ok(());
         };
@@ -473,20 +461,13 @@ impl Journal {
         drop(queue);
         self.shared.done.notify_all();
         self.shared.room.notify_all();
-        let database = self
-            .database
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let database = lock(&self.database).take();
         if let Some(database) = database.and_then(Arc::into_inner)
             && database.close().is_ok()
             && !has_failed
         {
             // Without the mark, the journal is written anew at the next opening.
-            let _ = self.mark.write_through(Marked {
-                acknowledged,
-                is_clean: true,
-            });
+            let _ = self.mark.write_through(Marked::clean(acknowledged));
         }
         synced
     }

@@ -8,9 +8,11 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use redb::StorageBackend;
+
+use crate::system::lock;
 
 const PAGE: usize = 4096;
 
@@ -85,7 +87,7 @@ impl Overlay {
     }
 
     fn lock(&self) -> MutexGuard<'_, Pages> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

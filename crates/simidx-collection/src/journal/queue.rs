@@ -1,9 +1,10 @@
 //! What waits for the committer, and how much of it one commit takes.
 
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard};
 
 use super::change::Entry;
+use crate::system::lock;
 
 /// Changes in one commit at most, so that none is long.
 pub(super) const MOST_TOGETHER: usize = 2048;
@@ -82,7 +83,7 @@ pub(super) struct Shared {
 
 impl Shared {
     pub(super) fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.queue)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use redb::{Database, ReadTransaction, ReadableTable, TableDefinition, TableHandle};
+use redb::{Database, ReadOnlyTable, ReadTransaction, ReadableTable, TableDefinition, TableHandle};
 use simidx::Width;
 
 use super::change::{Rows, checked, with_checksum};
@@ -62,22 +62,16 @@ pub(super) fn read(read: &ReadTransaction, width: Width, sealed: u64) -> Result<
     recovered.generations.sort_unstable();
     for (generation, last) in &mut recovered.generations {
         let name = format!("{CHANGES}{generation}");
-        let table = read.open_table(TableDefinition::<u64, &[u8]>::new(&name));
-        for row in table
-            .map_err(journal_error)?
-            .iter()
-            .map_err(journal_error)?
-        {
-            let (number, row) = row.map_err(journal_error)?;
-            let number = number.value();
-            let change = Change::decode(width, number, row.value())
+        let table = read.open_table(TableDefinition::new(&name));
+        recovered.row_bytes += each_row(&table.map_err(journal_error)?, |number, row| {
+            let change = Change::decode(width, number, row)
                 .ok_or_else(|| damaged(&format!("change {number} fails its checksum")))?;
-            recovered.row_bytes += row.value().len() as u64;
             *last = number;
             if number > sealed {
                 recovered.changes.push((number, change));
             }
-        }
+            Ok(())
+        })?;
     }
     // Changes come in order, and so do generations: one that is missing, or there twice, shows.
     for &(number, _) in &recovered.changes {
@@ -90,23 +84,31 @@ pub(super) fn read(read: &ReadTransaction, width: Width, sealed: u64) -> Result<
     match read.open_table(DELETED) {
         Err(redb::TableError::TableDoesNotExist(_)) => {}
         table => {
-            for row in table
-                .map_err(journal_error)?
-                .iter()
-                .map_err(journal_error)?
-            {
-                let (number, row) = row.map_err(journal_error)?;
-                let number = number.value();
-                let id = checked(Rows::Deleted, number, row.value())
+            recovered.row_bytes += each_row(&table.map_err(journal_error)?, |number, row| {
+                let id = checked(Rows::Deleted, number, row)
                     .and_then(|id| String::from_utf8(id.to_vec()).ok())
                     .filter(|_| number <= recovered.last)
                     .ok_or_else(|| damaged(&format!("deletion {number} fails its checksum")))?;
-                recovered.row_bytes += row.value().len() as u64;
                 recovered.deleted.push((number, id));
-            }
+                Ok(())
+            })?;
         }
     }
     Ok(recovered)
+}
+
+/// Hands the number and the bytes of each row of a table to `take`, in order, and returns the number of all bytes.
+fn each_row(
+    table: &ReadOnlyTable<u64, &'static [u8]>,
+    mut take: impl FnMut(u64, &[u8]) -> Result<()>,
+) -> Result<u64> {
+    let mut len = 0;
+    for row in table.iter().map_err(journal_error)? {
+        let (number, row) = row.map_err(journal_error)?;
+        take(number.value(), row.value())?;
+        len += row.value().len() as u64;
+    }
+    Ok(len)
 }
 
 impl Recovered {
