@@ -3,7 +3,8 @@
 //! Shared work takes a compiler long: each closure that goes to a pool brings a copy of the pool's machinery. Here that is
 //! compiled once, for all who share work.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 
 use rayon::prelude::*;
 
@@ -14,15 +15,20 @@ pub(crate) fn for_each(count: usize, work: &(dyn Fn(usize) + Sync)) {
 
 /// What `work` makes of each number below `count`, in their order, on all threads of the current pool.
 pub(crate) fn map<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
-    let mut results = Vec::new();
-    results.resize_with(count, || Mutex::new(None));
+    let mut results = Vec::with_capacity(count);
+    for _ in 0..count {
+        results.push(None);
+    }
+    let results = Mutex::new(results);
     for_each(count, &|number| {
-        *lock(&results[number]) = Some(work(number))
+        let made = work(number);
+        lock(&results)[number] = Some(made);
     });
-    let results = results.into_iter();
-    let made =
-        results.filter_map(|result| result.into_inner().unwrap_or_else(PoisonError::into_inner));
-    made.collect()
+    let mut all = Vec::with_capacity(count);
+    for made in results.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        all.extend(made);
+    }
+    all
 }
 
 /// What `work` makes of each part of `items`, in their order, on all threads of the current pool. All parts but the last have
@@ -77,6 +83,35 @@ pub(crate) fn beside(threads: usize, work: &(dyn Fn() + Sync), here: &mut dyn Fn
         }
         here();
     });
+}
+
+/// Work on a thread of its own, and what it makes.
+#[derive(Debug)]
+pub(crate) struct Background<T> {
+    thread: JoinHandle<()>,
+    made: Arc<Mutex<Option<T>>>,
+}
+
+impl<T: Send + 'static> Background<T> {
+    pub(crate) fn start(work: impl FnOnce() -> T + Send + 'static) -> Self {
+        let made = Arc::new(Mutex::new(None));
+        let place = Arc::clone(&made);
+        let thread = spawn(Box::new(move || *lock(&place) = Some(work())));
+        Background { thread, made }
+    }
+
+    /// Waits for the work.
+    pub(crate) fn join(self) -> T {
+        if let Err(panic) = self.thread.join() {
+            std::panic::resume_unwind(panic);
+        }
+        let made = lock(&self.made).take();
+        made.expect("a thread that ends has put it there")
+    }
+}
+
+fn spawn(work: Box<dyn FnOnce() + Send>) -> JoinHandle<()> {
+    std::thread::spawn(work)
 }
 
 /// The contents of a mutex that no panic can have left half changed.

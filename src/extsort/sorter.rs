@@ -1,12 +1,12 @@
 //! Sorts in bounded memory: writes what does not fit as ordered runs, then merges these.
 
 use std::io::{BufReader, BufWriter, IntoInnerError, Seek};
-use std::thread::JoinHandle;
 
 use super::merge::{Merge, Stream};
 use super::record_buffer::RecordBuffer;
 use super::temp_space::{TempFile, TempSpace};
 use crate::error::Result;
+use crate::threads::Background;
 
 /// Bytes of a run that are read or written at a time.
 const RUN_BUFFER_LEN: usize = 1 << 16;
@@ -25,7 +25,7 @@ pub(crate) struct Sorter<B> {
     budget: usize,
     buffer: B,
     /// A buffer that is being sorted and written.
-    spilling: Option<JoinHandle<Result<(B, Run)>>>,
+    spilling: Option<Background<Result<(B, Run)>>>,
     /// Ordered runs by how often their records were merged.
     runs: Vec<Vec<Run>>,
 }
@@ -154,7 +154,7 @@ impl<B: RecordBuffer> Sorter<B> {
             return self.keep(run);
         }
         let temp = self.temp.clone();
-        self.spilling = Some(std::thread::spawn(move || {
+        self.spilling = Some(Background::start(move || {
             full.sort();
             let run = write_run(&temp, &full)?;
             full.clear();
@@ -168,8 +168,7 @@ impl<B: RecordBuffer> Sorter<B> {
         let Some(spilling) = self.spilling.take() else {
             return Ok(());
         };
-        let joined = spilling.join();
-        let (emptied, run) = joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        let (emptied, run) = spilling.join()?;
         // A merge of runs needs the memory for itself.
         if self.buffer.count() == 0 && !self.is_full(0) {
             self.buffer = emptied;

@@ -12,7 +12,7 @@ use std::time::Duration;
 use simidx::format::{FormatClass, FormatError, MAGIC};
 use simidx::set::{Exclusions, Manifest};
 use simidx::{Error, Fingerprint, Id, IdKind, Set};
-use simidx_input::{Content, Format, unescape};
+use simidx_input::{Content, Format, ReadOptions, unescape};
 
 use crate::support::failure::Failure;
 use crate::support::options::heading;
@@ -298,7 +298,8 @@ impl ExcludeArgs {
             ExcludeBy::Fingerprint => Format::Hex,
             ExcludeBy::Id => Format::Lines,
         };
-        let mut reader = simidx_input::open_with(path, Some(format), &set.width().into())?;
+        let options = ReadOptions::default().width(set.width());
+        let mut reader = simidx_input::open_with(path, Some(format), &options)?;
         while let Some(record) = reader.next() {
             let record = record?;
             let problem = match record.content {
