@@ -4,6 +4,7 @@
 use std::panic::resume_unwind;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use rayon::prelude::*;
@@ -18,7 +19,7 @@ use crate::support::pipeline::{PipelineFiles, recorded};
 /// Queries that are answered together, at most.
 const BATCH_QUERIES: usize = 4096;
 
-/// Bytes of documents that are answered together, at most, not counting the last one.
+/// Bytes of documents that wait or are answered together, at most, not counting the last one.
 const BATCH_TEXT_LEN: usize = 16 << 20;
 
 /// Queries of a stream that wait, at most.
@@ -89,6 +90,41 @@ struct Read {
     fault: Option<(String, Place)>,
 }
 
+impl Read {
+    /// Bytes of a document.
+    fn text_len(&self) -> usize {
+        match &self.record.content {
+            Content::Text(text) => text.len(),
+            Content::Fingerprint(_) => 0,
+        }
+    }
+}
+
+/// The bytes of the documents of a stream that wait.
+#[derive(Default)]
+struct Waiting {
+    len: Mutex<usize>,
+    changed: Condvar,
+}
+
+impl Waiting {
+    /// Adds those of a document, as soon as there is room for any.
+    fn add(&self, len: usize) {
+        let waiting = self.len.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = self
+            .changed
+            .wait_while(waiting, |len| *len >= BATCH_TEXT_LEN);
+        *waiting.unwrap_or_else(PoisonError::into_inner) += len;
+    }
+
+    /// Takes some away.
+    fn remove(&self, len: usize) {
+        let mut waiting = self.len.lock().unwrap_or_else(PoisonError::into_inner);
+        *waiting = waiting.saturating_sub(len);
+        self.changed.notify_one();
+    }
+}
+
 /// Queries that were read together; a failure comes last.
 type Batch = Vec<Result<Read, Failure>>;
 
@@ -97,6 +133,7 @@ pub(crate) struct QueryReader<'a> {
     /// Those of a file come in batches, those of a stream one by one. The thread ends when nobody takes them any more, or
     /// with the program: it may wait for input that never comes.
     queries: Receiver<Batch>,
+    waiting: Arc<Waiting>,
     thread: Option<JoinHandle<()>>,
     /// Whether the queries are of a regular file, so that waiting for more of them is never in vain.
     is_file: bool,
@@ -129,9 +166,15 @@ impl<'a> QueryReader<'a> {
         };
         let is_file = path.as_os_str() != "-" && path.is_file();
         let (sender, queries) = sync_channel(if is_file { 1 } else { WAITING_QUERIES });
-        let thread = std::thread::spawn(move || read(reader, kind, is_file, &sender));
+        let waiting = Arc::new(Waiting::default());
+        let added = Arc::clone(&waiting);
+        let thread = std::thread::spawn(move || {
+            let wait = (!is_file).then_some(&*added);
+            read(reader, kind, wait, &sender);
+        });
         Ok(QueryReader {
             queries,
+            waiting,
             thread: Some(thread),
             is_file,
             diagnostics,
@@ -186,12 +229,19 @@ impl<'a> QueryReader<'a> {
             false => self.queries.try_recv().ok(),
         };
         let mut batch = first.unwrap_or_default();
-        while !self.is_file
-            && batch.len() < BATCH_QUERIES
+        if self.is_file {
+            return batch;
+        }
+        let text_len = |batch: &Batch| batch.iter().flatten().map(Read::text_len).sum::<usize>();
+        let mut len = text_len(&batch);
+        while batch.len() < BATCH_QUERIES
+            && len < BATCH_TEXT_LEN
             && let Ok(mut next) = self.queries.try_recv()
         {
+            len += text_len(&next);
             batch.append(&mut next);
         }
+        self.waiting.remove(len);
         batch
     }
 
@@ -224,16 +274,24 @@ impl<'a> QueryReader<'a> {
     }
 }
 
+impl Drop for QueryReader<'_> {
+    fn drop(&mut self) {
+        // A thread that waits for room then finds that nobody takes any more.
+        self.waiting.remove(usize::MAX);
+    }
+}
+
 /// What makes fingerprints of documents as those of the indexes were made.
 fn fingerprinter(set: &Set, files: &PipelineFiles) -> Result<ParallelFingerprinter, Failure> {
     Ok(recorded(set, &files.read()?)?.parallel(set.width())?)
 }
 
-/// Reads queries up to the end or the first failure, or until nobody takes them any more.
+/// Reads queries up to the end or the first failure, or until nobody takes them any more: those of a file in batches, those
+/// of a stream, which have to wait for room, one by one.
 fn read(
     mut reader: Box<dyn RecordReader>,
     kind: QueryKind,
-    is_file: bool,
+    wait: Option<&Waiting>,
     queries: &SyncSender<Batch>,
 ) {
     let (mut batch, mut text_len, mut is_last) = (Batch::new(), 0, false);
@@ -245,17 +303,19 @@ fn read(
                 return Err(Failure::of_record(&*reader, message));
             }
             let (source, place) = reader.place();
-            if let Content::Text(text) = &record.content {
-                text_len += text.len();
-            }
             let fault = record.has_faults.then(|| (source.to_owned(), place));
-            Ok(Read { record, fault })
+            let read = Read { record, fault };
+            text_len += read.text_len();
+            Ok(read)
         });
         is_last = !matches!(query, Some(Ok(_)));
         batch.extend(query);
         // A call of the system for each query of a file would cost more than the query.
         let is_full = batch.len() >= BATCH_QUERIES || text_len >= BATCH_TEXT_LEN;
-        if is_last || is_full || !is_file {
+        if is_last || is_full || wait.is_some() {
+            if let Some(waiting) = wait {
+                waiting.add(text_len);
+            }
             text_len = 0;
             is_last |= queries.send(std::mem::take(&mut batch)).is_err();
         }
