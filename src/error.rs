@@ -21,18 +21,15 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 ///     other => panic!("{other:?}"),
 /// }
 /// ```
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// The operating system refused a read or a write.
-    #[error(transparent)]
-    Io(#[from] io::Error),
+    Io(io::Error),
     /// The bytes are not an index that this version can read, or are damaged.
-    #[error(transparent)]
-    Format(#[from] FormatError),
+    Format(FormatError),
     /// The index holds fingerprints of another width than the caller asked for.
     /// [`Set`](crate::Set) opens files of any width.
-    #[error("the index holds {index}-bit fingerprints, not {requested}-bit ones")]
     WidthMismatch {
         /// Bits of the fingerprints in the file.
         index: u32,
@@ -40,13 +37,10 @@ pub enum Error {
         requested: u32,
     },
     /// An option or argument is out of its range, or does not go with another.
-    #[error(transparent)]
-    Options(#[from] OptionsError),
+    Options(OptionsError),
     /// The records cannot make an index.
-    #[error(transparent)]
-    Build(#[from] BuildError),
+    Build(BuildError),
     /// The work does not fit the memory that its options allow.
-    #[error("{purpose} takes at least {} of memory, and the limit leaves {}", ByteSize(*.needed), ByteSize(*.given))]
     Budget {
         /// What the memory is for.
         purpose: String,
@@ -56,7 +50,6 @@ pub enum Error {
         given: u64,
     },
     /// There is more of something than the caller or the format permits.
-    #[error("there are more than {limit} {what}")]
     LimitReached {
         /// What there is too much of, in the plural.
         what: &'static str,
@@ -64,7 +57,6 @@ pub enum Error {
         limit: u64,
     },
     /// Two segments cannot be read as one index, or not be merged.
-    #[error("{first} and {second} differ in {difference}")]
     Mismatch {
         /// Name of one segment.
         first: String,
@@ -74,23 +66,77 @@ pub enum Error {
         difference: String,
     },
     /// The manifest of a set cannot be read, or does not describe its segments.
-    #[error(transparent)]
-    Manifest(#[from] ManifestError),
+    Manifest(ManifestError),
     /// A [`Watch`](crate::Watch) stopped the work.
-    #[error("interrupted")]
     Interrupted,
     /// One of several segments failed.
-    #[error("{name}: {error}")]
     Segment {
         /// Number of the segment, from 0, in the order in which they were given.
         segment: usize,
         /// Its name: the path of its file, where it has one.
         name: String,
         /// What is wrong with it.
-        #[source]
         error: Box<Error>,
     },
 }
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Io(error) => error.fmt(f),
+            Error::Format(error) => error.fmt(f),
+            Error::WidthMismatch { index, requested } => write!(
+                f,
+                "the index holds {index}-bit fingerprints, not {requested}-bit ones"
+            ),
+            Error::Options(error) => error.fmt(f),
+            Error::Build(error) => error.fmt(f),
+            Error::Budget {
+                purpose,
+                needed,
+                given,
+            } => {
+                let (needed, given) = (ByteSize(*needed), ByteSize(*given));
+                write!(
+                    f,
+                    "{purpose} takes at least {needed} of memory, and the limit leaves {given}"
+                )
+            }
+            Error::LimitReached { what, limit } => write!(f, "there are more than {limit} {what}"),
+            Error::Mismatch {
+                first,
+                second,
+                difference,
+            } => write!(f, "{first} and {second} differ in {difference}"),
+            Error::Manifest(error) => error.fmt(f),
+            Error::Interrupted => f.write_str("interrupted"),
+            Error::Segment { name, error, .. } => write!(f, "{name}: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            // The others say all themselves.
+            Error::Io(error) => error.source(),
+            Error::Segment { error, .. } => Some(error.as_ref()),
+            _ => None,
+        }
+    }
+}
+
+macro_rules! kinds_of_error {
+    ($($Kind:ident: $t:ty),*) => {$(
+        impl From<$t> for Error {
+            fn from(error: $t) -> Self {
+                Error::$Kind(error)
+            }
+        }
+    )*};
+}
+
+kinds_of_error!(Io: io::Error, Format: FormatError, Options: OptionsError, Build: BuildError, Manifest: ManifestError);
 
 /// Bytes as people read them: in the largest binary unit of which there is one, and exactly if few digits do, unless a
 /// precision is asked for.
@@ -348,20 +394,16 @@ impl std::error::Error for ManifestError {}
 /// assert!(matches!(refused, Error::Build(BuildError::MissingId)));
 /// # Ok::<(), simidx::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BuildError {
     /// The index stores ids, and the record has none.
-    #[error("a record has no id, but the index stores ids")]
     MissingId,
     /// The index stores no ids, or ids of another kind than that of the record.
-    #[error("the index does not store {} as ids", .0.plural())]
     WrongIdKind(IdKind),
     /// The index stores sketches, and the record has none.
-    #[error("a record has no sketch, but the index stores sketches")]
     MissingSketch,
     /// The index stores no sketches, or sketches of another length.
-    #[error("a sketch has {given} bits, and the index stores {}", sketches_of(*.wanted))]
     WrongSketch {
         /// Bits of the sketch of the record.
         given: usize,
@@ -369,10 +411,8 @@ pub enum BuildError {
         wanted: Option<u32>,
     },
     /// The id is the empty string, by which no record can be named. Files may hold one, and it is found there.
-    #[error("an id is empty")]
     EmptyId,
     /// The id is longer than the format permits.
-    #[error("an id is {len} bytes long, the limit is {limit}")]
     IdTooLong {
         /// Bytes of the id.
         len: usize,
@@ -380,6 +420,33 @@ pub enum BuildError {
         limit: usize,
     },
 }
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BuildError::MissingId => f.write_str("a record has no id, but the index stores ids"),
+            BuildError::WrongIdKind(kind) => {
+                write!(f, "the index does not store {} as ids", kind.plural())
+            }
+            BuildError::MissingSketch => {
+                f.write_str("a record has no sketch, but the index stores sketches")
+            }
+            BuildError::WrongSketch { given, wanted } => {
+                let wanted = sketches_of(*wanted);
+                write!(
+                    f,
+                    "a sketch has {given} bits, and the index stores {wanted}"
+                )
+            }
+            BuildError::EmptyId => f.write_str("an id is empty"),
+            BuildError::IdTooLong { len, limit } => {
+                write!(f, "an id is {len} bytes long, the limit is {limit}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for BuildError {}
 
 fn sketches_of(bits: Option<u32>) -> String {
     match bits {

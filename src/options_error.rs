@@ -1,5 +1,7 @@
 //! The error of an option that cannot be.
 
+use std::fmt;
+
 /// An option or argument that is out of its range, or that does not go with another.
 ///
 /// ```
@@ -8,8 +10,7 @@
 /// let error = "zip".parse::<Codec>().unwrap_err();
 /// assert_eq!(error.option(), "codec");
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OptionsError {
     option: &'static str,
     message: String,
@@ -27,3 +28,11 @@ impl OptionsError {
         self.option
     }
 }
+
+impl fmt::Display for OptionsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for OptionsError {}
