@@ -3,6 +3,7 @@
 //! Shared work takes a compiler long: each closure that goes to a pool brings a copy of the pool's machinery. Here that is
 //! compiled once, for all who share work.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
@@ -29,6 +30,28 @@ pub(crate) fn map<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Ve
         all.extend(made);
     }
     all
+}
+
+/// As [`map_parts_with`], until the first error; parts that have begun are ended.
+///
+/// # Errors
+/// That of the first part that has one, of those that were begun.
+pub(crate) fn try_map_parts_with<T: Sync, S: Send, U: Send, E: Send>(
+    items: &[T],
+    part_len: usize,
+    new_state: impl Fn() -> S + Sync,
+    work: impl Fn(&mut S, &[T]) -> Result<U, E> + Sync,
+) -> Result<Vec<U>, E> {
+    let has_failed = AtomicBool::new(false);
+    let made = map_parts_with(items, part_len, new_state, |state, part| {
+        if has_failed.load(Relaxed) {
+            return None;
+        }
+        let made = work(state, part);
+        has_failed.fetch_or(made.is_err(), Relaxed);
+        Some(made)
+    });
+    made.into_iter().flatten().collect()
 }
 
 /// What `work` makes of each part of `items`, in their order, on all threads of the current pool. All parts but the last have
@@ -75,11 +98,18 @@ pub(crate) fn map_parts_mut<T: Send, U: Send>(
     })
 }
 
-/// Calls `work` on so many new threads, and `here` on this one meanwhile.
+/// Calls `work` on at most this many new threads, as many as the system has, and `here` on this one meanwhile.
+///
+/// # Panics
+/// The system has no thread.
 pub(crate) fn beside(threads: usize, work: &(dyn Fn() + Sync), here: &mut dyn FnMut()) {
     std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(work);
+        for number in 0..threads {
+            if let Err(error) = std::thread::Builder::new().spawn_scoped(scope, work) {
+                // Threads that have begun would wait for what this one does.
+                assert!(number > 0, "no thread can be started: {error}");
+                break;
+            }
         }
         here();
     });
@@ -147,6 +177,26 @@ mod tests {
                 assert!(items.iter().enumerate().all(|(i, &item)| item == i / 3));
             });
         }
+    }
+
+    #[test]
+    fn an_error_ends_the_work() {
+        let items: Vec<usize> = (0..100_000).collect();
+        let visited = Mutex::new(0);
+        let made = try_map_parts_with(
+            &items,
+            1,
+            || (),
+            |(), part| {
+                *lock(&visited) += 1;
+                match part[0] % 50_000 {
+                    100 => Err(part[0]),
+                    _ => Ok(()),
+                }
+            },
+        );
+        assert!(matches!(made, Err(100 | 50_100)));
+        assert!(visited.into_inner().unwrap() < items.len());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::fingerprint::{Column, Fingerprint, Fingerprints, Width};
 use crate::set::{Question, Set, SetScratch, Typed, at_width};
-use crate::threads::map_parts_with;
+use crate::threads::try_map_parts_with;
 use crate::watch::{Stage, Watch};
 
 /// Queries that a thread takes at a time, and of those as many as are under way between two reports of progress.
@@ -118,11 +118,10 @@ fn answers<F: Fingerprint>(
 ) -> Result<Answers> {
     let (mut offsets, mut fingerprints, mut distances) = (vec![0], Vec::new(), Vec::new());
     in_rounds(queries, watch, |round| {
-        let pieces = map_parts_with(round, PIECE, unranked, |scratch, piece| {
+        let pieces = try_map_parts_with(round, PIECE, unranked, |scratch, piece| {
             answer(set, scratch, piece, question)
         });
-        for piece in pieces {
-            let piece = piece?;
+        for piece in pieces? {
             let start = fingerprints.len() as u64;
             offsets.extend(piece.ends.iter().map(|end| start + end));
             fingerprints.extend(piece.fingerprints);
@@ -177,14 +176,12 @@ fn contained<F: Fingerprint>(
 ) -> Result<Vec<bool>> {
     let mut all = Vec::with_capacity(queries.len());
     in_rounds(queries, watch, |round| {
-        let pieces = map_parts_with(round, PIECE, SetScratch::new, |scratch, piece| {
+        let pieces = try_map_parts_with(round, PIECE, SetScratch::new, |scratch, piece| {
             let found = piece.iter();
             let found = found.map(|&query| set.contains_near(scratch, query, distance));
             found.collect::<Result<Vec<bool>>>()
         });
-        for piece in pieces {
-            all.extend(piece?);
-        }
+        pieces?.into_iter().for_each(|piece| all.extend(piece));
         Ok(())
     })?;
     Ok(all)

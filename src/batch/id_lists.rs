@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::fingerprint::{Column, Fingerprint};
 use crate::id::Id;
 use crate::set::{Set, Typed, at_width};
-use crate::threads::map_parts;
+use crate::threads::try_map_parts_with;
 use crate::watch::Watch;
 
 /// Fingerprints that a thread takes at a time.
@@ -171,9 +171,8 @@ fn id_lists<F: Fingerprint>(
 ) -> Result<IdLists> {
     let mut all = IdLists::default();
     in_rounds(fingerprints, watch, |round| {
-        for piece in map_parts(round, PIECE, |_, piece| read(set, piece)) {
-            all.append(piece?);
-        }
+        let pieces = try_map_parts_with(round, PIECE, || (), |(), piece| read(set, piece));
+        pieces?.into_iter().for_each(|piece| all.append(piece));
         Ok(())
     })?;
     Ok(all)
@@ -244,12 +243,10 @@ fn positions<F: Fingerprint>(
     };
     let mut all = Vec::with_capacity(fingerprints.len());
     in_rounds(fingerprints, watch, |round| {
-        let pieces = map_parts(round, PIECE, |_, piece| {
-            piece.iter().map(position).collect::<Result<Vec<_>>>()
-        });
-        for piece in pieces {
-            all.extend(piece?);
-        }
+        let find =
+            |(): &mut (), piece: &[F]| piece.iter().map(position).collect::<Result<Vec<_>>>();
+        let pieces = try_map_parts_with(round, PIECE, || (), find);
+        pieces?.into_iter().for_each(|piece| all.extend(piece));
         Ok(())
     })?;
     Ok(all)

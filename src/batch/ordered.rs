@@ -46,7 +46,8 @@ pub(super) fn in_order<'w, T: Send>(
         }),
         count,
         news: Condvar::new(),
-        room: Condvar::new(),
+        early: Condvar::new(),
+        room: [const { Condvar::new() }; TASKS_AHEAD],
     };
     let mut result = Ok(());
     beside(threads, &|| queue.work(new_worker), &mut || {
@@ -63,8 +64,10 @@ struct Queue<T> {
     count: usize,
     /// There is something to take.
     news: Condvar,
-    /// There is room for tasks or for lists.
-    room: Condvar,
+    /// A task may begin.
+    early: Condvar,
+    /// There is room for a list of a task, by its number modulo how many may be under way.
+    room: [Condvar; TASKS_AHEAD],
 }
 
 struct State<T> {
@@ -90,8 +93,9 @@ struct End<'a, T>(&'a Queue<T>);
 impl<T> Drop for End<'_, T> {
     fn drop(&mut self) {
         lock(&self.0.state).is_over = true;
-        self.0.room.notify_all();
         self.0.news.notify_all();
+        self.0.early.notify_all();
+        self.0.room.iter().for_each(Condvar::notify_all);
     }
 }
 
@@ -134,7 +138,7 @@ impl<T: Send> Queue<T> {
         let is_early = |state: &mut State<T>| {
             state.next < self.count && state.next >= state.first + TASKS_AHEAD
         };
-        let mut state = self.wait_while(&self.room, is_early);
+        let mut state = self.wait_while(&self.early, is_early);
         if state.next == self.count || state.is_over {
             return None;
         }
@@ -149,7 +153,7 @@ impl<T: Send> Queue<T> {
     /// Takes a list of a task, as soon as there is room.
     fn give(&self, task: usize, list: &mut Vec<T>) -> Result<()> {
         let is_full = |state: &mut State<T>| state.of(task).lists.len() >= LISTS_AHEAD;
-        let mut state = self.wait_while(&self.room, is_full);
+        let mut state = self.wait_while(&self.room[task % TASKS_AHEAD], is_full);
         if state.is_over {
             // It ends the task, and is not seen.
             return Err(std::io::Error::from(std::io::ErrorKind::BrokenPipe).into());
@@ -180,10 +184,10 @@ impl<T: Send> Queue<T> {
                     };
                     state.begun.pop_front();
                     state.first += 1;
-                    self.room.notify_all();
+                    self.early.notify_one();
                     break end;
                 }
-                self.room.notify_all();
+                self.room[state.first % TASKS_AHEAD].notify_one();
                 drop(state);
                 take(&mut list.unwrap_or_default())?;
             };

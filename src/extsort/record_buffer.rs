@@ -106,7 +106,7 @@ impl<F: Fingerprint> FixedRecord for Numbered<F> {
     }
 }
 
-/// Whether records ascend already: quickly answered where they do not, and cheap beside sorting where they do.
+/// Whether records ascend already: cheap next to sorting them.
 fn is_sorted<T: Ord + Sync>(records: &[T]) -> bool {
     let ascend = map_parts(records, TASK_LEN, |i, part| {
         let next = records.get((i + 1) * TASK_LEN);

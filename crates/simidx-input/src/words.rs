@@ -101,7 +101,11 @@ impl WordReader {
             Err(e) => return Err(e),
         }
         let buffer = reader.fill_buf()?;
-        let mut count = (buffer.len() / length).min(most);
+        // A part of a word that has been read comes first.
+        let mut count = match self.rest.is_empty() {
+            true => (buffer.len() / length).min(most),
+            false => 0,
+        };
         if count > 0 {
             append(&buffer[..count * length], self.is_big_endian, out);
             reader.consume(count * length);

@@ -320,11 +320,11 @@ impl<'a> Printer<'a> {
             return Err(self.missing(fingerprint));
         }
         let found = (fingerprint, distance, self.set.width());
-        self.style
-            .write_match((query, others), found, ids, &mut self.matches)?;
-        if !self.style.json {
-            self.out.write_all(&self.matches)?;
-            self.matches.clear();
+        let (style, of_query) = (self.style, (query, others));
+        match style.json {
+            true => style.write_match(of_query, found, ids, &mut self.matches)?,
+            // A match can have more ids than there is memory for.
+            false => style.write_match(of_query, found, ids, &mut self.out)?,
         }
         Ok(())
     }

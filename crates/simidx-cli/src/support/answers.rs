@@ -1,22 +1,23 @@
 //! The answers to queries, as `query` and `join` print them.
 
 use std::io::{self, BufWriter, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 use simidx::index::QueryStats;
 use simidx::set::{Matches, Question, SetScratch};
-use simidx::{Fingerprints, IdBuf, Set, Width};
+use simidx::{Error, Fingerprints, IdBuf, Set, Width};
 
 use crate::support::failure::Failure;
 use crate::support::output::{Column, Stdout, json_style, stdout};
 use crate::support::quantity::count;
 use crate::support::queries::Query;
 
+/// Bytes of answers that wait until those before them are printed, at most, for each thread that finds another one meanwhile.
+const WAITING_LEN: usize = 4 << 20;
+
 /// Queries that a thread answers at a time, at most.
 const PIECE: usize = 64;
-
-/// Bytes of their answers, at most, that wait until those before them are printed.
-const WAITING_LEN: usize = 1 << 20;
 
 /// What answers contain and look like; shared by the commands that answer queries.
 #[derive(Debug, Clone, Copy, clap::Args)]
@@ -111,6 +112,8 @@ pub(crate) struct Answers<'a> {
     style: AnswerArgs,
     scratch: SetScratch,
     out: BufWriter<Stdout>,
+    /// Queries that are searched for together: few after answers that were long.
+    together: usize,
     pub(crate) total: QueryStats,
     pub(crate) query_count: u64,
     /// Whether anything was found.
@@ -119,11 +122,15 @@ pub(crate) struct Answers<'a> {
     pub(crate) without_features: u64,
 }
 
-/// The answers to some queries that were searched for together.
+/// The answers to some queries.
 struct Piece {
     bytes: Vec<u8>,
+    /// How many of the queries are answered, from the first on.
+    count: usize,
     stats: QueryStats,
     is_match: bool,
+    /// Why the next query cannot be answered.
+    end: Result<(), Error>,
 }
 
 impl<'a> Answers<'a> {
@@ -134,6 +141,7 @@ impl<'a> Answers<'a> {
             style,
             scratch: SetScratch::new(),
             out: stdout(),
+            together: 1,
             total: QueryStats::default(),
             query_count: 0,
             is_match: false,
@@ -145,29 +153,16 @@ impl<'a> Answers<'a> {
     ///
     /// # Errors
     /// Damage, or what standard output reports, after the answers to the queries before.
-    pub(crate) fn answer(&mut self, queries: &[Query]) -> Result<(), Failure> {
-        if let [only] = queries {
-            return self.answer_one(only);
-        }
-        // What is found together has its cost together.
-        let len = match self.style.json && self.style.stats {
-            true => 1,
-            false => PIECE.min(queries.len().div_ceil(4 * rayon::current_num_threads())),
-        };
-        let pieces = queries.par_chunks(len.max(1));
-        let pieces = pieces.map_init(SetScratch::new, |scratch, piece| self.piece(scratch, piece));
-        let pieces: Vec<Option<Piece>> = pieces.collect();
-        for (piece, asked) in pieces.into_iter().zip(queries.chunks(len.max(1))) {
-            match piece {
-                Some(piece) => {
-                    self.out.write_all(&piece.bytes)?;
-                    self.count(asked, piece.stats, piece.is_match);
-                }
-                // In smaller pieces, down to one that is printed while its matches are found.
-                None => self.answer(asked)?,
+    pub(crate) fn answer(&mut self, mut queries: &[Query]) -> Result<(), Failure> {
+        while queries.len() > 1 {
+            queries = &queries[self.answer_together(queries)?..];
+            // An answer that is too long to wait is printed while it is found.
+            if let [first, later @ ..] = queries {
+                self.answer_one(first)?;
+                queries = later;
             }
         }
-        Ok(())
+        queries.iter().try_for_each(|query| self.answer_one(query))
     }
 
     /// Answers a query and prints what is found at once; an object is printed whole or not at all.
@@ -193,36 +188,104 @@ impl<'a> Answers<'a> {
         Ok(())
     }
 
-    /// The answers to queries, which are searched for together; none if they are too long to wait, or one of the queries
-    /// cannot be answered.
-    fn piece(&self, scratch: &mut SetScratch, queries: &[Query]) -> Option<Piece> {
+    /// Answers queries on all threads, and prints the answers up to the first one that is too long to wait. Returns how many
+    /// queries are answered.
+    fn answer_together(&mut self, queries: &[Query]) -> Result<usize, Failure> {
+        let threads = rayon::current_num_threads();
+        let len = queries.len().div_ceil(4 * threads).min(PIECE);
+        let waiting = AtomicUsize::new(0);
+        let pieces: Vec<Piece> = queries
+            .par_chunks(len)
+            .map_init(SetScratch::new, |scratch, queries| {
+                self.piece(scratch, queries, &waiting)
+            })
+            .collect();
+        let mut done = 0;
+        for (piece, asked) in pieces.into_iter().zip(queries.chunks(len)) {
+            self.out.write_all(&piece.bytes)?;
+            self.count(&asked[..piece.count], piece.stats, piece.is_match);
+            piece.end?;
+            done += piece.count;
+            if piece.count < asked.len() {
+                self.together = 1;
+                return Ok(done);
+            }
+        }
+        self.together = (2 * self.together).min(PIECE);
+        Ok(done)
+    }
+
+    /// The answers to some queries, on this thread, as long as not too much waits.
+    fn piece(
+        &self,
+        scratch: &mut SetScratch,
+        mut queries: &[Query],
+        waiting: &AtomicUsize,
+    ) -> Piece {
+        let mut piece = Piece {
+            bytes: Vec::new(),
+            count: 0,
+            stats: QueryStats::default(),
+            is_match: false,
+            end: Ok(()),
+        };
+        // What is found together has its cost together.
+        let mut together = match self.style.json && self.style.stats {
+            true => 1,
+            false => self.together,
+        };
+        while !queries.is_empty() {
+            let (group, later) = queries.split_at(together.min(queries.len()));
+            let left = WAITING_LEN.saturating_sub(waiting.load(Ordering::Relaxed));
+            let mut out = Bounded::new(left);
+            match self.group(scratch, group, &mut out) {
+                _ if out.is_full => break,
+                Ok((stats, is_match)) => {
+                    waiting.fetch_add(out.bytes.len(), Ordering::Relaxed);
+                    piece.bytes.append(&mut out.bytes);
+                    piece.count += group.len();
+                    piece.stats += stats;
+                    piece.is_match |= is_match;
+                    queries = later;
+                }
+                // One of them cannot be answered; those before it are.
+                Err(_) if group.len() > 1 => together = 1,
+                Err(error) => {
+                    piece.end = Err(error);
+                    break;
+                }
+            }
+        }
+        piece
+    }
+
+    /// Writes the answers to queries that are searched for together. Returns what they cost, and whether anything was found.
+    fn group(
+        &self,
+        scratch: &mut SetScratch,
+        queries: &[Query],
+        out: &mut Bounded,
+    ) -> simidx::Result<(QueryStats, bool)> {
         let (style, width) = (self.style, self.set.width());
         let mut asked = Fingerprints::new(width);
         let with_features = queries.iter().filter(|query| !query.is_without_features);
         with_features.for_each(|query| asked.push(query.fingerprint));
-        let (mut rest, mut out) = (queries.iter(), Bounded(Vec::new()));
-        let (mut stats, mut is_match) = (QueryStats::default(), false);
+        let (mut rest, mut stats, mut is_match) = (queries.iter(), QueryStats::default(), false);
         let visit = |_, matches: Matches<'_, u128>| {
             stats = matches.stats();
             is_match |= !matches.is_empty();
             for query in rest.by_ref() {
                 if !query.is_without_features {
-                    return write(style, width, (query, Some(matches)), &mut out);
+                    return write(style, width, (query, Some(matches)), out);
                 }
-                write(style, width, (query, None), &mut out)?;
+                write(style, width, (query, None), out)?;
             }
             Ok(())
         };
-        let found = self
-            .set
-            .answer_many_with(scratch, &asked, self.question, visit);
-        found.ok()?;
-        let mut rest = rest.map(|query| write(style, width, (query, None), &mut out));
-        rest.all(|written| written.is_ok()).then_some(Piece {
-            bytes: out.0,
-            stats,
-            is_match,
-        })
+        self.set
+            .answer_many_with(scratch, &asked, self.question, visit)?;
+        rest.try_for_each(|query| write(style, width, (query, None), out))?;
+        Ok((stats, is_match))
     }
 
     fn count(&mut self, queries: &[Query], stats: QueryStats, is_match: bool) {
@@ -260,16 +323,31 @@ fn write<W: Write>(
     })
 }
 
-/// Answers that are no longer than may wait.
-struct Bounded(Vec<u8>);
+/// Answers of limited length.
+struct Bounded {
+    bytes: Vec<u8>,
+    limit: usize,
+    is_full: bool,
+}
+
+impl Bounded {
+    fn new(limit: usize) -> Self {
+        Bounded {
+            bytes: Vec::new(),
+            limit,
+            is_full: false,
+        }
+    }
+}
 
 impl Write for Bounded {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.0.len() + bytes.len() > WAITING_LEN {
-            return Err(io::Error::other("the answers are too long to wait"));
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        if self.bytes.len() + piece.len() > self.limit {
+            self.is_full = true;
+            return Err(io::Error::other("the answer is too long to wait"));
         }
-        self.0.extend_from_slice(bytes);
-        Ok(bytes.len())
+        self.bytes.extend_from_slice(piece);
+        Ok(piece.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {

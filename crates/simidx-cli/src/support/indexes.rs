@@ -260,12 +260,16 @@ impl ExcludeArgs {
             let message = "--exclude-by says what a list holds; give one with --exclude";
             return Err(Failure::new(message));
         }
+        let lists = self.exclude_from.as_chunks().0;
+        let numbers = lists.iter().map(|[index, _]| number_of(index, set.names()));
+        // Before a list is read, which can take long.
+        let numbers = numbers.collect::<Result<Vec<_>, _>>()?;
         let (mut of_all, mut of_one) = (none()?, BTreeMap::new());
         if let Some(list) = &self.exclude {
             self.add_list(list, set, &mut of_all)?;
         }
-        for [index, list] in self.exclude_from.as_chunks().0 {
-            let exclusions = match of_one.entry(number_of(index, set.names())?) {
+        for ([_, list], number) in lists.iter().zip(numbers) {
+            let exclusions = match of_one.entry(number) {
                 Entry::Occupied(open) => open.into_mut(),
                 Entry::Vacant(new) => new.insert(none()?),
             };

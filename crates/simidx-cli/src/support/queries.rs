@@ -100,10 +100,9 @@ impl Read {
     }
 }
 
-/// The bytes of the documents of a stream that wait.
-#[derive(Default)]
+/// The bytes of the documents of a stream that wait; none when nobody takes documents any more.
 struct Waiting {
-    len: Mutex<usize>,
+    len: Mutex<Option<usize>>,
     changed: Condvar,
 }
 
@@ -111,16 +110,23 @@ impl Waiting {
     /// Adds those of a document, as soon as there is room for any.
     fn add(&self, len: usize) {
         let waiting = self.len.lock().unwrap_or_else(PoisonError::into_inner);
-        let waiting = self
-            .changed
-            .wait_while(waiting, |len| *len >= BATCH_TEXT_LEN);
-        *waiting.unwrap_or_else(PoisonError::into_inner) += len;
+        let is_full = |len: &mut Option<usize>| len.is_some_and(|len| len >= BATCH_TEXT_LEN);
+        let waiting = self.changed.wait_while(waiting, is_full);
+        if let Some(waiting) = &mut *waiting.unwrap_or_else(PoisonError::into_inner) {
+            *waiting += len;
+        }
     }
 
     /// Takes some away.
     fn remove(&self, len: usize) {
         let mut waiting = self.len.lock().unwrap_or_else(PoisonError::into_inner);
-        *waiting = waiting.saturating_sub(len);
+        *waiting = waiting.map(|waiting| waiting - len);
+        self.changed.notify_one();
+    }
+
+    /// Lets nobody wait any more.
+    fn end(&self) {
+        *self.len.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.changed.notify_one();
     }
 }
@@ -166,7 +172,10 @@ impl<'a> QueryReader<'a> {
         };
         let is_file = path.as_os_str() != "-" && path.is_file();
         let (sender, queries) = sync_channel(if is_file { 1 } else { WAITING_QUERIES });
-        let waiting = Arc::new(Waiting::default());
+        let waiting = Arc::new(Waiting {
+            len: Mutex::new(Some(0)),
+            changed: Condvar::new(),
+        });
         let added = Arc::clone(&waiting);
         let thread = std::thread::spawn(move || {
             let wait = (!is_file).then_some(&*added);
@@ -277,7 +286,7 @@ impl<'a> QueryReader<'a> {
 impl Drop for QueryReader<'_> {
     fn drop(&mut self) {
         // A thread that waits for room then finds that nobody takes any more.
-        self.waiting.remove(usize::MAX);
+        self.waiting.end();
     }
 }
 

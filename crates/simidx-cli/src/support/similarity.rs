@@ -1,5 +1,7 @@
 //! Documents with similar texts: `--similarity`, and the search for those that are similar enough.
 
+use std::cell::Cell;
+
 use simidx::Width;
 use simidx::builder::MIN_MEMORY;
 use simidx_input::{Content, InputFile};
@@ -255,8 +257,16 @@ pub(crate) fn each_text(
     visit: Visit<'_>,
 ) -> Result<(), Failure> {
     let bar = bar.start(originals.iter().map(InputFile::byte_count).sum());
-    let readers = originals.iter().map(InputFile::records);
-    let mut is_as_before = true;
+    // Each original is checked when the next one is opened, and the last one at the end.
+    let mut current = None;
+    let number = Cell::new(0);
+    let readers = originals.iter().enumerate().map(|(i, original)| {
+        if let Some(before) = current.replace(original) {
+            before.check_unchanged()?;
+        }
+        number.set(i);
+        original.records()
+    });
     let count = visit_all(readers, &bar, |position, record| {
         match (
             positions.document_at(position),
@@ -266,17 +276,14 @@ pub(crate) fn each_text(
             (Some(document), Some(Content::Text(text))) => visit(document, text)?,
             (Some(_), Some(Content::Fingerprint(_))) if may_lack_text => {}
             // It was a document in the first pass.
-            (Some(_), _) => is_as_before = false,
+            (Some(_), _) => return Err(originals[number.get()].changed().into()),
         }
         Ok(())
     })?;
-    for original in originals {
-        original.check_unchanged()?;
+    if let Some(last) = originals.last() {
+        last.check_unchanged()?;
     }
-    match originals.first().filter(|_| !is_as_before) {
-        Some(original) => Err(original.changed().into()),
-        None => positions.check(count),
-    }
+    positions.check(count)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ mod similar;
 use simidx::batch::{
     Cluster, ClusterFinder, ClusterOptions, ClusterReport, clusters, clusters_by_key,
 };
-use simidx::{Id, IdKind, Set, Width};
+use simidx::{Column, Error, Id, IdKind, Set, Width};
 
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
@@ -16,7 +16,7 @@ use crate::support::messages::{counted, is_quiet, say, say_without_features};
 use crate::support::options::{DEFAULT_DISTANCE, DISTANCES, IdChoice, ResourceArgs, distance_or};
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::count;
-use crate::support::records::{Each, Fingerprinted, Refusal, Wanted, read};
+use crate::support::records::{Fingerprinted, Refusal, Sink, read};
 use crate::support::similarity::SimilarityArgs;
 use crate::support::transient::TransientBuilder;
 use printer::{KnownRecords, Printer};
@@ -130,23 +130,57 @@ fn of_records(args: &Args, mode: ProgressMode) -> Answer {
         return Err(Failure::new(message));
     }
     let options = args.options(width, DEFAULT_DISTANCE)?;
-    let mut finder = ClusterFinder::new(width, &options)?;
-    // With ids the records get an index, in which they have numbers.
-    let (mut indexed, mut is_first) = (None, true);
-    let mut each = Each(Wanted::Fingerprint, |record: Fingerprinted| {
-        if by_length && !record.is_document {
+    let mut taken = Taken {
+        args,
+        distance: options.distance,
+        finder: ClusterFinder::new(width, &options)?,
+        indexed: None,
+        is_first: true,
+    };
+    let input = args.source.records();
+    let pipeline = input.pipeline.pipeline()?;
+    let read = read(&input, &pipeline, mode.reading("records"), &mut taken)?;
+    say_without_features(read.without_features);
+    let Some((builder, mut records)) = taken.indexed else {
+        let printer = Printer::new(args, width, None, (Vec::new(), 0));
+        return printed(args, mode, options.distance, printer, |visit| {
+            taken.finder.finish(visit)
+        });
+    };
+    records.labels.end_at(read.records + read.skipped)?;
+    let equal = std::mem::take(&mut records.equal).into_groups(args.min_size);
+    let empty = pipeline.empty_fingerprint(width);
+    let set = builder.finish()?;
+    of_set(&set, Some(&records), (equal, empty), args, mode)
+}
+
+/// The records that are in no index.
+struct Taken<'a> {
+    args: &'a Args,
+    distance: u32,
+    /// Takes those without ids.
+    finder: ClusterFinder,
+    /// With ids the records get an index, in which they have numbers.
+    indexed: Option<(TransientBuilder<'a>, KnownRecords)>,
+    is_first: bool,
+}
+
+impl Sink for Taken<'_> {
+    fn record(&mut self, record: Fingerprinted) -> Result<(), Refusal> {
+        let args = self.args;
+        if args.representative == Representative::Longest && !record.is_document {
             let message = "has no text; --representative longest needs documents";
             return Err(Refusal::Input(message.into()));
         }
         let is_named = record.is_named();
         let kind = args.ids.kind(is_named, IdKind::None);
-        if std::mem::take(&mut is_first) && kind != IdKind::None {
-            let (ids, resources) = (IdChoice::Number, &args.resources);
-            let builder = TransientBuilder::new(width, ids, options.distance, resources);
-            indexed = Some((builder, KnownRecords::new(args, kind)));
+        if std::mem::take(&mut self.is_first) && kind != IdKind::None {
+            let (width, ids) = (args.source.width, IdChoice::Number);
+            let builder = TransientBuilder::new(width, ids, self.distance, &args.resources);
+            self.indexed = Some((builder, KnownRecords::new(args, kind)));
         }
         let (fingerprint, identity) = (record.fingerprint, record.without_features);
-        match (&mut indexed, identity) {
+        match (&mut self.indexed, identity) {
             (Some((builder, records)), None) => {
                 builder.push_number(fingerprint, records.push(record)?)?;
             }
@@ -158,26 +192,20 @@ fn of_records(args: &Args, mode: ProgressMode) -> Answer {
                 let message = "has an id, but the first record had none; choose with --ids";
                 return Err(Refusal::record(message));
             }
-            (None, None) => finder.push(fingerprint)?,
+            (None, None) => self.finder.push(fingerprint)?,
             (None, Some(_)) => {}
         }
         Ok(())
-    });
-    let input = args.source.records();
-    let pipeline = input.pipeline.pipeline()?;
-    let read = read(&input, &pipeline, mode.reading("records"), &mut each)?;
-    say_without_features(read.without_features);
-    let Some((builder, mut records)) = indexed else {
-        let printer = Printer::new(args, width, None, (Vec::new(), 0));
-        return printed(args, mode, options.distance, printer, |visit| {
-            finder.finish(visit)
-        });
-    };
-    records.labels.end_at(read.records + read.skipped)?;
-    let equal = std::mem::take(&mut records.equal).into_groups(args.min_size);
-    let empty = pipeline.empty_fingerprint(width);
-    let set = builder.finish()?;
-    of_set(&set, Some(&records), (equal, empty), args, mode)
+    }
+
+    fn takes_fingerprints(&self) -> bool {
+        !self.is_first && self.indexed.is_none()
+    }
+
+    fn fingerprints(&mut self, fingerprints: Column<'_>, _: u64) -> Result<usize, Error> {
+        self.finder.extend_from_slice(fingerprints)?;
+        Ok(fingerprints.len())
+    }
 }
 
 /// What is called with each cluster.
