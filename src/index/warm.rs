@@ -181,6 +181,9 @@ impl<'a, F: Fingerprint> Pass<'a, F> {
             AtomicUsize::new(0),
             AtomicBool::new(false),
         );
+        // Only this thread asks the watch, and the others may be done before it begins.
+        self.report(&options.watch, &counts)
+            .map_err(|error| (0, error))?;
         let damage: Mutex<Option<(usize, FormatError)>> = Mutex::new(None);
         let threads = self.thread_count(options);
         let work = |watch: Option<&Watch>| {
