@@ -116,8 +116,8 @@ pub(crate) fn switch(name: &str, value: u32) -> Result<bool> {
 pub(crate) unsafe trait Options: Copy {
     /// As in C.
     const NAME: &'static str;
-    /// Bytes that its first version had.
-    const FIRST_SIZE: usize = size_of::<Self>();
+    /// Bytes that its first version had: up to the end of its last field then. It stays when fields are added.
+    const FIRST_SIZE: usize;
 }
 
 /// Options of the caller, which may have been compiled with an older or a newer header: what an older one lacks is 0, and what
@@ -188,6 +188,9 @@ pub(crate) struct Buffer<T> {
     at: *mut T,
     capacity: usize,
 }
+
+// SAFETY: nobody but the call uses the memory, and one of its threads at a time has the buffer.
+unsafe impl<T: Send> Send for Buffer<T> {}
 
 impl<T: Copy> Buffer<T> {
     /// A buffer for so many values. It may be NULL if there is room for none.

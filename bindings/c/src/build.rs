@@ -1,6 +1,7 @@
 //! Building: arrays of fingerprints and ids to an index file.
 
 use std::ffi::{c_char, c_void};
+use std::mem::offset_of;
 use std::path::Path;
 
 use simidx::builder::AtomicFile;
@@ -59,6 +60,7 @@ pub struct simidx_build_options {
 // SAFETY: 0 is a value of each field, and the first one is the size.
 unsafe impl Options for simidx_build_options {
     const NAME: &'static str = "simidx_build_options";
+    const FIRST_SIZE: usize = offset_of!(Self, user) + size_of::<*mut c_void>();
 }
 
 /// The ids of the caller.

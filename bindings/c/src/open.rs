@@ -1,6 +1,7 @@
 //! Indexes: opening and closing, figures, warming, the full check.
 
 use std::ffi::{c_char, c_void};
+use std::mem::offset_of;
 use std::path::PathBuf;
 use std::ptr::null_mut;
 
@@ -39,6 +40,7 @@ pub struct simidx_open_options {
 // SAFETY: 0 is a value of each field, and the first one is the size.
 unsafe impl Options for simidx_open_options {
     const NAME: &'static str = "simidx_open_options";
+    const FIRST_SIZE: usize = offset_of!(Self, warm) + size_of::<u32>();
 }
 
 /// What the ids of an index are.
@@ -80,6 +82,7 @@ pub struct simidx_info {
 // SAFETY: 0 is a value of each field, and the first one is the size.
 unsafe impl Options for simidx_info {
     const NAME: &'static str = "simidx_info";
+    const FIRST_SIZE: usize = offset_of!(Self, file_bytes) + size_of::<u64>();
 }
 
 fn open(paths: &[PathBuf], options: &simidx_open_options) -> Result<*mut simidx_index> {

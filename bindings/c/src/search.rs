@@ -111,14 +111,20 @@ fn with<T>(
 }
 
 /// Lets a query use a searcher, which has no answer after the call if the query or one of its arguments fails.
-fn ask(
+fn ask<A>(
     searcher: *const simidx_searcher,
-    query: impl FnOnce(&mut Searcher) -> Result<()>,
+    arguments: Result<A>,
+    query: impl FnOnce(&mut Searcher, &A) -> Result<()>,
 ) -> Result<()> {
-    with(searcher, |searcher| {
+    let asked = with(searcher, |searcher| {
         searcher.answers.clear();
-        query(searcher)
-    })
+        match &arguments {
+            Ok(arguments) => query(searcher, arguments),
+            Err(_) => Ok(()),
+        }
+    });
+    // Invalid arguments are the failure, even if the searcher cannot be used.
+    arguments.and(asked)
 }
 
 /// Where an answer goes: the number of its matches, and the matches that fit.
@@ -131,9 +137,8 @@ fn answer(
     question: Question,
     places: Result<Places>,
 ) -> Result<()> {
-    ask(searcher, |searcher| {
-        let (found, buffer) = places?;
-        check(question)?;
+    let arguments = places.and_then(|places| check(question).and(Ok(places)));
+    ask(searcher, arguments, |searcher, (found, buffer)| {
         let Searcher {
             set,
             scratch,
@@ -144,7 +149,7 @@ fn answer(
             answers.push(hit.fingerprint, hit.distance);
         }
         answers.end_query();
-        found.set(searcher.matches(0, &buffer));
+        found.set(searcher.matches(0, buffer));
         Ok(())
     })
 }
@@ -156,15 +161,18 @@ fn answer_many(
     question: Question,
     (work, offsets, places): (Result<Work>, Result<Buffer<u64>>, Result<Places>),
 ) -> Result<()> {
-    ask(searcher, |searcher| {
-        let ((found, buffer), work, offsets) = (places?, work?, offsets?);
-        check(question)?;
+    let arguments = places.and_then(|places| {
+        let arguments = (places, work?, offsets?);
+        check(question).and(Ok(arguments))
+    });
+    ask(searcher, arguments, |searcher, (places, work, offsets)| {
+        let (found, buffer) = places;
         let set = &searcher.set;
         searcher.answers = queries.with(set.width(), |queries| {
             work.run(|| Ok(answer_all(set, queries, question, &work.watch())?))
         })?;
         offsets.put_all(0, &searcher.answers.offsets);
-        found.set(searcher.matches(0, &buffer));
+        found.set(searcher.matches(0, buffer));
         Ok(())
     })
 }

@@ -129,20 +129,20 @@ pub unsafe extern "C" fn simidx_fingerprint_texts(
         }
         // SAFETY: the caller's promise; the width is checked.
         let out = unsafe { Out::new(out, pipeline.width(), count) }?;
-        let all = work.run(|| {
-            let mut all = Vec::with_capacity(texts.len());
-            for piece in texts.chunks(PIECE) {
-                all.extend(pipeline.fingerprints_if_any(piece));
-                work.report("fingerprint", all.len() as u64, texts.len() as u64)?;
-            }
-            Ok(all)
-        })?;
         let empty = pipeline.empty_fingerprint();
-        for (place, fingerprint) in all.into_iter().enumerate() {
-            out.put(place, fingerprint.unwrap_or(empty));
-            says.put(place, fingerprint.is_some().into());
-        }
-        Ok(())
+        let work = &work;
+        work.run(move || {
+            let mut place = 0;
+            for piece in texts.chunks(PIECE) {
+                for fingerprint in pipeline.fingerprints_if_any(piece) {
+                    out.put(place, fingerprint.unwrap_or(empty));
+                    says.put(place, fingerprint.is_some().into());
+                    place += 1;
+                }
+                work.report("fingerprint", place as u64, texts.len() as u64)?;
+            }
+            Ok(())
+        })
     })
 }
 

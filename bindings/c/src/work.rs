@@ -2,6 +2,7 @@
 
 use std::ffi::{CString, c_char, c_void};
 use std::io;
+use std::mem::offset_of;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -45,6 +46,7 @@ pub struct simidx_work_options {
 // SAFETY: 0 is a value of each field, and the first one is the size.
 unsafe impl Options for simidx_work_options {
     const NAME: &'static str = "simidx_work_options";
+    const FIRST_SIZE: usize = offset_of!(Self, user) + size_of::<*mut c_void>();
 }
 
 /// Work under way.
@@ -154,7 +156,8 @@ static POOLS: Mutex<Pools> = Mutex::new((0, Vec::new()));
 /// As many threads as the processor runs at a time if the number is 0, which all such calls share. Otherwise as many as the
 /// caller names, which no other call has meanwhile.
 fn pool(threads: usize) -> Result<Arc<ThreadPool>> {
-    let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+    let lock = || POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut pools = lock();
     let (of, kept) = &mut *pools;
     let process = std::process::id();
     if *of != process {
@@ -170,11 +173,14 @@ fn pool(threads: usize) -> Result<Arc<ThreadPool>> {
     if let Some((_, pool)) = found {
         return Ok(Arc::clone(pool));
     }
+    // Calls that share a pool wait until it is built, and no others.
+    let held = (threads == 0).then_some(pools);
     let pool = ThreadPoolBuilder::new()
         .num_threads(threads)
         .thread_name(|number| format!("simidx-{number}"))
         .build();
     let pool = Arc::new(pool.map_err(io::Error::other)?);
+    let (_, kept) = &mut *held.unwrap_or_else(lock);
     if threads == 0 || kept.len() < MOST_KEPT {
         kept.push((threads, Arc::clone(&pool)));
     }

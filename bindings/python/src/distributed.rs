@@ -43,7 +43,7 @@ fn plain(round: &PairRound) -> Round {
 /// The rounds of a search for pairs on many machines.
 #[pyclass(frozen, module = "simidx._simidx", name = "PairRounds")]
 pub(crate) struct PyRounds {
-    width: u32,
+    width: Width,
     rounds: PairRounds,
 }
 
@@ -94,12 +94,12 @@ fn scattered(py: Python<'_>, (values, ends): (Fingerprints, Vec<usize>)) -> PyRe
 #[pymethods]
 impl PyRounds {
     #[new]
-    fn new(width: u32, distance: u32, rounds: Vec<Round>) -> Self {
+    fn new(width: &Bound<'_, PyAny>, distance: u32, rounds: Vec<Round>) -> PyResult<Self> {
         let rounds = rounds.into_iter().map(round_of).collect();
-        PyRounds {
-            width,
+        Ok(PyRounds {
+            width: options::width(width, "width")?,
             rounds: PairRounds::of_rounds(distance, rounds),
-        }
+        })
     }
 
     /// Chooses rounds for about so many distinct fingerprints, of which these are a sample.
@@ -121,7 +121,7 @@ impl PyRounds {
             largest_share,
         });
         Ok(PyRounds {
-            width: read.column().width().bits(),
+            width: read.column().width(),
             rounds,
         })
     }
@@ -132,7 +132,7 @@ impl PyRounds {
 
     #[getter]
     fn width(&self) -> u32 {
-        self.width
+        self.width.bits()
     }
 
     #[getter]
@@ -147,7 +147,7 @@ impl PyRounds {
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let class = py.import("simidx._simidx")?.getattr("PairRounds")?;
-        (class, (self.width, self.distance(), self.plain())).into_pyobject(py)
+        (class, (self.width(), self.distance(), self.plain())).into_pyobject(py)
     }
 
     /// Which values go to which place in a round.
@@ -160,7 +160,7 @@ impl PyRounds {
     ) -> PyResult<Two<'py>> {
         self.check(py, round)?;
         let places = place_count(py, places)?;
-        let values = read(values, Width::from_bits(self.width))?;
+        let values = read(values, Some(self.width))?;
         let values = py.detach(|| self.rounds.scatter(round, values.column(), places));
         scattered(py, values)
     }
@@ -181,10 +181,7 @@ impl PyRounds {
             threads: threads.transpose()?,
             progress: None,
         };
-        let (values, rounds) = (
-            read(values, Width::from_bits(self.width))?,
-            self.rounds.clone(),
-        );
+        let (values, rounds) = (read(values, Some(self.width))?, self.rounds.clone());
         let (left, right) = run(py, &how, move |_| {
             let width = values.column().width();
             let [mut left, mut right] = [Fingerprints::new(width), Fingerprints::new(width)];

@@ -40,6 +40,7 @@ pub(crate) fn identities<'py>(
 /// The keys of texts: a row for each text, a column for each band.
 #[pyfunction]
 pub(crate) fn text_keys(given: Given<'_>) -> PyResult<Bound<'_, PyAny>> {
+    given.only(&Search::NAMES)?;
     let (py, search) = (given.py(), Search::new(&given)?);
     let signer = TextSigner::new(search.options.similarity);
     let (texts, pipeline) = (search.texts, search.pipeline);
@@ -58,6 +59,7 @@ pub(crate) fn text_keys(given: Given<'_>) -> PyResult<Bound<'_, PyAny>> {
 /// texts lead to, each for the first text of its chain.
 #[pyfunction]
 pub(crate) fn decide_texts(given: Given<'_>) -> PyResult<[Bound<'_, PyAny>; 2]> {
+    given.only(&[&Search::NAMES[..], &["longest", "chains"]].concat())?;
     let (py, longest, chains) = (given.py(), given.flag("longest")?, given.flag("chains")?);
     let mut search = Search::new(&given)?;
     // What is found first would depend on which other texts came to the same place.
@@ -81,6 +83,7 @@ pub(crate) fn decide_texts(given: Given<'_>) -> PyResult<[Bound<'_, PyAny>; 2]> 
 /// fingerprints. Of each cluster the document of the highest priority is kept.
 #[pyfunction]
 pub(crate) fn decide_documents(given: Given<'_>) -> PyResult<[Bound<'_, PyAny>; 2]> {
+    given.only(&["fingerprints", "k", "priority", "memory", "threads"])?;
     let py = given.py();
     let mut options = dedup_options(&given)?;
     let read = input::fingerprints(&given.value("fingerprints")?, given.expected(None)?)?;
@@ -192,6 +195,7 @@ pub(crate) fn sketch_matches<'py>(
     index: &PyIndex,
     given: Given<'py>,
 ) -> PyResult<[Bound<'py, PyAny>; 5]> {
+    given.only(&Search::NAMES)?;
     let (opened, search) = (index.opened(py)?, Search::new(&given)?);
     let (texts, pipeline, options) = (search.texts, search.pipeline, search.options);
     let (rows, fingerprints, ids, estimates, errors) = run_apart(py, &search.how, move |watch| {

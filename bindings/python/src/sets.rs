@@ -86,6 +86,7 @@ fn rows_of<'py>(
 ) -> PyResult<Columns<'py>> {
     let pairs = run(py, how, move |watch| {
         let pairs = row_pairs(read.column(), &options.watch(watch.of_library()))?;
+        watch.let_go(read);
         let pairs = pairs.into_iter();
         Ok(pairs
             .map(|pair| (pair.first as i64, pair.second as i64, pair.distance as u8))
@@ -94,11 +95,11 @@ fn rows_of<'py>(
     Ok(columns(py, pairs))
 }
 
-/// Pairs of rows in columns.
-pub(crate) fn columns<T: Element + Copy>(py: Python<'_>, pairs: Vec<(i64, i64, T)>) -> Columns<'_> {
-    let left: Vec<i64> = pairs.iter().map(|pair| pair.0).collect();
-    let right: Vec<i64> = pairs.iter().map(|pair| pair.1).collect();
-    let facts: Vec<T> = pairs.iter().map(|pair| pair.2).collect();
+/// Pairs of rows as arrays.
+pub(crate) fn columns<T: Element>(
+    py: Python<'_>,
+    (left, right, facts): (Vec<i64>, Vec<i64>, Vec<T>),
+) -> Columns<'_> {
     [
         left.into_pyarray(py).into_any(),
         right.into_pyarray(py).into_any(),

@@ -28,6 +28,18 @@ pub(crate) struct Search {
 }
 
 impl Search {
+    /// The names of what is read here.
+    pub(crate) const NAMES: [&str; 8] = [
+        "texts",
+        "similarity",
+        "words",
+        "pipeline",
+        "memory",
+        "temp_dir",
+        "threads",
+        "progress",
+    ];
+
     /// The texts and the options of a call.
     pub(crate) fn new(given: &Given<'_>) -> PyResult<Self> {
         let similarity = options::similarity(&given.value("similarity")?, "similarity")?;
@@ -124,7 +136,7 @@ pub(crate) fn pairs_texts(given: Given<'_>) -> PyResult<Columns<'_>> {
             watch.check()
         })?;
         pairs.sort_unstable_by_key(|&(left, right, _)| (left, right));
-        Ok(pairs)
+        Ok(pairs.into_iter().collect())
     })?;
     Ok(columns(py, pairs))
 }

@@ -229,7 +229,7 @@ def _by_fingerprint(df: DataFrame, job: Job, k: int, paths: list[str]) -> DataFr
         documents = _without(documents, in_index, "id")
     found, places = members(documents, k, job.partitions, job.united)
     if job.is_longest:
-        dropped = run(shuffle(found, places), d.Decide(job.id_type, width, k, job.memory))
+        dropped = run(shuffle(found, places), d.Decide(job.id_type, k, job.memory))
     else:
         dropped = _first_kept(found, places, width, job.id_type)
     if same is not None:

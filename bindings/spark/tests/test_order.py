@@ -187,7 +187,7 @@ def of_texts(tried: Tried, program: Program, tmp_path: Path) -> None:
     labels = list(d.Unite(64, PLACES)(links))
     near = d.Members("fingerprint", 64, PLACES, equals=True)
     together = tried.reduces(near, each(d.SendRecords("fingerprint", PLACES), documents_) + labels)
-    tried.reduces(d.Decide(pa.string(), 64, 8, None), together)
+    tried.reduces(d.Decide(pa.string(), 8, None), together)
 
     program("build", write(tmp_path / "old.jsonl", list(zip(ids, texts, strict=True))), "-o", "old", "--sketch", "128")
     facts = (pa.string(), 64, pa.string(), 0.8, 3, made)

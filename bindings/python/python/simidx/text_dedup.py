@@ -105,9 +105,6 @@ def _section(
     for key in needed:
         if given.get(key) is None:
             raise OptionError(f"[{name}]: {key} is missing")
-    ignored = [key for key in no_effect if key in given]
-    if ignored:
-        print(f"simidx.text_dedup: [{name}] without effect: {', '.join(ignored)}", file=sys.stderr)
     return {**{key: option[0] for key, option in known.items()}, **given}
 
 
@@ -126,11 +123,17 @@ def _read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
     if not isinstance(name, str) or name not in _ALGORITHMS:
         raise OptionError(f"[algorithm] algorithm_name is {name!r}; answered are {' and '.join(_ALGORITHMS)}")
     needed = ["text_column"] + (["threshold", "num_perm"] if name == "minhash" else [])
-    return {
+    options = {
         "input": _table(config, "input"),
         "algorithm": _section(config, "algorithm", _ALGORITHMS[name], _NO_EFFECT[name], needed),
         "output": _section(config, "output", _OUTPUT, _NO_EFFECT["output"], ["output_dir"]),
     }
+    for section, no_effect in (("algorithm", _NO_EFFECT[name]), ("output", _NO_EFFECT["output"])):
+        # algo_name says what algorithm_name says.
+        ignored = [key for key in no_effect if key in options[section] and key != "algo_name"]
+        if ignored:
+            print(f"simidx.text_dedup: [{section}] without effect: {', '.join(ignored)}", file=sys.stderr)
+    return options
 
 
 def _load(options: dict[str, Any]) -> Any:

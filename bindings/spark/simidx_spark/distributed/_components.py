@@ -283,7 +283,8 @@ class Together:
 
     def __call__(self, batches: Batches) -> Batches:
         for _, table in records_at_places(batches):
-            yield from self._clusters(table.combine_chunks()).to_batches(max_chunksize=1 << 16)
+            table = table.combine_chunks()
+            yield from self._clusters(table).to_batches(max_chunksize=1 << 16)
 
     def _clusters(self, table: pa.Table) -> pa.Table:
         # By label, then by id: the first row of a label is its smallest id. Of equal ids, the smaller bits come first.

@@ -75,8 +75,12 @@ def at_places(batches: Batches, read: Callable[[int, Any], T]) -> Iterator[tuple
 
 def records_at_places(batches: Batches) -> Iterator[tuple[int, pa.Table]]:
     """The places of messages in order, each with its records."""
-    for place, streams in at_places(batches, lambda _, data: from_stream(data)):
-        yield place, brought_together(streams)
+
+    # What came in goes when it is brought together: the variables of a loop would keep it.
+    def together(of: tuple[int, list[pa.Table]]) -> tuple[int, pa.Table]:
+        return of[0], brought_together(of[1])
+
+    return map(together, at_places(batches, lambda _, data: from_stream(data)))
 
 
 def divided(rows: Any, ends: Array) -> Iterator[tuple[int, Any]]:

@@ -81,7 +81,9 @@ class Distinct:
     def __call__(self, batches: Batches) -> Batches:
         for place, parts in at_places(batches, lambda width, data: unpack(data, width)):
             width = width_of_array(parts[0])
-            values, varying = _simidx.distinct(np.concatenate(parts))
+            values = np.concatenate(parts)
+            del parts
+            values, varying = _simidx.distinct(values)
             row = {
                 "place": place,
                 "part": width,
@@ -230,7 +232,9 @@ class Find:
     def __call__(self, batches: Batches) -> Batches:
         for place, parts in at_places(batches, lambda width, data: unpack(data, width)):
             # Each fingerprint comes once, so that the first ones of messages tell their order.
-            yield from self._found(place, np.concatenate(sorted(parts, key=lambda part: part[:1].tobytes())))
+            values = np.concatenate(sorted(parts, key=lambda part: part[:1].tobytes()))
+            del parts
+            yield from self._found(place, values)
 
     def _found(self, place: int, values: Array) -> Batches:
         """The pairs, or the links, of the distinct fingerprints that came to a place."""

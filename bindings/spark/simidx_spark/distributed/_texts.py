@@ -191,7 +191,7 @@ class Judge(_Decides):
 class Decide(_Decides):
     """Which of the documents that came to a place are dropped for longer ones, and how near their fingerprints are."""
 
-    def __init__(self, id_type: pa.DataType, width: int, k: int, memory: int | str | None) -> None:
+    def __init__(self, id_type: pa.DataType, k: int, memory: int | str | None) -> None:
         super().__init__(id_type, "distance", pa.int32())
         self._given = {"k": k, "memory": memory, "threads": 1}
 
@@ -203,4 +203,7 @@ class Decide(_Decides):
 def by_id(batches: Batches) -> Iterator[pa.Table]:
     """The records that came to each place, in the order of their ids."""
     for _, records in records_at_places(batches):
-        yield records.sort_by("id").combine_chunks()
+        # One step at a time, so that no copy but the last stays while it is worked on.
+        records = records.sort_by("id")
+        records = records.combine_chunks()
+        yield records
