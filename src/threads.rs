@@ -69,7 +69,7 @@ pub(crate) fn map_parts<T: Sync, U: Send>(
 }
 
 /// As [`map_parts`], with a state that one part after the other uses: as many states as there are threads.
-pub(crate) fn map_parts_with<T: Sync, S: Send, U: Send>(
+fn map_parts_with<T: Sync, S: Send, U: Send>(
     items: &[T],
     part_len: usize,
     new_state: impl Fn() -> S + Sync,

@@ -17,6 +17,7 @@ use crate::fingerprint::Fingerprint;
 use crate::format::PAGE_LEN;
 use crate::memory::will_need;
 use crate::setters;
+use crate::threads::lock;
 use crate::watch::{Stage, Watch};
 
 /// Bytes that a thread takes on at a time.
@@ -200,7 +201,7 @@ impl<'a, F: Fingerprint> Pass<'a, F> {
                 if let Err(error) = part.warm(items, &counts) {
                     // All chunks before this one have been taken on: the first damage of all is among those found.
                     stop.store(true, Ordering::Relaxed);
-                    let mut first = damage.lock().unwrap_or_else(PoisonError::into_inner);
+                    let mut first = lock(&damage);
                     if first.as_ref().is_none_or(|(other, _)| number < *other) {
                         *first = Some((number, error));
                     }

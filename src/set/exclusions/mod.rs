@@ -13,6 +13,7 @@ use crate::extsort::{MemoryLimit, TempSpace};
 use crate::fingerprint::Fingerprint;
 use crate::format::{IdKind, MAX_ID_LEN};
 use crate::id::Id;
+use crate::threads::lock;
 use ids::ExcludedIds;
 
 /// The part of the memory of a build that ids to be left out take.
@@ -164,7 +165,7 @@ impl Exclusions {
     }
 
     fn lock_ids(&self) -> MutexGuard<'_, ExcludedIds> {
-        self.ids.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.ids)
     }
 
     /// The fingerprints whose records are left out, in no order.
