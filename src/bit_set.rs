@@ -5,7 +5,7 @@
 pub(crate) struct BitSet(Vec<u64>);
 
 impl BitSet {
-    /// Adds a number. Memory: as many bits as it says.
+    /// Adds a number. Memory grows to one bit for each number up to it.
     #[inline]
     pub(crate) fn insert(&mut self, number: u64) {
         let word = (number / 64) as usize;

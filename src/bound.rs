@@ -1,7 +1,7 @@
 //! The information bound: how small any code for a set of fingerprints can be on average.
 
-/// log2(C(2^width, count)) / count: the bits a fingerprint that a code for a random set of `count`
-/// distinct values needs at least. 0 for no fingerprints.
+/// The least number of bits a fingerprint that a code for a random set of `count` distinct values needs:
+/// log2(C(2^width, count)) / count. 0 if there are no fingerprints.
 pub(crate) fn bound_bits(width: u32, count: u64) -> f64 {
     if count == 0 {
         return 0.0;

@@ -31,13 +31,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`IndexBuilder`] has all options of a build. A [`Set`] is one file or several, of any width. An [`Index`] is one file with the
-//! type of its width.
+//! [`IndexBuilder`] has all options of a build. A [`Set`] is one file or several, of any width. An [`Index`] is one
+//! file whose width is known at compile time.
 //!
 //! # Serve queries
 //!
-//! [`Set::query_with`] works in a [`SetScratch`](set::SetScratch) that belongs to no set. Each thread keeps one and allocates
-//! nothing, even while a new set takes the place of an old one:
+//! [`Set::query_with`] works in a [`SetScratch`](set::SetScratch), which is not tied to a set. Each thread keeps one
+//! and allocates nothing, even when a new set replaces an old one:
 //!
 //! ```
 //! use simidx::{BuildOptions, IndexBuilder, Set, Width};
@@ -61,20 +61,20 @@
 //! # Where things are
 //!
 //! - The root: [`IndexBuilder`] makes a file, [`Index`] opens it, [`Set`] opens and searches files of any width.
-//! - [`set`]: answers, what is left out of a set, its manifest. [`merge`]: several files merged into one.
-//! - [`batch`]: whole sets at once: all pairs, clusters, deduplication, joins, health checks.
+//! - [`set`]: answers, excluded records, the manifest. [`merge`]: several files merged into one.
+//! - [`batch`]: operations on whole sets: all pairs, clusters, deduplication, joins, health checks.
 //! - [`design`]: which tables a file holds, what they cost, how queries are planned.
-//! - [`builder`], [`mod@format`], [`index`], [`summary`], [`verify`]: options, limits, figures and reports that go with the
-//!   types of the root. [`watch`]: the progress of long work, and how it is stopped.
+//! - [`builder`], [`mod@format`], [`index`], [`summary`], [`verify`]: options, limits, figures and reports for the
+//!   types of the root. [`watch`]: progress and cancellation of long work.
 //!
-//! The crates `simidx-text` (documents to fingerprints) and `simidx-input` (record readers) go with this one. The file
-//! format is specified in `format-spec.md`.
+//! The crates `simidx-text` (documents to fingerprints) and `simidx-input` (record readers) complement this one. The
+//! file format is specified in `format-spec.md`.
 //!
 //! # Processors
 //!
-//! On x86-64 the instructions of x86-64-v3 (AVX2, BMI2, POPCNT, LZCNT) are used where the processor has them, which is
-//! found out at run time. Elsewhere, or with `SIMIDX_SIMD=off` in the environment, portable code gives the same answers.
-//! The crate `crc32fast`, which computes the checksums, makes that choice by itself.
+//! On x86-64 the instructions of x86-64-v3 (AVX2, BMI2, POPCNT, LZCNT) are used if the processor has them, which is
+//! detected at run time. Elsewhere, or with `SIMIDX_SIMD=off` in the environment, portable code gives the same answers.
+//! The crate `crc32fast`, which computes the checksums, makes its own choice.
 //!
 //! # Features
 //!
@@ -117,7 +117,7 @@ pub use index::{Index, Match, Scratch, Storage};
 pub use set::Set;
 pub use watch::Watch;
 
-/// The examples of the front page are examples of this crate.
+/// Runs the examples of the README as tests of this crate.
 #[cfg(all(doctest, feature = "mmap"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -6,12 +6,12 @@ use crate::set::{Question, Set, SetScratch, Typed, at_width};
 use crate::threads::try_map_parts_with;
 use crate::watch::{Stage, Watch};
 
-/// Queries that a thread takes at a time, and of those as many as are under way between two reports of progress.
+/// Queries per task of a thread, and tasks between two reports of progress.
 const PIECE: usize = 128;
 const PIECES: usize = 128;
 
-/// The matches of many queries, each in columns: those of query `i` are at `offsets[i]..offsets[i + 1]`, by distance, then
-/// by value.
+/// The matches of many queries, in columns. Those of query `i` are at `offsets[i]..offsets[i + 1]`, ordered by
+/// distance, then by value.
 ///
 /// ```
 /// use simidx::{Fingerprints, Watch};
@@ -35,16 +35,16 @@ const PIECES: usize = 128;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Answers {
-    /// Where the matches of each query start, and where all end: one more than there are queries.
+    /// The start of each query's matches, and the end of the last: one more entry than queries.
     pub offsets: Vec<u64>,
-    /// The fingerprints that were found.
+    /// The matching fingerprints.
     pub fingerprints: Fingerprints,
-    /// Number of bits in which each differs from its query.
+    /// Number of bits in which each match differs from its query.
     pub distances: Vec<u8>,
 }
 
 impl Answers {
-    /// The answers to no queries.
+    /// Creates answers for zero queries.
     pub fn new(width: Width) -> Self {
         Answers {
             offsets: vec![0],
@@ -58,18 +58,18 @@ impl Answers {
         self.offsets.len() - 1
     }
 
-    /// Adds a match of the query whose answer is not yet [ended](Answers::end_query).
+    /// Adds a match to the query whose answer has not yet [ended](Answers::end_query).
     pub fn push(&mut self, fingerprint: u128, distance: u32) {
         self.fingerprints.push(fingerprint);
         self.distances.push(distance as u8);
     }
 
-    /// Ends the answer of a query; the next match is one of the next query.
+    /// Ends the answer of a query; the next match belongs to the next query.
     pub fn end_query(&mut self) {
         self.offsets.push(self.fingerprints.len() as u64);
     }
 
-    /// Takes all answers away, and keeps the memory.
+    /// Removes all answers and keeps the memory.
     pub fn clear(&mut self) {
         self.offsets.truncate(1);
         self.fingerprints.clear();
@@ -77,18 +77,17 @@ impl Answers {
     }
 }
 
-/// The answers to some of the queries, with the type of their width.
+/// The answers to some of the queries, in the type of their width.
 struct Piece<F> {
     ends: Vec<u64>,
     fingerprints: Vec<F>,
     distances: Vec<u8>,
 }
 
-/// The answers to many queries, on all threads of the current pool. Each costs what a query of
-/// [`Set::query`](crate::Set::query) or `nearest` does; for very many on few fingerprints,
-/// [`join`](crate::batch::join()) is quicker.
+/// Answers many queries on all threads of the current pool. Each costs the same as [`Set::query`](crate::Set::query) or
+/// `nearest`; for very many queries on few fingerprints, [`join`](crate::batch::join()) is faster.
 ///
-/// `watch` is called on this thread with the number of queries that have been answered, every 16,384 of them.
+/// `watch` is called on this thread with the number of answered queries, after every 16,384.
 ///
 /// # Errors
 /// A damaged file, queries of another width than the set, and [`Error::Interrupted`](crate::Error::Interrupted).
@@ -136,8 +135,9 @@ fn answers<F: Fingerprint>(
     })
 }
 
-/// Whether a set holds a fingerprint within a distance of each query, on all threads of the current pool, as
-/// [`Set::contains_near`](crate::Set::contains_near) does of one. `watch` as for [`answer_all`].
+/// Returns for each query whether the set holds a fingerprint within the distance, as
+/// [`Set::contains_near`](crate::Set::contains_near) does for one. Works on all threads of the current pool; `watch` as
+/// for [`answer_all`].
 ///
 /// ```
 /// use simidx::Watch;
@@ -187,7 +187,7 @@ fn contained<F: Fingerprint>(
     Ok(all)
 }
 
-/// Lets `work` work on so many items at a time that progress is seen.
+/// Calls `work` with the items in rounds that are short enough to report progress between them.
 pub(super) fn in_rounds<T>(
     items: &[T],
     watch: &Watch,
@@ -202,7 +202,7 @@ pub(super) fn in_rounds<T>(
     Ok(())
 }
 
-/// The answers to queries, on this thread.
+/// Answers queries on this thread.
 fn answer<F: Fingerprint>(
     set: Typed<'_, F>,
     scratch: &mut SetScratch,
@@ -225,7 +225,7 @@ fn answer<F: Fingerprint>(
     Ok(piece)
 }
 
-/// A scratch for answers without ids.
+/// Creates a scratch for answers without ids.
 fn unranked() -> SetScratch {
     let mut scratch = SetScratch::new();
     scratch.set_ranked(false);

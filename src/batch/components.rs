@@ -1,13 +1,13 @@
-//! What pairs link: the connected components of any values.
+//! Connected components of values that pairs link.
 
 use super::disjoint_sets::DisjointSets;
 use crate::error::{Error, Result};
 use crate::fingerprint::{Column, Fingerprint, Fingerprints, by_width};
 
-/// For each value that is in a pair, the least value that pairs lead to from it: the values in order, and the least of each. The
-/// two columns are the two ends of each pair.
+/// Finds for each value in a pair the least value of its connected component. Returns the values in order and the least
+/// of each. The two columns hold the two ends of each pair.
 ///
-/// Values are sorted once, and then linked by number: about 100 ns and 40 bytes a pair of 64 bits.
+/// Sorts the values once and links their numbers: about 100 ns and 40 bytes for each pair of 64-bit values.
 ///
 /// ```
 /// use simidx::Fingerprints;
@@ -19,7 +19,7 @@ use crate::fingerprint::{Column, Fingerprint, Fingerprints, by_width};
 /// ```
 ///
 /// # Errors
-/// 2^32 values and more, and columns of two widths.
+/// 2^32 or more values, and columns of two widths.
 ///
 /// # Panics
 /// If one column is longer than the other.
@@ -52,7 +52,7 @@ fn linked<F: Fingerprint>(left: &[F], right: &[F]) -> Result<(Vec<F>, Vec<F>)> {
         );
         sets.join(x, y);
     }
-    // Values ascend: the first of a set is its least.
+    // Values ascend, so the first of a component is its least.
     let mut least_of: Vec<u32> = vec![u32::MAX; values.len()];
     let mut least = Vec::with_capacity(values.len());
     for number in 0..values.len() as u32 {
@@ -63,7 +63,7 @@ fn linked<F: Fingerprint>(left: &[F], right: &[F]) -> Result<(Vec<F>, Vec<F>)> {
     Ok((values, least))
 }
 
-/// Where each value is in a list of distinct values in order; `None` if it is not there.
+/// Returns the place of each value in an ascending list of distinct values; `None` if it is not there.
 ///
 /// ```
 /// let places = simidx::batch::rounds::positions_in(&[3u64, 5, 9], &[9u64, 4])?;
@@ -82,7 +82,7 @@ pub fn positions_in<'c>(
 }
 
 fn positions<F: Fingerprint>(ordered: &[F], values: &[F]) -> Vec<Option<usize>> {
-    // The leading bits narrow the search to a few values, so that most of it stays in one line of the cache.
+    // The leading bits narrow the search to a few values, most of which share a cache line.
     let bits = ordered.len().next_power_of_two().trailing_zeros().min(20);
     let bucket = |value: F| match bits {
         0 => 0,

@@ -6,13 +6,13 @@ use crate::fingerprint::{Fingerprint, Width};
 /// Nanoseconds to compare two values.
 const COMPARE_NS: f64 = 0.5;
 
-/// Most masks of a cover.
+/// The most masks of a cover.
 const MOST_MASKS: u64 = 60;
 
 /// Size of the sample of values that shows how the bits vary.
 const SAMPLE_LEN: usize = 256;
 
-/// What is known of the bits of some values.
+/// The variation of the bits of some values.
 #[derive(Debug, Clone)]
 pub(super) struct Bits<F> {
     /// Bits in which not all values agree.
@@ -22,14 +22,14 @@ pub(super) struct Bits<F> {
 }
 
 impl<F: Fingerprint> Bits<F> {
-    /// Finds the bits that vary in all values, and how much in a sample of them.
+    /// Finds the bits that vary in all values, and estimates from a sample how much they vary.
     pub(super) fn of(values: &[F]) -> Self {
         let step = values.len().div_ceil(SAMPLE_LEN).max(1);
         let sample: Vec<F> = values.iter().step_by(step).copied().collect();
         Self::of_sample(varying(values), &sample)
     }
 
-    /// What a sample shows about values of which these bits vary.
+    /// Estimates from a sample how much the bits `varying` of the values vary.
     pub(super) fn of_sample(varying: F, sample: &[F]) -> Self {
         let agreement = |position: u32| {
             let bit = F::from_u128(1) << position;
@@ -43,14 +43,14 @@ impl<F: Fingerprint> Bits<F> {
         }
     }
 
-    /// The probability that two values agree on a mask, as if the bits were independent.
+    /// Returns the probability that two values agree on a mask, as if the bits were independent.
     fn likelihood(&self, mask: F) -> f64 {
         let positions = (0..F::WIDTH).zip(&self.agreement);
         let named = positions.filter(|(p, _)| mask >> *p & F::from_u128(1) != F::ZERO);
         named.map(|(_, agreement)| agreement).product()
     }
 
-    /// The `count` bits of a mask that distinguish values best, or the whole mask if it has fewer.
+    /// Returns the `count` bits of a mask that distinguish values best, or the whole mask if it has fewer.
     pub(super) fn sharpest(&self, mask: F, count: u32) -> F {
         let mut positions: Vec<u32> = (0..F::WIDTH)
             .filter(|p| mask >> *p & F::from_u128(1) != F::ZERO)
@@ -61,22 +61,22 @@ impl<F: Fingerprint> Bits<F> {
         positions.fold(F::ZERO, |bits, p| bits | F::from_u128(1) << p)
     }
 
-    /// The cheapest cover found for the near pairs of `count` values. Each mask costs `group_ns` a value for the groups
-    /// that agree on it. `None` if it is cheaper to compare all pairs.
+    /// Returns the cheapest known cover for the near pairs of `count` values. For each mask, grouping costs `group_ns`
+    /// a value. Returns `None` if it is cheaper to compare all pairs.
     pub(super) fn cover(&self, distance: u32, count: u64, group_ns: f64) -> Option<Vec<F>> {
         let all_ns = pair_count(count) * COMPARE_NS;
         let (ns, masks) = self.cheapest(distance, count as f64 * group_ns, all_ns)?;
         (ns < all_ns).then_some(masks)
     }
 
-    /// [`Bits::cover`] even if it is cheaper to compare all pairs. `None` if no more bits vary than the distance.
+    /// [`Bits::cover`], even if comparing all pairs is cheaper. Returns `None` if at most `distance` bits vary.
     pub(super) fn any_cover(&self, distance: u32, count: u64, group_ns: f64) -> Option<Vec<F>> {
         let all_ns = pair_count(count) * COMPARE_NS;
         let cheapest = self.cheapest(distance, count as f64 * group_ns, all_ns);
         cheapest.map(|(_, masks)| masks)
     }
 
-    /// The cover that costs least, with its cost. Each mask costs `mask_ns`, and a comparison of everything `all_ns`.
+    /// Returns the cheapest cover and its cost. Each mask costs `mask_ns`; comparing all values costs `all_ns`.
     pub(super) fn cheapest(
         &self,
         distance: u32,
@@ -97,7 +97,7 @@ fn pair_count(count: u64) -> f64 {
     count as f64 * (count as f64 - 1.0) / 2.0
 }
 
-/// Bits in which not all values agree.
+/// Returns the bits in which not all values agree.
 pub(super) fn varying<F: Fingerprint>(values: &[F]) -> F {
     let Some(&first) = values.first() else {
         return F::ZERO;
@@ -106,7 +106,8 @@ pub(super) fn varying<F: Fingerprint>(values: &[F]) -> F {
     differences.fold(F::ZERO, |all, bits| all | bits)
 }
 
-/// Sets of masks over these bits. A difference of at most `distance` of the bits leaves a mask of each set untouched.
+/// Returns covers of these bits: for any difference in at most `distance` of the bits, each has a mask that does not
+/// include any of them.
 fn covers<F: Fingerprint>(bits: F, distance: u32) -> Vec<Vec<F>> {
     let positions = all_positions(Width::of::<F>()).into_iter();
     let positions: Vec<u128> = positions.filter(|bit| bits.to_u128() & bit != 0).collect();

@@ -10,10 +10,10 @@ pub(crate) struct DisjointSets {
 }
 
 impl DisjointSets {
-    /// Each number below `count` in a set of its own.
+    /// Creates a set for each number below `count`.
     ///
     /// # Errors
-    /// 2^32 numbers and more.
+    /// 2^32 or more numbers.
     pub(crate) fn new(count: usize) -> Result<Self> {
         let Ok(end) = u32::try_from(count) else {
             return Err(Error::LimitReached {
@@ -27,7 +27,7 @@ impl DisjointSets {
         })
     }
 
-    /// The number that stands for the set of this one: the same for all of a set until it is joined with another.
+    /// Returns the root of a number's set. It is the same for all members until the set is joined with another.
     pub(crate) fn root(&mut self, number: u32) -> u32 {
         let mut at = number as usize;
         while self.parents[at] as usize != at {
@@ -38,7 +38,7 @@ impl DisjointSets {
         at as u32
     }
 
-    /// Makes one set of the sets of two numbers; returns whether they were two.
+    /// Joins the sets of two numbers; returns whether they were different sets.
     pub(crate) fn join(&mut self, a: u32, b: u32) -> bool {
         let (a, b) = (self.root(a) as usize, self.root(b) as usize);
         if a == b {
@@ -54,7 +54,7 @@ impl DisjointSets {
         true
     }
 
-    /// Number of members of the set of a number.
+    /// Returns the number of members of a number's set.
     pub(crate) fn size(&mut self, number: u32) -> u32 {
         let root = self.root(number);
         self.sizes[root as usize]

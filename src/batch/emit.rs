@@ -1,13 +1,13 @@
-//! Where the pairs of a search go: gathered, then handed on together.
+//! The output of a search for pairs: pairs are collected and then handed on in lists.
 
 use super::ordered::Give;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 
-/// Pairs that are gathered: few enough to stay in the cache.
+/// The most pairs in a list: few enough to stay in the cache.
 const GATHERED: usize = 4096;
 
-/// Takes pairs of values that are near each other, in the order in which they are found.
+/// Takes near pairs in the order in which they are found.
 pub(super) struct Emitter<'a, F> {
     pairs: Vec<(F, F)>,
     hand_on: Give<'a, (F, F)>,
@@ -15,7 +15,7 @@ pub(super) struct Emitter<'a, F> {
 }
 
 impl<'a, F: Fingerprint> Emitter<'a, F> {
-    /// Pairs go to `hand_on`, which may take the list or what is in it.
+    /// Creates an emitter that passes lists of pairs to `hand_on`, which may take the list or drain it.
     pub(super) fn new(hand_on: Give<'a, (F, F)>) -> Self {
         Emitter {
             pairs: Vec::new(),
@@ -32,7 +32,7 @@ impl<'a, F: Fingerprint> Emitter<'a, F> {
         }
     }
 
-    /// Whether nobody wants further pairs.
+    /// Returns whether `hand_on` has failed, so that further pairs are ignored.
     #[inline(always)]
     pub(super) fn is_over(&self) -> bool {
         self.result.is_err()
@@ -46,10 +46,10 @@ impl<'a, F: Fingerprint> Emitter<'a, F> {
         self.pairs.clear();
     }
 
-    /// Hands on what is left.
+    /// Hands on the remaining pairs.
     ///
     /// # Errors
-    /// What the taker of the pairs reported first.
+    /// The first error of `hand_on`.
     pub(super) fn finish(mut self) -> Result<()> {
         self.flush();
         self.result

@@ -1,21 +1,21 @@
-//! The pairs that link a group: few of the pairs of a crowd in which all values are near each other.
+//! The pairs that link a group, when only connectivity counts: a crowd needs few of its pairs.
 //!
-//! Clusters depend on what is linked, not on the number of pairs. A group of a hundred thousand copies has five billion
-//! pairs, and a hundred thousand of them give the same cluster.
+//! Clusters depend on which values are connected, not on the number of pairs. A group of 100,000 copies has five
+//! billion pairs, and 100,000 of them give the same cluster.
 
 use super::emit::Emitter;
 use super::group::{Rule, STEP, least_distance};
 use crate::fingerprint::Fingerprint;
 
-/// Pushes a pair for each value of a group that steps between near values reach from another one. Changes the order of
-/// the values.
+/// Pushes enough pairs to link all values of a group that steps between near values connect. Changes the order of the
+/// values.
 ///
-/// Values that met in a group of an earlier mask were linked there: a step between them is taken and not pushed. Values
-/// that do not agree on the mask are in the same group by chance: no step between them is taken. Their pair may count
-/// at a later mask, which then relies on the steps of this one.
+/// Values that met in a group of an earlier mask were linked there: a step between them is taken but not pushed. Values
+/// that do not agree on the mask share the group by chance, so no step between them is taken. Their pair may count at a
+/// later mask, which then relies on the steps of this one.
 #[inline(always)]
 pub(super) fn span<F: Fingerprint>(group: &mut [F], rule: &Rule<F>, out: &mut Emitter<'_, F>) {
-    // The values before this one have been reached.
+    // All values before `reached` have been reached.
     let mut reached = 0;
     for done in 0..group.len() {
         reached = reached.max(done + 1);
@@ -26,7 +26,7 @@ pub(super) fn span<F: Fingerprint>(group: &mut [F], rule: &Rule<F>, out: &mut Em
     }
 }
 
-/// Moves all values near one of them to those that have been reached.
+/// Moves all values near the value at `from` to the reached ones.
 #[inline(always)]
 fn reach_from<F: Fingerprint>(
     from: usize,
@@ -61,7 +61,7 @@ fn reach_each<F: Fingerprint>(
             if rule.counts(difference) {
                 out.push(value, group[at]);
             }
-            // The value at the border has been compared with this one already.
+            // `group[*reached]` has already been compared with `value`.
             group.swap(at, *reached);
             *reached += 1;
         }
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The parts of values that pairs link: for each number, the least of its part.
+    /// Returns for each number the least number of its connected component.
     fn parts(values: &[u32], pairs: &[(u32, u32)]) -> Vec<usize> {
         let mut sets = DisjointSets::new(values.len()).unwrap();
         let number = |value| values.iter().position(|&v| v == value).unwrap() as u32;

@@ -1,14 +1,14 @@
-//! The fingerprints of a search, while they come in.
+//! Collects the fingerprints of a search.
 
 use crate::error::Result;
 use crate::extsort::{Sorted, Sorter, TempSpace, add_all};
 use crate::fingerprint::Fingerprint;
 use crate::set::Typed;
 
-/// Most bytes that are reserved because a file claims to need them.
+/// The most bytes that are reserved because of a count in a file.
 const MOST_BELIEVED: usize = 1 << 26;
 
-/// Fingerprints in any order, repeated or not, which are sorted in so much memory, beyond that in temporary files.
+/// Fingerprints in any order, with repetitions. They are sorted in memory up to a budget, beyond it in temporary files.
 #[derive(Debug)]
 pub(super) struct Gathered<F> {
     sorter: Sorter<Vec<F>>,
@@ -21,7 +21,7 @@ impl<F: Fingerprint> Gathered<F> {
         }
     }
 
-    /// Reserves memory for this many, as far as the budget permits.
+    /// Reserves memory for `count` fingerprints, within the budget.
     pub(super) fn reserve(&mut self, count: u64) {
         let count = count.min((self.sorter.space() / F::BYTES) as u64) as usize;
         self.sorter.reserve(|values| values.reserve(count));
@@ -36,11 +36,11 @@ impl<F: Fingerprint> Gathered<F> {
         add_all(&mut self.sorter, fingerprints)
     }
 
-    /// Adds all fingerprints of segments but those that are left out: table 0 of each, read once.
+    /// Adds all fingerprints of a set, except excluded ones. Reads table 0 of each segment once.
     pub(super) fn extend_from_set(&mut self, set: Typed<'_, F>) -> Result<()> {
         for (number, segment) in set.indexes().enumerate() {
-            // Beyond that the memory grows with what is read: a file that claims more than it holds must not use up the memory
-            // before its first block is read.
+            // Beyond this, memory grows with the fingerprints read, so that a wrong count in a file cannot exhaust it
+            // before the first block is read.
             let believed = (MOST_BELIEVED / F::BYTES) as u64;
             self.reserve(segment.expected_count().min(believed));
             let blame = set.blame(number);
@@ -59,7 +59,7 @@ impl<F: Fingerprint> Gathered<F> {
         Ok(())
     }
 
-    /// The distinct ones, ascending.
+    /// Returns the distinct fingerprints, ascending.
     pub(super) fn finish(self) -> Result<Sorted<Vec<F>>> {
         self.sorter.finish()
     }

@@ -1,8 +1,8 @@
-//! The pairs of a group of values in memory. Few values are compared all with all, many in smaller groups.
+//! Finds the near pairs of a group of values in memory. Small groups are compared all with all, large ones are divided.
 //!
-//! A pair may meet in several groups and counts in the first one only. Its difference alone decides which one that is,
-//! and no pair has to be remembered. Joins count the first common signature in the same way (Arasu, Ganti and Kaushik,
-//! "Efficient exact set-similarity joins", VLDB 2006).
+//! A pair may meet in several groups but counts only in the first. The difference of its values alone determines which
+//! one that is, so no pair is remembered. Joins count the first common signature in the same way (Arasu, Ganti and
+//! Kaushik, "Efficient exact set-similarity joins", VLDB 2006).
 
 use super::cover::{Bits, varying};
 use super::emit::Emitter;
@@ -20,18 +20,18 @@ pub(super) const STEP: usize = 16;
 /// Nanoseconds to sort one value of a group.
 const SORT_NS: f64 = 45.0;
 
-/// Groups of more values are sorted by all threads.
+/// Groups with more values than this are sorted on all threads.
 const MANY: usize = 1 << 16;
 
-/// Which pairs count in a group.
+/// The pairs that count in a group.
 #[derive(Debug, Clone)]
 pub(super) struct Rule<F> {
     pub(super) distance: u32,
-    /// Bits in which the values of a pair must agree. The values of the group agree in them, or will.
+    /// Bits in which the values of a pair must agree. The search brings such values together.
     pub(super) agreed: F,
-    /// The masks before this one. A pair that agrees on one of them has been met.
+    /// The masks before this one. Pairs that agree on one of them have already met.
     pub(super) before: Vec<F>,
-    /// Whether a pair is left out if others of its group link the same values.
+    /// Whether only enough pairs are needed to link the values.
     spans: bool,
     /// Groups up to this size are compared all with all.
     few: usize,
@@ -40,7 +40,7 @@ pub(super) struct Rule<F> {
 }
 
 impl<F: Fingerprint> Rule<F> {
-    /// Every pair within a distance counts.
+    /// Creates a rule by which every pair within a distance counts.
     pub(super) fn new(distance: u32) -> Self {
         Rule {
             distance,
@@ -52,7 +52,7 @@ impl<F: Fingerprint> Rule<F> {
         }
     }
 
-    /// As many pairs within a distance count as are needed to link all values that such pairs link.
+    /// Creates a rule by which enough pairs within a distance count to link all values that such pairs link.
     pub(super) fn spanning(distance: u32) -> Self {
         Rule {
             spans: true,
@@ -60,7 +60,7 @@ impl<F: Fingerprint> Rule<F> {
         }
     }
 
-    /// Refines groups that are larger than this, where less is then left to compare.
+    /// Divides groups of more than `few` values whenever that leaves fewer comparisons.
     #[cfg(test)]
     pub(super) fn with_few(mut self, few: usize) -> Self {
         self.few = few;
@@ -68,7 +68,7 @@ impl<F: Fingerprint> Rule<F> {
         self
     }
 
-    /// The rule of values that agree on a mask, where pairs that agree on one of others have been met.
+    /// Returns the rule of values that agree on `mask`, if pairs that agree on a mask of `before` have already met.
     pub(super) fn that_agree(mut self, mask: F, before: &[F]) -> Self {
         self.agreed = mask;
         self.before = before.to_vec();
@@ -87,13 +87,13 @@ impl<F: Fingerprint> Rule<F> {
         }
     }
 
-    /// Whether the values of a pair of this difference agree where they must.
+    /// Returns whether the values of a pair with this difference agree in all required bits.
     #[inline(always)]
     pub(super) fn agrees(&self, difference: F) -> bool {
         difference & self.agreed == F::ZERO
     }
 
-    /// Whether a pair of this difference counts here. The difference is within the distance.
+    /// Returns whether a pair with this difference counts here. The difference must be within the distance.
     #[inline(always)]
     pub(super) fn counts(&self, difference: F) -> bool {
         let mut counts = self.agrees(difference);
@@ -103,14 +103,14 @@ impl<F: Fingerprint> Rule<F> {
         counts
     }
 
-    /// Whether no pair can count whose values differ in these bits only.
+    /// Returns whether no pair can count if the values differ only in these bits.
     pub(super) fn is_met(&self, varying: F) -> bool {
         self.before.iter().any(|&mask| mask & varying == F::ZERO)
     }
 }
 
-/// Finds the pairs of a group, and changes the order of its values. The memory does not grow with their number. Many
-/// values take much less time than a comparison of all pairs, unless most values are near each other.
+/// Finds the pairs of a group, and changes the order of its values. Memory does not depend on the number of pairs. For
+/// many values this takes much less time than comparing all pairs, unless most values are near each other.
 pub(super) fn search<F: Fingerprint>(group: &mut [F], rule: &Rule<F>, out: &mut Emitter<'_, F>) {
     if group.len() <= rule.few {
         return compare_all(group, rule, out);
@@ -133,7 +133,7 @@ pub(super) fn search<F: Fingerprint>(group: &mut [F], rule: &Rule<F>, out: &mut 
     }
 }
 
-/// Finds the pairs of each part of a group whose values agree on a mask.
+/// Finds the pairs within each part of a group whose values agree on a mask.
 fn search_parts<F: Fingerprint>(
     group: &mut [F],
     mask: F,
@@ -149,7 +149,7 @@ fn search_parts<F: Fingerprint>(
     }
 }
 
-/// Moves values together that agree on a mask.
+/// Sorts values so that those that agree on a mask are adjacent.
 fn sort_by_mask<F: Fingerprint>(values: &mut [F], mask: F) {
     let permutation = Permutation::new(mask);
     let permute = |values: &mut [F], forward| {
@@ -207,7 +207,7 @@ impl<F: Fingerprint> Work for CompareAll<'_, '_, F> {
     }
 }
 
-/// Compares all values of a group with each other, or as many as are needed to span it.
+/// Compares all values of a group with each other, or only enough of them to link it.
 #[inline(always)]
 pub(super) fn compare_pairs<F: Fingerprint>(
     group: &mut [F],
@@ -227,7 +227,7 @@ pub(super) fn compare_pairs<F: Fingerprint>(
     }
 }
 
-/// Compares a value with others, many in one step while none of them is near.
+/// Compares a value with others, in vector steps as long as none of them is near.
 #[inline(always)]
 fn compare<F: Fingerprint>(value: F, others: &[F], rule: &Rule<F>, out: &mut Emitter<'_, F>) {
     let (steps, rest) = others.as_chunks::<STEP>();
@@ -268,7 +268,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The pairs that are found if groups above a size are refined. The smaller value comes first in each.
+    /// Returns the pairs found when groups above `few` are divided. The smaller value comes first in each.
     fn found(values: &[u32], distance: u32, few: usize) -> Vec<(u32, u32)> {
         let mut pairs = Vec::new();
         let mut take = |found: &mut Vec<(u32, u32)>| {
@@ -300,7 +300,7 @@ mod tests {
             mut values in prop::collection::hash_set(any::<u32>(), 0..200),
             mask: u32, narrow: u32, distance in 0u32..6, few in 0usize..40,
         ) {
-            // Groups are large, because some bits are equal in all values.
+            // Groups are large, because some bits are the same in all values.
             let values: Vec<u32> = values.drain().map(|v| v & (mask & narrow)).collect();
             let values: std::collections::BTreeSet<u32> = values.into_iter().collect();
             let values: Vec<u32> = values.into_iter().collect();

@@ -1,4 +1,4 @@
-//! The ids and the positions of many fingerprints in columns, read on all threads.
+//! The ids and positions of many fingerprints in columns, read on all threads.
 
 use super::answers::in_rounds;
 use crate::error::Result;
@@ -8,10 +8,10 @@ use crate::set::{Set, Typed, at_width};
 use crate::threads::try_map_parts_with;
 use crate::watch::Watch;
 
-/// Fingerprints that a thread takes at a time.
+/// Fingerprints per task of a thread.
 const PIECE: usize = 256;
 
-/// The ids of many fingerprints: those of fingerprint `i` are at `offsets[i]..offsets[i + 1]`, in order.
+/// The ids of many fingerprints, in columns. Those of fingerprint `i` are at `offsets[i]..offsets[i + 1]`, in order.
 ///
 /// ```
 /// use simidx::batch::{IdColumn, ids_of_all};
@@ -35,13 +35,13 @@ const PIECE: usize = 256;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IdLists {
-    /// Where the ids of each fingerprint start, and where all end.
+    /// The start of each fingerprint's ids, and the end of the last.
     pub offsets: Vec<u64>,
-    /// The ids of all.
+    /// The ids of all fingerprints.
     pub ids: IdColumn,
 }
 
-/// Many ids, as in [`IdLists`].
+/// A column of ids, as in [`IdLists`].
 ///
 /// ```
 /// use simidx::Id;
@@ -52,13 +52,13 @@ pub struct IdLists {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IdColumn {
-    /// Numbers; also if there are no ids.
+    /// Number ids; also used if there are no ids.
     Numbers(Vec<u64>),
-    /// Strings.
+    /// String ids.
     Strings {
-        /// Where each ends in the text; it starts where the one before it ends.
+        /// The end of each string in the text; it starts at the end of the one before.
         ends: Vec<u64>,
-        /// All of them.
+        /// All strings, concatenated.
         text: String,
     },
 }
@@ -72,12 +72,12 @@ impl IdColumn {
         }
     }
 
-    /// Whether there is none.
+    /// Whether there are no ids.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// An id by its number, if there are as many.
+    /// Returns an id by its number in the column, or `None` beyond the end.
     pub fn get(&self, number: usize) -> Option<Id<'_>> {
         match self {
             IdColumn::Numbers(numbers) => numbers.get(number).copied().map(Id::Number),
@@ -104,7 +104,7 @@ impl IdColumn {
                 text.push_str(string);
                 ends.push(text.len() as u64);
             }
-            // All ids of segments are of one kind.
+            // All segments have the same kind of ids.
             _ => {}
         }
     }
@@ -147,8 +147,8 @@ impl IdLists {
     }
 }
 
-/// The ids of each fingerprint, as from [`Set::ids_of`](crate::Set::ids_of), on all threads of the current
-/// pool. `watch` is called on this thread with the number of fingerprints that are done, every 16,384 of them.
+/// Returns the ids of each fingerprint, as [`Set::ids_of`](crate::Set::ids_of) does for one. Works on all threads of
+/// the current pool. `watch` is called on this thread with the number of fingerprints done, after every 16,384.
 ///
 /// # Errors
 /// A damaged file, fingerprints of another width than the set, and [`Error::Interrupted`](crate::Error::Interrupted).
@@ -190,9 +190,9 @@ fn read<F: Fingerprint>(set: Typed<'_, F>, fingerprints: &[F]) -> Result<IdLists
     Ok(lists)
 }
 
-/// The position of each fingerprint among those of all segments: its rank in the first segment that holds it, after the
-/// fingerprints of the segments before that one. `None` if no segment holds it. On all threads of the current pool, with
-/// `watch` as for [`ids_of_all`].
+/// Returns the position of each fingerprint in the set, or `None` if no segment holds it. The position is the rank in
+/// the first segment that holds it, plus the fingerprint counts of the segments before that one. Works on all threads
+/// of the current pool, with `watch` as for [`ids_of_all`].
 ///
 /// ```
 /// use simidx::Watch;

@@ -11,10 +11,10 @@ use crate::format::IdKind;
 use crate::id::{Id, IdBuf};
 use crate::set::{Set, Typed, at_width};
 
-/// Ids that are remembered from look-ups.
+/// The most ids that are kept from look-ups.
 const REMEMBERED: usize = 1 << 18;
 
-/// Two records near each other, by their ids.
+/// Two records near each other, identified by their ids.
 ///
 /// ```
 /// use simidx::Id;
@@ -28,14 +28,14 @@ const REMEMBERED: usize = 1 << 18;
 pub struct IdPair<'a> {
     /// The smaller id: numbers by value, strings by their bytes.
     pub smaller: Id<'a>,
-    /// The other one, the same if two records have the same id.
+    /// The larger id; equal to the smaller one if two records have the same id.
     pub larger: Id<'a>,
     /// Number of bits in which the fingerprints differ; 0 if the records share one.
     pub distance: u32,
 }
 
 impl<'a> IdPair<'a> {
-    /// The pair of two ids in either order.
+    /// Creates a pair from two ids in either order.
     pub fn new(x: Id<'a>, y: Id<'a>, distance: u32) -> Self {
         IdPair {
             smaller: x.min(y),
@@ -45,11 +45,12 @@ impl<'a> IdPair<'a> {
     }
 }
 
-/// Calls `visit` with every unordered pair of records of the segments whose fingerprints lie within a distance, each once:
-/// those that share a fingerprint, at distance 0, and those of two fingerprints near each other.
+/// Calls `visit` once with every unordered pair of records of the set whose fingerprints are within a distance. Records
+/// that share a fingerprint are a pair at distance 0.
 ///
-/// Costs what [`pairs`](super::pairs()) does, two look-ups in table 0 for each pair of fingerprints whose ids have not been
-/// read lately, and one pass over all ids. Memory beside the limit of the options: the ids of one fingerprint.
+/// Costs the same as [`pairs`](super::pairs()), plus one pass over all ids, plus two look-ups in table 0 for each pair
+/// of fingerprints whose ids have not been read recently. Memory: the limit of the options, plus the ids of one
+/// fingerprint.
 ///
 /// ```
 /// use simidx::batch::{PairOptions, id_pairs};
@@ -74,7 +75,7 @@ impl<'a> IdPair<'a> {
 /// ```
 ///
 /// # Errors
-/// As for [`pairs`](super::pairs()), and segments without ids.
+/// As for [`pairs`](super::pairs()), and a set without ids.
 pub fn id_pairs(
     set: &Set,
     options: &PairOptions,
@@ -83,8 +84,8 @@ pub fn id_pairs(
     id_pairs_with(set, &[], options, visit)
 }
 
-/// [`id_pairs`], and at distance 0 all pairs of each group of `equal`: records that are the same though no fingerprint
-/// says so, such as documents without features of one content, which are in no segment.
+/// [`id_pairs`], plus all pairs of each group of `equal` at distance 0. Such a group holds records that are equal but
+/// have no fingerprint, such as documents without features whose contents are the same.
 ///
 /// ```
 /// use simidx::batch::{PairOptions, id_pairs_with};
@@ -126,7 +127,7 @@ fn id_pairs_of_any(
     at_width!(set, set => id_pairs_of((set, equal), options, visit))
 }
 
-/// Where pairs come from: segments, and records that are equal.
+/// The sources of pairs: segments, and groups of equal records.
 type Source<'a, F> = (Typed<'a, F>, &'a [Vec<IdBuf>]);
 
 fn id_pairs_of<F: Fingerprint>(
@@ -146,10 +147,10 @@ fn id_pairs_of<F: Fingerprint>(
     }
 }
 
-/// What takes pairs of records.
+/// The callback for each pair of records.
 type Visit<'v> = &'v mut dyn FnMut(IdPair<'_>) -> Result<()>;
 
-/// The pairs in the order in which they are found.
+/// Visits the pairs in the order in which they are found.
 fn find<F: Fingerprint>(
     (segments, equal): Source<'_, F>,
     options: &PairOptions,
@@ -191,7 +192,7 @@ fn find<F: Fingerprint>(
     })
 }
 
-/// All pairs of these records, which are equal.
+/// Visits all pairs of a group of equal records.
 fn all_pairs(ids: &[IdBuf], visit: Visit<'_>) -> Result<()> {
     let mut rest = ids;
     while let [id, others @ ..] = rest {
@@ -202,16 +203,16 @@ fn all_pairs(ids: &[IdBuf], visit: Visit<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The ids of fingerprints, some of them remembered.
+/// Looks up the ids of fingerprints, and keeps recent results.
 struct LookUp<'a, F> {
     segments: Typed<'a, F>,
     known: HashMap<F, Vec<IdBuf>>,
-    /// Number of ids that are remembered.
+    /// Number of ids kept.
     len: usize,
 }
 
 impl<F: Fingerprint> LookUp<'_, F> {
-    /// Sees to it that the ids of two members are known.
+    /// Reads the ids of two members, unless they are kept from before.
     fn ensure(&mut self, members: [F; 2]) -> Result<()> {
         if self.len > REMEMBERED {
             self.known.clear();
@@ -234,7 +235,7 @@ impl<F: Fingerprint> LookUp<'_, F> {
     }
 }
 
-/// The part of the memory that pairs take while they are sorted, and the options for the rest.
+/// Divides the memory limit: returns the bytes for sorting pairs, and the options for the rest.
 fn share(options: &PairOptions) -> Result<(usize, PairOptions)> {
     let mut rest = options.clone();
     let Some(memory) = options.memory else {
@@ -303,7 +304,7 @@ fn sort_names<F: Fingerprint>(
 
 fn visit_names(pairs: &NamePairs, visit: Visit<'_>) -> Result<()> {
     pairs.for_each(|smaller, larger, distance| {
-        // They were strings when they were given to the sorter.
+        // They were valid UTF-8 when the sorter took them.
         let [smaller, larger] = [smaller, larger].map(String::from_utf8_lossy);
         visit(IdPair {
             smaller: Id::String(&smaller),

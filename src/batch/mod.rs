@@ -1,5 +1,5 @@
-//! Whole sets at once: all pairs of fingerprints near each other, the clusters that they make, and many queries in one
-//! go.
+//! Operations on whole sets: all pairs of near fingerprints, the clusters that they form, deduplication, and many
+//! queries at once.
 
 mod answers;
 mod clusters;

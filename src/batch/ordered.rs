@@ -1,4 +1,4 @@
-//! Work on several threads whose results come in the order of the tasks, whatever the threads do.
+//! Work on several threads whose results arrive in the order of the tasks.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -6,24 +6,24 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use crate::error::Result;
 use crate::threads::{beside, lock};
 
-/// Tasks that may be ahead of the one whose results are being taken.
+/// The most tasks that may be ahead of the one whose results are being taken.
 const TASKS_AHEAD: usize = 64;
 
-/// Lists of results of one task that may wait.
+/// The most lists of results of one task that may wait to be taken.
 const LISTS_AHEAD: usize = 2;
 
-/// What a task gives its results to, list after list; it may take a list or only what is in it.
+/// The callback that takes a task's results, list after list. It may take a list or drain it.
 pub(super) type Give<'a, T> = &'a mut dyn FnMut(&mut Vec<T>) -> Result<()>;
 
-/// Carries out one task after the other, in memory of its own.
+/// Runs one task after the other, with its own buffers.
 pub(super) type Worker<'a, T> = Box<dyn FnMut(usize, Give<'_, T>) -> Result<()> + 'a>;
 
-/// Runs tasks `0..count` on as many threads as the current pool has, each with a worker of its own, and hands what they give
-/// to `take`, task after task. After each task it hands over an empty list: who takes may count tasks, and break off where
-/// nothing is found. Holds a few lists of each of a few dozen tasks.
+/// Runs tasks `0..count` on all threads of the current pool, each with its own worker, and passes their results to
+/// `take` in the order of the tasks. An empty list ends each task, so that `take` can count tasks, and can stop the
+/// work even if there are no results. Holds at most a few lists for each of a few dozen tasks.
 ///
 /// # Errors
-/// What a task or `take` reports, the first in the order of the tasks.
+/// The first error of a task or of `take`, in the order of the tasks.
 pub(super) fn in_order<'w, T: Send>(
     count: usize,
     new_worker: &(dyn Fn() -> Worker<'w, T> + Sync),
@@ -51,22 +51,23 @@ pub(super) fn in_order<'w, T: Send>(
     };
     let mut result = Ok(());
     beside(threads, &|| queue.work(new_worker), &mut || {
-        // Threads that wait for room then find that nobody takes any more.
+        // Wakes threads that wait for room, so that they stop.
         let _end = End(&queue);
         result = queue.take_all(take);
     });
     result
 }
 
-/// The tasks, and the results that wait.
+/// The tasks and the results that wait to be taken.
 struct Queue<T> {
     state: Mutex<State<T>>,
     count: usize,
-    /// There is something to take.
+    /// Signals that there are results to take.
     news: Condvar,
-    /// A task may begin.
+    /// Signals that a task may begin.
     early: Condvar,
-    /// There is room for a list of a task, by its number modulo how many may be under way.
+    /// Signals that there is room for a list of a task, by the task's number modulo the number of tasks that may be
+    /// ahead.
     room: [Condvar; TASKS_AHEAD],
 }
 
@@ -77,11 +78,11 @@ struct State<T> {
     first: usize,
     /// The results of the tasks from `first` to `next`.
     begun: VecDeque<Results<T>>,
-    /// Whether nobody takes any more, or a thread has panicked.
+    /// Whether results are no longer taken, or a thread has panicked.
     is_over: bool,
 }
 
-/// The results of one task that wait.
+/// The waiting results of one task.
 struct Results<T> {
     lists: VecDeque<Vec<T>>,
     end: Option<Result<()>>,
@@ -107,7 +108,7 @@ impl<T> State<T> {
 }
 
 impl<T: Send> Queue<T> {
-    /// Waits until the work is over or this no longer holds.
+    /// Waits until the work is over or `holds` is false.
     fn wait_while(
         &self,
         change: &Condvar,
@@ -118,7 +119,7 @@ impl<T: Send> Queue<T> {
         waited.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Carries out tasks until none is left.
+    /// Runs tasks until none is left.
     fn work<'w>(&self, new_worker: &(dyn Fn() -> Worker<'w, T> + Sync)) {
         let on_panic = End(self);
         let mut worker = new_worker();
@@ -133,7 +134,7 @@ impl<T: Send> Queue<T> {
         std::mem::forget(on_panic);
     }
 
-    /// The next task, as soon as it may begin; `None` at the end.
+    /// Returns the next task as soon as it may begin; `None` at the end.
     fn begin(&self) -> Option<usize> {
         let is_early = |state: &mut State<T>| {
             state.next < self.count && state.next >= state.first + TASKS_AHEAD
@@ -150,12 +151,12 @@ impl<T: Send> Queue<T> {
         Some(state.next - 1)
     }
 
-    /// Takes a list of a task, as soon as there is room.
+    /// Queues a list of a task as soon as there is room.
     fn give(&self, task: usize, list: &mut Vec<T>) -> Result<()> {
         let is_full = |state: &mut State<T>| state.of(task).lists.len() >= LISTS_AHEAD;
         let mut state = self.wait_while(&self.room[task % TASKS_AHEAD], is_full);
         if state.is_over {
-            // It ends the task, and is not seen.
+            // Ends the task; this error is not reported.
             return Err(std::io::Error::from(std::io::ErrorKind::BrokenPipe).into());
         }
         let lists = &mut state.of(task).lists;
@@ -164,7 +165,7 @@ impl<T: Send> Queue<T> {
         Ok(())
     }
 
-    /// Hands the results of all tasks to `take`.
+    /// Passes the results of all tasks to `take`.
     fn take_all(&self, take: Give<'_, T>) -> Result<()> {
         let is_missing = |state: &mut State<T>| {
             let results = state.begun.front();
@@ -174,7 +175,7 @@ impl<T: Send> Queue<T> {
             let end = loop {
                 let mut state = self.wait_while(&self.news, is_missing);
                 let Some(results) = state.begun.front_mut() else {
-                    // A thread has panicked; its scope says so.
+                    // A thread has panicked; the scope of the threads passes that on.
                     return Ok(());
                 };
                 let list = results.lists.pop_front();
@@ -207,7 +208,7 @@ mod tests {
         pool.build().unwrap().install(run)
     }
 
-    /// Task i gives i lists of i twice.
+    /// Runs tasks where task i gives two lists of i times i.
     fn run(count: usize, mut take: impl FnMut(usize) -> Result<()>) -> Result<()> {
         let worker = || -> Worker<'_, usize> {
             Box::new(|task, give| (0..task).try_for_each(|_| give(&mut vec![task, task])))

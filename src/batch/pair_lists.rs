@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::extsort::{FixedRecord, RecordBuffer, Sorted, Sorter, TempSpace};
 use crate::fingerprint::Fingerprint;
 
-/// Bytes that records are written in.
+/// The buffer size for reading and writing records, in bytes.
 const PIECE_LEN: usize = 1 << 20;
 
 impl<F: Fingerprint> FixedRecord for PairOf<F> {
@@ -18,7 +18,7 @@ impl<F: Fingerprint> FixedRecord for PairOf<F> {
     fn encode(self, out: &mut Vec<u8>) {
         self.smaller.extend_le(out);
         self.larger.extend_le(out);
-        // At most 128.
+        // Distances are at most 128.
         out.push(self.distance as u8);
     }
 
@@ -40,10 +40,10 @@ impl<F: Fingerprint> FixedRecord for PairOf<F> {
 /// Sorts pairs of fingerprints or numbers.
 pub(super) type PairSorter<F> = Sorter<Vec<PairOf<F>>>;
 
-/// Calls `visit` with each pair in order.
+/// Calls `visit` with each pair, in order.
 ///
 /// # Errors
-/// What keeps pairs from being read, or `visit` reports.
+/// A failure to read pairs, and any error of `visit`.
 pub(super) fn for_each_sorted<F: Fingerprint>(
     sorter: PairSorter<F>,
     mut visit: impl FnMut(PairOf<F>) -> Result<()>,
@@ -66,7 +66,7 @@ pub(super) struct NamePairs {
     arena: Vec<u8>,
 }
 
-/// Where in the arena the two strings of a pair lie, one after the other.
+/// The place of a pair's two strings in the arena, where they are adjacent.
 #[derive(Debug, Clone, Copy)]
 struct NamePair {
     start: u64,
@@ -74,7 +74,7 @@ struct NamePair {
     distance: u8,
 }
 
-/// What pairs of strings are ordered by.
+/// The sort key of a pair of strings.
 pub(super) type NameKey = (Vec<u8>, Vec<u8>, u8);
 
 impl NamePair {
@@ -98,7 +98,7 @@ impl NamePairs {
         self.arena.extend_from_slice(larger);
     }
 
-    /// Calls `visit` with each pair in order.
+    /// Calls `visit` with each pair, in order.
     pub(super) fn for_each(
         &self,
         mut visit: impl FnMut(&[u8], &[u8], u32) -> Result<()>,
@@ -150,7 +150,7 @@ impl RecordBuffer for NamePairs {
             to.push(smaller, larger, distance);
         }
         self.pairs.drain(..count);
-        // What is left was read in order, so its strings lie at the end of the arena.
+        // Pairs are read in order, so the strings of the remaining ones are at the end of the arena.
         let start = self.pairs.first().map(|pair| pair.start);
         let start = start.unwrap_or(self.arena.len() as u64);
         self.arena.drain(..start as usize);
@@ -199,7 +199,7 @@ impl RecordBuffer for NamePairs {
 /// Sorts pairs of strings.
 pub(super) type NamePairSorter = Sorter<NamePairs>;
 
-/// A sorter of pairs of strings.
+/// Creates a sorter for pairs of strings.
 pub(super) fn name_sorter(temp: TempSpace, budget: usize) -> NamePairSorter {
     Sorter::new(temp, budget)
 }

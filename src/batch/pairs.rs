@@ -1,4 +1,4 @@
-//! All pairs of distinct fingerprints within a distance: which way they are found, and in which order they come.
+//! All pairs of distinct fingerprints within a distance: the choice of the algorithm, and the order of the pairs.
 
 use std::path::PathBuf;
 
@@ -16,13 +16,13 @@ use crate::set::{Set, Typed, at_width};
 use crate::setters;
 use crate::watch::{Stage, Watch};
 
-/// Values below which sorting them for each mask is as good as partitioning.
+/// Below this many values, sorting them for each mask is as fast as partitioning.
 pub(super) const FEW: usize = 1 << 15;
 
 /// Nanoseconds to partition one value and look at its group.
 const PARTITION_NS: f64 = 12.0;
 
-/// How pairs are searched for. Start from [`PairOptions::default`] and set what differs.
+/// Options of a search for pairs. Start from [`PairOptions::default`] and set what differs.
 ///
 /// ```
 /// use simidx::batch::PairOptions;
@@ -34,19 +34,20 @@ const PARTITION_NS: f64 = 12.0;
 pub struct PairOptions {
     /// The largest distance of a pair, in bits. Any is exact; time and the number of pairs grow with it. Default 3.
     pub distance: u32,
-    /// Whether pairs come in order, by their smaller member, then the larger one. Otherwise they come in the order in
-    /// which they are found: always the same for the same fingerprints, distance and memory. Default `false`.
+    /// Whether pairs are ordered by their smaller member, then by the larger one. Otherwise they come in the order in
+    /// which they are found, which depends only on the fingerprints, the distance and the memory limit. Default
+    /// `false`.
     pub sorted: bool,
-    /// Most pairs that are wanted. If there are more, the search ends with an error: after that many pairs have been
-    /// given, or before the first one if they are sorted. By default there is no limit.
+    /// The most pairs. If there are more, the search ends with an error: after this many pairs, or before the first one
+    /// if they are sorted. Unlimited by default.
     pub max_pairs: Option<u64>,
-    /// Bytes of memory that the search may use, at least [`MIN_MEMORY`](crate::builder::MIN_MEMORY); what does not fit goes to
-    /// temporary files, also pairs that are to be sorted. By default there is no limit.
+    /// The most bytes of memory, at least [`MIN_MEMORY`](crate::builder::MIN_MEMORY). What does not fit goes to
+    /// temporary files, including pairs to sort. Unlimited by default.
     pub memory: Option<u64>,
-    /// Where temporary files go, see [`BuildOptions::temp_dir`](crate::BuildOptions::temp_dir).
+    /// The folder for temporary files, see [`BuildOptions::temp_dir`](crate::BuildOptions::temp_dir).
     pub temp_dir: Option<PathBuf>,
-    /// Called on the calling thread every few milliseconds with how many parts of the search are done, of how many: of 0 with a
-    /// limit of memory. It may stop the search. Default none.
+    /// Called on the calling thread every few milliseconds with the number of completed parts of the search, and the
+    /// number of all; the latter is 0 with a memory limit. It may stop the search. Default none.
     pub watch: Watch,
 }
 
@@ -89,22 +90,22 @@ impl Default for PairOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct Pair {
-    /// The one with the smaller value.
+    /// The smaller value.
     pub smaller: u128,
-    /// The other one.
+    /// The larger value.
     pub larger: u128,
     /// Number of bits in which they differ, at least 1.
     pub distance: u32,
 }
 
 impl Pair {
-    /// The pair of two fingerprints of one width in either order.
+    /// Creates a pair from two fingerprints of one width in either order.
     pub fn new<F: Fingerprint>(x: F, y: F) -> Self {
         PairOf::new(x, y).widened()
     }
 }
 
-/// A pair of one type of values.
+/// A pair in the type of its width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct PairOf<F> {
     pub(super) smaller: F,
@@ -113,7 +114,7 @@ pub(super) struct PairOf<F> {
 }
 
 impl<F: Fingerprint> PairOf<F> {
-    /// The pair of two values in either order.
+    /// Creates a pair from two values in either order.
     fn new(x: F, y: F) -> Self {
         PairOf {
             smaller: x.min(y),
@@ -131,9 +132,10 @@ impl<F: Fingerprint> PairOf<F> {
     }
 }
 
-/// Calls `visit` with every unordered pair of distinct fingerprints of the segments within a distance, each once.
+/// Calls `visit` once with every unordered pair of distinct fingerprints of the set within a distance.
 ///
-/// The search reads table 0 of each segment once and then works like [`PairFinder`], with tables of its own, one at a time. Ten million fingerprints take about two seconds on one thread.
+/// Reads table 0 of each segment once and then works like [`PairFinder`], with its own tables, one at a time. Ten
+/// million fingerprints take about two seconds on one thread.
 ///
 /// ```
 /// use simidx::batch::{PairOptions, pairs};
@@ -155,8 +157,8 @@ impl<F: Fingerprint> PairOf<F> {
 /// ```
 ///
 /// # Errors
-/// A damaged segment, a memory limit that cannot be kept, and what temporary files or `visit` report; after an error of
-/// its own `visit` is not called again.
+/// A damaged segment, a memory limit that is too small, and any error of temporary files or of `visit`. After an error
+/// of its own, `visit` is not called again.
 pub fn pairs(
     set: &Set,
     options: &PairOptions,
@@ -180,15 +182,15 @@ pub(super) fn pairs_of<F: Fingerprint>(
     finder.give(visit)
 }
 
-/// Finds all pairs of distinct fingerprints within a distance, straight from the fingerprints.
+/// Finds all pairs of distinct fingerprints within a distance, without an index.
 ///
-/// For each mask of a cover, a set of masks such that two fingerprints within the distance agree on one of them, those are
-/// brought together that agree on it, and compared. The number of fingerprints and a sample of their bits decide which
-/// cover is cheapest; six masks of 21 bits at ten million for distance 3. Groups that come out large are searched in
-/// the same way. (Manku, Jain and Das Sarma, WWW 2007, section 3, with tables that live as long as they are used; covering
-/// designs as in [`Covering`](crate::design::Covering).)
+/// A cover is a set of masks such that any two fingerprints within the distance agree on one of them. For each mask,
+/// the search groups the fingerprints that agree on it, and compares them. The number of fingerprints and a sample of
+/// their bits determine the cheapest cover: for example, six masks of 21 bits for ten million fingerprints and distance
+/// 3. Large groups are searched in the same way. (Manku, Jain and Das Sarma, WWW 2007, section 3, with tables that
+/// exist only while they are used; covering designs as in [`Covering`](crate::design::Covering).)
 ///
-/// Memory: about 2.1 times the fingerprints; above the limit of the options they are sorted outside for each mask.
+/// Memory: about 2.1 times the fingerprints. Above the limit of the options, they are sorted in files for each mask.
 ///
 /// ```
 /// use simidx::Width;
@@ -212,7 +214,7 @@ pub struct PairFinder {
     finder: OfWidth,
 }
 
-/// The search at its width.
+/// The search, by width.
 #[derive(Debug)]
 enum OfWidth {
     W32(Finder<u32>),
@@ -221,10 +223,10 @@ enum OfWidth {
 }
 
 impl PairFinder {
-    /// A search without fingerprints, for those of a width.
+    /// Creates a search for fingerprints of a width.
     ///
     /// # Errors
-    /// A memory limit that is too small to be kept.
+    /// A memory limit that is too small.
     pub fn new(width: Width, options: &PairOptions) -> Result<Self> {
         let finder = match width {
             Width::W32 => OfWidth::W32(Finder::new(options)?),
@@ -234,11 +236,11 @@ impl PairFinder {
         Ok(PairFinder { finder })
     }
 
-    /// Adds a fingerprint; one that is there already changes nothing.
+    /// Adds a fingerprint; repeated ones have no effect.
     ///
     /// # Errors
-    /// A value that does not fit the width, and what keeps fingerprints that exceed the memory limit from being written to a
-    /// temporary file.
+    /// A value that does not fit the width, and an error of the temporary file that takes fingerprints beyond the
+    /// memory limit.
     #[inline]
     pub fn push(&mut self, fingerprint: impl Fingerprint) -> Result<()> {
         self.push_value(fingerprint.to_u128())
@@ -248,10 +250,10 @@ impl PairFinder {
         by_width!(OfWidth, &mut self.finder, finder => finder.push(taken(value)?))
     }
 
-    /// Adds the fingerprints of a column, which takes no copy of it.
+    /// Adds the fingerprints of a column without copying it.
     ///
     /// # Errors
-    /// A column of another width, and as for [`PairFinder::push`].
+    /// A column of another width, and the errors of [`PairFinder::push`].
     pub fn extend_from_slice<'c>(&mut self, fingerprints: impl Into<Column<'c>>) -> Result<()> {
         self.extend(fingerprints.into())
     }
@@ -260,12 +262,12 @@ impl PairFinder {
         by_width!(OfWidth, &mut self.finder, finder => finder.extend(fingerprints.values()?))
     }
 
-    /// Calls `visit` with every pair, each once. It works on all threads of the current pool and calls `visit` on this one.
+    /// Calls `visit` once with every pair. Works on all threads of the current pool and calls `visit` on this one.
     ///
     /// # Errors
-    /// What temporary files or `visit` report; then `visit` is not called again. With a memory limit, so many fingerprints
-    /// within the distance of each other that they fit it in no way. More pairs than are wanted. [`Error::Interrupted`] if the watch
-    /// stops the search.
+    /// Any error of temporary files or of `visit`, after which `visit` is not called again. More pairs than the options
+    /// allow. More fingerprints within the distance of each other than a memory limit can hold. [`Error::Interrupted`]
+    /// if the watch stops the search.
     pub fn finish(self, mut visit: impl FnMut(Pair) -> Result<()>) -> Result<()> {
         self.give(&mut visit)
     }
@@ -274,10 +276,10 @@ impl PairFinder {
         by_width!(OfWidth, self.finder, finder => finder.give(&mut |pair| visit(pair.widened())))
     }
 
-    /// Number of pairs.
+    /// Counts the pairs.
     ///
     /// # Errors
-    /// As for [`PairFinder::finish`].
+    /// The errors of [`PairFinder::finish`].
     pub fn count(self) -> Result<u64> {
         by_width!(OfWidth, self.finder, finder => finder.count())
     }
@@ -288,11 +290,11 @@ impl PairFinder {
 pub(super) struct Finder<F> {
     options: PairOptions,
     space: ValueSpace,
-    /// Bytes of memory for pairs that are sorted.
+    /// Bytes of memory to sort pairs.
     pair_budget: usize,
     gathered: Gathered<F>,
     rule: Rule<F>,
-    /// Values from which on they are partitioned.
+    /// From this many values on they are partitioned.
     few: usize,
 }
 
@@ -309,7 +311,7 @@ impl<F: Fingerprint> Finder<F> {
         let budget = budget - pair_budget;
         let space = ValueSpace {
             temp: temp.clone(),
-            // All of the values, their copy in buckets, and at worst one bucket with all of them.
+            // Memory for all values, their copy in buckets, and at worst one bucket with all of them.
             sort_budget: budget / 3,
             value_budget: budget / 12,
         };
@@ -323,7 +325,7 @@ impl<F: Fingerprint> Finder<F> {
         }
     }
 
-    /// Reserves memory for this many values, as far as the limit permits.
+    /// Reserves memory for `count` values, within the limit.
     pub(super) fn reserve(&mut self, count: u64) {
         self.gathered.reserve(count);
     }
@@ -367,7 +369,7 @@ impl<F: Fingerprint> Finder<F> {
         Ok(count)
     }
 
-    /// Hands every pair to `take`, in any order within the pair, up to the limit.
+    /// Passes every pair to `take`, its values in either order, up to the limit.
     fn find(self, take: Take<'_, F>) -> Result<()> {
         let mut limit = PairLimit::new(&self.options);
         let mut take = |pairs: &mut Vec<(F, F)>| {
@@ -401,10 +403,10 @@ impl<F: Fingerprint> Finder<F> {
     }
 }
 
-/// Is called with each pair.
+/// The callback for each pair.
 type VisitPair<'a> = &'a mut dyn FnMut(Pair) -> Result<()>;
 
-/// Is called with each pair of one type of values.
+/// The callback for each pair in the type of its width.
 type VisitPairOf<'a, F> = &'a mut dyn FnMut(PairOf<F>) -> Result<()>;
 
 /// Counts pairs up to a limit.
@@ -420,7 +422,7 @@ impl PairLimit {
         PairLimit { limit, left: limit }
     }
 
-    /// Counts so many pairs, and says how many of them may be given: all, or else some of them before this error.
+    /// Counts `count` pairs. Returns how many of them are within the limit, with an error if these are not all.
     pub(super) fn admit(&mut self, count: usize) -> Result<usize, (usize, Error)> {
         if count as u64 <= self.left {
             self.left -= count as u64;
@@ -435,11 +437,11 @@ impl PairLimit {
     }
 }
 
-/// Hands pairs of distinct values near each other to `take`: enough of them to link all that pairs would link, and not
-/// many more. Takes as much memory as the values, and at worst twice that.
+/// Passes near pairs of distinct values to `take`: enough to link all values that near pairs link, and few more. Takes
+/// as much memory as the values, and at worst twice as much.
 ///
 /// # Errors
-/// What `take` reports, and an interruption.
+/// Any error of `take`, and an interruption.
 pub(super) fn link_values<F: Fingerprint>(
     values: &[F],
     distance: u32,
@@ -452,7 +454,7 @@ pub(super) fn link_values<F: Fingerprint>(
     }
 }
 
-/// Finds the pairs of values in memory.
+/// Finds the near pairs of values in memory.
 fn find_in_memory<F: Fingerprint>(
     values: &[F],
     rule: &Rule<F>,
@@ -495,7 +497,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The sorted pairs that a search finds within a budget, partitioning and refining from these sizes on.
+    /// Returns the sorted pairs that a search finds with a budget. `sizes` holds the budget and the sizes from which it
+    /// partitions and divides.
     fn found(values: &[u64], options: &PairOptions, sizes: [usize; 3]) -> Vec<(u64, u64, u32)> {
         let [budget, few, group] = sizes;
         let mut finder = Finder::with_budget(options, budget);
@@ -525,7 +528,7 @@ mod tests {
         pairs
     }
 
-    /// What a search with this budget reports, up to the call that is to stop it.
+    /// Returns what a search with a budget reports before the call that stops it.
     fn told(budget: usize, last: usize) -> (Vec<(u64, u64)>, Result<()>) {
         let told = Arc::new(Mutex::new(Vec::new()));
         let by_watch = Arc::clone(&told);
@@ -582,7 +585,7 @@ mod tests {
             for sizes in [[usize::MAX, usize::MAX, 1024], [usize::MAX, 0, group], [usize::MAX, usize::MAX, group]] {
                 prop_assert_eq!(&found(&values, &options, sizes), &expected);
             }
-            // So many near each other that they fit no memory are refused.
+            // A group of near values that exceeds the memory is an error.
             if distance < 4 {
                 prop_assert_eq!(&found(&values, &options, [budget * 4, 0, group]), &expected);
             }

@@ -1,4 +1,4 @@
-//! Groups of values in memory that agree on a mask, by two passes of counting instead of sorting.
+//! Groups values in memory that agree on a mask, by two counting passes instead of sorting.
 //!
 //! The first pass scatters each chunk of the values to buckets within a chunk of a second list. A chunk fits into the
 //! cache and is the work of one thread. The second pass takes the parts of one bucket from all chunks and scatters them
@@ -18,26 +18,26 @@ use crate::threads::map_parts_mut;
 /// Number of values of a chunk.
 const CHUNK_LEN: usize = 1 << 20;
 
-/// Number of values that a bucket should have: the second pass over them stays in the nearest cache.
+/// The intended size of a bucket: its second pass stays in the nearest cache.
 const BUCKET_LEN: usize = 1 << 12;
 
-/// Most bits of the key that a pass uses.
+/// The most bits of the key that one pass uses.
 const MOST_PASS_BITS: u32 = 12;
 
 /// Groups up to this size are compared in place.
 const SMALL: usize = 64;
 
-/// The values of one table in buckets.
+/// The values of one table, in buckets.
 #[derive(Debug)]
 pub(super) struct Buckets<F> {
     key: Key<F>,
     scattered: Vec<F>,
-    /// For each chunk, where each of its buckets starts, and where the last one ends.
+    /// For each chunk the start of each bucket, and the end of the last.
     starts: Vec<Vec<u32>>,
     chunk_len: usize,
 }
 
-/// The bits of the mask that decide on the bucket and the group of a value.
+/// The bits of the mask that select the bucket and the group of a value.
 #[derive(Debug)]
 struct Key<F> {
     permutation: Permutation<F>,
@@ -46,7 +46,7 @@ struct Key<F> {
 }
 
 impl<F: Fingerprint> Key<F> {
-    /// A key for this many values: as many groups as values, if the mask has enough bits.
+    /// Creates a key with about as many groups as values, if the mask has enough bits.
     fn new(bits: &Bits<F>, mask: F, count: usize) -> Self {
         let wanted = count.next_power_of_two().trailing_zeros();
         let bucket_bits = (count / BUCKET_LEN).next_power_of_two().trailing_zeros();
@@ -72,7 +72,7 @@ impl<F: Fingerprint> Key<F> {
 }
 
 impl<F: Fingerprint> Buckets<F> {
-    /// Memory for this many values.
+    /// Allocates memory for `count` values.
     pub(super) fn new(count: usize) -> Self {
         Self::with_chunks(count, CHUNK_LEN)
     }
@@ -92,7 +92,8 @@ impl<F: Fingerprint> Buckets<F> {
         }
     }
 
-    /// Fills the buckets with values, as many as there is memory for. Values that agree on the mask share a bucket.
+    /// Fills the buckets with values, as many as memory was allocated for. Values that agree on the mask share a
+    /// bucket.
     pub(super) fn fill(&mut self, values: &[F], bits: &Bits<F>, mask: F) {
         self.key = Key::new(bits, mask, values.len());
         let key = &self.key;
@@ -105,15 +106,15 @@ impl<F: Fingerprint> Buckets<F> {
         });
     }
 
-    /// Number of buckets.
+    /// Returns the number of buckets.
     pub(super) fn count(&self) -> usize {
         1 << self.key.bucket_bits
     }
 
-    /// Hands the pairs that count by this rule to `take`, bucket after bucket. An empty list ends each bucket.
+    /// Passes the pairs that count by a rule to `take`, bucket after bucket. An empty list ends each bucket.
     ///
     /// # Errors
-    /// What `take` reports.
+    /// Any error of `take`.
     pub(super) fn search_all(&self, rule: &Rule<F>, take: Give<'_, (F, F)>) -> Result<()> {
         let worker = || -> Worker<'_, (F, F)> {
             let mut groups = Groups::default();
@@ -126,7 +127,7 @@ impl<F: Fingerprint> Buckets<F> {
         in_order(self.count(), &worker, take)
     }
 
-    /// Finds those pairs of a bucket that count by this rule.
+    /// Finds the pairs of a bucket that count by the rule.
     fn search(
         &self,
         bucket: usize,
@@ -143,7 +144,7 @@ impl<F: Fingerprint> Buckets<F> {
         });
     }
 
-    /// The values of a bucket, in parts.
+    /// Returns the values of a bucket, in parts.
     #[inline(always)]
     fn parts(&self, bucket: usize) -> impl Iterator<Item = &[F]> + Clone {
         let chunks = self.scattered.chunks(self.chunk_len).zip(&self.starts);
@@ -153,11 +154,11 @@ impl<F: Fingerprint> Buckets<F> {
     }
 }
 
-/// Memory for the groups of one bucket.
+/// The groups of one bucket.
 #[derive(Debug)]
 struct Groups<F> {
     values: Vec<F>,
-    /// Where each group ends.
+    /// The end of each group.
     ends: Vec<u32>,
 }
 
@@ -170,7 +171,7 @@ impl<F> Default for Groups<F> {
     }
 }
 
-/// Turns numbers of items into their starts, followed by the sum.
+/// Replaces counts of items by their starts, followed by the total.
 fn accumulate(counts: &mut [u32]) {
     let mut sum = 0;
     for count in counts {
@@ -235,7 +236,7 @@ impl<F: Fingerprint> Work for SearchBucket<'_, '_, F> {
 }
 
 impl<F: Fingerprint> Groups<F> {
-    /// Takes the values of a bucket, group after group.
+    /// Copies the values of a bucket, group after group.
     #[inline(always)]
     fn fill<C: Cpu>(&mut self, cpu: C, buckets: &Buckets<F>, bucket: usize) {
         let key = &buckets.key;

@@ -1,9 +1,10 @@
-//! Rounds of a search for pairs on many machines: each sends values that agree on a mask to one place, where they are compared.
+//! Rounds of a search for pairs on many machines. Each round sends the values that agree on a mask to one place, where
+//! they are compared.
 //!
-//! The masks of a cover divide the work as they do in memory. What agrees on a mask too often for one place is divided again,
-//! by a cover of the other bits. A sample shows which values these are, before anything is sent.
+//! The masks of a cover divide the work as they do in memory. If too many values for one place agree on a mask, they
+//! are divided again by a cover of the other bits. A sample shows which values these are before any value is sent.
 //!
-//! With what joins the pairs that were found, this is for the package `simidx_spark` alone: it may change with any version.
+//! This module, with the functions that it re-exports, serves the package `simidx_spark` and may change in any version.
 
 use std::collections::HashMap;
 
@@ -20,13 +21,13 @@ use crate::fingerprint::{Column, Fingerprint, Fingerprints, by_width};
 /// Nanoseconds to send one value and look at its group.
 const SEND_NS: f64 = 60.0;
 
-/// How often what is too much for one place is divided again.
+/// The most times that values which are too many for one place are divided again.
 const MOST_DEPTH: usize = 3;
 
-/// Values of a sample that must agree on a mask before they are taken for many.
+/// The least number of values of a sample that must agree on a mask to count as a crowd.
 const LEAST_SEEN: usize = 8;
 
-/// What is known of fingerprints before their pairs are searched for in rounds.
+/// The properties of the fingerprints that a choice of rounds depends on.
 ///
 /// ```
 /// use simidx::batch::rounds::{PairRounds, RoundsRequest};
@@ -45,32 +46,32 @@ const LEAST_SEEN: usize = 8;
 pub struct RoundsRequest<'a> {
     /// The largest distance of a pair.
     pub distance: u32,
-    /// Number of distinct fingerprints, about.
+    /// The approximate number of distinct fingerprints.
     pub count: u64,
-    /// Bits in which not all of them agree; more do no harm.
+    /// Bits in which not all fingerprints agree. Additional bits are harmless.
     pub varying: u128,
-    /// Some of them, drawn evenly. They say of which width all are.
+    /// An evenly drawn sample of the fingerprints. It also determines their width.
     pub sample: Column<'a>,
-    /// The share of all fingerprints that may meet in one place, above which they are divided again.
+    /// The largest share of all fingerprints that may meet in one place; larger groups are divided.
     pub largest_share: f64,
 }
 
-/// One round: which values take part, which bits bring them together, and which pairs count.
+/// One round: the values that take part, the bits by which they meet, and the pairs that count.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PairRound {
-    /// Bits in which values that take part have those of [`value`](Self::value).
+    /// Bits in which values that take part equal [`value`](Self::value).
     pub within: u128,
-    /// What these bits are.
+    /// The values of the bits in `within`.
     pub value: u128,
-    /// Bits that values must agree on to meet, in addition to those.
+    /// Further bits in which values must agree to meet.
     pub mask: u128,
-    /// Masks of which a pair that counts here agrees on none, because it has met.
+    /// Masks of earlier rounds. A pair that agrees on one of them has met before and does not count here.
     pub before: Vec<u128>,
-    /// Values of the mask that take part in rounds of their own, in order.
+    /// Values under the mask that have their own rounds, ascending.
     pub divided: Vec<u128>,
 }
 
-/// A round of values of one type.
+/// A round, in the type of its width.
 #[derive(Debug, Clone)]
 struct Round<F> {
     within: F,
@@ -103,7 +104,7 @@ impl<F: Fingerprint> Round<F> {
         }
     }
 
-    /// Whether a value takes part.
+    /// Returns whether a value takes part.
     #[inline]
     fn takes(&self, value: F) -> bool {
         value & self.within == self.value
@@ -119,7 +120,7 @@ impl<F: Fingerprint> Round<F> {
         rule.that_agree(self.within | self.mask, &self.before)
     }
 
-    /// The values that take part, by places; the number of the round is the seed.
+    /// Returns the values that take part, grouped by place. `seed` is the number of the round.
     fn scatter(&self, seed: u64, values: &[F], places: usize) -> (Fingerprints, Vec<usize>) {
         let place = |value: F| match self.takes(value) {
             true => place_of(value & self.mask, seed, places),
@@ -131,7 +132,7 @@ impl<F: Fingerprint> Round<F> {
         (values.into(), ends)
     }
 
-    /// Hands the pairs of the values of a place to `take`.
+    /// Passes the near pairs of the values of a place to `take`.
     fn find(&self, rule: &Rule<F>, values: &[F], take: Take<'_, F>) -> Result<()> {
         if self.mask == F::ZERO || values.len() < FEW || values.len() >= u32::MAX as usize {
             let mut out = Emitter::new(take);
@@ -144,11 +145,11 @@ impl<F: Fingerprint> Round<F> {
     }
 }
 
-/// The rounds of a search: each pair within the distance counts in one of them.
+/// The rounds of a search. Each pair within the distance counts in exactly one of them.
 ///
-/// Where values are sent is up to the caller. In each round all that take part and are equal under its mask must come to one
-/// place; [`PairRounds::scatter`] does that. [`PairRounds::pairs`] then finds the pairs of a
-/// place. The values that come must be distinct.
+/// The caller sends the values. In each round, all values that take part and are equal under its mask must come to the
+/// same place, which [`PairRounds::scatter`] ensures. [`PairRounds::pairs`] then finds the pairs of a place. Its values
+/// must be distinct.
 ///
 /// ```
 /// use simidx::batch::rounds::{PairRounds, RoundsRequest};
@@ -182,13 +183,13 @@ pub struct PairRounds {
 }
 
 impl PairRounds {
-    /// Chooses rounds: the same for the same request. No time to speak of.
+    /// Chooses rounds. Equal requests give equal rounds. The time is negligible.
     pub fn new(request: &RoundsRequest<'_>) -> Self {
         let rounds = by_width!(Column, request.sample, sample => chosen(request, sample));
         Self::of_rounds(request.distance, rounds)
     }
 
-    /// Rounds that have been chosen before.
+    /// Restores rounds that were chosen earlier.
     pub fn of_rounds(distance: u32, rounds: Vec<PairRound>) -> Self {
         PairRounds { distance, rounds }
     }
@@ -198,20 +199,20 @@ impl PairRounds {
         self.distance
     }
 
-    /// The rounds.
+    /// Returns the rounds.
     pub fn rounds(&self) -> &[PairRound] {
         &self.rounds
     }
 
-    /// Number of rounds.
+    /// Returns the number of rounds.
     pub fn round_count(&self) -> usize {
         self.rounds.len()
     }
 
-    /// The values that take part in a round, those for each of so many places together, and where those for each place end.
+    /// Returns the values that take part in a round, grouped by place, and the end of each place's group.
     ///
     /// # Panics
-    /// If there is no such round, or no place.
+    /// If the round does not exist, or `places` is 0.
     pub fn scatter<'c>(
         &self,
         round: usize,
@@ -227,19 +228,19 @@ impl PairRounds {
         values: Column<'_>,
         places: usize,
     ) -> (Fingerprints, Vec<usize>) {
-        // Another round sends its crowds elsewhere.
+        // The seed makes each round send its crowds to different places.
         let (of, seed) = (&self.rounds[round], round as u64);
         by_width!(Column, values, values => Round::of(of).scatter(seed, values, places))
     }
 
-    /// Calls `visit` with the pairs of the values that came to a place in a round: those within the distance that have not
-    /// met in an earlier one. Works on all threads of the current pool.
+    /// Calls `visit` with the pairs within the distance of the values that came to a place in a round, except those
+    /// that met in an earlier round. Works on all threads of the current pool.
     ///
     /// # Errors
     /// None at present.
     ///
     /// # Panics
-    /// If there is no such round.
+    /// If the round does not exist.
     pub fn pairs<'c>(
         &self,
         round: usize,
@@ -249,13 +250,13 @@ impl PairRounds {
         self.find(round, values.into(), false, &mut visit)
     }
 
-    /// The same with as many of the pairs as are needed to link what the pairs of all rounds link.
+    /// [`PairRounds::pairs`], but only enough of the pairs to link all values that the pairs of all rounds link.
     ///
     /// # Errors
     /// None at present.
     ///
     /// # Panics
-    /// If there is no such round.
+    /// If the round does not exist.
     pub fn links<'c>(
         &self,
         round: usize,
@@ -285,7 +286,7 @@ impl PairRounds {
     }
 }
 
-/// The rounds for values of one type.
+/// Chooses the rounds for values of one type.
 fn chosen<F: Fingerprint>(request: &RoundsRequest<'_>, sample: &[F]) -> Vec<PairRound> {
     let mut rounds = Vec::new();
     if request.distance > 0 {
@@ -301,7 +302,7 @@ fn chosen<F: Fingerprint>(request: &RoundsRequest<'_>, sample: &[F]) -> Vec<Pair
     rounds.iter().map(Round::widened).collect()
 }
 
-/// Adds the rounds of the values that meet in one, of which this is a sample.
+/// Adds the rounds of the values that meet in one place. `sample` is their part of the sample.
 fn divide<F: Fingerprint>(
     request: &RoundsRequest<'_>,
     of: &Round<F>,
@@ -347,7 +348,7 @@ fn divide<F: Fingerprint>(
     }
 }
 
-/// The values under a mask that more than so many of a sample have, and who has them, in order.
+/// Returns the values under a mask that more than `most` of a sample share, ascending, each with its members.
 fn crowds<F: Fingerprint>(sample: &[F], mask: F, most: usize) -> Vec<(F, Vec<F>)> {
     let mut counts: HashMap<F, usize> = HashMap::new();
     for &value in sample {
@@ -363,7 +364,7 @@ fn crowds<F: Fingerprint>(sample: &[F], mask: F, most: usize) -> Vec<(F, Vec<F>)
     with_members.collect()
 }
 
-/// The place of a value, of so many: as evenly as a hash distributes them.
+/// Returns the place of a value: a hash distributes values evenly over `places`.
 #[inline]
 fn place_of<F: Fingerprint>(value: F, seed: u64, places: usize) -> usize {
     let wide = value.to_u128();
@@ -378,8 +379,8 @@ fn place_of<F: Fingerprint>(value: F, seed: u64, places: usize) -> usize {
     ((u128::from(hash) * places as u128) >> 64) as usize
 }
 
-/// Values in an order in which those that are equal are together, and those for each of so many places; and where those for each
-/// place end. For what depends on whole values, such as leaving out equal ones.
+/// Groups values by place, with equal values next to each other. Returns the values and the end of each place's group.
+/// For work that depends on whole values, such as removing repeated ones.
 ///
 /// ```
 /// let (values, ends) = simidx::batch::rounds::scatter_values(&[7u64, 9, 7], 2);
@@ -387,7 +388,7 @@ fn place_of<F: Fingerprint>(value: F, seed: u64, places: usize) -> usize {
 /// ```
 ///
 /// # Panics
-/// Without a place.
+/// If `places` is 0.
 pub fn scatter_values<'c>(
     values: impl Into<Column<'c>>,
     places: usize,
@@ -398,7 +399,7 @@ pub fn scatter_values<'c>(
     })
 }
 
-/// The place of each value in [`scatter_values`].
+/// Returns the place of each value in [`scatter_values`].
 ///
 /// ```
 /// let places = simidx::batch::rounds::places_of(&[7u64, 9, 7], 100);
@@ -406,7 +407,7 @@ pub fn scatter_values<'c>(
 /// ```
 ///
 /// # Panics
-/// Without a place, or with 2^32 and more.
+/// If `places` is 0, or 2^32 or more.
 pub fn places_of<'c>(values: impl Into<Column<'c>>, places: usize) -> Vec<u32> {
     assert!(
         places > 0 && u32::try_from(places).is_ok(),
@@ -484,7 +485,7 @@ mod tests {
         pairs
     }
 
-    /// For each value the least one that pairs lead to.
+    /// Returns for each value the least value of its connected component.
     fn least(values: &[u64], pairs: &[(u64, u64)]) -> Vec<u64> {
         let of = |least: &[u64], value| least[values.binary_search(&value).unwrap()];
         let mut labels = values.to_vec();
@@ -509,7 +510,7 @@ mod tests {
             values in prop::collection::vec(any::<u64>(), 0..400), kept in any::<u64>(), narrow in any::<u64>(),
             distance in 0u32..7, places in 1usize..9, claimed in 1u64..100_000_000, share in 0.0f64..0.2,
         ) {
-            // Crowds under many masks, as some bits are equal in all values.
+            // Some bits are the same in all values, so that there are crowds under many masks.
             let values: BTreeSet<u64> = values.into_iter().map(|v| v & (kept & narrow)).collect();
             let values: Vec<u64> = values.into_iter().collect();
             let request = RoundsRequest {

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::fingerprint::{Column, Fingerprint, by_width};
 use crate::watch::Stage;
 
-/// Two rows of a list whose fingerprints are near each other, as [`row_pairs`] gives them.
+/// Two rows of a list with near fingerprints, as returned by [`row_pairs`].
 ///
 /// ```
 /// use simidx::batch::{PairOptions, row_pairs};
@@ -19,19 +19,19 @@ use crate::watch::Stage;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct RowPair {
-    /// The row that comes first.
+    /// The number of the first row.
     pub first: u64,
-    /// The other one.
+    /// The number of the second row.
     pub second: u64,
     /// Number of bits in which their fingerprints differ; 0 if they are equal.
     pub distance: u32,
 }
 
-/// Every unordered pair of rows whose fingerprints lie within a distance, also those with the same fingerprint, each once and in
-/// order. `n` rows with one fingerprint are `n (n - 1) / 2` pairs: [`PairOptions::max_pairs`] keeps them within bounds.
+/// Returns every unordered pair of rows whose fingerprints are within a distance, including equal ones, each once and
+/// in order. `n` rows with one fingerprint are `n (n - 1) / 2` pairs; [`PairOptions::max_pairs`] limits them.
 ///
-/// Costs what [`PairFinder`](super::PairFinder) does, and a sort of the rows and of the pairs. Memory beside the limit of the options: two words a
-/// row, three a pair.
+/// Costs the same as [`PairFinder`](super::PairFinder), plus a sort of the rows and of the pairs. Memory: the limit of
+/// the options, plus 16 bytes a row and 24 bytes a pair.
 ///
 /// ```
 /// use simidx::batch::{PairOptions, row_pairs};
@@ -44,7 +44,7 @@ pub struct RowPair {
 /// ```
 ///
 /// # Errors
-/// As for [`PairFinder::finish`](super::PairFinder::finish), and more pairs than are wanted.
+/// The errors of [`PairFinder::finish`](super::PairFinder::finish), and more pairs than the options allow.
 pub fn row_pairs<'c>(
     fingerprints: impl Into<Column<'c>>,
     options: &PairOptions,
@@ -90,7 +90,7 @@ fn find_row_pairs<F: Fingerprint>(
     Ok(pairs)
 }
 
-/// Adds a pair if there are not too many.
+/// Adds a pair within the limit.
 fn add(
     pairs: &mut Vec<RowPair>,
     options: &PairOptions,
@@ -130,12 +130,12 @@ impl<'a, F: Fingerprint> Rows<'a, F> {
         self.fingerprints[row as usize]
     }
 
-    /// The rows of each fingerprint.
+    /// Returns the rows of each fingerprint.
     fn runs(&self) -> impl Iterator<Item = &[u64]> {
         self.rows.chunk_by(|&x, &y| self.value(x) == self.value(y))
     }
 
-    /// The rows of a fingerprint.
+    /// Returns the rows of a fingerprint.
     fn of(&self, fingerprint: F) -> &[u64] {
         let start = self
             .rows

@@ -1,4 +1,5 @@
-//! The pairs of values that do not fit memory: sorted outside for each mask of a cover, and gone through group by group.
+//! The pairs of values that exceed the memory: values are sorted in files for each mask of a cover, and searched group
+//! by group.
 
 use super::cover::Bits;
 use super::emit::Emitter;
@@ -9,23 +10,23 @@ use crate::error::{Error, Result};
 use crate::extsort::{Sorted, Sorter, ValueCollector, ValueSpace, Values, add_all};
 use crate::fingerprint::Fingerprint;
 
-/// Nanoseconds to bring a value to the others of its group by way of a file.
+/// Nanoseconds to bring a value to the others of its group through a file.
 const SPILL_NS: f64 = 60.0;
 
-/// Values of one task.
+/// Values per task.
 const TASK_LEN: usize = 1 << 16;
 
-/// Values that the bits are judged by.
+/// The size of the sample that shows how the bits vary.
 const SAMPLE_LEN: u64 = 1024;
 
-/// What takes pairs, list after list.
+/// The callback that takes pairs, list after list.
 pub(super) type Take<'a, F> = Give<'a, (F, F)>;
 
-/// Finds the pairs of values in a file that count by a rule. A group that is too large for memory goes to a file of its
-/// own and is searched in the same way: its values agree in more bits.
+/// Finds the pairs of values in a file that count by a rule. A group that exceeds the memory goes to its own file and
+/// is searched in the same way, since its values agree in more bits.
 ///
 /// # Errors
-/// What temporary files or `take` report, or so many values within the distance of each other that they fit no memory.
+/// Any error of temporary files or of `take`, and more values within the distance of each other than memory can hold.
 pub(super) fn search_values<F: Fingerprint>(
     values: &mut Values<F>,
     rule: &Rule<F>,
@@ -52,7 +53,7 @@ pub(super) fn search_values<F: Fingerprint>(
 }
 
 fn too_many<F: Fingerprint>(count: u64, distance: u32, space: &ValueSpace) -> Error {
-    // Every value is held, and its permuted twin.
+    // Memory holds every value and its permuted copy.
     let each = 2 * F::BYTES as u64;
     Error::Budget {
         purpose: format!("comparing {count} fingerprints within distance {distance} of each other"),
@@ -61,7 +62,7 @@ fn too_many<F: Fingerprint>(count: u64, distance: u32, space: &ValueSpace) -> Er
     }
 }
 
-/// Goes through values for what varies.
+/// Reads values to see which bits vary.
 fn look<F: Fingerprint>(values: &mut Values<F>) -> Result<Bits<F>> {
     let step = values.len().div_ceil(SAMPLE_LEN).max(1) as usize;
     let (mut sample, mut varying, mut first) = (Vec::new(), F::ZERO, None);
@@ -105,12 +106,12 @@ fn search_table<F: Fingerprint>(
 /// Cuts ascending permuted values into groups of equal prefixes.
 struct GroupStream<'a, F> {
     permutation: Permutation<F>,
-    /// The rule of the groups.
+    /// The rule for pairs of a group.
     rule: Rule<F>,
     space: &'a ValueSpace,
-    /// Permuted values whose groups have not been searched.
+    /// Permuted values whose groups are not yet searched.
     pending: Vec<F>,
-    /// The beginning of the group that `pending` goes on with.
+    /// The start of the group that continues in `pending`.
     spilled: Option<ValueCollector<'a, F>>,
 }
 
@@ -125,7 +126,7 @@ impl<F: Fingerprint> GroupStream<'_, F> {
         Ok(())
     }
 
-    /// Searches all groups but the last, which is set aside if it is large.
+    /// Searches all groups but the last, which may go on. A large last group goes to a file.
     fn search_complete(&mut self, take: Take<'_, F>) -> Result<()> {
         self.end_spilled(false, take)?;
         let last = self.pending.last().copied().unwrap_or_default();
@@ -141,7 +142,7 @@ impl<F: Fingerprint> GroupStream<'_, F> {
         Ok(())
     }
 
-    /// Moves values to the group that has been set aside, as fingerprints.
+    /// Moves the first `count` pending values to the group in the file, as fingerprints.
     fn spill(&mut self, count: usize) -> Result<()> {
         let mut values: Vec<F> = self.pending.drain(..count).collect();
         let identity = Permutation::new(F::MAX);
@@ -152,7 +153,7 @@ impl<F: Fingerprint> GroupStream<'_, F> {
         }
     }
 
-    /// Completes the group that has been set aside, if there is one, and searches it once its end is here.
+    /// Completes the group in the file, if there is one, and searches it once it is complete.
     fn end_spilled(&mut self, is_end: bool, take: Take<'_, F>) -> Result<()> {
         let Some(spilled) = &self.spilled else {
             return Ok(());
@@ -185,7 +186,7 @@ impl<F: Fingerprint> GroupStream<'_, F> {
         }
     }
 
-    /// Searches the groups of the first values that wait, on all threads.
+    /// Searches the groups of the first `count` pending values on all threads.
     fn search_pending(&mut self, count: usize, take: Take<'_, F>) -> Result<()> {
         let identity = Permutation::new(F::MAX);
         let values = &mut self.pending[..count];
@@ -210,14 +211,14 @@ impl<F: Fingerprint> GroupStream<'_, F> {
         Ok(())
     }
 
-    /// Searches what is left at the end.
+    /// Searches the remaining groups.
     fn finish(mut self, take: Take<'_, F>) -> Result<()> {
         self.end_spilled(true, take)?;
         self.search_pending(self.pending.len(), take)
     }
 }
 
-/// Cuts values into parts such that those next to each other that agree on a mask stay together.
+/// Divides values into parts such that adjacent values that agree on a mask stay together.
 fn cut<F: Fingerprint>(values: &[F], mask: F) -> Vec<&[F]> {
     let mut parts = Vec::new();
     let mut rest = values;

@@ -1,9 +1,9 @@
-//! The middle of a set of fingerprints. The sum of the distances of one to all others is a sum over bits, of how many
-//! differ there: counting set bits once gives the sum of each exactly.
+//! The center of a set of fingerprints. The sum of distances from one fingerprint to all others is the sum over all
+//! bits of how many others differ there, so counting the set bits once gives every sum exactly.
 
 use crate::fingerprint::Fingerprint;
 
-/// How many of some members have each bit set.
+/// The number of members that have each bit set.
 #[derive(Debug)]
 struct BitCounts {
     ones: Vec<i64>,
@@ -11,7 +11,7 @@ struct BitCounts {
 }
 
 impl BitCounts {
-    /// Counts each member so many times.
+    /// Counts each member as often as its weight says.
     fn of<F: Fingerprint>(members: impl Iterator<Item = (F, u64)>) -> Self {
         let mut counts = BitCounts {
             ones: vec![0; F::WIDTH as usize],
@@ -25,7 +25,7 @@ impl BitCounts {
         counts
     }
 
-    /// The sum of the distances of a fingerprint from all.
+    /// Returns the sum of the distances from a fingerprint to all members.
     fn sum<F: Fingerprint>(&self, fingerprint: F) -> i64 {
         let mut sum = self.ones.iter().sum();
         for_each_bit(fingerprint, |bit| sum += self.total - 2 * self.ones[bit]);
@@ -41,8 +41,8 @@ fn for_each_bit<F: Fingerprint>(mut bits: F, mut visit: impl FnMut(usize)) {
     }
 }
 
-/// The member with the least sum of distances to all, where each counts as many times as its weight says; the smallest
-/// of several. There is at least one.
+/// Returns the member with the least sum of distances to all, each counted by its weight; of equals the smallest. There
+/// must be at least one member.
 pub(super) fn central<F: Fingerprint>(members: impl Iterator<Item = (F, u64)> + Clone) -> F {
     let counts = BitCounts::of(members.clone());
     let sums = members.map(|(member, _)| (counts.sum(member), member));

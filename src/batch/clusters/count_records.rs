@@ -1,4 +1,4 @@
-//! Counts the records of groups by their ids, and finds the one with the least key in each.
+//! Counts the records of each group by reading their ids, and finds the record with the least key in each.
 
 use super::MemoryBudget;
 use super::groups::{Group, Groups, NONE};
@@ -7,17 +7,17 @@ use crate::fingerprint::Fingerprint;
 use crate::id::Id;
 use crate::set::Typed;
 
-/// The ranks of values with several records, ascending, and how many.
+/// The ranks of values with several records, ascending, each with its number of records.
 pub(super) type Shared = Vec<(u32, u64)>;
 
-/// The key of a record, given its fingerprint and its id.
+/// Computes the key of a record from its fingerprint and its id.
 pub(super) type KeyOf<'k, F, K> = &'k mut dyn FnMut(F, Id<'_>) -> K;
 
-/// Reads all ids once: counts the records of each group, makes the value of the record with the least key its
-/// representative, if there are keys, and adds a group for each value that has several records and is in none.
+/// Reads all ids once. Counts the records of each group, makes the value of the record with the least key the
+/// representative if there are keys, and adds a group for each ungrouped value that has several records.
 ///
 /// # Errors
-/// Damaged segments, or ones that hold other fingerprints than these values; values that do not fit the budget.
+/// Damaged segments, segments that hold other fingerprints than `values`, and values that exceed the budget.
 pub(super) fn count<F: Fingerprint, K: Ord>(
     segments: Typed<'_, F>,
     values: &[F],
@@ -72,7 +72,7 @@ pub(super) fn count<F: Fingerprint, K: Ord>(
     Ok(shared)
 }
 
-/// Whether there is a key and it is less than the least one so far.
+/// Returns whether there is a key that is less than the least one so far.
 fn is_less<K: Ord>(key: &Option<K>, least: &Option<K>) -> bool {
     match (key, least) {
         (Some(key), Some(least)) => key < least,

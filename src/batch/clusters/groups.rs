@@ -1,4 +1,4 @@
-//! Values that are linked, gathered: each group a range of one list of ranks.
+//! Groups of linked values: each is a range of one list of ranks.
 
 use rayon::prelude::*;
 
@@ -9,17 +9,17 @@ use crate::batch::pairs::link_values;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 
-/// No group.
+/// Marks a rank without a group.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Values that are linked, as ascending ranks.
+/// A group of linked values, as ascending ranks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Group {
     start: u32,
     end: u32,
-    /// Records of all of its values.
+    /// The number of records of all its values.
     pub(super) record_count: u64,
-    /// The rank of the value that stands for all, where records tell which one that is.
+    /// The rank of the value that represents the group, if the records determine it.
     pub(super) representative: u32,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// Links values within a distance, and gathers those that are linked to others.
+    /// Links values within a distance and collects the groups of two or more.
     ///
     /// # Errors
     /// More values than can be grouped, or than fit the budget.
@@ -46,7 +46,7 @@ impl Groups {
         let ranks = Ranks::new(values);
         let mut numbers = Vec::new();
         let mut take = |pairs: &mut Vec<(F, F)>| {
-            // All look-ups first: they do not wait for one another.
+            // All look-ups come first, so that they do not wait for one another.
             numbers.clear();
             let pairs = pairs.drain(..);
             numbers.extend(pairs.map(|(x, y)| (ranks.rank(x), ranks.rank(y))));
@@ -84,23 +84,23 @@ impl Groups {
         Ok(Groups { ranks, groups })
     }
 
-    /// The ranks of a group.
+    /// Returns the ranks of a group.
     pub(super) fn ranks(&self, group: &Group) -> &[u32] {
         &self.ranks[group.start as usize..group.end as usize]
     }
 
-    /// The values of a group, ascending.
+    /// Returns the values of a group, ascending.
     pub(super) fn members<F: Fingerprint>(&self, group: &Group, values: &[F]) -> Vec<F> {
         let ranks = self.ranks(group).iter();
         ranks.map(|&rank| values[rank as usize]).collect()
     }
 
-    /// Bytes for the groups themselves, without the values.
+    /// Returns the bytes of the groups themselves, without the values.
     pub(super) fn len(&self) -> usize {
         size_of_val(self.ranks.as_slice()) + size_of_val(self.groups.as_slice())
     }
 
-    /// The group of each of so many ranks.
+    /// Returns the group of each of the ranks below `count`.
     pub(super) fn of_ranks(&self, count: usize) -> Vec<u32> {
         let mut of_ranks = vec![NONE; count];
         for (number, group) in (0..).zip(&self.groups) {
@@ -110,7 +110,7 @@ impl Groups {
         of_ranks
     }
 
-    /// Adds a group of one value with so many records.
+    /// Adds a group of one value that has `record_count` records.
     pub(super) fn push_single(&mut self, rank: u32, record_count: u64) {
         let start = self.ranks.len() as u32;
         self.ranks.push(rank);
@@ -120,7 +120,8 @@ impl Groups {
         self.groups.push(group);
     }
 
-    /// Leaves out groups of fewer records, and orders the others: most records first, then by the smallest value.
+    /// Removes groups with fewer than `min_size` records and sorts the others: most records first, then the smallest
+    /// value.
     pub(super) fn select(&mut self, min_size: u64) {
         self.groups.retain(|group| group.record_count >= min_size);
         let ranks = &self.ranks;

@@ -1,4 +1,4 @@
-//! Clusters: what pairs within a distance link, directly or by way of others.
+//! Clusters: groups of fingerprints that near pairs link, directly or through others.
 
 mod central;
 mod count_records;
@@ -31,17 +31,16 @@ use groups::{Group, Groups, NONE};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ClusterOptions {
-    /// The largest distance between two fingerprints that links them, in bits; any is exact. Default 3.
+    /// The largest distance in bits at which two fingerprints are linked; any value is exact. Default 3.
     pub distance: u32,
-    /// Which member stands for a cluster. Default [`Representative::First`].
+    /// The member that represents a cluster. Default [`Representative::First`].
     pub representative: Representative,
-    /// The least number of records of a cluster; 1 makes a cluster of each fingerprint that is near no other one, too.
-    /// Default 2.
+    /// The least number of records of a cluster. With 1, a fingerprint without neighbors is a cluster too. Default 2.
     pub min_size: u64,
-    /// Bytes of memory that may be used, at least [`MIN_MEMORY`](crate::builder::MIN_MEMORY). By default there is no limit.
+    /// The most bytes of memory, at least [`MIN_MEMORY`](crate::builder::MIN_MEMORY). Unlimited by default.
     pub memory: Option<u64>,
-    /// Where temporary files go, see [`BuildOptions::temp_dir`](crate::BuildOptions::temp_dir): there are some only if
-    /// many fingerprints are given more than once.
+    /// The folder for temporary files, see [`BuildOptions::temp_dir`](crate::BuildOptions::temp_dir). They are needed
+    /// only if many fingerprints are given more than once.
     pub temp_dir: Option<PathBuf>,
     /// Called with the progress of the search for near fingerprints, see [`PairOptions::watch`](super::PairOptions::watch).
     pub watch: Watch,
@@ -69,7 +68,7 @@ impl Default for ClusterOptions {
     }
 }
 
-/// Which member stands for a cluster.
+/// The member that represents a cluster.
 ///
 /// ```
 /// use simidx::Width;
@@ -88,11 +87,11 @@ impl Default for ClusterOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Representative {
-    /// That of the record with the smallest id; without ids the smallest fingerprint.
+    /// The fingerprint of the record with the smallest id; without ids the smallest fingerprint.
     #[default]
     First,
-    /// The one with the least sum of distances to the others, counted for each record; the smallest of several. Exact
-    /// for clusters of any size: it is found by counting bits.
+    /// The member with the least sum of distances to the others, weighted by records; of equals the smallest. Exact for
+    /// clusters of any size, because it is found by counting bits.
     Central,
 }
 
@@ -117,19 +116,20 @@ pub enum Representative {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Cluster<'a> {
-    /// Number of the cluster, from 0: those with most records first, then those with the smallest fingerprint.
+    /// The number of the cluster, from 0. Clusters are ordered by record count, largest first, then by smallest
+    /// fingerprint.
     pub number: u64,
-    /// Number of records; without ids that of fingerprints.
+    /// Number of records; without ids, number of fingerprints.
     pub record_count: u64,
     /// The members, distinct and ascending.
     pub fingerprints: &'a [u128],
-    /// The member that stands for the cluster.
+    /// The member that represents the cluster.
     pub representative: u128,
-    /// The largest distance of a member from that one, in bits.
+    /// The largest distance from the representative to a member, in bits.
     pub radius: u32,
 }
 
-/// What all clusters together come to.
+/// The totals of all clusters.
 ///
 /// ```
 /// use simidx::Width;
@@ -151,26 +151,26 @@ pub struct Cluster<'a> {
 pub struct ClusterReport {
     /// Number of clusters.
     pub cluster_count: u64,
-    /// Number of their records.
+    /// Number of records in clusters.
     pub record_count: u64,
-    /// Number of their fingerprints.
+    /// Number of fingerprints in clusters.
     pub fingerprint_count: u64,
-    /// Number of clusters with a radius of more than twice the distance that links: chains, of which the ends are not
-    /// near-duplicates.
+    /// Number of clusters whose radius is more than twice the linking distance. Such chains link fingerprints that are
+    /// not near-duplicates.
     pub chain_count: u64,
     /// The largest radius.
     pub widest_radius: u32,
-    /// The number of the first cluster that has it.
+    /// The number of the first cluster with the largest radius.
     pub widest_cluster: u64,
 }
 
-/// Calls `visit` with each cluster of records of the segments, in order: a component of at least two records that are
-/// linked by steps of at most a distance, those that share a fingerprint by a step of 0. Without ids fingerprints
-/// count, not records.
+/// Calls `visit` with each cluster of records of the set, in order. A cluster is a connected component of at least two
+/// records, linked by steps of at most a distance; records that share a fingerprint are linked at distance 0. Without
+/// ids, fingerprints count instead of records.
 ///
-/// Reads table 0 of each segment once, and with ids once again with these; takes no more time than
-/// [`pairs`](crate::batch::pairs()), whatever the number of pairs. Memory: see [`ClusterFinder`]; beside that the members of one
-/// cluster. [`Set::ids_of`](crate::Set::ids_of) gives the ids of a member.
+/// Reads table 0 of each segment once, and a second time for ids if there are any. Takes no more time than
+/// [`pairs`](crate::batch::pairs()), however many pairs there are. Memory: as for [`ClusterFinder`], plus the members
+/// of one cluster. [`Set::ids_of`](crate::Set::ids_of) gives the ids of a member.
 ///
 /// ```
 /// use simidx::batch::{ClusterOptions, clusters};
@@ -191,8 +191,8 @@ pub struct ClusterReport {
 /// ```
 ///
 /// # Errors
-/// A damaged segment, 2^32 - 1 distinct fingerprints and more, a memory limit that they do not fit, and what temporary
-/// files or `visit` report; after an error of its own `visit` is not called again.
+/// A damaged segment, 2^32 - 1 or more distinct fingerprints, a memory limit that is too small for them, and any error
+/// of temporary files or of `visit`. After an error of its own, `visit` is not called again.
 pub fn clusters(
     set: &Set,
     options: &ClusterOptions,
@@ -209,7 +209,7 @@ fn visit_clusters(
     at_width!(set, set => clusters_of(set, options, visit))
 }
 
-/// Is called with each cluster.
+/// The callback for each cluster.
 type VisitCluster<'a> = &'a mut dyn FnMut(Cluster<'_>) -> Result<()>;
 
 fn clusters_of<F: Fingerprint>(
@@ -238,11 +238,11 @@ fn clusters_of<F: Fingerprint>(
     )
 }
 
-/// [`clusters`], where the record with the least key represents its cluster, and [`ClusterOptions::representative`] does not
-/// count. `key` is called once for each record; of equal keys the one of the smaller fingerprint counts.
+/// [`clusters`], but the record with the least key represents its cluster, and [`ClusterOptions::representative`] is
+/// ignored. `key` is called once for each record; of equal keys, the record with the smaller fingerprint wins.
 ///
-/// So the longest document of a cluster, or the one that came first, represents it: give each record its position as a
-/// number id, and look up in `key` what is known of that position.
+/// For example, to let the longest document of a cluster represent it, or the first one: give each record its position
+/// as a number id, and let `key` look up the length or the time of that position.
 ///
 /// ```
 /// use std::cmp::Reverse;
@@ -275,10 +275,11 @@ fn clusters_of<F: Fingerprint>(
 /// # Ok::<(), simidx::Error>(())
 /// ```
 ///
-/// Memory: beside that of [`clusters`] one key for each cluster; what a key owns elsewhere does not count towards the limit.
+/// Memory: as for [`clusters`], plus one key for each cluster. Memory that a key owns elsewhere does not count towards
+/// the limit.
 ///
 /// # Errors
-/// As for [`clusters`], and segments that have records but no ids.
+/// As for [`clusters`], and a set that has records but no ids.
 pub fn clusters_by_key<K: Ord>(
     set: &Set,
     options: &ClusterOptions,
@@ -311,15 +312,15 @@ fn clusters_of_by_key<F: Fingerprint, K: Ord>(
     })
 }
 
-/// Finds clusters of distinct fingerprints, straight from the fingerprints.
+/// Finds clusters of distinct fingerprints, without an index.
 ///
-/// A union-find over the fingerprints joins what a search like that of [`PairFinder`](crate::batch::PairFinder) links. In a
-/// crowd where all are near each other it does not go through all pairs: of a group that agrees on a mask only as many
-/// pairs are looked at as link it, so that a hundred thousand copies take no longer than others.
+/// A union-find over the fingerprints joins the pairs that a search like that of
+/// [`PairFinder`](crate::batch::PairFinder) finds. It does not visit all pairs of a crowd: within a group that agrees
+/// on a mask it examines only enough pairs to connect the group, so 100,000 copies take no longer than other records.
 ///
-/// Memory: about 36 bytes for each distinct fingerprint of 64 bits while they are linked (24 of 32 bits, 60 of 128
-/// bits), and about as much at most afterwards, by the number of clusters. What does not fit the limit of the options
-/// is refused.
+/// Memory: about 36 bytes for each distinct 64-bit fingerprint while they are linked (24 for 32 bits, 60 for 128 bits),
+/// and about the same at most afterwards, depending on the number of clusters. More fingerprints than fit the memory
+/// limit are an error.
 ///
 /// ```
 /// use simidx::Width;
@@ -343,7 +344,7 @@ pub struct ClusterFinder {
     finder: OfWidth,
 }
 
-/// The search at its width.
+/// The search, by width.
 #[derive(Debug)]
 enum OfWidth {
     W32(Finder<u32>),
@@ -352,10 +353,10 @@ enum OfWidth {
 }
 
 impl ClusterFinder {
-    /// A search without fingerprints, for those of a width.
+    /// Creates a search for fingerprints of a width.
     ///
     /// # Errors
-    /// A memory limit that is too small to be kept.
+    /// A memory limit that is too small.
     pub fn new(width: Width, options: &ClusterOptions) -> Result<Self> {
         let finder = match width {
             Width::W32 => OfWidth::W32(Finder::new(options)?),
@@ -365,11 +366,11 @@ impl ClusterFinder {
         Ok(ClusterFinder { finder })
     }
 
-    /// Adds a fingerprint; one that is there already changes nothing.
+    /// Adds a fingerprint; repeated ones have no effect.
     ///
     /// # Errors
-    /// A value that does not fit the width, and what keeps fingerprints that exceed the memory limit from being written to a
-    /// temporary file.
+    /// A value that does not fit the width, and an error of the temporary file that takes fingerprints beyond the
+    /// memory limit.
     #[inline]
     pub fn push(&mut self, fingerprint: impl Fingerprint) -> Result<()> {
         self.push_value(fingerprint.to_u128())
@@ -379,10 +380,10 @@ impl ClusterFinder {
         by_width!(OfWidth, &mut self.finder, finder => finder.gathered.push(taken(value)?))
     }
 
-    /// Adds the fingerprints of a column, which takes no copy of it.
+    /// Adds the fingerprints of a column without copying it.
     ///
     /// # Errors
-    /// A column of another width, and as for [`ClusterFinder::push`].
+    /// A column of another width, and the errors of [`ClusterFinder::push`].
     pub fn extend_from_slice<'c>(&mut self, fingerprints: impl Into<Column<'c>>) -> Result<()> {
         self.extend(fingerprints.into())
     }
@@ -393,12 +394,12 @@ impl ClusterFinder {
         })
     }
 
-    /// Calls `visit` with each cluster in order. It works on all threads of the current pool and calls `visit` on this
+    /// Calls `visit` with each cluster in order. Works on all threads of the current pool and calls `visit` on this
     /// one.
     ///
     /// # Errors
-    /// More fingerprints than fit the memory limit, or than 2^32 - 2; what temporary files or `visit` report, after
-    /// which `visit` is not called again.
+    /// More fingerprints than fit the memory limit, or than 2^32 - 2, and any error of temporary files or of `visit`.
+    /// After an error of its own, `visit` is not called again.
     pub fn finish(self, mut visit: impl FnMut(Cluster<'_>) -> Result<()>) -> Result<ClusterReport> {
         self.give(&mut visit)
     }
@@ -429,7 +430,7 @@ impl<F: Fingerprint> Finder<F> {
         })
     }
 
-    /// [`ClusterFinder::finish`], where `count` counts the records of groups.
+    /// [`ClusterFinder::finish`], with `count` to count the records of groups.
     fn find(
         self,
         visit: VisitCluster<'_>,
@@ -450,7 +451,7 @@ impl<F: Fingerprint> Finder<F> {
     }
 }
 
-/// The distinct fingerprints that were given, ascending.
+/// Returns the distinct fingerprints, ascending.
 fn distinct<F: Fingerprint>(gathered: Gathered<F>, budget: &MemoryBudget) -> Result<Vec<F>> {
     let mut merge = match gathered.finish()? {
         Sorted::Memory(mut values) => {
@@ -461,7 +462,7 @@ fn distinct<F: Fingerprint>(gathered: Gathered<F>, budget: &MemoryBudget) -> Res
     };
     let mut values: Vec<F> = Vec::new();
     while let Some(round) = merge.next_round()? {
-        // Equal ones may be spread over rounds.
+        // A fingerprint may be repeated across rounds.
         let repeated = !values.is_empty() && values.last() == round.first();
         let round = &round[usize::from(repeated)..];
         budget.check(values.len() + round.len(), 3 * F::BYTES)?;
@@ -470,7 +471,7 @@ fn distinct<F: Fingerprint>(gathered: Gathered<F>, budget: &MemoryBudget) -> Res
     Ok(values)
 }
 
-/// Clusters that are ready to be given.
+/// Clusters that are ready to be visited.
 struct Found<'a, F> {
     values: &'a [F],
     groups: &'a Groups,
@@ -504,7 +505,7 @@ impl<F: Fingerprint> Found<'_, F> {
         Ok(report)
     }
 
-    /// The values that are in no group: each has one record.
+    /// Visits each value without a group as a cluster of one record.
     fn give_singles(&self, report: &mut ClusterReport, visit: VisitCluster<'_>) -> Result<()> {
         let of_ranks = self.groups.of_ranks(self.values.len());
         let values = self.values.iter().zip(of_ranks);
@@ -537,7 +538,7 @@ impl<F: Fingerprint> Found<'_, F> {
         }
     }
 
-    /// Number of records of a value in a cluster.
+    /// Returns the number of records of a value in a cluster.
     fn record_count(&self, rank: u32) -> u64 {
         let found = self.shared.binary_search_by_key(&rank, |&(rank, _)| rank);
         found.map_or(1, |at| self.shared[at].1)
@@ -556,7 +557,7 @@ impl ClusterReport {
     }
 }
 
-/// Memory for fingerprints and what is known of each.
+/// The memory limit for fingerprints and their groups.
 #[derive(Debug, Clone, Copy)]
 struct MemoryBudget {
     bytes: usize,
@@ -564,7 +565,7 @@ struct MemoryBudget {
 
 impl MemoryBudget {
     /// # Errors
-    /// A limit that is too small to be kept.
+    /// A limit that is too small.
     fn new(memory: Option<u64>) -> Result<Self> {
         let bytes = MemoryLimit::new(memory)?.budget();
         Ok(MemoryBudget { bytes })
@@ -574,15 +575,15 @@ impl MemoryBudget {
         self.bytes
     }
 
-    /// Whether so many fingerprints fit, of which each takes so many bytes with all that is known of it.
+    /// Checks that `count` fingerprints fit, at `each_len` bytes for each with all its bookkeeping.
     ///
     /// # Errors
-    /// They do not.
+    /// Too little memory for them.
     fn check(self, count: usize, each_len: usize) -> Result<()> {
         self.check_beside(0, count, each_len)
     }
 
-    /// The same beside so many bytes.
+    /// [`MemoryBudget::check`], with `beside` bytes already in use.
     ///
     /// # Errors
     /// As for [`MemoryBudget::check`].

@@ -1,25 +1,25 @@
-//! From fingerprints to their numbers: a table over the top bits of a sorted list.
+//! Look-up of the rank of a fingerprint: a table over the leading bits of a sorted list.
 
 use crate::fingerprint::Fingerprint;
 
-/// Values for each entry of the table, on average at least.
+/// The least average number of values for each entry of the table.
 const VALUES_PER_ENTRY: usize = 2;
 
-/// Values that are gone through one by one.
+/// Fewer values than this are searched one by one.
 const FEW: usize = 16;
 
-/// Ascending distinct fingerprints, each found by its value.
+/// Ascending distinct fingerprints with a table to look up their ranks.
 #[derive(Debug)]
 pub(super) struct Ranks<'a, F> {
     values: &'a [F],
-    /// Where the values of each entry start, and their end.
+    /// The start of each entry's values, and the end of the last.
     starts: Vec<u32>,
-    /// Bits below those that choose the entry.
+    /// Number of bits below those that select the entry.
     shift: u32,
 }
 
 impl<'a, F: Fingerprint> Ranks<'a, F> {
-    /// A table for fewer than 2^32 ascending distinct values; at most four bytes for each.
+    /// Creates a table for fewer than 2^32 ascending distinct values. It takes at most four bytes for each.
     pub(super) fn new(values: &'a [F]) -> Self {
         let (Some(&first), Some(&last)) = (values.first(), values.last()) else {
             return Ranks {
@@ -29,7 +29,7 @@ impl<'a, F: Fingerprint> Ranks<'a, F> {
             };
         };
         let entries = (values.len() / VALUES_PER_ENTRY).max(1);
-        // What all values share at the top tells nothing.
+        // The leading bits that all values share do not distinguish them.
         let varying = F::WIDTH - (first ^ last).leading_zeros();
         let shift = varying.saturating_sub(entries.ilog2());
         let mut ranks = Ranks {
@@ -49,7 +49,7 @@ impl<'a, F: Fingerprint> Ranks<'a, F> {
         ranks
     }
 
-    /// Number of the value, which must be one of them, from 0.
+    /// Returns the rank of a value, from 0. The value must be in the list.
     #[inline]
     pub(super) fn rank(&self, value: F) -> u32 {
         let entry = self.entry(value);
@@ -64,14 +64,14 @@ impl<'a, F: Fingerprint> Ranks<'a, F> {
 
     #[inline]
     fn entry(&self, value: F) -> usize {
-        // The width itself is no shift that there is.
+        // A shift by the whole width would overflow.
         match self.shift < F::WIDTH {
             true => ((value >> self.shift).to_u128() - self.base()) as usize,
             false => 0,
         }
     }
 
-    /// What the first value is numbered before anything is taken off.
+    /// Returns the shifted first value, from which entries are counted.
     #[inline]
     fn base(&self) -> u128 {
         (self.values[0] >> self.shift).to_u128()

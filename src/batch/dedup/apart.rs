@@ -1,15 +1,15 @@
-//! Documents without a fingerprint: which they are, and which of them are the same.
+//! Documents without a fingerprint, and which of them are identical.
 
-/// The documents that are near to nothing, with what tells their contents apart. Twenty bytes each.
+/// Documents without a fingerprint, each with a hash that identifies its contents. Twenty bytes for each.
 #[derive(Debug, Default)]
 pub(super) struct Apart {
-    /// Their numbers, ascending.
+    /// The document numbers, ascending.
     documents: Vec<u32>,
     identities: Vec<u128>,
 }
 
 impl Apart {
-    /// Adds a document, whose number is the largest so far.
+    /// Adds a document, whose number must be larger than all before.
     pub(super) fn push(&mut self, document: u32, identity: u128) {
         self.documents.push(document);
         self.identities.push(identity);
@@ -19,17 +19,17 @@ impl Apart {
         self.documents.len()
     }
 
-    /// The numbers of the documents, ascending.
+    /// Returns the document numbers, ascending.
     pub(super) fn documents(&self) -> &[u32] {
         &self.documents
     }
 
-    /// The same, for when their contents no longer matter.
+    /// Returns the document numbers and frees the identities.
     pub(super) fn into_documents(self) -> Vec<u32> {
         self.documents
     }
 
-    /// Calls `visit` with the first of some documents of the same content and each of the others.
+    /// Calls `visit` with the first document of each content and each repetition of it.
     pub(super) fn for_each_repeated(&self, mut visit: impl FnMut(u32, u32)) {
         let mut order: Vec<u32> = (0..self.documents.len() as u32).collect();
         order.sort_unstable_by_key(|&at| (self.identities[at as usize], at));
@@ -44,7 +44,7 @@ impl Apart {
     }
 }
 
-/// Whether a number is among ascending ones.
+/// Returns whether an ascending list contains a document.
 pub(super) fn contains(documents: &[u32], document: usize) -> bool {
     let number = u32::try_from(document);
     !documents.is_empty() && number.is_ok_and(|number| documents.binary_search(&number).is_ok())

@@ -1,4 +1,4 @@
-//! The decision for each document: kept, a duplicate of another one, or excluded.
+//! The decision for each document: kept, a duplicate of another, or excluded.
 
 use super::NONE;
 use super::apart::{Apart, contains};
@@ -22,26 +22,27 @@ use crate::fingerprint::{Fingerprint, Fingerprints};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// It is kept.
+    /// The document is kept.
     Kept,
-    /// It is dropped because another document of its cluster is kept.
+    /// The document is dropped because another one of its cluster is kept.
     Duplicate {
-        /// The number of the document that is kept.
+        /// The number of the kept document.
         of: usize,
-        /// Number of bits in which the two fingerprints differ: more than the distance of near-duplicates where a chain
-        /// of these leads from one to the other.
+        /// Number of bits in which the two fingerprints differ. A chain of near-duplicates may link documents that
+        /// differ in more bits than the distance of near-duplicates.
         distance: u32,
     },
-    /// It is dropped because an index holds something near it, see [`Deduplicator::exclude`](super::Deduplicator::exclude).
+    /// The document is dropped because it is near a fingerprint of an index, see
+    /// [`Deduplicator::exclude`](super::Deduplicator::exclude).
     Excluded {
-        /// The fingerprint that the index has, of several the nearest, of these the smallest.
+        /// The nearest fingerprint in the index; of equally near ones the smallest.
         fingerprint: u128,
-        /// Number of bits in which it differs.
+        /// Number of bits in which the document's fingerprint differs from it.
         distance: u32,
     },
 }
 
-/// How many documents are kept and dropped.
+/// The numbers of kept and dropped documents.
 ///
 /// ```
 /// use simidx::Width;
@@ -56,22 +57,22 @@ pub enum Decision {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct DedupCounts {
-    /// All documents.
+    /// Number of all documents.
     pub documents: u64,
-    /// Documents that are kept.
+    /// Number of kept documents.
     pub kept: u64,
-    /// Documents that are dropped because an index holds something near them.
+    /// Number of documents that are dropped because they are near a fingerprint of an index.
     pub excluded: u64,
-    /// Clusters of two and more documents.
+    /// Number of clusters of two or more documents.
     pub clusters: u64,
-    /// Documents of the largest cluster.
+    /// Number of documents in the largest cluster.
     pub largest: u64,
-    /// Documents without a fingerprint, which are near to nothing.
+    /// Number of documents without a fingerprint. They are not near any other document.
     pub without_fingerprint: u64,
 }
 
-/// Which documents to keep, as [`Deduplicator::finish`](super::Deduplicator::finish) returns it. Memory: 4 bytes a document and
-/// a cluster, and the fingerprints.
+/// The documents to keep, as [`Deduplicator::finish`](super::Deduplicator::finish) returns them. Memory: 4 bytes for
+/// each document and each cluster, and the fingerprints.
 ///
 /// ```
 /// use simidx::Width;
@@ -89,10 +90,10 @@ pub struct Deduplicated {
     fingerprints: Fingerprints,
     /// The documents without a fingerprint, ascending.
     apart: Vec<u32>,
-    /// For each document the one of its cluster that is kept; [`NONE`] if an index has it.
+    /// The kept document of each document's cluster; [`NONE`] if an index excludes it.
     kept: Vec<u32>,
     excluded: Vec<(u128, u128)>,
-    /// The kept documents of clusters of two and more, ascending.
+    /// The kept documents of clusters of two or more, ascending.
     clusters: Vec<u32>,
     counts: DedupCounts,
 }
@@ -142,7 +143,7 @@ impl Deduplicated {
         }
     }
 
-    /// Keeps the document of each cluster with the greatest value, and the first of several. Without this call the first
+    /// Keeps the document with the greatest value in each cluster; of equals the first. Without this call, the first
     /// document of each cluster is kept.
     ///
     /// ```
@@ -177,8 +178,8 @@ impl Deduplicated {
         self.clusters.sort_unstable();
     }
 
-    /// The number of the cluster of two and more documents that a document is in: from 0, in the order of the documents
-    /// that are kept. None if it is in no such cluster or there is no document of that number.
+    /// Returns the number of a document's cluster, counted from 0 in the order of the kept documents. Only clusters of
+    /// two or more documents count. Returns `None` if the document is not in one, or does not exist.
     ///
     /// ```
     /// use simidx::Width;
@@ -197,16 +198,16 @@ impl Deduplicated {
         Some(number as u64)
     }
 
-    /// Whether a document was given with a fingerprint; see
+    /// Returns whether a document has a fingerprint; see
     /// [`Deduplicator::push_without_fingerprint`](super::Deduplicator::push_without_fingerprint).
     pub fn has_fingerprint(&self, document: usize) -> bool {
         !contains(&self.apart, document)
     }
 
-    /// Whether a document is kept, and if not, why.
+    /// Returns the decision for a document.
     ///
     /// # Panics
-    /// If there is no document of that number.
+    /// If the document does not exist.
     pub fn decision(&self, document: usize) -> Decision {
         let own = self.fingerprint(document);
         let of = self.kept[document];
@@ -233,27 +234,28 @@ impl Deduplicated {
         fingerprint.expect("a document of this number")
     }
 
-    /// Number of documents dropped for one that differs in more bits than this distance: a chain of others links the two.
+    /// Returns the number of duplicates that differ from the kept document in more bits than `distance`: chains of
+    /// others link them.
     pub fn chained_count(&self, distance: u32) -> u64 {
         let decisions = (0..self.fingerprints.len()).map(|document| self.decision(document));
         let is_chained = |decision: &Decision| matches!(decision, Decision::Duplicate { distance: d, .. } if *d > distance);
         decisions.filter(is_chained).count() as u64
     }
 
-    /// Whether a document is kept; there need be none of that number.
+    /// Returns whether a document is kept; `false` if it does not exist.
     pub fn is_kept(&self, document: usize) -> bool {
         self.kept
             .get(document)
             .is_some_and(|&kept| kept as usize == document)
     }
 
-    /// How many documents are kept and dropped.
+    /// Returns how many documents are kept and dropped.
     pub fn counts(&self) -> DedupCounts {
         self.counts
     }
 }
 
-/// The fingerprint of an index that excludes this one.
+/// Returns the fingerprint of an index that excludes this one.
 pub(super) fn near<F: Fingerprint>(excluded: &[(F, F)], fingerprint: F) -> Option<F> {
     let place = excluded.binary_search_by_key(&fingerprint, |&(fingerprint, _)| fingerprint);
     place.ok().map(|place| excluded[place].1)

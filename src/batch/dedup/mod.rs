@@ -18,26 +18,26 @@ pub use decision::{Decision, DedupCounts, Deduplicated};
 pub use options::DedupOptions;
 use representatives::Representatives;
 
-/// Stands for no document.
+/// Marks a document that has no kept one.
 const NONE: u32 = u32::MAX;
 
-/// Bytes that a document takes next to its fingerprint: eight in the disjoint sets, and up to twelve in the table of
-/// fingerprints.
+/// Bytes for each document, in addition to its fingerprint: eight in the disjoint sets, and up to twelve in the table
+/// of fingerprints.
 const DOCUMENT_LEN: u64 = 20;
 
-/// Bytes that a query of a batch takes.
+/// Bytes for each query of a batch.
 const QUERY_LEN: u64 = 80;
 
-/// Queries that an index is asked at a time: the least, and as many as pay.
+/// The least number of queries of a batch, and the number beyond which larger batches gain nothing.
 const QUERIES: std::ops::Range<u64> = 1 << 12..1 << 22;
 
 /// Takes the fingerprints of documents in order and decides which documents to keep.
 ///
-/// Two documents are in one cluster if a chain of near-duplicates leads from one to the other: clusters are the
-/// connected components of the near pairs. One document of each is kept. Results depend on nothing but the fingerprints.
+/// Two documents are in one cluster if a chain of near-duplicates links them: clusters are the connected components of
+/// the near pairs. One document of each is kept. Results depend only on the fingerprints.
 ///
-/// Memory: the fingerprints and up to 20 bytes a document, and in addition what a [`PairFinder`](super::PairFinder) takes, to which the
-/// rest of the limit goes.
+/// Memory: the fingerprints, up to 20 bytes for each document, and the memory of a [`PairFinder`](super::PairFinder),
+/// which gets the rest of the limit.
 ///
 /// ```
 /// use simidx::Width;
@@ -59,7 +59,7 @@ pub struct Deduplicator {
     documents: OfWidth,
 }
 
-/// The documents at their width.
+/// The documents, by width.
 #[derive(Debug)]
 enum OfWidth {
     W32(Documents<u32>),
@@ -68,7 +68,7 @@ enum OfWidth {
 }
 
 impl Deduplicator {
-    /// A search without documents, for fingerprints of a width.
+    /// Creates a deduplicator for fingerprints of a width.
     pub fn new(width: Width, options: &DedupOptions) -> Self {
         let documents = match width {
             Width::W32 => OfWidth::W32(Documents::new(options)),
@@ -78,15 +78,15 @@ impl Deduplicator {
         Deduplicator { documents }
     }
 
-    /// Number of documents so far.
+    /// Returns the number of documents so far.
     pub fn document_count(&self) -> usize {
         by_width!(OfWidth, &self.documents, documents => documents.fingerprints.len())
     }
 
-    /// Adds a document, which has the next number, from 0.
+    /// Adds a document. Documents are numbered from 0.
     ///
     /// # Errors
-    /// A fingerprint that does not fit the width, and more documents than the memory limit has room for, or 2^32 - 1.
+    /// A fingerprint that does not fit the width, and more documents than fit the memory limit, or than 2^32 - 1.
     #[inline]
     pub fn push(&mut self, fingerprint: impl Fingerprint) -> Result<()> {
         self.push_value(fingerprint.to_u128())
@@ -96,10 +96,10 @@ impl Deduplicator {
         by_width!(OfWidth, &mut self.documents, documents => documents.extend(&[taken(value)?]))
     }
 
-    /// Adds the documents of a column of fingerprints.
+    /// Adds a document for each fingerprint of a column.
     ///
     /// # Errors
-    /// A column of another width, and as for [`Deduplicator::push`].
+    /// A column of another width, and the errors of [`Deduplicator::push`].
     pub fn extend_from_slice<'c>(&mut self, fingerprints: impl Into<Column<'c>>) -> Result<()> {
         self.extend(fingerprints.into())
     }
@@ -110,10 +110,11 @@ impl Deduplicator {
         })
     }
 
-    /// Adds a document that has no fingerprint, because nothing in it says what it is like. It is near to nothing: only a
-    /// document that is added in this way with the same identity is a duplicate of it. No index excludes it.
+    /// Adds a document without a fingerprint, because it has no features. It is not near any document with a
+    /// fingerprint, and no index excludes it. Only documents that are added in this way with the same identity are its
+    /// duplicates.
     ///
-    /// A text in which no feature counts is such a document, and a hash of its bytes such an identity:
+    /// For example, a text in which no feature counts has no fingerprint, and a hash of its bytes is its identity:
     /// `content_identity` of `simidx-text`.
     ///
     /// ```
@@ -132,7 +133,7 @@ impl Deduplicator {
     /// ```
     ///
     /// # Errors
-    /// As for [`Deduplicator::push`]; it takes the memory of two documents.
+    /// As for [`Deduplicator::push`]; the document takes the memory of two.
     pub fn push_without_fingerprint(&mut self, identity: u128) -> Result<()> {
         by_width!(OfWidth, &mut self.documents, documents => {
             documents.push_without_fingerprint(identity)
@@ -140,11 +141,11 @@ impl Deduplicator {
     }
 
     /// Excludes all documents whose fingerprints are within the distance of a fingerprint of the set. They are in no
-    /// cluster. Only fingerprints count, since an index holds no texts: later documents with one of the same fingerprints
-    /// are excluded too.
+    /// cluster. Exclusion goes by fingerprint, since an index holds no texts: later documents with an excluded
+    /// fingerprint are excluded too.
     ///
     /// # Errors
-    /// As for [`join`](crate::batch::join()).
+    /// The errors of [`join`](crate::batch::join()).
     pub fn exclude(&mut self, set: &Set) -> Result<()> {
         by_width!(OfWidth, &mut self.documents, documents => documents.exclude(set))
     }
@@ -164,12 +165,12 @@ impl Deduplicator {
 struct Documents<F> {
     options: DedupOptions,
     fingerprints: Vec<F>,
-    /// Documents without a fingerprint, for which there is a 0 among the fingerprints.
+    /// Documents without a fingerprint, each with a 0 in `fingerprints`.
     apart: Apart,
-    /// Documents that the memory has room for.
+    /// The most documents that fit the memory limit.
     most: usize,
     representatives: Option<Representatives>,
-    /// Fingerprints that an index has something near to, with what that is, ascending.
+    /// Fingerprints that an index excludes, ascending, each with the nearest fingerprint of that index.
     excluded: Vec<(F, F)>,
 }
 
@@ -213,7 +214,7 @@ impl<F: Fingerprint> Documents<F> {
         Ok(())
     }
 
-    /// The documents that the memory could have held instead.
+    /// Returns the number of documents, where each without a fingerprint counts as two.
     fn slots(&self) -> usize {
         self.fingerprints.len() + self.apart.len()
     }
@@ -248,7 +249,7 @@ impl<F: Fingerprint> Documents<F> {
             options.memory = Some((rest / 2).max(MIN_MEMORY));
         }
         let representatives = self.take_representatives();
-        // Kept apart until all has gone well.
+        // Added to `excluded` only if the whole join succeeds.
         let mut found = Vec::new();
         let mut distinct = representatives
             .iter(&self.fingerprints)
@@ -301,8 +302,8 @@ impl<F: Fingerprint> Documents<F> {
         ))
     }
 
-    /// Calls `visit` with the first documents of pairs of near fingerprints, excluded ones left out: with enough pairs to
-    /// link all clusters, which in a crowd are far fewer than there are.
+    /// Calls `visit` with the first documents of enough near pairs to link all clusters, excluded documents left out.
+    /// In a crowd these are far fewer than all pairs.
     fn link(
         &self,
         representatives: &Representatives,
@@ -338,7 +339,7 @@ impl<F: Fingerprint> Documents<F> {
         )
     }
 
-    /// Calls `visit` with the first documents of every two fingerprints that are near each other, excluded ones left out.
+    /// Calls `visit` with the first documents of each near pair of fingerprints, excluded documents left out.
     fn find(
         &self,
         representatives: &Representatives,
@@ -367,7 +368,7 @@ impl<F: Fingerprint> Documents<F> {
         finder.give(&mut visit)
     }
 
-    /// The part of the memory limit that the documents leave over.
+    /// Returns the part of the memory limit that the documents leave.
     fn rest(&self) -> Result<Option<u64>> {
         let Some(memory) = self.options.memory else {
             return Ok(None);

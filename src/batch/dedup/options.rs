@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::setters;
 use crate::watch::Watch;
 
-/// How near-duplicates are found.
+/// Options of a deduplication by fingerprints.
 ///
 /// ```
 /// use simidx::batch::DedupOptions;
@@ -17,9 +17,10 @@ use crate::watch::Watch;
 pub struct DedupOptions {
     /// The largest distance of near-duplicates, in bits; any is exact. Default 3.
     pub distance: u32,
-    /// Bytes of memory for the documents and the search, see [`Deduplicator`](super::Deduplicator). By default there is no limit.
+    /// The most bytes of memory for the documents and the search, see [`Deduplicator`](super::Deduplicator). Unlimited
+    /// by default.
     pub memory: Option<u64>,
-    /// Where temporary files go, see [`BuildOptions::temp_dir`](crate::BuildOptions::temp_dir).
+    /// The folder for temporary files, see [`BuildOptions::temp_dir`](crate::BuildOptions::temp_dir).
     pub temp_dir: Option<PathBuf>,
     /// Called with the progress of the search for near fingerprints, see [`PairOptions::watch`](super::PairOptions::watch).
     pub watch: Watch,

@@ -19,9 +19,9 @@ pub(super) struct Representatives {
 }
 
 impl Representatives {
-    /// Those of all documents but some, which have no fingerprint.
+    /// Finds the first document of each fingerprint. The documents `without` have none.
     pub(super) fn new<F: Fingerprint>(fingerprints: &[F], without: &[u32]) -> Self {
-        // Random, so that no input can be made for which the table is slow. No result depends on it.
+        // The seed is random, so that no input can be made to slow the table down. Results do not depend on it.
         let seed = RandomState::new().hash_one(0);
         let mut table = HashTable::new();
         let mut bits = vec![0u64; fingerprints.len().div_ceil(64)];
@@ -65,7 +65,7 @@ impl Representatives {
         found.map(|&document| document as usize)
     }
 
-    /// The documents that are not the first of their fingerprints, with these.
+    /// Iterates over the documents that are not the first of their fingerprint, each with the first one.
     pub(super) fn others<F: Fingerprint>(
         &self,
         fingerprints: &[F],
@@ -79,7 +79,7 @@ impl Representatives {
         })
     }
 
-    /// The documents that are the first of their fingerprints, in order.
+    /// Iterates over the documents that are the first of their fingerprint, in order.
     pub(super) fn iter<F: Fingerprint>(
         &self,
         fingerprints: &[F],
@@ -89,13 +89,13 @@ impl Representatives {
     }
 }
 
-/// A bit of a list, or no bit beyond its end.
+/// Returns a bit of a list; 0 beyond its end.
 fn bit(bits: &[u64], number: usize) -> bool {
     let word = bits.get(number / 64).copied().unwrap_or(0);
     word >> (number % 64) & 1 == 1
 }
 
-/// A hash of a fingerprint, quicker than those of the standard library: a product folded.
+/// Hashes a fingerprint by a folded product, faster than the hashes of the standard library.
 fn hash<F: Fingerprint>(fingerprint: F, seed: u64) -> u64 {
     let value = fingerprint.to_u128();
     let fold = |value: u64| {

@@ -11,7 +11,7 @@ use crate::index::Match;
 /// A match of one query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Hit<F> {
-    /// Number of the query, among the distinct ones or, once it is sorted, in the batch.
+    /// The number of the query: among the distinct queries, or, once sorted, in the batch.
     pub(super) query: u32,
     pub(super) distance: u32,
     pub(super) fingerprint: F,
@@ -22,7 +22,7 @@ impl<F: Fingerprint> FixedRecord for Hit<F> {
 
     fn encode(self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.query.to_le_bytes());
-        // At most 128.
+        // Distances are at most 128.
         out.push(self.distance as u8);
         self.fingerprint.extend_le(out);
     }
@@ -41,7 +41,7 @@ impl<F: Fingerprint> FixedRecord for Hit<F> {
     }
 }
 
-/// Takes the hits away that are left out of their segment.
+/// Removes the hits whose records are excluded from their segment.
 ///
 /// # Errors
 /// A damaged segment.
@@ -67,7 +67,7 @@ pub(super) fn hide<F: Fingerprint>(
     hidden
 }
 
-/// Takes matches of distinct queries in any order.
+/// Takes the matches of distinct queries in any order, and sorts them.
 pub(super) struct HitSorter<F: Fingerprint>(Sorter<Vec<Hit<F>>>);
 
 impl<F: Fingerprint> HitSorter<F> {
@@ -75,10 +75,10 @@ impl<F: Fingerprint> HitSorter<F> {
         HitSorter(Sorter::new(temp, budget))
     }
 
-    /// Adds matches, each to all queries of the batch that are equal.
+    /// Adds each match once for every query of the batch that is equal to its distinct query.
     ///
     /// # Errors
-    /// What keeps them from being written.
+    /// A failure to write them.
     pub(super) fn add(&mut self, hits: &[Hit<F>], queries: &Queries<F>) -> Result<()> {
         for &hit in hits {
             for &query in queries.positions(hit.query) {
@@ -88,10 +88,10 @@ impl<F: Fingerprint> HitSorter<F> {
         Ok(())
     }
 
-    /// Calls `visit` with every match in order, once.
+    /// Calls `visit` once with every match, in order.
     ///
     /// # Errors
-    /// What keeps them from being read, or `visit` reports.
+    /// A failure to read them, and any error of `visit`.
     pub(super) fn for_each(
         self,
         mut visit: impl FnMut(usize, Match<F>) -> Result<()>,

@@ -1,7 +1,7 @@
-//! Joins a batch of queries with an index: chooses how they are answered, and gives the answers in the order of the queries.
+//! Joins a batch of queries with a set: chooses a strategy, and returns the answers in the order of the queries.
 //!
-//! Manku, Jain and Das Sarma, "Detecting Near-Duplicates for Web Crawling", WWW 2007, section 4: the batch of queries is
-//! indexed, and the fingerprints stream by.
+//! The stream strategy is that of Manku, Jain and Das Sarma, "Detecting Near-Duplicates for Web Crawling", WWW 2007,
+//! section 4: the batch of queries is indexed, and all fingerprints stream past it.
 
 mod hits;
 mod probe;
@@ -29,7 +29,7 @@ pub use shard::Shard;
 /// Nanoseconds to decode a fingerprint of table 0.
 const DECODE_NS: f64 = 3.0;
 
-/// Which side of a batch is gone through in order: every strategy gives the same answers.
+/// How a batch is answered. All strategies give the same answers.
 ///
 /// ```
 /// use simidx::batch::JoinStrategy;
@@ -41,12 +41,12 @@ const DECODE_NS: f64 = 3.0;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum JoinStrategy {
-    /// Whichever an estimate holds to be cheaper.
+    /// The strategy with the lower estimated cost.
     #[default]
     Auto,
-    /// Tables of the queries are made in memory, and all fingerprints stream by.
+    /// Builds tables of the queries in memory, and streams all fingerprints past them.
     Stream,
-    /// Each query is looked up in the tables of the index, near ones together.
+    /// Looks up each query in the tables of the index, with similar queries together.
     Probe,
 }
 
@@ -58,7 +58,7 @@ impl JoinStrategy {
         JoinStrategy::Probe,
     ];
 
-    /// The name in options and reports.
+    /// Returns the name in options and reports.
     pub fn name(self) -> &'static str {
         match self {
             JoinStrategy::Auto => "auto",
@@ -77,7 +77,7 @@ impl fmt::Display for JoinStrategy {
 impl FromStr for JoinStrategy {
     type Err = OptionsError;
 
-    /// Reads a name as [`JoinStrategy::name`] gives it.
+    /// Parses a name that [`JoinStrategy::name`] returns.
     fn from_str(name: &str) -> Result<Self, OptionsError> {
         let found = JoinStrategy::ALL
             .into_iter()
@@ -91,7 +91,7 @@ impl FromStr for JoinStrategy {
     }
 }
 
-/// How a batch is answered.
+/// Options of a join.
 ///
 /// ```
 /// use simidx::batch::{JoinOptions, JoinStrategy, Shard};
@@ -107,17 +107,17 @@ impl FromStr for JoinStrategy {
 pub struct JoinOptions {
     /// The largest distance of a match, in bits; any is exact. Default 3.
     pub distance: u32,
-    /// Which way the answers are found.
+    /// How the answers are found.
     pub strategy: JoinStrategy,
-    /// The part of the fingerprints that is looked at; by default all.
+    /// The part of the fingerprints to search; all by default.
     pub shard: Shard,
-    /// Bytes of memory for matches, at least [`MIN_MEMORY`](crate::builder::MIN_MEMORY): what does not fit goes to temporary files.
-    /// The queries and their tables, about 80 bytes a query, come on top. By default there is no limit.
+    /// The most bytes of memory for matches, at least [`MIN_MEMORY`](crate::builder::MIN_MEMORY). Matches beyond it go
+    /// to temporary files. The queries and their tables take about 80 bytes a query in addition. Unlimited by default.
     pub memory: Option<u64>,
-    /// Where temporary files go, see [`BuildOptions::temp_dir`](crate::BuildOptions::temp_dir).
+    /// The folder for temporary files, see [`BuildOptions::temp_dir`](crate::BuildOptions::temp_dir).
     pub temp_dir: Option<PathBuf>,
-    /// Called on the calling thread with how many parts of the search are done, whenever a thread has searched a piece, and before
-    /// the first one. It may stop the search. Default none.
+    /// Called on the calling thread with the number of completed parts of the search: before the first one, and
+    /// whenever a thread has searched a piece. It may stop the search. Default none.
     pub watch: Watch,
 }
 
@@ -143,7 +143,7 @@ impl Default for JoinOptions {
     }
 }
 
-/// What a batch has cost.
+/// The cost of a join.
 ///
 /// ```
 /// use simidx::batch::{JoinOptions, JoinStrategy, join};
@@ -163,19 +163,19 @@ impl Default for JoinOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct JoinReport {
-    /// How it was answered: stream or probe.
+    /// The strategy used: stream or probe.
     pub strategy: JoinStrategy,
-    /// Look-ups, blocks read and comparisons. Of a stream: look-ups in the tables of the queries, one for each fingerprint
-    /// and table.
+    /// Look-ups, blocks read and comparisons. For the stream strategy, a look-up is one fingerprint in one table of
+    /// queries.
     pub stats: QueryStats,
 }
 
-/// Answers many queries: calls `visit` with the number of a query in `queries` and a match of it, by query, then by
-/// distance, then by value; each match once, whatever the number of segments that hold it. These are the matches of
-/// [`Set::query`](crate::Set::query) of each query that lie in the shard.
+/// Answers many queries. Calls `visit` with the number of a query in `queries` and a match of it, ordered by query,
+/// distance and value. Each match is visited once, however many segments hold it. The matches of a query are those of
+/// [`Set::query`](crate::Set::query) that lie in the shard.
 ///
-/// Works on all threads of the current pool, calls `visit` on this one. A million queries on ten million fingerprints take
-/// two to three seconds on one thread.
+/// Works on all threads of the current pool and calls `visit` on this one. A million queries on ten million
+/// fingerprints take two to three seconds on one thread.
 ///
 /// ```
 /// use simidx::batch::{JoinOptions, join};
@@ -198,8 +198,9 @@ pub struct JoinReport {
 /// ```
 ///
 /// # Errors
-/// A damaged file, queries of another width than the set, a memory limit that cannot be kept, what temporary files or `visit` report,
-/// [`Error::Interrupted`](crate::Error::Interrupted) if the watch of the options stops the search: each thread then ends with the piece that it is at.
+/// A damaged file, queries of another width than the set, a memory limit that is too small, and any error of temporary
+/// files or of `visit`. [`Error::Interrupted`](crate::Error::Interrupted) if the watch of the options stops the search;
+/// each thread then finishes its current piece.
 pub fn join<'q>(
     set: &Set,
     queries: impl Into<Column<'q>>,
@@ -254,7 +255,7 @@ pub(super) fn join_of<F: Fingerprint>(
     Ok(JoinReport { strategy, stats })
 }
 
-/// What both strategies are given.
+/// The input of both strategies.
 struct JoinInput<'a, F> {
     segments: Typed<'a, F>,
     queries: &'a Queries<F>,
@@ -263,7 +264,8 @@ struct JoinInput<'a, F> {
 }
 
 impl<F: Fingerprint> JoinInput<'_, F> {
-    /// The strategy of which less is expected, where a fingerprint that streams by costs so much beside its decoding.
+    /// Returns the strategy with the lower estimated cost, if a streamed fingerprint costs `look_up_ns` in addition to
+    /// its decoding.
     fn cheaper(&self, look_up_ns: f64) -> JoinStrategy {
         let segments = self.segments.indexes();
         let counts = segments.clone().map(|s| s.len() as f64);
@@ -277,17 +279,17 @@ impl<F: Fingerprint> JoinInput<'_, F> {
     }
 }
 
-/// Distinct queries, ascending, with the numbers of those that are equal to each.
+/// The distinct queries, ascending, each with its positions in the batch.
 #[derive(Debug)]
 struct Queries<F> {
     distinct: Vec<F>,
-    /// Where in `positions` those of each distinct query start, and their end.
+    /// The start in `positions` of each distinct query's positions, and the end of the last.
     starts: Vec<u32>,
     positions: Vec<u32>,
 }
 
 impl<F: Fingerprint> Queries<F> {
-    /// At most 2^32 - 1 queries.
+    /// Sorts a batch of at most 2^32 - 1 queries.
     fn new(queries: &[F]) -> Self {
         let mut sorted: Vec<(F, u32)> = queries.iter().copied().zip(0..).collect();
         sorted.par_sort_unstable();
@@ -308,12 +310,12 @@ impl<F: Fingerprint> Queries<F> {
         }
     }
 
-    /// The distinct queries, ascending.
+    /// Returns the distinct queries, ascending.
     fn distinct(&self) -> &[F] {
         &self.distinct
     }
 
-    /// The numbers in the batch of distinct query `number`, ascending.
+    /// Returns the positions in the batch of distinct query `number`, ascending.
     fn positions(&self, number: u32) -> &[u32] {
         let [start, end] = [0, 1].map(|i| self.starts[number as usize + i] as usize);
         &self.positions[start..end]

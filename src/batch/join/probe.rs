@@ -1,5 +1,5 @@
-//! Each query looked up in the tables of the index: queries near each other one after the other, so that blocks which
-//! one of them has brought into the cache serve the next.
+//! The probe strategy: looks up each query in the tables of the index. Similar queries follow each other, so that they
+//! find the blocks they share in the cache.
 
 use std::sync::Mutex;
 
@@ -13,13 +13,13 @@ use crate::index::{Index, QueryStats, Scratch};
 use crate::threads::lock;
 use crate::watch::{Stage, Watch};
 
-/// Queries of one task.
+/// Queries per task.
 const TASK_LEN: usize = 1 << 12;
 
 /// Finds the matches of all queries.
 ///
 /// # Errors
-/// A damaged segment, or what keeps matches from being written.
+/// A damaged segment, and a failure to write matches.
 pub(super) fn run<F: Fingerprint>(
     input: &JoinInput<'_, F>,
     hits: &mut HitSorter<F>,
@@ -55,11 +55,11 @@ pub(super) fn run<F: Fingerprint>(
     Ok(stats.into_inner().unwrap_or_default())
 }
 
-/// Adds the matches of some queries in one segment, the first query being number `first`.
+/// Adds the matches of `queries` in one segment. The first query has the number `first`.
 ///
-/// Checks that table 0 of the segment holds what its other tables gave: all such matches have ranks. Afterwards
-/// nobody knows which of several segments a match is of, so that one would answer with the ids of another. Of a single
-/// segment a match without ids tells; and a scan of table 0 gives what it holds.
+/// Checks that table 0 of the segment holds every match of the other tables, which is so if all matches have ranks.
+/// Later it is not known which of several segments a match came from, so ids could be read from the wrong one. A single
+/// segment reports a match without ids by itself, and a scan of table 0 finds only its own fingerprints.
 ///
 /// # Errors
 /// A damaged block, or a match that table 0 lacks.

@@ -1,5 +1,5 @@
-//! Tables of the queries in memory: for each mask of a cover the queries in groups that agree on some bits of the mask, found
-//! by their address.
+//! Tables of the queries in memory, one for each mask of a cover. A table groups the queries by some bits of its mask,
+//! which are their address.
 
 use super::hits::Hit;
 use crate::batch::cover::Bits;
@@ -9,58 +9,58 @@ use crate::fingerprint::Fingerprint;
 use crate::index::QueryStats;
 use crate::memory::huge_vec;
 
-/// Nanoseconds to look up one fingerprint in one table.
+/// Nanoseconds to look up a fingerprint in a table.
 const LOOK_UP_NS: f64 = 15.0;
 
 /// Nanoseconds to compare two values.
 const COMPARE_NS: f64 = 0.5;
 
-/// Most bits of an address.
+/// The most bits of an address.
 const MOST_ADDRESS_BITS: u32 = 24;
 
-/// Leading bits of an address by which fingerprints are brought together.
+/// Leading bits of an address by which fingerprints are grouped.
 const ARRANGED_BITS: u32 = 10;
 
-/// Look-ups that are under way together.
+/// Look-ups that are in flight together.
 const TOGETHER: usize = 32;
 
-/// The masks of the tables, and what a fingerprint that streams by costs.
+/// The masks of the tables, and the estimated cost of a streamed fingerprint.
 #[derive(Debug)]
 pub(super) struct Cover<F> {
     bits: Bits<F>,
     masks: Vec<F>,
-    /// Nanoseconds a fingerprint.
+    /// Nanoseconds for each streamed fingerprint.
     pub(super) ns: f64,
 }
 
-/// The queries in one table for each mask.
+/// The queries, in one table for each mask.
 #[derive(Debug)]
 pub(super) struct QueryTables<F> {
     distance: u32,
     tables: Vec<QueryTable<F>>,
 }
 
-/// The queries in the order of their addresses.
+/// The queries, ordered by address.
 #[derive(Debug)]
 struct QueryTable<F> {
-    /// Gathers the address.
+    /// Gathers the address bits of a value.
     address: Permutation<F>,
     mask: F,
-    /// The masks of the tables before.
+    /// The masks of the earlier tables.
     before: Vec<F>,
-    /// Where the queries of each address start, and the end.
+    /// The start of each address's queries, and the end of the last.
     starts: Vec<u32>,
     queries: Vec<F>,
-    /// Their numbers among the distinct queries.
+    /// The number of each query among the distinct queries.
     numbers: Vec<u32>,
 }
 
-/// What a thread needs for look-ups, and what it has found.
+/// The state of a thread: buffers for look-ups, and the matches found.
 #[derive(Debug)]
 pub(super) struct LookUps<F> {
     pub(super) hits: Vec<Hit<F>>,
     pub(super) stats: QueryStats,
-    /// The fingerprints in about the order of a table.
+    /// The fingerprints, roughly in the order of a table.
     arranged: Vec<F>,
 }
 
@@ -75,10 +75,10 @@ impl<F> Default for LookUps<F> {
 }
 
 impl<F: Fingerprint> QueryTables<F> {
-    /// Chooses masks for these queries; a single empty one, so that all are compared, where that is cheapest.
+    /// Chooses masks for the queries. If comparing all is cheapest, the cover is a single empty mask.
     pub(super) fn plan(queries: &[F], distance: u32) -> Cover<F> {
         let mut bits = Bits::of(queries);
-        // Fingerprints may differ from queries in any bit.
+        // Fingerprints may differ from the queries in any bit.
         bits.varying = F::MAX;
         let all_ns = LOOK_UP_NS + queries.len() as f64 * COMPARE_NS;
         let cheapest = bits.cheapest(distance, LOOK_UP_NS, all_ns);
@@ -88,7 +88,7 @@ impl<F: Fingerprint> QueryTables<F> {
         Cover { bits, masks, ns }
     }
 
-    /// The tables of these queries.
+    /// Builds the tables of the queries.
     pub(super) fn new(queries: &[F], distance: u32, cover: Cover<F>) -> Self {
         let table = |number| QueryTable::new(queries, &cover, number);
         QueryTables {
@@ -97,7 +97,7 @@ impl<F: Fingerprint> QueryTables<F> {
         }
     }
 
-    /// Finds the queries near some fingerprints.
+    /// Finds the queries near each of the fingerprints.
     pub(super) fn search(&self, fingerprints: &[F], look_ups: &mut LookUps<F>) {
         let mut arranged = std::mem::take(&mut look_ups.arranged);
         arranged.resize(fingerprints.len(), F::ZERO);
@@ -138,7 +138,7 @@ impl<F: Fingerprint> QueryTable<F> {
         table
     }
 
-    /// Whether a pair of this difference is met here and in no table before.
+    /// Returns whether a pair with this difference meets in this table and in none before.
     #[inline(always)]
     fn counts(&self, difference: F) -> bool {
         let mut counts = difference & self.mask == F::ZERO;
@@ -149,7 +149,7 @@ impl<F: Fingerprint> QueryTable<F> {
     }
 }
 
-/// Puts queries into an empty table.
+/// Fills an empty table with queries.
 struct Fill<'a, F> {
     table: &'a mut QueryTable<F>,
     queries: &'a [F],
@@ -162,7 +162,7 @@ impl<F: Fingerprint> Work for Fill<'_, F> {
     fn run<C: Cpu>(self, cpu: C) {
         let table = self.table;
         let addresses = 1 << table.address.prefix_bits();
-        // Counted two places behind, so that filling leaves the starts in place.
+        // Counted two places ahead, so that filling leaves the starts in place.
         table.starts.resize(addresses + 2, 0);
         for &query in self.queries {
             table.starts[table.address.prefix_with(cpu, query) + 2] += 1;
@@ -182,8 +182,8 @@ impl<F: Fingerprint> Work for Fill<'_, F> {
     }
 }
 
-/// Brings fingerprints together that have like addresses, so that their look-ups meet in the nearest cache: a random
-/// access to a table that is larger than the caches takes several times as long.
+/// Groups fingerprints with similar addresses, so that their look-ups share the nearest cache. A random access to a
+/// table that is larger than the caches takes several times as long.
 struct Arrange<'a, F> {
     table: &'a QueryTable<F>,
     fingerprints: &'a [F],
@@ -212,7 +212,7 @@ impl<F: Fingerprint> Work for Arrange<'_, F> {
     }
 }
 
-/// Looks fingerprints up in one table.
+/// Looks up fingerprints in one table.
 struct Search<'a, F> {
     table: &'a QueryTable<F>,
     distance: u32,
@@ -232,7 +232,7 @@ impl<F: Fingerprint> Work for Search<'_, F> {
         let mut chunks = self.fingerprints.chunks(TOGETHER);
         let mut asked: &[F] = &[];
         loop {
-            // The starts of the chunk behind are on their way while the queries of this one are.
+            // Prefetches the starts of the next chunk and the queries of this one.
             let behind = chunks.next().unwrap_or_default();
             for (next, &fingerprint) in next.iter_mut().zip(behind) {
                 *next = self.table.address.prefix_with(cpu, fingerprint);

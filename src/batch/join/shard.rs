@@ -1,12 +1,12 @@
-//! A part of the fingerprints: one of so many equal ranges of values, whatever the files that hold them.
+//! A part of the fingerprints: one of several equal ranges of values, independent of the files that hold them.
 
 use std::str::FromStr;
 
 use crate::error::OptionsError;
 use crate::fingerprint::Fingerprint;
 
-/// The fingerprints of one of `count` ranges of values of the same length, numbered from 1. What several runs find in all
-/// ranges is together what one run finds in the whole.
+/// The fingerprints in one of `count` equally long ranges of values, numbered from 1. The results of runs over all
+/// ranges add up to those of one run over the whole.
 ///
 /// ```
 /// use simidx::batch::Shard;
@@ -22,7 +22,7 @@ pub struct Shard {
 }
 
 impl Default for Shard {
-    /// All fingerprints.
+    /// Returns the shard of all fingerprints.
     fn default() -> Self {
         Shard {
             number: 1,
@@ -32,7 +32,7 @@ impl Default for Shard {
 }
 
 impl Shard {
-    /// Range number `number` of `count`.
+    /// Creates range `number` of `count`.
     ///
     /// # Errors
     /// A number that is not from 1 to `count`.
@@ -44,7 +44,7 @@ impl Shard {
         Err(OptionsError::new("shard", message))
     }
 
-    /// Which range, from 1.
+    /// The number of the range, from 1.
     pub fn number(&self) -> u32 {
         self.number
     }
@@ -54,7 +54,7 @@ impl Shard {
         self.count
     }
 
-    /// The first and the last value.
+    /// Returns the first and the last value.
     pub(crate) fn bounds<F: Fingerprint>(&self) -> (F, F) {
         let low = match self.number {
             1 => F::ZERO,
@@ -63,7 +63,7 @@ impl Shard {
         (low, self.end(self.number))
     }
 
-    /// The last value of a range: the `number / count` part of all.
+    /// Returns the last value of range `number`: the end of the first `number / count` of all values.
     fn end<F: Fingerprint>(&self, number: u32) -> F {
         let (number, count) = (u128::from(number), u128::from(self.count));
         let max = F::MAX.to_u128();

@@ -1,4 +1,4 @@
-//! All fingerprints of table 0 stream by the tables of the queries: each block is decoded once.
+//! The stream strategy: decodes each block of table 0 once, and looks up its fingerprints in the tables of the queries.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -13,16 +13,16 @@ use crate::index::{Index, QueryStats};
 use crate::threads::lock;
 use crate::watch::{Stage, Watch};
 
-/// Most blocks of one task.
+/// The most blocks of one task.
 const MOST_TASK_BLOCKS: usize = 1 << 14;
 
-/// Tasks for each thread, so that none waits long for another.
+/// Tasks for each thread, so that no thread waits long for another.
 const TASKS_PER_THREAD: usize = 4;
 
-/// Fingerprints that go by one table of the queries after the other.
+/// Fingerprints that are looked up together, in one table after the other.
 const GATHERED: usize = 1 << 20;
 
-/// Blocks of a segment.
+/// A range of blocks of a segment.
 struct Task<'a, F> {
     segment: usize,
     index: &'a Index<F>,
@@ -32,7 +32,7 @@ struct Task<'a, F> {
 /// Finds the matches of all queries.
 ///
 /// # Errors
-/// A damaged segment, or what keeps matches from being written.
+/// A damaged segment, and a failure to write matches.
 pub(super) fn run<F: Fingerprint>(
     input: &JoinInput<'_, F>,
     cover: Cover<F>,
@@ -64,7 +64,7 @@ pub(super) fn run<F: Fingerprint>(
     Ok(stats.into_inner().unwrap_or_default())
 }
 
-/// The blocks that hold the shard.
+/// Divides the blocks that hold the shard into tasks.
 fn tasks<'a, F: Fingerprint>(input: &JoinInput<'a, F>) -> Vec<Task<'a, F>> {
     let (low, high) = input.shard.bounds::<F>();
     let mut tasks = Vec::new();
@@ -105,7 +105,7 @@ fn search_task<F: Fingerprint>(
     search(input, tables, task, &gathered, look_ups, give)
 }
 
-/// Gives the hits among some fingerprints of a task.
+/// Passes on the hits among some fingerprints of a task.
 fn search<F: Fingerprint>(
     input: &JoinInput<'_, F>,
     tables: &QueryTables<F>,

@@ -2,10 +2,10 @@
 
 use crate::fingerprint::Fingerprint;
 
-/// Noise stays below this many standard deviations: less than one bit in 500 million is beyond it by chance.
+/// Chance deviations stay below this many standard deviations: fewer than one bit in 500 million exceeds it.
 const DEVIATIONS: f64 = 6.0;
 
-/// The share of set bits may differ from a half by this much: such a bit still distinguishes fingerprints.
+/// The largest deviation of the share of set bits from a half at which a bit still distinguishes fingerprints.
 const MAX_IMBALANCE: f64 = 0.25;
 
 /// The balance of the bits of a set of distinct fingerprints.
@@ -27,22 +27,23 @@ const MAX_IMBALANCE: f64 = 0.25;
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct BitReport {
-    /// In how many fingerprints each bit is set. The least significant bit comes first.
+    /// The number of fingerprints that have each bit set, least significant bit first.
     pub set_counts: Vec<u64>,
-    /// Bits that are never set, or always. This list and the next are empty for fewer than [`BitReport::MIN_COUNT`] fingerprints.
+    /// Bits that are always or never set. This list and `lopsided` are empty for fewer than [`BitReport::MIN_COUNT`]
+    /// fingerprints.
     pub dead: Vec<u32>,
-    /// Bits that are set or clear in more than three quarters of the fingerprints, beyond chance. Dead bits are left out.
+    /// Bits that are set, or clear, in more than three quarters of the fingerprints, beyond chance. Excludes dead bits.
     pub lopsided: Vec<u32>,
 }
 
 impl BitReport {
-    /// Fewer fingerprints are not enough for statements about bits.
+    /// The least number of fingerprints for statements about bits.
     pub const MIN_COUNT: u64 = 64;
 }
 
 /// Counts how often each bit is set.
 pub(super) struct BitCounter<F> {
-    /// At most 64 fingerprints, which are counted together.
+    /// At most 64 fingerprints, which are counted in one step.
     batch: Vec<F>,
     count: u64,
     set: Vec<u64>,
@@ -101,7 +102,7 @@ impl<F: Fingerprint> BitCounter<F> {
     }
 }
 
-/// Swaps rows and columns, by halves, quarters and so on: bit j of word i becomes bit i of word j.
+/// Transposes a square of bits, by halves, quarters and so on: bit j of word i becomes bit i of word j.
 fn transpose(square: &mut [u64; 64]) {
     let mut mask = u64::MAX >> 32;
     let mut half = 32;
@@ -133,7 +134,7 @@ mod tests {
         counter.finish()
     }
 
-    /// Counts bit by bit.
+    /// Compares the counts with a count bit by bit.
     fn check_counts<F: Fingerprint>(fingerprints: &[F]) {
         let is_set = |f: &&F, bit: u32| f.to_u128() >> bit & 1 == 1;
         let count = |bit| fingerprints.iter().filter(|f| is_set(f, bit)).count() as u64;

@@ -1,11 +1,11 @@
-//! How crowded the prefixes are by which tables are searched, beside what uniform data would have.
+//! Prefix crowding of each table, relative to uniform data.
 
 use crate::design::{Permuted, TableProbes};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::index::Index;
 
-/// How crowded the prefixes of one table are.
+/// The prefix crowding of one table.
 ///
 /// ```
 /// use simidx::batch::{LintOptions, lint};
@@ -27,32 +27,32 @@ use crate::index::Index;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TableCrowding {
-    /// Number of the index among the segments.
+    /// The number of the segment in the set.
     pub segment: usize,
-    /// Number of the table in it.
+    /// The number of the table in the segment.
     pub table: usize,
-    /// Leading bits that a probe must match; of one that flips some, those too.
+    /// Leading bits that a probe must match, including any that it flips.
     pub address_bits: u32,
-    /// Fingerprints in the table.
+    /// Number of fingerprints in the table.
     pub fingerprint_count: u64,
-    /// Distinct prefixes.
+    /// Number of distinct prefixes.
     pub prefix_count: u64,
-    /// Fingerprints with the most common prefix.
+    /// Number of fingerprints with the most common prefix.
     pub largest: u64,
-    /// The first fingerprint with that prefix.
+    /// The first fingerprint with the most common prefix.
     pub largest_example: Option<u128>,
-    /// Fingerprints that share the prefix of a member, itself included, on average over all members: what one probe
-    /// finds when near-duplicates of members are looked for.
+    /// The mean number of fingerprints that share a member's prefix, itself included. One probe for near-duplicates of
+    /// a member finds this many candidates.
     pub sharing: f64,
-    /// The same of as many uniform fingerprints.
+    /// The same mean for the same number of uniform fingerprints.
     pub uniform_sharing: f64,
-    /// Candidates that all probes of the table find for a query on uniform data.
+    /// Candidates that all probes of the table find for one query on uniform data.
     pub uniform_candidates: f64,
 }
 
 impl TableCrowding {
-    /// Candidates that all probes of the table find for a query like the members: an estimate that takes the prefixes
-    /// reached by flips for as crowded as its own.
+    /// Estimates the candidates that all probes of the table find for a query like its members, as if prefixes reached
+    /// by flips were as crowded as the query's own.
     pub fn candidates(&self) -> f64 {
         let most = self.fingerprint_count as f64;
         (self.uniform_candidates * self.sharing / self.uniform_sharing)
@@ -61,7 +61,8 @@ impl TableCrowding {
     }
 }
 
-/// How crowded each table is that queries within a distance probe, of the segment of this number.
+/// Measures the prefix crowding of each table of an index that queries within a distance probe. The index has the
+/// number `segment` in its set.
 ///
 /// # Errors
 /// A damaged block.
@@ -105,14 +106,14 @@ fn of_table<F: Fingerprint>(
 
 /// Runs of values that share their leading bits.
 struct Runs<F> {
-    /// Bits below the prefix.
+    /// Number of bits below the prefix.
     low_bits: u32,
     first: Option<F>,
     len: u64,
     count: u64,
     largest: u64,
     largest_first: Option<F>,
-    /// The sum of the squares of the lengths.
+    /// The sum of the squared lengths.
     squares: f64,
 }
 
@@ -130,7 +131,7 @@ impl<F: Fingerprint> Runs<F> {
     }
 
     fn push(&mut self, value: F) {
-        // Without a prefix all share it; a shift by the whole width would overflow.
+        // Without a prefix, all values share it; a shift by the whole width would overflow.
         let shares =
             |first: F| self.low_bits == F::WIDTH || (first ^ value) >> self.low_bits == F::ZERO;
         if !self.first.is_some_and(shares) {

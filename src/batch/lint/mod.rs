@@ -1,4 +1,4 @@
-//! Whether a set will search badly, and why: its bits, its duplicates, its prefixes and its short documents.
+//! Diagnoses sets that are slow to search: their bits, duplicates, prefixes and short documents.
 
 mod bits;
 mod crowding;
@@ -15,7 +15,7 @@ use crate::set::{Set, Typed, at_width};
 use crate::setters;
 use bits::BitCounter;
 
-/// What to look at.
+/// Options of a lint.
 ///
 /// ```
 /// use simidx::batch::LintOptions;
@@ -25,9 +25,10 @@ use bits::BitCounter;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LintOptions {
-    /// The distance of the queries to come, at most the width; `None` for the one that the indexes were built for.
+    /// The distance of future queries, at most the width; `None` for the distance that the indexes were built for.
     pub distance: Option<u32>,
-    /// The largest groups of duplicates to report, 5 by default. At least 1, by which a warning goes.
+    /// The number of largest duplicate groups to report, 5 by default. 0 counts as 1, because a warning depends on the
+    /// largest.
     pub group_count: usize,
 }
 
@@ -45,7 +46,7 @@ impl Default for LintOptions {
     }
 }
 
-/// How many documents of a set are short. The indexes do not know it: count while the documents become fingerprints.
+/// The number of short documents in a set. Indexes do not record it: count while fingerprints are computed.
 ///
 /// ```
 /// use simidx::batch::DocumentLengths;
@@ -60,19 +61,19 @@ impl Default for LintOptions {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DocumentLengths {
-    /// Documents.
+    /// Number of documents.
     pub document_count: u64,
-    /// Documents without a feature that counts.
+    /// Number of documents without any feature that counts.
     pub empty_count: u64,
-    /// Documents with at least one and fewer than [`DocumentLengths::SHORT`] distinct features that count.
+    /// Number of documents with at least one and fewer than [`DocumentLengths::SHORT`] distinct features that count.
     pub short_count: u64,
 }
 
 impl DocumentLengths {
-    /// A document with fewer distinct features is short: each of them decides several bits.
+    /// Documents with fewer distinct features are short, since each feature decides several bits.
     pub const SHORT: u32 = 8;
 
-    /// Takes in a document with so many distinct features that count.
+    /// Counts a document that has `features` distinct features that count.
     pub fn add(&mut self, features: u32) {
         self.document_count += 1;
         match features {
@@ -82,13 +83,13 @@ impl DocumentLengths {
         }
     }
 
-    /// The warnings that the short documents give rise to; empty if they are few.
+    /// Returns warnings about empty and short documents; none if they are few.
     pub fn warnings(&self) -> Vec<LintWarning> {
         warnings::of_documents(self)
     }
 }
 
-/// What [`lint`] found.
+/// The findings of [`lint`].
 ///
 /// ```
 /// use simidx::batch::{LintOptions, lint};
@@ -108,28 +109,28 @@ impl DocumentLengths {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct LintReport {
-    /// Bits of a fingerprint.
+    /// The width of the fingerprints.
     pub width: Width,
-    /// The distance of the queries to come.
+    /// The distance of future queries.
     pub distance: u32,
-    /// Records.
+    /// Number of records.
     pub record_count: u64,
-    /// Distinct fingerprints.
+    /// Number of distinct fingerprints.
     pub fingerprint_count: u64,
-    /// How the bits of the distinct fingerprints are balanced.
+    /// The balance of the bits of the distinct fingerprints.
     pub bits: BitReport,
-    /// The largest groups of records with one fingerprint, the largest first; none where the indexes have no ids, which
-    /// then say only how many records there are.
+    /// The largest groups of records that share a fingerprint, largest first. Empty if the indexes have no ids, because
+    /// they then hold only the number of records.
     pub groups: Vec<DuplicateGroup>,
-    /// How crowded the tables are, by index and table.
+    /// The prefix crowding of the tables, by index and table.
     pub tables: Vec<TableCrowding>,
-    /// Whether the indexes are searched by probes: of a small one comparing all fingerprints is as quick, so that crowded
-    /// prefixes do not matter. By index.
+    /// For each index, whether queries probe its tables. A small index is searched as fast by comparing all
+    /// fingerprints, so crowded prefixes do not matter there.
     pub probed: Vec<bool>,
 }
 
 impl LintReport {
-    /// The share of records whose fingerprint another one has already, 0 to 1.
+    /// Returns the share of records whose fingerprint an earlier record already has, from 0 to 1.
     pub fn duplicate_share(&self) -> f64 {
         match self.record_count {
             0 => 0.0,
@@ -137,16 +138,16 @@ impl LintReport {
         }
     }
 
-    /// What will search badly, and why; empty if nothing will.
+    /// Returns everything that will slow down searches; empty if there is nothing.
     pub fn warnings(&self) -> Vec<LintWarning> {
         warnings::of(self)
     }
 }
 
-/// Looks at all fingerprints of indexes: their bits, which of them are shared, and how crowded the tables are.
+/// Examines all fingerprints of a set: their bits, duplicates among records, and how crowded the tables are.
 ///
-/// Streams every table that queries probe once, about 3 ns a fingerprint, and table 0 once more for ids and bits. Memory: some
-/// megabytes.
+/// Streams every table that queries probe once, about 3 ns a fingerprint, and table 0 a second time for ids and bits.
+/// Memory: a few megabytes.
 ///
 /// ```
 /// use simidx::Set;
@@ -195,7 +196,7 @@ fn lint_of<F: Fingerprint>(segments: Typed<'_, F>, options: &LintOptions) -> Res
     })
 }
 
-/// The number of distinct fingerprints, their bits, and the largest groups of records that share one.
+/// Counts the distinct fingerprints and their set bits, and finds the largest groups of records that share one.
 fn look_at_members<F: Fingerprint>(
     segments: Typed<'_, F>,
     options: &LintOptions,
@@ -223,7 +224,7 @@ fn look_at_members<F: Fingerprint>(
     Ok((count, bits.finish(), groups.finish()))
 }
 
-/// Records that share a fingerprint.
+/// A group of records that share a fingerprint.
 ///
 /// ```
 /// use simidx::batch::{LintOptions, lint};
@@ -246,17 +247,17 @@ fn look_at_members<F: Fingerprint>(
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DuplicateGroup {
-    /// Records.
+    /// Number of records.
     pub record_count: u64,
-    /// Their fingerprint.
+    /// The fingerprint that they share.
     pub fingerprint: u128,
-    /// The id of the first of them, as text.
+    /// The id of the first record, as text.
     pub id: String,
 }
 
-/// The largest groups seen so far.
+/// The largest groups found so far.
 struct LargestGroups {
-    /// Largest first, of equally large ones the first seen.
+    /// Ordered by size, largest first; among equals, the first found comes first.
     groups: Vec<DuplicateGroup>,
     limit: usize,
 }
@@ -269,7 +270,7 @@ impl LargestGroups {
         }
     }
 
-    /// Sees a group; `id` is asked for only if it is among the largest.
+    /// Adds a group if it is among the largest; only then `id` is called.
     fn push(&mut self, record_count: u64, fingerprint: u128, id: impl FnOnce() -> String) {
         let is_full = self.groups.len() >= self.limit;
         let least = self.groups.last().map_or(0, |group| group.record_count);

@@ -1,30 +1,30 @@
-//! What makes a set search badly: the thresholds, and the words for the user.
+//! Warnings about sets that are slow to search: thresholds and texts.
 
 use std::fmt;
 
 use super::{DocumentLengths, LintReport};
 
-/// The share of duplicates from which there is a warning.
+/// The least share of duplicates for a warning.
 const MANY_DUPLICATES: f64 = 0.2;
 
-/// The share of the records that one group may have, and the records that it may have in any case.
+/// A group may have this share of the records, or this many, without a warning.
 const LARGE_GROUP: (f64, u64) = (0.01, 32);
 
-/// Shares are not judged of fewer records.
+/// The least number of records for statements about shares.
 const MIN_RECORDS: u64 = 64;
 
-/// Candidates that a query may have in any case, and how many times those on uniform data.
+/// A query may have this many candidates, or this many times those on uniform data, without a warning.
 const MANY_CANDIDATES: f64 = 1000.0;
 const MANY_TIMES: f64 = 8.0;
 
-/// One bit in so many may be lopsided.
+/// At most one in this many bits may be lopsided without a warning.
 const FEW_BITS: usize = 8;
 
-/// The shares of empty and of short documents from which there is a warning.
+/// The least shares of empty and of short documents for a warning.
 const MANY_EMPTY: f64 = 0.01;
 const MANY_SHORT: f64 = 0.1;
 
-/// What a [`LintWarning`] is about.
+/// The subject of a [`LintWarning`].
 ///
 /// ```
 /// use simidx::batch::LintWarningKind;
@@ -38,7 +38,7 @@ pub enum LintWarningKind {
     DeadBits,
     /// `lopsided-bits`: more than an eighth of the bits are set, or clear, in more than three quarters.
     LopsidedBits,
-    /// `duplicates`: many records share a fingerprint with another one.
+    /// `duplicates`: many records share a fingerprint with another record.
     Duplicates,
     /// `large-group`: very many records share one fingerprint.
     LargeGroup,
@@ -64,7 +64,7 @@ impl fmt::Display for LintWarningKind {
     }
 }
 
-/// Something that makes a set search badly.
+/// A reason why a set will be slow to search.
 ///
 /// ```
 /// use simidx::batch::{DocumentLengths, LintWarningKind};
@@ -78,11 +78,11 @@ impl fmt::Display for LintWarningKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LintWarning {
-    /// What it is about.
+    /// The subject of the warning.
     pub kind: LintWarningKind,
-    /// What was found, and what follows, in one clause.
+    /// The finding and its consequence, in one clause.
     pub reason: String,
-    /// What may help.
+    /// A possible remedy.
     pub remedy: &'static str,
 }
 
@@ -92,7 +92,7 @@ impl fmt::Display for LintWarning {
     }
 }
 
-/// All warnings that a report gives rise to.
+/// Returns all warnings about a report.
 pub(super) fn of(report: &LintReport) -> Vec<LintWarning> {
     let mut warnings = of_bits(report);
     warnings.extend(of_records(report));
@@ -158,7 +158,7 @@ fn of_records(report: &LintReport) -> Vec<LintWarning> {
     warnings
 }
 
-/// The table that is most crowded beyond reason.
+/// Returns a warning about the most crowded table, if it is too crowded.
 fn crowded(report: &LintReport) -> Option<LintWarning> {
     let excess = |candidates: f64, uniform: f64| {
         candidates > MANY_CANDIDATES && candidates > MANY_TIMES * uniform
@@ -182,7 +182,7 @@ fn crowded(report: &LintReport) -> Option<LintWarning> {
     })
 }
 
-/// The warnings that short documents give rise to.
+/// Returns the warnings about empty and short documents.
 pub(super) fn of_documents(documents: &DocumentLengths) -> Vec<LintWarning> {
     let mut warnings = Vec::new();
     if documents.document_count < MIN_RECORDS {
@@ -214,7 +214,7 @@ pub(super) fn of_documents(documents: &DocumentLengths) -> Vec<LintWarning> {
     warnings
 }
 
-/// Bits as the subject of a sentence, in runs.
+/// Lists bits as the subject of a sentence, with runs as ranges.
 fn list(bits: &[u32]) -> String {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     for &bit in bits {
@@ -232,7 +232,7 @@ fn list(bits: &[u32]) -> String {
     format!("{noun} {}", runs.join(", "))
 }
 
-/// Bits as a subject with its verb.
+/// Lists bits with a verb in agreement.
 fn are(bits: &[u32]) -> String {
     let verb = if bits.len() == 1 { "is" } else { "are" };
     format!("{} {verb}", list(bits))
