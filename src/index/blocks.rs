@@ -1,4 +1,4 @@
-//! One table of an open index that is coded in blocks: its keys, and its blocks checked when first used.
+//! A table of an open index in blocks: its keys, and its blocks, which are checked on first use.
 
 use std::ops::Range;
 
@@ -17,13 +17,13 @@ use crate::fingerprint::Fingerprint;
 use crate::format::{Kind, place_checksum};
 use crate::memory::will_need;
 
-/// Bytes that are asked for ahead of reading.
+/// Bytes to request ahead of reading.
 const READ_AHEAD_LEN: usize = 1 << 21;
 
-/// Blocks that those who read whole tables read together.
+/// The number of blocks that a read of a whole table decodes together.
 pub(super) const BLOCKS_READ_TOGETHER: usize = 16;
 
-/// Everything about a table but the bytes of its blocks.
+/// A table in blocks, without the bytes of its blocks.
 #[derive(Debug)]
 pub(super) struct BlockTable<F> {
     pub(super) number: usize,
@@ -31,10 +31,10 @@ pub(super) struct BlockTable<F> {
     pub(super) code: TableCode,
     /// The last value of each block.
     pub(super) keys: Keys<F>,
-    /// Where the blocks lie in the file.
+    /// The range of the file that holds the blocks.
     pub(super) blocks: Range<usize>,
     pub(super) block_size: usize,
-    /// Where the block counts lie in the file: table 0 has some.
+    /// The range of the file that holds the block counts; only table 0 has them.
     pub(super) block_counts: Option<Range<usize>>,
     pub(super) checked: CheckedSet,
 }
@@ -44,13 +44,13 @@ impl<F: Fingerprint> BlockTable<F> {
         self.keys.len()
     }
 
-    /// Offset of a block in the file.
+    /// Returns the offset of a block in the file.
     #[inline(always)]
     pub(super) fn block_offset(&self, number: usize) -> usize {
         self.blocks.start + number * self.block_size
     }
 
-    /// What the keys tell about a block.
+    /// Returns the bounds of the values of a block, from its keys.
     #[inline(always)]
     pub(super) fn span(&self, number: usize) -> Span<F> {
         Span {
@@ -59,7 +59,7 @@ impl<F: Fingerprint> BlockTable<F> {
         }
     }
 
-    /// A block that [`BlockTable::block`] has found to be good before.
+    /// Returns a block that [`BlockTable::block`] has checked before.
     #[inline(always)]
     pub(super) fn checked_block<'a>(&'a self, file: &'a [u8], number: usize) -> Block<'a, F> {
         let start = self.block_offset(number);
@@ -67,13 +67,13 @@ impl<F: Fingerprint> BlockTable<F> {
         Block::new(bytes, &self.code, self.span(number))
     }
 
-    /// Whether the block has been found to be good.
+    /// Whether the block has passed its check.
     #[inline(always)]
     pub(super) fn is_checked(&self, number: usize) -> bool {
         self.checked.contains(number)
     }
 
-    /// A block known to be good: on its first use all its rules are checked, later none.
+    /// Returns a checked block: all its rules are checked on first use only.
     ///
     /// # Errors
     /// The first rule that the block breaks.
@@ -90,8 +90,8 @@ impl<F: Fingerprint> BlockTable<F> {
         Ok(block)
     }
 
-    /// The block, all of whose rules are checked even if they have been before: a file may be overwritten while it is
-    /// mapped. From then on no query uses a block that breaks one.
+    /// Returns a block after checking all its rules, even if it has passed before, since a file may be overwritten
+    /// while it is mapped. From then on no query uses the block if it breaks a rule.
     ///
     /// # Errors
     /// The first rule that the block breaks.
@@ -125,7 +125,7 @@ impl<F: Fingerprint> BlockTable<F> {
         Ok(())
     }
 
-    /// Where a value is in block `number`, the first one whose key is not below it.
+    /// Finds a value in block `number`, the first whose key is not below it.
     #[inline(never)]
     pub(super) fn locate_in(
         &self,
@@ -151,7 +151,7 @@ impl<F: Fingerprint> BlockTable<F> {
         }))
     }
 
-    /// Appends all values of the blocks `numbers`, as many as four at a time in step.
+    /// Appends all values of the blocks `numbers`, up to four blocks in step.
     #[inline(never)]
     pub(super) fn read_blocks(
         &self,
@@ -175,7 +175,7 @@ impl<F: Fingerprint> BlockTable<F> {
         Ok(())
     }
 
-    /// [`BlockTable::read_blocks`] value after value.
+    /// [`BlockTable::read_blocks`], one value after the other.
     pub(super) fn read_blocks_plainly(
         &self,
         file: &[u8],
@@ -193,8 +193,8 @@ impl<F: Fingerprint> BlockTable<F> {
         Ok(())
     }
 
-    /// Asks for the blocks that come next where a table is read from its start to its end; does so about once a
-    /// [`READ_AHEAD_LEN`], for a mapping is otherwise read a page at a time.
+    /// Requests the next blocks during a sequential read, about once for each [`READ_AHEAD_LEN`]; otherwise a mapping
+    /// is read one page at a time.
     pub(super) fn read_ahead(&self, file: &[u8], number: usize) {
         let start = self.block_offset(number);
         let before = start.saturating_sub(BLOCKS_READ_TOGETHER * self.block_size);
@@ -218,7 +218,7 @@ impl<F: Fingerprint> BlockTable<F> {
     }
 }
 
-/// The rule that a block breaks, and words for it.
+/// Returns the rule that a block breaks, and a message.
 pub(super) fn block_fault(error: BlockError) -> (u8, String) {
     let (rule, message) = match error {
         BlockError::Checksum { stored, computed } => {
@@ -235,7 +235,7 @@ pub(super) fn block_fault(error: BlockError) -> (u8, String) {
     (rule, message.to_owned())
 }
 
-/// The index of a value below the key in a good block.
+/// Finds the number of a value in a checked block whose key is at least the value.
 struct Locate<'a, F> {
     block: Block<'a, F>,
     wanted: F,
@@ -257,7 +257,7 @@ impl<F: Fingerprint> Work for Locate<'_, F> {
             return found;
         }
         let mut index = 0;
-        // A good block has no fault to tell.
+        // A checked block has no faults.
         let _ = self.block.for_each(|value| {
             if value == self.wanted {
                 found = Some(index);
@@ -269,7 +269,7 @@ impl<F: Fingerprint> Work for Locate<'_, F> {
     }
 }
 
-/// All values of at most four good blocks of one table, block after block.
+/// Decodes all values of at most four checked blocks of one table, block after block.
 pub(crate) struct Decode<'a, 'b, F> {
     pub(crate) blocks: &'a [Block<'b, F>],
     pub(crate) out: &'a mut Vec<Permuted<F>>,
@@ -314,7 +314,7 @@ fn decode_in_step<F: Fingerprint, R: DeltaRule>(
 ) {
     if blocks.len() < LANES {
         for block in blocks {
-            // A good block has no fault to tell.
+            // A checked block has no faults.
             let _ = block.for_each(|value| {
                 out.push(Permuted(value));
                 true
@@ -322,9 +322,9 @@ fn decode_in_step<F: Fingerprint, R: DeltaRule>(
         }
         return;
     }
-    // The counts are read once: a file that is overwritten meanwhile may have others when they are read again.
+    // The counts are read only once, since a file that is overwritten meanwhile may have others later.
     let deltas: [_; LANES] = std::array::from_fn(|lane| blocks[lane].deltas());
-    // Each lane fills a part of its own behind what is there.
+    // Each lane fills its own part after the existing values.
     let mut next = [out.len(); LANES];
     for lane in 1..LANES {
         next[lane] = next[lane - 1] + deltas[lane - 1].count;
@@ -333,7 +333,7 @@ fn decode_in_step<F: Fingerprint, R: DeltaRule>(
     delta::for_each_in_step(deltas, rule, [code; LANES], &mut Store { out, next });
 }
 
-/// Stores the values of each lane behind each other.
+/// Stores the values of each lane one after the other.
 struct Store<'a, F> {
     out: &'a mut [Permuted<F>],
     next: [usize; LANES],

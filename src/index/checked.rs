@@ -2,10 +2,11 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bits of one kind, one a part.
+/// One bit for each part.
 type Bits = Box<[AtomicU64]>;
 
-/// Which parts are good, and which a full check has found damaged: those are checked at each use from then on.
+/// The parts that have passed their check, and those that a full check has found damaged, which are checked on each
+/// use.
 #[derive(Debug)]
 pub(super) struct CheckedSet {
     good: Bits,
@@ -13,7 +14,7 @@ pub(super) struct CheckedSet {
 }
 
 impl CheckedSet {
-    /// The empty set of parts `0..count`.
+    /// Creates the empty set for parts `0..count`.
     pub(super) fn new(count: usize) -> Self {
         let bits = || (0..count.div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
         CheckedSet {
@@ -22,7 +23,7 @@ impl CheckedSet {
         }
     }
 
-    /// Whether the part has been found to be good. `Relaxed` is enough: the bit guards no other memory, and a
+    /// Returns whether the part has passed its check. `Relaxed` is enough: the bit does not guard other memory, and a
     /// thread that does not see it yet checks the part again.
     #[inline]
     pub(super) fn contains(&self, part: usize) -> bool {
@@ -30,20 +31,20 @@ impl CheckedSet {
         word.is_some_and(|w| w.load(Ordering::Relaxed) & bit(part) != 0)
     }
 
-    /// The part is good.
+    /// Records that the part has passed its check.
     pub(super) fn insert(&self, part: usize) {
         let (Some(good), Some(distrusted)) = self.words(part) else {
             return;
         };
         good.fetch_or(bit(part), Ordering::SeqCst);
-        // The other way round than in `distrust`: whoever comes last takes the bit away.
+        // The order is the reverse of that in `distrust`, so whichever comes last clears the bit.
         if distrusted.load(Ordering::SeqCst) & bit(part) != 0 {
             good.fetch_and(!bit(part), Ordering::SeqCst);
         }
     }
 
-    /// The part is damaged, whatever a thread finds that has begun to check it before. One that uses it right now is not
-    /// stopped.
+    /// Records that the part is damaged, whatever a thread finds that began to check it earlier. A thread that is using
+    /// it right now is not stopped.
     pub(super) fn distrust(&self, part: usize) {
         if let (Some(good), Some(distrusted)) = self.words(part) {
             distrusted.fetch_or(bit(part), Ordering::SeqCst);
@@ -56,7 +57,7 @@ impl CheckedSet {
     }
 }
 
-/// The bit of a part in its word.
+/// Returns the bit of a part in its word.
 fn bit(part: usize) -> u64 {
     1 << (part % 64)
 }
@@ -82,7 +83,7 @@ mod tests {
         set.insert(1);
         set.distrust(0);
         assert!(!set.contains(0) && set.contains(1));
-        // By a thread that had begun to check it before.
+        // As a thread does that began to check it earlier.
         set.insert(0);
         assert!(!set.contains(0) && set.contains(1));
     }

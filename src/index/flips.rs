@@ -3,9 +3,10 @@
 use crate::design::TableProbes;
 use crate::fingerprint::Fingerprint;
 
-/// The lowest and the highest value of each range that the probes of a table read. Their addresses differ from that of a
-/// value in at most a few bits, and the equal address comes first. The inner loops of a query have no closures, because
-/// they are compiled for the processor (`cpu`): this is a plain struct instead of an iterator chain.
+/// Iterates over the ranges that the probes of a table read, as their lowest and highest values. The addresses of a
+/// range differ from that of the query in at most a few bits, and the equal address comes first. This is a plain struct
+/// instead of an iterator chain, because the inner loops of queries are compiled for each processor (`cpu`) and have no
+/// closures.
 #[derive(Debug, Clone)]
 pub(super) struct Ranges<F> {
     value: F,
@@ -17,12 +18,12 @@ pub(super) struct Ranges<F> {
     flipped_bits: u32,
     most_flips: u32,
     flips: u32,
-    /// The bits to flip next: a number of `flipped_bits` bits.
+    /// The bits to flip next, as a number of `flipped_bits` bits.
     pattern: F,
     done: bool,
 }
 
-/// All bits after the leading ones.
+/// Returns a mask of all bits after the leading ones.
 #[inline(always)]
 fn below<F: Fingerprint>(leading: u32) -> F {
     if leading == F::WIDTH {
@@ -49,7 +50,7 @@ impl<F: Fingerprint> Ranges<F> {
         }
     }
 
-    /// The next range.
+    /// Returns the next range.
     #[inline(always)]
     pub(super) fn next_range(&mut self) -> Option<(F, F)> {
         if self.done {
@@ -68,8 +69,8 @@ impl<F: Fingerprint> Ranges<F> {
         Some((address & !tail, address | tail))
     }
 
-    /// Moves to the next larger pattern with the same number of ones (R. W. Gosper, HAKMEM item 175), or to the smallest
-    /// one with one more.
+    /// Moves to the next larger pattern with the same number of ones (R. W. Gosper, HAKMEM item 175), or to the
+    /// smallest with one more.
     #[inline(always)]
     fn advance(&mut self) {
         if self.flips > 0 {
@@ -77,7 +78,7 @@ impl<F: Fingerprint> Ranges<F> {
             let carried = self.pattern.wrapping_add(F::from_u128(1) << lowest);
             let fits = self.flipped_bits == F::WIDTH || carried >> self.flipped_bits == F::ZERO;
             if carried > self.pattern && fits {
-                // All but one of the ones that the carry has cleared move to the bottom.
+                // All but one of the ones that the carry cleared move to the bottom.
                 let moved = ((self.pattern ^ carried) >> lowest) >> 2;
                 self.pattern = carried | moved;
                 return;

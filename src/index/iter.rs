@@ -1,4 +1,4 @@
-//! Reading a table from its first value to its last.
+//! Sequential reading of a table.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use crate::design::Permuted;
 use crate::error::{FormatError, Result};
 use crate::fingerprint::Fingerprint;
 
-/// The fingerprints of a table in its order; made by [`Index::fingerprints`].
+/// The fingerprints of a table in its order. Created by [`Index::fingerprints`].
 ///
 /// Memory: a few decoded blocks.
 ///
@@ -32,10 +32,10 @@ pub struct Fingerprints<'a, F> {
     table: usize,
     next_part: usize,
     end_part: usize,
-    /// The part that `values` starts with.
+    /// The part at the start of `values`.
     first_part: usize,
     values: Vec<Permuted<F>>,
-    /// Number in `values` of the value to give next.
+    /// The number in `values` of the next value to return.
     next_value: usize,
     plain: bool,
 }
@@ -46,7 +46,7 @@ impl<'a, F: Fingerprint> Fingerprints<'a, F> {
         Self::of_blocks(index, table, blocks)
     }
 
-    /// The fingerprints of some blocks.
+    /// Returns the fingerprints of some blocks.
     pub(super) fn of_blocks(index: &'a Index<F>, table: usize, blocks: Range<usize>) -> Self {
         Fingerprints {
             index,
@@ -60,18 +60,18 @@ impl<'a, F: Fingerprint> Fingerprints<'a, F> {
         }
     }
 
-    /// Decodes value after value instead of several blocks in step: what tests and benchmarks compare with.
+    /// Decodes one value after the other instead of several blocks in step. Tests and benchmarks compare with this.
     #[doc(hidden)]
     pub fn decode_plainly(mut self) -> Self {
         self.plain = true;
         self
     }
 
-    /// The permuted values that come next, as many as are decoded together: what is left of the last such chunk, or a new
-    /// one. The quickest way to read a table, about 3 ns a value.
+    /// Returns the next permuted values, as many as are decoded together, or those that are left of the last such
+    /// chunk. This is the fastest way to read a table, about 3 ns a value.
     ///
     /// # Errors
-    /// As for [`Fingerprints::next_permuted`].
+    /// The errors of [`Fingerprints::next_permuted`].
     pub fn next_chunk(&mut self) -> Option<Result<&[Permuted<F>]>> {
         if self.next_value == self.values.len() {
             match self.read_on() {
@@ -85,10 +85,10 @@ impl<'a, F: Fingerprint> Fingerprints<'a, F> {
         Some(Ok(chunk))
     }
 
-    /// The next permuted value; see [`Iterator::next`] for the fingerprint itself.
+    /// Returns the next permuted value; [`Iterator::next`] returns the fingerprint itself.
     ///
     /// # Errors
-    /// A damaged block, once; the iteration goes on with the block behind it.
+    /// A damaged block, once; the iteration then continues with the next block.
     pub fn next_permuted(&mut self) -> Option<Result<Permuted<F>>> {
         while self.next_value == self.values.len() {
             if let Err(error) = self.read_on()? {
@@ -100,8 +100,8 @@ impl<'a, F: Fingerprint> Fingerprints<'a, F> {
         Some(Ok(value))
     }
 
-    /// Reads the next parts, up to the first bad one; fails, and steps over it, if that comes first. `None` at the end
-    /// of the table.
+    /// Reads the next parts up to the first damaged one. If that comes first, skips it and returns its error. Returns
+    /// `None` at the end of the table.
     fn read_on(&mut self) -> Option<Result<(), FormatError>> {
         let table = &self.index.tables[self.table];
         let file = self.index.bytes();
@@ -127,19 +127,19 @@ impl<'a, F: Fingerprint> Fingerprints<'a, F> {
         }
     }
 
-    /// The value that a fingerprint has in this table.
+    /// Returns the value of a fingerprint in this table.
     pub(crate) fn permute(&self, fingerprint: F) -> Permuted<F> {
         self.index.tables[self.table]
             .permutation()
             .apply(fingerprint)
     }
 
-    /// The fingerprint that a permuted value of this table stands for.
+    /// Returns the fingerprint of a permuted value of this table.
     pub fn invert(&self, value: Permuted<F>) -> F {
         self.index.tables[self.table].permutation().invert(value)
     }
 
-    /// The rank of the fingerprint given last, where it is known: in table 0.
+    /// Returns the rank of the last fingerprint if it is known: in table 0.
     pub(crate) fn rank(&self) -> Option<u64> {
         let last = self.next_value.checked_sub(1)?;
         let table = self.index.tables.first().filter(|_| self.table == 0)?;
@@ -148,10 +148,10 @@ impl<'a, F: Fingerprint> Fingerprints<'a, F> {
         Some(first.ok()?? + last as u64)
     }
 
-    /// The ids of the fingerprint given last, in order. For table 0 this needs no look-up.
+    /// Returns the ids of the last fingerprint, in order. Table 0 needs no look-up for this.
     ///
     /// # Errors
-    /// A damaged block or page, or a fingerprint that table 0 lacks.
+    /// A damaged block or page, or a fingerprint that is not in table 0.
     pub fn ids(&self) -> Result<Ids<'a>> {
         let (Some(_), Some(last)) = (&self.index.ids, self.next_value.checked_sub(1)) else {
             return Ok(Ids::none());

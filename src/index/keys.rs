@@ -1,38 +1,38 @@
-//! The keys of a table in memory, and the search for the block that can hold a value.
+//! The keys of a table in memory, and the search for the block that may hold a value.
 
 use crate::cpu::prefetch;
 use crate::fingerprint::Fingerprint;
 use crate::memory::huge_vec;
 
-/// Average number of keys for an entry of the table of top bits. They lie in one or two cache lines.
+/// The average number of keys for each entry of the table of leading bits. They lie in one or two cache lines.
 const KEYS_PER_BUCKET: usize = 4;
 
-/// Most keys of a bucket that are compared without a branch. Longer buckets are bisected.
+/// The most keys of a bucket that are compared without a branch. Longer buckets are bisected.
 const COMPARED_KEYS: usize = 8;
 
-/// The last value of each block, ascending, with a table of their top bits. A look-up takes two cache misses, one in the
-/// table and one in the keys.
+/// The last value of each block, ascending, with a table of their leading bits. A look-up takes two cache misses: one
+/// in the table and one in the keys.
 #[derive(Debug)]
 pub(super) struct Keys<F> {
     /// The keys, followed by [`COMPARED_KEYS`] times the largest value.
     keys: Vec<F>,
     count: usize,
     first: F,
-    /// Distance of the last key from the first one.
+    /// The distance from the first key to the last.
     span: F,
-    /// Low bits of a distance from the first key that the table ignores.
+    /// Number of low bits, of a distance from the first key, that the table ignores.
     shift: u32,
-    /// Entry `j` is the number of keys whose distance from the first one, shifted, is below `j`.
+    /// Entry `j` is the number of keys whose shifted distance from the first key is below `j`.
     buckets: Vec<u64>,
 }
 
 impl<F: Fingerprint> Keys<F> {
-    /// Memory for this many keys and for those that [`Keys::new`] adds.
+    /// Allocates memory for `count` keys and those that [`Keys::new`] adds.
     pub(super) fn room_for(count: usize) -> Vec<F> {
         huge_vec(count + COMPARED_KEYS)
     }
 
-    /// Takes keys in ascending order.
+    /// Takes keys, which must ascend.
     pub(super) fn new(mut keys: Vec<F>) -> Self {
         let count = keys.len();
         let first = keys.first().copied().unwrap_or(F::ZERO);
@@ -44,7 +44,7 @@ impl<F: Fingerprint> Keys<F> {
         let bucket_count = (span >> shift).to_u128() as usize + 1;
         let mut buckets = huge_vec(bucket_count + 1);
         buckets.resize(bucket_count + 1, 0);
-        // The last key of a bucket sets its entry. Empty buckets repeat the entry before.
+        // The last key of a bucket sets its entry. Empty buckets repeat the previous entry.
         for (i, key) in keys.iter().enumerate() {
             let bucket = (key.wrapping_sub(first) >> shift).to_u128() as usize;
             buckets[bucket + 1] = i as u64 + 1;
@@ -86,22 +86,22 @@ impl<F: Fingerprint> Keys<F> {
         (distance >> self.shift).to_u128() as usize
     }
 
-    /// The first of two steps before [`Keys::first_at_least`]: prefetches the entry of the table.
+    /// Prefetches the entry of the table: the first of two steps before [`Keys::first_at_least`].
     #[inline(always)]
     pub(super) fn prefetch_bucket(&self, low: F) {
         prefetch(&self.buckets, self.bucket(low));
     }
 
-    /// The second step: prefetches the keys of the entry.
+    /// Prefetches the keys of the entry: the second step.
     #[inline(always)]
     pub(super) fn prefetch_keys(&self, low: F) {
         let start = self.buckets[self.bucket(low)] as usize;
-        // The key before is the base of the block.
+        // The previous key is the base of the block.
         prefetch(&self.keys, start.saturating_sub(1));
         prefetch(&self.keys, start + KEYS_PER_BUCKET);
     }
 
-    /// The first block whose key is at least `low`, or the number of blocks if there is none.
+    /// Returns the first block whose key is at least `low`, or the number of blocks if there is none.
     #[inline(always)]
     pub(super) fn first_at_least(&self, low: F) -> usize {
         let bucket = self.bucket(low);

@@ -1,4 +1,4 @@
-//! One table of an open index that is coded in lines: its pages are checked when first used.
+//! A table of an open index in lines; its pages are checked on first use.
 
 use std::ops::Range;
 
@@ -12,13 +12,13 @@ use crate::error::FormatError;
 use crate::fingerprint::Fingerprint;
 use crate::format::PAGE_LEN;
 
-/// Lines of a page.
+/// Number of lines in a page.
 pub(super) const PAGE_LINES: usize = PAGE_LEN / LINE_LEN;
 
-/// Pages of lines that are asked for ahead of reading, with what they refer to.
+/// Pages of lines to request ahead of reading, with the pages that they refer to.
 const PAGES_READ_AHEAD: usize = 64;
 
-/// A table in lines. Its parts are the lines by the leading bits of the values.
+/// A table in lines. Its parts are the lines that the leading bits of the values select.
 #[derive(Debug)]
 pub(super) struct LineTable<F> {
     pub(super) number: usize,
@@ -26,25 +26,25 @@ pub(super) struct LineTable<F> {
     pub(super) address_bits: u32,
     /// Number of values.
     pub(super) value_count: u64,
-    /// Number of lines, finer ones too.
+    /// Number of lines, including finer ones.
     pub(super) line_count: u64,
     pub(super) lines: Paged,
     /// The low bits of the values, in order.
     pub(super) row: Paged,
 }
 
-/// A line with what the way to it tells.
+/// A line, with the bits of its values that are known from the path to it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LinePlace<F> {
     pub(super) number: u64,
-    /// The least value that can be in it.
+    /// The least value that the line can hold.
     pub(super) base: F,
-    /// Bits of a value below its address in the line.
+    /// Number of bits of a value below its address in the line.
     pub(super) bits_below: u32,
 }
 
 impl<F: Fingerprint> LinePlace<F> {
-    /// One of the finer lines from number `first` on, whose addresses leave `bits_below` of a value.
+    /// Returns one of the finer lines that start at number `first`, whose addresses leave `bits_below` bits of a value.
     #[inline(always)]
     pub(super) fn finer(&self, first: u64, bits_below: u32, child: u64) -> Self {
         LinePlace {
@@ -54,52 +54,52 @@ impl<F: Fingerprint> LinePlace<F> {
         }
     }
 
-    /// The greatest value that can be in the line.
+    /// Returns the greatest value that the line can hold.
     fn last(&self) -> F {
         self.base | !shifted(F::MAX, self.bits_below + LINE_BITS)
     }
 
-    /// The least value that can be at an address of the line.
+    /// Returns the least value that an address of the line can hold.
     #[inline(always)]
     pub(super) fn at(&self, address: u8) -> F {
         self.base | shifted(F::from_u128(address.into()), self.bits_below)
     }
 }
 
-/// What is done with a line that is not crowded.
+/// The callback for a line that is not crowded.
 type TakeLine<'t, F> = &'t mut dyn FnMut(Line<'_>, &LinePlace<F>) -> Result<(), FormatError>;
 
 impl<F: Fingerprint> LineTable<F> {
-    /// Number of lines by the leading bits.
+    /// Returns the number of parts: lines that the leading bits select.
     pub(super) fn part_count(&self) -> usize {
         1 << (self.address_bits - LINE_BITS)
     }
 
-    /// Bits of a value in the row: those below its address in a line by its leading bits.
+    /// Returns the bits of a value in the row: those below its address in a line of a part.
     #[inline(always)]
     pub(super) fn low_bits(&self) -> u32 {
         F::WIDTH - self.address_bits
     }
 
-    /// The bytes of the row with the low bits of the values of these ranks.
+    /// Returns the bytes of the row that hold the low bits of the values with these ranks.
     #[inline(always)]
     pub(super) fn low_bytes(&self, ranks: Range<u64>) -> Range<usize> {
         let low_bits = self.low_bits() as usize;
         ranks.start as usize * low_bits / 8..(ranks.end as usize * low_bits).div_ceil(8)
     }
 
-    /// The part that a value belongs to.
+    /// Returns the part of a value.
     #[inline(always)]
     pub(super) fn part_of(&self, value: F) -> usize {
         shifted_down(value, self.low_bits() + LINE_BITS).to_u128() as usize
     }
 
-    /// The greatest value that a part can have.
+    /// Returns the greatest value that a part can hold.
     pub(super) fn last_of_part(&self, part: usize) -> F {
         self.place(part as u64).last()
     }
 
-    /// A line by the leading bits.
+    /// Returns the line of a part.
     #[inline(always)]
     pub(super) fn place(&self, part: u64) -> LinePlace<F> {
         let bits_below = self.low_bits();
@@ -110,13 +110,13 @@ impl<F: Fingerprint> LineTable<F> {
         }
     }
 
-    /// All lines, checked or not.
+    /// Returns all lines, whether checked or not.
     #[inline(always)]
     pub(super) fn unchecked_lines<'a>(&self, file: &'a [u8]) -> &'a [[u8; LINE_LEN]] {
         self.lines.payload(file).as_chunks::<LINE_LEN>().0
     }
 
-    /// A line of a page that has been checked, now if not before.
+    /// Returns a line whose page has been checked, now if not before.
     ///
     /// # Errors
     /// V28 or V44.
@@ -128,14 +128,14 @@ impl<F: Fingerprint> LineTable<F> {
         bytes.map(Line::new).ok_or_else(missing)
     }
 
-    /// The bytes of the row with the low bits of the values of these ranks, their pages checked, and the bit at which those
-    /// of the first begin.
+    /// Returns the bytes of the row that hold the low bits of the values with these ranks, after checking their pages,
+    /// and the bit at which the first value begins.
     ///
     /// # Errors
     /// V28.
     fn low<'a>(&self, file: &'a [u8], ranks: Range<u64>) -> Result<(&'a [u8], usize), FormatError> {
         if ranks.is_empty() {
-            // Of these no page is used, hence none is checked.
+            // They use no page, so none is checked.
             return Ok((&[], 0));
         }
         let first_bit = ranks.start as usize * self.low_bits() as usize % 8;
@@ -143,7 +143,7 @@ impl<F: Fingerprint> LineTable<F> {
         Ok((bytes, first_bit))
     }
 
-    /// The ranks of the values of a line that is not crowded.
+    /// Returns the ranks of the values of a line that is not crowded.
     ///
     /// # Errors
     /// V44 or V45.
@@ -152,7 +152,7 @@ impl<F: Fingerprint> LineTable<F> {
         ranks.map_err(|fault| self.fault(fault, place.number))
     }
 
-    /// The finer line of a crowded one that holds the values from `value` on.
+    /// Returns the finer line below a crowded one that holds the values from `value` on.
     ///
     /// # Errors
     /// V46.
@@ -173,7 +173,7 @@ impl<F: Fingerprint> LineTable<F> {
     /// Appends all values of some parts.
     ///
     /// # Errors
-    /// The first rule that is broken; values of lines before may have been appended.
+    /// The first broken rule; values of earlier lines may have been appended.
     pub(super) fn read_parts(
         &self,
         file: &[u8],
@@ -193,8 +193,9 @@ impl<F: Fingerprint> LineTable<F> {
             })
     }
 
-    /// Hands a line, or all lines below a crowded one, to `take`. `visits` is how many lines may still be visited: a table
-    /// that names a line twice would otherwise take a reader long. `waiting` is for finer lines.
+    /// Passes a line, or all lines below a crowded one, to `take`. `visits` is the number of lines that may still be
+    /// visited: it bounds the work for a table that refers to a line twice. `waiting` holds finer lines that are still
+    /// to be visited.
     pub(super) fn visit(
         &self,
         file: &[u8],
@@ -221,7 +222,7 @@ impl<F: Fingerprint> LineTable<F> {
         Ok(())
     }
 
-    /// Hands the values of a line to `take`, in order.
+    /// Passes the values of a line to `take`, in order.
     ///
     /// # Errors
     /// V28, V44 or V45.
@@ -264,7 +265,7 @@ impl<F: Fingerprint> LineTable<F> {
         Ok(())
     }
 
-    /// Checks that the values of a finer line have the bits of their addresses, which the row has too.
+    /// Checks that the values of a finer line agree with their addresses in the bits that the row holds too.
     ///
     /// # Errors
     /// V45.
@@ -289,10 +290,10 @@ impl<F: Fingerprint> LineTable<F> {
         }
     }
 
-    /// Where a value stands: its part, and its number among the values of the part.
+    /// Finds a value: its part, and its number among the values of the part.
     ///
     /// # Errors
-    /// A rule that is broken on the way.
+    /// Any broken rule on the way.
     pub(super) fn locate(&self, file: &[u8], value: F) -> Result<Option<ValuePlace>, FormatError> {
         let (ranks, before) = self.ranks_at_address(file, value)?;
         let rank = self.rank_among(file, ranks, value)?;
@@ -302,10 +303,10 @@ impl<F: Fingerprint> LineTable<F> {
         }))
     }
 
-    /// The ranks of the values that share the address of a value, and the rank of the first value of its part.
+    /// Returns the ranks of the values that share the address of a value, and the rank of the first value of its part.
     ///
     /// # Errors
-    /// A rule that is broken on the way.
+    /// Any broken rule on the way.
     fn ranks_at_address(&self, file: &[u8], value: F) -> Result<(Range<u64>, u64), FormatError> {
         let mut place = self.place(self.part_of(value) as u64);
         let mut line = self.line(file, place.number)?;
@@ -334,7 +335,7 @@ impl<F: Fingerprint> LineTable<F> {
         Ok((run, first))
     }
 
-    /// The rank of a value, which is one of these if the table has it.
+    /// Returns the rank of a value, if it is among the values with these ranks.
     ///
     /// # Errors
     /// V28.
@@ -357,7 +358,7 @@ impl<F: Fingerprint> LineTable<F> {
         Ok(None)
     }
 
-    /// Number of values before a part.
+    /// Returns the number of values before a part.
     ///
     /// # Errors
     /// V28 or V44.
@@ -365,7 +366,7 @@ impl<F: Fingerprint> LineTable<F> {
         Ok(self.line(file, part as u64)?.rank())
     }
 
-    /// The last part whose first rank is at most `rank`.
+    /// Returns the last part whose first rank is at most `rank`.
     ///
     /// # Errors
     /// V28 or V44.
@@ -381,10 +382,10 @@ impl<F: Fingerprint> LineTable<F> {
         Ok(low)
     }
 
-    /// Goes through all lines: what is known of them at the end.
+    /// Checks all lines. Returns the state of the check at the end.
     ///
     /// # Errors
-    /// The first of V24, V44, V45 and V46 that is broken.
+    /// The first broken rule of V24, V44, V45 and V46.
     pub(super) fn check_layout<'a>(&'a self, file: &'a [u8]) -> Result<Layout<'a, F>, FormatError> {
         let mut layout = Layout {
             table: self,
@@ -403,7 +404,7 @@ impl<F: Fingerprint> LineTable<F> {
         Ok(layout)
     }
 
-    /// Checks that the bits behind the row are zero.
+    /// Checks that the bits after the row are zero.
     ///
     /// # Errors
     /// V34.
@@ -414,13 +415,13 @@ impl<F: Fingerprint> LineTable<F> {
         checked.map_err(|error| error.in_table(self.number))
     }
 
-    /// The error of a part whose rank does not lead to a value.
+    /// Returns the error of a part whose rank does not lead to a value.
     #[cold]
     pub(super) fn wrong_rank(&self, part: usize) -> FormatError {
         self.damaged(47, "the rank is not that of the line", part as u64)
     }
 
-    /// Asks for what comes next where the table is read from its start to its end: once for each page of lines.
+    /// Requests the next pages during a sequential read, once for each page of lines.
     pub(super) fn read_ahead(&self, file: &[u8], part: usize) {
         let page = part / PAGE_LINES;
         if !part.is_multiple_of(PAGE_LINES) || !page.is_multiple_of(PAGES_READ_AHEAD) {
@@ -435,9 +436,8 @@ impl<F: Fingerprint> LineTable<F> {
         }
     }
 
-    /// Checks the pages that come next once more where a table is read from its start to its end: the file may have been
-    /// overwritten while it was mapped, and low bits do not show it by themselves. Damaged pages are checked again when
-    /// they are read.
+    /// Checks the next pages again during a sequential read: the file may have been overwritten while it was mapped,
+    /// and low bits alone do not show that. Damaged pages are checked again when they are read.
     pub(super) fn check_again(&self, file: &[u8], part: usize) {
         if !part.is_multiple_of(PAGE_LINES) {
             return;
@@ -457,12 +457,12 @@ impl<F: Fingerprint> LineTable<F> {
         let next = lines[..self.part_count().min(lines.len())].get(part + PAGE_LINES);
         let end = next.map_or(self.row.page_count(), |next| row_page(Line::new(next)) + 1);
         for page in first.map_or(0, row_page)..end.min(self.row.page_count()) {
-            // The reading that follows reports it.
+            // The following read reports the error.
             let _ = self.row.check_page_again(file, page);
         }
     }
 
-    /// The error of a line.
+    /// Returns the error of a line.
     #[cold]
     pub(super) fn fault(&self, fault: LineFault, number: u64) -> FormatError {
         let (rule, message) = match fault {
@@ -481,30 +481,30 @@ impl<F: Fingerprint> LineTable<F> {
     }
 }
 
-/// A full check of the lines of a table in the order in which they are written.
+/// A full check of the lines of a table, in the order in which they are written.
 pub(super) struct Layout<'a, F> {
     table: &'a LineTable<F>,
     file: &'a [u8],
-    /// How many lines may still be visited.
+    /// The number of lines that may still be visited.
     visits: u64,
-    /// Values so far.
+    /// Number of values so far.
     pub(super) rank: u64,
-    /// The first of the finer lines that are named next.
+    /// The number of the next finer line.
     next_finer: u64,
     values: Vec<Permuted<F>>,
-    /// The first thing that is not where it should be (V47).
+    /// The first part that is out of order (V47).
     pub(super) order: Option<FormatError>,
 }
 
 impl<F: Fingerprint> Layout<'_, F> {
-    /// Notes V47 unless a condition holds or it has been noted before.
+    /// Records V47 if `holds` is false and V47 was not recorded before.
     fn expect(&mut self, holds: bool, message: &str, line: u64) {
         if !holds && self.order.is_none() {
             self.order = Some(self.table.damaged(47, message, line));
         }
     }
 
-    /// Checks a line and all below it. Each step down takes a bit or more from the low bits, which bounds the depth.
+    /// Checks a line and all lines below it. Each step down uses at least one of the low bits, which bounds the depth.
     fn check(&mut self, place: LinePlace<F>) -> Result<(), FormatError> {
         let table = self.table;
         let left = self.visits.checked_sub(1);

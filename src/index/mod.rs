@@ -1,4 +1,4 @@
-//! The reader: open and validate a file, search it, read its ids.
+//! The reader: opens and validates a file, searches it, reads its ids.
 
 mod blocks;
 mod checked;
@@ -57,10 +57,10 @@ use plans::{Plans, plausible_count};
 use sketches::SketchSection;
 use table::Table;
 
-/// An index over bytes that lie in memory or are mapped into it.
+/// An index over bytes in memory or in a mapping.
 ///
 /// The bytes are a [`Storage`]: mapped by [`Index::open`], read by [`Index::open_in_memory`], or given to
-/// [`Index::from_bytes`]. The index is `Send + Sync`; threads share it and each keeps a [`Scratch`] of its own.
+/// [`Index::from_bytes`]. The index is `Send + Sync`: threads share it, and each keeps its own [`Scratch`].
 ///
 /// ```
 /// # use simidx::{BuildOptions, IndexBuilder, Width};
@@ -78,18 +78,18 @@ use table::Table;
 /// # Ok::<(), simidx::Error>(())
 /// ```
 ///
-/// No byte is trusted: whatever the file holds, every call gives an error or the answer that the
-/// file's contents call for, without a panic.
+/// No byte is trusted: whatever the file holds, every call returns an error or the answer for the file's contents,
+/// without a panic.
 pub struct Index<F> {
     data: Storage,
     directory: Directory,
     tables: Vec<Table<F>>,
     ids: Option<IdSections>,
-    /// The rank of the first value of each block of table 0, once it has been asked for.
+    /// The rank of the first value of each block of table 0; computed on first use.
     block_ranks: OnceLock<Vec<u64>>,
     pipeline: Option<String>,
     metadata: Metadata,
-    /// Once they have been asked for.
+    /// The sketches; read on first use.
     sketches: OnceLock<Option<SketchSection>>,
     plans: Plans,
 }
@@ -107,12 +107,12 @@ impl<F> fmt::Debug for Index<F> {
 }
 
 impl<F: Fingerprint> Index<F> {
-    /// The distance that the tables were chosen for, k. Queries may ask for any.
+    /// The distance that the tables were chosen for, k. Queries may use any distance.
     pub fn max_distance(&self) -> u32 {
         self.directory.max_distance
     }
 
-    /// Number of records that went into the index.
+    /// Number of records.
     pub fn record_count(&self) -> u64 {
         self.directory.record_count
     }
@@ -122,12 +122,13 @@ impl<F: Fingerprint> Index<F> {
         self.directory.fingerprint_count
     }
 
-    /// How many fingerprints to make room for before they are read: no more than the file has bytes, whatever it says.
+    /// Returns the number of fingerprints to reserve memory for: at most the number of bytes of the file, whatever it
+    /// claims.
     pub(crate) fn expected_count(&self) -> u64 {
         self.len().min(self.bytes().len() as u64)
     }
 
-    /// Whether the index holds no fingerprint.
+    /// Whether the index is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -142,43 +143,43 @@ impl<F: Fingerprint> Index<F> {
         self.directory.block_size
     }
 
-    /// What the ids are.
+    /// The kind of the ids.
     pub fn id_kind(&self) -> IdKind {
         self.directory.id_kind
     }
 
-    /// How the documents became fingerprints, if the index records it.
+    /// The text pipeline that produced the fingerprints, if the index records it.
     pub fn pipeline(&self) -> Option<&str> {
         self.pipeline.as_deref()
     }
 
-    /// The keys and values that were stored with the index.
+    /// The user-defined keys and values in the file.
     pub fn metadata(&self) -> &Metadata {
         &self.metadata
     }
 
-    /// What identifies the contents of the index: equal for equal records, whatever the tables.
+    /// The content id, which identifies the records: it is the same for the same records, whatever the tables.
     pub fn content_id(&self) -> ContentId {
         ContentId(self.directory.content_id)
     }
 
-    /// Whether the file has the order of its ids, which makes [`Index::rank_of_id`] quick.
+    /// Whether the file stores the order of its ids, which makes [`Index::rank_of_id`] fast.
     pub fn has_id_lookup(&self) -> bool {
         self.ids.as_ref().is_some_and(IdSections::has_order)
     }
 
-    /// What holds the bytes of the file.
+    /// The storage that holds the bytes of the file.
     pub fn storage(&self) -> &Storage {
         &self.data
     }
 
-    /// Parameters and sizes of the index and of each table.
+    /// Returns the parameters and sizes of the index and of each table.
     pub fn summary(&self) -> Summary {
         Summary::of::<F>(&self.directory, self.bytes().len() as u64)
     }
 
-    /// How queries within a distance are answered: which tables are probed with how many flips, or a scan. Worked
-    /// out when a distance is first asked for, then kept.
+    /// Returns the plan for queries within a distance: the tables to probe, with how many flips, or a scan. Plans are
+    /// computed on first use and kept.
     pub fn plan(&self, distance: u32) -> &ProbePlan {
         self.plans.get(distance.min(F::WIDTH), || {
             let masks: Vec<F> = self.tables.iter().map(|t| t.permutation().mask()).collect();
@@ -194,7 +195,7 @@ impl<F: Fingerprint> Index<F> {
         })
     }
 
-    /// Whether the index holds this very fingerprint. Decodes one block.
+    /// Returns whether the index holds exactly this fingerprint. Decodes one block.
     ///
     /// # Errors
     /// A damaged block.
@@ -202,13 +203,13 @@ impl<F: Fingerprint> Index<F> {
         Ok(self.tables[0].locate(self.bytes(), fingerprint)?.is_some())
     }
 
-    /// The ids of a match of a query of this index, in order. None if the index has no ids.
+    /// Returns the ids of a match of a query of this index, in order. Empty if the index has no ids.
     ///
-    /// A match knows its rank, so that only the pages of its ids are read.
+    /// A match holds its rank, so only the pages of its ids are read.
     ///
     /// # Errors
-    /// A damaged block or page; a match that table 0 lacks, which is a fault of the file; a rank that is not less than
-    /// [`Index::len`], as that of a match of another index may be.
+    /// A damaged block or page, including a match that is not in table 0; a rank that is not less than [`Index::len`],
+    /// for example of a match of another index.
     pub fn ids(&self, found: &Match<F>) -> Result<Ids<'_>> {
         let rank = match found.rank {
             Some(rank) if rank < self.len() => Rank(rank),
@@ -221,7 +222,8 @@ impl<F: Fingerprint> Index<F> {
         self.ids_of_rank(rank)
     }
 
-    /// The ids of a fingerprint, in order. None if the index does not hold it or has no ids. One look-up in table 0.
+    /// Returns the ids of a fingerprint, in order. Empty if the index does not hold it or has no ids. Takes one look-up
+    /// in table 0.
     ///
     /// # Errors
     /// A damaged block or page.
@@ -232,7 +234,8 @@ impl<F: Fingerprint> Index<F> {
         }
     }
 
-    /// The ids of a fingerprint that a table of this index holds: one that table 0 lacks is a fault of the file.
+    /// Returns the ids of a fingerprint that a table of this index holds. If table 0 does not hold it, the file is
+    /// damaged.
     fn ids_of_member(&self, member: F) -> Result<Ids<'_>> {
         match self.rank(member)? {
             Some(rank) => self.ids_of_rank(Rank(rank)),
@@ -251,8 +254,8 @@ impl<F: Fingerprint> Index<F> {
         }
     }
 
-    /// The rank of a fingerprint, its place in numeric order; `None` if the index does not hold it. Decodes one block; the
-    /// first call for an index without ids also reads how many fingerprints each block has.
+    /// Returns the rank of a fingerprint, its position in numeric order; `None` if the index does not hold it. Decodes
+    /// one block; the first call for an index without ids also reads the number of fingerprints of each block.
     ///
     /// # Errors
     /// A damaged block.
@@ -265,7 +268,7 @@ impl<F: Fingerprint> Index<F> {
         Ok(first.map(|first| first + place.index as u64))
     }
 
-    /// The fingerprint of a rank; `None` if there are not so many. Decodes one block.
+    /// Returns the fingerprint of a rank; `None` beyond the last one. Decodes one block.
     ///
     /// ```
     /// # use simidx::{BuildOptions, Index, IndexBuilder, Width};
@@ -307,9 +310,9 @@ impl<F: Fingerprint> Index<F> {
         Ok(value.map(|&value| table.permutation().invert(value)))
     }
 
-    /// The rank of the first record that has an id; `None` if none has it. [`Index::fingerprint`] gives the fingerprint of a
-    /// rank. A few microseconds if the file has the order of its ids ([`BuildOptions::id_lookup`](crate::BuildOptions::id_lookup)), otherwise
-    /// the time to read through an array of all ids.
+    /// Returns the rank of the first record with an id; `None` if there is none. [`Index::fingerprint`] returns the
+    /// fingerprint of a rank. Takes a few microseconds if the file stores the order of its ids
+    /// ([`BuildOptions::id_lookup`](crate::BuildOptions::id_lookup)), otherwise the time to read an array of all ids.
     ///
     /// ```
     /// use simidx::{BuildOptions, Id, IdKind, Index, IndexBuilder, Width};
@@ -331,15 +334,16 @@ impl<F: Fingerprint> Index<F> {
     /// ```
     ///
     /// # Errors
-    /// A damaged page, or an order of ids that is not right.
+    /// A damaged page, or a wrong order of ids.
     pub fn rank_of_id<'i>(&self, id: impl Into<Id<'i>>) -> Result<Option<u64>> {
         Ok(self.ranks_of_id(id)?.first().copied())
     }
 
-    /// The ranks of all records that have an id, ascending: a rank twice if two of its records do. As [`Index::rank_of_id`].
+    /// Returns the ranks of all records with an id, ascending; a rank is repeated for each of its records with the id.
+    /// Takes as long as [`Index::rank_of_id`].
     ///
     /// # Errors
-    /// As for [`Index::rank_of_id`].
+    /// The errors of [`Index::rank_of_id`].
     pub fn ranks_of_id<'i>(&self, id: impl Into<Id<'i>>) -> Result<Vec<u64>> {
         let Some(ids) = &self.ids else {
             return Ok(Vec::new());
@@ -348,10 +352,10 @@ impl<F: Fingerprint> Index<F> {
         Ok(ranks.into_iter().map(|Rank(rank)| rank).collect())
     }
 
-    /// The fingerprints of all records that have an id, ascending, each once. As [`Index::rank_of_id`].
+    /// Returns the distinct fingerprints of all records with an id, ascending. Takes as long as [`Index::rank_of_id`].
     ///
     /// # Errors
-    /// As for [`Index::rank_of_id`].
+    /// The errors of [`Index::rank_of_id`].
     pub fn fingerprints_of_id<'i>(&self, id: impl Into<Id<'i>>) -> Result<Vec<F>> {
         let mut ranks = self.ranks_of_id(id)?;
         ranks.dedup();
@@ -359,7 +363,7 @@ impl<F: Fingerprint> Index<F> {
         fingerprints.filter_map(Result::transpose).collect()
     }
 
-    /// The rank of the first value of each block of table 0.
+    /// Returns the rank of the first value of each block of table 0.
     fn block_ranks(&self) -> &[u64] {
         self.block_ranks.get_or_init(|| {
             let counts = self.directory.section(Kind::BlockCounts, 0);
@@ -368,16 +372,16 @@ impl<F: Fingerprint> Index<F> {
         })
     }
 
-    /// The fingerprints in numeric order. Each costs a decoding step, a few nanoseconds.
+    /// Returns the fingerprints in numeric order. Decoding takes a few nanoseconds each.
     pub fn iter(&self) -> Fingerprints<'_, F> {
         Fingerprints::new(self, 0)
     }
 
-    /// The fingerprints of table `table` in its order, as they are in the records. Each fingerprint
-    /// costs a decoding step, a few nanoseconds.
+    /// Returns the fingerprints of table `table` in its order, as they were in the records. Decoding takes a few
+    /// nanoseconds each.
     ///
     /// # Errors
-    /// [`Error::Options`] if there is no such table.
+    /// [`Error::Options`] if the table does not exist.
     pub fn fingerprints(&self, table: usize) -> Result<Fingerprints<'_, F>> {
         if table < self.tables.len() {
             return Ok(Fingerprints::new(self, table));
@@ -389,20 +393,19 @@ impl<F: Fingerprint> Index<F> {
         Err(Error::option("table", message))
     }
 
-    /// The blocks of table 0 that hold all fingerprints from `low` to `high`, and few others.
+    /// Returns the blocks of table 0 that hold all fingerprints from `low` to `high`, and few others.
     pub(crate) fn blocks_between(&self, low: F, high: F) -> Range<usize> {
         let table = &self.tables[0];
         let end = table.first_part_at_least(high) + 1;
         table.first_part_at_least(low)..end.min(table.part_count())
     }
 
-    /// The fingerprints of some blocks of table 0.
+    /// Returns the fingerprints of some blocks of table 0.
     pub(crate) fn fingerprints_of_blocks(&self, blocks: Range<usize>) -> Fingerprints<'_, F> {
         Fingerprints::of_blocks(self, 0, blocks)
     }
 
-    /// Hands each id with its slot to `visit`: a number of its own below the record count. The ids of an index with strings come
-    /// in order.
+    /// Calls `visit` with each id and its slot, a unique number below the record count. String ids come in order.
     ///
     /// # Errors
     /// A damaged page.
@@ -413,8 +416,8 @@ impl<F: Fingerprint> Index<F> {
         }
     }
 
-    /// Whether a condition holds for the keys of all ids of a fingerprint of this index: a number is its own key, that of
-    /// a string is its place in the dictionary. The rank is looked up where it is not given.
+    /// Returns whether `holds` is true for the keys of all ids of a fingerprint of this index. The key of a number id
+    /// is the number, that of a string id is its place in the dictionary. Looks up the rank if it is not given.
     ///
     /// # Errors
     /// A damaged block or page.
@@ -435,7 +438,7 @@ impl<F: Fingerprint> Index<F> {
         Ok(ids.all_of(self.bytes(), Rank(rank), holds)?)
     }
 
-    /// The keys of an id that is a string, see [`Index::all_keys`].
+    /// Returns the keys of a string id, see [`Index::all_keys`].
     ///
     /// # Errors
     /// A damaged page.
@@ -446,17 +449,18 @@ impl<F: Fingerprint> Index<F> {
         }
     }
 
-    /// The ids in order if they are strings.
+    /// Returns the ids in order if they are strings.
     pub(crate) fn sorted_strings(&self) -> Option<SortedStrings<'_>> {
         self.ids.as_ref()?.sorted_strings(self.bytes())
     }
 
-    /// All records in order, with their ids; none if the index has no ids. About 0.3 microseconds a record.
+    /// Returns all records in order, with their ids; none if the index has no ids. Takes about 0.3 microseconds a
+    /// record.
     pub fn records(&self) -> Records<'_, F> {
         Records::new(self, records::READ_AHEAD_LEN)
     }
 
-    /// [`Index::records`] with ids in about `budget` bytes of memory.
+    /// [`Index::records`], with at most about `budget` bytes of ids in memory.
     pub(crate) fn records_within(&self, budget: usize) -> Records<'_, F> {
         Records::new(self, budget)
     }
@@ -465,17 +469,17 @@ impl<F: Fingerprint> Index<F> {
         self.data.as_ref()
     }
 
-    /// The prefix mask of each table, at less cost than [`Index::summary`], which plans queries.
+    /// Returns the prefix mask of each table. Cheaper than [`Index::summary`], which plans queries.
     pub(crate) fn prefix_masks(&self) -> impl Iterator<Item = F> {
         self.tables.iter().map(|table| table.permutation().mask())
     }
 
-    /// The order of table `t`, which must be there.
+    /// Returns the bit order of table `t`, which must exist.
     pub(crate) fn permutation(&self, t: usize) -> &Permutation<F> {
         self.tables[t].permutation()
     }
 
-    /// The codec of table `t`, which must be there, at less cost than [`Index::summary`].
+    /// Returns the codec of table `t`, which must exist. Cheaper than [`Index::summary`].
     pub(crate) fn codec(&self, t: usize) -> Codec {
         self.tables[t].codec().0
     }

@@ -1,4 +1,4 @@
-//! The nearest fingerprints, by growing distance, and whether any is near at all.
+//! The search for the nearest fingerprints by growing distances, and the test whether any fingerprint is near.
 
 use super::plans::is_on_the_way;
 use super::probe::{Findings, Lists, Probe, Target};
@@ -9,21 +9,22 @@ use crate::design::TableProbes;
 use crate::error::{FormatError, Result};
 use crate::fingerprint::Fingerprint;
 
-/// A distance is followed by the largest one whose plan costs at most so many times as much: the searches before the last
-/// one then cost little beside it. When the distance that is expected to be enough costs no more than that, it comes next.
+/// The next distance is the largest whose plan costs at most this many times that of the last one, so that earlier
+/// searches cost little compared to the last. The distance that is expected to be enough comes next if it is within
+/// this factor too.
 const GROWTH: f64 = 4.0;
 
-/// Blocks of the first piece of a scan. Each further piece has twice as many: the nearest found so far, which bound what
-/// is kept, then improve as often as not.
+/// Blocks of the first piece of a scan. Each further piece has twice as many, so that about every second one improves
+/// the nearest fingerprints so far, which bound what is kept.
 const FIRST_PIECE: usize = 16;
 
-/// Most blocks of a piece of a scan.
+/// The most blocks of a piece of a scan.
 const LARGEST_PIECE: usize = 1 << 14;
 
 impl<F: Fingerprint> Index<F> {
-    /// The `count` fingerprints nearest to `fingerprint` among those within `max_distance`, by distance, then by value;
-    /// fewer if there are not so many. Of those at the last distance the ones of smallest value are taken, so that
-    /// the answer is determined. Allocates; [`Index::nearest_with`] does not.
+    /// Returns the `count` fingerprints nearest to `fingerprint` within `max_distance`, by distance, then by value;
+    /// fewer if there are not enough. At the last distance those with the smallest values are taken, so the answer is
+    /// unique. Allocates; [`Index::nearest_with`] does not.
     ///
     /// ```
     /// # use simidx::{BuildOptions, Index, IndexBuilder, Width};
@@ -54,15 +55,15 @@ impl<F: Fingerprint> Index<F> {
         Ok(scratch.matches)
     }
 
-    /// [`Index::nearest`] in the memory of a scratch, where the answer stays until its next query.
+    /// Answers [`Index::nearest`] in a scratch, which holds the answer until its next query.
     ///
-    /// It searches within growing distances, each at most four times as dear as the one before, until enough are found, and
-    /// scans where that is cheaper. So it costs at most a few times as much as a query within the distance of the farthest of
-    /// the nearest, or within `max_distance` where there are fewer. Distances beyond [`Index::max_distance`] are planned
-    /// when they are first met, up to some milliseconds each.
+    /// Searches within growing distances, each at most four times as expensive as the one before, until enough
+    /// fingerprints are found, and scans if that is cheaper. The cost is at most a few times that of a query within the
+    /// distance of the farthest one returned, or within `max_distance` if there are fewer than `count`. Distances
+    /// beyond [`Index::max_distance`] are planned on first use, in up to a few milliseconds each.
     ///
     /// # Errors
-    /// A damaged block among those that had to be read; then there is no answer.
+    /// A damaged block that had to be read; the scratch then holds no answer.
     pub fn nearest_with<'s>(
         &self,
         scratch: &'s mut Scratch<F>,
@@ -99,9 +100,9 @@ impl<F: Fingerprint> Index<F> {
         Ok(&scratch.matches)
     }
 
-    /// Whether any fingerprint is within `distance` of `fingerprint`. Stops at the first one found: the fingerprint
-    /// itself is looked for first, then those near it, table by table, some dozens of probes at a time. Where there is
-    /// none it costs as much as a query. Allocates; [`Index::contains_near_with`] does not.
+    /// Returns whether any fingerprint is within `distance` of `fingerprint`. Stops at the first one: looks for the
+    /// fingerprint itself, then for those near it, table by table, some dozens of probes at a time. If there is none,
+    /// it costs as much as a query. Allocates; [`Index::contains_near_with`] does not.
     ///
     /// ```
     /// # use simidx::{BuildOptions, Index, IndexBuilder, Width};
@@ -124,7 +125,7 @@ impl<F: Fingerprint> Index<F> {
     /// [`Index::contains_near`] in the memory of a scratch, which then holds no answer.
     ///
     /// # Errors
-    /// A damaged block among those that had to be read.
+    /// A damaged block that had to be read.
     pub fn contains_near_with(
         &self,
         scratch: &mut Scratch<F>,
@@ -152,7 +153,7 @@ impl<F: Fingerprint> Index<F> {
         near
     }
 
-    /// Whether probes, or a scan, find a match; stops at the first.
+    /// Returns whether probes, or a scan, find a match; stops at the first.
     fn finds_any<'a>(
         &'a self,
         lists: &mut Lists<'a, F>,
@@ -187,7 +188,7 @@ impl<F: Fingerprint> Index<F> {
         Ok(!findings.found.is_empty())
     }
 
-    /// The probes of a distance; `None` for a scan.
+    /// Returns the probes for a distance; `None` for a scan.
     fn probes(&self, distance: u32, strategy: Strategy) -> Option<&[TableProbes]> {
         match strategy {
             Strategy::Auto => self.plan(distance).best(),
@@ -196,7 +197,7 @@ impl<F: Fingerprint> Index<F> {
         }
     }
 
-    /// What probes are looked up in, with the ranks of matches.
+    /// Returns the target of probes within a distance, with ranks for matches.
     pub(super) fn target(&self, distance: u32, cold: bool) -> Target<'_, F> {
         Target {
             tables: &self.tables,
@@ -208,7 +209,7 @@ impl<F: Fingerprint> Index<F> {
         }
     }
 
-    /// The distance within which this many uniform fingerprints would probably hold `count`.
+    /// Returns the distance within which this many uniform fingerprints would probably include `count`.
     fn expected_distance(&self, count: usize) -> u32 {
         let wanted = 1.5 * count as f64 + 1.0;
         let mut at_distance = self.len() as f64 / 2f64.powi(F::WIDTH as i32);
@@ -217,14 +218,14 @@ impl<F: Fingerprint> Index<F> {
             if within >= wanted {
                 return distance;
             }
-            // The next binomial coefficient.
+            // Computes the next binomial coefficient.
             at_distance *= f64::from(F::WIDTH - distance) / f64::from(distance + 1);
             within += at_distance;
         }
         F::WIDTH
     }
 
-    /// Compares all fingerprints of some blocks of table 0.
+    /// Compares all fingerprints of some blocks of table 0 with the query.
     fn scan_piece<'a>(
         &'a self,
         target: Target<'a, F>,
@@ -244,7 +245,7 @@ impl<F: Fingerprint> Index<F> {
         lists.probes.push(Probe {
             table,
             query: table.permutation.apply(query).0,
-            // Keys ascend, so that none but the last can be the largest value.
+            // Keys ascend, so only the last one can be the largest value.
             low: before.map_or(F::ZERO, |key| key.wrapping_add(F::from_u128(1))),
             high: table.keys.get(blocks.end - 1),
             owner: 0,
@@ -253,7 +254,7 @@ impl<F: Fingerprint> Index<F> {
     }
 }
 
-/// The pieces of a scan of so many blocks.
+/// Divides a scan of `block_count` blocks into pieces.
 fn pieces(block_count: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
     let (mut next, mut len) = (0, FIRST_PIECE);
     std::iter::from_fn(move || {
@@ -264,28 +265,28 @@ fn pieces(block_count: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
     })
 }
 
-/// What a search for the nearest has completed.
+/// The completed part of a search for the nearest.
 #[derive(Clone, Copy)]
 struct Done<'a> {
-    /// All within this distance have been found.
+    /// All fingerprints within this distance have been found.
     distance: u32,
-    /// The probes of this distance.
+    /// The probes for this distance.
     plan: &'a [TableProbes],
-    /// What these probes found within this distance was kept.
+    /// The distance up to which results of these probes were kept.
     kept: u32,
 }
 
-/// A search for the nearest.
+/// A search for the nearest fingerprints.
 struct Nearest<'a, 'b, F> {
     index: &'a Index<F>,
     strategy: Strategy,
     cold: bool,
     query: F,
     count: usize,
-    /// Nothing beyond this distance is among the nearest: the largest distance asked for, or that of the farthest of the
-    /// nearest so far when there are enough.
+    /// No fingerprint beyond this distance is among the nearest: the largest distance to search, or, once there are
+    /// enough, the distance of the farthest one.
     bound: u32,
-    /// The distance within which uniform data would probably hold as many as are wanted.
+    /// The distance within which uniform data would probably include enough.
     expected: u32,
     done: Option<Done<'a>>,
     lists: &'b mut Lists<'a, F>,
@@ -298,7 +299,7 @@ impl<'a, F: Fingerprint> Nearest<'a, '_, F> {
             return Ok(());
         }
         let mut distance = match self.count {
-            // The very fingerprint is enough, and cheap to find.
+            // The same fingerprint is enough, and is cheap to find.
             1 => 0,
             _ => self.index.max_distance().min(self.bound),
         };
@@ -306,7 +307,7 @@ impl<'a, F: Fingerprint> Nearest<'a, '_, F> {
             let Some(plan) = self.index.probes(distance, self.strategy) else {
                 return self.scan();
             };
-            // What is found farther away than is expected to be needed would be put in order in vain.
+            // Fingerprints farther away than probably needed are not kept, since sorting them would be wasted.
             let mut kept = self.bound.min(self.expected.max(distance));
             let (target, query) = (self.index.target(kept, self.cold), self.query);
             let probed = self.done.filter(|done| done.kept >= distance);
@@ -332,8 +333,8 @@ impl<'a, F: Fingerprint> Nearest<'a, '_, F> {
         }
     }
 
-    /// The largest fingerprint that can be among the nearest and has not been found before a search within `distance`. If
-    /// only this last distance is left and there are enough already, others at this distance must be smaller to count.
+    /// Returns the largest fingerprint that a search within `distance` may still add to the nearest. If only the last
+    /// distance is left and there are enough already, a fingerprint at this distance must be smaller to count.
     fn highest(&self, distance: u32) -> F {
         let last_is_left = self.done.is_some_and(|done| done.distance + 1 == distance);
         let last = self.findings.found.get(self.count - 1);
@@ -343,7 +344,7 @@ impl<'a, F: Fingerprint> Nearest<'a, '_, F> {
         }
     }
 
-    /// The distance to search after all within `done` have been found, and they were not enough.
+    /// Returns the next distance, after the search within `done` did not find enough.
     fn next_distance(&self, done: u32) -> u32 {
         let far = self.far_distance(done);
         let index = self.index;
@@ -357,11 +358,12 @@ impl<'a, F: Fingerprint> Nearest<'a, '_, F> {
         }
     }
 
-    /// The largest distance to search next.
+    /// Returns the largest distance to search next.
     fn far_distance(&self, done: u32) -> u32 {
         let ns = |distance: u32| self.index.plan(distance).ns();
         let least = done + 1;
-        // Data that are closer together than uniform ones are enough sooner, and distances grow towards this one.
+        // Data that are denser than uniform ones need smaller distances, so the distance grows towards this goal in
+        // steps.
         let goal = self.expected.clamp(least, self.bound);
         let first = self.index.max_distance().clamp(least, goal);
         let cheap = (first + 1..=goal).take_while(|&d| ns(d) <= GROWTH * ns(done));
@@ -374,7 +376,7 @@ impl<'a, F: Fingerprint> Nearest<'a, '_, F> {
 
     /// Compares all fingerprints, those of table 0, piece by piece.
     fn scan(&mut self) -> Result<()> {
-        // A scan finds again what probes have found.
+        // A scan finds the results of earlier probes again.
         self.findings.stats.probes += 1;
         let probes = self.findings.stats.probes;
         for piece in pieces(self.index.tables[0].part_count()) {
@@ -387,7 +389,7 @@ impl<'a, F: Fingerprint> Nearest<'a, '_, F> {
         Ok(())
     }
 
-    /// Forgets all but the nearest of what has been found.
+    /// Drops all but the nearest.
     fn keep_nearest(&mut self) {
         self.findings.merge();
         let found = &mut self.findings.found;

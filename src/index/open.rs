@@ -1,4 +1,4 @@
-//! Opening an index: the constructors, and the rules of stage "open" (spec, section 12), which they check.
+//! Opens an index: the constructors, and the rules of the stage "open" (spec, section 12), which they check.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -32,7 +32,7 @@ use crate::format::{
 };
 use crate::threads::map_parts_mut;
 
-/// Names the file in an error that does not name it yet.
+/// Returns a function that adds the name of the file to an error without one.
 fn naming(path: &Path) -> impl Fn(Error) -> Error + '_ {
     move |error| match error {
         Error::Io(_) => error,
@@ -44,15 +44,15 @@ fn naming(path: &Path) -> impl Fn(Error) -> Error + '_ {
     }
 }
 
-/// Blocks of all tables below which opening is not worth a second thread.
+/// With fewer blocks in all tables, a second thread does not pay.
 const SMALL_FILE_BLOCKS: u64 = 1 << 16;
 
 impl<F: Fingerprint> Index<F> {
-    /// Opens an index file by mapping it: the bytes of the tables are read from disk when a query
-    /// first needs them. [`Storage::map`] says what may happen to the file meanwhile, and what must not.
+    /// Opens an index file by mapping it: the bytes of the tables are read from disk when a query first needs them.
+    /// [`Storage::map`] says which changes of the file are safe meanwhile.
     ///
     /// # Errors
-    /// As for [`Storage::map`], [`Storage::check_len`] and [`Index::from_bytes`], with the name of the file.
+    /// The errors of [`Storage::map`], [`Storage::check_len`] and [`Index::from_bytes`], with the name of the file.
     #[cfg(feature = "mmap")]
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
@@ -67,33 +67,33 @@ impl<F: Fingerprint> Index<F> {
         Ok(index)
     }
 
-    /// Opens an index file by reading all of it into memory.
+    /// Opens an index file by reading it into memory.
     ///
     /// # Errors
-    /// As for [`Storage::read`] and [`Index::from_bytes`], with the name of the file.
+    /// The errors of [`Storage::read`] and [`Index::from_bytes`], with the name of the file.
     pub fn open_in_memory(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         Index::from_bytes(Storage::read(path)?).map_err(naming(path))
     }
 
-    /// Keeps the file in memory, see [`Storage::lock`].
+    /// Locks the file in memory, see [`Storage::lock`].
     ///
     /// # Errors
-    /// As for `Storage::lock`.
+    /// The errors of `Storage::lock`.
     pub fn lock(&self) -> Result<()> {
         self.storage().lock()
     }
 
-    /// The part of the file that is in memory, see [`Storage::resident_fraction`].
+    /// Returns the fraction of the file that is in memory, see [`Storage::resident_fraction`].
     pub fn resident_fraction(&self) -> Option<f64> {
         self.storage().resident_fraction()
     }
 
-    /// Opens the index that `data` holds: checks everything but blocks and ids, which are checked when
-    /// they are first used. Time and memory in proportion to the number of blocks.
+    /// Opens an index from its bytes. Checks everything except blocks and ids, which are checked on first use. Time and
+    /// memory are proportional to the number of blocks.
     ///
     /// # Errors
-    /// The first rule of the format that the bytes break, or [`Error::WidthMismatch`].
+    /// The first broken rule of the format, or [`Error::WidthMismatch`].
     pub fn from_bytes(data: impl Into<Storage>) -> Result<Self> {
         let data = data.into();
         let header = Header::decode(data.as_ref())?;
@@ -116,16 +116,16 @@ impl<F: Fingerprint> Index<F> {
     }
 }
 
-/// The width of the fingerprints in a file.
+/// Returns the width of the fingerprints in a file.
 ///
 /// # Errors
-/// The first rule of its header that the file breaks.
+/// The first broken rule of the header.
 pub(crate) fn width_of(storage: &Storage) -> Result<Width> {
     let header = Header::decode(storage.as_ref())?;
     Ok(Width::from_bits(header.width).unwrap_or(Width::W128))
 }
 
-/// Prepares a mapping for queries once the file has been parsed: what opening reads, it reads in order.
+/// Prepares a mapping for queries once the file has been parsed. Opening reads it in order.
 #[cfg(feature = "mmap")]
 fn prepare(storage: &Storage) -> Result<()> {
     storage.check_len()?;
@@ -133,21 +133,21 @@ fn prepare(storage: &Storage) -> Result<()> {
     Ok(())
 }
 
-/// A validated file, taken apart.
+/// The parts of a validated file.
 pub(super) struct Parts<F> {
     pub(super) directory: Directory,
     pub(super) tables: Vec<Table<F>>,
     pub(super) ids: Option<IdSections>,
-    /// The rank of the first value of each block of table 0, where there are ids to be found by it.
+    /// The rank of the first value of each block of table 0, if the index has ids.
     pub(super) block_ranks: Option<Vec<u64>>,
     pub(super) pipeline: Option<String>,
     pub(super) metadata: Metadata,
 }
 
-/// Checks every rule of the stage "open" in their order; those of the header have been checked.
+/// Checks every rule of the stage "open" in order; those of the header have been checked.
 ///
 /// # Errors
-/// The first rule broken; [`Error::WidthMismatch`] for an index of another width.
+/// The first broken rule; [`Error::WidthMismatch`] for an index of another width.
 pub(super) fn parse<F: Fingerprint>(header: &Header, file: &[u8]) -> Result<Parts<F>> {
     let footer = Footer::decode(file)?;
     footer.check_width(header.width)?;
@@ -183,17 +183,17 @@ pub(super) fn parse<F: Fingerprint>(header: &Header, file: &[u8]) -> Result<Part
     })
 }
 
-/// What the directory says of each table.
+/// The layout of each table according to the directory.
 struct TableLayout<F> {
     mask: F,
-    /// None for a table in lines.
+    /// `None` for a table in lines.
     code: Option<TableCode>,
 }
 
-/// Checks what needs no more than the directory: V11 to V15.
+/// Checks the rules that concern only the directory: V11 to V15.
 ///
 /// # Errors
-/// The first rule broken.
+/// The first broken rule.
 fn check_directory<F: Fingerprint>(
     directory: &Directory,
     directory_offset: u64,
@@ -213,7 +213,7 @@ fn read_directory(file: &[u8], footer: &Footer, width: u32) -> Result<Directory,
     let bytes = file.get(start..start + footer.directory_len as usize);
     let missing = || FormatError::damaged(6, "the directory is not in the file");
     let bytes = bytes.ok_or_else(missing)?;
-    // What is checked must be what is used, and a mapped file may be overwritten between the two.
+    // A mapped file may be overwritten, so the checked bytes must be the ones in use.
     let bytes = match bytes.len() {
         ..=Directory::MAX_COPIED_LEN => Cow::Owned(bytes.to_vec()),
         _ => Cow::Borrowed(bytes),
@@ -226,7 +226,7 @@ fn read_directory(file: &[u8], footer: &Footer, width: u32) -> Result<Directory,
     )
 }
 
-/// V11.
+/// Checks V11.
 fn masks<F: Fingerprint>(directory: &Directory) -> Result<Vec<F>, FormatError> {
     let masks = directory.tables.iter();
     let masks: Vec<F> = masks.map(|t| F::from_u128(t.prefix_mask)).collect();
@@ -237,7 +237,7 @@ fn masks<F: Fingerprint>(directory: &Directory) -> Result<Vec<F>, FormatError> {
     Ok(masks)
 }
 
-/// V12 and V13.
+/// Checks V12 and V13.
 fn check_codes(directory: &Directory) -> Result<Vec<Option<TableCode>>, FormatError> {
     for (t, table) in directory.tables.iter().enumerate() {
         let has_code = matches!(table.codec, Codec::Xor | Codec::Gap);
@@ -255,7 +255,7 @@ fn check_codes(directory: &Directory) -> Result<Vec<Option<TableCode>>, FormatEr
         .collect()
 }
 
-/// Whether a table in lines can have as many lines as it says.
+/// Returns whether a table in lines can have the number of lines that it claims.
 fn is_line_count(table: &TableRecord, fingerprints: u64, width: u32) -> bool {
     let address_bits = LINE_BITS..=width.min(MAX_ADDRESS_BITS);
     if !address_bits.contains(&table.address_bits) || fingerprints > MAX_VALUES {
@@ -265,7 +265,7 @@ fn is_line_count(table: &TableRecord, fingerprints: u64, width: u32) -> bool {
     table.block_count >= 1 << (table.address_bits - LINE_BITS) && fingerprints <= most
 }
 
-/// V14.
+/// Checks V14.
 fn check_table_sizes(directory: &Directory, width: u32) -> Result<(), FormatError> {
     let fingerprints = directory.fingerprint_count;
     for (t, table) in directory.tables.iter().enumerate() {
@@ -285,7 +285,7 @@ fn check_table_sizes(directory: &Directory, width: u32) -> Result<(), FormatErro
     Ok(())
 }
 
-/// V15.
+/// Checks V15.
 fn check_sections(
     directory: &Directory,
     width: u32,
@@ -326,7 +326,7 @@ fn check_sections(
     Ok(())
 }
 
-/// Whether a section can have its length, as far as its kind says.
+/// Returns whether the kind of a section allows its length.
 fn is_possible_len(record: &SectionRecord) -> bool {
     match record.kind {
         Kind::Buckets => payload_len(record.len).is_some(),
@@ -336,7 +336,7 @@ fn is_possible_len(record: &SectionRecord) -> bool {
     }
 }
 
-/// Checks that a section lies right after what ends at `end`; returns its own end.
+/// Checks that a section starts right after `end`; returns its own end.
 fn check_place(
     record: &SectionRecord,
     directory: &Directory,
@@ -357,7 +357,7 @@ fn check_place(
     }
 }
 
-/// V16, but for the key groups.
+/// Checks V16, except for the key groups.
 fn check_checksums(directory: &Directory, file: &[u8]) -> Result<(), FormatError> {
     let known = |record: &&SectionRecord| !matches!(record.kind, Kind::Ancillary(_));
     for record in directory.sections.iter().filter(known) {
@@ -366,7 +366,7 @@ fn check_checksums(directory: &Directory, file: &[u8]) -> Result<(), FormatError
     Ok(())
 }
 
-/// V16 for a section of these bytes, and V40 for an ancillary one.
+/// Checks V16 for a section with these bytes, and V40 for an ancillary one.
 pub(super) fn check_record_checksum(
     record: &SectionRecord,
     bytes: &[u8],
@@ -386,7 +386,7 @@ pub(super) fn check_record_checksum(
     })
 }
 
-/// A section that rule V15 has found to be there.
+/// Returns a section that exists, as V15 has checked.
 fn section(directory: &Directory, kind: Kind, table: usize) -> Result<&SectionRecord, FormatError> {
     let missing = || FormatError::damaged(15, format!("the {} are missing", kind.name()));
     directory.section(kind, table).ok_or_else(missing)
@@ -396,12 +396,12 @@ fn range(record: &SectionRecord) -> Range<usize> {
     record.offset as usize..(record.offset + record.len) as usize
 }
 
-/// The bytes of a section; rule V15 has shown that they are in the file.
+/// Returns the bytes of a section that lies in the file, as V15 has checked.
 pub(super) fn slice<'a>(file: &'a [u8], record: &SectionRecord) -> &'a [u8] {
     file.get(range(record)).unwrap_or_default()
 }
 
-/// A table in lines.
+/// Opens a table in lines.
 fn line_table<F: Fingerprint>(
     directory: &Directory,
     number: usize,
@@ -419,7 +419,7 @@ fn line_table<F: Fingerprint>(
     })
 }
 
-/// The tables, with V16 and V17 for their keys.
+/// Opens the tables, with V16 and V17 for their keys.
 fn tables<F: Fingerprint>(
     file: &[u8],
     directory: &Directory,
@@ -456,11 +456,11 @@ fn tables<F: Fingerprint>(
     } else {
         map_parts_mut(&mut layout, 1, |number, part| read(number, &mut part[0]))
     };
-    // In order, so that of several faults always the same one is reported.
+    // In order, so that the same error is reported when there are several.
     tables.into_iter().collect()
 }
 
-/// The entries of the key groups of a table, with the part of V17 that concerns them.
+/// Returns the entries of the key groups of a table, after checking the part of V17 that concerns them.
 fn key_entries<F: Fingerprint>(
     bytes: &[u8],
     groups_len: u64,
@@ -489,7 +489,7 @@ fn key_entries<F: Fingerprint>(
     Ok(entries)
 }
 
-/// The last key before a group, and its own last key.
+/// Returns the last key before a group, and its own last key.
 fn span<F: Fingerprint>(entries: &[KeyEntry<F>], group: usize) -> Span<F> {
     Span {
         previous: group.checked_sub(1).map(|before| entries[before].last),
@@ -497,7 +497,7 @@ fn span<F: Fingerprint>(entries: &[KeyEntry<F>], group: usize) -> Span<F> {
     }
 }
 
-/// Number of keys of a group.
+/// Returns the number of keys of a group.
 fn keys_of_group(table: &TableRecord, group: usize) -> usize {
     let first = (group * keys::GROUP_KEYS) as u64;
     table
@@ -506,7 +506,7 @@ fn keys_of_group(table: &TableRecord, group: usize) -> usize {
         .min(keys::GROUP_KEYS as u64) as usize
 }
 
-/// Appends the keys of a group, with V16 and V17 for it.
+/// Appends the keys of a group, after checking V16 and V17 for it.
 fn read_key_group<F: Fingerprint>(
     bytes: &[u8],
     entries: &[KeyEntry<F>],
@@ -527,14 +527,14 @@ fn read_key_group<F: Fingerprint>(
     })
 }
 
-/// All keys of a table.
+/// Reads all keys of a table.
 fn read_keys<F: Fingerprint>(
     bytes: &[u8],
     entries: &[KeyEntry<F>],
     record: &TableRecord,
     table: usize,
 ) -> Result<Keys<F>, FormatError> {
-    // Each group has some bytes or is the only key of the last one: the entries justify the memory.
+    // Each group has some bytes or is the only key of the last one, so the entries justify the memory.
     let mut keys = Keys::room_for(record.block_count as usize);
     let mut start = 0;
     for group in 0..entries.len() {
@@ -546,7 +546,7 @@ fn read_keys<F: Fingerprint>(
     Ok(Keys::new(keys))
 }
 
-/// The numbers of values of the blocks of table 0, less 1 each, with V18.
+/// Returns the numbers of values of the blocks of table 0, each less 1, after checking V18.
 fn block_counts_of<'a>(
     directory: &Directory,
     bytes: &'a [u8],
@@ -563,7 +563,7 @@ fn block_counts_of<'a>(
     Ok(counts)
 }
 
-/// The rank of the first value of each block of table 0.
+/// Returns the rank of the first value of each block of table 0.
 pub(super) fn block_ranks(counts: &[[u8; 2]]) -> Vec<u64> {
     let mut next = 0;
     let ranks = counts.iter().map(|&count| {
@@ -574,7 +574,7 @@ pub(super) fn block_ranks(counts: &[[u8; 2]]) -> Vec<u64> {
     ranks.collect()
 }
 
-/// V19.
+/// Reads the pipeline and checks V19.
 fn pipeline_of(directory: &Directory, bytes: &[u8]) -> Result<Option<String>, FormatError> {
     let Some(record) = directory.section(Kind::Pipeline, 0) else {
         return Ok(None);
@@ -585,7 +585,7 @@ fn pipeline_of(directory: &Directory, bytes: &[u8]) -> Result<Option<String>, Fo
     }
 }
 
-/// V41.
+/// Reads the metadata and checks V41.
 fn metadata_of(directory: &Directory, bytes: &[u8]) -> Result<Metadata, FormatError> {
     let Some(record) = directory.section(Kind::Metadata, 0) else {
         return Ok(Metadata::default());
@@ -595,7 +595,7 @@ fn metadata_of(directory: &Directory, bytes: &[u8]) -> Result<Metadata, FormatEr
     })
 }
 
-/// V20.
+/// Checks V20.
 fn check_id_parameters(directory: &Directory) -> Result<(), FormatError> {
     let (base, bits) = (directory.id_base, directory.id_bits);
     let buckets = directory.section(Kind::Buckets, 0);
@@ -614,7 +614,7 @@ fn check_id_parameters(directory: &Directory) -> Result<(), FormatError> {
     }
 }
 
-/// The code of strings (V42) and the places of the ids, whose parameters are right.
+/// Reads the code of the strings (V42) and the places of the ids, whose parameters have been checked.
 pub(super) fn ids_of(
     directory: &Directory,
     string_code: &[u8],

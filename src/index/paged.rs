@@ -1,4 +1,4 @@
-//! Reading paged sections: each page is checked when it is first used (spec, section 3.5).
+//! Paged sections: each page is checked on first use (spec, section 3.5).
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ pub(super) struct Paged {
 }
 
 impl Paged {
-    /// A section at `range` of the file; `None` if no payload makes a section of that length.
+    /// Creates the section at `range` of the file; `None` if no payload gives a section of that length.
     pub(super) fn new(kind: Kind, table: usize, range: Range<usize>) -> Option<Self> {
         let len = payload_len(range.len() as u64)?;
         Some(Paged {
@@ -30,25 +30,25 @@ impl Paged {
         })
     }
 
-    /// Where the payload is in the file.
+    /// Returns the offset of the payload in the file.
     #[inline(always)]
     pub(super) fn start(&self) -> usize {
         self.payload.start
     }
 
-    /// The payload, checked or not.
+    /// Returns the payload, whether checked or not.
     #[inline(always)]
     pub(super) fn payload<'a>(&self, file: &'a [u8]) -> &'a [u8] {
         file.get(self.payload.clone()).unwrap_or_default()
     }
 
-    /// Whether a page has been found to be good.
+    /// Returns whether a page has passed its check.
     #[inline(always)]
     pub(super) fn is_checked(&self, page: usize) -> bool {
         self.checked.contains(page)
     }
 
-    /// Bytes of the payload.
+    /// Returns the length of the payload in bytes.
     pub(super) fn len(&self) -> usize {
         self.payload.len()
     }
@@ -57,7 +57,7 @@ impl Paged {
         self.len().div_ceil(PAGE_LEN)
     }
 
-    /// Bytes `range` of the payload, their pages checked; shorter where the payload ends.
+    /// Returns bytes `range` of the payload, after checking their pages; fewer at the end of the payload.
     ///
     /// # Errors
     /// V28.
@@ -78,12 +78,12 @@ impl Paged {
             .ok_or_else(|| self.damaged(28, "the file ends within the section"))
     }
 
-    /// Where the checksum of a page is in the file.
+    /// Returns the offset of the checksum of a page in the file.
     fn checksum_offset(&self, page: usize) -> usize {
         self.payload.end + page * 4
     }
 
-    /// Number `index` of a packed array of `bits`-bit numbers.
+    /// Returns number `index` of a packed array of `bits`-bit numbers.
     ///
     /// # Errors
     /// V28.
@@ -113,7 +113,7 @@ impl Paged {
         Ok(())
     }
 
-    /// Checks one page even if it has been checked before: from then on none that is damaged is used.
+    /// Checks a page even if it has been checked before. From then on it is not used if it is damaged.
     ///
     /// # Errors
     /// V28.
@@ -144,7 +144,7 @@ impl Paged {
         Ok(())
     }
 
-    /// Checks what can be checked of lines whatever the way to them.
+    /// Checks the rules of lines that do not depend on the path to them.
     ///
     /// # Errors
     /// V44.
@@ -160,7 +160,7 @@ impl Paged {
         Ok(())
     }
 
-    /// The error with its table, if the section is that of a table.
+    /// Adds the table to an error, if the section belongs to one.
     fn of_table(&self, error: FormatError) -> FormatError {
         match self.kind.is_of_table() {
             true => error.in_table(self.table),
@@ -168,19 +168,19 @@ impl Paged {
         }
     }
 
-    /// Where a page is in the file.
+    /// Returns the offset of a page in the file.
     pub(super) fn page_offset(&self, page: usize) -> usize {
         self.payload.start + page * PAGE_LEN
     }
 
-    /// Asks for some pages from `page` on, for those who read the section in order.
+    /// Requests `count` pages from `page` on, during a sequential read.
     pub(super) fn read_ahead(&self, file: &[u8], page: usize, count: usize) {
         let start = self.payload.start + page * PAGE_LEN;
         let end = self.payload.end.min(start + count * PAGE_LEN);
         will_need(file.get(start..end).unwrap_or_default());
     }
 
-    /// An error of this section.
+    /// Creates an error of this section.
     pub(super) fn damaged(&self, rule: u8, message: &str) -> FormatError {
         FormatError::damaged(rule, format!("{}: {message}", self.kind.name()))
             .at(self.payload.start as u64)

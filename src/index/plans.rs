@@ -1,4 +1,4 @@
-//! The probe plans of an index, computed when they are first needed.
+//! The probe plans of an index, computed on first use.
 
 use std::sync::OnceLock;
 
@@ -8,10 +8,11 @@ use crate::codec::lines::LINE_ADDRESSES;
 use crate::design::{ProbePlan, TableProbes};
 use crate::format::{Directory, TableRecord};
 
-/// Nanoseconds that the first probes of a search take even if they are few: their cache misses overlap with no others.
+/// Nanoseconds that the first probes of a search take, even if they are few: their cache misses do not overlap with
+/// others.
 const START_NS: f64 = 200.0;
 
-/// Most times that a search may cost for it to go by a smaller distance.
+/// The largest factor on the cost of a search for which it goes through a smaller distance.
 const DETOUR: f64 = 1.25;
 
 /// A place for the plan of each distance from 0 to the width.
@@ -29,27 +30,28 @@ impl Plans {
         }
     }
 
-    /// The plan for a distance of at most the width.
+    /// Returns the plan for a distance of at most the width.
     #[inline]
     pub(super) fn get(&self, distance: u32, plan: impl FnOnce() -> ProbePlan) -> &ProbePlan {
         self.by_distance[distance as usize].get_or_init(plan)
     }
 
-    /// Whether a search for the nearest that has completed a distance steps to the next one, rather than far beyond it.
+    /// Returns whether a search for the nearest that has completed a distance continues with the next one, not with one
+    /// far beyond it.
     #[inline]
     pub(super) fn steps_from(&self, distance: u32, steps: impl FnOnce() -> bool) -> bool {
         *self.steps[distance as usize].get_or_init(steps)
     }
 }
 
-/// Whether it costs little more to search within a small distance before a larger one, when a search within a still
-/// smaller one is complete. It often does, because probes are not repeated.
+/// Returns whether a search within `small` before one within `large` costs little more, after the search `done`. It
+/// often does, because probes are not repeated.
 pub(super) fn is_on_the_way(done: &ProbePlan, small: &ProbePlan, large: &ProbePlan) -> bool {
     let by_steps = extra_ns(done, small) + START_NS + extra_ns(small, large);
     by_steps <= DETOUR * extra_ns(done, large)
 }
 
-/// The cost of a search after a search within a smaller distance, whose probes are not repeated.
+/// Returns the cost of a search after one within a smaller distance, whose probes are not repeated.
 fn extra_ns(done: &ProbePlan, next: &ProbePlan) -> f64 {
     let (Some(probed), Some(plan)) = (done.best(), next.best()) else {
         return next.ns();
@@ -59,7 +61,7 @@ fn extra_ns(done: &ProbePlan, next: &ProbePlan) -> f64 {
     next.ns() * count / next.probe_count()
 }
 
-/// Whether the probes of a table are among those of a plan.
+/// Returns whether a plan includes the probes of a table.
 #[inline(always)]
 pub(super) fn include(plan: &[TableProbes], wanted: &TableProbes) -> bool {
     for probes in plan {
@@ -74,8 +76,8 @@ pub(super) fn include(plan: &[TableProbes], wanted: &TableProbes) -> bool {
     false
 }
 
-/// The number of fingerprints that queries are planned for: the one in the file, but no more than its blocks can hold at a
-/// bit each, with their keys. Only a full check finds out how many there are.
+/// Returns the number of fingerprints to plan queries for: the number in the file, but at most what its blocks can hold
+/// at one bit each, with their keys. Only a full check finds the true number.
 pub(super) fn plausible_count(directory: &Directory) -> u64 {
     let in_block = MAX_BLOCK_VALUES.min(room_bits(directory.block_size as usize) + 1) as u64;
     let most = |table: &TableRecord| match table.codec {
@@ -155,7 +157,7 @@ mod tests {
             let design = TableDesign::with_table_count(Width::W64, 3, tables).unwrap();
             [1, 2, 3].map(|distance| design.plan(distance, 1_000_000, &Costs::DIRECT))
         };
-        // Each flip of one more table is on the way to those of both.
+        // The flips of one more table are included in those of both.
         let [one, two, three] = plans(2);
         assert!(is_on_the_way(&one, &two, &three));
         // Without flips, all probes together cost hardly more than their start.

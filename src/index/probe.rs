@@ -1,5 +1,5 @@
-//! Carrying out probes, many at a time. Each step is taken for all of them before the next step, so that their cache
-//! misses, page reads and decoding overlap.
+//! Runs probes, many at a time. Each step is done for all of them before the next, so that their cache misses, page
+//! reads and decoding overlap.
 
 use super::blocks::BlockTable;
 use super::probe_lines::LineLists;
@@ -15,10 +15,10 @@ use crate::error::FormatError;
 use crate::fingerprint::Fingerprint;
 use crate::memory::will_need;
 
-/// Number of probes that are carried out together: more than the memory reads that a processor has in flight.
+/// The number of probes that run together: more than the memory reads that a processor has in flight.
 pub(super) const BATCH_LEN: usize = 64;
 
-/// Most blocks that are read together.
+/// The most blocks that are read together.
 const MAX_TASKS: usize = 2 * BATCH_LEN;
 
 // The number of a task has one byte in its order key.
@@ -27,34 +27,34 @@ const _: () = assert!(MAX_TASKS <= 1 << 8);
 /// Bytes of a cache line.
 const LINE_LEN: usize = 64;
 
-/// Most lines of a block that are prefetched. The processor prefetches the others by itself.
+/// The most lines of a block that are prefetched. The processor prefetches the others.
 const MAX_LINES: usize = 8;
 
 /// One look-up: the values of a table from `low` to `high`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Probe<'a, F> {
     pub(super) table: &'a BlockTable<F>,
-    /// The query in the order of the table.
+    /// The query in the bit order of the table.
     pub(super) query: F,
     pub(super) low: F,
     pub(super) high: F,
-    /// Number of the query among those processed together.
+    /// The number of the query among those processed together.
     pub(super) owner: u32,
 }
 
-/// A block that can hold values of a probe.
+/// A block that may hold values of a probe.
 #[derive(Debug, Clone, Copy)]
 struct Task<'a, F> {
     probe: Probe<'a, F>,
     block: usize,
-    /// The part of the block up to the end of the probe's range, which has to be decoded, in 256ths.
+    /// The part of the block that must be decoded, up to the end of the probe's range, in 256ths.
     depth: u32,
-    /// Where these values are in an Elias-Fano block.
+    /// The place of these values in an Elias-Fano block.
     range: Option<NumberRange<F>>,
 }
 
 impl<F> Task<'_, F> {
-    /// The place of a value of its block.
+    /// Returns the place of a value in its block.
     #[inline(always)]
     fn place(&self, index: usize) -> Option<ValuePlace> {
         Some(ValuePlace {
@@ -64,7 +64,7 @@ impl<F> Task<'_, F> {
     }
 }
 
-/// [`Task::depth`] of a range that ends with `high` in a block of these bounds, for evenly spread values.
+/// Returns [`Task::depth`] for a range that ends with `high`, if the values of the block are evenly spread in `span`.
 #[inline(always)]
 fn depth<F: Fingerprint>(span: &Span<F>, high: F) -> u32 {
     if high >= span.key {
@@ -85,8 +85,9 @@ fn depth<F: Fingerprint>(span: &Span<F>, high: F) -> u32 {
     part * 255 / room.max(1)
 }
 
-/// The order of tasks of Huffman-coded tables. Tasks of one rule follow each other, so that they can be decoded in step.
-/// So do tasks of similar depth, so that no lane waits long for another. The low byte is the number of the task.
+/// Returns the sort key of a task of a Huffman-coded table. Tasks with the same rule are adjacent, so that they can be
+/// decoded in step, and so are tasks of similar depth, so that no lane waits long for another. The low byte is the
+/// number of the task.
 #[inline(always)]
 fn order_key(rule: u32, depth: u32, task: usize) -> u32 {
     rule << 16 | depth << 8 | task as u32
@@ -124,7 +125,7 @@ impl<F> Default for Lists<'_, F> {
 }
 
 impl<F> Lists<'_, F> {
-    /// Empty lists for any index, in the same memory.
+    /// Returns empty lists for any index, in the same memory.
     #[inline]
     pub(super) fn emptied<'b>(self) -> Lists<'b, F> {
         Lists {
@@ -135,8 +136,8 @@ impl<F> Lists<'_, F> {
     }
 }
 
-/// An empty list in the memory of another one, whose items differ in a lifetime only. `collect` reuses the allocation of a
-/// vector that it consumes.
+/// Returns an empty list in the memory of another, whose items differ only in a lifetime. `collect` reuses the
+/// allocation of a vector that it consumes.
 #[inline]
 pub(super) fn emptied<T, U>(mut list: Vec<T>) -> Vec<U> {
     list.clear();
@@ -146,7 +147,7 @@ pub(super) fn emptied<T, U>(mut list: Vec<T>) -> Vec<U> {
 /// The matches of queries, and their cost.
 #[derive(Debug)]
 pub(super) struct Findings<F> {
-    /// The tasks of Huffman-coded tables in the order of their decoding, see [`order_key`].
+    /// The tasks of Huffman-coded tables in decoding order, see [`order_key`].
     order: Vec<u32>,
     pub(super) found: Vec<Found<F>>,
     pub(super) stats: QueryStats,
@@ -163,13 +164,13 @@ impl<F> Default for Findings<F> {
 }
 
 impl<F: Fingerprint> Findings<F> {
-    /// Forgets the queries before.
+    /// Discards earlier queries.
     pub(super) fn start(&mut self) {
         self.found.clear();
         self.stats = QueryStats::default();
     }
 
-    /// Sorts the matches and keeps each once. A match has a rank if one of its copies has it.
+    /// Sorts the matches and removes duplicates. A match has a rank if one of its copies has one.
     pub(super) fn merge(&mut self) {
         self.found.sort_unstable();
         self.found.dedup_by(|again, kept| {
@@ -182,14 +183,14 @@ impl<F: Fingerprint> Findings<F> {
     }
 }
 
-/// The index that probes are looked up in, and how they are compared.
+/// The tables in which probes are looked up, and how values are compared.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Target<'a, F> {
     pub(super) tables: &'a [Table<F>],
     pub(super) file: &'a [u8],
     /// Whether matches get ranks.
     pub(super) is_ranked: bool,
-    /// Rank of the first value of each block of table 0, if it is in blocks and matches get ranks.
+    /// The rank of the first value of each block of table 0, if it is in blocks and matches get ranks.
     pub(super) block_ranks: &'a [u64],
     pub(super) distance: u32,
     /// Whether blocks may have left memory since their last use.
@@ -197,10 +198,10 @@ pub(super) struct Target<'a, F> {
 }
 
 impl<'a, F: Fingerprint> Target<'a, F> {
-    /// Carries out the probes of the lists and removes them.
+    /// Runs the probes of the lists and removes them.
     ///
     /// # Errors
-    /// A damaged block among those that had to be read.
+    /// A damaged block that had to be read.
     pub(super) fn run(
         &self,
         lists: &mut Lists<'a, F>,
@@ -224,7 +225,7 @@ impl<'a, F: Fingerprint> Target<'a, F> {
         task.probe.table.checked_block(self.file, task.block)
     }
 
-    /// The task of reading a block for a probe. Prefetches what is read first.
+    /// Creates the task of reading a block for a probe. Prefetches the bytes that are read first.
     #[inline(always)]
     fn task(&self, probe: &Probe<'a, F>, block: usize) -> Task<'a, F> {
         let depth = match probe.table.code {
@@ -249,7 +250,7 @@ impl<'a, F: Fingerprint> Target<'a, F> {
             TableCode::EliasFano => 1,
             _ => {
                 let lines = table.block_size / LINE_LEN;
-                // The deep part of a block follows more lines than need a prefetch.
+                // More lines than need a prefetch precede the deep part of a block.
                 (lines * (depth as usize + 1) / 256 + 1)
                     .min(lines)
                     .min(MAX_LINES)
@@ -344,8 +345,8 @@ impl<'a, F: Fingerprint> Target<'a, F> {
         comparison.compare(&task.probe, block.span.key, place);
     }
 
-    /// Reads the blocks of the first tasks of an order in step. Takes those with the same rule, at most [`LANES`], and
-    /// returns their number.
+    /// Reads the blocks of the first tasks of an order in step: those with the same rule, at most [`LANES`]. Returns
+    /// their number.
     #[inline(always)]
     fn read_in_step<R: DeltaRule, C: Cpu>(
         &self,
@@ -381,8 +382,8 @@ impl<'a, F: Fingerprint> Target<'a, F> {
         used
     }
 
-    /// Checks the blocks that have not been used yet. They may not be in memory, like any block of a cold file. All these
-    /// blocks are therefore requested before the first one is read.
+    /// Checks the blocks that have not been used yet. Like any block of a cold file, they may not be in memory, so all
+    /// of them are requested before the first is read.
     #[cold]
     #[inline(never)]
     fn fetch_and_check(&self, tasks: &[Task<'a, F>]) -> Result<(), FormatError> {
@@ -400,7 +401,7 @@ impl<'a, F: Fingerprint> Target<'a, F> {
     }
 }
 
-/// Probes that are carried out together.
+/// Probes that run together.
 struct LookUp<'a, 'b, F> {
     target: &'b Target<'a, F>,
     probes: &'b [Probe<'a, F>],
@@ -427,7 +428,7 @@ impl<F: Fingerprint> Work for LookUp<'_, '_, F> {
             probe.table.keys.prefetch_keys(probe.low);
         }
         let mut probes = probes.iter();
-        // A probe, and the first of its blocks that are left.
+        // A probe and the first of its remaining blocks.
         let mut rest = None;
         loop {
             while tasks.len() < MAX_TASKS {
@@ -455,7 +456,7 @@ impl<F: Fingerprint> Work for LookUp<'_, '_, F> {
     }
 }
 
-/// The comparison of values with the query of a probe, and its results.
+/// Compares values with the query of a probe, and collects the results.
 struct Comparison<'a, 'b, F, C> {
     target: &'b Target<'a, F>,
     cpu: C,
@@ -471,7 +472,7 @@ impl<'a, F: Fingerprint, C: Cpu> Comparison<'a, '_, F, C> {
         value: F,
         place: impl FnOnce() -> Option<ValuePlace>,
     ) {
-        // One comparison for both ends of the range.
+        // Checks both ends of the range in one comparison.
         if value.wrapping_sub(probe.low) > probe.high.wrapping_sub(probe.low) {
             return;
         }
@@ -512,7 +513,7 @@ impl<F: Fingerprint, C: Cpu> Visit<F> for OfTask<'_, '_, '_, F, C> {
     }
 }
 
-/// The visitor of the values of several lanes, one for each probe. Lanes from `used` on repeat the first one and are
+/// The visitor of the values of several lanes, one for each probe. Lanes from `used` on repeat the first and are
 /// ignored.
 struct OfLanes<'p, 'a, 'b, F, C> {
     probes: [Probe<'a, F>; LANES],
@@ -525,7 +526,7 @@ impl<F: Fingerprint, C: Cpu> LaneVisit<F> for OfLanes<'_, '_, '_, F, C> {
     fn visit(&mut self, lane: usize, values: &[F]) {
         let probe = &self.probes[lane];
         let span = probe.high.wrapping_sub(probe.low);
-        // Most chunks hold no candidate. This is found for all values together, without a branch for each.
+        // Most chunks hold no candidate, which this finds for all values together, without a branch for each.
         let mut any = false;
         for &value in values {
             any |= value.wrapping_sub(probe.low) <= span;

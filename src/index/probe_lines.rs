@@ -1,5 +1,5 @@
-//! Carrying out probes of tables in lines, many at a time. Each step is taken for all of them before the next step, so
-//! that their cache misses overlap.
+//! Runs probes of tables in lines, many at a time. Each step is done for all of them before the next, so that their
+//! cache misses overlap.
 
 use std::ops::Range;
 
@@ -17,37 +17,37 @@ use crate::fingerprint::Fingerprint;
 use crate::format::PAGE_LEN;
 use crate::memory::will_need;
 
-/// Lines that are looked into together, at least.
+/// The least number of lines that are searched together.
 pub(super) const LINES_TOGETHER: usize = 512;
 
-/// With at least this many free bits of an address, the values behind a prefix are compared as one span. Two addresses are
+/// With at least this many free bits of an address, the values of a prefix are compared as one span. Two addresses are
 /// faster one by one.
 const LEAST_SPAN_BITS: u32 = 2;
 
-/// A query as one table sees it.
+/// A query for one table.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ask<'a, F> {
     pub(super) table: &'a LineTable<F>,
-    /// The lines of the table, checked or not.
+    /// The lines of the table, whether checked or not.
     lines: &'a [[u8; LINE_LEN]],
-    /// Its low bits, checked or not.
+    /// The low bits of the table, whether checked or not.
     row: &'a [u8],
-    /// The query in the order of the table.
+    /// The query in the bit order of the table.
     pub(super) query: F,
-    /// Leading bits of the query that differ in few bits from those of what is asked for.
+    /// Number of leading bits in which wanted values differ from the query in at most a few.
     pub(super) prefix_bits: u32,
-    /// Number of the query among those processed together.
+    /// The number of the query among those processed together.
     pub(super) owner: u32,
 }
 
 impl<F: Fingerprint> Ask<'_, F> {
-    /// The address of the query in a line whose addresses leave this many bits of a value.
+    /// Returns the address of the query in a line whose addresses leave `bits_below` bits of a value.
     #[inline(always)]
     fn address(&self, bits_below: u32) -> u8 {
         shifted_down(self.query, bits_below).to_u128() as u8
     }
 
-    /// The first and the last address in such a line of the values that have the prefix.
+    /// Returns the first and the last address in such a line of values with the query's prefix.
     #[inline(always)]
     fn addresses(&self, bits_below: u32) -> (u8, u8) {
         lot(
@@ -56,7 +56,7 @@ impl<F: Fingerprint> Ask<'_, F> {
         )
     }
 
-    /// How many of the bits just above the last `bits_below`, at most `bits` of them, are behind the prefix.
+    /// Returns how many of the `bits` bits above the last `bits_below` are not in the prefix.
     #[inline(always)]
     fn free_bits(&self, bits: u32, bits_below: u32) -> u32 {
         let behind = F::WIDTH - self.prefix_bits;
@@ -64,12 +64,12 @@ impl<F: Fingerprint> Ask<'_, F> {
     }
 }
 
-/// A line of which several addresses are asked for, or one below a crowded line.
+/// A line of which several addresses are wanted, or one below a crowded line.
 #[derive(Debug, Clone, Copy)]
 struct WideHead<F> {
     place: LinePlace<F>,
     ask: u32,
-    /// Bits of the prefix, from the address in the line on, that may be flipped.
+    /// Number of prefix bits, from the address in the line on, that may be flipped.
     flips: u32,
 }
 
@@ -86,7 +86,7 @@ struct Spot {
 struct Run<F> {
     /// The values without their low bits.
     base: F,
-    /// The rank of the first of them.
+    /// The rank of the first value.
     rank: u64,
     ask: u32,
     count: u32,
@@ -98,14 +98,14 @@ impl<F> Run<F> {
     }
 }
 
-/// The values of all addresses of a line that have some leading bits.
+/// The values of all addresses of a line that share some leading bits.
 #[derive(Debug, Clone, Copy)]
 struct Span<F> {
     place: LinePlace<F>,
     /// The rank of the first value.
     rank: u64,
     ask: u32,
-    /// Its number in the line.
+    /// The number of the first value in the line.
     begin: u16,
     count: u16,
     addresses: (u8, u8),
@@ -121,15 +121,15 @@ impl<F> Span<F> {
 #[derive(Debug)]
 pub(super) struct LineLists<'a, F> {
     asks: Vec<Ask<'a, F>>,
-    /// For each of these the first of its lines.
+    /// The first line of each of `asks`.
     starts: Vec<u32>,
-    /// Lines by the leading bits, of which the address of the query alone is asked for.
+    /// Lines of parts of which only the query's own address is wanted.
     lines: Vec<u64>,
     wide: Vec<WideHead<F>>,
     spots: Vec<Spot>,
     runs: Vec<Run<F>>,
     spans: Vec<Span<F>>,
-    /// Finer lines that a scan still has to visit.
+    /// Finer lines that a scan has yet to visit.
     pub(super) waiting: Vec<LinePlace<F>>,
 }
 
@@ -149,7 +149,7 @@ impl<F> Default for LineLists<'_, F> {
 }
 
 impl<'a, F: Fingerprint> LineLists<'a, F> {
-    /// Adds a query whose lines come next.
+    /// Adds a query; its lines follow.
     #[inline(always)]
     fn start(&mut self, ask: Ask<'a, F>) {
         let start = self.lines.len() as u32;
@@ -159,8 +159,8 @@ impl<'a, F: Fingerprint> LineLists<'a, F> {
 }
 
 impl<F: Fingerprint> LineLists<'_, F> {
-    /// Prefetches all lines. A processor that looks up where a page is does little else until it knows, unless the next
-    /// look-up is only a few instructions away: so this is a loop of its own.
+    /// Prefetches all lines. This is a loop of its own: a processor that looks up the address of a page does little
+    /// else until it has found it, unless the next look-up is only a few instructions away.
     #[inline(always)]
     fn prefetch_lines(&self) {
         for (number, ask) in self.asks.iter().enumerate() {
@@ -174,7 +174,7 @@ impl<F: Fingerprint> LineLists<'_, F> {
         }
     }
 
-    /// Prefetches the low bits of all values that have been found, as [`LineLists::prefetch_lines`] does.
+    /// Prefetches the low bits of all values found, in its own loop like [`LineLists::prefetch_lines`].
     #[inline(always)]
     fn prefetch_low_bits(&self) {
         for run in &self.runs {
@@ -191,7 +191,7 @@ impl<F: Fingerprint> LineLists<'_, F> {
 }
 
 impl<F> LineLists<'_, F> {
-    /// The lines of a query.
+    /// Returns the lines of a query.
     #[inline(always)]
     fn of_ask(&self, ask: usize) -> &[u64] {
         let end = self
@@ -201,7 +201,7 @@ impl<F> LineLists<'_, F> {
         &self.lines[self.starts[ask] as usize..end]
     }
 
-    /// Empty lists for any index, in the same memory.
+    /// Returns empty lists for any index, in the same memory.
     #[inline]
     pub(super) fn emptied<'b>(mut self) -> LineLists<'b, F> {
         self.clear();
@@ -227,17 +227,17 @@ impl<F> LineLists<'_, F> {
         self.spans.clear();
     }
 
-    /// Number of lines to look into.
+    /// Returns the number of lines to search.
     #[inline(always)]
     fn len(&self) -> usize {
         self.lines.len() + self.wide.len()
     }
 }
 
-/// The addresses of a line, one bit for each.
+/// A set of addresses of a line, one bit for each.
 type Addresses = [u64; 4];
 
-/// For each number of free low bits and each number of flips of those above: the addresses near 0.
+/// The addresses near 0, for each number of free low bits and each number of flips of the bits above.
 const NEAR_ZERO: [[Addresses; 9]; 9] = near_zero();
 
 const fn near_zero() -> [[Addresses; 9]; 9] {
@@ -260,7 +260,7 @@ const fn near_zero() -> [[Addresses; 9]; 9] {
     near
 }
 
-/// The bits of a word whose numbers have bit `i` clear, for each `i`.
+/// For each `i`, the bits of a word whose numbers have bit `i` clear.
 const CLEAR: [u64; 6] = [
     0x5555_5555_5555_5555,
     0x3333_3333_3333_3333,
@@ -270,7 +270,7 @@ const CLEAR: [u64; 6] = [
     0x0000_0000_ffff_ffff,
 ];
 
-/// The addresses that differ from those of a set by `address`.
+/// Returns the addresses of a set, each combined with `address` by exclusive or.
 #[inline(always)]
 fn moved(set: &Addresses, address: u8) -> Addresses {
     let mut moved = [0; 4];
@@ -286,7 +286,7 @@ fn moved(set: &Addresses, address: u8) -> Addresses {
     moved
 }
 
-/// The number with as many set bits that comes next.
+/// Returns the next larger number with the same number of set bits.
 #[inline(always)]
 fn next_pattern(pattern: u64) -> u64 {
     let low = pattern & pattern.wrapping_neg();
@@ -295,12 +295,12 @@ fn next_pattern(pattern: u64) -> u64 {
 }
 
 impl<'a, F: Fingerprint> Target<'a, F> {
-    /// Adds the lines that the probes of a table lead to, prefetches them, and looks into them whenever there are
-    /// `together` or more. What is left is for [`Target::run_lines`]. Returns at once when something has been found, if
-    /// `stop_at_first` says so.
+    /// Adds the lines that the probes of a table lead to, prefetches them, and searches them whenever there are
+    /// `together` or more. [`Target::run_lines`] searches the rest. With `stop_at_first`, returns as soon as there is a
+    /// match.
     ///
     /// # Errors
-    /// As for `run_lines`.
+    /// The errors of `run_lines`.
     pub(super) fn probe_lines(
         &self,
         (table, query, owner): (&'a LineTable<F>, F, u32),
@@ -323,7 +323,7 @@ impl<'a, F: Fingerprint> Target<'a, F> {
         };
         findings.stats.probes += probes.probe_count();
         let line_bits = table.address_bits - LINE_BITS;
-        // Bits of the number of a line that may be flipped, and those below them that may be any.
+        // Bits of a line number that may be flipped, and those below them, which may have any value.
         let flipped_bits = probes.prefix_bits.min(line_bits);
         let any_bits = line_bits - flipped_bits;
         let bits_left = probes.prefix_bits - flipped_bits;
@@ -410,10 +410,10 @@ impl<'a, F: Fingerprint> Target<'a, F> {
 }
 
 impl<'a, F: Fingerprint> Target<'a, F> {
-    /// Looks into the lines of the lists and removes them.
+    /// Searches the lines of the lists and removes them.
     ///
     /// # Errors
-    /// A damaged page or line among those that had to be read.
+    /// A damaged page or line that had to be read.
     pub(super) fn run_lines(
         &self,
         lists: &mut LineLists<'a, F>,
@@ -431,7 +431,7 @@ impl<'a, F: Fingerprint> Target<'a, F> {
         looked_into
     }
 
-    /// Checks the lines that have not been used yet; they are all asked for before the first one is read.
+    /// Checks the lines that have not been used yet; all are requested before the first is read.
     #[cold]
     #[inline(never)]
     fn check_lines(&self, lists: &LineLists<'a, F>) -> Result<(), FormatError> {
@@ -454,7 +454,8 @@ impl<'a, F: Fingerprint> Target<'a, F> {
         Ok(())
     }
 
-    /// Collects the addresses that have values or are in crowded lines; whether all pages had been checked before.
+    /// Collects the addresses that have values or are in crowded lines. Returns whether all pages had been checked
+    /// before.
     #[inline(always)]
     fn collect(&self, lists: &mut LineLists<'a, F>) -> Result<bool, FormatError> {
         let none = Spot {
@@ -478,7 +479,7 @@ impl<'a, F: Fingerprint> Target<'a, F> {
                     ask: number as u32,
                     address,
                 };
-                // Which of them have values cannot be predicted.
+                // It cannot be predicted which addresses have values.
                 count += usize::from(line.has(address) | line.is_crowded());
             }
         }
@@ -495,7 +496,7 @@ impl<'a, F: Fingerprint> Target<'a, F> {
         Ok(all_checked)
     }
 
-    /// Finds the values of the addresses, and adds the crowded lines to the wide ones.
+    /// Finds the values of the addresses, and moves crowded lines to the wide ones.
     #[inline(always)]
     fn find_runs<C: Cpu>(&self, cpu: C, lists: &mut LineLists<'a, F>) -> Result<(), FormatError> {
         for spot in &lists.spots {
@@ -519,7 +520,7 @@ impl<'a, F: Fingerprint> Target<'a, F> {
         Ok(())
     }
 
-    /// Finds the values of those addresses of a line that are asked for: as a span where they follow each other.
+    /// Finds the values of the wanted addresses of a line: as a span where the addresses are adjacent.
     #[inline(always)]
     fn find_near<C: Cpu>(
         &self,
@@ -548,7 +549,7 @@ impl<'a, F: Fingerprint> Target<'a, F> {
         Ok(())
     }
 
-    /// The values of some addresses of a line, if there are any.
+    /// Returns the values of adjacent addresses of a line, if there are any.
     #[inline(always)]
     fn span_of<C: Cpu>(
         &self,
@@ -577,7 +578,7 @@ impl<'a, F: Fingerprint> Target<'a, F> {
         }))
     }
 
-    /// The ranks of some values of a line.
+    /// Returns the ranks of some values of a line.
     #[inline(always)]
     fn ranks_of(
         &self,
@@ -596,7 +597,7 @@ impl<'a, F: Fingerprint> Target<'a, F> {
         Ok(ranks)
     }
 
-    /// The values of an address that has some.
+    /// Returns the values of an address that has some.
     #[inline(always)]
     fn run_of<C: Cpu>(
         &self,
@@ -616,7 +617,7 @@ impl<'a, F: Fingerprint> Target<'a, F> {
         })
     }
 
-    /// Finds the values of the wide lines, and of those below them where they are crowded.
+    /// Finds the values of the wide lines, and of the lines below crowded ones.
     #[inline(always)]
     fn find_wide<C: Cpu>(&self, cpu: C, lists: &mut LineLists<'a, F>) -> Result<(), FormatError> {
         let first_count = lists.wide.len();
@@ -633,7 +634,7 @@ impl<'a, F: Fingerprint> Target<'a, F> {
                 continue;
             }
             if next <= first_count {
-                // A good table names each line once, so that each of the first ones leads to each at most once.
+                // A valid table refers to each line once, so each of the first lines leads to each line at most once.
                 lines_left = lines_left.saturating_add(table.line_count);
             }
             let finer = line.finer(place.bits_below, table.line_count);
@@ -666,7 +667,7 @@ impl<'a, F: Fingerprint> Target<'a, F> {
         Ok(())
     }
 
-    /// Compares all values that have been found with their queries.
+    /// Compares all values found with their queries.
     #[inline(always)]
     fn compare<C: Cpu>(
         &self,
@@ -731,7 +732,8 @@ impl<'a, F: Fingerprint> Target<'a, F> {
         Ok(())
     }
 
-    /// The row, in which the pages with the low bits of these ranks have been checked, and the bit at which the first begins.
+    /// Returns the row, after checking the pages with the low bits of these ranks, and the bit at which the first
+    /// begins.
     #[inline(always)]
     fn low_bits_of(
         &self,
@@ -782,7 +784,7 @@ impl<'a, F: Fingerprint> Target<'a, F> {
         });
     }
 
-    /// Makes the fingerprint of a value of a table, and takes the rank away where it is not that of table 0.
+    /// Turns a value of a table into its fingerprint, and removes the rank unless the table is table 0.
     #[inline(always)]
     fn complete<C: Cpu>(&self, cpu: C, table: &LineTable<F>, found: &mut Match<F>) {
         let value = Permuted(found.fingerprint);
@@ -791,7 +793,7 @@ impl<'a, F: Fingerprint> Target<'a, F> {
     }
 }
 
-/// Lines that are looked into together.
+/// Lines that are searched together.
 struct LookInto<'a, 'b, F> {
     target: &'b Target<'a, F>,
     lists: &'b mut LineLists<'a, F>,
@@ -822,16 +824,16 @@ impl<F: Fingerprint> Work for LookInto<'_, '_, F> {
     }
 }
 
-/// Compares the values of a span, in a function of its own: they can be many.
+/// Compares the values of a span. This is its own function because they can be many.
 struct CompareSpan<'s, F> {
     span: &'s Span<F>,
     line: Line<'s>,
-    /// The row, the bit at which the low bits of the first value begin, and how many a value has.
+    /// The row, the bit at which the low bits of the first value begin, and the number of low bits of a value.
     row: (&'s [u8], usize, u32),
-    /// The query, and the greatest distance.
+    /// The query, and the largest distance.
     asked: (F, u32),
     owner: u32,
-    /// Gets the values in the order of the table, with their ranks there.
+    /// Receives the values in the order of the table, with their ranks there.
     found: &'s mut Vec<Found<F>>,
 }
 
@@ -866,7 +868,7 @@ impl<F: Fingerprint> Work for CompareSpan<'_, F> {
     }
 }
 
-/// The addresses of a line that have values and are asked for.
+/// Returns the wanted addresses of a line that have values.
 #[inline(always)]
 fn near<F: Fingerprint>(ask: &Ask<'_, F>, wide: &WideHead<F>, line: Line<'_>) -> SetAddresses {
     let bits_below = wide.place.bits_below;
@@ -880,22 +882,23 @@ fn near<F: Fingerprint>(ask: &Ask<'_, F>, wide: &WideHead<F>, line: Line<'_>) ->
     SetAddresses { words, at: 0 }
 }
 
-/// The first and the last of the addresses that differ from one in the lowest bits only.
+/// Returns the first and the last of the addresses that differ from one only in the lowest bits.
 #[inline(always)]
 fn lot(address: u8, free_bits: u32) -> (u8, u8) {
     let any = ((1u32 << free_bits) - 1) as u8;
     (address & !any, address | any)
 }
 
-/// The addresses of a set, in order.
+/// Iterates over the addresses of a set, in order.
 struct SetAddresses {
     words: Addresses,
-    /// The word that comes next.
+    /// The number of the next word.
     at: usize,
 }
 
 impl SetAddresses {
-    /// The first and the last of each lot of addresses that differ in the lowest bits only and of which the set has any.
+    /// Returns the first and the last of each group of addresses that differ only in the lowest bits, if the set has
+    /// any of them.
     #[inline(always)]
     fn lots(mut self, free_bits: u32) -> impl Iterator<Item = (u8, u8)> {
         std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! Queries: plan the probes, carry them out together, merge the matches (spec, section 11).
+//! Queries: plan the probes, run them together, merge the matches (spec, section 11).
 
 use super::search::Search;
 use super::{Index, Scratch};
@@ -6,10 +6,10 @@ use crate::design::TableProbes;
 use crate::error::{FormatError, Result};
 use crate::fingerprint::Fingerprint;
 
-/// Number of queries that are processed together.
+/// The number of queries that are processed together.
 pub(crate) const QUERIES_UNDER_WAY: usize = 64;
 
-/// A scan: one probe of table 0 with an address of no bits. Its range holds all values.
+/// A scan: one probe of table 0 with an empty address, whose range holds all values.
 const SCAN: [TableProbes; 1] = [TableProbes {
     table: 0,
     address_bits: 0,
@@ -18,7 +18,7 @@ const SCAN: [TableProbes; 1] = [TableProbes {
     prefix_bits: 0,
 }];
 
-/// How queries are answered. Every strategy gives the same answer.
+/// How queries are answered. All strategies give the same answer.
 ///
 /// ```
 /// # use simidx::{BuildOptions, Index, IndexBuilder, Width};
@@ -39,10 +39,10 @@ const SCAN: [TableProbes; 1] = [TableProbes {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Strategy {
-    /// Probes or a scan, whichever the plan estimates to be cheaper.
+    /// Probes or a scan, by estimated cost.
     #[default]
     Auto,
-    /// Probes, even where a scan would be cheaper.
+    /// Probes, even if a scan would be cheaper.
     Probe,
     /// A scan of table 0.
     Scan,
@@ -67,17 +67,17 @@ pub enum Strategy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct Match<F> {
-    /// Number of bits in which it differs from the query.
+    /// Number of bits in which the fingerprint differs from the query.
     pub distance: u32,
     /// The fingerprint found.
     pub fingerprint: F,
-    /// The number of smaller fingerprints in the index. [`Index::ids`] finds the ids by it. `None` in an index without
-    /// ids, in an answer from several indexes, and where table 0 is damaged.
+    /// The number of smaller fingerprints in the index, by which [`Index::ids`] finds the ids. `None` in an index
+    /// without ids, in an answer from several indexes, and if table 0 is damaged.
     pub rank: Option<u64>,
 }
 
 impl<F> Match<F> {
-    /// A match of unknown rank.
+    /// Creates a match with an unknown rank.
     pub(crate) fn unranked(distance: u32, fingerprint: F) -> Self {
         Match {
             distance,
@@ -129,7 +129,7 @@ impl std::ops::AddAssign for QueryStats {
 }
 
 impl<F: Fingerprint> Index<F> {
-    /// All fingerprints within `distance` of `fingerprint`, by distance, then by value. Allocates;
+    /// Returns all fingerprints within `distance` of `fingerprint`, by distance, then by value. Allocates;
     /// [`Index::query_with`] does not.
     ///
     /// # Errors
@@ -140,14 +140,14 @@ impl<F: Fingerprint> Index<F> {
         Ok(scratch.matches)
     }
 
-    /// All fingerprints within `distance` of `fingerprint`, each once, by distance, then by value. They stay in the scratch
-    /// until its next query.
+    /// Returns all fingerprints within `distance` of `fingerprint`, each once, by distance, then by value. The scratch
+    /// holds the answer until its next query.
     ///
-    /// Any distance is answered exactly, by the probes of [`Index::plan`]. Distances beyond [`Index::max_distance`] take
-    /// more and more probes, up to a scan of table 0.
+    /// Any distance is answered exactly, by the probes of [`Index::plan`]. Distances beyond [`Index::max_distance`]
+    /// take more and more probes, up to a scan of table 0.
     ///
     /// # Errors
-    /// A damaged block among those that had to be read. There is no answer then.
+    /// A damaged block that had to be read; the scratch then holds no answer.
     pub fn query_with<'s>(
         &self,
         scratch: &'s mut Scratch<F>,
@@ -162,11 +162,10 @@ impl<F: Fingerprint> Index<F> {
     }
 
     /// Answers many queries, several at a time. Calls `visit` for each in order, with its number in `fingerprints` and
-    /// its answer as from [`Index::query_with`].
+    /// its answer, as from [`Index::query_with`].
     ///
     /// # Errors
-    /// A damaged block among those that had to be read. `visit` has then been called for some of the queries before it,
-    /// and is not called again.
+    /// A damaged block that had to be read. `visit` may have been called for earlier queries, and is not called again.
     pub fn query_many_with(
         &self,
         scratch: &mut Scratch<F>,
@@ -196,8 +195,8 @@ impl<F: Fingerprint> Index<F> {
         Ok(())
     }
 
-    /// The matches of at most [`QUERIES_UNDER_WAY`] queries, each with the number of its query: in the order of the queries,
-    /// then as from [`Index::query_with`].
+    /// Returns the matches of at most [`QUERIES_UNDER_WAY`] queries, each with the number of its query: ordered by
+    /// query, then as from [`Index::query_with`].
     pub(crate) fn find_together<'s>(
         &self,
         scratch: &'s mut Scratch<F>,

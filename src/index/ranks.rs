@@ -1,4 +1,4 @@
-//! The ranks of matches: looked up in table 0 for all matches of a query together, so that their cache misses overlap.
+//! Looks up the ranks of all matches of a query in table 0 together, so that their cache misses overlap.
 
 use super::blocks::BlockTable;
 use super::lines::LineTable;
@@ -11,7 +11,7 @@ use crate::fingerprint::Fingerprint;
 use crate::memory::will_need;
 
 impl<F: Fingerprint> Target<'_, F> {
-    /// The rank of a value of table 0, if matches get ranks.
+    /// Returns the rank of a value of table 0, if matches get ranks.
     #[inline]
     pub(super) fn rank(&self, place: ValuePlace) -> Option<u64> {
         let table = self.tables.first().filter(|_| self.is_ranked)?;
@@ -19,8 +19,8 @@ impl<F: Fingerprint> Target<'_, F> {
         Some(first.ok()?? + place.index as u64)
     }
 
-    /// Looks up the ranks that are missing. A match keeps none where table 0 lacks it or is damaged: reading its ids
-    /// gives the error, and the answer is good without them.
+    /// Looks up missing ranks. A match stays without one if table 0 does not hold it or is damaged: the answer is valid
+    /// without it, and reading its ids returns the error.
     pub(super) fn rank_all(&self, found: &mut [Found<F>]) {
         if !self.is_ranked {
             return;
@@ -42,7 +42,7 @@ impl<F: Fingerprint> Target<'_, F> {
         for found in unranked(batch) {
             table.keys.prefetch_keys(found.fingerprint);
         }
-        // Table 0 is in numeric order, so that a fingerprint is its value there.
+        // Table 0 is in numeric order, so a fingerprint is its own value there.
         let mut blocks = [0; BATCH_LEN];
         for (found, block) in unranked(batch).zip(&mut blocks) {
             *block = table.keys.first_at_least(found.fingerprint);
@@ -74,7 +74,7 @@ impl<F: Fingerprint> Target<'_, F> {
     }
 }
 
-/// The matches without a rank.
+/// Returns the matches without a rank.
 fn unranked<F>(batch: &mut [Found<F>]) -> impl Iterator<Item = &mut Match<F>> {
     let matches = batch.iter_mut().map(|found| &mut found.found);
     matches.filter(|found| found.rank.is_none())

@@ -1,4 +1,4 @@
-//! All records of an index in order, some megabytes of ids at a time: however many share a fingerprint.
+//! All records of an index in order, with a few megabytes of ids at a time, however many records share a fingerprint.
 
 use super::ids::IdSequence;
 use super::{Fingerprints, Index};
@@ -6,13 +6,13 @@ use crate::error::{FormatError, Result};
 use crate::fingerprint::Fingerprint;
 use crate::id::Id;
 
-/// Bytes of ids that are read ahead unless a caller says how many.
+/// Bytes of ids to read ahead by default.
 pub(super) const READ_AHEAD_LEN: usize = 32 << 20;
 
-/// The records of an index with ids: by fingerprint, those of one fingerprint by id. Made by [`Index::records`].
+/// The records of an index with ids, ordered by fingerprint, then by id. Created by [`Index::records`].
 ///
-/// Strings are read ahead, up to 32 MiB at a time: in the order in which they are stored a hundred thousand of them take
-/// a fraction of the time that they take one by one.
+/// Strings are read ahead, up to 32 MiB at a time. Reading 100,000 of them in the order in which they are stored takes
+/// a fraction of the time of reading them one by one.
 ///
 /// ```
 /// # use simidx::{BuildOptions, IndexBuilder, Width};
@@ -44,7 +44,7 @@ pub struct Records<'a, F> {
 }
 
 impl<'a, F: Fingerprint> Records<'a, F> {
-    /// The records, whose ids may take about `budget` bytes at a time.
+    /// Creates the iterator, with at most about `budget` bytes of ids at a time.
     pub(super) fn new(index: &'a Index<F>, budget: usize) -> Self {
         let ids = index.ids.as_ref();
         Records {
@@ -55,20 +55,20 @@ impl<'a, F: Fingerprint> Records<'a, F> {
         }
     }
 
-    /// The next record; the id is lent until the one after it is read. `None` at the end, and at once if the index has no
-    /// ids.
+    /// Returns the next record; the id is valid until the following record is read. Returns `None` at the end, and at
+    /// once if the index has no ids.
     ///
     /// # Errors
-    /// A damaged block or page, or ids that do not belong to the fingerprints. Read nothing after an error.
+    /// A damaged block or page, or ids that do not fit the fingerprints. Do not read on after an error.
     pub fn read(&mut self) -> Result<Option<(F, Id<'_>)>> {
         let record = self.read_with_slot()?;
         Ok(record.map(|(fingerprint, id, _)| (fingerprint, id)))
     }
 
-    /// The next record for which a condition holds, given its fingerprint, its id and the slot of its id.
+    /// Returns the next record for which `holds` is true, given its fingerprint, its id and the slot of the id.
     ///
     /// # Errors
-    /// As for [`Records::read`].
+    /// The errors of [`Records::read`].
     pub(crate) fn read_where(
         &mut self,
         mut holds: impl FnMut(F, Id<'_>, u64) -> bool,
@@ -83,17 +83,17 @@ impl<'a, F: Fingerprint> Records<'a, F> {
         Ok(None)
     }
 
-    /// The next record with the slot of its id, see [`Index::visit_ids`].
+    /// Returns the next record with the slot of its id, see [`Index::visit_ids`].
     ///
     /// # Errors
-    /// As for [`Records::read`].
+    /// The errors of [`Records::read`].
     pub(crate) fn read_with_slot(&mut self) -> Result<Option<(F, Id<'_>, u64)>> {
         let (Some(sections), Some(ids)) = (&self.index.ids, &mut self.ids) else {
             return Ok(None);
         };
         let (file, next) = (self.index.bytes(), ids.next_index());
         if next == sections.record_count() {
-            // Fingerprints without an id would be lost.
+            // Fingerprints without an id must not be lost.
             return match self.fingerprints.next() {
                 None => Ok(None),
                 Some(fingerprint) => fingerprint.and(Err(too_many())),

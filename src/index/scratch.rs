@@ -1,13 +1,13 @@
-//! The memory of queries, kept from one query to the next.
+//! The working memory of queries, reused from one query to the next.
 
 use super::probe::{Findings, Lists};
 use super::query::{Match, QueryStats, Strategy};
 
-/// The memory that queries work in, with the answer to the last one: once its lists have grown to the largest answer, a
-/// query allocates nothing.
+/// The working memory of queries, which also holds the answer to the last one. Once its lists have grown to the largest
+/// answer, queries allocate nothing.
 ///
-/// A scratch belongs to no index. A thread keeps one and gives it to [`Index::query_with`](super::Index::query_with) of any
-/// index of its width, also of one that was opened later.
+/// A scratch is not tied to an index. A thread keeps one and passes it to
+/// [`Index::query_with`](super::Index::query_with) of any index of its width, including one that is opened later.
 ///
 /// ```
 /// # use simidx::{BuildOptions, IndexBuilder, Width};
@@ -54,36 +54,36 @@ impl<F> Default for Scratch<F> {
 }
 
 impl<F> Scratch<F> {
-    /// A scratch without memory; the first queries allocate it.
+    /// Creates an empty scratch; the first queries allocate its memory.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets how the following queries are answered.
+    /// Sets how later queries are answered.
     pub fn set_strategy(&mut self, strategy: Strategy) {
         self.strategy = strategy;
     }
 
-    /// Says whether the file is larger than the memory that it may take. Blocks that were used before may then have left
-    /// memory, and the system is asked for all blocks of a query before the first is read, so that a query waits about
-    /// as long as for one of them. Costs about a microsecond a block where they are in memory after all. Default
-    /// `false`: only blocks that are used for the first time are asked for.
+    /// Sets whether the file is larger than the memory available to it. Blocks may then have left memory since their
+    /// last use, so a query requests all its blocks before it reads the first, and waits about as long as for one. This
+    /// costs about a microsecond for each block that is in memory after all. Default `false`: only blocks that are used
+    /// for the first time are requested.
     pub fn expect_cold_blocks(&mut self, cold: bool) {
         self.cold = cold;
     }
 
-    /// Whether matches of an index with ids get their ranks. Default `true`. A caller that does not read ids says `false`
-    /// and saves a look-up in table 0 for each match of another table: up to a tenth of a query's time.
+    /// Sets whether matches of an index with ids get their ranks. Default `true`. If no ids are read, `false` saves a
+    /// look-up in table 0 for each match of another table: up to a tenth of a query's time.
     pub fn set_ranked(&mut self, ranked: bool) {
         self.ranked = ranked;
     }
 
-    /// The answer to the last query; empty if it failed.
+    /// Returns the answer to the last query; empty if it failed.
     pub fn matches(&self) -> &[Match<F>] {
         &self.matches
     }
 
-    /// What the last query cost, or the last list of queries.
+    /// Returns the cost of the last query, or of the last list of queries.
     pub fn stats(&self) -> QueryStats {
         self.findings.stats
     }

@@ -9,26 +9,26 @@ use crate::design::TableProbes;
 use crate::error::FormatError;
 use crate::fingerprint::Fingerprint;
 
-/// Which probes are carried out, and what they look for.
+/// The probes to run, and the values to find.
 ///
-/// They are planned here by plain code, and carried out in [`Target`] some dozens at a time by functions that are compiled
-/// for each processor: so these kernels are compiled once, whoever searches.
+/// Probes are planned here by plain code. [`Target`] runs some dozens of them at a time in functions that are compiled
+/// for each processor; keeping these apart compiles them only once.
 pub(super) struct Search<'a, F> {
     pub(super) target: Target<'a, F>,
     pub(super) plan: &'a [TableProbes],
-    /// Probes that have been carried out before. They are not repeated.
+    /// Probes that have already run. They are not repeated.
     pub(super) probed: &'a [TableProbes],
-    /// Larger fingerprints are not wanted.
+    /// The largest wanted fingerprint.
     pub(super) highest: F,
     /// Whether one match is enough.
     pub(super) stop_at_first: bool,
 }
 
 impl<'a, F: Fingerprint> Search<'a, F> {
-    /// Carries out all probes for some queries.
+    /// Runs all probes for some queries.
     ///
     /// # Errors
-    /// A damaged block among those that had to be read.
+    /// A damaged block that had to be read.
     pub(super) fn run(
         &self,
         fingerprints: &[F],
@@ -74,7 +74,7 @@ impl<'a, F: Fingerprint> Search<'a, F> {
         self.target.run(lists, findings)
     }
 
-    /// Adds the probes of one table, of which `first` says all but the ranges. Carries them out whenever there are enough.
+    /// Adds the probes of one table; `first` holds everything except the ranges. Runs them whenever there are enough.
     fn probe_blocks(
         &self,
         first: Probe<'a, F>,
@@ -82,7 +82,7 @@ impl<'a, F: Fingerprint> Search<'a, F> {
         lists: &mut Lists<'a, F>,
         findings: &mut Findings<F>,
     ) -> Result<(), FormatError> {
-        // Table 0 holds the fingerprints as they are.
+        // The values of table 0 are the fingerprints themselves.
         let highest = match probes.table {
             0 => self.highest,
             _ => F::MAX,
@@ -103,7 +103,7 @@ impl<'a, F: Fingerprint> Search<'a, F> {
         Ok(())
     }
 
-    /// Whether the search can stop.
+    /// Returns whether the search can stop.
     fn is_enough(&self, findings: &Findings<F>) -> bool {
         self.stop_at_first && !findings.found.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Reading the sketches of the records of an index (spec, section 10.4).
+//! Reads the sketches of the records of an index (spec, section 10.4).
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use crate::fingerprint::Fingerprint;
 use crate::format::{IdKind, Kind, PAGE_LEN, SketchParameters};
 use crate::id::IdBuf;
 
-/// The section of an open index.
+/// The sketch section of an open index.
 #[derive(Debug)]
 pub(super) struct SketchSection {
     parameters: SketchParameters,
@@ -19,11 +19,12 @@ pub(super) struct SketchSection {
     count: u64,
 }
 
-/// The sketches of the records of an index, made by [`Index::sketches`].
+/// The sketches of the records of an index. Created by [`Index::sketches`].
 ///
-/// In an index with ids, sketch i is that of record i in the order of [`Index::records`]; in one without, it is that of the fingerprint of
-/// rank i, of several records the one whose bytes are smallest. They are read from where the file lies, and each page of
-/// 4,096 bytes is checked when it is first used: 128 sketches of 256 bits, which takes about 0.3 microseconds.
+/// In an index with ids, sketch i belongs to record i in the order of [`Index::records`]. Without ids, it belongs to
+/// the fingerprint of rank i; of several records, the sketch with the smallest bytes is kept. Sketches are read in
+/// place, and each page of 4,096 bytes is checked on first use. A page holds 128 sketches of 256 bits, and its check
+/// takes about 0.3 microseconds.
 ///
 /// ```
 /// use simidx::format::SketchParameters;
@@ -52,7 +53,7 @@ pub struct Sketches<'a> {
 }
 
 impl<'a> Sketches<'a> {
-    /// How long the sketches are and what they are of.
+    /// Returns the length of the sketches and the method that made them.
     pub fn parameters(&self) -> &'a SketchParameters {
         &self.section.parameters
     }
@@ -62,23 +63,23 @@ impl<'a> Sketches<'a> {
         self.section.count
     }
 
-    /// Whether there are none.
+    /// Whether there are no sketches.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Appends some sketches to `words`, [`SketchParameters::u64_count`] numbers each. Bit i of a sketch is bit i mod 64 of its number
-    /// i / 64.
+    /// Appends some sketches to `words`, as [`SketchParameters::u64_count`] numbers each. Bit i of a sketch is bit i
+    /// mod 64 of its number i / 64.
     ///
     /// # Errors
-    /// A range that is not there, or a damaged page.
+    /// A range beyond the last sketch, or a damaged page.
     pub fn read(&self, numbers: Range<u64>, words: &mut Vec<u64>) -> Result<()> {
         if numbers.start > numbers.end || numbers.end > self.len() {
             let message = format!("there are no sketches {numbers:?}, but {}", self.len());
             return Err(Error::option("sketches", message));
         }
         let len = self.parameters().sketch_len() as u64;
-        // The section is in the file, so its length is a usize.
+        // The section lies in the file, so its length fits a usize.
         let bytes = (numbers.start * len) as usize..(numbers.end * len) as usize;
         let bytes = self.section.pages.bytes(self.file, bytes)?;
         let (numbers, _) = bytes.as_chunks::<8>();
@@ -88,11 +89,11 @@ impl<'a> Sketches<'a> {
 }
 
 impl<F: Fingerprint> Index<F> {
-    /// The sketches of the records; `None` if the index has none of a method that this version knows. The first call checks the head
-    /// of their section.
+    /// Returns the sketches of the records; `None` if the index has none made by a method that this version knows. The
+    /// first call checks the section header.
     ///
     /// # Errors
-    /// A damaged head.
+    /// A damaged section header.
     pub fn sketches(&self) -> Result<Option<Sketches<'_>>> {
         let section = match self.sketches.get() {
             Some(section) => section,
@@ -107,7 +108,7 @@ impl<F: Fingerprint> Index<F> {
         }))
     }
 
-    /// V43.
+    /// Reads the section and checks V43.
     fn read_sketch_section(&self) -> Result<Option<SketchSection>, FormatError> {
         let sections = self.directory.sections.iter();
         let mut found = sections.filter(|section| section.kind == Kind::SKETCHES);
@@ -137,7 +138,8 @@ impl<F: Fingerprint> Index<F> {
         }))
     }
 
-    /// V43, and V28 for the pages of the sketches, whether they were checked before or not. Returns the number of pages.
+    /// Checks V43, and V28 for all pages of the sketches, even if they were checked before. Returns the number of
+    /// pages.
     pub(super) fn check_sketches(&self, mut take: impl FnMut(Result<(), FormatError>)) -> u64 {
         let fresh = match self.read_sketch_section() {
             Ok(Some(section)) => section,
@@ -147,7 +149,7 @@ impl<F: Fingerprint> Index<F> {
                 return 0;
             }
         };
-        // Its pages are those that queries refuse from now on.
+        // These are the pages that queries will refuse if they are damaged.
         let section = self.sketches.get().and_then(Option::as_ref);
         let pages = &section.unwrap_or(&fresh).pages;
         for page in 0..pages.page_count() {
@@ -159,10 +161,10 @@ impl<F: Fingerprint> Index<F> {
         pages.page_count() as u64
     }
 
-    /// The numbers of the records that a rank has, in the order of [`Index::records`]; without ids its own number.
+    /// Returns the numbers of the records of a rank, in the order of [`Index::records`]; without ids, the rank itself.
     ///
     /// # Errors
-    /// A rank that is not there, or a damaged page.
+    /// A rank that does not exist, or a damaged page.
     pub fn records_of_rank(&self, rank: u64) -> Result<Range<u64>> {
         if rank >= self.len() {
             let message = format!("there is no rank {rank}, the index has {}", self.len());
@@ -174,11 +176,11 @@ impl<F: Fingerprint> Index<F> {
         }
     }
 
-    /// The rank of the fingerprint of a record, by the number of the record in the order of [`Index::records`]. Some hundred
-    /// nanoseconds.
+    /// Returns the rank of the fingerprint of a record. Records are numbered in the order of [`Index::records`]. Takes
+    /// some hundred nanoseconds.
     ///
     /// # Errors
-    /// A record that is not there, or a damaged page.
+    /// A record that does not exist, or a damaged page.
     pub fn rank_of_record(&self, record: u64) -> Result<u64> {
         self.check_record(record)?;
         match &self.ids {
@@ -187,10 +189,11 @@ impl<F: Fingerprint> Index<F> {
         }
     }
 
-    /// The id of a record by its number; `None` if the index has no ids. As long as [`Index::ids`] of one match.
+    /// Returns the id of a record by its number; `None` if the index has no ids. Takes as long as [`Index::ids`] for
+    /// one match.
     ///
     /// # Errors
-    /// A record that is not there, or a damaged page.
+    /// A record that does not exist, or a damaged page.
     pub fn id_of_record(&self, record: u64) -> Result<Option<IdBuf>> {
         self.check_record(record)?;
         let Some(ids) = &self.ids else {
@@ -213,7 +216,7 @@ impl<F: Fingerprint> Index<F> {
         Err(Error::option("record", message))
     }
 
-    /// The key of the id of a record, see [`Index::all_keys`]; `None` without ids.
+    /// Returns the key of the id of a record, see [`Index::all_keys`]; `None` without ids.
     ///
     /// # Errors
     /// A damaged page.
@@ -223,5 +226,5 @@ impl<F: Fingerprint> Index<F> {
     }
 }
 
-/// Pages that are asked for at a time.
+/// Pages to request at a time.
 const PAGES_READ_AHEAD: usize = (2 << 20) / PAGE_LEN;

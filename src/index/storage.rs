@@ -1,4 +1,4 @@
-//! Where the bytes of an index lie: mapped from a file, read into memory, or in memory of the caller.
+//! The bytes of an index: mapped from a file, read into memory, or provided by the caller.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -38,8 +38,8 @@ enum Bytes {
     Lent(&'static [u8]),
 }
 
-/// The file behind a mapping, which is asked for its length again by its name: an open file for each mapping would set a
-/// limit to their number.
+/// The file of a mapping. Its length is queried by name, because keeping a file open for each mapping would limit their
+/// number.
 #[cfg(feature = "mmap")]
 #[derive(Debug)]
 struct Origin {
@@ -47,7 +47,7 @@ struct Origin {
     identity: (u64, u64),
 }
 
-/// What tells a file from another one of the same name, where the system has that.
+/// Returns what distinguishes a file from another of the same name, if the system provides it.
 #[cfg(feature = "mmap")]
 fn identity(metadata: &std::fs::Metadata) -> (u64, u64) {
     #[cfg(unix)]
@@ -74,7 +74,7 @@ impl AsRef<[u8]> for Storage {
     }
 }
 
-/// The bytes of a file as they are, without a copy.
+/// Takes the bytes of a file without copying them.
 ///
 /// ```
 /// use simidx::{BuildOptions, Index, IndexBuilder, Storage, Width};
@@ -93,7 +93,7 @@ impl From<Vec<u8>> for Storage {
 
 impl Drop for Storage {
     fn drop(&mut self) {
-        // What was read into memory goes back to an allocator, which may keep it.
+        // Bytes that were read into memory go back to an allocator, which may keep them.
         if *self.locked.get_mut() {
             memory::unlock(self.as_ref());
         }
@@ -110,18 +110,19 @@ impl Storage {
 
     /// Maps a file.
     ///
-    /// A mapping shows the file as it is, not as it was:
+    /// A mapping shows the current contents of the file:
     ///
-    /// - Another file renamed over it, or its removal, changes nothing: the mapping keeps the old one, and who opens the name
-    ///   again gets the new one. So `simidx build` and `merge` replace their outputs.
-    /// - Shortening it raises SIGBUS in the process that reads what is gone, and no error can be returned for that.
-    ///   [`Storage::check_len`] tells whether it has happened; opening asks once.
-    /// - Overwriting it is an error where a block or page that has not been used yet no longer fits its checksum. **What has
-    ///   been checked is not checked again** except by [`Index::verify`](crate::Index::verify), which makes queries refuse
-    ///   the blocks and pages that it finds damaged; keys and parameters have been read for good, and a block of another index has a right checksum too:
-    ///   then answers can be wrong. Nothing panics, and no byte outside the mapping is read.
+    /// - Renaming another file over it, or removing it, is safe: the mapping keeps the old file, and opening the name
+    ///   again gives the new one. `simidx build` and `merge` replace their outputs in this way.
+    /// - Shortening it raises SIGBUS in the process that reads the missing part, which cannot be turned into an error.
+    ///   [`Storage::check_len`] detects a shorter file; opening calls it once.
+    /// - Overwriting it is an error if a block or page that has not been used yet no longer matches its checksum.
+    ///   **Parts that have been checked are not checked again**, except by [`Index::verify`](crate::Index::verify),
+    ///   after which queries refuse the blocks and pages found damaged. Keys and parameters are read only once, and a
+    ///   block of another index has a valid checksum too, so answers can be wrong. Nothing panics, and no byte outside
+    ///   the mapping is read.
     ///
-    /// Where files are not replaced by renaming, use [`Storage::read`].
+    /// If files are not replaced by renaming, use [`Storage::read`].
     ///
     /// # Errors
     /// The file cannot be opened, is not a regular file, or cannot be mapped; the message names it.
@@ -142,12 +143,12 @@ impl Storage {
         Ok(Storage::of(Bytes::Mapped(map, Box::new(origin))))
     }
 
-    /// Asks whether a mapped file still has the length that it had when it was mapped: one call of the system. It may be
-    /// shortened right behind the answer. Bytes in memory are always whole; of a file that no longer has its name nothing is
-    /// known, and it passes.
+    /// Checks that a mapped file still has the length that it had when it was mapped, by one system call. The file may
+    /// still be shortened right afterwards. Bytes in memory always pass, and so does a file that no longer has its
+    /// name, of which nothing is known.
     ///
     /// # Errors
-    /// The file has another length now; the message names it.
+    /// The file now has another length; the message names it.
     pub fn check_len(&self) -> Result<()> {
         #[cfg(feature = "mmap")]
         if let Bytes::Mapped(map, origin) = &self.bytes {
@@ -166,8 +167,8 @@ impl Storage {
         Ok(())
     }
 
-    /// Reads a file into memory, into huge pages where the system has them: random access is then a little quicker than
-    /// in a mapping.
+    /// Reads a file into memory, into huge pages if the system supports them: random access is then slightly faster
+    /// than in a mapping.
     ///
     /// # Errors
     /// The file cannot be opened, is not a regular file, or cannot be read; the message names it.
@@ -175,7 +176,7 @@ impl Storage {
         let path = path.as_ref();
         let mut file = open_regular(path)?;
         let len = file.metadata().map_err(|e| named(path, e))?.len();
-        // The length is the file's word: more than there is memory is an error and not the end of the process.
+        // The length comes from the file: if it exceeds the memory, the result must be an error, not an abort.
         let too_large = || named(path, io::ErrorKind::OutOfMemory.into());
         let len = usize::try_from(len).map_err(|_| too_large())?;
         let mut bytes = try_huge_vec(len).map_err(|_| too_large())?;
@@ -183,15 +184,15 @@ impl Storage {
         Ok(Storage::of(Bytes::Memory(bytes)))
     }
 
-    /// Copies bytes into memory, into huge pages where the system has them. [`Storage::from`] takes a
-    /// vector as it is.
+    /// Copies bytes into memory, into huge pages if the system supports them. [`Storage::from`] takes a vector without
+    /// copying it.
     pub fn copy(bytes: &[u8]) -> Self {
         let mut copy = huge_vec(bytes.len());
         copy.extend_from_slice(bytes);
         Storage::of(Bytes::Memory(copy))
     }
 
-    /// Bytes that are in memory as long as the process, without a copy: part of the program, or what was leaked.
+    /// Takes static bytes without copying them: part of the program, or leaked memory.
     ///
     /// ```
     /// use simidx::{Set, Storage};
@@ -203,32 +204,32 @@ impl Storage {
         Storage::of(Bytes::Lent(bytes))
     }
 
-    /// Brings all bytes to memory, in about the time of reading the file, and keeps them there until the storage is dropped:
-    /// no query waits for a disk then. Locking a second time does nothing. What a page is checked for on its first use remains
-    /// to be done, see [`Index::warm`](crate::Index::warm).
+    /// Loads all bytes, in about the time of reading the file, and locks them in memory until the storage is dropped,
+    /// so that no query waits for a disk. Locking a second time has no effect. Pages are still checked on first use,
+    /// see [`Index::warm`](crate::Index::warm).
     ///
     /// # Errors
     /// [`Error::Budget`] if the limit of the process, RLIMIT_MEMLOCK (`ulimit -l`), is smaller than the file; otherwise
-    /// what the operating system reports, with the limit; [`io::ErrorKind::Unsupported`] where memory cannot be locked, which
-    /// is on systems other than Unix and without the feature `mmap`. Nothing is locked then.
+    /// any error of the operating system, with the limit; [`io::ErrorKind::Unsupported`] if memory cannot be locked,
+    /// which is so on systems other than Unix and without the feature `mmap`. Nothing is locked then.
     pub fn lock(&self) -> Result<()> {
         memory::lock(self.as_ref())?;
         self.locked.store(true, Ordering::Relaxed);
         Ok(())
     }
 
-    /// The part of the file, from 0 to 1, that is in memory, whichever process has brought it there; `None` where the system
-    /// does not say: only Linux does, and only with the feature `mmap`. Of a mapped file that this user neither owns nor may
-    /// write, Linux says that it is all in memory. A call of the system for each 64 MiB.
+    /// Returns the fraction of the file that is in memory, from 0 to 1, whichever process has loaded it. `None` if the
+    /// system does not report it: only Linux does, and only with the feature `mmap`. For a mapped file that this user
+    /// neither owns nor may write, Linux reports that all of it is in memory. Takes one system call for each 64 MiB.
     pub fn resident_fraction(&self) -> Option<f64> {
         memory::resident_fraction(self.as_ref())
     }
 
-    /// Says that the bytes of a mapping will be read here and there: without it a system may read megabytes around each
-    /// page that a query needs. The methods that read a whole table ask for what comes next themselves.
+    /// Advises the system that a mapping will be read at random: otherwise it may read megabytes around each page that
+    /// a query needs. Methods that read a whole table request the next parts themselves.
     pub fn advise_random(&self) {
         match &self.bytes {
-            // Advice that is not taken is no fault.
+            // Ignored advice is not an error.
             #[cfg(all(feature = "mmap", unix))]
             Bytes::Mapped(map, _) => drop(map.advise(memmap2::Advice::Random)),
             #[cfg(all(feature = "mmap", not(unix)))]
@@ -237,17 +238,16 @@ impl Storage {
         }
     }
 
-    /// Drops the pages of a mapping from this process, so that the next use reads them again. Bytes in
-    /// memory stay.
+    /// Drops the pages of a mapping from this process, so that the next use reads them again. Bytes in memory stay.
     ///
     /// # Errors
-    /// What the operating system reports.
+    /// Any error of the operating system.
     #[cfg(all(feature = "mmap", unix))]
     pub fn evict(&self) -> io::Result<()> {
         match &self.bytes {
             #[expect(unsafe_code, reason = "memmap2 marks the advice as unsafe")]
-            // SAFETY: the mapping is of a file, shared with it and read-only, so no page holds what the file does not:
-            // those that are dropped come back with the same contents, for threads that read them meanwhile too.
+            // SAFETY: the mapping is of a file, shared with it and read-only, so every page holds only what the file
+            // holds. Dropped pages come back with the same contents, also for threads that read them meanwhile.
             Bytes::Mapped(map, _) => unsafe {
                 map.unchecked_advise(memmap2::UncheckedAdvice::DontNeed)
             },
@@ -257,7 +257,7 @@ impl Storage {
 }
 
 fn open_regular(path: &Path) -> Result<File> {
-    // Asked before the file is opened: opening a pipe would wait for somebody to write to it.
+    // Checked before the file is opened, because opening a pipe would wait for a writer.
     let metadata = std::fs::metadata(path).map_err(|e| named(path, e))?;
     if metadata.is_dir() {
         let error = io::Error::new(io::ErrorKind::IsADirectory, "is a directory");

@@ -1,4 +1,4 @@
-//! One table of an open index, in blocks or in lines.
+//! A table of an open index, in blocks or in lines.
 
 use std::ops::Range;
 
@@ -9,21 +9,21 @@ use crate::design::{Permutation, Permuted};
 use crate::error::FormatError;
 use crate::fingerprint::Fingerprint;
 
-/// Parts that those who read whole tables read together.
+/// The number of parts that a read of a whole table decodes together.
 pub(super) const PARTS_READ_TOGETHER: usize = BLOCKS_READ_TOGETHER;
 
-/// A table, whose values come in parts of its own kind: blocks, or lines by the leading bits.
+/// A table, whose values are divided into parts: blocks, or lines that the leading bits select.
 #[derive(Debug)]
 pub(super) enum Table<F> {
     Blocks(BlockTable<F>),
     Lines(LineTable<F>),
 }
 
-/// Where a value stands in a table.
+/// The place of a value in a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ValuePlace {
     pub(super) part: usize,
-    /// Number of the value in its part, from 0.
+    /// The number of the value in its part, from 0.
     pub(super) index: usize,
 }
 
@@ -36,7 +36,7 @@ impl<F: Fingerprint> Table<F> {
         }
     }
 
-    /// Its codec, and its address bits if it is in lines.
+    /// Returns the codec, and the address bits of a table in lines.
     pub(super) fn codec(&self) -> (Codec, u32) {
         match self {
             Table::Blocks(table) => (table.code.codec(), 0),
@@ -51,7 +51,7 @@ impl<F: Fingerprint> Table<F> {
         }
     }
 
-    /// The first part that can hold a value of at least `low`, or the number of parts if there is none.
+    /// Returns the first part that may hold a value of at least `low`, or the number of parts if there is none.
     pub(super) fn first_part_at_least(&self, low: F) -> usize {
         match self {
             Table::Blocks(table) => table.keys.first_at_least(low),
@@ -59,7 +59,7 @@ impl<F: Fingerprint> Table<F> {
         }
     }
 
-    /// The greatest value that a part can hold.
+    /// Returns the greatest value that a part can hold.
     pub(super) fn last_of_part(&self, part: usize) -> F {
         match self {
             Table::Blocks(table) => table.keys.get(part),
@@ -67,10 +67,10 @@ impl<F: Fingerprint> Table<F> {
         }
     }
 
-    /// Where the fingerprint stands in this table, if it does.
+    /// Finds a value in this table; `None` if the table does not hold it.
     ///
     /// # Errors
-    /// A rule that is broken on the way.
+    /// Any broken rule on the way.
     pub(super) fn locate(
         &self,
         file: &[u8],
@@ -86,7 +86,7 @@ impl<F: Fingerprint> Table<F> {
     /// Appends all values of some parts.
     ///
     /// # Errors
-    /// The first rule that is broken.
+    /// The first broken rule.
     pub(super) fn read_parts(
         &self,
         file: &[u8],
@@ -99,8 +99,8 @@ impl<F: Fingerprint> Table<F> {
         }
     }
 
-    /// Appends the values of the parts from `parts.start` on, of as many as are good and at most [`PARTS_READ_TOGETHER`];
-    /// returns the part after them.
+    /// Appends the values of the valid parts from `parts.start` on, at most [`PARTS_READ_TOGETHER`] of them. Returns
+    /// the part after them.
     ///
     /// # Errors
     /// The first of the parts is damaged.
@@ -138,7 +138,7 @@ impl<F: Fingerprint> Table<F> {
         }
     }
 
-    /// Asks for the parts that come next where a table is read from its start to its end.
+    /// Requests the next parts during a sequential read.
     pub(super) fn read_ahead(&self, file: &[u8], part: usize) {
         match self {
             Table::Blocks(table) => table.read_ahead(file, part),
@@ -146,18 +146,18 @@ impl<F: Fingerprint> Table<F> {
         }
     }
 
-    /// Checks again what comes next where a table is read from its start to its end, if its values alone do not show that
-    /// they were overwritten.
+    /// Checks the next parts again during a sequential read, if their values alone would not show that they were
+    /// overwritten.
     pub(super) fn check_again(&self, file: &[u8], part: usize) {
         if let Table::Lines(table) = self {
             table.check_again(file, part);
         }
     }
 
-    /// Number of values before a part. Those of parts in blocks have been added up.
+    /// Returns the number of values before a part. For a table in blocks, it is already known.
     ///
     /// # Errors
-    /// The part is damaged.
+    /// A damaged part.
     pub(super) fn rank_of_part(
         &self,
         file: &[u8],

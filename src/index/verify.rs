@@ -15,16 +15,16 @@ use crate::format::{ContentId, HEADER_LEN, Header, ItemDigest, Kind};
 use crate::id::Id;
 use crate::watch::{Stage, Watch};
 
-/// Fingerprints that are compared between tables at a time: a bound on memory.
+/// The most fingerprints that are compared between tables at a time, to bound memory.
 const COMPARE_COUNT: usize = 1 << 25;
 
-/// Pages of ids that are asked for at a time.
+/// Pages of ids to request at a time.
 const PAGES_READ_AHEAD: usize = 512;
 
-/// Most problems that a report keeps; it counts all of them.
+/// The most problems that a report keeps; it counts all of them.
 const KEPT_PROBLEMS: usize = 20;
 
-/// What a full check looked at and what it found.
+/// The results of a full check.
 ///
 /// ```
 /// # use simidx::{BuildOptions, Index, IndexBuilder, Width};
@@ -40,22 +40,22 @@ const KEPT_PROBLEMS: usize = 20;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct VerifyReport {
-    /// Blocks checked, of all tables.
+    /// Number of blocks checked, in all tables.
     pub block_count: u64,
-    /// Pages checked, of tables in lines and of ids.
+    /// Number of pages checked, of tables in lines and of ids.
     pub page_count: u64,
-    /// Pages of sketches checked.
+    /// Number of pages of sketches checked.
     pub sketch_page_count: u64,
-    /// Fingerprints found in table 0.
+    /// Number of fingerprints in table 0.
     pub fingerprint_count: u64,
-    /// Problems found.
+    /// Number of problems found.
     pub problem_count: u64,
     /// The first problems, at most twenty.
     pub problems: Vec<FormatError>,
 }
 
 impl VerifyReport {
-    /// Whether nothing is wrong with the file.
+    /// Whether there are no problems.
     pub fn is_sound(&self) -> bool {
         self.problem_count == 0
     }
@@ -67,12 +67,12 @@ impl VerifyReport {
         }
     }
 
-    /// Adds the error if there is one.
+    /// Adds the error if there is one; returns the value otherwise.
     fn value<T>(&mut self, result: Result<T, FormatError>) -> Option<T> {
         result.map_err(|problem| self.add(problem)).ok()
     }
 
-    /// Adds the error if there is one; whether there was none.
+    /// Adds the error if there is one. Returns whether there was none.
     fn check(&mut self, result: Result<(), FormatError>) -> bool {
         match result {
             Ok(()) => true,
@@ -84,7 +84,7 @@ impl VerifyReport {
     }
 }
 
-/// Problems of tables in lines that are reported behind others, in the order of the rules.
+/// Problems of tables in lines that are reported after others, in the order of the rules.
 #[derive(Debug, Default)]
 struct Later {
     /// V34.
@@ -94,12 +94,12 @@ struct Later {
 }
 
 impl<F: Fingerprint> Index<F> {
-    /// Checks every byte of the file against every rule of the format, also what opening and queries have checked before: a
-    /// mapped file may have been overwritten since. Queries refuse the blocks and pages found damaged from then on.
+    /// Checks every byte of the file against every rule of the format, including what has been checked before, since a
+    /// mapped file may have been overwritten. From then on queries refuse the blocks and pages found damaged.
     ///
-    /// Time: the file is opened again, each table is decoded, and each further one decoded and sorted again for every 2^25
-    /// fingerprints of table 0; memory: 2^26 fingerprints, or what opening takes. The watch is called when each part of the
-    /// file begins.
+    /// Time: opens the file again and decodes each table; decodes and sorts each table but the first again for every
+    /// 2^25 fingerprints of table 0. Memory: 2^26 fingerprints, or what opening takes. Calls the watch at the start of
+    /// each part of the file.
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -128,12 +128,13 @@ impl<F: Fingerprint> Index<F> {
         self.verify_parts(watch, 0..self.part_count())
     }
 
-    /// The parts that a full check reports: each table, the ids, and the comparison of each further table with table 0.
+    /// Returns the number of parts that a full check reports: each table, the ids, and the comparison of each further
+    /// table with table 0.
     pub(crate) fn part_count(&self) -> u64 {
         2 * self.tables.len() as u64 - 1 + u64::from(self.ids.is_some())
     }
 
-    /// The full check of a file whose parts have these numbers among those of a set.
+    /// Runs the full check. Its parts have these numbers among the parts of a set.
     pub(crate) fn verify_parts(
         &self,
         watch: &Watch,
@@ -195,13 +196,13 @@ impl<F: Fingerprint> Index<F> {
         Ok(report)
     }
 
-    /// The rules of stage "open" once more, for what of the file has been read for good.
+    /// Checks the rules of the stage "open" again, for parts of the file that are read only once.
     fn check_opening(&self) -> Result<(), FormatError> {
         let header = Header::decode(self.bytes())?;
         match parse::<F>(&header, self.bytes()) {
             Ok(parts) if parts.directory == self.directory => Ok(()),
             Err(Error::Format(error)) => Err(error),
-            // Another index, of this width or another.
+            // The file now holds another index, of this width or another.
             _ => {
                 let message = "the directory is another one than when the file was opened";
                 Err(FormatError::damaged(7, message))
@@ -209,7 +210,7 @@ impl<F: Fingerprint> Index<F> {
         }
     }
 
-    /// V34 for the bytes between sections.
+    /// Checks V34 for the bytes between sections.
     fn check_gaps(&self) -> Result<(), FormatError> {
         let mut end = HEADER_LEN as u64;
         let starts = self
@@ -230,7 +231,8 @@ impl<F: Fingerprint> Index<F> {
         Ok(())
     }
 
-    /// V21 to V27 for a table in blocks, V28 and V44 to V47 for one in lines; the number of its values if all hold.
+    /// Checks V21 to V27 for a table in blocks, V28 and V44 to V47 for one in lines. Returns the number of values if
+    /// all hold.
     fn verify_table(
         &self,
         number: usize,
@@ -261,7 +263,7 @@ impl<F: Fingerprint> Index<F> {
         total
     }
 
-    /// V21 to V27; the number of values if all hold.
+    /// Checks V21 to V27. Returns the number of values if all hold.
     fn verify_blocks(&self, table: &BlockTable<F>, report: &mut VerifyReport) -> Option<u64> {
         let (mut total, mut sound) = (0u64, true);
         for block in 0..table.block_count() {
@@ -283,7 +285,7 @@ impl<F: Fingerprint> Index<F> {
         sound.then_some(total)
     }
 
-    /// V28 for the pages of a section; whether it holds for all.
+    /// Checks V28 for the pages of a section. Returns whether it holds for all.
     fn verify_pages(&self, section: &Paged, report: &mut VerifyReport) -> bool {
         let mut sound = true;
         for page in 0..section.page_count() {
@@ -296,7 +298,7 @@ impl<F: Fingerprint> Index<F> {
         sound
     }
 
-    /// V43 and V28 for the sketches.
+    /// Checks V43 and V28 for the sketches.
     fn verify_sketches(&self, report: &mut VerifyReport) {
         let page_count = self.check_sketches(|checked| {
             report.check(checked);
@@ -304,8 +306,8 @@ impl<F: Fingerprint> Index<F> {
         report.sketch_page_count += page_count;
     }
 
-    /// V29 to V33, the places of V37 as far as ids are read by them, and V34 for the bits after packed arrays; what is known
-    /// of the ids if all can be read.
+    /// Checks V29 to V33, V37 for the places by which ids are read, and V34 for the bits after packed arrays. Returns
+    /// the content id if all records can be read.
     fn verify_ids(
         &self,
         ids: &IdSections,
@@ -326,17 +328,17 @@ impl<F: Fingerprint> Index<F> {
         content_id
     }
 
-    /// V40.
+    /// Checks V40.
     fn check_ancillary(&self) -> Result<(), FormatError> {
         let sections = self.directory.sections.iter();
         let mut ancillary = sections.filter(|s| matches!(s.kind, Kind::Ancillary(_)));
         ancillary.try_for_each(|s| check_record_checksum(s, slice(self.bytes(), s)))
     }
 
-    /// The content of all records, and V33.
+    /// Returns the content id of all records, after checking V33.
     ///
     /// # Errors
-    /// What keeps an id from being read.
+    /// A failure to read an id.
     fn check_records(
         &self,
         ids: &IdSections,
@@ -346,13 +348,13 @@ impl<F: Fingerprint> Index<F> {
         let mut sequence = IdSequence::new(ids, self.bytes(), READ_AHEAD_LEN);
         for rank in 0..self.len() {
             let Some(Ok(fingerprint)) = fingerprints.next() else {
-                // It was sound a moment ago: the file is being overwritten.
+                // The table was valid a moment ago: the file is being overwritten.
                 return Err(FormatError::damaged(35, "fingerprints have gone").in_table(0));
             };
             let (mut ascends, mut last) = (true, None);
             for index in ids.indexes(self.bytes(), Rank(rank))? {
                 if sequence.next_index() != index {
-                    // The groups were sound a moment ago.
+                    // The groups were valid a moment ago.
                     return Err(FormatError::damaged(29, "groups of ids have moved"));
                 }
                 let Some((id, slot)) = sequence.read()? else {
@@ -382,7 +384,7 @@ impl<F: Fingerprint> Index<F> {
         Ok((content_id, order))
     }
 
-    /// What is in table 0.
+    /// Returns the content id of the fingerprints in table 0.
     fn content_of_fingerprints(&self) -> Result<ContentId, FormatError> {
         let mut content_id = ContentId::default();
         let mut fingerprints = self.iter();
@@ -398,7 +400,7 @@ impl<F: Fingerprint> Index<F> {
         Ok(content_id)
     }
 
-    /// V39.
+    /// Checks V39.
     fn check_content_id(&self, found: ContentId) -> Result<(), FormatError> {
         if found == self.content_id() {
             return Ok(());
@@ -407,7 +409,7 @@ impl<F: Fingerprint> Index<F> {
         Err(FormatError::damaged(39, message))
     }
 
-    /// V36: collects from the table what falls into a range of table 0, range by range, and compares.
+    /// Checks V36: for one range of table 0 after the other, collects the values of the table in it and compares.
     fn compare_with_table_0(&self, number: usize) -> Result<(), FormatError> {
         let differs =
             || FormatError::damaged(36, "holds other fingerprints than table 0").in_table(number);
@@ -434,7 +436,8 @@ impl<F: Fingerprint> Index<F> {
         Ok(())
     }
 
-    /// The fingerprints of a table that satisfy a condition, in numeric order; of more than `most` only some.
+    /// Returns the fingerprints of a table that satisfy a condition, in numeric order; only some if there are more than
+    /// `most`.
     fn collect(
         &self,
         number: usize,

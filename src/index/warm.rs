@@ -1,5 +1,5 @@
-//! Warming: one parallel pass that brings a file to memory and checks each block and each page of ids, so that no query
-//! has to.
+//! Warming: one parallel pass that loads a file into memory and checks each block and each page of ids, so that no
+//! query has to.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -20,10 +20,10 @@ use crate::setters;
 use crate::threads::lock;
 use crate::watch::{Stage, Watch};
 
-/// Bytes that a thread takes on at a time.
+/// Bytes per task of a thread.
 const CHUNK_LEN: usize = 1 << 20;
 
-/// How files are warmed.
+/// Options of warming.
 ///
 /// ```
 /// use simidx::index::WarmOptions;
@@ -33,10 +33,10 @@ const CHUNK_LEN: usize = 1 << 20;
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct WarmOptions {
-    /// Threads that work, the calling one among them. Default 0: as many as the processor runs at a time.
+    /// The number of threads, including the calling one. Default 0: as many as the processor runs at a time.
     pub threads: usize,
-    /// Called on the calling thread with the bytes that are warm, about once a megabyte that this thread has done and at the end.
-    /// It may stop the work; what has been checked until then stays so. Default none.
+    /// Called on the calling thread with the number of warmed bytes, about once for each megabyte that this thread has
+    /// done, and at the end. It may stop the work; completed checks stay valid. Default none.
     pub watch: Watch,
 }
 
@@ -45,7 +45,7 @@ setters!(WarmOptions {
     watch(Watch)
 });
 
-/// What a warming has done.
+/// The results of warming.
 ///
 /// ```
 /// use simidx::index::WarmOptions;
@@ -64,29 +64,30 @@ setters!(WarmOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WarmReport {
-    /// Blocks that have been brought to memory and are good, of all tables.
+    /// Number of valid blocks loaded, in all tables.
     pub block_count: u64,
-    /// Pages of ids likewise.
+    /// Number of valid pages of ids loaded.
     pub page_count: u64,
-    /// Bytes of both.
+    /// Bytes of these blocks and pages.
     pub byte_len: u64,
-    /// Time that it took.
+    /// The time taken.
     pub elapsed: Duration,
 }
 
 impl<F: Fingerprint> Index<F> {
-    /// Brings the file to memory and checks each block and each page of ids that no query has checked yet. The first queries are
-    /// then as quick as later ones.
+    /// Loads the file into memory and checks each block and each page of ids that has not been checked yet. The first
+    /// queries are then as fast as later ones.
     ///
-    /// One pass at the speed of the disk, or of some 100 to 500 MB a second for each thread. Queries may run meanwhile. What is in
-    /// memory may leave it again if there is too little; `lock` of an index over a [`Storage`](super::Storage) keeps it.
+    /// Takes one pass at the speed of the disk, or 100 to 500 MB a second for each thread. Queries may run meanwhile.
+    /// Loaded bytes may leave memory again if there is too little; `lock` of an index over a
+    /// [`Storage`](super::Storage) keeps them.
     ///
-    /// It checks what queries rely on. [`Index::verify`] checks more, for example that all tables hold the same
+    /// Checks what queries rely on. [`Index::verify`] checks more, for example that all tables hold the same
     /// fingerprints.
     ///
     /// # Errors
-    /// The first damaged block or page, in the order of the tables, then of the ids; [`Error::Interrupted`] if the watch stops the
-    /// work before its end.
+    /// The first damaged block or page, in the order of the tables, then of the ids; [`Error::Interrupted`] if the
+    /// watch stops the work early.
     pub fn warm(&self, options: &WarmOptions) -> Result<WarmReport> {
         warm_all(&[self], options).map_err(|(_, error)| error)
     }
@@ -95,7 +96,7 @@ impl<F: Fingerprint> Index<F> {
 /// Warms several indexes in one pass.
 ///
 /// # Errors
-/// The first damage, and the number of its index.
+/// The first damage, with the number of its index.
 pub(crate) fn warm_all<F: Fingerprint>(
     indexes: &[&Index<F>],
     options: &WarmOptions,
@@ -103,7 +104,7 @@ pub(crate) fn warm_all<F: Fingerprint>(
     Pass::new(indexes).run(options)
 }
 
-/// What is warmed: parts of one file or several, cut into chunks that are numbered throughout.
+/// The work: parts of one or several files, divided into chunks that are numbered throughout.
 struct Pass<'a, F> {
     parts: Vec<Part<'a, F>>,
     chunk_count: usize,
@@ -123,7 +124,7 @@ enum Items<'a, F> {
     Pages(&'a Paged),
 }
 
-/// Counts of a pass, shared by its threads.
+/// The counts of a pass, shared by its threads.
 #[derive(Default)]
 struct Counts {
     blocks: AtomicU64,
@@ -131,7 +132,7 @@ struct Counts {
     bytes: AtomicU64,
 }
 
-/// Asks the other threads to stop when it goes while its thread panics.
+/// Tells the other threads to stop if its thread panics.
 struct StopOnPanic<'a>(&'a AtomicBool);
 
 impl Drop for StopOnPanic<'_> {
@@ -150,7 +151,7 @@ impl<'a, F: Fingerprint> Pass<'a, F> {
             total: 0,
         };
         for (segment, &index) in indexes.iter().enumerate() {
-            // Queries up to this distance find their plans made.
+            // Makes the plans of queries up to this distance.
             for distance in 0..=index.max_distance() {
                 index.plan(distance);
             }
@@ -174,7 +175,7 @@ impl<'a, F: Fingerprint> Pass<'a, F> {
         pass
     }
 
-    /// Warms all, or returns the first damage and the number of its segment.
+    /// Warms all parts, or returns the first damage and the number of its segment.
     fn run(&self, options: &WarmOptions) -> Result<WarmReport, (usize, Error)> {
         let started = Instant::now();
         let (counts, next, stop) = (
@@ -182,7 +183,7 @@ impl<'a, F: Fingerprint> Pass<'a, F> {
             AtomicUsize::new(0),
             AtomicBool::new(false),
         );
-        // Only this thread asks the watch, and the others may be done before it begins.
+        // Only this thread reports to the watch, and the others may be done before it begins.
         self.report(&options.watch, &counts)
             .map_err(|error| (0, error))?;
         let damage: Mutex<Option<(usize, FormatError)>> = Mutex::new(None);
@@ -199,7 +200,7 @@ impl<'a, F: Fingerprint> Pass<'a, F> {
                 self.ask_for(number + threads);
                 let (part, items) = self.items(number);
                 if let Err(error) = part.warm(items, &counts) {
-                    // All chunks before this one have been taken on: the first damage of all is among those found.
+                    // All earlier chunks have been taken, so the first damage of all is among those found.
                     stop.store(true, Ordering::Relaxed);
                     let mut first = lock(&damage);
                     if first.as_ref().is_none_or(|(other, _)| number < *other) {
@@ -214,7 +215,7 @@ impl<'a, F: Fingerprint> Pass<'a, F> {
         thread::scope(|scope| {
             let _guard = StopOnPanic(&stop);
             for _ in 1..threads {
-                // Without a further thread the others do its work.
+                // If a thread cannot be started, the others do its work.
                 let _ = thread::Builder::new().spawn_scoped(scope, || work(None));
             }
             work(Some(&options.watch));
@@ -249,14 +250,14 @@ impl<'a, F: Fingerprint> Pass<'a, F> {
         wanted.min(self.chunk_count).max(1)
     }
 
-    /// The part that a chunk belongs to.
+    /// Returns the part of a chunk.
     fn part(&self, chunk: usize) -> &Part<'a, F> {
-        // The first part begins with chunk 0; of several that begin with the same one only the last has any.
+        // The first part begins with chunk 0; of several that begin with the same chunk, only the last has any.
         let after = self.parts.partition_point(|part| part.first_chunk <= chunk);
         &self.parts[after - 1]
     }
 
-    /// The numbers of the blocks or pages of a chunk.
+    /// Returns the numbers of the blocks or pages of a chunk.
     fn items(&self, chunk: usize) -> (&Part<'a, F>, Range<usize>) {
         let part = self.part(chunk);
         let per_chunk = part.items.per_chunk();
@@ -264,7 +265,7 @@ impl<'a, F: Fingerprint> Pass<'a, F> {
         (part, start..(start + per_chunk).min(part.items.count()))
     }
 
-    /// Says that a chunk will be read soon.
+    /// Requests the bytes of a chunk, which will be read soon.
     fn ask_for(&self, chunk: usize) {
         if chunk < self.chunk_count {
             let (part, items) = self.items(chunk);
@@ -280,7 +281,7 @@ impl<F: Fingerprint> Part<'_, F> {
         match self.items {
             Items::Blocks(table) => {
                 for number in items {
-                    // One that has been checked before may have left memory since.
+                    // A block that was checked before may have left memory since.
                     touch(&self.file[table.block_offset(number)]);
                     table.block(self.file, number)?;
                 }
@@ -289,7 +290,7 @@ impl<F: Fingerprint> Part<'_, F> {
             Items::Pages(section) => {
                 for page in items {
                     let bytes = section.bytes(self.file, page * PAGE_LEN..(page + 1) * PAGE_LEN)?;
-                    // Pages of the section and those of memory begin at different places.
+                    // Pages of the section and pages of memory are not aligned with each other.
                     bytes
                         .first()
                         .into_iter()
@@ -324,12 +325,12 @@ impl<F: Fingerprint> Items<'_, F> {
         }
     }
 
-    /// How many make a chunk.
+    /// Returns the number of blocks or pages in a chunk.
     fn per_chunk(&self) -> usize {
         (CHUNK_LEN / self.item_len()).max(1)
     }
 
-    /// Bytes of some blocks or pages.
+    /// Returns the bytes of some blocks or pages.
     fn byte_len(&self, items: Range<usize>) -> u64 {
         match self {
             Items::Blocks(table) => (items.len() * table.block_size) as u64,
@@ -340,7 +341,7 @@ impl<F: Fingerprint> Items<'_, F> {
         }
     }
 
-    /// Where some blocks or pages are in the file.
+    /// Returns the place in the file of some blocks or pages.
     fn bytes<'f>(&self, file: &'f [u8], items: Range<usize>) -> &'f [u8] {
         let start = match self {
             Items::Blocks(table) => table.block_offset(items.start),

@@ -11,8 +11,8 @@ use crate::index::Index;
 use crate::summary::Summary;
 
 impl<F: Fingerprint> Index<F> {
-    /// Builds an index file of fingerprints and their ids, which are all numbers or all strings, with the options by default:
-    /// for queries within distance 3. The file replaces what has that name when it is complete and on disk.
+    /// Builds an index file from fingerprints and ids with default options, which suit queries within distance 3. The
+    /// ids are all numbers or all strings. The complete file replaces any file of that name once it is on disk.
     /// [`IndexBuilder`] has all options.
     ///
     /// ```
@@ -27,7 +27,8 @@ impl<F: Fingerprint> Index<F> {
     /// ```
     ///
     /// # Errors
-    /// Ids of two kinds, an empty string or one of more than 65,535 bytes, and as for [`IndexBuilder::finish_to_path`].
+    /// Ids of two kinds, an empty string or one of more than 65,535 bytes, and the errors of
+    /// [`IndexBuilder::finish_to_path`].
     pub fn build<'i, I: Into<Id<'i>>>(
         path: impl AsRef<Path>,
         records: impl IntoIterator<Item = (F, I)>,

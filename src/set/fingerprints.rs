@@ -1,4 +1,4 @@
-//! Reading a table of a set in one order.
+//! Reads a table of all files of a set in one order.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::fingerprint::{Fingerprint, Width, by_width};
 use crate::index::Fingerprints;
 
-/// The fingerprints of a table of all files of a set in its order, each once; made by
+/// The fingerprints of a table of all files of a set, each once, in the order of the table. Created by
 /// [`Set::fingerprints`](super::Set::fingerprints).
 ///
 /// ```
@@ -47,23 +47,23 @@ impl<'a> SetFingerprints<'a> {
         }))
     }
 
-    /// The value that a fingerprint of the set has in this table.
+    /// Returns the value of a fingerprint in this table.
     pub fn permuted(&self, fingerprint: u128) -> u128 {
         by_width!(AtWidth, &self.0, fingerprints => {
             fingerprints.sources[0].permute(Fingerprint::from_u128(fingerprint)).0.to_u128()
         })
     }
 
-    /// The ids of the fingerprint given last, in order, as from [`Set::ids_of`]. For table 0 this needs no look-up.
+    /// Returns the ids of the last fingerprint, in order, like [`Set::ids_of`]. Table 0 needs no look-up for this.
     ///
     /// # Errors
-    /// A damaged block or page of a file, or a fingerprint that its table 0 lacks.
+    /// A damaged block or page of a file, or a fingerprint that is not in table 0 of its file.
     pub fn ids(&self) -> Result<SetIds<'a>> {
         by_width!(AtWidth, &self.0, fingerprints => fingerprints.ids())
     }
 }
 
-/// After a damaged block, which is an error once, the iteration goes on with the next block.
+/// A damaged block gives one error; the iteration then continues with the next block.
 impl Iterator for SetFingerprints<'_> {
     type Item = Result<u128>;
 
@@ -74,16 +74,16 @@ impl Iterator for SetFingerprints<'_> {
     }
 }
 
-/// The same with the type of its width.
+/// [`SetFingerprints`] in the type of its width.
 #[derive(Debug)]
 pub(crate) struct TypedFingerprints<'a, F> {
     set: Typed<'a, F>,
     sources: Vec<Fingerprints<'a, F>>,
-    /// What comes next of each segment that is not due, the smallest value on top.
+    /// The next value of each segment that is not in `due`, smallest on top.
     next: BinaryHeap<Reverse<(Permuted<F>, usize)>>,
-    /// Segments that gave the last value.
+    /// The segments that hold the last value.
     given: Vec<usize>,
-    /// Segments that have to be read on.
+    /// The segments whose next value must be read.
     due: Vec<usize>,
 }
 
@@ -113,10 +113,10 @@ impl<'a, F: Fingerprint> TypedFingerprints<'a, F> {
         })
     }
 
-    /// The next permuted value; see [`Iterator::next`] for the fingerprint itself.
+    /// Returns the next permuted value; [`Iterator::next`] returns the fingerprint itself.
     ///
     /// # Errors
-    /// A damaged block, once; the iteration goes on with the next block.
+    /// A damaged block, once; the iteration then continues with the next block.
     pub(crate) fn next_permuted(&mut self) -> Option<Result<Permuted<F>>> {
         loop {
             let value = match self.next_of_files()? {
@@ -131,7 +131,7 @@ impl<'a, F: Fingerprint> TypedFingerprints<'a, F> {
         }
     }
 
-    /// Forgets that segments gave a value of which all their records are left out.
+    /// Removes segments from `given` whose records of the value are all excluded.
     fn hide(&mut self, value: Permuted<F>) -> Result<()> {
         if self.set.hidden().is_none() {
             return Ok(());
@@ -171,15 +171,15 @@ impl<'a, F: Fingerprint> TypedFingerprints<'a, F> {
         Some(Ok(value))
     }
 
-    /// The fingerprint that a permuted value of this table stands for.
+    /// Returns the fingerprint of a permuted value of this table.
     pub(crate) fn invert(&self, value: Permuted<F>) -> F {
         self.sources[0].invert(value)
     }
 
-    /// The ids of the fingerprint given last, in order, as from [`Set::ids_of`]. For table 0 this needs no look-up.
+    /// Returns the ids of the last fingerprint, in order, like [`Set::ids_of`]. Table 0 needs no look-up for this.
     ///
     /// # Errors
-    /// A damaged block or page of a file, or a fingerprint that its table 0 lacks.
+    /// A damaged block or page of a file, or a fingerprint that is not in table 0 of its file.
     pub(crate) fn ids(&self) -> Result<SetIds<'a>> {
         let given = self.given.iter();
         let ids = given.map(|&number| (number, self.sources[number].ids()));

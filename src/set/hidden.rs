@@ -1,4 +1,4 @@
-//! Records that are left out of the answers of a set, though its files have them.
+//! Records that are excluded from the answers of a set, though its files hold them.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -7,15 +7,15 @@ use super::{Exclusions, Set, at_width};
 use crate::error::{Error, Result};
 use crate::id::Id;
 
-/// What is left out of a set.
+/// The exclusions of a set.
 #[derive(Debug, Clone)]
 pub(super) struct Hidden {
     of_all: Part,
-    /// What is left out of single segments. The keys of strings are here in any case: each segment has its own.
+    /// The exclusions of single segments. The keys of strings are always here, since they differ between segments.
     of_each: Vec<Part>,
 }
 
-/// What is left out of one segment or of all.
+/// The exclusions of one segment, or those of all.
 #[derive(Debug, Clone, Default)]
 struct Part {
     fingerprints: HashSet<u128>,
@@ -23,7 +23,7 @@ struct Part {
     keys: HashSet<u64>,
 }
 
-/// The keys of ids that are left out of a segment: at least one.
+/// The excluded keys of a segment: at least one.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HiddenKeys<'a> {
     of_all: &'a HashSet<u64>,
@@ -35,14 +35,14 @@ impl<'a> HiddenKeys<'a> {
         self.own.contains(&key) || self.of_all.contains(&key)
     }
 
-    /// Those that are left out of this segment alone, as the places of strings are.
+    /// Returns the keys that are excluded from this segment only, such as the places of strings.
     pub(super) fn own(self) -> impl Iterator<Item = u64> + use<'a> {
         self.own.iter().copied()
     }
 }
 
 impl Hidden {
-    /// Nothing of so many segments.
+    /// Creates exclusions for `segment_count` segments, which exclude nothing yet.
     pub(super) fn new(segment_count: usize) -> Self {
         Hidden {
             of_all: Part::default(),
@@ -50,11 +50,10 @@ impl Hidden {
         }
     }
 
-    /// Adds what is to be left out of all segments, or of one.
+    /// Adds exclusions from all segments, or from one.
     ///
     /// # Errors
-    /// No segment of this number, ids of another kind than the segments have, a damaged segment, or what keeps ids from
-    /// being read.
+    /// A missing segment, ids of another kind than the segments have, a damaged segment, or a failure to read ids.
     pub(super) fn add(
         &mut self,
         set: &Set,
@@ -96,7 +95,7 @@ impl Hidden {
 }
 
 impl Set {
-    /// Whether all records that a segment has of a fingerprint are left out, whatever their ids.
+    /// Returns whether all records of a fingerprint in a segment are excluded, whatever their ids.
     pub(crate) fn hides_fingerprint(&self, segment: usize, fingerprint: u128) -> bool {
         self.hidden().is_some_and(|hidden| {
             let mut parts = hidden.parts(segment);
@@ -104,7 +103,7 @@ impl Set {
         })
     }
 
-    /// The keys of ids that are left out of a segment; `None` if there are none.
+    /// Returns the excluded keys of a segment; `None` if there are none.
     pub(super) fn hidden_keys(&self, segment: usize) -> Option<HiddenKeys<'_>> {
         let hidden = self.hidden()?;
         let keys = HiddenKeys {
@@ -114,7 +113,7 @@ impl Set {
         Some(keys).filter(|keys| !keys.of_all.is_empty() || !keys.own.is_empty())
     }
 
-    /// Whether anything may be left out of a segment.
+    /// Returns whether records of a segment may be excluded.
     pub(crate) fn hides_some(&self, segment: usize) -> bool {
         self.hidden().is_some_and(|hidden| {
             let mut parts = hidden.parts(segment);
@@ -122,13 +121,13 @@ impl Set {
         })
     }
 
-    /// The keys of an id that is a string in a segment, which must be there.
+    /// Returns the keys of a string id in a segment, which must exist.
     fn places_of_id(&self, segment: usize, id: Id<'_>) -> Result<Range<u64>> {
         let places = at_width!(self, typed => typed.index(segment).places_of_id(id));
         places.map_err(self.blame(segment))
     }
 
-    /// Whether the records of a segment that have an id are left out for that.
+    /// Returns whether the records of a segment with this id are excluded because of it.
     ///
     /// # Errors
     /// A damaged page, with the name of the segment.
@@ -140,7 +139,7 @@ impl Set {
             Id::Number(number) => Ok(keys.contains(number)),
             Id::String(_) => {
                 let mut places = self.places_of_id(segment, id)?;
-                // Equal ones are left out together.
+                // Equal ids are excluded together.
                 Ok(places.any(|place| keys.contains(place)))
             }
         }

@@ -9,11 +9,11 @@ use crate::error::Result;
 use crate::id::{Id, IdBuf};
 use crate::index::Ids;
 
-/// The ids that a fingerprint has in one or several files, in order; made by [`Hit::ids`](super::Hit::ids) and
+/// The ids of a fingerprint in one or several files, in order. Created by [`Hit::ids`](super::Hit::ids) and
 /// [`Set::ids_of`](super::Set::ids_of).
 ///
-/// The ids of one segment are read as the iterator goes on; an error is its last item. Those of several have been read. As an
-/// iterator it gives each id as a value of its own; [`SetIds::read`] lends it.
+/// The ids of a single segment are read during the iteration; an error is then the last item. The ids of several
+/// segments have been read before. The iterator returns owned ids; [`SetIds::read`] lends each id.
 ///
 /// ```
 /// # use simidx::{BuildOptions, IndexBuilder, Width};
@@ -43,21 +43,22 @@ pub struct SetIds<'a>(Source<'a>);
 enum Source<'a> {
     One {
         ids: Ids<'a>,
-        /// The keys of ids that are left out.
+        /// The excluded keys.
         hidden: Option<HiddenKeys<'a>>,
         set: &'a Set,
         segment: usize,
     },
-    /// Each id with how often it comes. Equal ones may take no bytes in a file, so that there may be any number of them.
+    /// Each id with its number of repetitions. Equal ids may take no bytes in a file, so their number is not bounded by
+    /// its size.
     Merged {
         ids: vec::IntoIter<(IdBuf, u64)>,
-        /// The id that was read last, and how often it comes again.
+        /// The last id read, and how often it is still to be repeated.
         current: Option<(IdBuf, u64)>,
     },
 }
 
 impl<'a> SetIds<'a> {
-    /// The ids of some segments, given with their numbers, without those that are left out.
+    /// Merges the ids of several segments, each given with its number, without excluded ids.
     pub(super) fn merge(
         set: &'a Set,
         mut ids_of_each: impl Iterator<Item = (usize, Result<Ids<'a>>)>,
@@ -87,7 +88,7 @@ impl<'a> SetIds<'a> {
             };
             read().map_err(set.blame(segment))?;
         }
-        // A stable sort merges runs, and the ids of each segment are one.
+        // A stable sort merges runs, and the ids of each segment form one run.
         ids.sort();
         Ok(Self::merged(ids))
     }
@@ -100,7 +101,7 @@ impl<'a> SetIds<'a> {
     }
 }
 
-/// The next id that is not left out.
+/// Reads the next id that is not excluded.
 fn read_shown<'i>(ids: &'i mut Ids<'_>, hidden: Option<HiddenKeys<'_>>) -> Result<Option<Id<'i>>> {
     if let Some(keys) = hidden {
         ids.skip_while(|key| keys.contains(key))?;
@@ -108,7 +109,7 @@ fn read_shown<'i>(ids: &'i mut Ids<'_>, hidden: Option<HiddenKeys<'_>>) -> Resul
     ids.read()
 }
 
-/// Adds an id to those that are counted.
+/// Adds an id, or counts it if it equals the last one.
 fn count_in(ids: &mut Vec<(IdBuf, u64)>, id: Id<'_>) {
     match ids.last_mut() {
         Some((last, count)) if last.as_id() == id => *count += 1,
@@ -117,10 +118,10 @@ fn count_in(ids: &mut Vec<(IdBuf, u64)>, id: Id<'_>) {
 }
 
 impl SetIds<'_> {
-    /// The next id, lent until the one after it is read.
+    /// Returns the next id, valid until the following one is read.
     ///
     /// # Errors
-    /// A damaged page, with the name of its segment. No id follows.
+    /// A damaged page, with the name of its segment. The iteration ends there.
     pub fn read(&mut self) -> Result<Option<Id<'_>>> {
         match &mut self.0 {
             Source::One {

@@ -12,7 +12,7 @@ use crate::index::{Match, QueryStats};
 /// A match in one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Found {
-    /// The number of the query among those that are answered together.
+    /// The number of the query among those answered together.
     pub(super) owner: u32,
     pub(super) distance: u32,
     pub(super) fingerprint: u128,
@@ -31,7 +31,7 @@ impl Found {
         }
     }
 
-    /// The match as the query of its file gave it.
+    /// Returns the match as the query of its file found it.
     pub(super) fn in_its_file<F: Fingerprint>(&self) -> Match<F> {
         let mut found = Match::unranked(self.distance, F::from_u128(self.fingerprint));
         found.rank = self.rank;
@@ -39,7 +39,7 @@ impl Found {
     }
 }
 
-/// Finds out where each match ends in what one or several files have found, in order.
+/// Groups sorted matches of one or several files by fingerprint, and appends the end of each group to `ends`.
 pub(super) fn group(found: &[Found], ends: &mut Vec<usize>) {
     ends.clear();
     let mut end = 0;
@@ -50,7 +50,8 @@ pub(super) fn group(found: &[Found], ends: &mut Vec<usize>) {
     }));
 }
 
-/// The answer to a query of a set, in a [`SetScratch`](super::SetScratch): each fingerprint once, by distance, then by value.
+/// The answer to a query of a set, stored in a [`SetScratch`](super::SetScratch): each fingerprint once, by distance,
+/// then by value.
 ///
 /// ```
 /// # use simidx::{BuildOptions, Index, IndexBuilder, Set, Width};
@@ -104,22 +105,22 @@ impl<'s, F: Fingerprint> Matches<'s, F> {
         }
     }
 
-    /// Number of fingerprints found.
+    /// Returns the number of fingerprints found.
     pub fn len(self) -> usize {
         self.ends.len()
     }
 
-    /// Whether nothing was found.
+    /// Whether the answer is empty.
     pub fn is_empty(self) -> bool {
         self.ends.is_empty()
     }
 
-    /// What the query cost in all files together; where many are answered together, what all so far have cost.
+    /// Returns the cost of the query in all files; for queries answered together, the cost of all so far.
     pub fn stats(self) -> QueryStats {
         self.stats
     }
 
-    /// A match by its number, if there are as many.
+    /// Returns a match by its number, or `None` beyond the end.
     pub fn get(self, number: usize) -> Option<Hit<'s, F>> {
         let end = *self.ends.get(number)?;
         let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
@@ -133,7 +134,7 @@ impl<'s, F: Fingerprint> Matches<'s, F> {
         })
     }
 
-    /// The matches with places of their own, so that they outlive the memory of the query; `set` is the one that was asked.
+    /// Copies the matches, so that they outlive the scratch. `set` is the set that was queried.
     pub(super) fn owned_by(self, set: &Set) -> Vec<Hit<'_, F>> {
         let owned = self.iter().map(|hit| Hit {
             distance: hit.distance,
@@ -144,7 +145,7 @@ impl<'s, F: Fingerprint> Matches<'s, F> {
         owned.collect()
     }
 
-    /// The matches in order.
+    /// Returns the matches in order.
     pub fn iter(
         self,
     ) -> impl DoubleEndedIterator<Item = Hit<'s, F>> + ExactSizeIterator + FusedIterator + use<'s, F>
@@ -153,7 +154,7 @@ impl<'s, F: Fingerprint> Matches<'s, F> {
     }
 }
 
-/// A fingerprint that a query found. It knows where it was found, so that its ids are one call away.
+/// A fingerprint that a query found. It records where it was found, so its ids can be read directly.
 ///
 /// ```
 /// # use simidx::{BuildOptions, IndexBuilder, Set, Width};
@@ -174,7 +175,7 @@ impl<'s, F: Fingerprint> Matches<'s, F> {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Hit<'a, F> {
-    /// Number of bits in which it differs from the query.
+    /// Number of bits in which the fingerprint differs from the query.
     pub distance: u32,
     /// The fingerprint found.
     pub fingerprint: F,
@@ -183,18 +184,19 @@ pub struct Hit<'a, F> {
 }
 
 impl<'a, F: Fingerprint> Hit<'a, F> {
-    /// The numbers of the files that hold it, ascending.
+    /// Returns the numbers of the files that hold the fingerprint, ascending.
     pub fn segments(&self) -> impl ExactSizeIterator<Item = usize> {
         self.found.iter().map(|found| found.segment)
     }
 
-    /// Its ids in all files, in order: numbers by value, strings by their bytes, equal ones as often as there are records. Only
-    /// the pages of these ids are read.
+    /// Returns the ids of the fingerprint in all files, in order: numbers by value, strings by their bytes, repeated
+    /// for each record. Reads only the pages of these ids.
     ///
-    /// If several files hold it, 32 bytes of memory for each id, or for each run of equal ids in a file.
+    /// If several files hold the fingerprint, this takes 32 bytes of memory for each id, or for each run of equal ids
+    /// in a file.
     ///
     /// # Errors
-    /// As for [`Index::ids`](crate::Index::ids), with the name of the file.
+    /// The errors of [`Index::ids`](crate::Index::ids), with the name of the file.
     pub fn ids(&self) -> Result<SetIds<'a>> {
         let ids = self
             .found

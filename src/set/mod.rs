@@ -1,4 +1,4 @@
-//! What is searched: one index file or several as one, of any width, less the records that are left out.
+//! Sets: one or several index files of any width, searched as one, without excluded records.
 
 mod build;
 mod exclusions;
@@ -35,22 +35,23 @@ use crate::id::Id;
 use crate::index::Index;
 use hidden::Hidden;
 
-/// An index with its number in a set.
+/// An index and its number in a set.
 pub(crate) type NumberedIndex<'a, F> = (usize, &'a Index<F>);
 
-/// One index file or several, searched as one: they answer as one file with the records of all of them would.
+/// One or several index files, searched as one. They answer as one file with all their records would.
 ///
-/// A fingerprint that several files hold is found once, with the ids of all of them. The files may differ in their tables,
-/// codecs and distances. Their width must be the same, and what their records are, the kind of the ids and the text pipeline,
-/// except in a file without records. A query costs the sum of its costs in each file.
+/// A fingerprint that several files hold is found once, with the ids of all of them. The files may differ in their
+/// tables, codecs and distances. They must agree in their width, the kind of their ids and their text pipeline; a file
+/// without records must only have the same width. The cost of a query is the sum of its costs in all files.
 ///
-/// A set has no type for its width. A fingerprint that is asked for may have any type; its value must fit the width. Answers have
-/// the type of the question, which must be at least as wide as the set: `u128` goes with every set. Columns of fingerprints must
-/// have the width of the set.
+/// A set has no type parameter for its width. A fingerprint in a question may have any type; its value must fit the
+/// width. Answers have the type of the question, which must be at least as wide as the set: `u128` works with every
+/// set. Columns of fingerprints must have the width of the set.
 ///
-/// A set is `Send + Sync`, and a clone costs nothing: threads share it, and each keeps a [`SetScratch`] of its own. An error of
-/// a file is an [`Error::Segment`] with its number and name. Names are the paths of files, or `segment 0`, `segment 1` and so on
-/// where there are none. An [`Index`] alone, which `from` takes, has no name: its errors are its own.
+/// A set is `Send + Sync` and cheap to clone: threads share it, and each keeps its own [`SetScratch`]. An error in a
+/// file is an [`Error::Segment`] with the number and name of the file. The name is the path of the file, or else
+/// `segment 0`, `segment 1` and so on. A set created from a single [`Index`] has no names: it returns the errors of the
+/// index unchanged.
 ///
 /// ```
 /// use simidx::{BuildOptions, Index, IndexBuilder, Set, Width};
@@ -81,9 +82,9 @@ pub struct Set {
 struct Parts {
     indexes: Indexes,
     names: Vec<String>,
-    /// Whether errors name the index: not that of an index alone.
+    /// Whether errors name the index. They do not for a single index without a name.
     is_named: bool,
-    /// What is left out.
+    /// The excluded records.
     hidden: Option<Hidden>,
 }
 
@@ -115,7 +116,7 @@ impl<F: Fingerprint> From<Index<F>> for Set {
 }
 
 impl Set {
-    /// Bits of a fingerprint.
+    /// The width of the fingerprints.
     pub fn width(&self) -> Width {
         match self.parts.indexes {
             Indexes::W32(_) => Width::W32,
@@ -129,24 +130,24 @@ impl Set {
         self.parts.names.len()
     }
 
-    /// The files, in the order in which they were given.
+    /// Returns the files, in the order in which they were given.
     pub fn segments(
         &self,
     ) -> impl DoubleEndedIterator<Item = Segment<'_>> + ExactSizeIterator + Clone {
         (0..self.segment_count()).map(|number| Segment::new(self, number))
     }
 
-    /// The first file, which every set has.
+    /// Returns the first file; every set has one.
     pub fn first(&self) -> Segment<'_> {
         Segment::new(self, 0)
     }
 
-    /// The file of a number, if there is one.
+    /// Returns the file of a number, or `None` beyond the end.
     pub fn segment(&self, number: usize) -> Option<Segment<'_>> {
         (number < self.segment_count()).then(|| Segment::new(self, number))
     }
 
-    /// The index that a file is, if there is one of this number and `F` is the width of the set.
+    /// Returns the index of a file, or `None` if there is no such file or `F` does not have the width of the set.
     pub fn index<F: Fingerprint>(&self, number: usize) -> Option<&Arc<Index<F>>> {
         match Width::of::<F>() == self.width() {
             true => self.typed().shared().get(number),
@@ -154,10 +155,10 @@ impl Set {
         }
     }
 
-    /// The set of one of the files alone, under its name; nothing is left out of it.
+    /// Returns a set of one of the files, under its name and without exclusions.
     ///
     /// # Errors
-    /// [`Error::Options`] if there is no file of this number.
+    /// [`Error::Options`] if the file does not exist.
     pub fn only(&self, number: usize) -> Result<Self> {
         let segment = self.segment(number).ok_or_else(|| no_segment(number))?;
         let set = at_width!(self, typed => Set::from(Arc::clone(&typed.shared()[number])));
@@ -167,20 +168,21 @@ impl Set {
         })
     }
 
-    /// What errors call each file, in the same order; `the index` for an index alone, whose errors have no name.
+    /// Returns the names that errors use for the files, in order; `the index` for a single index, whose errors have no
+    /// name.
     pub fn names(&self) -> &[String] {
         &self.parts.names
     }
 
-    /// What errors call a file.
+    /// Returns the name that errors use for a file.
     pub(crate) fn name(&self, segment: usize) -> &str {
         &self.parts.names[segment]
     }
 
-    /// What makes an error of a file one that names it.
+    /// Returns a function that adds the name of a file to an error.
     pub(crate) fn blame(&self, segment: usize) -> impl Fn(Error) -> Error + '_ {
         move |error| match error {
-            // The caller stopped the work; no file is at fault.
+            // The caller stopped the work; it is not an error of the file.
             Error::Interrupted => error,
             error if self.parts.is_named => Error::Segment {
                 segment,
@@ -195,10 +197,10 @@ impl Set {
         self.parts.hidden.as_ref()
     }
 
-    /// Whether values of a type can be given: those of the set fit it.
+    /// Checks that values of type `F` can hold the fingerprints of the set.
     ///
     /// # Errors
-    /// [`Error::WidthMismatch`] if they do not.
+    /// [`Error::WidthMismatch`] if they cannot.
     pub(crate) fn gives<F: Fingerprint>(&self) -> Result<()> {
         let (index, requested) = (self.width().bits(), F::WIDTH);
         match requested >= index {
@@ -207,13 +209,14 @@ impl Set {
         }
     }
 
-    /// The same set without some records, whatever was left out before: what a merge with these exclusions would answer. For
-    /// deletions between two merges: the files stay as they are and open, and what is left out is in no answer, in no operation
-    /// on whole sets, and in no merge of this set. Numbers of records and other figures of files still count it.
+    /// Returns the set without some records, in addition to those already excluded. It answers like a merge with these
+    /// exclusions, and serves deletions between two merges: the files stay unchanged and open, but excluded records are
+    /// not in any answer, any operation on whole sets, or any merge of this set. Record counts and other figures of
+    /// files still include them.
     ///
-    /// Memory: 20 to 40 bytes for each fingerprint, each number, and each record with a string. Time: a look-up in each file for
-    /// each string, a few microseconds. Queries then look at the ids of each match, most often at one, some hundred nanoseconds;
-    /// those of fingerprints alone cost nothing.
+    /// Memory: 20 to 40 bytes for each fingerprint, each number id, and each record with a string id. Time: a few
+    /// microseconds for each string, to look it up in each file. Queries then check the ids of each match, usually one
+    /// of them, in some hundred nanoseconds. Exclusion by fingerprint alone costs queries nothing.
     ///
     /// ```
     /// use simidx::{BuildOptions, IdKind, Index, IndexBuilder, Set, Width};
@@ -240,13 +243,13 @@ impl Set {
     /// ```
     ///
     /// # Errors
-    /// Ids of another kind than the set has, a damaged file, or what keeps ids in temporary files from being read.
+    /// Ids of another kind than the set has, a damaged file, or a failure to read ids in temporary files.
     pub fn without(self, exclusions: &Exclusions) -> Result<Self> {
         self.hide(None, exclusions)
     }
 
-    /// The same set without some records of one of its files, as [`Set::without`]: for new versions in a further file, whose old
-    /// ones are still in the base.
+    /// Returns the set without some records of one of its files, as [`Set::without`] does for all. Use it if a later
+    /// file holds new versions of records whose old versions are still in the base.
     ///
     /// ```
     /// # use simidx::{BuildOptions, IdKind, Index, IndexBuilder, Set, Width};
@@ -270,12 +273,12 @@ impl Set {
     /// ```
     ///
     /// # Errors
-    /// As for [`Set::without`]; there is no file of this number.
+    /// The errors of [`Set::without`], and a file that does not exist.
     pub fn without_from(self, segment: usize, exclusions: &Exclusions) -> Result<Self> {
         self.hide(Some(segment), exclusions)
     }
 
-    /// Leaves records out of all files or of one.
+    /// Excludes records from all files, or from one.
     fn hide(self, only: Option<usize>, exclusions: &Exclusions) -> Result<Self> {
         let mut hidden = match self.hidden() {
             Some(hidden) => hidden.clone(),
@@ -289,7 +292,7 @@ impl Set {
         })
     }
 
-    /// Whether the records of the files are like those of the typical one.
+    /// Checks that the records of all files are like those of the typical one.
     fn check(&self) -> Result<()> {
         let mut with_records = self.segments().filter(|segment| !segment.is_empty());
         let Some(first) = with_records.next() else {
@@ -311,42 +314,43 @@ impl Set {
         Ok(())
     }
 
-    /// The file that says what the records are: the first one that has any, or the first one.
+    /// Returns the file that defines the kind of the records: the first with records, or else the first.
     fn typical(&self) -> Segment<'_> {
         let with_records = self.segments().find(|segment| !segment.is_empty());
         with_records.unwrap_or_else(|| self.first())
     }
 
-    /// The smallest of the distances that the tables of the files were chosen for. Queries may ask for any.
+    /// Returns the smallest distance that the tables of a file were chosen for. Queries may use any distance.
     pub fn max_distance(&self) -> u32 {
         let distances = self.segments().map(Segment::max_distance);
         distances.min().unwrap_or_default()
     }
 
-    /// Number of records of all files.
+    /// Returns the number of records of all files.
     pub fn record_count(&self) -> u64 {
         self.segments().map(Segment::record_count).sum()
     }
 
-    /// Whether no file holds a fingerprint.
+    /// Whether all files are empty.
     pub fn is_empty(&self) -> bool {
         self.segments().all(Segment::is_empty)
     }
 
-    /// What the ids are.
+    /// The kind of the ids.
     pub fn id_kind(&self) -> IdKind {
         self.typical().id_kind()
     }
 
-    /// How the documents became fingerprints, if the files record it.
+    /// The text pipeline that produced the fingerprints, if the files record it.
     pub fn pipeline(&self) -> Option<&str> {
         self.typical().pipeline()
     }
 
-    /// Whether a file holds this very fingerprint. Decodes a block of each file up to the first that does.
+    /// Returns whether a file holds exactly this fingerprint. Decodes a block of each file up to the first that holds
+    /// it.
     ///
     /// # Errors
-    /// A damaged block of a file; a fingerprint of more bits.
+    /// A damaged block of a file; a fingerprint that does not fit the width.
     pub fn contains(&self, fingerprint: impl Fingerprint) -> Result<bool> {
         self.contains_value(self.width().takes(fingerprint)?)
     }
@@ -355,14 +359,14 @@ impl Set {
         at_width!(self, typed => typed.contains(Fingerprint::from_u128(fingerprint)))
     }
 
-    /// The ids that a fingerprint has in any file, in order: numbers by value, strings by their bytes, equal ones as often as
-    /// there are records. None for a fingerprint that no file holds.
+    /// Returns the ids of a fingerprint in all files, in order: numbers by value, strings by their bytes, repeated for
+    /// each record. Empty if no file holds the fingerprint.
     ///
-    /// One look-up in table 0 of each file; [`Hit::ids`] needs none. With more than one file, 32 bytes of memory for each id, or
-    /// for each run of equal ids in a file.
+    /// Takes one look-up in table 0 of each file; [`Hit::ids`] needs none. With several files, this takes 32 bytes of
+    /// memory for each id, or for each run of equal ids in a file.
     ///
     /// # Errors
-    /// A damaged block or page of a file; a fingerprint of more bits.
+    /// A damaged block or page of a file; a fingerprint that does not fit the width.
     pub fn ids_of(&self, fingerprint: impl Fingerprint) -> Result<SetIds<'_>> {
         self.ids_of_value(self.width().takes(fingerprint)?)
     }
@@ -371,7 +375,7 @@ impl Set {
         at_width!(self, typed => typed.ids_of(Fingerprint::from_u128(fingerprint)))
     }
 
-    /// The fingerprints of all records that have an id, ascending, each once. A look-up in each file, see
+    /// Returns the distinct fingerprints of all records with an id, ascending. Takes one look-up in each file, see
     /// [`Index::rank_of_id`].
     ///
     /// # Errors
@@ -384,18 +388,18 @@ impl Set {
         at_width!(self, typed => typed.fingerprints_of_id(id))
     }
 
-    /// The fingerprints of table `table` of all files in its order, each once. A few dozen nanoseconds a fingerprint; memory: a
-    /// few decoded blocks of each file.
+    /// Returns the distinct fingerprints of table `table` of all files, in the order of that table. Takes a few dozen
+    /// nanoseconds a fingerprint. Memory: a few decoded blocks of each file.
     ///
     /// # Errors
-    /// [`Error::Options`] if the table is missing in a file; [`Error::Mismatch`] if it is in the bit order of another mask than
-    /// in the first. All have the same table 0: it is in numeric order.
+    /// [`Error::Options`] if a file does not have the table; [`Error::Mismatch`] if its mask differs from that in the
+    /// first file. Table 0 is the same in all files: it is in numeric order.
     pub fn fingerprints(&self, table: usize) -> Result<SetFingerprints<'_>> {
         SetFingerprints::new(self, table)
     }
 
-    /// All records of all files in order, with their ids; none if the files have no ids. About 0.4 microseconds a record; memory:
-    /// up to 32 MiB of ids a file.
+    /// Returns all records of all files in order, with their ids; none if the files have no ids. Takes about 0.4
+    /// microseconds a record. Memory: up to 32 MiB of ids for each file.
     ///
     /// # Errors
     /// A damaged block or page of a file.
@@ -404,12 +408,12 @@ impl Set {
     }
 }
 
-/// The error that a file is asked for that a set does not have.
+/// Returns the error for a file number that the set does not have.
 fn no_segment(number: usize) -> Error {
     Error::option("segment", format!("there is no segment {number}"))
 }
 
-/// The error that two files cannot be read together because they differ, and what to do then.
+/// Returns the error for two files that cannot be read together because they differ, with a remedy.
 fn differ(
     names: [&str; 2],
     what: &str,

@@ -1,4 +1,4 @@
-//! Opening sets: from files, folders with a manifest, memory, or sets.
+//! Opening sets: from files, folders with a manifest, bytes in memory, or other sets.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,29 +9,30 @@ use crate::fingerprint::{Fingerprint, with_type};
 use crate::index::{Index, Storage, width_of};
 
 impl Set {
-    /// Opens index files of one width, whatever it is, by mapping them, as [`Index::open`] does. Their paths are their names. In
-    /// place of a folder with a [`Manifest`], or of that file itself, the files are opened that it lists.
+    /// Opens index files of one width by mapping them, as [`Index::open`] does. The width is read from the files, and
+    /// their paths are their names. A folder with a [`Manifest`], or the manifest itself, opens the files that it
+    /// lists.
     ///
     /// # Errors
-    /// As for [`Index::open`], as an [`Error::Segment`] but for what the operating system reports, which names the file
-    /// already; and as for [`Manifest::read_and_open`] and [`Set::new`].
+    /// The errors of [`Index::open`], wrapped in [`Error::Segment`] unless the operating system reports them with the
+    /// name of the file; those of [`Manifest::read_and_open`] and [`Set::new`].
     #[cfg(feature = "mmap")]
     pub fn open<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> Result<Self> {
         Self::open_each(paths, |path| Self::map_file(path))
     }
 
-    /// Opens index files and folders of one width, whatever it is, by reading them into memory.
+    /// Opens index files and folders of one width by reading them into memory. The width is read from the files.
     ///
     /// # Errors
-    /// As for [`Index::open_in_memory`], [`Manifest::read_and_open`] and [`Set::new`].
+    /// The errors of [`Index::open_in_memory`], [`Manifest::read_and_open`] and [`Set::new`].
     pub fn open_in_memory<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> Result<Self> {
         Self::open_each(paths, |path| Self::read_file(path))
     }
 
-    /// Opens one index file of any width by mapping it, as [`Index::open`] does. The set has no name.
+    /// Opens one index file of any width by mapping it, as [`Index::open`] does. The set is not named.
     ///
     /// # Errors
-    /// As for [`Index::open`].
+    /// The errors of [`Index::open`].
     #[cfg(feature = "mmap")]
     pub fn map_file(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
@@ -39,18 +40,18 @@ impl Set {
         with_type!(width_of(&storage)?, F => Ok(Index::<F>::of_mapping(storage)?.into()))
     }
 
-    /// Opens one index file of any width by reading it into memory. The set has no name.
+    /// Opens one index file of any width by reading it into memory. The set is not named.
     ///
     /// # Errors
-    /// As for [`Index::open_in_memory`].
+    /// The errors of [`Index::open_in_memory`].
     pub fn read_file(path: impl AsRef<Path>) -> Result<Self> {
         Self::from_bytes(Storage::read(path)?)
     }
 
-    /// Opens the index that `data` holds, whatever its width. The set has no name.
+    /// Opens an index of any width from its bytes. The set is not named.
     ///
     /// # Errors
-    /// As for [`Index::from_bytes`].
+    /// The errors of [`Index::from_bytes`].
     pub fn from_bytes(data: impl Into<Storage>) -> Result<Self> {
         let storage = data.into();
         with_type!(width_of(&storage)?, F => Ok(Index::<F>::from_bytes(storage)?.into()))
@@ -63,7 +64,7 @@ impl Set {
         let mut files = Vec::new();
         for path in paths {
             let path = path.as_ref();
-            // What cannot be read is refused when it is opened.
+            // An unreadable path gives an error when it is opened.
             if Manifest::is_at(path).unwrap_or(false) {
                 let (_, listed) = Manifest::read_and_open(path, &open)?;
                 files.extend(listed);
@@ -74,13 +75,13 @@ impl Set {
         Self::new(files)
     }
 
-    /// Several sets as one: indexes, `Arc`s of indexes, or sets of which nothing is left out. Files without a name are called
-    /// `segment 0`, `segment 1` and so on, by their numbers.
+    /// Combines several sets into one: indexes, `Arc`s of indexes, or sets without exclusions. Files without a name are
+    /// called `segment 0`, `segment 1` and so on.
     ///
     /// # Errors
-    /// [`Error::Options`] if there is no file, or something is left out of a set already; [`Error::Mismatch`] if two differ in
-    /// their width, or two that have records in the kind of their ids or in their text pipelines: it names both and says how
-    /// they differ.
+    /// [`Error::Options`] if there is no file, or a set has exclusions; [`Error::Mismatch`] if two files differ in
+    /// their width, or two files with records differ in the kind of their ids or in their text pipelines. It names both
+    /// files and the difference.
     pub fn new(sets: impl IntoIterator<Item = impl Into<Set>>) -> Result<Self> {
         let (mut all, mut count): (Vec<Set>, usize) = (Vec::new(), 0);
         for set in sets {
@@ -116,7 +117,7 @@ impl Set {
         Ok(set)
     }
 
-    /// The same set under a name, by which errors call it: its one file by the name, each of several by the name and its number.
+    /// Renames the set for its errors: a single file gets the name, each of several gets the name and its number.
     pub fn named(self, name: impl Into<String>) -> Self {
         let name = name.into();
         let names = match self.segment_count() {
@@ -134,17 +135,17 @@ impl Set {
 }
 
 impl<F: Fingerprint> Typed<'_, F> {
-    /// The files of some sets of this width.
+    /// Collects the files of sets of this width.
     fn together(self, sets: &[Set]) -> Indexes {
         let indexes = sets.iter().flat_map(|set| set.typed::<F>().shared());
         Indexes::from(indexes.cloned().collect::<Vec<_>>())
     }
 }
 
-/// Opens the file of this number in a set under the name of its path.
+/// Opens the file with this number in a set, named by its path.
 ///
 /// # Errors
-/// What `open` reports: but for what the operating system reports, as an error that names the file.
+/// Any error of `open`, wrapped so that it names the file unless the operating system reports it.
 pub(super) fn open_named(
     path: &Path,
     number: usize,

@@ -10,7 +10,7 @@ use crate::fingerprint::{Fingerprint, by_width};
 use crate::id::{Id, IdBuf};
 use crate::index::Records;
 
-/// The records of all files of a set: by fingerprint, those of one fingerprint by id, equal ones as often as there are. Made by
+/// The records of all files of a set, ordered by fingerprint, then by id; equal records are repeated. Created by
 /// [`Set::records`](super::Set::records).
 ///
 /// ```
@@ -38,9 +38,9 @@ use crate::index::Records;
 pub struct SetRecords<'a> {
     set: &'a Set,
     sources: Vec<Source<'a>>,
-    /// The next record of each file, the first of them on top.
+    /// The next record of each file, smallest on top.
     next: BinaryHeap<Reverse<Head>>,
-    /// Whether that on top has been given already.
+    /// Whether the record on top has already been returned.
     is_given: bool,
 }
 
@@ -99,11 +99,11 @@ impl<'a> SetRecords<'a> {
         Ok(records)
     }
 
-    /// The next record; the id is lent until the one after it is read. `None` at the end, and at once if the files have no
-    /// ids.
+    /// Returns the next record; the id is valid until the following record is read. Returns `None` at the end, and at
+    /// once if the files have no ids.
     ///
     /// # Errors
-    /// A damaged block or page of a file. Read nothing after an error.
+    /// A damaged block or page of a file. Do not read on after an error.
     pub fn read(&mut self) -> Result<Option<(u128, Id<'_>)>> {
         if self.is_given {
             self.read_on()?;
@@ -132,7 +132,7 @@ impl<'a> SetRecords<'a> {
     }
 }
 
-/// The next record of a file that is not left out.
+/// Returns the next record of a file that is not excluded.
 fn next_shown<'r>(
     set: &Set,
     segment: usize,

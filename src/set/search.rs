@@ -1,4 +1,4 @@
-//! Searching a set: the query of each file, and one answer.
+//! Searches a set: queries each file and merges the matches.
 
 use std::any::Any;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::fingerprint::{Column, Fingerprint, Width};
 use crate::index::{Ids, QUERIES_UNDER_WAY, QueryStats, Scratch, Strategy};
 
-/// What a query asks for.
+/// A question to a set.
 ///
 /// ```
 /// use simidx::set::Question;
@@ -20,17 +20,17 @@ use crate::index::{Ids, QUERIES_UNDER_WAY, QueryStats, Scratch, Strategy};
 pub enum Question {
     /// All fingerprints within this distance of the query, in bits.
     Within(u32),
-    /// The fingerprints nearest to the query: by distance, then by value.
+    /// The fingerprints nearest to the query, by distance, then by value.
     Nearest {
-        /// How many of them.
+        /// The most fingerprints to return.
         count: usize,
-        /// The largest distance at which they are looked for, in bits.
+        /// The largest distance to search, in bits.
         max_distance: u32,
     },
 }
 
 impl Question {
-    /// The largest distance of a match, in bits.
+    /// Returns the largest distance of a match, in bits.
     pub fn max_distance(self) -> u32 {
         match self {
             Question::Within(distance) => distance,
@@ -45,8 +45,8 @@ impl Default for Question {
     }
 }
 
-/// The memory that queries of sets work in, with the answer to the last one: once its lists have grown to the largest answer, a
-/// query allocates nothing. It belongs to no set, and serves sets of any width.
+/// The working memory of queries to sets, which also holds the answer to the last one. Once its lists have grown to the
+/// largest answer, queries allocate nothing. A scratch works with every set of any width.
 ///
 /// ```
 /// # use simidx::{BuildOptions, Index, IndexBuilder, Width};
@@ -75,14 +75,14 @@ impl Default for Question {
 /// ```
 #[derive(Debug)]
 pub struct SetScratch {
-    /// Those of the widths that were queried.
+    /// The scratches for each width.
     of_widths: (Scratch<u32>, Scratch<u64>, Scratch<u128>),
     strategy: Strategy,
     cold: bool,
     ranked: bool,
-    /// What each file found, in order.
+    /// The matches of each file, in order.
     found: Vec<Found>,
-    /// Where in `found` each match ends.
+    /// The end of each match in `found`.
     ends: Vec<usize>,
     stats: QueryStats,
 }
@@ -102,28 +102,28 @@ impl Default for SetScratch {
 }
 
 impl SetScratch {
-    /// A scratch without memory; the first queries allocate it.
+    /// Creates an empty scratch; the first queries allocate its memory.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets how the following queries are answered.
+    /// Sets how later queries are answered.
     pub fn set_strategy(&mut self, strategy: Strategy) {
         self.strategy = strategy;
     }
 
-    /// Says whether the files are larger than the memory that they may take, as [`Scratch::expect_cold_blocks`] does.
+    /// Sets whether the files are larger than the memory available to them, see [`Scratch::expect_cold_blocks`].
     pub fn expect_cold_blocks(&mut self, cold: bool) {
         self.cold = cold;
     }
 
-    /// Whether the following queries find where ids are. Default `true`. A caller that reads no ids says `false` and saves a
-    /// look-up in table 0 for each match, as with [`Scratch::set_ranked`].
+    /// Sets whether later queries find the place of ids. Default `true`. If no ids are read, `false` saves a look-up in
+    /// table 0 for each match, as with [`Scratch::set_ranked`].
     pub fn set_ranked(&mut self, ranked: bool) {
         self.ranked = ranked;
     }
 
-    /// What the last query cost in all files together, or the last list of queries.
+    /// Returns the cost of the last query, or of the last list of queries, in all files.
     pub fn stats(&self) -> QueryStats {
         self.stats
     }
@@ -133,13 +133,13 @@ impl SetScratch {
         self.ends.clear();
     }
 
-    /// Forgets the last query.
+    /// Discards the last answer.
     fn start(&mut self) {
         self.clear();
         self.stats = QueryStats::default();
     }
 
-    /// The memory for queries of one file.
+    /// Returns the scratch for queries to one file.
     fn of_width<F: Fingerprint>(&mut self, ranked: bool) -> &mut Scratch<F> {
         let (of_32, of_64, of_128) = &mut self.of_widths;
         let scratch: &mut dyn Any = match Width::of::<F>() {
@@ -154,7 +154,7 @@ impl SetScratch {
         scratch
     }
 
-    /// The answer to a query whose matches are in this range of `found`.
+    /// Returns the answer to the query whose matches are in this range of `found`.
     fn answer<'s, F: Fingerprint>(
         &'s mut self,
         set: &'s Set,
@@ -165,7 +165,7 @@ impl SetScratch {
         Matches::new(set, (found, &self.ends), self.stats)
     }
 
-    /// Keeps the first matches, and returns the distance of the last one if there are so many.
+    /// Keeps the first `count` matches. Returns the distance of the last one if there are that many.
     fn keep_first(&mut self, count: usize) -> Option<u32> {
         group(&self.found, &mut self.ends);
         let end = *self.ends.get(count.checked_sub(1)?)?;
@@ -175,22 +175,22 @@ impl SetScratch {
 }
 
 impl Set {
-    /// All fingerprints within `distance` of `fingerprint` in any file, each once, by distance, then by value. Allocates;
-    /// [`Set::query_with`] does not.
+    /// Returns all fingerprints within `distance` of `fingerprint` in any file, each once, by distance, then by value.
+    /// Allocates; [`Set::query_with`] does not.
     ///
     /// # Errors
-    /// A damaged block of a file; a type that is narrower than the set, or a value that does not fit it.
+    /// A damaged block of a file; a type that is narrower than the set, or a value that does not fit its width.
     pub fn query<F: Fingerprint>(&self, fingerprint: F, distance: u32) -> Result<Vec<Hit<'_, F>>> {
         let mut scratch = SetScratch::new();
         let found = self.query_with(&mut scratch, fingerprint, distance)?;
         Ok(found.owned_by(self))
     }
 
-    /// The `count` fingerprints nearest to `fingerprint` in all files, as from [`Index::nearest`](crate::Index::nearest).
-    /// Allocates; [`Set::nearest_with`] does not.
+    /// Returns the `count` fingerprints nearest to `fingerprint` in all files, like
+    /// [`Index::nearest`](crate::Index::nearest). Allocates; [`Set::nearest_with`] does not.
     ///
     /// # Errors
-    /// As for [`Set::query`].
+    /// The errors of [`Set::query`].
     pub fn nearest<F: Fingerprint>(
         &self,
         fingerprint: F,
@@ -202,19 +202,19 @@ impl Set {
         Ok(found.owned_by(self))
     }
 
-    /// Whether a file holds any fingerprint within `distance` of `fingerprint`, as
-    /// [`Index::contains_near`](crate::Index::contains_near) does of one.
+    /// Returns whether a file holds any fingerprint within `distance` of `fingerprint`, like
+    /// [`Index::contains_near`](crate::Index::contains_near).
     ///
     /// # Errors
-    /// As for [`Set::query`].
+    /// The errors of [`Set::query`].
     pub fn contains_near(&self, fingerprint: impl Fingerprint, distance: u32) -> Result<bool> {
         self.contains_near_with(&mut SetScratch::new(), fingerprint, distance)
     }
 
-    /// [`Set::query`] in the memory of a scratch, where the answer stays until its next query.
+    /// Answers [`Set::query`] in a scratch, which holds the answer until its next query.
     ///
     /// # Errors
-    /// As for [`Set::query`]; then there is no answer.
+    /// The errors of [`Set::query`]; the scratch then holds no answer.
     pub fn query_with<'s, F: Fingerprint>(
         &'s self,
         scratch: &'s mut SetScratch,
@@ -224,13 +224,13 @@ impl Set {
         self.answer_with(scratch, fingerprint, Question::Within(distance))
     }
 
-    /// [`Set::nearest`] in the memory of a scratch, where the answer stays until its next query.
+    /// Answers [`Set::nearest`] in a scratch, which holds the answer until its next query.
     ///
-    /// The matches of one file bound the search in the next one. It is quickest if the files that are likely to hold the nearest
-    /// come first.
+    /// The matches of each file limit the search in the next one, so this is fastest if the first files hold the
+    /// nearest fingerprints.
     ///
     /// # Errors
-    /// As for [`Set::query`]; then there is no answer.
+    /// The errors of [`Set::query`]; the scratch then holds no answer.
     pub fn nearest_with<'s, F: Fingerprint>(
         &'s self,
         scratch: &'s mut SetScratch,
@@ -245,10 +245,10 @@ impl Set {
         self.answer_with(scratch, fingerprint, question)
     }
 
-    /// The answer to a query, which stays in the scratch until its next one.
+    /// Answers a query in a scratch, which holds the answer until its next query.
     ///
     /// # Errors
-    /// As for [`Set::query`]; then there is no answer.
+    /// The errors of [`Set::query`]; the scratch then holds no answer.
     pub fn answer_with<'s, F: Fingerprint>(
         &'s self,
         scratch: &'s mut SetScratch,
@@ -263,7 +263,7 @@ impl Set {
         Ok(scratch.answer(self, found))
     }
 
-    /// Leaves the matches of a query in the scratch.
+    /// Stores the matches of a query in the scratch.
     fn ask_one(
         &self,
         scratch: &mut SetScratch,
@@ -279,8 +279,8 @@ impl Set {
         asked
     }
 
-    /// Answers many queries, several at a time where all within a distance is asked for. Calls `visit` for each in order,
-    /// with its number among them and its answer as from [`Set::answer_with`]. The scratch then holds no answer.
+    /// Answers many queries. Calls `visit` for each in order, with its number and its answer, like
+    /// [`Set::answer_with`]. Several queries within a distance are searched together. The scratch then holds no answer.
     ///
     /// ```
     /// # use simidx::{BuildOptions, IndexBuilder, Width};
@@ -303,8 +303,8 @@ impl Set {
     /// ```
     ///
     /// # Errors
-    /// A damaged block among those that had to be read, queries of another width than the set, and what `visit` returns. `visit`
-    /// has then been called for some of the queries before it, and is not called again.
+    /// A damaged block that had to be read, queries of another width than the set, and any error of `visit`. `visit`
+    /// may have been called for earlier queries, and is not called again.
     pub fn answer_many_with<'q>(
         &self,
         scratch: &mut SetScratch,
@@ -330,11 +330,11 @@ impl Set {
         })
     }
 
-    /// Whether any file holds a fingerprint within `distance` of `fingerprint`, as
-    /// [`Index::contains_near_with`](crate::Index::contains_near_with) tells of one. The scratch then holds no answer.
+    /// Returns whether any file holds a fingerprint within `distance` of `fingerprint`, like
+    /// [`Index::contains_near_with`](crate::Index::contains_near_with). The scratch then holds no answer.
     ///
     /// # Errors
-    /// As for [`Set::query`].
+    /// The errors of [`Set::query`].
     pub fn contains_near_with(
         &self,
         scratch: &mut SetScratch,
@@ -356,7 +356,7 @@ impl Set {
         })
     }
 
-    /// The ids of a match in its file.
+    /// Returns the ids of a match in its file.
     pub(super) fn ids_found(&self, found: &Found) -> Result<Ids<'_>> {
         at_width!(self, typed => typed.index(found.segment).ids(&found.in_its_file()))
     }
@@ -390,7 +390,7 @@ impl<F: Fingerprint> Typed<'_, F> {
         Ok(())
     }
 
-    /// Leaves the matches of some queries in the scratch; those of one if the nearest are asked for.
+    /// Stores the matches of some queries in the scratch; for the nearest, those of a single query.
     fn ask(self, scratch: &mut SetScratch, fingerprints: &[F], question: Question) -> Result<()> {
         let mut bound = u32::MAX;
         for segment in 0..self.segment_count() {
@@ -410,14 +410,14 @@ impl<F: Fingerprint> Typed<'_, F> {
                 }
             }
         }
-        // The nearest are in order already.
+        // The nearest are already in order.
         if self.segment_count() > 1 && matches!(question, Question::Within(_)) {
             scratch.found.sort_unstable();
         }
         Ok(())
     }
 
-    /// Adds the matches that a file has for some queries, without those that are left out.
+    /// Adds the matches in a file of some queries, without excluded records.
     ///
     /// # Errors
     /// A damaged file.
@@ -446,7 +446,7 @@ impl<F: Fingerprint> Typed<'_, F> {
         Ok(())
     }
 
-    /// Adds the fingerprints of a file that are nearest to a query, without those that are left out.
+    /// Adds the fingerprints of a file nearest to a query, without excluded records.
     ///
     /// # Errors
     /// A damaged file.
@@ -461,7 +461,7 @@ impl<F: Fingerprint> Typed<'_, F> {
         let hides_some = self.hides_some(segment);
         let (mut all, ranked) = (std::mem::take(&mut scratch.found), scratch.ranked);
         let (start, mut wanted) = (all.len(), count);
-        // As many more as are left out may take their places.
+        // Searches for more until enough matches are not excluded.
         loop {
             let of_file = scratch.of_width::<F>(ranked || hides_some);
             let found = index.nearest_with(of_file, fingerprint, wanted, max_distance)?;
@@ -501,7 +501,7 @@ impl<F: Fingerprint> Typed<'_, F> {
             if !self.hides_some(segment) {
                 return Ok(true);
             }
-            // What is near may be left out: then something else may be as near.
+            // If the nearest match is excluded, another fingerprint may be as near.
             let nearest = self.add_nearest(scratch, segment, fingerprint, (1, distance));
             let is_shown = !scratch.found.is_empty();
             scratch.clear();

@@ -43,32 +43,32 @@ macro_rules! of_index {
 }
 
 impl<'a> Segment<'a> {
-    /// The file of this number, which must be there.
+    /// Creates the segment of this number, which must exist.
     pub(super) fn new(set: &'a Set, number: usize) -> Self {
         Segment { set, number }
     }
 
-    /// Its number in the set.
+    /// Returns the number of the file in the set.
     pub fn number(self) -> usize {
         self.number
     }
 
-    /// What errors call it.
+    /// Returns the name that errors use for the file.
     pub fn name(self) -> &'a str {
         self.set.name(self.number)
     }
 
-    /// Bits of a fingerprint.
+    /// The width of the fingerprints.
     pub fn width(self) -> Width {
         self.set.width()
     }
 
-    /// The distance that its tables were chosen for, k.
+    /// The distance that the tables were chosen for, k.
     pub fn max_distance(self) -> u32 {
         of_index!(self, index => index.max_distance())
     }
 
-    /// Number of records that went into it.
+    /// Number of records.
     pub fn record_count(self) -> u64 {
         of_index!(self, index => index.record_count())
     }
@@ -78,12 +78,12 @@ impl<'a> Segment<'a> {
         of_index!(self, index => index.len())
     }
 
-    /// Whether it holds no fingerprint.
+    /// Whether the file is empty.
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
 
-    /// Its smallest and its largest fingerprint, unless it has none. Decodes two blocks.
+    /// Returns the smallest and the largest fingerprint; `None` if the file is empty. Decodes two blocks.
     ///
     /// # Errors
     /// A damaged block.
@@ -97,45 +97,45 @@ impl<'a> Segment<'a> {
         })
     }
 
-    /// What its ids are.
+    /// The kind of the ids.
     pub fn id_kind(self) -> IdKind {
         of_index!(self, index => index.id_kind())
     }
 
-    /// How its documents became fingerprints, if it records it.
+    /// The text pipeline that produced the fingerprints, if the file records it.
     pub fn pipeline(self) -> Option<&'a str> {
         of_index!(self, index => index.pipeline())
     }
 
-    /// The keys and values that were stored with it.
+    /// The user-defined keys and values in the file.
     pub fn metadata(self) -> &'a Metadata {
         of_index!(self, index => index.metadata())
     }
 
-    /// What identifies its contents, see [`Index::content_id`](crate::Index::content_id).
+    /// Returns the content id, see [`Index::content_id`](crate::Index::content_id).
     pub fn content_id(self) -> ContentId {
         of_index!(self, index => index.content_id())
     }
 
-    /// What holds its bytes.
+    /// The storage that holds the bytes of the file.
     pub fn storage(self) -> &'a Storage {
         of_index!(self, index => index.storage())
     }
 
-    /// Parameters and sizes of it and of each table.
+    /// Returns the parameters and sizes of the file and of each table.
     pub fn summary(self) -> Summary {
         of_index!(self, index => index.summary())
     }
 
-    /// How queries within a distance are answered, see [`Index::plan`](crate::Index::plan).
+    /// Returns the plan for queries within a distance, see [`Index::plan`](crate::Index::plan).
     pub fn plan(self, distance: u32) -> &'a ProbePlan {
         of_index!(self, index => index.plan(distance))
     }
 
-    /// Its sketches; `None` if it has none.
+    /// Returns the sketches of the records; `None` if the file has none.
     ///
     /// # Errors
-    /// A damaged head of the sketches, with the name of the file.
+    /// A damaged section header of the sketches, with the name of the file.
     pub fn sketches(self) -> Result<Option<Sketches<'a>>> {
         let sketches = of_index!(self, index => index.sketches());
         sketches.map_err(self.set.blame(self.number))

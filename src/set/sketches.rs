@@ -1,4 +1,4 @@
-//! The sketches of several segments, which must be of the same kind to be read as one.
+//! The sketches of all segments of a set, which must agree in their parameters.
 
 use super::{Segment, Set, Typed, at_width, differ, no_segment};
 use crate::error::{Error, Result};
@@ -7,10 +7,11 @@ use crate::format::{IdKind, SketchParameters};
 use crate::id::IdBuf;
 
 impl Set {
-    /// What the sketches of all segments that have records are; `None` if no segment has sketches.
+    /// Returns the common parameters of the sketches; `None` if no segment has sketches.
     ///
     /// # Errors
-    /// Segments whose sketches differ, or of which some have none; a damaged head of the sketches of a segment.
+    /// Segments with different sketches, sketches in only some of the segments with records, or a damaged section
+    /// header.
     pub fn sketch_parameters(&self) -> Result<Option<&SketchParameters>> {
         let mut common: Option<(usize, Option<&SketchParameters>)> = None;
         for (number, segment) in self.segments().enumerate() {
@@ -30,10 +31,10 @@ impl Set {
         Ok(common.and_then(|(_, parameters)| parameters))
     }
 
-    /// Appends sketches of a segment to `words`, as [`Sketches::read`](crate::index::Sketches::read) does.
+    /// Appends sketches of a segment to `words`, like [`Sketches::read`](crate::index::Sketches::read).
     ///
     /// # Errors
-    /// As for `Sketches::read`, with the name of the segment; none where it has no sketches.
+    /// The errors of `Sketches::read`, with the name of the segment; an error if it has no sketches.
     pub fn read_sketches(
         &self,
         segment: usize,
@@ -49,11 +50,11 @@ impl Set {
         }
     }
 
-    /// The fingerprint of a record of a segment, by its number in the order of [`Index::records`](crate::Index::records), and its id
-    /// if the file has ids. Two look-ups.
+    /// Returns the fingerprint of a record of a segment, and its id if the file has ids. Records are numbered in the
+    /// order of [`Index::records`](crate::Index::records). Takes two look-ups.
     ///
     /// # Errors
-    /// No such segment or record, or a damaged block or page.
+    /// A segment or record that does not exist, or a damaged block or page.
     pub fn record(&self, segment: usize, record: u64) -> Result<(u128, Option<IdBuf>)> {
         if segment >= self.segment_count() {
             return Err(no_segment(segment));
@@ -62,10 +63,10 @@ impl Set {
         found.map_err(self.blame(segment))
     }
 
-    /// The id of a record of a file, as [`Set::record`] gives it; one look-up.
+    /// Returns the id of a record, like [`Set::record`], with one look-up.
     ///
     /// # Errors
-    /// As for [`Set::record`].
+    /// The errors of [`Set::record`].
     pub fn id_of_record(&self, segment: usize, record: u64) -> Result<Option<IdBuf>> {
         if segment >= self.segment_count() {
             return Err(no_segment(segment));
@@ -74,11 +75,11 @@ impl Set {
         id.map_err(self.blame(segment))
     }
 
-    /// Whether a record of a segment, by its number in the order of [`Index::records`](crate::Index::records), is not left out of the
-    /// answers. At once where nothing is left out, otherwise a look-up or two.
+    /// Returns whether a record of a segment is not excluded. Records are numbered in the order of
+    /// [`Index::records`](crate::Index::records). Takes no time without exclusions, otherwise a look-up or two.
     ///
     /// # Errors
-    /// No such record, or a damaged block or page.
+    /// A record that does not exist, or a damaged block or page.
     pub fn shows_record(&self, segment: usize, record: u64) -> Result<bool> {
         if segment >= self.segment_count() {
             return Err(no_segment(segment));

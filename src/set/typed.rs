@@ -1,4 +1,4 @@
-//! A set at its own width, for what looks at its fingerprints.
+//! A set in the type of its width, for code that uses its fingerprints.
 
 use std::any::Any;
 use std::ops::Deref;
@@ -18,7 +18,7 @@ pub(crate) struct Typed<'a, F> {
     indexes: &'a [Arc<Index<F>>],
 }
 
-/// Evaluates an expression with a name bound to a set at its own width.
+/// Evaluates an expression with a name bound to a set in the type of its width.
 macro_rules! at_width {
     ($set:expr, $typed:ident => $body:expr) => {
         $crate::fingerprint::with_type!($set.width(), OfThisSet => {
@@ -49,10 +49,10 @@ impl<F: Fingerprint> From<Vec<Arc<Index<F>>>> for Indexes {
 }
 
 impl Set {
-    /// The set at its width, `F`.
+    /// Returns the set in the type `F` of its width.
     ///
     /// # Panics
-    /// If that is not its width.
+    /// If `F` does not have the width of the set.
     pub(crate) fn typed<F: Fingerprint>(&self) -> Typed<'_, F> {
         let indexes: &dyn Any = match &self.parts.indexes {
             Indexes::W32(indexes) => indexes,
@@ -77,7 +77,7 @@ impl<'a, F: Fingerprint> Typed<'a, F> {
         self.set
     }
 
-    /// The files, in the order in which they were given.
+    /// Returns the files, in the order in which they were given.
     pub(crate) fn indexes(
         self,
     ) -> impl DoubleEndedIterator<Item = &'a Index<F>> + ExactSizeIterator + Clone {
@@ -88,12 +88,12 @@ impl<'a, F: Fingerprint> Typed<'a, F> {
         self.indexes
     }
 
-    /// The file of a number, which must be there.
+    /// Returns the file of a number, which must exist.
     pub(crate) fn index(self, number: usize) -> &'a Index<F> {
         &self.indexes[number]
     }
 
-    /// The file whose parameters a merge takes over.
+    /// Returns the file whose parameters a merge uses.
     pub(crate) fn model(self) -> &'a Index<F> {
         self.index(self.typical().number())
     }
@@ -137,12 +137,12 @@ impl<'a, F: Fingerprint> Typed<'a, F> {
         Ok(all)
     }
 
-    /// The fingerprints of a table, see [`Set::fingerprints`].
+    /// Returns the fingerprints of a table, see [`Set::fingerprints`].
     pub(crate) fn fingerprints(self, table: usize) -> Result<TypedFingerprints<'a, F>> {
         TypedFingerprints::new(self, table)
     }
 
-    /// Whether all records that a file has of a fingerprint of its are left out. The rank is looked up where it is not given.
+    /// Returns whether all records of a fingerprint in a file are excluded. Looks up the rank if it is not given.
     ///
     /// # Errors
     /// A damaged block or page.
@@ -158,7 +158,7 @@ impl<'a, F: Fingerprint> Typed<'a, F> {
         }
     }
 
-    /// Hands the slots of the records of a file that are left out by their ids to `visit`, see [`Index::visit_ids`].
+    /// Calls `visit` with the slots of the records of a file that are excluded by id, see [`Index::visit_ids`].
     ///
     /// # Errors
     /// A damaged page.

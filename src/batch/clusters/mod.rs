@@ -42,7 +42,8 @@ pub struct ClusterOptions {
     /// The folder for temporary files, see [`BuildOptions::temp_dir`](crate::BuildOptions::temp_dir). They are needed
     /// only if many fingerprints are given more than once.
     pub temp_dir: Option<PathBuf>,
-    /// Called with the progress of the search for near fingerprints, see [`PairOptions::watch`](super::PairOptions::watch).
+    /// Called with the progress of the search for near fingerprints, see
+    /// [`PairOptions::watch`](super::PairOptions::watch).
     pub watch: Watch,
 }
 

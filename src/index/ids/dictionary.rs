@@ -15,11 +15,11 @@ use crate::index::paged::Paged;
 /// Ids of a bucket.
 const IDS_PER_BUCKET: u64 = BUCKET_LEN as u64;
 
-/// Buckets of a group, the first strings of which are coded relative to that of the first one.
+/// Buckets in a group; their first strings are coded relative to that of the first bucket.
 const BUCKETS_PER_GROUP: u64 = GROUP_LEN as u64;
 
-/// The memory in which string ids are decoded. Who keeps it from one [`Ids`](crate::index::Ids) to the next allocates
-/// nothing for each.
+/// A buffer in which string ids are decoded. Reuse one for several [`Ids`](crate::index::Ids) to avoid an allocation
+/// for each.
 #[derive(Debug, Clone, Default)]
 pub struct IdBuffer {
     /// The first id of a group of buckets.
@@ -28,7 +28,7 @@ pub struct IdBuffer {
 }
 
 impl IdBuffer {
-    /// The id that was read last.
+    /// Returns the last id read.
     pub(super) fn as_bytes(&self) -> &[u8] {
         self.id.as_bytes()
     }
@@ -46,12 +46,12 @@ pub(super) struct Dictionary {
 }
 
 impl Dictionary {
-    /// The sections with page checksums.
+    /// Returns the sections with page checksums.
     pub(super) fn paged_sections(&self) -> [&Paged; 3] {
         [&self.places, &self.offsets, &self.buckets]
     }
 
-    /// Where an id is in the order of all ids.
+    /// Returns the place of an id in the order of all ids.
     #[inline]
     pub(super) fn place(&self, file: &[u8], index: u64) -> Result<u64, FormatError> {
         let place = self.places.packed(file, index, self.place_bits())?;
@@ -69,7 +69,7 @@ impl Dictionary {
         self.record_count.div_ceil(IDS_PER_BUCKET)
     }
 
-    /// The bytes of a bucket, which must be there.
+    /// Returns the bytes of a bucket, which must exist.
     fn bucket_bytes<'a>(&self, file: &'a [u8], number: u64) -> Result<&'a [u8], FormatError> {
         let payload_len = self.buckets.len();
         let wrong = || {
@@ -90,7 +90,8 @@ impl Dictionary {
         self.buckets.bytes(file, start..end)
     }
 
-    /// A bucket whose first id is coded relative to a reference: none in the first bucket of a group.
+    /// Returns a bucket whose first id is coded relative to `reference`, which is empty for the first bucket of a
+    /// group.
     fn bucket<'a>(
         &'a self,
         file: &'a [u8],
@@ -103,7 +104,7 @@ impl Dictionary {
         Ok(Bucket::new(&self.code, bytes, count, reference))
     }
 
-    /// Starts to read a bucket into `id`, whose first id is coded relative to a reference.
+    /// Starts to read a bucket into `id`. Its first id is coded relative to a reference.
     fn reader<'a>(
         &'a self,
         file: &'a [u8],
@@ -136,7 +137,7 @@ impl Dictionary {
         buffer: &'b mut IdBuffer,
     ) -> Result<&'b str, FormatError> {
         let number = place / IDS_PER_BUCKET;
-        // On its way to the processor while the first id of the group is read.
+        // Prefetched while the first id of the group is read.
         prefetch(self.bucket_bytes(file, number)?, 0);
         let mut reference: &[u8] = &[];
         if !number.is_multiple_of(BUCKETS_PER_GROUP) {
@@ -151,12 +152,12 @@ impl Dictionary {
         self.text(buffer.id.as_bytes())
     }
 
-    /// An id as text.
+    /// Returns an id as text.
     pub(super) fn text<'b>(&self, id: &'b [u8]) -> Result<&'b str, FormatError> {
         std::str::from_utf8(id).map_err(|_| self.fault(StringFault::Utf8))
     }
 
-    /// The places of an id: none if no record has it.
+    /// Returns the places of an id; empty if no record has it.
     pub(super) fn find(&self, file: &[u8], wanted: &[u8]) -> Result<Range<u64>, FormatError> {
         let mut buffer = IdBuffer::default();
         let group_count = self.bucket_count().div_ceil(BUCKETS_PER_GROUP);
@@ -165,7 +166,7 @@ impl Dictionary {
             let is_less = bucket.first_is_less(wanted, &mut buffer.id);
             is_less.map_err(|fault| self.fault(fault))
         })?;
-        // The id is in the group before, if not at the start of this one.
+        // Unless the id is at the start of this group, it is in the one before.
         let group = group.saturating_sub(1);
         if group_count > 0 {
             self.first_of_group(file, group, &mut buffer.reference)?;
@@ -190,8 +191,8 @@ impl Dictionary {
         Ok(found)
     }
 
-    /// The ids from the first one of a bucket on. The buffer has the first id of the group of buckets as its reference,
-    /// unless the bucket is the first of a group.
+    /// Returns the ids from the first of a bucket on. The buffer holds the first id of the group as its reference,
+    /// unless the bucket is the first of its group.
     pub(super) fn ids_from<'a>(
         &'a self,
         file: &'a [u8],
@@ -208,7 +209,8 @@ impl Dictionary {
         }
     }
 
-    /// Checks the offsets, and all buckets with the order of the ids (V31, V32, V38); returns which ids equal the one before.
+    /// Checks the offsets, and all buckets with the order of the ids (V31, V32, V38). Returns which ids equal the one
+    /// before.
     pub(super) fn check(&self, file: &[u8]) -> Result<Repeats, FormatError> {
         let (mut last, mut buffer) = (Vec::new(), IdBuffer::default());
         let (mut repeats, mut place) = (Repeats::default(), 0);
@@ -226,7 +228,7 @@ impl Dictionary {
             };
             let bucket = self.bucket(file, number, reference)?;
             let checked = bucket.check(&mut last, &mut buffer.id, |is_equal| {
-                // The first of all has none before.
+                // The first of all ids has none before it.
                 if is_equal && place > 0 {
                     repeats.0.insert(place);
                 }
@@ -255,7 +257,7 @@ impl Dictionary {
         let mut seen = BitSet::default();
         for index in 0..self.record_count {
             let place = self.place(file, index)?;
-            // The id before, which is equal, has a smaller index.
+            // The previous id, which is equal, must have a smaller index.
             if repeats.0.contains(place) && !seen.contains(place - 1) {
                 return Err(self.places.damaged(38, "the indexes of equal ids descend"));
             }
@@ -282,7 +284,7 @@ impl Dictionary {
     }
 }
 
-/// The first number of a range that is not less than what is wanted; the end if all are less.
+/// Returns the first number of a range that is not less than wanted; the end if all are less.
 fn first_not_less(
     range: Range<u64>,
     mut is_less: impl FnMut(u64) -> Result<bool, FormatError>,
@@ -298,8 +300,8 @@ fn first_not_less(
     Ok(end)
 }
 
-/// The places of ids that equal the one before: all are below the number of records, for which the file has about a bit each
-/// if there are several.
+/// The places of ids that equal the one before. All are below the number of records, and if there are several, the file
+/// has about a bit for each.
 #[derive(Debug, Default)]
 pub(in crate::index) struct Repeats(BitSet);
 
@@ -312,7 +314,7 @@ pub(super) struct DictionaryPicker<'a> {
     bucket: Option<(u64, BucketReader<'a>)>,
     /// The place after that of the id in the buffer.
     next: u64,
-    /// The group of buckets whose first id the buffer has as its reference.
+    /// The group of buckets whose first id is the reference in the buffer.
     group: Option<u64>,
     buffer: IdBuffer,
 }
@@ -329,7 +331,7 @@ impl<'a> DictionaryPicker<'a> {
         }
     }
 
-    /// The id at a place, which is less than the number of records and no less than the one before.
+    /// Returns the id at a place, which must be less than the number of records and not less than the last place.
     pub(super) fn pick(&mut self, place: u64) -> Result<&[u8], FormatError> {
         let dictionary = self.dictionary;
         let number = place / IDS_PER_BUCKET;
@@ -372,13 +374,13 @@ pub(super) struct DictionaryIds<'a> {
     file: &'a [u8],
     next_bucket: u64,
     reader: Option<BucketReader<'a>>,
-    /// That of the id to come.
+    /// The place of the next id.
     place: u64,
     buffer: IdBuffer,
 }
 
 impl DictionaryIds<'_> {
-    /// The next id with its place, lent until the one after it is read.
+    /// Returns the next id with its place, valid until the following id is read.
     pub(super) fn next(&mut self) -> Result<Option<(u64, &[u8])>, FormatError> {
         let dictionary = self.dictionary;
         loop {

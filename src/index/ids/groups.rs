@@ -1,4 +1,4 @@
-//! Which ids belong to a fingerprint: bitmaps of the first id of each (spec, section 9.2).
+//! The groups of ids that belong to each fingerprint: bitmaps that mark its first id (spec, section 9.2).
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use crate::error::FormatError;
 use crate::format::{GROUP_CHUNK_BITS, GROUP_CHUNK_LEN};
 use crate::index::paged::Paged;
 
-/// The groups of an index of which some fingerprints have several ids.
+/// The groups of ids in an index where some fingerprints have several.
 #[derive(Debug)]
 pub(super) struct Groups {
     pub(super) chunks: Paged,
@@ -24,13 +24,13 @@ impl Groups {
         Chunk::read(&self.chunks, file, number)
     }
 
-    /// Whether an id is the first one of its fingerprint.
+    /// Returns whether an id is the first of its fingerprint.
     pub(super) fn is_first(&self, file: &[u8], index: u64) -> Result<bool, FormatError> {
         let chunk = self.chunk(file, index / GROUP_CHUNK_BITS)?;
         Ok(chunk.bit(index % GROUP_CHUNK_BITS))
     }
 
-    /// The rank of the fingerprint that an id belongs to.
+    /// Returns the rank of the fingerprint that an id belongs to.
     pub(super) fn rank_of(&self, file: &[u8], index: u64) -> Result<Rank, FormatError> {
         let number = index / GROUP_CHUNK_BITS;
         let chunk = self.chunk(file, number)?;
@@ -43,7 +43,7 @@ impl Groups {
             .ok_or_else(|| self.damaged("a chunk counts the set bits before it wrongly"))
     }
 
-    /// The first group starts at the first id.
+    /// Checks that the first group starts at the first id.
     fn check_first(&self, number: u64, chunk: &Chunk<'_>) -> Result<(), FormatError> {
         if number == 0 && (chunk.ones_before != 0 || !chunk.bit(0)) {
             return Err(self.damaged("the first group does not start at the first id"));
@@ -51,7 +51,7 @@ impl Groups {
         Ok(())
     }
 
-    /// The ids that belong to a rank: from its set bit to the next one.
+    /// Returns the ids of a rank: from its set bit to the next one.
     pub(super) fn of(&self, file: &[u8], rank: Rank) -> Result<Range<u64>, FormatError> {
         let (number, chunk) = self.chunk_of(file, rank)?;
         self.check_first(number, &chunk)?;
@@ -71,8 +71,8 @@ impl Groups {
         Ok(start..end)
     }
 
-    /// The last chunk with at most as many set bits before it as the rank: guessed, and looked for from there in growing
-    /// steps. Wrong numbers lead to a chunk without the bit.
+    /// Returns the last chunk whose number of earlier set bits is at most the rank: guessed, then searched from there
+    /// in growing steps. Wrong numbers lead to a chunk without the bit.
     fn chunk_of<'a>(&self, file: &'a [u8], rank: Rank) -> Result<(u64, Chunk<'a>), FormatError> {
         let starts_after = |number| Ok(self.chunk(file, number)?.ones_before > rank.0);
         let guess = self.guess(rank);
@@ -98,14 +98,14 @@ impl Groups {
         Ok((low, self.chunk(file, low)?))
     }
 
-    /// The chunk that a rank is in if the fingerprints with several ids are spread evenly.
+    /// Returns the chunk of a rank if the fingerprints with several ids are evenly spread.
     fn guess(&self, rank: Rank) -> u64 {
         let chunk = u128::from(rank.0) * u128::from(self.chunk_count());
         let chunk = chunk / u128::from(self.fingerprint_count.max(1));
         (chunk as u64).min(self.chunk_count().saturating_sub(1))
     }
 
-    /// The first set bit after that of a rank at `start`; the record count if there is none.
+    /// Returns the first set bit after that of a rank at `start`; the record count if there is none.
     fn next_first(&self, file: &[u8], start: u64, rank: Rank) -> Result<u64, FormatError> {
         let mut from = start % GROUP_CHUNK_BITS + 1;
         let own = start / GROUP_CHUNK_BITS;
@@ -152,7 +152,7 @@ impl Groups {
     }
 }
 
-/// One chunk of the groups. Spec §9.2.
+/// A chunk of the groups (spec, section 9.2).
 struct Chunk<'a> {
     ones_before: u64,
     bitmap: &'a [u8],
@@ -175,7 +175,7 @@ impl<'a> Chunk<'a> {
         self.bitmap.iter().map(|b| u64::from(b.count_ones())).sum()
     }
 
-    /// Number of set bits from the first one to this one.
+    /// Returns the number of set bits up to and including this one.
     fn ones_up_to(&self, bit: u64) -> u64 {
         let (whole, rest) = ((bit / 8) as usize, bit % 8);
         let before = self.bitmap[..whole].iter();
@@ -187,7 +187,7 @@ impl<'a> Chunk<'a> {
         self.bitmap[(bit / 8) as usize] & (0x80 >> (bit % 8)) != 0
     }
 
-    /// The position of set bit number `nth`.
+    /// Returns the position of set bit number `nth`.
     fn nth_one(&self, nth: u64) -> Option<u64> {
         let mut left = nth;
         for (i, byte) in self.bitmap.iter().enumerate() {
@@ -201,7 +201,7 @@ impl<'a> Chunk<'a> {
         None
     }
 
-    /// The position of the first set bit from `from` on.
+    /// Returns the position of the first set bit from `from` on.
     fn first_one_from(&self, from: u64) -> Option<u64> {
         (from..GROUP_CHUNK_BITS).find(|&bit| self.bit(bit))
     }

@@ -18,7 +18,7 @@ use dictionary::{Dictionary, DictionaryIds};
 use groups::Groups;
 pub(super) use sequence::IdSequence;
 
-/// Position of a fingerprint in table 0.
+/// The rank of a fingerprint: its position in table 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Rank(pub(super) u64);
 
@@ -26,14 +26,14 @@ pub(super) struct Rank(pub(super) u64);
 #[derive(Debug)]
 pub(super) struct IdSections {
     record_count: u64,
-    /// Absent where each fingerprint has one id.
+    /// Absent if each fingerprint has one id.
     groups: Option<Groups>,
     values: IdValues,
     /// The indexes of the ids in the order of the ids.
     order: Option<Paged>,
 }
 
-/// The ids themselves.
+/// The ids themselves: numbers or strings.
 #[derive(Debug)]
 enum IdValues {
     Numbers(Numbers),
@@ -49,7 +49,7 @@ struct Numbers {
 }
 
 impl Numbers {
-    /// Whether some number of so many bits is too large.
+    /// Returns whether a number of the packed array may overflow.
     fn may_overflow(&self) -> bool {
         let most = u64::MAX.checked_shr(64 - self.bits).unwrap_or(0);
         self.base.checked_add(most).is_none()
@@ -62,7 +62,7 @@ impl Numbers {
     }
 }
 
-/// What opening finds of the ids.
+/// The parts of the ids that opening reads.
 pub(super) struct IdParts {
     pub(super) fingerprint_count: u64,
     pub(super) record_count: u64,
@@ -71,13 +71,13 @@ pub(super) struct IdParts {
 }
 
 impl IdSections {
-    /// Number ids, which are `base` and what the packed array says in so many bits.
+    /// Creates number ids, each of which is `base` plus a number of the packed array with `bits` bits.
     pub(super) fn of_numbers(parts: IdParts, packed: Paged, base: u64, bits: u32) -> Self {
         let numbers = Numbers { base, bits, packed };
         IdSections::new(parts, IdValues::Numbers(numbers))
     }
 
-    /// String ids: the sections of places, offsets (of so many bits) and buckets.
+    /// Creates string ids from the sections of places, offsets (with their number of bits) and buckets.
     pub(super) fn of_strings(
         parts: IdParts,
         code: StringCode,
@@ -109,7 +109,7 @@ impl IdSections {
         }
     }
 
-    /// The sections with page checksums, in the order of the file.
+    /// Returns the sections with page checksums, in the order of the file.
     pub(super) fn paged_sections(&self) -> Vec<&Paged> {
         let mut sections = Vec::new();
         if let Some(groups) = &self.groups {
@@ -123,17 +123,17 @@ impl IdSections {
         sections
     }
 
-    /// Number of ids.
+    /// Returns the number of ids.
     pub(super) fn record_count(&self) -> u64 {
         self.record_count
     }
 
-    /// Whether the file has the order of its ids.
+    /// Returns whether the file stores the order of its ids.
     pub(super) fn has_order(&self) -> bool {
         self.order.is_some()
     }
 
-    /// The indexes of the ids of a rank, which must be less than the number of fingerprints.
+    /// Returns the indexes of the ids of a rank, which must be less than the number of fingerprints.
     pub(super) fn indexes(&self, file: &[u8], rank: Rank) -> Result<Range<u64>, FormatError> {
         match &self.groups {
             None => Ok(rank.0..rank.0 + 1),
@@ -141,7 +141,7 @@ impl IdSections {
         }
     }
 
-    /// The ids of a rank, which must be less than the number of fingerprints.
+    /// Returns the ids of a rank, which must be less than the number of fingerprints.
     pub(super) fn of<'a>(&'a self, file: &'a [u8], rank: Rank) -> Result<Ids<'a>, FormatError> {
         let indexes = self.indexes(file, rank)?;
         Ok(Ids {
@@ -152,7 +152,7 @@ impl IdSections {
         })
     }
 
-    /// Whether an id is the first one of its fingerprint.
+    /// Returns whether an id is the first of its fingerprint.
     pub(super) fn is_first(&self, file: &[u8], index: u64) -> Result<bool, FormatError> {
         match &self.groups {
             None => Ok(true),
@@ -160,7 +160,7 @@ impl IdSections {
         }
     }
 
-    /// The rank of the fingerprint that an id belongs to.
+    /// Returns the rank of the fingerprint that an id belongs to.
     pub(super) fn rank_of_index(&self, file: &[u8], index: u64) -> Result<Rank, FormatError> {
         match &self.groups {
             None => Ok(Rank(index)),
@@ -168,7 +168,7 @@ impl IdSections {
         }
     }
 
-    /// An id by its index, which must be less than the number of records.
+    /// Reads an id by its index, which must be less than the number of records.
     pub(super) fn read<'b>(
         &self,
         file: &[u8],
@@ -179,7 +179,7 @@ impl IdSections {
         self.read_at_slot(file, slot, buffer)
     }
 
-    /// An id by its slot.
+    /// Reads an id by its slot.
     pub(super) fn read_at_slot<'b>(
         &self,
         file: &[u8],
@@ -192,7 +192,7 @@ impl IdSections {
         }
     }
 
-    /// The slot of an id: its place in the dictionary if ids are strings, and its index if they are numbers.
+    /// Returns the slot of an id: the place in the dictionary of a string, the index of a number.
     pub(super) fn slot(&self, file: &[u8], index: u64) -> Result<u64, FormatError> {
         match &self.values {
             IdValues::Numbers(_) => Ok(index),
@@ -200,7 +200,7 @@ impl IdSections {
         }
     }
 
-    /// The key of an id: the number that it is, or its place in the dictionary.
+    /// Returns the key of an id: a number itself, or the place of a string in the dictionary.
     pub(super) fn key(&self, file: &[u8], index: u64) -> Result<u64, FormatError> {
         match &self.values {
             IdValues::Numbers(numbers) => numbers.read(file, index),
@@ -208,7 +208,8 @@ impl IdSections {
         }
     }
 
-    /// Whether a condition holds for the indexes of all ids of a rank, which must be less than the number of fingerprints.
+    /// Returns whether a condition holds for the indexes of all ids of a rank, which must be less than the number of
+    /// fingerprints.
     pub(super) fn all_of(
         &self,
         file: &[u8],
@@ -223,7 +224,7 @@ impl IdSections {
         Ok(true)
     }
 
-    /// The places of an id in the dictionary.
+    /// Returns the places of an id in the dictionary.
     pub(super) fn places_of(&self, file: &[u8], id: Id<'_>) -> Result<Range<u64>, FormatError> {
         match (&self.values, id) {
             (IdValues::Strings(dictionary), Id::String(id)) => dictionary.find(file, id.as_bytes()),
@@ -231,7 +232,7 @@ impl IdSections {
         }
     }
 
-    /// The ids in order if they are strings.
+    /// Returns the ids in order if they are strings.
     pub(super) fn sorted_strings<'a>(&'a self, file: &'a [u8]) -> Option<SortedStrings<'a>> {
         match &self.values {
             IdValues::Numbers(_) => None,
@@ -242,7 +243,7 @@ impl IdSections {
         }
     }
 
-    /// Hands each id with its slot to `visit`, in the order of the slots: strings ascend.
+    /// Calls `visit` with each id and its slot, in the order of the slots: strings ascend.
     pub(super) fn visit(
         &self,
         file: &[u8],
@@ -280,7 +281,8 @@ impl IdSections {
         }
     }
 
-    /// Checks the order of the indexes of equal ids that [`IdSections::check`] has found (V38); the places must be right.
+    /// Checks the order of the indexes of equal ids that [`IdSections::check`] has found (V38); the places must be
+    /// valid.
     pub(super) fn check_repeats(&self, file: &[u8], repeats: &Repeats) -> Result<(), FormatError> {
         match &self.values {
             IdValues::Numbers(_) => Ok(()),
@@ -301,12 +303,12 @@ impl IdSections {
     }
 }
 
-/// The ids of an index in order, where they are strings.
+/// The string ids of an index in order.
 #[derive(Debug)]
 pub(crate) struct SortedStrings<'a>(DictionaryIds<'a>);
 
 impl SortedStrings<'_> {
-    /// The next one with its slot, lent until the one after it is read.
+    /// Returns the next id with its slot, valid until the following id is read.
     ///
     /// # Errors
     /// A damaged page.
@@ -315,11 +317,11 @@ impl SortedStrings<'_> {
     }
 }
 
-/// The ids of one fingerprint, in order; made by [`Index::ids`](super::Index::ids) and
+/// The ids of a fingerprint, in order. Created by [`Index::ids`](super::Index::ids) and
 /// [`Index::ids_of`](super::Index::ids_of).
 ///
-/// As an iterator it gives each id as a value of its own, which allocates memory for a string; [`Ids::read`] lends it
-/// instead. An error is that of a damaged page of ids, and the last item.
+/// The iterator returns owned ids, which allocates for a string; [`Ids::read`] lends each id instead. An error, for a
+/// damaged page of ids, is the last item.
 ///
 /// ```
 /// # use simidx::{BuildOptions, IndexBuilder, Width};
@@ -342,16 +344,16 @@ impl SortedStrings<'_> {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Ids<'a> {
-    /// Absent where there is no id.
+    /// Absent if there are no ids.
     source: Option<(&'a IdSections, &'a [u8])>,
     next: u64,
     end: u64,
-    /// The string that was read last.
+    /// The last string read.
     buffer: IdBuffer,
 }
 
 impl Ids<'_> {
-    /// No ids.
+    /// Creates an empty list.
     pub(super) fn none() -> Self {
         Ids {
             source: None,
@@ -361,28 +363,28 @@ impl Ids<'_> {
         }
     }
 
-    /// Lets a buffer be used for strings, so that none has to be allocated; [`Ids::into_buffer`] gives it back.
+    /// Uses a buffer for strings, so that none has to be allocated; [`Ids::into_buffer`] returns it.
     pub fn with_buffer(mut self, buffer: IdBuffer) -> Self {
         self.buffer = buffer;
         self
     }
 
-    /// The memory in which strings were read.
+    /// Returns the buffer for strings.
     pub fn into_buffer(self) -> IdBuffer {
         self.buffer
     }
 
-    /// Number of ids that are left, known without reading them.
+    /// Returns the number of remaining ids, without reading them.
     pub fn len(&self) -> u64 {
         self.end - self.next
     }
 
-    /// Whether no id is left.
+    /// Whether no ids are left.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The next id, lent until the one after it is read. Allocates nothing if the buffer is long enough.
+    /// Returns the next id, valid until the following one is read. Allocates nothing if the buffer is large enough.
     ///
     /// ```
     /// # use simidx::{BuildOptions, IdKind, Index, IndexBuilder, Width};
@@ -405,16 +407,15 @@ impl Ids<'_> {
     /// ```
     ///
     /// # Errors
-    /// A damaged page. No id follows.
+    /// A damaged page. The iteration ends there.
     pub fn read(&mut self) -> Result<Option<Id<'_>>> {
         Ok(self.read_next()?)
     }
 
-    /// Passes over the ids that come next while their keys satisfy a condition, see
-    /// [`Index::all_keys`](super::Index::all_keys).
+    /// Skips the next ids as long as their keys satisfy a condition, see [`Index::all_keys`](super::Index::all_keys).
     ///
     /// # Errors
-    /// A damaged page. No id follows.
+    /// A damaged page. The iteration ends there.
     pub(crate) fn skip_while(&mut self, holds: impl Fn(u64) -> bool) -> Result<()> {
         while let Some((sections, file)) = self.source.filter(|_| self.next < self.end) {
             match sections.key(file, self.next) {
@@ -456,7 +457,7 @@ impl Iterator for Ids<'_> {
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         match usize::try_from(self.len()) {
-            // An error takes the place of all that were to come.
+            // An error replaces all remaining ids.
             Ok(len) => (len.min(1), Some(len)),
             Err(_) => (1, None),
         }

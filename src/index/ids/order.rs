@@ -1,4 +1,4 @@
-//! Finding the records that have an id, by the order of the ids where the file has it (spec, section 9.7).
+//! Finds the records with an id, by the order of the ids if the file stores it (spec, section 9.7).
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::id::Id;
 use crate::index::paged::Paged;
 
 impl IdSections {
-    /// The ranks of the records that have an id, ascending; a rank as often as its records have it.
+    /// Returns the ranks of the records with an id, ascending, repeated for each such record.
     pub(in crate::index) fn find(&self, file: &[u8], id: Id<'_>) -> Result<Vec<Rank>, FormatError> {
         let mut indexes = match (&self.values, id) {
             (IdValues::Numbers(numbers), Id::Number(wanted)) => match &self.order {
@@ -33,7 +33,7 @@ impl IdSections {
         ranks.map(|index| self.rank_of_index(file, index)).collect()
     }
 
-    /// The indexes of all ids that satisfy a condition.
+    /// Returns the indexes of all ids that satisfy a condition.
     fn all(
         &self,
         mut is_wanted: impl FnMut(u64) -> Result<bool, FormatError>,
@@ -47,7 +47,7 @@ impl IdSections {
         Ok(found)
     }
 
-    /// The index of the id at a place of the order.
+    /// Returns the index of the id at a place of the order.
     fn at_place(&self, file: &[u8], order: &Paged, place: u64) -> Result<u64, FormatError> {
         let index = order.packed(file, place, index_bits(self.record_count))?;
         if index < self.record_count {
@@ -103,7 +103,7 @@ impl IdSections {
         Ok(found)
     }
 
-    /// Checks that the places are those of a permutation, and the order as a whole (V37).
+    /// Checks that the places form a permutation, and the order as a whole (V37).
     pub(in crate::index) fn check_order(&self, file: &[u8]) -> Result<(), FormatError> {
         if let IdValues::Strings(dictionary) = &self.values {
             dictionary.check_places(file)?;

@@ -1,5 +1,5 @@
-//! The ids of an index in the order of the records. Strings are read many at a time, in the order of the dictionary, so that
-//! a bucket is decoded once for all of them.
+//! The ids of an index in the order of the records. Strings are read in batches, each in the order of the dictionary,
+//! so that a bucket is decoded once for all of its strings.
 
 use super::dictionary::{Dictionary, DictionaryPicker};
 use super::{IdBuffer, IdSections, IdValues};
@@ -9,13 +9,13 @@ use crate::fingerprint::Fingerprint;
 use crate::format::index_bits;
 use crate::id::Id;
 
-/// Most ids of a batch.
+/// The most ids of a batch.
 const MOST_IDS: usize = 1 << 20;
 
-/// Bytes of an id that is expected before any was read: a path.
+/// The assumed length of an id before any was read, in bytes: that of a path.
 const EXPECTED_ID_LEN: usize = 64;
 
-/// How many ids ahead of the one that is read the processor fetches them.
+/// The number of ids by which prefetching is ahead of reading.
 const PREFETCHED: u64 = 8;
 
 /// Ids in the order of their indexes.
@@ -23,14 +23,14 @@ const PREFETCHED: u64 = 8;
 pub(in crate::index) struct IdSequence<'a> {
     ids: &'a IdSections,
     file: &'a [u8],
-    /// The index of the id that comes next.
+    /// The index of the next id.
     next: u64,
     batch: Batch,
-    /// Bytes that a batch may take.
+    /// The most bytes of a batch.
     budget: usize,
-    /// Ids that are to be read together.
+    /// The number of ids to read together.
     batch_len: usize,
-    /// Up to here ids are read one by one, because one of them cannot be read: those before it can.
+    /// Ids before this index are read one by one, because one of them is unreadable but those before it are not.
     alone_until: u64,
     /// The last id, if it is a number.
     number: u64,
@@ -39,7 +39,7 @@ pub(in crate::index) struct IdSequence<'a> {
 }
 
 impl<'a> IdSequence<'a> {
-    /// The ids from the first one on, which are read ahead into about `budget` bytes, however little that is at least one.
+    /// Creates a sequence from the first id on. Reads ahead about `budget` bytes, and always at least one id.
     pub(in crate::index) fn new(ids: &'a IdSections, file: &'a [u8], budget: usize) -> Self {
         IdSequence {
             ids,
@@ -54,15 +54,15 @@ impl<'a> IdSequence<'a> {
         }
     }
 
-    /// The index of the id that comes next; the number of records at the end.
+    /// Returns the index of the next id; the number of records at the end.
     pub(in crate::index) fn next_index(&self) -> u64 {
         self.next
     }
 
-    /// The next id and its slot, lent until the one after it is read; `None` at the end.
+    /// Returns the next id and its slot, valid until the following id is read; `None` at the end.
     ///
     /// # Errors
-    /// The id cannot be read. The one after it comes next.
+    /// The id cannot be read. The next call continues after it.
     pub(in crate::index) fn read(&mut self) -> Result<Option<(Id<'_>, u64)>, FormatError> {
         let index = self.next;
         if index == self.ids.record_count() {
@@ -92,7 +92,7 @@ impl<'a> IdSequence<'a> {
         }
     }
 
-    /// The id that was read last.
+    /// Returns the last id read.
     pub(in crate::index) fn last(&self) -> Option<Id<'_>> {
         match &self.ids.values {
             IdValues::Numbers(_) => Some(Id::Number(self.number)),
@@ -104,9 +104,9 @@ impl<'a> IdSequence<'a> {
         }
     }
 
-    /// Reads a batch that starts with an index. The batch is empty if one of its ids cannot be read.
+    /// Reads a batch that starts at an index. The batch is empty if one of its ids cannot be read.
     fn read_ahead(&mut self, dictionary: &Dictionary, first: u64) {
-        // An index in the batch and a place are sorted as one number.
+        // A number in the batch and a place are sorted as one number.
         let most = 1u64 << (64 - index_bits(dictionary.record_count)).min(63);
         let most = most
             .min(dictionary.record_count - first)
@@ -133,18 +133,18 @@ impl<'a> IdSequence<'a> {
     }
 }
 
-/// Bytes of an id in a batch beside those of the string.
+/// Bytes for each id in a batch, in addition to its string.
 const ENTRY_LEN: usize = size_of::<u64>() + size_of::<Entry>();
 
 /// Strings with successive indexes.
 #[derive(Debug, Default)]
 struct Batch {
-    /// The index of the first.
+    /// The index of the first string.
     first: u64,
     entries: Vec<Entry>,
     /// The strings in the order of their places.
     bytes: Vec<u8>,
-    /// Place and number in the batch of each, the place in the higher bits.
+    /// The place of each string and its number in the batch, with the place in the high bits.
     keys: Vec<u64>,
 }
 
@@ -167,7 +167,7 @@ impl Batch {
         self.entries.len() * ENTRY_LEN + self.bytes.len()
     }
 
-    /// The id of an index and its place, if the batch has it.
+    /// Returns the id at an index and its place, if the batch holds it.
     fn get(&self, index: u64) -> Option<(&[u8], u64)> {
         let number = index.checked_sub(self.first)?;
         let entry = self.entries.get(usize::try_from(number).ok()?)?;
@@ -175,7 +175,7 @@ impl Batch {
         Some((bytes, entry.place))
     }
 
-    /// Lets the processor fetch the id of an index: it lies anywhere in the batch.
+    /// Prefetches the id at an index, which lies anywhere in the batch.
     fn prefetch(&self, index: u64) {
         if let Some(entry) = self.entries.get(index.wrapping_sub(self.first) as usize) {
             let start = entry.start as usize;
@@ -184,7 +184,7 @@ impl Batch {
         }
     }
 
-    /// Reads `count` ids from an index on. False, with no id, if several take more than `budget` bytes.
+    /// Reads `count` ids from an index on. Returns false, without any id, if several take more than `budget` bytes.
     ///
     /// # Errors
     /// One of them cannot be read.
@@ -239,7 +239,7 @@ mod tests {
         };
         let mut builder = IndexBuilder::new(Width::W64, options).unwrap();
         for (id, number) in ids.iter().zip(0u64..) {
-            // Several ids for some fingerprints.
+            // Some fingerprints get several ids.
             let fingerprint = (number / 3).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             builder.push_with_id(fingerprint, id).unwrap();
         }
@@ -308,7 +308,7 @@ mod tests {
             let index = index(&ids);
             let sections = index.ids.as_ref().unwrap();
             let mut file = index.storage().as_ref().to_vec();
-            // Somewhere in the sections of the ids, which lie together.
+            // Somewhere in the sections of the ids, which are adjacent.
             let sections = sections.paged_sections();
             let start = sections.iter().map(|section| section.page_offset(0)).min().unwrap();
             let end = sections.iter().map(|s| s.page_offset(0) + s.len()).max().unwrap();

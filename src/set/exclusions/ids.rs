@@ -1,4 +1,4 @@
-//! Ids whose records a merge leaves out: sorted in bounded memory, then compared with the ids of each segment in order.
+//! Excluded ids: sorted in bounded memory, then compared with the ids of each segment in order.
 
 use super::NumberedIndex;
 use crate::bit_set::BitSet;
@@ -9,7 +9,7 @@ use crate::format::IdKind;
 use crate::id::Id;
 use crate::index::Index;
 
-/// Bytes that ids take in memory while they are compared, at least.
+/// The least memory for ids during a comparison, in bytes.
 const LEAST_CHUNK: usize = 1 << 20;
 
 /// Ids of one kind, in any order.
@@ -18,12 +18,12 @@ pub(super) enum ExcludedIds {
     None,
     Numbers(Sorter<Vec<u64>>),
     Strings(Sorter<IndexedStrings>),
-    /// In order, and no more are added.
+    /// Sorted; no more ids can be added.
     Sorted(SortedIds),
 }
 
 impl ExcludedIds {
-    /// What the ids are.
+    /// The kind of the ids.
     pub(super) fn kind(&self) -> IdKind {
         match self {
             ExcludedIds::None => IdKind::None,
@@ -33,10 +33,10 @@ impl ExcludedIds {
         }
     }
 
-    /// Adds a number.
+    /// Adds a number id.
     ///
     /// # Errors
-    /// There are strings already, or a temporary file cannot be written.
+    /// String ids were added before, or a temporary file cannot be written.
     pub(super) fn add_number(&mut self, id: u64, temp: &TempSpace, budget: usize) -> Result<()> {
         if let ExcludedIds::None = self {
             *self = ExcludedIds::Numbers(Sorter::new(temp.clone(), budget));
@@ -47,10 +47,10 @@ impl ExcludedIds {
         }
     }
 
-    /// Adds a string of at most 65,535 bytes.
+    /// Adds a string id of at most 65,535 bytes.
     ///
     /// # Errors
-    /// There are numbers already, or a temporary file cannot be written.
+    /// Number ids were added before, or a temporary file cannot be written.
     pub(super) fn add_string(&mut self, id: &[u8], temp: &TempSpace, budget: usize) -> Result<()> {
         if let ExcludedIds::None = self {
             *self = ExcludedIds::Strings(Sorter::new(temp.clone(), budget));
@@ -61,10 +61,10 @@ impl ExcludedIds {
         }
     }
 
-    /// Sorts the ids, if they are not sorted yet. No more can be added then.
+    /// Sorts the ids, if they are not yet sorted. Afterwards no more can be added.
     ///
     /// # Errors
-    /// What keeps temporary files from being read or written; then the ids are lost.
+    /// A failure to read or write temporary files; the ids are then lost.
     pub(super) fn sorted(&mut self, temp: &TempSpace) -> Result<&mut SortedIds> {
         let sorted = match std::mem::replace(self, ExcludedIds::None) {
             ExcludedIds::Sorted(sorted) => sorted,
@@ -118,20 +118,21 @@ fn mixed() -> Error {
     Error::option("exclusions", message)
 }
 
-/// Ids in order, each once.
+/// Distinct ids in order.
 #[derive(Debug)]
 pub(super) struct SortedIds {
-    /// Numbers of eight bytes, or strings, each after its length in two bytes.
+    /// Numbers of eight bytes each, or strings, each preceded by its length in two bytes.
     ids: Spool,
     kind: IdKind,
 }
 
 impl SortedIds {
-    /// Marks the slots of each segment (see [`Index::visit_ids`]) that have one of the ids. The ids are read once, in chunks of
-    /// about `chunk_len` bytes, and the ids of all segments once for each chunk. Returns how many ids no segment has.
+    /// Marks the slots of each segment (see [`Index::visit_ids`]) that have one of the ids. Reads the ids once, in
+    /// chunks of about `chunk_len` bytes, and the ids of all segments once for each chunk. Returns the number of ids
+    /// that are not in any segment.
     ///
     /// # Errors
-    /// Damaged segments, which are given with the number of theirs, and what keeps temporary files from being read.
+    /// Damaged segments, reported with their number, and a failure to read temporary files.
     pub(super) fn mark<F: Fingerprint>(
         &mut self,
         segments: &[NumberedIndex<'_, F>],
@@ -162,10 +163,10 @@ impl SortedIds {
         Ok(unmatched)
     }
 
-    /// Hands each id to `take`, in order.
+    /// Calls `take` with each id, in order.
     ///
     /// # Errors
-    /// What keeps temporary files from being read, or `take` returns.
+    /// A failure to read temporary files, and any error of `take`.
     pub(super) fn for_each(&mut self, mut take: impl FnMut(Id<'_>) -> Result<()>) -> Result<()> {
         let (mut chunk, kind) = (Chunk::default(), self.kind);
         self.ids.read::<Error>(1, |piece| {
@@ -175,7 +176,7 @@ impl SortedIds {
                 take(Id::Number(number))?;
             }
             for string in 0..chunk.ends.len() {
-                // It was a string when it was added.
+                // It was valid UTF-8 when it was added.
                 take(Id::String(&String::from_utf8_lossy(chunk.string(string))))?;
             }
             chunk.clear();
@@ -184,15 +185,15 @@ impl SortedIds {
     }
 }
 
-/// Some ids in order, in memory.
+/// Some of the ids in memory, in order.
 #[derive(Debug, Default)]
 struct Chunk {
     numbers: Vec<u64>,
     bytes: Vec<u8>,
-    /// Where each string ends.
+    /// The end of each string.
     ends: Vec<usize>,
     matched: Vec<bool>,
-    /// The start of an id that is not complete.
+    /// The start of an incomplete id.
     waiting: Vec<u8>,
 }
 
@@ -201,7 +202,7 @@ impl Chunk {
         size_of_val(&self.numbers[..]) + self.bytes.len() + size_of_val(&self.ends[..])
     }
 
-    /// Takes the ids that are complete.
+    /// Takes the complete ids.
     fn take_whole(&mut self, kind: IdKind) {
         let mut rest = &self.waiting[..];
         if kind == IdKind::Number {
@@ -233,7 +234,7 @@ impl Chunk {
         if self.matched.is_empty() {
             return Ok(());
         }
-        // Strings come in order, numbers do not.
+        // Strings are visited in order, numbers are not.
         let mut next = 0;
         segment.visit_ids(|slot, id| {
             let found = match id {
@@ -253,12 +254,12 @@ impl Chunk {
         })
     }
 
-    /// Number of ids that no segment has had.
+    /// Returns the number of ids that no segment has had.
     fn unmatched(&self) -> u64 {
         self.matched.iter().filter(|matched| !**matched).count() as u64
     }
 
-    /// Drops the ids, but not the start of one that is not complete.
+    /// Drops the ids, except the start of an incomplete one.
     fn clear(&mut self) {
         self.numbers.clear();
         self.bytes.clear();
@@ -290,7 +291,7 @@ mod tests {
     }
 
     fn name(id: u64) -> String {
-        // Long, so that the chunks are several.
+        // Long ids, so that there are several chunks.
         format!("{id:07}{}", "x".repeat(300))
     }
 
@@ -324,7 +325,7 @@ mod tests {
                     })
                     .unwrap();
             }
-            // It can be done again.
+            // Marking can be repeated.
             let again = excluded.sorted(&temp).unwrap();
             let marked_again = again.mark(&all, &mut slots, 0, |_, error| error);
             assert_eq!(marked_again.unwrap(), unmatched);

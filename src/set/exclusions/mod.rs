@@ -1,4 +1,4 @@
-//! Which records are left out, of a merge or of answers.
+//! Exclusions: records that a merge drops, or that answers omit.
 
 mod ids;
 
@@ -16,14 +16,14 @@ use crate::id::Id;
 use crate::threads::lock;
 use ids::ExcludedIds;
 
-/// The part of the memory of a build that ids to be left out take.
+/// Excluded ids get one part in this many of a build's memory.
 const IDS_SHARE: usize = 4;
 
-/// Records to be left out, by a merge or of the answers of a [`Set`](super::Set::without): those of some fingerprints,
-/// and those with some ids.
+/// Records to exclude, by fingerprint or by id. A merge drops them; the answers of a [`Set`](super::Set::without) omit
+/// them.
 ///
-/// Fingerprints are in memory beside the limit of the merge, 20 to 40 bytes each. Ids are in memory too by default;
-/// [`Exclusions::with_memory`] sets a limit, past which they are in temporary files.
+/// Fingerprints take 20 to 40 bytes of memory each, in addition to the limit of a merge. Ids are in memory by default;
+/// [`Exclusions::with_memory`] sets a limit, beyond which they go to temporary files.
 ///
 /// ```
 /// use simidx::merge::MergeOptions;
@@ -51,8 +51,8 @@ impl Default for Exclusions {
 }
 
 impl Exclusions {
-    /// None yet, with a limit of memory for ids of about a quarter of this, which may be that of the merge. What does not
-    /// fit goes to a folder for temporary files, by default that of the system.
+    /// Creates an empty list whose ids may take about a quarter of `memory`, which may be the limit of the merge. More
+    /// ids go to a folder for temporary files, by default that of the system.
     ///
     /// # Errors
     /// The limit is below [`MIN_MEMORY`](crate::builder::MIN_MEMORY).
@@ -74,12 +74,12 @@ impl Exclusions {
 }
 
 impl Exclusions {
-    /// Leaves all records of a fingerprint out.
+    /// Excludes all records of a fingerprint.
     pub fn add_fingerprint(&mut self, fingerprint: impl Fingerprint) {
         self.fingerprints.insert(fingerprint.to_u128());
     }
 
-    /// The records with some ids, all numbers or all strings.
+    /// Creates exclusions from ids, all numbers or all strings.
     ///
     /// ```
     /// use simidx::set::Exclusions;
@@ -101,19 +101,19 @@ impl Exclusions {
         Ok(exclusions)
     }
 
-    /// Leaves the records with this number as their id out.
+    /// Excludes all records with this number as their id.
     ///
     /// # Errors
-    /// There are strings to be left out already, or a temporary file cannot be written.
+    /// String ids were added before, or a temporary file cannot be written.
     pub fn add_number(&mut self, id: u64) -> Result<()> {
         let ids = self.ids.get_mut().unwrap_or_else(PoisonError::into_inner);
         ids.add_number(id, &self.temp, self.budget)
     }
 
-    /// Leaves the records with this string as their id out. One that is too long for an id is none.
+    /// Excludes all records with this string as their id. A string that is too long for an id is ignored.
     ///
     /// # Errors
-    /// There are numbers to be left out already, or a temporary file cannot be written.
+    /// Number ids were added before, or a temporary file cannot be written.
     pub fn add_string(&mut self, id: &str) -> Result<()> {
         if id.len() > MAX_ID_LEN {
             return Ok(());
@@ -122,10 +122,10 @@ impl Exclusions {
         ids.add_string(id.as_bytes(), &self.temp, self.budget)
     }
 
-    /// Whether records can be left out by such ids where the ids of all segments are of this kind.
+    /// Checks that the ids are of the kind that the segments have.
     ///
     /// # Errors
-    /// They cannot.
+    /// They are of another kind.
     pub(crate) fn check(&self, kind: IdKind) -> Result<()> {
         let by = self.lock_ids().kind();
         if by == IdKind::None || by == kind {
@@ -138,10 +138,10 @@ impl Exclusions {
         Err(Error::option("exclusions", message))
     }
 
-    /// Marks the slots of each segment that are left out by their ids, and returns how many of these ids no segment has.
+    /// Marks the slots of each segment that are excluded by id. Returns how many of the ids no segment has.
     ///
     /// # Errors
-    /// A damaged segment, whose number `blame` gets, and what keeps temporary files from being read or written.
+    /// A damaged segment, whose number is passed to `blame`, and a failure to read or write temporary files.
     pub(crate) fn mark<F: Fingerprint>(
         &self,
         segments: &[NumberedIndex<'_, F>],
@@ -156,10 +156,10 @@ impl Exclusions {
             .mark(segments, slots, self.budget, blame)
     }
 
-    /// Hands each id whose records are left out to `take`, in order.
+    /// Calls `take` with each excluded id, in order.
     ///
     /// # Errors
-    /// What keeps temporary files from being read or written, or `take` returns.
+    /// A failure to read or write temporary files, and any error of `take`.
     pub(super) fn for_each_id(&self, take: impl FnMut(Id<'_>) -> Result<()>) -> Result<()> {
         self.lock_ids().sorted(&self.temp)?.for_each(take)
     }
@@ -168,7 +168,7 @@ impl Exclusions {
         lock(&self.ids)
     }
 
-    /// The fingerprints whose records are left out, in no order.
+    /// Returns the excluded fingerprints, in any order.
     pub(crate) fn fingerprints(&self) -> impl ExactSizeIterator<Item = u128> {
         self.fingerprints.iter().copied()
     }

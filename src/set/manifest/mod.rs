@@ -1,4 +1,4 @@
-//! The manifest of a set of segments: a small file that lists index files, to be opened as one and replaced as one.
+//! The manifest of a set: a small file that lists index files, which are opened and replaced together.
 
 mod text;
 
@@ -12,17 +12,17 @@ use super::{Segment, Set};
 use crate::builder::AtomicFile;
 use crate::error::{Error, ManifestError, Result};
 
-/// Bytes that a manifest has at most: some 400,000 segments.
+/// The most bytes of a manifest: some 400,000 segments.
 const MAX_LEN: u64 = 64 << 20;
 
-/// How often a set is read again whose files were replaced while they were opened.
+/// The most times that a set is read again because its files were replaced while they were opened.
 const MOST_READS: usize = 8;
 
-/// The index files of a set, in order: what is read, published, and replaced as one.
+/// The list of the index files of a set, in order, which are read, published and replaced together.
 ///
-/// The file is called `manifest.simidx-set` and lies in the folder of the segments, or above their folders. `set-spec.md`
-/// specifies it. It is replaced whole, so that who opens the set sees the old list or the new one. Nothing in it is
-/// trusted: names that leave the folder are refused, and so is a segment whose contents are not those that the
+/// The file is called `manifest.simidx-set` and lies in a folder with the segments in it or below it. `set-spec.md`
+/// specifies it. It is replaced atomically, so that readers see either the old list or the new one. Its contents are
+/// not trusted: names that leave the folder are an error, and so is a segment whose contents differ from those that the
 /// manifest lists.
 ///
 /// ```
@@ -47,18 +47,17 @@ const MOST_READS: usize = 8;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Manifest {
-    /// What the one who publishes the set counts up, from 0. Readers need not look at it.
+    /// A number that the publisher increments, from 0. Readers may ignore it.
     pub generation: u64,
     /// The segments in order.
     pub segments: Vec<ManifestSegment>,
-    /// What the one who publishes the set notes for itself: keys of ASCII letters, digits, `.`, `-` and `_`, and values
-    /// without control characters.
+    /// Notes of the publisher: keys of ASCII letters, digits, `.`, `-` and `_`, and values without control characters.
     pub notes: BTreeMap<String, String>,
-    /// Where it was read from; empty if it was not.
+    /// The path that the manifest was read from; empty if it was not read from a file.
     path: PathBuf,
 }
 
-/// An index file of a set, as its [`Manifest`] lists it.
+/// An index file of a set, as listed in its [`Manifest`].
 ///
 /// ```
 /// use simidx::set::ManifestSegment;
@@ -75,9 +74,9 @@ pub struct Manifest {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ManifestSegment {
-    /// The file, relative to the folder of the manifest, its parts separated by `/`.
+    /// The path of the file relative to the folder of the manifest, with `/` as the separator.
     pub name: String,
-    /// The content identifier of the file, see [`Segment::content_id`].
+    /// The content id of the file, see [`Segment::content_id`].
     pub content_id: u128,
     /// Number of records.
     pub record_count: u64,
@@ -85,20 +84,19 @@ pub struct ManifestSegment {
     pub fingerprint_count: u64,
     /// Bytes of the file.
     pub file_len: u64,
-    /// The smallest and the largest fingerprint; `None` if there is none. They are not compared with the file when it is
-    /// opened.
+    /// The smallest and the largest fingerprint; `None` if there is none. Opening the file does not check them.
     pub range: Option<(u128, u128)>,
-    /// Bits per fingerprint.
+    /// Bits of a fingerprint.
     pub width: u32,
     /// The distance that the tables were chosen for.
     pub max_distance: u32,
 }
 
 impl ManifestSegment {
-    /// What a manifest says of an open file. Decodes two blocks.
+    /// Creates the entry of an open file. Decodes two blocks.
     ///
     /// # Errors
-    /// A damaged block, or a name that [`Manifest::publish`] would refuse.
+    /// A damaged block, or a name that [`Manifest::publish`] does not accept.
     pub fn of_file(name: &str, file: Segment<'_>) -> Result<Self> {
         text::check_name(name).map_err(|message| Error::option("name", message))?;
         Ok(ManifestSegment {
@@ -113,7 +111,7 @@ impl ManifestSegment {
         })
     }
 
-    /// What is wrong with the file that was opened for it, if anything is.
+    /// Returns the difference from the opened file, if there is one.
     fn difference(&self, file: Segment<'_>) -> Option<String> {
         let file_len = file.storage().as_ref().len() as u64;
         let numbers: [(&str, u64, u64); 5] = [
@@ -140,13 +138,14 @@ impl ManifestSegment {
 }
 
 impl Manifest {
-    /// The name that a manifest has in its folder.
+    /// The file name of a manifest in its folder.
     pub const FILE_NAME: &str = "manifest.simidx-set";
 
-    /// Whether a path is a set: a folder with a manifest, or a file that begins as manifests do or is called `*.simidx-set`.
+    /// Returns whether a path is a set: a folder with a manifest, or a file that starts like a manifest or is called
+    /// `*.simidx-set`.
     ///
     /// # Errors
-    /// A file that is there and cannot be read.
+    /// A file that exists but cannot be read.
     pub fn is_at(path: impl AsRef<Path>) -> io::Result<bool> {
         let path = path.as_ref();
         let data = match fs::metadata(path) {
@@ -155,7 +154,7 @@ impl Manifest {
             Err(error) => return Err(error),
         };
         if data.is_dir() {
-            // A folder that may not be looked into is not one without a manifest.
+            // A folder that cannot be searched may still hold a manifest.
             return match fs::metadata(path.join(Self::FILE_NAME)) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
                 data => Ok(data?.is_file()),
@@ -177,10 +176,10 @@ impl Manifest {
         Ok(head == text::MAGIC.as_bytes())
     }
 
-    /// Reads the manifest of a folder, or the one that a file is.
+    /// Reads a manifest, given its file or its folder.
     ///
     /// # Errors
-    /// What the operating system reports, with the name of the file; [`Error::Manifest`] if its bytes break a rule of
+    /// Any error of the operating system, with the name of the file; [`Error::Manifest`] if the bytes break a rule of
     /// `set-spec.md`.
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
@@ -206,10 +205,10 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// The manifest that these bytes are. It belongs to no folder and opens nothing.
+    /// Parses a manifest. It has no folder, so it cannot open files.
     ///
     /// # Errors
-    /// [`Error::Manifest`] if they break a rule of `set-spec.md`.
+    /// [`Error::Manifest`] if the bytes break a rule of `set-spec.md`.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         if bytes.len() as u64 > MAX_LEN {
             let message = format!("a manifest has at most {MAX_LEN} bytes");
@@ -218,10 +217,10 @@ impl Manifest {
         Ok(text::parse(bytes)?)
     }
 
-    /// The bytes of the file. Equal sets have equal bytes.
+    /// Returns the bytes of the file. Equal manifests have equal bytes.
     ///
     /// # Errors
-    /// [`Error::Options`] if a name or a note cannot be written, or two segments have one name.
+    /// [`Error::Options`] if a name or a note is invalid, or two segments have the same name.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let mut names = HashSet::new();
         for segment in &self.segments {
@@ -237,8 +236,8 @@ impl Manifest {
         Ok(text::render(self).into_bytes())
     }
 
-    /// Adds an index file in a folder, the one that the manifest will be published in, at the end of the list. Opens it and
-    /// decodes two blocks.
+    /// Appends an index file to the list. `folder` is the one in which the manifest will be published. Opens the file
+    /// and decodes two blocks.
     ///
     /// # Errors
     /// A file that cannot be opened, or a name that leaves the folder.
@@ -250,23 +249,23 @@ impl Manifest {
         Ok(self.segments.push_mut(segment))
     }
 
-    /// Makes this the manifest of a folder, in place of the one that it has: written beside it, brought to the disk and
-    /// renamed, as [`AtomicFile`] does. The segments must be on disk by then; they are not looked at.
+    /// Publishes the manifest in a folder, in place of the one there: writes it next to that, syncs it to disk and
+    /// renames it, as [`AtomicFile`] does. The segments must already be on disk; they are not checked.
     ///
     /// # Errors
-    /// As for [`Manifest::to_bytes`], [`AtomicFile::create`] and [`AtomicFile::commit`].
+    /// The errors of [`Manifest::to_bytes`], [`AtomicFile::create`] and [`AtomicFile::commit`].
     pub fn publish(&self, folder: impl AsRef<Path>) -> Result<PathBuf> {
         let (bytes, path) = (self.to_bytes()?, folder.as_ref().join(Self::FILE_NAME));
         AtomicFile::write_with(&path, |file| file.write_all(&bytes))?;
         Ok(path)
     }
 
-    /// Where it was read from; `None` if it was not.
+    /// The path that the manifest was read from; `None` if it was not read from a file.
     pub fn path(&self) -> Option<&Path> {
         Some(self.path.as_path()).filter(|path| !path.as_os_str().is_empty())
     }
 
-    /// The paths of the segments, in the folder that the manifest was read from.
+    /// Returns the paths of the segments, in the folder of the manifest.
     pub fn paths(&self) -> impl ExactSizeIterator<Item = PathBuf> + '_ {
         let folder = self.path.parent().unwrap_or(Path::new(""));
         self.segments
@@ -274,20 +273,20 @@ impl Manifest {
             .map(|segment| folder.join(&segment.name))
     }
 
-    /// Opens the files as one set, by mapping them where the library can.
+    /// Opens the files as one set, mapped if the library supports it.
     ///
     /// # Errors
-    /// As for [`Manifest::open_each`] and [`Set::new`].
+    /// The errors of [`Manifest::open_each`] and [`Set::new`].
     pub fn open(&self) -> Result<Set> {
         Set::new(self.open_each(open_file)?)
     }
 
-    /// Opens each file with a function, which gives a set of one, and compares it with what is listed. Their paths are their
-    /// names.
+    /// Opens each file with `open`, which returns a set of one file, and compares it with the list. The paths of the
+    /// files are their names.
     ///
     /// # Errors
-    /// What the function returns, as an [`Error::Segment`] but for what the operating system reports; [`Error::Manifest`] if a
-    /// file is not the one that is listed.
+    /// Any error of `open`, wrapped in [`Error::Segment`] unless the operating system reports it; [`Error::Manifest`]
+    /// if a file differs from the list.
     pub fn open_each(&self, open: impl Fn(&Path) -> Result<Set>) -> Result<Vec<Set>> {
         let mut files = Vec::new();
         for (number, (path, listed)) in self.paths().zip(&self.segments).enumerate() {
@@ -300,10 +299,10 @@ impl Manifest {
         Ok(files)
     }
 
-    /// Whether an open file is the one that is listed.
+    /// Checks that an open file is the listed one.
     ///
     /// # Errors
-    /// [`Error::Manifest`] if it is another.
+    /// [`Error::Manifest`] if it differs.
     pub fn check(&self, listed: &ManifestSegment, file: Segment<'_>) -> Result<()> {
         let Some(difference) = listed.difference(file) else {
             return Ok(());
@@ -315,11 +314,11 @@ impl Manifest {
         Err(ManifestError::new(None, message).of_file(&self.path).into())
     }
 
-    /// Reads a manifest and opens its segments with a function. If a file has gone meanwhile, because the set was replaced,
-    /// the new manifest is read.
+    /// Reads a manifest and opens its segments with `open`. If a file has disappeared because the set was replaced
+    /// meanwhile, reads the new manifest.
     ///
     /// # Errors
-    /// As for [`Manifest::read`] and [`Manifest::open_each`].
+    /// The errors of [`Manifest::read`] and [`Manifest::open_each`].
     pub fn read_and_open(
         path: impl AsRef<Path>,
         open: impl Fn(&Path) -> Result<Set>,

@@ -1,4 +1,4 @@
-//! The text of a manifest (`set-spec.md`): its lines, and the rules of names.
+//! The text format of a manifest (`set-spec.md`): its lines, and the rules for names.
 
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -7,19 +7,19 @@ use std::str::FromStr;
 use super::{Manifest, ManifestSegment};
 use crate::error::ManifestError;
 
-/// What every manifest of whatever version begins with.
+/// The start of a manifest of any version.
 pub(super) const MAGIC: &str = "simidx-set ";
 
-/// Bytes of a name, of a key and of a value at most.
+/// The most bytes of a name, of a key and of a value.
 const MAX_NAME_LEN: usize = 1024;
 const MAX_VALUE_LEN: usize = 65_536;
 
-/// Bytes of the last line: `crc32 `, eight digits and the end of the line.
+/// Bytes of the last line: `crc32 `, eight digits and the line end.
 const LAST_LINE_LEN: usize = 15;
 
 type Refused = std::result::Result<(), String>;
 
-/// Whether a name stays in its folder, on whatever system.
+/// Checks that a name stays in its folder, on any system.
 pub(super) fn check_name(name: &str) -> Refused {
     let refuse = |why: &str| Err(format!("{name:?} is no name of a segment: {why}"));
     if name.is_empty() || name.len() > MAX_NAME_LEN {
@@ -37,7 +37,7 @@ pub(super) fn check_name(name: &str) -> Refused {
     Ok(())
 }
 
-/// Whether a note can be written.
+/// Checks that a note can be written.
 pub(super) fn check_note(key: &str, value: &str) -> Refused {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
     if key.is_empty() || key.len() > MAX_NAME_LEN || !key.bytes().all(is_plain) {
@@ -50,7 +50,7 @@ pub(super) fn check_note(key: &str, value: &str) -> Refused {
     Ok(())
 }
 
-/// Whether what is said of a segment can be true.
+/// Checks that the figures of a segment are possible.
 pub(super) fn check_segment(segment: &ManifestSegment) -> Refused {
     check_name(&segment.name)?;
     let refuse = |why: &str| Err(format!("{}: {why}", segment.name));
@@ -74,7 +74,7 @@ pub(super) fn check_segment(segment: &ManifestSegment) -> Refused {
     Ok(())
 }
 
-/// The text of a manifest whose parts have been checked.
+/// Formats a manifest whose parts have been checked.
 pub(super) fn render(manifest: &Manifest) -> String {
     let mut text = format!("{MAGIC}1\ngeneration {}\n", manifest.generation);
     for (key, value) in &manifest.notes {
@@ -101,7 +101,7 @@ pub(super) fn render(manifest: &Manifest) -> String {
     text
 }
 
-/// The manifest that these bytes are.
+/// Parses a manifest.
 ///
 /// # Errors
 /// The first line that breaks a rule.
@@ -130,7 +130,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Manifest, ManifestError> {
         add_line(&mut manifest, &mut names, number, line)
             .map_err(|message| ManifestError::new(Some(number as u64 + 1), message))?;
     }
-    // One set has one text: no signs, zeros in front, other ends of lines or other orders.
+    // Each set has exactly one text: no signs, leading zeros, other line ends or other orders.
     let rendered = render(&manifest);
     if rendered.as_bytes() != bytes {
         let pairs = rendered.lines().zip(listed.lines());
@@ -141,7 +141,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Manifest, ManifestError> {
     Ok(manifest)
 }
 
-/// Adds what a line says; the number of the first line is 0.
+/// Adds the contents of a line; the first line has number 0.
 fn add_line<'t>(
     manifest: &mut Manifest,
     names: &mut HashSet<&'t str>,
