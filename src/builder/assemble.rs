@@ -24,22 +24,22 @@ pub(crate) struct Assembler<'a> {
     space: ValueSpace,
     limit: MemoryLimit,
     tables: Vec<TableRecord>,
-    /// The keys of tables in blocks, with their numbers.
+    /// The keys of tables in blocks, with the numbers of the tables.
     keys: Vec<(usize, KeySections)>,
     fingerprint_count: u64,
-    /// What only table 0 has.
+    /// The parts that only table 0 has.
     first: Option<FirstTable>,
 }
 
-/// What the file holds of table 0 beside its blocks and keys.
+/// The parts of table 0 in the file, except its blocks and keys.
 struct FirstTable {
-    /// If it is in blocks.
+    /// The block counts, if the table is in blocks.
     block_counts: Option<Spool>,
-    /// That of the fingerprints without ids.
+    /// The content id of the fingerprints without ids.
     content_id: ContentId,
 }
 
-/// The parameters in the directory beside those of tables and ids.
+/// The parameters in the directory, except those of tables and ids.
 pub(crate) struct FileParameters<'p> {
     pub(crate) max_distance: u32,
     pub(crate) block_size: u32,
@@ -73,11 +73,11 @@ impl<'a> Assembler<'a> {
         })
     }
 
-    /// Writes the whole file: a table for each of these prefixes, and what follows the tables. `codec` names the codec of each table, by
-    /// its number; `None` lets the data choose.
+    /// Writes the whole file: a table for each of these prefixes, and everything after the tables. `codec` returns the
+    /// codec of a table by its number; for `None` the data decide.
     ///
     /// # Errors
-    /// What keeps the fingerprints from being sorted for a table, or the records from being read.
+    /// A failure to sort the fingerprints of a table, or to read the records.
     pub(crate) fn write<F: Fingerprint>(
         mut self,
         records: Separated<F>,
@@ -90,7 +90,7 @@ impl<'a> Assembler<'a> {
         self.finish::<F>(parameters, records.ids, records.sketches, reporter)
     }
 
-    /// Writes the tables. The fingerprints are dropped before the ids are sorted, which takes memory too.
+    /// Writes the tables. The fingerprints are freed before the ids are sorted, which takes memory too.
     fn write_tables<F: Fingerprint>(
         &mut self,
         mut values: Values<F>,
@@ -137,7 +137,7 @@ impl<'a> Assembler<'a> {
         Ok(())
     }
 
-    /// Writes what follows the tables.
+    /// Writes everything after the tables.
     fn finish<F: Fingerprint>(
         mut self,
         parameters: &FileParameters<'_>,
@@ -203,7 +203,7 @@ impl<'a> Assembler<'a> {
     }
 }
 
-/// The fingerprints of table `t - 1` in the order of table `t`.
+/// Brings the fingerprints of table `t - 1` into the order of table `t`.
 fn rearrange<F: Fingerprint>(
     values: Values<F>,
     t: usize,
@@ -227,7 +227,7 @@ fn write_section(file: &mut SectionWriter<'_>, kind: Kind, bytes: &[u8]) -> Resu
     Ok(())
 }
 
-/// Writes directory and footer, and returns the length of the whole file.
+/// Writes the directory and the footer. Returns the length of the whole file.
 fn write_end(file: &mut SectionWriter<'_>, directory: &Directory, width: u32) -> Result<u64> {
     file.align(SECTION_ALIGNMENT)?;
     let directory_offset = file.offset();

@@ -1,4 +1,4 @@
-//! The builder at work: sorts the records of one width that it is given and writes the file.
+//! The build at one width: sorts the records and writes the file.
 
 use std::io::Write;
 
@@ -15,7 +15,7 @@ use crate::id::Id;
 use crate::summary::Summary;
 use crate::watch::Reporter;
 
-/// Why an index with other ids, or none, cannot take a record with this id.
+/// Returns why an index cannot take a record with this id, or without one.
 fn refusal(id: Option<Id<'_>>) -> BuildError {
     match id {
         None => BuildError::MissingId,
@@ -27,8 +27,8 @@ fn refusal(id: Option<Id<'_>>) -> BuildError {
 /// A build that collects records.
 ///
 /// # Errors
-/// Its methods refuse a record of another kind than the others, after which it is as it was, and report a temporary file that
-/// cannot be written, after which it is not.
+/// A record that does not fit the options leaves the build unchanged. A temporary file that cannot be written does not:
+/// a record is then lost.
 #[derive(Debug)]
 pub(super) struct Collecting<F> {
     options: BuildOptions,
@@ -120,7 +120,7 @@ impl<F: Fingerprint> Collecting<F> {
         let id = match (ids, id) {
             (IdKind::None, None) => &[][..],
             (IdKind::Number, Some(Id::Number(id))) => {
-                // Their bytes have the order of the numbers.
+                // The bytes have the order of the numbers.
                 number = id.to_be_bytes();
                 &number
             }
@@ -137,7 +137,7 @@ impl<F: Fingerprint> Collecting<F> {
     pub(super) fn extend(&mut self, fingerprints: &[F]) -> Result<()> {
         match &mut self.records {
             RecordSorter::Plain(sorter) => add_all(sorter, fingerprints),
-            // The first is refused, if there is one.
+            // The first record is refused, if there is one.
             _ => fingerprints
                 .iter()
                 .try_for_each(|&fingerprint| self.push(fingerprint, None, None)),

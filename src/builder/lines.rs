@@ -13,7 +13,7 @@ use crate::format::{ContentId, Kind, TableRecord};
 use crate::threads::map_parts;
 use crate::watch::{Reporter, Stage};
 
-/// The row that is written, and the lines that are set aside: they come after it.
+/// The row that is being written, and the lines, which are kept to be written after it.
 struct Sections<'w, 'a> {
     row: PagedSection<'w, 'a>,
     lines: Spool,
@@ -37,7 +37,7 @@ impl LineSink<io::Error> for Sections<'_, '_> {
 /// Writes the row and the lines of a table.
 ///
 /// # Errors
-/// What keeps the values from being read or the table from being written.
+/// A failure to read the values or to write the table.
 pub(super) fn write<F: Fingerprint>(
     file: &mut SectionWriter<'_>,
     request: &TableRequest<F>,
@@ -45,7 +45,7 @@ pub(super) fn write<F: Fingerprint>(
     temp: &TempSpace,
     reporter: &mut Reporter,
 ) -> Result<WrittenTable> {
-    // The lines are laid out by it.
+    // The layout of the lines depends on the number of values.
     let count = values.len();
     if count > MAX_VALUES {
         let message = format!("a table in lines holds no {count} fingerprints; use several files");

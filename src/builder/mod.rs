@@ -48,37 +48,38 @@ pub(crate) use sink::with_writer_thread;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct BuildOptions {
-    /// The distance that the tables are chosen for: 0 to 12, or more with a design of your own. Queries may ask for any.
-    /// Default 3.
+    /// The distance that the tables are chosen for: 0 to 12, or more with your own design. Queries may use any
+    /// distance. Default 3.
     pub max_distance: u32,
-    /// The tables; by default those that [`PlanRequest::choose`](crate::design::PlanRequest::choose) chooses for the number of
-    /// fingerprints. Its distance must be `max_distance`.
+    /// The tables; by default those that [`PlanRequest::choose`](crate::design::PlanRequest::choose) selects for the
+    /// number of fingerprints. The distance of a design must be `max_distance`.
     pub design: Option<TableDesign>,
-    /// Bytes of a block, a power of two from 128 to 8,192. Default 512: the part of an Elias-Fano block that every
-    /// probe reads then fits one cache line.
+    /// Bytes of a block, a power of two from 128 to 8,192. Default 512, with which the part of an Elias-Fano block that
+    /// every probe reads fits one cache line.
     pub block_size: u32,
-    /// How the tables are coded; by default chosen for each table by its data: Elias-Fano, unless a Huffman code
-    /// makes it smaller by more than a tenth.
+    /// The codec of the tables. By default it is chosen for each table by its data: Elias-Fano, unless a Huffman code
+    /// makes the table smaller by more than a tenth.
     pub codec: Option<Codec>,
-    /// What the ids are. Default none.
+    /// The kind of the ids. Default none.
     pub ids: IdKind,
-    /// How documents became fingerprints, to be stored in the file; at most 65,536 bytes.
+    /// The text pipeline that produced the fingerprints, stored in the file; at most 65,536 bytes.
     pub pipeline: Option<String>,
-    /// Whether the file gets the order of its ids, by which [`Index::rank_of_id`](crate::Index::rank_of_id) finds an id in
-    /// a few microseconds. It costs log2 of the number of records in bits for each: 20 bits at a million, 30 at a thousand
-    /// million. Without it a look-up reads through an array of this size (strings) or of all ids (numbers). Default false.
+    /// Whether the file stores the order of its ids, with which [`Index::rank_of_id`](crate::Index::rank_of_id) finds
+    /// an id in a few microseconds. It costs log2 of the number of records in bits for each record: 20 bits at a
+    /// million, 30 at a thousand million. Without it, a look-up reads an array of this size (strings) or all ids
+    /// (numbers). Default false.
     pub id_lookup: bool,
-    /// Keys and values to be stored in the file. Default none.
+    /// User-defined keys and values, stored in the file. Default none.
     pub metadata: Metadata,
-    /// What the sketches are that the file gets, from [`IndexBuilder::push_with_sketch`] and its like: one for each record, in an index without
-    /// ids one for each distinct fingerprint. Default none.
+    /// The parameters of the sketches, which [`IndexBuilder::push_with_sketch`] adds: one for each record, or, in an
+    /// index without ids, one for each distinct fingerprint. Default none.
     pub sketches: Option<SketchParameters>,
-    /// Bytes of memory that the build may use, at least [`MIN_MEMORY`]; what does not fit goes to temporary files. By
-    /// default there is no limit. The limit does not change the bytes of the index. Records that do not fit are sorted on
-    /// the global thread pool while more are added.
+    /// The most bytes of memory, at least [`MIN_MEMORY`]. What does not fit goes to temporary files, sorted on the
+    /// global thread pool while more records are added. The limit does not change the bytes of the index. Unlimited by
+    /// default.
     pub memory: Option<u64>,
-    /// The folder for temporary files, by default that of the system. The files have no names and vanish with the process,
-    /// however it ends. They take at most about twice the size of the records, and the size of the ids.
+    /// The folder for temporary files, by default that of the system. The files have no names and disappear with the
+    /// process, however it ends. They take at most about twice the size of the records, plus the size of the ids.
     pub temp_dir: Option<PathBuf>,
     /// Called with the progress of [`IndexBuilder::finish`], which it may stop. Default none.
     pub watch: Watch,
@@ -119,7 +120,7 @@ impl Default for BuildOptions {
 }
 
 impl BuildOptions {
-    /// Whether a build can have these options: [`IndexBuilder::new`] accepts those that pass, unless they have a design of another
+    /// Checks these options: [`IndexBuilder::new`] accepts them if they pass, unless they have a design of another
     /// width.
     ///
     /// ```
@@ -132,12 +133,12 @@ impl BuildOptions {
     /// ```
     ///
     /// # Errors
-    /// An option out of its range, a design for another distance, or a memory limit below what the build needs.
+    /// An option out of its range, a design for another distance, or a memory limit that is too small.
     pub fn check(&self) -> Result<()> {
         self.memory_limit().map(drop)
     }
 
-    /// Checks all options and returns the one that the checking gives a type of its own.
+    /// Checks all options and returns the memory limit.
     fn memory_limit(&self) -> Result<MemoryLimit> {
         check_options(self)?;
         MemoryLimit::new(self.memory)
@@ -146,11 +147,10 @@ impl BuildOptions {
 
 /// Collects records and writes them as an index.
 ///
-/// Without a limit of memory all records are held until [`IndexBuilder::finish`]: f / 8 bytes a fingerprint, with ids 8
-/// more a number, 16 more and its length a string, with sketches 24 more and its length a sketch, and f / 8 more for each
-/// distinct fingerprint. With a limit
-/// ([`BuildOptions::memory`]) what passes it is sorted, written to a temporary file and merged in the end. The same records
-/// in any order give the same bytes, in any amount of memory and with any number of threads.
+/// Without a memory limit, all records are held until [`IndexBuilder::finish`]. A record takes f / 8 bytes; a number id
+/// adds 8, a string id 16 and its length, a sketch 24 and its length; each distinct fingerprint adds f / 8. With a
+/// limit ([`BuildOptions::memory`]), records beyond it are sorted, written to a temporary file and merged at the end.
+/// The same records in any order give the same bytes, with any amount of memory and any number of threads.
 ///
 /// ```
 /// use simidx::{BuildOptions, IndexBuilder, Width};
@@ -168,11 +168,11 @@ impl BuildOptions {
 pub struct IndexBuilder {
     collecting: OfWidth,
     record_count: u64,
-    /// Whether a record was lost, so that no index can be made any more.
+    /// Whether a record was lost, so that no index can be written.
     is_broken: bool,
 }
 
-/// The build at its width.
+/// The build, by width.
 #[derive(Debug)]
 enum OfWidth {
     W32(Box<Collecting<u32>>),
@@ -181,7 +181,7 @@ enum OfWidth {
 }
 
 impl IndexBuilder {
-    /// A builder without records, for fingerprints of a width.
+    /// Creates a builder for fingerprints of a width.
     ///
     /// # Errors
     /// An option out of its range, or a design for another distance or width.
@@ -201,13 +201,14 @@ impl IndexBuilder {
     /// Adds a record without an id.
     ///
     /// # Errors
-    /// A value that does not fit the width, the index has ids, or is full (2^48 records), or a temporary file cannot be written.
+    /// A value that does not fit the width, an index with ids, more than 2^48 records, or a temporary file that cannot
+    /// be written.
     #[inline]
     pub fn push(&mut self, fingerprint: impl Fingerprint) -> Result<()> {
         self.push_record(fingerprint.to_u128(), None, None)
     }
 
-    /// Adds the records of a column without ids, which takes no copy of it.
+    /// Adds records without ids from a column, without copying it.
     ///
     /// ```
     /// use simidx::{BuildOptions, IndexBuilder, Width};
@@ -220,7 +221,7 @@ impl IndexBuilder {
     /// ```
     ///
     /// # Errors
-    /// A column of another width, and as for [`IndexBuilder::push`].
+    /// A column of another width, and the errors of [`IndexBuilder::push`].
     pub fn extend_from_slice<'c>(&mut self, fingerprints: impl Into<Column<'c>>) -> Result<()> {
         self.extend_column(fingerprints.into())
     }
@@ -234,8 +235,8 @@ impl IndexBuilder {
         self.counted(count, added)
     }
 
-    /// Adds a record with an id: a number, or a string of 1 to 65,535 bytes. A string may hold any characters: the program
-    /// escapes those that would break a line of its output, and reads them back.
+    /// Adds a record with an id: a number, or a string of 1 to 65,535 bytes. A string may contain any characters: the
+    /// program escapes those that would break a line of its output, and unescapes its input.
     ///
     /// ```
     /// use simidx::{BuildOptions, IdKind, IndexBuilder, Width};
@@ -247,7 +248,7 @@ impl IndexBuilder {
     /// ```
     ///
     /// # Errors
-    /// The index has no ids of this kind, the string is empty or too long, and as for [`IndexBuilder::push`].
+    /// The index has no ids of this kind, the string is empty or too long, and the errors of [`IndexBuilder::push`].
     #[inline]
     pub fn push_with_id<'i>(
         &mut self,
@@ -257,9 +258,9 @@ impl IndexBuilder {
         self.push_record(fingerprint.to_u128(), Some(id.into()), None)
     }
 
-    /// Adds a record with its sketch, and with an id if the index has ids. A sketch has as many numbers as the options say
-    /// ([`SketchParameters::u64_count`]). Of several records with the same fingerprint the index keeps the sketch whose bytes are
-    /// smallest.
+    /// Adds a record with its sketch, and with an id if the index has ids. The sketch must have
+    /// [`SketchParameters::u64_count`] numbers. In an index without ids, each fingerprint keeps the sketch whose bytes
+    /// are smallest.
     ///
     /// ```
     /// use simidx::format::SketchParameters;
@@ -274,7 +275,7 @@ impl IndexBuilder {
     /// ```
     ///
     /// # Errors
-    /// The index has no sketches, or longer or shorter ones, and as for [`IndexBuilder::push_with_id`].
+    /// The index has no sketches, or sketches of another length, and the errors of [`IndexBuilder::push_with_id`].
     pub fn push_with_sketch(
         &mut self,
         fingerprint: impl Fingerprint,
@@ -297,23 +298,23 @@ impl IndexBuilder {
         self.counted(1, added)
     }
 
-    /// Number of records so far.
+    /// Returns the number of records so far.
     pub fn record_count(&self) -> u64 {
         self.record_count
     }
 
-    /// Sorts the records, writes the whole index to `out` from a thread of its own, in large pieces, and flushes it. `out`
-    /// need not seek. Never overwrite an index that is in use: write a file beside it and rename that, see
+    /// Sorts the records, writes the index to `out` from its own thread in large pieces, and flushes it. `out` need not
+    /// seek. Never overwrite an index that is in use: write a file next to it and rename that, see
     /// [`Storage::map`](crate::Storage::map).
     ///
     /// # Errors
-    /// What `out` or a temporary file reports, also if it did so when records were added, and [`Error::Interrupted`] if the watch of
-    /// the options stops the build. Bytes written until then are no index.
+    /// Any error of `out` or of a temporary file, including earlier ones, and [`Error::Interrupted`] if the watch of
+    /// the options stops the build. The bytes written so far are then not an index.
     pub fn finish<W: Write + Send>(self, mut out: W) -> Result<Summary> {
         self.finish_as_one(&mut out)
     }
 
-    /// [`IndexBuilder::finish`], which is compiled once for all writers.
+    /// [`IndexBuilder::finish`], compiled once for all writers.
     fn finish_as_one(self, out: &mut (dyn Write + Send)) -> Result<Summary> {
         if self.is_broken {
             return Err(io::Error::other("records were lost when they were added").into());
@@ -322,7 +323,7 @@ impl IndexBuilder {
         by_width!(OfWidth, self.collecting, collecting => collecting.finish(count, out))
     }
 
-    /// Whether the index can hold as many more records.
+    /// Checks that the index can hold `count` more records.
     fn check_room(&self, count: u64) -> Result<()> {
         if self.record_count + count > MAX_COUNT {
             return Err(Error::LimitReached {
@@ -333,12 +334,12 @@ impl IndexBuilder {
         Ok(())
     }
 
-    /// Counts as many records if they were added.
+    /// Counts `count` records if they were added.
     fn counted(&mut self, count: u64, added: Result<()>) -> Result<()> {
         match &added {
             Ok(()) => self.record_count += count,
             Err(Error::Io(_)) => self.is_broken = true,
-            // The builder is as it was.
+            // The builder is unchanged.
             Err(_) => {}
         }
         added

@@ -1,4 +1,4 @@
-//! Publishing a file: it is written beside its target and takes the target's name when it is complete and on disk.
+//! Publishes a file: it is written next to its target, and takes the target's name when it is complete and on disk.
 
 use std::fmt;
 use std::fs::{self, File, Permissions};
@@ -11,28 +11,28 @@ use super::IndexBuilder;
 use crate::error::Result;
 use crate::summary::Summary;
 
-/// Bytes gathered before a write to the file.
+/// The bytes collected before a write to the file.
 const BUFFER_LEN: usize = 1 << 18;
 
-/// Bytes after which the file is brought to the disk while more is made, so that little is left to do at the end.
+/// The bytes after which the file is synced while more is written, so that little is left to sync at the end.
 const SYNC_LEN: usize = 128 << 20;
 
-/// Symbolic links that are followed from a target, as many as Linux follows.
+/// The most symbolic links that are followed from a target; Linux has the same limit.
 const MOST_LINKS: usize = 40;
 
 /// A file that appears under its name only when it is complete.
 ///
-/// The bytes go to a temporary file in the folder of the target. [`AtomicFile::commit`] brings them to the disk, renames
-/// the file to its target and brings the folder to the disk. So there is the old file or the new one under that name at any
-/// time, whole, even if the machine crashes. A process that has the old file open or mapped keeps it.
+/// The bytes go to a temporary file in the folder of the target. [`AtomicFile::commit`] syncs it to disk, renames it to
+/// its target and syncs the folder. Under that name there is always either the whole old file or the whole new one,
+/// even if the machine crashes. A process that has the old file open or mapped keeps it.
 ///
-/// - A file that is dropped without a commit, also by a panic, is removed, and the target stays as it was. A process that is
-///   killed leaves it: its name is `.simidx-`, some letters and `.tmp`. A program that a signal ends can remove the file
-///   by its [`AtomicFile::temporary_path`].
-/// - The new file has the permissions of the file that it replaces, where there is one, and else those of a file that is
-///   made in the usual way. Owner, attributes and further hard links of the old file are not kept.
-/// - Where the target is a symbolic link, the file that it points to is replaced, and the link stays.
-/// - On systems other than Unix the folder is not brought to the disk.
+/// - A file that is dropped without a commit, including by a panic, is removed, and the target stays unchanged. A
+///   process that is killed leaves the file, named `.simidx-`, some letters and `.tmp`. A program that handles a signal
+///   can remove it by its [`AtomicFile::temporary_path`].
+/// - The new file has the permissions of the file that it replaces, or else those of a newly created file. Owner,
+///   attributes and further hard links of the old file are not kept.
+/// - If the target is a symbolic link, the file that it points to is replaced, and the link stays.
+/// - On systems other than Unix, the folder is not synced.
 ///
 /// Writes are buffered. Every error names the target.
 ///
@@ -52,32 +52,33 @@ const MOST_LINKS: usize = 40;
 #[derive(Debug)]
 pub struct AtomicFile {
     out: BufWriter<Temporary>,
-    /// Where the file goes, links followed, from the root: the working folder may change meanwhile.
+    /// The absolute path of the target with links followed, because the working folder may change.
     place: PathBuf,
     replace: bool,
 }
 
 impl AtomicFile {
-    /// Begins a file that will replace what has its name at the commit.
+    /// Starts a file that replaces any file of its name when it is committed.
     ///
     /// # Errors
-    /// The target is a directory or not a regular file, its folder does not exist, or nothing can be written there.
+    /// The target is a directory or not a regular file, its folder does not exist, or it cannot be written there.
     pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
         Self::begin(path.as_ref(), true)
     }
 
-    /// Begins a file whose name nothing may have, neither now nor at the commit.
+    /// Starts a file whose name must not exist, neither now nor at the commit.
     ///
     /// # Errors
-    /// As for [`AtomicFile::create`]; [`io::ErrorKind::AlreadyExists`] if the target exists.
+    /// The errors of [`AtomicFile::create`]; [`io::ErrorKind::AlreadyExists`] if the target exists.
     pub fn create_new(path: impl AsRef<Path>) -> io::Result<Self> {
         Self::begin(path.as_ref(), false)
     }
 
-    /// Lets `write` write a file that replaces what has that name, and commits it.
+    /// Calls `write` with a file that replaces any file of its name, and commits it.
     ///
     /// # Errors
-    /// As for [`AtomicFile::create`] and [`AtomicFile::commit`], and what `write` gives; the target is then as it was.
+    /// The errors of [`AtomicFile::create`] and [`AtomicFile::commit`], and any error of `write`; the target is then
+    /// unchanged.
     pub fn write_with<T, E: From<io::Error>>(
         path: impl AsRef<Path>,
         write: impl FnOnce(&mut AtomicFile) -> Result<T, E>,
@@ -108,35 +109,35 @@ impl AtomicFile {
         })
     }
 
-    /// The path that the file was begun with.
+    /// Returns the path that the file was created with.
     pub fn path(&self) -> &Path {
         &self.out.get_ref().target
     }
 
-    /// Where the bytes are until the commit.
+    /// Returns the path of the bytes until the commit.
     pub fn temporary_path(&self) -> &Path {
         self.out.get_ref().file.path()
     }
 
-    /// Brings everything written so far to the disk. [`AtomicFile::commit`] does so itself; who publishes several files
-    /// together syncs all of them first, so that little can fail between one commit and the next.
+    /// Syncs everything written so far to disk. [`AtomicFile::commit`] does this too; to publish several files
+    /// together, sync all of them first, so that little can fail between one commit and the next.
     ///
     /// # Errors
-    /// What the operating system reports.
+    /// Any error of the operating system.
     pub fn sync(&mut self) -> io::Result<()> {
         self.out.flush()?;
         self.out.get_mut().sync_all()
     }
 
-    /// Brings the file to the disk and gives it its name.
+    /// Syncs the file to disk and gives it its name.
     ///
     /// # Errors
-    /// What the operating system reports; the target is then as it was, unless the folder could not be brought to the
-    /// disk: then the new file has the name, but a crash of the machine may bring the old one back. After
-    /// [`AtomicFile::create_new`] also [`io::ErrorKind::AlreadyExists`].
+    /// Any error of the operating system; the target is then unchanged. If only the folder could not be synced, the new
+    /// file has the name, but a crash of the machine may restore the old one. After [`AtomicFile::create_new`] also
+    /// [`io::ErrorKind::AlreadyExists`].
     pub fn commit(mut self) -> io::Result<()> {
         self.sync()?;
-        // The buffer is empty.
+        // The buffer is empty after the sync.
         let (temporary, _) = self.out.into_parts();
         let Temporary { file, target, .. } = temporary;
         let persisted = match self.replace {
@@ -149,7 +150,7 @@ impl AtomicFile {
 }
 
 /// # Errors
-/// What the operating system reports, with the name of the target.
+/// Any error of the operating system, with the name of the target.
 impl Write for AtomicFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.out.write(bytes)
@@ -161,8 +162,8 @@ impl Write for AtomicFile {
 }
 
 impl IndexBuilder {
-    /// Writes the index to a file, which replaces what has that name when it is complete and on disk: see [`AtomicFile`].
-    /// Beside [`IndexBuilder::finish`] it costs the time in which the disk takes the bytes.
+    /// Writes the index to a file, which replaces any file of its name once it is complete and on disk: see
+    /// [`AtomicFile`]. In addition to [`IndexBuilder::finish`], this waits for the disk.
     ///
     /// ```
     /// use simidx::{BuildOptions, IndexBuilder, Width};
@@ -177,17 +178,17 @@ impl IndexBuilder {
     /// ```
     ///
     /// # Errors
-    /// As for [`IndexBuilder::finish`], [`AtomicFile::create`] and [`AtomicFile::commit`].
+    /// The errors of [`IndexBuilder::finish`], [`AtomicFile::create`] and [`AtomicFile::commit`].
     pub fn finish_to_path(self, path: impl AsRef<Path>) -> Result<Summary> {
         AtomicFile::write_with(path, |file| self.finish(file))
     }
 }
 
-/// The file under its temporary name, with the name of the target in its errors.
+/// The file under its temporary name, with the target to name in errors.
 struct Temporary {
     file: NamedTempFile,
     target: PathBuf,
-    /// Bytes since the file was last brought to the disk.
+    /// Bytes written since the last sync.
     pending: usize,
 }
 
@@ -223,20 +224,20 @@ impl Write for Temporary {
     }
 }
 
-/// The place that a path leads to through symbolic links, whether anything is there or not.
+/// Follows symbolic links from a path, whether its end exists or not.
 fn followed(path: &Path) -> io::Result<PathBuf> {
     let mut place = std::path::absolute(path)?;
     for _ in 0..MOST_LINKS {
         match fs::read_link(&place) {
             Ok(target) => place = folder(&place).join(target),
-            // No link: `existing` tells what it is.
+            // Not a link; `existing` checks what it is.
             Err(_) => return Ok(place),
         }
     }
     Err(io::Error::other("too many symbolic links"))
 }
 
-/// The permissions of the file that will be replaced, if there is one.
+/// Returns the permissions of the file that will be replaced, if there is one.
 fn existing(place: &Path) -> io::Result<Option<Permissions>> {
     match fs::symlink_metadata(place) {
         Ok(metadata) if metadata.is_dir() => Err(io::Error::new(
@@ -263,20 +264,20 @@ fn existing(place: &Path) -> io::Result<Option<Permissions>> {
     }
 }
 
-/// Whether a path can be that of a file: `..` and `x/` cannot.
+/// Returns whether a path can name a file: `..` and `x/` cannot.
 fn is_name(path: &Path) -> bool {
     let last = path.as_os_str().as_encoded_bytes().last();
     let ends_in_separator = last.is_some_and(|&byte| std::path::is_separator(byte.into()));
     path.file_name().is_some() && !ends_in_separator
 }
 
-/// A temporary file in the folder of the target, with a name that says what it is.
+/// Creates a temporary file in the folder of the target, with a recognizable name.
 fn create_beside(place: &Path, old: Option<Permissions>) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // Those of a temporary file are private by default. The umask is applied to these.
+        // Temporary files are private by default. The umask applies to this mode.
         let mode = old.as_ref().map_or(0o666, |old| old.mode() & 0o777);
         builder.permissions(Permissions::from_mode(mode));
     }
@@ -287,7 +288,7 @@ fn create_beside(place: &Path, old: Option<Permissions>) -> io::Result<NamedTemp
     #[cfg(unix)]
     if let Some(old) = old {
         use std::os::unix::fs::PermissionsExt;
-        // Now without the umask.
+        // This time without the umask.
         let mode = old.mode() & 0o777;
         file.as_file()
             .set_permissions(Permissions::from_mode(mode))?;
@@ -297,7 +298,7 @@ fn create_beside(place: &Path, old: Option<Permissions>) -> io::Result<NamedTemp
     Ok(file)
 }
 
-/// Makes the new name last: without it a crash of the machine could lose the name of a file that is whole.
+/// Syncs the folder: without this, a crash of the machine could lose the name of a complete file.
 fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(unix) {
         File::open(folder)?.sync_all()?;
@@ -305,7 +306,7 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The folder of a file.
+/// Returns the folder of a file.
 fn folder(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,

@@ -10,16 +10,16 @@ use crate::fingerprint::Fingerprint;
 use crate::format::{IdKind, SketchParameters};
 use crate::watch::{Reporter, Stage};
 
-/// Distinct fingerprints that are handed on at a time.
+/// Distinct fingerprints that are passed on together.
 const FRESH_LEN: usize = 1 << 16;
 
-/// Collects all records of one build, of one kind.
+/// Collects all records of a build, which are of one kind.
 #[derive(Debug)]
 pub(super) enum RecordSorter<F> {
     Plain(Sorter<Vec<F>>),
     Numbers(Sorter<Vec<Numbered<F>>>),
     Strings(Sorter<NamedRecords<F>>),
-    /// Records of any kind with sketches: the bytes of a number are its id, or none if there are no ids.
+    /// Records of any kind with sketches. The id of a record is the bytes of a number, or empty without ids.
     Sketched {
         sorter: Sorter<NamedRecords<F>>,
         ids: IdKind,
@@ -27,11 +27,11 @@ pub(super) enum RecordSorter<F> {
     },
 }
 
-/// Sorted records in parts.
+/// Sorted records, separated into fingerprints, ids and sketches.
 pub(crate) struct Separated<F> {
     /// The distinct fingerprints in order.
     pub(super) values: Values<F>,
-    /// The ids in that order if there are any.
+    /// The ids of the records in order, if there are any.
     pub(super) ids: Option<IdSpool>,
     pub(super) sketches: Option<SketchSpool>,
 }
@@ -50,7 +50,7 @@ impl<F: Fingerprint> RecordSorter<F> {
         space: &ValueSpace,
     ) -> Self {
         let temp = space.temp.clone();
-        // Records with ids stay in memory while their fingerprints and ids are separated.
+        // Records with ids stay in memory while they are separated.
         let with_ids = space.sort_budget / 2;
         if let Some(parameters) = sketches {
             return RecordSorter::Sketched {
@@ -66,10 +66,11 @@ impl<F: Fingerprint> RecordSorter<F> {
         }
     }
 
-    /// The distinct fingerprints in order, the ids and the sketches in that order if there are any.
+    /// Returns the distinct fingerprints in order, with the ids and the sketches of the records in order if there are
+    /// any.
     ///
     /// # Errors
-    /// What keeps runs from being written or read.
+    /// A failure to write or read runs.
     pub(super) fn separate(
         self,
         record_count: u64,
@@ -141,7 +142,7 @@ pub(crate) struct Separator<'a, F> {
 }
 
 impl<'a, F: Fingerprint> Separator<'a, F> {
-    /// Takes records with ids of this kind, and with such sketches if there are parameters of them.
+    /// Creates a separator for records with ids of this kind, and with sketches if there are parameters for them.
     pub(crate) fn new(
         kind: IdKind,
         id_lookup: bool,
@@ -158,26 +159,25 @@ impl<'a, F: Fingerprint> Separator<'a, F> {
         }
     }
 
-    /// Appends a record whose id is a number, with the bytes of its sketch if records have sketches.
+    /// Appends a record with a number id, and the bytes of its sketch if records have sketches.
     ///
     /// # Errors
-    /// What keeps the parts from being written to a temporary file.
+    /// A failure to write a temporary file.
     pub(crate) fn push_number(&mut self, fingerprint: F, id: u64, sketch: &[u8]) -> Result<()> {
         let is_first = self.begin(fingerprint, sketch)?;
         Ok(self.ids.push_number(fingerprint, is_first, id)?)
     }
 
-    /// Appends a record by the bytes of its id: those of a number start with the most significant one, and there are none without
-    /// ids.
+    /// Appends a record by the bytes of its id: for a number, most significant first; empty without ids.
     ///
     /// # Errors
-    /// What keeps the parts from being written to a temporary file.
+    /// A failure to write a temporary file.
     pub(crate) fn push_bytes(&mut self, fingerprint: F, id: &[u8], sketch: &[u8]) -> Result<()> {
         let is_first = self.begin(fingerprint, sketch)?;
         Ok(self.ids.push_bytes(fingerprint, is_first, id)?)
     }
 
-    /// Keeps fingerprint and sketch of a record; whether the fingerprint is not that of the record before.
+    /// Adds the fingerprint and the sketch of a record. Returns whether the fingerprint differs from the previous one.
     fn begin(&mut self, fingerprint: F, sketch: &[u8]) -> Result<bool> {
         let is_first = self.last != Some(fingerprint);
         if is_first {
@@ -189,7 +189,7 @@ impl<'a, F: Fingerprint> Separator<'a, F> {
             self.last = Some(fingerprint);
         }
         if let Some(sketches) = &mut self.sketches
-            // Those of a fingerprint are sorted: the first one is the smallest.
+            // The sketches of a fingerprint are sorted, so the first is the smallest.
             && (is_first || self.kind != IdKind::None)
         {
             sketches.push(sketch)?;
@@ -197,10 +197,10 @@ impl<'a, F: Fingerprint> Separator<'a, F> {
         Ok(is_first)
     }
 
-    /// The parts of all records.
+    /// Returns the parts of all records.
     ///
     /// # Errors
-    /// What keeps the fingerprints from being written to a temporary file.
+    /// A failure to write the fingerprints to a temporary file.
     pub(crate) fn finish(mut self) -> Result<Separated<F>> {
         self.values.push(&self.fresh)?;
         Ok(Separated {

@@ -8,13 +8,13 @@ use super::sink::Sink;
 use crate::extsort::{Spool, TempSpace};
 use crate::format::{Kind, PAGE_LEN, SectionRecord, paged_len, place_checksum};
 
-/// A sink that knows its offset and remembers the sections written to it.
+/// A sink that tracks its offset and the sections written to it.
 pub(super) struct SectionWriter<'a> {
     sink: &'a mut Sink,
     offset: u64,
     block_size: u32,
     records: Vec<SectionRecord>,
-    /// Checksum of the open section so far.
+    /// The checksum of the open section so far.
     hasher: Hasher,
 }
 
@@ -37,7 +37,7 @@ impl<'a> SectionWriter<'a> {
         self.block_size as usize
     }
 
-    /// Writes bytes that belong to the open section, or to none.
+    /// Writes bytes of the open section, or between sections.
     pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.hasher.update(bytes);
         self.sink.write(bytes)?;
@@ -57,7 +57,7 @@ impl<'a> SectionWriter<'a> {
         self.write(&vec![0; gap as usize])
     }
 
-    /// The records of the sections so far.
+    /// Takes the records of the sections so far.
     pub(super) fn take_records(&mut self) -> Vec<SectionRecord> {
         std::mem::take(&mut self.records)
     }
@@ -67,15 +67,15 @@ impl<'a> SectionWriter<'a> {
         self.begin_with_len(kind, table, 0)
     }
 
-    /// Starts a section; its length counts for paged ones only.
+    /// Starts a section; its length matters only if it is paged.
     fn begin_with_len(&mut self, kind: Kind, table: usize, len: u64) -> io::Result<()> {
-        // A section of a table in lines says its alignment itself.
+        // The caller sets the alignment for sections of a table in lines.
         self.align(kind.alignment(self.block_size, len, 0))?;
         self.begin_here(kind, table);
         Ok(())
     }
 
-    /// Starts a section where the file ends.
+    /// Starts a section at the current end of the file.
     fn begin_here(&mut self, kind: Kind, table: usize) {
         self.hasher.reset();
         self.records.push(SectionRecord {
@@ -87,7 +87,7 @@ impl<'a> SectionWriter<'a> {
         });
     }
 
-    /// Ends the section that was begun last; its checksum goes into the record where the kind wants it there.
+    /// Ends the open section. Its checksum goes into the record if the kind requires that.
     pub(super) fn end(&mut self) {
         if let Some(record) = self.records.last_mut() {
             record.len = self.offset - record.offset;
@@ -97,7 +97,7 @@ impl<'a> SectionWriter<'a> {
         }
     }
 
-    /// Starts a section of a payload of so many bytes and of page checksums (spec, section 3.5).
+    /// Starts a paged section with a payload of `payload_len` bytes (spec, section 3.5).
     pub(super) fn begin_paged(
         &mut self,
         kind: Kind,
@@ -109,7 +109,7 @@ impl<'a> SectionWriter<'a> {
         Ok(self.pages(kind, 0, temp))
     }
 
-    /// Starts a section of a head, a payload and page checksums, which has a checksum as a whole too.
+    /// Starts a section of a head, a payload and page checksums, which also has a checksum as a whole.
     pub(super) fn begin_with_pages(
         &mut self,
         kind: Kind,
@@ -119,7 +119,7 @@ impl<'a> SectionWriter<'a> {
         Ok(self.pages(kind, 0, temp))
     }
 
-    /// Starts a paged section of a table of this many fingerprints.
+    /// Starts a paged section of a table with this many fingerprints.
     pub(super) fn begin_table_pages(
         &mut self,
         kind: Kind,
@@ -151,19 +151,19 @@ pub(super) struct PagedSection<'w, 'a> {
     kind: Kind,
     table: usize,
     page_number: usize,
-    /// Checksum of the open page.
+    /// The checksum of the open page.
     page: Hasher,
     page_len: usize,
     checksums: Spool,
 }
 
 impl PagedSection<'_, '_> {
-    /// The offset of what is written next.
+    /// Returns the offset of the next byte.
     pub(super) fn offset(&self) -> u64 {
         self.file.offset()
     }
 
-    /// Writes what comes before the payload.
+    /// Writes bytes before the payload.
     pub(super) fn write_head(&mut self, head: &[u8]) -> io::Result<()> {
         self.file.write(head)
     }

@@ -1,14 +1,14 @@
-//! Writes the output from a thread of its own while the next bytes are encoded.
+//! Writes the output in its own thread while the next bytes are encoded.
 
 use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use crate::error::Result;
 
-/// Bytes that small writes are gathered to.
+/// The size up to which small writes are collected, in bytes.
 const BUFFER_LEN: usize = 1 << 18;
 
-/// Most buffers that wait to be written.
+/// The most buffers that wait to be written.
 const QUEUE_LEN: usize = 4;
 
 /// Takes bytes for the writing thread.
@@ -31,10 +31,10 @@ impl Sink {
         Ok(())
     }
 
-    /// Appends bytes without a copy if they are many.
+    /// Appends bytes, without a copy if they are many.
     ///
     /// # Errors
-    /// As for [`Sink::write`].
+    /// The errors of [`Sink::write`].
     pub(crate) fn write_owned(&mut self, bytes: Vec<u8>) -> io::Result<()> {
         if bytes.len() < BUFFER_LEN {
             return self.write(&bytes);
@@ -57,10 +57,10 @@ impl Sink {
     }
 }
 
-/// Lets `produce` write to a [`Sink`], from which a thread writes to `out` and flushes it at the end.
+/// Calls `produce` with a [`Sink`]; a thread writes its bytes to `out` and flushes that at the end.
 ///
 /// # Errors
-/// What `out` reports, and failing that what `produce` returns.
+/// Any error of `out`, or else of `produce`.
 pub(crate) fn with_writer_thread<T>(
     out: impl Write + Send,
     produce: impl FnOnce(&mut Sink) -> Result<T>,
@@ -74,7 +74,7 @@ pub(crate) fn with_writer_thread<T>(
         };
         let produced = produce(&mut sink);
         let produced = produced.and_then(|value| Ok(sink.send_buffer().map(|()| value)?));
-        // The thread ends when nothing can come any more.
+        // Dropping the sink ends the thread.
         drop(sink);
         let written = writer.join();
         written.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
@@ -111,7 +111,7 @@ mod tests {
         assert!(out == expected);
     }
 
-    /// Takes a few bytes and then no more.
+    /// A writer that takes a few bytes and then fails.
     struct Full(usize);
 
     impl Write for Full {

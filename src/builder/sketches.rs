@@ -1,4 +1,4 @@
-//! Keeps the sketches of the records in their order while the tables are written, then writes them (spec, section 10.4).
+//! Keeps the sketches of the records in order while the tables are written, then writes them (spec, section 10.4).
 
 use std::io;
 
@@ -14,7 +14,7 @@ pub(super) struct SketchSpool {
 }
 
 impl SketchSpool {
-    /// No sketches yet.
+    /// Creates an empty spool.
     pub(super) fn new(parameters: SketchParameters, temp: &TempSpace) -> Self {
         SketchSpool {
             parameters,
@@ -22,7 +22,7 @@ impl SketchSpool {
         }
     }
 
-    /// Appends a sketch, which has as many bytes as the parameters say.
+    /// Appends a sketch, whose length must match the parameters.
     pub(super) fn push(&mut self, sketch: &[u8]) -> io::Result<()> {
         self.sketches.write(sketch)
     }

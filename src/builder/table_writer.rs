@@ -16,40 +16,40 @@ use crate::format::{ContentId, Kind, TableRecord, checksum_at, place_checksum};
 use crate::threads::map_parts;
 use crate::watch::{Reporter, Stage};
 
-/// Values that are encoded by themselves, beside others: the last block of a part is not filled up, so the number
-/// is the same for every number of threads and every amount of memory.
+/// Values that one task encodes. The last block of a part is not filled, so this number must not depend on the number
+/// of threads or on the memory.
 pub(super) const PART_LEN: usize = 1 << 18;
 
-/// What stays known of a table that has been written.
+/// A table that has been written.
 pub(super) struct WrittenTable {
     pub(super) record: TableRecord,
-    /// What comes after the ids for a table in blocks.
+    /// The sections of a table in blocks that come after the ids.
     pub(super) blocks: Option<BlockSections>,
-    /// That of the fingerprints of table 0; of no use for other tables.
+    /// The content id of the fingerprints of table 0; not used for other tables.
     pub(super) content_id: ContentId,
 }
 
-/// What has been set aside of a table in blocks.
+/// The sections of a table in blocks that are still to be written.
 pub(super) struct BlockSections {
     /// Number of values of each block less 1, in two bytes.
     pub(super) counts: Spool,
     pub(super) keys: KeySections,
 }
 
-/// What a table is written with.
+/// The parameters of a table.
 pub(super) struct TableRequest<F> {
     pub(super) number: usize,
     pub(super) mask: F,
-    /// Chosen by the data where it is not given.
+    /// The codec; `None` to let the data decide.
     pub(super) codec: Option<Codec>,
-    /// Parts that are encoded at a time.
+    /// The number of parts that are encoded at a time.
     pub(super) parts_at_a_time: usize,
 }
 
-/// Writes the blocks of a table. Its keys are set aside: they come after the ids.
+/// Writes the blocks of a table. Its keys are kept, because they come after the ids.
 ///
 /// # Errors
-/// What keeps the values from being read or the table from being written.
+/// A failure to read the values or to write the table.
 pub(super) fn write<F: Fingerprint>(
     file: &mut SectionWriter<'_>,
     request: &TableRequest<F>,
@@ -105,7 +105,8 @@ pub(super) fn write<F: Fingerprint>(
     })
 }
 
-/// The code of a table, none if it is in lines. It depends on the steps between all neighbours and not on where blocks end.
+/// Chooses the code of a table; `None` for lines. The choice depends on the steps between all neighbors, not on where
+/// blocks end.
 fn choose_code<F: Fingerprint>(
     request: &TableRequest<F>,
     values: &mut Values<F>,
@@ -145,7 +146,7 @@ fn choose_code<F: Fingerprint>(
     Ok(code)
 }
 
-/// The codec for a table whose sizes in all of them are known, in lines as if they took this many blocks.
+/// Returns the codec for a table whose size in each is known; `lines_blocks` is the size in lines, in blocks.
 fn best_codec(choices: &CodeChoices, lines_blocks: f64) -> Codec {
     let huffman_blocks = choices.gap_blocks.min(choices.xor_blocks);
     if prefers_elias_fano(choices.elias_fano_blocks, huffman_blocks) {
@@ -160,7 +161,7 @@ fn best_codec(choices: &CodeChoices, lines_blocks: f64) -> Codec {
     }
 }
 
-/// What `work` makes of each part of a group and of the value before it.
+/// Calls `work` with each part of a group and the value before it. Returns the results in order.
 fn map_group<F: Fingerprint, T: Send>(
     group: &[F],
     previous: Option<F>,
@@ -172,7 +173,7 @@ fn map_group<F: Fingerprint, T: Send>(
     })
 }
 
-/// Hands the values to `take` in groups of whole parts; only the last part of the last group may be shorter.
+/// Calls `take` with groups of whole parts of the values; only the last part of the last group may be shorter.
 pub(super) fn in_groups<F: Fingerprint>(
     values: &mut Values<F>,
     parts_at_a_time: usize,
@@ -238,7 +239,7 @@ impl<F: Fingerprint> Blocks<'_, '_, '_, F> {
     }
 }
 
-/// The keys of a table in groups, set aside until the blocks of all tables are written.
+/// The keys of a table in groups, kept until the blocks of all tables are written.
 #[derive(Debug)]
 pub(super) struct KeySections {
     groups: Spool,

@@ -23,7 +23,7 @@ pub(crate) struct IndexedStrings {
 
 #[derive(Debug, Clone, Copy)]
 struct Record {
-    /// The bytes after those that all strings of the buffer begin with, while they are sorted.
+    /// The bytes after the common beginning of all strings of the buffer, while they are sorted.
     prefix: u64,
     start: u64,
     index: u64,
@@ -54,7 +54,7 @@ impl IndexedStrings {
         records.try_for_each(|record| visit(record.bytes(&self.arena), record.index))
     }
 
-    /// Bytes that all strings begin with.
+    /// Returns the length of the common beginning of all strings.
     fn common_len(&self) -> usize {
         let Some(first) = self.records.first() else {
             return 0;
@@ -71,7 +71,7 @@ impl IndexedStrings {
     }
 }
 
-/// The first bytes of a string as a number of the same order, shorter strings filled up with zeros.
+/// Returns the first bytes of a string as a number with the same order; shorter strings are padded with zeros.
 fn prefix(string: &[u8]) -> u64 {
     let mut bytes = [0; PREFIX_LEN];
     let len = string.len().min(PREFIX_LEN);
@@ -127,7 +127,7 @@ impl RecordBuffer for IndexedStrings {
         for record in self.records.drain(..count) {
             to.push(record.bytes(&self.arena), record.index);
         }
-        // What is left was read in order, so its strings are at the end of the arena.
+        // Strings were read in order, so the remaining ones are at the end of the arena.
         let start = self.records.first().map(|record| record.start);
         let start = start.unwrap_or(self.arena.len() as u64);
         self.arena.drain(..start as usize);

@@ -6,26 +6,25 @@ use super::temp_space::TempSpace;
 use super::values::ValueSpace;
 use crate::error::{Error, Result};
 
-/// The least limit of memory that a build can keep on up to eight threads, in bytes: 64 MiB. Each further thread takes
-/// 2 MiB.
+/// The least memory limit of a build on up to eight threads, in bytes: 64 MiB. Each further thread takes 2 MiB.
 pub const MIN_MEMORY: u64 = 64 << 20;
 
-/// Threads whose memory is in [`MIN_MEMORY`].
+/// The number of threads whose memory [`MIN_MEMORY`] includes.
 const FEW_THREADS: u64 = 8;
 
-/// Memory of each further thread: what a sort needs for itself, and what its allocator keeps.
+/// The memory of each further thread, for sorting and for its allocator.
 const THREAD_LEN: u64 = 2 << 20;
 
-/// What a build takes beside records and spools: buffers, stacks, the program itself.
+/// The memory of a build in addition to records and spools: buffers, stacks, the program itself.
 const RESERVED: u64 = 32 << 20;
 
-/// The part of the limit for values that are being encoded.
+/// Values that are being encoded get one part in this many of the limit.
 const ENCODING_SHARE: u64 = 8;
 
-/// The part of the limit that one spool may take: at most a handful of them are long at a time.
+/// One spool gets one part in this many of the limit; at most a handful of them are long at a time.
 const SPOOL_SHARE: u64 = 64;
 
-/// How many such parts are kept free for spools.
+/// The number of such parts that are reserved for spools.
 const SPOOLS: u64 = 5;
 
 /// The memory that a build may use.
@@ -35,13 +34,13 @@ pub(crate) struct MemoryLimit {
 }
 
 impl MemoryLimit {
-    /// As much memory as there is.
+    /// Creates a limit of all memory.
     pub(crate) fn unlimited() -> Self {
         MemoryLimit { bytes: None }
     }
 
     /// # Errors
-    /// A limit that is too small to be kept.
+    /// A limit that is too small.
     pub(crate) fn new(bytes: Option<u64>) -> Result<Self> {
         let least = MIN_MEMORY + further_threads_len();
         match bytes {
@@ -54,25 +53,26 @@ impl MemoryLimit {
         }
     }
 
-    /// The budget for sorting and merging, and for values beside that.
+    /// Returns the budgets for sorting and merging, and for values in addition.
     pub(crate) fn value_space(self, temp_dir: Option<PathBuf>) -> ValueSpace {
         let budget = self.budget();
         ValueSpace {
             temp: self.temp(temp_dir),
             sort_budget: budget,
-            // Values are gathered while a merge takes half of the budget, or beside records with ids that take half of it.
+            // Values are gathered while a merge takes half of the budget, or next to records with ids that take half of
+            // it.
             value_budget: budget / 2,
         }
     }
 
-    /// Where temporary files go, and how much of them stays in memory.
+    /// Returns the space for temporary files, with the part of them that stays in memory.
     pub(crate) fn temp(self, temp_dir: Option<PathBuf>) -> TempSpace {
         let spool_len = self.bytes.map_or(u64::MAX, |bytes| bytes / SPOOL_SHARE);
         TempSpace::new(temp_dir, usize::try_from(spool_len).unwrap_or(usize::MAX))
     }
 
-    /// Parts of `part_len` bytes of values that may be encoded at a time: enough for all threads, if the budget is enough for them
-    /// and for their encoded bytes, as many again.
+    /// Returns the number of parts with `part_len` bytes of values to encode at a time: enough for all threads, if the
+    /// budget suffices for them and for their encoded bytes, which take the same again.
     pub(crate) fn parts_at_a_time(self, part_len: usize) -> usize {
         let threads = rayon::current_num_threads();
         let budget = self.bytes.map_or(u64::MAX, |bytes| bytes / ENCODING_SHARE);
@@ -82,7 +82,7 @@ impl MemoryLimit {
             .max(1)
     }
 
-    /// Bytes for records and values: what is left of the limit, but never less than a quarter of it.
+    /// Returns the bytes for records and values: the rest of the limit, but at least a quarter of it.
     pub(crate) fn budget(self) -> usize {
         let Some(bytes) = self.bytes else {
             return usize::MAX;
@@ -96,7 +96,7 @@ impl MemoryLimit {
     }
 }
 
-/// Bytes for threads beyond a few.
+/// Returns the bytes for threads beyond the first few.
 fn further_threads_len() -> u64 {
     let threads = rayon::current_num_threads() as u64;
     threads.saturating_sub(FEW_THREADS) * THREAD_LEN

@@ -5,14 +5,14 @@ use crate::error::Result;
 
 /// Records that come in order.
 pub(crate) trait Stream<B> {
-    /// Appends records to about `budget` bytes; false at the end of the stream.
+    /// Appends records up to about `budget` bytes; returns false at the end of the stream.
     ///
     /// # Errors
-    /// What keeps the records from being read.
+    /// A failure to read the records.
     fn fill(&mut self, buffer: &mut B, budget: usize) -> Result<bool>;
 }
 
-/// A stream and the records of it that are waiting.
+/// A stream and its waiting records.
 #[derive(Debug)]
 struct Source<B, S> {
     stream: S,
@@ -20,19 +20,19 @@ struct Source<B, S> {
     ended: bool,
 }
 
-/// Several ordered streams as one.
+/// Merges several ordered streams.
 #[derive(Debug)]
 pub(crate) struct Merge<B, S> {
     sources: Vec<Source<B, S>>,
     round: B,
-    /// Records that came into the round, of which equal ones may have become one.
+    /// Number of records in the last round, before equal ones were combined.
     taken: u64,
-    /// Bytes that the waiting records of one stream may take.
+    /// The most bytes of waiting records for each stream.
     share: usize,
 }
 
 impl<B: RecordBuffer, S: Stream<B>> Merge<B, S> {
-    /// A merge that holds about `budget` bytes: half of them waiting records, half those of a round.
+    /// Creates a merge that holds about `budget` bytes: one half waiting records, one half those of a round.
     pub(crate) fn new(streams: impl IntoIterator<Item = S>, budget: usize) -> Self {
         let sources: Vec<Source<B, S>> = streams
             .into_iter()
@@ -50,25 +50,25 @@ impl<B: RecordBuffer, S: Stream<B>> Merge<B, S> {
         }
     }
 
-    /// Number of records that went into the last round.
+    /// Returns the number of records that went into the last round.
     pub(crate) fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// The records that come next, ordered; none at the end. Equal records may be spread over rounds.
+    /// Returns the next records in order; none at the end. Equal records may be spread over rounds.
     ///
     /// # Errors
-    /// What a stream reports.
+    /// Any error of a stream.
     pub(crate) fn next_round(&mut self) -> Result<Option<&mut B>> {
         self.round.clear();
         for source in &mut self.sources {
-            // Reading little by little would make many small reads.
+            // Avoids many small reads.
             if !source.ended && source.buffer.memory_len() <= self.share / 2 {
                 source.ended = !source.stream.fill(&mut source.buffer, self.share)?;
             }
         }
-        // A record that has not been read is at least the last one read of its stream: up to the least of these all
-        // records are here.
+        // An unread record is at least the last one read of its stream, so all records up to the least of these are in
+        // memory.
         let open = self.sources.iter().filter(|source| !source.ended);
         let bound = open.filter_map(|source| source.buffer.last_key()).min();
         for source in &mut self.sources {
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Gives `step` records at a time.
+    /// Returns `step` records at a time.
     struct Slow {
         records: std::vec::IntoIter<Numbered<u32>>,
         step: usize,

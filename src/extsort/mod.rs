@@ -1,7 +1,8 @@
-//! External sorting: any number of records into ascending order, in a bounded amount of memory.
+//! External sorting: any number of records into ascending order, in bounded memory.
 //!
-//! A [`Sorter`] gathers records in a [`RecordBuffer`]. When the buffer is full it is sorted and written to a temporary file
-//! as a run, and a [`Merge`](merge::Merge) reads all runs together in the end. Nothing here knows what the records are for.
+//! A [`Sorter`] collects records in a [`RecordBuffer`]. A full buffer is sorted and written to a temporary file as a
+//! run, and a [`Merge`](merge::Merge) reads all runs at the end. This module does not depend on the meaning of the
+//! records.
 
 mod indexed_strings;
 mod memory_limit;

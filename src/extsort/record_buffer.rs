@@ -1,4 +1,5 @@
-//! Buffers of records that are sorted, written to a run and read back: fingerprints alone, with numbers, with strings.
+//! Buffers of records that are sorted, written to a run and read back: fingerprints alone, with numbers, or with
+//! strings.
 
 use std::io::{self, BufRead, Write};
 
@@ -8,52 +9,52 @@ use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::threads::map_parts;
 
-/// Bytes that fixed-size records are written and read in.
+/// The buffer size for reading and writing fixed-size records, in bytes.
 const PIECE_LEN: usize = 1 << 20;
 
-/// Values that one task looks through.
+/// Values that one task checks.
 pub(super) const TASK_LEN: usize = 1 << 16;
 
 /// Records in memory.
 pub(crate) trait RecordBuffer: Default + Send + 'static {
-    /// What records are ordered by: the whole record.
+    /// The sort key: the whole record.
     type Key: Ord;
 
-    /// Bytes of memory that the records take.
+    /// Returns the bytes of memory that the records take.
     fn memory_len(&self) -> usize;
 
-    /// Number of records.
+    /// Returns the number of records.
     fn count(&self) -> usize;
 
     /// Drops the records and keeps their memory.
     fn clear(&mut self);
 
-    /// Orders the records. Fingerprints alone are a set: equal ones become one.
+    /// Sorts the records. Fingerprints alone are a set, so equal ones are combined.
     fn sort(&mut self);
 
-    /// The last record.
+    /// Returns the key of the last record.
     fn last_key(&self) -> Option<Self::Key>;
 
-    /// Moves the records up to `bound`, all of them without one, from an ordered buffer to the end of another.
+    /// Moves the records up to `bound` from a sorted buffer to the end of another; all records without a bound.
     fn move_up_to(&mut self, bound: Option<&Self::Key>, to: &mut Self);
 
-    /// Writes the records as [`RecordBuffer::read_from`] reads them.
+    /// Writes the records in the format of [`RecordBuffer::read_from`].
     fn write_to(&self, out: &mut impl Write) -> io::Result<()>;
 
-    /// Appends records to about `budget` bytes; false at the end of the input.
+    /// Appends records up to about `budget` bytes; returns false at the end of the input.
     fn read_from(&mut self, input: &mut impl BufRead, budget: usize) -> io::Result<bool>;
 }
 
-/// A record that has the same number of bytes as every other.
+/// A record of constant length.
 pub(crate) trait FixedRecord: Copy + Ord + Send + Sync + 'static {
     const LEN: usize;
 
     fn encode(self, out: &mut Vec<u8>);
 
-    /// Reads exactly `LEN` bytes.
+    /// Decodes exactly `LEN` bytes.
     fn decode(bytes: &[u8]) -> Self;
 
-    /// Orders records, and makes one of equal ones if they are fingerprints alone.
+    /// Sorts records, and combines equal ones if they are fingerprints alone.
     fn sort(records: &mut Vec<Self>);
 }
 
@@ -76,7 +77,7 @@ impl<F: Fingerprint> FixedRecord for F {
     }
 }
 
-/// A fingerprint and the number that its record has as an id.
+/// A fingerprint and the number id of its record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Numbered<F> {
     pub(crate) fingerprint: F,
@@ -106,7 +107,7 @@ impl<F: Fingerprint> FixedRecord for Numbered<F> {
     }
 }
 
-/// Whether records ascend already: cheap next to sorting them.
+/// Returns whether records are already sorted; this is cheap compared to sorting them.
 fn is_sorted<T: Ord + Sync>(records: &[T]) -> bool {
     let ascend = map_parts(records, TASK_LEN, |i, part| {
         let next = records.get((i + 1) * TASK_LEN);
@@ -170,7 +171,7 @@ impl<T: FixedRecord> RecordBuffer for Vec<T> {
                 left -= count;
                 continue;
             }
-            // A record across the end of the buffer, or no record any more.
+            // A record across the end of the buffer, or the end of the input.
             let mut record = Vec::with_capacity(T::LEN);
             let mut one = io::Read::take(&mut *input, T::LEN as u64);
             io::Read::read_to_end(&mut one, &mut record)?;
@@ -184,14 +185,14 @@ impl<T: FixedRecord> RecordBuffer for Vec<T> {
     }
 }
 
-/// Records whose ids are strings, each perhaps with a sketch.
+/// Records with string ids, each with an optional sketch.
 #[derive(Debug)]
 pub(crate) struct NamedRecords<F> {
     records: Vec<(F, StringRef)>,
     arena: Vec<u8>,
 }
 
-/// A string in the arena, and the sketch after it.
+/// The place of a string in the arena, and of the sketch after it.
 #[derive(Debug, Clone, Copy)]
 struct StringRef {
     start: u64,
@@ -209,7 +210,7 @@ impl StringRef {
         &arena[start..][..usize::from(self.sketch_len)]
     }
 
-    /// What records of one fingerprint are ordered by.
+    /// Returns the key by which records of one fingerprint are sorted.
     fn key(self, arena: &[u8]) -> (&[u8], &[u8]) {
         (self.bytes(arena), self.sketch(arena))
     }
@@ -230,7 +231,7 @@ impl<F: Fingerprint> NamedRecords<F> {
         self.push_parts(fingerprint, id, &[]);
     }
 
-    /// The same with a sketch of at most 255 bytes.
+    /// Appends a record with a sketch of at most 255 bytes; the id has at most 65,535 bytes.
     pub(crate) fn push_with_sketch(&mut self, fingerprint: F, id: &[u8], sketch: &[u64]) {
         let mut bytes = [0; 8 * (u8::MAX as usize / 8)];
         let (words, _) = bytes.as_chunks_mut::<8>();
@@ -251,7 +252,7 @@ impl<F: Fingerprint> NamedRecords<F> {
         self.records.push((fingerprint, string));
     }
 
-    /// The same as [`NamedRecords::for_each`] with the sketches.
+    /// [`NamedRecords::for_each`], with the sketches.
     pub(crate) fn for_each_with_sketch(
         &self,
         mut visit: impl FnMut(F, &[u8], &[u8]) -> Result<()>,
@@ -262,7 +263,7 @@ impl<F: Fingerprint> NamedRecords<F> {
         })
     }
 
-    /// Calls `visit` with each record in order.
+    /// Calls `visit` with each record, in order.
     pub(crate) fn for_each(&self, mut visit: impl FnMut(F, &[u8]) -> Result<()>) -> Result<()> {
         let mut records = self.records.iter();
         records.try_for_each(|(fingerprint, id)| visit(*fingerprint, id.bytes(&self.arena)))
@@ -310,7 +311,7 @@ impl<F: Fingerprint> RecordBuffer for NamedRecords<F> {
             to.push_parts(*fingerprint, id.bytes(arena), id.sketch(arena));
         }
         self.records.drain(..count);
-        // What is left was read in order, so its strings are at the end of the arena.
+        // Strings were read in order, so the remaining ones are at the end of the arena.
         let start = self.records.first().map(|(_, id)| id.start);
         let start = start.unwrap_or(self.arena.len() as u64);
         self.arena.drain(..start as usize);
@@ -364,7 +365,7 @@ mod tests {
 
     fn read_all<B: RecordBuffer>(bytes: &[u8], budget: usize) -> B {
         let (mut all, mut buffer) = (B::default(), B::default());
-        // A small buffer puts records across its end.
+        // A small buffer splits records across its end.
         let mut input = io::BufReader::with_capacity(13, bytes);
         let mut more = true;
         while more {
@@ -439,7 +440,7 @@ mod tests {
         ) {
             let mut buffer = named(&records);
             buffer.sort();
-            // Ordered strings, as a run gives them.
+            // Ordered strings, as in a run.
             let mut buffer = named(&contents(&buffer));
             let mut below = NamedRecords::default();
             let key = (bound.0, bound.1.clone().into_bytes(), vec![]);

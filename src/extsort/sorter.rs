@@ -1,4 +1,4 @@
-//! Sorts in bounded memory: writes what does not fit as ordered runs, then merges these.
+//! Sorts in bounded memory: writes records as ordered runs when they do not fit, then merges these.
 
 use std::io::{BufReader, BufWriter, IntoInnerError, Seek};
 
@@ -11,13 +11,13 @@ use crate::threads::Background;
 /// Bytes of a run that are read or written at a time.
 const RUN_BUFFER_LEN: usize = 1 << 16;
 
-/// The least share of memory that makes a run worth merging: as much again for records in and out of the buffer.
+/// The least share of memory for merging a run: the same again is needed for records in and out of the buffer.
 const RUN_SHARE: usize = 4 * RUN_BUFFER_LEN;
 
-/// Most runs that are merged at a time: a bound on open files.
+/// The most runs that are merged at a time, to bound the number of open files.
 const MAX_FAN_IN: usize = 128;
 
-/// Takes records in any order and gives them back in order.
+/// Takes records in any order and returns them in order.
 #[derive(Debug)]
 pub(crate) struct Sorter<B> {
     temp: TempSpace,
@@ -26,7 +26,7 @@ pub(crate) struct Sorter<B> {
     buffer: B,
     /// A buffer that is being sorted and written.
     spilling: Option<Background<Result<(B, Run)>>>,
-    /// Ordered runs by how often their records were merged.
+    /// Ordered runs, by the number of times that their records were merged.
     runs: Vec<Vec<Run>>,
 }
 
@@ -41,17 +41,17 @@ pub(crate) struct RunReader(BufReader<TempFile>);
 /// All records, in order.
 #[derive(Debug)]
 pub(crate) enum Sorted<B> {
-    /// They fitted.
+    /// All records fit in memory.
     Memory(B),
-    /// They did not.
+    /// The records are in runs.
     Runs(Merge<B, RunReader>),
 }
 
 impl<B: RecordBuffer> Sorted<B> {
-    /// Hands the records to `take` in order, those in memory at once.
+    /// Calls `take` with the records in order; if they are in memory, with all at once.
     ///
     /// # Errors
-    /// What keeps runs from being read, or `take` returns.
+    /// A failure to read runs, and any error of `take`.
     pub(crate) fn for_each_round(self, mut take: impl FnMut(&B) -> Result<()>) -> Result<()> {
         match self {
             Sorted::Memory(buffer) => take(&buffer),
@@ -76,10 +76,10 @@ impl<B: RecordBuffer> Sorter<B> {
         }
     }
 
-    /// Lets `add` append a few records.
+    /// Calls `add` to append a few records.
     ///
     /// # Errors
-    /// What keeps a run from being written.
+    /// A failure to write a run.
     #[inline]
     pub(crate) fn add(&mut self, add: impl FnOnce(&mut B)) -> Result<()> {
         add(&mut self.buffer);
@@ -89,18 +89,18 @@ impl<B: RecordBuffer> Sorter<B> {
         Ok(())
     }
 
-    /// Lets `reserve` make room in the buffer for records to come.
+    /// Calls `reserve` to reserve memory in the buffer for later records.
     pub(crate) fn reserve(&mut self, reserve: impl FnOnce(&mut B)) {
         reserve(&mut self.buffer);
     }
 
-    /// Bytes that may be added before the records in memory are written out: append no more at once.
+    /// Returns the bytes that may be added before the records in memory are written out. Never append more at once.
     pub(crate) fn space(&self) -> usize {
         self.buffer_budget()
             .saturating_sub(self.buffer.memory_len())
     }
 
-    /// Bytes for the records that come in: once there are runs, as many again are on their way out.
+    /// Returns the bytes for new records. Once there are runs, the same again is being written.
     #[inline]
     fn buffer_budget(&self) -> usize {
         match self.runs.is_empty() && self.spilling.is_none() {
@@ -109,10 +109,11 @@ impl<B: RecordBuffer> Sorter<B> {
         }
     }
 
-    /// All records in order. If they did not fit, half of the budget stays in use, else all that they take.
+    /// Returns all records in order. If they did not fit, half of the budget stays in use, otherwise the memory that
+    /// they take.
     ///
     /// # Errors
-    /// What keeps runs from being written or read.
+    /// A failure to write or read runs.
     pub(crate) fn finish(mut self) -> Result<Sorted<B>> {
         self.buffer.sort();
         self.collect_run()?;
@@ -134,19 +135,19 @@ impl<B: RecordBuffer> Sorter<B> {
         Ok(Sorted::Runs(merge(runs, self.budget / 2)?))
     }
 
-    /// Writes the records in memory as a run, beside which the next ones come in.
+    /// Writes the records in memory as a run, while further ones may be added.
     fn spill(&mut self) -> Result<()> {
         let is_first = self.runs.is_empty() && self.spilling.is_none();
         let mut full = std::mem::take(&mut self.buffer);
         self.collect_run()?;
         if is_first {
-            // It takes the whole budget, so nothing can come in meanwhile.
+            // The records take the whole budget, so none can be added meanwhile.
             full.sort();
             let run = write_run(&self.temp, &full)?;
             return self.keep(run);
         }
         if rayon::current_thread_index().is_some() {
-            // Waiting for another thread here would keep this one from the pool that is to do the sorting.
+            // Waiting for another thread here would withhold this one from the pool that does the sorting.
             full.sort();
             let run = write_run(&self.temp, &full)?;
             full.clear();
@@ -163,20 +164,20 @@ impl<B: RecordBuffer> Sorter<B> {
         Ok(())
     }
 
-    /// Waits for the run that is being written, and takes its memory back.
+    /// Waits for the run that is being written, and reuses its memory.
     fn collect_run(&mut self) -> Result<()> {
         let Some(spilling) = self.spilling.take() else {
             return Ok(());
         };
         let (emptied, run) = spilling.join()?;
-        // A merge of runs needs the memory for itself.
+        // A merge of runs needs the memory itself.
         if self.buffer.count() == 0 && !self.is_full(0) {
             self.buffer = emptied;
         }
         self.keep(run)
     }
 
-    /// Keeps a run; many of a kind become one, so that few files are open.
+    /// Keeps a run; merges runs of a level when there are many, so that few files are open.
     fn keep(&mut self, run: Run) -> Result<()> {
         let mut run = run;
         for level in 0.. {
@@ -193,18 +194,18 @@ impl<B: RecordBuffer> Sorter<B> {
         Ok(())
     }
 
-    /// Whether one more run makes a level too many.
+    /// Returns whether one more run would exceed the runs of a level.
     fn is_full(&self, level: usize) -> bool {
         self.runs.get(level).map_or(0, Vec::len) + 1 >= self.most_runs()
     }
 
-    /// Runs of a level that are kept apart.
+    /// Returns the most runs of a level that are kept unmerged.
     fn most_runs(&self) -> usize {
         fan_in(self.budget)
     }
 }
 
-/// Runs that can be merged at a time in so much memory.
+/// Returns the number of runs that can be merged at a time with this budget.
 fn fan_in(budget: usize) -> usize {
     (budget / 2 / RUN_SHARE).clamp(2, MAX_FAN_IN)
 }
@@ -227,7 +228,7 @@ fn merge_runs<B: RecordBuffer>(temp: &TempSpace, runs: Vec<Run>, budget: usize) 
     Ok(Run(file))
 }
 
-/// Starts reading runs.
+/// Starts to read runs.
 fn merge<B: RecordBuffer>(runs: Vec<Run>, budget: usize) -> Result<Merge<B, RunReader>> {
     let readers: Result<Vec<RunReader>> = runs.into_iter().map(Run::read).collect();
     Ok(Merge::new(readers?, budget))
@@ -298,7 +299,7 @@ mod tests {
                 id,
             })
             .collect();
-        // Two hundred records a run: 500 runs, more than are kept at a time.
+        // Two hundred records a run give 500 runs, more than are kept at a time.
         let (found, spilled) = sorted(&records, 6400);
         let mut expected = records;
         expected.sort_unstable();

@@ -1,5 +1,5 @@
-//! Temporary files without names in one folder, which vanish with the process however it ends, and byte sequences that
-//! move there when they outgrow their share of memory.
+//! Temporary files without names in one folder, which disappear with the process however it ends, and byte sequences
+//! that move there when they exceed their share of memory.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use tempfile::{SpooledTempFile, spooled_tempfile_in, tempfile_in};
 
-/// Bytes that a spool is read in.
+/// The buffer size for reading a spool, in bytes.
 const CHUNK_LEN: usize = 1 << 18;
 
-/// Where temporary files go, and how much of a [`Spool`] stays in memory.
+/// The folder for temporary files, and the bytes of a [`Spool`] that stay in memory.
 #[derive(Debug, Clone)]
 pub(crate) struct TempSpace {
     folder: Arc<Path>,
@@ -19,7 +19,7 @@ pub(crate) struct TempSpace {
 }
 
 impl TempSpace {
-    /// Temporary files in a folder, by default that of the system.
+    /// Creates a space for temporary files in a folder, by default that of the system.
     pub(crate) fn new(folder: Option<PathBuf>, spool_len: usize) -> Self {
         TempSpace {
             folder: folder.unwrap_or_else(std::env::temp_dir).into(),
@@ -27,10 +27,10 @@ impl TempSpace {
         }
     }
 
-    /// An empty file that nobody else can find.
+    /// Creates an empty file that others cannot find.
     ///
     /// # Errors
-    /// What the system reports, the folder named.
+    /// Any error of the system, with the name of the folder.
     pub(crate) fn file(&self) -> io::Result<TempFile> {
         let file = tempfile_in(&self.folder).map_err(|error| blame(&self.folder, error))?;
         Ok(TempFile {
@@ -39,7 +39,7 @@ impl TempSpace {
         })
     }
 
-    /// An empty spool.
+    /// Creates an empty spool.
     pub(crate) fn spool(&self) -> Spool {
         let file = spooled_tempfile_in(self.spool_len, &self.folder);
         Spool {
@@ -82,7 +82,7 @@ impl Write for TempFile {
     }
 }
 
-/// Bytes that are written once, from first to last, and then read as often as wanted.
+/// Bytes that are written once, in order, and then read any number of times.
 #[derive(Debug)]
 pub(crate) struct Spool {
     out: BufWriter<SpooledTempFile>,
@@ -98,17 +98,18 @@ impl Spool {
     /// Appends bytes.
     ///
     /// # Errors
-    /// What the system reports, the folder named.
+    /// Any error of the system, with the name of the folder.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.len += bytes.len() as u64;
         let written = self.out.write_all(bytes);
         written.map_err(|error| blame(&self.folder, error))
     }
 
-    /// Hands all bytes to `take`, in pieces that are multiples of `item_len` bytes. Nothing can be written afterwards.
+    /// Calls `take` with all bytes, in pieces that are multiples of `item_len` bytes. Afterwards nothing can be
+    /// written.
     ///
     /// # Errors
-    /// What the system reports, the folder named, or `take` returns.
+    /// Any error of the system, with the name of the folder, and any error of `take`.
     pub(crate) fn read<E: From<io::Error>>(
         &mut self,
         item_len: usize,

@@ -9,15 +9,15 @@ use crate::design::Permutation;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 
-/// Bytes of values that are read from a file at a time.
+/// The buffer size for reading values from a file, in bytes.
 const PIECE_LEN: usize = 1 << 22;
 
-/// What [`Values::rearrange`] reports.
+/// The progress that [`Values::rearrange`] reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RearrangeStep {
-    /// This many more values are sorted, or once the merge has begun, merged.
+    /// The number of further values that were sorted or, once the merge has begun, merged.
     Done(u64),
-    /// The values did not fit memory: the merge of their runs begins.
+    /// The values did not fit in memory, and the merge of their runs begins.
     MergeBegins,
 }
 
@@ -39,10 +39,10 @@ impl<F: Fingerprint> Values<F> {
         }
     }
 
-    /// Hands all values to `take`, piece by piece.
+    /// Calls `take` with all values, piece by piece.
     ///
     /// # Errors
-    /// What keeps them from being read, or `take` returns.
+    /// A failure to read them, and any error of `take`.
     pub(crate) fn for_each_piece(
         &mut self,
         take: &mut dyn FnMut(&[F]) -> Result<()>,
@@ -61,10 +61,10 @@ impl<F: Fingerprint> Values<F> {
         Ok(())
     }
 
-    /// The values of sorted fingerprints. `advance` hears of each batch of them that has been merged.
+    /// Collects the values of sorted fingerprints. Calls `advance` after each batch of them.
     ///
     /// # Errors
-    /// What keeps them from being read or written.
+    /// A failure to read or write them.
     pub(crate) fn of_sorted(
         sorted: Sorted<Vec<F>>,
         space: &ValueSpace,
@@ -82,10 +82,10 @@ impl<F: Fingerprint> Values<F> {
         collector.finish()
     }
 
-    /// The same fingerprints in the order of another table. `report` hears how far the work is.
+    /// Returns the same fingerprints in the order of another table. Calls `report` with the progress.
     ///
     /// # Errors
-    /// What keeps them from being read or written.
+    /// A failure to read or write them.
     pub(crate) fn rearrange(
         self,
         from: &Permutation<F>,
@@ -119,10 +119,10 @@ impl<F: Fingerprint> Values<F> {
     }
 }
 
-/// Adds fingerprints to a sorter, never more at once than its budget leaves.
+/// Adds fingerprints to a sorter, never more at once than its budget allows.
 ///
 /// # Errors
-/// What keeps a run from being written.
+/// A failure to write a run.
 pub(crate) fn add_all<F: Fingerprint>(sorter: &mut Sorter<Vec<F>>, mut values: &[F]) -> Result<()> {
     while !values.is_empty() {
         let count = (sorter.space() / F::BYTES).clamp(1, values.len());
@@ -133,17 +133,17 @@ pub(crate) fn add_all<F: Fingerprint>(sorter: &mut Sorter<Vec<F>>, mut values: &
     Ok(())
 }
 
-/// Where values go.
+/// The memory and the files for values.
 #[derive(Debug, Clone)]
 pub(crate) struct ValueSpace {
     pub(crate) temp: TempSpace,
     /// Bytes of memory for sorting, and for merging.
     pub(crate) sort_budget: usize,
-    /// Bytes of memory for values beside that.
+    /// Bytes of memory for other values meanwhile.
     pub(crate) value_budget: usize,
 }
 
-/// Gathers ascending values, in memory as long as they fit.
+/// Collects ascending values, in memory as long as they fit.
 #[derive(Debug)]
 pub(crate) struct ValueCollector<'a, F> {
     space: &'a ValueSpace,
@@ -164,10 +164,10 @@ impl<'a, F: Fingerprint> ValueCollector<'a, F> {
         }
     }
 
-    /// Appends ascending values, the first of which may be the last one given before.
+    /// Appends ascending values; the first may equal the last one added.
     ///
     /// # Errors
-    /// What keeps them from being written.
+    /// A failure to write them.
     pub(crate) fn push(&mut self, values: &[F]) -> Result<()> {
         let repeated = self.last.is_some() && values.first().copied() == self.last;
         let values = &values[usize::from(repeated)..];
@@ -182,12 +182,12 @@ impl<'a, F: Fingerprint> ValueCollector<'a, F> {
         Ok(())
     }
 
-    /// The value given last.
+    /// Returns the last value added.
     pub(crate) fn last(&self) -> Option<F> {
         self.last
     }
 
-    /// Bytes that may wait in memory: all the budget until some are in a file, then a buffer.
+    /// Returns the bytes that may wait in memory: the whole budget until some are in a file, then a buffer.
     fn budget(&self) -> usize {
         match self.file {
             None => self.space.value_budget,

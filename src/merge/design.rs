@@ -7,7 +7,7 @@ use crate::design::{PlanRequest, check_distance};
 use crate::error::{Error, Result};
 use crate::fingerprint::{Column, Fingerprint, Width};
 
-/// What the merged file has beside its records.
+/// The parameters of the merged file, except its records.
 pub(super) struct FileDesign<F> {
     pub(super) masks: Vec<F>,
     pub(super) max_distance: u32,
@@ -15,10 +15,10 @@ pub(super) struct FileDesign<F> {
 }
 
 impl MergeOptions {
-    /// Checks what the options say of the tables, before anything is read.
+    /// Checks the table options before anything is read.
     ///
     /// # Errors
-    /// A block size that the format does not have, a distance without designs, or a design for another distance or width.
+    /// An invalid block size, a distance without designs, or a design for another distance or width.
     pub(super) fn check_design(&self, width: Width) -> Result<()> {
         if let Some(design) = &self.design {
             width.check(design.width())?;
@@ -40,11 +40,11 @@ impl MergeOptions {
 }
 
 impl<F: Fingerprint> Merger<'_, F> {
-    /// The tables that the options ask for, by default those of the largest segment. The number of fingerprints of the
-    /// result decides where a distance is given alone.
+    /// Returns the tables of the options, by default those of the largest segment. If only a distance is given, the
+    /// number of fingerprints of the result decides.
     ///
     /// # Errors
-    /// There is no segment.
+    /// There are no segments.
     pub(super) fn design(&self, count: u64) -> Result<FileDesign<F>> {
         let largest = self.largest();
         let options = self.options;

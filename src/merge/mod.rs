@@ -22,10 +22,10 @@ use crate::summary::Summary;
 use crate::watch::{Reporter, Watch};
 use records::Merger;
 
-/// Bytes of memory that a merge takes by default.
+/// The default memory of a merge, in bytes.
 const DEFAULT_MEMORY: u64 = 256 << 20;
 
-/// Which codec the tables of a merged file have.
+/// The codec of the tables of a merged file.
 ///
 /// ```
 /// use simidx::Codec;
@@ -40,22 +40,22 @@ pub enum MergeCodec {
     /// Chosen by the data, as in a build.
     #[default]
     Chosen,
-    /// For each table that of the tables of this number in the segments, where all have one and they agree; otherwise
+    /// For each table, the codec of the tables of this number in the segments, if all have one and agree; otherwise
     /// chosen by the data.
     Same,
-    /// This one.
+    /// This codec.
     Given(Codec),
 }
 
 impl From<Option<Codec>> for MergeCodec {
-    /// The choice that [`BuildOptions::codec`](crate::BuildOptions::codec) describes in the same way.
+    /// Converts the option [`BuildOptions::codec`](crate::BuildOptions::codec).
     fn from(codec: Option<Codec>) -> Self {
         codec.map_or(MergeCodec::Chosen, MergeCodec::Given)
     }
 }
 
 impl MergeCodec {
-    /// The codec of all tables, if it is known beforehand.
+    /// Returns the codec of all tables, if it is known beforehand.
     fn given(self) -> Option<Codec> {
         match self {
             MergeCodec::Given(codec) => Some(codec),
@@ -64,7 +64,7 @@ impl MergeCodec {
     }
 }
 
-/// How segments are merged. Start from [`MergeOptions::default`] and set what differs.
+/// Options of a merge. Start from [`MergeOptions::default`] and set what differs.
 ///
 /// ```
 /// use simidx::merge::{MergeCodec, MergeOptions};
@@ -77,29 +77,30 @@ impl MergeCodec {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct MergeOptions {
-    /// How the tables are coded.
+    /// The codec of the tables.
     pub codec: MergeCodec,
-    /// The tables. By default those of the segment with the most fingerprints, of several the first one.
+    /// The tables; by default those of the segment with the most fingerprints, of equals the first.
     pub design: Option<TableDesign>,
-    /// The distance that the tables are for. Given without a design, the tables are chosen for it by the number of fingerprints of the
-    /// result, as in a build.
+    /// The distance of the tables. If given without a design, the tables are chosen for it by the number of
+    /// fingerprints of the result, as in a build.
     pub max_distance: Option<u32>,
-    /// Bytes of a block, see [`BuildOptions::block_size`](crate::BuildOptions::block_size). By default that of the segment with
-    /// the most fingerprints.
+    /// Bytes of a block, see [`BuildOptions::block_size`](crate::BuildOptions::block_size); by default that of the
+    /// segment with the most fingerprints.
     pub block_size: Option<u32>,
-    /// What is left out of all segments.
+    /// Records to exclude from all segments.
     pub exclusions: Exclusions,
-    /// What is left out of single segments, by their numbers.
+    /// Records to exclude from single segments, by the numbers of the segments.
     pub segment_exclusions: BTreeMap<usize, Exclusions>,
-    /// Whether records are left out whose id a later segment has: then a segment with new versions of some records
-    /// replaces the old ones. Exclusions come on top: one that leaves out a new version does not bring the old one
-    /// back. Default false.
+    /// Whether to drop records whose id a later segment has, so that a segment with new versions of records replaces
+    /// the old ones. Exclusions apply in addition: excluding a new version does not restore the old one. Default false.
     pub newest_wins: bool,
-    /// Bytes of memory that the merge may use beside the segments themselves and what is decoded of each at a time, see
-    /// [`merge`]; at least [`MIN_MEMORY`](crate::builder::MIN_MEMORY), by default 256 MiB. The bytes of the result do not depend on it.
+    /// The most bytes of memory, in addition to the segments themselves and the blocks decoded at a time, see
+    /// [`merge`]; at least [`MIN_MEMORY`](crate::builder::MIN_MEMORY), 256 MiB by default. The bytes of the result do
+    /// not depend on it.
     pub memory: u64,
-    /// Where temporary files go, see [`BuildOptions::temp_dir`](crate::BuildOptions::temp_dir). They take about as many bytes as
-    /// the ids and sketches of the result, and where its fingerprints do not fit in memory, twice as many as these.
+    /// The folder for temporary files, see [`BuildOptions::temp_dir`](crate::BuildOptions::temp_dir). They take about
+    /// the size of the ids and sketches of the result, and twice the size of its fingerprints if these do not fit in
+    /// memory.
     pub temp_dir: Option<PathBuf>,
     /// Called with the progress of the merge, which it may stop. Default none.
     pub watch: Watch,
@@ -158,25 +159,25 @@ impl Default for MergeOptions {
 pub struct Merged {
     /// Parameters and sizes of the file.
     pub summary: Summary,
-    /// The metadata of the file: what all segments say.
+    /// The metadata of the file: the entries that all segments share.
     pub metadata: Metadata,
-    /// The sketches of the file: those of the segments, if all that have records have sketches of the same kind. Otherwise it has
+    /// The parameters of the sketches of the file: those of the segments, if all segments with records agree; otherwise
     /// none.
     pub sketches: Option<SketchParameters>,
-    /// Records that were left out. Without ids, each fingerprint left out counts once for each segment that held it; where no
-    /// fingerprint is left, all records do.
+    /// Number of dropped records. Without ids, each dropped fingerprint counts once for each segment that held it; if
+    /// no fingerprint is left, all records count.
     pub dropped_record_count: u64,
-    /// Distinct fingerprints that were left out with them.
+    /// Number of distinct fingerprints dropped with them.
     pub dropped_fingerprint_count: u64,
-    /// Records among those left out whose id a later segment has, see [`MergeOptions::newest_wins`].
+    /// Number of dropped records whose id a later segment has, see [`MergeOptions::newest_wins`].
     pub replaced_record_count: u64,
-    /// What the exclusions of all segments name and no segment has.
+    /// Exclusions for all segments that no segment has.
     pub unmatched: Unmatched,
-    /// What the exclusions of single segments name and these do not have, by the numbers of the segments.
+    /// Exclusions for single segments that these do not have, by the numbers of the segments.
     pub unmatched_of_segments: BTreeMap<usize, Unmatched>,
 }
 
-/// How much of what was to be left out is not there.
+/// The number of exclusions without a match.
 ///
 /// ```
 /// use simidx::merge::{MergeOptions, merge};
@@ -200,21 +201,22 @@ pub struct Merged {
 pub struct Unmatched {
     /// Ids that no record has.
     pub id_count: u64,
-    /// Fingerprints that are not there.
+    /// Fingerprints that no record has.
     pub fingerprint_count: u64,
 }
 
-/// Writes one index with the records of all segments to `out`, from a thread of its own, and flushes it. The result is byte for
-/// byte what a build with its parameters makes of all records: by default the tables, the distance and the block size
-/// of the largest segment. The segments may differ in these.
+/// Writes one index with the records of all segments to `out`, from its own thread, and flushes it. The result is byte
+/// for byte that of a build with its parameters from all records: by default the tables, the distance and the block
+/// size of the largest segment. The segments may differ in these.
 ///
-/// Cost: the records are read once, some 70 to 120 ns a record. Each table but the first is sorted anew, as in a build, some 100 ns a
-/// value with its encoding, on all threads. An id that is a string takes about a
-/// microsecond. Memory does not grow with the records, but for a bit a record where some are left out by their ids, and with the number
-/// of segments: of each, 16 blocks are decoded at a time. With fingerprints of 64
-/// bits that is some 15 KiB a segment for blocks of 512 bytes, and at most 8 MiB for the largest ones. Without ids `record_count` is the sum of theirs, less one for
-/// each segment that held a fingerprint left out: how often a fingerprint was repeated is not known. It is 0 where no
-/// fingerprint is left.
+/// Cost: the records are read once, 70 to 120 ns a record. Each table but the first is sorted again, as in a build, on
+/// all threads, about 100 ns a value including its encoding. A string id takes about a microsecond. Memory does not
+/// grow with the records, except for a bit a record if some are excluded by id. It grows with the number of segments:
+/// 16 blocks of each are decoded at a time, which is 15 KiB a segment for blocks of 512 bytes and fingerprints of 64
+/// bits, and at most 8 MiB for the largest blocks.
+///
+/// Without ids, `record_count` is approximate: the sum over the segments, less one for each excluded fingerprint of a
+/// segment, since repetitions are not recorded. It is 0 if no fingerprint is left.
 ///
 /// ```
 /// use simidx::merge::{MergeOptions, merge};
@@ -236,9 +238,9 @@ pub struct Unmatched {
 /// ```
 ///
 /// # Errors
-/// A damaged segment ([`Error::Segment`] names it), options out of their range, exclusions by ids of a kind that the
-/// segments do not have, or of a segment that there is not, too little memory, and what `out` or a temporary file
-/// reports; [`Error::Interrupted`] if the watch of the options stops the merge.
+/// A damaged segment ([`Error::Segment`] names it), options out of their range, exclusions by ids of another kind than
+/// the segments have, exclusions for a segment that does not exist, too little memory, and any error of `out` or of a
+/// temporary file; [`Error::Interrupted`] if the watch of the options stops the merge.
 pub fn merge<W: Write + Send>(set: &Set, options: &MergeOptions, mut out: W) -> Result<Merged> {
     merge_any(set, options, &mut out)
 }
@@ -299,8 +301,8 @@ fn merge_typed<F: Fingerprint>(
     })
 }
 
-/// [`merge`] into a file, which replaces what has that name when it is complete and on disk: see [`AtomicFile`]. That may be
-/// one of the segments: while they are open they keep the old file.
+/// [`merge`] into a file, which replaces any file of its name once it is complete and on disk: see [`AtomicFile`]. That
+/// may be one of the segments, which keep the old file while they are open.
 ///
 /// ```
 /// use simidx::merge::{MergeOptions, merge_to_path};
@@ -323,12 +325,12 @@ fn merge_typed<F: Fingerprint>(
 /// ```
 ///
 /// # Errors
-/// As for [`merge`], [`AtomicFile::create`] and [`AtomicFile::commit`].
+/// The errors of [`merge`], [`AtomicFile::create`] and [`AtomicFile::commit`].
 pub fn merge_to_path(set: &Set, options: &MergeOptions, path: impl AsRef<Path>) -> Result<Merged> {
     AtomicFile::write_with(path, |file| merge(set, options, file))
 }
 
-/// Whether the segments can be merged with these options.
+/// Checks that the segments can be merged with these options.
 fn check<F: Fingerprint>(segments: Typed<'_, F>, options: &MergeOptions) -> Result<()> {
     if segments.record_count() > MAX_COUNT {
         return Err(Error::LimitReached {

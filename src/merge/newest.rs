@@ -1,4 +1,4 @@
-//! Which records later segments replace: those whose id one of them has too.
+//! Finds the records that later segments replace: those whose id one of these has too.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,11 +16,11 @@ use crate::set::NumberedIndex;
 use crate::watch::{Reporter, Stage};
 
 impl<'a, F: Fingerprint> Merger<'a, F> {
-    /// Marks the slots of the records that a later one of these segments replaces, and returns how many there are. Goes through
-    /// all ids in order: strings as they lie in the segments, numbers sorted within the budget.
+    /// Marks the slots of the records that a later one of these segments replaces. Returns their number. Reads all ids
+    /// in order: strings as they lie in the segments, numbers sorted within the budget.
     ///
     /// # Errors
-    /// A damaged segment, or what keeps numbers from being sorted.
+    /// A damaged segment, or a failure to sort numbers.
     pub(super) fn mark_replaced(
         &self,
         segments: &[NumberedIndex<'a, F>],
@@ -150,7 +150,7 @@ struct Head {
 /// Bits of the number of a segment.
 const SEGMENT_BITS: u32 = 32;
 
-/// What an id that is a number is sorted by: of equal ones that of the last segment comes first.
+/// Returns the sort key of a number id. Equal ids are ordered by segment, last first.
 fn sort_key(id: u64, segment: usize, slot: u64) -> Numbered<u128> {
     let reversed = u32::MAX - segment as u32;
     Numbered {

@@ -1,4 +1,4 @@
-//! The pass of a merge over the records of all segments: which of them stay, and what is said of the others.
+//! The pass of a merge over the records of all segments: keeps some of them, and counts the others.
 
 use super::streams::{Head, RecordStream, Streams};
 use super::{MergeCodec, MergeOptions, Unmatched};
@@ -14,21 +14,21 @@ use crate::index::Index;
 use crate::set::{NumberedIndex, Typed};
 use crate::watch::{Reporter, Stage};
 
-/// Records between two reports of the progress.
+/// The number of records between two progress reports.
 pub(super) const REPORT_EVERY: u64 = 1 << 16;
 
 /// The result of the pass.
 pub(super) struct MergedRecords<F> {
     pub(super) separated: Separated<F>,
-    /// Records to write. Without ids it still counts what repeated a fingerprint that is left out.
+    /// Number of records to write. Without ids, this includes repetitions of dropped fingerprints.
     pub(super) record_count: u64,
-    /// Fingerprints that are left with no record.
+    /// Number of fingerprints left without a record.
     pub(super) dropped_fingerprint_count: u64,
-    /// Records that were left out because a later segment has their id.
+    /// Number of records that were dropped because a later segment has their id.
     pub(super) replaced_record_count: u64,
-    /// What is to be left out of all segments and is in none.
+    /// Exclusions for all segments that no segment has.
     pub(super) unmatched: Unmatched,
-    /// The same of single segments, in the order of their exclusions.
+    /// The same for single segments, in the order of their exclusions.
     pub(super) unmatched_of_segments: Vec<Unmatched>,
 }
 
@@ -40,19 +40,19 @@ pub(super) struct Merger<'a, F> {
 }
 
 impl<'a, F: Fingerprint> Merger<'a, F> {
-    /// The segment that says what the records of the result are.
+    /// Returns the segment that defines the kind of the records of the result.
     pub(super) fn model(&self) -> &'a Index<F> {
         self.segments.model()
     }
 
-    /// The segment with the most fingerprints, of several the first one.
+    /// Returns the segment with the most fingerprints, of equals the first.
     pub(super) fn largest(&self) -> &'a Index<F> {
         let reversed = self.segments().map(|(_, index)| index).rev();
         let largest = reversed.max_by_key(|index| index.len());
         largest.unwrap_or_else(|| self.model())
     }
 
-    /// Those that have records, with their numbers.
+    /// Returns the segments with records, with their numbers.
     pub(super) fn segments(
         &self,
     ) -> impl DoubleEndedIterator<Item = NumberedIndex<'a, F>> + use<'a, F> {
@@ -60,10 +60,10 @@ impl<'a, F: Fingerprint> Merger<'a, F> {
         segments.into_iter().filter(|(_, index)| !index.is_empty())
     }
 
-    /// What the sketches of the result are: those of the segments, if all that have records have the same.
+    /// Returns the parameters of the sketches of the result: those of the segments, if all with records agree.
     ///
     /// # Errors
-    /// The damaged head of the sketches of a segment.
+    /// A damaged sketch section header of a segment.
     pub(super) fn sketches(&self) -> Result<Option<SketchParameters>> {
         let of = |(number, segment): NumberedIndex<'a, F>| -> Result<_> {
             let sketches = segment.sketches().map_err(self.segments.blame(number))?;
@@ -83,7 +83,7 @@ impl<'a, F: Fingerprint> Merger<'a, F> {
         Ok(first.cloned())
     }
 
-    /// What all segments say of themselves.
+    /// Returns the metadata that all segments share.
     pub(super) fn metadata(&self) -> Metadata {
         let mut segments = self.segments().map(|(_, index)| index.metadata());
         let mut common = segments.next().cloned().unwrap_or_default();
@@ -91,7 +91,7 @@ impl<'a, F: Fingerprint> Merger<'a, F> {
         common
     }
 
-    /// The codec of table `t`; `None` where the data shall choose.
+    /// Returns the codec of table `t`; `None` to let the data decide.
     pub(super) fn codec(&self, t: usize) -> Option<Codec> {
         if self.options.codec != MergeCodec::Same {
             return self.options.codec.given();
@@ -103,7 +103,7 @@ impl<'a, F: Fingerprint> Merger<'a, F> {
         codecs.all(|codec| codec == Some(first)).then_some(first)
     }
 
-    /// Reads the records of all segments in order and keeps those that stay, with their sketches if they are wanted.
+    /// Reads the records of all segments in order and keeps those not dropped, with their sketches if requested.
     pub(super) fn merge_records(
         &self,
         sketches: Option<&SketchParameters>,
@@ -119,7 +119,7 @@ impl<'a, F: Fingerprint> Merger<'a, F> {
         }
         let (mut unmatched, mut unmatched_of_segments) =
             self.mark_excluded(&segments, &mut excluded)?;
-        // The result has the order of its ids if all segments have it.
+        // The result stores the order of its ids if all segments do.
         let all_have_order = segments.iter().all(|(_, index)| index.has_id_lookup());
         let with_order = all_have_order && self.model().has_id_lookup();
         let mut separator = Separator::new(kind, with_order, sketches.cloned(), space);
@@ -149,7 +149,7 @@ impl<'a, F: Fingerprint> Merger<'a, F> {
         }
         unmatched.fingerprint_count -= choice.matched_count;
         let separated = separator.finish()?;
-        // As rule V8 requires it whatever was counted.
+        // Rule V8 requires this, whatever was counted.
         let record_count = match separated.fingerprint_count() {
             0 => 0,
             least => total.saturating_sub(choice.left_out_count).max(least),
@@ -164,7 +164,7 @@ impl<'a, F: Fingerprint> Merger<'a, F> {
         })
     }
 
-    /// The records of some segments in one order.
+    /// Returns the records of some segments in one order.
     fn streams<'m>(
         &'m self,
         segments: Vec<NumberedIndex<'a, F>>,
@@ -180,7 +180,8 @@ impl<'a, F: Fingerprint> Merger<'a, F> {
         Streams::new(streams.collect::<Result<Vec<_>>>()?)
     }
 
-    /// Marks the records that are left out by their ids. Returns what was not found, as if no fingerprint had been.
+    /// Marks the records that are excluded by id. Returns the unmatched exclusions, with all fingerprints counted as
+    /// unmatched.
     fn mark_excluded(
         &self,
         segments: &[NumberedIndex<'a, F>],
@@ -210,13 +211,13 @@ impl<'a, F: Fingerprint> Merger<'a, F> {
         Ok((unmatched, of_segments))
     }
 
-    /// Whether the exclusions of a segment alone name a fingerprint.
+    /// Returns whether the exclusions for this segment alone include a fingerprint.
     pub(super) fn own_excludes(&self, segment: usize, fingerprint: F) -> bool {
         let own = self.options.segment_exclusions.get(&segment);
         own.is_some_and(|own| own.has_fingerprint(fingerprint.to_u128()))
     }
 
-    /// Whether all records that a segment has of a fingerprint are left out of it.
+    /// Returns whether all records of a fingerprint in a segment are excluded.
     pub(super) fn hides_fingerprint(&self, segment: usize, fingerprint: F) -> bool {
         self.own_excludes(segment, fingerprint)
             || self
@@ -225,18 +226,18 @@ impl<'a, F: Fingerprint> Merger<'a, F> {
     }
 }
 
-/// Decides record by record which ones stay, and counts the others.
+/// Decides for each record whether it is kept, and counts the dropped ones.
 struct Choice<'a, F> {
     options: &'a MergeOptions,
     /// The fingerprint of the last record.
     fingerprint: Option<F>,
-    /// Whether it is to be left out.
+    /// Whether that fingerprint is excluded.
     is_excluded: bool,
-    /// Whether a record of it stays.
+    /// Whether a record of that fingerprint is kept.
     has_records: bool,
     left_out_count: u64,
     dropped_fingerprint_count: u64,
-    /// Fingerprints that are to be left out and are there.
+    /// Number of excluded fingerprints that were found.
     matched_count: u64,
 }
 
@@ -253,7 +254,7 @@ impl<'a, F: Fingerprint> Choice<'a, F> {
         }
     }
 
-    /// Whether the next record stays.
+    /// Returns whether the next record is kept.
     fn keeps(&mut self, record: &Head<F>) -> bool {
         if self.fingerprint != Some(record.fingerprint) {
             self.end_group();
@@ -270,7 +271,7 @@ impl<'a, F: Fingerprint> Choice<'a, F> {
         is_kept
     }
 
-    /// Counts the last fingerprint if it keeps no record.
+    /// Counts the last fingerprint if no record of it is kept.
     fn end_group(&mut self) {
         let is_dropped = self.fingerprint.is_some() && !self.has_records;
         self.dropped_fingerprint_count += u64::from(is_dropped);
@@ -307,7 +308,7 @@ mod tests {
         Index::from_bytes(file).unwrap()
     }
 
-    /// A segment whose ids are strings.
+    /// Builds a segment with string ids.
     fn named(records: &[(u64, &str)]) -> Index<u64> {
         let mut builder = IndexBuilder::new(Width::W64, options(IdKind::String)).unwrap();
         for (fingerprint, id) in records {
@@ -330,7 +331,7 @@ mod tests {
         finish(builder)
     }
 
-    /// A segment without ids whose sketches have these features.
+    /// Builds a segment without ids whose sketches have these features.
     fn sketched(records: &[(u64, u64)], features: &str) -> Index<u64> {
         let mut options = options(IdKind::None);
         options.sketches = Some(SketchParameters::new(64, features).unwrap());
@@ -486,7 +487,7 @@ mod tests {
 
     #[test]
     fn without_ids_the_smallest_sketch_that_stays_is_kept() {
-        // The order is that of the bytes, the least significant one first.
+        // Sketches are ordered by their bytes, least significant first.
         let (small, large) = (0x0100, 0x0002);
         let segments = || {
             vec![

@@ -1,4 +1,4 @@
-//! The records of all segments in one order, which is checked on the way: the file that is written relies on it.
+//! The records of all segments in one order, which is checked during reading, because the written file relies on it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,13 +13,13 @@ use crate::id::{Id, IdBuf};
 use crate::index::{Fingerprints, Records, Sketches};
 use crate::set::NumberedIndex;
 
-/// A record of a segment. They are merged in the order of these fields.
+/// A record of a segment. Records are merged in the order of these fields.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Head<F> {
     pub(super) fingerprint: F,
-    /// Without ids the number 0.
+    /// The id; the number 0 without ids.
     pub(super) id: IdBuf,
-    /// Empty if sketches are not wanted.
+    /// The sketch; empty if sketches are not requested.
     pub(super) sketch: Vec<u8>,
     /// The number of its stream.
     stream: usize,
@@ -29,7 +29,7 @@ pub(super) struct Head<F> {
 /// The records of several segments.
 pub(super) struct Streams<'m, 'a, F> {
     streams: Vec<RecordStream<'m, 'a, F>>,
-    /// The next record of each stream, the first of them on top.
+    /// The next record of each stream, smallest on top.
     heads: BinaryHeap<Reverse<Head<F>>>,
 }
 
@@ -58,10 +58,10 @@ impl<'m, 'a, F: Fingerprint> Streams<'m, 'a, F> {
         Ok(merged)
     }
 
-    /// Hands each record to `take` in order.
+    /// Calls `take` with each record, in order.
     ///
     /// # Errors
-    /// A damaged segment, or what `take` returns.
+    /// A damaged segment, or any error of `take`.
     pub(super) fn for_each(&mut self, mut take: impl FnMut(&Head<F>) -> Result<()>) -> Result<()> {
         while let Some(mut top) = self.heads.peek_mut() {
             let Reverse(head) = &mut *top;
@@ -73,7 +73,7 @@ impl<'m, 'a, F: Fingerprint> Streams<'m, 'a, F> {
         Ok(())
     }
 
-    /// How many fingerprints that are to be left out of a segment alone it has.
+    /// Returns how many of the fingerprints excluded only from a segment it holds.
     pub(super) fn own_matches(&self, segment: usize) -> u64 {
         let stream = self.streams.iter().find(|stream| stream.number == segment);
         stream.map_or(0, |stream| stream.own_matches)
@@ -86,25 +86,25 @@ pub(super) struct RecordStream<'m, 'a, F> {
     number: usize,
     source: Source<'a, F>,
     sketches: Option<SketchReader<'a>>,
-    /// Slots of records that are left out.
+    /// The slots of excluded records.
     excluded: BitSet,
     /// The fingerprint of the last record.
     fingerprint: Option<F>,
-    /// Whether all its records are left out.
+    /// Whether all records of that fingerprint are excluded.
     hides_fingerprint: bool,
-    /// Fingerprints that must still come.
+    /// Number of fingerprints still to come.
     left: u64,
     own_matches: u64,
 }
 
 enum Source<'a, F> {
     Records(Box<Records<'a, F>>),
-    /// Without ids.
+    /// A segment without ids.
     Fingerprints(Fingerprints<'a, F>),
 }
 
 impl<F: Fingerprint> Source<'_, F> {
-    /// The next record with the slot of its id.
+    /// Returns the next record with the slot of its id.
     fn read(&mut self) -> Result<Option<(F, Id<'_>, u64)>> {
         match self {
             Source::Records(records) => records.read_with_slot(),
@@ -117,10 +117,11 @@ impl<F: Fingerprint> Source<'_, F> {
 }
 
 impl<'m, 'a, F: Fingerprint> RecordStream<'m, 'a, F> {
-    /// Reads a segment, its ids in about `budget` bytes of memory, and its sketches if they are wanted: then it must have them.
+    /// Starts to read a segment, with its ids in about `budget` bytes of memory, and its sketches if requested: then it
+    /// must have them.
     ///
     /// # Errors
-    /// The damaged head of the sketches.
+    /// A damaged sketch section header.
     pub(super) fn new(
         merger: &'m Merger<'a, F>,
         (number, segment): NumberedIndex<'a, F>,
@@ -148,7 +149,7 @@ impl<'m, 'a, F: Fingerprint> RecordStream<'m, 'a, F> {
         })
     }
 
-    /// Replaces the record before in `head` by the next one; false at the end.
+    /// Replaces the record in `head` by the next one; returns false at the end.
     fn read(&mut self, head: &mut Head<F>) -> Result<bool> {
         let blame = self.merger.segments.blame(self.number);
         let has_ids = matches!(self.source, Source::Records(_));
@@ -158,10 +159,10 @@ impl<'m, 'a, F: Fingerprint> RecordStream<'m, 'a, F> {
                 _ => Err(blame(wrong_count())),
             };
         };
-        // Rules V24 and V33, which are not checked each time that records are read. Blocks are checked when they are first
-        // used, and a file may be overwritten while it is mapped.
+        // Rules V24 and V33, which are not checked on every read of the records. Blocks are checked on first use only,
+        // and a file may be overwritten while it is mapped.
         if self.fingerprint < Some(fingerprint) {
-            // Rule V35: what an index says of its size must be true before it counts in another.
+            // Rule V35: the counts of an index must be true before they are added to those of another.
             let left = self.left.checked_sub(1);
             self.left = left.ok_or_else(|| blame(wrong_count()))?;
             self.fingerprint = Some(fingerprint);
@@ -183,7 +184,7 @@ impl<'m, 'a, F: Fingerprint> RecordStream<'m, 'a, F> {
     }
 }
 
-/// The sketches of a segment one by one.
+/// Reads the sketches of a segment one by one.
 struct SketchReader<'a> {
     sketches: Sketches<'a>,
     next: u64,
@@ -192,7 +193,7 @@ struct SketchReader<'a> {
 
 impl<'a> SketchReader<'a> {
     fn new(sketches: Option<Sketches<'a>>) -> Result<Self> {
-        // They were there a moment ago.
+        // The sketches were there a moment ago.
         let gone = || FormatError::damaged(43, "the sketches have gone");
         Ok(SketchReader {
             sketches: sketches.ok_or_else(gone)?,
@@ -201,7 +202,7 @@ impl<'a> SketchReader<'a> {
         })
     }
 
-    /// Replaces the sketch before by the next one.
+    /// Replaces the last sketch by the next one.
     fn read(&mut self, sketch: &mut Vec<u8>) -> Result<()> {
         self.words.clear();
         let range = self.next..self.next + 1;

@@ -1,4 +1,4 @@
-//! Which ids are the first of their fingerprint: bitmaps with the number of ones before each (spec, section 9.2).
+//! Marks the first id of each fingerprint: bitmaps with the number of ones before each (spec, section 9.2).
 
 use std::io;
 
@@ -14,7 +14,7 @@ pub(super) struct GroupBitmap {
     chunks: Spool,
     record_count: u64,
     first_count: u64,
-    /// Ones before the open chunk.
+    /// Number of ones before the open chunk.
     before: u64,
     bitmap: [u8; BITMAP_LEN],
 }

@@ -15,21 +15,21 @@ use crate::format::{ContentId, IdKind, ItemDigest, Kind, index_bits};
 use crate::watch::Reporter;
 use groups::GroupBitmap;
 
-/// Bytes of a number that is set aside.
+/// Bytes of a number in a spool.
 const NUMBER_LEN: usize = 8;
 
-/// The parameters of the ids that go into the directory.
+/// The parameters of the ids in the directory.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct IdParameters {
     pub(super) base: u64,
     pub(super) bits: u32,
 }
 
-/// Where ids are sorted.
+/// The memory and the files for sorting ids.
 #[derive(Debug, Clone)]
 pub(super) struct SortSpace {
     pub(super) temp: TempSpace,
-    /// Bytes of memory.
+    /// The most bytes of memory.
     pub(super) budget: usize,
 }
 
@@ -37,19 +37,19 @@ pub(super) struct SortSpace {
 #[derive(Debug)]
 pub(crate) struct IdSpool {
     kind: IdKind,
-    /// Whether the file gets the order of the ids.
+    /// Whether the file stores the order of the ids.
     with_order: bool,
     groups: GroupBitmap,
     numbers: Spool,
     least: u64,
     most: u64,
-    /// Each string after its length in two bytes.
+    /// Each string, preceded by its length in two bytes.
     strings: Spool,
     content_id: ContentId,
 }
 
 impl IdSpool {
-    /// No ids yet.
+    /// Creates an empty spool.
     pub(crate) fn new(kind: IdKind, with_order: bool, temp: &TempSpace) -> Self {
         IdSpool {
             kind,
@@ -67,12 +67,12 @@ impl IdSpool {
         self.groups.record_count()
     }
 
-    /// That of all records so far.
+    /// Returns the content id of all records so far.
     pub(super) fn content_id(&self) -> ContentId {
         self.content_id
     }
 
-    /// Appends the id of a record; `is_first` is true for the first one of its fingerprint.
+    /// Appends the id of a record; `is_first` is true for the first id of its fingerprint.
     pub(crate) fn push_number<F: Fingerprint>(
         &mut self,
         fingerprint: F,
@@ -88,7 +88,7 @@ impl IdSpool {
         self.numbers.write(&id.to_le_bytes())
     }
 
-    /// Appends an id of at most 65,535 bytes; `is_first` is true for the first one of its fingerprint.
+    /// Appends an id of at most 65,535 bytes; `is_first` is true for the first id of its fingerprint.
     pub(crate) fn push_string<F: Fingerprint>(
         &mut self,
         fingerprint: F,
@@ -103,7 +103,7 @@ impl IdSpool {
         self.strings.write(id)
     }
 
-    /// Appends an id by its bytes, those of a number the most significant one first; nothing if there are no ids.
+    /// Appends an id by its bytes, those of a number with the most significant first; does nothing if there are no ids.
     pub(crate) fn push_bytes<F: Fingerprint>(
         &mut self,
         fingerprint: F,
@@ -119,7 +119,7 @@ impl IdSpool {
         }
     }
 
-    /// Writes all id sections but the code of the strings, which is returned if there is one.
+    /// Writes all id sections except the code of the strings, which is returned if there is one.
     pub(super) fn write(
         mut self,
         file: &mut SectionWriter<'_>,
@@ -182,7 +182,7 @@ impl IdSpool {
     }
 }
 
-/// Hands sorted pairs of numbers to `take`.
+/// Calls `take` with sorted pairs of numbers.
 fn for_each_sorted(
     sorted: Sorted<Vec<Numbered<u64>>>,
     mut take: impl FnMut(u64, u64) -> io::Result<()>,
@@ -205,7 +205,7 @@ impl<'w, 'a> PackedSection<'w, 'a> {
     /// Numbers that are written together.
     const PIECE_COUNT: usize = 1 << 12;
 
-    /// Starts an array of `count` numbers of so many bits.
+    /// Starts an array of `count` numbers of `bits` bits.
     fn begin(
         file: &'w mut SectionWriter<'a>,
         kind: Kind,

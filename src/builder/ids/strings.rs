@@ -9,10 +9,10 @@ use crate::extsort::{IndexedStrings, Numbered, Sorted, Sorter, Spool};
 use crate::format::{Kind, index_bits};
 use crate::watch::{Reporter, Stage};
 
-/// Most bytes of the ids that the code is made for, about: of very long ids there are fewer.
+/// The most bytes of ids, approximately, that the code is trained on. Very long ids are fewer.
 const SAMPLE_LEN: usize = 8 << 20;
 
-/// Writes the sections of the ids that `strings` holds in rank order, each after its length in two bytes.
+/// Writes the sections of the ids in `strings`, which are in rank order, each preceded by its length in two bytes.
 pub(super) fn write(
     strings: &mut Spool,
     count: u64,
@@ -53,7 +53,7 @@ pub(super) fn write(
     Ok((parameters, code))
 }
 
-/// Sorts ids by their bytes, equal ones by their index in rank order.
+/// Sorts ids by their bytes, and equal ones by their index in rank order.
 fn sort(
     strings: &mut Spool,
     space: &SortSpace,
@@ -69,7 +69,7 @@ fn sort(
     sorter.finish()
 }
 
-/// Hands the ids of a spool, each after its length in two bytes, to `take`.
+/// Calls `take` with each id of a spool, in which it is preceded by its length in two bytes.
 fn for_each_id(
     strings: &mut Spool,
     reporter: &mut Reporter,
@@ -95,17 +95,18 @@ fn for_each_id(
     })
 }
 
-/// The id at the start of these bytes, after its length, and what follows; `None` if it goes on elsewhere.
+/// Splits off the first id, which is preceded by its length. Returns the id and the rest; `None` if the id is not
+/// complete.
 fn split_id(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (len, rest) = bytes.split_first_chunk::<2>()?;
     rest.split_at_checked(usize::from(u16::from_le_bytes(*len)))
 }
 
-/// The ids in their order.
+/// The ids in sorted order.
 struct Dictionary {
-    /// Each id after its length in two bytes.
+    /// Each id, preceded by its length in two bytes.
     strings: Spool,
-    /// The index in rank order of each, in eight bytes.
+    /// The index in rank order of each id, in eight bytes.
     indexes: Spool,
     sample: Sample,
 }
@@ -130,7 +131,7 @@ impl Sample {
     }
 }
 
-/// Keeps sorted ids and chooses the sample: by position alone, so that it is the same whatever the memory.
+/// Keeps sorted ids and chooses the sample by position alone, so that it does not depend on the memory.
 fn collect(sorted: Sorted<IndexedStrings>, count: u64, space: &SortSpace) -> Result<Dictionary> {
     let mut dictionary = Dictionary {
         strings: space.temp.spool(),
@@ -159,7 +160,7 @@ fn collect(sorted: Sorted<IndexedStrings>, count: u64, space: &SortSpace) -> Res
 }
 
 impl Dictionary {
-    /// The place of each id, in rank order, in eight bytes.
+    /// Returns the place of each id, in rank order, in eight bytes.
     fn places(&mut self, space: &SortSpace) -> Result<Spool> {
         let mut sorter = Sorter::<Vec<Numbered<u64>>>::new(space.temp.clone(), space.budget);
         let mut place = 0;
@@ -187,7 +188,7 @@ impl Dictionary {
 /// The buckets of a dictionary.
 struct Buckets {
     bytes: Spool,
-    /// Where each bucket starts, in eight bytes.
+    /// The start of each bucket, in eight bytes.
     offsets: Spool,
 }
 
@@ -221,7 +222,7 @@ impl Buckets {
     }
 }
 
-/// Hands numbers of eight bytes to `take`.
+/// Calls `take` with numbers of eight bytes.
 fn for_each_number(
     numbers: &mut Spool,
     mut take: impl FnMut(u64) -> std::io::Result<()>,
