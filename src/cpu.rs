@@ -1,40 +1,39 @@
-//! Instructions that not every processor has: chosen when the program runs, each with a portable twin.
+//! Processor instructions that are selected at run time, each with portable code as an alternative.
 
-/// The bit gathering and scattering that a piece of [`Work`] may use. Every implementation gives the same
-/// results.
+/// The gathering and scattering of bits that a [`Work`] may use. All implementations give the same results.
 pub(crate) trait Cpu: Copy {
-    /// Whether gathering and scattering take a loop, so that another way may be quicker.
+    /// Whether gathering and scattering take a loop, so that another way may be faster.
     const IS_PORTABLE: bool;
 
-    /// The bits of `value` that are set in `mask`, gathered at the bottom in their order (PEXT).
+    /// Gathers the bits of `value` that are set in `mask` at the bottom, in order (PEXT).
     fn extract(self, value: u64, mask: u64) -> u64;
 
-    /// The low bits of `value` scattered to the bits set in `mask`, in their order (PDEP).
+    /// Scatters the low bits of `value` to the bits set in `mask`, in order (PDEP).
     fn deposit(self, value: u64, mask: u64) -> u64;
 
-    /// The number of bits above the set bit number `rank` (from 0 to 63, counted from the bottom); 64 if there are not
-    /// so many.
+    /// Returns the number of bits above the set bit number `rank` (from 0 to 63, counted from the bottom); 64 if there
+    /// are fewer set bits.
     fn select(self, word: u64, rank: u32) -> u32;
 }
 
-/// Something to do with the instructions of one processor. `run` and what it calls in its inner loops must be
-/// `#[inline(always)]`: only then are they compiled for that processor.
+/// Work to be compiled for each processor. `run` and its inner loops must be `#[inline(always)]`, because only then are
+/// they compiled for that processor.
 pub(crate) trait Work {
     type Output;
 
     fn run<C: Cpu>(self, cpu: C) -> Self::Output;
 }
 
-/// Does the work with the best instructions that this processor has.
+/// Runs the work with the best instructions of this processor.
 ///
-/// `SIMIDX_SIMD=off` in the environment chooses the portable ones, for tests and for doubts.
+/// `SIMIDX_SIMD=off` in the environment selects portable code, for tests and diagnosis.
 #[inline]
 pub(crate) fn dispatch<W: Work>(work: W) -> W::Output {
     #[cfg(target_arch = "x86_64")]
     if let Some(cpu) = bmi2() {
         #[expect(unsafe_code, reason = "calls a function compiled for newer processors")]
-        // SAFETY: a `Bmi2` is made in `bmi2` alone, where the processor and the system have all features that the
-        // function is compiled for.
+        // SAFETY: only `bmi2` creates a `Bmi2`, if the processor and the system have all features that the function is
+        // compiled for.
         return unsafe { run_bmi2(work, cpu) };
     }
     run_portable(work)
@@ -45,8 +44,8 @@ fn run_portable<W: Work>(work: W) -> W::Output {
     work.run(Portable)
 }
 
-/// The instruction set that this process searches and builds with: `x86-64-v3` where the processor has its instructions,
-/// unless `SIMIDX_SIMD` is `off` in the environment, else `portable`.
+/// Returns the instruction set that this process uses: `x86-64-v3` if the processor has its instructions, unless
+/// `SIMIDX_SIMD` is `off` in the environment; otherwise `portable`.
 ///
 /// ```
 /// assert!(["x86-64-v3", "portable"].contains(&simidx::index::instruction_set()));
@@ -69,13 +68,13 @@ pub fn instruction_set() -> &'static str {
     dispatch(Name)
 }
 
-/// Whether special instructions may be used.
+/// Returns whether special instructions may be used.
 #[cfg(target_arch = "x86_64")]
 fn is_allowed() -> bool {
     std::env::var_os("SIMIDX_SIMD").is_none_or(|value| value != "off")
 }
 
-/// The proof that the processor has BMI2, BMI1, LZCNT, POPCNT and AVX2 (x86-64-v3).
+/// Proof that the processor has BMI2, BMI1, LZCNT, POPCNT and AVX2 (x86-64-v3).
 #[cfg(target_arch = "x86_64")]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bmi2(());
@@ -109,7 +108,7 @@ impl Cpu for Bmi2 {
     #[inline(always)]
     fn extract(self, value: u64, mask: u64) -> u64 {
         #[expect(unsafe_code, reason = "the instruction is not on every processor")]
-        // SAFETY: `self` proves that this processor has it.
+        // SAFETY: `self` proves that this processor has the instruction.
         unsafe {
             std::arch::x86_64::_pext_u64(value, mask)
         }
@@ -118,7 +117,7 @@ impl Cpu for Bmi2 {
     #[inline(always)]
     fn deposit(self, value: u64, mask: u64) -> u64 {
         #[expect(unsafe_code, reason = "the instruction is not on every processor")]
-        // SAFETY: `self` proves that this processor has it.
+        // SAFETY: `self` proves that this processor has the instruction.
         unsafe {
             std::arch::x86_64::_pdep_u64(value, mask)
         }
@@ -130,7 +129,7 @@ impl Cpu for Bmi2 {
     }
 }
 
-/// Plain arithmetic.
+/// Portable code.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Portable;
 
@@ -165,7 +164,7 @@ impl Cpu for Portable {
         for _ in 0..rank {
             word &= word.wrapping_sub(1);
         }
-        // The lowest bit that is left.
+        // The lowest remaining bit.
         (word & word.wrapping_neg()).leading_zeros()
     }
 }
@@ -173,15 +172,15 @@ impl Cpu for Portable {
 /// Bytes that a processor fetches together.
 pub(crate) const CACHE_LINE: usize = 64;
 
-/// Asks for the cache line that holds item `at`, so that a later read finds it there. Nothing happens for an item
-/// outside.
+/// Prefetches the cache line that holds item `at`. Does nothing for an item beyond the end.
 #[inline(always)]
 pub(crate) fn prefetch<T>(items: &[T], at: usize) {
     #[cfg(target_arch = "x86_64")]
     if let Some(item) = items.get(at) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         #[expect(unsafe_code, reason = "the instruction takes a pointer")]
-        // SAFETY: every x86-64 processor has the instruction. It takes any address, and what it reads no program sees.
+        // SAFETY: every x86-64 processor has the instruction. It accepts any address, and has no effect that a program
+        // can observe.
         unsafe {
             _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(item).cast());
         }
@@ -219,7 +218,7 @@ mod tests {
         assert_eq!(Portable.select(u64::MAX, 63), 0);
     }
 
-    /// Otherwise the comparison of the twins compares one with itself.
+    /// Otherwise the tests of both variants compare portable code with itself.
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn special_instructions_are_used_where_they_are() {
@@ -227,7 +226,7 @@ mod tests {
         let forbidden = std::env::var("SIMIDX_SIMD").is_ok_and(|value| value == "off");
         let is_portable = instruction_set() == "portable";
         assert_eq!(is_portable, !found || forbidden);
-        // Under Miri the processor has what the compiler was told that it has.
+        // Under Miri the processor has the features that the compiler was given.
         let told = cfg!(all(target_feature = "bmi2", target_feature = "avx2"));
         assert!(!is_portable || !told || forbidden);
     }

@@ -1,4 +1,4 @@
-//! Errors: what went wrong, where in the file, and in which class.
+//! Errors: what went wrong, where in the file, and of which class.
 
 use std::fmt;
 use std::io;
@@ -10,7 +10,7 @@ pub use crate::options_error::OptionsError;
 /// The result of every fallible call in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Anything that building, opening or searching an index can report, by kind.
+/// Any error of building, opening or searching an index, by kind.
 ///
 /// ```
 /// use simidx::{Error, Index};
@@ -26,34 +26,33 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     /// The operating system refused a read or a write.
     Io(io::Error),
-    /// The bytes are not an index that this version can read, or are damaged.
+    /// The bytes are not an index that this version can read, or they are damaged.
     Format(FormatError),
-    /// The index holds fingerprints of another width than the caller asked for.
-    /// [`Set`](crate::Set) opens files of any width.
+    /// The index has another width than requested. [`Set`](crate::Set) opens files of any width.
     WidthMismatch {
         /// Bits of the fingerprints in the file.
         index: u32,
-        /// Bits of the type that it was opened for.
+        /// Bits of the requested type.
         requested: u32,
     },
-    /// An option or argument is out of its range, or does not go with another.
+    /// An option or argument is out of its range, or conflicts with another.
     Options(OptionsError),
-    /// The records cannot make an index.
+    /// The records do not fit the index.
     Build(BuildError),
-    /// The work does not fit the memory that its options allow.
+    /// The work does not fit the memory limit of its options.
     Budget {
         /// What the memory is for.
         purpose: String,
-        /// Bytes that it takes at least.
+        /// The least bytes that it takes.
         needed: u64,
-        /// Bytes that the limit leaves for it.
+        /// The bytes that the limit leaves for it.
         given: u64,
     },
-    /// There is more of something than the caller or the format permits.
+    /// There are more items than the caller or the format allows.
     LimitReached {
-        /// What there is too much of, in the plural.
+        /// The kind of the items, in the plural.
         what: &'static str,
-        /// The largest number permitted.
+        /// The largest number allowed.
         limit: u64,
     },
     /// Two segments cannot be read as one index, or not be merged.
@@ -62,7 +61,7 @@ pub enum Error {
         first: String,
         /// Name of the other.
         second: String,
-        /// What differs, and how.
+        /// The difference, in words.
         difference: String,
     },
     /// The manifest of a set cannot be read, or does not describe its segments.
@@ -73,9 +72,9 @@ pub enum Error {
     Segment {
         /// Number of the segment, from 0, in the order in which they were given.
         segment: usize,
-        /// Its name: the path of its file, where it has one.
+        /// Name of the segment: the path of its file, if it has one.
         name: String,
-        /// What is wrong with it.
+        /// The error of the segment.
         error: Box<Error>,
     },
 }
@@ -118,7 +117,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            // The others say all themselves.
+            // The messages of the others include their cause.
             Error::Io(error) => error.source(),
             Error::Segment { error, .. } => Some(error.as_ref()),
             _ => None,
@@ -138,8 +137,8 @@ macro_rules! kinds_of_error {
 
 kinds_of_error!(Io: io::Error, Format: FormatError, Options: OptionsError, Build: BuildError, Manifest: ManifestError);
 
-/// Bytes as people read them: in the largest binary unit of which there is one, and exactly if few digits do, unless a
-/// precision is asked for.
+/// A number of bytes for people: in the largest binary unit that is not larger than it, and exactly if few digits are
+/// enough, unless a precision is given.
 ///
 /// ```
 /// use simidx::ByteSize;
@@ -171,13 +170,13 @@ impl fmt::Display for ByteSize {
 }
 
 impl Error {
-    /// An option out of its range: which one, and what is wrong with it, one clause.
+    /// Creates an error about an option: its name, and its fault in one clause.
     pub(crate) fn option(option: &'static str, message: impl Into<String>) -> Self {
         OptionsError::new(option, message).into()
     }
 }
 
-/// The three ways in which a file can fail its reader (spec, section 12).
+/// The three classes of invalid files (spec, section 12).
 ///
 /// ```
 /// use simidx::format::FormatClass;
@@ -187,16 +186,16 @@ impl Error {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FormatClass {
-    /// The bytes were never an index file.
+    /// The bytes are not an index file.
     NotSimidx,
     /// The file is intact but needs a newer reader.
     Unsupported,
-    /// The file is an index and is damaged, or was written wrongly.
+    /// The file is a damaged or wrongly written index.
     Damaged,
 }
 
 impl FormatClass {
-    /// The word that the specification and every tool use for the class.
+    /// Returns the name of the class in the specification and in every tool.
     pub fn name(self) -> &'static str {
         match self {
             FormatClass::NotSimidx => "not-simidx",
@@ -206,7 +205,7 @@ impl FormatClass {
     }
 }
 
-/// A broken rule of the file format and the place where it was found.
+/// A broken rule of the file format and its place.
 ///
 /// ```
 /// use simidx::{Error, Index};
@@ -232,42 +231,42 @@ impl FormatError {
         self.rule
     }
 
-    /// How the file fails.
+    /// Returns the class of the fault.
     pub fn class(&self) -> FormatClass {
         self.class
     }
 
-    /// What was found, one clause.
+    /// Returns a description of the fault, in one clause.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// Bytes from the start of the file, where one place is to blame.
+    /// Returns the place of the fault in bytes from the start of the file, if there is one place.
     pub fn offset(&self) -> Option<u64> {
         self.offset
     }
 
-    /// The table concerned, where it is one.
+    /// Returns the table with the fault, if there is one.
     pub fn table(&self) -> Option<u8> {
         self.table
     }
 
-    /// The block of that table, where it is one.
+    /// Returns the block with the fault, if there is one.
     pub fn block(&self) -> Option<u64> {
         self.block
     }
 
-    /// A rule broken by a damaged or wrongly written file.
+    /// Creates an error for a damaged or wrongly written file.
     pub(crate) fn damaged(rule: u8, message: impl Into<String>) -> Self {
         Self::new(rule, FormatClass::Damaged, message)
     }
 
-    /// A rule broken by a file that a newer reader may understand.
+    /// Creates an error for a file that a newer reader may understand.
     pub(crate) fn unsupported(rule: u8, message: impl Into<String>) -> Self {
         Self::new(rule, FormatClass::Unsupported, message)
     }
 
-    /// A rule broken by something that never was an index file.
+    /// Creates an error for bytes that are not an index file.
     pub(crate) fn not_simidx(rule: u8, message: impl Into<String>) -> Self {
         Self::new(rule, FormatClass::NotSimidx, message)
     }
@@ -283,19 +282,19 @@ impl FormatError {
         }
     }
 
-    /// Adds the byte offset at which the rule is broken.
+    /// Adds the byte offset of the fault.
     pub(crate) fn at(mut self, offset: u64) -> Self {
         self.offset = Some(offset);
         self
     }
 
-    /// Adds the table in which the rule is broken.
+    /// Adds the table with the fault.
     pub(crate) fn in_table(mut self, table: usize) -> Self {
         self.table = Some(table as u8);
         self
     }
 
-    /// Adds the block in which the rule is broken.
+    /// Adds the block with the fault.
     pub(crate) fn in_block(mut self, block: usize) -> Self {
         self.block = Some(block as u64);
         self
@@ -342,12 +341,12 @@ pub struct ManifestError {
 }
 
 impl ManifestError {
-    /// The line, from 1, where one is to blame.
+    /// Returns the line with the fault, from 1, if there is one.
     pub fn line(&self) -> Option<u64> {
         self.line
     }
 
-    /// What was found, one clause.
+    /// Returns a description of the fault, in one clause.
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -381,7 +380,7 @@ impl fmt::Display for ManifestError {
 
 impl std::error::Error for ManifestError {}
 
-/// A record that cannot go into the index that is being built.
+/// A record that does not fit the index.
 ///
 /// ```
 /// use simidx::builder::BuildError;
@@ -399,7 +398,7 @@ impl std::error::Error for ManifestError {}
 pub enum BuildError {
     /// The index stores ids, and the record has none.
     MissingId,
-    /// The index stores no ids, or ids of another kind than that of the record.
+    /// The index stores no ids, or ids of another kind.
     WrongIdKind(IdKind),
     /// The index stores sketches, and the record has none.
     MissingSketch,
@@ -410,13 +409,13 @@ pub enum BuildError {
         /// Bits of the sketches of the index; `None` if it stores none.
         wanted: Option<u32>,
     },
-    /// The id is the empty string, by which no record can be named. Files may hold one, and it is found there.
+    /// The id is the empty string, which no record may have. A file may contain one, and it is found there.
     EmptyId,
     /// The id is longer than the format permits.
     IdTooLong {
         /// Bytes of the id.
         len: usize,
-        /// Bytes that an id has at most.
+        /// The most bytes of an id.
         limit: usize,
     },
 }

@@ -1,4 +1,4 @@
-//! Fingerprints: the simhash values of 32, 64 or 128 bits that everything else is generic over.
+//! Fingerprints: simhash or MinHash values of 32, 64 or 128 bits.
 
 use std::fmt;
 use std::hash::Hash;
@@ -13,23 +13,23 @@ pub use width::{Column, Fingerprints, Width};
 pub(crate) use width::{by_width, taken, with_type};
 
 mod sealed {
-    /// Nobody else can implement it. What it requires is not for the public interface.
+    /// Prevents other implementations. Its methods are not public.
     pub trait Sealed: Sized {
-        /// The values of a column of this width.
+        /// Returns the values of a column of this width.
         fn of_column(column: super::Column<'_>) -> Option<&[Self]>;
-        /// The column of some values.
+        /// Returns the column of some values.
         fn as_column(values: &[Self]) -> super::Column<'_>;
-        /// The column that these values are.
+        /// Converts values into a column.
         fn into_column(values: Vec<Self>) -> super::Fingerprints;
-        /// The vector of a column of this width.
+        /// Returns the vector of a column of this width.
         fn vec_of(column: &mut super::Fingerprints) -> Option<&mut Vec<Self>>;
     }
 }
 
-/// An f-bit simhash value, implemented by `u32`, `u64` and `u128`.
+/// A fingerprint of f bits: `u32`, `u64` or `u128`.
 ///
-/// Bits are numbered from 0, the least significant. The trait is sealed: the file format knows
-/// these three widths only (spec, section 3).
+/// Bits are numbered from 0, the least significant. The trait is sealed, because the file format defines only these
+/// three widths (spec, section 3).
 pub trait Fingerprint:
     sealed::Sealed
     + Copy
@@ -59,7 +59,7 @@ pub trait Fingerprint:
     /// The fingerprint with every bit set.
     const MAX: Self;
 
-    /// Number of bits in which two fingerprints differ.
+    /// Returns the number of bits in which two fingerprints differ.
     ///
     /// ```
     /// use simidx::Fingerprint;
@@ -70,31 +70,31 @@ pub trait Fingerprint:
         (self ^ other).count_ones()
     }
 
-    /// Number of set bits.
+    /// Returns the number of set bits.
     fn count_ones(self) -> u32;
 
-    /// Number of clear bits above the highest set one.
+    /// Returns the number of clear bits above the highest set one.
     fn leading_zeros(self) -> u32;
 
-    /// Number of clear bits below the lowest set one.
+    /// Returns the number of clear bits below the lowest set one.
     fn trailing_zeros(self) -> u32;
 
-    /// The bits moved left by `count`, those that leave at the top coming back at the bottom.
+    /// Rotates the bits left by `count`.
     fn rotate_left(self, count: u32) -> Self;
 
-    /// The bits moved right by `count`, those that leave at the bottom coming back at the top.
+    /// Rotates the bits right by `count`.
     fn rotate_right(self, count: u32) -> Self;
 
-    /// The sum modulo 2^f.
+    /// Returns the sum modulo 2^f.
     fn wrapping_add(self, other: Self) -> Self;
 
-    /// The difference modulo 2^f.
+    /// Returns the difference modulo 2^f.
     fn wrapping_sub(self, other: Self) -> Self;
 
-    /// The low bits of `value`; what does not fit is cut off.
+    /// Returns the low bits of `value`; higher bits are discarded.
     fn from_u128(value: u128) -> Self;
 
-    /// The same value in 128 bits.
+    /// Returns the value in 128 bits.
     fn to_u128(self) -> u128;
 
     /// Reads `BYTES` little-endian bytes; `None` unless the slice is exactly that long.
@@ -103,7 +103,7 @@ pub trait Fingerprint:
     /// Appends the `BYTES` little-endian bytes of the value.
     fn extend_le(self, out: &mut Vec<u8>);
 
-    /// Reads 1 to f / 4 hexadecimal digits of either case, after `0x` or not; `None` for anything else.
+    /// Parses 1 to f / 4 hexadecimal digits of either case, optionally after `0x`; `None` for anything else.
     ///
     /// ```
     /// use simidx::Fingerprint;
@@ -116,7 +116,7 @@ pub trait Fingerprint:
         Self::from_hex(text.as_bytes())
     }
 
-    /// The same for ASCII bytes. As many digits as the width has take 2 to 4 ns.
+    /// [`Fingerprint::parse_hex`] for ASCII bytes. Takes 2 to 4 ns for as many digits as the width has.
     ///
     /// ```
     /// use simidx::Fingerprint;
@@ -128,14 +128,14 @@ pub trait Fingerprint:
         hex::parse(digits)
     }
 
-    /// Reads a decimal number without sign that fits the width; `None` for anything else.
+    /// Parses an unsigned decimal number that fits the width; `None` for anything else.
     fn parse_dec(text: &str) -> Option<Self>;
 
-    /// Sorts in place on all threads of the current pool, 10 to 20 ns a value. The trait has it so that the
-    /// sorting library is compiled once for each width and not again in every crate that builds an index.
+    /// Sorts in place on all threads of the current pool, 10 to 20 ns a value. It is part of the trait so that the
+    /// sorting library is compiled once for each width, not again in every crate that builds an index.
     fn sort(values: &mut [Self]);
 
-    /// The value as f / 4 lower-case hexadecimal digits, the form in which every command prints.
+    /// Returns the value as f / 4 lower-case hexadecimal digits, as every command prints it.
     fn to_hex(self) -> String {
         hex::digits(self).collect()
     }

@@ -1,4 +1,4 @@
-//! The decoders of blocks and keys for `tools/fuzz`, their only user: no interface to rely on.
+//! Decoders of blocks and keys for `tools/fuzz` only. Do not use them elsewhere.
 #![allow(missing_docs, reason = "nothing here is for users")]
 
 use crate::codec::block::Block;
@@ -13,15 +13,15 @@ use crate::fingerprint::Fingerprint;
 use crate::format::{Kind, place_checksum};
 use crate::index::Decode;
 
-/// Blocks that are decoded in step.
+/// Number of blocks that are decoded in step.
 pub const BLOCKS_IN_STEP: usize = LANES;
 
-/// The lengths of a code for symbols that occur so often.
+/// Returns code lengths for symbols with these counts.
 pub fn lengths_for(counts: &[u64]) -> Vec<u8> {
     code_lengths(counts)
 }
 
-/// A block, and the keys of the block before and of itself.
+/// A block, its key, and the key of the block before.
 #[derive(Debug, Clone, Copy)]
 pub struct RawBlock<'a, F> {
     pub bytes: &'a [u8],
@@ -29,12 +29,12 @@ pub struct RawBlock<'a, F> {
     pub key: F,
 }
 
-/// What decodes the blocks of a table.
+/// A decoder of the blocks of a table.
 #[derive(Debug)]
 pub struct Decoder(TableCode);
 
 impl Decoder {
-    /// `None` for lengths that are no code.
+    /// Creates a decoder; `None` if the lengths are not a code.
     pub fn new(codec: Codec, lengths: &[u8]) -> Option<Self> {
         let code = Code::from_lengths(lengths).ok()?;
         TableCode::new(codec, code).map(Decoder)
@@ -45,14 +45,14 @@ impl Decoder {
         Block::new(block.bytes, &self.0, Span { previous, key })
     }
 
-    /// Whether the block satisfies every rule as the first one of table 0.
+    /// Returns whether the block satisfies every rule as the first one of table 0.
     pub fn is_good<F: Fingerprint>(&self, block: RawBlock<'_, F>) -> bool {
         self.block(block)
             .validate(place_checksum(Kind::Blocks, 0, 0))
             .is_ok()
     }
 
-    /// The values of any block one by one, up to the first fault, and whether there was none.
+    /// Decodes a block value by value, up to the first fault. Returns the values, and whether there was no fault.
     pub fn plain<F: Fingerprint>(&self, block: RawBlock<'_, F>) -> (Vec<F>, bool) {
         let mut values = Vec::new();
         let end = self.block(block).for_each(|value| {
@@ -62,7 +62,7 @@ impl Decoder {
         (values, end.is_ok())
     }
 
-    /// The values of good blocks of one size, decoded together as a table is read, block after block.
+    /// Decodes valid blocks of one size together, as a table is read. Returns their values, block after block.
     pub fn in_step<F: Fingerprint>(
         &self,
         blocks: [RawBlock<'_, F>; BLOCKS_IN_STEP],
@@ -82,8 +82,8 @@ impl Decoder {
         values.into_iter().map(|Permuted(value)| value).collect()
     }
 
-    /// The values below the key of a good Elias-Fano block that share their high bits with some from `low` to `high`,
-    /// with their places.
+    /// Returns the values of a valid Elias-Fano block that share their high bits with any value from `low` to `high`,
+    /// and are below the key, with their places.
     pub fn between<F: Fingerprint>(
         &self,
         block: RawBlock<'_, F>,
@@ -124,7 +124,7 @@ impl<F: Fingerprint> Work for Between<'_, F> {
     }
 }
 
-/// The `count` keys, at least one, of a key group between these two.
+/// Decodes `count` keys, at least one, of a key group between `previous` and `key`.
 pub fn decode_keys<F: Fingerprint>(
     bytes: &[u8],
     previous: Option<F>,
@@ -136,7 +136,7 @@ pub fn decode_keys<F: Fingerprint>(
     Ok(keys)
 }
 
-/// The key group of ascending keys, at least one.
+/// Encodes ascending keys, at least one, as a key group.
 pub fn encode_keys<F: Fingerprint>(previous: Option<F>, keys: &[F]) -> Vec<u8> {
     let key = keys[keys.len() - 1];
     let mut bytes = Vec::new();

@@ -1,8 +1,8 @@
-//! Ids as values.
+//! Ids of records.
 
 use std::fmt;
 
-/// The id of a record, lent.
+/// A borrowed id of a record.
 ///
 /// Numbers are ordered by value, strings by their bytes.
 ///
@@ -31,7 +31,7 @@ impl fmt::Display for Id<'_> {
 }
 
 impl<'a> Id<'a> {
-    /// The number; `None` for a string.
+    /// Returns the number; `None` for a string.
     pub fn as_number(self) -> Option<u64> {
         match self {
             Id::Number(number) => Some(number),
@@ -39,7 +39,7 @@ impl<'a> Id<'a> {
         }
     }
 
-    /// The string; `None` for a number.
+    /// Returns the string; `None` for a number.
     pub fn as_str(self) -> Option<&'a str> {
         match self {
             Id::Number(_) => None,
@@ -72,7 +72,7 @@ impl<'a> From<&'a IdBuf> for Id<'a> {
     }
 }
 
-/// The id of a record, owned; ordered as an [`Id`].
+/// An owned id of a record, ordered like an [`Id`].
 ///
 /// ```
 /// use simidx::{Id, IdBuf};
@@ -92,7 +92,7 @@ pub enum IdBuf {
 }
 
 impl IdBuf {
-    /// The id, lent.
+    /// Returns the borrowed id.
     pub fn as_id(&self) -> Id<'_> {
         match self {
             IdBuf::Number(number) => Id::Number(*number),
@@ -100,17 +100,17 @@ impl IdBuf {
         }
     }
 
-    /// The number; `None` for a string.
+    /// Returns the number; `None` for a string.
     pub fn as_number(&self) -> Option<u64> {
         self.as_id().as_number()
     }
 
-    /// The string; `None` for a number.
+    /// Returns the string; `None` for a number.
     pub fn as_str(&self) -> Option<&str> {
         self.as_id().as_str()
     }
 
-    /// Becomes this id; the memory of a string is used again.
+    /// Replaces the id, reusing the memory of a string.
     pub fn clone_from_id(&mut self, id: Id<'_>) {
         match (self, id) {
             (IdBuf::String(string), Id::String(id)) => {

@@ -1,11 +1,11 @@
-//! What the ids of an index are.
+//! The kinds of ids.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::options_error::OptionsError;
 
-/// What the ids of an index are. Spec §9.
+/// The kind of the ids of an index. Spec §9.
 ///
 /// ```
 /// use simidx::IdKind;
@@ -16,7 +16,7 @@ use crate::options_error::OptionsError;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IdKind {
-    /// The file is a pure set of fingerprints.
+    /// No ids: the file is a plain set of fingerprints.
     #[default]
     None,
     /// Unsigned 64-bit numbers.
@@ -29,7 +29,7 @@ impl IdKind {
     /// All kinds.
     pub const ALL: [IdKind; 3] = [IdKind::None, IdKind::Number, IdKind::String];
 
-    /// The name on the command line and in reports.
+    /// Returns the name on the command line and in reports.
     pub fn name(self) -> &'static str {
         match self {
             IdKind::None => "none",
@@ -38,7 +38,7 @@ impl IdKind {
         }
     }
 
-    /// What the ids are, in the plural.
+    /// Returns the name of the ids in the plural.
     pub(crate) fn plural(self) -> &'static str {
         match self {
             IdKind::None => "nothing",
@@ -69,7 +69,7 @@ impl fmt::Display for IdKind {
 impl FromStr for IdKind {
     type Err = OptionsError;
 
-    /// Reads a name as [`IdKind::name`] gives it.
+    /// Parses a name that [`IdKind::name`] returns.
     fn from_str(name: &str) -> Result<Self, OptionsError> {
         let found = IdKind::ALL.into_iter().find(|value| value.name() == name);
         found.ok_or_else(|| {

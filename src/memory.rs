@@ -1,5 +1,5 @@
-//! What the operating system is told and asked about memory: what is wanted soon, what shall be in huge pages, what shall
-//! stay, and what is there. None of it changes a byte.
+//! Memory advice and queries to the operating system: prefetching, huge pages, locking and residency. They do not
+//! change the contents of memory.
 
 use std::collections::TryReserveError;
 use std::io;
@@ -11,11 +11,11 @@ use rustix::mm::Advice;
 use crate::error::Error;
 use crate::error::Result;
 
-/// Says that these bytes will be read soon: pages of a mapped file that are not in memory are read meanwhile.
+/// Advises the system that these bytes will be read soon, so that it reads missing pages of a mapped file meanwhile.
 pub(crate) fn will_need(bytes: &[u8]) {
     #[cfg(all(feature = "mmap", unix))]
     {
-        // Advice is about whole pages.
+        // Advice applies to whole pages.
         let page_len = rustix::param::page_size();
         let start = bytes.as_ptr().addr() / page_len * page_len;
         advise(start, bytes.as_ptr().addr() + bytes.len(), Advice::WillNeed);
@@ -24,16 +24,16 @@ pub(crate) fn will_need(bytes: &[u8]) {
     let _ = bytes;
 }
 
-/// An empty vector with room for `count` items, in huge pages if the system has them and there are that many: a
-/// random access then seldom misses the translation of its address.
+/// Creates an empty vector with room for `count` items, in huge pages if the system has them and the items fill one.
+/// Random access then rarely misses the TLB.
 pub(crate) fn huge_vec<T>(count: usize) -> Vec<T> {
     with_huge_pages(Vec::with_capacity(count))
 }
 
-/// [`huge_vec`] for a number that nothing has checked.
+/// [`huge_vec`] for an unchecked count.
 ///
 /// # Errors
-/// There is not so much memory.
+/// There is too little memory.
 pub(crate) fn try_huge_vec<T>(count: usize) -> Result<Vec<T>, TryReserveError> {
     let mut items = Vec::new();
     items.try_reserve_exact(count)?;
@@ -67,16 +67,16 @@ fn advise(start: usize, end: usize, advice: Advice) {
     };
     let address = std::ptr::without_provenance_mut(start);
     #[expect(unsafe_code, reason = "the call takes an address")]
-    // SAFETY: neither kind of advice given here changes a byte or makes an address invalid: one starts reads, the
-    // other names the size of pages. So pages that the range shares with other owners at its ends may be in it. An
-    // error means that the advice was not taken.
+    // SAFETY: neither kind of advice given here changes a byte or makes an address invalid: one starts reads, the other
+    // selects the size of pages. So the range may include pages at its ends that it shares with other owners. An error
+    // means that the advice was not taken.
     let _ = unsafe { rustix::mm::madvise(address, len, advice) };
 }
 
-/// Brings bytes to memory and keeps them there until [`unlock`], or until they are no longer mapped.
+/// Loads bytes into memory and keeps them there until [`unlock`], or until they are unmapped.
 ///
 /// # Errors
-/// The limit of this process is too small, or what else the system reports; nothing is locked then.
+/// The limit of this process is too small, or any other error of the system; nothing is locked then.
 pub(crate) fn lock(bytes: &[u8]) -> Result<()> {
     if bytes.is_empty() {
         return Ok(());
@@ -85,8 +85,8 @@ pub(crate) fn lock(bytes: &[u8]) -> Result<()> {
     {
         let address = bytes.as_ptr().cast_mut().cast();
         #[expect(unsafe_code, reason = "the call takes an address")]
-        // SAFETY: the call changes no byte; the system reads and keeps the pages of the range, which are valid while the slice
-        // is borrowed. Pages that it shares with other owners at its ends may be kept too.
+        // SAFETY: the call does not change any byte; the system loads and keeps the pages of the range, which are valid
+        // while the slice is borrowed. Pages that it shares with other owners at its ends may be kept too.
         let locked = unsafe { rustix::mm::mlock(address, bytes.len()) };
         locked.map_err(|error| refusal(bytes.len() as u64, lock_limit(), error.into()))
     }
@@ -98,8 +98,7 @@ pub(crate) fn lock(bytes: &[u8]) -> Result<()> {
     }
 }
 
-/// The error of a lock that was refused. Privileged processes have no limit, whatever the number says: so it is asked for
-/// only now.
+/// Returns the error of a failed lock. Privileged processes are not bound by the limit, so it is queried only now.
 #[cfg(all(feature = "mmap", unix))]
 fn refusal(len: u64, limit: Option<u64>, error: io::Error) -> Error {
     match limit {
@@ -118,7 +117,7 @@ fn refusal(len: u64, limit: Option<u64>, error: io::Error) -> Error {
     }
 }
 
-/// Bytes that this process may lock.
+/// Returns the bytes that this process may lock.
 #[cfg(all(feature = "mmap", any(target_os = "linux", target_vendor = "apple")))]
 fn lock_limit() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Memlock).current
@@ -133,24 +132,25 @@ fn lock_limit() -> Option<u64> {
     None
 }
 
-/// Lets go of what [`lock`] keeps.
+/// Releases bytes that [`lock`] keeps.
 pub(crate) fn unlock(bytes: &[u8]) {
     #[cfg(all(feature = "mmap", unix))]
     {
         let address = bytes.as_ptr().cast_mut().cast();
         #[expect(unsafe_code, reason = "the call takes an address")]
-        // SAFETY: the call changes no byte and makes no address invalid. An error would mean that nothing was locked.
+        // SAFETY: the call does not change any byte or make an address invalid. An error would mean that nothing was
+        // locked.
         let _ = unsafe { rustix::mm::munlock(address, bytes.len()) };
     }
     #[cfg(not(all(feature = "mmap", unix)))]
     let _ = bytes;
 }
 
-/// The part of the pages of some bytes, from 0 to 1, that are in memory; `None` where the system does not say.
+/// Returns the fraction of the pages of some bytes that are in memory; `None` if the system does not report it.
 pub(crate) fn resident_fraction(bytes: &[u8]) -> Option<f64> {
     #[cfg(all(feature = "mmap", target_os = "linux"))]
     {
-        /// Pages that are asked about at a time.
+        /// Pages per system call.
         const PAGES: usize = 1 << 14;
         let page_len = rustix::param::page_size();
         let start = bytes.as_ptr().addr() / page_len * page_len;
@@ -162,13 +162,13 @@ pub(crate) fn resident_fraction(bytes: &[u8]) -> Option<f64> {
             let count = len.div_ceil(page_len);
             let address = std::ptr::without_provenance_mut(first);
             #[expect(unsafe_code, reason = "no crate in use has a safe call")]
-            // SAFETY: the call reads no byte of the range and writes one for each of its `count` pages, for which there is
-            // room: no more than `PAGES`. The first address is that of a page.
+            // SAFETY: the call does not read the range and writes one byte for each of its `count` pages, at most
+            // `PAGES`, for which there is room. The first address is that of a page.
             let answer = unsafe { libc::mincore(address, len, pages.as_mut_ptr()) };
             if answer != 0 {
                 return None;
             }
-            // The other bits of these bytes mean nothing.
+            // The other bits of these bytes have no meaning.
             resident += pages[..count].iter().filter(|&page| page & 1 != 0).count();
             total += count;
         }

@@ -1,8 +1,8 @@
-//! The error of an option that cannot be.
+//! The error of an invalid option.
 
 use std::fmt;
 
-/// An option or argument that is out of its range, or that does not go with another.
+/// An option or argument that is out of its range, or conflicts with another.
 ///
 /// ```
 /// use simidx::Codec;
@@ -17,13 +17,13 @@ pub struct OptionsError {
 }
 
 impl OptionsError {
-    /// An error about the option with that name: what is wrong with it, one clause.
+    /// Creates an error about the option `option`; the message describes its fault in one clause.
     pub fn new(option: &'static str, message: impl Into<String>) -> Self {
         let message = message.into();
         OptionsError { option, message }
     }
 
-    /// Name of the field or argument, as in `block_size`.
+    /// Returns the name of the field or argument, such as `block_size`.
     pub fn option(&self) -> &'static str {
         self.option
     }

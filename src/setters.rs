@@ -1,7 +1,7 @@
-//! Setters of options.
+//! The macro that defines setters of options.
 
-/// Adds to options a method for each field that sets it and returns the options, with the type of its argument. `Some(…)` is for a
-/// field that may be absent.
+/// Adds a method to options for each field that sets it and returns the options, with the type of its argument.
+/// `Some(…)` is for an optional field.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! setters {

@@ -1,4 +1,4 @@
-//! The parameters and sizes of an index, the same from the builder that wrote it and the reader that opened it.
+//! The parameters and sizes of an index, identical from the builder that wrote it and the reader that opened it.
 
 use crate::bound::bound_bits;
 use crate::codec::Codec;
@@ -21,25 +21,25 @@ use crate::format::{ContentId, Directory, IdKind, Kind};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Summary {
-    /// Bits of a fingerprint.
+    /// The width of the fingerprints.
     pub width: Width,
-    /// Number of records that went into the index.
+    /// Number of records.
     pub record_count: u64,
-    /// Number of distinct fingerprints among them.
+    /// Number of distinct fingerprints.
     pub fingerprint_count: u64,
     /// The distance that the tables were chosen for, k.
     pub max_distance: u32,
     /// Bytes of a block.
     pub block_size: u32,
-    /// What the ids are.
+    /// The kind of the ids.
     pub id_kind: IdKind,
-    /// What identifies the contents.
+    /// The content id.
     pub content_id: ContentId,
     /// Bytes of the ids: all sections that only they need.
     pub ids_len: u64,
-    /// Whether the file has the order of its ids, by which an id is found.
+    /// Whether the file stores the order of its ids, by which an id is found.
     pub has_id_lookup: bool,
-    /// Bytes of the sketches, with their head and checksums; 0 if there are none.
+    /// Bytes of the sketches, including their head and checksums; 0 if there are none.
     pub sketches_len: u64,
     /// Bytes of the file.
     pub file_len: u64,
@@ -66,20 +66,20 @@ pub struct Summary {
 pub struct TableSummary {
     /// The fingerprint bits that form the prefix.
     pub prefix_mask: u128,
-    /// Most prefix bits that a probe within `max_distance` flips; 0 too for a table that is not probed.
+    /// The most prefix bits that a probe within `max_distance` flips; 0 for a table that is not probed.
     pub flips: u32,
-    /// How the table is coded.
+    /// The codec of the table.
     pub codec: Codec,
-    /// Number of blocks, or of lines in a table in lines.
+    /// Number of blocks, or of lines.
     pub block_count: u64,
     /// Bytes of blocks, keys and table record.
     pub byte_len: u64,
-    /// Codeword length of each delta position, 0 for one that does not occur.
+    /// The codeword length of each delta position; 0 for a position that does not occur.
     pub code_lengths: Vec<u8>,
 }
 
 impl Summary {
-    /// The figures of a file with this directory.
+    /// Returns the figures of a file with this directory.
     pub(crate) fn of<F: Fingerprint>(directory: &Directory, file_len: u64) -> Self {
         let masks = directory.tables.iter().map(|t| F::from_u128(t.prefix_mask));
         let masks: Vec<F> = masks.collect();
@@ -121,29 +121,29 @@ impl Summary {
         }
     }
 
-    /// Bytes of the distinct fingerprints as plain numbers.
+    /// Returns the bytes of the distinct fingerprints as plain numbers.
     pub fn raw_len(&self) -> u64 {
         self.fingerprint_count * self.width.bytes() as u64
     }
 
-    /// Bits a fingerprint of the whole file; 0 for an empty index.
+    /// Returns the bits of the whole file for each fingerprint; 0 for an empty index.
     pub fn bits_per_fingerprint(&self) -> f64 {
         self.per_fingerprint(self.file_len)
     }
 
-    /// The mean over the tables of their bits a fingerprint; 0 for an empty index.
+    /// Returns the mean over the tables of their bits for each fingerprint; 0 for an empty index.
     pub fn bits_per_fingerprint_per_table(&self) -> f64 {
         let bytes = self.tables.iter().map(|table| table.byte_len).sum();
         self.per_fingerprint(bytes) / self.tables.len().max(1) as f64
     }
 
-    /// The fewest bits a fingerprint that any code for a random set of this size can have in one table:
-    /// log2 of the number of such sets, divided by its size. 0 for an empty index.
+    /// Returns the least bits for each fingerprint that any code needs in one table, for a random set of this size:
+    /// log2 of the number of such sets, divided by the size. 0 for an empty index.
     pub fn bound_bits_per_fingerprint(&self) -> f64 {
         bound_bits(self.width.bits(), self.fingerprint_count)
     }
 
-    /// Bytes as bits a fingerprint; 0 for an empty index.
+    /// Converts bytes to bits for each fingerprint; 0 for an empty index.
     pub fn per_fingerprint(&self, bytes: u64) -> f64 {
         match self.fingerprint_count {
             0 => 0.0,
@@ -153,7 +153,7 @@ impl Summary {
 }
 
 impl TableSummary {
-    /// Number of bits in the prefix, p.
+    /// Returns the number of bits in the prefix, p.
     pub fn prefix_bits(&self) -> u32 {
         self.prefix_mask.count_ones()
     }

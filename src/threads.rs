@@ -1,7 +1,7 @@
 //! Work on the threads of the current pool.
 //!
-//! Shared work takes a compiler long: each closure that goes to a pool brings a copy of the pool's machinery. Here that is
-//! compiled once, for all who share work.
+//! Shared work is slow to compile, because each closure passed to a pool brings its own copy of the pool's code. This
+//! module compiles that code once, for all callers.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,7 @@ pub(crate) fn for_each(count: usize, work: &(dyn Fn(usize) + Sync)) {
     (0..count).into_par_iter().for_each(work);
 }
 
-/// What `work` makes of each number below `count`, in their order, on all threads of the current pool.
+/// Calls `work` with each number below `count`, on all threads of the current pool. Returns the results in order.
 pub(crate) fn map<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let mut results = Vec::with_capacity(count);
     for _ in 0..count {
@@ -32,10 +32,10 @@ pub(crate) fn map<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Ve
     all
 }
 
-/// As [`map_parts_with`], until the first error; parts that have begun are ended.
+/// [`map_parts_with`] for work that may fail. After the first error, no further parts begin.
 ///
 /// # Errors
-/// That of the first part that has one, of those that were begun.
+/// The error of the first part that failed, in order.
 pub(crate) fn try_map_parts_with<T: Sync, S: Send, U: Send, E: Send>(
     items: &[T],
     part_len: usize,
@@ -54,8 +54,8 @@ pub(crate) fn try_map_parts_with<T: Sync, S: Send, U: Send, E: Send>(
     made.into_iter().flatten().collect()
 }
 
-/// What `work` makes of each part of `items`, in their order, on all threads of the current pool. All parts but the last have
-/// this length. `work` takes the number of the part too.
+/// Calls `work` with each part of `items` and its number, on all threads of the current pool. Returns the results in
+/// order. All parts but the last have length `part_len`.
 pub(crate) fn map_parts<T: Sync, U: Send>(
     items: &[T],
     part_len: usize,
@@ -68,7 +68,7 @@ pub(crate) fn map_parts<T: Sync, U: Send>(
     })
 }
 
-/// As [`map_parts`], with a state that one part after the other uses: as many states as there are threads.
+/// [`map_parts`] with a state that is reused from part to part; there are at most as many states as threads.
 fn map_parts_with<T: Sync, S: Send, U: Send>(
     items: &[T],
     part_len: usize,
@@ -85,8 +85,8 @@ fn map_parts_with<T: Sync, S: Send, U: Send>(
     })
 }
 
-/// Calls `work` with the number of each part of `items` and the part itself, on all threads of the current pool. What it
-/// returns comes in the order of the parts.
+/// Calls `work` with each part of `items` and its number, on all threads of the current pool. Returns the results in
+/// order.
 pub(crate) fn map_parts_mut<T: Send, U: Send>(
     items: &mut [T],
     part_len: usize,
@@ -98,15 +98,15 @@ pub(crate) fn map_parts_mut<T: Send, U: Send>(
     })
 }
 
-/// Calls `work` on at most this many new threads, as many as the system has, and `here` on this one meanwhile.
+/// Calls `work` on up to `threads` new threads, as many as the system can start, and meanwhile `here` on this one.
 ///
 /// # Panics
-/// The system has no thread.
+/// If no thread can be started.
 pub(crate) fn beside(threads: usize, work: &(dyn Fn() + Sync), here: &mut dyn FnMut()) {
     std::thread::scope(|scope| {
         for number in 0..threads {
             if let Err(error) = std::thread::Builder::new().spawn_scoped(scope, work) {
-                // Threads that have begun would wait for what this one does.
+                // Threads that have started would wait for this one forever.
                 assert!(number > 0, "no thread can be started: {error}");
                 break;
             }
@@ -115,7 +115,7 @@ pub(crate) fn beside(threads: usize, work: &(dyn Fn() + Sync), here: &mut dyn Fn
     });
 }
 
-/// Work on a thread of its own, and what it makes.
+/// Work on its own thread, and its result.
 #[derive(Debug)]
 pub(crate) struct Background<T> {
     thread: JoinHandle<()>,
@@ -130,7 +130,7 @@ impl<T: Send + 'static> Background<T> {
         Background { thread, made }
     }
 
-    /// Waits for the work.
+    /// Waits for the work and returns its result.
     pub(crate) fn join(self) -> T {
         if let Err(panic) = self.thread.join() {
             std::panic::resume_unwind(panic);
@@ -144,7 +144,7 @@ fn spawn(work: Box<dyn FnOnce() + Send>) -> JoinHandle<()> {
     std::thread::spawn(work)
 }
 
-/// The contents of a mutex that no panic can have left half changed.
+/// Locks a mutex whose contents no panic can have left half changed.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! Watching long work: how far it is, and how it is stopped.
+//! Progress and cancellation of long work.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 
-/// A step of long work.
+/// A stage of long work.
 ///
 /// ```
 /// use simidx::watch::Stage;
@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stage {
-    /// A build sorts the records that are in memory by fingerprint and id.
+    /// A build sorts the records in memory by fingerprint and id.
     SortRecords,
     /// A merge in which the newest record of an id wins compares the ids of all segments.
     CompareIds,
@@ -40,7 +40,7 @@ pub enum Stage {
     SortIds,
     /// The ids are written.
     WriteIds,
-    /// Blocks and pages are brought to memory and checked; the work is counted in bytes.
+    /// Blocks and pages are loaded and checked; the work is counted in bytes.
     Warm,
     /// A full check decodes a table; the work is counted in parts of the file.
     CheckTable(usize),
@@ -50,7 +50,7 @@ pub enum Stage {
     CompareTable(usize),
     /// Queries are answered.
     Query,
-    /// The fingerprints of a set are searched for those near many queries; the work is counted in parts.
+    /// A set is searched for fingerprints near many queries; the work is counted in parts.
     Search,
     /// Fingerprints or texts are compared with each other.
     Compare,
@@ -59,7 +59,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// The stage in words, without the number of the table.
+    /// Returns the stage in words, without the number of the table.
     pub fn name(self) -> &'static str {
         match self {
             Stage::SortRecords | Stage::MergeRecords => "sort",
@@ -79,25 +79,25 @@ impl Stage {
     }
 }
 
-/// How far long work is.
+/// The progress of long work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// The stage under way.
+    /// The current stage.
     pub stage: Stage,
-    /// How much of the stage is done: records, values, queries or whatever it counts.
+    /// The amount of work done in this stage: records, values, queries or other items.
     pub done: u64,
-    /// How much there is in this stage; 0 if that is unknown.
+    /// The total amount of work in this stage; 0 if it is unknown.
     pub total: u64,
-    /// Bytes of an index that have been written; 0 for work that writes none.
+    /// Bytes of an index written so far; 0 for work that does not write one.
     pub written: u64,
 }
 
 /// A function that is called with the progress of long work and may stop it. Cheap to clone.
 ///
-/// All long work takes this one value: in its options or, where it has none, as an argument. The function is called when a stage
-/// begins and many times while it lasts, by one thread at a time. If it breaks, the work ends soon afterwards with
-/// [`Error::Interrupted`].
+/// All long work takes one of these, in its options or as an argument. The function is called at the start of each
+/// stage and many times during it, by one thread at a time. If it returns [`ControlFlow::Break`], the work soon ends
+/// with [`Error::Interrupted`].
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -127,17 +127,17 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// A watch that calls this function. [`Watch::default`] calls none.
+    /// Creates a watch that calls this function. [`Watch::default`] calls none.
     pub fn new(call: impl Fn(Progress) -> ControlFlow<()> + Send + Sync + 'static) -> Self {
         Watch {
             call: Some(Arc::new(call)),
         }
     }
 
-    /// Says how far the work is.
+    /// Reports the progress of the work.
     ///
     /// # Errors
-    /// [`Error::Interrupted`] if the work is to stop.
+    /// [`Error::Interrupted`] if the work must stop.
     pub fn report(&self, stage: Stage, done: u64, total: u64) -> Result<()> {
         self.forward(Progress {
             stage,
@@ -147,10 +147,10 @@ impl Watch {
         })
     }
 
-    /// Says how far the work is whose progress another watch was called with.
+    /// Reports the progress that another watch was called with.
     ///
     /// # Errors
-    /// As for [`Watch::report`].
+    /// The errors of [`Watch::report`].
     pub fn forward(&self, progress: Progress) -> Result<()> {
         match &self.call {
             Some(call) if call(progress).is_break() => Err(Error::Interrupted),
@@ -202,7 +202,7 @@ impl Reporter {
         self.watch.forward(self.progress)
     }
 
-    /// Notes how long the file is by now.
+    /// Records the length of the file so far.
     pub(crate) fn written(&mut self, bytes: u64) {
         self.progress.written = bytes;
     }

@@ -8,16 +8,16 @@ use crate::error::OptionsError;
 use crate::fingerprint::{Fingerprints, Width};
 
 impl TableDesign {
-    /// The width cut into `bands` bands, each the prefix of a table: the designs with the fewest tables.
+    /// Creates the design with the fewest tables: the width is cut into `bands` bands, each the prefix of a table.
     ///
-    /// With no more bands than errors, some bands are probed with flips (the general pigeonhole principle; Qin
-    /// et al., "GPH: Similarity Search in Hamming Space", ICDE 2018): r_t + 1 over all bands sum to k + 1. The
-    /// first bands take the odd flips and are wider for it, such that all bands yield about as many candidates:
-    /// for 64 bits and k = 3 one band of 64 bits and 3 flips, two of 32 bits and one flip, or three of 24 bits
-    /// and one flip, 20 and 20.
+    /// If there are no more bands than errors, some bands are probed with flips, by the general pigeonhole principle
+    /// (Qin et al., "GPH: Similarity Search in Hamming Space", ICDE 2018): r_t + 1 over all bands sum to k + 1. The
+    /// first bands take the remaining flips and are wider, so that all bands give about the same number of candidates.
+    /// For 64 bits and k = 3: one band of 64 bits and 3 flips, two of 32 bits and one flip, or three of 24 bits and one
+    /// flip, 20 and 20.
     ///
     /// # Errors
-    /// No band, more bands than bits, or a distance out of range.
+    /// No bands, more bands than bits, or a distance out of range.
     pub fn partition(width: Width, max_distance: u32, bands: u32) -> Result<Self, OptionsError> {
         check_distance(max_distance)?;
         if !(1..=width.bits()).contains(&bands) {
@@ -35,11 +35,11 @@ impl TableDesign {
         Self::checked(max_distance, Fingerprints::collect(width, masks))
     }
 
-    /// The width cut into `bands` bands, each choice of `bands - max_distance` of them the prefix
-    /// of a table: k errors touch at most k bands, so some choice has none.
+    /// Creates a table for each choice of `bands - max_distance` of the `bands` bands of the width: k errors touch at
+    /// most k bands, so they leave some choice untouched.
     ///
     /// # Errors
-    /// `bands` not above `max_distance`, above the width, or giving more than 255 tables.
+    /// `bands` not above `max_distance`, above the width, or with more than 255 tables.
     pub fn choose_bands(width: Width, max_distance: u32, bands: u32) -> Result<Self, OptionsError> {
         check_distance(max_distance)?;
         let tables = binomial(bands, max_distance);
@@ -53,11 +53,11 @@ impl TableDesign {
         Self::checked(max_distance, Fingerprints::collect(width, masks))
     }
 
-    /// One of k + 1 bands, then one of k + 1 bands of the bits that are left: (k + 1)² tables,
-    /// the paper's sixteen for k = 3.
+    /// Creates a table for each of k + 1 bands, combined with each of k + 1 bands of the remaining bits: (k + 1)²
+    /// tables, the paper's sixteen for k = 3.
     ///
     /// # Errors
-    /// A distance for which the width has too few bits or the tables are more than 255.
+    /// A distance with too few bits in the width, or with more than 255 tables.
     pub fn two_level_bands(width: Width, max_distance: u32) -> Result<Self, OptionsError> {
         check_distance(max_distance)?;
         let parts = max_distance as usize + 1;
@@ -78,8 +78,8 @@ impl TableDesign {
     }
 }
 
-/// These bits cut into `bands` bands, and for each choice of `bands - distance` of them a mask. There are more bands than
-/// the distance, and at least as many bits as bands.
+/// Cuts these bits into `bands` bands and returns a mask for each choice of `bands - distance` of them. There must be
+/// more bands than `distance`, and at least as many bits as bands.
 pub(crate) fn choices_of_bands(positions: &[u128], bands: u32, distance: u32) -> Vec<u128> {
     let bands = split(positions, bands as usize);
     let choices = combinations(bands.len(), bands.len() - distance as usize);
@@ -87,8 +87,8 @@ pub(crate) fn choices_of_bands(positions: &[u128], bands: u32, distance: u32) ->
     choices.iter().map(mask).collect()
 }
 
-/// Widths of bands that share out `distance` flips: bit after bit goes to the band with the most candidates,
-/// a share of probes / 2^bits of all fingerprints.
+/// Returns the widths of bands that share `distance` flips. Each bit goes to the band with the most candidates, a share
+/// of probes / 2^bits of all fingerprints.
 fn band_widths(width: u32, distance: u32, bands: u32) -> Vec<u32> {
     let flips = (distance + 1).saturating_sub(bands);
     let flips: Vec<u32> = (0..bands)
@@ -119,13 +119,13 @@ pub(crate) fn check_distance(max_distance: u32) -> Result<(), OptionsError> {
     ))
 }
 
-/// Every bit of the width by itself, from the top down.
+/// Returns a mask for each bit of the width, highest first.
 pub(crate) fn all_positions(width: Width) -> Vec<u128> {
     let positions = (0..width.bits()).rev();
     positions.map(|position| 1 << position).collect()
 }
 
-/// Cuts bits into `parts` runs whose lengths differ by at most one, the longer ones first.
+/// Cuts bits into `parts` runs whose lengths differ by at most one, longer ones first.
 pub(super) fn split(bits: &[u128], parts: usize) -> Vec<u128> {
     let (short, longer) = (bits.len() / parts, bits.len() % parts);
     let mut rest = bits;
@@ -138,7 +138,7 @@ pub(super) fn split(bits: &[u128], parts: usize) -> Vec<u128> {
         .collect()
 }
 
-/// All choices of `chosen` out of `0..from`, in lexicographic order.
+/// Returns all choices of `chosen` out of `0..from`, in lexicographic order.
 fn combinations(from: usize, chosen: usize) -> Vec<Vec<usize>> {
     if chosen == 0 {
         return vec![Vec::new()];

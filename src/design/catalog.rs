@@ -1,4 +1,4 @@
-//! The designs that there are for a distance, and the choice among them.
+//! The available designs for a distance, and the choice among them.
 
 use super::bands::check_distance;
 use super::covering::COVERINGS;
@@ -6,13 +6,13 @@ use super::{MAX_DISTANCE, TableDesign};
 use crate::error::OptionsError;
 use crate::fingerprint::Width;
 
-/// Largest distance for which two levels of bands are offered; beyond it their coverage takes long to prove and
-/// flips need fewer tables.
+/// The largest distance for which two levels of bands are offered. Beyond it their coverage takes long to prove, and
+/// designs with flips need fewer tables.
 const MOST_TWO_LEVEL_DISTANCE: u32 = 6;
 
 impl TableDesign {
-    /// All designs that this version offers for a width and a distance, by number of tables, one for each number; none for a distance
-    /// above [`MAX_DISTANCE`].
+    /// Returns all designs that this version offers for a width and a distance, by number of tables, at most one for
+    /// each number. Empty for a distance above [`MAX_DISTANCE`].
     pub fn available(width: Width, max_distance: u32) -> Vec<Self> {
         if max_distance > MAX_DISTANCE {
             return Vec::new();
@@ -32,10 +32,10 @@ impl TableDesign {
         designs
     }
 
-    /// The design with that many tables.
+    /// Returns the design with this number of tables.
     ///
     /// # Errors
-    /// No such design; the message lists those that there are.
+    /// There is no such design; the message lists the numbers of tables that exist.
     pub fn with_table_count(
         width: Width,
         max_distance: u32,

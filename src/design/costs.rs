@@ -1,11 +1,11 @@
-//! The costs of probes, and the number of address bits for which they are least.
+//! The costs of probes, and the number of address bits that minimizes them.
 
 use super::probes::{TableProbes, probes_and_addresses};
 use crate::codec::Codec;
 use crate::codec::lines::LINE_BITS;
 
-/// What the steps of a query cost, in nanoseconds on one thread. Only the ratios matter for the choice of
-/// probes; the constants are those of a file of about 100 MB in memory and stand here, all in one place.
+/// The costs of the steps of a query, in nanoseconds on one thread. Only their ratios matter for the choice of probes.
+/// The constants were measured on a file of about 100 MB in memory, and are all defined here.
 ///
 /// ```
 /// use simidx::Codec;
@@ -20,14 +20,14 @@ use crate::codec::lines::LINE_BITS;
 pub struct Costs {
     /// A probe up to its first candidate.
     pub probe_ns: f64,
-    /// Each fingerprint that shares the address: decoding and comparing it.
+    /// Decoding and comparing a fingerprint that shares the address.
     pub candidate_ns: f64,
-    /// Each address with fingerprints in a table in lines, or each group of them that lie together: finding and fetching
-    /// their low bits.
+    /// Finding and fetching the low bits of an address with fingerprints in a table in lines, or of several adjacent
+    /// ones.
     pub row_ns: f64,
-    /// Address bits of tables in lines, whose probes cost by the line; 0 for tables in blocks.
+    /// Address bits of tables in lines, where probes cost by the line; 0 for tables in blocks.
     pub address_bits: u32,
-    /// Each fingerprint of table 0 where all are compared in turn, without any probe.
+    /// Comparing a fingerprint of table 0 in a scan.
     pub scan_ns: f64,
 }
 
@@ -41,8 +41,7 @@ impl Costs {
         scan_ns: 5.0,
     };
 
-    /// Codecs that decode a block from its start (`xor`, `gap`): a probe decodes half a block of 512
-    /// bytes on the way.
+    /// Codecs that decode a block from its start (`xor`, `gap`): a probe decodes half a block of 512 bytes.
     pub const SEQUENTIAL: Costs = Costs {
         probe_ns: 450.0,
         candidate_ns: 4.0,
@@ -62,7 +61,7 @@ impl Costs {
 }
 
 impl Costs {
-    /// What probes of tables in a codec cost.
+    /// Returns the costs of probing tables in a codec.
     pub fn of(codec: Codec) -> Self {
         match codec {
             Codec::Xor | Codec::Gap => Costs::SEQUENTIAL,
@@ -72,13 +71,13 @@ impl Costs {
     }
 }
 
-/// Most address bits in one range, see [`TableProbes::range_bits`].
+/// The most address bits in one range, see [`TableProbes::range_bits`].
 const MOST_RANGE_BITS: u32 = 8;
 
-/// `pattern_count` for all numbers of bits and flips up to some, worked out together.
+/// `pattern_count` for a range of numbers of bits and flips, computed together.
 struct PatternCounts {
     flip_choices: usize,
-    /// By bits, then by flips.
+    /// Indexed by bits, then by flips.
     counts: Vec<f64>,
 }
 
@@ -105,17 +104,18 @@ impl PatternCounts {
     }
 }
 
-/// The cheapest way to probe a table with some number of flips.
+/// The cheapest way to probe a table with a number of flips.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Offer {
     pub(super) address_bits: u32,
     pub(super) range_bits: u32,
-    /// Cost of all probes and their candidates on uniform data.
+    /// The cost of all probes and their candidates on uniform data.
     pub(super) ns: f64,
 }
 
 impl Offer {
-    /// The offer as probes of a table that must find what differs in at most `flips` of the first `prefix_bits` bits.
+    /// Returns the offer as probes of a table that must find values differing in at most `flips` of the first
+    /// `prefix_bits` bits.
     pub(super) fn probes(self, table: usize, flips: u32, prefix_bits: u32) -> TableProbes {
         TableProbes {
             table,
@@ -127,19 +127,18 @@ impl Offer {
     }
 }
 
-/// The best offer for each number of bits that may be addressed and each number of flips.
+/// The best offer for each number of addressable bits and each number of flips.
 ///
-/// Fewer address bits mean fewer patterns of flips and more candidates for each. Without flips every bit
-/// helps.
+/// Fewer address bits mean fewer patterns of flips and more candidates for each. Without flips, every bit helps.
 #[derive(Debug)]
 pub(super) struct Offers {
     flip_choices: usize,
-    /// By bits, then by flips.
+    /// Indexed by bits, then by flips.
     offers: Vec<Offer>,
 }
 
 impl Offers {
-    /// For 0 to `width` bits and 0 to `most_flips` flips; about width · most_flips steps.
+    /// Computes offers for 0 to `width` bits and 0 to `most_flips` flips, in about width · most_flips steps.
     pub(super) fn new(width: u32, most_flips: u32, fingerprint_count: u64, costs: &Costs) -> Self {
         let flip_choices = most_flips as usize + 1;
         let mut offers: Vec<Offer> = Vec::with_capacity((width as usize + 1) * flip_choices);
@@ -166,13 +165,13 @@ impl Offers {
         }
     }
 
-    /// The cheapest probes of an address of at most `bits` bits with all patterns of `flips` flips.
+    /// Returns the cheapest probes of an address of at most `bits` bits with all patterns of `flips` flips.
     pub(super) fn best(&self, bits: u32, flips: u32) -> Offer {
         self.offers[bits as usize * self.flip_choices + flips as usize]
     }
 }
 
-/// The cheapest number of range bits for an address with this many candidates, and the cost of all probes then.
+/// Returns the cheapest number of range bits for an address with this many candidates, and the cost of all probes.
 fn cheapest_range(
     patterns: &PatternCounts,
     address_bits: u32,
@@ -201,7 +200,7 @@ fn cheapest_range(
         .expect("a range of no bits is a choice")
 }
 
-/// The cost of all probes of an address in a table in lines.
+/// Returns the cost of all probes of an address in a table in lines.
 fn in_lines(
     patterns: &PatternCounts,
     address_bits: u32,

@@ -1,10 +1,10 @@
 //! The proof that a list of prefix masks misses nothing within a distance.
 
-/// Most partial differences that a check looks at: a bound on its time, which the designs of this
-/// crate stay far below (spec, section 13).
+/// The most partial differences that a check examines, to bound its time. The designs of this crate stay far below it
+/// (spec, section 13).
 const NODE_LIMIT: u32 = 1 << 20;
 
-/// What a coverage check found.
+/// The result of a coverage check.
 ///
 /// ```
 /// use simidx::Width;
@@ -20,17 +20,16 @@ const NODE_LIMIT: u32 = 1 << 20;
 pub enum Coverage {
     /// Every difference within the distance leaves some mask untouched.
     Complete,
-    /// These bits, when they differ, touch every mask.
+    /// If all these bits differ, they touch every mask.
     Misses(u128),
     /// The masks are so irregular that the check gave up.
     TooComplex,
 }
 
-/// Looks for at most `distance` bits that touch every mask.
+/// Searches for at most `distance` bits that touch every mask.
 ///
-/// A set that touches all masks touches the first one that the set lacks, so it is enough to
-/// branch on the bits of that one; bits that belong to the same masks are alike and one of them
-/// stands for all.
+/// A set that touches all masks touches the first mask that it does not yet touch, so branching on the bits of that
+/// mask is enough. Bits that belong to the same masks are equivalent, and one of them represents all.
 pub(crate) fn check(masks: &[u128], distance: u32) -> Coverage {
     let mut search = Search {
         masks,
@@ -72,7 +71,7 @@ impl Search<'_> {
     }
 }
 
-/// One bit for each set of bits that belong to exactly the same masks.
+/// Returns one bit for each set of bits that belong to exactly the same masks.
 fn representatives(masks: &[u128]) -> Vec<u128> {
     let mut seen: Vec<(Vec<bool>, u128)> = Vec::new();
     for position in 0..u128::BITS {

@@ -1,9 +1,8 @@
 //! Covering designs: fewer tables, or longer prefixes, than choosing bands.
 //!
-//! The bits outside the prefix of a table are a block of a (v, K, k)-covering: every k groups of bits lie in
-//! one of them (Gordon, Kuperberg and Patashnik, "New constructions for covering designs", 1995). Masks over
-//! groups are written with group 0, the lowest bits, as bit 0; the groups are numbered so that the first
-//! table has the highest ones.
+//! The bits outside the prefix of a table are a block of a (v, K, k)-covering: any k groups of bits lie in one of the
+//! blocks (Gordon, Kuperberg and Patashnik, "New constructions for covering designs", 1995). In masks over groups, bit
+//! 0 is group 0, the lowest bits. Groups are numbered so that the first table has the highest ones.
 
 use super::TableDesign;
 use super::bands::{all_positions, split};
@@ -25,22 +24,22 @@ use crate::fingerprint::{Fingerprints, Width};
 pub struct Covering {
     /// The distance up to which probes need no flips, k.
     pub max_distance: u32,
-    /// Number of groups; equal runs of bits as far as the width can be divided.
+    /// Number of groups; equal runs of bits as far as the width allows.
     pub group_count: u32,
-    /// For each table the groups in its prefix, group 0 (the lowest bits of the fingerprint) being bit 0.
+    /// The groups in the prefix of each table; bit 0 is group 0, the lowest bits of the fingerprint.
     pub masks: &'static [u16],
 }
 
-/// Six tables for k = 3 with a third of the width as prefix, 21 of 64 bits: two triangles of three groups, a
-/// table an edge. Of three errors one triangle has at most one, which leaves an edge free.
+/// Six tables for k = 3 with a third of the width as prefix, 21 of 64 bits: two triangles of three groups, one table
+/// for each edge. One of the triangles contains at most one of three errors, which leaves an edge free.
 pub const COVERING_6: Covering = Covering {
     max_distance: 3,
     group_count: 6,
     masks: &[0x30, 0x28, 0x18, 0x06, 0x05, 0x03],
 };
 
-/// Seven tables for k = 2 with four of seven groups as prefix, 36 of 64 bits: the complements of the lines of
-/// the Fano plane, of which one goes through any two points.
+/// Seven tables for k = 2 with four of seven groups as prefix, 36 of 64 bits: the complements of the lines of the Fano
+/// plane, where any two points are on one line.
 pub const COVERING_7: Covering = Covering {
     max_distance: 2,
     group_count: 7,
@@ -55,8 +54,8 @@ pub const COVERING_8: Covering = Covering {
     masks: &[0xe0, 0x0b, 0x51, 0x98, 0x85, 0x2c, 0x46, 0x32],
 };
 
-/// Eleven tables for k = 3 with five of eleven groups as prefix, 28 of 64 bits: the blocks of the biplane
-/// 2-(11, 5, 2). Two blocks meet in two groups, so that of the eleven some block avoids any three.
+/// Eleven tables for k = 3 with five of eleven groups as prefix, 28 of 64 bits: the blocks of the biplane 2-(11, 5, 2).
+/// Two blocks meet in two groups, so some block avoids any three groups.
 pub const COVERING_11: Covering = Covering {
     max_distance: 3,
     group_count: 11,
@@ -76,15 +75,15 @@ pub const COVERING_14: Covering = Covering {
     ],
 };
 
-/// All of them.
+/// All covering designs of this crate.
 pub(crate) const COVERINGS: [Covering; 5] =
     [COVERING_6, COVERING_7, COVERING_8, COVERING_11, COVERING_14];
 
 impl TableDesign {
-    /// A covering design, the groups being runs of bits of a width.
+    /// Creates the tables of a covering design, whose groups are runs of bits of the width.
     ///
     /// # Errors
-    /// A design of your own with more groups than bits, or that [`TableDesign::from_masks`] refuses.
+    /// A custom design with more groups than bits, or that [`TableDesign::from_masks`] refuses.
     pub fn covering(width: Width, covering: &Covering) -> Result<Self, OptionsError> {
         if !(1..=width.bits()).contains(&covering.group_count) {
             let message = format!("{width} bits make no {} groups", covering.group_count);
@@ -96,7 +95,8 @@ impl TableDesign {
 }
 
 impl Covering {
-    /// The mask of each table where the groups are runs of these bits, of which there are at least as many as groups.
+    /// Returns the mask of each table if the groups are runs of these bits; there must be at least as many bits as
+    /// groups.
     pub(crate) fn masks_over(&self, positions: &[u128]) -> Vec<u128> {
         let groups = balanced_groups(positions, self.group_count as usize);
         let masks = self.masks.iter();
@@ -104,8 +104,8 @@ impl Covering {
     }
 }
 
-/// Bits cut into groups, group 0 the last ones. Six groups are three of each half, so that the longer ones are shared
-/// out evenly between the triangles.
+/// Cuts bits into groups, group 0 last. Six groups are three in each half, so that the longer groups are evenly divided
+/// between the triangles.
 fn balanced_groups(positions: &[u128], count: usize) -> Vec<u128> {
     let mut groups = if count == 6 {
         let (high, low) = positions.split_at(positions.len() / 2);
@@ -117,7 +117,7 @@ fn balanced_groups(positions: &[u128], count: usize) -> Vec<u128> {
     groups
 }
 
-/// The bits of the groups that a mask over groups names.
+/// Returns the bits of the groups in a mask over groups.
 fn widen(mask: u16, groups: &[u128]) -> u128 {
     let named = groups
         .iter()

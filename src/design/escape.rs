@@ -18,20 +18,20 @@ const PREPARATION: u64 = 128;
 /// Why a search ended without probes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// Some difference escapes whatever the search may choose.
+    /// Some difference escapes, whatever the search chooses.
     Escaped,
-    /// The probes cost as much as the best ones known.
+    /// The probes cost at least as much as the best ones known.
     TooDear,
-    /// The permitted work is used up.
+    /// The allowed work is used up.
     Work,
 }
 
-/// Looks for probes with so many flips a table that cost less than `limit_ns`.
+/// Searches for probes with flips in the range `flips` for each table that cost less than `limit_ns`.
 ///
-/// Takes its steps, of a few nanoseconds each, from `work`.
+/// Subtracts its steps, of a few nanoseconds each, from `work`.
 ///
 /// # Errors
-/// Why no probes were found.
+/// The reason why no probes were found.
 pub(super) fn search<F: Fingerprint>(
     masks: &[F],
     distance: u32,
@@ -72,7 +72,7 @@ pub(super) fn search<F: Fingerprint>(
 struct Addresses<F> {
     /// Without flips: the whole mask.
     whole: F,
-    /// With flips: the highest bits of the mask, as many as cost least with the most flips.
+    /// With flips: the highest bits of the mask, as many as are cheapest with the most flips.
     cut: F,
     least_flips: u32,
 }
@@ -91,7 +91,7 @@ impl<F: Fingerprint> Addresses<F> {
         if flips == 0 { self.whole } else { self.cut }
     }
 
-    /// The fewest flips that catch a difference.
+    /// Returns the fewest flips that catch a difference.
     fn flips_for(&self, difference: F) -> u32 {
         if self.least_flips == 0 && self.whole & difference == F::ZERO {
             return 0;
@@ -122,7 +122,8 @@ impl<F: Fingerprint> Probed<F> {
         }
     }
 
-    /// A shorter address catches all that a longer one does. The cheapest length is therefore correct.
+    /// Returns the probes at the cheapest address length, which is correct because a shorter address catches everything
+    /// that a longer one does.
     fn probes(&self, offers: &Offers) -> TableProbes {
         let bits = self.address.count_ones();
         offers
@@ -138,19 +139,18 @@ struct Search<'a, F> {
     offers: &'a Offers,
     most_flips: u32,
     limit_ns: f64,
-    /// Whether probes are only proved, and none may be added.
+    /// Whether the search only proves its probes, and may not add any.
     frozen: bool,
     probed: Vec<Probed<F>>,
-    /// What the probes of each table cost so far.
+    /// The cost of the probes of each table so far.
     paid: Vec<f64>,
-    /// How many bits each table shares with those that are probed.
+    /// The number of bits that each table shares with the probed ones.
     shared: Vec<u32>,
     work: &'a mut u64,
 }
 
 impl<F: Fingerprint> Search<'_, F> {
-    /// Makes sure that no difference escapes that has all bits of `taken`, none of `barred` and at most `left`
-    /// more.
+    /// Ensures that no difference escapes that has all bits of `taken`, none of `barred` and at most `left` others.
     fn close(&mut self, taken: F, barred: F, left: u32) -> Result<(), Stop> {
         let branch = loop {
             match self.look(taken, barred, left)? {
@@ -159,7 +159,7 @@ impl<F: Fingerprint> Search<'_, F> {
                 Look::Escapes => self.catch(taken)?,
             }
         };
-        // The next bit from the address belongs to one of the classes. The classes before it are barred.
+        // The next bit of the address belongs to one of the classes. The classes before it are barred.
         let mut barred = barred;
         for i in 0..self.classes.len() {
             let class = self.classes[i];
@@ -172,10 +172,10 @@ impl<F: Fingerprint> Search<'_, F> {
         Ok(())
     }
 
-    /// Whether differences that extend `taken` can escape. Costs a step for each probed table.
+    /// Returns whether differences that extend `taken` can escape. Costs one step for each probed table.
     ///
-    /// In addresses without a common free bit, each bit of a difference counts once. If these addresses together
-    /// need more bits than are left, nothing escapes.
+    /// In addresses without a common free bit, each bit of a difference counts once. If these addresses together need
+    /// more than `left` bits, nothing escapes.
     fn look(&mut self, taken: F, barred: F, left: u32) -> Result<Look<F>, Stop> {
         self.spend(self.probed.len() + self.classes.len() / 4 + 1)?;
         let (mut first, mut packed, mut needed) = (None, F::ZERO, 0);
@@ -198,8 +198,7 @@ impl<F: Fingerprint> Search<'_, F> {
         Ok(first.map_or(Look::Escapes, Look::Open))
     }
 
-    /// Adds the probes that catch a difference at the least additional cost. Tables with new bits are
-    /// preferred, because they catch more.
+    /// Adds the cheapest probes that catch a difference. Prefers tables with new bits, because they catch more.
     fn catch(&mut self, difference: F) -> Result<(), Stop> {
         if self.frozen {
             return Err(Stop::Escaped);
@@ -226,7 +225,7 @@ impl<F: Fingerprint> Search<'_, F> {
         }
     }
 
-    /// Adds a table to those that are probed, or flips to its probes.
+    /// Adds a probed table, or flips to its probes.
     fn add(&mut self, probed: Probed<F>) {
         self.paid[probed.table] = probed.ns;
         match self.probed.iter_mut().find(|p| p.table == probed.table) {
@@ -240,13 +239,13 @@ impl<F: Fingerprint> Search<'_, F> {
         }
     }
 
-    /// The average number of probed addresses that contain a bit of a table.
+    /// Returns the average number of probed addresses that contain a bit of a table.
     fn crowd(&self, table: usize) -> f64 {
         let bits = self.addresses[table].cut.count_ones().max(1);
         f64::from(self.shared[table]) / f64::from(bits)
     }
 
-    /// Removes probes that are not needed, as far as the permitted work goes.
+    /// Removes unnecessary probes, as far as the allowed work permits.
     fn drop_redundant(&mut self, distance: u32) {
         self.frozen = true;
         for i in (0..self.probed.len()).rev() {
@@ -273,17 +272,17 @@ impl<F: Fingerprint> Search<'_, F> {
     }
 }
 
-/// The fate of the differences that extend a given one.
+/// The result for the differences that extend a given one.
 enum Look<F> {
     /// All are caught.
     Caught,
-    /// The given one escapes all probes so far.
+    /// The given difference escapes all probes so far.
     Escapes,
-    /// A difference that escapes has a further bit in this address.
+    /// Any difference that escapes has a further bit in this address.
     Open(F),
 }
 
-/// The `count` highest bits of a mask, all of them if it has fewer.
+/// Returns the `count` highest bits of a mask, or all of them if it has fewer.
 pub(super) fn top_bits<F: Fingerprint>(mask: F, count: u32) -> F {
     if count == 0 {
         return F::ZERO;
@@ -291,7 +290,7 @@ pub(super) fn top_bits<F: Fingerprint>(mask: F, count: u32) -> F {
     if mask.count_ones() <= count {
         return mask;
     }
-    // Bisection finds how many low bits can be cut off such that enough are left.
+    // Bisects for the number of low bits that can be cut off with enough left.
     let (mut enough, mut too_few) = (0, F::WIDTH);
     while too_few - enough > 1 {
         let middle = (enough + too_few) / 2;
@@ -304,7 +303,7 @@ pub(super) fn top_bits<F: Fingerprint>(mask: F, count: u32) -> F {
     (mask >> enough) << enough
 }
 
-/// The bits of the width, in one set if they lie in the same addresses.
+/// Groups the bits of the width by the addresses in which they lie.
 fn classes<F: Fingerprint>(addresses: &[Addresses<F>]) -> Vec<F> {
     let mut classes = vec![F::MAX];
     for &Addresses { whole, cut, .. } in addresses {
@@ -337,7 +336,7 @@ mod tests {
         search(masks, distance, flips, &offers, limit, &mut work).map(|(probes, _)| probes)
     }
 
-    /// Whether each of all patterns of at most `distance` of the low ten bits is caught.
+    /// Returns whether all patterns of at most `distance` of the low ten bits are caught.
     fn catches_all(masks: &[u32], probes: &[TableProbes], distance: u32) -> bool {
         let caught = |e: u32| {
             probes.iter().any(|p| {
@@ -348,7 +347,7 @@ mod tests {
         (0..1u32 << 10).all(|e| e.count_ones() > distance || caught(e))
     }
 
-    /// Lists of masks over ten bits, from numbers that look random.
+    /// Returns pseudorandom lists of masks over ten bits.
     fn lists() -> impl Iterator<Item = Vec<u32>> {
         (0..200u32).map(|list| {
             let count = 1 + list % 7;

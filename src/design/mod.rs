@@ -28,16 +28,16 @@ pub use probes::TableProbes;
 use crate::error::OptionsError;
 use crate::fingerprint::{Fingerprints, Width, by_width};
 
-/// Most tables that one index can hold (spec, section 13).
+/// The most tables of an index (spec, section 13).
 pub const MAX_TABLE_COUNT: usize = 255;
 
-/// Largest `max_distance` for which this version has designs.
+/// The largest `max_distance` for which this version has designs.
 pub const MAX_DISTANCE: u32 = 12;
 
-/// A list of prefix masks, one a table. Two fingerprints that differ in no bit of some mask meet
-/// in that table (Manku, Jain and Das Sarma, WWW 2007, section 3); those that differ in few bits of it meet
-/// when the query is probed with as many prefix bits flipped ([`ProbePlan`]). Any masks answer any distance
-/// exactly; which ones do so quickly is what a design is about.
+/// A list of prefix masks, one for each table. Two fingerprints that do not differ in any bit of some mask meet in that
+/// table (Manku, Jain and Das Sarma, WWW 2007, section 3). Those that differ in a few of its bits meet if the query is
+/// probed with that many prefix bits flipped ([`ProbePlan`]). Any masks answer any distance exactly; a good design
+/// answers it quickly.
 ///
 /// ```
 /// use simidx::Width;
@@ -54,11 +54,11 @@ pub struct TableDesign {
 }
 
 impl TableDesign {
-    /// A design given as a list of masks, all of the width of its fingerprints. The first must consist of leading bits (table 0
-    /// is the identity); the order of the others is free.
+    /// Creates a design from a list of masks, which have the width of its fingerprints. The first mask must consist of
+    /// leading bits (table 0 is the identity); the others may be in any order.
     ///
     /// # Errors
-    /// No mask or more than 255, a distance above the width, or a first mask that is not leading bits.
+    /// No masks or more than 255, a distance above the width, or a first mask that does not consist of leading bits.
     pub fn from_masks(
         max_distance: u32,
         masks: impl Into<Fingerprints>,
@@ -114,25 +114,27 @@ impl TableDesign {
         self.masks.len()
     }
 
-    /// Number of bits in the shortest prefix.
+    /// Returns the number of bits in the shortest prefix.
     pub fn min_prefix_bits(&self) -> u32 {
         self.masks.iter().map(u128::count_ones).min().unwrap_or(0)
     }
 
-    /// Number of bits in the longest prefix.
+    /// Returns the number of bits in the longest prefix.
     pub fn max_prefix_bits(&self) -> u32 {
         self.masks.iter().map(u128::count_ones).max().unwrap_or(0)
     }
 
-    /// The cheapest way found to answer queries of a distance on an index of `fingerprint_count` fingerprints.
-    /// Exact for any masks and any distance; takes up to ten milliseconds for distances that designs are offered for, a tenth of a second for any.
+    /// Returns the cheapest known plan for queries within a distance on an index of `fingerprint_count` fingerprints.
+    /// It is exact for any masks and any distance. Takes up to ten milliseconds for distances with available designs, a
+    /// tenth of a second for others.
     pub fn plan(&self, distance: u32, fingerprint_count: u64, costs: &Costs) -> ProbePlan {
         by_width!(Fingerprints, &self.masks, masks => {
             plan_probes(masks, distance, fingerprint_count, costs)
         })
     }
 
-    /// Whether no difference of at most `distance` bits touches every prefix: then probes need no flips.
+    /// Checks whether every difference of at most `distance` bits leaves some prefix untouched, so that probes need no
+    /// flips.
     pub fn coverage(&self, distance: u32) -> Coverage {
         let masks: Vec<u128> = self.masks.iter().collect();
         coverage_of(&masks, distance)

@@ -4,8 +4,8 @@ use crate::cpu::{Cpu, Work, dispatch};
 use crate::fingerprint::Fingerprint;
 use crate::threads::map_parts_mut;
 
-/// A fingerprint in the bit order of one table. Comparing it with a plain fingerprint, or with
-/// one of another table, would be meaningless: hence a type of its own.
+/// A fingerprint in the bit order of one table. It has its own type because comparing it with a plain fingerprint, or
+/// with one of another table, would be meaningless.
 ///
 /// ```
 /// use simidx::design::{Permutation, Permuted};
@@ -16,11 +16,10 @@ use crate::threads::map_parts_mut;
 #[repr(transparent)]
 pub struct Permuted<F>(pub F);
 
-/// The permutation that a prefix mask stands for: the masked bits above the others, both in
-/// their old order. `apply` is `pext(x, mask) << (f - p) | pext(x, !mask)`.
+/// The permutation defined by a prefix mask: the masked bits above the others, both in their old order. `apply` is
+/// `pext(x, mask) << (f - p) | pext(x, !mask)`.
 ///
-/// Bits that travel equally far move together, so that a design made of bands costs one
-/// mask-and-rotate a band.
+/// Bits that move equally far move together, so a design made of bands costs one mask and one rotation for each band.
 ///
 /// ```
 /// use simidx::design::Permutation;
@@ -36,7 +35,7 @@ pub struct Permutation<F> {
     moves: Vec<Move<F>>,
 }
 
-/// The bits of `bits`, all rotated left by the same count.
+/// Bits that are all rotated left by the same count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Move<F> {
     bits: F,
@@ -44,7 +43,7 @@ struct Move<F> {
 }
 
 impl<F: Fingerprint> Permutation<F> {
-    /// The permutation of a prefix mask. Any mask is valid, none and all bits included.
+    /// Creates the permutation of a prefix mask. Any mask is valid, including none and all bits.
     #[inline(never)]
     pub fn new(mask: F) -> Self {
         let mut moves: Vec<Move<F>> = Vec::new();
@@ -62,7 +61,7 @@ impl<F: Fingerprint> Permutation<F> {
         Permutation { mask, moves }
     }
 
-    /// The bits that form the prefix.
+    /// Returns the bits that form the prefix.
     pub fn mask(&self) -> F {
         self.mask
     }
@@ -72,12 +71,12 @@ impl<F: Fingerprint> Permutation<F> {
         self.mask.count_ones()
     }
 
-    /// Whether every bit stays where it is, as in table 0.
+    /// Whether every bit stays in place, as in table 0.
     pub fn is_identity(&self) -> bool {
         self.moves.iter().all(|m| m.rotation == 0)
     }
 
-    /// Makes permuted values of this table into those of another, on all threads of the current pool.
+    /// Converts permuted values of this table into those of another, on all threads of the current pool.
     pub(crate) fn rearrange_all(&self, to: &Self, values: &mut [F]) {
         map_parts_mut(values, PART_LEN, |_, values| {
             dispatch(RearrangeAll {
@@ -97,11 +96,11 @@ impl<F: Fingerprint> Permutation<F> {
         let low = extract(cpu, fingerprint, !self.mask);
         let high = extract(cpu, fingerprint, self.mask);
         let low_bits = F::WIDTH - self.prefix_bits();
-        // Two shifts: an empty prefix would be shifted by the whole width.
+        // Two shifts, because an empty prefix would be shifted by the whole width.
         Permuted(((high << (low_bits / 2)) << (low_bits - low_bits / 2)) | low)
     }
 
-    /// The prefix as a number, with the instructions of one processor: at most 32 bits.
+    /// Returns the prefix as a number of at most 32 bits, with the instructions of one processor.
     #[inline(always)]
     pub(crate) fn prefix_with<C: Cpu>(&self, cpu: C, fingerprint: F) -> usize {
         if C::IS_PORTABLE {
@@ -123,7 +122,7 @@ impl<F: Fingerprint> Permutation<F> {
         deposit(cpu, high, self.mask) | deposit(cpu, value.0, !self.mask)
     }
 
-    /// Brings a fingerprint into the order of the table.
+    /// Brings a fingerprint into the bit order of the table.
     #[inline]
     pub fn apply(&self, fingerprint: F) -> Permuted<F> {
         Permuted(self.moves.iter().fold(F::ZERO, |value, m| {
@@ -131,7 +130,7 @@ impl<F: Fingerprint> Permutation<F> {
         }))
     }
 
-    /// The fingerprint that `apply` turned into `value`.
+    /// Returns the fingerprint that `apply` turned into `value`.
     #[inline]
     pub fn invert(&self, value: Permuted<F>) -> F {
         self.moves.iter().fold(F::ZERO, |fingerprint, m| {
@@ -139,7 +138,7 @@ impl<F: Fingerprint> Permutation<F> {
         })
     }
 
-    /// The smallest and the largest permuted value that share the prefix of `value`.
+    /// Returns the smallest and the largest permuted value with the prefix of `value`.
     #[inline]
     pub fn prefix_range(&self, value: Permuted<F>) -> (Permuted<F>, Permuted<F>) {
         let tail = match self.prefix_bits() {
@@ -172,14 +171,14 @@ impl<F: Fingerprint> Work for RearrangeAll<'_, F> {
     }
 }
 
-/// Both halves of a value of any width.
+/// Returns both halves of a value of any width.
 #[inline(always)]
 fn halves<F: Fingerprint>(value: F) -> (u64, u64) {
     let value = value.to_u128();
     (value as u64, (value >> 64) as u64)
 }
 
-/// The bits of `value` that are set in `mask`, gathered at the bottom.
+/// Gathers the bits of `value` that are set in `mask` at the bottom.
 #[inline(always)]
 fn extract<F: Fingerprint, C: Cpu>(cpu: C, value: F, mask: F) -> F {
     let ((low, high), (low_mask, high_mask)) = (halves(value), halves(mask));
@@ -191,7 +190,7 @@ fn extract<F: Fingerprint, C: Cpu>(cpu: C, value: F, mask: F) -> F {
     F::from_u128(high << low_mask.count_ones() | low)
 }
 
-/// The low bits of `value` scattered to the bits set in `mask`.
+/// Scatters the low bits of `value` to the bits set in `mask`.
 #[inline(always)]
 fn deposit<F: Fingerprint, C: Cpu>(cpu: C, value: F, mask: F) -> F {
     let (low_mask, high_mask) = halves(mask);
@@ -204,7 +203,7 @@ fn deposit<F: Fingerprint, C: Cpu>(cpu: C, value: F, mask: F) -> F {
     F::from_u128(high << 64 | low)
 }
 
-/// For each bit of the permuted value, from bit 0 up, the fingerprint bit that it holds.
+/// Returns the fingerprint bit in each bit of the permuted value, from bit 0 up.
 fn target_order<F: Fingerprint>(mask: F) -> Vec<u32> {
     let in_mask = |bit: &u32| (mask >> *bit) & F::from_u128(1) != F::ZERO;
     let low = (0..F::WIDTH).filter(|bit| !in_mask(bit));

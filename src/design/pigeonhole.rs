@@ -1,4 +1,4 @@
-//! Probes of tables whose addresses have no bit in common: the flips follow from the pigeonhole principle.
+//! Probes of tables with disjoint addresses: the flips follow from the pigeonhole principle.
 //!
 //! Each table with such an address is probed with r_t flips. If the sum of all r_t + 1 is more than k, nothing within
 //! distance k is missed: a difference that escapes has at least r_t + 1 bits in each address, and no bit counts twice
@@ -9,15 +9,15 @@ use super::escape::top_bits;
 use super::probes::TableProbes;
 use crate::fingerprint::Fingerprint;
 
-/// Most families of disjoint addresses that are tried for one length of address.
+/// The most families of disjoint addresses that are tried for one length of address.
 const FAMILY_LIMIT: usize = 8;
 
-/// Addresses are shortened to the lengths that are best for up to this many flips, because overlapping masks may have
-/// disjoint leading bits.
+/// Addresses are shortened to the best lengths for up to this many flips, because overlapping masks may have disjoint
+/// leading bits.
 const MOST_CUT_FLIPS: u32 = 4;
 
-/// The cheapest probes found of tables with disjoint addresses. There is always an answer: a single table probed with
-/// `distance` flips. Its address may be any leading bits, also those outside the mask.
+/// Returns the cheapest known probes of tables with disjoint addresses. There is always an answer: a single table
+/// probed with `distance` flips. Its address may be any leading bits, including those outside the mask.
 pub(super) fn cheapest<F: Fingerprint>(
     masks: &[F],
     distance: u32,
@@ -37,7 +37,7 @@ pub(super) fn cheapest<F: Fingerprint>(
     best
 }
 
-/// Most bits of an address: all, or the number that is best for some flips.
+/// Returns the address lengths to try: all bits, or the best number for some flips.
 fn lengths<F: Fingerprint>(distance: u32, offers: &Offers) -> Vec<u32> {
     let flips = 0..=distance.min(MOST_CUT_FLIPS);
     let mut lengths: Vec<u32> = flips
@@ -47,8 +47,8 @@ fn lengths<F: Fingerprint>(distance: u32, offers: &Offers) -> Vec<u32> {
     lengths
 }
 
-/// Families of pairwise disjoint addresses, as numbers of tables. A greedy search from each table prefers long
-/// addresses. One of several families with the same lengths is enough, because they cost the same.
+/// Returns families of pairwise disjoint addresses, as numbers of tables. A greedy search from each table prefers long
+/// addresses. Of several families with the same lengths it returns one, because they cost the same.
 fn families<F: Fingerprint>(addresses: &[F]) -> Vec<Vec<usize>> {
     let mut by_length: Vec<usize> = (0..addresses.len())
         .filter(|&t| addresses[t] != F::ZERO)
@@ -79,8 +79,8 @@ fn families<F: Fingerprint>(addresses: &[F]) -> Vec<Vec<usize>> {
     families
 }
 
-/// Distributes `distance` + 1 to the tables of a family at the least cost, by dynamic programming: each table that is
-/// probed gets r_t + 1. `None` if the family has too few bits.
+/// Distributes `distance` + 1 to the tables of a family at the least cost, by dynamic programming: each probed table
+/// gets r_t + 1. Returns `None` if the family has too few bits.
 fn share<F: Fingerprint>(
     addresses: &[F],
     family: &[usize],
@@ -96,7 +96,7 @@ fn share<F: Fingerprint>(
     for (i, &table) in family.iter().enumerate() {
         let bits = addresses[table].count_ones();
         for sum in (1..=goal).rev() {
-            // As many flips as bits would read the whole table.
+            // Flipping all bits would read the whole table.
             for share in 1..=sum.min(bits as usize) {
                 let ns = least[sum - share] + offers.best(bits, share as u32 - 1).ns;
                 if ns < least[sum] {
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
     use crate::design::Costs;
 
-    /// The sum of r_t + 1. Checks the conditions of the principle.
+    /// Returns the sum of r_t + 1 after checking the conditions of the principle.
     fn shares(masks: &[u64], distance: u32, count: u64) -> u32 {
         let offers = Offers::new(64, distance, count, &Costs::DIRECT);
         let (probes, _) = cheapest(masks, distance, &offers);

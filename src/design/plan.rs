@@ -1,8 +1,8 @@
 //! Probe plans: which tables to probe, and how many address bits to flip, for a distance chosen at query time.
 //!
 //! Table t is probed with all patterns of at most r_t flipped bits. The tables miss nothing within distance k if every
-//! set of at most k differing bits has at most r_t bits in the address of some table t. Every plan made here is proved
-//! to do so: by the pigeonhole principle where masks are disjoint (`pigeonhole`), by enumeration where they overlap
+//! set of at most k differing bits has at most r_t bits in the address of some table t. Every plan is proved to have
+//! this property: by the pigeonhole principle for disjoint masks (`pigeonhole`), by enumeration for overlapping ones
 //! (`escape`).
 
 use super::costs::{Costs, Offers};
@@ -11,13 +11,14 @@ use super::pigeonhole;
 use super::probes::TableProbes;
 use crate::fingerprint::Fingerprint;
 
-/// Most steps of a few nanoseconds that the searches for one plan may take. It bounds the time for hostile masks.
+/// The most steps, of a few nanoseconds each, of all searches for one plan. It bounds the time for hostile masks.
 const WORK_LIMIT: u64 = 1 << 20;
 
-/// Most flips of a table for which overlapping masks are searched. With more flips, disjoint masks are nearly as good.
+/// The most flips of a table for which overlapping masks are searched. With more flips, disjoint masks are nearly as
+/// good.
 const MOST_SEARCHED_FLIPS: u32 = 6;
 
-/// How to answer queries of one distance exactly: by probes of some tables, or by a comparison with every fingerprint.
+/// An exact way to answer queries within one distance: by probes of some tables, or by comparing every fingerprint.
 ///
 /// ```
 /// use simidx::Width;
@@ -38,28 +39,29 @@ pub struct ProbePlan {
 }
 
 impl ProbePlan {
-    /// The probes, by table. `None` if a scan of table 0 costs no more, as with few fingerprints or a large distance.
+    /// Returns the probes, by table. `None` if a scan of table 0 costs no more, as with few fingerprints or a large
+    /// distance.
     pub fn best(&self) -> Option<&[TableProbes]> {
         (!self.scan_is_cheaper).then_some(&self.probes)
     }
 
-    /// The probes, by table, even if a scan is cheaper. They too miss nothing.
+    /// Returns the probes, by table, even if a scan is cheaper. They are exact too.
     pub fn probes(&self) -> &[TableProbes] {
         &self.probes
     }
 
-    /// Whether a scan of table 0 costs no more than the probes.
+    /// Returns whether a scan of table 0 costs no more than the probes.
     pub fn scan_is_cheaper(&self) -> bool {
         self.scan_is_cheaper
     }
 
-    /// Most address bits that a probe of the table flips. 0 also for a table without probes.
+    /// Returns the most address bits that a probe of the table flips; 0 for a table without probes.
     pub fn flips(&self, table: usize) -> u32 {
         let of_table = self.probes.iter().find(|p| p.table == table);
         of_table.map_or(0, |p| p.flips)
     }
 
-    /// Number of probes of a query; 1 for a scan.
+    /// Returns the number of probes of a query; 1 for a scan.
     pub fn probe_count(&self) -> f64 {
         match self.best() {
             Some(probes) => probes.iter().map(|p| p.probe_count() as f64).sum(),
@@ -67,8 +69,8 @@ impl ProbePlan {
         }
     }
 
-    /// Number of candidates of a query on uniform data, which are the fingerprints that it compares. A fingerprint that
-    /// several tables find counts several times. A scan compares all.
+    /// Returns the number of candidates, the fingerprints that a query compares, on uniform data. A fingerprint found
+    /// in several tables counts for each. A scan compares all.
     pub fn candidate_count(&self) -> f64 {
         let count = self.fingerprint_count as f64;
         match self.best() {
@@ -77,13 +79,13 @@ impl ProbePlan {
         }
     }
 
-    /// Estimated nanoseconds of a query on uniform data, by a scan or by probes, whichever is cheaper.
+    /// Estimates the nanoseconds of a query on uniform data, by a scan or by probes, whichever is cheaper.
     pub fn ns(&self) -> f64 {
         self.ns
     }
 }
 
-/// The cheapest plan found for a distance over tables with these masks. The time is bounded for any masks.
+/// Returns the cheapest known plan for a distance over tables with these masks. The time is bounded for any masks.
 pub(crate) fn plan<F: Fingerprint>(
     masks: &[F],
     distance: u32,
@@ -105,8 +107,8 @@ pub(crate) fn plan<F: Fingerprint>(
     }
 }
 
-/// The cheapest probes below a limit that searches find. There is a search for each largest number of flips, as long as
-/// one table with as many flips costs less than the limit.
+/// Returns the cheapest probes below a limit that searches find. There is one search for each largest number of flips,
+/// as long as one table with that many flips costs less than the limit.
 fn overlapping<F: Fingerprint>(
     masks: &[F],
     distance: u32,
@@ -214,7 +216,7 @@ mod tests {
         let widen = |mask: u64| (0..6).map(|g| ((mask >> g & 1) * 0x3ff) << (10 * g)).sum();
         let masks: Vec<u64> = triangles.map(widen).to_vec();
         assert_eq!(flips(&masks, 3, 1 << 24), [0; 6]);
-        // Two errors in one triangle leave the other one whole. One of its edges is enough.
+        // Two errors in one triangle leave the other untouched, and one of its edges is enough.
         assert_eq!(flips(&masks, 2, 1 << 24), [0; 4]);
         let beyond = plan(&masks, 5, 1 << 24, &Costs::DIRECT);
         assert!(beyond.probe_count() < 100.0, "{beyond:?}");
@@ -236,7 +238,7 @@ mod tests {
         assert!((plan.ns() - ns).abs() < 1e-6 * ns);
     }
 
-    /// Numbers that look random.
+    /// Returns pseudorandom numbers.
     fn scrambled(seed: &mut u128) -> u128 {
         *seed ^= *seed << 17;
         *seed ^= *seed >> 43;

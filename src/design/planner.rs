@@ -1,4 +1,4 @@
-//! Predicts size and latency of an index before it is built, for all designs and codecs.
+//! Predicts the size and latency of an index before it is built, for all designs and codecs.
 //!
 //! The model ranks designs and does not promise times: it assumes uniform fingerprints, and its constants, all in this
 //! file and in [`Costs`], were measured on one machine.
@@ -15,27 +15,27 @@ use crate::error::OptionsError;
 use crate::fingerprint::Width;
 use crate::setters;
 
-/// A latency in memory that is not worth more bytes, if the fingerprints alone take [`LARGE_LEN`] bytes or more: see
-/// [`PlanRequest::choose`].
+/// A latency in memory below which speed is not worth more bytes, for fingerprints that take [`LARGE_LEN`] bytes or
+/// more: see [`PlanRequest::choose`].
 const MEMORY_TARGET_US: f64 = 5.0;
 
-/// The same for few fingerprints. Between the two it grows with the number of fingerprints.
+/// The same limit for few fingerprints. Between the two it grows with the number of fingerprints.
 const SMALL_TARGET_US: f64 = 2.0;
 
-/// The same on an SSD, for any number: five rounds of reads.
+/// The same limit on an SSD, for any number of fingerprints: five rounds of reads.
 const SSD_TARGET_US: f64 = 500.0;
 
-/// Bytes of raw fingerprints from which on size counts as much as latency.
+/// Bytes of raw fingerprints from which size counts as much as latency.
 const LARGE_LEN: f64 = 64e6;
 
-/// Bytes of a file that no one minds: a smaller one is not better.
+/// File size in bytes below which a smaller file is not better.
 const SMALL_FILE_LEN: f64 = 1e6;
 
-/// What a query costs beside its probes: permuting it, and successive cache misses that nothing hides.
+/// The cost of a query in addition to its probes: permuting it, and successive cache misses that nothing hides.
 const QUERY_NS: f64 = 800.0;
 
-/// Cost of a probe for file sizes in bytes; between them it grows with the logarithm of the size, as ever more
-/// probes miss the caches and the TLB.
+/// Costs of a probe for file sizes in bytes. Between them the cost grows with the logarithm of the size, as more probes
+/// miss the caches and the TLB.
 const PROBE_NS: [(f64, f64); 6] = [
     (1e6, 50.0),
     (1e7, 65.0),
@@ -45,20 +45,20 @@ const PROBE_NS: [(f64, f64); 6] = [
     (1e11, 230.0),
 ];
 
-/// Block size for which [`Costs::SEQUENTIAL`] holds.
+/// The block size for which [`Costs::SEQUENTIAL`] holds.
 const USUAL_BLOCK_SIZE: f64 = 512.0;
 
-/// One read of an SSD, and how many of them overlap.
+/// The time of one SSD read, and the number of reads that overlap.
 const READ_NS: f64 = 100_000.0;
 const QUEUE_DEPTH: f64 = 16.0;
 
 /// Bytes of a read.
 const PAGE_LEN: f64 = 4096.0;
 
-/// Time for a byte of a long sequential read of an SSD.
+/// The time for a byte of a long sequential read of an SSD.
 const SEQUENTIAL_READ_NS: f64 = 0.5;
 
-/// What the index is read from when it is queried.
+/// The storage that queries read the index from.
 ///
 /// ```
 /// use simidx::design::{PlanRequest, StorageDevice};
@@ -71,10 +71,10 @@ const SEQUENTIAL_READ_NS: f64 = 0.5;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum StorageDevice {
-    /// In memory, read or mapped and cached.
+    /// In memory, either read or mapped and cached.
     #[default]
     Memory,
-    /// On an SSD, nothing cached: a probe is a read.
+    /// On an SSD with nothing cached: each probe is a read.
     Ssd,
 }
 
@@ -82,7 +82,7 @@ impl StorageDevice {
     /// All kinds of storage.
     pub const ALL: [StorageDevice; 2] = [StorageDevice::Memory, StorageDevice::Ssd];
 
-    /// The name in options and reports.
+    /// Returns the name in options and reports.
     pub fn name(self) -> &'static str {
         match self {
             StorageDevice::Memory => "memory",
@@ -100,7 +100,7 @@ impl fmt::Display for StorageDevice {
 impl FromStr for StorageDevice {
     type Err = OptionsError;
 
-    /// Reads a name as [`StorageDevice::name`] gives it.
+    /// Parses a name that [`StorageDevice::name`] returns.
     fn from_str(name: &str) -> Result<Self, OptionsError> {
         let found = StorageDevice::ALL
             .into_iter()
@@ -114,8 +114,8 @@ impl FromStr for StorageDevice {
     }
 }
 
-/// Bits a fingerprint above the information bound inside a block, and bits that each block costs beside: its checksum
-/// and count, its key as far as that is more than a value, and half a value that does not fit.
+/// Returns the bits for each fingerprint above the information bound inside a block, and the additional bits of each
+/// block: its checksum and count, its key as far as that is more than a value, and half a value that does not fit.
 fn overhead(codec: Codec) -> (f64, f64) {
     let block_bits = 72.0;
     match codec {
@@ -125,7 +125,8 @@ fn overhead(codec: Codec) -> (f64, f64) {
     }
 }
 
-/// Bits a fingerprint of one table, its blocks and keys, for `count` uniform fingerprints of `width` bits.
+/// Returns the bits for each fingerprint of one table, its blocks and keys, for `count` uniform fingerprints of `width`
+/// bits.
 fn bits_per_fingerprint(codec: Codec, width: u32, count: u64, block_size: u32) -> f64 {
     if count == 0 {
         return 0.0;
@@ -135,12 +136,12 @@ fn bits_per_fingerprint(codec: Codec, width: u32, count: u64, block_size: u32) -
     }
     let (above_bound, block_bits) = overhead(codec);
     let bits = bound_bits(width, count) + above_bound;
-    // A block holds as many fingerprints as fit beside what it costs; they share its bits.
+    // A block holds as many fingerprints as fit in addition to its fixed bits, which they share.
     let block_len_bits = f64::from(block_size) * 8.0;
     bits * block_len_bits / (block_len_bits - block_bits)
 }
 
-/// Whether a build without a codec takes that of index `i` for uniform fingerprints.
+/// Returns whether a build without a codec would choose that of index `i` for uniform fingerprints.
 fn is_automatic(alternatives: &[PlannedIndex], i: usize) -> bool {
     let of_same_design = |codec: Codec| {
         let same = |p: &&PlannedIndex| p.design == alternatives[i].design && p.codec == codec;
@@ -166,11 +167,12 @@ fn is_automatic(alternatives: &[PlannedIndex], i: usize) -> bool {
 }
 
 impl TableDesign {
-    /// The design that a build chooses for this many fingerprints: that of [`PlanRequest::choose`] for the usual codec
-    /// and block size, in memory without a limit of its size. Takes a few milliseconds for each design that there is.
+    /// Returns the design that a build chooses for this many fingerprints: that of [`PlanRequest::choose`] for the
+    /// default codec and block size, in memory without a size limit. Takes a few milliseconds for each available
+    /// design.
     ///
     /// # Errors
-    /// A distance above 12, or more fingerprints than the width has.
+    /// A distance above 12, or more fingerprints than the width allows.
     pub fn for_count(
         width: Width,
         max_distance: u32,
@@ -185,8 +187,8 @@ impl TableDesign {
     }
 }
 
-/// What queries cost on a file in memory: the larger, the more often they miss the caches and the TLB, and the larger
-/// a block, the longer it takes to decode.
+/// Returns the costs of queries on a file in memory. Larger files miss the caches and the TLB more often, and larger
+/// blocks take longer to decode.
 pub(crate) fn costs_in_memory(
     (codec, address_bits): (Codec, u32),
     block_size: u32,
@@ -196,7 +198,7 @@ pub(crate) fn costs_in_memory(
     if codec == Codec::Lines {
         let (here, usual) = (probe_ns(file_len), Costs::DIRECT.probe_ns);
         let slower = here / usual;
-        // What is left without computing is waiting for memory.
+        // The rest is waiting for memory.
         let waiting = (here - COMPUTING_NS) / (usual - COMPUTING_NS);
         return Costs {
             probe_ns: costs.probe_ns * slower,
@@ -213,7 +215,7 @@ pub(crate) fn costs_in_memory(
     }
 }
 
-/// The index to plan. Start from [`PlanRequest::new`] and set what differs.
+/// The requirements of an index to plan. Start from [`PlanRequest::new`] and set what differs.
 ///
 /// ```
 /// use simidx::design::PlanRequest;
@@ -235,9 +237,9 @@ pub struct PlanRequest {
     pub count: u64,
     /// The distance k of the queries, 0 to 12.
     pub distance: u32,
-    /// Bytes that the file may take; any number if `None`.
+    /// The most bytes of the file; unlimited if `None`.
     pub memory: Option<u64>,
-    /// What the file will be read from.
+    /// The storage that queries read from.
     pub device: StorageDevice,
     /// Bytes of a block.
     pub block_size: u32,
@@ -254,7 +256,7 @@ setters!(PlanRequest {
 });
 
 impl PlanRequest {
-    /// Fingerprints of 64 bits, in memory without limit, of any codec, with blocks of 512 bytes.
+    /// Creates a request for fingerprints of 64 bits in unlimited memory, any codec, and blocks of 512 bytes.
     pub fn new(count: u64, distance: u32) -> Self {
         PlanRequest {
             width: Width::W64,
@@ -267,11 +269,11 @@ impl PlanRequest {
         }
     }
 
-    /// One index for each design and codec, the smallest file first; [`PlannedIndex::on_pareto_frontier`] marks those worth
-    /// considering. Takes up to about ten milliseconds for each.
+    /// Returns one index for each design and codec, smallest file first; [`PlannedIndex::on_pareto_frontier`] marks
+    /// those worth considering. Takes up to about ten milliseconds for each.
     ///
     /// # Errors
-    /// A distance above 12, a block size that the format does not have, or more fingerprints than the width has.
+    /// A distance above 12, an invalid block size, or more fingerprints than the width allows.
     pub fn alternatives(&self) -> Result<Vec<PlannedIndex>, OptionsError> {
         check_distance(self.distance)?;
         check_block_size(self.block_size)?;
@@ -296,10 +298,10 @@ impl PlanRequest {
         Ok(alternatives)
     }
 
-    /// The design of the index that [`PlanRequest::choose`] chooses.
+    /// Returns the design of the index that [`PlanRequest::choose`] selects.
     ///
     /// # Errors
-    /// As for [`PlanRequest::alternatives`]; or no index fits the memory.
+    /// The errors of [`PlanRequest::alternatives`], or no index fits the memory.
     pub fn design(&self) -> Result<TableDesign, OptionsError> {
         let mut alternatives = self.alternatives()?;
         let chosen = self.choose(&alternatives);
@@ -310,11 +312,12 @@ impl PlanRequest {
             })
     }
 
-    /// Which of the alternatives to build: of those that fit the memory the one with the least product of size and
+    /// Selects the alternative to build: of those that fit the memory, the one with the least product of size and
     /// latency. A file below 1 MB counts as 1 MB. A latency below 5 µs in memory or 500 µs on an SSD counts as that; in
-    /// memory with less than 64 MB of raw fingerprints the limit shrinks with them, down to 2 µs, so that a small index
-    /// is a fast one. Beyond these limits, a file twice the size must be more than twice as fast. `None` if none fits.
-    /// Where no codec is requested, only the one counts that a build without one takes for such fingerprints.
+    /// memory with less than 64 MB of raw fingerprints, this limit shrinks with them, down to 2 µs, so that small
+    /// indexes are fast. Beyond these limits, a file of twice the size must be more than twice as fast. If no codec is
+    /// requested, only the codec counts that a build would choose for such fingerprints. Returns `None` if no
+    /// alternative fits.
     pub fn choose(&self, alternatives: &[PlannedIndex]) -> Option<usize> {
         let enough_us = match self.device {
             StorageDevice::Memory => {
@@ -336,7 +339,7 @@ impl PlanRequest {
                 alternatives[i].fits_memory
                     && (self.codec.is_some() || is_automatic(alternatives, i))
             })
-            // Of several small files the smallest, since they come in the order of their sizes.
+            // Of several small files, this takes the smallest, since they are ordered by size.
             .min_by(|&a, &b| product(a).total_cmp(&product(b)))
     }
 
@@ -344,7 +347,7 @@ impl PlanRequest {
         let width = self.width.bits();
         let bits = bits_per_fingerprint(codec, width, self.count, self.block_size);
         let tables = design.table_count() as f64;
-        // A table of few fingerprints is one block or line all the same.
+        // A table of few fingerprints still has one block or line.
         let least = match codec {
             _ if self.count == 0 => 0.0,
             Codec::Lines => lines::LINE_LEN as f64,
@@ -366,7 +369,7 @@ impl PlanRequest {
         }
     }
 
-    /// What the plan of a design has to reckon with.
+    /// Returns the costs for the plan of a design.
     fn costs(&self, codec: (Codec, u32), bits: f64, file_len: f64) -> Costs {
         let costs = costs_in_memory(codec, self.block_size, file_len);
         let (read_ns, scan_read_ns) = match self.device {
@@ -382,7 +385,7 @@ impl PlanRequest {
         }
     }
 
-    /// Latency of a query that is alone. On an SSD the reads come in rounds.
+    /// Returns the latency of a single query. On an SSD the reads come in rounds.
     fn latency_ns(&self, plan: &ProbePlan, bits: f64) -> f64 {
         if self.device == StorageDevice::Memory || plan.scan_is_cheaper() {
             return QUERY_NS + plan.ns();
@@ -394,7 +397,7 @@ impl PlanRequest {
     }
 }
 
-/// An index that could be built, and what it is expected to be like.
+/// An index that could be built, with its expected size and latency.
 ///
 /// ```
 /// use simidx::design::PlanRequest;
@@ -411,17 +414,17 @@ impl PlanRequest {
 pub struct PlannedIndex {
     /// The tables.
     pub design: TableDesign,
-    /// How they are coded.
+    /// The codec of the tables.
     pub codec: Codec,
-    /// How a query of the requested distance is answered.
+    /// The plan for queries within the requested distance.
     pub plan: ProbePlan,
-    /// Bytes a fingerprint in all tables together, ids not included.
+    /// Bytes for each fingerprint in all tables together, excluding ids.
     pub bytes_per_fingerprint: f64,
-    /// Bytes of the file, ids not included.
+    /// Bytes of the file, excluding ids.
     pub file_len: u64,
-    /// Microseconds a query on one thread.
+    /// Microseconds for a query on one thread.
     pub latency_us: f64,
-    /// Whether the index is on the Pareto frontier of size and latency: no other one is smaller without being slower, or
+    /// Whether the index is on the Pareto frontier of size and latency: no other is smaller without being slower, or
     /// faster without being larger.
     pub on_pareto_frontier: bool,
     /// Whether the file is within the requested memory.
@@ -443,7 +446,7 @@ fn mark_frontier(alternatives: &mut [PlannedIndex]) {
 /// The part of the cost of a probe that does not depend on the file.
 const COMPUTING_NS: f64 = 30.0;
 
-/// Cost of a probe in a file of this size.
+/// Returns the cost of a probe in a file of this size.
 fn probe_ns(file_len: f64) -> f64 {
     let above = PROBE_NS.partition_point(|&(len, _)| len <= file_len);
     if above == 0 {

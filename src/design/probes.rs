@@ -19,23 +19,23 @@
 pub struct TableProbes {
     /// Number of the table.
     pub table: usize,
-    /// Leading bits of the permuted value that a probe must match. At most the prefix of the table, but for
-    /// the only table of a plan, of which any number of leading bits may be matched.
+    /// Leading bits of the permuted value that a probe must match: at most the prefix of the table, except that the
+    /// only table of a plan may match any number of leading bits.
     pub address_bits: u32,
-    /// Most flipped bits among the address bits: the probes are all patterns of at most this many.
+    /// The most flipped address bits: the probes are all patterns of at most this many.
     pub flips: u32,
-    /// How many of the last address bits form a range. They are not flipped one by one: a probe with fewer than `flips`
-    /// flips in the bits before them reads all values of the range, which are adjacent in the table, and a probe with
-    /// `flips` flips reads the query's own value. Fewer probes find the same or more.
+    /// Number of the last address bits that form a range. They are not flipped one by one: a probe with fewer than
+    /// `flips` flips in the bits before them reads all values of the range, which are adjacent in the table, and a
+    /// probe with `flips` flips reads the query's own value. Fewer probes then find the same values or more.
     pub range_bits: u32,
-    /// Leading bits of the permuted value, at least `address_bits`, of which at most `flips` differ in all that the probes
-    /// have to find. Tables in lines leave out what differs in more of them where many values share an address.
+    /// Leading bits of the permuted value, at least `address_bits`, in which wanted values differ in at most `flips`.
+    /// If many values share an address, tables in lines skip values that differ in more.
     pub prefix_bits: u32,
 }
 
 impl TableProbes {
-    /// Number of probes: the sum of the binomials of `address_bits - range_bits` over 0 to `flips`; `u64::MAX` if that
-    /// is too large for 64 bits.
+    /// Returns the number of probes: the sum of the binomials of `address_bits - range_bits` over 0 to `flips`;
+    /// `u64::MAX` if it is too large for 64 bits.
     pub fn probe_count(&self) -> u64 {
         pattern_count(
             self.address_bits.saturating_sub(self.range_bits),
@@ -43,7 +43,7 @@ impl TableProbes {
         )
     }
 
-    /// The share of uniform data that the probes find, 0 to 1: candidates for each fingerprint.
+    /// Returns the share of uniform data that the probes find, from 0 to 1: candidates for each fingerprint.
     pub fn candidate_share(&self) -> f64 {
         let (_, addresses) =
             probes_and_addresses(patterns, self.address_bits, self.range_bits, self.flips);
@@ -51,12 +51,12 @@ impl TableProbes {
     }
 }
 
-/// Number of probes that try all patterns of at most `flips` flipped bits out of `address_bits`: the sum of
-/// the binomials, as far as 64 bits hold it.
+/// Returns the number of patterns of at most `flips` flipped bits out of `address_bits`: the sum of the binomials, or
+/// `u64::MAX` if it is too large.
 pub(super) fn pattern_count(address_bits: u32, flips: u32) -> u64 {
     let (mut sum, mut term) = (1u128, 1u128);
     for i in 0..flips.min(address_bits) {
-        // A term is at most the sum of the terms before it times 128, so that no product overflows.
+        // A term is at most 128 times the sum of the terms before it, so no product overflows.
         term = term * u128::from(address_bits - i) / u128::from(i + 1);
         sum += term;
         if sum > u128::from(u64::MAX) {
@@ -66,9 +66,9 @@ pub(super) fn pattern_count(address_bits: u32, flips: u32) -> u64 {
     sum as u64
 }
 
-/// The probes of all patterns of at most `flips` flips of an address, and the addresses that their ranges span: a probe
-/// that has flips left spans all addresses that differ in the last `range_bits` only. `patterns` is [`pattern_count`],
-/// or looks it up.
+/// Returns the number of probes for all patterns of at most `flips` flips of an address, and of the addresses that
+/// their ranges span: a probe that has flips left spans all addresses that differ only in the last `range_bits`.
+/// `patterns` computes [`pattern_count`] or looks it up.
 pub(super) fn probes_and_addresses(
     patterns: impl Fn(u32, u32) -> f64,
     address_bits: u32,

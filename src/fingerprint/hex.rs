@@ -1,8 +1,8 @@
-//! Hexadecimal digits of fingerprints, read and written.
+//! Reading and writing of hexadecimal digits of fingerprints.
 
 use super::Fingerprint;
 
-/// The value of 1 to `F::BYTES * 2` hexadecimal digits of either case, after `0x` or not.
+/// Parses 1 to `F::BYTES * 2` hexadecimal digits of either case, optionally after `0x`.
 #[inline]
 pub(super) fn parse<F: Fingerprint>(text: &[u8]) -> Option<F> {
     let full = F::BYTES * 2;
@@ -18,7 +18,7 @@ pub(super) fn parse<F: Fingerprint>(text: &[u8]) -> Option<F> {
     if digits.is_empty() || digits.len() > full {
         return None;
     }
-    // One test at the end: of random digits the processor could predict none.
+    // One test at the end, because the processor could not predict one for each digit.
     let (mut value, mut seen) = (F::ZERO, 0);
     for &digit in digits {
         let digit = VALUES[usize::from(digit)];
@@ -28,7 +28,7 @@ pub(super) fn parse<F: Fingerprint>(text: &[u8]) -> Option<F> {
     (seen < 16).then_some(value)
 }
 
-/// The value of a multiple of eight digits.
+/// Parses a multiple of eight digits.
 #[inline]
 fn parse_eights<F: Fingerprint>(digits: &[u8]) -> Option<F> {
     let mut value = 0;
@@ -38,11 +38,11 @@ fn parse_eights<F: Fingerprint>(digits: &[u8]) -> Option<F> {
     Some(F::from_u128(value))
 }
 
-/// The value of eight digits, each worked on in its byte of a word.
+/// Parses eight digits, each in its byte of a word.
 #[inline]
 fn parse_eight(digits: [u8; 8]) -> Option<u32> {
     const EACH: u64 = 0x0101_0101_0101_0101;
-    // The first digit, the most significant one, goes into the top byte.
+    // The first digit, the most significant, goes into the top byte.
     let digits = u64::from_be_bytes(digits);
     let (low, high) = (digits & (0xf * EACH), digits & (0xf0 * EACH));
     // Letters have bit 6 and are in columns 4 and 6 of the code table, digits in column 3.
@@ -60,7 +60,7 @@ fn parse_eight(digits: [u8; 8]) -> Option<u32> {
     Some((pairs | pairs >> 16) as u32)
 }
 
-/// The `F::BYTES * 2` lower-case digits of a value, the most significant first.
+/// Returns the `F::BYTES * 2` lower-case digits of a value, most significant first.
 #[inline]
 pub(super) fn digits<F: Fingerprint>(value: F) -> impl ExactSizeIterator<Item = char> {
     let value = value.to_u128();
@@ -71,7 +71,7 @@ pub(super) fn digits<F: Fingerprint>(value: F) -> impl ExactSizeIterator<Item = 
     })
 }
 
-/// The value of each hexadecimal digit, 16 for every other byte.
+/// The value of each hexadecimal digit; 16 for every other byte.
 const VALUES: [u8; 256] = {
     let mut values = [16; 256];
     let mut value = 0;
@@ -87,7 +87,7 @@ const VALUES: [u8; 256] = {
 mod tests {
     use super::*;
 
-    /// What the standard library reads, which takes signs too.
+    /// Parses with the standard library, which accepts signs too.
     fn expected<F: Fingerprint>(digits: &[u8]) -> Option<F> {
         let text = std::str::from_utf8(digits).ok()?;
         let prefix = text.strip_prefix("0x").or(text.strip_prefix("0X"));

@@ -1,4 +1,4 @@
-//! Widths that are known only at run time, and columns of fingerprints of one width.
+//! Widths that are known only at run time, and columns of fingerprints.
 
 use std::fmt;
 use std::ops::Range;
@@ -8,9 +8,9 @@ use super::Fingerprint;
 use crate::error::Error;
 use crate::options_error::OptionsError;
 
-/// The number of bits of a fingerprint, by default 64.
+/// The number of bits of a fingerprint, 64 by default.
 ///
-/// Values of a width that is known only at run time are `u128`, in the low bits.
+/// Values whose width is known only at run time are stored in the low bits of a `u128`.
 ///
 /// ```
 /// use simidx::Width;
@@ -52,7 +52,7 @@ macro_rules! with_type {
     };
 }
 
-/// Evaluates an expression with a name bound to what a value holds for its width, which has a variant for each.
+/// Evaluates an expression with a name bound to the contents of an enum that has a variant for each width.
 macro_rules! by_width {
     ($Kind:ident, $value:expr, $inner:ident => $body:expr) => {
         match $value {
@@ -68,7 +68,7 @@ impl Width {
     /// All widths.
     pub const ALL: [Width; 3] = [Width::W32, Width::W64, Width::W128];
 
-    /// The width of a type of fingerprints.
+    /// Returns the width of a fingerprint type.
     pub const fn of<F: Fingerprint>() -> Self {
         match F::WIDTH {
             32 => Width::W32,
@@ -77,7 +77,7 @@ impl Width {
         }
     }
 
-    /// The width of this number of bits, if it is one.
+    /// Returns the width with this number of bits; `None` if there is none.
     pub const fn from_bits(bits: u32) -> Option<Self> {
         match bits {
             32 => Some(Width::W32),
@@ -87,7 +87,7 @@ impl Width {
         }
     }
 
-    /// The number of bits: 32, 64 or 128.
+    /// Returns the number of bits: 32, 64 or 128.
     pub const fn bits(self) -> u32 {
         match self {
             Width::W32 => 32,
@@ -96,17 +96,17 @@ impl Width {
         }
     }
 
-    /// The number of bytes: 4, 8 or 16.
+    /// Returns the number of bytes: 4, 8 or 16.
     pub const fn bytes(self) -> usize {
         self.bits() as usize / 8
     }
 
-    /// The fingerprint with every bit set, which is the largest one.
+    /// Returns the largest fingerprint, with every bit set.
     pub const fn max(self) -> u128 {
         u128::MAX >> (128 - self.bits())
     }
 
-    /// A fingerprint of any type as a value of this width.
+    /// Converts a fingerprint of any type to a value of this width.
     ///
     /// ```
     /// use simidx::Width;
@@ -130,10 +130,10 @@ impl Width {
         }
     }
 
-    /// Whether fingerprints of an index of this width go with others of `other`.
+    /// Checks that fingerprints of an index of this width can be used with those of width `other`.
     ///
     /// # Errors
-    /// [`Error::WidthMismatch`] if that is another width.
+    /// [`Error::WidthMismatch`] if the widths differ.
     pub(crate) fn check(self, other: Width) -> Result<(), Error> {
         match self == other {
             true => Ok(()),
@@ -144,22 +144,22 @@ impl Width {
         }
     }
 
-    /// Reads a fingerprint of 1 to f / 4 hexadecimal digits, as [`Fingerprint::parse_hex`] does.
+    /// Parses 1 to f / 4 hexadecimal digits, as [`Fingerprint::parse_hex`] does.
     pub fn parse_hex(self, text: &str) -> Option<u128> {
         self.from_hex(text.as_bytes())
     }
 
-    /// The same for ASCII bytes.
+    /// [`Width::parse_hex`] for ASCII bytes.
     pub fn from_hex(self, digits: &[u8]) -> Option<u128> {
         with_type!(self, F => F::from_hex(digits).map(F::to_u128))
     }
 
-    /// Reads a decimal number without sign that fits the width; `None` for anything else.
+    /// Parses an unsigned decimal number that fits the width; `None` for anything else.
     pub fn parse_dec(self, text: &str) -> Option<u128> {
         with_type!(self, F => F::parse_dec(text).map(F::to_u128))
     }
 
-    /// The low bits of a value as f / 4 lower-case hexadecimal digits, the form in which every command prints.
+    /// Returns the low bits of a value as f / 4 lower-case hexadecimal digits, as every command prints it.
     pub fn to_hex(self, value: u128) -> String {
         with_type!(self, F => F::from_u128(value).to_hex())
     }
@@ -188,16 +188,16 @@ impl FromStr for Width {
     }
 }
 
-/// A fingerprint of any type as one of another.
+/// Converts a fingerprint of any type to type `F`.
 ///
 /// # Errors
-/// As for [`Width::takes`].
+/// The errors of [`Width::takes`].
 #[inline]
 pub(crate) fn taken<F: Fingerprint>(fingerprint: impl Fingerprint) -> Result<F, Error> {
     Width::of::<F>().takes(fingerprint).map(F::from_u128)
 }
 
-/// Fingerprints of one width, borrowed: what functions take that look at many.
+/// A borrowed column of fingerprints of one width, the argument of functions over many.
 ///
 /// ```
 /// use simidx::{Column, Fingerprints, Width};
@@ -218,7 +218,7 @@ pub enum Column<'a> {
 }
 
 impl<'a> Column<'a> {
-    /// The width of each.
+    /// Returns the width of the fingerprints.
     pub const fn width(self) -> Width {
         match self {
             Column::W32(_) => Width::W32,
@@ -227,27 +227,27 @@ impl<'a> Column<'a> {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of fingerprints.
     pub fn len(self) -> usize {
         by_width!(Column, self, values => values.len())
     }
 
-    /// Whether there are none.
+    /// Whether the column is empty.
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
 
-    /// The one at a place, if there are as many.
+    /// Returns the fingerprint at a position, or `None` beyond the end.
     pub fn get(self, place: usize) -> Option<u128> {
         by_width!(Column, self, values => values.get(place).map(|value| value.to_u128()))
     }
 
-    /// The values in order.
+    /// Returns the values in order.
     pub fn iter(self) -> impl ExactSizeIterator<Item = u128> + Clone + use<'a> {
         (0..self.len()).map(move |place| self.get(place).expect("a place below the length"))
     }
 
-    /// The values at a range of places.
+    /// Returns the values at a range of positions.
     ///
     /// ```
     /// use simidx::Column;
@@ -257,28 +257,28 @@ impl<'a> Column<'a> {
     /// ```
     ///
     /// # Panics
-    /// For a range that ends beyond the length.
+    /// If the range ends beyond the length.
     pub fn slice(self, places: Range<usize>) -> Column<'a> {
         by_width!(Column, self, values => Column::from(&values[places]))
     }
 
-    /// The values in pieces of this length, the last of which may be shorter.
+    /// Divides the values into pieces of length `len`; the last may be shorter.
     ///
     /// # Panics
-    /// For a length of 0.
+    /// If `len` is 0.
     pub fn chunks(self, len: usize) -> Box<dyn Iterator<Item = Column<'a>> + Send + 'a> {
         by_width!(Column, self, values => Box::new(values.chunks(len).map(Column::from)))
     }
 
-    /// The values of a type, if that is theirs.
+    /// Returns the values if they have type `F`.
     pub fn as_slice<F: Fingerprint>(self) -> Option<&'a [F]> {
         F::of_column(self)
     }
 
-    /// The values of a type.
+    /// Returns the values in type `F`.
     ///
     /// # Errors
-    /// [`Error::WidthMismatch`] if they have another one.
+    /// [`Error::WidthMismatch`] if they have another type.
     pub(crate) fn values<F: Fingerprint>(self) -> Result<&'a [F], Error> {
         Width::of::<F>().check(self.width())?;
         Ok(self.as_slice().unwrap_or_default())
@@ -309,7 +309,7 @@ impl<'a> From<&'a Fingerprints> for Column<'a> {
     }
 }
 
-/// A column of fingerprints of one width.
+/// An owned column of fingerprints of one width.
 ///
 /// ```
 /// use simidx::{Fingerprints, Width};
@@ -334,7 +334,7 @@ pub enum Fingerprints {
 }
 
 impl Fingerprints {
-    /// An empty column.
+    /// Creates an empty column.
     pub const fn new(width: Width) -> Self {
         match width {
             Width::W32 => Fingerprints::W32(Vec::new()),
@@ -343,14 +343,14 @@ impl Fingerprints {
         }
     }
 
-    /// A column of the low bits of these values.
+    /// Creates a column of the low bits of these values.
     pub(crate) fn collect(width: Width, values: impl IntoIterator<Item = u128>) -> Self {
         let mut column = Fingerprints::new(width);
         values.into_iter().for_each(|value| column.push(value));
         column
     }
 
-    /// The width of each.
+    /// Returns the width of the fingerprints.
     pub const fn width(&self) -> Width {
         match self {
             Fingerprints::W32(_) => Width::W32,
@@ -359,27 +359,27 @@ impl Fingerprints {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of fingerprints.
     pub fn len(&self) -> usize {
         Column::from(self).len()
     }
 
-    /// Whether there are none.
+    /// Whether the column is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The one at a place, if there are as many.
+    /// Returns the fingerprint at a position, or `None` beyond the end.
     pub fn get(&self, place: usize) -> Option<u128> {
         Column::from(self).get(place)
     }
 
-    /// Adds the low bits of a value; what does not fit is cut off.
+    /// Appends the low bits of a value; higher bits are discarded.
     pub fn push(&mut self, value: u128) {
         by_width!(Fingerprints, self, values => values.push(Fingerprint::from_u128(value)));
     }
 
-    /// Sorts them on all threads of the current pool, and keeps one of each value.
+    /// Sorts the values on all threads of the current pool and removes duplicates.
     pub fn sort_distinct(&mut self) {
         by_width!(Fingerprints, self, values => {
             Fingerprint::sort(values);
@@ -387,22 +387,22 @@ impl Fingerprints {
         });
     }
 
-    /// Takes all of them away, and keeps the memory.
+    /// Removes all values and keeps the memory.
     pub fn clear(&mut self) {
         by_width!(Fingerprints, self, values => values.clear());
     }
 
-    /// The values in order.
+    /// Returns the values in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = u128> + Clone {
         Column::from(self).iter()
     }
 
-    /// The values of a type, if that is theirs.
+    /// Returns the values if they have type `F`.
     pub fn as_slice<F: Fingerprint>(&self) -> Option<&[F]> {
         Column::from(self).as_slice()
     }
 
-    /// The vector of a type, if that is theirs.
+    /// Returns the vector if it has type `F`.
     pub fn as_mut_vec<F: Fingerprint>(&mut self) -> Option<&mut Vec<F>> {
         F::vec_of(self)
     }

@@ -1,4 +1,4 @@
-//! The content identifier: a sum of digests of all records, whatever their order. Spec §10.3.
+//! The content id: a sum of digests of all records, independent of their order. Spec §10.3.
 
 use std::fmt;
 
@@ -7,11 +7,11 @@ use crate::fingerprint::Fingerprint;
 const SEED: u64 = 0x243f_6a88_85a3_08d3;
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// What identifies the contents of an index: its records, or its distinct fingerprints if it has no ids.
+/// Identifies the contents of an index: its records, or its distinct fingerprints if it has no ids.
 ///
-/// Two files with the same contents have the same identifier, whatever their tables, codecs and blocks, and whichever way
-/// they were made. The identifier of two sets of records without a record in common is the sum of theirs. It detects
-/// accidents, not intent: who wants to can make two sets with the same identifier.
+/// Two files with the same contents have the same id, whatever their tables, codecs and blocks, and however they were
+/// made. The id of two sets without a common record is the sum of theirs. It detects accidents, not intent: two sets
+/// with the same id can be constructed deliberately.
 ///
 /// ```
 /// use simidx::{BuildOptions, Codec, Index, IndexBuilder, Width};
@@ -35,18 +35,18 @@ const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 pub struct ContentId(pub(crate) u128);
 
 impl ContentId {
-    /// The identifier as a number.
+    /// Returns the id as a number.
     pub fn to_u128(self) -> u128 {
         self.0
     }
 
-    /// Adds what is not in the contents yet.
+    /// Adds an item that is not yet part of the contents.
     #[inline]
     pub(crate) fn add(&mut self, item: u128) {
         self.0 = self.0.wrapping_add(item);
     }
 
-    /// That of fingerprints without ids.
+    /// Returns the content id of fingerprints without ids.
     pub(crate) fn of_fingerprints<F: Fingerprint>(fingerprints: &[F]) -> Self {
         let mut sum = ContentId::default();
         for &fingerprint in fingerprints {
@@ -56,24 +56,24 @@ impl ContentId {
     }
 }
 
-/// 32 hexadecimal digits.
+/// Formats the id as 32 hexadecimal digits.
 impl fmt::Display for ContentId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:032x}", self.0)
     }
 }
 
-/// The digest of a record that is being computed.
+/// The digest of a record, during its computation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ItemDigest {
     /// Depends on every bit of every word, and is as good as random.
     mixed: u64,
-    /// Adds what `mixed` alone would take for equal.
+    /// Distinguishes items that `mixed` alone would not.
     added: u64,
 }
 
 impl ItemDigest {
-    /// Begins with the fingerprint.
+    /// Starts with the fingerprint.
     #[inline]
     pub(crate) fn new<F: Fingerprint>(fingerprint: F) -> Self {
         let mut digest = ItemDigest {
@@ -90,7 +90,7 @@ impl ItemDigest {
 
     /// Adds a number id, or a part of another id.
     ///
-    /// One multiplication: a build of fingerprints without ids waits for little else.
+    /// Takes one multiplication, because a build of fingerprints without ids waits for little else.
     #[inline]
     pub(crate) fn add_word(&mut self, word: u64) {
         let product = u128::from(self.mixed ^ word) * u128::from(FACTOR);
@@ -140,7 +140,7 @@ mod tests {
             with_string.add_string(id.as_bytes());
             add(with_string);
         }
-        // The halves of a wide fingerprint are not exchangeable.
+        // The halves of a wide fingerprint cannot be exchanged.
         add(ItemDigest::new(1u128));
         add(ItemDigest::new(1u128 << 64));
     }

@@ -12,13 +12,13 @@ const FIXED_LEN: usize = 80;
 /// Bytes of a table record before its mask. Spec §4.4.
 const TABLE_FIXED_LEN: usize = 16;
 
-/// Most tables. Spec §13.
+/// The most tables. Spec §13.
 const MAX_TABLES: u16 = 255;
 
-/// Spec §4.4.
+/// Bytes of a section record. Spec §4.4.
 const SECTION_RECORD_LEN: usize = 24;
 
-/// Spec §4.4.
+/// The directory of a file. Spec §4.4.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Directory {
     pub(crate) fingerprint_count: u64,
@@ -33,18 +33,18 @@ pub(crate) struct Directory {
     pub(crate) sections: Vec<SectionRecord>,
 }
 
-/// Spec §4.4.
+/// The parameters of a table. Spec §4.4.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TableRecord {
     pub(crate) prefix_mask: u128,
     pub(crate) block_count: u64,
     pub(crate) codec: Codec,
-    /// Those of a table in lines.
+    /// The address bits of a table in lines; otherwise 0.
     pub(crate) address_bits: u32,
     pub(crate) code_lengths: Vec<u8>,
 }
 
-/// Spec §4.4.
+/// The place and checksum of a section. Spec §4.4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SectionRecord {
     pub(crate) kind: Kind,
@@ -54,13 +54,13 @@ pub(crate) struct SectionRecord {
     pub(crate) len: u64,
 }
 
-/// Bytes of a table record as this version writes it: longer ones have more that may be skipped.
+/// Bytes of a table record as this version writes it; longer ones have more bytes, which are skipped.
 fn table_record_len(width: u32) -> usize {
     TABLE_FIXED_LEN + width as usize / 8 + width as usize
 }
 
 impl Directory {
-    /// Bytes of a directory that is copied before it is checked: all that this version writes are shorter.
+    /// The most bytes of a directory that is copied before it is checked. All that this version writes are shorter.
     pub(crate) const MAX_COPIED_LEN: usize = 4 << 20;
 
     pub(crate) fn encode(&self, width: u32) -> Vec<u8> {
@@ -85,7 +85,7 @@ impl Directory {
         bytes
     }
 
-    /// Bytes that a table takes: its blocks, its keys and its record.
+    /// Returns the bytes of a table: its blocks, its keys and its record.
     pub(crate) fn table_len(&self, table: usize) -> u64 {
         let of_table = |section: &&SectionRecord| {
             section.kind.is_of_table() && usize::from(section.table) == table
@@ -95,19 +95,19 @@ impl Directory {
         sections + table_record_len(width) as u64
     }
 
-    /// Bytes of all sections that hold ids.
+    /// Returns the bytes of all sections that hold ids.
     pub(crate) fn ids_len(&self) -> u64 {
         let of_ids = self.sections.iter().filter(|s| s.kind.is_of_ids());
         of_ids.map(|s| s.len).sum()
     }
 
-    /// The section of a kind that belongs to a table, or to none if that is 0.
+    /// Returns the section of a kind that belongs to a table; `table` is 0 for sections without one.
     pub(crate) fn section(&self, kind: Kind, table: usize) -> Option<&SectionRecord> {
         let mut sections = self.sections.iter();
         sections.find(|s| s.kind == kind && usize::from(s.table) == table)
     }
 
-    /// Reads a directory by the rules V6 to V9; `at` is its offset in the file.
+    /// Reads a directory and checks V6 to V9; `at` is its offset in the file.
     pub(crate) fn decode(
         bytes: &[u8],
         at: u64,
@@ -169,7 +169,7 @@ impl Directory {
     }
 }
 
-/// Rule V8.
+/// Checks V8.
 fn check_parameters(bytes: &[u8], width: u32) -> Result<(), String> {
     let fingerprints = LittleEndian::read_u64(&bytes[..8]);
     let records = LittleEndian::read_u64(&bytes[8..16]);

@@ -1,27 +1,27 @@
-//! The footer: where the directory is, and how long the file must be. Spec §4.3.
+//! The footer: the place of the directory, and the length of the file. Spec §4.3.
 
 use byteorder::{ByteOrder, LittleEndian};
 
 use super::{FORMAT_VERSION, HEADER_LEN, SECTION_ALIGNMENT};
 use crate::error::FormatError;
 
-/// Spec §4.3.
+/// Bytes of the footer. Spec §4.3.
 pub(crate) const FOOTER_LEN: usize = 40;
 
-/// Spec §4.3.
+/// The last bytes of every file. Spec §4.3.
 const END_MAGIC: [u8; 4] = *b"XDIS";
 
 /// Bytes that the checksum of the footer covers.
 const CHECKED_LEN: usize = 32;
 
-/// Spec §4.3.
+/// The footer of a file. Spec §4.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Footer {
     pub(crate) directory_offset: u64,
     pub(crate) directory_len: u32,
     pub(crate) directory_checksum: u32,
     pub(crate) file_len: u64,
-    /// As in the header.
+    /// The width, as in the header.
     pub(crate) width: u32,
 }
 
@@ -40,7 +40,7 @@ impl Footer {
         bytes
     }
 
-    /// Reads the footer at the end of a file, by rule V5 as far as it needs no header.
+    /// Reads the footer at the end of a file and checks V5, except for the width.
     pub(crate) fn decode(file: &[u8]) -> Result<Self, FormatError> {
         let file_len = file.len() as u64;
         let start = file_len.saturating_sub(FOOTER_LEN as u64);
@@ -77,7 +77,7 @@ impl Footer {
         Ok(footer)
     }
 
-    /// The rest of V5: the width is that of the header.
+    /// Checks the rest of V5: the width is that of the header.
     pub(crate) fn check_width(&self, header_width: u32) -> Result<(), FormatError> {
         if self.width == header_width {
             return Ok(());
@@ -89,7 +89,7 @@ impl Footer {
         Err(FormatError::damaged(5, message).at(self.file_len - FOOTER_LEN as u64))
     }
 
-    /// The part of V6 that needs no directory.
+    /// Checks the part of V6 that does not need the directory.
     pub(crate) fn check_directory_range(&self) -> Result<(), FormatError> {
         let end = self
             .directory_offset

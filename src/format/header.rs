@@ -1,17 +1,17 @@
-//! The header: what the file is, its version and its width. Spec §4.2.
+//! The header: the magic bytes, the version and the width. Spec §4.2.
 
 use byteorder::{ByteOrder, LittleEndian};
 
 use super::FORMAT_VERSION;
 use crate::error::FormatError;
 
-/// Spec §4.2.
+/// Bytes of the header. Spec §4.2.
 pub(crate) const HEADER_LEN: usize = 16;
 
-/// What every index file begins with, of any version (spec §4.2).
+/// The first bytes of every index file of any version (spec §4.2).
 pub const MAGIC: [u8; 8] = *b"\x89SIMIDX\n";
 
-/// Spec §4.2.
+/// The header of a file. Spec §4.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) width: u32,
@@ -28,7 +28,7 @@ impl Header {
         bytes
     }
 
-    /// Reads the header of a file by the rules V1 to V4.
+    /// Reads the header of a file and checks V1 to V4.
     pub(crate) fn decode(file: &[u8]) -> Result<Self, FormatError> {
         if file.get(..8) != Some(&MAGIC[..]) {
             return Err(FormatError::not_simidx(1, "the magic bytes are missing").at(0));
@@ -48,7 +48,7 @@ impl Header {
     }
 }
 
-/// V3.
+/// Checks V3.
 fn check_version(version: u16) -> Result<(), FormatError> {
     if version == FORMAT_VERSION {
         return Ok(());
@@ -57,7 +57,7 @@ fn check_version(version: u16) -> Result<(), FormatError> {
     Err(FormatError::unsupported(3, message))
 }
 
-/// V4.
+/// Checks V4.
 fn check_width(width: u32) -> Result<(), FormatError> {
     if [32, 64, 128].contains(&width) {
         return Ok(());

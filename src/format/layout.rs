@@ -1,4 +1,4 @@
-//! Which sections a file has, in which order, at which alignment (spec §4.5), and how long paged ones are (§3.5).
+//! The sections of a file, their order and alignment (spec §4.5), and the lengths of paged ones (§3.5).
 
 use super::{Directory, GROUP_CHUNK_BITS, GROUP_CHUNK_LEN, IdKind};
 use crate::codec::bits::bit_length;
@@ -7,7 +7,7 @@ use crate::codec::{Codec, keys, lines, strings};
 /// Alignment of sections that are read whole, and of short paged ones. Spec §4.5.
 pub(crate) const SECTION_ALIGNMENT: u64 = 64;
 
-/// Largest alignment of the blocks. Spec §4.5.
+/// The largest alignment of the blocks. Spec §4.5.
 const MAX_BLOCK_ALIGNMENT: u64 = 4096;
 
 /// The least number of an ancillary kind. Spec §4.6.
@@ -34,15 +34,15 @@ pub(crate) enum Kind {
     Metadata,
     Lines,
     LowBits,
-    /// One that readers skip if they do not know it.
+    /// An ancillary kind, which readers skip if they do not know it.
     Ancillary(u16),
 }
 
 impl Kind {
-    /// The ancillary section that this version knows.
+    /// The ancillary kind of the sketches.
     pub(crate) const SKETCHES: Kind = Kind::Ancillary(SKETCHES);
 
-    /// Those with a meaning, in the order of their numbers.
+    /// The kinds that have a meaning, ordered by number.
     const KNOWN: [Kind; 15] = [
         Kind::Blocks,
         Kind::Groups,
@@ -61,7 +61,7 @@ impl Kind {
         Kind::LowBits,
     ];
 
-    /// The number in the file. Spec §4.5.
+    /// Returns the number in the file. Spec §4.5.
     pub(crate) fn code(self) -> u16 {
         match self {
             Kind::Blocks => 1,
@@ -83,7 +83,7 @@ impl Kind {
         }
     }
 
-    /// The kind with that number in the file; `None` if a reader must know it and this one does not.
+    /// Returns the kind with this number; `None` if it is unknown and not ancillary.
     pub(crate) fn from_code(code: u16) -> Option<Self> {
         if code >= FIRST_ANCILLARY {
             return Some(Kind::Ancillary(code));
@@ -92,10 +92,10 @@ impl Kind {
         kinds.find(|kind| kind.code() == code)
     }
 
-    /// What the offset of a section of `len` bytes is a multiple of, in a file of `fingerprint_count` fingerprints.
+    /// Returns the alignment of a section of `len` bytes in a file of `fingerprint_count` fingerprints.
     pub(crate) fn alignment(self, block_size: u32, len: u64, fingerprint_count: u64) -> u64 {
         match self {
-            // The number of lines is not known when they are begun.
+            // The number of lines is not known when the section begins.
             Kind::Lines | Kind::LowBits => paged_alignment(fingerprint_count),
             Kind::Blocks => u64::from(block_size).min(MAX_BLOCK_ALIGNMENT),
             _ if self.is_paged() => paged_alignment(len),
@@ -112,7 +112,7 @@ impl Kind {
         )
     }
 
-    /// Whether the section record has the checksum of the whole section.
+    /// Whether the section record holds the checksum of the whole section.
     pub(crate) fn has_record_checksum(self) -> bool {
         !self.is_paged() && !matches!(self, Kind::Blocks | Kind::KeyGroups)
     }
@@ -128,7 +128,7 @@ impl Kind {
         matches!(self, Blocks | KeyGroups | KeyEntries | Lines | LowBits)
     }
 
-    /// The words for messages.
+    /// Returns the name in messages.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Kind::Blocks => "blocks",
@@ -152,18 +152,18 @@ impl Kind {
     }
 }
 
-/// A section that the parameters of a file call for or allow.
+/// A section that the parameters of a file require or allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ExpectedSection {
     pub(crate) kind: Kind,
     pub(crate) table: usize,
-    /// `None` where only the section record says it.
+    /// The length; `None` if only the section record has it.
     pub(crate) len: Option<u64>,
     /// Whether the section may be missing.
     pub(crate) is_optional: bool,
 }
 
-/// The sections of a file in order, without ancillary ones. `None` if a length passes 2^64.
+/// Returns the sections of a file in order, without ancillary ones. `None` if a length exceeds 64 bits.
 pub(crate) fn expected_sections(directory: &Directory, width: u32) -> Option<Vec<ExpectedSection>> {
     let mut sections = Vec::new();
     let mut add = |kind, table, len, is_optional| {
@@ -232,40 +232,40 @@ pub(crate) fn expected_sections(directory: &Directory, width: u32) -> Option<Vec
     Some(sections)
 }
 
-/// Bits of an index of one of `count` things.
+/// Returns the bits of an index into `count` items.
 pub(crate) fn index_bits(count: u64) -> u32 {
     bit_length(count.saturating_sub(1))
 }
 
-/// Bytes of a packed array. Spec §3.3.
+/// Returns the bytes of a packed array. Spec §3.3.
 fn packed_len(count: u64, bits: u32) -> Option<u64> {
     Some(count.checked_mul(bits.into())?.div_ceil(8))
 }
 
-/// Bytes of a page of a paged section, a payload followed by a checksum for each page. Spec §3.5.
+/// Bytes of a page of a paged section, which is a payload followed by a checksum for each page. Spec §3.5.
 pub(crate) const PAGE_LEN: usize = 4096;
 
 /// Bytes of one page checksum. Spec §3.5.
 const CHECKSUM_LEN: u64 = 4;
 
-/// Number of pages of a payload.
+/// Returns the number of pages of a payload.
 pub(crate) fn page_count(payload_len: u64) -> u64 {
     payload_len.div_ceil(PAGE_LEN as u64)
 }
 
-/// Length of the section that holds a payload; `None` past 2^64.
+/// Returns the length of the section that holds a payload; `None` beyond 64 bits.
 pub(crate) fn paged_len(payload_len: u64) -> Option<u64> {
     payload_len.checked_add(page_count(payload_len) * CHECKSUM_LEN)
 }
 
-/// Length of the payload of a section; `None` if no payload makes a section so long.
+/// Returns the length of the payload of a section; `None` if no payload gives a section of this length.
 pub(crate) fn payload_len(section_len: u64) -> Option<u64> {
     let pages = section_len.div_ceil(PAGE_LEN as u64 + CHECKSUM_LEN);
     let payload = section_len.checked_sub(pages * CHECKSUM_LEN)?;
     (paged_len(payload) == Some(section_len)).then_some(payload)
 }
 
-/// Alignment of a paged section: one with several pages begins where a page of memory does.
+/// Returns the alignment of a paged section: with several pages, it starts at a page of memory.
 fn paged_alignment(section_len: u64) -> u64 {
     if section_len > PAGE_LEN as u64 + CHECKSUM_LEN {
         PAGE_LEN as u64

@@ -1,4 +1,4 @@
-//! Metadata of the user: keys and values in a section of their own. Spec §10.2.
+//! User-defined metadata: keys and values in a section of their own. Spec §10.2.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,8 +9,7 @@ use crate::error::OptionsError;
 /// Bytes of an entry before its key and value.
 const ENTRY_HEAD_LEN: usize = 5;
 
-/// Keys and values that a file carries for its users: where it comes from, when it was made, what they like. They have no
-/// influence on answers.
+/// User-defined keys and values in a file, such as its source or the time of its creation. They do not affect answers.
 ///
 /// ```
 /// use simidx::{BuildOptions, Index, IndexBuilder, Width};
@@ -32,7 +31,7 @@ impl Metadata {
     /// Sets the value of a key.
     ///
     /// # Errors
-    /// A key that is empty or longer than 255 bytes, or more than 1 MiB of metadata; nothing has changed then.
+    /// A key that is empty or longer than 255 bytes, or more than 1 MiB of metadata; nothing is changed then.
     pub fn insert(&mut self, key: &str, value: &str) -> Result<(), OptionsError> {
         let wrong = |message: String| Err(OptionsError::new("metadata", message));
         if key.is_empty() || key.len() > usize::from(u8::MAX) {
@@ -49,12 +48,12 @@ impl Metadata {
         Ok(())
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.entries.get(key).map(String::as_str)
     }
 
-    /// All keys and values, in the order of the keys.
+    /// Returns all keys and values, ordered by key.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         let entries = self.entries.iter();
         entries.map(|(key, value)| (key.as_str(), value.as_str()))
@@ -65,12 +64,12 @@ impl Metadata {
         self.entries.len()
     }
 
-    /// Whether there is no key.
+    /// Whether there are no keys.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Drops the entries that others do not have in the same way.
+    /// Removes the entries that `others` does not have with the same value.
     pub(crate) fn retain_common(&mut self, others: &Metadata) {
         self.entries
             .retain(|key, value| others.entries.get(key) == Some(value));
@@ -80,7 +79,7 @@ impl Metadata {
         self.iter().map(|(key, value)| entry_len(key, value)).sum()
     }
 
-    /// The bytes of the section.
+    /// Returns the bytes of the section.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.byte_len());
         for (key, value) in self.iter() {
@@ -95,7 +94,7 @@ impl Metadata {
     /// Reads a section.
     ///
     /// # Errors
-    /// What is wrong with it, in a few words (V41).
+    /// A short description of the fault (V41).
     pub(crate) fn decode(mut bytes: &[u8]) -> Result<Self, &'static str> {
         const CUT: &str = "end within an entry";
         let mut entries = BTreeMap::new();
@@ -117,12 +116,12 @@ impl Metadata {
     }
 }
 
-/// Bytes of an entry.
+/// Returns the bytes of an entry.
 fn entry_len(key: &str, value: &str) -> usize {
     ENTRY_HEAD_LEN + key.len() + value.len()
 }
 
-/// A line `key=value` for each entry.
+/// Formats each entry as a line `key=value`.
 impl fmt::Display for Metadata {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, (key, value)) in self.iter().enumerate() {
@@ -153,7 +152,7 @@ mod tests {
         );
         let room = MAX_METADATA_LEN - metadata.byte_len() - ENTRY_HEAD_LEN - 3;
         assert!(metadata.insert("big", &"v".repeat(room)).is_ok());
-        // The old value of the key makes room.
+        // Replacing the old value of the key makes room.
         assert!(metadata.insert("big", &"w".repeat(room)).is_ok());
         assert!(metadata.insert("b", "").is_err());
         assert_eq!(metadata.encode().len(), MAX_METADATA_LEN);

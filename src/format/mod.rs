@@ -1,4 +1,4 @@
-//! The plain structures of `format-spec.md`, shared by the writer and the reader.
+//! The data structures of `format-spec.md`, shared by the writer and the reader.
 
 mod content_id;
 mod directory;
@@ -26,16 +26,16 @@ pub use metadata::Metadata;
 pub(crate) use place::{checksum_at, place_checksum};
 pub use sketches::{MAX_SKETCH_BITS, SketchParameters};
 
-/// The version that this crate reads and writes. Spec §14.
+/// The format version that this crate reads and writes. Spec §14.
 pub const FORMAT_VERSION: u16 = 1;
 
 /// The largest number of fingerprints and of records. Spec §13.
 pub(crate) const MAX_COUNT: u64 = 1 << 48;
 
-/// Longest pipeline description in bytes. Spec §13.
+/// The most bytes of a pipeline description. Spec §13.
 pub(crate) const MAX_PIPELINE_LEN: usize = 1 << 16;
 
-/// Longest string id in bytes. Spec §9.4.
+/// The most bytes of a string id. Spec §9.4.
 pub const MAX_ID_LEN: usize = u16::MAX as usize;
 
 /// Bytes of a chunk of the groups. Spec §9.2.
@@ -44,10 +44,10 @@ pub(crate) const GROUP_CHUNK_LEN: usize = 64;
 /// Bits of the bitmap of a chunk of the groups. Spec §9.2.
 pub(crate) const GROUP_CHUNK_BITS: u64 = 448;
 
-/// Most bytes of the metadata. Spec §13.
+/// The most bytes of the metadata. Spec §13.
 pub(crate) const MAX_METADATA_LEN: usize = 1 << 20;
 
-/// The smallest multiple of `alignment` that is not below `value`; `None` past 2^64.
+/// Returns the smallest multiple of `alignment` that is at least `value`; `None` beyond 64 bits.
 pub(crate) fn align(value: u64, alignment: u64) -> Option<u64> {
     value.div_ceil(alignment).checked_mul(alignment)
 }

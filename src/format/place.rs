@@ -2,8 +2,8 @@
 
 use super::Kind;
 
-/// What is combined with the CRC-32 of a block, a page or a key group by exclusive or, so that the same bytes have another
-/// checksum at another place.
+/// Returns the number that is combined with the CRC-32 of a block, a page or a key group by exclusive or, so that the
+/// same bytes have another checksum at another place.
 #[inline]
 pub(crate) fn place_checksum(kind: Kind, table: usize, number: usize) -> u32 {
     let mut place = [0; 12];
@@ -13,7 +13,7 @@ pub(crate) fn place_checksum(kind: Kind, table: usize, number: usize) -> u32 {
     crc32fast::hash(&place)
 }
 
-/// The checksum of bytes at a place.
+/// Returns the checksum of bytes at a place.
 #[inline]
 pub(crate) fn checksum_at(bytes: &[u8], kind: Kind, table: usize, number: usize) -> u32 {
     crc32fast::hash(bytes) ^ place_checksum(kind, table, number)
@@ -27,7 +27,7 @@ mod tests {
     #[test]
     fn places_have_different_checksums() {
         let mut seen = HashSet::new();
-        // Numbers of the upper half of their bits count too, on machines with 32 bits as well.
+        // Numbers with bits in the upper half count too, even on 32-bit machines.
         let far = 1_usize << (usize::BITS / 2 + 1);
         for kind in [Kind::Blocks, Kind::Groups, Kind::KeyGroups] {
             for table in [0, 1, 254] {

@@ -1,27 +1,27 @@
-//! The head of the section of sketches: how long they are and what they are of. Spec §10.4.
+//! The head of the sketch section: the length of the sketches and the features that they represent. Spec §10.4.
 
 use std::fmt;
 
 use super::{align, paged_len};
 use crate::error::OptionsError;
 
-/// The method of the sketches that this version reads and writes: one-bit MinHash.
+/// The sketch method that this version reads and writes: one-bit MinHash.
 const METHOD: u16 = 1;
 
 /// Bytes of the head before the name of the features.
 const FIXED_LEN: usize = 18;
 
-/// What the length of the head is a multiple of.
+/// The alignment of the sketches in the section.
 const ALIGNMENT: u64 = 64;
 
-/// Most bytes of the name of the features. Spec §13.
+/// The most bytes of the name of the features. Spec §13.
 const MAX_FEATURES_LEN: usize = 1024;
 
-/// Most bits of a sketch. Spec §13.
+/// The most bits of a sketch. Spec §13.
 pub const MAX_SKETCH_BITS: u32 = 512;
 
-/// How long the sketches of an index are, and of what features of the documents. A sketch is many one-bit MinHash values from which the
-/// Jaccard similarity of two documents is estimated.
+/// The length of the sketches of an index, and the features of the documents that they represent. A sketch is many
+/// one-bit MinHash values, from which the Jaccard similarity of two documents is estimated.
 ///
 /// ```
 /// use simidx::format::SketchParameters;
@@ -38,11 +38,11 @@ pub struct SketchParameters {
 }
 
 impl SketchParameters {
-    /// Sketches of so many bits, a multiple of 64 from 64 to 512. The features are named in 1 to 1,024 bytes; what the name means
-    /// is for those to say who make the sketches, such as the crate `simidx-text`.
+    /// Creates parameters for sketches of `bits` bits, a multiple of 64 from 64 to 512. `features` is a name of 1 to
+    /// 1,024 bytes, whose meaning the maker of the sketches defines, such as the crate `simidx-text`.
     ///
     /// # Errors
-    /// Numbers out of these ranges.
+    /// Values out of these ranges.
     pub fn new(bits: u32, features: &str) -> Result<Self, OptionsError> {
         if !is_possible(bits) {
             let message =
@@ -62,27 +62,27 @@ impl SketchParameters {
         })
     }
 
-    /// Bits of a sketch.
+    /// Returns the bits of a sketch.
     pub fn bits(&self) -> u32 {
         self.bits
     }
 
-    /// Numbers of 64 bits in a sketch.
+    /// Returns the number of 64-bit numbers in a sketch.
     pub fn u64_count(&self) -> usize {
         self.bits as usize / 64
     }
 
-    /// Of which features of the documents the sketches are.
+    /// Returns the name of the features that the sketches represent.
     pub fn features(&self) -> &str {
         &self.features
     }
 
-    /// Bytes of a sketch.
+    /// Returns the bytes of a sketch.
     pub(crate) fn sketch_len(&self) -> usize {
         self.bits as usize / 8
     }
 
-    /// The head of a section with so many sketches.
+    /// Returns the head of a section with `count` sketches.
     pub(crate) fn encode(&self, count: u64) -> Vec<u8> {
         let mut head = vec![0; 4];
         head.extend_from_slice(&METHOD.to_le_bytes());
@@ -96,11 +96,11 @@ impl SketchParameters {
         head
     }
 
-    /// Reads the head of a section that is to hold `count` sketches, and returns its length with the parameters; `None` for a method
-    /// that this version does not know.
+    /// Reads the head of a section that must hold `count` sketches. Returns the length of the head and the parameters;
+    /// `None` for an unknown method.
     ///
     /// # Errors
-    /// What is wrong with it, in a few words (V43).
+    /// A short description of the fault (V43).
     pub(crate) fn decode(
         section: &[u8],
         count: u64,
@@ -133,19 +133,19 @@ impl SketchParameters {
     }
 }
 
-/// `256 bits of words:3 html:no`.
+/// Formats the parameters, for example `256 bits of words:3 html:no`.
 impl fmt::Display for SketchParameters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bits of {}", self.bits, self.features)
     }
 }
 
-/// Whether a sketch can have so many bits.
+/// Returns whether a sketch may have this many bits.
 fn is_possible(bits: u32) -> bool {
     bits.is_multiple_of(64) && (64..=MAX_SKETCH_BITS).contains(&bits)
 }
 
-/// Bytes of a head whose features are named in so many bytes.
+/// Returns the bytes of a head whose name of the features has this length.
 fn head_len(features_len: usize) -> usize {
     align((FIXED_LEN + features_len) as u64, ALIGNMENT).unwrap_or(u64::MAX) as usize
 }
