@@ -2,20 +2,20 @@
 
 use crate::fingerprint::Fingerprint;
 
-/// Most bits that one [`BitWriter::write`] takes.
+/// The most bits of one [`BitWriter::write`].
 pub(crate) const MAX_WRITE_BITS: u32 = 57;
 
-/// Bits of a [`window`] that are always filled from the stream.
+/// The bits of a [`window`] that are always filled from the stream.
 pub(crate) const WINDOW_BITS: u32 = 57;
 
 /// Appends bits to a byte vector; the first bit written is the top bit of the first byte.
 #[derive(Debug, Default)]
 pub(crate) struct BitWriter {
-    /// The stream up to the byte that is being filled, that byte, and whatever was there before.
+    /// The stream up to the byte that is being filled, that byte, and arbitrary bytes after it.
     bytes: Vec<u8>,
-    /// Whole bytes written.
+    /// Number of whole bytes written.
     full: usize,
-    /// The bits behind them, at the top: 0 to 7.
+    /// The 0 to 7 bits after the whole bytes, at the top.
     open: u64,
     open_bits: u32,
 }
@@ -28,19 +28,19 @@ impl BitWriter {
         Self::default()
     }
 
-    /// Bits written so far.
+    /// Returns the number of bits written.
     pub(crate) fn len_bits(&self) -> usize {
         self.full * 8 + self.open_bits as usize
     }
 
-    /// Writes the low `bits` bits of `value`, at most [`MAX_WRITE_BITS`]; higher ones must be 0.
+    /// Writes the low `bits` bits of `value`, at most [`MAX_WRITE_BITS`]; higher bits must be 0.
     #[inline(always)]
     pub(crate) fn write(&mut self, value: u64, bits: u32) {
         debug_assert!(bits <= MAX_WRITE_BITS && (value >> bits) == 0);
         if self.full + WORD_LEN > self.bytes.len() {
             self.grow();
         }
-        // Shifts by the whole width do nothing, hence two of half the count.
+        // Two shifts, because one by the whole width would do nothing.
         let room = 64 - self.open_bits - bits;
         let word = self.open | (value << (room / 2)) << (room - room / 2);
         let target: &mut [u8; WORD_LEN] = (&mut self.bytes[self.full..self.full + WORD_LEN])
@@ -59,7 +59,7 @@ impl BitWriter {
         self.bytes.resize(len, 0);
     }
 
-    /// Writes the low `bits` bits of a value of any width; higher ones must be 0.
+    /// Writes the low `bits` bits of a value of any width; higher bits must be 0.
     #[inline(always)]
     pub(crate) fn write_value<F: Fingerprint>(&mut self, value: F, bits: u32) {
         let mut left = bits;
@@ -74,8 +74,8 @@ impl BitWriter {
         }
     }
 
-    /// Writes the low `bits` bits of each value; higher ones must be 0. As [`BitWriter::write_value`], with the state in
-    /// registers all the while.
+    /// Writes the low `bits` bits of each value, like [`BitWriter::write_value`], but keeps its state in registers.
+    /// Higher bits must be 0.
     #[inline(always)]
     pub(crate) fn write_all<F: Fingerprint>(
         &mut self,
@@ -102,7 +102,7 @@ impl BitWriter {
         (self.full, self.open, self.open_bits) = (full, open, open_bits);
     }
 
-    /// Writes `len` bits of which those at `ones`, counted from here, are 1.
+    /// Writes `len` bits. Those at the positions `ones`, counted from here, are 1, the others 0.
     #[inline(always)]
     pub(crate) fn write_ones(&mut self, len: usize, ones: impl Iterator<Item = usize>) {
         self.reserve(len);
@@ -118,7 +118,7 @@ impl BitWriter {
         self.open = u64::from(self.bytes[self.full]) << 56;
     }
 
-    /// Makes room for so many bits and the word that a write may touch behind them.
+    /// Reserves memory for `bits` bits and for the word that a write may touch after them.
     #[inline(always)]
     fn reserve(&mut self, bits: usize) {
         let needed = self.full + bits / 8 + 2 * WORD_LEN;
@@ -127,7 +127,7 @@ impl BitWriter {
         }
     }
 
-    /// Writes so many zero bits.
+    /// Writes `count` zero bits.
     #[inline(always)]
     pub(crate) fn write_zeros(&mut self, count: usize) {
         let mut left = count;
@@ -138,18 +138,18 @@ impl BitWriter {
         self.write(0, left as u32);
     }
 
-    /// The bytes of the stream, its last one filled with zero bits.
+    /// Returns the bytes of the stream; the last is padded with zero bits.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.len_bits().div_ceil(8)]
     }
 
-    /// Gives the bytes of the stream away.
+    /// Returns the bytes of the stream, consuming the writer.
     pub(crate) fn finish(mut self) -> Vec<u8> {
         self.bytes.truncate(self.len_bits().div_ceil(8));
         self.bytes
     }
 
-    /// Hands the whole bytes written so far to `take` and forgets them; what is left of a byte stays.
+    /// Passes the whole bytes written so far to `take` and removes them; an incomplete byte stays.
     pub(crate) fn drain<E>(&mut self, take: impl FnOnce(&[u8]) -> Result<(), E>) -> Result<(), E> {
         let full = std::mem::take(&mut self.full);
         take(&self.bytes[..full])?;
@@ -165,8 +165,8 @@ impl BitWriter {
     }
 }
 
-/// The bits from `at` on, left-aligned; at least [`WINDOW_BITS`] of them are from the stream, and
-/// zeros stand for what lies behind its end.
+/// Returns the bits from `at` on, left-aligned. At least [`WINDOW_BITS`] of them are from the stream; bits beyond its
+/// end are 0.
 #[inline(always)]
 pub(crate) fn window(bytes: &[u8], at: usize) -> u64 {
     let start = at / 8;
@@ -186,7 +186,7 @@ fn tail_word(bytes: &[u8], start: usize) -> u64 {
     u64::from_be_bytes(word)
 }
 
-/// The `bits` bits from `at` on as a number; zeros stand for what lies behind the end.
+/// Returns the `bits` bits from `at` on as a number; bits beyond the end of the stream are 0.
 #[inline(always)]
 pub(crate) fn read_value<F: Fingerprint>(bytes: &[u8], at: usize, bits: u32) -> F {
     let mut value = F::ZERO;
@@ -201,7 +201,7 @@ pub(crate) fn read_value<F: Fingerprint>(bytes: &[u8], at: usize, bits: u32) -> 
     value
 }
 
-/// Number of bits that the number needs: 0 for 0.
+/// Returns the number of bits of a number: 0 for 0.
 pub(crate) fn bit_length(value: u64) -> u32 {
     u64::BITS - value.leading_zeros()
 }
@@ -274,7 +274,7 @@ mod tests {
             head in 0u32..20, dirt in 0usize..600, ones in prop::collection::vec(any::<bool>(), 0..300),
         ) {
             let (mut one, mut all) = (BitWriter::new(), BitWriter::new());
-            // What an earlier stream left in the memory must not show.
+            // The contents of an earlier stream in the same memory must not show.
             all.write_ones(dirt, 0..dirt);
             all.clear();
             one.write(1, head + 1);

@@ -8,24 +8,24 @@ use super::{MAX_BLOCK_SIZE, TableCode, Visit};
 use crate::cpu::Cpu;
 use crate::fingerprint::Fingerprint;
 
-/// Bytes of the checksum that a block starts with (spec, section 7.1).
+/// Bytes of the checksum at the start of a block (spec, section 7.1).
 const CHECKSUM_LEN: usize = 4;
 
-/// Bits of the count that the bit stream of a block of so many bytes starts with: no more than its size calls for.
+/// Returns the bits of the count at the start of a block's bit stream, which depend on the block size.
 #[inline(always)]
 fn count_bits(block_size: usize) -> u32 {
     block_size.ilog2() + 3
 }
 
-/// Bits that a block of so many bytes has for its values.
+/// Returns the bits for values in a block of this size.
 pub(crate) fn room_bits(block_size: usize) -> usize {
     (block_size - CHECKSUM_LEN) * 8 - count_bits(block_size) as usize
 }
 
-/// More values than one block has: each but the last takes a bit.
+/// More values than a block can hold, since each but the last takes a bit.
 pub(crate) const MAX_BLOCK_VALUES: usize = 8 * MAX_BLOCK_SIZE as usize;
 
-/// Values of an Elias-Fano block that lie together, and perhaps a few beside them.
+/// Adjacent values of an Elias-Fano block that include those wanted, and perhaps a few others.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NumberRange<F> {
     layout: Layout,
@@ -35,8 +35,8 @@ pub(crate) struct NumberRange<F> {
 }
 
 impl<F: Fingerprint> NumberRange<F> {
-    /// Bytes of the block in which the low bits of the numbers lie, if there is one in each bucket; on average there are
-    /// seven in ten.
+    /// Returns the bytes of the block with the low bits of the numbers, if there is one number in each bucket; on
+    /// average there are seven for ten buckets.
     #[inline(always)]
     pub(crate) fn low_bytes(&self) -> std::ops::RangeInclusive<usize> {
         let first = self.layout.low_bit(self.cursor.index);
@@ -47,7 +47,7 @@ impl<F: Fingerprint> NumberRange<F> {
         CHECKSUM_LEN + first / 8..=CHECKSUM_LEN + last / 8
     }
 
-    /// Hands each value with its index in the block to the visitor.
+    /// Passes each value and its index in the block to the visitor.
     #[inline(always)]
     pub(crate) fn for_each(&self, stream: &[u8], visitor: &mut impl Visit<F>) {
         let base = self.base;
@@ -57,7 +57,7 @@ impl<F: Fingerprint> NumberRange<F> {
     }
 }
 
-/// Makes values of numbers.
+/// Turns numbers into values.
 struct FromBase<'a, F, V> {
     base: F,
     visitor: &'a mut V,
@@ -70,14 +70,14 @@ impl<F: Fingerprint, V: Visit<F>> Visit<F> for FromBase<'_, F, V> {
     }
 }
 
-/// Starts the stream of a block with room for the count, which [`append`] fills in.
+/// Starts the stream of a block, with room for the count that [`append`] fills in.
 pub(crate) fn start_stream(stream: &mut BitWriter, block_size: usize) {
     stream.clear();
     stream.write(0, count_bits(block_size));
 }
 
-/// Appends a block of `count` values and this bit stream to `out`, with the checksum of its bytes, which is not yet bound
-/// to the place of the block: see [`bind`].
+/// Appends a block of `count` values and this bit stream to `out`. Its checksum is not yet bound to the place of the
+/// block: see [`bind`].
 pub(crate) fn append(out: &mut Vec<u8>, block_size: usize, count: usize, stream: &BitWriter) {
     let start = out.len();
     let from = start + CHECKSUM_LEN;
@@ -92,15 +92,15 @@ pub(crate) fn append(out: &mut Vec<u8>, block_size: usize, count: usize, stream:
     out[start..from].copy_from_slice(&checksum.to_le_bytes());
 }
 
-/// Binds the checksum of a block to its place: `place` is [`place_checksum`](crate::format::place_checksum) of it.
+/// Binds the checksum of a block to `place`, the [`place_checksum`](crate::format::place_checksum) of its place.
 pub(crate) fn bind(block: &mut [u8], place: u32) {
     for (byte, part) in block.iter_mut().zip(place.to_le_bytes()) {
         *byte ^= part;
     }
 }
 
-/// A block as it lies in the file. Whatever the bytes, decoding ends and stays inside them; only
-/// [`Block::validate`] tells whether what comes out is what was put in.
+/// A block in a file. Whatever the bytes, decoding ends and stays within them; only [`Block::validate`] shows whether
+/// the result is the original values.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Block<'a, F> {
     bytes: &'a [u8],
@@ -109,32 +109,32 @@ pub(crate) struct Block<'a, F> {
 }
 
 impl<'a, F: Fingerprint> Block<'a, F> {
-    /// A view of `bytes`, a whole block of at least 128 bytes.
+    /// Creates a view of `bytes`, a whole block of at least 128 bytes.
     #[inline(always)]
     pub(crate) fn new(bytes: &'a [u8], code: &'a TableCode, span: Span<F>) -> Self {
         Block { bytes, code, span }
     }
 
-    /// Number of values that the block says it holds.
+    /// Returns the number of values that the block claims to hold.
     #[inline(always)]
     pub(crate) fn count(&self) -> usize {
         let first = u16::from_be_bytes([self.bytes[CHECKSUM_LEN], self.bytes[CHECKSUM_LEN + 1]]);
         usize::from(first >> (16 - count_bits(self.bytes.len()))) + 1
     }
 
-    /// The bit stream: all but the checksum.
+    /// Returns the bit stream: everything after the checksum.
     #[inline(always)]
     pub(crate) fn stream(&self) -> &'a [u8] {
         &self.bytes[CHECKSUM_LEN..]
     }
 
-    /// The bit of the stream at which the values start, behind the count.
+    /// Returns the bit of the stream at which the values start, after the count.
     #[inline(always)]
     pub(crate) fn values_start(&self) -> usize {
         count_bits(self.bytes.len()) as usize
     }
 
-    /// The block as the Huffman codecs see it.
+    /// Returns the block as the Huffman codecs need it.
     #[inline(always)]
     pub(crate) fn deltas(&self) -> DeltaBlock<'a, F> {
         DeltaBlock {
@@ -150,13 +150,13 @@ impl<'a, F: Fingerprint> Block<'a, F> {
         self.span.layout(self.count() - 1, self.values_start())
     }
 
-    /// Calls `visit` with each value in order, one after the other, until it returns `false`: the plain decoder,
-    /// which tells every fault, and which the quick ones are compared with.
+    /// Calls `visit` with each value in order until it returns `false`. This is the plain decoder, which detects every
+    /// fault and with which the fast ones are compared.
     ///
-    /// Returns the bit of the stream behind the last value decoded.
+    /// Returns the bit of the stream after the last decoded value.
     ///
     /// # Errors
-    /// Bits that are no code, or values that run past the end of the block. Order and checksum are not looked at.
+    /// An invalid codeword, or values beyond the end of the block. Order and checksum are not checked.
     pub(crate) fn for_each(&self, mut visit: impl FnMut(F) -> bool) -> Result<usize, BlockError> {
         let mut go_on = true;
         let visit_below = |value| {
@@ -178,7 +178,7 @@ impl<'a, F: Fingerprint> Block<'a, F> {
         Ok(end)
     }
 
-    /// The values below the key of an Elias-Fano block.
+    /// Decodes the values below the key of an Elias-Fano block.
     fn for_each_number(&self, mut visit: impl FnMut(F) -> bool) -> Result<usize, BlockError> {
         if self.count() == 1 {
             return Ok(self.values_start());
@@ -197,8 +197,8 @@ impl<'a, F: Fingerprint> Block<'a, F> {
         Ok(end)
     }
 
-    /// Where the values from `low` to `high` that are below the key lie in a good Elias-Fano block; `None` if there can
-    /// be none.
+    /// Returns the place of the values from `low` to `high` that are below the key in a checked Elias-Fano block;
+    /// `None` if there cannot be any.
     #[inline(always)]
     pub(crate) fn seek<C: Cpu>(&self, cpu: C, low: F, high: F) -> Option<NumberRange<F>> {
         let base = self.span.base();
@@ -221,7 +221,7 @@ impl<'a, F: Fingerprint> Block<'a, F> {
         })
     }
 
-    /// All values of a good Elias-Fano block but the key.
+    /// Returns all values of a checked Elias-Fano block except the key.
     #[inline(always)]
     pub(crate) fn all_numbers(&self) -> Option<NumberRange<F>> {
         let layout = self.layout()?;
@@ -233,14 +233,14 @@ impl<'a, F: Fingerprint> Block<'a, F> {
         })
     }
 
-    /// Checks everything that makes the block a good one at its place, whose checksum is given: checksum, codewords,
-    /// strictly ascending values above the previous key and below the key, zero bits after them.
+    /// Checks every rule of a block at its place, given by its place checksum: checksum, codewords, strictly ascending
+    /// values above the previous key and below the key, zero bits after them.
     ///
     /// # Errors
     /// The first rule that the block breaks.
     pub(crate) fn validate(&self, place: u32) -> Result<(), BlockError> {
         self.check_checksum(place)?;
-        // Elias-Fano numbers are compared as they are stored: with the base their sum may pass 2^f.
+        // Elias-Fano numbers are compared as they are stored, because their sum with the base may exceed 2^f.
         let (base, mut previous) = match self.code {
             TableCode::EliasFano => (self.span.base(), None),
             _ => (F::ZERO, self.span.previous),
@@ -249,7 +249,7 @@ impl<'a, F: Fingerprint> Block<'a, F> {
         let (mut ascending, mut above_key) = (true, false);
         let mut left = self.count();
         let end = self.for_each(|value| {
-            // More come than were counted if the file is overwritten meanwhile.
+            // There are more values than counted if the file is overwritten meanwhile.
             left = left.saturating_sub(1);
             if left > 0 {
                 let number = value.wrapping_sub(base);
@@ -262,7 +262,7 @@ impl<'a, F: Fingerprint> Block<'a, F> {
         if let (true, TableCode::EliasFano) = (above_key, self.code) {
             ascending &= self.last_numbers_ascend();
         }
-        // Gaps are positive: a sum that seems to descend has passed 2^f, and the key with it.
+        // Gaps are positive, so a sum that seems to descend has exceeded 2^f, and thus the key.
         if !ascending && !matches!(self.code, TableCode::Gap(_)) {
             return Err(BlockError::NotAscending);
         }
@@ -272,7 +272,7 @@ impl<'a, F: Fingerprint> Block<'a, F> {
         self.check_padding(end)
     }
 
-    /// Whether the Elias-Fano numbers after the greatest bucket, which decoding leaves out as too large, ascend.
+    /// Returns whether the Elias-Fano numbers after the greatest bucket, which decoding skips as too large, ascend.
     #[cold]
     fn last_numbers_ascend(&self) -> bool {
         let layout = self.layout();

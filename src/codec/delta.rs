@@ -1,4 +1,5 @@
-//! The Huffman codecs, `xor` and `gap`: each value as what it adds to the one before (spec, section 7.2).
+//! The Huffman codecs, `xor` and `gap`, which store the difference of each value from the one before (spec, section
+//! 7.2).
 
 use super::TableCode;
 use super::bits::{BitWriter, MAX_WRITE_BITS, WINDOW_BITS, read_value, window};
@@ -6,17 +7,17 @@ use super::huffman::{Code, DecodeTable};
 use super::span::{BlockError, Span};
 use crate::fingerprint::Fingerprint;
 
-/// How a value differs from the one before it: a position, which is Huffman-coded, and that many bits below it.
+/// The difference between a value and the one before it: a position, which is Huffman-coded, and that many bits below
+/// it.
 pub(crate) trait DeltaRule {
-    /// The Huffman code of a table of this rule; `None` for a table of another.
+    /// Returns the Huffman code of a table of this rule; `None` for a table of another.
     fn code<'a>(&self, table: &'a TableCode) -> Option<&'a Code>;
 
-    /// The delta position and, in its low bits, the tail of `value` after a smaller one; what stands above the tail
-    /// is of no meaning.
+    /// Returns the delta position and, in the low bits of the second number, the tail of `value` after a smaller one.
+    /// The bits above the tail are arbitrary.
     fn split<F: Fingerprint>(&self, previous: F, value: F) -> (u32, F);
 
-    /// The value that a delta makes of the one before: a number whose top bit has the delta position and whose lower
-    /// bits are the tail.
+    /// Returns the value after `previous`. The top bit of `delta` is at `position`, and its lower bits are the tail.
     fn join<F: Fingerprint>(&self, previous: F, position: u32, delta: F) -> F;
 }
 
@@ -40,7 +41,7 @@ impl DeltaRule for XorRule {
 
     #[inline(always)]
     fn join<F: Fingerprint>(&self, previous: F, position: u32, delta: F) -> F {
-        // The bits above the position stay, the bit at it turns from 0 to 1.
+        // The bits above the position stay, and the bit at the position turns from 0 to 1.
         ((previous >> position) << position) | delta
     }
 }
@@ -74,14 +75,14 @@ impl DeltaRule for GapRule {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DeltaBlock<'a, F> {
     pub(crate) stream: &'a [u8],
-    /// Bit of the stream at which the values start.
+    /// The bit of the stream at which the values start.
     pub(crate) start: usize,
-    /// Number of values, the key included.
+    /// The number of values, including the key.
     pub(crate) count: usize,
     pub(crate) span: Span<F>,
 }
 
-/// Where in a bit stream a decoder is, and the value before.
+/// The position of a decoder in a bit stream, and the last value.
 #[derive(Debug, Clone, Copy)]
 struct State<F> {
     value: F,
@@ -89,7 +90,8 @@ struct State<F> {
 }
 
 impl<F: Fingerprint> State<F> {
-    /// Behind the part of a block that is stored whole: the first value of the first block, unless that is the key.
+    /// Returns the state after the part of a block that is stored whole: the first value of the first block, unless it
+    /// is the key. The flag is true if there is such a value.
     #[inline(always)]
     fn start(block: &DeltaBlock<'_, F>) -> (Self, bool) {
         let at = block.start;
@@ -104,7 +106,7 @@ impl<F: Fingerprint> State<F> {
         }
     }
 
-    /// Goes on to the next value of a good block.
+    /// Advances to the next value of a checked block.
     #[inline(always)]
     fn step<R: DeltaRule>(&mut self, rule: &R, stream: &[u8], table: &DecodeTable) {
         let bits = window(stream, self.at);
@@ -124,13 +126,13 @@ impl<F: Fingerprint> State<F> {
         self.plain_step(rule, stream, table).0
     }
 
-    /// The state at the next value, and the length of the codeword: 0 where there was none.
+    /// Returns the state at the next value and the length of the codeword, which is 0 for an invalid one.
     #[inline(always)]
     fn plain_step<R: DeltaRule>(self, rule: &R, stream: &[u8], table: &DecodeTable) -> (Self, u32) {
         let bits = window(stream, self.at);
         let (position, len) = table.look_up(bits);
         let tail: F = if F::WIDTH <= 64 && len + position <= WINDOW_BITS {
-            // Two shifts: a tail of no bits would be shifted by the whole width.
+            // Two shifts, because an empty tail would be shifted by the whole width.
             F::from_u128(u128::from(((bits << len) >> 1) >> (63 - position)))
         } else {
             read_value(stream, self.at + len as usize, position)
@@ -144,8 +146,7 @@ impl<F: Fingerprint> State<F> {
     }
 }
 
-/// Calls `visit` with each value below the key, one after the other, until it returns `false`. Returns the bit
-/// behind the last value decoded.
+/// Calls `visit` with each value below the key until it returns `false`. Returns the bit after the last decoded value.
 pub(crate) fn for_each<F: Fingerprint, R: DeltaRule>(
     block: &DeltaBlock<'_, F>,
     rule: &R,
@@ -177,25 +178,25 @@ pub(crate) fn for_each<F: Fingerprint, R: DeltaRule>(
     Ok(state.at)
 }
 
-/// Blocks that are decoded in step. Their dependency chains overlap, so that four take little longer than one.
+/// Blocks that are decoded in step. Their dependency chains overlap, so four take little longer than one.
 pub(crate) const LANES: usize = 4;
 
-/// Steps from one look at who is done to the next.
+/// Steps between two checks for lanes that are done.
 const STEPS: usize = 8;
 
-/// What is done with the values of lanes. Its methods should be `#[inline(always)]`, see [`crate::cpu::Work`].
+/// A visitor of the values of lanes. Its methods should be `#[inline(always)]`, see [`crate::cpu::Work`].
 pub(crate) trait LaneVisit<F> {
     /// Takes the next values of a lane.
     fn visit(&mut self, lane: usize, values: &[F]);
 
-    /// Whether a lane needs no value above this one.
+    /// Returns whether a lane needs no further values after this one.
     fn is_done(&self, lane: usize, value: F) -> bool;
 }
 
-/// Hands each value of each block to the visitor, those of a lane in order and the key last, all lanes in step, until
-/// all lanes are done; the visitor is asked now and then.
+/// Passes each value of each block to the visitor until all lanes are done. The values of a lane come in order, with
+/// the key last, and all lanes advance in step. The visitor is asked at intervals whether a lane is done.
 ///
-/// The blocks must be known to be good.
+/// The blocks must have been checked.
 #[inline(always)]
 pub(crate) fn for_each_in_step<F: Fingerprint, R: DeltaRule>(
     blocks: [DeltaBlock<'_, F>; LANES],
@@ -203,7 +204,7 @@ pub(crate) fn for_each_in_step<F: Fingerprint, R: DeltaRule>(
     codes: [&Code; LANES],
     visitor: &mut impl LaneVisit<F>,
 ) {
-    // All blocks of a file have one length; telling the compiler so keeps three of four lengths out of registers.
+    // All blocks of a file have the same length. This tells the compiler, which saves three registers.
     let len = blocks[0].stream.len();
     let streams = blocks.map(|block| &block.stream[..len]);
     let tables = codes.map(Code::decode_table);
@@ -252,7 +253,7 @@ pub(crate) fn for_each_in_step<F: Fingerprint, R: DeltaRule>(
     }
 }
 
-/// Takes [`STEPS`] steps in each lane. The lanes are written out, so that their states stay in registers.
+/// Takes [`STEPS`] steps in each lane. The lanes are unrolled, so that their states stay in registers.
 #[inline(always)]
 fn decode_chunk<F: Fingerprint, R: DeltaRule>(
     states: &mut [State<F>; LANES],
@@ -276,8 +277,8 @@ fn decode_chunk<F: Fingerprint, R: DeltaRule>(
     *states = [a, b, c, d];
 }
 
-/// Writes the values that a block can hold below its key to a stream that may reach `end`. Returns the
-/// number of values of the block, its key included: at least 1 and at most `values.len()`.
+/// Writes the values that fit a block, except its key, to a stream that may reach `end`. Returns the number of values
+/// of the block, including the key: from 1 to `values.len()`.
 #[inline(always)]
 pub(crate) fn fill<F: Fingerprint, R: DeltaRule>(
     writer: &mut BitWriter,
@@ -288,7 +289,7 @@ pub(crate) fn fill<F: Fingerprint, R: DeltaRule>(
     end: usize,
 ) -> usize {
     let mut previous = previous;
-    // The last value is not written: it is the key.
+    // The last value is the key, which is not written.
     for (i, &value) in values[..values.len() - 1].iter().enumerate() {
         match previous {
             None => writer.write_value(value, F::WIDTH),

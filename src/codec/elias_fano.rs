@@ -1,5 +1,5 @@
-//! Elias-Fano sequences: ascending numbers of which any can be read by itself (spec, section 3.6; Elias, "Efficient
-//! Storage and Retrieval by Content and Address of Static Files", J. ACM 1974).
+//! Elias-Fano sequences: ascending numbers with random access (spec, section 3.6; Elias, "Efficient Storage and
+//! Retrieval by Content and Address of Static Files", J. ACM 1974).
 
 use super::Visit;
 use super::bits::{BitWriter, WINDOW_BITS, read_value, window};
@@ -9,24 +9,24 @@ use crate::fingerprint::Fingerprint;
 /// The top bit of a window.
 const TOP: u64 = 1 << 63;
 
-/// The bits of a window that are from the stream.
+/// The bits of a window that are always from the stream.
 const FROM_STREAM: u64 = !(u64::MAX >> WINDOW_BITS);
 
-/// How a sequence of `count` numbers, none above a known maximum, lies in its bit stream.
+/// The layout in a bit stream of a sequence of `count` numbers with a known maximum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Layout {
-    /// Bit of the stream at which the sequence starts.
+    /// The bit of the stream at which the sequence starts.
     start: usize,
     pub(crate) count: usize,
-    /// Bits of each number that are stored as they are, l.
+    /// The low bits of each number, l, which are stored unchanged.
     pub(crate) low_bits: u32,
-    /// Values that the rest of a number can take, H: a zero bit each.
+    /// The number of values of the high part, H; each has a zero bit.
     pub(crate) bucket_count: usize,
 }
 
 impl Layout {
-    /// The layout of `count` ascending numbers from 0 to `max` from a bit of the stream on; `None` for no numbers, or
-    /// more than there are.
+    /// Returns the layout of `count` ascending numbers from 0 to `max`, from a bit of the stream on. `None` if there
+    /// are no numbers, or more than the range from 0 to `max` has.
     #[inline(always)]
     pub(crate) fn new<F: Fingerprint>(start: usize, count: usize, max: F) -> Option<Self> {
         let many = F::from_u128(count as u128);
@@ -34,13 +34,13 @@ impl Layout {
         if !fits || many.wrapping_sub(F::from_u128(1)) > max {
             return None;
         }
-        // The largest l with count * 2^l <= max: by the lengths of the two, corrected by one.
+        // The largest l with count * 2^l <= max, from the lengths of the two, corrected by one.
         let low_bits = match many.leading_zeros().checked_sub(max.leading_zeros()) {
             Some(l) if many << l <= max => l,
             Some(l) => l.saturating_sub(1),
             None => 0,
         };
-        // At most twice as many as there are numbers, because 2^(l+1) * count > max.
+        // At most twice `count`, because 2^(l+1) * count > max.
         let bucket_count = (max >> low_bits).to_u128() as usize + 1;
         Some(Layout {
             start,
@@ -50,36 +50,36 @@ impl Layout {
         })
     }
 
-    /// The bit behind the high bits.
+    /// Returns the bit after the high bits.
     #[inline(always)]
     fn high_end(&self) -> usize {
         self.start + self.count + self.bucket_count
     }
 
-    /// The bit behind the whole sequence; `None` where no address space has so many.
+    /// Returns the bit after the whole sequence; `None` if it exceeds the address space.
     #[inline(always)]
     pub(crate) fn end_bit(&self) -> Option<usize> {
         let low = self.count.checked_mul(self.low_bits as usize)?;
         low.checked_add(self.high_end())
     }
 
-    /// The bit at which the low bits of a number start.
+    /// Returns the bit at which the low bits of a number start.
     #[inline(always)]
     pub(crate) fn low_bit(&self, index: usize) -> usize {
         self.high_end() + index * self.low_bits as usize
     }
 
-    /// The bucket of a number: its bits above the low ones.
+    /// Returns the bucket of a number: its bits above the low ones.
     #[inline(always)]
     pub(crate) fn bucket<F: Fingerprint>(&self, number: F) -> usize {
         (number >> self.low_bits).to_u128() as usize
     }
 
-    /// The low bits that start at a bit.
+    /// Returns the low bits that start at bit `at`.
     #[inline(always)]
     fn low<F: Fingerprint>(&self, stream: &[u8], at: usize) -> F {
         if self.low_bits <= WINDOW_BITS && F::WIDTH <= 64 {
-            // Two shifts: a number of no bits would be shifted by the whole width.
+            // Two shifts, because zero low bits would be shifted by the whole width.
             return F::from_u128(u128::from(
                 (window(stream, at) >> 1) >> (63 - self.low_bits),
             ));
@@ -87,7 +87,7 @@ impl Layout {
         read_value(stream, at, self.low_bits)
     }
 
-    /// Before the first number.
+    /// Returns the cursor before the first number.
     #[inline(always)]
     pub(crate) fn first(&self) -> Cursor {
         Cursor {
@@ -96,13 +96,13 @@ impl Layout {
         }
     }
 
-    /// Where the numbers whose high part is at least `bucket` start: behind zero number `bucket` of the high bits.
-    /// At their end if there are not so many zeros.
+    /// Returns the cursor at the first number whose high part is at least `bucket`: after zero number `bucket` of the
+    /// high bits, or at their end if there are fewer zeros.
     #[inline(always)]
     pub(crate) fn seek<C: Cpu>(&self, cpu: C, stream: &[u8], bucket: usize) -> Cursor {
         let (mut bit, mut left) = (self.start, bucket);
         while left > 0 {
-            // Ones stand for the zeros that the window has from the stream.
+            // The zeros that the window has from the stream, as ones.
             let word = !window(stream, bit) & FROM_STREAM;
             let zeros = word.count_ones() as usize;
             if left <= zeros {
@@ -122,14 +122,14 @@ impl Layout {
         }
     }
 
-    /// The bucket that a cursor stands at the start of: the zeros before it.
+    /// Returns the bucket at whose start the cursor is: the number of zeros before it.
     #[inline(always)]
     pub(crate) fn bucket_at(&self, cursor: Cursor) -> usize {
         (cursor.bit - self.start).saturating_sub(cursor.index)
     }
 
-    /// Hands the index and the value of each number from a cursor on whose high part is below `end_bucket` to the
-    /// visitor.
+    /// Passes the index and the value of each number from a cursor on to the visitor, as long as its high part is below
+    /// `end_bucket`.
     #[inline(always)]
     pub(crate) fn for_each_from<F: Fingerprint>(
         &self,
@@ -145,7 +145,7 @@ impl Layout {
             let mut word = window(stream, bit) & FROM_STREAM;
             while word != 0 {
                 let zeros = word.leading_zeros();
-                // The zeros before a one are as many as the bits before it that are no ones.
+                // The bits before a one that are not ones are zeros.
                 let bucket = (bit + zeros as usize - self.start).wrapping_sub(index);
                 if bucket >= end_bucket {
                     return;
@@ -160,13 +160,13 @@ impl Layout {
         }
     }
 
-    /// Hands the index and the value of each number to the visitor.
+    /// Passes the index and the value of each number to the visitor.
     #[inline(always)]
     pub(crate) fn for_each<F: Fingerprint>(&self, stream: &[u8], visitor: &mut impl Visit<F>) {
         self.for_each_from(stream, self.first(), usize::MAX, visitor);
     }
 
-    /// Whether exactly as many high bits are set as there are numbers.
+    /// Returns whether the number of set high bits equals the number of numbers.
     pub(crate) fn counts_its_numbers(&self, stream: &[u8]) -> bool {
         let len = self.count + self.bucket_count;
         let word = |i: usize| window(stream, self.start + i * 32) >> 32;
@@ -175,8 +175,8 @@ impl Layout {
         whole + rest.unwrap_or(0).count_ones() as usize == self.count
     }
 
-    /// Whether the numbers of the bucket after the last one, which there are in damaged streams only, ascend: the high
-    /// bits after the last zero stand for them.
+    /// Returns whether the numbers in the bucket after the last one ascend. Only damaged streams have such numbers:
+    /// high bits after the last zero.
     pub(crate) fn last_numbers_ascend<F: Fingerprint>(&self, stream: &[u8]) -> bool {
         let bits = (self.start..self.high_end()).rev();
         let in_bucket = bits.take_while(|&bit| window(stream, bit) & TOP != 0);
@@ -200,7 +200,7 @@ impl Layout {
         self.write_low(writer, numbers);
     }
 
-    /// Writes the high bits of the numbers that come next, those before having ended in `bucket`; returns in which bucket
+    /// Writes the high bits of the next numbers, if the earlier ones ended in `bucket`. Returns the bucket in which
     /// these end. The first numbers start from bucket 0.
     #[inline(always)]
     pub(crate) fn write_high<F: Fingerprint>(
@@ -223,12 +223,12 @@ impl Layout {
         bucket
     }
 
-    /// Ends the high bits, the last number being in `bucket`.
+    /// Ends the high bits after a last number in `bucket`.
     pub(crate) fn end_high(&self, writer: &mut BitWriter, bucket: usize) {
         writer.write_zeros(self.bucket_count - bucket);
     }
 
-    /// Writes the low bits of the numbers that come next.
+    /// Writes the low bits of the next numbers.
     #[inline(always)]
     pub(crate) fn write_low<F: Fingerprint>(
         &self,
@@ -240,12 +240,12 @@ impl Layout {
     }
 }
 
-/// A place in the high bits.
+/// A position in the high bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cursor {
-    /// Bit of the stream.
+    /// The bit of the stream.
     pub(crate) bit: usize,
-    /// Numbers before it.
+    /// The number of numbers before it.
     pub(crate) index: usize,
 }
 
@@ -295,11 +295,11 @@ mod tests {
     fn writes_high_bits_and_then_low_bits() {
         let (layout, bytes) = encode(&[1, 6, 23], 23);
         assert_eq!((layout.low_bits, layout.bucket_count), (2, 6));
-        // Behind the three bits before: high parts 0, 1, 5: 1 0 1 0 0 0 0 1 0; low parts 01 10 11.
+        // After three other bits: high parts 0, 1, 5: 1 0 1 0 0 0 0 1 0; low parts 01 10 11.
         assert_eq!(bytes, [0b0001_0100, 0b0010_0110, 0b1100_0000]);
     }
 
-    /// The time goes with the square.
+    /// The time grows with the square of this.
     const MOST: usize = if cfg!(miri) { 20 } else { 200 };
 
     proptest! {

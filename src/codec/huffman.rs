@@ -4,10 +4,10 @@ use huffman_compress::CodeBuilder;
 
 use super::bits::WINDOW_BITS;
 
-/// Longest codeword: a decoder needs a table of 2^12 entries at most.
+/// The longest codeword: decoding takes a table of at most 2^12 entries.
 pub(crate) const MAX_CODE_LEN: u32 = 12;
 
-/// Why a list of code lengths is no code.
+/// The reason why a list of code lengths is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CodeError {
     /// A length above [`MAX_CODE_LEN`].
@@ -24,31 +24,31 @@ pub(crate) struct Code {
     decode: DecodeTable,
 }
 
-/// Bits of the first look-up; only rare codewords are longer. Its table takes 2 KiB, so that those of several
-/// tables lie in the first-level cache together.
+/// The bits of the first look-up; only rare codewords are longer. Its table takes 2 KiB, so that several fit in the
+/// first-level cache together.
 const FIRST_BITS: u32 = 9;
 
-/// Most bits of a codeword and its tail in a [`Step`].
+/// The most bits of a codeword and its tail in a [`Step`].
 const MAX_STEP_BITS: u32 = WINDOW_BITS;
 
-/// What the next bits of a stream decode to.
+/// Decodes the next bits of a stream.
 #[derive(Debug, Clone)]
 pub(crate) struct DecodeTable {
-    /// The steps that the first [`FIRST_BITS`] bits tell.
+    /// The steps by the first [`FIRST_BITS`] bits.
     steps: Box<[Step; 1 << FIRST_BITS]>,
-    /// `symbol << 4 | length` by [`MAX_CODE_LEN`] bits; length 0 marks bits that no codeword starts with.
+    /// `symbol << 4 | length` by [`MAX_CODE_LEN`] bits; length 0 marks bits without a codeword.
     entries: Vec<u16>,
 }
 
-/// A codeword together with the tail of as many bits as its symbol says, ready for the shifts that take them apart.
+/// A codeword and its tail, whose length is the symbol, with the shift counts that separate them.
 ///
-/// From the top of the word: symbol, length of both, 63 minus the symbol, length of the codeword, a byte each. A shift
-/// looks at its low six bits only, so that no byte needs to be cut out.
+/// From the top of the word: the symbol, the length of both, 63 minus the symbol, the length of the codeword, one byte
+/// each. A shift uses only the low six bits of its count, so no byte has to be extracted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Step(u32);
 
 impl Step {
-    /// For bits that the long table or a wider read must tell about.
+    /// For bits that need the long table or a wider read.
     const UNKNOWN: Step = Step(0);
 
     fn new(symbol: u32, len: u32) -> Self {
@@ -68,14 +68,14 @@ impl Step {
         self.0 >> 24
     }
 
-    /// Bits of codeword and tail together.
+    /// Returns the bits of codeword and tail together.
     #[inline(always)]
     pub(crate) fn len(self) -> usize {
         (self.0 >> 16 & 0xff) as usize
     }
 
-    /// The number whose top bit has the position that the symbol names, and whose lower bits are the tail; `window`
-    /// starts with the codeword.
+    /// Returns the number whose top bit is at the position that the symbol gives, and whose lower bits are the tail.
+    /// `window` starts with the codeword.
     #[inline(always)]
     pub(crate) fn number(self, window: u64) -> u64 {
         (window.wrapping_shl(self.0) >> 1 | 1 << 63).wrapping_shr(self.0 >> 8)
@@ -83,11 +83,11 @@ impl Step {
 }
 
 impl Code {
-    /// The code that the lengths stand for: codewords ascend by length, then by symbol.
+    /// Creates the code with these lengths: codewords ascend by length, then by symbol.
     ///
     /// # Errors
-    /// Lengths above the limit, or not complete: all zero is the code of no symbol, a lone symbol
-    /// has length 1, and otherwise the lengths must satisfy Kraft's inequality with equality.
+    /// Lengths above the limit, or incomplete ones. All zero is the code of no symbol, a single symbol has length 1,
+    /// and otherwise the lengths must satisfy Kraft's inequality with equality.
     pub(crate) fn from_lengths(lengths: &[u8]) -> Result<Self, CodeError> {
         if lengths.iter().any(|&len| u32::from(len) > MAX_CODE_LEN) {
             return Err(CodeError::TooLong);
@@ -115,12 +115,12 @@ impl Code {
         })
     }
 
-    /// Codeword length of each symbol, 0 for one that does not occur.
+    /// Returns the codeword length of each symbol; 0 for a symbol that does not occur.
     pub(crate) fn lengths(&self) -> &[u8] {
         &self.lengths
     }
 
-    /// The codeword of a symbol and its length in bits.
+    /// Returns the codeword of a symbol and its length in bits.
     #[inline(always)]
     pub(crate) fn codeword(&self, symbol: u32) -> (u16, u32) {
         let symbol = symbol as usize;
@@ -150,13 +150,13 @@ impl DecodeTable {
         }
     }
 
-    /// The step at the top of a window, if it is one of the usual ones.
+    /// Returns the step at the top of a window, or [`Step::UNKNOWN`].
     #[inline(always)]
     pub(crate) fn step(&self, window: u64) -> Step {
         self.steps[(window >> (64 - FIRST_BITS)) as usize]
     }
 
-    /// Symbol and codeword length at the top of a window; length 0 where there is no codeword.
+    /// Returns the symbol and the codeword length at the top of a window; length 0 if there is no codeword.
     #[inline]
     pub(crate) fn look_up(&self, window: u64) -> (u32, u32) {
         let entry = self.entries[(window >> (64 - MAX_CODE_LEN)) as usize];
@@ -176,8 +176,8 @@ fn fill(entries: &mut [u16], lengths: &[u8], codewords: &[u16]) {
     }
 }
 
-/// Canonical codewords: counting up through the symbols in order of length, then of number, a
-/// zero bit appended whenever the length grows.
+/// Assigns canonical codewords: counts up through the symbols in order of length, then of number, and appends a zero
+/// bit whenever the length grows.
 fn assign(lengths: &[u8]) -> Vec<u16> {
     let mut codewords = vec![0; lengths.len()];
     let mut next = 0u16;
@@ -191,11 +191,11 @@ fn assign(lengths: &[u8]) -> Vec<u16> {
     codewords
 }
 
-/// Codeword lengths of an optimal or nearly optimal code for the counts, none above
-/// [`MAX_CODE_LEN`]. At most 2^12 counts may be above 0.
+/// Returns the codeword lengths of an optimal or nearly optimal code for the counts, none above [`MAX_CODE_LEN`]. At
+/// most 2^12 counts may be above 0.
 ///
-/// The limit is met by lifting rare counts to a floor, the smallest that does: for counts of the
-/// kind that positions have, the mean length equals that of package-merge to five decimals.
+/// Rare counts are raised to the smallest floor that keeps the limit. For counts like those of delta positions, the
+/// mean length equals that of package-merge to five decimals.
 pub(crate) fn code_lengths(counts: &[u64]) -> Vec<u8> {
     let used = counts.iter().filter(|&&count| count > 0).count();
     if used < 2 {
@@ -206,7 +206,7 @@ pub(crate) fn code_lengths(counts: &[u64]) -> Vec<u8> {
         let longest = lengths.iter().copied().max().unwrap_or(0);
         (longest <= MAX_CODE_LEN).then_some(lengths)
     };
-    // With all counts equal no codeword of at most 2^12 symbols has more than 12 bits.
+    // If all counts are equal, no codeword of at most 2^12 symbols has more than 12 bits.
     let (mut low, mut high) = (1, counts.iter().copied().max().unwrap_or(1));
     while low < high {
         let middle = low + (high - low) / 2;
@@ -219,7 +219,7 @@ pub(crate) fn code_lengths(counts: &[u64]) -> Vec<u8> {
     lengths.into_iter().map(|len| len as u8).collect()
 }
 
-/// Huffman's lengths for the non-zero counts, each lifted to at least `floor`.
+/// Returns Huffman's lengths for the non-zero counts, each raised to at least `floor`.
 fn unlimited_lengths(counts: &[u64], floor: u64) -> Vec<u32> {
     let weights = counts.iter().enumerate().filter(|(_, count)| **count > 0);
     let (book, _) = weights
@@ -288,7 +288,7 @@ mod tests {
         }
     }
 
-    /// The shortest total that any code within the limit has (Larmore and Hirschberg 1990).
+    /// Returns the shortest total of any code within the limit (Larmore and Hirschberg 1990).
     fn package_merge_cost(counts: &[u64]) -> u64 {
         let mut leaves: Vec<u64> = counts.iter().copied().filter(|&c| c > 0).collect();
         leaves.sort_unstable();

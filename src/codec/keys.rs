@@ -1,4 +1,4 @@
-//! The keys of a table in groups: each an Elias-Fano sequence that can be read by itself (spec, section 8).
+//! The keys of a table in groups, each an Elias-Fano sequence that can be read on its own (spec, section 8).
 
 use super::Visit;
 use super::bits::{BitWriter, window};
@@ -7,15 +7,15 @@ use super::span::Span;
 use crate::cpu::{Cpu, Work, dispatch};
 use crate::fingerprint::Fingerprint;
 
-/// Keys of a group; the last group of a table may have fewer.
+/// Keys in a group; the last group of a table may have fewer.
 pub(crate) const GROUP_KEYS: usize = 256;
 
-/// Number of groups of so many keys.
+/// Returns the number of groups for this many keys.
 pub(crate) fn group_count(key_count: u64) -> u64 {
     key_count.div_ceil(GROUP_KEYS as u64)
 }
 
-/// Bytes of the entry of a group: its last key, its end, its checksum.
+/// Returns the bytes of a group's entry: its last key, its end, its checksum.
 pub(crate) fn entry_len(width: u32) -> usize {
     width as usize / 8 + 12
 }
@@ -24,7 +24,7 @@ pub(crate) fn entry_len(width: u32) -> usize {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct KeyEntry<F> {
     pub(crate) last: F,
-    /// First byte of the section after the group.
+    /// The offset in the section of the first byte after the group.
     pub(crate) end: u64,
     pub(crate) checksum: u32,
 }
@@ -36,7 +36,7 @@ impl<F: Fingerprint> KeyEntry<F> {
         out.extend_from_slice(&self.checksum.to_le_bytes());
     }
 
-    /// Reads an entry from as many bytes as it has.
+    /// Decodes an entry from exactly its bytes.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let (last, rest) = bytes.split_at_checked(F::BYTES)?;
         let (end, checksum) = rest.split_first_chunk::<8>()?;
@@ -48,10 +48,10 @@ impl<F: Fingerprint> KeyEntry<F> {
     }
 }
 
-/// What a group of keys is known by: the last key before it, and its own last key.
+/// The bounds of a group of keys: the last key before it, and its own last key.
 pub(crate) type GroupSpan<F> = Span<F>;
 
-/// Appends the bytes of a group of ascending keys, the last of which is that of the span.
+/// Appends the bytes of a group of ascending keys, whose last must be that of the span.
 pub(crate) fn encode_group<F: Fingerprint>(span: GroupSpan<F>, keys: &[F], out: &mut Vec<u8>) {
     let below = &keys[..keys.len() - 1];
     let Some(layout) = span.layout(below.len(), 0) else {
@@ -66,7 +66,7 @@ pub(crate) fn encode_group<F: Fingerprint>(span: GroupSpan<F>, keys: &[F], out: 
     out.extend(writer.finish());
 }
 
-/// Bytes of a group of `count` keys, at least one; `None` if there cannot be so many between its ends.
+/// Returns the bytes of a group of `count` keys, at least one; `None` if its bounds do not leave room for them.
 pub(crate) fn group_len<F: Fingerprint>(span: GroupSpan<F>, count: usize) -> Option<usize> {
     if span.previous.is_some_and(|previous| previous >= span.key) {
         return None;
@@ -77,11 +77,10 @@ pub(crate) fn group_len<F: Fingerprint>(span: GroupSpan<F>, count: usize) -> Opt
     }
 }
 
-/// Appends the keys of a group of `count`, at least one.
+/// Decodes a group of `count` keys, at least one, and appends them.
 ///
 /// # Errors
-/// What is wrong with the bytes, in a few words: every byte string is either the one encoding of some keys or
-/// rejected.
+/// A short description of the fault: every byte string is either the unique encoding of some keys or an error.
 pub(crate) fn decode_group<F: Fingerprint>(
     bytes: &[u8],
     span: GroupSpan<F>,
@@ -108,7 +107,7 @@ pub(crate) fn decode_group<F: Fingerprint>(
             room: span.key.wrapping_sub(base),
             keys,
         });
-        // A one in the last high bit stands for no number and is not handed out.
+        // A one in the last high bit does not belong to a number and is not visited.
         if !ascending || keys.len() - before != layout.count {
             return Err("do not ascend");
         }
@@ -117,12 +116,12 @@ pub(crate) fn decode_group<F: Fingerprint>(
     Ok(())
 }
 
-/// Appends the keys that a stream encodes; whether they ascend and stay below the last one.
+/// Appends the keys of a stream, and checks that they ascend and stay below the last one.
 struct Decode<'a, F> {
     layout: Layout,
     bytes: &'a [u8],
     base: F,
-    /// Distance of the last key from the base.
+    /// The distance of the last key from the base.
     room: F,
     keys: &'a mut Vec<F>,
 }
@@ -139,7 +138,7 @@ impl<F: Fingerprint> Work for Decode<'_, F> {
             keys: self.keys,
         };
         self.layout.for_each(self.bytes, &mut collector);
-        // Ascending numbers pass the maximum at their end if at all.
+        // If ascending numbers exceed the maximum, the last one does.
         collector.ascending && collector.previous < self.room
     }
 }

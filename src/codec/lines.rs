@@ -1,8 +1,8 @@
 //! Lines: a table as a row of lines of 64 bytes, each for 256 consecutive addresses (spec, section 8.2).
 //!
-//! The address of a value is its leading bits; the bits below them are its low bits, which are packed in a row of their
-//! own, in the order of the values. A line of too many values is crowded: it only names finer lines, whose addresses have
-//! some bits more.
+//! The address of a value is its leading bits. The bits below are its low bits, which are packed in a separate row, in
+//! the order of the values. A line with too many values is crowded: it only refers to finer lines, whose addresses have
+//! a few bits more.
 
 use std::ops::Range;
 
@@ -14,22 +14,22 @@ use crate::threads::map_parts;
 /// Bytes of a line.
 pub(crate) const LINE_LEN: usize = 64;
 
-/// Bits of an address that choose among the addresses of a line.
+/// Bits of an address that select among the addresses of a line.
 pub(crate) const LINE_BITS: u32 = 8;
 
-/// Addresses of a line.
+/// Number of addresses in a line.
 pub(crate) const LINE_ADDRESSES: usize = 1 << LINE_BITS;
 
-/// Most values of a line whose addresses are not whole values.
+/// The most values of a line, if its addresses are not whole values.
 pub(crate) const CAPACITY: usize = 216;
 
-/// Most address bits of a table.
+/// The most address bits of a table.
 pub(crate) const MAX_ADDRESS_BITS: u32 = 48;
 
 /// Bits of the rank of a line.
 const RANK_BITS: u32 = 39;
 
-/// Most values of a table.
+/// The most values of a table.
 pub(crate) const MAX_VALUES: u64 = (1 << RANK_BITS) - 1;
 
 /// The bit of the first word that marks a crowded line.
@@ -38,17 +38,17 @@ const CROWDED: u64 = 1 << RANK_BITS;
 /// Bits of a line before the marks of last values.
 const BITS_BEFORE_LAST: u32 = RANK_BITS + 1;
 
-/// Most values a line on average for which a table has as many lines as it has.
+/// The most values in a line on average, which determines the number of lines of a table.
 const MOST_VALUES_A_LINE: f64 = 165.0;
 
-/// Most bits that finer lines have more than the line above them, as this version writes them.
+/// The most bits by which the addresses of finer lines exceed those of the line above, as this version writes them.
 const MOST_EXTRA_BITS: u32 = 8;
 
-/// A line of more values than this has finer lines of [`MOST_EXTRA_BITS`] more: so it can be written before all its values
-/// are known.
+/// A line with more values than this gets finer lines with [`MOST_EXTRA_BITS`] more bits, so that it can be written
+/// before all its values are known.
 pub(crate) const KNOWN_VALUES: usize = 1 << 18;
 
-/// The address bits of a table of this many values.
+/// Returns the address bits of a table with this many values.
 pub(crate) fn address_bits(width: u32, count: u64) -> u32 {
     let values_a_line = |bits: u32| count as f64 / 2f64.powi((bits - LINE_BITS) as i32);
     let most = width.min(MAX_ADDRESS_BITS);
@@ -56,7 +56,8 @@ pub(crate) fn address_bits(width: u32, count: u64) -> u32 {
     bits.unwrap_or(most)
 }
 
-/// Bits that a value takes in a table of this many uniform values: its low bits, its share of a line, and of the checksums.
+/// Returns the bits for each value in a table with this many uniform values: its low bits, and its share of a line and
+/// of the checksums.
 pub(crate) fn bits_per_value(width: u32, count: u64) -> f64 {
     let address_bits = address_bits(width, count);
     let values_a_line = count as f64 / 2f64.powi((address_bits - LINE_BITS) as i32);
@@ -64,14 +65,14 @@ pub(crate) fn bits_per_value(width: u32, count: u64) -> f64 {
     (f64::from(width - address_bits) + line_bits / values_a_line) * (4100.0 / 4096.0)
 }
 
-/// Bytes of the low bits and the lines of a table of this many values and finer lines.
+/// Returns the bytes of the low bits and the lines of a table with this many values and finer lines.
 pub(crate) fn table_len(width: u32, count: u64, finer_lines: u64) -> f64 {
     let address_bits = address_bits(width, count);
     let lines = 2f64.powi((address_bits - LINE_BITS) as i32) + finer_lines as f64;
     count as f64 * f64::from(width - address_bits) / 8.0 + lines * LINE_LEN as f64
 }
 
-/// Number of finer lines that some ascending values call for in a table with addresses of this many bits.
+/// Returns the number of finer lines that some ascending values need in a table with `address_bits`.
 pub(crate) fn finer_lines<F: Fingerprint>(values: &[F], address_bits: u32) -> u64 {
     let low_bits = F::WIDTH - address_bits;
     let mut part = LinePart::default();
@@ -83,7 +84,7 @@ pub(crate) fn finer_lines<F: Fingerprint>(values: &[F], address_bits: u32) -> u6
     part.finer.len() as u64
 }
 
-/// Most values that a line can hold whose addresses leave this many bits of a value.
+/// Returns the most values of a line whose addresses leave `bits_below` bits of a value.
 fn capacity(bits_below: u32) -> usize {
     match bits_below {
         0 => LINE_ADDRESSES,
@@ -91,27 +92,27 @@ fn capacity(bits_below: u32) -> usize {
     }
 }
 
-/// What is wrong with a line.
+/// A fault of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LineFault {
-    /// As many last values are marked as there are addresses, or none: neither holds.
+    /// The number of marked last values is neither the number of addresses with values nor 0.
     Marks,
-    /// The table has fewer values.
+    /// The line has values beyond the end of the table.
     Values,
-    /// The finer lines are no lines of the table.
+    /// The finer lines are not in the table.
     Finer,
 }
 
-/// A line as it lies in the file.
+/// A line in a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Line<'a>(&'a [u8; LINE_LEN]);
 
-/// The finer lines that a crowded line names.
+/// The finer lines that a crowded line refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Finer {
-    /// Number of the first of them.
+    /// The number of the first finer line.
     pub(crate) first: u64,
-    /// How many bits their addresses have more: there are two to the power of this many.
+    /// The bits by which their addresses are longer; the number of finer lines is two to the power of this.
     pub(crate) extra_bits: u32,
 }
 
@@ -127,7 +128,7 @@ impl<'a> Line<'a> {
         u64::from_le_bytes(bytes[index])
     }
 
-    /// Number of values before the line.
+    /// Returns the number of values before the line.
     #[inline(always)]
     pub(crate) fn rank(&self) -> u64 {
         self.word(0) & (CROWDED - 1)
@@ -138,10 +139,11 @@ impl<'a> Line<'a> {
         self.word(0) & CROWDED != 0
     }
 
-    /// The finer lines of a crowded line whose addresses leave this many bits of a value, in a table of `line_count` lines.
+    /// Returns the finer lines of a crowded line whose addresses leave `bits_below` bits of a value, in a table of
+    /// `line_count` lines.
     ///
     /// # Errors
-    /// They cannot be.
+    /// The finer lines are invalid.
     #[inline(always)]
     pub(crate) fn finer(&self, bits_below: u32, line_count: u64) -> Result<Finer, LineFault> {
         let (first, extra_bits) = (self.word(4), self.word(5));
@@ -162,37 +164,37 @@ impl<'a> Line<'a> {
         })
     }
 
-    /// Whether all bits of a crowded line are zero that have no meaning.
+    /// Returns whether all unused bits of a crowded line are zero.
     pub(crate) fn is_zero_behind_finer(&self) -> bool {
         self.last() == [0; 4] && [self.word(6), self.word(7)] == [0; 2]
     }
 
-    /// The marks of last values, behind [`BITS_BEFORE_LAST`] bits that are 0.
+    /// Returns the marks of last values, after [`BITS_BEFORE_LAST`] zero bits.
     #[inline(always)]
     fn last(&self) -> [u64; 4] {
         let first = self.word(0) >> BITS_BEFORE_LAST << BITS_BEFORE_LAST;
         [first, self.word(1), self.word(2), self.word(3)]
     }
 
-    /// The addresses that have values.
+    /// Returns the set of addresses that have values.
     #[inline(always)]
     pub(crate) fn there(&self) -> [u64; 4] {
         [self.word(4), self.word(5), self.word(6), self.word(7)]
     }
 
-    /// Whether an address has a value.
+    /// Returns whether an address has a value.
     #[inline(always)]
     pub(crate) fn has(&self, address: u8) -> bool {
         self.word(4 + usize::from(address >> 6)) >> (address & 63) & 1 != 0
     }
 
-    /// Number of addresses with values.
+    /// Returns the number of addresses with values.
     #[inline(always)]
     fn address_count(&self) -> u32 {
         self.there().iter().map(|word| word.count_ones()).sum()
     }
 
-    /// Number of addresses before this one that have values.
+    /// Returns the number of addresses before this one that have values.
     #[inline(always)]
     fn addresses_before(&self, address: u8) -> u32 {
         let at = usize::from(address >> 6);
@@ -201,7 +203,7 @@ impl<'a> Line<'a> {
         below.count_ones() + before.map(u64::count_ones).sum::<u32>()
     }
 
-    /// Number of values up to the last one of the first `runs` addresses.
+    /// Returns the number of values up to the last one of the first `runs` addresses with values.
     #[inline(always)]
     fn values_of<C: Cpu>(&self, cpu: C, runs: u32) -> usize {
         let last = self.last();
@@ -215,8 +217,8 @@ impl<'a> Line<'a> {
         if runs == 0 { 0 } else { count }
     }
 
-    /// The number of the value after those that share the address of value `begin`; more than there can be if there is no
-    /// last one.
+    /// Returns the number after the last value with the same address as value `begin`; too large a number if no last
+    /// value is marked.
     #[inline(always)]
     fn run_end(&self, begin: usize, bits_below: u32) -> usize {
         if bits_below == 0 {
@@ -238,7 +240,7 @@ impl<'a> Line<'a> {
         word * 64 + rest.trailing_zeros() as usize + 1 - BITS_BEFORE_LAST as usize
     }
 
-    /// The numbers in the line of the values of the addresses from `first` to `last`.
+    /// Returns the numbers in the line of the values at the addresses from `first` to `last`.
     #[inline(always)]
     pub(crate) fn values_between<C: Cpu>(
         &self,
@@ -254,9 +256,9 @@ impl<'a> Line<'a> {
         (begin, end)
     }
 
-    /// Hands the address of each value of the addresses from `first` to `last` to `take`, in order. The number of the first of
-    /// these values in the line is `begin`. Of a line that [`Line::check`] would refuse, it may be any of these addresses, each
-    /// for any number of values.
+    /// Passes the address of each value at the addresses from `first` to `last` to `take`, in order. The first of these
+    /// values has the number `begin` in the line. For a line that [`Line::check`] would refuse, it passes some of these
+    /// addresses, each any number of times.
     #[inline(always)]
     pub(crate) fn for_each_between(
         &self,
@@ -277,7 +279,7 @@ impl<'a> Line<'a> {
             let mut word = there[i & 3] >> from << from << above >> above;
             while word != 0 && number < 256 {
                 take((i * 64) as u8 + word.trailing_zeros() as u8);
-                // Takes the address away with its last value, without a branch.
+                // Removes the address after its last value, without a branch.
                 let is_last = marks[number / 64] >> (number % 64) & 1;
                 word &= word.wrapping_sub(is_last);
                 number += 1;
@@ -285,14 +287,14 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// The numbers in the line of the values of an address that has some.
+    /// Returns the numbers in the line of the values at an address that has some.
     #[inline(always)]
     pub(crate) fn run<C: Cpu>(&self, cpu: C, address: u8, bits_below: u32) -> (usize, usize) {
         let begin = self.run_begin(cpu, address, bits_below);
         (begin, self.run_end(begin, bits_below))
     }
 
-    /// The number in the line of the first value of an address that has some.
+    /// Returns the number in the line of the first value at an address that has some.
     #[inline(always)]
     fn run_begin<C: Cpu>(&self, cpu: C, address: u8, bits_below: u32) -> usize {
         let before = self.addresses_before(address);
@@ -302,7 +304,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Number of values of a line that is not crowded and [`Line::check`] has found to be good.
+    /// Returns the number of values of a line that is not crowded and has passed [`Line::check`].
     fn value_count(&self, bits_below: u32) -> usize {
         if bits_below == 0 {
             return self.address_count() as usize;
@@ -315,10 +317,10 @@ impl<'a> Line<'a> {
         })
     }
 
-    /// Checks what is wrong with a line whatever its low bits.
+    /// Checks the rules of a line that do not depend on its low bits.
     ///
     /// # Errors
-    /// The marks.
+    /// Invalid marks.
     #[inline(always)]
     pub(crate) fn check(&self) -> Result<(), LineFault> {
         let marks: u32 = self.last().iter().map(|word| word.count_ones()).sum();
@@ -328,17 +330,18 @@ impl<'a> Line<'a> {
         Err(LineFault::Marks)
     }
 
-    /// Whether there are marks if, and only if, a line whose addresses leave this many bits of a value needs them.
+    /// Returns whether there are marks if, and only if, a line whose addresses leave `bits_below` bits of a value needs
+    /// them.
     #[inline(always)]
     pub(crate) fn is_marked_for(&self, bits_below: u32) -> bool {
         let has_any = |words: [u64; 4]| words.iter().any(|&word| word != 0);
         has_any(self.last()) == (bits_below > 0 && has_any(self.there()))
     }
 
-    /// The ranks of the values of a line that is not crowded, in a table of `count` values.
+    /// Returns the ranks of the values of a line that is not crowded, in a table of `count` values.
     ///
     /// # Errors
-    /// A line whose addresses leave this many bits of a value cannot be marked as this one is, or the table ends before.
+    /// The marks do not fit addresses that leave `bits_below` bits of a value, or the table ends before.
     pub(crate) fn ranks(&self, bits_below: u32, count: u64) -> Result<Range<u64>, LineFault> {
         if !self.is_marked_for(bits_below) {
             return Err(LineFault::Marks);
@@ -350,14 +353,14 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Hands the address of each value to `take`, in order.
+    /// Passes the address of each value to `take`, in order.
     #[inline(always)]
     pub(crate) fn for_each_address(&self, bits_below: u32, take: impl FnMut(u8)) {
         self.for_each_between((0, u8::MAX), 0, bits_below, take);
     }
 }
 
-/// A value moved left, by the whole width too.
+/// Shifts a value left; a shift by the whole width gives 0.
 #[inline(always)]
 pub(crate) fn shifted<F: Fingerprint>(value: F, bits: u32) -> F {
     if bits < F::WIDTH {
@@ -367,7 +370,7 @@ pub(crate) fn shifted<F: Fingerprint>(value: F, bits: u32) -> F {
     }
 }
 
-/// A value moved right, by the whole width too.
+/// Shifts a value right; a shift by the whole width gives 0.
 #[inline(always)]
 pub(crate) fn shifted_down<F: Fingerprint>(value: F, bits: u32) -> F {
     if bits < F::WIDTH {
@@ -377,7 +380,8 @@ pub(crate) fn shifted_down<F: Fingerprint>(value: F, bits: u32) -> F {
     }
 }
 
-/// A line that is written. Its places are those in what is written with it, until [`NewLine::move_by`].
+/// A line that is being written. Its positions are relative to the lines and values written with it, until
+/// [`NewLine::move_by`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct NewLine {
     is_crowded: bool,
@@ -387,7 +391,7 @@ struct NewLine {
 }
 
 impl NewLine {
-    /// Moves the line behind other lines and other values.
+    /// Moves the line after `finer` other finer lines and `rank` other values.
     fn move_by(&mut self, finer: u64, rank: u64) {
         self.rank += rank;
         if self.is_crowded {
@@ -404,17 +408,17 @@ impl NewLine {
     }
 }
 
-/// Consecutive lines of a table with all below them.
+/// Consecutive lines of a table with all lines below them.
 #[derive(Debug, Default)]
 struct LinePart {
     lines: Vec<NewLine>,
-    /// The finer lines: those of a line come after those of its own finer lines.
+    /// The finer lines; those of a line come after those below them.
     finer: Vec<NewLine>,
     value_count: u64,
 }
 
 impl LinePart {
-    /// The lines `lines` with all their values.
+    /// Creates the lines `lines` with all their values.
     fn of<F: Fingerprint>(values: &[F], lines: Range<u128>, bits_below: u32) -> Self {
         let mut part = LinePart::default();
         for_each_line(values, lines, bits_below, &mut |values| {
@@ -475,7 +479,7 @@ fn crowded_line(rank: u64, first: u64, extra_bits: u32) -> NewLine {
     }
 }
 
-/// How many bits more the addresses below a crowded line have: those with which about the fewest lines are below it.
+/// Returns the bits by which the addresses below a crowded line are longer: those that give about the fewest lines.
 fn extra_bits<F: Fingerprint>(values: &[F], bits_below: u32) -> u32 {
     let most = MOST_EXTRA_BITS.min(bits_below);
     if values.len() > KNOWN_VALUES {
@@ -492,7 +496,7 @@ fn extra_bits<F: Fingerprint>(values: &[F], bits_below: u32) -> u32 {
     (1..=most).min_by_key(|&extra| lines(extra)).unwrap_or(most)
 }
 
-/// Hands the values of each of the lines to `take`, those of the empty ones too.
+/// Calls `take` with the values of each of the lines, including empty ones.
 fn for_each_line<F: Fingerprint>(
     mut values: &[F],
     lines: Range<u128>,
@@ -507,57 +511,57 @@ fn for_each_line<F: Fingerprint>(
     }
 }
 
-/// The number of the line of a value among all that have addresses of as many bits.
+/// Returns the number of a value's line among all whose addresses leave `bits_below` bits.
 #[inline(always)]
 fn line_of<F: Fingerprint>(value: F, bits_below: u32) -> u128 {
     shifted_down(value, bits_below + LINE_BITS).to_u128()
 }
 
-/// Takes what is written of a table, each of the three in order.
+/// Takes the output of a table: three streams, each in order.
 pub(crate) trait LineSink<E> {
-    /// The lines by the leading bits.
+    /// Takes lines of parts.
     fn lines(&mut self, bytes: &[u8]) -> Result<(), E>;
 
-    /// The finer lines, which come behind all those.
+    /// Takes finer lines, which come after all lines of parts.
     fn finer(&mut self, bytes: &[u8]) -> Result<(), E>;
 
-    /// The row of low bits.
+    /// Takes bytes of the row of low bits.
     fn row(&mut self, bytes: &[u8]) -> Result<(), E>;
 }
 
-/// Values that are encoded by themselves, next to others.
+/// Values that one task encodes.
 const PART_LEN: usize = 1 << 16;
 
-/// Most lines that are encoded by themselves.
+/// The most lines that one task encodes.
 const PART_LINES: u128 = 1 << 14;
 
-/// Lines that are being written: all lines of the table by its leading bits, or the finer ones of a line that had too many
-/// values to wait for their end.
+/// Lines that are being written: all lines of the parts of a table, or the finer ones of a line with too many values to
+/// wait for its end.
 #[derive(Debug)]
 struct Level {
     /// Bits of a value below the addresses of the lines.
     bits_below: u32,
-    /// The lines that are still to be written.
+    /// The lines yet to be written.
     lines: Range<u128>,
-    /// Values before the first of them.
+    /// Number of values before the first of these lines.
     rank: u64,
-    /// Bits that their addresses have more than those of the level above.
+    /// The bits by which their addresses are longer than those of the level above.
     extra_bits: u32,
-    /// The finer lines so far; those of the table itself have been written.
+    /// The finer lines so far; lines of parts have been written.
     done: Vec<NewLine>,
 }
 
-/// Encodes the ascending values of a table, whatever their groups.
+/// Encodes the ascending values of a table, however they are divided into groups.
 #[derive(Debug)]
 pub(crate) struct LineWriter<F> {
     levels: Vec<Level>,
-    /// The values of lines that are not whole yet.
+    /// The values of incomplete lines.
     waiting: Vec<F>,
-    /// Number of values in lines that are whole.
+    /// Number of values in complete lines.
     value_count: u64,
     line_count: u64,
     low_bits: u32,
-    /// The values whose low bits do not fill whole bytes yet, fewer than [`ROW_STEP`].
+    /// The values whose low bits do not yet fill whole bytes, fewer than [`ROW_STEP`].
     unwritten: Vec<F>,
 }
 
@@ -565,7 +569,7 @@ pub(crate) struct LineWriter<F> {
 const ROW_STEP: usize = 8;
 
 impl<F: Fingerprint> LineWriter<F> {
-    /// A writer of a table with addresses of this many bits.
+    /// Creates a writer of a table with addresses of `address_bits`.
     pub(crate) fn new(address_bits: u32) -> Self {
         let line_count = 1 << (address_bits - LINE_BITS);
         let low_bits = F::WIDTH - address_bits;
@@ -586,32 +590,32 @@ impl<F: Fingerprint> LineWriter<F> {
         }
     }
 
-    /// Number of lines so far, finer ones too.
+    /// Returns the number of lines so far, including finer ones.
     pub(crate) fn line_count(&self) -> u64 {
         self.line_count
     }
 
-    /// Takes the values that come next.
+    /// Takes the next values.
     ///
     /// # Errors
-    /// What the sink returns.
+    /// Any error of the sink.
     pub(crate) fn push<E>(&mut self, values: &[F], sink: &mut impl LineSink<E>) -> Result<(), E> {
         self.write_row(values, sink)?;
         self.waiting.extend_from_slice(values);
         self.advance(false, sink)
     }
 
-    /// Writes what is left.
+    /// Writes the remaining values.
     ///
     /// # Errors
-    /// What the sink returns.
+    /// Any error of the sink.
     pub(crate) fn finish<E>(&mut self, sink: &mut impl LineSink<E>) -> Result<(), E> {
         sink.row(&self.row_of(&self.unwritten))?;
         self.unwritten.clear();
         self.advance(true, sink)
     }
 
-    /// Writes the low bits of the values that come next, as far as they fill whole bytes.
+    /// Writes the low bits of the next values, as far as they fill whole bytes.
     fn write_row<E>(&mut self, values: &[F], sink: &mut impl LineSink<E>) -> Result<(), E> {
         let wanted = self.unwritten.len().wrapping_neg() % ROW_STEP;
         let (first, values) = values.split_at(wanted.min(values.len()));
@@ -626,7 +630,7 @@ impl<F: Fingerprint> LineWriter<F> {
         encoded.iter().try_for_each(|bytes| sink.row(bytes))
     }
 
-    /// The low bits of some values, from the start of a byte.
+    /// Returns the low bits of some values, from the start of a byte.
     fn row_of(&self, values: &[F]) -> Vec<u8> {
         let mask = !shifted(F::MAX, self.low_bits);
         let mut bits = BitWriter::new();
@@ -664,7 +668,7 @@ impl<F: Fingerprint> LineWriter<F> {
         }
     }
 
-    /// Begins the finer lines of the line that the values belong to which are waiting.
+    /// Begins the finer lines of the line of the waiting values.
     fn open_level(&mut self, line: u128) {
         let bits_below = self.levels.last().map_or(0, |level| level.bits_below);
         let extra_bits = extra_bits(&self.waiting, bits_below);
@@ -689,7 +693,7 @@ impl<F: Fingerprint> LineWriter<F> {
         self.put(vec![line], sink)
     }
 
-    /// Puts lines of the innermost level.
+    /// Adds lines to the innermost level.
     fn put<E>(&mut self, lines: Vec<NewLine>, sink: &mut impl LineSink<E>) -> Result<(), E> {
         let is_table = self.levels.len() == 1;
         let Some(level) = self.levels.last_mut() else {
@@ -703,7 +707,7 @@ impl<F: Fingerprint> LineWriter<F> {
         Ok(())
     }
 
-    /// Writes whole lines of the innermost level and their values.
+    /// Writes complete lines of the innermost level and their values.
     fn write_lines<E>(
         &mut self,
         values: &[F],
@@ -757,7 +761,7 @@ mod tests {
     use proptest::prelude::*;
     use std::convert::Infallible;
 
-    /// What has been written of a table.
+    /// The output of a table.
     #[derive(Debug, Default, PartialEq, Eq)]
     struct Written {
         lines: Vec<u8>,
@@ -782,7 +786,7 @@ mod tests {
         }
     }
 
-    /// Writes a table whose values come in groups of this many.
+    /// Writes a table whose values come in groups of `group_len`.
     fn write<F: Fingerprint>(values: &[F], address_bits: u32, group_len: usize) -> Written {
         let (mut writer, mut written) = (LineWriter::new(address_bits), Written::default());
         for group in values.chunks(group_len) {
@@ -800,7 +804,7 @@ mod tests {
         written
     }
 
-    /// All values of a table, read line after line, and the number of crowded lines.
+    /// Reads all values of a table line by line. Returns them and the number of crowded lines.
     fn read<F: Fingerprint>(written: &Written, address_bits: u32) -> (Vec<F>, usize) {
         let all: Vec<u8> = [&written.lines[..], &written.finer].concat();
         let lines = all.as_chunks::<LINE_LEN>().0;
@@ -846,7 +850,7 @@ mod tests {
         (values, crowded)
     }
 
-    /// Each address of a line finds its values.
+    /// Checks that each address of a line finds its values.
     fn check_runs<F: Fingerprint>(line: &Line<'_>, values: &[F], bits_below: u32) {
         let address = |value: F| shifted_down(value, bits_below).to_u128() as u8;
         for wanted in 0..=u8::MAX {
@@ -890,7 +894,7 @@ mod tests {
     #[cfg_attr(miri, ignore = "takes minutes")]
     fn all_values_of_a_line_and_of_a_narrow_range() {
         assert_eq!(round_trip::<u32>(&[0, u32::MAX], 8), 0);
-        // In the end a value for each address, and no bit below.
+        // At the end, each address has one value, and no bits are left below.
         let dense: Vec<u32> = (7 << 20..(7 << 20) + 1000).collect();
         assert!(round_trip(&dense, 24) > 0);
         assert!(round_trip(&dense, 9) > 0);
@@ -927,7 +931,7 @@ mod tests {
         }
     }
 
-    /// The time goes with the square.
+    /// The time grows with the square of this.
     const MOST: usize = if cfg!(miri) { 20 } else { 1500 };
 
     proptest! {

@@ -19,13 +19,13 @@ pub(crate) use writer::{CodeChoices, TableStatistics, encode_part};
 use crate::error::OptionsError;
 use huffman::Code;
 
-/// Bytes of the smallest block. Spec §13.
+/// The smallest block size in bytes. Spec §13.
 pub const MIN_BLOCK_SIZE: u32 = 128;
 
-/// Bytes of the largest block. Spec §13.
+/// The largest block size in bytes. Spec §13.
 pub const MAX_BLOCK_SIZE: u32 = 1 << 13;
 
-/// Whether a block may have this many bytes. Spec §13.
+/// Returns whether a block may have this size. Spec §13.
 pub(crate) fn is_block_size(bytes: u32) -> bool {
     bytes.is_power_of_two() && (MIN_BLOCK_SIZE..=MAX_BLOCK_SIZE).contains(&bytes)
 }
@@ -33,7 +33,7 @@ pub(crate) fn is_block_size(bytes: u32) -> bool {
 /// Checks the option `block_size`.
 ///
 /// # Errors
-/// A block may not have this many bytes.
+/// A block may not have this size.
 pub(crate) fn check_block_size(bytes: u32) -> Result<(), OptionsError> {
     if is_block_size(bytes) {
         return Ok(());
@@ -44,26 +44,26 @@ pub(crate) fn check_block_size(bytes: u32) -> Result<(), OptionsError> {
     Err(OptionsError::new("block_size", message))
 }
 
-/// How much larger Elias-Fano blocks may be than Huffman-coded ones and still be chosen: they are searched two to four
-/// times as fast (`cargo bench --bench peers`).
+/// The factor by which Elias-Fano blocks may be larger than Huffman-coded ones and still be chosen: they are searched
+/// two to four times as fast (`cargo bench --bench peers`).
 const ELIAS_FANO_ALLOWANCE: f64 = 1.10;
 
-/// Whether a table is coded with Elias-Fano rather than with a Huffman code, where no codec is prescribed. The sizes are
-/// those of the table in either, in any one unit.
+/// Returns whether a table should be in Elias-Fano blocks rather than Huffman-coded, if no codec is requested. The
+/// sizes are those of the table in each codec, in the same unit.
 pub(crate) fn prefers_elias_fano(elias_fano_size: f64, huffman_size: f64) -> bool {
     elias_fano_size <= huffman_size * ELIAS_FANO_ALLOWANCE
 }
 
-/// How much larger a table in lines may be than in Elias-Fano blocks and still be chosen: it is searched two to four times
-/// as fast.
+/// The factor by which a table in lines may be larger than in Elias-Fano blocks and still be chosen: it is searched two
+/// to four times as fast.
 const LINES_ALLOWANCE: f64 = 1.07;
 
-/// Whether a table is coded in lines rather than in Elias-Fano blocks, where no codec is prescribed.
+/// Returns whether a table should be in lines rather than in Elias-Fano blocks, if no codec is requested.
 pub(crate) fn prefers_lines(lines_size: f64, elias_fano_size: f64) -> bool {
     lines_size <= elias_fano_size * LINES_ALLOWANCE
 }
 
-/// How the values of a table are coded; recorded for each table (spec, section 7).
+/// The coding of the values of a table, which is recorded for each table (spec, section 7).
 ///
 /// ```
 /// use simidx::Codec;
@@ -75,17 +75,17 @@ pub(crate) fn prefers_lines(lines_size: f64, elias_fano_size: f64) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Codec {
-    /// The paper's code: the Huffman-coded position of the first bit that differs from the value
-    /// before, then the bits to the right of it.
+    /// The paper's code: the Huffman-coded position of the first bit that differs from the previous value, then the
+    /// bits to the right of it.
     Xor,
-    /// The Huffman-coded position of the top bit of the difference from the value before, then the bits below
-    /// it: the smallest on every kind of data tried.
+    /// The Huffman-coded position of the top bit of the difference from the previous value, then the bits below it. The
+    /// smallest for every kind of data tried.
     Gap,
-    /// Elias-Fano: any value of a block is found without decoding those before it. Smaller than `Lines` where many
-    /// fingerprints have the same leading bits, and on uniform data half a bit a fingerprint larger than `Gap`.
+    /// Elias-Fano: any value of a block is found without decoding those before it. Smaller than `Lines` if many
+    /// fingerprints share leading bits, and on uniform data half a bit a fingerprint larger than `Gap`.
     EliasFano,
-    /// A row of lines of 64 bytes at computed places: a probe reads one line, and the low bits of an address that has
-    /// values. The quickest to search.
+    /// A row of lines of 64 bytes at computed places: a probe reads one line, and the low bits of an address with
+    /// values. The fastest to search.
     Lines,
 }
 
@@ -93,7 +93,7 @@ impl Codec {
     /// All codecs.
     pub const ALL: [Codec; 4] = [Codec::Xor, Codec::Gap, Codec::EliasFano, Codec::Lines];
 
-    /// The name on the command line and in reports.
+    /// Returns the name on the command line and in reports.
     pub fn name(self) -> &'static str {
         match self {
             Codec::Xor => "xor",
@@ -103,7 +103,7 @@ impl Codec {
         }
     }
 
-    /// The number in the file.
+    /// Returns the number in the file.
     pub(crate) fn id(self) -> u8 {
         match self {
             Codec::Xor => 1,
@@ -113,7 +113,7 @@ impl Codec {
         }
     }
 
-    /// The codec of a number in a file, if this version knows it.
+    /// Returns the codec of a number in a file; `None` if it is unknown.
     pub(crate) fn from_id(id: u8) -> Option<Self> {
         Codec::ALL.into_iter().find(|codec| codec.id() == id)
     }
@@ -128,7 +128,7 @@ impl fmt::Display for Codec {
 impl FromStr for Codec {
     type Err = OptionsError;
 
-    /// Reads a name as [`Codec::name`] gives it.
+    /// Parses a name that [`Codec::name`] returns.
     fn from_str(name: &str) -> Result<Self, OptionsError> {
         let found = Codec::ALL.into_iter().find(|value| value.name() == name);
         found.ok_or_else(|| {
@@ -140,8 +140,8 @@ impl FromStr for Codec {
     }
 }
 
-/// What is done with the values of a block. Closures do; a type of one's own whose methods are `#[inline(always)]` is
-/// certain to be compiled for the processor that a loop is compiled for.
+/// A visitor of the values of a block. A closure works; a type with `#[inline(always)]` methods is certain to be
+/// compiled for the same processor as the loop that calls it.
 pub(crate) trait Visit<F> {
     /// Takes a value and its index.
     fn visit(&mut self, index: usize, value: F);
@@ -154,7 +154,7 @@ impl<F, V: FnMut(usize, F)> Visit<F> for V {
     }
 }
 
-/// A codec with all that it needs to know about a table.
+/// A codec with its parameters for a table.
 #[derive(Debug, Clone)]
 pub(crate) enum TableCode {
     Xor(Code),
@@ -163,7 +163,7 @@ pub(crate) enum TableCode {
 }
 
 impl TableCode {
-    /// The codec with the Huffman code of the table, which `ef` has no use for; `None` for tables that have no blocks.
+    /// Combines the codec with the Huffman code of the table, which `ef` ignores; `None` for tables without blocks.
     pub(crate) fn new(codec: Codec, code: Code) -> Option<Self> {
         match codec {
             Codec::Xor => Some(TableCode::Xor(code)),
@@ -181,7 +181,7 @@ impl TableCode {
         }
     }
 
-    /// Code lengths as the file has them: `width` of them, all 0 without a Huffman code.
+    /// Returns the code lengths as in the file: `width` of them, all 0 without a Huffman code.
     pub(crate) fn lengths(&self, width: u32) -> Vec<u8> {
         match self {
             TableCode::Xor(code) | TableCode::Gap(code) => code.lengths().to_vec(),

@@ -1,16 +1,16 @@
-//! What a block can hold, and what can be wrong with it: shared by the block and the codes inside.
+//! The bounds of a block's values and its possible faults, shared by the block and its codes.
 
 use super::elias_fano::Layout;
 use crate::fingerprint::Fingerprint;
 
-/// Why a block does not decode.
+/// The reason why a block cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BlockError {
-    /// The stored checksum is not that of the bytes.
+    /// The stored checksum does not match the bytes.
     Checksum { stored: u32, computed: u32 },
-    /// Bits with which no codeword starts.
+    /// Some bits do not start with a codeword.
     NoCodeword,
-    /// The high bits of an Elias-Fano sequence do not count its numbers.
+    /// The high bits of an Elias-Fano sequence do not match the number of its numbers.
     HighBits,
     /// The values run past the end of the block.
     Overrun,
@@ -18,11 +18,11 @@ pub(crate) enum BlockError {
     NotAscending,
     /// A value is not below the key of the block.
     AboveTheKey,
-    /// A bit behind the last value is set.
+    /// A bit after the last value is set.
     Padding,
 }
 
-/// What the keys tell about a block: its values lie above the one and go up to the other.
+/// The bounds of a block's values according to the keys: above `previous`, and up to `key`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span<F> {
     /// The key of the block before; `None` for the first block.
@@ -32,7 +32,7 @@ pub(crate) struct Span<F> {
 }
 
 impl<F: Fingerprint> Span<F> {
-    /// The smallest value that the block can hold.
+    /// Returns the smallest value that the block can hold.
     #[inline(always)]
     pub(crate) fn base(&self) -> F {
         match self.previous {
@@ -41,8 +41,8 @@ impl<F: Fingerprint> Span<F> {
         }
     }
 
-    /// The layout of the `count` values below the key, as distances from the base, in an Elias-Fano sequence that
-    /// starts at a bit of its stream.
+    /// Returns the layout of the `count` values below the key, as distances from the base, in an Elias-Fano sequence
+    /// that starts at a bit of the stream.
     #[inline(always)]
     pub(crate) fn layout(&self, count: usize, start: usize) -> Option<Layout> {
         let room = self.key.wrapping_sub(self.base());

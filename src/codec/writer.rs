@@ -10,11 +10,11 @@ use super::span::Span;
 use crate::cpu::{Cpu, Work, dispatch};
 use crate::fingerprint::Fingerprint;
 
-/// Blocks that are laid out to estimate what Elias-Fano coding makes of a part of a table.
+/// Number of blocks that are laid out to estimate the Elias-Fano size of a part of a table.
 const SAMPLED_BLOCKS: usize = 256;
 
-/// What the code of a table is chosen by: how often each delta position occurs among neighbours, in the code of either
-/// rule, and how many values fit some Elias-Fano blocks.
+/// The statistics by which the code of a table is chosen: how often each delta position occurs between neighbors, by
+/// either rule, and how many values fit some Elias-Fano blocks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TableStatistics {
     xor: Vec<u64>,
@@ -25,7 +25,7 @@ pub(crate) struct TableStatistics {
 }
 
 impl TableStatistics {
-    /// Those of no values.
+    /// Creates the statistics of zero values.
     pub(crate) fn new(width: u32) -> Self {
         TableStatistics {
             xor: vec![0; width as usize],
@@ -36,7 +36,7 @@ impl TableStatistics {
         }
     }
 
-    /// Those of a part of a table, given the value before it.
+    /// Computes the statistics of a part of a table, given the value before it.
     pub(crate) fn of<F: Fingerprint>(previous: Option<F>, values: &[F], block_size: usize) -> Self {
         dispatch(Count {
             previous,
@@ -59,7 +59,7 @@ impl TableStatistics {
         statistics
     }
 
-    /// Adds those of other values.
+    /// Adds the statistics of other values.
     pub(crate) fn add(&mut self, other: Self) {
         let pairs = self.xor.iter_mut().zip(&other.xor);
         for (sum, count) in pairs.chain(self.gap.iter_mut().zip(&other.gap)) {
@@ -70,9 +70,9 @@ impl TableStatistics {
         self.sampled_values += other.sampled_values;
     }
 
-    /// What each codec makes of the table.
+    /// Estimates the size of the table in each codec.
     pub(crate) fn choices(&self, block_size: usize) -> CodeChoices {
-        // The key of each block stands elsewhere, which makes up for the bits that stay empty behind the last value.
+        // The key of each block is stored elsewhere, which compensates for the unused bits after the last value.
         let blocks = |bits: u64| bits as f64 / (block_size * 8) as f64;
         let (xor, xor_bits) = code_for(&self.xor);
         let (gap, gap_bits) = code_for(&self.gap);
@@ -122,7 +122,7 @@ impl<F: Fingerprint> Work for Count<'_, F> {
     }
 }
 
-/// The codes that a table may be written in, and about how many blocks each makes of it.
+/// The possible codes of a table, and the approximate number of blocks in each.
 #[derive(Debug)]
 pub(crate) struct CodeChoices {
     pub(crate) xor: Code,
@@ -132,7 +132,7 @@ pub(crate) struct CodeChoices {
     pub(crate) elias_fano_blocks: f64,
 }
 
-/// The code for positions that occur so often, and the bits that they and their tails take in it.
+/// Returns the code for positions with these counts, and the bits that they and their tails take in it.
 fn code_for(counts: &[u64]) -> (Code, u64) {
     let lengths = code_lengths(counts);
     let bits = counts.iter().zip(&lengths).enumerate();
@@ -142,7 +142,7 @@ fn code_for(counts: &[u64]) -> (Code, u64) {
     (code, bits)
 }
 
-/// Blocks of a part of a table.
+/// The encoded blocks of a part of a table.
 #[derive(Debug)]
 pub(crate) struct EncodedPart<F> {
     pub(crate) blocks: Vec<u8>,
@@ -152,8 +152,8 @@ pub(crate) struct EncodedPart<F> {
     pub(crate) counts: Vec<u8>,
 }
 
-/// Fills blocks with ascending values, as many as there are room for in each. `previous` is the value before them, absent
-/// at the start of the table. A Huffman code must have a codeword for each step between neighbours.
+/// Fills blocks with ascending values, as many as fit each. `previous` is the value before them, absent at the start of
+/// the table. A Huffman code must have a codeword for each step between neighbors.
 pub(crate) fn encode_part<F: Fingerprint>(
     previous: Option<F>,
     values: &[F],
@@ -206,7 +206,7 @@ struct BlockWriter<'a> {
     code: &'a TableCode,
     block_size: usize,
     stream: BitWriter,
-    /// Values of the block before: about as many fit the next one.
+    /// The number of values in the last block; the next one will hold about the same.
     last_count: usize,
 }
 
@@ -220,7 +220,7 @@ impl<'a> BlockWriter<'a> {
         }
     }
 
-    /// Appends to `out` a block with as many of the values as fit, at least one, and returns their number.
+    /// Appends to `out` a block with as many of the values as fit, at least one. Returns their number.
     #[inline(always)]
     fn write<F: Fingerprint>(
         &mut self,
@@ -247,14 +247,15 @@ impl<'a> BlockWriter<'a> {
     }
 }
 
-/// The layout of the values below the last one from a bit on, if there are any.
+/// Returns the layout of the values below the last one from bit `start` on, if there are any.
 #[inline(always)]
 fn layout<F: Fingerprint>(previous: Option<F>, values: &[F], start: usize) -> Option<Layout> {
     let key = *values.last()?;
     Span { previous, key }.layout(values.len() - 1, start)
 }
 
-/// How many values fit a block: searched from a guess on, because adding a value seldom makes a block shorter.
+/// Returns the number of values that fit a block: searched from a guess, because adding a value rarely makes a block
+/// shorter.
 #[inline(always)]
 fn elias_fano_count<F: Fingerprint>(
     previous: Option<F>,

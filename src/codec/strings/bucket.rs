@@ -6,7 +6,7 @@ use super::symbol::SLOT_LEN;
 use super::{MAX_STRING_LEN, StringFault};
 use crate::codec::bits::window;
 
-/// A bucket of a file: some ascending strings in as many bytes as they need.
+/// A bucket in a file: ascending strings in as many bytes as they need.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bucket<'a> {
     code: &'a StringCode,
@@ -16,8 +16,8 @@ pub(crate) struct Bucket<'a> {
 }
 
 impl<'a> Bucket<'a> {
-    /// The bucket of `count` strings in `bytes`. Its first string is coded relative to the first string of its group of
-    /// buckets, the `reference`, which is empty for the first bucket of a group.
+    /// Creates the bucket of `count` strings in `bytes`. Its first string is coded relative to `reference`, the first
+    /// string of its group of buckets, which is empty for the first bucket of a group.
     pub(crate) fn new(
         code: &'a StringCode,
         bytes: &'a [u8],
@@ -32,7 +32,7 @@ impl<'a> Bucket<'a> {
         }
     }
 
-    /// Starts to read at the first string.
+    /// Creates a reader at the first string.
     pub(crate) fn reader(&self, string: &mut StringBuffer) -> BucketReader<'a> {
         string.set(self.reference);
         BucketReader {
@@ -47,7 +47,7 @@ impl<'a> Bucket<'a> {
     /// Decodes string number `index`, which must be less than their count.
     ///
     /// # Errors
-    /// The strings up to this one are malformed.
+    /// A string up to this one is malformed.
     pub(crate) fn nth(&self, index: usize, string: &mut StringBuffer) -> Result<(), StringFault> {
         debug_assert!(index < self.count);
         let mut reader = self.reader(string);
@@ -57,10 +57,10 @@ impl<'a> Bucket<'a> {
         Ok(())
     }
 
-    /// Whether the first string is less than `wanted`. Decodes as much of it as the answer takes, into `string`.
+    /// Returns whether the first string is less than `wanted`. Decodes as much of it as needed into `string`.
     ///
     /// # Errors
-    /// What was decoded is malformed.
+    /// The decoded part is malformed.
     pub(crate) fn first_is_less(
         &self,
         wanted: &[u8],
@@ -68,16 +68,16 @@ impl<'a> Bucket<'a> {
     ) -> Result<bool, StringFault> {
         let mut reader = self.reader(string);
         reader.advance_while(string, |decoded| wanted.starts_with(decoded))?;
-        // What is cut off counts only after bytes that are equal.
+        // The part that was cut off matters only after equal bytes.
         Ok(string.as_bytes() < wanted)
     }
 
-    /// Checks that the bucket is valid: that its strings are, that they ascend from `previous` on, and that they end in
-    /// its last byte, with zero bits after them. The last one is left in `string`. Calls `visit` for each string, with whether
-    /// it equals the one before.
+    /// Checks that the strings of the bucket are valid, that they ascend from `previous` on, and that they end in its
+    /// last byte, followed by zero bits. The last string is left in `string`. Calls `visit` for each string, with
+    /// whether it equals the one before.
     ///
     /// # Errors
-    /// What is wrong first.
+    /// The first fault.
     pub(crate) fn check(
         &self,
         previous: &mut Vec<u8>,
@@ -100,14 +100,14 @@ impl<'a> Bucket<'a> {
     }
 }
 
-/// Reads the strings of a bucket one after the other, each into the buffer that holds the one before.
+/// Reads the strings of a bucket in order, each into the buffer that holds the one before.
 #[derive(Debug, Clone)]
 pub(crate) struct BucketReader<'a> {
     code: &'a StringCode,
     bytes: &'a [u8],
-    /// Bits read.
+    /// Number of bits read.
     at: usize,
-    /// Length of the prefix of the last string.
+    /// The prefix length of the last string.
     prefix: usize,
     left: usize,
 }
@@ -131,7 +131,7 @@ impl BucketReader<'_> {
         self.advance_while(string, |_| true)
     }
 
-    /// As [`Self::next`], but stops within the string, some symbols after its bytes so far are refused.
+    /// [`Self::next`], but it may stop within the string, a few symbols after `accepts` has refused its bytes so far.
     #[inline(always)]
     fn advance_while(
         &mut self,
@@ -146,8 +146,8 @@ impl BucketReader<'_> {
         Ok(())
     }
 
-    /// Reads the length of the prefix and cuts the string to it. Returns the bits that follow, as many as
-    /// [`TOGETHER`] - 1 codewords take.
+    /// Reads the length of the prefix and truncates the string to it. Returns the bits that follow, enough for
+    /// [`TOGETHER`] - 1 codewords.
     #[inline(always)]
     fn read_prefix(&mut self, string: &mut StringBuffer) -> Result<u64, StringFault> {
         let mut bits = window(self.bytes, self.at);
@@ -170,7 +170,8 @@ impl BucketReader<'_> {
         Ok(bits)
     }
 
-    /// Appends symbols up to the end of the string, or until its bytes so far are refused; `bits` follow the prefix.
+    /// Appends symbols up to the end of the string, or until `accepts` refuses its bytes so far; `bits` follow the
+    /// prefix.
     #[inline(always)]
     fn read_suffix(
         &mut self,
@@ -225,7 +226,7 @@ impl BucketReader<'_> {
         }
     }
 
-    /// Checks what follows the last string.
+    /// Checks the bits after the last string.
     fn check_end(&self) -> Result<(), StringFault> {
         if self.at.div_ceil(8) != self.bytes.len() {
             return Err(StringFault::End);

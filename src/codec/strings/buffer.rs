@@ -1,24 +1,24 @@
-//! The memory that a string is decoded into.
+//! The buffer that a string is decoded into.
 
 use super::symbol::SLOT_LEN;
 use super::{MAX_STRING_LEN, StringFault};
 use crate::codec::bits::WINDOW_BITS;
 use crate::codec::huffman::MAX_CODE_LEN;
 
-/// A string, with room after it: symbols are copied whole, and only then is it known how many bytes count.
+/// A string, with room after it: symbols are copied whole, before it is known how many of their bytes count.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StringBuffer {
     bytes: Vec<u8>,
     len: usize,
 }
 
-/// Codewords that are decoded together: as many as any window has.
+/// Codewords that are decoded together: as many as every window has.
 pub(super) const TOGETHER: usize = (WINDOW_BITS / MAX_CODE_LEN) as usize;
 
-/// Room for the symbols of as many codewords.
+/// Room for the symbols of [`TOGETHER`] codewords.
 pub(super) const SPARE: usize = TOGETHER * SLOT_LEN;
 
-/// Bytes of a buffer that is used for the first time.
+/// Bytes of a new buffer.
 const FIRST_LEN: usize = 256;
 
 impl StringBuffer {
@@ -39,12 +39,12 @@ impl StringBuffer {
         self.len
     }
 
-    /// Keeps the first bytes.
+    /// Keeps the first `len` bytes.
     pub(super) fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
     }
 
-    /// All of its memory, and the length of the string in it.
+    /// Returns all of the memory, and the length of the string in it.
     #[inline(always)]
     pub(super) fn parts(&mut self) -> (&mut [u8], usize) {
         (&mut self.bytes, self.len)
@@ -55,10 +55,10 @@ impl StringBuffer {
         self.len = len.min(self.bytes.len());
     }
 
-    /// Makes [`SPARE`] bytes of room after `len` bytes.
+    /// Makes room for [`SPARE`] bytes after `len` bytes.
     ///
     /// # Errors
-    /// That is more than a string may have.
+    /// This exceeds the longest string.
     #[cold]
     pub(super) fn grow(&mut self, len: usize) -> Result<(), StringFault> {
         if len > MAX_STRING_LEN {

@@ -1,38 +1,38 @@
-//! The code that the strings of a file share: symbols with their codewords, and codewords for the lengths of prefixes.
+//! The code that the strings of a file share: symbols with their codewords, and codewords for prefix lengths.
 
 use super::StringFault;
 use super::symbol::Symbol;
 use super::table::SymbolTable;
 use crate::codec::huffman::{Code, CodeError, MAX_CODE_LEN};
 
-/// Symbols of the prefix code.
+/// Number of symbols of the prefix code.
 pub(super) const PREFIX_SYMBOLS: usize = 128;
 
-/// The symbol of a prefix that is as long as the one before.
+/// The symbol for a prefix as long as the one before.
 pub(super) const SAME_PREFIX: usize = 63;
 
-/// The symbol of a prefix whose length follows in [`PREFIX_BITS`] bits.
+/// The symbol for a prefix whose length follows in [`PREFIX_BITS`] bits.
 pub(super) const PREFIX_ESCAPE: usize = PREFIX_SYMBOLS - 1;
 
-/// Bits of the length of a prefix after the escape.
+/// Bits of a prefix length after the escape.
 pub(super) const PREFIX_BITS: u32 = 16;
 
-/// Bytes of the code lengths of prefixes and of the numbers of symbols by length.
+/// Bytes of the code lengths of prefixes and of the numbers of symbols for each length.
 const HEAD_LEN: usize = PREFIX_SYMBOLS + 2 * MAX_CODE_LEN as usize;
 
-/// Most symbols with codewords of [`MAX_CODE_LEN`] bits.
+/// The most symbols with codewords of [`MAX_CODE_LEN`] bits.
 pub(super) const MAX_SYMBOLS: usize = 1 << MAX_CODE_LEN;
 
-/// Most bytes of the code that training writes.
+/// The most bytes of a code from training.
 pub(crate) const MAX_TRAINED_LEN: usize = 8192;
 
-/// Most bytes that the symbols may take in a code that training writes, each with its header.
+/// The most bytes of the symbols in a code from training, each including its header.
 pub(super) const MAX_TRAINED_SYMBOL_BYTES: usize = MAX_TRAINED_LEN - HEAD_LEN;
 
-/// How the strings of a file are coded (spec, section 9.5).
+/// The code for the strings of a file (spec, section 9.5).
 #[derive(Debug, Clone)]
 pub(crate) struct StringCode {
-    /// In the order of their codewords.
+    /// The symbols, in the order of their codewords.
     symbols: Vec<Symbol>,
     symbol_code: Code,
     prefix_code: Code,
@@ -40,8 +40,8 @@ pub(crate) struct StringCode {
 }
 
 impl StringCode {
-    /// The code with these symbols, which become those of the codewords of their lengths. The lengths make a complete
-    /// code; those of prefixes make a valid one.
+    /// Creates the code with these symbols, each with the length of its codeword. The lengths must form a complete
+    /// code; those of the prefixes must form a valid one.
     pub(super) fn new(mut symbols: Vec<(u8, Symbol)>, prefix_lengths: &[u8]) -> Self {
         symbols.sort_unstable();
         let lengths: Vec<u8> = symbols.iter().map(|&(len, _)| len).collect();
@@ -50,7 +50,7 @@ impl StringCode {
         code.expect("the lengths make codes")
     }
 
-    /// The code with these symbols in order of their codewords, at least two.
+    /// Creates the code with these symbols in the order of their codewords, at least two.
     fn of_lengths(
         symbols: Vec<Symbol>,
         lengths: &[u8],
@@ -65,7 +65,7 @@ impl StringCode {
         })
     }
 
-    /// The bytes in a file.
+    /// Returns the bytes in a file.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = self.prefix_code.lengths().to_vec();
         let lengths = self.symbol_code.lengths();
@@ -83,7 +83,7 @@ impl StringCode {
     /// Reads the bytes of a file.
     ///
     /// # Errors
-    /// They are no valid code.
+    /// The bytes are not a valid code.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, StringFault> {
         let fault = StringFault::Code;
         let (head, mut rest) = bytes.split_at_checked(HEAD_LEN).ok_or(fault)?;
@@ -96,7 +96,7 @@ impl StringCode {
             }
             lengths.resize(lengths.len() + count, len);
         }
-        // A complete code of two symbols or more: any bits start with a codeword.
+        // A complete code has at least two symbols, and every bit sequence starts with a codeword.
         if lengths.len() < 2 {
             return Err(fault);
         }
@@ -134,7 +134,7 @@ impl StringCode {
 mod tests {
     use super::*;
 
-    /// A code of the escape and the end alone.
+    /// Returns a code of only the escape and the end.
     fn smallest() -> Vec<u8> {
         let mut bytes = vec![0; HEAD_LEN];
         bytes[PREFIX_ESCAPE] = 1;

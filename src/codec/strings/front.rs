@@ -1,4 +1,4 @@
-//! The prefixes that sorted strings share with those that they are coded relative to.
+//! Front coding: the prefixes that sorted strings share with the strings that they are coded relative to.
 
 use super::code::{PREFIX_ESCAPE, SAME_PREFIX};
 use super::{BUCKET_LEN, GROUP_LEN};
@@ -14,7 +14,7 @@ pub(super) struct FrontCoder {
 }
 
 impl FrontCoder {
-    /// The length of the prefix of the next string and its symbol.
+    /// Returns the prefix length of the next string and its symbol.
     pub(super) fn push(&mut self, string: &[u8]) -> (usize, usize) {
         if self.count.is_multiple_of(BUCKET_LEN * GROUP_LEN) {
             self.reference.clear();
@@ -54,7 +54,7 @@ mod tests {
             .collect();
         let group = BUCKET_LEN * GROUP_LEN;
         assert_eq!((prefixes[0], prefixes[1], prefixes[group]), (0, 2, 0));
-        // 016 after 000 and 272 after 256, not after 015 and 271.
+        // 016 follows 000, and 272 follows 256, not 015 and 271.
         assert_eq!((prefixes[16], prefixes[group + 16]), (1, 1));
         assert_eq!((prefixes[15], prefixes[group + 15]), (2, 2));
     }

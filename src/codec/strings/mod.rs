@@ -1,8 +1,8 @@
 //! Sorted strings in compressed buckets (spec, section 9.5).
 //!
-//! A string is stored as the number of bytes that it shares with its predecessor and the symbols that the rest consists
-//! of, both in canonical Huffman codes. Symbols are up to fifteen bytes, chosen by training on a sample; most of the
-//! frequent ones also end the string, so that its end takes no codeword of its own.
+//! A string is stored as the number of bytes that it shares with its predecessor, and the symbols of the rest, both in
+//! canonical Huffman codes. Symbols have up to fifteen bytes and are chosen by training on a sample. Most frequent ones
+//! also exist as the end of a string, so that its end takes no codeword of its own.
 
 mod bucket;
 mod buffer;
@@ -21,22 +21,22 @@ pub(crate) use writer::BucketWriter;
 
 use std::fmt;
 
-/// Strings of a bucket; the last one may have fewer.
+/// Strings in a bucket; the last bucket may have fewer.
 pub(crate) const BUCKET_LEN: usize = 16;
 
-/// Buckets whose first strings are coded relative to that of the first of them.
+/// Buckets in a group; their first strings are coded relative to that of the first bucket.
 pub(crate) const GROUP_LEN: usize = 16;
 
-/// Buckets of a sample that is large enough to train a code for any number of strings.
+/// Buckets in a sample that is large enough to train a code for any number of strings.
 pub(crate) const SAMPLE_BUCKETS: usize = 2048;
 
-/// Most bytes of a string.
+/// The most bytes of a string.
 pub(crate) const MAX_STRING_LEN: usize = u16::MAX as usize;
 
-/// What is wrong with a code or a bucket.
+/// A fault of a code or a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StringFault {
-    /// The bytes are no string code.
+    /// The bytes are not a string code.
     Code,
     /// The length of a prefix has no codeword, is negative, or exceeds that of the predecessor.
     Prefix,
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The strings in buckets of a code.
+    /// Strings in buckets, with their code.
     struct Encoded {
         code: StringCode,
         buckets: Vec<Vec<u8>>,
@@ -79,7 +79,7 @@ mod tests {
     }
 
     impl Encoded {
-        /// The code is trained on `sample`, written and read again.
+        /// Trains the code on `sample`, then writes it and reads it again.
         fn new(strings: &[Vec<u8>], sample: &[Vec<u8>]) -> Self {
             let code = StringCode::train(sample.iter().map(Vec::as_slice));
             let code = StringCode::from_bytes(&code.to_bytes()).unwrap();
@@ -109,7 +109,7 @@ mod tests {
             Bucket::new(&self.code, bytes, len(number), reference.as_bytes())
         }
 
-        /// Reads and checks everything.
+        /// Reads and checks all strings.
         fn read(&self) -> Result<Vec<Vec<u8>>, StringFault> {
             let (mut reference, mut string) = (StringBuffer::default(), StringBuffer::default());
             let (mut previous, mut strings) = (Vec::new(), Vec::new());
@@ -129,7 +129,7 @@ mod tests {
         }
     }
 
-    /// Ids as they occur, and others.
+    /// Typical ids, and others.
     fn strings() -> impl Strategy<Value = Vec<Vec<u8>>> {
         let any = "\\PC{0,20}";
         let path = "(/(usr|share|doc|lib[a-c]{0,3}|[0-9]{1,3})){1,6}(\\.html|\\.gz)?";
@@ -182,7 +182,7 @@ mod tests {
         strings.insert(0, vec![]);
         let encoded = Encoded::new(&strings, &strings);
         assert_eq!(encoded.read().unwrap(), strings);
-        // One in each of three buckets, with codewords of one or two bits.
+        // One string in each of three buckets, with codewords of one or two bits.
         assert!(
             encoded.bytes() < 3 * (MAX_STRING_LEN / 15 / 4),
             "{}",
@@ -215,7 +215,7 @@ mod tests {
         let keys = uniform_keys(4096);
         let encoded = Encoded::new(&keys, &keys);
         assert_eq!(encoded.read().unwrap(), keys);
-        // Twenty digits of four bits, less the twelve bits that the order is worth.
+        // Twenty digits of four bits, less the twelve bits that the order saves.
         let stored = encoded.bytes() + encoded.code.to_bytes().len();
         assert!(stored < 4096 * 12, "{stored}");
     }

@@ -1,28 +1,28 @@
-//! Cutting a string into the symbols that cost the least.
+//! Divides a string into the symbols with the least total cost.
 
 use super::symbol::Symbol;
 
-/// A symbol with what it costs, in whatever unit the caller counts.
+/// A symbol and its cost, in any unit.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Priced {
     pub(super) symbol: Symbol,
     pub(super) cost: u16,
 }
 
-/// The number that stands for an escaped byte among those of symbols.
+/// The number of an escaped byte among the numbers of symbols.
 pub(super) const ESCAPED: u16 = u16::MAX;
 
 /// Marks the absence of a node or a symbol.
 const NONE: u16 = u16::MAX;
 
-/// What no sum of costs that is worth taking reaches.
+/// More than any cost that may be chosen.
 const NEVER: u32 = u32::MAX / 2;
 
 /// Finds the cheapest sequence of symbols for a string, by dynamic programming from its end.
 #[derive(Debug)]
 pub(super) struct Parser {
-    /// All strings that symbols begin with, as a trie: the child for `byte` of the node in slot `n` is in slot
-    /// `base(n) ^ byte`, if that slot names `n` as its parent.
+    /// All beginnings of symbols as a trie: the child for `byte` of the node in slot `n` is in slot `base(n) ^ byte`,
+    /// if that slot has `n` as its parent.
     slots: Vec<Slot>,
     lens: Vec<u8>,
     ends: Vec<bool>,
@@ -34,7 +34,7 @@ pub(super) struct Parser {
 struct Slot {
     parent: u16,
     base: u16,
-    /// The symbol that is this node, and the one that is this node at the end of a string.
+    /// The symbol of this node, and its symbol at the end of a string.
     inner: u16,
     end: u16,
     inner_cost: u16,
@@ -50,21 +50,21 @@ const FREE: Slot = Slot {
     end_cost: NONE,
 };
 
-/// The parent of the nodes of one byte; no slot has this number.
+/// The parent of nodes of one byte; no slot has this number.
 const ROOT: u16 = NONE - 1;
 
-/// Memory of [`Parser::parse`].
+/// The working memory of [`Parser::parse`].
 #[derive(Debug, Default)]
 pub(super) struct ParseScratch {
-    /// For each position of the string, what the rest costs.
+    /// For each position of the string, the cost of the rest.
     costs: Vec<u32>,
-    /// The symbol to take there.
+    /// For each position, the symbol to take.
     choices: Vec<u16>,
 }
 
 impl Parser {
-    /// The parser of distinct symbols, whose numbers are their positions. Few enough fit: those of a string code, or as
-    /// many bytes in all as its trie has room for; further ones are never taken.
+    /// Creates a parser of distinct symbols, which are numbered by position. The symbols of a string code fit its trie;
+    /// if there are too many for it, the remaining ones are never taken.
     pub(super) fn new(symbols: &[Priced], escape_cost: u16) -> Self {
         let mut order: Vec<u16> = (0..symbols.len() as u16)
             .filter(|&i| symbols[usize::from(i)].symbol.len() > 0)
@@ -87,7 +87,7 @@ impl Parser {
         parser
     }
 
-    /// Builds the trie, a level at a time.
+    /// Builds the trie, level by level.
     fn fill(&mut self, symbols: &[Priced], order: &[u16]) {
         let byte_at = |i: u16, depth: usize| symbols[usize::from(i)].symbol.slot()[depth];
         let mut level = vec![(ROOT, order)];
@@ -135,7 +135,7 @@ impl Parser {
         }
     }
 
-    /// A base that puts children with these bytes into free slots.
+    /// Returns a base that puts children with these bytes into free slots.
     fn free_base(&mut self, bytes: &[u8], first_free: &mut usize) -> Option<u16> {
         // The slots of the first level are those of the bytes.
         *first_free = (*first_free).max(256);
@@ -165,8 +165,8 @@ impl Parser {
         (slot.parent == node).then_some((at, slot))
     }
 
-    /// The cheapest cost of the bytes, as a whole string or as a part of one, and for each position the symbol to
-    /// take. Number `without` is not used.
+    /// Returns the least cost of the bytes, as a whole string or as a part of one, and stores the symbol to take at
+    /// each position. Symbol `without` is not used.
     fn solve(&self, bytes: &[u8], whole: bool, without: u16, scratch: &mut ParseScratch) -> u32 {
         let ParseScratch { costs, choices } = scratch;
         let len = bytes.len();
@@ -210,7 +210,7 @@ impl Parser {
         costs[0]
     }
 
-    /// Calls `take` with the number of each symbol of the string in turn, or [`ESCAPED`] and the byte.
+    /// Calls `take` with the number of each symbol of the string in order, or with [`ESCAPED`] and the byte.
     #[inline(always)]
     pub(super) fn parse(
         &self,
@@ -240,7 +240,7 @@ impl Parser {
         self.ends[usize::from(number)]
     }
 
-    /// What the bytes of a symbol cost without it.
+    /// Returns the cost of a symbol's bytes without that symbol.
     pub(super) fn cost_without(
         &self,
         number: u16,
@@ -262,7 +262,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What the symbols before each position cost at least, tried one by one.
+    /// Returns the least cost of the string, by trying the symbols before each position one by one.
     fn plain_cost(symbols: &[Priced], escape_cost: u16, string: &[u8]) -> u32 {
         let mut costs = vec![NEVER; string.len() + 1];
         let mut whole = NEVER;

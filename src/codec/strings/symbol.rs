@@ -1,6 +1,6 @@
-//! A symbol of a string code: a few bytes that one codeword stands for.
+//! A symbol of a string code: a few bytes with one codeword.
 
-/// Most bytes of a symbol.
+/// The most bytes of a symbol.
 pub(super) const MAX_SYMBOL_LEN: usize = 15;
 
 /// Bytes of a symbol in memory.
@@ -9,24 +9,24 @@ pub(super) const SLOT_LEN: usize = MAX_SYMBOL_LEN + 1;
 /// In a header: the string ends after the symbol.
 pub(super) const END: u8 = 16;
 
-/// The bytes of a symbol, then zeros, then its header: their number, plus 16 if the string ends with them.
+/// The bytes of a symbol, then zeros, then its header: the number of bytes, plus 16 if the string ends after them.
 ///
 /// A decoder copies all sixteen bytes and keeps as many as the header says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Symbol([u8; SLOT_LEN]);
 
 impl Symbol {
-    /// Any one byte: its value follows the codeword.
+    /// Any single byte, whose value follows the codeword.
     pub(super) const ESCAPE: Symbol = Symbol([0; SLOT_LEN]);
 
-    /// No byte, and the end of the string.
+    /// No bytes, and the end of the string.
     pub(super) const EMPTY_END: Symbol = {
         let mut slot = [0; SLOT_LEN];
         slot[MAX_SYMBOL_LEN] = END;
         Symbol(slot)
     };
 
-    /// The symbol of the bytes, at most [`MAX_SYMBOL_LEN`].
+    /// Creates a symbol of at most [`MAX_SYMBOL_LEN`] bytes.
     pub(super) fn new(bytes: &[u8], ends: bool) -> Self {
         let mut slot = [0; SLOT_LEN];
         slot[..bytes.len()].copy_from_slice(bytes);
@@ -34,7 +34,7 @@ impl Symbol {
         Symbol(slot)
     }
 
-    /// The symbol with this header, whose bytes are the next of `rest`.
+    /// Creates the symbol with this header, whose bytes are the next of `rest`.
     pub(super) fn read(header: u8, rest: &[u8]) -> Option<Self> {
         if header >= 2 * END {
             return None;
@@ -43,7 +43,7 @@ impl Symbol {
         Some(Symbol::new(bytes, header >= END))
     }
 
-    /// This symbol and another one after it as a single one, if a symbol can be as long.
+    /// Joins this symbol and the next into one, if it is not too long.
     pub(super) fn joined(&self, next: &Symbol) -> Option<Self> {
         let len = self.len() + next.len();
         if self.ends() || len > MAX_SYMBOL_LEN {
@@ -75,13 +75,13 @@ impl Symbol {
         self.header() >= END
     }
 
-    /// Whether it has bytes and more follow it, as most do.
+    /// Returns whether the symbol has bytes and the string continues after it, as for most.
     #[inline(always)]
     pub(super) fn is_inner(&self) -> bool {
         self.header().wrapping_sub(1) < END - 1
     }
 
-    /// Whether it is a single byte and more follows it.
+    /// Returns whether the symbol is a single byte and the string continues after it.
     pub(super) fn is_byte(&self) -> bool {
         self.header() == 1
     }

@@ -1,4 +1,4 @@
-//! What a decoder of suffixes looks up: for the next bits of a stream the symbol that they start with.
+//! The look-up table of a decoder of suffixes: maps the next bits of a stream to their first symbol.
 
 use super::symbol::{END, SLOT_LEN, Symbol};
 use crate::codec::huffman::{Code, MAX_CODE_LEN};
@@ -10,24 +10,24 @@ const ENTRIES: usize = 1 << MAX_CODE_LEN;
 #[derive(Debug, Clone)]
 pub(super) struct SymbolTable {
     entries: Box<[Entry; ENTRIES]>,
-    /// By number; those after the last are not used, and save a check.
+    /// The symbols by number; those after the last are unused, and save a bounds check.
     symbols: Box<[Symbol; ENTRIES]>,
 }
 
-/// Number of the symbol, length of the codeword and header of the symbol, so that the symbol itself need not be there
-/// before the next codeword is looked up.
+/// The number of a symbol, the length of its codeword and its header, so that the next codeword can be looked up before
+/// the symbol is loaded.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entry(u32);
 
-/// In an entry, where the length and the header are.
+/// The positions of the length and the header in an entry.
 const LEN_SHIFT: u32 = 12;
 const HEADER_SHIFT: u32 = 16;
 
-/// In an entry: the string ends, or a byte follows.
+/// Marks an entry after which the string ends or a byte follows.
 const NOT_INNER: u32 = 1 << 31;
 
 impl SymbolTable {
-    /// The table of a complete code, whose symbols are given in order of their numbers.
+    /// Creates the table of a complete code, whose symbols are given in the order of their numbers.
     pub(super) fn new(code: &Code, symbols: &[Symbol]) -> Self {
         let table = code.decode_table();
         let entry = |bits: usize| {
@@ -45,13 +45,13 @@ impl SymbolTable {
         }
     }
 
-    /// The entry for the top bits of a window.
+    /// Returns the entry for the top bits of a window.
     #[inline(always)]
     pub(super) fn look_up(&self, window: u64) -> Entry {
         self.entries[(window >> (64 - MAX_CODE_LEN)) as usize]
     }
 
-    /// The bytes of the symbol of an entry, and some more.
+    /// Returns the bytes of an entry's symbol, with padding.
     #[inline(always)]
     pub(super) fn slot(&self, entry: Entry) -> &[u8; SLOT_LEN] {
         self.symbols[entry.0 as usize % ENTRIES].slot()
@@ -59,25 +59,25 @@ impl SymbolTable {
 }
 
 impl Entry {
-    /// Bits of the codeword.
+    /// Returns the bits of the codeword.
     #[inline(always)]
     pub(super) fn code_len(self) -> usize {
         (self.0 >> LEN_SHIFT & 15) as usize
     }
 
-    /// Bytes of the symbol.
+    /// Returns the bytes of the symbol.
     #[inline(always)]
     pub(super) fn symbol_len(self) -> usize {
         (self.0 >> HEADER_SHIFT & 15) as usize
     }
 
-    /// Whether the string goes on after the bytes of the symbol.
+    /// Returns whether the string continues after the bytes of the symbol.
     #[inline(always)]
     pub(super) fn is_inner(self) -> bool {
         self.0 & NOT_INNER == 0
     }
 
-    /// Whether the string ends with the symbol.
+    /// Returns whether the string ends with the symbol.
     #[inline(always)]
     pub(super) fn ends(self) -> bool {
         self.0 >> HEADER_SHIFT & u32::from(END) != 0

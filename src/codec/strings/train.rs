@@ -1,8 +1,9 @@
-//! Choosing the symbols of a code and their codewords from a sample.
+//! Trains a code: chooses its symbols and their codewords from a sample.
 //!
-//! Each round cuts the sample into the cheapest symbols of the vocabulary so far and counts them and their pairs. From
-//! the counts it estimates what each symbol saves and what each pair would save as a symbol; those that save most make
-//! the next vocabulary. All of it is integers and total orders, so that the same sample makes the same code everywhere.
+//! Each round divides the sample into the cheapest symbols of the current vocabulary, and counts them and their pairs.
+//! From the counts it estimates the savings of each symbol, and of each pair as a symbol; those with the largest
+//! savings form the next vocabulary. All of this uses integers and total orders, so that the same sample gives the same
+//! code everywhere.
 
 use super::code::{
     MAX_SYMBOLS, MAX_TRAINED_SYMBOL_BYTES, PREFIX_ESCAPE, PREFIX_SYMBOLS, StringCode,
@@ -14,36 +15,36 @@ use super::writer::priced;
 use super::{BUCKET_LEN, SAMPLE_BUCKETS};
 use crate::codec::huffman::code_lengths;
 
-/// Most bytes of a suffix that are looked at.
+/// The most bytes of a suffix that are used.
 const MAX_SUFFIX_LEN: usize = 256;
 
-/// Most bytes of suffixes that are looked at, about.
+/// The most bytes of suffixes that are used, approximately.
 const MAX_SAMPLE_LEN: usize = 1024 << 10;
 
-/// Least bytes of suffixes that a round looks at, about, if the sample has them.
+/// The least bytes of suffixes in a round, approximately, if the sample has them.
 const MIN_PART_LEN: usize = 16 << 10;
 
-/// Rounds that add symbols.
+/// Number of rounds that add symbols.
 const GROWING_ROUNDS: usize = 7;
 
-/// Rounds that only drop symbols, after those.
+/// Number of later rounds that only drop symbols.
 const PRUNING_ROUNDS: usize = 2;
 
-/// Growing rounds that look at a part of the sample only, half of it in the last of them.
+/// Number of growing rounds that use only a part of the sample; the last of them uses half.
 const PARTIAL_ROUNDS: usize = 5;
 
-/// How many times as many symbols as fit the code a growing round keeps.
+/// The factor by which a growing round keeps more symbols than fit the code.
 const SPARE_SYMBOLS: usize = 2;
 
-/// Costs are counted in parts of a bit.
+/// The unit of costs, in parts of a bit.
 const BIT: u32 = 256;
 
-/// Least occurrences of a pair that becomes a symbol.
+/// The least number of occurrences of a pair that becomes a symbol.
 const MIN_PAIR_COUNT: u32 = 6;
 
 impl StringCode {
-    /// Makes a code from a sample: runs of [`BUCKET_LEN`] sorted strings, of which it looks at [`SAMPLE_BUCKETS`] at
-    /// most. Takes about 0.2 seconds at most, and the memory of the suffixes that it looks at.
+    /// Trains a code on a sample: runs of [`BUCKET_LEN`] sorted strings, of which it uses at most [`SAMPLE_BUCKETS`].
+    /// Takes at most about 0.2 seconds, and the memory of the suffixes that it uses.
     pub(crate) fn train<'a>(sample: impl Iterator<Item = &'a [u8]>) -> StringCode {
         let (sample, prefix_counts) = Sample::collect(sample);
         let prefix_lengths = code_lengths(&prefix_counts);
@@ -56,7 +57,7 @@ impl StringCode {
             let spare = if is_last_growth { 1 } else { SPARE_SYMBOLS };
             vocabulary = vocabulary.select(&counts, MAX_TRAINED_SYMBOL_BYTES * spare);
         }
-        // The codewords come from counts that were taken with the lengths of codewords as costs.
+        // These counts were taken with codeword lengths as costs.
         let counts = vocabulary.count(&sample.part(0), false);
         let code = vocabulary.code(&counts, &prefix_lengths);
         let (symbols, escape_cost) = priced(&code);
@@ -81,12 +82,12 @@ struct Sample {
 }
 
 impl Sample {
-    /// The suffixes, and how often each symbol of the prefix code occurs.
+    /// Returns the suffixes, and the counts of the symbols of the prefix code.
     fn collect<'a>(strings: impl Iterator<Item = &'a [u8]>) -> (Sample, [u64; PREFIX_SYMBOLS]) {
         let mut sample = Sample::default();
         let mut front = FrontCoder::default();
         let mut prefix_counts = [0; PREFIX_SYMBOLS];
-        // A prefix that does not occur in the sample needs it.
+        // Any prefix that does not occur in the sample needs the escape.
         prefix_counts[PREFIX_ESCAPE] = 1;
         for string in strings.take(SAMPLE_BUCKETS * BUCKET_LEN) {
             let (prefix, symbol) = front.push(string);
@@ -98,7 +99,7 @@ impl Sample {
         (sample, prefix_counts)
     }
 
-    /// Every string, or one of two, of four and so on, in runs; more of them if they are few.
+    /// Returns all strings, or every second, fourth and so on, in runs; more of them if there are few.
     fn part(&self, halvings: usize) -> Vec<&[u8]> {
         let len = self.bytes.len();
         let halvings = halvings.min((len / MIN_PART_LEN).max(1).ilog2() as usize);
@@ -114,34 +115,34 @@ impl Sample {
     }
 }
 
-/// Symbols and what they cost, without the escape.
+/// Symbols and their costs, excluding the escape.
 #[derive(Debug)]
 struct Vocabulary {
     symbols: Vec<Priced>,
     escape_cost: u16,
 }
 
-/// How often things occur in a sample.
+/// The numbers of occurrences in a sample.
 #[derive(Debug)]
 struct Counts {
     symbols: Vec<u32>,
     escapes: u32,
-    /// Neighbours and how often they occur together.
+    /// Neighbors and how often they occur together.
     pairs: Vec<(u16, u16, u32)>,
     total: u32,
 }
 
-/// A symbol that a vocabulary may have.
+/// A candidate symbol for a vocabulary.
 #[derive(Debug)]
 struct Candidate {
     symbol: Symbol,
     count: u32,
-    /// Parts of bits that it saves in the sample.
+    /// The savings in the sample, in parts of a bit.
     gain: u64,
 }
 
 impl Vocabulary {
-    /// The bytes that occur, and the end.
+    /// Creates the vocabulary of the bytes that occur, and the end.
     fn of_bytes(sample: &Sample) -> Self {
         let mut counts = [0u32; 256];
         sample
@@ -163,7 +164,7 @@ impl Vocabulary {
         }
     }
 
-    /// Cuts strings into symbols and counts these.
+    /// Divides strings into symbols and counts them.
     fn count(&self, strings: &[&[u8]], with_pairs: bool) -> Counts {
         let parser = Parser::new(&self.symbols, self.escape_cost);
         let mut scratch = ParseScratch::default();
@@ -197,11 +198,11 @@ impl Vocabulary {
         }
     }
 
-    /// The symbols and joined pairs that save most, as many as fit into so many bytes.
+    /// Returns the symbols and joined pairs with the largest savings, as many as fit `room` bytes.
     fn select(&self, counts: &Counts, room: usize) -> Vocabulary {
         let mut candidates = self.kept(counts);
         candidates.extend(self.joined(counts));
-        // By symbol, so that those that are found in several ways become one.
+        // Sorted by symbol, to combine those found in several ways.
         candidates.sort_unstable_by_key(|c| (c.symbol, c.count));
         candidates.dedup_by(|from, into| {
             let same = from.symbol == into.symbol;
@@ -240,8 +241,8 @@ impl Vocabulary {
         found.expect("each vocabulary has the end")
     }
 
-    /// The symbols that save more than they take in the file, and the bytes: those that save nothing go last, since
-    /// longer symbols that stand in for each other may all be dropped at once.
+    /// Returns the symbols that save more than they take in the file, and all bytes. Those without savings are dropped
+    /// last, since longer symbols that replace each other may all be dropped at once.
     fn kept(&self, counts: &Counts) -> Vec<Candidate> {
         let parser = Parser::new(&self.symbols, self.escape_cost);
         let mut scratch = ParseScratch::default();
@@ -263,7 +264,7 @@ impl Vocabulary {
         kept
     }
 
-    /// The pairs that would save more as symbols than they take in the file.
+    /// Returns the pairs that would save more as symbols than they take in the file.
     fn joined(&self, counts: &Counts) -> Vec<Candidate> {
         let pairs = counts.pairs.iter().filter_map(|&(first, second, count)| {
             let first = &self.symbols[usize::from(first)];
@@ -275,7 +276,7 @@ impl Vocabulary {
         pairs.collect()
     }
 
-    /// The code for the counts of this vocabulary.
+    /// Returns the code for the counts of this vocabulary.
     fn code(&self, counts: &Counts, prefix_lengths: &[u8]) -> StringCode {
         let (mut symbols, mut numbers) =
             (vec![Symbol::ESCAPE], vec![u64::from(counts.escapes) + 1]);
@@ -292,7 +293,7 @@ impl Vocabulary {
 }
 
 impl Candidate {
-    /// The candidate, if it saves more than it takes: `instead` is what each of its occurrences would cost without it.
+    /// Creates a candidate if it saves more than it takes; `instead` is the cost of each occurrence without it.
     fn new(symbol: Symbol, count: u32, instead: u32, total: u32) -> Option<Self> {
         let own = u32::from(price(count, total));
         let stored = (symbol.len() as u64 + 1) * 8 * u64::from(BIT);
@@ -306,17 +307,17 @@ impl Candidate {
     }
 }
 
-/// What each of `count` occurrences among `total` costs, in parts of a bit: the logarithm of their ratio, as in an ideal
-/// code, but at least the one bit of the shortest codeword.
+/// Returns the cost of each of `count` occurrences among `total`, in parts of a bit: the logarithm of their ratio, as
+/// in an ideal code, but at least one bit, the length of the shortest codeword.
 fn price(count: u32, total: u32) -> u16 {
     let cost = log2(total.max(count)) - log2(count);
     cost.max(BIT) as u16
 }
 
-/// The binary logarithm of a number above 0 in parts of a bit, rounded down.
+/// Returns the binary logarithm of a number above 0 in parts of a bit, rounded down.
 fn log2(number: u32) -> u32 {
     let whole = number.ilog2();
-    // From 1 to 2, as 2^31 to 2^32: squaring it moves the next bit of its logarithm in front of the point.
+    // From 1 to 2, as 2^31 to 2^32: squaring moves the next bit of the logarithm before the point.
     let mut rest = u64::from(number) << (31 - whole);
     let mut log = whole;
     for _ in 0..BIT.ilog2() {

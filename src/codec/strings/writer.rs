@@ -1,4 +1,4 @@
-//! Writing sorted strings into buckets.
+//! Writes sorted strings into buckets.
 
 use super::code::{PREFIX_BITS, PREFIX_ESCAPE, StringCode};
 use super::front::FrontCoder;
@@ -16,12 +16,12 @@ pub(crate) struct BucketWriter<'c> {
     escape: u32,
     front: FrontCoder,
     bits: BitWriter,
-    /// Strings written.
+    /// Number of strings written.
     count: usize,
     bucket_open: bool,
 }
 
-/// The costs of the symbols of a code in bits, and that of an escaped byte.
+/// Returns the costs of the symbols of a code in bits, and that of an escaped byte.
 pub(super) fn priced(code: &StringCode) -> (Vec<Priced>, u16) {
     let lengths = code.symbol_code().lengths();
     let symbols = code.symbols().iter().zip(lengths);
@@ -39,7 +39,7 @@ fn escape_number(code: &StringCode) -> u32 {
 }
 
 impl<'c> BucketWriter<'c> {
-    /// Starts with a code from training.
+    /// Creates a writer with a code from training.
     pub(crate) fn new(code: &'c StringCode) -> Self {
         let (symbols, escape_cost) = priced(code);
         BucketWriter {
@@ -54,8 +54,8 @@ impl<'c> BucketWriter<'c> {
         }
     }
 
-    /// Adds the next string, not less than the one before and of at most [`MAX_STRING_LEN`] bytes. Returns the bytes of
-    /// the bucket that it completes, if it does.
+    /// Adds the next string of at most [`MAX_STRING_LEN`] bytes, which must not be less than the one before. Returns
+    /// the bytes of the bucket if this completes it.
     pub(crate) fn push(&mut self, string: &[u8]) -> Option<&[u8]> {
         debug_assert!(string.len() <= MAX_STRING_LEN);
         if !self.bucket_open {
