@@ -1,3 +1,3 @@
-//! The full check of a file: what it looked at and what it found.
+//! The results of a full check of a file.
 
 pub use crate::index::VerifyReport;

@@ -105,7 +105,7 @@ pub(super) fn write<F: Fingerprint>(
     })
 }
 
-/// Chooses the code of a table; `None` for lines. The choice depends on the steps between all neighbors, not on where
+/// Chooses the code of a table; `None` for lines. The choice depends on the steps between all neighbours, not on where
 /// blocks end.
 fn choose_code<F: Fingerprint>(
     request: &TableRequest<F>,

@@ -13,7 +13,7 @@ use crate::fingerprint::Fingerprint;
 /// Number of blocks that are laid out to estimate the Elias-Fano size of a part of a table.
 const SAMPLED_BLOCKS: usize = 256;
 
-/// The statistics by which the code of a table is chosen: how often each delta position occurs between neighbors, by
+/// The statistics by which the code of a table is chosen: how often each delta position occurs between neighbours, by
 /// either rule, and how many values fit some Elias-Fano blocks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TableStatistics {
@@ -153,7 +153,7 @@ pub(crate) struct EncodedPart<F> {
 }
 
 /// Fills blocks with ascending values, as many as fit each. `previous` is the value before them, absent at the start of
-/// the table. A Huffman code must have a codeword for each step between neighbors.
+/// the table. A Huffman code must have a codeword for each step between neighbours.
 pub(crate) fn encode_part<F: Fingerprint>(
     previous: Option<F>,
     values: &[F],

@@ -4,17 +4,17 @@
  *
  * Rules that hold for all functions:
  *
- * - Most return a status. SIMIDX_OK is 0. After any other, simidx_error_message() says what went wrong.
- * - What a call gives goes to memory of the caller. Nothing is to be freed but the handles: an index, a searcher, a pipeline.
+ * - Most return a status. SIMIDX_OK is 0. After any other, simidx_error_message() describes the failure.
+ * - Results go to memory of the caller. Only handles must be freed: indexes, searchers and pipelines.
  * - Handles may be closed twice, or be NULL: a call with a closed handle fails with SIMIDX_ERROR_CLOSED.
- * - An index and a pipeline may be used by all threads at the same time, a searcher by one at a time.
- * - A `found` above the capacity of a buffer says that there is more; what fits has been written.
- * - Structs of options begin with their size. Set all of one to 0 and then `struct_size` to its sizeof, or pass NULL.
- * - A pointer that is not NULL must point to as much as the function says, and nobody may write there during the call. On
- *   failure, buffers may have been written to.
- * - No exception leaves the library, and no function of the caller may throw or longjmp through it. If memory runs out, the
- *   process ends.
- * - After a fork, the child may go on with all handles, unless another thread was in any call of the library at that moment.
+ * - All threads may use an index and a pipeline at the same time, but only one at a time may use a searcher.
+ * - If `found` exceeds the capacity of a buffer, there are more results; those that fit have been written.
+ * - Structs of options begin with their size. Set all bytes to 0 and then `struct_size` to its sizeof, or pass NULL.
+ * - A pointer that is not NULL must point to as much as the function says, which must not change during the call. Failed
+ *   calls may have written to buffers.
+ * - No exception leaves the library, and no function of the caller may throw or longjmp through it. The process ends if
+ *   memory runs out.
+ * - After a fork, the child may use all handles, unless another thread was in a call of the library at that moment.
  */
 
 #ifndef SIMIDX_H
@@ -26,41 +26,41 @@
 /// The version of this header: major, minor and patch number in a byte each.
 #define SIMIDX_VERSION 0x000100
 
-/// How a call ended. Later versions may add statuses: treat what you do not know as a failure.
+/// The result of a call. Later versions may add statuses: treat unknown ones as failures.
 typedef enum {
-    /// The call did what it says.
+    /// The call succeeded.
     SIMIDX_OK = 0,
-    /// An argument is NULL that must not be, out of its range, of the wrong width or not UTF-8.
+    /// An argument is invalid: NULL, out of its range, of the wrong width or not UTF-8.
     SIMIDX_ERROR_ARGUMENT = 1,
-    /// The handle is of something else, has been closed, or never was one.
+    /// The handle is of another type, has been closed, or was never valid.
     SIMIDX_ERROR_CLOSED = 2,
     /// Another thread is using the searcher.
     SIMIDX_ERROR_BUSY = 3,
-    /// There is no such file.
+    /// The file does not exist.
     SIMIDX_ERROR_NOT_FOUND = 4,
-    /// The operating system refused to read or to write.
+    /// The operating system reported an error while reading or writing.
     SIMIDX_ERROR_IO = 5,
-    /// The bytes were never an index file.
+    /// The bytes are not an index file.
     SIMIDX_ERROR_NOT_SIMIDX = 6,
     /// The file needs a newer version of the library.
     SIMIDX_ERROR_UNSUPPORTED = 7,
-    /// The file is an index and is damaged.
+    /// The file is a damaged index.
     SIMIDX_ERROR_DAMAGED = 8,
-    /// The records cannot make an index, or the files cannot be searched as one.
+    /// The records do not fit the index, or the files cannot be searched as one.
     SIMIDX_ERROR_INPUT = 9,
-    /// The work does not fit a limit, of memory or of the format.
+    /// The work exceeds a limit, of memory or of the format.
     SIMIDX_ERROR_LIMIT = 10,
-    /// A function of the caller asked to stop.
+    /// A function of the caller stopped the call.
     SIMIDX_ERROR_STOPPED = 11,
-    /// A fault of the library; please report it. The process goes on.
+    /// An internal error of the library; please report it. The process continues.
     SIMIDX_ERROR_INTERNAL = 12,
 } simidx_status;
 
-/// What the ids of an index are.
+/// The kind of the ids of an index.
 typedef enum {
-    /// There are none.
+    /// No ids.
     SIMIDX_IDS_NONE = 0,
-    /// Numbers of 64 bits.
+    /// 64-bit numbers.
     SIMIDX_IDS_NUMBERS = 1,
     /// Strings of 1 to 65,535 bytes of UTF-8.
     SIMIDX_IDS_STRINGS = 2,
@@ -69,75 +69,77 @@ typedef enum {
 /// An open index: one file, or several that are searched as one. All threads may use it at the same time.
 typedef struct simidx_index simidx_index;
 
-/// How texts become fingerprints. All threads may use it at the same time.
+/// A pipeline, which computes fingerprints of texts. All threads may use it at the same time.
 typedef struct simidx_pipeline simidx_pipeline;
 
-/// The memory that queries work in, with the answer to the last one. It holds its index open. One thread at a time uses it:
-/// make one for each thread.
+/// The working memory of queries, which also holds the answer to the last one. It keeps its index open. Only one thread
+/// may use it at a time: create one for each thread.
 typedef struct simidx_searcher simidx_searcher;
 
-/// How files are opened. Set `struct_size` to `sizeof(simidx_open_options)`; 0 in all other fields is the default.
+/// Options of opening files. Set `struct_size` to `sizeof(simidx_open_options)`; 0 in all other fields is the default.
 typedef struct {
     /// Size of this struct.
     size_t struct_size;
-    /// 0: files are mapped, and nobody may shorten or overwrite them while they are open (replacing by a rename is fine).
-    /// 1: they are read into memory.
+    /// 0: files are mapped, and must not be shortened or overwritten while they are open (replacing by a rename is
+    /// safe). 1: files are read into memory.
     uint32_t in_memory;
-    /// 1: all blocks are read and checked at once, as `simidx_warm` does, so that the first queries are as quick as later ones.
+    /// 1: all blocks are read and checked at once, as by `simidx_warm`, so that the first queries are as fast as later
+    /// ones.
     uint32_t warm;
 } simidx_open_options;
 
 /// Figures of an index. Set `struct_size` to `sizeof(simidx_info)` before the call.
 typedef struct {
-    /// Size of this struct; after the call, bytes that were filled.
+    /// Size of this struct; after the call, the number of bytes filled.
     size_t struct_size;
     /// Bits of a fingerprint: 32, 64 or 128.
     uint32_t width;
-    /// The distance for which the tables were chosen. Queries may ask for any.
+    /// The distance that the tables were chosen for. Queries may use any distance.
     uint32_t max_distance;
-    /// What the ids are: a `simidx_id_kind`.
+    /// The kind of the ids: a `simidx_id_kind`.
     uint32_t id_kind;
-    /// 1 if all files have the order of their ids, by which one is found in microseconds.
+    /// 1 if all files store the order of their ids, with which an id is found in microseconds.
     uint32_t has_id_lookup;
     /// Number of files.
     uint64_t segment_count;
     /// Number of records of all files.
     uint64_t record_count;
-    /// Number of distinct fingerprints; one that several files hold counts for each.
+    /// Number of distinct fingerprints; one in several files counts for each.
     uint64_t fingerprint_count;
     /// Bytes of all files.
     uint64_t file_bytes;
 } simidx_info;
 
-/// A function of the caller that hears how far long work is: `done` of `total` in a stage, whose name is a string for the
-/// time of the call. What it returns is 0 to go on, anything else to stop: the call then fails with `SIMIDX_ERROR_STOPPED`.
-/// One thread of a call at a time calls it, which may be another one than that of the call, and may help other calls
-/// meanwhile. It must not throw, longjmp, call functions with the same searcher, or call the library with a lock held that
-/// another progress function takes.
+/// A function of the caller that is called with the progress of long work: `done` of `total` in a stage, whose name is
+/// a string that is valid during the call. Return 0 to continue. Any other value stops: the call then fails with
+/// `SIMIDX_ERROR_STOPPED`. One thread of a call at a time calls the function. It may be another thread than that of the
+/// call, and may work for other calls meanwhile. The function must not throw, longjmp, call functions with the same
+/// searcher, or call the library while it holds a lock that another progress function takes.
 typedef int32_t (*simidx_progress)(void *user,
                                    const char *stage,
                                    uint64_t done,
                                    uint64_t total);
 
-/// How long work is done. Set `struct_size` to `sizeof(simidx_work_options)`; 0 in all other fields is the default.
+/// Options of long work. Set `struct_size` to `sizeof(simidx_work_options)`; 0 in all other fields is the default.
 typedef struct {
     /// Size of this struct.
     size_t struct_size;
-    /// Threads that work, for this call alone; 0 for those that all such calls share, as many as the processor runs at a time.
+    /// Number of threads, for this call alone; 0 for threads that such calls share, as many as the processor runs at a
+    /// time.
     uint32_t threads;
     /// Always 0.
     uint32_t reserved;
-    /// Hears of progress, unless it is NULL.
+    /// Called with the progress, unless it is NULL.
     simidx_progress progress;
-    /// Handed to `progress`.
+    /// Passed to `progress`.
     void *user;
 } simidx_work_options;
 
-/// A fingerprint of any width in two words. The upper one is 0 for fingerprints of 32 and 64 bits; of 32 bits, also the upper
-/// half of the lower one.
+/// A fingerprint of any width in two words. For 64 bits the upper word is 0; for 32 bits, so is the upper half of the
+/// lower word.
 ///
-/// An array of 128-bit fingerprints is an array of these: the lower word first. On little-endian machines this is how
-/// `unsigned __int128` lies in memory.
+/// An array of 128-bit fingerprints is an array of these, with the lower word first. On little-endian machines this is
+/// the memory layout of `unsigned __int128`.
 typedef struct {
     /// Bits 0 to 63.
     uint64_t low;
@@ -145,44 +147,45 @@ typedef struct {
     uint64_t high;
 } simidx_fingerprint;
 
-/// A fingerprint that was found.
+/// A fingerprint that a query found.
 typedef struct {
-    /// The fingerprint. Its ids are those that `simidx_ids` and its like give.
+    /// The fingerprint. `simidx_ids` and related functions give its ids.
     simidx_fingerprint fingerprint;
     /// Number of the query, from 0.
     uint64_t query;
-    /// Number of bits in which it differs from the query.
+    /// Number of bits in which the fingerprint differs from the query.
     uint32_t distance;
     /// Always 0.
     uint32_t reserved;
 } simidx_match;
 
-/// A function of the caller that gets an id. Of a string `bytes` has `len` bytes of UTF-8, without a NUL, for the time of the
-/// call. Of a number `bytes` is NULL and `number` has it. What it returns is 0 to go on, anything else to stop: the call then
-/// fails with `SIMIDX_ERROR_STOPPED`. It must not throw or longjmp.
+/// A function of the caller that receives an id. For a string, `bytes` has `len` bytes of UTF-8 without a NUL, valid
+/// during the call. For a number, `bytes` is NULL and `number` holds it. Return 0 to continue. Any other value stops:
+/// the call then fails with `SIMIDX_ERROR_STOPPED`. The function must not throw or longjmp.
 typedef int32_t (*simidx_id_visit)(void *user,
                                    const char *bytes,
                                    size_t len,
                                    uint64_t number);
 
-/// How an index is built, and what its ids are. Set `struct_size` to `sizeof(simidx_build_options)`; 0 in all other fields is
-/// the default. At most one of `id_numbers`, `id_strings` and `id_ends` is not NULL; if all are NULL, the index has no ids.
+/// Options of a build, and the ids. Set `struct_size` to `sizeof(simidx_build_options)`; 0 in all other fields is the
+/// default. At most one of `id_numbers`, `id_strings` and `id_ends` may be set; if all are NULL, the index has no ids.
 typedef struct {
     /// Size of this struct.
     size_t struct_size;
-    /// Ids that are numbers, one for each fingerprint.
+    /// Number ids, one for each fingerprint.
     const uint64_t *id_numbers;
-    /// Ids that are strings, one for each fingerprint: UTF-8 that ends with NUL.
+    /// String ids, one for each fingerprint: NUL-terminated UTF-8.
     const char *const *id_strings;
-    /// Where each id ends in `id_bytes`, one for each fingerprint: the first starts at 0, the others where the one before ends.
+    /// The end of each id in `id_bytes`, one for each fingerprint. The first id starts at 0, the others at the end of
+    /// the one before.
     const uint64_t *id_ends;
-    /// Ids that are strings, one after the other.
+    /// String ids, concatenated.
     const char *id_bytes;
-    /// Bytes of all of them.
+    /// Length of `id_bytes`.
     size_t id_bytes_len;
-    /// What made the fingerprints, to be recorded in the file.
+    /// The pipeline that made the fingerprints, to be recorded in the file.
     const simidx_pipeline *pipeline;
-    /// Bytes of memory that the build may use; what does not fit goes to temporary files. 0: no limit.
+    /// The most bytes of memory; more goes to temporary files. 0: no limit.
     uint64_t memory;
     /// The folder for temporary files; NULL for that of the system.
     const char *temp_dir;
@@ -192,13 +195,14 @@ typedef struct {
     uint32_t tables;
     /// Bytes of a block, a power of two from 128 to 8,192; 0 for 512.
     uint32_t block_size;
-    /// 1: the file gets the order of its ids, by which `simidx_find_string` finds one in microseconds.
+    /// 1: the file stores the order of its ids, with which `simidx_find_string` takes microseconds.
     uint32_t id_lookup;
-    /// Threads that work, for this call alone; 0 for those that all such calls share, as many as the processor runs at a time.
+    /// Number of threads, for this call alone; 0 for threads that such calls share, as many as the processor runs at a
+    /// time.
     uint32_t threads;
-    /// Hears of progress, unless it is NULL.
+    /// Called with the progress, unless it is NULL.
     simidx_progress progress;
-    /// Handed to `progress`.
+    /// Passed to `progress`.
     void *user;
 } simidx_build_options;
 
@@ -206,23 +210,24 @@ typedef struct {
 extern "C" {
 #endif // __cplusplus
 
-/// The version of the library that runs, as `SIMIDX_VERSION` has that of the header. Compare `simidx_version() >> 8` with
-/// `SIMIDX_VERSION >> 8`: while the major number is 0, headers and libraries of one minor version fit together.
+/// Returns the version of the running library, in the form of `SIMIDX_VERSION` in the header. Compare `simidx_version()
+/// >> 8` with `SIMIDX_VERSION >> 8`: while the major number is 0, headers and libraries of the same minor version are
+/// compatible.
 uint32_t simidx_version(void);
 
-/// The version of the library that runs, as in "0.1.0".
+/// Returns the version of the running library, such as "0.1.0".
 const char *simidx_version_string(void);
 
-/// What went wrong in the last call of this thread that failed: one line, without the newline. It names the file and the
+/// Returns the message of this thread's last failed call: one line, without the newline. It names the file and the
 /// place in it, or the argument. Empty if no call has failed.
 ///
-/// The string is valid until the next call of this thread that fails, or the end of the thread.
+/// The string is valid until the next failing call of this thread, or the end of the thread.
 const char *simidx_error_message(void);
 
-/// The status of the last call of this thread that failed; `SIMIDX_OK` if none has.
+/// Returns the status of this thread's last failed call; `SIMIDX_OK` if none has failed.
 simidx_status simidx_error_status(void);
 
-/// The name of a status in words, as in "damaged"; "unknown" for what is none. The string is static.
+/// Returns the name of a status in words, such as "damaged"; "unknown" for an invalid one. The string is static.
 const char *simidx_status_name(int32_t status);
 
 /// Opens an index file of any width. Close it with `simidx_close`.
@@ -234,8 +239,8 @@ simidx_status simidx_open(const char *path,
                           const simidx_open_options *options,
                           simidx_index **out);
 
-/// Opens several index files of one width that are searched as one. A fingerprint that several hold is found once, with the
-/// ids of all of them.
+/// Opens several index files of one width, which are searched as one. A fingerprint in several of them is found once,
+/// with the ids of all.
 ///
 /// @param paths    `count` files
 /// @param options  may be NULL
@@ -245,8 +250,8 @@ simidx_status simidx_open_many(const char *const *paths,
                                const simidx_open_options *options,
                                simidx_index **out);
 
-/// Opens an index that is in memory, without a copy. The bytes must stay there unchanged until the index and all searchers of
-/// it are closed.
+/// Opens an index in memory, without a copy. The bytes must stay there unchanged until the index and all its searchers
+/// are closed.
 ///
 /// @param bytes  `len` bytes, the whole file; they need not be aligned
 /// @param out    the index; NULL if the call fails
@@ -254,55 +259,55 @@ simidx_status simidx_open_memory(const void *bytes,
                                  size_t len,
                                  simidx_index **out);
 
-/// Closes an index. Searchers of it go on; its files are let go when the last of them is freed. NULL and an index that is
-/// closed already are left alone.
+/// Closes an index. Its searchers stay valid; its files are closed when the last of them is freed. NULL and a closed
+/// index are ignored.
 void simidx_close(simidx_index *index);
 
-/// Figures of an index, which are at hand: nothing is read.
+/// Gets figures of an index. They are available without reading any file.
 ///
-/// @param out  its `struct_size` says how large the struct is
+/// @param out its `struct_size` gives the size of the struct
 simidx_status simidx_index_info(const simidx_index *index,
                                 simidx_info *out);
 
-/// How documents became the fingerprints of an index: one line of JSON, which `simidx_pipeline_open` takes. `found` is 0 if
-/// the file does not say.
+/// Gets the description of the pipeline that made the fingerprints: one line of JSON, which `simidx_pipeline_open`
+/// accepts. `found` is 0 if the file does not record it.
 ///
-/// @param buffer    gets the text, without a NUL
-/// @param capacity  bytes of the buffer
-/// @param found     bytes of the text; if that is more than the capacity, call again with a larger buffer
+/// @param buffer    receives the text, without a NUL
+/// @param capacity  capacity of the buffer in bytes
+/// @param found     number of bytes of the text; if it exceeds the capacity, call again with a larger buffer
 simidx_status simidx_index_pipeline(const simidx_index *index,
                                     char *buffer,
                                     size_t capacity,
                                     size_t *found);
 
-/// Brings all files to memory and checks each block once, on all threads: the first queries are then as quick as later ones.
-/// It fails with the first damaged block.
+/// Loads all files into memory and checks each block once, on all threads, so that the first queries are as fast as
+/// later ones. Fails with the first damaged block.
 ///
 /// @param options  may be NULL
 simidx_status simidx_warm(const simidx_index *index,
                           const simidx_work_options *options);
 
-/// Checks every byte of the files against every rule of the format. It fails with the first problem.
+/// Checks every byte of the files against every rule of the format. Fails with the first problem.
 ///
 /// @param options  may be NULL
 simidx_status simidx_verify(const simidx_index *index,
                             const simidx_work_options *options);
 
-/// A new searcher of an index. Free it with `simidx_searcher_free`. It may outlive the index.
+/// Creates a searcher of an index. Free it with `simidx_searcher_free`. It may outlive the index.
 ///
 /// @param out  the searcher; NULL if the call fails
 simidx_status simidx_searcher_new(const simidx_index *index,
                                   simidx_searcher **out);
 
-/// Frees a searcher. NULL and a searcher that is freed already are left alone.
+/// Frees a searcher. NULL and a freed searcher are ignored.
 void simidx_searcher_free(simidx_searcher *searcher);
 
-/// All fingerprints within `distance` bits of one, the distance included, each once: by distance, then by value. Exact for
-/// every distance; quick for those up to the `max_distance` of the index.
+/// Finds all fingerprints within `distance` bits of one, inclusive, each once: by distance, then by value. Exact for
+/// every distance; fast for distances up to the `max_distance` of the index.
 ///
-/// @param buffer    gets the matches, as many as fit; may be NULL if `capacity` is 0
-/// @param capacity  room in the buffer
-/// @param found     number of matches. If that is more than the capacity, `simidx_matches` has the others
+/// @param buffer    receives the matches, as many as fit; may be NULL if `capacity` is 0
+/// @param capacity  capacity of the buffer
+/// @param found     number of matches. If it exceeds the capacity, `simidx_matches` gives the others
 simidx_status simidx_query(simidx_searcher *searcher,
                            simidx_fingerprint fingerprint,
                            uint32_t distance,
@@ -310,12 +315,12 @@ simidx_status simidx_query(simidx_searcher *searcher,
                            size_t capacity,
                            size_t *found);
 
-/// The `count` fingerprints nearest to one, among those within `distance` bits: by distance, then by value. Fewer if there are
-/// not so many.
+/// Finds the `count` fingerprints nearest to one, within `distance` bits: by distance, then by value. Fewer if there
+/// are not enough.
 ///
-/// @param buffer    gets the matches, as many as fit; may be NULL if `capacity` is 0
-/// @param capacity  room in the buffer
-/// @param found     number of matches. If that is more than the capacity, `simidx_matches` has the others
+/// @param buffer    receives the matches, as many as fit; may be NULL if `capacity` is 0
+/// @param capacity  capacity of the buffer
+/// @param found     number of matches. If it exceeds the capacity, `simidx_matches` gives the others
 simidx_status simidx_nearest(simidx_searcher *searcher,
                              simidx_fingerprint fingerprint,
                              size_t count,
@@ -324,12 +329,12 @@ simidx_status simidx_nearest(simidx_searcher *searcher,
                              size_t capacity,
                              size_t *found);
 
-/// The matches of the last query of a searcher, or of its last many queries, from one on: what did not fit before, without
-/// searching again. There are none after such a call that failed, whatever it failed for.
+/// Gets the matches of the last query of a searcher, or of its last batch, from one on: those that did not fit, without
+/// searching again. There are none after a query that failed for any reason.
 ///
 /// @param first     number of the match that goes first into the buffer
-/// @param buffer    gets the matches, as many as fit; may be NULL if `capacity` is 0
-/// @param capacity  room in the buffer
+/// @param buffer    receives the matches, as many as fit; may be NULL if `capacity` is 0
+/// @param capacity  capacity of the buffer
 /// @param found     number of matches from `first` on
 simidx_status simidx_matches(simidx_searcher *searcher,
                              size_t first,
@@ -337,24 +342,24 @@ simidx_status simidx_matches(simidx_searcher *searcher,
                              size_t capacity,
                              size_t *found);
 
-/// Whether the index holds a fingerprint within `distance` bits of one. It stops at the first.
+/// Checks whether the index holds a fingerprint within `distance` bits of one. Stops at the first.
 ///
-/// @param out  1 if it does, else 0
+/// @param out 1 if it does, otherwise 0
 simidx_status simidx_contains(simidx_searcher *searcher,
                               simidx_fingerprint fingerprint,
                               uint32_t distance,
                               uint8_t *out);
 
-/// The matches of many queries, found on all threads: those of query 0 first, each as from `simidx_query`.
+/// Answers many queries on all threads. The matches of query 0 come first; each answer is as from `simidx_query`.
 ///
-/// @param fingerprints  `count` of them: `uint32_t`, `uint64_t` or `simidx_fingerprint`
-/// @param width         their bits: 32, 64 or 128, as the index has
+/// @param fingerprints  `count` values of `uint32_t`, `uint64_t` or `simidx_fingerprint`
+/// @param width         their bits: 32, 64 or 128, the width of the index
 /// @param options       may be NULL
-/// @param offsets       gets `count + 1` numbers: the matches of query i are those from `offsets[i]` to before
+/// @param offsets       receives `count + 1` numbers: the matches of query i are those from `offsets[i]` to before
 ///                      `offsets[i + 1]`; may be NULL
-/// @param buffer        gets the matches, as many as fit; may be NULL if `capacity` is 0
-/// @param capacity      room in the buffer
-/// @param found         number of matches. If that is more than the capacity, `simidx_matches` has the others
+/// @param buffer        receives the matches, as many as fit; may be NULL if `capacity` is 0
+/// @param capacity      capacity of the buffer
+/// @param found         number of matches. If it exceeds the capacity, `simidx_matches` gives the others
 simidx_status simidx_query_many(simidx_searcher *searcher,
                                 const void *fingerprints,
                                 uint32_t width,
@@ -366,8 +371,8 @@ simidx_status simidx_query_many(simidx_searcher *searcher,
                                 size_t capacity,
                                 size_t *found);
 
-/// The `nearest` fingerprints nearest to each of many, found on all threads, as from `simidx_nearest`. What comes in and goes out is
-/// as for `simidx_query_many`.
+/// Finds the `nearest` fingerprints nearest to each of many, on all threads, as `simidx_nearest` does for one. The
+/// arguments are those of `simidx_query_many`.
 simidx_status simidx_nearest_many(simidx_searcher *searcher,
                                   const void *fingerprints,
                                   uint32_t width,
@@ -380,12 +385,12 @@ simidx_status simidx_nearest_many(simidx_searcher *searcher,
                                   size_t capacity,
                                   size_t *found);
 
-/// Whether the index holds a fingerprint within `distance` bits of each of many, found on all threads.
+/// Checks whether the index holds a fingerprint within `distance` bits of each of many, on all threads.
 ///
-/// @param fingerprints  `count` of them: `uint32_t`, `uint64_t` or `simidx_fingerprint`
-/// @param width         their bits: 32, 64 or 128, as the index has
+/// @param fingerprints  `count` values of `uint32_t`, `uint64_t` or `simidx_fingerprint`
+/// @param width         their bits: 32, 64 or 128, the width of the index
 /// @param options       may be NULL
-/// @param out           gets 1 or 0 for each of them
+/// @param out           receives 1 or 0 for each of them
 simidx_status simidx_contains_many(simidx_searcher *searcher,
                                    const void *fingerprints,
                                    uint32_t width,
@@ -394,36 +399,36 @@ simidx_status simidx_contains_many(simidx_searcher *searcher,
                                    const simidx_work_options *options,
                                    uint8_t *out);
 
-/// Calls a function with each id that a fingerprint of the index has, in order. Without ids, or if the index does not hold the
-/// fingerprint, it is not called.
+/// Calls a function with each id of a fingerprint in the index, in order. It is not called if the index has no ids or
+/// does not hold the fingerprint.
 ///
-/// @param visit  gets the ids, on this thread
-/// @param user   handed to `visit`
+/// @param visit  receives the ids, on this thread
+/// @param user   passed to `visit`
 simidx_status simidx_ids(const simidx_index *index,
                          simidx_fingerprint fingerprint,
                          simidx_id_visit visit,
                          void *user);
 
-/// The ids that a fingerprint of the index has, which are numbers, in order. There are none if its ids are strings.
+/// Gets the number ids of a fingerprint in the index, in order. There are none if its ids are strings.
 ///
-/// @param buffer    gets the ids, as many as fit; may be NULL if `capacity` is 0
-/// @param capacity  room in the buffer
-/// @param found     number of ids; if that is more than the capacity, call again with a larger buffer
+/// @param buffer    receives the ids, as many as fit; may be NULL if `capacity` is 0
+/// @param capacity  capacity of the buffer
+/// @param found     number of ids; if it exceeds the capacity, call again with a larger buffer
 simidx_status simidx_number_ids(const simidx_index *index,
                                 simidx_fingerprint fingerprint,
                                 uint64_t *buffer,
                                 size_t capacity,
                                 size_t *found);
 
-/// The ids that a fingerprint of the index has, which are strings, in order: all in one buffer, one after the other, without
-/// anything between them. There are none if its ids are numbers.
+/// Gets the string ids of a fingerprint in the index, in order, concatenated without separators in one buffer. There
+/// are none if its ids are numbers.
 ///
-/// @param bytes           gets the strings, as many bytes as fit; may be NULL if `bytes_capacity` is 0
-/// @param bytes_capacity  bytes of the buffer
-/// @param bytes_found     bytes of all strings
-/// @param ends            gets where each string ends, as many as fit; may be NULL if `ends_capacity` is 0
-/// @param ends_capacity   room there
-/// @param found           number of ids. If this or `bytes_found` is more than the capacity, call again with larger buffers
+/// @param bytes           receives the strings, as many bytes as fit; may be NULL if `bytes_capacity` is 0
+/// @param bytes_capacity  capacity of `bytes`
+/// @param bytes_found     number of bytes of all strings
+/// @param ends            receives the end of each string, as many as fit; may be NULL if `ends_capacity` is 0
+/// @param ends_capacity   capacity of `ends`
+/// @param found           number of ids. If it or `bytes_found` exceeds its capacity, call again with larger buffers
 simidx_status simidx_string_ids(const simidx_index *index,
                                 simidx_fingerprint fingerprint,
                                 char *bytes,
@@ -433,19 +438,19 @@ simidx_status simidx_string_ids(const simidx_index *index,
                                 size_t ends_capacity,
                                 size_t *found);
 
-/// The fingerprints of all records whose id is this number, ascending, each once. It takes microseconds in a file that was
-/// built with `id_lookup`; otherwise all ids of the file are read.
+/// Finds the distinct fingerprints of all records with this number as their id, ascending. It takes microseconds in a
+/// file that was built with `id_lookup`; otherwise it reads all ids of the file.
 ///
-/// @param buffer    gets the fingerprints, as many as fit; may be NULL if `capacity` is 0
-/// @param capacity  room in the buffer
-/// @param found     number of fingerprints; if that is more than the capacity, call again with a larger buffer
+/// @param buffer    receives the fingerprints, as many as fit; may be NULL if `capacity` is 0
+/// @param capacity  capacity of the buffer
+/// @param found     number of fingerprints; if it exceeds the capacity, call again with a larger buffer
 simidx_status simidx_find_number(const simidx_index *index,
                                  uint64_t id,
                                  simidx_fingerprint *buffer,
                                  size_t capacity,
                                  size_t *found);
 
-/// The fingerprints of all records whose id is this string, as `simidx_find_number` finds those of a number.
+/// Finds the distinct fingerprints of all records with this string as their id, like `simidx_find_number`.
 ///
 /// @param id   `len` bytes of UTF-8
 /// @param len  bytes of the id
@@ -456,14 +461,14 @@ simidx_status simidx_find_string(const simidx_index *index,
                                  size_t capacity,
                                  size_t *found);
 
-/// Writes an index of these fingerprints, in any order, to a file. It replaces what has its name when it is complete and on
-/// disk; if the call fails, the file is as it was. The same records give the same bytes, with any number of threads and any
-/// memory.
+/// Writes an index of these fingerprints, in any order, to a file. The complete file replaces any file of its name once
+/// it is on disk; if the call fails, that file is unchanged. The same records give the same bytes, with any number of
+/// threads and any memory.
 ///
 /// @param path          the file; on Unix its bytes need not be UTF-8
-/// @param fingerprints  `count` of them: `uint32_t`, `uint64_t` or `simidx_fingerprint`; a record for each
+/// @param fingerprints  `count` values of `uint32_t`, `uint64_t` or `simidx_fingerprint`, one for each record
 /// @param width         their bits: 32, 64 or 128
-/// @param max_distance  the distance that the tables are chosen for: 0 to 12. Queries may ask for any
+/// @param max_distance  the distance that the tables are chosen for: 0 to 12. Queries may use any distance
 /// @param options       may be NULL
 simidx_status simidx_build(const char *path,
                            const void *fingerprints,
@@ -472,21 +477,21 @@ simidx_status simidx_build(const char *path,
                            uint32_t max_distance,
                            const simidx_build_options *options);
 
-/// Opens a pipeline by its name, as in the option `--pipeline` of the program: a preset such as "web", perhaps with stages
-/// of its own as in "web,shingle=4"; or by a description, the line of JSON from `simidx_index_pipeline`. Close it with
-/// `simidx_pipeline_close`.
+/// Opens a pipeline by its name, as in the option `--pipeline` of the program: a preset such as "web", optionally with
+/// changed stages as in "web,shingle=4"; or by a description, the line of JSON from `simidx_index_pipeline`. Close it
+/// with `simidx_pipeline_close`.
 ///
-/// @param name   a string that ends with NUL
+/// @param name   a NUL-terminated string
 /// @param width  bits of the fingerprints: 32, 64 or 128
 /// @param out    the pipeline; NULL if the call fails
 simidx_status simidx_pipeline_open(const char *name,
                                    uint32_t width,
                                    simidx_pipeline **out);
 
-/// Closes a pipeline. NULL and a pipeline that is closed already are left alone.
+/// Closes a pipeline. NULL and a closed pipeline are ignored.
 void simidx_pipeline_close(simidx_pipeline *pipeline);
 
-/// The fingerprint of one text, on this thread.
+/// Computes the fingerprint of one text, on this thread.
 ///
 /// @param text  `len` bytes of UTF-8
 /// @param len   bytes of the text
@@ -496,15 +501,15 @@ simidx_status simidx_fingerprint_text(const simidx_pipeline *pipeline,
                                       size_t len,
                                       simidx_fingerprint *out);
 
-/// The fingerprints of many texts, on all threads.
+/// Computes the fingerprints of many texts, on all threads.
 ///
-/// @param texts    `count` of them, each UTF-8
-/// @param lens     bytes of each; NULL if each ends with NUL
+/// @param texts    `count` texts, each UTF-8
+/// @param lens     bytes of each; NULL if each is NUL-terminated
 /// @param options  may be NULL
-/// @param width    bits of the fingerprints, as of the pipeline
-/// @param out      gets `count` fingerprints: `uint32_t`, `uint64_t` or `simidx_fingerprint`
-/// @param says     gets 1 for each text in which any feature counts, and 0 for one whose fingerprint says nothing about it;
-///                 may be NULL
+/// @param width    bits of the fingerprints, the width of the pipeline
+/// @param out      receives `count` fingerprints: `uint32_t`, `uint64_t` or `simidx_fingerprint`
+/// @param says     receives 1 for each text with a feature that counts, and 0 for each without, whose fingerprint has no
+///                 meaning; may be NULL
 simidx_status simidx_fingerprint_texts(const simidx_pipeline *pipeline,
                                        const char *const *texts,
                                        const size_t *lens,

@@ -16,7 +16,7 @@
 
 namespace simidx {
 
-/// A call failed: the message of the library and its status.
+/// The failure of a call, with the message of the library and its status.
 class error : public std::runtime_error {
 public:
     explicit error(simidx_status status) : std::runtime_error(simidx_error_message()), status_(status) {}
@@ -31,7 +31,7 @@ inline void check(simidx_status status) {
         throw error(status);
 }
 
-/// Options with all fields at their defaults, for example `auto options = simidx::defaults<simidx_build_options>();`.
+/// Returns options with all fields at their defaults, for example `auto options = simidx::defaults<simidx_build_options>();`.
 template <class Options> Options defaults() {
     Options options{};
     options.struct_size = sizeof(Options);
@@ -47,7 +47,7 @@ template <class Handle, void (*Close)(Handle *)> struct closer {
     void operator()(Handle *handle) const noexcept { Close(handle); }
 };
 
-/// What goes to a buffer of the caller: it is made larger until all fits.
+/// Reads a result into a vector, which grows until all of it fits.
 template <class T, class Call> std::vector<T> all(Call call) {
     std::vector<T> buffer(16);
     for (;;) {
@@ -60,7 +60,7 @@ template <class T, class Call> std::vector<T> all(Call call) {
     }
 }
 
-/// Bits of the elements of an array of fingerprints.
+/// The bits of the elements of an array of fingerprints.
 template <class F> constexpr std::uint32_t width() {
     static_assert(std::is_same_v<F, std::uint32_t> || std::is_same_v<F, std::uint64_t> || std::is_same_v<F, fingerprint>,
                   "fingerprints are std::uint32_t, std::uint64_t or simidx::fingerprint");
@@ -78,7 +78,7 @@ public:
         handle_.reset(handle, simidx_close);
     }
 
-    /// Several files that are searched as one.
+    /// Opens several files, which are searched as one.
     explicit index(std::vector<std::string> const &paths, simidx_open_options const *options = nullptr) {
         std::vector<char const *> names;
         for (auto const &path : paths)
@@ -111,7 +111,7 @@ public:
                 if (bytes != nullptr)
                     static_cast<std::vector<std::string> *>(to)->emplace_back(bytes, len);
                 return 0;
-            } catch (...) { // Nothing may be thrown through the library.
+            } catch (...) { // Exceptions must not pass through the library.
                 return 1;
             }
         };
@@ -134,7 +134,7 @@ private:
     std::shared_ptr<simidx_index> handle_;
 };
 
-/// The memory of queries; one for each thread. It holds its index open.
+/// The working memory of queries; one for each thread. It keeps its index open.
 class searcher {
 public:
     explicit searcher(index const &index) {
@@ -143,7 +143,7 @@ public:
         handle_.reset(handle);
     }
 
-    /// All within a distance. The vector is filled anew: keep it for the next query, and nothing is allocated.
+    /// Finds all fingerprints within a distance. The vector is overwritten: reuse it to avoid allocations.
     void query(fingerprint of, std::uint32_t distance, std::vector<match> &found) {
         found.resize(found.capacity());
         std::size_t count = 0;
@@ -171,7 +171,7 @@ public:
         return found != 0;
     }
 
-    /// The matches of many queries, on all threads; each has the number of its query.
+    /// Answers many queries on all threads. Each match has the number of its query.
     template <class F>
     std::vector<match> query_many(std::vector<F> const &of, std::uint32_t distance, simidx_work_options const *options = nullptr) {
         std::vector<match> found;
@@ -185,7 +185,7 @@ public:
     simidx_searcher *get() const noexcept { return handle_.get(); }
 
 private:
-    /// Makes the vector as long as the answer, and copies what did not fit before.
+    /// Resizes the vector to the answer, and copies the matches that did not fit before.
     void rest(std::vector<match> &found, std::size_t count) {
         std::size_t const first = found.size() < count ? found.size() : count;
         found.resize(count);
@@ -197,7 +197,7 @@ private:
     std::unique_ptr<simidx_searcher, detail::closer<simidx_searcher, simidx_searcher_free>> handle_;
 };
 
-/// How texts become fingerprints.
+/// A pipeline, which computes fingerprints of texts.
 class pipeline {
 public:
     explicit pipeline(std::string const &name = "web", std::uint32_t width = 64) {

@@ -1,7 +1,7 @@
-//! Pointers of the caller: what comes in as slices and texts, and what goes out to buffers.
+//! Pointers of the caller: slices and texts as arguments, and buffers for results.
 //!
-//! What can be checked is: NULL, alignment, sizes, UTF-8. The rest is the caller's promise: that a pointer points to as much as
-//! the function says, which nobody writes to meanwhile.
+//! NULL, alignment, sizes and UTF-8 are checked. The rest is the caller's promise: that a pointer points to as much as
+//! the function says, and that the memory is not written to meanwhile.
 
 use std::ffi::{CStr, c_char};
 use std::fmt::{self, Display};
@@ -10,10 +10,10 @@ use std::{mem, slice};
 
 use crate::status::{Failure, Result};
 
-/// Most bytes of a struct of options: so many are looked at in one of a later version.
+/// The most bytes of a struct of options, including those of later versions.
 const MOST_OPTION_BYTES: usize = 4096;
 
-/// One of an array, in messages: its name is put together only where there is one.
+/// An element of an array; formatted as `name[index]` only when shown in a message.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct At(pub(crate) &'static str, pub(crate) usize);
 
@@ -41,10 +41,10 @@ fn check<T>(name: impl Display, at: *const T, count: usize) -> Result<()> {
     }
 }
 
-/// An array of the caller. NULL is an empty one.
+/// Returns an array of the caller. NULL is an empty array.
 ///
 /// # Safety
-/// `at` points to `count` values, which nobody changes during the call.
+/// `at` points to `count` values, which do not change during the call.
 pub(crate) unsafe fn array<'a, T>(
     name: impl Display,
     at: *const T,
@@ -58,10 +58,10 @@ pub(crate) unsafe fn array<'a, T>(
     Ok(unsafe { slice::from_raw_parts(at, count) })
 }
 
-/// The bytes of a string that ends with NUL, if it is not NULL.
+/// Returns the bytes of a NUL-terminated string, if it is not NULL.
 ///
 /// # Safety
-/// `at` is NULL or points to a string that ends with NUL, which nobody changes during the call.
+/// `at` is NULL or points to a NUL-terminated string, which does not change during the call.
 pub(crate) unsafe fn optional_string<'a>(at: *const c_char) -> Option<&'a [u8]> {
     match at.is_null() {
         true => None,
@@ -70,7 +70,7 @@ pub(crate) unsafe fn optional_string<'a>(at: *const c_char) -> Option<&'a [u8]> 
     }
 }
 
-/// The bytes of a string that ends with NUL.
+/// Returns the bytes of a NUL-terminated string.
 ///
 /// # Safety
 /// As for [`optional_string`].
@@ -80,7 +80,7 @@ pub(crate) unsafe fn string<'a>(name: impl Display, at: *const c_char) -> Result
     bytes.ok_or_else(|| Failure::argument(format!("{name} is NULL")))
 }
 
-/// A text, which must be UTF-8.
+/// Returns a text, which must be UTF-8.
 pub(crate) fn utf8(name: impl Display, bytes: &[u8]) -> Result<&str> {
     str::from_utf8(bytes).map_err(|error| {
         let message = format!("{name} is not UTF-8 at byte {}", error.valid_up_to());
@@ -88,7 +88,7 @@ pub(crate) fn utf8(name: impl Display, bytes: &[u8]) -> Result<&str> {
     })
 }
 
-/// A path: on Unix any bytes, elsewhere UTF-8.
+/// Returns a path: on Unix from any bytes, elsewhere from UTF-8.
 pub(crate) fn path(name: &str, bytes: &[u8]) -> Result<PathBuf> {
     #[cfg(unix)]
     {
@@ -100,7 +100,7 @@ pub(crate) fn path(name: &str, bytes: &[u8]) -> Result<PathBuf> {
     utf8(name, bytes).map(PathBuf::from)
 }
 
-/// What 0 and 1 of an option mean.
+/// Reads an option that is 0 or 1.
 pub(crate) fn switch(name: &str, value: u32) -> Result<bool> {
     match value {
         0 => Ok(false),
@@ -114,14 +114,14 @@ pub(crate) fn switch(name: &str, value: u32) -> Result<bool> {
 /// # Safety
 /// All bytes 0 are a value, the struct is `repr(C)`, and its first field is `struct_size: usize`.
 pub(crate) unsafe trait Options: Copy {
-    /// As in C.
+    /// The name of the struct in C.
     const NAME: &'static str;
-    /// Bytes that its first version had: up to the end of its last field then. It stays when fields are added.
+    /// The bytes of its first version: up to the end of its last field then. This stays the same when fields are added.
     const FIRST_SIZE: usize;
 }
 
-/// Options of the caller, which may have been compiled with an older or a newer header: what an older one lacks is 0, and what
-/// a newer one has more must be 0. NULL is all 0.
+/// Reads options of the caller, which may have been compiled with another version of the header. Fields that an older
+/// version lacks are 0, and additional bytes of a newer one must be 0. NULL means all 0.
 ///
 /// # Safety
 /// `at` is NULL or points to as many bytes as its first field says.
@@ -146,7 +146,7 @@ pub(crate) unsafe fn options<T: Options>(at: *const T) -> Result<T> {
         );
         return Err(Failure::argument(message));
     }
-    // SAFETY: both have so many bytes and do not overlap; fields that are not written to stay 0, which is a value.
+    // SAFETY: both have this many bytes and do not overlap; fields that are not written to stay 0, which is a value.
     unsafe {
         let to = std::ptr::from_mut(&mut options).cast::<u8>();
         std::ptr::copy_nonoverlapping(at.cast::<u8>(), to, known);
@@ -164,10 +164,11 @@ fn check_struct_size<T: Options>(size: usize) -> Result<()> {
     }
 }
 
-/// Fills a struct of the caller that begins with its size: as much of it as both know. Its size becomes what was filled.
+/// Fills a struct of the caller that begins with its size, as far as both versions know its fields. Sets the size to
+/// the number of bytes filled.
 ///
 /// # Safety
-/// `at` is NULL or points to as many bytes as its first field says, which nobody else uses during the call.
+/// `at` is NULL or points to as many bytes as its first field says, which are not used otherwise during the call.
 pub(crate) unsafe fn fill_struct<T: Options>(at: *mut T, value: &T) -> Result<()> {
     check(T::NAME, at.cast_const(), 1)?;
     // SAFETY: as in `options`.
@@ -182,21 +183,21 @@ pub(crate) unsafe fn fill_struct<T: Options>(at: *mut T, value: &T) -> Result<()
     Ok(())
 }
 
-/// A buffer of the caller that is written to, and perhaps holds nothing yet.
+/// A buffer of the caller that is written to and may be uninitialized.
 #[derive(Debug)]
 pub(crate) struct Buffer<T> {
     at: *mut T,
     capacity: usize,
 }
 
-// SAFETY: nobody but the call uses the memory, and one of its threads at a time has the buffer.
+// SAFETY: only the call uses the memory, and only one of its threads at a time has the buffer.
 unsafe impl<T: Send> Send for Buffer<T> {}
 
 impl<T: Copy> Buffer<T> {
-    /// A buffer for so many values. It may be NULL if there is room for none.
+    /// Creates a buffer for `capacity` values. `at` may be NULL if that is 0.
     ///
     /// # Safety
-    /// `at` points to memory for `capacity` values, which nobody else uses during the call.
+    /// `at` points to memory for `capacity` values, which is not used otherwise during the call.
     pub(crate) unsafe fn new(name: &str, at: *mut T, capacity: usize) -> Result<Self> {
         if capacity > 0 {
             check(name, at.cast_const(), capacity)?;
@@ -204,7 +205,7 @@ impl<T: Copy> Buffer<T> {
         Ok(Buffer { at, capacity })
     }
 
-    /// Where one value goes, and this one at first.
+    /// Creates a buffer for one value, and writes `first` to it.
     ///
     /// # Safety
     /// As for [`Buffer::new`], with room for one.
@@ -215,7 +216,7 @@ impl<T: Copy> Buffer<T> {
         Ok(place)
     }
 
-    /// A buffer if there is one; what is written to NULL is lost.
+    /// Creates a buffer that may be NULL; values written to NULL are discarded.
     ///
     /// # Safety
     /// As for [`Buffer::new`].
@@ -229,10 +230,10 @@ impl<T: Copy> Buffer<T> {
         self.capacity
     }
 
-    /// Writes a value to a place; what does not fit is left out.
+    /// Writes a value to a place, unless it is beyond the capacity.
     pub(crate) fn put(&self, place: usize, value: T) {
         if place < self.capacity {
-            // SAFETY: the place is in the buffer, which is aligned, and which nobody else uses.
+            // SAFETY: the place is in the buffer, which is aligned and not used otherwise.
             unsafe { self.at.add(place).write(value) }
         }
     }
@@ -241,12 +242,12 @@ impl<T: Copy> Buffer<T> {
     pub(crate) fn put_all(&self, place: usize, values: &[T]) {
         let room = self.capacity.saturating_sub(place).min(values.len());
         if room > 0 {
-            // SAFETY: so many fit from that place on, and nobody else uses the buffer.
+            // SAFETY: `room` values fit from that place on, and the buffer is not used otherwise.
             unsafe { std::ptr::copy_nonoverlapping(values.as_ptr(), self.at.add(place), room) }
         }
     }
 
-    /// The only value, or the first one.
+    /// Writes the only value, or the first one.
     pub(crate) fn set(&self, value: T) {
         self.put(0, value);
     }

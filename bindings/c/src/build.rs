@@ -1,4 +1,4 @@
-//! Building: arrays of fingerprints and ids to an index file.
+//! Building an index file from arrays of fingerprints and ids.
 
 use std::ffi::{c_char, c_void};
 use std::mem::offset_of;
@@ -15,29 +15,30 @@ use crate::status::{Failure, Result, guard, simidx_status};
 use crate::text::{description, simidx_pipeline};
 use crate::work::{Work, simidx_progress};
 
-/// Records that are handed over between two reports of progress.
+/// Records between two progress reports.
 const PIECE: usize = 1 << 16;
 
-/// How an index is built, and what its ids are. Set `struct_size` to `sizeof(simidx_build_options)`; 0 in all other fields is
-/// the default. At most one of `id_numbers`, `id_strings` and `id_ends` is not NULL; if all are NULL, the index has no ids.
+/// Options of a build, and the ids. Set `struct_size` to `sizeof(simidx_build_options)`; 0 in all other fields is the
+/// default. At most one of `id_numbers`, `id_strings` and `id_ends` may be set; if all are NULL, the index has no ids.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct simidx_build_options {
     /// Size of this struct.
     pub struct_size: usize,
-    /// Ids that are numbers, one for each fingerprint.
+    /// Number ids, one for each fingerprint.
     pub id_numbers: *const u64,
-    /// Ids that are strings, one for each fingerprint: UTF-8 that ends with NUL.
+    /// String ids, one for each fingerprint: NUL-terminated UTF-8.
     pub id_strings: *const *const c_char,
-    /// Where each id ends in `id_bytes`, one for each fingerprint: the first starts at 0, the others where the one before ends.
+    /// The end of each id in `id_bytes`, one for each fingerprint. The first id starts at 0, the others at the end of
+    /// the one before.
     pub id_ends: *const u64,
-    /// Ids that are strings, one after the other.
+    /// String ids, concatenated.
     pub id_bytes: *const c_char,
-    /// Bytes of all of them.
+    /// Length of `id_bytes`.
     pub id_bytes_len: usize,
-    /// What made the fingerprints, to be recorded in the file.
+    /// The pipeline that made the fingerprints, to be recorded in the file.
     pub pipeline: *const simidx_pipeline,
-    /// Bytes of memory that the build may use; what does not fit goes to temporary files. 0: no limit.
+    /// The most bytes of memory; more goes to temporary files. 0: no limit.
     pub memory: u64,
     /// The folder for temporary files; NULL for that of the system.
     pub temp_dir: *const c_char,
@@ -47,13 +48,14 @@ pub struct simidx_build_options {
     pub tables: u32,
     /// Bytes of a block, a power of two from 128 to 8,192; 0 for 512.
     pub block_size: u32,
-    /// 1: the file gets the order of its ids, by which `simidx_find_string` finds one in microseconds.
+    /// 1: the file stores the order of its ids, with which `simidx_find_string` takes microseconds.
     pub id_lookup: u32,
-    /// Threads that work, for this call alone; 0 for those that all such calls share, as many as the processor runs at a time.
+    /// Number of threads, for this call alone; 0 for threads that such calls share, as many as the processor runs at a
+    /// time.
     pub threads: u32,
-    /// Hears of progress, unless it is NULL.
+    /// Called with the progress, unless it is NULL.
     pub progress: simidx_progress,
-    /// Handed to `progress`.
+    /// Passed to `progress`.
     pub user: *mut c_void,
 }
 
@@ -72,7 +74,7 @@ enum Ids<'a> {
 
 impl<'a> Ids<'a> {
     /// # Safety
-    /// They are there as the options say.
+    /// The arrays are as the options say.
     unsafe fn read(options: &simidx_build_options, count: usize) -> Result<Self> {
         let given = [
             !options.id_numbers.is_null(),
@@ -106,7 +108,7 @@ impl<'a> Ids<'a> {
     }
 
     /// # Safety
-    /// `count` strings end with NUL.
+    /// All `count` strings are NUL-terminated.
     unsafe fn strings(strings: *const *const c_char, count: usize) -> Result<Self> {
         // SAFETY: the caller's promise.
         let strings = unsafe { border::array("id_strings", strings, count) }?;
@@ -137,14 +139,14 @@ impl<'a> Ids<'a> {
     }
 }
 
-/// Writes an index of these fingerprints, in any order, to a file. It replaces what has its name when it is complete and on
-/// disk; if the call fails, the file is as it was. The same records give the same bytes, with any number of threads and any
-/// memory.
+/// Writes an index of these fingerprints, in any order, to a file. The complete file replaces any file of its name once
+/// it is on disk; if the call fails, that file is unchanged. The same records give the same bytes, with any number of
+/// threads and any memory.
 ///
 /// @param path          the file; on Unix its bytes need not be UTF-8
-/// @param fingerprints  `count` of them: `uint32_t`, `uint64_t` or `simidx_fingerprint`; a record for each
+/// @param fingerprints  `count` values of `uint32_t`, `uint64_t` or `simidx_fingerprint`, one for each record
 /// @param width         their bits: 32, 64 or 128
-/// @param max_distance  the distance that the tables are chosen for: 0 to 12. Queries may ask for any
+/// @param max_distance  the distance that the tables are chosen for: 0 to 12. Queries may use any distance
 /// @param options       may be NULL
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn simidx_build(
@@ -173,7 +175,7 @@ pub unsafe extern "C" fn simidx_build(
 }
 
 /// # Safety
-/// The strings among the options end with NUL.
+/// The strings in the options are NUL-terminated.
 unsafe fn build_options(
     width: Width,
     max_distance: u32,
@@ -222,7 +224,7 @@ fn write(
 ) -> Result<()> {
     let total = fingerprints.len() as u64;
     let mut builder = IndexBuilder::new(fingerprints.width(), options.watch(work.watch()))?;
-    // What keeps the file from being written is known before the work.
+    // The target is checked before the work.
     let mut file = AtomicFile::create(path)?;
     let mut start = 0;
     for piece in fingerprints.chunks(PIECE) {
@@ -247,7 +249,7 @@ fn write(
     Ok(file.commit()?)
 }
 
-/// Says which record cannot be added.
+/// Adds the number of the record to an error.
 fn of_row(row: usize, error: simidx::Error) -> Failure {
     match error {
         simidx::Error::Build(error) => {

@@ -1,4 +1,4 @@
-//! Fingerprints as C has them: single ones in two words, many in an array of their width.
+//! Fingerprints in C: single ones in two words, many in an array of their width.
 
 use std::ffi::c_void;
 
@@ -7,11 +7,11 @@ use simidx::{Column, Width};
 use crate::border::{Buffer, array};
 use crate::status::{Failure, Result};
 
-/// A fingerprint of any width in two words. The upper one is 0 for fingerprints of 32 and 64 bits; of 32 bits, also the upper
-/// half of the lower one.
+/// A fingerprint of any width in two words. For 64 bits the upper word is 0; for 32 bits, so is the upper half of the
+/// lower word.
 ///
-/// An array of 128-bit fingerprints is an array of these: the lower word first. On little-endian machines this is how
-/// `unsigned __int128` lies in memory.
+/// An array of 128-bit fingerprints is an array of these, with the lower word first. On little-endian machines this is
+/// the memory layout of `unsigned __int128`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct simidx_fingerprint {
@@ -36,7 +36,7 @@ impl From<simidx_fingerprint> for u128 {
     }
 }
 
-/// The width of so many bits.
+/// Returns the width with this number of bits.
 pub(crate) fn known_width(bits: u32) -> Result<Width> {
     Width::from_bits(bits).ok_or_else(|| {
         Failure::argument(format!(
@@ -45,7 +45,7 @@ pub(crate) fn known_width(bits: u32) -> Result<Width> {
     })
 }
 
-/// A fingerprint of the caller for an index of this width.
+/// Converts a fingerprint of the caller for an index of this width.
 pub(crate) fn one(width: Width, fingerprint: simidx_fingerprint) -> Result<u128> {
     let value = u128::from(fingerprint);
     match value <= width.max() {
@@ -66,12 +66,12 @@ pub(crate) struct Many {
 
 impl Many {
     /// # Safety
-    /// `at` points to `count` fingerprints of `width` bits, which nobody changes during the call.
+    /// `at` points to `count` fingerprints of `width` bits, which do not change during the call.
     pub(crate) unsafe fn new(at: *const c_void, width: u32, count: usize) -> Self {
         Many { at, count, width }
     }
 
-    /// Hands them to work for an index of this width, without a copy where both have the same elements.
+    /// Calls `work` with them for an index of this width, without a copy if the elements are the same in both.
     pub(crate) fn with<T>(
         self,
         width: Width,
@@ -95,12 +95,12 @@ impl Many {
     }
 
     fn read<'a, T>(self) -> Result<&'a [T]> {
-        // SAFETY: the promise was given to `new`, and the width is that of the elements.
+        // SAFETY: the promise was given to `new`, and the elements have this width.
         unsafe { array("fingerprints", self.at.cast::<T>(), self.count) }
     }
 }
 
-/// An array of the caller that gets fingerprints.
+/// An array of the caller that receives fingerprints.
 pub(crate) enum Out {
     W32(Buffer<u32>),
     W64(Buffer<u64>),
@@ -109,7 +109,7 @@ pub(crate) enum Out {
 
 impl Out {
     /// # Safety
-    /// `at` has room for `count` fingerprints of this width, and nobody else uses it during the call.
+    /// `at` has room for `count` fingerprints of this width, and is not used otherwise during the call.
     pub(crate) unsafe fn new(at: *mut c_void, width: Width, count: usize) -> Result<Self> {
         // SAFETY: the caller's promise.
         unsafe {

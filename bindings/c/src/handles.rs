@@ -1,7 +1,8 @@
-//! What C holds of indexes, searchers and pipelines: numbers in the type of a pointer that stand for them.
+//! Handles of indexes, searchers and pipelines: numbers in the type of a pointer.
 //!
-//! A handle is never followed, and no number is given out twice. It is looked up in a table, so that one that was closed, or is of something else, is found out
-//! and not used. The table is in parts, each with its own lock, so that threads with different handles seldom meet.
+//! A handle is never dereferenced, and each number is given out only once. It is looked up in a table, so that a closed
+//! handle or one of another type is detected and not used. The table is in parts, each with its own lock, so that
+//! threads with different handles rarely wait for each other.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -11,13 +12,13 @@ use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 use crate::status::simidx_status::{SIMIDX_ERROR_CLOSED, SIMIDX_ERROR_LIMIT};
 use crate::status::{Failure, Result, guard};
 
-/// Parts of the table.
+/// Number of parts of the table.
 const PARTS: usize = 64;
 
-/// The first handle: languages with pointers of their own take smaller numbers for none.
+/// The first handle. Languages with their own pointers treat smaller numbers as null.
 const FIRST: usize = 1 << 20;
 
-/// From one handle to the next: some languages use the lower bits of pointers.
+/// The distance between handles, since some languages use the lower bits of pointers.
 const STEP: usize = 16;
 
 /// The next handle.
@@ -38,17 +39,17 @@ fn part(handle: usize) -> &'static Part {
     &TABLE[(mixed >> 58) as usize % PARTS]
 }
 
-/// A type of handles, and what they stand for.
+/// A type of handles, and the values that they refer to.
 pub(crate) trait Handle {
     type Value: Any + Send + Sync;
-    /// As in "the index".
+    /// The name in messages, as in "the index".
     const NAME: &'static str;
 }
 
-/// A new handle of a value.
+/// Creates a handle of a value.
 ///
 /// # Errors
-/// So many handles were there that none is left, on a machine of 32 bits.
+/// No handle is left, after very many on a 32-bit machine.
 pub(crate) fn open<H: Handle>(value: H::Value) -> Result<*mut H> {
     let next = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |handle| {
         handle.checked_add(STEP)
@@ -61,7 +62,7 @@ pub(crate) fn open<H: Handle>(value: H::Value) -> Result<*mut H> {
     Ok(std::ptr::without_provenance_mut(handle))
 }
 
-/// What a handle stands for.
+/// Returns the value of a handle.
 pub(crate) fn get<H: Handle>(handle: *const H) -> Result<Arc<H::Value>> {
     let value = {
         let open = part(handle.addr()).open.read();
@@ -81,7 +82,7 @@ pub(crate) fn get<H: Handle>(handle: *const H) -> Result<Arc<H::Value>> {
     })
 }
 
-/// Closes a handle. What it stands for stays until nothing uses it. NULL and what is no handle of this kind are left alone.
+/// Closes a handle. Its value is dropped when it is no longer in use. NULL and handles of another type are ignored.
 pub(crate) fn close<H: Handle>(handle: *mut H) {
     guard(|| {
         let open = part(handle.addr()).open.write();
@@ -92,7 +93,7 @@ pub(crate) fn close<H: Handle>(handle: *mut H) {
             false => None,
         };
         drop(open);
-        // Unmapping a file takes a while.
+        // Outside the lock, because unmapping a file takes a while.
         drop(value);
         Ok(())
     });

@@ -11,14 +11,14 @@ use crate::handles;
 use crate::open::simidx_index;
 use crate::status::{Failure, Result, guard, simidx_status};
 
-/// A function of the caller that gets an id. Of a string `bytes` has `len` bytes of UTF-8, without a NUL, for the time of the
-/// call. Of a number `bytes` is NULL and `number` has it. What it returns is 0 to go on, anything else to stop: the call then
-/// fails with `SIMIDX_ERROR_STOPPED`. It must not throw or longjmp.
+/// A function of the caller that receives an id. For a string, `bytes` has `len` bytes of UTF-8 without a NUL, valid
+/// during the call. For a number, `bytes` is NULL and `number` holds it. Return 0 to continue. Any other value stops:
+/// the call then fails with `SIMIDX_ERROR_STOPPED`. The function must not throw or longjmp.
 pub type simidx_id_visit = Option<
     unsafe extern "C" fn(user: *mut c_void, bytes: *const c_char, len: usize, number: u64) -> i32,
 >;
 
-/// Goes through the ids of a fingerprint.
+/// Visits the ids of a fingerprint.
 fn each(
     set: &Set,
     fingerprint: simidx_fingerprint,
@@ -33,11 +33,11 @@ fn each(
     Ok(())
 }
 
-/// Calls a function with each id that a fingerprint of the index has, in order. Without ids, or if the index does not hold the
-/// fingerprint, it is not called.
+/// Calls a function with each id of a fingerprint in the index, in order. It is not called if the index has no ids or
+/// does not hold the fingerprint.
 ///
-/// @param visit  gets the ids, on this thread
-/// @param user   handed to `visit`
+/// @param visit  receives the ids, on this thread
+/// @param user   passed to `visit`
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn simidx_ids(
     index: *const simidx_index,
@@ -52,7 +52,7 @@ pub unsafe extern "C" fn simidx_ids(
             let (bytes, number) = (id.as_str(), id.as_number().unwrap_or(0));
             let at = bytes.map_or(std::ptr::null(), |text| text.as_ptr().cast());
             let len = bytes.map_or(0, str::len);
-            // SAFETY: the caller gave the function to be called so.
+            // SAFETY: the caller provided the function for such calls.
             match unsafe { visit(user, at, len, number) } {
                 0 => ControlFlow::Continue(()),
                 _ => ControlFlow::Break(()),
@@ -62,11 +62,11 @@ pub unsafe extern "C" fn simidx_ids(
     })
 }
 
-/// The ids that a fingerprint of the index has, which are numbers, in order. There are none if its ids are strings.
+/// Gets the number ids of a fingerprint in the index, in order. There are none if its ids are strings.
 ///
-/// @param buffer    gets the ids, as many as fit; may be NULL if `capacity` is 0
-/// @param capacity  room in the buffer
-/// @param found     number of ids; if that is more than the capacity, call again with a larger buffer
+/// @param buffer    receives the ids, as many as fit; may be NULL if `capacity` is 0
+/// @param capacity  capacity of the buffer
+/// @param found     number of ids; if it exceeds the capacity, call again with a larger buffer
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn simidx_number_ids(
     index: *const simidx_index,
@@ -98,15 +98,15 @@ pub unsafe extern "C" fn simidx_number_ids(
     })
 }
 
-/// The ids that a fingerprint of the index has, which are strings, in order: all in one buffer, one after the other, without
-/// anything between them. There are none if its ids are numbers.
+/// Gets the string ids of a fingerprint in the index, in order, concatenated without separators in one buffer. There
+/// are none if its ids are numbers.
 ///
-/// @param bytes           gets the strings, as many bytes as fit; may be NULL if `bytes_capacity` is 0
-/// @param bytes_capacity  bytes of the buffer
-/// @param bytes_found     bytes of all strings
-/// @param ends            gets where each string ends, as many as fit; may be NULL if `ends_capacity` is 0
-/// @param ends_capacity   room there
-/// @param found           number of ids. If this or `bytes_found` is more than the capacity, call again with larger buffers
+/// @param bytes           receives the strings, as many bytes as fit; may be NULL if `bytes_capacity` is 0
+/// @param bytes_capacity  capacity of `bytes`
+/// @param bytes_found     number of bytes of all strings
+/// @param ends            receives the end of each string, as many as fit; may be NULL if `ends_capacity` is 0
+/// @param ends_capacity   capacity of `ends`
+/// @param found           number of ids. If it or `bytes_found` exceeds its capacity, call again with larger buffers
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn simidx_string_ids(
     index: *const simidx_index,
@@ -146,12 +146,12 @@ pub unsafe extern "C" fn simidx_string_ids(
     })
 }
 
-/// The fingerprints of all records whose id is this number, ascending, each once. It takes microseconds in a file that was
-/// built with `id_lookup`; otherwise all ids of the file are read.
+/// Finds the distinct fingerprints of all records with this number as their id, ascending. It takes microseconds in a
+/// file that was built with `id_lookup`; otherwise it reads all ids of the file.
 ///
-/// @param buffer    gets the fingerprints, as many as fit; may be NULL if `capacity` is 0
-/// @param capacity  room in the buffer
-/// @param found     number of fingerprints; if that is more than the capacity, call again with a larger buffer
+/// @param buffer    receives the fingerprints, as many as fit; may be NULL if `capacity` is 0
+/// @param capacity  capacity of the buffer
+/// @param found     number of fingerprints; if it exceeds the capacity, call again with a larger buffer
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn simidx_find_number(
     index: *const simidx_index,
@@ -164,7 +164,7 @@ pub unsafe extern "C" fn simidx_find_number(
     guard(|| unsafe { find(index, Id::Number(id), buffer, capacity, found) })
 }
 
-/// The fingerprints of all records whose id is this string, as `simidx_find_number` finds those of a number.
+/// Finds the distinct fingerprints of all records with this string as their id, like `simidx_find_number`.
 ///
 /// @param id   `len` bytes of UTF-8
 /// @param len  bytes of the id

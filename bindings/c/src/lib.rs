@@ -1,8 +1,8 @@
-//! The C library `libsimidx`: the libraries `simidx` and `simidx-text` for C and all that calls C.
+//! The C library `libsimidx`: the libraries `simidx` and `simidx-text` for C and languages that call C.
 //!
-//! Nothing is decided here: pointers become slices, the libraries do the work, and their answers go to buffers of the caller.
-//! `border` has the pointers, `handles` what C holds of indexes and searchers, `status` how a call ends. The header
-//! `include/simidx.h` is made of the documentation of the public items.
+//! This crate only converts: pointers become slices, the libraries do the work, and results go to buffers of the
+//! caller. `border` contains the pointers, `handles` the handles of indexes and searchers, `status` the results of
+//! calls. The header `include/simidx.h` is generated from the documentation of the public items.
 
 #![allow(
     unsafe_code,
@@ -25,7 +25,7 @@ compile_error!(
 mod border;
 mod handles;
 
-// In the order in which the header has them.
+// In the order of the header.
 pub mod version;
 
 pub mod status;

@@ -24,16 +24,17 @@ impl Handle for simidx_index {
     const NAME: &'static str = "index";
 }
 
-/// How files are opened. Set `struct_size` to `sizeof(simidx_open_options)`; 0 in all other fields is the default.
+/// Options of opening files. Set `struct_size` to `sizeof(simidx_open_options)`; 0 in all other fields is the default.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct simidx_open_options {
     /// Size of this struct.
     pub struct_size: usize,
-    /// 0: files are mapped, and nobody may shorten or overwrite them while they are open (replacing by a rename is fine).
-    /// 1: they are read into memory.
+    /// 0: files are mapped, and must not be shortened or overwritten while they are open (replacing by a rename is
+    /// safe). 1: files are read into memory.
     pub in_memory: u32,
-    /// 1: all blocks are read and checked at once, as `simidx_warm` does, so that the first queries are as quick as later ones.
+    /// 1: all blocks are read and checked at once, as by `simidx_warm`, so that the first queries are as fast as later
+    /// ones.
     pub warm: u32,
 }
 
@@ -43,13 +44,13 @@ unsafe impl Options for simidx_open_options {
     const FIRST_SIZE: usize = offset_of!(Self, warm) + size_of::<u32>();
 }
 
-/// What the ids of an index are.
+/// The kind of the ids of an index.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum simidx_id_kind {
-    /// There are none.
+    /// No ids.
     SIMIDX_IDS_NONE = 0,
-    /// Numbers of 64 bits.
+    /// 64-bit numbers.
     SIMIDX_IDS_NUMBERS = 1,
     /// Strings of 1 to 65,535 bytes of UTF-8.
     SIMIDX_IDS_STRINGS = 2,
@@ -59,21 +60,21 @@ pub enum simidx_id_kind {
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct simidx_info {
-    /// Size of this struct; after the call, bytes that were filled.
+    /// Size of this struct; after the call, the number of bytes filled.
     pub struct_size: usize,
     /// Bits of a fingerprint: 32, 64 or 128.
     pub width: u32,
-    /// The distance for which the tables were chosen. Queries may ask for any.
+    /// The distance that the tables were chosen for. Queries may use any distance.
     pub max_distance: u32,
-    /// What the ids are: a `simidx_id_kind`.
+    /// The kind of the ids: a `simidx_id_kind`.
     pub id_kind: u32,
-    /// 1 if all files have the order of their ids, by which one is found in microseconds.
+    /// 1 if all files store the order of their ids, with which an id is found in microseconds.
     pub has_id_lookup: u32,
     /// Number of files.
     pub segment_count: u64,
     /// Number of records of all files.
     pub record_count: u64,
-    /// Number of distinct fingerprints; one that several files hold counts for each.
+    /// Number of distinct fingerprints; one in several files counts for each.
     pub fingerprint_count: u64,
     /// Bytes of all files.
     pub file_bytes: u64,
@@ -126,8 +127,8 @@ pub unsafe extern "C" fn simidx_open(
     })
 }
 
-/// Opens several index files of one width that are searched as one. A fingerprint that several hold is found once, with the
-/// ids of all of them.
+/// Opens several index files of one width, which are searched as one. A fingerprint in several of them is found once,
+/// with the ids of all.
 ///
 /// @param paths    `count` files
 /// @param options  may be NULL
@@ -159,8 +160,8 @@ pub unsafe extern "C" fn simidx_open_many(
     })
 }
 
-/// Opens an index that is in memory, without a copy. The bytes must stay there unchanged until the index and all searchers of
-/// it are closed.
+/// Opens an index in memory, without a copy. The bytes must stay there unchanged until the index and all its searchers
+/// are closed.
 ///
 /// @param bytes  `len` bytes, the whole file; they need not be aligned
 /// @param out    the index; NULL if the call fails
@@ -185,16 +186,16 @@ pub unsafe extern "C" fn simidx_open_memory(
     })
 }
 
-/// Closes an index. Searchers of it go on; its files are let go when the last of them is freed. NULL and an index that is
-/// closed already are left alone.
+/// Closes an index. Its searchers stay valid; its files are closed when the last of them is freed. NULL and a closed
+/// index are ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn simidx_close(index: *mut simidx_index) {
     handles::close(index);
 }
 
-/// Figures of an index, which are at hand: nothing is read.
+/// Gets figures of an index. They are available without reading any file.
 ///
-/// @param out  its `struct_size` says how large the struct is
+/// @param out its `struct_size` gives the size of the struct
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn simidx_index_info(
     index: *const simidx_index,
@@ -227,12 +228,12 @@ fn info(set: &Set) -> simidx_info {
     }
 }
 
-/// How documents became the fingerprints of an index: one line of JSON, which `simidx_pipeline_open` takes. `found` is 0 if
-/// the file does not say.
+/// Gets the description of the pipeline that made the fingerprints: one line of JSON, which `simidx_pipeline_open`
+/// accepts. `found` is 0 if the file does not record it.
 ///
-/// @param buffer    gets the text, without a NUL
-/// @param capacity  bytes of the buffer
-/// @param found     bytes of the text; if that is more than the capacity, call again with a larger buffer
+/// @param buffer    receives the text, without a NUL
+/// @param capacity  capacity of the buffer in bytes
+/// @param found     number of bytes of the text; if it exceeds the capacity, call again with a larger buffer
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn simidx_index_pipeline(
     index: *const simidx_index,
@@ -256,8 +257,8 @@ pub unsafe extern "C" fn simidx_index_pipeline(
     })
 }
 
-/// Brings all files to memory and checks each block once, on all threads: the first queries are then as quick as later ones.
-/// It fails with the first damaged block.
+/// Loads all files into memory and checks each block once, on all threads, so that the first queries are as fast as
+/// later ones. Fails with the first damaged block.
 ///
 /// @param options  may be NULL
 #[unsafe(no_mangle)]
@@ -277,7 +278,7 @@ pub unsafe extern "C" fn simidx_warm(
     })
 }
 
-/// Checks every byte of the files against every rule of the format. It fails with the first problem.
+/// Checks every byte of the files against every rule of the format. Fails with the first problem.
 ///
 /// @param options  may be NULL
 #[unsafe(no_mangle)]

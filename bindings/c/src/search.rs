@@ -1,4 +1,4 @@
-//! Searchers: queries, one at a time or many, and their answers.
+//! Searchers: single and batched queries, and their answers.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -16,11 +16,11 @@ use crate::status::simidx_status::SIMIDX_ERROR_BUSY;
 use crate::status::{Failure, Result, guard, simidx_status};
 use crate::work::{Work, simidx_work_options};
 
-/// The largest distance that can be asked for.
+/// The largest distance of a query.
 const MOST_DISTANCE: u32 = 128;
 
-/// The memory that queries work in, with the answer to the last one. It holds its index open. One thread at a time uses it:
-/// make one for each thread.
+/// The working memory of queries, which also holds the answer to the last one. It keeps its index open. Only one thread
+/// may use it at a time: create one for each thread.
 pub struct simidx_searcher {
     _private: [u8; 0],
 }
@@ -30,21 +30,21 @@ impl Handle for simidx_searcher {
     const NAME: &'static str = "searcher";
 }
 
-/// A fingerprint that was found.
+/// A fingerprint that a query found.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct simidx_match {
-    /// The fingerprint. Its ids are those that `simidx_ids` and its like give.
+    /// The fingerprint. `simidx_ids` and related functions give its ids.
     pub fingerprint: simidx_fingerprint,
     /// Number of the query, from 0.
     pub query: u64,
-    /// Number of bits in which it differs from the query.
+    /// Number of bits in which the fingerprint differs from the query.
     pub distance: u32,
     /// Always 0.
     pub reserved: u32,
 }
 
-/// What a handle of a searcher stands for.
+/// The value of a searcher's handle.
 pub(crate) struct Searcher {
     set: Set,
     scratch: SetScratch,
@@ -63,7 +63,7 @@ impl Searcher {
         }
     }
 
-    /// Writes the matches from one on, as many as fit, and returns how many there are from there.
+    /// Writes the matches from `first` on, as many as fit. Returns the number of matches from there on.
     fn matches(&self, first: usize, buffer: &Buffer<simidx_match>) -> usize {
         let answers = &self.answers;
         let count = answers.fingerprints.len().saturating_sub(first);
@@ -87,7 +87,7 @@ impl Searcher {
     }
 }
 
-/// Lets work use a searcher, unless another thread does.
+/// Calls `work` with a searcher, unless another thread is using it.
 fn with<T>(
     searcher: *const simidx_searcher,
     work: impl FnOnce(&mut Searcher) -> Result<T>,
@@ -95,7 +95,7 @@ fn with<T>(
     let handle = handles::get(searcher)?;
     let mut searcher = match handle.try_lock() {
         Ok(searcher) => searcher,
-        // What is left of a call that panicked is no answer.
+        // The rest of a call that panicked is not an answer.
         Err(TryLockError::Poisoned(poisoned)) => {
             handle.clear_poison();
             let mut searcher = poisoned.into_inner();
@@ -110,7 +110,7 @@ fn with<T>(
     work(&mut searcher)
 }
 
-/// Lets a query use a searcher, which has no answer after the call if the query or one of its arguments fails.
+/// Runs a query on a searcher. The searcher has no answer afterwards if the query or one of its arguments fails.
 fn ask<A>(
     searcher: *const simidx_searcher,
     arguments: Result<A>,
@@ -123,11 +123,11 @@ fn ask<A>(
             Err(_) => Ok(()),
         }
     });
-    // Invalid arguments are the failure, even if the searcher cannot be used.
+    // Invalid arguments are reported even if the searcher cannot be used.
     arguments.and(asked)
 }
 
-/// Where an answer goes: the number of its matches, and the matches that fit.
+/// The destination of an answer: the number of its matches, and the matches that fit.
 type Places = (Buffer<usize>, Buffer<simidx_match>);
 
 /// Answers one query.
@@ -187,7 +187,7 @@ fn check(question: Question) -> Result<()> {
     }
 }
 
-/// A new searcher of an index. Free it with `simidx_searcher_free`. It may outlive the index.
+/// Creates a searcher of an index. Free it with `simidx_searcher_free`. It may outlive the index.
 ///
 /// @param out  the searcher; NULL if the call fails
 #[unsafe(no_mangle)]
@@ -204,18 +204,18 @@ pub unsafe extern "C" fn simidx_searcher_new(
     })
 }
 
-/// Frees a searcher. NULL and a searcher that is freed already are left alone.
+/// Frees a searcher. NULL and a freed searcher are ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn simidx_searcher_free(searcher: *mut simidx_searcher) {
     handles::close(searcher);
 }
 
-/// All fingerprints within `distance` bits of one, the distance included, each once: by distance, then by value. Exact for
-/// every distance; quick for those up to the `max_distance` of the index.
+/// Finds all fingerprints within `distance` bits of one, inclusive, each once: by distance, then by value. Exact for
+/// every distance; fast for distances up to the `max_distance` of the index.
 ///
-/// @param buffer    gets the matches, as many as fit; may be NULL if `capacity` is 0
-/// @param capacity  room in the buffer
-/// @param found     number of matches. If that is more than the capacity, `simidx_matches` has the others
+/// @param buffer    receives the matches, as many as fit; may be NULL if `capacity` is 0
+/// @param capacity  capacity of the buffer
+/// @param found     number of matches. If it exceeds the capacity, `simidx_matches` gives the others
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn simidx_query(
     searcher: *mut simidx_searcher,
@@ -232,12 +232,12 @@ pub unsafe extern "C" fn simidx_query(
     })
 }
 
-/// The `count` fingerprints nearest to one, among those within `distance` bits: by distance, then by value. Fewer if there are
-/// not so many.
+/// Finds the `count` fingerprints nearest to one, within `distance` bits: by distance, then by value. Fewer if there
+/// are not enough.
 ///
-/// @param buffer    gets the matches, as many as fit; may be NULL if `capacity` is 0
-/// @param capacity  room in the buffer
-/// @param found     number of matches. If that is more than the capacity, `simidx_matches` has the others
+/// @param buffer    receives the matches, as many as fit; may be NULL if `capacity` is 0
+/// @param capacity  capacity of the buffer
+/// @param found     number of matches. If it exceeds the capacity, `simidx_matches` gives the others
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn simidx_nearest(
     searcher: *mut simidx_searcher,
@@ -259,12 +259,12 @@ pub unsafe extern "C" fn simidx_nearest(
     })
 }
 
-/// The matches of the last query of a searcher, or of its last many queries, from one on: what did not fit before, without
-/// searching again. There are none after such a call that failed, whatever it failed for.
+/// Gets the matches of the last query of a searcher, or of its last batch, from one on: those that did not fit, without
+/// searching again. There are none after a query that failed for any reason.
 ///
 /// @param first     number of the match that goes first into the buffer
-/// @param buffer    gets the matches, as many as fit; may be NULL if `capacity` is 0
-/// @param capacity  room in the buffer
+/// @param buffer    receives the matches, as many as fit; may be NULL if `capacity` is 0
+/// @param capacity  capacity of the buffer
 /// @param found     number of matches from `first` on
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn simidx_matches(
@@ -284,9 +284,9 @@ pub unsafe extern "C" fn simidx_matches(
     })
 }
 
-/// Whether the index holds a fingerprint within `distance` bits of one. It stops at the first.
+/// Checks whether the index holds a fingerprint within `distance` bits of one. Stops at the first.
 ///
-/// @param out  1 if it does, else 0
+/// @param out 1 if it does, otherwise 0
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn simidx_contains(
     searcher: *mut simidx_searcher,
@@ -306,16 +306,16 @@ pub unsafe extern "C" fn simidx_contains(
     })
 }
 
-/// The matches of many queries, found on all threads: those of query 0 first, each as from `simidx_query`.
+/// Answers many queries on all threads. The matches of query 0 come first; each answer is as from `simidx_query`.
 ///
-/// @param fingerprints  `count` of them: `uint32_t`, `uint64_t` or `simidx_fingerprint`
-/// @param width         their bits: 32, 64 or 128, as the index has
+/// @param fingerprints  `count` values of `uint32_t`, `uint64_t` or `simidx_fingerprint`
+/// @param width         their bits: 32, 64 or 128, the width of the index
 /// @param options       may be NULL
-/// @param offsets       gets `count + 1` numbers: the matches of query i are those from `offsets[i]` to before
+/// @param offsets       receives `count + 1` numbers: the matches of query i are those from `offsets[i]` to before
 ///                      `offsets[i + 1]`; may be NULL
-/// @param buffer        gets the matches, as many as fit; may be NULL if `capacity` is 0
-/// @param capacity      room in the buffer
-/// @param found         number of matches. If that is more than the capacity, `simidx_matches` has the others
+/// @param buffer        receives the matches, as many as fit; may be NULL if `capacity` is 0
+/// @param capacity      capacity of the buffer
+/// @param found         number of matches. If it exceeds the capacity, `simidx_matches` gives the others
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn simidx_query_many(
     searcher: *mut simidx_searcher,
@@ -344,8 +344,8 @@ pub unsafe extern "C" fn simidx_query_many(
     })
 }
 
-/// The `nearest` fingerprints nearest to each of many, found on all threads, as from `simidx_nearest`. What comes in and goes out is
-/// as for `simidx_query_many`.
+/// Finds the `nearest` fingerprints nearest to each of many, on all threads, as `simidx_nearest` does for one. The
+/// arguments are those of `simidx_query_many`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn simidx_nearest_many(
     searcher: *mut simidx_searcher,
@@ -379,12 +379,12 @@ pub unsafe extern "C" fn simidx_nearest_many(
     })
 }
 
-/// Whether the index holds a fingerprint within `distance` bits of each of many, found on all threads.
+/// Checks whether the index holds a fingerprint within `distance` bits of each of many, on all threads.
 ///
-/// @param fingerprints  `count` of them: `uint32_t`, `uint64_t` or `simidx_fingerprint`
-/// @param width         their bits: 32, 64 or 128, as the index has
+/// @param fingerprints  `count` values of `uint32_t`, `uint64_t` or `simidx_fingerprint`
+/// @param width         their bits: 32, 64 or 128, the width of the index
 /// @param options       may be NULL
-/// @param out           gets 1 or 0 for each of them
+/// @param out           receives 1 or 0 for each of them
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn simidx_contains_many(
     searcher: *mut simidx_searcher,
@@ -417,7 +417,7 @@ pub unsafe extern "C" fn simidx_contains_many(
     })
 }
 
-/// The places of an answer.
+/// Creates the destination of an answer.
 ///
 /// # Safety
 /// As for [`Buffer::new`].

@@ -1,4 +1,4 @@
-//! How a call ends: the status, and the message of the last failure of a thread.
+//! The result of a call: the status, and the message of a thread's last failure.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -9,41 +9,41 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use simidx::Error;
 use simidx::format::FormatClass;
 
-/// How a call ended. Later versions may add statuses: treat what you do not know as a failure.
+/// The result of a call. Later versions may add statuses: treat unknown ones as failures.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum simidx_status {
-    /// The call did what it says.
+    /// The call succeeded.
     SIMIDX_OK = 0,
-    /// An argument is NULL that must not be, out of its range, of the wrong width or not UTF-8.
+    /// An argument is invalid: NULL, out of its range, of the wrong width or not UTF-8.
     SIMIDX_ERROR_ARGUMENT = 1,
-    /// The handle is of something else, has been closed, or never was one.
+    /// The handle is of another type, has been closed, or was never valid.
     SIMIDX_ERROR_CLOSED = 2,
     /// Another thread is using the searcher.
     SIMIDX_ERROR_BUSY = 3,
-    /// There is no such file.
+    /// The file does not exist.
     SIMIDX_ERROR_NOT_FOUND = 4,
-    /// The operating system refused to read or to write.
+    /// The operating system reported an error while reading or writing.
     SIMIDX_ERROR_IO = 5,
-    /// The bytes were never an index file.
+    /// The bytes are not an index file.
     SIMIDX_ERROR_NOT_SIMIDX = 6,
     /// The file needs a newer version of the library.
     SIMIDX_ERROR_UNSUPPORTED = 7,
-    /// The file is an index and is damaged.
+    /// The file is a damaged index.
     SIMIDX_ERROR_DAMAGED = 8,
-    /// The records cannot make an index, or the files cannot be searched as one.
+    /// The records do not fit the index, or the files cannot be searched as one.
     SIMIDX_ERROR_INPUT = 9,
-    /// The work does not fit a limit, of memory or of the format.
+    /// The work exceeds a limit, of memory or of the format.
     SIMIDX_ERROR_LIMIT = 10,
-    /// A function of the caller asked to stop.
+    /// A function of the caller stopped the call.
     SIMIDX_ERROR_STOPPED = 11,
-    /// A fault of the library; please report it. The process goes on.
+    /// An internal error of the library; please report it. The process continues.
     SIMIDX_ERROR_INTERNAL = 12,
 }
 
 use simidx_status::*;
 
-/// Why a call fails.
+/// The reason why a call fails.
 #[derive(Debug)]
 pub(crate) struct Failure {
     status: simidx_status,
@@ -60,7 +60,7 @@ impl Failure {
         }
     }
 
-    /// An argument is not as it must be.
+    /// Creates a failure because of an invalid argument.
     pub(crate) fn argument(message: impl Into<String>) -> Self {
         Failure::new(SIMIDX_ERROR_ARGUMENT, message)
     }
@@ -129,7 +129,7 @@ thread_local! {
     static LAST: RefCell<Last> = RefCell::new(Last { status: SIMIDX_OK, message: CString::default() });
 }
 
-/// Runs what a function does, and turns how it ends into a status. No panic leaves it.
+/// Runs a function and converts its result into a status. Catches panics.
 pub(crate) fn guard(work: impl FnOnce() -> Result<()>) -> simidx_status {
     let outcome = catch_unwind(AssertUnwindSafe(work));
     let failure = match outcome {
@@ -141,29 +141,29 @@ pub(crate) fn guard(work: impl FnOnce() -> Result<()>) -> simidx_status {
     bytes.retain(|&byte| byte != 0);
     let message = CString::new(bytes).unwrap_or_default();
     let status = failure.status;
-    // A thread that is ending has no place for it any more.
+    // The storage of a thread that is ending is no longer available.
     let _ = LAST.try_with(|last| *last.borrow_mut() = Last { status, message });
     status
 }
 
-/// What went wrong in the last call of this thread that failed: one line, without the newline. It names the file and the
+/// Returns the message of this thread's last failed call: one line, without the newline. It names the file and the
 /// place in it, or the argument. Empty if no call has failed.
 ///
-/// The string is valid until the next call of this thread that fails, or the end of the thread.
+/// The string is valid until the next failing call of this thread, or the end of the thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn simidx_error_message() -> *const c_char {
     let message = LAST.try_with(|last| last.borrow().message.as_ptr());
     message.unwrap_or(c"".as_ptr())
 }
 
-/// The status of the last call of this thread that failed; `SIMIDX_OK` if none has.
+/// Returns the status of this thread's last failed call; `SIMIDX_OK` if none has failed.
 #[unsafe(no_mangle)]
 pub extern "C" fn simidx_error_status() -> simidx_status {
     LAST.try_with(|last| last.borrow().status)
         .unwrap_or(SIMIDX_OK)
 }
 
-/// The name of a status in words, as in "damaged"; "unknown" for what is none. The string is static.
+/// Returns the name of a status in words, such as "damaged"; "unknown" for an invalid one. The string is static.
 #[unsafe(no_mangle)]
 pub extern "C" fn simidx_status_name(status: i32) -> *const c_char {
     const NAMES: [(simidx_status, &std::ffi::CStr); 13] = [
@@ -196,7 +196,7 @@ mod tests {
     fn a_panic_is_a_status_and_not_the_end() {
         let status = guard(|| panic!("number {}", 7));
         assert_eq!(status, SIMIDX_ERROR_INTERNAL);
-        // SAFETY: the message is that of this thread, and no call fails meanwhile.
+        // SAFETY: the message is that of this thread, whose calls do not fail meanwhile.
         let message = unsafe { CStr::from_ptr(simidx_error_message()) };
         let message = message.to_str().unwrap();
         assert!(

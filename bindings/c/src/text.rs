@@ -12,10 +12,10 @@ use crate::handles::{self, Handle};
 use crate::status::{Failure, Result, guard, simidx_status};
 use crate::work::{Work, simidx_work_options};
 
-/// Texts between two reports of progress.
+/// Texts between two progress reports.
 const PIECE: usize = 4096;
 
-/// How texts become fingerprints. All threads may use it at the same time.
+/// A pipeline, which computes fingerprints of texts. All threads may use it at the same time.
 pub struct simidx_pipeline {
     _private: [u8; 0],
 }
@@ -25,11 +25,11 @@ impl Handle for simidx_pipeline {
     const NAME: &'static str = "pipeline";
 }
 
-/// Opens a pipeline by its name, as in the option `--pipeline` of the program: a preset such as "web", perhaps with stages
-/// of its own as in "web,shingle=4"; or by a description, the line of JSON from `simidx_index_pipeline`. Close it with
-/// `simidx_pipeline_close`.
+/// Opens a pipeline by its name, as in the option `--pipeline` of the program: a preset such as "web", optionally with
+/// changed stages as in "web,shingle=4"; or by a description, the line of JSON from `simidx_index_pipeline`. Close it
+/// with `simidx_pipeline_close`.
 ///
-/// @param name   a string that ends with NUL
+/// @param name   a NUL-terminated string
 /// @param width  bits of the fingerprints: 32, 64 or 128
 /// @param out    the pipeline; NULL if the call fails
 #[unsafe(no_mangle)]
@@ -57,13 +57,13 @@ pub unsafe extern "C" fn simidx_pipeline_open(
     })
 }
 
-/// Closes a pipeline. NULL and a pipeline that is closed already are left alone.
+/// Closes a pipeline. NULL and a closed pipeline are ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn simidx_pipeline_close(pipeline: *mut simidx_pipeline) {
     handles::close(pipeline);
 }
 
-/// The fingerprint of one text, on this thread.
+/// Computes the fingerprint of one text, on this thread.
 ///
 /// @param text  `len` bytes of UTF-8
 /// @param len   bytes of the text
@@ -91,15 +91,15 @@ pub unsafe extern "C" fn simidx_fingerprint_text(
     })
 }
 
-/// The fingerprints of many texts, on all threads.
+/// Computes the fingerprints of many texts, on all threads.
 ///
-/// @param texts    `count` of them, each UTF-8
-/// @param lens     bytes of each; NULL if each ends with NUL
+/// @param texts    `count` texts, each UTF-8
+/// @param lens     bytes of each; NULL if each is NUL-terminated
 /// @param options  may be NULL
-/// @param width    bits of the fingerprints, as of the pipeline
-/// @param out      gets `count` fingerprints: `uint32_t`, `uint64_t` or `simidx_fingerprint`
-/// @param says     gets 1 for each text in which any feature counts, and 0 for one whose fingerprint says nothing about it;
-///                 may be NULL
+/// @param width    bits of the fingerprints, the width of the pipeline
+/// @param out      receives `count` fingerprints: `uint32_t`, `uint64_t` or `simidx_fingerprint`
+/// @param says     receives 1 for each text with a feature that counts, and 0 for each without, whose fingerprint has no
+///                 meaning; may be NULL
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn simidx_fingerprint_texts(
     pipeline: *const simidx_pipeline,
@@ -146,10 +146,10 @@ pub unsafe extern "C" fn simidx_fingerprint_texts(
     })
 }
 
-/// Texts of the caller.
+/// Reads texts of the caller.
 ///
 /// # Safety
-/// They are there as [`simidx_fingerprint_texts`] says.
+/// The texts are as [`simidx_fingerprint_texts`] says.
 unsafe fn read_texts<'a>(
     texts: *const *const c_char,
     lens: *const usize,
@@ -177,7 +177,7 @@ unsafe fn read_texts<'a>(
     texts.iter().enumerate().map(text).collect()
 }
 
-/// The description of a pipeline of the caller, if there is one.
+/// Returns the description of a pipeline of the caller, if it is not NULL.
 pub(crate) fn description(pipeline: *const simidx_pipeline) -> Result<Option<String>> {
     match pipeline.is_null() {
         true => Ok(None),

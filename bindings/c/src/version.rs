@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 
-/// The same as `SIMIDX_VERSION` of the header, which cbindgen.toml has.
+/// The value of `SIMIDX_VERSION` in the header, which is set in cbindgen.toml.
 const VERSION: u32 = 0x00_01_00;
 
 const _: () = {
@@ -18,14 +18,15 @@ const _: () = {
     assert!(VERSION == major << 16 | minor << 8 | patch);
 };
 
-/// The version of the library that runs, as `SIMIDX_VERSION` has that of the header. Compare `simidx_version() >> 8` with
-/// `SIMIDX_VERSION >> 8`: while the major number is 0, headers and libraries of one minor version fit together.
+/// Returns the version of the running library, in the form of `SIMIDX_VERSION` in the header. Compare `simidx_version()
+/// >> 8` with `SIMIDX_VERSION >> 8`: while the major number is 0, headers and libraries of the same minor version are
+/// compatible.
 #[unsafe(no_mangle)]
 pub extern "C" fn simidx_version() -> u32 {
     VERSION
 }
 
-/// The version of the library that runs, as in "0.1.0".
+/// Returns the version of the running library, such as "0.1.0".
 #[unsafe(no_mangle)]
 pub extern "C" fn simidx_version_string() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()

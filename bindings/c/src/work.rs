@@ -1,4 +1,4 @@
-//! Long work: on how many threads, and what the caller hears of it.
+//! Long work: its threads, and its progress.
 
 use std::ffi::{CString, c_char, c_void};
 use std::io;
@@ -12,34 +12,35 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use crate::border::{self, Options};
 use crate::status::{Failure, Result};
 
-/// Most threads that a caller may ask for.
+/// The most threads of a call.
 const MOST_THREADS: u32 = 1024;
 
-/// Most pools of threads that are kept for later calls.
+/// The most pools of threads that are kept for later calls.
 const MOST_KEPT: usize = 8;
 
-/// A function of the caller that hears how far long work is: `done` of `total` in a stage, whose name is a string for the
-/// time of the call. What it returns is 0 to go on, anything else to stop: the call then fails with `SIMIDX_ERROR_STOPPED`.
-/// One thread of a call at a time calls it, which may be another one than that of the call, and may help other calls
-/// meanwhile. It must not throw, longjmp, call functions with the same searcher, or call the library with a lock held that
-/// another progress function takes.
+/// A function of the caller that is called with the progress of long work: `done` of `total` in a stage, whose name is
+/// a string that is valid during the call. Return 0 to continue. Any other value stops: the call then fails with
+/// `SIMIDX_ERROR_STOPPED`. One thread of a call at a time calls the function. It may be another thread than that of the
+/// call, and may work for other calls meanwhile. The function must not throw, longjmp, call functions with the same
+/// searcher, or call the library while it holds a lock that another progress function takes.
 pub type simidx_progress = Option<
     unsafe extern "C" fn(user: *mut c_void, stage: *const c_char, done: u64, total: u64) -> i32,
 >;
 
-/// How long work is done. Set `struct_size` to `sizeof(simidx_work_options)`; 0 in all other fields is the default.
+/// Options of long work. Set `struct_size` to `sizeof(simidx_work_options)`; 0 in all other fields is the default.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct simidx_work_options {
     /// Size of this struct.
     pub struct_size: usize,
-    /// Threads that work, for this call alone; 0 for those that all such calls share, as many as the processor runs at a time.
+    /// Number of threads, for this call alone; 0 for threads that such calls share, as many as the processor runs at a
+    /// time.
     pub threads: u32,
     /// Always 0.
     pub reserved: u32,
-    /// Hears of progress, unless it is NULL.
+    /// Called with the progress, unless it is NULL.
     pub progress: simidx_progress,
-    /// Handed to `progress`.
+    /// Passed to `progress`.
     pub user: *mut c_void,
 }
 
@@ -56,7 +57,7 @@ pub(crate) struct Work {
     call: Arc<Call>,
 }
 
-/// What the caller gave to hear of its work, and its answer.
+/// The progress function of the caller, and whether it has stopped the work.
 #[derive(Debug)]
 struct Call {
     progress: simidx_progress,
@@ -64,23 +65,23 @@ struct Call {
     stopped: AtomicBool,
 }
 
-// SAFETY: `user` is not followed here. It goes back to the caller's function, which is told that it runs on another thread,
-// and which one thread at a time calls: the one that the work is on. Nothing keeps a `Call` longer than the work.
+// SAFETY: `user` is not dereferenced here. It is passed to the caller's function, which is documented to run on another
+// thread, and which one thread at a time calls: the one that runs the work. A `Call` does not outlive the work.
 unsafe impl Send for Call {}
 // SAFETY: as above.
 unsafe impl Sync for Call {}
 
 impl Work {
-    /// Work that nobody hears of.
+    /// Creates work without progress reports.
     pub(crate) fn quiet() -> Result<Self> {
         // SAFETY: there is no function to be called.
         unsafe { Work::new(0, None, std::ptr::null_mut()) }
     }
 
-    /// Work as the caller wants it.
+    /// Creates work with the options of the caller.
     ///
     /// # Safety
-    /// `progress` may be called with `user`, as its type says.
+    /// `progress` may be called with `user`, as its type requires.
     pub(crate) unsafe fn new(
         threads: u32,
         progress: simidx_progress,
@@ -99,7 +100,7 @@ impl Work {
         Ok(Work { threads, call })
     }
 
-    /// Work as the options of the caller say.
+    /// Creates work from the options of the caller.
     ///
     /// # Safety
     /// As for [`Work::new`] and [`border::options`].
@@ -115,7 +116,7 @@ impl Work {
         self.threads
     }
 
-    /// The watch for work of the library.
+    /// Returns the watch for work of the library.
     pub(crate) fn watch(&self) -> simidx::Watch {
         let work = self.clone();
         simidx::Watch::new(move |progress| {
@@ -126,11 +127,11 @@ impl Work {
         })
     }
 
-    /// Says how far the work is, and whether to go on.
+    /// Reports the progress. Fails if the caller stops the work.
     pub(crate) fn report(&self, stage: &str, done: u64, total: u64) -> simidx::Result<()> {
         if let Some(progress) = self.call.progress {
             let stage = CString::new(stage).unwrap_or_default();
-            // SAFETY: the caller gave the function to be called so.
+            // SAFETY: the caller provided the function for such calls.
             let answer = unsafe { progress(self.call.user, stage.as_ptr(), done, total) };
             if answer != 0 {
                 self.call.stopped.store(true, Ordering::Relaxed);
@@ -142,30 +143,30 @@ impl Work {
         }
     }
 
-    /// Does work on a pool of threads.
+    /// Runs work on a pool of threads.
     pub(crate) fn run<T: Send>(&self, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
         pool(self.threads)?.install(work)
     }
 }
 
-/// The process that has them, and pools that are kept for later calls, with the numbers of threads that were asked for.
+/// The process that owns the pools, and the pools that are kept for later calls, with the requested numbers of threads.
 type Pools = (u32, Vec<(usize, Arc<ThreadPool>)>);
 
 static POOLS: Mutex<Pools> = Mutex::new((0, Vec::new()));
 
-/// As many threads as the processor runs at a time if the number is 0, which all such calls share. Otherwise as many as the
-/// caller names, which no other call has meanwhile.
+/// Returns a pool: for 0, the one with as many threads as the processor runs at a time, which all such calls share.
+/// Otherwise one with `threads` threads, which is not shared meanwhile.
 fn pool(threads: usize) -> Result<Arc<ThreadPool>> {
     let lock = || POOLS.lock().unwrap_or_else(PoisonError::into_inner);
     let mut pools = lock();
     let (of, kept) = &mut *pools;
     let process = std::process::id();
     if *of != process {
-        // After a fork the child has none of the threads, and dropping the pools would wait for them.
+        // After a fork, the child does not have the threads, and dropping the pools would wait for them.
         std::mem::forget(std::mem::take(kept));
         *of = process;
     }
-    // Only who has the lock can take one that nobody has.
+    // An unused pool can only be taken under the lock.
     let is_free = |pool: &Arc<ThreadPool>| threads == 0 || Arc::strong_count(pool) == 1;
     let found = kept
         .iter()
@@ -173,7 +174,7 @@ fn pool(threads: usize) -> Result<Arc<ThreadPool>> {
     if let Some((_, pool)) = found {
         return Ok(Arc::clone(pool));
     }
-    // Calls that share a pool wait until it is built, and no others.
+    // Only calls that share a pool wait until it is built.
     let held = (threads == 0).then_some(pools);
     let pool = ThreadPoolBuilder::new()
         .num_threads(threads)

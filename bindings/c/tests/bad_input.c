@@ -1,7 +1,7 @@
 /* Bad input through every function: a status and a message, and never a crash.
  *
- * usage: bad_input DATA FOLDER [STEP], where DATA is the folder of the test files of the format. With a step only every so many
- * bytes are changed, and every so many files are read */
+ * usage: bad_input DATA FOLDER [STEP], where DATA is the folder of the test files of the format. With a step, only every
+ * STEP-th byte is changed, and every STEP-th file read */
 #include "test.h"
 
 #define ARGUMENT(words, call) FAILS(SIMIDX_ERROR_ARGUMENT, words, call)
@@ -192,7 +192,7 @@ static void handles(simidx_index *index) {
     CHECK(found == 2);
     simidx_searcher_free(closed);
 
-    /* After a failed query there is no answer left. */
+    /* A failed query leaves no answer. */
     OK(simidx_matches(searcher, 0, &match, 1, &found));
     OK(simidx_query(searcher, fp, 3, &match, 1, &found));
     OK(simidx_matches(searcher, 1, &match, 1, &found));
@@ -219,7 +219,7 @@ static void options(simidx_index *index) {
         simidx_work_options work = {.struct_size = sizes[i] == sizeof(simidx_open_options) - 1 ? 7 : sizes[i]};
         ARGUMENT("struct_size", simidx_verify(index, &work));
     }
-    /* A caller of a later version: what this one does not know must be 0. */
+    /* A caller of a later version: bytes that this version does not know must be 0. */
     later.known.struct_size = sizeof later;
     OK(simidx_open(path, &later.known, &opened));
     simidx_close(opened);
@@ -435,7 +435,7 @@ static void test_files(const char *folder, size_t step) {
     CHECK(number > 400 && checked >= number / step);
 }
 
-/* What a searcher has after a query that failed is nothing, also where the query was not begun. */
+/* A searcher has no answer after a failed query, even if the query was not begun. */
 static void forgets(simidx_index *index) {
     simidx_searcher *searcher;
     simidx_match match;

@@ -1,6 +1,6 @@
 /* Threads: searchers of their own, one searcher for all, an index that is closed meanwhile, messages, a child process.
  *
- * usage: threads FOLDER [COUNT], with so many fingerprints */
+ * usage: threads FOLDER [COUNT], with COUNT fingerprints */
 #define _POSIX_C_SOURCE 200809L
 
 #include <pthread.h>

@@ -1,4 +1,4 @@
-//! The center of a set of fingerprints. The sum of distances from one fingerprint to all others is the sum over all
+//! The middle of a set of fingerprints. The sum of distances from one fingerprint to all others is the sum over all
 //! bits of how many others differ there, so counting the set bits once gives every sum exactly.
 
 use crate::fingerprint::Fingerprint;

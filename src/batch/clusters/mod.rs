@@ -35,7 +35,7 @@ pub struct ClusterOptions {
     pub distance: u32,
     /// The member that represents a cluster. Default [`Representative::First`].
     pub representative: Representative,
-    /// The least number of records of a cluster. With 1, a fingerprint without neighbors is a cluster too. Default 2.
+    /// The least number of records of a cluster. With 1, a fingerprint without neighbours is a cluster too. Default 2.
     pub min_size: u64,
     /// The most bytes of memory, at least [`MIN_MEMORY`](crate::builder::MIN_MEMORY). Unlimited by default.
     pub memory: Option<u64>,

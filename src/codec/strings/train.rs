@@ -127,7 +127,7 @@ struct Vocabulary {
 struct Counts {
     symbols: Vec<u32>,
     escapes: u32,
-    /// Neighbors and how often they occur together.
+    /// Neighbours and how often they occur together.
     pairs: Vec<(u16, u16, u32)>,
     total: u32,
 }
