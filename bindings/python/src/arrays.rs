@@ -3,7 +3,7 @@
 use numpy::{IntoPyArray, PyArrayMethods};
 use pyo3::prelude::*;
 
-/// An array of fingerprints: `uint32`, `uint64`, or two columns of `uint64`, the high half first.
+/// Creates an array of fingerprints: `uint32`, `uint64`, or two columns of `uint64` with the high half first.
 pub(crate) fn array(
     py: Python<'_>,
     fingerprints: impl Into<simidx::Fingerprints>,

@@ -1,4 +1,4 @@
-//! Arrow's interface between libraries: columns in and out, by capsules that pass no copies.
+//! The Arrow C data interface: columns in and out as capsules, without copies.
 
 use std::ffi::CStr;
 use std::ptr::NonNull;
@@ -19,7 +19,8 @@ const STREAM: &CStr = c"arrow_array_stream";
 const ARRAY: &CStr = c"arrow_array";
 const SCHEMA: &CStr = c"arrow_schema";
 
-/// The pieces of a column, without nulls; none if the object does not speak Arrow. Of a table its only column.
+/// Returns the chunks of a column, which must not have nulls. `None` if the object does not support Arrow. For a table,
+/// returns its only column.
 pub(crate) fn column(object: &Bound<'_, PyAny>, what: &str) -> PyResult<Option<Vec<ArrayRef>>> {
     let Some(chunks) = chunks(object, what)? else {
         return Ok(None);
@@ -65,21 +66,21 @@ fn chunks(object: &Bound<'_, PyAny>, what: &str) -> PyResult<Option<Vec<ArrayRef
         |error: &dyn std::fmt::Display| Class::Input.error(py, format!("{what}: {error}"));
     if object.hasattr("__arrow_c_stream__")? {
         let capsule = match object.call_method0("__arrow_c_stream__") {
-            // Some libraries promise it and then need another one.
+            // Some libraries have the method but need another library for it.
             Err(error) if error.is_instance_of::<PyImportError>(py) => return Ok(None),
             capsule => capsule?,
         };
         let stream: NonNull<FFI_ArrowArrayStream> = pointer(&capsule, STREAM)?;
         #[expect(unsafe_code, reason = "Arrow's interface is one of C")]
-        // SAFETY: the capsule has the name that Arrow gives to those that hold a stream, and is not dropped before the stream
-        // has been moved out of it. What a producer hands over is taken on trust, as by every library of Arrow.
+        // SAFETY: the capsule has the name that Arrow gives to those that hold a stream, and is not dropped before the
+        // stream has been moved out of it. The producer's data are trusted, as by every library of Arrow.
         let reader = unsafe { ArrayStreamReader::from_raw(stream.as_ptr()) };
         let reader = reader.map_err(|error| refused(&error))?;
         let is_of_nulls = *reader.field().data_type() == DataType::Null;
         let chunks: Result<Vec<_>, _> = reader.collect();
         return match chunks {
             Ok(chunks) => Ok(Some(chunks)),
-            // What has no rows may have a type that cannot be read, such as that of nulls alone.
+            // An object without rows may have a type that cannot be read, such as that of nulls.
             Err(_) if object.len().is_ok_and(|rows| rows == 0) => Ok(Some(Vec::new())),
             Err(_) if is_of_nulls => Err(refused(&"row 0 is null; drop or fill the nulls first")),
             Err(error) => Err(refused(&error)),
@@ -102,20 +103,20 @@ fn chunks(object: &Bound<'_, PyAny>, what: &str) -> PyResult<Option<Vec<ArrayRef
     Ok(None)
 }
 
-/// What a capsule of this name holds.
+/// Returns the contents of a capsule with this name.
 fn pointer<T>(capsule: &Bound<'_, PyAny>, name: &CStr) -> PyResult<NonNull<T>> {
     let capsule = capsule.cast::<PyCapsule>()?;
     Ok(capsule.pointer_checked(Some(name))?.cast())
 }
 
-/// A table as a stream of Arrow, which has one batch.
+/// Returns a table as an Arrow stream with one batch.
 pub(crate) fn stream(py: Python<'_>, batch: RecordBatch) -> PyResult<Bound<'_, PyCapsule>> {
     let schema = batch.schema();
     let batches = RecordBatchIterator::new([Ok(batch)], schema);
     PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(batches)), STREAM)
 }
 
-/// What the columns of a table are, for Arrow.
+/// Returns the columns of a table as an Arrow schema.
 pub(crate) fn schema<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyCapsule>> {
     let schema = FFI_ArrowSchema::try_from(schema)
         .map_err(|error| Class::Internal.error(py, error.to_string()))?;
@@ -143,14 +144,14 @@ impl ArrowColumn {
         )
     }
 
-    /// Schema and array as capsules of Arrow's interface.
+    /// Returns the schema and the array as capsules of the Arrow interface.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_array__<'py>(
         &self,
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyTuple>> {
-        // A producer may give its own type where it cannot give the one that is asked for.
+        // A producer may give its own type if it cannot give the requested one.
         drop(requested_schema);
         let (array, schema) = to_ffi(&self.array.to_data())
             .map_err(|error| Class::Internal.error(py, error.to_string()))?;

@@ -1,4 +1,4 @@
-//! Files: building one, and merging several into one.
+//! Building a file, and merging several files into one.
 
 use std::path::PathBuf;
 
@@ -21,10 +21,10 @@ use crate::options;
 use crate::run::{How, Watch, run, run_apart};
 use crate::texts::pipeline_of;
 
-/// Records that are handed over between two reports of progress.
+/// Records between two progress reports.
 const PIECE: usize = 1 << 16;
 
-/// Writes an index of these fingerprints to a file, which replaces what has its name when it is complete.
+/// Writes an index of these fingerprints to a file. The complete file replaces any file of its name.
 #[pyfunction]
 pub(crate) fn build(given: Given<'_>) -> PyResult<()> {
     let py = given.py();
@@ -78,7 +78,7 @@ fn codec(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Codec>> {
     }
 }
 
-/// The tables of the number that is asked for: `tables`.
+/// Returns the design with the number of tables in `tables`.
 fn design(given: &Given<'_>, width: Width, distance: u32) -> PyResult<Option<TableDesign>> {
     let tables = given.read("tables", options::count)?;
     let design = tables.map(|tables| TableDesign::with_table_count(width, distance, tables));
@@ -104,7 +104,7 @@ fn write(
         }
     };
     let mut builder = IndexBuilder::new(fingerprints.width(), options.watch(watch.of_library()))?;
-    // What keeps the file from being written is known before the work.
+    // The target is checked before the work.
     let mut file = AtomicFile::create(path)?;
     let texts = match &ids {
         Ids::Strings(texts) => texts.all(),
@@ -141,20 +141,20 @@ fn write(
         watch.report("read", start as u64, total as u64)?;
     }
     drop(texts);
-    // The builder has all, and sorts it for long.
+    // The builder has copied everything, and sorts it for a long time.
     watch.let_go((given, ids));
     builder.finish(&mut file)?;
     commit(file, watch)
 }
 
-/// Gives a file its name, if the work has not been stopped before.
+/// Gives a file its name, unless the work has been stopped.
 fn commit(mut file: AtomicFile, watch: &Watch) -> Result<(), Failure> {
     file.sync()?;
     watch.commit()?;
     Ok(file.commit()?)
 }
 
-/// Says which record cannot be added.
+/// Adds the number of the record to an error.
 fn of_row(row: usize, error: simidx::Error) -> Failure {
     match error {
         simidx::Error::Build(error) => Failure::Other(Class::Input, format!("ids[{row}]: {error}")),
@@ -162,7 +162,7 @@ fn of_row(row: usize, error: simidx::Error) -> Failure {
     }
 }
 
-/// Writes one file with the records of several. `signed` is of `exclude_fingerprints`.
+/// Writes one file with the records of several. `signed` applies to `exclude_fingerprints`.
 #[pyfunction]
 pub(crate) fn merge(given: Given<'_>) -> PyResult<()> {
     let py = given.py();
@@ -189,7 +189,7 @@ pub(crate) fn merge(given: Given<'_>) -> PyResult<()> {
     })
 }
 
-/// The files to be merged: paths, or indexes that are open.
+/// Returns the files to merge: paths, or open indexes.
 fn gathered(py: Python<'_>, inputs: &Bound<'_, PyAny>) -> PyResult<Set> {
     let is_one = inputs.is_instance_of::<PyString>()
         || inputs.hasattr("__fspath__")?

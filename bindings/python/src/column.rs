@@ -1,4 +1,4 @@
-//! Columns of numbers and of texts that are lent by their owners: NumPy, Arrow, or lists of Python.
+//! Columns of numbers and texts that their owners lend: NumPy, Arrow, or Python lists.
 
 use std::fmt;
 use std::ops::Deref;
@@ -9,13 +9,13 @@ use numpy::{Element, PyArrayDyn, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 
-/// Numbers in a row, which may lie in memory of someone else.
+/// A column of numbers, owned or lent.
 pub(crate) enum Column<T> {
     Owned(Vec<T>),
     Lent(Lent<T>),
 }
 
-/// Numbers in memory that its owner keeps.
+/// Numbers in memory that their owner keeps.
 pub(crate) struct Lent<T> {
     start: *const T,
     len: usize,
@@ -38,19 +38,19 @@ impl<T> Deref for Column<T> {
             Column::Owned(values) => values,
             Column::Lent(lent) if lent.len == 0 => &[],
             #[expect(unsafe_code, reason = "the memory is that of another language")]
-            // SAFETY: the two functions that make a `Lent` take start and length from an array in one piece, aligned, of
-            // numbers of this size, for which every pattern of bits is a value. The owner lives as long as this, so that the
-            // memory does. `run` returns to the caller, also after Ctrl-C, only when its work reads no lent memory any more: it has
-            // ended, or has said so by `Watch::let_go`. So nobody writes to it by what comes after the call. Another thread of
-            // Python that writes to the array during the call is a fault of its own, as with NumPy's own functions without
-            // the GIL; the guide says so.
+            // SAFETY: the two functions that make a `Lent` take start and length from an array in one piece, aligned,
+            // of numbers of this size, for which every pattern of bits is a value. The owner, and thus the memory,
+            // lives as long as this. `run` returns to the caller, also after Ctrl-C, only when its work no longer reads
+            // lent memory: it has ended, or has called `Watch::let_go`. So the caller's later writes are safe. Another
+            // Python thread that writes to the array during the call is the caller's fault, as with NumPy's own
+            // functions without the GIL; the guide says so.
             Column::Lent(lent) => unsafe { std::slice::from_raw_parts(lent.start, lent.len) },
         }
     }
 }
 
 impl<T: Clone> Column<T> {
-    /// The numbers, copied if they are lent.
+    /// Returns the numbers, copied if they are lent.
     pub(crate) fn into_owned(self) -> Vec<T> {
         match self {
             Column::Owned(values) => values,
@@ -66,7 +66,7 @@ impl<T> fmt::Debug for Column<T> {
 }
 
 impl<T: ArrowNativeType> Column<T> {
-    /// The numbers of an Arrow array, without a copy.
+    /// Creates a column of the numbers of an Arrow array, without a copy.
     pub(crate) fn of_arrow(values: ScalarBuffer<T>) -> Self {
         Column::Lent(Lent {
             start: values.as_ptr(),
@@ -77,8 +77,8 @@ impl<T: ArrowNativeType> Column<T> {
 }
 
 impl<T> Column<T> {
-    /// The numbers of a NumPy array of `E`, which has the bits of `T`, without a copy; none if it is not of `E`, or not in one
-    /// piece in the order of its rows.
+    /// Creates a column of the numbers of a NumPy array of `E`, which has the same bits as `T`, without a copy. `None`
+    /// if the array has another type or is not contiguous in the order of its rows.
     pub(crate) fn of_numpy<E: Element>(array: &Bound<'_, PyAny>) -> Option<Self> {
         assert_eq!(
             (size_of::<E>(), align_of::<E>()),
@@ -96,7 +96,7 @@ impl<T> Column<T> {
     }
 }
 
-/// Texts in a row.
+/// A column of texts.
 #[derive(Debug, Default)]
 pub(crate) struct Texts {
     chunks: Vec<TextChunk>,
@@ -122,7 +122,7 @@ impl Texts {
         self.chunks.push(chunk);
     }
 
-    /// All texts: 16 bytes for each.
+    /// Returns all texts, at 16 bytes each.
     pub(crate) fn all(&self) -> Vec<&str> {
         let mut all = Vec::new();
         for chunk in &self.chunks {

@@ -1,4 +1,4 @@
-//! Parts of searches on many machines, for `simidx_spark.distributed`: arrays in, arrays out.
+//! Steps of distributed searches for `simidx_spark.distributed`: arrays in, arrays out.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::input::{self, Expected};
 use crate::options;
 use crate::run::{How, run};
 
-/// A round as Python keeps it: within, value, mask, before, divided.
+/// A round in Python: within, value, mask, before, divided.
 type Round = (u128, u128, u128, Vec<u128>, Vec<u128>);
 
 fn round_of((within, value, mask, before, divided): Round) -> PairRound {
@@ -40,7 +40,7 @@ fn plain(round: &PairRound) -> Round {
     )
 }
 
-/// The rounds of a search for pairs on many machines.
+/// The rounds of a distributed search for pairs.
 #[pyclass(frozen, module = "simidx._simidx", name = "PairRounds")]
 pub(crate) struct PyRounds {
     width: Width,
@@ -64,7 +64,7 @@ impl PyRounds {
     }
 }
 
-/// Fingerprints in an array of their width, or of a width that is known.
+/// Reads fingerprints from an array of their width, or of a given width.
 fn read(object: &Bound<'_, PyAny>, width: Option<Width>) -> PyResult<input::Fingerprints> {
     let expected = Expected {
         width,
@@ -102,7 +102,7 @@ impl PyRounds {
         })
     }
 
-    /// Chooses rounds for about so many distinct fingerprints, of which these are a sample.
+    /// Chooses rounds for about `count` distinct fingerprints, given a sample of them.
     #[staticmethod]
     fn choose(
         k: &Bound<'_, PyAny>,
@@ -150,7 +150,7 @@ impl PyRounds {
         (class, (self.width(), self.distance(), self.plain())).into_pyobject(py)
     }
 
-    /// Which values go to which place in a round.
+    /// Groups the values that take part in a round by place.
     fn scatter<'py>(
         &self,
         py: Python<'py>,
@@ -165,7 +165,7 @@ impl PyRounds {
         scattered(py, values)
     }
 
-    /// The pairs of the values of a place in a round, or as many as link them.
+    /// Returns the pairs of the values of a place in a round, or with `links` only enough of them to link the values.
     #[pyo3(signature = (round, values, links, threads=None))]
     fn find<'py>(
         &self,
@@ -199,7 +199,7 @@ impl PyRounds {
     }
 }
 
-/// Values by places, and where those of each place end.
+/// Groups values by place. Returns them and the end of each place's group.
 #[pyfunction]
 pub(crate) fn scatter<'py>(
     py: Python<'py>,
@@ -212,7 +212,7 @@ pub(crate) fn scatter<'py>(
     scattered(py, values)
 }
 
-/// The place of each value in `scatter`.
+/// Returns the place of each value in `scatter`.
 #[pyfunction]
 pub(crate) fn places<'py>(
     py: Python<'py>,
@@ -225,14 +225,14 @@ pub(crate) fn places<'py>(
     Ok(of_values.into_pyarray(py).into_any())
 }
 
-/// The distinct values in order, and the bits in which not all agree.
+/// Returns the distinct values in order, and the bits in which not all agree.
 #[pyfunction]
 pub(crate) fn distinct<'py>(
     py: Python<'py>,
     values: &Bound<'py, PyAny>,
 ) -> PyResult<(Bound<'py, PyAny>, u128)> {
     let values = read(values, None)?;
-    // A task has one core.
+    // A Spark task has one core.
     let how = How {
         threads: Some(1),
         progress: None,
@@ -247,7 +247,7 @@ pub(crate) fn distinct<'py>(
     Ok((array(py, values)?, varying))
 }
 
-/// The values of pairs in order, and the least value that pairs lead to from each.
+/// Returns the values of pairs in order, and the least value of each one's connected component.
 #[pyfunction]
 pub(crate) fn components<'py>(
     py: Python<'py>,
@@ -264,7 +264,7 @@ pub(crate) fn components<'py>(
     Ok((array(py, values)?, array(py, least)?))
 }
 
-/// The place of each value among distinct ones in order, or -1.
+/// Returns the place of each value in an ascending list of distinct values, or -1.
 #[pyfunction]
 pub(crate) fn lookup<'py>(
     py: Python<'py>,
@@ -278,8 +278,8 @@ pub(crate) fn lookup<'py>(
     Ok(found.collect::<Vec<i64>>().into_pyarray(py).into_any())
 }
 
-/// Gives an index file the name of a segment, in which `{content}` stands for its content identifier: that name, and the manifest of
-/// a set of this file alone.
+/// Renames an index file to the name of a segment, in which `{content}` is replaced by its content id. Returns that
+/// name, and the manifest of a set of this file alone.
 #[pyfunction]
 pub(crate) fn segment_manifest<'py>(
     py: Python<'py>,
@@ -303,7 +303,7 @@ pub(crate) fn segment_manifest<'py>(
     Ok((name, PyBytes::new(py, &bytes)))
 }
 
-/// One manifest of the segments of several, in their order.
+/// Returns one manifest of the segments of several, in their order.
 #[pyfunction]
 pub(crate) fn join_manifests<'py>(
     py: Python<'py>,
@@ -320,7 +320,7 @@ pub(crate) fn join_manifests<'py>(
     Ok(PyBytes::new(py, &all.to_bytes().map_err(raise)?))
 }
 
-/// The names of the segments of a manifest, each with the identifier of its contents and the length of its file.
+/// Returns the names of the segments of a manifest, each with its content id and the length of its file.
 #[pyfunction]
 pub(crate) fn manifest_segments(
     py: Python<'_>,

@@ -1,4 +1,5 @@
-//! Texts on many machines, for `simidx_spark.distributed`: their keys, and what is decided where all that may be near one another is.
+//! Distributed deduplication of texts for `simidx_spark.distributed`: keys of texts, and decisions where all similar
+//! texts are together.
 
 use numpy::{IntoPyArray, PyArrayMethods};
 use pyo3::prelude::*;
@@ -22,10 +23,10 @@ use crate::run::{Watch, run_apart};
 use crate::sets::{dedup_options, priorities};
 use crate::similar::Search;
 
-/// Texts of which sketches are looked for at a time.
+/// Texts whose sketches are looked up at a time.
 const SKETCHED: usize = 1 << 16;
 
-/// A hash of all bytes of each text, of 128 bits: what tells apart texts without features.
+/// Returns a 128-bit hash of all bytes of each text, which distinguishes texts without features.
 #[pyfunction]
 pub(crate) fn identities<'py>(
     py: Python<'py>,
@@ -37,7 +38,7 @@ pub(crate) fn identities<'py>(
     array(py, identities)
 }
 
-/// The keys of texts: a row for each text, a column for each band.
+/// Returns the keys of texts: a row for each text, a column for each band.
 #[pyfunction]
 pub(crate) fn text_keys(given: Given<'_>) -> PyResult<Bound<'_, PyAny>> {
     given.only(&Search::NAMES)?;
@@ -54,15 +55,16 @@ pub(crate) fn text_keys(given: Given<'_>) -> PyResult<Bound<'_, PyAny>> {
     Ok(keys.into_pyarray(py).reshape([rows, columns])?.into_any())
 }
 
-/// What `dedup_texts` decides, and why: for each text the row that is kept for it or -1, and their similarity. Of the kept rows it
-/// is the most similar one, of several the first. `longest` decides on longer texts first, `chains` drops what chains of similar
-/// texts lead to, each for the first text of its chain.
+/// Returns the decisions of `dedup_texts` and their reasons: for each text the row that is kept for it, or -1, and
+/// their similarity. This is the most similar of the kept rows, of equals the first. With `longest`, longer texts are
+/// decided first. With `chains`, texts that chains of similar ones link to a text are dropped, each for the first text
+/// of its chain.
 #[pyfunction]
 pub(crate) fn decide_texts(given: Given<'_>) -> PyResult<[Bound<'_, PyAny>; 2]> {
     given.only(&[&Search::NAMES[..], &["longest", "chains"]].concat())?;
     let (py, longest, chains) = (given.py(), given.flag("longest")?, given.flag("chains")?);
     let mut search = Search::new(&given)?;
-    // What is found first would depend on which other texts came to the same place.
+    // The first match would depend on which other texts came to the same place.
     search.options.most_similar = true;
     let (kept, jaccards) = search.run(py, longest, move |candidates, watch| {
         let found = match chains {
@@ -79,8 +81,8 @@ pub(crate) fn decide_texts(given: Given<'_>) -> PyResult<[Bound<'_, PyAny>; 2]> 
     Ok([kept.into_any(), jaccards.into_any()])
 }
 
-/// What `simidx dedup -k` decides of documents, and why: for each the row that is kept for it or -1, and the distance of their
-/// fingerprints. Of each cluster the document of the highest priority is kept.
+/// Returns the decisions of `simidx dedup -k` and their reasons: for each document the row that is kept for it, or -1,
+/// and the distance of their fingerprints. The document with the highest priority is kept of each cluster.
 #[pyfunction]
 pub(crate) fn decide_documents(given: Given<'_>) -> PyResult<[Bound<'_, PyAny>; 2]> {
     given.only(&["fingerprints", "k", "priority", "memory", "threads"])?;
@@ -107,7 +109,7 @@ pub(crate) fn decide_documents(given: Given<'_>) -> PyResult<[Bound<'_, PyAny>; 
     Ok([kept.into_any(), distances.into_any()])
 }
 
-/// The number of words in the runs of which an index has sketches, if it has some of one kind.
+/// Returns the number of words in the runs that the sketches of an index represent, if it has sketches of one kind.
 #[pyfunction]
 pub(crate) fn sketch_words(py: Python<'_>, index: &PyIndex) -> PyResult<Option<usize>> {
     let opened = index.opened(py)?;
@@ -123,8 +125,8 @@ pub(crate) fn sketch_words(py: Python<'_>, index: &PyIndex) -> PyResult<Option<u
     }
 }
 
-/// The records of an index that are most like texts, of those texts that have one: rows, fingerprints and ids of records, and
-/// the estimates of their similarities with their standard errors.
+/// The texts with a similar record in an index: rows, fingerprints and ids of the most similar records, and the
+/// estimates of their similarities with their standard errors.
 type InIndex = (Vec<i64>, Fingerprints, Option<IdColumn>, Vec<f64>, Vec<f64>);
 
 fn find_in_index(
@@ -187,8 +189,8 @@ fn find_in_index(
     Ok((rows, fingerprints, ids, estimates, standard_errors))
 }
 
-/// Which texts an index has, by the sketches that it carries: rows, and for each the fingerprint and the id of the record that is
-/// most like it, the estimate of their similarity and its standard error.
+/// Finds the texts that an index has, by its sketches. Returns their rows, and for each the fingerprint and the id of
+/// the most similar record, the estimate of their similarity and its standard error.
 #[pyfunction]
 pub(crate) fn sketch_matches<'py>(
     py: Python<'py>,

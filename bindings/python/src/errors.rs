@@ -1,10 +1,10 @@
-//! What goes wrong, as Python's exceptions: the classes of `simidx._errors`.
+//! Errors as Python exceptions: the classes of `simidx._errors`.
 
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
 use simidx::Error;
 
-/// A class of `simidx._errors`, whose name has `Error` at its end.
+/// A class of `simidx._errors`, whose name there ends with `Error`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
     Closed,
@@ -22,7 +22,7 @@ pub(crate) enum Class {
 }
 
 impl Class {
-    /// An exception of this class.
+    /// Creates an exception of this class.
     pub(crate) fn error(self, py: Python<'_>, message: impl Into<String>) -> PyErr {
         match self.instance(py, message.into()) {
             Ok(exception) => PyErr::from_value(exception),
@@ -37,11 +37,11 @@ impl Class {
     }
 }
 
-/// What work without the interpreter gives: turned into an exception when the interpreter is held again.
+/// An error of work without the interpreter, which becomes an exception when the interpreter is attached again.
 #[derive(Debug)]
 pub(crate) enum Failure {
     Library(Error),
-    /// Files of something else.
+    /// The files are not index files.
     NotSimidx(String),
     Other(Class, String),
 }
@@ -98,7 +98,7 @@ impl Failure {
     }
 }
 
-/// An error of the library as an exception.
+/// Converts an error of the library into an exception.
 pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
     let message = error.to_string();
     let exception = match class_of(error).instance(py, message) {
@@ -127,7 +127,7 @@ fn class_of(error: &Error) -> Class {
     }
 }
 
-/// Says which rule a file breaks, and where.
+/// Adds the broken rule of a file and its place.
 fn add_facts(exception: &Bound<'_, PyAny>, error: &Error) -> PyResult<()> {
     match error {
         Error::Segment { error, .. } => add_facts(exception, error),

@@ -1,4 +1,4 @@
-//! What callers want to be left out: records with some ids, and those of some fingerprints.
+//! Exclusions of the caller: records with some ids or some fingerprints.
 
 use pyo3::prelude::*;
 use simidx::Width;
@@ -10,14 +10,14 @@ use crate::ids::{self, Ids};
 use crate::input;
 use crate::run::Watch;
 
-/// Ids and fingerprints as callers have them.
+/// Ids and fingerprints of the caller.
 pub(crate) struct Excluded {
     ids: Ids,
     fingerprints: Option<simidx::Fingerprints>,
 }
 
 impl Excluded {
-    /// Those of the arguments of these two names.
+    /// Reads exclusions from the arguments with these two names.
     pub(crate) fn read(
         given: &Given<'_>,
         width: Width,
@@ -36,7 +36,7 @@ impl Excluded {
         Ok(Excluded { ids, fingerprints })
     }
 
-    /// Hands all of them to the library, and lets go of what the caller lent.
+    /// Adds all of them to the library's exclusions, and releases the memory that the caller lent.
     pub(crate) fn add_to(self, exclusions: &mut Exclusions, watch: &Watch) -> Result<(), Failure> {
         for fingerprint in self.fingerprints.iter().flat_map(|column| column.iter()) {
             exclusions.add_fingerprint(fingerprint);

@@ -1,4 +1,4 @@
-//! What is known of matches next to their fingerprints: their ids, and their ranks among all.
+//! Facts of matches in addition to their fingerprints: ids and ranks.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use crate::records::no_ids;
 use crate::run::{How, run_apart, run_short};
 use crate::table;
 
-/// Fingerprints whose ids and ranks are read without a thread of their own.
+/// The number of fingerprints whose ids and ranks are read on the caller's thread.
 const FEW: usize = 256;
 
-/// Where the ids and the ranks of matches come from.
+/// The source of the ids and ranks of matches.
 enum Source {
-    /// Files, from which they are read when they are asked for.
+    /// Files, from which they are read on access.
     Files(Arc<Opened>),
-    /// Answers that bring the ids of each match: those of a collection, and those that were pickled.
+    /// Answers that include the ids of each match: those of a collection, and unpickled ones.
     Answers(Arc<IdLists>, IdKind),
 }
 
@@ -42,7 +42,7 @@ pub(crate) type Found<'py> = (
     Facts,
 );
 
-/// Answers as Python has them.
+/// Converts answers to Python.
 pub(crate) fn found(py: Python<'_>, answers: Answers, facts: Facts) -> PyResult<Found<'_>> {
     let offsets: Vec<i64> = answers.offsets.into_iter().map(|o| o as i64).collect();
     Ok((
@@ -54,13 +54,13 @@ pub(crate) fn found(py: Python<'_>, answers: Answers, facts: Facts) -> PyResult<
 }
 
 impl Facts {
-    /// Those of matches in files.
+    /// Creates the facts of matches in files.
     pub(crate) fn of_files(opened: Arc<Opened>) -> Self {
         let source = Source::Files(opened);
         Facts { source }
     }
 
-    /// Those of matches in a collection.
+    /// Creates the facts of matches in a collection.
     pub(crate) fn of_ids(ids: IdLists) -> Self {
         let source = Source::Answers(Arc::new(ids), IdKind::String);
         Facts { source }
@@ -80,7 +80,7 @@ impl Facts {
                 ids_of_all(set, found, watch)
             })?,
         };
-        // Where there are none, they are of the kind that they would have.
+        // An empty list still has the kind of the ids.
         if lists.ids.is_empty() && self.kind() == IdKind::String {
             lists.ids = no_ids(IdKind::String);
         }
@@ -88,7 +88,7 @@ impl Facts {
     }
 }
 
-/// Lets `work` work on fingerprints, in a way that suits their number.
+/// Calls `work` with fingerprints, on a thread that suits their number.
 fn over<T: Send + 'static>(
     opened: &Opened,
     fingerprints: &Bound<'_, PyAny>,
@@ -106,7 +106,7 @@ fn over<T: Send + 'static>(
     }
 }
 
-/// An id as Python has it.
+/// Converts an id to Python.
 pub(crate) fn to_python<'py>(py: Python<'py>, id: Id<'_>) -> PyResult<Bound<'py, PyAny>> {
     Ok(match id {
         Id::Number(number) => number.into_pyobject(py)?.into_any(),
@@ -114,7 +114,7 @@ pub(crate) fn to_python<'py>(py: Python<'py>, id: Id<'_>) -> PyResult<Bound<'py,
     })
 }
 
-/// One of the lists as Python has it; an empty one if there is no such list.
+/// Converts one of the lists to Python; empty if it does not exist.
 pub(crate) fn list_of<'py>(
     py: Python<'py>,
     lists: &IdLists,
@@ -127,12 +127,12 @@ pub(crate) fn list_of<'py>(
     PyList::new(py, ids)
 }
 
-/// The fields of facts that were pickled: kind, offsets, numbers, ends, text.
+/// The fields of pickled facts: kind, offsets, numbers, ends, text.
 type Pickled = (String, Vec<u64>, Vec<u64>, Vec<u64>, String);
 
 #[pymethods]
 impl Facts {
-    /// Facts that were pickled.
+    /// Restores pickled facts.
     #[new]
     fn new(py: Python<'_>, fields: Pickled) -> PyResult<Self> {
         let (kind, offsets, numbers, ends, text) = fields;
@@ -148,13 +148,13 @@ impl Facts {
         Ok(Facts { source })
     }
 
-    /// What the ids are: `"none"`, `"number"` or `"string"`.
+    /// The kind of the ids: `"none"`, `"number"` or `"string"`.
     #[getter]
     fn id_kind(&self) -> &'static str {
         self.kind().name()
     }
 
-    /// The ranks of fingerprints.
+    /// Returns the ranks of fingerprints.
     fn ranks<'py>(&self, fingerprints: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let ranks = match &self.source {
             Source::Files(opened) => {
@@ -164,13 +164,13 @@ impl Facts {
                 let ranks = ranks.into_iter().map(|rank| rank.map_or(-1, |r| r as i64));
                 ranks.collect()
             }
-            // Records of a collection come and go, and have none.
+            // Records of a collection change, and have no ranks.
             Source::Answers(..) => vec![-1; fingerprints.len()?],
         };
         Ok(ranks.into_pyarray(fingerprints.py()).into_any())
     }
 
-    /// The ids of fingerprints, a list for each. The first of them is that of the match of this number.
+    /// Returns a list of the ids of each fingerprint. `first` is the number of the first one's match.
     fn ids<'py>(
         &self,
         fingerprints: &Bound<'py, PyAny>,
@@ -185,7 +185,7 @@ impl Facts {
         numbers.map(|number| list_of(py, &lists, number)).collect()
     }
 
-    /// The ids of the first matches, which have these fingerprints, as a column of lists for Arrow.
+    /// Returns the ids of the first matches, which have these fingerprints, as an Arrow column of lists.
     fn ids_arrow(&self, fingerprints: &Bound<'_, PyAny>) -> PyResult<ArrowColumn> {
         let lists = self.id_lists(fingerprints)?;
         let array = table::lists(fingerprints.py(), Arc::unwrap_or_clone(lists))?;
@@ -193,7 +193,7 @@ impl Facts {
         Ok(ArrowColumn { array })
     }
 
-    /// What makes the facts of these fingerprints anew, without the index.
+    /// Returns the arguments that restore the facts of these fingerprints without the index.
     fn pickled<'py>(&self, fingerprints: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
         let py = fingerprints.py();
         let lists = Arc::unwrap_or_clone(self.id_lists(fingerprints)?);

@@ -1,6 +1,6 @@
-//! The arguments of a function of the package by their names, as `locals()` gives them when the function starts.
+//! The arguments of a function of the package by name, as `locals()` returns them when the function starts.
 //!
-//! The package has all signatures with their defaults and types; here a value is read when it is needed.
+//! All signatures, with their defaults and types, are in the package; here values are read on demand.
 
 use std::path::PathBuf;
 
@@ -23,7 +23,7 @@ impl<'py> Given<'py> {
         self.0.py()
     }
 
-    /// Refuses other names, where no signature does.
+    /// Refuses other names, for functions without a signature that does.
     pub(crate) fn only(&self, names: &[&str]) -> PyResult<()> {
         for name in self.0.keys() {
             let name = name.str()?.to_string();
@@ -35,23 +35,23 @@ impl<'py> Given<'py> {
         Ok(())
     }
 
-    /// The value of an argument if there is one, which may be `None`.
+    /// Returns the value of an argument, if there is one; it may be `None`.
     pub(crate) fn raw(&self, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.0.get_item(name)
     }
 
-    /// The value of an argument, or `None`.
+    /// Returns the value of an argument, or `None`.
     pub(crate) fn value(&self, name: &str) -> PyResult<Bound<'py, PyAny>> {
         let none = || self.py().None().into_bound(self.py());
         Ok(self.raw(name)?.unwrap_or_else(none))
     }
 
-    /// The value of an argument that is not `None`.
+    /// Returns the value of an argument that is not `None`.
     pub(crate) fn get(&self, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
         Ok(self.raw(name)?.filter(|value| !value.is_none()))
     }
 
-    /// The same, read.
+    /// Returns the value of an argument that is not `None`, converted by `read`.
     pub(crate) fn read<T>(
         &self,
         name: &str,
@@ -60,12 +60,12 @@ impl<'py> Given<'py> {
         self.get(name)?.map(|value| read(&value, name)).transpose()
     }
 
-    /// Yes or no; no if it is not given.
+    /// Returns a boolean argument; false if it is not given.
     pub(crate) fn flag(&self, name: &str) -> PyResult<bool> {
         let Some(value) = self.get(name)? else {
             return Ok(false);
         };
-        // That of NumPy too.
+        // Also accepts a boolean of NumPy.
         match value.extract::<bool>() {
             Ok(value) => Ok(value),
             Err(_) => {
@@ -75,12 +75,12 @@ impl<'py> Given<'py> {
         }
     }
 
-    /// Distance in bits: `k`.
+    /// Returns the distance in bits: `k`.
     pub(crate) fn distance(&self) -> PyResult<Option<u32>> {
         self.read("k", options::distance)
     }
 
-    /// What is known of fingerprints: their bits if the work has some, otherwise `width`; and `signed`.
+    /// Returns what is known about fingerprints before they are read: their width, or else `width`; and `signed`.
     pub(crate) fn expected(&self, width: Option<Width>) -> PyResult<Expected> {
         let given = match width {
             Some(_) => width,
@@ -92,8 +92,8 @@ impl<'py> Given<'py> {
         })
     }
 
-    /// Queries of a width: `fingerprints`, or the one `fingerprint`. They are copied, which costs nothing next to their answers:
-    /// between two looks at whether to go on a search may read them for long.
+    /// Returns the queries of a width: `fingerprints`, or a single `fingerprint`. They are copied, which is cheap
+    /// compared to answering them, because a search may read them for a long time between two checks for cancellation.
     pub(crate) fn queries(&self, width: Width) -> PyResult<Fingerprints> {
         let expected = self.expected(Some(width))?;
         let Some(one) = self.raw("fingerprint")? else {
@@ -104,17 +104,17 @@ impl<'py> Given<'py> {
         Ok(column)
     }
 
-    /// Bytes of memory: `memory`.
+    /// Returns the bytes of memory: `memory`.
     pub(crate) fn memory(&self) -> PyResult<Option<u64>> {
         self.read("memory", options::bytes)
     }
 
-    /// Where temporary files go: `temp_dir`.
+    /// Returns the folder for temporary files: `temp_dir`.
     pub(crate) fn temp_dir(&self) -> PyResult<Option<PathBuf>> {
         self.read("temp_dir", options::temp_dir)
     }
 
-    /// How work is done: `threads` and `progress`.
+    /// Returns how to run work: `threads` and `progress`.
     pub(crate) fn how(&self) -> PyResult<How> {
         Ok(How {
             threads: self.read("threads", options::count)?,

@@ -1,4 +1,4 @@
-//! What callers have as ids.
+//! Reads ids from Python objects.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -22,13 +22,13 @@ use crate::options;
 #[derive(Debug)]
 pub(crate) enum Ids {
     None,
-    /// The numbers of the rows.
+    /// The row numbers.
     Rows,
     Numbers(Column<u64>),
     Strings(Texts),
 }
 
-/// Reads ids from whatever holds them.
+/// Reads a column of ids from any supported object.
 pub(crate) fn read(object: Option<&Bound<'_, PyAny>>) -> PyResult<Ids> {
     let Some(object) = object else {
         return Ok(Ids::None);
@@ -154,7 +154,7 @@ fn list_ids(object: &Bound<'_, PyAny>) -> PyResult<Ids> {
     })
 }
 
-/// An id of a caller.
+/// Reads a single id.
 pub(crate) fn one(object: &Bound<'_, PyAny>) -> PyResult<simidx::IdBuf> {
     if let Ok(text) = object.cast::<PyString>() {
         return Ok(Id::String(&text.to_cow()?).into());

@@ -1,4 +1,4 @@
-//! An open index: one file, or several as one.
+//! An open index: one or several files.
 
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -22,21 +22,21 @@ use crate::options;
 use crate::records::{read, to_python};
 use crate::run::{How, run, run_apart, run_short};
 
-/// An index that is open: one file, or several that are searched as one.
+/// An open index: one or several files, searched as one.
 #[pyclass(frozen, subclass, module = "simidx._simidx", name = "Index")]
 pub(crate) struct PyIndex {
     opened: RwLock<Option<Arc<Opened>>>,
 }
 
 impl PyIndex {
-    /// The open files.
+    /// Returns the open files.
     pub(crate) fn opened(&self, py: Python<'_>) -> PyResult<Arc<Opened>> {
         let opened = self.opened.read().unwrap_or_else(PoisonError::into_inner);
         let closed = || Class::Closed.error(py, "the index is closed; open it again");
         opened.clone().ok_or_else(closed)
     }
 
-    /// The files of the index whose method was called: `self`.
+    /// Returns the files of the index whose method was called: `self`.
     pub(crate) fn of(given: &Given<'_>) -> PyResult<Arc<Opened>> {
         let index = given.value("self")?;
         index.cast::<PyIndex>()?.get().opened(given.py())
@@ -45,7 +45,7 @@ impl PyIndex {
 
 #[pymethods]
 impl PyIndex {
-    /// Opens files, or leaves records of the index `self` out.
+    /// Opens files, or excludes records from the index `self`.
     #[new]
     fn new(given: Given<'_>) -> PyResult<Self> {
         let opened = match given.raw("self")? {
@@ -57,7 +57,7 @@ impl PyIndex {
                 given.only(&["path", "in_memory", "warm"])?;
                 let paths = options::paths(&given.value("path")?)?;
                 let in_memory = given.flag("in_memory")?;
-                // It is done by the caller.
+                // The caller warms the index.
                 given.flag("warm")?;
                 run_apart(given.py(), &How::default(), move |_| {
                     Ok(Opened::open(paths, in_memory)?)
@@ -69,7 +69,7 @@ impl PyIndex {
         })
     }
 
-    /// The fingerprints of the records that have an id, in numeric order; none if there is no such record.
+    /// Returns the fingerprints of the records with an id, in numeric order; empty if there is no such record.
     fn fingerprints_of<'py>(
         &self,
         py: Python<'py>,
@@ -86,7 +86,7 @@ impl PyIndex {
         array(py, found)
     }
 
-    /// Lets go of the files. What else is asked of the index raises `ClosedError`.
+    /// Closes the files. Other methods then raise `ClosedError`.
     fn close(&self) {
         let mut opened = self.opened.write().unwrap_or_else(PoisonError::into_inner);
         *opened = None;
@@ -115,7 +115,7 @@ impl PyIndex {
         Ok(self.opened(py)?.width().bits())
     }
 
-    /// The distance for which the tables were chosen, and that queries have if no other is given.
+    /// The distance that the tables were chosen for, and the default distance of queries.
     #[getter]
     fn k(&self, py: Python<'_>) -> PyResult<u32> {
         Ok(self.opened(py)?.set.max_distance())
@@ -127,29 +127,29 @@ impl PyIndex {
         Ok(self.opened(py)?.set.record_count())
     }
 
-    /// What the ids are: `"none"`, `"number"` or `"string"`.
+    /// The kind of the ids: `"none"`, `"number"` or `"string"`.
     #[getter]
     fn id_kind(&self, py: Python<'_>) -> PyResult<&'static str> {
         Ok(self.opened(py)?.set.id_kind().name())
     }
 
-    /// How texts became fingerprints, as `Pipeline.description` says it, if the file records it.
+    /// The description of the pipeline, as in `Pipeline.description`, if the files record it.
     #[getter]
     fn pipeline(&self, py: Python<'_>) -> PyResult<Option<String>> {
         Ok(self.opened(py)?.set.pipeline().map(str::to_owned))
     }
 
-    /// Figures of each file, by the names of `simidx info --json`.
+    /// Returns the figures of each file, named as in `simidx info --json`.
     fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         info(py, &*self.opened(py)?)
     }
 
-    /// Number of fingerprints of all files; one that several files hold counts for each.
+    /// Number of fingerprints in all files; one in several files counts for each.
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
         Ok(self.opened(py)?.fingerprint_count() as usize)
     }
 
-    /// Whether the index holds this very fingerprint.
+    /// Returns whether the index holds exactly this fingerprint.
     fn __contains__(&self, py: Python<'_>, fingerprint: &Bound<'_, PyAny>) -> PyResult<bool> {
         let opened = self.opened(py)?;
         let expected = Expected::of(opened.width());
@@ -157,7 +157,7 @@ impl PyIndex {
         run_short(py, move || Ok(opened.set.contains(value)?))
     }
 
-    /// What opens it again, where it is read: its paths, and whether they are read to memory.
+    /// Returns the arguments that open it again on another machine: its paths, and whether they are read into memory.
     fn pickled(&self, py: Python<'_>) -> PyResult<(Vec<PathBuf>, bool)> {
         let opened = self.opened(py)?;
         if opened.leaves_out {
@@ -192,7 +192,7 @@ impl PyIndex {
     }
 }
 
-/// All fingerprints in numeric order, each once.
+/// Returns all distinct fingerprints in numeric order.
 #[pyfunction]
 pub(crate) fn fingerprints(given: Given<'_>) -> PyResult<Bound<'_, PyAny>> {
     let opened = PyIndex::of(&given)?;
@@ -209,7 +209,7 @@ pub(crate) fn fingerprints(given: Given<'_>) -> PyResult<Bound<'_, PyAny>> {
     array(given.py(), values)
 }
 
-/// All records: their fingerprints in numeric order, and their ids.
+/// Returns all records: their fingerprints in numeric order, and their ids.
 #[pyfunction]
 pub(crate) fn records(given: Given<'_>) -> PyResult<(Bound<'_, PyAny>, Bound<'_, PyAny>)> {
     let (py, opened) = (given.py(), PyIndex::of(&given)?);
@@ -217,7 +217,7 @@ pub(crate) fn records(given: Given<'_>) -> PyResult<(Bound<'_, PyAny>, Bound<'_,
     Ok((array(py, values)?, to_python(py, ids)?))
 }
 
-/// The ids of the records that have this very fingerprint.
+/// Returns the ids of the records with exactly this fingerprint.
 #[pyfunction]
 pub(crate) fn ids_of(given: Given<'_>) -> PyResult<Bound<'_, PyList>> {
     let (py, opened) = (given.py(), PyIndex::of(&given)?);
@@ -228,7 +228,7 @@ pub(crate) fn ids_of(given: Given<'_>) -> PyResult<Bound<'_, PyList>> {
     list_of(py, &lists, 0)
 }
 
-/// The files of an index without some records.
+/// Returns the files of an index without some records.
 fn without(given: &Given<'_>) -> PyResult<Opened> {
     let opened = PyIndex::of(given)?;
     let only = given.read("file", options::count)?;
@@ -240,7 +240,7 @@ fn without(given: &Given<'_>) -> PyResult<Opened> {
     })
 }
 
-/// Brings the files to memory and checks each block once, so that the first queries are as quick as later ones.
+/// Loads the files into memory and checks each block once, so that the first queries are as fast as later ones.
 #[pyfunction]
 pub(crate) fn warm(given: Given<'_>) -> PyResult<()> {
     let (opened, how) = (PyIndex::of(&given)?, given.how()?);

@@ -1,4 +1,4 @@
-//! What callers have as fingerprints and texts.
+//! Reads fingerprints and texts from Python objects.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, UInt32Type, UInt64Type};
@@ -17,7 +17,7 @@ use crate::arrow;
 use crate::column::{Column, TextChunk, Texts};
 use crate::errors::Class;
 
-/// What is wrong with fingerprints that are floating-point numbers.
+/// The error message for floating-point fingerprints.
 const ROUNDED: &str =
     "floating point rounds fingerprints; read them as uint64, or from hexadecimal strings";
 
@@ -30,7 +30,7 @@ pub(crate) enum Fingerprints {
 }
 
 impl Fingerprints {
-    /// The same as a column of the library.
+    /// Returns the fingerprints as a column of the library.
     pub(crate) fn column(&self) -> simidx::Column<'_> {
         match self {
             Fingerprints::W32(column) => column[..].into(),
@@ -39,7 +39,7 @@ impl Fingerprints {
         }
     }
 
-    /// The same in a column of the library, copied if they are lent.
+    /// Returns the fingerprints as an owned column of the library, copied if they are lent.
     pub(crate) fn into_owned(self) -> simidx::Fingerprints {
         match self {
             Fingerprints::W32(column) => column.into_owned().into(),
@@ -49,17 +49,17 @@ impl Fingerprints {
     }
 }
 
-/// What is known about fingerprints before they are read.
+/// Properties of fingerprints that are known before they are read.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Expected {
     /// Their bits.
     pub(crate) width: Option<Width>,
-    /// Whether integers with a sign hold their bits.
+    /// Whether signed integers hold their bits.
     pub(crate) signed: bool,
 }
 
 impl Expected {
-    /// Unsigned ones of a width.
+    /// Expects unsigned fingerprints of a width.
     pub(crate) fn of(width: Width) -> Self {
         Expected {
             width: Some(width),
@@ -80,7 +80,7 @@ impl Expected {
     }
 }
 
-/// Reads fingerprints from whatever holds them.
+/// Reads a column of fingerprints from any supported object.
 pub(crate) fn fingerprints(
     object: &Bound<'_, PyAny>,
     expected: Expected,
@@ -113,7 +113,7 @@ fn read(object: &Bound<'_, PyAny>, expected: Expected) -> PyResult<Fingerprints>
     of_list(object, expected)
 }
 
-/// Refuses a dict, which would be taken for its keys, and a lazy frame, which has no rows yet.
+/// Refuses a dict, whose keys would be read, and a lazy frame, which has no rows yet.
 fn refuse_no_rows(object: &Bound<'_, PyAny>, what: &str) -> PyResult<()> {
     let given = type_name(object);
     let remedy = match given.as_str() {
@@ -190,7 +190,7 @@ fn of_numpy(object: &Bound<'_, PyAny>, expected: Expected) -> PyResult<Fingerpri
     }
 }
 
-/// What is read of an array, or of a copy of it in one piece and in the order of bytes of this machine.
+/// Calls `read` with an array, or with a contiguous copy of it in native byte order.
 fn in_one_piece<'py, T>(
     array: &Bound<'py, PyAny>,
     read: impl Fn(&Bound<'py, PyAny>) -> Option<T>,
@@ -260,14 +260,14 @@ fn of_arrow(py: Python<'_>, chunks: &[ArrayRef], expected: Expected) -> PyResult
     }
 }
 
-/// A value of 128 bits whose first byte is the highest.
+/// Converts 16 bytes to a value, most significant first.
 fn of_bytes(bytes: &[u8]) -> u128 {
     bytes
         .iter()
         .fold(0, |value, &byte| value << 8 | u128::from(byte))
 }
 
-/// One piece is lent, several are copied together.
+/// Joins chunks: a single chunk is lent, several are copied.
 pub(crate) fn joined<T: arrow_buffer::ArrowNativeType>(
     chunks: &[ArrayRef],
     values: impl Fn(&ArrayRef) -> ScalarBuffer<T>,
@@ -319,10 +319,10 @@ pub(crate) fn type_name(object: &Bound<'_, PyAny>) -> String {
     name.map_or_else(|_| "this".to_owned(), |name| name.to_string())
 }
 
-/// Fingerprints one by one.
+/// Collects fingerprints one by one.
 struct Values {
     expected: Expected,
-    /// The digits of those that are strings.
+    /// The width of fingerprints in hexadecimal digits.
     digits: Option<Width>,
     values: Vec<u128>,
 }
@@ -431,7 +431,7 @@ fn narrowed<F: Fingerprint>(values: &[u128]) -> Column<F> {
     Column::Owned(values.iter().map(|&value| F::from_u128(value)).collect())
 }
 
-/// One fingerprint of a width that is known: an integer or hexadecimal digits.
+/// Reads a single fingerprint of a known width: an integer or hexadecimal digits.
 pub(crate) fn fingerprint(object: &Bound<'_, PyAny>, expected: Expected) -> PyResult<u128> {
     let mut values = Values::new(expected);
     match object.cast::<PyString>() {
@@ -452,7 +452,7 @@ pub(crate) fn is_text(kind: &DataType) -> bool {
     )
 }
 
-/// The texts of chunks of a type of text.
+/// Returns the texts of chunks of a text type.
 pub(crate) fn texts_of(chunks: &[ArrayRef]) -> Texts {
     let mut texts = Texts::default();
     for chunk in chunks {
@@ -465,7 +465,7 @@ pub(crate) fn texts_of(chunks: &[ArrayRef]) -> Texts {
     texts
 }
 
-/// Reads texts from whatever holds them.
+/// Reads a column of texts from any supported object.
 pub(crate) fn texts(object: &Bound<'_, PyAny>) -> PyResult<Texts> {
     let py = object.py();
     if is_single(object) {

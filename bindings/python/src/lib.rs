@@ -1,12 +1,12 @@
 //! The Python package `simidx`: the libraries `simidx` and `simidx-text` for arrays, and the program.
 //!
-//! Nothing is decided here: what is read from Python goes to the libraries, and what they give becomes arrays and tables. Work is done without
-//! the interpreter, see `run`.
+//! This crate only converts: values read from Python go to the libraries, and their results become arrays and tables.
+//! Work runs without the interpreter, see `run`.
 //!
-//! No state relies on the lock of the interpreter, so that the module may be loaded by builds of Python without it: all classes are
-//! frozen; what changes in them is behind a lock of its own (`PyIndex::opened`, `PyCollection::live`), as is the pool of threads
-//! (`run::pool`). A caller's array is read while a call runs, with the lock or without: nobody may write to it meanwhile.
-//! A call that is broken off returns when its array is not read any more, see `run::Watch::let_go`.
+//! The module does not rely on the GIL, so free-threaded builds of Python may load it: all classes are frozen; their
+//! changing parts have their own locks (`PyIndex::opened`, `PyCollection::live`), and so has the pool of threads
+//! (`run::pool`). A caller's array is read while a call runs, with the GIL or without, and must not be written to
+//! meanwhile. A cancelled call returns only when its array is no longer read, see `run::Watch::let_go`.
 
 mod arrays;
 mod arrow;
@@ -36,7 +36,7 @@ use std::ffi::OsString;
 
 use pyo3::prelude::*;
 
-/// Runs the program with these arguments, of which the first is its name, and returns its exit code.
+/// Runs the program with these arguments, the first of which is its name. Returns its exit code.
 #[pyfunction]
 fn program(py: Python<'_>, args: Vec<OsString>) -> u8 {
     py.detach(|| simidx_cli::run(args))

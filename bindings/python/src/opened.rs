@@ -1,4 +1,4 @@
-//! The files of an open index: their full check, and their figures.
+//! The files of an open index: their checks and figures.
 
 use std::path::PathBuf;
 
@@ -7,13 +7,13 @@ use pyo3::types::{PyDict, PyList};
 use simidx::set::{Exclusions, Segment};
 use simidx::{IdKind, Set, Width};
 
-/// Open files and where they are.
+/// Open files and their paths.
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) set: Set,
     pub(crate) paths: Vec<PathBuf>,
     pub(crate) in_memory: bool,
-    /// Whether some records of the files are left out of answers.
+    /// Whether answers exclude some records of the files.
     pub(crate) leaves_out: bool,
 }
 
@@ -32,7 +32,7 @@ impl Opened {
         })
     }
 
-    /// The same files without some records, of one file if `only` names one by its number.
+    /// Returns the same files without some records, all or only those of file number `only`.
     pub(crate) fn without(
         &self,
         exclusions: &Exclusions,
@@ -50,24 +50,24 @@ impl Opened {
         })
     }
 
-    /// Bits of a fingerprint.
+    /// The width of the fingerprints.
     pub(crate) fn width(&self) -> Width {
         self.set.width()
     }
 
-    /// Number of fingerprints; one that several files hold counts for each.
+    /// Number of fingerprints; one in several files counts for each.
     pub(crate) fn fingerprint_count(&self) -> u64 {
         self.set.segments().map(Segment::len).sum()
     }
 
-    /// Nanoseconds that a query within a distance is expected to take.
+    /// Returns the expected nanoseconds of a query within a distance.
     pub(crate) fn query_ns(&self, distance: u32) -> f64 {
         let plans = self.set.segments().map(|file| file.plan(distance));
         plans.map(|plan| plan.ns()).sum()
     }
 }
 
-/// The figures of all files.
+/// Returns the figures of all files.
 pub(crate) fn info<'py>(py: Python<'py>, opened: &Opened) -> PyResult<Bound<'py, PyDict>> {
     let info = PyDict::new(py);
     let set = &opened.set;
@@ -84,7 +84,7 @@ pub(crate) fn info<'py>(py: Python<'py>, opened: &Opened) -> PyResult<Bound<'py,
     Ok(info)
 }
 
-/// The figures of a file.
+/// Returns the figures of a file.
 fn file_info<'py>(py: Python<'py>, segment: Segment<'_>) -> PyResult<Bound<'py, PyDict>> {
     let summary = segment.summary();
     let info = PyDict::new(py);

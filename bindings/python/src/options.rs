@@ -1,4 +1,4 @@
-//! Options that several functions take: distances, sizes, paths.
+//! Options of several functions: distances, sizes, paths.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use simidx::Width;
 
 use crate::errors::Class;
 
-/// A distance in bits.
+/// Reads a distance in bits.
 pub(crate) fn distance(object: &Bound<'_, PyAny>, name: &str) -> PyResult<u32> {
     let number = integer(object).filter(|&number| number <= 128);
     number.ok_or_else(|| {
@@ -21,7 +21,7 @@ pub(crate) fn distance(object: &Bound<'_, PyAny>, name: &str) -> PyResult<u32> {
     })
 }
 
-/// A count of things.
+/// Reads a count.
 pub(crate) fn count(object: &Bound<'_, PyAny>, name: &str) -> PyResult<usize> {
     integer(object).ok_or_else(|| {
         let message = format!("{name}={}: a number from 0 is expected", shown(object));
@@ -29,7 +29,7 @@ pub(crate) fn count(object: &Bound<'_, PyAny>, name: &str) -> PyResult<usize> {
     })
 }
 
-/// A number of bits of fingerprints.
+/// Reads a width of fingerprints.
 pub(crate) fn width(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Width> {
     let bits = count(object, name)?;
     let width = u32::try_from(bits).ok().and_then(Width::from_bits);
@@ -39,7 +39,7 @@ pub(crate) fn width(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Width> {
     })
 }
 
-/// A similarity, whatever its value.
+/// Reads a similarity, whatever its value.
 pub(crate) fn similarity(object: &Bound<'_, PyAny>, name: &str) -> PyResult<f64> {
     let number = match object.is_instance_of::<PyBool>() {
         true => None,
@@ -51,7 +51,7 @@ pub(crate) fn similarity(object: &Bound<'_, PyAny>, name: &str) -> PyResult<f64>
     })
 }
 
-/// An integer of Python or NumPy, if it is one of this range.
+/// Returns an integer of Python or NumPy, if it is one in this range.
 pub(crate) fn integer<'py, T: FromPyObjectOwned<'py>>(object: &Bound<'py, PyAny>) -> Option<T> {
     match is_number(object) {
         true => object.extract::<T>().ok(),
@@ -59,12 +59,12 @@ pub(crate) fn integer<'py, T: FromPyObjectOwned<'py>>(object: &Bound<'py, PyAny>
     }
 }
 
-/// Whether it is an integer, of Python or NumPy.
+/// Returns whether an object is an integer of Python or NumPy.
 fn is_number(object: &Bound<'_, PyAny>) -> bool {
     !object.is_instance_of::<PyBool>() && object.hasattr("__index__").unwrap_or(false)
 }
 
-/// What is wrong with something that should have been a number: its value or its type.
+/// Returns whether an object that is not a valid number has a wrong value or a wrong type.
 fn by_kind(object: &Bound<'_, PyAny>) -> Class {
     match is_number(object) {
         true => Class::Option,
@@ -77,7 +77,7 @@ fn shown(object: &Bound<'_, PyAny>) -> String {
     shown.unwrap_or_else(|_| "?".to_owned())
 }
 
-/// Bytes: a number, or one with a unit as in `"4GB"`, which counts by 1024.
+/// Reads a number of bytes, optionally with a unit as in `"4GB"`, where units are powers of 1024.
 pub(crate) fn bytes(object: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
     let of_text = || {
         let text = object.cast::<PyString>().ok()?.to_string();
@@ -113,7 +113,7 @@ pub(crate) fn bytes(object: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
     })
 }
 
-/// The path of a file: a string or what has a path.
+/// Reads the path of a file: a string or a path-like object.
 pub(crate) fn path(object: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
     if !object.is_instance_of::<PyBytes>()
         && let Ok(path) = object.extract::<PathBuf>()
@@ -124,7 +124,7 @@ pub(crate) fn path(object: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
     Err(Class::InputType.error(object.py(), message))
 }
 
-/// The path of a folder for temporary files, which must be there: it may be used only after hours.
+/// Reads the path of a folder for temporary files. It must exist, because it may be used only after hours.
 pub(crate) fn temp_dir(object: &Bound<'_, PyAny>, name: &str) -> PyResult<PathBuf> {
     let path = path(object)?;
     match path.is_dir() {
@@ -136,7 +136,7 @@ pub(crate) fn temp_dir(object: &Bound<'_, PyAny>, name: &str) -> PyResult<PathBu
     }
 }
 
-/// The paths of one or several files.
+/// Reads the paths of one or several files.
 pub(crate) fn paths(object: &Bound<'_, PyAny>) -> PyResult<Vec<PathBuf>> {
     let is_list = !object.is_instance_of::<PyString>()
         && !object.is_instance_of::<PyBytes>()
@@ -151,7 +151,7 @@ pub(crate) fn paths(object: &Bound<'_, PyAny>) -> PyResult<Vec<PathBuf>> {
     Ok(vec![path(object)?])
 }
 
-/// A function that is told of progress.
+/// Reads a progress function.
 pub(crate) fn progress(object: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     match object.is_callable() {
         true => Ok(object.clone().unbind()),

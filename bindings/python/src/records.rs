@@ -10,10 +10,10 @@ use crate::errors::Failure;
 use crate::run::Watch;
 use crate::table;
 
-/// Records between two reports.
+/// Records between two progress reports.
 const PIECE: usize = 1 << 14;
 
-/// The records of all files by fingerprint, those of one fingerprint by id. Without ids, the fingerprints alone.
+/// Reads the records of all files, ordered by fingerprint, then by id. Without ids, reads only the fingerprints.
 pub(crate) fn read(set: &Set, watch: &Watch) -> Result<(Fingerprints, Option<IdColumn>), Failure> {
     let mut fingerprints = Fingerprints::new(set.width());
     let total = set.record_count();
@@ -38,7 +38,7 @@ pub(crate) fn read(set: &Set, watch: &Watch) -> Result<(Fingerprints, Option<IdC
     Ok((fingerprints, Some(ids)))
 }
 
-/// An empty column of ids of a kind.
+/// Creates an empty column of ids of a kind.
 pub(crate) fn no_ids(kind: IdKind) -> IdColumn {
     match kind {
         IdKind::String => IdColumn::Strings {
@@ -57,12 +57,12 @@ pub(crate) fn push_id(ids: &mut IdColumn, id: Id<'_>) {
             text.push_str(id);
             ends.push(text.len() as u64);
         }
-        // All ids of an index are of one kind.
+        // All ids of an index have the same kind.
         _ => {}
     }
 }
 
-/// Ids as Python has them: an array of numbers, a column of strings, or `None`.
+/// Converts ids to Python: an array of numbers, a column of strings, or `None`.
 pub(crate) fn to_python(py: Python<'_>, ids: Option<IdColumn>) -> PyResult<Bound<'_, PyAny>> {
     Ok(match ids {
         None => py.None().into_bound(py),

@@ -1,4 +1,4 @@
-//! Long work: off the interpreter, on threads of its own, and stopped by Ctrl-C.
+//! Long work: without the interpreter, on other threads, and stopped by Ctrl-C.
 
 use std::any::Any;
 use std::io;
@@ -15,10 +15,10 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::errors::{Class, Failure};
 
-/// Time between two looks at signals.
+/// The time between two checks for signals.
 const POLL: Duration = Duration::from_millis(40);
 
-/// Most threads that a caller may ask for.
+/// The most threads of a call.
 const MOST_THREADS: usize = 1024;
 
 const WORKING: u8 = 0;
@@ -34,12 +34,12 @@ pub(crate) struct Watch {
 #[derive(Debug, Default)]
 struct Call {
     state: AtomicU8,
-    /// Whether the work reads no memory that is lent, and will not.
+    /// Whether the work no longer reads lent memory.
     is_apart: AtomicBool,
     progress: Mutex<Option<Progress>>,
 }
 
-/// How far the work is.
+/// The progress of the work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Progress {
     stage: &'static str,
@@ -48,7 +48,7 @@ struct Progress {
 }
 
 impl Watch {
-    /// The watch for work of the library.
+    /// Returns the watch for work of the library.
     pub(crate) fn of_library(&self) -> simidx::Watch {
         let watch = self.clone();
         simidx::Watch::new(move |progress| {
@@ -59,7 +59,7 @@ impl Watch {
         })
     }
 
-    /// An error if nobody waits for the work any more.
+    /// Returns an error if the work has been cancelled.
     pub(crate) fn check(&self) -> simidx::Result<()> {
         match self.call.state.load(Ordering::Relaxed) {
             CANCELLED => Err(simidx::Error::Interrupted),
@@ -67,26 +67,26 @@ impl Watch {
         }
     }
 
-    /// Says how far the work is, and whether to go on.
+    /// Reports the progress. Returns an error if the work has been cancelled.
     pub(crate) fn report(&self, stage: &'static str, done: u64, total: u64) -> simidx::Result<()> {
         *lock(&self.call.progress) = Some(Progress { stage, done, total });
         self.check()
     }
 
-    /// From here on the work is brought to its end, if it has not been stopped before.
+    /// Commits the work, unless it has been cancelled before: from here on it runs to its end.
     pub(crate) fn commit(&self) -> simidx::Result<()> {
         self.leave_working(COMMITTING);
         self.check()
     }
 
-    /// Lets go of what the caller lent: all of it. From here on a call that is stopped does not wait for the work.
+    /// Drops all memory that the caller lent. From here on a cancelled call does not wait for the work.
     pub(crate) fn let_go<T>(&self, lent: T) {
         drop(lent);
-        // What was read before is read before the caller may write.
+        // Earlier reads happen before the caller may write.
         self.call.is_apart.store(true, Ordering::Release);
     }
 
-    /// Stops the work, unless it is too late.
+    /// Cancels the work, unless it is too late. Returns whether it did.
     fn cancel(&self) -> bool {
         self.leave_working(CANCELLED)
     }
@@ -98,23 +98,24 @@ impl Watch {
     }
 }
 
-/// What became of work: its result, or what it panicked with.
+/// The outcome of work: its result, or its panic.
 type Outcome<T> = Result<Result<T, Failure>, Box<dyn Any + Send>>;
 
-/// How work is run.
+/// Options of running work.
 #[derive(Debug, Default)]
 pub(crate) struct How {
-    /// As many as the processor runs at a time, if it is not said.
+    /// Number of threads; `None` for as many as the processor runs at a time.
     pub(crate) threads: Option<usize>,
-    /// Called with a stage, what is done of it and of how much.
+    /// Called with the stage, the amount done and the total.
     pub(crate) progress: Option<Py<PyAny>>,
 }
 
 /// Runs work on a pool of threads without the interpreter, and waits for it.
 ///
-/// A signal for which Python raises an exception is seen while it runs: the work then ends when it asks its watch next, and the
-/// exception is raised after that. The work may read memory that the caller lends: nobody reads it once this has returned.
-/// Work that asks seldom lets go of that memory before, see [`Watch::let_go`]; then nobody waits for it. What the work made is dropped.
+/// If a signal raises a Python exception meanwhile, the work ends at its next check of the watch, and the exception is
+/// raised after that. The work may read memory that the caller lends, and no longer reads it once this has returned.
+/// Work that rarely checks releases that memory first, see [`Watch::let_go`]; then this does not wait for it. The
+/// result of cancelled work is dropped.
 pub(crate) fn run<T: Send + 'static>(
     py: Python<'_>,
     how: &How,
@@ -125,8 +126,8 @@ pub(crate) fn run<T: Send + 'static>(
     run_watched(py, how, Watch::default(), work)
 }
 
-/// The same for work that reads nothing which the caller could change: files, texts, what was copied. The exception is raised at
-/// once, and the work ends on its own.
+/// [`run`] for work that does not read anything the caller could change: files, texts, copied data. The exception is
+/// raised at once, and the work ends on its own.
 pub(crate) fn run_apart<T: Send + 'static>(
     py: Python<'_>,
     how: &How,
@@ -136,7 +137,7 @@ pub(crate) fn run_apart<T: Send + 'static>(
     run_aside(py, how, move |watch| pool.install(move || work(watch)))
 }
 
-/// The same on one thread, not on the pool: for work that waits for a disk, and would keep others from the pool meanwhile.
+/// [`run_apart`] on one thread outside the pool, for work that waits for a disk and would block the pool meanwhile.
 pub(crate) fn run_aside<T: Send + 'static>(
     py: Python<'_>,
     how: &How,
@@ -158,12 +159,12 @@ fn run_watched<T: Send + 'static>(
     let started = thread::Builder::new()
         .name("simidx".to_owned())
         .spawn(move || {
-            // Nobody receives it if the call has been broken off.
+            // If the call has been cancelled, the result is not received.
             let _ = to.send(catch_unwind(AssertUnwindSafe(|| work(&of_work))));
         });
     started.map_err(|error| Failure::from(error).raise(py))?;
     let mut seen = None;
-    // What came too late to break the work off.
+    // An exception that came too late to cancel the work.
     let mut late: PyResult<()> = Ok(());
     loop {
         let waited;
@@ -180,7 +181,7 @@ fn run_watched<T: Send + 'static>(
                 late = Err(error);
                 continue;
             }
-            // Until the work has ended, or has let go of what is lent to it.
+            // Until the work has ended, or has released the lent memory.
             py.detach(move || {
                 while !watch.call.is_apart.load(Ordering::Acquire) {
                     match outcome.recv_timeout(POLL / 4) {
@@ -194,7 +195,7 @@ fn run_watched<T: Send + 'static>(
     }
 }
 
-/// Runs work at once that is too short to be broken off, on the same pool without the interpreter.
+/// Runs work that is too short to be cancelled, on the same pool without the interpreter.
 pub(crate) fn run_short<T: Send>(
     py: Python<'_>,
     work: impl FnOnce() -> Result<T, Failure> + Send,
@@ -203,7 +204,7 @@ pub(crate) fn run_short<T: Send>(
     run_here(py, || pool.install(work))
 }
 
-/// The same on the thread of the caller.
+/// [`run_short`] on the thread of the caller.
 pub(crate) fn run_here<T: Send>(
     py: Python<'_>,
     work: impl FnOnce() -> Result<T, Failure> + Send,
@@ -225,7 +226,7 @@ fn finish<T>(py: Python<'_>, outcome: Outcome<T>) -> PyResult<T> {
     }
 }
 
-/// Calls the caller's function if there is news for it.
+/// Calls the caller's progress function if there is news.
 fn tell(py: Python<'_>, how: &How, watch: &Watch, seen: &mut Option<Progress>) -> PyResult<()> {
     let Some(progress) = &how.progress else {
         return Ok(());
@@ -241,18 +242,18 @@ fn tell(py: Python<'_>, how: &How, watch: &Watch, seen: &mut Option<Progress>) -
     Ok(())
 }
 
-/// The process that has them, and pools that wait for the next call, with the numbers of threads that were asked for.
+/// The process that owns the pools, and the idle pools, with the requested numbers of threads.
 type Pools = (u32, Vec<(usize, Arc<ThreadPool>)>);
 
-/// The threads for a call: as many as the processor runs at a time for all calls that do not say how many, and others have
-/// threads of their own while they run.
+/// Returns the pool of a call: the one with as many threads as the processor runs at a time, shared by all calls that
+/// do not give a number; other calls have their own threads while they run.
 fn pool(py: Python<'_>, threads: Option<usize>) -> PyResult<Arc<ThreadPool>> {
     let count = threads.unwrap_or(0);
     if count > MOST_THREADS {
         let message = format!("threads={count}: at most {MOST_THREADS} are possible");
         return Err(Class::Option.error(py, message));
     }
-    // Exceptions are made without the lock, since that may run anything.
+    // Exceptions are created outside the lock, since that may run any code.
     kept_pool(count).map_err(|error| Failure::from(io::Error::other(error)).raise(py))
 }
 
@@ -262,13 +263,13 @@ fn kept_pool(count: usize) -> Result<Arc<ThreadPool>, rayon::ThreadPoolBuildErro
     let (of, kept) = &mut *pools;
     let process = std::process::id();
     if *of != process {
-        // After a fork the child has none of the threads, and dropping the pools would wait for them.
+        // After a fork, the child does not have the threads, and dropping the pools would wait for them.
         std::mem::forget(std::mem::take(kept));
         *of = process;
     }
     let known = kept.iter().find(|(of, _)| *of == count);
     let is_new = known.is_none();
-    // Only who has the lock can take one that nobody has.
+    // An unused pool can only be taken under the lock.
     if let Some((_, pool)) = known
         && (count == 0 || Arc::strong_count(pool) == 1)
     {
@@ -279,7 +280,7 @@ fn kept_pool(count: usize) -> Result<Arc<ThreadPool>, rayon::ThreadPoolBuildErro
         .thread_name(|number| format!("simidx-{number}"))
         .build();
     let pool = Arc::new(pool?);
-    // Of those that were asked for by number one is kept; more threads than the processor runs at a time would lie idle.
+    // One pool for each requested number is kept, unless it has more threads than the processor runs at a time.
     let most = thread::available_parallelism().map_or(0, usize::from);
     if is_new && count <= most {
         kept.retain(|&(of, _)| of == 0 || count == 0);

@@ -1,4 +1,4 @@
-//! Searches in open files and in collections: what is asked, and the answers in columns.
+//! Searches in open files and in collections: questions, and answers in columns.
 
 use std::sync::Arc;
 
@@ -17,17 +17,17 @@ use crate::opened::Opened;
 use crate::options;
 use crate::run::{How, run_apart, run_here, run_short};
 
-/// Nanoseconds that work may take which no signal can break off.
+/// The longest work that signals cannot cancel, in nanoseconds.
 const SHORT_NS: f64 = 5e6;
 
-/// What is searched.
+/// The target of a search.
 enum Searched {
     Files(Arc<Opened>),
     Collection(Arc<Live>),
 }
 
 impl Searched {
-    /// That whose method was called: `self`.
+    /// Returns the target whose method was called: `self`.
     fn of(given: &Given<'_>) -> PyResult<Self> {
         match given.value("self")?.cast::<PyCollection>() {
             Ok(collection) => Ok(Searched::Collection(collection.get().live(given.py())?)),
@@ -42,7 +42,7 @@ impl Searched {
         }
     }
 
-    /// The distance that is asked for, or that of what is searched.
+    /// Returns the requested distance, or the default of the target.
     fn distance(&self, given: &Given<'_>) -> PyResult<u32> {
         Ok(given.distance()?.unwrap_or_else(|| match self {
             Searched::Files(opened) => opened.set.max_distance(),
@@ -50,7 +50,7 @@ impl Searched {
         }))
     }
 
-    /// The answers to queries, found at once if there is little to do.
+    /// Answers queries, on the caller's thread if there is little to do.
     fn answer(
         self,
         py: Python<'_>,
@@ -83,7 +83,7 @@ impl Searched {
             Searched::Collection(live) => {
                 let one = queries.iter().next().filter(|_| is_short);
                 let columns = match one {
-                    // On this thread: it does not wait for the pool, which other calls may keep busy.
+                    // On this thread, to avoid waiting for the pool, which other calls may keep busy.
                     Some(query) => run_here(py, || live.search_one(query, question))?,
                     None => {
                         run_apart(py, how, move |watch| live.search(&queries, question, watch))?
@@ -95,7 +95,7 @@ impl Searched {
     }
 }
 
-/// The matches of queries: the `n` nearest if a number is given, otherwise all within a distance.
+/// Answers queries: the `n` nearest if a number is given, otherwise all within a distance.
 #[pyfunction]
 pub(crate) fn query(given: Given<'_>) -> PyResult<Found<'_>> {
     let (py, searched) = (given.py(), Searched::of(&given)?);
@@ -113,7 +113,7 @@ pub(crate) fn query(given: Given<'_>) -> PyResult<Found<'_>> {
     found(py, answers, facts)
 }
 
-/// Whether a fingerprint within a distance of each query is there.
+/// Returns for each query whether there is a fingerprint within a distance.
 #[pyfunction]
 pub(crate) fn contains(given: Given<'_>) -> PyResult<Bound<'_, PyAny>> {
     let (py, searched) = (given.py(), Searched::of(&given)?);
@@ -134,7 +134,7 @@ pub(crate) fn contains(given: Given<'_>) -> PyResult<Bound<'_, PyAny>> {
     Ok(mask.into_pyarray(py).into_any())
 }
 
-/// The answers to very many queries, by one pass over the files where that is quicker.
+/// Answers very many queries, by one pass over the files if that is faster.
 #[pyfunction]
 pub(crate) fn join(given: Given<'_>) -> PyResult<Found<'_>> {
     let (py, opened) = (given.py(), PyIndex::of(&given)?);

@@ -1,4 +1,4 @@
-//! Whole sets: pairs, clusters, and what is left without near-duplicates.
+//! Whole sets: pairs, clusters, and deduplication.
 
 use std::sync::Arc;
 
@@ -19,17 +19,17 @@ use crate::opened::Opened;
 use crate::options;
 use crate::run::{How, Watch, run};
 
-/// Fingerprints that are handed over between two looks at whether to go on.
+/// Fingerprints between two checks for cancellation.
 const PIECE: usize = 1 << 20;
 
-/// The distance within which pairs are looked for, if it is not said.
+/// The default distance of pairs.
 const DISTANCE: u32 = 3;
 
-/// Three columns with a row for each pair.
+/// Three columns, with a row for each pair.
 pub(crate) type Columns<'py> = [Bound<'py, PyAny>; 3];
 
-/// All pairs within `k` bits: left, right, distance. Of fingerprints each distinct one once, the smaller on the left; of
-/// rows also those of equal fingerprints, the first on the left.
+/// Returns all pairs within `k` bits: left, right, distance. The pairs are of distinct fingerprints, with the smaller
+/// on the left; or of rows, including those with equal fingerprints, with the first on the left.
 #[pyfunction]
 pub(crate) fn pairs(given: Given<'_>) -> PyResult<Columns<'_>> {
     let (py, how) = (given.py(), given.how()?);
@@ -95,7 +95,7 @@ fn rows_of<'py>(
     Ok(columns(py, pairs))
 }
 
-/// Pairs of rows as arrays.
+/// Converts pairs of rows to arrays.
 pub(crate) fn columns<T: Element>(
     py: Python<'_>,
     (left, right, facts): (Vec<i64>, Vec<i64>, Vec<T>),
@@ -107,7 +107,7 @@ pub(crate) fn columns<T: Element>(
     ]
 }
 
-/// What `clusters` and `dedup` share.
+/// Returns the options that `clusters` and `dedup` share.
 pub(crate) fn dedup_options(given: &Given<'_>) -> PyResult<DedupOptions> {
     let mut options = DedupOptions::default();
     options.distance = given.distance()?.unwrap_or(DISTANCE);
@@ -116,8 +116,8 @@ pub(crate) fn dedup_options(given: &Given<'_>) -> PyResult<DedupOptions> {
     Ok(options)
 }
 
-/// For each row the first row of its cluster: `int64`. Two rows are in one cluster if steps of at most `k` bits lead from one
-/// to the other.
+/// Returns for each row the first row of its cluster: `int64`. Two rows are in one cluster if steps of at most `k` bits
+/// link them.
 #[pyfunction]
 pub(crate) fn clusters(given: Given<'_>) -> PyResult<Bound<'_, PyAny>> {
     let options = dedup_options(&given)?;
@@ -134,8 +134,8 @@ pub(crate) fn clusters(given: Given<'_>) -> PyResult<Bound<'_, PyAny>> {
     Ok(labels.into_pyarray(given.py()).into_any())
 }
 
-/// Which rows to keep so that one of each cluster is left: the first, or that of the highest `priority`. Rows near to one of
-/// `against` are not kept.
+/// Returns which rows to keep so that one of each cluster is left: the first, or the one with the highest `priority`.
+/// Rows near those of `against` are not kept.
 #[pyfunction]
 pub(crate) fn dedup(given: Given<'_>) -> PyResult<Bound<'_, PyAny>> {
     let options = dedup_options(&given)?;
@@ -143,7 +143,7 @@ pub(crate) fn dedup(given: Given<'_>) -> PyResult<Bound<'_, PyAny>> {
     let expected = given.expected(against.as_ref().map(|opened| opened.width()))?;
     let read = input::fingerprints(&given.value("fingerprints")?, expected)?;
     let rows = read.column().len();
-    // What is lent is not needed after the fingerprints have been read.
+    // Lent memory is not needed after the fingerprints have been read.
     let priority = priorities(&given, rows)?;
     let mask = run(given.py(), &given.how()?, move |watch| {
         let mut found = decide(read, options, against, watch)?;
@@ -157,7 +157,7 @@ pub(crate) fn dedup(given: Given<'_>) -> PyResult<Bound<'_, PyAny>> {
     Ok(mask.into_pyarray(given.py()).into_any())
 }
 
-/// The files of an open index.
+/// Returns the files of an open index.
 fn index_of(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Arc<Opened>> {
     match object.cast::<PyIndex>() {
         Ok(index) => index.get().opened(object.py()),
@@ -168,7 +168,7 @@ fn index_of(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Arc<Opened>> {
     }
 }
 
-/// A number for each row: `priority`.
+/// Returns a number for each row: `priority`.
 pub(crate) fn priorities(given: &Given<'_>, rows: usize) -> PyResult<Option<Vec<u64>>> {
     let (py, Some(priority)) = (given.py(), given.get("priority")?) else {
         return Ok(None);

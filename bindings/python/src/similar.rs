@@ -1,4 +1,4 @@
-//! Texts that are similar: which to keep, their pairs and their clusters.
+//! Similar texts: deduplication, pairs and clusters.
 
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
@@ -16,10 +16,10 @@ use crate::run::{How, Watch, run_apart};
 use crate::sets::{Columns, columns};
 use crate::texts;
 
-/// Texts between two reports of progress.
+/// Texts between two progress reports.
 const PIECE: usize = 4096;
 
-/// What the functions here are given.
+/// The arguments of the functions in this file.
 pub(crate) struct Search {
     pub(crate) texts: Texts,
     pub(crate) pipeline: Pipeline,
@@ -28,7 +28,7 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    /// The names of what is read here.
+    /// The names of the arguments that are read here.
     pub(crate) const NAMES: [&str; 8] = [
         "texts",
         "similarity",
@@ -40,10 +40,10 @@ impl Search {
         "progress",
     ];
 
-    /// The texts and the options of a call.
+    /// Reads the texts and the options of a call.
     pub(crate) fn new(given: &Given<'_>) -> PyResult<Self> {
         let similarity = options::similarity(&given.value("similarity")?, "similarity")?;
-        // `None` stands for the features of the pipeline.
+        // `None` selects the features of the pipeline.
         let words = given.read("words", options::count)?;
         let least = match words {
             Some(words) => Similarity::of_words(similarity, words),
@@ -67,7 +67,7 @@ impl Search {
         })
     }
 
-    /// Lets `work` work on the texts that may be similar, with the longest first if they are to be decided on in that order.
+    /// Calls `work` with candidates of similar texts, with the longest texts first if those should be decided first.
     pub(crate) fn run<T: Send + 'static>(
         self,
         py: Python<'_>,
@@ -106,7 +106,7 @@ impl Search {
     }
 }
 
-/// Which texts to keep so that no two are similar: each one that is not kept is similar to an earlier one that is.
+/// Returns which texts to keep so that no two are similar: each dropped text is similar to an earlier kept one.
 #[pyfunction]
 pub(crate) fn dedup_texts(given: Given<'_>) -> PyResult<Bound<'_, PyAny>> {
     let mask = Search::new(&given)?.run(given.py(), false, |candidates, watch| {
@@ -117,7 +117,7 @@ pub(crate) fn dedup_texts(given: Given<'_>) -> PyResult<Bound<'_, PyAny>> {
     Ok(mask.into_pyarray(given.py()).into_any())
 }
 
-/// All pairs of similar texts: left, right, similarity, by row.
+/// Returns all pairs of similar texts: left, right, similarity, ordered by row.
 #[pyfunction]
 pub(crate) fn pairs_texts(given: Given<'_>) -> PyResult<Columns<'_>> {
     let (py, most) = (given.py(), given.read("max_pairs", options::count)?);
@@ -141,8 +141,8 @@ pub(crate) fn pairs_texts(given: Given<'_>) -> PyResult<Columns<'_>> {
     Ok(columns(py, pairs))
 }
 
-/// For each text the first of its cluster: `int64`. Two texts are in one cluster if a chain of similar ones leads from one to
-/// the other.
+/// Returns for each text the first of its cluster: `int64`. Two texts are in one cluster if a chain of similar texts
+/// links them.
 #[pyfunction]
 pub(crate) fn clusters_texts(given: Given<'_>) -> PyResult<Bound<'_, PyAny>> {
     let labels = Search::new(&given)?.run(given.py(), false, |mut candidates, watch| {

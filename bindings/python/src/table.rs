@@ -1,4 +1,4 @@
-//! Answers as tables: columns with names, for Arrow, pandas and polars.
+//! Answers as tables: named columns for Arrow, pandas and polars.
 
 use std::sync::Arc;
 
@@ -21,17 +21,17 @@ fn refused(py: Python<'_>) -> impl Fn(ArrowError) -> PyErr {
     move |error| Class::Internal.error(py, error.to_string())
 }
 
-/// Numbers of rows, or places.
+/// Converts row numbers or places.
 fn numbers(values: &[i64]) -> ArrayRef {
     Arc::new(Int64Array::from(values.to_vec()))
 }
 
-/// Distances.
+/// Converts distances.
 fn bytes(values: &[u8]) -> ArrayRef {
     Arc::new(UInt8Array::from(values.to_vec()))
 }
 
-/// Fingerprints: unsigned integers, or binary of 16 bytes with the highest first.
+/// Converts fingerprints: to unsigned integers, or to binary of 16 bytes with the highest first.
 fn fingerprints(py: Python<'_>, values: &Fingerprints) -> PyResult<ArrayRef> {
     Ok(match values {
         Fingerprints::W32(values) => Arc::new(UInt32Array::from(values.to_vec())),
@@ -45,14 +45,14 @@ fn fingerprints(py: Python<'_>, values: &Fingerprints) -> PyResult<ArrayRef> {
     })
 }
 
-/// Strings.
+/// Converts strings.
 pub(crate) fn strings(py: Python<'_>, ends: Vec<u64>, text: String) -> PyResult<ArrayRef> {
     let bytes = Buffer::from_vec(text.into_bytes());
     let strings = LargeStringArray::try_new(offsets(&[&[0], &ends[..]].concat()), bytes, None);
     Ok(Arc::new(strings.map_err(refused(py))?))
 }
 
-/// Lists of ids.
+/// Converts lists of ids.
 pub(crate) fn lists(py: Python<'_>, lists: IdLists) -> PyResult<ArrayRef> {
     let ids: ArrayRef = match lists.ids {
         IdColumn::Numbers(numbers) => Arc::new(UInt64Array::from(numbers)),
@@ -68,13 +68,13 @@ fn offsets(values: &[u64]) -> OffsetBuffer<i64> {
     OffsetBuffer::new(ScalarBuffer::from(values.collect::<Vec<i64>>()))
 }
 
-/// Columns for any library that reads tables of Arrow.
+/// Columns for any library that reads Arrow tables.
 #[pyclass(frozen, module = "simidx._simidx", name = "Table")]
 pub(crate) struct Table(RecordBatch);
 
 #[pymethods]
 impl Table {
-    /// Of arrays by their names.
+    /// Creates a table of arrays by name.
     #[new]
     fn new(py: Python<'_>, columns: &Bound<'_, PyDict>) -> PyResult<Self> {
         let (mut fields, mut arrays) = (Vec::new(), Vec::new());
@@ -88,25 +88,25 @@ impl Table {
         Ok(Table(batch.map_err(refused(py))?))
     }
 
-    /// The table as a capsule of Arrow's interface.
+    /// Returns the table as a capsule of the Arrow interface.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // A producer may give its own types where it cannot give those that are asked for.
+        // A producer may give its own types if it cannot give the requested ones.
         drop(requested_schema);
         arrow::stream(py, self.0.clone())
     }
 
-    /// The types of the columns as a capsule.
+    /// Returns the types of the columns as a capsule.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         arrow::schema(py, &self.0.schema())
     }
 }
 
-/// A column of Arrow as it is, or an array of NumPy, copied: numbers, or fingerprints.
+/// Returns an Arrow column as it is, or copies a NumPy array: numbers or fingerprints.
 fn array(object: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
     if let Ok(column) = object.cast::<ArrowColumn>() {
         return Ok(column.get().array.clone());

@@ -1,4 +1,4 @@
-//! Texts: pipelines, and two texts compared.
+//! Pipelines for texts, and the comparison of two texts.
 
 use std::ffi::CStr;
 
@@ -17,21 +17,21 @@ use crate::input;
 use crate::options;
 use crate::run::{How, Watch, run_apart};
 
-/// Texts between two reports of progress.
+/// Texts between two progress reports.
 const PIECE: usize = 4096;
 
-/// How texts become fingerprints.
+/// A pipeline, which computes fingerprints of texts.
 #[pyclass(frozen, subclass, module = "simidx._simidx", name = "Pipeline")]
 pub(crate) struct PyPipeline {
     pipeline: Pipeline,
     width: Width,
 }
 
-/// Features that a comparison names.
+/// The number of features that a comparison lists.
 const NAMED: usize = 10;
 
-/// The pipeline of a name, as in the options of the program. A warning names the line that called the package: between it and the
-/// extension are `frames` functions of the package.
+/// Opens a pipeline by its name, as in the options of the program. A warning refers to the line that called the
+/// package; `frames` is the number of the package's functions between it and the extension.
 fn named(py: Python<'_>, name: &str, frames: i32) -> PyResult<Pipeline> {
     let options: Result<PipelineOptions, _> = name.parse();
     let pipeline = options.and_then(Pipeline::new);
@@ -47,7 +47,7 @@ fn named(py: Python<'_>, name: &str, frames: i32) -> PyResult<Pipeline> {
     Ok(pipeline)
 }
 
-/// The pipeline that is meant by a name or is one, for a function of the package that its caller calls directly.
+/// Returns a pipeline given by name or as an object, for a function of the package that its caller calls directly.
 pub(crate) fn given(object: Option<&Bound<'_, PyAny>>, py: Python<'_>) -> PyResult<Pipeline> {
     match object {
         Some(object) => meant(object, 1),
@@ -67,12 +67,12 @@ fn meant(object: &Bound<'_, PyAny>, frames: i32) -> PyResult<Pipeline> {
     Err(Class::InputType.error(py, message))
 }
 
-/// The description of the pipeline that is meant.
+/// Returns the description of a pipeline given by name or as an object.
 pub(crate) fn pipeline_of(object: &Bound<'_, PyAny>, frames: i32) -> PyResult<String> {
     Ok(meant(object, frames)?.describe())
 }
 
-/// The fingerprints of texts, each of which must have features.
+/// Returns the fingerprints of texts, each of which must have features.
 pub(crate) fn telling_fingerprints(
     pipeline: &Pipeline,
     width: Width,
@@ -98,7 +98,7 @@ fn with_features(
     watch: &Watch,
 ) -> Result<(Fingerprints, Vec<bool>), Failure> {
     let parallel = pipeline.parallel(width)?;
-    // What `fingerprints` gives for a text without features.
+    // The fingerprint that `fingerprints` returns for a text without features.
     let none = parallel.empty_fingerprint();
     let (mut all, mut mask) = (Fingerprints::new(width), Vec::new());
     for piece in texts.chunks(PIECE) {
@@ -114,7 +114,7 @@ fn with_features(
 
 #[pymethods]
 impl PyPipeline {
-    /// The pipeline of a name, or of a description as index files record it.
+    /// Opens a pipeline by a name, or by a description as index files record it.
     #[new]
     fn new(
         py: Python<'_>,
@@ -130,19 +130,19 @@ impl PyPipeline {
             }
             false => named(py, name, 1)?,
         };
-        // A hash of too few bits is refused now, not at the first text.
+        // A hash with too few bits is refused here, not at the first text.
         let fits = pipeline.fingerprinter(width).map(drop);
         fits.map_err(|error| Failure::from(error).raise(py))?;
         Ok(PyPipeline { pipeline, width })
     }
 
-    /// The names of the presets.
+    /// Returns the names of the presets.
     #[staticmethod]
     fn presets() -> Vec<&'static str> {
         Preset::ALL.iter().map(|preset| preset.name()).collect()
     }
 
-    /// The fingerprint of one text, as an integer.
+    /// Returns the fingerprint of one text as an integer.
     fn fingerprint<'py>(&self, py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyInt>> {
         let value = py.detach(|| self.pipeline.fingerprint(text, self.width));
         let value = value.map_err(|error| Failure::from(error).raise(py))?;
@@ -162,7 +162,7 @@ impl PyPipeline {
     }
 }
 
-/// The fingerprints of texts by the pipeline `self`, and whether any feature of each text counts.
+/// Returns the fingerprints of texts by the pipeline `self`, and for each text whether it has a feature that counts.
 #[pyfunction]
 pub(crate) fn fingerprints_and_features(
     given: Given<'_>,
@@ -177,7 +177,7 @@ pub(crate) fn fingerprints_and_features(
     Ok((array(py, values)?, mask.into_pyarray(py).into_any()))
 }
 
-/// What a comparison of two texts says, by the names of `simidx.Comparison`.
+/// Returns the comparison of two texts, with the names of `simidx.Comparison`.
 #[pyfunction]
 pub(crate) fn compare(given: Given<'_>) -> PyResult<Bound<'_, PyDict>> {
     let py = given.py();

@@ -1,4 +1,4 @@
-//! What collections answer, in columns.
+//! Answers of collections, in columns.
 
 use simidx::batch::{Answers, IdLists};
 use simidx::{Id, IdKind, Width};
@@ -11,7 +11,7 @@ pub(crate) struct Columns {
     pub(crate) answers: Answers,
     /// The ids of each match.
     pub(crate) ids: IdLists,
-    /// What became of the id of each addition.
+    /// The outcome of each addition.
     pub(super) outcomes: Vec<&'static str>,
 }
 
@@ -38,7 +38,7 @@ impl Columns {
         self.answers.end_query();
     }
 
-    /// Adds the answer to an addition, and gives the fingerprint that it replaced.
+    /// Adds the answer to an addition. Returns the fingerprint that it replaced.
     pub(super) fn push_added(&mut self, added: simidx_collection::Added) -> Option<u128> {
         let (outcome, replaced) = match added.outcome {
             Outcome::New => ("new", None),

@@ -1,4 +1,4 @@
-//! An open collection, and how one is opened.
+//! An open collection, and its opening.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,16 +21,16 @@ use crate::options;
 use crate::run::Watch;
 use crate::texts::pipeline_of;
 
-/// Queries that a thread takes at a time.
+/// Queries per task of a thread.
 const PIECE: usize = 64;
 
-/// How often a closing collection looks whether the calls of others have ended.
+/// The time between two checks, during a close, whether the calls of other threads have ended.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Functions of the package between a caller and the extension when a collection is opened.
+/// The number of the package's functions between a caller and the extension when a collection is opened.
 const COLLECTION_FRAMES: i32 = 2;
 
-/// What callers say of a collection.
+/// The caller's settings of a collection.
 #[derive(Clone)]
 pub(super) struct Settings {
     pub(super) options: Options,
@@ -74,12 +74,12 @@ impl Settings {
         })
     }
 
-    /// Bits of the fingerprints of a new collection.
+    /// Returns the width of a new collection.
     pub(super) fn width_of_new(&self) -> Width {
         self.width.unwrap_or_default()
     }
 
-    /// What was said must be so, where the collection was there before.
+    /// Checks that an existing collection has these settings.
     fn check(&self, live: &Live) -> Result<(), Failure> {
         let differs = |what: &str, is: &str, given: &str| {
             let message = format!("the collection has {what} {is}, not {given}; leave it out");
@@ -107,10 +107,10 @@ impl Settings {
 
 /// An open collection.
 pub(crate) struct Live {
-    /// There until this is dropped.
+    /// Present until this is dropped.
     collection: Option<Collection>,
     pipeline: OnceLock<Pipeline>,
-    /// The process that opened it: its children have none of its threads.
+    /// The process that opened it; its children do not have its threads.
     process: u32,
 }
 
@@ -137,7 +137,7 @@ impl Live {
         collection.expect("it is there until this is dropped")
     }
 
-    /// How texts become fingerprints.
+    /// Returns the pipeline, which computes fingerprints of texts.
     pub(super) fn pipeline(&self) -> Result<&Pipeline, Failure> {
         if let Some(pipeline) = self.pipeline.get() {
             return Ok(pipeline);
@@ -151,7 +151,7 @@ impl Live {
         Ok(self.pipeline.get_or_init(|| pipeline))
     }
 
-    /// The fingerprint of a text, which must have features.
+    /// Computes the fingerprint of a text, which must have features.
     pub(super) fn fingerprint(&self, text: &str) -> Result<u128, Failure> {
         let width = self.collection().width();
         let mut fingerprinter = self.pipeline()?.fingerprinter(width)?;
@@ -162,7 +162,7 @@ impl Live {
         })
     }
 
-    /// Adds records, and returns what was near to each, and what kept the next one from being added.
+    /// Adds records. Returns the matches of each, and the error that kept the next one from being added.
     pub(super) fn add_many(
         &self,
         ids: &[&str],
@@ -188,7 +188,7 @@ impl Live {
         Ok((columns, added.err().map(Failure::from)))
     }
 
-    /// The answers to queries, on all threads of the current pool.
+    /// Answers queries on all threads of the current pool.
     pub(crate) fn search(
         &self,
         queries: &Fingerprints,
@@ -214,7 +214,7 @@ impl Live {
         Ok(columns)
     }
 
-    /// The answer to one query, on this thread.
+    /// Answers one query on this thread.
     pub(crate) fn search_one(&self, query: u128, question: Question) -> Result<Columns, Failure> {
         let mut columns = Columns::new(self.collection().width());
         columns.push(self.near(query, question)?);
@@ -228,9 +228,9 @@ impl Live {
         Ok(answer.value)
     }
 
-    /// Brings all changes to disk and ends the threads, once nobody else has it.
+    /// Syncs all changes to disk and ends the threads, once it is not used otherwise.
     pub(super) fn close(mut live: Arc<Self>) -> Result<(), Failure> {
-        // A call that was under way in another process when this one began never gives it back.
+        // A call that was running in another process when this one was forked never releases it.
         if !live.is_of_this_process() {
             std::mem::forget(live);
             return Ok(());
@@ -251,7 +251,7 @@ impl Live {
 impl Drop for Live {
     fn drop(&mut self) {
         let collection = self.collection.take();
-        // Ending it would wait for threads that are not here.
+        // Ending it would wait for threads that do not exist here.
         if !self.is_of_this_process() {
             std::mem::forget(collection);
         }

@@ -1,4 +1,4 @@
-//! A living collection: records come and go, and are searched meanwhile.
+//! A collection that changes while it is searched.
 
 mod columns;
 mod live;
@@ -23,7 +23,8 @@ use columns::Columns;
 pub(crate) use live::Live;
 use live::Settings;
 
-/// Records that come and go in a folder: a fingerprint with an id, a string, each. All answers are exact at any time.
+/// A collection of records in a folder, each a fingerprint with a string id. Records come and go, and all answers are
+/// exact at any time.
 #[pyclass(frozen, subclass, module = "simidx._simidx", name = "Collection")]
 pub(crate) struct PyCollection {
     path: PathBuf,
@@ -31,7 +32,7 @@ pub(crate) struct PyCollection {
 }
 
 impl PyCollection {
-    /// The open collection.
+    /// Returns the open collection.
     pub(crate) fn live(&self, py: Python<'_>) -> PyResult<Arc<Live>> {
         let live = self.live.read().unwrap_or_else(PoisonError::into_inner);
         let Some(live) = &*live else {
@@ -44,13 +45,13 @@ impl PyCollection {
         Ok(Arc::clone(live))
     }
 
-    /// That whose method was called.
+    /// Returns the collection whose method was called.
     fn of(given: &Given<'_>) -> PyResult<Arc<Live>> {
         let collection = given.value("self")?;
         collection.cast::<PyCollection>()?.get().live(given.py())
     }
 
-    /// Work that waits for the disk.
+    /// Runs work that waits for the disk.
     fn aside(
         &self,
         py: Python<'_>,
@@ -65,7 +66,7 @@ impl PyCollection {
 
 #[pymethods]
 impl PyCollection {
-    /// Opens the collection of a folder, makes one, or does what of the two is possible if neither is said.
+    /// Opens the collection of a folder or creates one, as `way` says; by default whichever is possible.
     #[new]
     fn new(path: &Bound<'_, PyAny>, way: &str, given: Given<'_>) -> PyResult<Self> {
         let path = options::path(path)?;
@@ -87,13 +88,13 @@ impl PyCollection {
         })
     }
 
-    /// Removes the record of an id; whether there was one.
+    /// Removes the record with an id. Returns whether there was one.
     fn remove(&self, py: Python<'_>, id: &Bound<'_, PyAny>) -> PyResult<bool> {
         let (live, id) = (self.live(py)?, string(id, "id")?);
         run_here(py, || Ok(live.collection().delete(&id)?))
     }
 
-    /// The fingerprint of the record with an id, if there is one.
+    /// Returns the fingerprint of the record with an id, if there is one.
     fn get<'py>(
         &self,
         py: Python<'py>,
@@ -114,12 +115,12 @@ impl PyCollection {
         self.aside(py, Collection::seal)
     }
 
-    /// Merges all index files into one, without what was removed, while changes and queries go on.
+    /// Merges all index files into one, without removed records, while changes and queries go on.
     fn merge(&self, py: Python<'_>) -> PyResult<()> {
         self.aside(py, Collection::merge)
     }
 
-    /// The figures of the collection, by the names of the library.
+    /// Returns the figures of the collection, named as in the library.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let stats = self.live(py)?.collection().stats();
         let figures = PyDict::new(py);
@@ -135,9 +136,9 @@ impl PyCollection {
         Ok(figures)
     }
 
-    /// Brings all changes to disk and lets go of the folder, once the calls of other threads have ended.
+    /// Syncs all changes to disk and releases the folder, once the calls of other threads have ended.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        // The lock is not held while others end their calls.
+        // The lock is released while others end their calls.
         let live = self
             .live
             .write()
@@ -168,19 +169,19 @@ impl PyCollection {
         Ok(self.live(py)?.collection().width().bits())
     }
 
-    /// The distance within which additions look for near-duplicates, and that queries have if no other is given.
+    /// The distance of near-duplicates of additions, and the default distance of queries.
     #[getter]
     fn k(&self, py: Python<'_>) -> PyResult<u32> {
         Ok(self.live(py)?.collection().max_distance())
     }
 
-    /// How texts become fingerprints, as `Pipeline.description` says it, if the collection records it.
+    /// The description of the pipeline, as in `Pipeline.description`, if the collection records it.
     #[getter]
     fn pipeline(&self, py: Python<'_>) -> PyResult<Option<String>> {
         Ok(self.live(py)?.collection().pipeline().map(str::to_owned))
     }
 
-    /// Number of changes since the collection was made. While it stays open, equal numbers mean equal records.
+    /// Number of changes since the collection was created. While it is open, equal numbers mean equal records.
     #[getter]
     fn change_count(&self, py: Python<'_>) -> PyResult<u64> {
         let live = self.live(py)?;
@@ -205,10 +206,10 @@ impl PyCollection {
     }
 }
 
-/// What became of an addition: its fingerprint, its outcome, the fingerprint that it replaced, and what was near.
+/// The result of an addition: its fingerprint, its outcome, the fingerprint that it replaced, and the earlier matches.
 type Addition<'py> = (u128, &'static str, Option<u128>, Found<'py>);
 
-/// Checks and adds a record in one step: answers what was near before, and from then on every query finds it.
+/// Checks and adds a record in one step. Returns the earlier matches; every later query finds the record.
 #[pyfunction]
 pub(crate) fn add(given: Given<'_>) -> PyResult<Addition<'_>> {
     let (py, live) = (given.py(), PyCollection::of(&given)?);
@@ -235,10 +236,10 @@ pub(crate) fn add(given: Given<'_>) -> PyResult<Addition<'_>> {
     Ok((value, columns.outcomes[0], replaced, near))
 }
 
-/// What became of additions: their fingerprints, their outcomes, and what was near.
+/// The results of additions: their fingerprints, their outcomes, and the earlier matches.
 type Additions<'py> = (Bound<'py, PyAny>, Vec<&'static str>, Found<'py>);
 
-/// Adds records one after the other, each checked against those before it, and waits for the disk once.
+/// Adds records in order, each checked against those before it, and waits for the disk once.
 #[pyfunction]
 pub(crate) fn add_many(given: Given<'_>) -> PyResult<Additions<'_>> {
     let (py, live, how) = (given.py(), PyCollection::of(&given)?, given.how()?);
@@ -275,7 +276,7 @@ pub(crate) fn add_many(given: Given<'_>) -> PyResult<Additions<'_>> {
     Ok((array(py, values)?, columns.outcomes, near))
 }
 
-/// A string of a caller.
+/// Returns a string of the caller.
 fn string(object: &Bound<'_, PyAny>, what: &str) -> PyResult<String> {
     match object.cast::<PyString>() {
         Ok(text) => Ok(text.to_cow()?.into_owned()),
