@@ -69,7 +69,7 @@ __all__ = [
     "pairs_texts",
 ]
 
-# What messages and pickles call them.
+# The public module name, for messages and pickles.
 for _name in __all__:
     if isinstance(globals()[_name], type):
         globals()[_name].__module__ = "simidx"

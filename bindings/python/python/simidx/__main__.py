@@ -9,8 +9,8 @@ from simidx._simidx import program
 
 
 def main() -> int:
-    """Run the program with the arguments of the process; the exit code."""
-    # Ctrl-C ends the program as it ends others; Python would wait for it to return.
+    """Run the program with the arguments of the process, and return its exit code."""
+    # Let Ctrl-C end the program at once; Python would wait for it to return.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     return program(["simidx", *sys.argv[1:]])
 

@@ -1,4 +1,4 @@
-"""Collections: records that come and go, and are searched meanwhile."""
+"""Collections: records that change while they are searched."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class Added:
     fingerprint: int
     """The fingerprint that the record has now."""
     outcome: Literal["new", "unchanged", "replaced"]
-    """What became of the id: it was new, had this very fingerprint already, or had another one."""
+    """The outcome: the id was new, had exactly this fingerprint already, or had another one."""
     replaced: int | None
-    """The fingerprint that the record had before, if it had another one."""
+    """The previous fingerprint of the record, if it had another one."""
     matches: list[Match]
-    """What was near before, by distance, then by value. The record of the same id is left out."""
+    """The earlier records nearby, by distance, then by value. The record with the same id is excluded."""
 
     def __repr__(self) -> str:
-        """The outcome and what was near."""
+        """The outcome and the matches."""
         return f'Added(outcome="{self.outcome}", matches={self.matches})'
 
 
@@ -53,9 +53,9 @@ class Additions:
     fingerprints: UInts
     """The fingerprints of the records."""
     outcomes: list[Literal["new", "unchanged", "replaced"]]
-    """What became of each id."""
+    """The outcome of each addition."""
     matches: Matches
-    """What was near to each before it was added, the records before it included."""
+    """The matches of each record when it was added, including earlier records of this call."""
 
     def __len__(self) -> int:
         """Number of records."""
@@ -68,14 +68,15 @@ class Additions:
 
 @final
 class Collection(_simidx.Collection, Searchable):
-    """Records that come and go in a folder: a fingerprint with an id, a string, each. An id has one record at most.
+    """A collection of records in a folder, each a fingerprint with a string id. An id has at most one record.
 
-    Opening one where there is none makes it. Answers are exact at any time, and threads may share it. ``sync`` says
-    when a change is acknowledged: when it is on disk (``"always"``, the default), or at once; it is on disk after 100
-    ms then (``"batch"``), or when it is sealed or the collection is closed (``"never"``). ``k``, ``width`` and
-    ``pipeline`` are fixed when it is made, by default 3, 64 and none; of one that is there they must be so. With
-    ``replace=False`` an id with another fingerprint is refused instead of replaced. After ``seal_records`` changes, by
-    default 100,000, recent records go to an index file, on ``threads`` threads in the background, by default one.
+    Opening a collection that does not exist creates it. Answers are exact at any time, and threads may share it.
+    ``sync`` determines when a change is acknowledged: once it is on disk (``"always"``, the default), or at once, in
+    which case it is on disk about 100 ms later (``"batch"``), or only when it is sealed or the collection is closed
+    (``"never"``). ``k``, ``width`` and ``pipeline`` are fixed at creation, by default 3, 64 and none; for an existing
+    collection they must match. With ``replace=False``, an id with another fingerprint is an error instead of being
+    replaced. After ``seal_records`` changes, by default 100,000, recent records go to an index file, on ``threads``
+    background threads, by default one.
 
     It cannot be pickled, and a forked process cannot use it.
     """
@@ -83,17 +84,17 @@ class Collection(_simidx.Collection, Searchable):
     __slots__ = ()
 
     def __new__(cls, path: Path, **options: Unpack[_Options]) -> Collection:
-        """Open the collection of a folder, or make one where there is none."""
+        """Open the collection of a folder, or create it."""
         return cls._started(path, "either", options)
 
     @classmethod
     def open(cls, path: Path, **options: Unpack[_Options]) -> Collection:
-        """Open the collection of a folder."""
+        """Open the existing collection of a folder."""
         return cls._started(path, "open", options)
 
     @classmethod
     def create(cls, path: Path, **options: Unpack[_Options]) -> Collection:
-        """Make an empty collection in a folder, which is made too, or is empty."""
+        """Create an empty collection in a folder, which must be empty or not exist."""
         return cls._started(path, "create", options)
 
     @classmethod
@@ -106,9 +107,9 @@ class Collection(_simidx.Collection, Searchable):
     def add(
         self, id: str, fingerprint: Fingerprint | None = None, *, text: str | None = None, signed: bool = False
     ) -> Added:
-        """Check and add a record in one step: the answer has what was near before, and every later query finds it.
+        """Check and add a record in one step. Return its earlier matches; every later query finds the record.
 
-        ``text`` in place of a fingerprint becomes one by the pipeline of the collection.
+        The pipeline of the collection converts ``text`` to a fingerprint.
         """
         value, outcome, replaced, near = _simidx.add(locals())
         return Added(value, outcome, replaced, Matches(*near).of(0))
@@ -123,10 +124,10 @@ class Collection(_simidx.Collection, Searchable):
         threads: int | None = None,
         progress: Progress | None = None,
     ) -> Additions:
-        """Add records one after the other, each checked against those before it, and wait for the disk once.
+        """Add records in order, each checked against those before it, and wait for the disk once.
 
-        If one cannot be added, those before it have been, and ``added`` of the exception is their number. After a
-        ``FileError`` they may be there or not when the collection is opened again.
+        If a record cannot be added, those before it have been, and ``added`` of the exception is their number. After a
+        ``FileError`` they may or may not exist when the collection is opened again.
         """
         values, outcomes, near = _simidx.add_many(locals())
         return Additions(values, outcomes, Matches(*near))

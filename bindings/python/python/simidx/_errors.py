@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Error(Exception):
-    """What simidx raises: all other exceptions here are of this class."""
+    """The base class of all exceptions of simidx."""
 
     #: Records that ``Collection.add_many`` had added before it failed.
     added: int | None = None
@@ -17,20 +17,20 @@ class FormatError(Error, ValueError):
     kind: str = "damaged"
     #: Number of the rule of the file format that the file breaks.
     rule: int | None = None
-    #: Bytes from the start of the file, where one place is to blame.
+    #: Place of the fault in bytes from the start of the file, if there is one place.
     offset: int | None = None
-    #: The table concerned, where it is one.
+    #: The table with the fault, if there is one.
     table: int | None = None
-    #: The block of that table, where it is one.
+    #: The block with the fault, if there is one.
     block: int | None = None
 
 
 class FileError(Error, OSError):
-    """The operating system refused to read or write a file."""
+    """The operating system failed to read or write a file."""
 
 
 class FileMissingError(FileError, FileNotFoundError):
-    """A file or its folder is not there."""
+    """A file or its folder does not exist."""
 
 
 class LockedError(FileError):
@@ -38,30 +38,30 @@ class LockedError(FileError):
 
 
 class InputError(Error, ValueError):
-    """Fingerprints, ids or texts cannot be used as they are. The message says what to do."""
+    """Fingerprints, ids or texts are invalid. The message gives a remedy."""
 
 
 class InputTypeError(InputError, TypeError):
-    """Fingerprints, ids or texts have a type that is not understood. The message says what to do."""
+    """Fingerprints, ids or texts have an unsupported type. The message gives a remedy."""
 
 
 class IdExistsError(InputError):
-    """An id has a record with another fingerprint, and the collection replaces no records."""
+    """An id has a record with another fingerprint, and the collection does not replace records."""
 
 
 class OptionError(Error, ValueError):
-    """An option is out of its range, or does not go with another."""
+    """An option is out of its range, or conflicts with another."""
 
-    #: Name of the option, where the library names one.
+    #: Name of the option, if the library gives one.
     option: str | None = None
 
 
 class OptionTypeError(OptionError, TypeError):
-    """An option has a type that is not understood."""
+    """An option has an unsupported type."""
 
 
 class LimitError(Error):
-    """The work does not fit the memory or the limit that it was given."""
+    """The work does not fit the memory or another limit."""
 
 
 class ClosedError(Error, ValueError):
@@ -69,4 +69,4 @@ class ClosedError(Error, ValueError):
 
 
 class InternalError(Error, RuntimeError):
-    """A fault of simidx itself."""
+    """An internal error of simidx."""

@@ -23,9 +23,9 @@ class Match:
     fingerprint: int
     """The fingerprint found."""
     distance: int
-    """Number of bits in which it differs from the query."""
+    """Number of bits in which the fingerprint differs from the query."""
     rank: int
-    """Its place in the numeric order of the fingerprints of its file, counted on through several files.
+    """The rank of the fingerprint in its file, in numeric order; ranks continue across files.
 
     -1 in a collection.
     """
@@ -39,7 +39,7 @@ class Match:
         return f"{self.fingerprint:0{self._width // 4}x}"
 
     def __repr__(self) -> str:
-        """All but the rank."""
+        """All fields except the rank."""
         return f"Match(fingerprint=0x{self.hex}, distance={self.distance}, ids={self.ids})"
 
 
@@ -47,9 +47,9 @@ class Match:
 class Matches(Tabular):
     """The matches of many queries: those of query ``i`` are at ``offsets[i]:offsets[i + 1]`` of the other arrays.
 
-    They come by distance, then by value. Libraries that read Arrow take them as a table with a row for each match:
-    query, rank, fingerprint, distance, and ids if the index has some. ``query`` is the number of the query, ``ids`` a
-    list. Fingerprints of 128 bits are binary of 16 bytes there, the highest first.
+    They are ordered by distance, then by value. Libraries that support Arrow read them as a table with a row for each
+    match: query, rank, fingerprint, distance, and ids if the index has some. ``query`` is the number of the query,
+    ``ids`` a list. There, 128-bit fingerprints are binary of 16 bytes, most significant first.
     """
 
     __slots__ = ("_facts", "_ranks", "distances", "fingerprints", "offsets")
@@ -62,22 +62,22 @@ class Matches(Tabular):
         facts: Facts,
         ranks: Ints | None = None,
     ) -> None:
-        """What a search gives."""
+        """Create them from the results of a search."""
         self.offsets: Ints = offsets
-        """Where the matches of each query start, and where all end: one more than there are queries."""
+        """The start of each query's matches, and the end of the last: one more entry than queries."""
         self.fingerprints: UInts = fingerprints
-        """The fingerprints found; of 128 bits, two columns with the high half first."""
+        """The matching fingerprints; for 128 bits, two columns with the high half first."""
         self.distances: npt.NDArray[np.uint8] = distances
-        """Number of bits in which each differs from its query."""
+        """Number of bits in which each match differs from its query."""
         self._facts = facts
         self._ranks = ranks
 
     @property
     def ranks(self) -> Ints:
-        """The place of each in the numeric order of the fingerprints of its file, counted on through several files.
+        """The rank of each match in its file, in numeric order; ranks continue across files.
 
-        They are no numbers of rows of what the index was built of: these are ids. They are read when they are first
-        asked for. -1 in a collection.
+        Ranks are not row numbers of the input of the index; ids can store these. They are read on first access. -1 in a
+        collection.
         """
         if self._ranks is None:
             self._ranks = self._facts.ranks(self.fingerprints)
@@ -100,21 +100,21 @@ class Matches(Tabular):
 
     @property
     def queries(self) -> Ints:
-        """The number of the query of each match."""
+        """The query number of each match."""
         import numpy as np
 
         return np.repeat(np.arange(self.query_count, dtype=np.int64), self.counts)
 
     def ids(self) -> list[list[Any]]:
-        """The ids of each match, numbers or strings; empty lists in an index without ids."""
+        """Return the ids of each match, numbers or strings; empty lists in an index without ids."""
         return self._facts.ids(self.fingerprints, 0)
 
     def ids_arrow(self) -> ArrowColumn:
-        """The ids of each match as an Arrow column of lists."""
+        """Return the ids of each match as an Arrow column of lists."""
         return self._facts.ids_arrow(self.fingerprints)
 
     def of(self, query: int) -> list[Match]:
-        """The matches of one query, with their ids."""
+        """Return the matches of one query, with their ids."""
         count = self.query_count
         if not -count <= query < count:
             raise IndexError(f"there is no query {query}, only {count}")
@@ -141,12 +141,12 @@ class Matches(Tabular):
         return columns
 
     def __arrow_c_schema__(self) -> Any:
-        """The types of the columns of the table as a capsule."""
+        """Return the column types of the table as a capsule."""
         none = Matches(self.offsets[:1], self.fingerprints[:0], self.distances[:0], self._facts)
         return Table(none._columns()).__arrow_c_schema__()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled with ranks and ids, without the index."""
+        """Pickle with ranks and ids, without the index."""
         return _pickled, (
             self.offsets,
             self.fingerprints,

@@ -1,6 +1,6 @@
-"""What can be searched, and indexes: files that are open.
+"""Searches, and indexes: open files.
 
-A function hands its arguments to the extension by their names, as ``locals()`` gives them when it starts.
+Each function passes its arguments to the extension by name, as ``locals()`` returns them when it starts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Searchable:
-    """What can be searched: an index, or a collection. As a context manager it closes itself."""
+    """An index or a collection. As a context manager, it closes itself."""
 
     __slots__ = ()
 
@@ -36,14 +36,14 @@ class Searchable:
         threads: int | None = None,
         progress: Progress | None = None,
     ) -> Matches:
-        """All fingerprints within ``k`` bits of each query; by default within the distance of what is searched.
+        """Find all fingerprints within ``k`` bits of each query; ``k`` is by default that of the index or collection.
 
-        In a collection changes may come between the answers to two queries.
+        In a collection, changes may occur between the answers to two queries.
         """
         return Matches(*_simidx.query(locals()))
 
     def query_one(self, fingerprint: Fingerprint, k: int | None = None, *, signed: bool = False) -> list[Match]:
-        """All fingerprints within ``k`` bits of one, with their ids."""
+        """Find all fingerprints within ``k`` bits of one, with their ids."""
         return Matches(*_simidx.query(locals())).of(0)
 
     def nearest(
@@ -56,7 +56,7 @@ class Searchable:
         threads: int | None = None,
         progress: Progress | None = None,
     ) -> Matches:
-        """The ``n`` fingerprints nearest to each query, none farther than ``max_distance``."""
+        """Find the ``n`` fingerprints nearest to each query, within ``max_distance``."""
         return Matches(*_simidx.query(locals()))
 
     def contains(
@@ -68,15 +68,15 @@ class Searchable:
         threads: int | None = None,
         progress: Progress | None = None,
     ) -> Mask:
-        """Whether a fingerprint within ``k`` bits of each query is there; stops at the first."""
+        """Check whether there is a fingerprint within ``k`` bits of each query; stops at the first."""
         return _simidx.contains(locals())
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         raise NotImplementedError
 
     def __enter__(self) -> Self:
-        """The same."""
+        """Return self."""
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -86,7 +86,7 @@ class Searchable:
 
 @final
 class Index(_simidx.Index, Searchable):
-    """An index that is open: one file, or several that are searched as one.
+    """An open index: one or several files, searched as one.
 
     Threads may share it. It is pickled by its paths.
     """
@@ -104,22 +104,22 @@ class Index(_simidx.Index, Searchable):
         threads: int | None = None,
         progress: Progress | None = None,
     ) -> Matches:
-        """The answers of ``query`` for very many queries, by one pass over the files where that is quicker."""
+        """Answer very many queries like ``query``, by one pass over the files if that is faster."""
         return Matches(*_simidx.join(locals()))
 
     def fingerprints(self, *, threads: int | None = None) -> UInts:
-        """All fingerprints in numeric order, each once."""
+        """Return all distinct fingerprints in numeric order."""
         return _simidx.fingerprints(locals())
 
     def records(self, *, progress: Progress | None = None) -> tuple[UInts, npt.NDArray[np.uint64] | ArrowColumn | None]:
-        """All records: their fingerprints in numeric order, and their ids.
+        """Return all records: their fingerprints in numeric order, and their ids.
 
-        Ids that are numbers are an array, strings a column of Arrow; ``None`` in an index without ids.
+        Number ids are an array, string ids an Arrow column; ``None`` in an index without ids.
         """
         return _simidx.records(locals())
 
     def ids_of(self, fingerprint: Fingerprint, *, signed: bool = False) -> list[Any]:
-        """The ids of the records that have this very fingerprint."""
+        """Return the ids of the records with exactly this fingerprint."""
         return _simidx.ids_of(locals())
 
     def without(
@@ -130,16 +130,17 @@ class Index(_simidx.Index, Searchable):
         signed: bool = False,
         file: int | None = None,
     ) -> Index:
-        """The same index without the records that have some ids or some fingerprints; with ``file``, those of one file.
+        """Return the index without records with some ids or fingerprints; with ``file``, only those of one file.
 
-        The files stay as they are and open, and no answer of the new index has these records; nor has a file that
-        ``merge`` makes of it alone. Figures of files, such as ``record_count`` and ``len``, still count them. It cannot
-        be pickled. Memory: 20 to 40 bytes for each fingerprint, each number, and each record with a string.
+        The files stay unchanged and open. No answer of the new index has the excluded records, and neither has a file
+        that ``merge`` makes of it alone. Figures of files, such as ``record_count`` and ``len``, still include them.
+        The new index cannot be pickled. Memory: 20 to 40 bytes for each fingerprint, each number id, and each record
+        with a string id.
         """
         return Index(locals())
 
     def warm(self, *, threads: int | None = None, progress: Progress | None = None) -> None:
-        """Bring the files to memory and check each block once, so that the first queries are as quick as later ones."""
+        """Load the files into memory and check each block once, so that the first queries are as fast as later ones."""
         _simidx.warm(locals())
 
     def verify(self, *, threads: int | None = None, progress: Progress | None = None) -> None:
@@ -147,13 +148,13 @@ class Index(_simidx.Index, Searchable):
         _simidx.verify(locals())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled by its paths, and opened again where it is read."""
+        """Pickle the paths; unpickling opens the files again."""
         paths, in_memory = self.pickled()
         return partial(open, in_memory=in_memory), (paths,)
 
 
 def open(path: Path | Sequence[Path], *, in_memory: bool = False, warm: bool = False) -> Index:
-    """Open one file, or several that are searched as one. A folder with a manifest is the set of files that it lists.
+    """Open one file, or several as one. A folder with a manifest is the set of files that it lists.
 
     Files are mapped: replace them by renaming, never in place. ``in_memory`` reads them instead.
     """
@@ -184,11 +185,10 @@ def build(
 ) -> Index:
     """Write an index to a file, and open it.
 
-    The file appears under its name when it is complete, and replaces what had the name. Ids are numbers or strings,
-    one for each fingerprint; ``"rows"`` stands for the numbers of the rows. ``k`` is the distance that the tables are
-    chosen for, ``tables`` their number. ``memory`` limits what the build takes: a number of bytes, or ``"4GB"``.
-    ``id_lookup`` makes ``Index.fingerprints_of`` quick. ``progress`` is called with a stage, what is done of it, and
-    of how much.
+    The complete file replaces any file of its name. Ids are numbers or strings, one for each fingerprint; ``"rows"``
+    means the row numbers. ``k`` is the distance that the tables are chosen for, ``tables`` their number. ``memory``
+    limits the memory of the build: a number of bytes, or ``"4GB"``. ``id_lookup`` makes ``Index.fingerprints_of`` fast.
+    ``progress`` is called with the stage, the amount done and the total.
     """
     _simidx.build(locals())
     return open(path)
@@ -211,7 +211,8 @@ def merge(
 ) -> Index:
     """Write one file with the records of several, and open it.
 
-    With ``newest_wins`` a record is left out if a later input has its id. ``signed`` is of ``exclude_fingerprints``.
+    With ``newest_wins``, a record is dropped if a later input has its id. ``signed`` applies to
+    ``exclude_fingerprints``.
     """
     _simidx.merge(locals())
     return open(path)

@@ -1,4 +1,4 @@
-"""Whole sets of fingerprints and of texts: pairs, clusters, and what is left without near-duplicates."""
+"""Whole sets of fingerprints and texts: pairs, clusters, and deduplication."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def pairs(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Pairs:
-    """All pairs within ``k`` bits: three arrays ``left, right, distance``, in order.
+    """Find all pairs within ``k`` bits: three arrays ``left, right, distance``, in order.
 
-    By default they are pairs of distinct fingerprints, the smaller one on the left. With ``rows=True`` they are pairs
-    of rows, the first one on the left, also of those with equal fingerprints.
+    By default they are pairs of distinct fingerprints, with the smaller on the left. With ``rows=True`` they are pairs
+    of rows, including those with equal fingerprints, with the first on the left.
     """
     return Pairs(*_simidx.pairs(locals()))
 
@@ -45,9 +45,9 @@ def clusters(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Ints:
-    """For each row the first row of its cluster.
+    """Return for each row the first row of its cluster.
 
-    Two rows are in one cluster if steps of at most ``k`` bits lead from one to the other.
+    Two rows are in one cluster if steps of at most ``k`` bits link them.
     """
     return _simidx.clusters(locals())
 
@@ -65,9 +65,9 @@ def dedup(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Mask:
-    """Which rows to keep, so that one of each cluster is left: the first, or that of the highest ``priority``.
+    """Select the rows to keep, so that one of each cluster is left: the first, or that with the highest ``priority``.
 
-    No row is kept that is near to a fingerprint of ``against``.
+    Rows near a fingerprint of ``against`` are not kept.
     """
     return _simidx.dedup(locals())
 
@@ -83,10 +83,10 @@ def dedup_texts(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Mask:
-    """Which texts to keep, so that no two are similar: each other one is similar to an earlier one that is kept.
+    """Select the texts to keep, so that no two are similar: each dropped text is similar to an earlier kept one.
 
     Two texts are similar if the Jaccard similarity of their runs of ``words`` words is at least ``similarity``. With
-    ``words=None`` the features of the pipeline are compared.
+    ``words=None``, the features of the pipeline are compared.
     """
     return _simidx.dedup_texts(locals())
 
@@ -103,7 +103,7 @@ def pairs_texts(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> TextPairs:
-    """All pairs of similar texts: three arrays ``left, right, similarity``, by row."""
+    """Find all pairs of similar texts: three arrays ``left, right, similarity``, ordered by row."""
     return TextPairs(*_simidx.pairs_texts(locals()))
 
 
@@ -118,8 +118,8 @@ def clusters_texts(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Ints:
-    """For each text the first of its cluster.
+    """Return for each text the first text of its cluster.
 
-    Two texts are in one cluster if a chain of similar ones leads from one to the other.
+    Two texts are in one cluster if a chain of similar texts links them.
     """
     return _simidx.clusters_texts(locals())

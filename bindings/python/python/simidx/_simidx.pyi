@@ -1,4 +1,4 @@
-"""The extension. ``given`` are the arguments of a function of the package by their names, ``self`` among them."""
+"""The extension. ``given`` holds the arguments of a function of the package by name, including ``self``."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ class ArrowColumn:
 
     def __len__(self) -> int: ...
     def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
-        """Schema and array as capsules of Arrow's interface."""
+        """Return the schema and the array as capsules of the Arrow interface."""
 
 @final
 class Table:
@@ -46,9 +46,9 @@ class Facts:
 class Index:
     def __new__(cls, given: _Given) -> Self: ...
     def fingerprints_of(self, id: int | str) -> UInts:
-        """The fingerprints of the records that have an id, in numeric order."""
+        """Return the fingerprints of the records with an id, in numeric order."""
     def close(self) -> None:
-        """Let go of the files. What else is asked of the index raises ``ClosedError``."""
+        """Close the files. Other methods then raise ``ClosedError``."""
     @property
     def closed(self) -> bool:
         """Whether the index has been closed."""
@@ -60,40 +60,40 @@ class Index:
         """Bits of a fingerprint: 32, 64 or 128."""
     @property
     def k(self) -> int:
-        """The distance for which the tables were chosen, and that queries have if no other is given."""
+        """The distance that the tables were chosen for, and the default distance of queries."""
     @property
     def record_count(self) -> int:
         """Number of records."""
     @property
     def id_kind(self) -> Literal["none", "number", "string"]:
-        """What the ids are."""
+        """The kind of the ids."""
     @property
     def pipeline(self) -> str | None:
-        """How texts become fingerprints, if the file records it; for ``Pipeline.from_description``."""
+        """The description of the pipeline, if the files record it; for ``Pipeline.from_description``."""
     def info(self) -> dict[str, Any]:
-        """Figures of each file, by the names of ``simidx info --json``."""
+        """Return the figures of each file, named as in ``simidx info --json``."""
     def pickled(self) -> tuple[list[os.PathLike[str]], bool]: ...
     def __len__(self) -> int:
-        """Number of fingerprints of all files; one that several files hold counts for each."""
+        """Return the number of fingerprints in all files; one in several files counts for each."""
     def __contains__(self, key: int | str | np.integer[Any], /) -> bool:
-        """Whether the index holds this very fingerprint."""
+        """Check whether the index holds exactly this fingerprint."""
 
 class Collection:
     def __new__(cls, path: Path, way: str, given: _Given) -> Self: ...
     def remove(self, id: str) -> bool:
-        """Remove the record of an id; whether there was one."""
+        """Remove the record with an id, and return whether there was one."""
     def get(self, id: str) -> int | None:
-        """The fingerprint of the record with an id, if there is one."""
+        """Return the fingerprint of the record with an id, if there is one."""
     def sync(self) -> None:
         """Wait until all changes so far are on disk."""
     def seal(self) -> None:
         """Seal all recent records into index files, while changes and queries go on."""
     def merge(self) -> None:
-        """Merge all index files into one, without what was removed, while changes and queries go on."""
+        """Merge all index files into one, without removed records, while changes and queries go on."""
     def stats(self) -> dict[str, Any]:
-        """Figures: records, recent ones, segments and their bytes, what was removed, and errors in the background."""
+        """Return figures: records, recent ones, segments and their bytes, removed records, and background errors."""
     def close(self) -> None:
-        """Bring all changes to disk and let go of the folder, once the calls of other threads have ended."""
+        """Sync all changes to disk and release the folder, once the calls of other threads have ended."""
     @property
     def closed(self) -> bool:
         """Whether the collection has been closed."""
@@ -105,13 +105,13 @@ class Collection:
         """Bits of a fingerprint: 32, 64 or 128."""
     @property
     def k(self) -> int:
-        """The distance within which additions look for near-duplicates, and that queries have if no other is given."""
+        """The distance of near-duplicates of additions, and the default distance of queries."""
     @property
     def pipeline(self) -> str | None:
-        """How texts become fingerprints, if the collection records it; for ``Pipeline.from_description``."""
+        """The description of the pipeline, if the collection records it; for ``Pipeline.from_description``."""
     @property
     def change_count(self) -> int:
-        """Number of changes since the collection was made. While it stays open, equal numbers mean equal records."""
+        """Number of changes since the collection was created. While it is open, equal numbers mean equal records."""
     def __len__(self) -> int:
         """Number of records."""
 
@@ -119,9 +119,9 @@ class Pipeline:
     def __new__(cls, name: str, width: int, described: bool) -> Self: ...
     @staticmethod
     def presets() -> list[str]:
-        """The names of the presets."""
+        """Return the names of the presets."""
     def fingerprint(self, text: str) -> int:
-        """The fingerprint of one text."""
+        """Return the fingerprint of one text."""
     @property
     def description(self) -> str:
         """The complete description: one line of JSON, which index files record."""
@@ -151,7 +151,7 @@ def clusters_texts(given: _Given) -> Ints: ...
 def fingerprints_and_features(given: _Given) -> tuple[UInts, Mask]: ...
 def compare(given: _Given) -> dict[str, Any]: ...
 
-# What `simidx_spark` calls.
+# For `simidx_spark`.
 
 @final
 class PairRounds:

@@ -1,4 +1,4 @@
-"""Answers as tables of pyarrow, pandas and polars, which are imported when they are asked for."""
+"""Answers as tables of pyarrow, pandas and polars, which are imported on demand."""
 
 from __future__ import annotations
 
@@ -17,53 +17,53 @@ if TYPE_CHECKING:
 
 
 class Tabular:
-    """What can be a table of other libraries."""
+    """A result that can become a table of other libraries."""
 
     __slots__ = ()
 
     def _columns(self, arrow: bool = True) -> dict[str, Any]:
-        """The columns by their names; what is no array is a column of Arrow, or a list."""
+        """Return the columns by name; those that are not arrays are Arrow columns or lists."""
         raise NotImplementedError
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """All in a table as a capsule of Arrow's interface."""
+        """Return the table as a capsule of the Arrow interface."""
         return Table(self._columns()).__arrow_c_stream__(requested_schema)
 
     def to_arrow(self) -> pyarrow.Table:
-        """All in a table of pyarrow."""
+        """Return the table as a pyarrow table."""
         import pyarrow
 
         return pyarrow.table(Table(self._columns()))
 
     def to_pandas(self) -> pandas.DataFrame:
-        """All in a table of pandas."""
+        """Return the table as a pandas data frame."""
         import pandas
 
         columns = self._columns(arrow=False).items()
         return pandas.DataFrame({name: _plain(column) for name, column in columns})
 
     def to_polars(self) -> polars.DataFrame:
-        """All in a table of polars."""
+        """Return the table as a polars data frame."""
         import polars
 
         return polars.DataFrame(Table(self._columns()))
 
 
 def _plain(column: Any) -> Any:
-    """A column as pandas takes it: what is no number as an object for each row."""
+    """Convert a column for pandas: values that are not numbers become objects."""
     import pandas
 
     if getattr(column, "ndim", 0) == 2:
-        # Fingerprints of 128 bits, as Arrow has them.
+        # 128-bit fingerprints, as in Arrow.
         column = [row.astype(">u8").tobytes() for row in column]
     return pandas.Series(column, dtype="object") if isinstance(column, list) else column
 
 
 class _Pairs(NamedTuple):
     left: npt.NDArray[Any]
-    """The smaller fingerprints, or the rows that come first."""
+    """The smaller fingerprints, or the first rows."""
     right: npt.NDArray[Any]
-    """The larger fingerprints, or the rows that come later."""
+    """The larger fingerprints, or the later rows."""
     distance: npt.NDArray[np.uint8]
     """Number of bits in which the two differ."""
 
@@ -79,9 +79,9 @@ class Pairs(Tabular, _Pairs):
 
 class _TextPairs(NamedTuple):
     left: Ints
-    """The rows that come first."""
+    """The first rows."""
     right: Ints
-    """The rows that come later."""
+    """The later rows."""
     similarity: npt.NDArray[np.float64]
     """The Jaccard similarity of the two."""
 

@@ -1,4 +1,4 @@
-"""Texts: pipelines, and two texts compared."""
+"""Pipelines for texts, and the comparison of two texts."""
 
 from __future__ import annotations
 
@@ -14,48 +14,48 @@ if TYPE_CHECKING:
 
 @final
 class Pipeline(_simidx.Pipeline):
-    """How texts become fingerprints: the name of a preset, with changes as in the options of the program."""
+    """A pipeline, which computes fingerprints of texts: a preset, with changes as in the options of the program."""
 
     __slots__ = ("_name",)
     _name: str | None
 
     def __new__(cls, name: str = "web", *, width: int = 64) -> Pipeline:
-        """The pipeline of a name."""
+        """Open a pipeline by name."""
         pipeline = super().__new__(cls, name, width, False)
         pipeline._name = name
         return pipeline
 
     @classmethod
     def from_description(cls, description: str, *, width: int = 64) -> Pipeline:
-        """The pipeline of a description, as ``description`` gives it and index files record it."""
+        """Open a pipeline by a description, which ``description`` returns and index files record."""
         pipeline = super().__new__(cls, description, width, True)
         pipeline._name = None
         return pipeline
 
     def fingerprints(self, texts: Texts, *, threads: int | None = None, progress: Progress | None = None) -> UInts:
-        """The fingerprints of texts, in order."""
+        """Return the fingerprints of texts, in order."""
         return _simidx.fingerprints_and_features(locals())[0]
 
     def fingerprints_and_features(
         self, texts: Texts, *, threads: int | None = None, progress: Progress | None = None
     ) -> tuple[UInts, Mask]:
-        """What ``fingerprints`` and ``has_features`` give, in one pass over the texts."""
+        """Return the results of ``fingerprints`` and ``has_features``, in one pass over the texts."""
         return _simidx.fingerprints_and_features(locals())
 
     def has_features(self, texts: Texts, *, threads: int | None = None) -> Mask:
-        """Whether any feature of each text counts. The fingerprint of a text without features says nothing about it."""
+        """Check whether each text has a feature that counts. The fingerprint of one without has no meaning."""
         return _simidx.fingerprints_and_features(locals())[1]
 
     def __eq__(self, other: object) -> bool:
-        """Whether the two give the same fingerprints."""
+        """Check whether both give the same fingerprints."""
         return isinstance(other, Pipeline) and (self.description, self.width) == (other.description, other.width)
 
     def __hash__(self) -> int:
-        """That of the description."""
+        """Hash the description."""
         return hash((self.description, self.width))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled by its description."""
+        """Pickle the description."""
         return partial(Pipeline.from_description, width=self.width), (self.description,)
 
     def __repr__(self) -> str:
@@ -68,7 +68,7 @@ class Pipeline(_simidx.Pipeline):
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
-    """Two texts compared by one pipeline."""
+    """The comparison of two texts by one pipeline."""
 
     distance: int
     """Number of bits in which the fingerprints differ."""
@@ -79,20 +79,20 @@ class Comparison:
     cosine: float
     """Cosine of the angle between the weights."""
     similarity: float
-    """The exact value of what the fingerprints estimate."""
+    """The exact value of the similarity that the fingerprints estimate."""
     estimate: float
-    """The similarity as the distance of the fingerprints estimates it."""
+    """The estimate of the similarity by the distance of the fingerprints."""
     equal: bool
     """Whether the texts are equal."""
     have_features: bool
     """Whether both texts have features."""
     fingerprints: tuple[int, int]
-    """The fingerprints of the two."""
+    """The fingerprints of both texts."""
     most_different: list[tuple[str, float, float]]
-    """The features that differ most: text, weight in the first, weight in the second."""
+    """The features that differ most: text, weight in the first text, weight in the second."""
 
     def __repr__(self) -> str:
-        """The figures that say most."""
+        """The main figures."""
         return f"Comparison(distance={self.distance}, jaccard={self.jaccard:.4f}, cosine={self.cosine:.4f})"
 
 

@@ -1,4 +1,4 @@
-"""What functions take and give, for checks of types alone."""
+"""Types of arguments and results, for type checkers only."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ import numpy.typing as npt
 
 
 class ArrowStream(Protocol):
-    """A table or a column of several chunks, of any library that speaks Arrow."""
+    """A table, or a column of several chunks, of any library that supports Arrow."""
 
     def __arrow_c_stream__(self, requested_schema: Any = None, /) -> Any: ...
 
 
 class ArrowArray(Protocol):
-    """A column of any library that speaks Arrow."""
+    """A column of any library that supports Arrow."""
 
     def __arrow_c_array__(self, requested_schema: Any = None, /) -> Any: ...
 
 
 class NumPyArray(Protocol):
-    """What NumPy takes for an array."""
+    """An object that NumPy converts to an array."""
 
     def __array__(self) -> npt.NDArray[Any]: ...
 

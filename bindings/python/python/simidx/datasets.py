@@ -19,14 +19,13 @@ __all__ = ["Fingerprint"]
 class Fingerprint:
     """A function for ``Dataset.map(…, batched=True)`` that adds a column of fingerprints.
 
-    It takes what ``map`` hands over in any format: a dictionary of lists, a table of Arrow, a frame of pandas or
-    polars. Data sets in the format ``"arrow"`` hand their texts over without a copy. It also suits ``ray.data``'s
-    ``map_batches``.
+    It accepts all formats of ``map``: a dictionary of lists, an Arrow table, a frame of pandas or polars. Data sets in
+    the format ``"arrow"`` pass their texts without a copy. It also works with ``map_batches`` of ``ray.data``.
 
     ``has_features`` names a second column: whether any feature of the text counts. The fingerprint of a text without
-    features says nothing about it. The format ``"numpy"`` of ``datasets`` makes all integers signed: read the column
-    in the format ``"arrow"``, or pass ``signed=True`` where it is used. Fingerprints of 128 bits are binary values of
-    16 bytes, the highest first.
+    features has no meaning. The format ``"numpy"`` of ``datasets`` makes all integers signed: read the column in the
+    format ``"arrow"``, or pass ``signed=True`` where it is used. 128-bit fingerprints are binary values of 16 bytes,
+    most significant first.
     """
 
     def __init__(
@@ -39,7 +38,7 @@ class Fingerprint:
         width: int = 64,
         threads: int | None = None,
     ) -> None:
-        """Choose the pipeline; ``width`` counts if it is given by its name."""
+        """Set the pipeline; ``width`` applies if it is given by name."""
         self.pipeline: Pipeline = pipeline if isinstance(pipeline, Pipeline) else Pipeline(pipeline, width=width)
         self.column = column
         self.output = output
@@ -51,7 +50,7 @@ class Fingerprint:
         return f"simidx.datasets.Fingerprint({self.pipeline!r}, column={self.column!r}, output={self.output!r})"
 
     def __call__(self, batch: Any) -> Any:
-        """The batch with the new columns; of a dictionary the new columns alone, as ``map`` wants them."""
+        """Return the batch with the new columns; for a dictionary, only the new columns, as ``map`` expects."""
         if self.column not in (batch if isinstance(batch, Mapping) else _names(batch)):
             raise KeyError(f"the data set has no column {self.column!r}; pass column=")
         new = self._columns(batch[self.column])

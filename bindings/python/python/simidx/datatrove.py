@@ -23,9 +23,9 @@ from simidx._sets import clusters
 from simidx._texts import Pipeline
 
 if TYPE_CHECKING:
-    # datatrove has no types.
+    # datatrove does not have type annotations.
     class PipelineStep:
-        """What is used here of a step."""
+        """The part of a step that is used here."""
 
         def track_time(self) -> AbstractContextManager[Any]:
             """Count the time."""
@@ -44,11 +44,11 @@ _SUFFIX = ".simidx"
 
 
 class SimidxSignature(PipelineStep):
-    """First step: the fingerprints of the documents of each task, in an index file of its own.
+    """First step: the fingerprints of the documents of each task, in an index file for each task.
 
-    The file of task 7 is ``000007.simidx``. The id of a document is the number of the task times 2^32 plus the place
-    of the document in the task. Documents in which no feature counts are left out: they are near to nothing. The files
-    can be searched, merged, and given to ``SimidxCluster`` as ``against``.
+    The file of task 7 is ``000007.simidx``. The id of a document is the number of the task times 2^32 plus the position
+    of the document in the task. Documents without a feature that counts are left out, since they cannot be compared.
+    The files can be searched, merged, and passed to ``SimidxCluster`` as ``against``.
     """
 
     type = "🫂 - DEDUP"
@@ -64,7 +64,7 @@ class SimidxSignature(PipelineStep):
         memory: int | str | None = None,
         threads: int | None = 1,
     ) -> None:
-        """Choose folder and pipeline; ``k`` is the distance for which the tables of the files are chosen."""
+        """Set the folder and the pipeline; ``k`` is the distance that the tables of the files are chosen for."""
         super().__init__()
         self.output_folder: Any = get_datafolder(output_folder)
         self.pipeline: Pipeline = pipeline if isinstance(pipeline, Pipeline) else Pipeline(pipeline, width=width)
@@ -108,12 +108,11 @@ class SimidxSignature(PipelineStep):
 
 
 class SimidxCluster(PipelineStep):
-    """Second step, in one task: what to remove, in the files that ``MinhashDedupFilter`` reads.
+    """Second step, in one task: writes the documents to remove to the files that ``MinhashDedupFilter`` reads.
 
-    Two documents are in one cluster if steps of at most ``k`` bits lead from one to the other. The first document of a
-    cluster is kept: that of the lowest task, and in it the one that comes first. With ``against``, index files or an
-    open index, nothing of a cluster is kept of which a document is near to a fingerprint there. The outcome does not
-    depend on threads or memory.
+    Two documents are in one cluster if steps of at most ``k`` bits link them. The first document of a cluster is kept:
+    that of the lowest task, and in it the first. With ``against``, which is index files or an open index, a cluster is
+    removed if any of its documents is near a fingerprint there. The outcome does not depend on threads or memory.
     """
 
     type = "🫂 - DEDUP"
@@ -131,7 +130,7 @@ class SimidxCluster(PipelineStep):
         memory: int | str | None = None,
         threads: int | None = None,
     ) -> None:
-        """Choose folders and distance."""
+        """Set the folders and the distance."""
         super().__init__()
         self.input_folder: Any = get_datafolder(input_folder)
         self.output_folder: Any = get_datafolder(output_folder)
@@ -143,7 +142,7 @@ class SimidxCluster(PipelineStep):
         self.threads = threads
 
     def run(self, data: Iterable[Any] | None = None, rank: int = 0, world_size: int = 1) -> None:
-        """Find the clusters of the documents of all tasks, and write what to remove."""
+        """Find the clusters of the documents of all tasks, and write the documents to remove."""
         if world_size != 1:
             raise ValueError(f"{world_size} tasks: clusters are found in one task, over the files of all")
         with self.track_time():
@@ -152,7 +151,7 @@ class SimidxCluster(PipelineStep):
             self._write(ids, labels, self._is_known(fingerprints, labels))
 
     def _records(self) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint64]]:
-        """Fingerprints and ids of all files, by id."""
+        """Return the fingerprints and ids of all files, ordered by id."""
         names = sorted(self.input_folder.list_files(glob_pattern=f"*{_SUFFIX}"))
         if not names:
             raise FileNotFoundError(f"no {_SUFFIX} file in {self.input_folder.path}: run SimidxSignature first")
@@ -168,7 +167,7 @@ class SimidxCluster(PipelineStep):
 
     @contextmanager
     def _local(self, name: str) -> Iterator[str]:
-        """The path of a file, which is copied here if it is elsewhere."""
+        """Return the local path of a file, which is copied from elsewhere if necessary."""
         path = os.path.join(self.input_folder.path, name)
         if os.path.exists(path):
             yield path
@@ -180,7 +179,7 @@ class SimidxCluster(PipelineStep):
             yield path
 
     def _is_known(self, fingerprints: npt.NDArray[Any], labels: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """Whether any document of the cluster of each document is near to what there is already."""
+        """Check for each document whether any document of its cluster is near an existing one."""
         known = np.zeros(len(labels), np.bool_)
         if self.against is not None:
             index = self.against if isinstance(self.against, _search.Index) else _search.open(self.against)

@@ -33,7 +33,7 @@ __all__ = ["deduplicate", "main"]
 _INDEX = "__INDEX__"
 _DUPLICATE = "__duplicate__"
 
-#: Options by their names: the value that text-dedup gives them, their type, and of numbers the least and the most.
+#: Options by name: the default of text-dedup, the type, and for numbers the least and the greatest value.
 _Options = dict[str, tuple[Any, ...]]
 
 _COMMON: _Options = {
@@ -62,7 +62,7 @@ _OUTPUT: _Options = {
     "keep_index_column": (False, bool),
     "keep_cluster_column": (False, bool),
 }
-#: Options that text-dedup has and that change nothing here.
+#: Options of text-dedup that have no effect here.
 _NO_EFFECT = {
     "simhash": ["num_proc", "batch_size", "index_column", "signature_column"],
     "output": ["clean_cache"],
@@ -129,7 +129,7 @@ def _read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
         "output": _section(config, "output", _OUTPUT, _NO_EFFECT["output"], ["output_dir"]),
     }
     for section, no_effect in (("algorithm", _NO_EFFECT[name]), ("output", _NO_EFFECT["output"])):
-        # algo_name says what algorithm_name says.
+        # algo_name is the same as algorithm_name.
         ignored = [key for key in no_effect if key in options[section] and key != "algo_name"]
         if ignored:
             print(f"simidx.text_dedup: [{section}] without effect: {', '.join(ignored)}", file=sys.stderr)
@@ -137,7 +137,7 @@ def _read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _load(options: dict[str, Any]) -> Any:
-    """The data set of the section ``input``."""
+    """Load the data set of the section ``input``."""
     try:
         datasets: Any = importlib.import_module("datasets")
     except ImportError:
@@ -159,7 +159,7 @@ def _load(options: dict[str, Any]) -> Any:
 
 
 class _Sets:
-    """Disjoint sets by rank: which member stands for a set depends on the order of the unions, as in text-dedup."""
+    """Disjoint sets by rank. Which member represents a set depends on the order of the unions, as in text-dedup."""
 
     def __init__(self) -> None:
         self.parent: dict[int, int] = {}
@@ -186,7 +186,7 @@ class _Sets:
             self.rank[x] = of_x + 1
 
     def others(self) -> dict[int, int]:
-        """The members that do not stand for their set, with those that do."""
+        """Return the members that do not represent their set, each with the one that does."""
         found = {x: self.find(x) for x in list(self.parent)}
         return {x: root for x, root in found.items() if x != root}
 
@@ -206,12 +206,12 @@ class _Buckets:
                 f"[algorithm] num_bucket={count}: {width} bits make {len(self.blocks)} blocks of {size}, "
                 f"and text-dedup finds nothing by {self.chosen} of them; take a smaller num_bucket"
             )
-        #: Whether all fingerprints within the distance have a key in common.
+        #: Whether all fingerprints within the distance share a key.
         self.is_complete = len(self.blocks) == count
         self.known: dict[int, list[tuple[int, int]]] = {}
 
     def keys(self, fingerprint: int) -> list[tuple[int, int]]:
-        """The keys of a fingerprint, in order: a number of bits and their value."""
+        """Return the keys of a fingerprint, in order: each is a number of bits and their value."""
         if fingerprint not in self.known:
             parts = [
                 (end - start, fingerprint >> self.width - end & (1 << end - start) - 1) for start, end in self.blocks
@@ -226,7 +226,7 @@ class _Buckets:
         return self.known[fingerprint]
 
     def first_in_common(self, a: int, b: int) -> int | None:
-        """The number of the first key of one fingerprint that another has too."""
+        """Return the number of the first key of one fingerprint that another shares."""
         others = set(self.keys(b))
         return next((number for number, key in enumerate(self.keys(a)) if key in others), None)
 
@@ -239,7 +239,7 @@ def _integers(values: npt.NDArray[Any]) -> list[int]:
 
 
 def _clusters_by_simhash(texts: Any, options: dict[str, Any]) -> dict[int, int]:
-    """The documents that do not stand for their cluster, with those that do."""
+    """Return the documents that do not represent their cluster, each with the one that does."""
     width = options["f"]
     name = (
         f"compat-text-dedup,segment=word-runs:{options['min_length']},shingle={options['ngram_size']},"
@@ -254,7 +254,7 @@ def _clusters_by_simhash(texts: Any, options: dict[str, Any]) -> dict[int, int]:
     left, right, _ = pairs(distinct, options["bit_diff"], rows=True)
     near: dict[int, list[int]] = {}
     for a, b in zip(left.tolist(), right.tolist(), strict=True):
-        # The later one in the data set looks for the earlier one.
+        # The later one in the data set searches for the earlier one.
         later, earlier = (a, b) if firsts[a] > firsts[b] else (b, a)
         near.setdefault(later, []).append(earlier)
     of_several = np.bincount(places, minlength=len(distinct)) > 1
@@ -265,7 +265,7 @@ def _clusters_by_simhash(texts: Any, options: dict[str, Any]) -> dict[int, int]:
     for row in np.flatnonzero((of_several | looks)[places]).tolist():
         place = int(places[row])
         if first_of[place] != row:
-            # All that is near has been united with the first one before.
+            # All near documents have already been united with the first one.
             sets.union(row, first_of[place])
             continue
         found = near.get(place, [])
@@ -281,7 +281,7 @@ def _clusters_by_simhash(texts: Any, options: dict[str, Any]) -> dict[int, int]:
 
 
 def _runs(text: str, options: dict[str, Any]) -> set[str]:
-    """The runs of words of a text."""
+    """Return the runs of words of a text."""
     length = options["ngram_size"]
     words = re.findall(r"\w+", text.lower())
     if len(words) < options["min_length"]:
@@ -291,7 +291,7 @@ def _runs(text: str, options: dict[str, Any]) -> set[str]:
 
 
 def _checked(texts: Any, found: dict[int, int], options: dict[str, Any]) -> dict[int, int]:
-    """The clusters of those pairs of documents of one cluster that are similar; who stands for it is not asked."""
+    """Return clusters of the similar pairs of documents in one cluster; they do not depend on its representative."""
     groups: dict[int, list[int]] = {}
     for row in sorted(found):
         groups.setdefault(found[row], []).append(row)
@@ -351,7 +351,7 @@ def _minhash(data: Any, options: dict[str, Any]) -> tuple[Any, npt.NDArray[np.bo
 
 
 def deduplicate(config: str | os.PathLike[str]) -> tuple[int, int]:
-    """Do what a configuration of text-dedup says; the number of documents before and after."""
+    """Run a configuration of text-dedup, and return the number of documents before and after."""
     options = _read_config(config)
     algorithm, output = options["algorithm"], options["output"]
     data = _load(options["input"])
@@ -381,7 +381,7 @@ def deduplicate(config: str | os.PathLike[str]) -> tuple[int, int]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the configuration that the arguments name; the exit code."""
+    """Run the configuration of the arguments, and return the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m simidx.text_dedup", description="Run a configuration of text-dedup."
     )
