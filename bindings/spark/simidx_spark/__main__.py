@@ -117,7 +117,7 @@ def _with_fingerprints(df: DataFrame, args: argparse.Namespace) -> tuple[DataFra
 
 
 def _words(features: str | None) -> int | None:
-    """Words of a run; none for the features of the pipeline."""
+    """Reads the number of words of a run; ``None`` for the features of the pipeline."""
     name, _, count = (features or "words:3").partition(":")
     if name == "words" and count.isdecimal():
         return int(count)
@@ -127,10 +127,10 @@ def _words(features: str | None) -> int | None:
 
 
 def _refuse_existing(session: Any, paths: list[str]) -> None:
-    """Says so before the work and not after it."""
+    """Refuses existing outputs before the work, not after it."""
     try:
         jvm, settings = session._jvm, session._jsc.hadoopConfiguration()
-    except Exception:  # Spark Connect has neither: there the writer says it.
+    except Exception:  # Spark Connect has neither; the writer reports it.
         return
     for path in paths:
         there = jvm.org.apache.hadoop.fs.Path(path)
@@ -139,7 +139,7 @@ def _refuse_existing(session: Any, paths: list[str]) -> None:
 
 
 def _refuse_other_pipeline(path: str, pipeline: str) -> None:
-    """Queries by text are fingerprinted as the records of the set were."""
+    """Refuses a pipeline that differs from that of the records in the set."""
     with simidx.open(fetched([path])) as index:
         if index.pipeline not in (None, simidx.Pipeline(pipeline).description):
             raise InputError(
@@ -199,7 +199,7 @@ def _run(session: SparkSession, args: argparse.Namespace) -> None:
 
 
 def _reason(trace: str) -> str:
-    """What an exception of Spark comes from, in a line: that of a task where it has one."""
+    """Describes the cause of a Spark exception in one line: the error of the task, if there is one."""
     lines = [line.strip() for line in trace.splitlines() if line.strip()]
     of_tasks = [line for line in lines if re.match(r"(simidx\.[\w.]*|[A-Z]\w*)(Error|Exception): ", line)]
     found = of_tasks[-1].partition(": ")[2] if of_tasks else next(iter(lines), "Spark failed")
@@ -207,7 +207,7 @@ def _reason(trace: str) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a job and returns its exit code: 0 when it is done, 2 when it could not run."""
+    """Runs a job and returns its exit code: 0 when it is done, 2 if it could not run."""
     args = _parser().parse_args(arguments)
     try:
         if args.command == "sweep":

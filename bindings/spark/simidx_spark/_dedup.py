@@ -1,4 +1,4 @@
-"""Documents without their near-duplicates."""
+"""Deduplication of documents."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from simidx_spark.distributed._segments import fetched
 from simidx_spark.distributed._store import Store
 from simidx_spark.distributed._texts import Nodes, as_pipeline
 
-#: Dropped documents up to which their ids are sent to all executors.
+#: The most dropped documents whose ids are sent to all executors.
 BROADCAST = 4_000_000
 
-#: What the column of their ids is called there.
+#: The name of the column of their ids there.
 GONE = "simidx id of a dropped document"
 
-#: The similarity and the distance of near-duplicates if none is given.
+#: The default similarity and the default distance of near-duplicates.
 SIMILARITY = 0.8
 DISTANCE = 3
 
@@ -35,18 +35,18 @@ Path = str | os.PathLike[str]
 
 
 class Dedup(NamedTuple):
-    """What `dedup` returns."""
+    """The result of `dedup`."""
 
     #: The rows to keep, with all their columns.
     kept: DataFrame
-    #: A row for each document that is dropped: ``id``, ``duplicate_of``, and ``similarity`` or ``distance``.
-    #: With ``against`` also ``index_fingerprint`` and ``index_id``, for documents of the index, and ``estimate`` with
-    #: its ``standard_error`` if texts are compared.
+    #: A row for each dropped document: ``id``, ``duplicate_of``, and ``similarity`` or ``distance``. With ``against``
+    #: also ``index_fingerprint`` and ``index_id``, for documents of the index, and ``estimate`` with its
+    #: ``standard_error`` if texts are compared.
     report: DataFrame
 
 
 class Job(NamedTuple):
-    """What `dedup` is given beside the documents."""
+    """The arguments of `dedup`, except the documents."""
 
     text_column: str | None
     id_column: str
@@ -61,7 +61,7 @@ class Job(NamedTuple):
     chains: bool
 
     def text(self) -> str:
-        """The column of the texts, which there must be."""
+        """The column of the texts, which must exist."""
         if self.text_column is None:
             raise OptionError("name a text_column, or a fingerprint_column")
         return self.text_column
@@ -85,23 +85,23 @@ def dedup(
     partitions: int | None = None,
     united: int = UNITED,
 ) -> Dedup:
-    """Keeps one of each set of near-duplicates: what ``simidx dedup`` keeps of the documents in the order of their ids.
+    """Keeps one of each set of near-duplicates, as ``simidx dedup`` does for the documents in the order of their ids.
 
     By default texts are compared: a document is dropped if the Jaccard similarity of its runs of ``words`` words with
-    those of a kept one of smaller id is at least ``similarity``, 0.8 unless given. With ``words=None`` the features of
-    the pipeline are compared. ``chains`` drops also what chains of similar documents lead to.
+    those of a kept one of smaller id is at least ``similarity``, 0.8 by default. With ``words=None``, the features of
+    the pipeline are compared. ``chains`` also drops documents that chains of similar ones link.
 
-    With ``k`` fingerprints of ``width`` bits are compared: of each cluster within ``k`` bits the document of the
-    smallest id is kept; then ``fingerprint_column`` may name them instead of a text.
+    With ``k``, fingerprints of ``width`` bits are compared: of each cluster within ``k`` bits, the document with the
+    smallest id is kept. In this case ``fingerprint_column`` may name them instead of a text.
 
     ``keep="longest"`` keeps the longest text instead of the smallest id. ``against`` names index files or sets, whose
-    documents are dropped first: by the sketches that they carry if texts are compared, otherwise by their fingerprints.
+    documents are dropped first: by their sketches if texts are compared, otherwise by their fingerprints.
 
-    Ids must be unique, and the same whenever they are read. ``memory`` limits each task.
+    Ids must be unique, and the same on every read. ``memory`` limits each task.
     """
     made = as_pipeline(pipeline, width)
     _check(text_column, fingerprint_column, similarity, k, keep)
-    # As the tasks will, which try several times.
+    # Once here, because the tasks would try several times.
     least = SIMILARITY if similarity is None else similarity
     _simidx.decide_texts({"texts": [], "similarity": least, "words": words, "pipeline": made, "memory": memory})
     if k is not None:
@@ -162,7 +162,7 @@ def _paths(against: Path | Sequence[Path] | None) -> list[str]:
 def _distance(
     similarity: float | None, fingerprint_column: str | None, paths: list[str], words: int | None
 ) -> int | None:
-    """The distance if fingerprints are to be compared though none was given."""
+    """Returns the distance if fingerprints are to be compared by default."""
     if similarity is not None:
         return None
     if fingerprint_column is not None:
@@ -175,7 +175,7 @@ def _distance(
 
 
 def _without(df: DataFrame, gone: DataFrame, id_column: str) -> DataFrame:
-    """The rows but for those with these ids."""
+    """Returns the rows except those with these ids."""
     ids = gone.select(F.col("id").alias(GONE))
     if gone.count() <= BROADCAST:
         ids = F.broadcast(ids)
@@ -183,7 +183,7 @@ def _without(df: DataFrame, gone: DataFrame, id_column: str) -> DataFrame:
 
 
 def _together(found: DataFrame, in_index: DataFrame | None) -> DataFrame:
-    """One report of what is dropped for a document and for a record of an index."""
+    """Joins the reports of documents dropped for another document and for a record of an index."""
     return found if in_index is None else found.unionByName(in_index, allowMissingColumns=True)
 
 
@@ -192,7 +192,7 @@ def _index_id(index: simidx.Index) -> pa.DataType:
 
 
 class Dropped:
-    """The records of clusters but for the first of each."""
+    """The records of clusters, except the first of each."""
 
     def __init__(self, id_type: pa.DataType) -> None:
         self.schema = pa.schema([("id", id_type), ("duplicate_of", id_type), ("distance", pa.int32())])
@@ -207,7 +207,7 @@ class Dropped:
 
 
 def _by_fingerprint(df: DataFrame, job: Job, k: int, paths: list[str]) -> DataFrame:
-    """The documents that are dropped for those within a distance."""
+    """Returns the documents that are dropped for others within a distance."""
     id = wiring.column(df, job.id_column).cast("string" if job.id_type == pa.string() else "bigint").alias("id")
     if job.fingerprint_column is not None:
         columns: list[Column] = [id, wiring.column(df, job.fingerprint_column).alias("fingerprint")]
@@ -242,7 +242,7 @@ def _first_kept(found: DataFrame, places: int, width: int, id_type: pa.DataType)
 
 
 def _equal(same: DataFrame, places: int, job: Job) -> DataFrame:
-    """The documents that are dropped for equal ones, which have no features to compare."""
+    """Returns the documents that are dropped for equal ones, which have no features to compare."""
     sent = run(same, d.SendRecords("fingerprint", places))
     found = run(shuffle(sent, places), d.Members("fingerprint", 128, places, equals=True))
     return _first_kept(found, places, 128, job.id_type)
@@ -261,7 +261,7 @@ def _near_index(job: Job, paths: list[str], width: int, k: int) -> d.NearIndex:
 
 
 def _by_text(df: DataFrame, job: Job, similarity: float, paths: list[str]) -> DataFrame:
-    """The documents that are dropped for those with similar texts."""
+    """Returns the documents that are dropped for those with similar texts."""
     wiring.texts(df, job.text())
     places = wiring.parallelism(df, job.partitions)
     documents = df.select(wiring.column(df, job.id_column).alias("id"), wiring.column(df, job.text()).alias("text"))

@@ -15,27 +15,27 @@ from simidx_spark._wiring import run, shuffle
 from simidx_spark.distributed._components import Settled, Stars
 from simidx_spark.distributed._pairs import PLACE
 
-#: Links up to which one task finds the clusters. It takes some 70 bytes for each, so that these take 1.4 GB.
+#: The most links from which one task finds the clusters. It takes about 70 bytes for each, so these take 1.4 GB.
 UNITED = 20_000_000
 
 _kept: list[DataFrame] = []
 
 
 def keep(df: DataFrame) -> DataFrame:
-    """Keeps what is used more than once, on the disks of the executors."""
+    """Persists a DataFrame that is used more than once on the disks of the executors."""
     df = df.persist(StorageLevel.DISK_ONLY)
     _kept.append(df)
     return df
 
 
 def release() -> None:
-    """Frees what earlier calls have kept on disk. DataFrames that they returned are then computed from the start."""
+    """Frees everything that earlier calls have persisted. Their DataFrames are then computed from the start."""
     while _kept:
         _kept.pop().unpersist()
 
 
 class Near:
-    """The fingerprints of a column, collapsed and kept as soon as they are needed."""
+    """The fingerprints of a column, collapsed and persisted on first use."""
 
     def __init__(self, df: DataFrame, column: str, partitions: int | None) -> None:
         self.width = wiring.fingerprints(df, column)
@@ -49,13 +49,13 @@ class Near:
 
     @cached_property
     def known(self) -> list[tuple[int, int, bytes, bytes]]:
-        """What is known of each part of the fingerprints: their width, their number, the bits that vary, a sample."""
+        """The profile of each part of the fingerprints: their width, number, varying bits, and a sample."""
         rows = self._distinct.where("count > 0").select("part", "count", "varying", "sample").collect()
         return [(r["part"], r["count"], bytes(r["varying"]), bytes(r["sample"])) for r in rows]
 
     @cached_property
     def profile(self) -> d.Profile:
-        """The same of all."""
+        """The profile of all fingerprints."""
         return d.Profile.of(self.known)
 
     @property
@@ -69,12 +69,12 @@ class Near:
         return self._distinct.select("place", "part", "data")
 
     def meeting(self, k: int, profile: d.Profile | None = None) -> d.Meeting | None:
-        """Where these fingerprints meet, or those of a profile; none if no two can."""
+        """Returns where these fingerprints meet, or those of a profile; ``None`` if no two can be near."""
         wiring.distance(k, self.width)
         return d.Meeting.of(profile or self.profile, k, self.cores)
 
     def find(self, k: int, links: bool) -> DataFrame:
-        """The pairs, or as few of them as link the same, as messages."""
+        """Finds the pairs as messages, or only enough of them to link the same fingerprints."""
         meeting = self.meeting(k)
         if meeting is None:
             none = d.Meeting(_simidx.PairRounds(self.width, k, []), 0, 1)
@@ -84,7 +84,7 @@ class Near:
     def _sent(self, meeting: d.Meeting) -> DataFrame:
         if not meeting.sends_all:
             return run(self.packed, d.Send(meeting))
-        # What goes everywhere need not go through Python.
+        # Data that go to all places do not have to pass through Python.
         places = F.explode(F.sequence(F.lit(0), F.lit(meeting.places - 1)))
         return self.packed.select(places.alias("place"), "part", "data")
 
@@ -92,16 +92,16 @@ class Near:
 def pairs(
     df: DataFrame, k: int = 3, *, fingerprint_column: str = "fingerprint", partitions: int | None = None
 ) -> DataFrame:
-    """All pairs of distinct fingerprints within ``k`` bits: ``left``, ``right``, ``distance``, the smaller on the left.
+    """Finds all pairs of distinct fingerprints within ``k`` bits: ``left`` (the smaller), ``right``, ``distance``.
 
-    Smaller as an unsigned number. The fingerprints are read at once, and kept on disk for the search, which runs when
-    the pairs are read. ``partitions`` is the number of tasks that work side by side, by default that of the cores.
+    Values are compared as unsigned numbers. The fingerprints are read at once and persisted on disk for the search,
+    which runs when the pairs are read. ``partitions`` is the number of parallel tasks, by default the number of cores.
     """
     return Near(df, fingerprint_column, partitions).find(k, links=False)
 
 
 def labels(links: DataFrame, width: int, places: int, united: int) -> DataFrame:
-    """The label of each value that links connect, at its place."""
+    """Returns the label of each linked value, at its place."""
     size = links.agg(F.sum(F.length("data"))).collect()[0][0] or 0
     if size // (width // 4) <= united:
         return run(links.repartition(1), d.Unite(width, places))
@@ -122,9 +122,9 @@ def _star(edges: DataFrame, width: int, places: int) -> DataFrame:
 
 
 def members(records: DataFrame, k: int, partitions: int | None, united: int) -> tuple[DataFrame, int]:
-    """The records that have a near-duplicate, as messages to the places of their clusters, and the number of these.
+    """Returns the records with a near-duplicate, as messages to the places of their clusters, and their number.
 
-    Records have the columns ``fingerprint`` and ``id``, and maybe others.
+    Records have the columns ``fingerprint`` and ``id``, and possibly others.
     """
     near = Near(records, "fingerprint", partitions)
     places = near.places
@@ -143,11 +143,10 @@ def clusters(
     partitions: int | None = None,
     united: int = UNITED,
 ) -> DataFrame:
-    """The records that have a near-duplicate: ``cluster``, ``fingerprint``, ``id``.
+    """Finds the records with a near-duplicate: ``cluster``, ``fingerprint``, ``id``.
 
-    Two records are in one cluster if steps of at most ``k`` bits lead from one to the other. ``cluster`` is the
-    smallest id
-    of its records. Up to ``united`` links one task finds the clusters, above that all do, in rounds.
+    Two records are in one cluster if steps of at most ``k`` bits link them. ``cluster`` is the smallest id of its
+    records. Up to ``united`` links, one task finds the clusters; beyond that, all tasks do, in rounds.
     """
     width = wiring.fingerprints(df, fingerprint_column)
     id_type = wiring.ids(df, id_column)

@@ -20,20 +20,20 @@ from simidx_spark.distributed._pairs import PLACE
 from simidx_spark.distributed._segments import commit, segments_of
 from simidx_spark.distributed._store import MANIFEST, Store
 
-#: Records of a segment, unless so many segments keep more cores busy.
+#: Records in a segment, unless fewer records keep more cores busy.
 SEGMENT = 1 << 23
 
-#: Records below which a segment is not worth a core.
+#: The least number of records that are worth a core of their own.
 LEAST_SEGMENT = 1 << 20
 
-#: One in so many distinct fingerprints may be in the sample, if that leaves enough of them.
+#: At most one in this many distinct fingerprints is sampled, if that leaves enough of them.
 SPARSE = 64
 LEAST_SAMPLE = 1 << 14
 
-#: Queries up to which all are sent to all tasks: 80 MB of 64 bits.
+#: The most queries that are all sent to all tasks: 80 MB of 64 bits.
 BROADCAST = 10_000_000
 
-#: Queries below which a segment is not searched by several tasks.
+#: With fewer queries, each segment is searched by a single task.
 SHARE = 1 << 12
 
 
@@ -53,13 +53,12 @@ def build(
     partitions: int | None = None,
     **options: Any,
 ) -> list[str]:
-    """Writes a set of segments to a folder, or to what ``pyarrow.fs`` or fsspec open; returns their names.
+    """Writes a set of segments to a folder, or to a location of ``pyarrow.fs`` or fsspec; returns their names.
 
-    Each segment holds a range of fingerprints. Nothing is visible before all are written: the manifest comes last. The
-    set is then read by `simidx.open`, by `join`, and by the commands of the program. ``merged`` names a file on the
-    driver to merge the segments into, which is the file that ``simidx build`` makes. ``memory`` limits each task;
-    other options are those
-    of `simidx.build`.
+    Each segment holds a range of fingerprints. The manifest is written last, so nothing is visible before all are
+    complete. The set can then be read by `simidx.open`, by `join`, and by the commands of the program. ``merged`` names
+    a file on the driver into which the segments are merged; it is the file that ``simidx build`` makes. ``memory``
+    limits each task; other options are those of `simidx.build`.
     """
     # Workers may have another working directory.
     store = Store(path)
@@ -90,8 +89,8 @@ def build(
 
 
 def _sample(fingerprints: DataFrame) -> tuple[list[Any], int]:
-    """A sample of fingerprints for each part, which depends on their values alone, and their number, about."""
-    # Spark itself leaves most out: rows are dear on their way to Python.
+    """Returns a sample of each part, which depends only on values, and the approximate number of fingerprints."""
+    # Spark does most of the sampling, because sending rows to Python is expensive.
     few = fingerprints.where(F.xxhash64("fingerprint").bitwiseAND(SPARSE - 1) == 0)
     rows = run(few, d.Sample("fingerprint")).collect()
     count = SPARSE * sum(row["count"] for row in rows)
@@ -110,15 +109,15 @@ def join(
     partitions: int | None = None,
     broadcast: int = BROADCAST,
 ) -> DataFrame:
-    """All fingerprints of a set within ``k`` bits of queries: ``query``, ``match``, ``distance``, ``id``.
+    """Finds all fingerprints of a set within ``k`` bits of queries: ``query``, ``match``, ``distance``, ``id``.
 
-    A row for each id of a match; in a set without ids it is null. Each distinct query counts once. ``k`` is by default
-    that of the segments.
+    Returns a row for each id of a match; in a set without ids it is null. Repeated queries count once. ``k`` is by
+    default that of the segments.
 
-    The queries are read at once, and kept on disk. Up to ``broadcast`` of them are sent to all tasks, 8 bytes each, and
-    each segment is searched by one, or by several that share the queries if there are fewer segments than cores. If
-    there are more, they and the fingerprints of the set are sent to where near ones meet, as for `pairs`: the set is
-    then read as a whole.
+    The queries are read at once and persisted on disk. Up to ``broadcast`` of them are sent to all tasks, 8 bytes each,
+    and each segment is searched by one task, or by several that share the queries if there are fewer segments than
+    cores. More queries, and all fingerprints of the set, are sent to where near ones meet, as for `pairs`: the set is
+    then read completely.
     """
     store = Store(path)
     path = store.path
@@ -148,7 +147,7 @@ def join(
 
 
 def _join_by_shuffle(queries: Near, segments: DataFrame, read: d.Records, k: int, id_type: pa.DataType) -> DataFrame:
-    """The same by exploding both sides by the masks of the rounds."""
+    """Joins by exploding both sides by the masks of the rounds."""
     width = queries.width
     records = run(segments, read)
     stored = Near(records, "fingerprint", queries.cores)
@@ -167,7 +166,7 @@ def _join_by_shuffle(queries: Near, segments: DataFrame, read: d.Records, k: int
 def sweep(path: str | os.PathLike[str], older_than: float = 24 * 3600.0) -> list[str]:
     """Removes files that failed or repeated tasks left in the folder of a set, and returns their names.
 
-    Only what its manifest does not list, and what was not changed within so many seconds: longer than any build that
-    may be running there.
+    Removes only files that the manifest does not list and that have not changed within ``older_than`` seconds, which
+    must be longer than any build that may be running there.
     """
     return d.sweep(os.fspath(path), older_than)

@@ -1,4 +1,4 @@
-"""Documents to fingerprints."""
+"""Fingerprints of documents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from simidx import InputError, Pipeline
 from simidx_spark import _wiring as wiring
 from simidx_spark.distributed._texts import as_pipeline, fingerprints_of
 
-#: The type of a column of fingerprints of so many bits.
+#: The type of a column of fingerprints, by their bits.
 _TYPES = {32: "int", 64: "bigint", 128: "binary"}
 
 
@@ -25,7 +25,7 @@ def fingerprint(
     width: int = 64,
     output_column: str = "fingerprint",
 ) -> DataFrame:
-    """Adds the fingerprints of a column of texts. A text that is null, or that has no features, has none.
+    """Adds the fingerprints of a column of texts; null for a text that is null or has no features.
 
     The other columns do not leave the JVM.
     """
@@ -39,8 +39,8 @@ def fingerprint(
         found = fingerprints_of(texts, made)
         return found.cast(pa.binary()) if made.width == 128 else found
 
-    # The types of PySpark do not have it.
+    # The type annotations of PySpark lack this.
     functions: Any = F
     made_of = functions.arrow_udf(fingerprints, _TYPES[made.width])
-    # Otherwise Spark computes it once more for each condition on it.
+    # Otherwise Spark computes it again for each condition on it.
     return df.withColumn(output_column, made_of.asNondeterministic()(wiring.column(df, text_column)))

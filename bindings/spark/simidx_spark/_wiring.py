@@ -1,4 +1,4 @@
-"""How stages become operations on DataFrames, and what columns may be."""
+"""Stages as operations on DataFrames, and checks of columns."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def run(df: DataFrame, stage: Any) -> DataFrame:
 
 
 def _without_sizes(schema: pa.Schema) -> pa.Schema:
-    """The JVM knows binary of any length only."""
+    """Removes the lengths of binary types, which the JVM does not support."""
     plain = [f.with_type(pa.binary()) if pa.types.is_fixed_size_binary(f.type) else f for f in schema]
     return pa.schema(plain)
 
 
 def _adapted(stage: Stage, schema: pa.Schema) -> Stage:
-    """A stage whose batches have the schema of the plan."""
+    """Returns a stage whose batches have the schema of the plan."""
     version = simidx.__version__
 
     def adapted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -40,24 +40,24 @@ def _adapted(stage: Stage, schema: pa.Schema) -> Stage:
         for batch in stage(batches):
             yield batch if batch.schema.equals(schema) else batch.cast(schema)
 
-    # What plans show.
+    # The name in plans.
     adapted.__name__ = type(stage).__name__
     return adapted
 
 
 def same_version(version: str) -> None:
-    """Refuses to run in a worker that has another release than the driver."""
+    """Refuses to run in a worker with another release than the driver."""
     if simidx.__version__ != version:
         raise Error(f"this worker has simidx {simidx.__version__}, and the driver {version}: install the same on all")
 
 
 def shuffle(df: DataFrame, places: int) -> DataFrame:
-    """Brings messages to the partitions of their places."""
+    """Sends messages to the partitions of their places."""
     return df.repartitionById(places, F.col("place"))
 
 
 def parallelism(df: DataFrame, partitions: int | None) -> int:
-    """The number of partitions to work in: by default as many as there are cores."""
+    """Returns the number of partitions: by default the number of cores."""
     if partitions is not None:
         if not isinstance(partitions, int) or partitions < 1:
             raise OptionError(f"partitions={partitions!r}: a number of at least 1 is expected")
@@ -71,7 +71,7 @@ def parallelism(df: DataFrame, partitions: int | None) -> int:
 
 
 def distance(k: Any, width: int) -> None:
-    """Checks a distance between fingerprints of so many bits."""
+    """Checks a distance between fingerprints of ``width`` bits."""
     try:
         operator.index(k)
     except TypeError:
@@ -81,12 +81,12 @@ def distance(k: Any, width: int) -> None:
 
 
 def column(df: DataFrame, name: str) -> Column:
-    """The column of this name, which may have dots in it; if there is none, what Spark finds by the name."""
+    """Returns the column of this name, which may contain dots; otherwise the column that Spark finds by the name."""
     return F.col("`" + name.replace("`", "``") + "`" if name in df.columns else name)
 
 
 def _field(df: DataFrame, name: str, what: str) -> T.StructField:
-    """The column that Spark finds by a name: one that differs in case, or a field in a column."""
+    """Returns the column that Spark finds by a name: one that differs in case, or a field in a column."""
     if not isinstance(df, DataFrame):
         raise InputTypeError(f"a DataFrame of Spark is expected, and not {type(df).__name__}")
     try:
@@ -100,7 +100,7 @@ def _field(df: DataFrame, name: str, what: str) -> T.StructField:
 
 
 def fingerprints(df: DataFrame, name: str) -> int:
-    """The width of a column of fingerprints."""
+    """Returns the width of a column of fingerprints."""
     type = _field(df, name, "fingerprints").dataType
     if isinstance(type, T.IntegerType):
         return 32
@@ -123,7 +123,7 @@ def texts(df: DataFrame, name: str) -> None:
 
 
 def ids(df: DataFrame, name: str) -> pa.DataType:
-    """The type of ids: numbers or strings."""
+    """Returns the type of ids: numbers or strings."""
     field = _field(df, name, "ids")
     type = field.dataType
     if isinstance(type, T.StringType):
@@ -136,7 +136,7 @@ def ids(df: DataFrame, name: str) -> pa.DataType:
 
 
 def refuse_unstable(df: DataFrame, name: str) -> None:
-    """Refuses ids that are others when a partition is computed again."""
+    """Refuses ids that change when a partition is computed again."""
     try:
         of_java: Any = df._jdf
         plan = of_java.queryExecution().analyzed().toString()
@@ -153,7 +153,7 @@ def refuse_unstable(df: DataFrame, name: str) -> None:
 
 
 def records(df: DataFrame, fingerprint_column: str, id_column: str | None) -> DataFrame:
-    """The columns ``fingerprint`` and ``id``, or the first alone."""
+    """Returns the columns ``fingerprint`` and ``id``, or only the first."""
     columns = [column(df, fingerprint_column).alias("fingerprint")]
     if id_column is not None:
         type = "string" if ids(df, id_column) == pa.string() else "bigint"

@@ -1,10 +1,10 @@
-"""simidx on many machines: the stages of its jobs as pure functions over batches of Arrow.
+"""simidx on many machines: the stages of its jobs as pure functions over Arrow batches.
 
-Each stage is a callable that takes an iterator of ``pyarrow.RecordBatch`` and yields batches of the schema in its
-``schema``. It can be pickled, and keeps nothing between calls. An engine runs a stage on each part of its data, and
-sends the rows of a `message` to the part that their column ``place`` names; ``simidx_spark`` does so with Spark.
+Each stage is a callable that takes an iterator of ``pyarrow.RecordBatch`` and yields batches with the schema in its
+``schema``. It can be pickled, and keeps no state between calls. An engine runs a stage on each part of its data, and
+sends the rows of a `message` to the part in their column ``place``; ``simidx_spark`` does this with Spark.
 
-A message has packed values in it: what would be a million rows is one. So a shuffle costs what its bytes cost.
+A message packs what would be a million rows into one, so a shuffle costs only its bytes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Documents that an index has already."""
+"""Documents that an index already has."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from simidx_spark.distributed._texts import given_texts
 
 
 class _Against:
-    """Rows for the documents that an index has: each with the record of the index that is nearest to it."""
+    """Finds documents that an index has: a row for each, with the nearest record of the index."""
 
-    #: Documents that are looked for at a time.
+    #: Documents that are searched at a time.
     rows: int = 1 << 18
-    #: Bytes that they may take.
+    #: The most bytes of these.
     size: int = GATHERED
 
     def __init__(self, paths: list[str], id_column: str, column: str, schema: list[tuple[str, Any]]) -> None:
@@ -48,7 +48,7 @@ class _Against:
 
 
 class NearIndex(_Against):
-    """Documents whose fingerprints are within a distance of one of an index: the nearest, of several the smallest."""
+    """Finds documents with a fingerprint within a distance in an index: the nearest; of equals the smallest."""
 
     def __init__(
         self, paths: list[str], id_column: str, id_type: pa.DataType, width: int, index_id: pa.DataType, k: int
@@ -72,9 +72,9 @@ class NearIndex(_Against):
 
 
 class SimilarToIndex(_Against):
-    """Documents that are similar to a record of an index, as far as its sketches show."""
+    """Finds documents that are similar to a record of an index, according to its sketches."""
 
-    #: Each pass over all sketches is for many documents.
+    #: Each pass over all sketches serves many documents.
     rows: int = 1 << 16
     size: int = 4 * GATHERED
 

@@ -1,8 +1,7 @@
-"""Fingerprints in columns of Arrow, and as arrays of unsigned numbers.
+"""Fingerprints in Arrow columns, and as arrays of unsigned numbers.
 
-Engines on the JVM have no unsigned numbers. There a fingerprint of 64 bits is an ``int64`` that holds its bits, one of
-32
-bits an ``int32``, and one of 128 bits binary of 16 bytes, the highest first.
+Engines on the JVM have no unsigned numbers. There, a 64-bit fingerprint is an ``int64`` with the same bits, a 32-bit
+one an ``int32``, and a 128-bit one binary of 16 bytes, most significant first.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ _DTYPES: dict[int, np.dtype[Any]] = {32: np.dtype("<u4"), 64: np.dtype("<u8"), 1
 
 
 def arrow_type(width: int) -> pa.DataType:
-    """The type of a column of fingerprints of so many bits."""
+    """The type of a column of fingerprints with this number of bits."""
     if width not in _TYPES:
         raise OptionError(f"width={width}: fingerprints have 32, 64 or 128 bits")
     return _TYPES[width]
 
 
 def width_of(type: pa.DataType) -> int:
-    """Bits of the fingerprints of a column of this type."""
+    """The width of the fingerprints in a column of this type."""
     if type in (pa.int32(), pa.uint32()):
         return 32
     if type in (pa.int64(), pa.uint64()) or _is_decimal(type):
@@ -45,7 +44,7 @@ def width_of(type: pa.DataType) -> int:
 
 
 def with_fingerprints(rows: Any, column: str) -> Any:
-    """The rows of a table or of a batch that have a fingerprint. It is null for texts that have no features."""
+    """Returns the rows of a table or a batch that have a fingerprint. It is null for texts without features."""
     values = rows.column(column)
     return rows.filter(values.is_valid()) if values.null_count else rows
 
@@ -55,7 +54,7 @@ def _is_decimal(type: pa.DataType) -> bool:
 
 
 def from_arrow(column: pa.Array | pa.ChunkedArray) -> Array:
-    """The fingerprints of a column: ``uint32``, ``uint64``, or two columns of ``uint64``, the high half first."""
+    """Returns the fingerprints of a column: ``uint32``, ``uint64``, or two columns of ``uint64``, high half first."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     width = width_of(column.type)
@@ -94,7 +93,7 @@ def _from_binary(column: pa.Array) -> Array:
 
 
 def to_arrow(array: Array) -> pa.Array:
-    """The column of fingerprints: the inverse of `from_arrow`."""
+    """Returns a column of fingerprints: the inverse of `from_arrow`."""
     if array.ndim == 2:
         data = array.astype(">u8").tobytes()
         return pa.Array.from_buffers(pa.binary(16), len(array), [None, pa.py_buffer(data)])
@@ -103,47 +102,47 @@ def to_arrow(array: Array) -> pa.Array:
 
 
 def sort_key(array: Array) -> Array:
-    """Numbers with a sign that are in the order of these unsigned ones: the lowest bit less."""
+    """Returns signed numbers with the same order as these unsigned ones, except for the lowest bit."""
     signed: Array = (array ^ array.dtype.type(1 << (8 * array.dtype.itemsize - 1))).view(f"i{array.dtype.itemsize}")
     return signed
 
 
 def width_of_array(array: Array) -> int:
-    """Bits of the fingerprints of an array."""
+    """The width of the fingerprints of an array."""
     return 128 if array.ndim == 2 else 8 * array.dtype.itemsize
 
 
 def pack(array: Array) -> bytes:
-    """The bytes of an array of fingerprints, for a message."""
+    """Returns the bytes of an array of fingerprints, for a message."""
     return array.tobytes()
 
 
 def unpack(data: Any, width: int) -> Array:
-    """The fingerprints of packed bytes."""
+    """Returns the fingerprints of packed bytes."""
     array = np.frombuffer(data, dtype=_DTYPES[width])
     return array.reshape(-1, 2) if width == 128 else array
 
 
 def empty(width: int) -> Array:
-    """No fingerprints."""
+    """Returns an empty array of fingerprints."""
     return unpack(b"", width)
 
 
 def distances(left: Array, right: Array) -> Array:
-    """Number of bits in which fingerprints differ, row by row."""
+    """Returns the number of bits in which fingerprints differ, row by row."""
     counts = np.bitwise_count(left ^ right)
     return counts.sum(axis=1, dtype=np.int32) if counts.ndim == 2 else counts.astype(np.int32)
 
 
 def order_of(array: Array) -> Array:
-    """The order that sorts fingerprints as unsigned numbers, equal ones by their rows."""
+    """Returns the order that sorts fingerprints as unsigned numbers, and equal ones by row."""
     if array.ndim == 2:
         return np.lexsort((array[:, 1], array[:, 0]))
     return np.argsort(array, kind="stable")
 
 
 def as_int(array: Array, row: int) -> int:
-    """One fingerprint as a number."""
+    """Converts one fingerprint to a number."""
     if array.ndim == 2:
         return int(array[row, 0]) << 64 | int(array[row, 1])
     return int(array[row])

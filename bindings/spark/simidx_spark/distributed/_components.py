@@ -1,8 +1,7 @@
-"""Clusters: what pairs link, by union-find in one task, or by stars where there are too many links for one.
+"""Clusters: connected components of pairs, by union-find in one task, or by stars if there are too many links for one.
 
-A message of links has the left ends of all its pairs in its data, and then the right ends. One of labels has values,
-and then
-the least value that links lead to from each.
+A message of links holds the left ends of all its pairs, then the right ends. A message of labels holds values, then the
+least value of each one's connected component.
 """
 
 from __future__ import annotations
@@ -47,18 +46,18 @@ LABELS = -1
 
 
 def two_columns(parts: list[Array]) -> tuple[Array, Array]:
-    """The two columns of which each part has some rows, one column after the other."""
+    """Reads two columns, of which each part holds some rows, one column after the other."""
     halves = [np.split(part, 2) for part in parts]
     return np.concatenate([one for one, _ in halves]), np.concatenate([other for _, other in halves])
 
 
 def _together(batches: Batches, width: int) -> tuple[Array, Array]:
-    """The left and the right ends of all links."""
+    """Returns the left and the right ends of all links."""
     return two_columns([empty(width), *(unpack(data, width) for _, _, data in received(batches))])
 
 
 def _send_columns(one: Array, other: Array, part: int, places: int) -> Rows:
-    """Two columns to the places of the first."""
+    """Sends two columns to the places of the first."""
     of_rows = _simidx.places(one, places)
     order = order_by_place(of_rows, places)
     one, other = one[order], other[order]
@@ -77,7 +76,7 @@ class _Links(_Sends):
 
 
 class Unite(_Links):
-    """All links, in one task, to labels at the places of their values."""
+    """Turns all links, in one task, into labels at the places of their values."""
 
     def _rows(self, batches: Batches) -> Rows:
         left, right = _together(batches, self._width)
@@ -86,7 +85,7 @@ class Unite(_Links):
 
 
 class Links(_Links):
-    """Links to the places of their ends: the first step of the stars."""
+    """Sends links to the places of their ends: the first step of the stars."""
 
     def _rows(self, batches: Batches) -> Rows:
         for _, _, data in received(batches):
@@ -113,7 +112,7 @@ class _Star(_Links):
 
 
 def _ranks(values: Array) -> tuple[Array, Array]:
-    """Distinct values in order, and the number of each value among them."""
+    """Returns the distinct values in order, and the number of each value among them."""
     order = order_of(values)
     ordered = values[order]
     is_new = _differ(ordered)
@@ -123,7 +122,7 @@ def _ranks(values: Array) -> tuple[Array, Array]:
 
 
 def _differ(values: Array) -> Array:
-    """Whether each value differs from the one before it."""
+    """Returns whether each value differs from the one before it."""
     differ = np.ones(len(values), dtype=bool)
     steps = values[1:] != values[:-1]
     differ[1:] = steps.any(axis=1) if steps.ndim == 2 else steps
@@ -131,7 +130,7 @@ def _differ(values: Array) -> Array:
 
 
 def _least(center: Array, other: Array) -> Array:
-    """For each row the least of its center and of all that are linked with that."""
+    """Returns for each row the least of its center and all values linked with that."""
     count = int(center.max(initial=-1)) + 1
     least = np.arange(count, dtype=np.int64)
     np.minimum.at(least, center, other)
@@ -171,7 +170,7 @@ class SmallStar(_Star):
 
 
 class Stars:
-    """What tells whether the stars have come to rest: the number of links at each place, and a sum of their hashes."""
+    """Tells whether the stars have converged: the number of links at each place, and a sum of their hashes."""
 
     schema: pa.Schema = pa.schema([("count", pa.int64()), ("hash", pa.int64())])
 
@@ -190,7 +189,7 @@ class Stars:
 
 
 class Settled(_Links):
-    """The links that the stars end with, as labels."""
+    """Turns the final links of the stars into labels."""
 
     def _rows(self, batches: Batches) -> Rows:
         left, right = _together(batches, self._width)
@@ -205,10 +204,10 @@ class Settled(_Links):
 
 
 class Members(_Sends):
-    """The records that have a label, at the places of their labels: with it in the column ``label``.
+    """Sends the records that have a label to its place, with the label in the column ``label``.
 
-    With ``equals``, records with the same value have it for a label if there is no other. Without it the value stands
-    for the id, and two records with one id are refused.
+    With ``equals``, records with the same value have it as a label if there is no other. Without it, the value
+    identifies the id, and two records with one id are an error.
     """
 
     def __init__(self, column: str, width: int, places: int, equals: bool = False) -> None:
@@ -251,20 +250,20 @@ class Members(_Sends):
         values, least = two_columns([empty(self._width), *parts])
         order = order_of(values)
         values, least = values[order], least[order]
-        # The stars name the label of a cluster once for each place that its members come from.
+        # The stars repeat the label of a cluster for each place of its members.
         distinct = _differ(values)
         return values[distinct], least[distinct]
 
 
 def _in_order(values: Array, ids: pa.ChunkedArray) -> Array:
-    """The order of records by their values, then by their ids: not that in which they came."""
+    """Returns the order of records by their values, then by their ids, independent of the input order."""
     keys = pa.table({"value": pa.array(_ranks(values)[1]), "id": ids})
     order: Array = pc.sort_indices(keys, [("value", "ascending"), ("id", "ascending")]).to_numpy()
     return order
 
 
 def _shared(values: Array) -> Array:
-    """Whether each value comes more than once."""
+    """Returns whether each value is repeated."""
     distinct, _ = _simidx.distinct(values)
     if len(distinct) == len(values):
         return np.zeros(len(values), dtype=bool)
@@ -274,7 +273,7 @@ def _shared(values: Array) -> Array:
 
 
 class Together:
-    """The records of each cluster together: its smallest id, the fingerprint of that, and each record's own."""
+    """Returns the records of each cluster: its smallest id, the fingerprint of that, and each record's own."""
 
     def __init__(self, width: int, id_type: pa.DataType) -> None:
         kind = arrow_type(width)
@@ -287,7 +286,7 @@ class Together:
             yield from self._clusters(table).to_batches(max_chunksize=1 << 16)
 
     def _clusters(self, table: pa.Table) -> pa.Table:
-        # By label, then by id: the first row of a label is its smallest id. Of equal ids, the smaller bits come first.
+        # By label, then by id: the first row of a label has its smallest id. Of equal ids, the smaller bits come first.
         _, labels = _ranks(from_arrow(table.column("label")))
         table = table.set_column(table.column_names.index("label"), "label", pa.array(labels))
         table = table.sort_by([("label", "ascending"), ("id", "ascending"), ("fingerprint", "ascending")])

@@ -1,4 +1,4 @@
-"""Many queries against a set: both are sent to where near ones meet, and what is found to the records of the set."""
+"""Many queries against a set: both are sent to where near ones meet, and matches to the records of the set."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from simidx_spark.distributed._pairs import Meeting
 from simidx_spark.distributed._segments import matches_schema
 from simidx_spark.distributed._store import Segment, Store
 
-#: Parts of messages, beside records, which are 0, and queries, which are the width.
+#: Parts of messages, in addition to records, which are 0, and queries, which are the width.
 MATCHES = -1
 
 #: The sides of a search.
@@ -22,7 +22,7 @@ QUERIES, STORED = 1, -1
 
 
 class Records:
-    """The records of segments, ``fingerprint`` and ``id``: rows of ``name`` and ``content`` go in."""
+    """Reads the records of segments, ``fingerprint`` and ``id``, from rows of ``name`` and ``content``."""
 
     def __init__(self, path: str, width: int, id_type: pa.DataType, ids: bool = True) -> None:
         self._path, self._ids = path, ids
@@ -58,7 +58,7 @@ class Spread(_Sends):
 
 
 class Meet(_Sends):
-    """Pairs of a stored fingerprint and a query that differ: at the places of the stored ones."""
+    """Finds queries near other stored fingerprints, and sends the pairs to the places of the stored ones."""
 
     def __init__(self, meeting: Meeting, places: int) -> None:
         self._meeting, self._places = meeting, places
@@ -82,7 +82,7 @@ class Meet(_Sends):
 
 
 class Attach:
-    """The records of matches: of what has met, and of queries that are stored themselves."""
+    """Adds the records of matches: of the pairs found, and of queries that are stored themselves."""
 
     def __init__(self, width: int, id_type: pa.DataType) -> None:
         self._width = width

@@ -1,4 +1,4 @@
-"""Messages: packed values on their way to a place."""
+"""Messages: packed values that are sent to a place."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ Rows = Iterator[tuple[int, int, bytes]]
 
 T = TypeVar("T")
 
-#: Bytes of records that are gathered before they are sent, whatever the number of rows.
+#: Bytes of records that are collected before they are sent, whatever the number of rows.
 GATHERED = 64 << 20
 
-#: Rows of a message: where it goes, what it is part of there, and its packed values.
+#: The columns of a message: its destination, the part that it belongs to there, and its packed values.
 MESSAGE = pa.schema([("place", pa.int32()), ("part", pa.int32()), ("data", pa.binary())])
 
 
 def rows_for(places: int) -> int:
-    """Rows that are gathered before they are sent to so many places: some 8,000 for each.
+    """Returns the number of rows that are collected before they are sent to ``places`` places: about 8,000 for each.
 
-    A batch of messages, which engines limit by its rows, then stays well below the 2 GiB of a column of Arrow.
+    A batch of messages, which engines limit by its rows, then stays well below the 2 GiB of an Arrow column.
     """
     return min(max(places, 4) << 13, 1 << 20)
 
 
 def messages(rows: Iterable[tuple[int, int, bytes]]) -> Batches:
-    """Batches of messages, of some megabytes each."""
+    """Yields batches of messages, of a few megabytes each."""
     places: list[int] = []
     parts: list[int] = []
     data: list[bytes] = []
@@ -57,7 +57,7 @@ def _message(places: list[int], parts: list[int], data: list[bytes]) -> pa.Recor
 
 
 def received(batches: Batches) -> Iterator[tuple[int, int, Any]]:
-    """Place, part and data of each message."""
+    """Yields place, part and data of each message."""
     for batch in batches:
         places, parts, data = (batch.column(name) for name in MESSAGE.names)
         for row in range(batch.num_rows):
@@ -65,7 +65,7 @@ def received(batches: Batches) -> Iterator[tuple[int, int, Any]]:
 
 
 def at_places(batches: Batches, read: Callable[[int, Any], T]) -> Iterator[tuple[int, list[T]]]:
-    """The places of messages in order, each with what is read of the part and the data of its messages."""
+    """Yields the places of messages in order, each with the values read from the part and the data of its messages."""
     places: dict[int, list[T]] = {}
     for place, part, data in received(batches):
         places.setdefault(place, []).append(read(part, data))
@@ -74,9 +74,9 @@ def at_places(batches: Batches, read: Callable[[int, Any], T]) -> Iterator[tuple
 
 
 def records_at_places(batches: Batches) -> Iterator[tuple[int, pa.Table]]:
-    """The places of messages in order, each with its records."""
+    """Yields the places of messages in order, each with its records."""
 
-    # What came in goes when it is brought together: the variables of a loop would keep it.
+    # The input is freed when it is concatenated: the variables of a loop would keep it.
     def together(of: tuple[int, list[pa.Table]]) -> tuple[int, pa.Table]:
         return of[0], brought_together(of[1])
 
@@ -84,7 +84,7 @@ def records_at_places(batches: Batches) -> Iterator[tuple[int, pa.Table]]:
 
 
 def divided(rows: Any, ends: Array) -> Iterator[tuple[int, Any]]:
-    """The places that have any of these rows, each with its own: those before its end."""
+    """Yields the places that have any of these rows, each with its own: those before its end."""
     start = 0
     for place, end in enumerate(ends.tolist()):
         if end > start:
@@ -93,7 +93,7 @@ def divided(rows: Any, ends: Array) -> Iterator[tuple[int, Any]]:
 
 
 def gathered(batches: Batches, most: int, size: int | None = None) -> Iterator[pa.Table]:
-    """Tables of about so many rows, or of as many as have so many bytes, `GATHERED` unless given."""
+    """Collects tables up to a number of rows, or of bytes, by default `GATHERED`."""
     size = size or GATHERED
     waiting: list[pa.RecordBatch] = []
     rows = held = 0
@@ -110,13 +110,13 @@ def gathered(batches: Batches, most: int, size: int | None = None) -> Iterator[p
 
 
 def pieces(table: pa.Table, most: int) -> Iterator[pa.Table]:
-    """A table in pieces of so many rows at most, and of `GATHERED` bytes or a single row."""
+    """Divides a table into pieces of at most ``most`` rows, and of `GATHERED` bytes or a single row."""
     for start in range(0, table.num_rows, most):
         yield from _halved(table.slice(start, most), GATHERED)
 
 
 def _halved(table: pa.Table, size: int) -> Iterator[pa.Table]:
-    """A table, or halves of halves that have so many bytes or a single row."""
+    """Halves a table repeatedly, until the parts have at most this many bytes or a single row."""
     if table.nbytes <= size or table.num_rows < 2:
         yield table
         return
@@ -126,14 +126,14 @@ def _halved(table: pa.Table, size: int) -> Iterator[pa.Table]:
 
 
 def order_by_place(places: Array, count: int) -> Array:
-    """The order that brings rows to each of so many places together, those of a place in their own order."""
+    """Returns the order that groups rows by place, and keeps the order of those of a place."""
     # NumPy sorts numbers of 16 bits by counting.
     order: Array = np.argsort(places.astype(np.uint16) if count <= 1 << 16 else places, kind="stable")
     return order
 
 
 def by_place(table: pa.Table, places: Array, count: int) -> Iterator[tuple[int, bytes]]:
-    """The rows of a table for each place that has any, as streams of Arrow."""
+    """Yields the rows of a table for each place that has any, as Arrow streams."""
     order = order_by_place(places, count)
     table = table.take(pa.array(order)).combine_chunks()
     ends = np.searchsorted(places[order], np.arange(count), side="right")
@@ -142,7 +142,7 @@ def by_place(table: pa.Table, places: Array, count: int) -> Iterator[tuple[int, 
 
 
 def as_stream(table: pa.Table) -> bytes:
-    """A table as a stream of Arrow."""
+    """Returns a table as an Arrow stream."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
@@ -151,12 +151,12 @@ def as_stream(table: pa.Table) -> bytes:
 
 
 def from_stream(data: Any) -> pa.Table:
-    """The table of a stream of Arrow."""
+    """Returns the table of an Arrow stream."""
     return pa.ipc.open_stream(data).read_all()
 
 
 def brought_together(streams: list[pa.Table]) -> pa.Table:
-    """The records that came to a place. Their strings may be of more than 2 GiB together."""
+    """Concatenates the records that came to a place. Their strings may exceed 2 GiB together."""
     schema = pa.schema([f.with_type(pa.large_string()) if pa.types.is_string(f.type) else f for f in streams[0].schema])
     return pa.concat_tables([stream.cast(schema) for stream in streams])
 
@@ -176,7 +176,7 @@ class _Sends:
 class SendRecords(_Sends):
     """Sends whole records to the place of one of their columns, which holds fingerprints or numbers.
 
-    Those in which it is null stay behind.
+    Records with null in that column are not sent.
     """
 
     def __init__(self, column: str, places: int, part: int = 0) -> None:

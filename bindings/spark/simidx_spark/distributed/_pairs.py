@@ -1,4 +1,4 @@
-"""All pairs within a distance: equal fingerprints collapse, rounds bring near ones together, a pair is found once."""
+"""All pairs within a distance: equal fingerprints collapse, rounds group near ones, and each pair is found once."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ from simidx_spark.distributed._messages import (
     rows_for,
 )
 
-#: Fingerprints of a sample of each place.
+#: Fingerprints in the sample of each place.
 SAMPLE = 1 << 12
 
-#: Fingerprints that a place of a round gets at most: 128 MiB of 64 bits.
+#: The most fingerprints at a place of a round: 128 MiB of 64 bits.
 PLACE = 1 << 24
 
 #: Fingerprints that are hashed at once.
 CHUNK = 1 << 14
 
-#: Fingerprints of a message: rows of some megabytes.
+#: Fingerprints in a message: rows of a few megabytes.
 PIECE = 1 << 19
 
 
 class Collapse(_Sends):
-    """Sends the distinct fingerprints of a column to places, by their value; null is none."""
+    """Sends the distinct fingerprints of a column to places, by their value; null values are skipped."""
 
     def __init__(self, column: str, places: int) -> None:
         self._column, self._places = column, places
@@ -65,7 +65,7 @@ class Collapse(_Sends):
 
 
 class Distinct:
-    """The distinct fingerprints of each place, packed, and what is to be known of them before rounds are chosen."""
+    """Returns the distinct fingerprints of each place, packed, and their profile for the choice of rounds."""
 
     schema: pa.Schema = pa.schema(
         [
@@ -94,7 +94,7 @@ class Distinct:
             for start in range(0, len(values), PIECE):
                 row["data"] = pack(values[start : start + PIECE])
                 yield pa.RecordBatch.from_pylist([row], schema=self.schema)
-                # What is known of all is in the first row.
+                # The first row holds the profile of all.
                 row = {"place": place, "part": width, "count": 0, "varying": b"", "sample": b""}
 
 
@@ -110,9 +110,9 @@ def _hashes(values: Array) -> Array:
 
 
 def smallest_hashes(values: Array, most: int) -> Array:
-    """A sample that depends on the fingerprints alone: those with the smallest hashes, in order of these."""
+    """Returns a sample that depends only on the fingerprints: those with the smallest hashes, ordered by hash."""
     if len(values) > 8 * most:
-        # Four times as many as wanted are below the limit. The hashes of a chunk stay in the cache.
+        # About four times as many hashes as needed are below the limit. The hashes of a chunk stay in the cache.
         limit = np.uint64((most << 66) // len(values))
         chunks = (values[start : start + CHUNK] for start in range(0, len(values), CHUNK))
         few = np.concatenate([chunk[_hashes(chunk) < limit] for chunk in chunks])
@@ -127,7 +127,7 @@ def smallest_hashes(values: Array, most: int) -> Array:
 
 @dataclass(frozen=True)
 class Profile:
-    """What is known of fingerprints: their width, their number, the bits that vary, and a sample."""
+    """The profile of fingerprints: their width, their number, the varying bits, and a sample."""
 
     width: int
     count: int
@@ -136,14 +136,14 @@ class Profile:
 
     @staticmethod
     def of(rows: Iterable[tuple[int, int, bytes, bytes]]) -> Profile:
-        """The profile of all places, from the width, the count, what varies and the sample of each."""
+        """Returns the profile of all places, from the width, the count, the varying bits and the sample of each."""
         known = [(width, count, int.from_bytes(v, "little"), unpack(s, width)) for width, count, v, s in rows if count]
         if not known:
             return Profile(64, 0, 0, empty(64))
         width = known[0][0]
         firsts = [as_int(sample, 0) for _, _, _, sample in known]
         varying = reduce(lambda one, other: one | other, [v for _, _, v, _ in known] + [f ^ firsts[0] for f in firsts])
-        # Places hold what a hash gives them: from each as much as its share, so that the sample is even.
+        # Values are distributed by a hash, so the same share of each place gives an even sample.
         total = sum(count for _, count, _, _ in known)
         most = min(1.0, min(len(sample) / count for _, count, _, sample in known))
         parts = [sample[: max(1, int(most * count))] for _, count, _, sample in known]
@@ -152,15 +152,15 @@ class Profile:
 
 
 def choose_rounds(profile: Profile, k: int, places: int) -> _simidx.PairRounds:
-    """The rounds for these fingerprints; what meets too often for one of so many places is divided."""
+    """Chooses the rounds for these fingerprints; groups that are too large for one of ``places`` places are divided."""
     return _simidx.PairRounds.choose(k, profile.count, profile.varying, profile.sample, 0.25 / places)
 
 
 class Meeting:
     """Where fingerprints meet in each round.
 
-    A round has so many places, of at most `PLACE` fingerprints each. If one place can hold all, it works on several
-    rounds, so that fingerprints are sent once for each core and not once for each round.
+    A round has a number of places, with at most `PLACE` fingerprints each. If one place can hold all of them, it works
+    on several rounds, so that fingerprints are sent once for each core and not once for each round.
     """
 
     def __init__(self, rounds: _simidx.PairRounds, count: int, cores: int) -> None:
@@ -179,18 +179,18 @@ class Meeting:
 
     @staticmethod
     def of(profile: Profile, k: int, cores: int) -> Meeting | None:
-        """Where the fingerprints of a profile meet; none if no two can."""
+        """Returns where the fingerprints of a profile meet; ``None`` if no two can be near."""
         places = max(-(-profile.count // PLACE), cores)
         rounds = choose_rounds(profile, k, places) if profile.count > 1 else None
         return Meeting(rounds, profile.count, cores) if rounds is not None and len(rounds) else None
 
     @property
     def copies(self) -> int:
-        """How often a fingerprint is sent."""
+        """The number of times that each fingerprint is sent."""
         return self.places if self.sends_all else len(self.rounds)
 
     def send(self, values: Array) -> Iterator[tuple[int, Array]]:
-        """The places of fingerprints."""
+        """Returns the places of fingerprints."""
         if self.sends_all:
             yield from ((place, values) for place in range(self.places))
             return
@@ -199,7 +199,7 @@ class Meeting:
                 yield round * self._of_each + place, some
 
     def find(self, place: int, values: Array, links: bool) -> Iterator[tuple[Array, Array]]:
-        """The pairs of the distinct fingerprints that came to a place."""
+        """Finds the pairs of the distinct fingerprints that came to a place."""
         if not self.sends_all:
             yield self.rounds.find(place // self._of_each, values, links, 1)
             return
@@ -209,7 +209,7 @@ class Meeting:
 
 
 class Send(_Sends):
-    """Sends packed fingerprints to all places where they meet others, as those of a side if there are two."""
+    """Sends packed fingerprints to all places where they meet others; with two sides, as those of one side."""
 
     def __init__(self, meeting: Meeting, side: int = 1) -> None:
         self._meeting, self._side = meeting, side
@@ -221,7 +221,7 @@ class Send(_Sends):
 
 
 class Find:
-    """The pairs that meet at each place, or with ``links`` as few as link the same fingerprints, packed."""
+    """Finds the pairs that meet at each place, or with ``links`` only enough to link the same fingerprints, packed."""
 
     def __init__(self, meeting: Meeting, links: bool = False) -> None:
         self._meeting, self._links = meeting, links
@@ -231,13 +231,13 @@ class Find:
 
     def __call__(self, batches: Batches) -> Batches:
         for place, parts in at_places(batches, lambda width, data: unpack(data, width)):
-            # Each fingerprint comes once, so that the first ones of messages tell their order.
+            # Each fingerprint comes once, so the first ones of messages determine their order.
             values = np.concatenate(sorted(parts, key=lambda part: part[:1].tobytes()))
             del parts
             yield from self._found(place, values)
 
     def _found(self, place: int, values: Array) -> Batches:
-        """The pairs, or the links, of the distinct fingerprints that came to a place."""
+        """Returns the pairs, or the links, of the distinct fingerprints that came to a place."""
         width = self._meeting.rounds.width
         pieces = (
             (left[start : start + PIECE], right[start : start + PIECE])

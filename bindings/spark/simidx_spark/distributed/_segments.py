@@ -1,8 +1,7 @@
 """Sets of segments: records to index files by ranges of fingerprints, and queries to the segments of a set.
 
-A segment has the hash of its contents in its name, and the same records make the same bytes. So a task may be run
-twice,
-or at two places at once: both write the same file. A set is what its manifest lists, and that is written last.
+A segment has the hash of its contents in its name, and the same records make the same bytes. A task may therefore run
+twice, even at the same time: both runs write the same file. The manifest defines the set, and is written last.
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ from simidx_spark.distributed._messages import Batches, Rows, _Sends, by_place, 
 from simidx_spark.distributed._pairs import smallest_hashes
 from simidx_spark.distributed._store import MANIFEST, Segment, Store, is_unfinished
 
-#: Fingerprints of a sample from which ranges are chosen.
+#: Fingerprints in the sample from which ranges are chosen.
 SAMPLE = 1 << 14
 
 
 class Sample:
-    """The number of fingerprints of a column, their width, and a sample that does not depend on their order."""
+    """Returns the number of fingerprints of a column, their width, and a sample that does not depend on their order."""
 
     schema: pa.Schema = pa.schema([("width", pa.int32()), ("count", pa.int64()), ("sample", pa.binary())])
 
@@ -57,17 +56,17 @@ class Sample:
 
 
 def _smallest(values: Array) -> Array:
-    """A sample of the distinct ones among values."""
+    """Returns a sample of the distinct values."""
     few = smallest_hashes(values, 4 * SAMPLE)
     distinct, _ = _simidx.distinct(few)
     if len(distinct) < SAMPLE < len(values):
-        # So many are equal that the others must be looked for.
+        # If very many are equal, the others must be searched for.
         distinct, _ = _simidx.distinct(values)
     return smallest_hashes(distinct, SAMPLE)
 
 
 class Splits:
-    """Ranges of fingerprints of about the same number of distinct ones each."""
+    """Ranges of fingerprints that have about the same number of distinct ones each."""
 
     def __init__(self, splits: Array) -> None:
         self.splits = splits
@@ -77,7 +76,7 @@ class Splits:
 
     @staticmethod
     def of(rows: Iterable[tuple[int, int, bytes]], segments: int) -> Splits:
-        """So many ranges at most, from the width, the count and the sample of each part."""
+        """Chooses at most ``segments`` ranges, from the width, the count and the sample of each part."""
         samples = [unpack(sample, width) for width, _, sample in rows]
         if not samples:
             return Splits(empty(64))
@@ -87,7 +86,7 @@ class Splits:
         return Splits(ordered[places[places > 0]])
 
     def places(self, values: Array) -> Array:
-        """The range of each fingerprint."""
+        """Returns the range of each fingerprint."""
         if values.ndim == 1:
             return np.searchsorted(self.splits, values, side="right")
         places = np.zeros(len(values), dtype=np.int64)
@@ -97,7 +96,7 @@ class Splits:
 
 
 class Range(_Sends):
-    """Sends records to the place of the range of their fingerprints. Those without one stay behind."""
+    """Sends records to the place of their fingerprint's range. Records without a fingerprint are not sent."""
 
     def __init__(self, fingerprint_column: str, id_column: str | None, splits: Splits) -> None:
         self._columns = [fingerprint_column] if id_column is None else [fingerprint_column, id_column]
@@ -116,7 +115,7 @@ class Range(_Sends):
 
 
 class Build:
-    """Writes the records of each range to a segment. A row for each: what the manifest will say of it."""
+    """Writes the records of each range to a segment. Returns a row for each: its entry in the manifest."""
 
     schema: pa.Schema = pa.schema([("place", pa.int32()), ("name", pa.string()), ("manifest", pa.binary())])
 
@@ -145,7 +144,7 @@ class Build:
 
 
 def commit(path: str, manifests: Iterable[bytes], notes: dict[str, str]) -> None:
-    """Publishes a set: from here on its segments are those, in this order. Each file must be there in its length."""
+    """Publishes a set of exactly these segments, in this order. Each file must be complete."""
     store = Store(path)
     manifest = _simidx.join_manifests(list(manifests), notes)
     store.require({name: length for name, _, length in _simidx.manifest_segments(manifest)})
@@ -153,7 +152,7 @@ def commit(path: str, manifests: Iterable[bytes], notes: dict[str, str]) -> None
 
 
 def segments_of(path: str) -> list[Segment]:
-    """The segments of a set."""
+    """Returns the segments of a set."""
     data = Store(path).read(MANIFEST)
     if data is None:
         raise simidx.FileMissingError(
@@ -163,7 +162,7 @@ def segments_of(path: str) -> list[Segment]:
 
 
 def fetched(paths: Iterable[str]) -> list[str]:
-    """Paths on this machine for index files and sets, of which those that are elsewhere are copied."""
+    """Returns local paths of index files and sets, which are copied from elsewhere if necessary."""
     found: list[str] = []
     for path in paths:
         store = Store(path)
@@ -172,11 +171,11 @@ def fetched(paths: Iterable[str]) -> list[str]:
 
 
 def sweep(path: str, older_than: float = 24 * 3600.0) -> list[str]:
-    """Removes what tasks left behind that failed, were killed or ran twice, and returns the names.
+    """Removes files that failed, killed or repeated tasks left, and returns their names.
 
-    These are segments that the manifest does not list, and files that were not finished; none was changed within so
-    many seconds. What a task leaves on the disk of its machine, because the set is elsewhere, goes when another one
-    works there a day later.
+    These are segments that the manifest does not list, and incomplete files; none of them has changed within the given
+    seconds. For a set elsewhere, the files that a task leaves on its local disk are removed a day later, when another
+    task works there.
     """
     store = Store(path)
     data = store.read(MANIFEST)
@@ -191,13 +190,13 @@ def sweep(path: str, older_than: float = 24 * 3600.0) -> list[str]:
 
 
 def matches_schema(width: int, id_type: pa.DataType) -> pa.Schema:
-    """The columns of the matches of queries."""
+    """Returns the columns of the matches of queries."""
     kind = arrow_type(width)
     return pa.schema([("query", kind), ("match", kind), ("distance", pa.int32()), ("id", id_type)])
 
 
 class Search:
-    """The matches of packed queries in segments: rows of a segment's ``name``, its ``content``, and queries go in."""
+    """Finds the matches of packed queries in segments. Its rows hold a segment's ``name``, ``content``, and queries."""
 
     def __init__(self, path: str, width: int, id_type: pa.DataType, k: int | None) -> None:
         self._path, self._width, self._k = path, width, k

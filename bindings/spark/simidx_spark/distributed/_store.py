@@ -1,4 +1,4 @@
-"""Where segments are: a folder, or whatever ``pyarrow.fs`` or fsspec opens under a URI."""
+"""The location of segments: a folder, or anything that ``pyarrow.fs`` or fsspec opens under a URI."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from simidx import FileError
 #: The list of the segments of a set, which is written last.
 MANIFEST = "manifest.simidx-set"
 
-#: What files are called that are not complete.
+#: The suffix of incomplete files.
 UNFINISHED = ".unfinished-"
 
 
-#: What a file is called while the library writes it.
+#: The name of a file while the library writes it.
 TEMPORARY = (".simidx-", ".tmp")
 
 #: Bytes of the footer of an index file.
 FOOTER = 40
 
-#: Seconds after which a file that is not complete is nobody's.
+#: Seconds after which an incomplete file is abandoned.
 ABANDONED = 24 * 3600.0
 
 
 class Segment(NamedTuple):
-    """An index file of a set: its name, and the identifier of its contents."""
+    """An index file of a set: its name, and its content id."""
 
     name: str
     content: str
@@ -65,7 +65,7 @@ class Store:
             self.path = os.path.abspath(self.path)
 
     def _system(self) -> tuple[Any, str]:
-        """What opens the folder, and its name there."""
+        """Returns the file system of the folder, and its name there."""
         if self.is_local:
             return fs.LocalFileSystem(), self.path
         try:
@@ -82,12 +82,12 @@ class Store:
         return fs.PyFileSystem(fs.FSSpecHandler(other)), base
 
     def prepare(self) -> None:
-        """Makes the folder."""
+        """Creates the folder."""
         system, base = self._system()
         system.create_dir(base, recursive=True)
 
     def unfinished(self) -> str:
-        """The path of a file to make, which is nobody else's: on the same disk if this is a local folder."""
+        """Returns a unique path of a file to create: on the same disk if this is a local folder."""
         if self.is_local and not os.path.isdir(self.path):
             raise FileError(
                 f"{self.path}: there is no such folder on {socket.gethostname()}: build in a folder that all machines "
@@ -96,7 +96,7 @@ class Store:
         return os.path.join(self.path if self.is_local else _own_folder(), f"{UNFINISHED}{uuid.uuid4().hex}.simidx")
 
     def put(self, local: str, name: str) -> None:
-        """Gives a file its name here, whole or not at all if this is local or an object store. It is moved."""
+        """Moves a file to its name here, atomically if this is local or an object store."""
         if self.is_local:
             os.replace(local, os.path.join(self.path, name))
             return
@@ -108,7 +108,7 @@ class Store:
             os.unlink(local)
 
     def write(self, name: str, data: bytes) -> None:
-        """Writes a small file, whole or not at all on this machine and in object stores."""
+        """Writes a small file, atomically if this is local or an object store."""
         if self.is_local:
             temp = os.path.join(self.path, f"{UNFINISHED}{uuid.uuid4().hex}")
             with open(temp, "wb") as file:
@@ -118,12 +118,12 @@ class Store:
             os.replace(temp, os.path.join(self.path, name))
             return
         system, base = self._system()
-        # Object stores show an object when it is complete.
+        # Object stores show an object only when it is complete.
         with system.open_output_stream(f"{base}/{name}") as sink:
             sink.write(data)
 
     def read(self, name: str) -> bytes | None:
-        """The bytes of a small file; none if it is not there."""
+        """Returns the bytes of a small file; ``None`` if it does not exist."""
         system, base = self._system()
         if system.get_file_info(f"{base}/{name}").type == fs.FileType.NotFound:
             return None
@@ -132,7 +132,7 @@ class Store:
             return data
 
     def names(self) -> list[tuple[str, float, int]]:
-        """The files here, the seconds since each was changed, and its length."""
+        """Returns the files here, the seconds since each was changed, and its length."""
         now = time.time()
         if self.is_local and not os.path.isdir(self.path):
             raise FileError(f"{self.path}: there is no such folder")
@@ -144,7 +144,7 @@ class Store:
         )
 
     def require(self, files: dict[str, int]) -> None:
-        """Refuses to go on unless all files of these names are here, each of its length."""
+        """Refuses to go on unless all files with these names exist, each with its length."""
         lengths = {name: length for name, _, length in self.names()}
         missing = [name for name in files if name not in lengths]
         if missing:
@@ -164,12 +164,12 @@ class Store:
         system.delete_file(f"{base}/{name}")
 
     def fetch(self, segment: Segment) -> str:
-        """The path of a segment on this machine. One from elsewhere is copied once for each way it was built."""
+        """Returns the local path of a segment. One from elsewhere is copied once for each way it was built."""
         if self.is_local:
             return os.path.join(self.path, segment.name)
         system, base = self._system()
         with system.open_input_file(f"{base}/{segment.name}") as source:
-            # The content tells the records; the same records may have been built in several ways.
+            # The content id identifies the records, which may have been built in several ways.
             footer = _footer(source)
             kept = os.path.join(_own_folder(), f"{segment.content}-{footer[12:24].hex()}.simidx")
             if os.path.exists(kept):
@@ -189,7 +189,7 @@ class Store:
 
 
 def _footer(file: Any) -> bytes:
-    """The last bytes of an index file. Bytes 12 to 23 are the checksum of its directory and its length."""
+    """Returns the last bytes of an index file. Bytes 12 to 23 are the checksum of its directory and its length."""
     end = file.seek(0, os.SEEK_END)
     file.seek(max(0, end - FOOTER))
     data: bytes = file.read(FOOTER)
@@ -197,14 +197,14 @@ def _footer(file: Any) -> bytes:
 
 
 def is_unfinished(name: str) -> bool:
-    """Whether a file of this name is not complete, by a task or by the library in it."""
+    """Returns whether a file with this name is incomplete, of a task or of the library in it."""
     return name.startswith(UNFINISHED) or (name.startswith(TEMPORARY[0]) and name.endswith(TEMPORARY[1]))
 
 
 def _own_folder() -> str:
-    """The folder of this user for copies of segments, and for those that are made: nobody else may put anything there.
+    """Returns this user's folder for copied and unfinished segments, in which other users must not write.
 
-    What tasks left unfinished that were killed on this machine is removed from it, once it is `ABANDONED`.
+    Removes files that killed tasks left there, once they are `ABANDONED`.
     """
     folder = os.path.join(tempfile.gettempdir(), f"simidx-segments-{os.getuid()}")
     os.makedirs(folder, mode=0o700, exist_ok=True)

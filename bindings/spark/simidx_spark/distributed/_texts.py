@@ -1,8 +1,7 @@
-"""Texts: their fingerprints, and which of them are similar.
+"""Texts: their fingerprints, and the choice of similar ones to drop.
 
-Texts that may be similar share a key. The texts that steps of shared keys link go to one place, in the order of their
-ids,
-where the library decides on them as it would on all: no text is similar to one that no key leads to.
+Texts that may be similar share a key. All texts that shared keys link go to one place, in the order of their ids. There
+the library decides on them as it would on all, because a text is not similar to any that its keys do not lead to.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ from simidx_spark.distributed._messages import Batches, Rows, _Sends, at_places,
 
 
 def as_pipeline(pipeline: str | Pipeline, width: int = 64) -> Pipeline:
-    """The pipeline of a name, or the one given."""
+    """Opens a pipeline by name, or returns a given one."""
     return Pipeline(pipeline, width=width) if isinstance(pipeline, str) else pipeline
 
 
 class Fingerprint:
-    """Adds the column of the fingerprints of a column of texts. A text that is null or has no features has none."""
+    """Adds the column of the fingerprints of a column of texts; null for a text that is null or has no features."""
 
     def __init__(self, schema: pa.Schema, text_column: str, pipeline: Pipeline, output: str) -> None:
         self._text_column, self._pipeline = text_column, pipeline
@@ -39,14 +38,14 @@ class Fingerprint:
 
 
 def fingerprints_of(texts: pa.Array, pipeline: Pipeline) -> pa.Array:
-    """The fingerprint of each text; null for one that is null or has no features."""
+    """Returns the fingerprint of each text; null for one that is null or has no features."""
     values, has_features = pipeline.fingerprints_and_features(texts.fill_null("").cast(pa.string()), threads=1)
     has_none = texts.is_null().to_numpy(zero_copy_only=False) | ~has_features
     return to_arrow(values).take(pa.array(np.arange(len(texts)), mask=has_none))
 
 
 def nodes_of(ids: pa.ChunkedArray | pa.Array) -> Array:
-    """A number of 64 bits for each id: two ids may share one, which brings their records to one place."""
+    """Returns a 64-bit number for each id. Two ids may share one, which only brings their records to the same place."""
     if pa.types.is_integer(ids.type):
         numbers: Array = ids.to_numpy().astype("i8").view("<u8")
         return numbers
@@ -54,7 +53,7 @@ def nodes_of(ids: pa.ChunkedArray | pa.Array) -> Array:
 
 
 def given_texts(texts: pa.ChunkedArray | pa.Array, ids: pa.ChunkedArray | pa.Array) -> Any:
-    """The texts of a column. A record without one is refused, as nothing says what it is a duplicate of."""
+    """Returns the texts of a column. A record without a text is an error, since it cannot be compared."""
     if texts.null_count:
         id = ids.filter(texts.is_null())[0].as_py()
         raise InputError(f"the record {id!r} has no text: filter rows whose text is null")
@@ -62,10 +61,10 @@ def given_texts(texts: pa.ChunkedArray | pa.Array, ids: pa.ChunkedArray | pa.Arr
 
 
 class Prints:
-    """What there is to compare of documents: ``id``, ``fingerprint``, ``identity``; ``length`` on demand.
+    """The columns to compare: ``id``, ``fingerprint``, ``identity``; ``length`` on demand.
 
-    A text without features has no fingerprint. What it has instead is the identity, a hash of its bytes: it is a
-    duplicate of equal texts only.
+    A text without features has no fingerprint, but an identity, a hash of its bytes: it is a duplicate of equal texts
+    only.
     """
 
     def __init__(
@@ -126,7 +125,7 @@ class SendKeys(_Sends):
 
 
 class ShareKeys(_Sends):
-    """Links between records that share a key, as few as link them."""
+    """Returns links between records that share a key, only enough to connect them."""
 
     def _rows(self, batches: Batches) -> Rows:
         for _, parts in at_places(batches, lambda _, data: unpack(data, 64)):
@@ -134,7 +133,7 @@ class ShareKeys(_Sends):
             order = np.argsort(keys)
             keys, nodes = keys[order], nodes[order]
             same = np.flatnonzero(keys[1:] == keys[:-1])
-            # Neighbours in the order of keys: a chain for each key.
+            # Neighbours in the order of keys form a chain for each key.
             values, least = _simidx.components(nodes[same], nodes[same + 1])
             differ = values != least
             yield 0, 64, pack(np.concatenate([values[differ], least[differ]]))
@@ -157,7 +156,7 @@ class Nodes:
 
 
 class _Decides:
-    """Which of the documents that came to a place are dropped, for which, and how near the two are."""
+    """Decides which of the documents that came to a place are dropped, for which one, and how near the two are."""
 
     def __init__(self, id_type: pa.DataType, fact: str, kind: pa.DataType) -> None:
         self.schema: pa.Schema = pa.schema([("id", id_type), ("duplicate_of", id_type), (fact, kind)])
@@ -172,12 +171,12 @@ class _Decides:
             yield from pa.table(columns, names=self.schema.names).cast(self.schema).to_batches()
 
     def _decide(self, table: pa.Table) -> tuple[Array, Array]:
-        """For each row the one that is kept for it or -1, and how near the two are."""
+        """Returns for each row the one that is kept for it or -1, and how near the two are."""
         raise NotImplementedError
 
 
 class Judge(_Decides):
-    """Which of the texts that came to a place are dropped, for which, and how similar the two are."""
+    """Decides which of the texts that came to a place are dropped, for which one, and how similar the two are."""
 
     def __init__(self, id_type: pa.DataType, similarity: float, words: int | None, how: dict[str, Any]) -> None:
         """``how`` are the options ``pipeline``, ``memory``, ``longest`` and ``chains``."""
@@ -189,7 +188,7 @@ class Judge(_Decides):
 
 
 class Decide(_Decides):
-    """Which of the documents that came to a place are dropped for longer ones, and how near their fingerprints are."""
+    """Decides which of the documents that came to a place are dropped for longer ones, by their fingerprints."""
 
     def __init__(self, id_type: pa.DataType, k: int, memory: int | str | None) -> None:
         super().__init__(id_type, "distance", pa.int32())
@@ -201,9 +200,9 @@ class Decide(_Decides):
 
 
 def by_id(batches: Batches) -> Iterator[pa.Table]:
-    """The records that came to each place, in the order of their ids."""
+    """Yields the records that came to each place, ordered by id."""
     for _, records in records_at_places(batches):
-        # One step at a time, so that no copy but the last stays while it is worked on.
+        # Step by step, so that only the last copy exists while it is used.
         records = records.sort_by("id")
         records = records.combine_chunks()
         yield records
