@@ -104,7 +104,7 @@ impl Metadata {
             let value_len = u32::from_le_bytes([head[1], head[2], head[3], head[4]]);
             let (key, rest) = rest.split_at_checked(head[0].into()).ok_or(CUT)?;
             let (value, rest) = rest.split_at_checked(value_len as usize).ok_or(CUT)?;
-            let text = |bytes| std::str::from_utf8(bytes).map_err(|_| "are no text");
+            let text = |bytes| std::str::from_utf8(bytes).map_err(|_| "are not UTF-8");
             let key = text(key)?;
             if key.is_empty() || last.is_some_and(|last| last >= key) {
                 return Err("have keys that are empty or do not ascend");

@@ -225,7 +225,7 @@ pub(super) fn block_fault(error: BlockError) -> (u8, String) {
             let message = format!("the block checksum is {stored:08x}, should be {computed:08x}");
             return (21, message);
         }
-        BlockError::NoCodeword => (22, "bits that are no codeword"),
+        BlockError::NoCodeword => (22, "bits without a codeword"),
         BlockError::HighBits => (22, "the high bits of the block do not count its values"),
         BlockError::Overrun => (23, "values run past the end of the block"),
         BlockError::NotAscending => (24, "the values of the block do not ascend"),

@@ -250,7 +250,7 @@ fn check_codes(directory: &Directory) -> Result<Vec<Option<TableCode>>, FormatEr
     tables
         .map(|(t, table)| match Code::from_lengths(&table.code_lengths) {
             Ok(code) => Ok(TableCode::new(table.codec, code)),
-            Err(_) => Err(FormatError::damaged(13, "the code lengths are no code").in_table(t)),
+            Err(_) => Err(FormatError::damaged(13, "the code lengths are not a code").in_table(t)),
         })
         .collect()
 }
@@ -581,7 +581,7 @@ fn pipeline_of(directory: &Directory, bytes: &[u8]) -> Result<Option<String>, Fo
     };
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(Some(text.to_owned())),
-        Err(_) => Err(FormatError::damaged(19, "the pipeline is no text").at(record.offset)),
+        Err(_) => Err(FormatError::damaged(19, "the pipeline is not UTF-8").at(record.offset)),
     }
 }
 

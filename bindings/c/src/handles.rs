@@ -75,7 +75,7 @@ pub(crate) fn get<H: Handle>(handle: *const H) -> Result<Arc<H::Value>> {
         match handle.is_null() {
             true => Failure::argument(format!("{name} is NULL")),
             false => {
-                let message = format!("{name} is closed, or is no handle of this kind");
+                let message = format!("{name} is closed, or not a handle of this kind");
                 Failure::new(SIMIDX_ERROR_CLOSED, message)
             }
         }

@@ -21,18 +21,18 @@ type Refused = std::result::Result<(), String>;
 
 /// Checks that a name stays in its folder, on any system.
 pub(super) fn check_name(name: &str) -> Refused {
-    let refuse = |why: &str| Err(format!("{name:?} is no name of a segment: {why}"));
+    let refuse = |why: &str| Err(format!("{name:?} is not a valid segment name: {why}"));
     if name.is_empty() || name.len() > MAX_NAME_LEN {
-        return refuse(&format!("it has 1 to {MAX_NAME_LEN} bytes"));
+        return refuse(&format!("names have 1 to {MAX_NAME_LEN} bytes"));
     }
     if name
         .chars()
         .any(|c| c.is_control() || matches!(c, '\\' | ':'))
     {
-        return refuse("it has no control character, colon or backslash");
+        return refuse("names have no control character, colon or backslash");
     }
     if name.split('/').any(|part| matches!(part, "" | "." | "..")) {
-        return refuse("it stays in the folder, and no part of it is empty, . or ..");
+        return refuse("names stay in the folder, and no part of them is empty, . or ..");
     }
     Ok(())
 }
@@ -41,7 +41,7 @@ pub(super) fn check_name(name: &str) -> Refused {
 pub(super) fn check_note(key: &str, value: &str) -> Refused {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
     if key.is_empty() || key.len() > MAX_NAME_LEN || !key.bytes().all(is_plain) {
-        return Err(format!("{key:?} is no key of a note"));
+        return Err(format!("{key:?} is not a valid key of a note"));
     }
     if value.len() > MAX_VALUE_LEN || value.chars().any(char::is_control) {
         let rule = format!("has at most {MAX_VALUE_LEN} bytes and no control character");
@@ -203,5 +203,5 @@ fn number<T: FromStr>(field: &str) -> Result<T, String> {
 }
 
 fn hex(field: &str) -> Result<u128, String> {
-    u128::from_str_radix(field, 16).map_err(|_| format!("{field:?} is no hexadecimal number"))
+    u128::from_str_radix(field, 16).map_err(|_| format!("{field:?} is not a hexadecimal number"))
 }

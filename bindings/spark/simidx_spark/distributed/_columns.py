@@ -74,7 +74,7 @@ def _from_decimal(column: pa.Array) -> Array:
     words = np.frombuffer(data, dtype="<u8").reshape(-1, 2)[column.offset : column.offset + len(column)]
     if words[:, 1].any():
         row = int(np.flatnonzero(words[:, 1])[0])
-        raise InputError(f"fingerprint {column[row]} is no unsigned number of 64 bits")
+        raise InputError(f"fingerprint {column[row]} is not an unsigned number of 64 bits")
     return np.ascontiguousarray(words[:, 0])
 
 

@@ -156,7 +156,7 @@ def segments_of(path: str) -> list[Segment]:
     data = Store(path).read(MANIFEST)
     if data is None:
         raise simidx.FileMissingError(
-            f"{path}: there is no {MANIFEST}; the set has not been committed, or it is no set"
+            f"{path}: there is no {MANIFEST}; the set has not been committed, or it is not a set"
         )
     return [Segment(name, content) for name, content, _ in _simidx.manifest_segments(data)]
 
