@@ -1,6 +1,6 @@
-//! What a collection costs: each way to sync, queries beside those of a static file while records are added, and how long
-//! additions wait while segments are sealed and merged. Threads that only compute show what waiting for a processor alone
-//! costs on the machine at that moment.
+//! Measures a collection: each sync mode, queries relative to those of a static file while records are added, and how
+//! long additions wait while segments are sealed and merged. Threads that only compute are a control: they show how
+//! long the scheduler alone makes a thread wait.
 //!
 //! `cargo run --release -p simidx-collection --example measure -- FOLDER [RECORDS] [SECONDS]`
 
@@ -13,7 +13,7 @@ use simidx::index::WarmOptions;
 use simidx::{BuildOptions, IdKind, Index, IndexBuilder, Scratch, Watch, Width};
 use simidx_collection::{Collection, Options, Sync};
 
-/// Additions a second that the queries are measured under.
+/// Additions per second while queries are measured.
 const RATE: u64 = 1000;
 
 fn fingerprint(number: u64) -> u64 {
@@ -27,7 +27,7 @@ fn id(number: u64) -> String {
     format!("https://example.org/pages/{number}")
 }
 
-/// A member of the set with some bits flipped, or something else.
+/// Returns a member of the set with some bits flipped, or another value.
 fn query(number: u64, records: u64) -> u64 {
     match number % 2 {
         0 => fingerprint(fingerprint(number) % records) ^ 1 << (number % 64) ^ 1 << (number % 37),
@@ -48,10 +48,10 @@ fn print(what: &str, mut times: Vec<Duration>, took: Duration) {
     );
 }
 
-/// Additions that take so long are looked at more closely.
+/// Additions that take this long are examined more closely.
 const LONG: Duration = Duration::from_millis(5);
 
-/// The longest addition of a thread, and for how much of it the thread could have run but had no processor.
+/// The longest addition of a thread, and how much of it the thread spent runnable without a processor.
 #[derive(Clone, Copy, Default)]
 struct Longest {
     took: Duration,
@@ -63,7 +63,7 @@ struct Longest {
 impl Longest {
     fn add(&mut self, took: Duration) {
         self.count += 1;
-        // What the system says is read now and then, so that little else than the addition is in the difference.
+        // The system's counter is read only now and then, so that the difference covers little more than the addition.
         if took < LONG && !self.count.is_multiple_of(64) {
             return;
         }
@@ -75,7 +75,7 @@ impl Longest {
     }
 }
 
-/// How long this thread has waited for a processor, where the system says so.
+/// Returns how long this thread has waited for a processor, if the system reports it.
 fn without_processor() -> Duration {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let field = text.split(' ').nth(1).and_then(|field| field.parse().ok());
@@ -93,7 +93,7 @@ fn print_longest(all: impl Iterator<Item = Longest>) {
     }
 }
 
-/// The longest time in which no addition of any thread came through, by when each of them did.
+/// Prints the longest time in which no addition of any thread completed, from the time of each.
 fn print_longest_stop(started: Instant, mut ends: Vec<Instant>) {
     ends.sort_unstable();
     let starts = std::iter::once(&started).chain(&ends);
@@ -103,7 +103,7 @@ fn print_longest_stop(started: Instant, mut ends: Vec<Instant>) {
     println!("{what:<44} {:.1} ms", longest.as_secs_f64() * 1e3);
 }
 
-/// What threads wait for that ask for nothing but a processor.
+/// Measures the waits of threads that need only a processor.
 fn nothing(threads: usize) {
     let end = Instant::now() + Duration::from_secs(3);
     let started = Instant::now();
@@ -134,7 +134,7 @@ fn measured(count: u64, mut work: impl FnMut(u64)) -> (Vec<Duration>, Duration) 
     (times.collect(), started.elapsed())
 }
 
-/// The same for some seconds, with pauses: caches are colder than without, and there is room for others.
+/// Runs the work for some seconds with pauses, so that caches are colder and other threads get time.
 fn paced(seconds: u64, mut work: impl FnMut(u64)) -> (Vec<Duration>, Duration) {
     let (started, mut times, mut number) = (Instant::now(), Vec::new(), 0);
     while started.elapsed() < Duration::from_secs(seconds) {
@@ -199,8 +199,8 @@ fn syncs(folder: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// How long deletions and additions take while all segments become one, and what was deleted meanwhile is carried over at
-/// the end.
+/// Measures deletions and additions while all segments are merged into one, and while the deletions made meanwhile are
+/// applied at the end.
 fn merging(folder: &Path, records: u64) -> Result<(), Box<dyn Error>> {
     let path = folder.join("merging");
     let mut options = Options::default();
@@ -240,7 +240,7 @@ fn merging(folder: &Path, records: u64) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Adds at the rate until it is told to end; the time of each addition.
+/// Adds at the rate until it is stopped. Returns the time of each addition.
 fn add_paced(
     pages: &Collection,
     next: &AtomicU64,
@@ -288,7 +288,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         std::thread::sleep(Duration::from_millis(500));
         let stats = pages.stats();
         let before = (stats.seal_count, stats.merge_count);
-        // A merge in quiet begins after some seconds, and that of 10^7 records takes many.
+        // An idle merge begins after some seconds, and that of 10^7 records takes many.
         std::thread::sleep(Duration::from_secs(7) + Duration::from_micros(records) * 5);
         let stats = pages.stats();
         before != (stats.seal_count, stats.merge_count) || stats.recent_count > 200_000
@@ -328,7 +328,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for (sync, threads) in [(Sync::Batch, 4), (Sync::Always, 16)] {
         let mut options = Options::default();
         options.sync = sync;
-        // So that something is sealed and merged in the time.
+        // Small, so that segments are sealed and merged in the time.
         options.seal_records = 10_000;
         let started = Instant::now();
         let pages = Collection::open(&path, options)?;

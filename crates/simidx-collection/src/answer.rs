@@ -1,4 +1,4 @@
-//! What collections answer.
+//! Answers of collections.
 
 use std::borrow::Cow;
 
@@ -21,15 +21,15 @@ use crate::error::Result;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct Near {
-    /// Number of bits in which it differs from the query.
+    /// Number of bits in which the fingerprint differs from the query.
     pub distance: u32,
     /// The fingerprint found.
     pub fingerprint: u128,
-    /// The ids of its records, in the order of their bytes.
+    /// The ids of the fingerprint's records, ordered by their bytes.
     pub ids: Vec<String>,
 }
 
-/// An answer, and which state of the collection it comes from.
+/// An answer, and the state of the collection that it reflects.
 ///
 /// ```
 /// # use simidx::Width;
@@ -49,8 +49,8 @@ pub struct Near {
 pub struct Numbered<T> {
     /// The answer.
     pub value: T,
-    /// The number of changes before it, as [`Collection::change_count`](crate::Collection::change_count): it tells of all of
-    /// these, and of no other. They may not be on disk yet.
+    /// The number of changes before it, as in [`Collection::change_count`](crate::Collection::change_count): the answer
+    /// reflects exactly these changes. They may not be on disk yet.
     pub change_count: u64,
 }
 
@@ -62,13 +62,13 @@ impl<T> Numbered<T> {
         }
     }
 
-    /// The same of what is made of the answer.
+    /// Converts the answer and keeps the number.
     pub fn map<U>(self, make: impl FnOnce(T) -> U) -> Numbered<U> {
         Numbered::new(make(self.value), self.change_count)
     }
 }
 
-/// What adding a record did to the records of its id.
+/// The effect of an addition on the records of its id.
 ///
 /// ```
 /// # use simidx::Width;
@@ -87,9 +87,9 @@ impl<T> Numbered<T> {
 pub enum Outcome {
     /// The id is new.
     New,
-    /// The id had this very fingerprint, and nothing changed.
+    /// The id already had exactly this fingerprint, and nothing changed.
     Unchanged,
-    /// The id had this other fingerprint, and has it no more.
+    /// The id had this other fingerprint, which was replaced.
     Replaced(u128),
 }
 
@@ -109,11 +109,11 @@ pub enum Outcome {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Added {
-    /// What was near before, by distance, then by value. The record of the same id is left out.
+    /// The earlier records nearby, by distance, then by value, without the record of the same id.
     pub matches: Vec<Near>,
-    /// What became of the id.
+    /// The effect on the records of the id.
     pub outcome: Outcome,
-    /// The number of changes of the collection after this one.
+    /// The number of changes of the collection, including this one.
     pub change_count: u64,
 }
 
@@ -135,7 +135,7 @@ pub struct Added {
 pub struct CollectionStats {
     /// Number of records.
     pub record_count: u64,
-    /// Those of them that are in memory and in the journal only.
+    /// Number of records that are only in memory and in the journal.
     pub recent_count: u64,
     /// Number of segments.
     pub segment_count: usize,
@@ -143,30 +143,31 @@ pub struct CollectionStats {
     pub segment_bytes: u64,
     /// Deleted records that are still in segments.
     pub deleted_count: u64,
-    /// Segments sealed and merges done since it was opened.
+    /// Number of segments sealed since it was opened.
     pub seal_count: u64,
-    /// Merges done since it was opened.
+    /// Number of merges since it was opened.
     pub merge_count: u64,
     /// Bytes of the journal.
     pub journal_bytes: u64,
-    /// Why sealing fails, or else merging, until it succeeds. It is tried again, ever more rarely, at least each minute.
+    /// The error of sealing, or else of merging, until it succeeds. Failed work is retried at growing intervals of up
+    /// to a minute.
     pub background_error: Option<String>,
-    /// Why sealing fails.
+    /// The error of sealing, if it fails.
     pub seal_error: Option<String>,
-    /// Why merging fails.
+    /// The error of merging, if it fails.
     pub merge_error: Option<String>,
-    /// Why the journal failed, if it did.
+    /// The error of the journal, if it has failed.
     pub journal_error: Option<String>,
-    /// Whether changes are refused: after the journal has failed, or while too many records wait to be sealed and sealing
-    /// fails.
+    /// Whether changes are refused: after the journal has failed, or while sealing fails and too many records wait for
+    /// it.
     pub refuses_changes: bool,
 }
 
-/// Matches, gathered by fingerprint.
+/// Matches, grouped by fingerprint.
 #[derive(Debug)]
 pub(crate) struct Gathered {
     all: Vec<(u32, u128, String)>,
-    /// Bytes of the ids, and how many there may be; without that, ids are left out.
+    /// Bytes of the ids, and the limit of these; without a limit, ids are left out.
     id_bytes: usize,
     most_id_bytes: Option<usize>,
 }
@@ -180,7 +181,7 @@ impl Gathered {
         }
     }
 
-    /// No matches, of which there may be as many.
+    /// Creates an empty list with the same limit.
     pub(crate) fn without_any(&self) -> Self {
         Gathered::new(self.most_id_bytes)
     }
@@ -188,7 +189,7 @@ impl Gathered {
     /// Adds a record.
     ///
     /// # Errors
-    /// There are more bytes of ids than there may be.
+    /// The ids exceed the limit.
     pub(crate) fn push(
         &mut self,
         distance: u32,
@@ -221,7 +222,7 @@ impl Gathered {
     /// Adds the matches of another part of the collection, and keeps the nearest `count` fingerprints.
     ///
     /// # Errors
-    /// There are more bytes of ids than there may be.
+    /// The ids exceed the limit.
     pub(crate) fn merge_nearest(&mut self, others: Self, count: usize) -> Result<()> {
         self.all.extend(others.all);
         self.all.sort_unstable();

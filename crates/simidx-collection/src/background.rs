@@ -1,4 +1,4 @@
-//! Sealing recent records into segments, and merging segments; in the background or when asked.
+//! Sealing of recent records into segments, and merging of segments, in the background or on request.
 
 use std::fs;
 use std::io;
@@ -22,38 +22,38 @@ use crate::state::{Deleted, Segment};
 
 /// A segment is merged with all smaller ones when these have a quarter of its records.
 const RATIO: u64 = 4;
-/// The same when no lot has been sealed for a while: a sixteenth. A query asks every segment, so fewer make it faster, and
-/// there is time to write the large ones more often.
+/// The same ratio when nothing has been sealed for a while: a sixteenth. Fewer segments make queries faster, and there
+/// is time to rewrite large ones more often.
 const QUIET_RATIO: u64 = 16;
 const QUIET: Duration = Duration::from_secs(5);
-/// A segment is written anew when a quarter of its records, and at least so many, are deleted.
+/// A segment is rewritten when a quarter of its records, and at least this many, are deleted.
 const DELETED_SHARE: u64 = 4;
 const LEAST_DELETED: u64 = 1000;
-/// How long the threads wait before they try again what has failed, and look for work unasked.
+/// The time between retries of failed work, and between checks for work without a signal.
 const PAUSE: Duration = Duration::from_secs(1);
-/// The longest pause between two tries.
+/// The longest time between retries.
 const MOST_PAUSE: Duration = Duration::from_secs(60);
-/// Bytes of memory of a build or a merge.
+/// Bytes of memory for a build or a merge.
 const MEMORY: u64 = 256 << 20;
 
-/// What is deleted of each of these segments.
+/// Returns the deleted ids of each of these segments.
 fn deleted_of(deleted: &Deleted, segments: &[Arc<Segment>]) -> Vec<DeletedIds> {
     let of_segment = |segment: &Arc<Segment>| deleted.get(&segment.number).cloned();
     let all = segments.iter().map(of_segment);
     all.map(Option::unwrap_or_default).collect()
 }
 
-/// What has been deleted of segments between two moments.
+/// Returns the ids that were deleted from segments between two moments.
 fn deleted_between(before: &[DeletedIds], now: &[DeletedIds]) -> impl Iterator<Item = Arc<str>> {
     let segments = before.iter().zip(now);
     segments.flat_map(|(before, now)| now.since(before))
 }
 
 impl Core {
-    /// Seals the oldest records that are set aside; whether there were any.
+    /// Seals the oldest frozen records. Returns whether there were any.
     ///
     /// # Errors
-    /// What keeps the segment or the manifest from being written; the records stay where they are.
+    /// A failure to write the segment or the manifest; the records stay in memory.
     fn seal_oldest(&self, watch: &Watch) -> Result<bool> {
         let _only = self.sealing.only.lock();
         let (lot, last) = {
@@ -61,15 +61,15 @@ impl Core {
             let Some(oldest) = state.frozen.first_mut() else {
                 return Ok(false);
             };
-            // The folder may be that of others already.
+            // The folder may already belong to another process.
             if self.stops.load(Ordering::Relaxed) {
                 return Err(closing().into());
             }
-            // Those that are not live now are not written.
+            // Records deleted by now are not written.
             oldest.killed.clear();
             (oldest.lot(), oldest.last)
         };
-        // What deletes records of older segments must not be lost when it is taken for sealed.
+        // Deletions of older segments' records must be on disk before the manifest counts them as sealed.
         self.journal.sync()?;
         let segment = match lot.iter().next() {
             None => None,
@@ -127,10 +127,10 @@ impl Core {
         self.open_warm((&path, number, last), watch)
     }
 
-    /// Merges segments that are due; whether there were any.
+    /// Merges segments that are due. Returns whether there were any.
     ///
     /// # Errors
-    /// What keeps the segment or the manifest from being written; the segments stay as they are.
+    /// A failure to write the segment or the manifest; the segments stay unchanged.
     fn merge_due(&self, all: bool, watch: &Watch) -> Result<bool> {
         let _only = self.merging.only.lock();
         let (due, deleted) = {
@@ -145,7 +145,7 @@ impl Core {
                     (0..counts.len()).collect()
                 }
                 true => Vec::new(),
-                // A lot that waits may need the room that a large merge takes.
+                // A waiting lot may need the disk space of a large merge.
                 false if !state.frozen.is_empty() => due(&counts, RATIO),
                 false => due(&counts, ratio_after(state.sealed_at.elapsed())),
             };
@@ -157,14 +157,15 @@ impl Core {
         if due.is_empty() {
             return Ok(false);
         }
-        // What has deleted the records that are left out must be on disk before they are gone.
+        // The deletions of dropped records must be on disk before the records are removed.
         self.journal.sync()?;
         if let Some(failure) = self.journal.failure() {
             return Err(Error::Journal(failure));
         }
         let gone: Vec<u64> = due.iter().map(|segment| segment.number).collect();
         let segment = self.merge_segments(&due, &deleted, watch)?;
-        // What was deleted meanwhile may be much. It is gathered while changes go on, and while they wait only the rest.
+        // Many records may have been deleted meanwhile. These deletions are collected while changes go on, and only the
+        // rest while changes wait.
         let now = deleted_of(&self.read().deleted, &due);
         let mut since: DeletedIds = deleted_between(&deleted, &now).collect();
         let deleted = now;
@@ -197,7 +198,8 @@ impl Core {
             state.deleted = Arc::new(now_deleted);
         }
         drop(manifest);
-        // Who has them open or mapped keeps them. One that stays is removed when the collection is opened.
+        // Readers that have them open or mapped keep them. A file that cannot be removed is removed when the collection
+        // is opened.
         for segment in &due {
             let _ = fs::remove_file(&segment.path);
         }
@@ -206,7 +208,7 @@ impl Core {
         Ok(true)
     }
 
-    /// The records of segments that are not deleted, in one segment; `None` if there are none.
+    /// Merges the live records of segments into one segment; `None` if there are none.
     fn merge_segments(
         &self,
         due: &[Arc<Segment>],
@@ -242,8 +244,8 @@ impl Core {
         Ok(Some(self.open_warm((&path, number, last), watch)?))
     }
 
-    /// Opens a segment that was just written, and checks and brings all of it to memory, so that the first queries take no
-    /// longer than the later ones. One that cannot be used is removed: nothing lists it.
+    /// Opens a segment that was just written, and checks and loads all of it, so that the first queries are as fast as
+    /// later ones. A segment that cannot be used is removed; no manifest lists it.
     fn open_warm(
         &self,
         (path, number, last): (&Path, u64, u64),
@@ -260,7 +262,7 @@ impl Core {
         })
     }
 
-    /// Stops work when the collection is being closed, and when the watch of the caller does.
+    /// Returns a watch that stops work when the collection is closed, or when the caller's watch does.
     fn watch(&self, of_caller: &Watch) -> Watch {
         let (stops, of_caller) = (Arc::clone(&self.stops), of_caller.clone());
         Watch::new(move |progress| {
@@ -271,7 +273,7 @@ impl Core {
         })
     }
 
-    /// The error of work that failed, or that the closing of the collection stopped.
+    /// Converts the error of work that failed or was stopped by closing the collection.
     fn stopped(&self, error: simidx::Error) -> Error {
         match error {
             simidx::Error::Interrupted if self.stops.load(Ordering::Relaxed) => closing().into(),
@@ -279,10 +281,10 @@ impl Core {
         }
     }
 
-    /// Seals the oldest records; then sealing fails no longer.
+    /// Seals the oldest records, and clears the error of sealing.
     ///
     /// # Errors
-    /// As for [`Core::seal_oldest`].
+    /// The errors of [`Core::seal_oldest`].
     pub(crate) fn seal(&self, watch: &Watch) -> Result<bool> {
         let sealed = self.seal_oldest(&self.watch(watch))?;
         if sealed {
@@ -291,17 +293,17 @@ impl Core {
         Ok(sealed)
     }
 
-    /// Merges; then merging fails no longer.
+    /// Merges, and clears the error of merging.
     ///
     /// # Errors
-    /// As for [`Core::merge_due`].
+    /// The errors of [`Core::merge_due`].
     pub(crate) fn merge(&self, all: bool, watch: &Watch) -> Result<bool> {
         let merged = self.merge_due(all, &self.watch(watch))?;
         self.merging.note(None);
         Ok(merged)
     }
 
-    /// Keeps doing one kind of work until the collection is closed. What fails is tried again, ever more rarely.
+    /// Repeats one kind of work until the collection is closed. Failed work is retried at growing intervals.
     pub(crate) fn keep(&self, work: impl Fn(&Self) -> Result<bool>, kind: &Work) {
         let (mut seen, mut failures) = (0, 0);
         while !self.stops.load(Ordering::Relaxed) {
@@ -320,7 +322,7 @@ impl Core {
             kind.note(Some(error));
             let end = Instant::now() + pause_after(failures);
             failures += 1;
-            // Signals come with each lot; a full disk stays full for a while.
+            // Each new lot gives a signal, but a full disk stays full for a while.
             while !self.stops.load(Ordering::Relaxed) {
                 let left = end.saturating_duration_since(Instant::now());
                 if left.is_zero() {
@@ -336,13 +338,12 @@ fn closing() -> io::Error {
     io::Error::other("the collection is being closed")
 }
 
-/// How long to wait after so many failures before one more.
+/// Returns the time before the next retry, after a number of failures.
 fn pause_after(failures: u32) -> Duration {
     MOST_PAUSE.min(PAUSE * 2_u32.pow(failures.min(8)))
 }
 
-/// How many times the records of the smaller segments a larger one may have and still be merged with them, so long after
-/// records were sealed.
+/// Returns the largest ratio at which a segment is merged with the smaller ones, after a time without sealing.
 fn ratio_after(quiet: Duration) -> u64 {
     match quiet >= QUIET {
         true => QUIET_RATIO,
@@ -350,7 +351,7 @@ fn ratio_after(quiet: Duration) -> u64 {
     }
 }
 
-/// Which segments to merge, by their records and how many of these are deleted.
+/// Selects the segments to merge, by their records and the number of deleted ones.
 fn due(counts: &[(u64, u64)], ratio: u64) -> Vec<usize> {
     let mut by_size: Vec<usize> = (0..counts.len()).collect();
     by_size.sort_by_key(|&i| std::cmp::Reverse(counts[i].0));

@@ -1,4 +1,4 @@
-//! The collection: its public type.
+//! The public type of the collection.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -19,26 +19,27 @@ use crate::options::Options;
 use crate::state::{Place, SegmentList, State, gather_hit, places, visit_hits};
 use crate::system::{self, lock};
 
-/// How often a search is done again because segments were replaced meanwhile, before it is done while nothing changes.
+/// The most times that a search is repeated because segments were replaced meanwhile; the next one blocks changes.
 const MOST_TRIES: usize = 3;
-/// Lots of recent records that wait to be sealed before additions are slowed down, and by how much at first.
+/// The number of lots that wait to be sealed from which additions are slowed down, and the first delay.
 const MANY_FROZEN: usize = 4;
 const SLOWED: Duration = Duration::from_millis(2);
-/// Additions that are slowed down wait no longer than this, at the most lots.
+/// The longest delay of an addition, before the largest number of lots waits.
 const MOST_SLOWED: Duration = Duration::from_millis(32);
-/// Lots that wait at most: then additions wait too, or are refused if sealing fails.
+/// The most lots that wait. Beyond it, additions wait too, or are refused if sealing fails.
 const MOST_FROZEN: usize = 16;
 
-/// Records that come and go, with exact answers at any time.
+/// A collection of records that change, with exact answers at any time.
 ///
-/// A record is a fingerprint with an id, a string; an id has one record at most. All methods take `&self`: threads share a
-/// collection. Changes and queries are atomic: there is one order of all of them, in which each sees those before it.
+/// A record is a fingerprint with a string id; an id has at most one record. All methods take `&self`, so threads share
+/// a collection. Changes and queries are atomic: there is one order of all of them, in which each sees those before it.
 ///
-/// An addition or a deletion that has returned is in every later answer, and, with [`Sync::Always`](crate::Sync::Always), on
-/// disk. What a call that fails or is cut off has changed is unknown until the next query.
+/// An addition or a deletion that has returned is in every later answer and, with
+/// [`Sync::Always`](crate::Sync::Always), on disk. After a call that failed or was interrupted, only a query shows what
+/// it has changed.
 ///
-/// Cost of an addition: a query and a look-up of the id in each segment, some 10 to 50 microseconds together, and the share
-/// of a commit. Memory: some 150 bytes and the id for each recent record, and the keys of the segments.
+/// An addition costs a query and a look-up of the id in each segment, 10 to 50 microseconds together, and a share of a
+/// commit. Memory: about 150 bytes and the id for each recent record, plus the keys of the segments.
 ///
 /// ```
 /// use simidx::Width;
@@ -65,30 +66,32 @@ pub struct Collection {
 }
 
 impl Collection {
-    /// Makes an empty collection of fingerprints of this width in a folder, which is made too, or is empty.
+    /// Creates an empty collection of fingerprints of this width in a folder, which must be empty or not exist.
     ///
     /// # Errors
-    /// Options out of their range, a folder that is not empty or open elsewhere, and what the operating system reports.
+    /// Options out of their range, a folder that is not empty or is open elsewhere, and any error of the operating
+    /// system.
     pub fn create(path: impl AsRef<Path>, width: Width, options: Options) -> Result<Self> {
         options.check()?;
         let folder = Folder::create(path.as_ref(), width, &options)?;
         Self::start(folder, options)
     }
 
-    /// Opens a collection. Its width, its distance and its pipeline are those that it was made with.
+    /// Opens a collection. Its width, distance and pipeline are those that it was created with.
     ///
     /// # Errors
-    /// A folder without a collection, or with one that is open elsewhere, a damaged file, and what the operating system reports.
+    /// A folder without a collection, or one that is open elsewhere, a damaged file, and any error of the operating
+    /// system.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self> {
         options.check()?;
         files::read_manifest(path.as_ref())?;
         Self::start(Folder::lock(path.as_ref())?, options)
     }
 
-    /// Opens the collection of a folder, of whatever width, or makes one of this width where there is none.
+    /// Opens the collection of a folder, of any width, or creates one of this width.
     ///
     /// # Errors
-    /// As for [`Collection::open`] and [`Collection::create`].
+    /// The errors of [`Collection::open`] and [`Collection::create`].
     pub fn open_or_create(path: impl AsRef<Path>, width: Width, options: Options) -> Result<Self> {
         match files::has_manifest(path.as_ref())? {
             true => Self::open(path, options),
@@ -118,7 +121,7 @@ impl Collection {
         Ok(collection)
     }
 
-    /// Starts a thread of its own for work.
+    /// Starts a thread for background work.
     fn keep(&self, name: &str, work: fn(&Core)) -> Result<()> {
         let core = Arc::clone(&self.core);
         let thread = std::thread::Builder::new().name(name.to_owned());
@@ -127,28 +130,28 @@ impl Collection {
         Ok(())
     }
 
-    /// Checks and adds a record in one step: answers what was near before, within [`Collection::max_distance`], and from
-    /// then on every query finds it. Of two near-duplicates that are added at once, the answer of the later one names the
-    /// earlier one.
+    /// Checks and adds a record in one step. Returns the earlier records within [`Collection::max_distance`]; every
+    /// later query finds the new record. If two near-duplicates are added at the same time, the answer of the later one
+    /// names the earlier one.
     ///
-    /// An id that has this very fingerprint already changes nothing. If it has another one, its record is replaced, or
-    /// refused by [`Options::replace`].
+    /// If the id already has exactly this fingerprint, nothing changes. If it has another one, its record is replaced,
+    /// or the addition is refused, as [`Options::replace`] says.
     ///
     /// # Errors
-    /// An id that is empty, too long or refused; a fingerprint of more bits than the collection has; a damaged segment; a journal
-    /// that cannot be written: then the record may be there or not when the collection is opened again.
+    /// An id that is empty, too long or refused; a fingerprint that does not fit the width; a damaged segment; a
+    /// journal that cannot be written, after which the record may or may not exist when the collection is opened again.
     pub fn add(&self, id: &str, fingerprint: impl Fingerprint) -> Result<Added> {
         let (added, number) = self.add_now(id, self.width().takes(fingerprint)?)?;
         self.core.journal.acknowledge(number)?;
         Ok(added)
     }
 
-    /// Adds records one after the other, each checked against those before it, and waits for the disk once. Returns the
-    /// answers to those that were added, and beside them what kept the next one from being added, if anything did.
+    /// Adds records in order, each checked against those before it, and waits for the disk once. Returns the answers of
+    /// the added records, and the error that kept the next one from being added, if there was one.
     ///
     /// # Errors
-    /// As for [`Collection::add`], at the first record that fails; those before it have been added, and have their answers.
-    /// After [`Error::Journal`] they may be there or not when the collection is opened again.
+    /// The errors of [`Collection::add`] for the first record that fails; those before it have been added and have
+    /// their answers. After [`Error::Journal`], they may or may not exist when the collection is opened again.
     pub fn add_many<I: AsRef<str>, F: Fingerprint>(
         &self,
         records: &[(I, F)],
@@ -161,11 +164,11 @@ impl Collection {
         (all, added)
     }
 
-    /// The same, but hands each answer to `take` before the next record is added, so that memory holds one. `take` may break
-    /// the rest off. Nothing is acknowledged before this returns.
+    /// [`Collection::add_many`], but passes each answer to `take` before the next record is added, so that memory holds
+    /// only one. `take` may stop the additions. Nothing is acknowledged before this returns.
     ///
     /// # Errors
-    /// As for [`Collection::add_many`].
+    /// The errors of [`Collection::add_many`].
     pub fn add_each<I: AsRef<str>, F: Fingerprint>(
         &self,
         records: &[(I, F)],
@@ -191,7 +194,7 @@ impl Collection {
         outcome
     }
 
-    /// Adds a record, and returns the change that has to be on disk.
+    /// Adds a record. Returns the answer and the change that must be on disk.
     fn add_now(&self, id: &str, fingerprint: u128) -> Result<(Added, u64)> {
         if !(1..=MAX_ID_LEN).contains(&id.len()) {
             return Err(Error::BadId(id.len()));
@@ -219,7 +222,7 @@ impl Collection {
             let (outcome, replaced) = match old {
                 None => (Outcome::New, None),
                 Some((_, old)) if old == fingerprint => {
-                    // Who reads that it is there shall find it after a crash.
+                    // A caller that reads that the record exists must find it after a crash.
                     return Ok((Outcome::Unchanged, matches, state.last));
                 }
                 Some(_) if !core.options.replace => return Err(Error::IdExists(id.to_owned())),
@@ -244,18 +247,18 @@ impl Collection {
         })
     }
 
-    /// Deletes the record of an id; whether there was one.
+    /// Deletes the record of an id. Returns whether there was one.
     ///
     /// # Errors
-    /// As for [`Collection::add`].
+    /// The errors of [`Collection::add`].
     pub fn delete(&self, id: &str) -> Result<bool> {
         Ok(self.delete_numbered(id)?.value)
     }
 
-    /// [`Collection::delete`] with the number of changes after it.
+    /// [`Collection::delete`], with the number of changes after it.
     ///
     /// # Errors
-    /// As for [`Collection::add`].
+    /// The errors of [`Collection::add`].
     pub fn delete_numbered(&self, id: &str) -> Result<Numbered<bool>> {
         let core = &*self.core;
         self.admit()?;
@@ -273,8 +276,8 @@ impl Collection {
         Ok(Numbered::new(was_there, number))
     }
 
-    /// Slows changes down that come faster than they are sealed, the more the more wait, so that they never come to a stop.
-    /// Refuses them when sealing fails for long.
+    /// Slows down changes that come faster than they are sealed, by more for more waiting lots, so that they rarely
+    /// stop completely. Refuses them when sealing fails for long.
     fn admit(&self) -> Result<()> {
         let core = &*self.core;
         core.journal.admit()?;
@@ -292,7 +295,7 @@ impl Collection {
         Ok(())
     }
 
-    /// Why sealing fails, if so many lots wait for it that changes are refused.
+    /// Returns the error of sealing, if so many lots wait for it that changes are refused.
     fn unsealed(&self) -> Option<String> {
         let core = &*self.core;
         let frozen = core.frozen_count.load(Ordering::Relaxed);
@@ -300,7 +303,7 @@ impl Collection {
         core.sealing.error().filter(|_| is_full)
     }
 
-    /// Searches the segments, then changes the state of which they are.
+    /// Searches the segments, then changes the state that they belong to.
     fn change<S, T>(
         &self,
         search: impl Fn(&SegmentList) -> Result<S>,
@@ -331,22 +334,22 @@ impl Collection {
         self.core.read().record_count()
     }
 
-    /// Whether there is no record.
+    /// Whether the collection is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Bits of a fingerprint.
+    /// The width of the fingerprints.
     pub fn width(&self) -> Width {
         self.core.settings.width
     }
 
-    /// The distance within which additions look for near-duplicates.
+    /// The distance within which additions search for near-duplicates.
     pub fn max_distance(&self) -> u32 {
         self.core.settings.max_distance
     }
 
-    /// How documents become fingerprints, if the collection records it.
+    /// The text pipeline that produces the fingerprints, if the collection records it.
     pub fn pipeline(&self) -> Option<&str> {
         self.core.settings.pipeline.as_deref()
     }
@@ -356,16 +359,16 @@ impl Collection {
         self.core.path()
     }
 
-    /// Number of changes since the collection was made. While the collection stays open, equal numbers mean equal records.
-    /// Changes that were not acknowledged before a crash are lost, and others get their numbers then: see
+    /// Number of changes since the collection was created. While the collection is open, equal numbers mean equal
+    /// records. Changes that were not acknowledged before a crash are lost, and later changes reuse their numbers: see
     /// [`Collection::opening`].
     pub fn change_count(&self) -> u64 {
         self.core.read().last
     }
 
-    /// A number for this opening of the collection, the time in nanoseconds since 1970 by the clock of the system. Answers of
-    /// the same opening and the same [`Collection::change_count`] come from equal records. Two openings have two numbers
-    /// unless the clock was set back between them, by just the time that had passed.
+    /// A number for this opening of the collection: the time in nanoseconds since 1970 by the system clock. Answers of
+    /// the same opening and the same [`Collection::change_count`] come from equal records. Two openings have different
+    /// numbers, unless the clock was set back between them by exactly the time that had passed.
     ///
     /// ```
     /// # use simidx::Width;
@@ -382,7 +385,7 @@ impl Collection {
         self.opening
     }
 
-    /// The figures of the collection. Takes some microseconds.
+    /// Returns the figures of the collection. Takes a few microseconds.
     pub fn stats(&self) -> CollectionStats {
         let core = &*self.core;
         let journal_error = core.journal.failure();
@@ -418,31 +421,31 @@ impl Collection {
     /// Seals all recent records into segments, while changes and queries go on.
     ///
     /// # Errors
-    /// What keeps a segment or the manifest from being written, and [`simidx::Error::Interrupted`] if the watch stops the work.
-    /// The records stay where they are.
+    /// A failure to write a segment or the manifest, and [`simidx::Error::Interrupted`] if the watch stops the work.
+    /// The records stay in memory.
     pub fn seal(&self, watch: &Watch) -> Result<()> {
         self.core.freeze(&mut self.core.write());
         while self.core.seal(watch)? {}
         Ok(())
     }
 
-    /// Merges all segments into one, without what is deleted, while changes and queries go on. Recent records stay where they
-    /// are.
+    /// Merges all segments into one, without deleted records, while changes and queries go on. Recent records stay in
+    /// memory.
     ///
     /// # Errors
-    /// What keeps the segment or the manifest from being written, and [`simidx::Error::Interrupted`] if the watch stops the work.
-    /// The segments stay as they are.
+    /// A failure to write the segment or the manifest, and [`simidx::Error::Interrupted`] if the watch stops the work.
+    /// The segments stay unchanged.
     pub fn merge(&self, watch: &Watch) -> Result<()> {
         self.core.merge(true, watch).map(|_| ())
     }
 
-    /// Copies the collection as it is at one moment to a folder, which is made, while changes and queries go on. It has all
-    /// changes that were acknowledged before, perhaps later ones, and each of these only with all before it. Returns their
-    /// number. The copy is on disk, and is opened as any collection.
+    /// Copies the collection, as it is at one moment, to a new folder, while changes and queries go on. The copy has
+    /// all changes that were acknowledged before, and perhaps later ones, each only with all before it. Returns their
+    /// number. The copy is on disk, and can be opened like any collection.
     ///
-    /// Segments are linked where the file system can, and then take no room until they are merged; otherwise they are copied,
-    /// as to another disk. Nothing is sealed or merged during such a copy, so changes are slowed down when it takes long.
-    /// A copy that was broken off has no manifest, and is not opened.
+    /// Segments are linked if the file system supports it, and then take no space until they are merged; otherwise they
+    /// are copied, as to another disk. Nothing is sealed or merged during such a copy, so changes are slowed down if it
+    /// takes long. An interrupted copy has no manifest and cannot be opened.
     ///
     /// ```
     /// # use simidx::{Watch, Width};
@@ -460,7 +463,7 @@ impl Collection {
     /// ```
     ///
     /// # Errors
-    /// A folder that is there already, a journal that has failed, what the operating system reports, and
+    /// A folder that already exists, a journal that has failed, any error of the operating system, and
     /// [`simidx::Error::Interrupted`] if the watch stops the work, which it can between two segments.
     pub fn snapshot(&self, path: impl AsRef<Path>, watch: &Watch) -> Result<u64> {
         let path = path.as_ref();
@@ -476,7 +479,7 @@ impl Collection {
     fn copy_to(&self, path: &Path, watch: &Watch) -> Result<u64> {
         let core = &*self.core;
         let (manifest, view) = {
-            // While it is held, neither segments nor their rows of the journal go.
+            // While this lock is held, segments and their rows of the journal are not removed.
             let manifest = core.manifest();
             files::copy_segments(&manifest, core.path(), path, watch)?;
             let sealed = files::sealed(&manifest, core.path())?;
@@ -487,9 +490,9 @@ impl Collection {
         Ok(last)
     }
 
-    /// Brings all changes to disk, ends the threads and lets others have the folder. A merge that is under way is given up at
-    /// the next of its steps; a snapshot that is under way is waited for. Threads that hold the collection still may ask for
-    /// what was there; their changes fail from then on. Dropping the collection closes it too, and keeps errors to itself.
+    /// Syncs all changes to disk, ends the threads and releases the folder. A running merge is stopped at its next
+    /// step; a running snapshot is waited for. Threads that still hold the collection may query it; their changes fail
+    /// from then on. Dropping the collection also closes it, but ignores errors.
     ///
     /// ```
     /// # use simidx::Width;
@@ -509,12 +512,12 @@ impl Collection {
     /// ```
     ///
     /// # Errors
-    /// Changes that could not be written.
+    /// A failure to write changes.
     pub fn close(&self) -> Result<()> {
         let core = &*self.core;
         core.stops.store(true, Ordering::Relaxed);
         core.signal();
-        // A merge may take long to see that it shall stop, and who waits may lose patience.
+        // Sync first: a merge may take long to notice that it must stop, and the caller may not wait for it.
         let synced = core.journal.sync();
         for thread in lock(&self.threads).drain(..) {
             let _ = thread.join();
@@ -525,7 +528,7 @@ impl Collection {
     }
 }
 
-/// How long an addition waits where so many lots are to be sealed.
+/// Returns how long an addition waits when this many lots wait to be sealed.
 fn slowed(frozen: usize) -> Duration {
     let steps = frozen.saturating_sub(MANY_FROZEN + 1) / 2;
     MOST_SLOWED.min(SLOWED * 2_u32.pow(steps.min(16) as u32))
@@ -538,7 +541,7 @@ impl Drop for Collection {
 }
 
 impl Core {
-    /// Numbers a change and hands it to the journal. Returns its number.
+    /// Numbers a change and passes it to the journal. Returns its number.
     fn log(&self, state: &mut State, change: &Change, deletes_sealed: bool) -> u64 {
         state.last += 1;
         state.active.last = state.last;

@@ -1,4 +1,4 @@
-//! What the collection and its threads share: the state, the journal and the manifest.
+//! The state that the collection and its threads share, with the journal and the manifest.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ use crate::recent::Recent;
 use crate::state::{Place, State, places};
 use crate::system::{MERGING, give_way, lock};
 
-/// An open collection, seen by all its threads.
+/// An open collection, shared by all its threads.
 #[derive(Debug)]
 pub(crate) struct Core {
     pub(crate) folder: Folder,
@@ -25,37 +25,37 @@ pub(crate) struct Core {
     pub(crate) options: Options,
     state: RwLock<State>,
     pub(crate) journal: Journal,
-    /// The published manifest; who has it replaces segments.
+    /// The published manifest. Its lock is needed to replace segments.
     manifest: Mutex<Manifest>,
-    /// Sealing and merging: a long merge keeps nothing from being sealed.
+    /// Sealing and merging have separate locks, so that a long merge does not block sealing.
     pub(crate) sealing: Work,
     pub(crate) merging: Work,
-    /// Read by each snapshot that copies files of the folder.
+    /// Locked for reading by each snapshot that copies files of the folder.
     pub(crate) copying: RwLock<()>,
-    /// Lots that wait to be sealed, as in the state.
+    /// The number of lots that wait to be sealed, as in the state.
     pub(crate) frozen_count: AtomicUsize,
     scratches: Mutex<Vec<SetScratch>>,
     pub(crate) next_segment: AtomicU64,
     pub(crate) stops: Arc<AtomicBool>,
-    /// Counts what may give the threads work.
+    /// Counts events that may give the threads work.
     signals: Mutex<u64>,
     signalled: Condvar,
 }
 
-/// A kind of work in the background.
+/// A kind of background work.
 #[derive(Debug)]
 pub(crate) struct Work {
-    /// Held by who does it.
+    /// Locked by the thread that does the work.
     pub(crate) only: Mutex<()>,
     pub(crate) threads: rayon::ThreadPool,
-    /// How often it was done.
+    /// The number of times that it was done.
     pub(crate) count: AtomicU64,
-    /// Why it failed last.
+    /// Its last error.
     error: Mutex<Option<String>>,
 }
 
 impl Work {
-    /// Work on threads of its own, each of which starts with `start`.
+    /// Creates work on its own threads, each of which calls `start` first.
     fn new(name: &'static str, threads: usize, start: fn()) -> Result<Self> {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
@@ -80,7 +80,7 @@ impl Work {
 }
 
 impl Core {
-    /// Opens the collection in a folder that nobody else has open: segments, then the changes of the journal since.
+    /// Opens the collection in a folder that is locked: the segments, then the later changes in the journal.
     ///
     /// # Errors
     /// A damaged segment or journal.
@@ -153,7 +153,7 @@ impl Core {
         lock(&self.manifest)
     }
 
-    /// Runs with memory to search in.
+    /// Calls `search` with the scratch of a search.
     pub(crate) fn with_scratch<T>(&self, search: impl FnOnce(&mut SetScratch) -> T) -> T {
         let free = lock(&self.scratches).pop();
         let mut scratch = free.unwrap_or_default();
@@ -162,7 +162,7 @@ impl Core {
         result
     }
 
-    /// Lets others have the folder, once nothing is sealed, merged or copied any more.
+    /// Releases the folder, once nothing is being sealed, merged or copied.
     pub(crate) fn let_go(&self) {
         let _sealing = self.sealing.only.lock();
         let _merging = self.merging.only.lock();
@@ -171,13 +171,13 @@ impl Core {
         self.folder.unlock();
     }
 
-    /// Lets the threads in the background look for work.
+    /// Tells the background threads to look for work.
     pub(crate) fn signal(&self) {
         *lock(&self.signals) += 1;
         self.signalled.notify_all();
     }
 
-    /// Waits for a signal that has not been `seen`, at most so long.
+    /// Waits for a signal after `seen`, for at most this time.
     pub(crate) fn wait_for_signal(&self, seen: &mut u64, at_most: std::time::Duration) {
         let signals = lock(&self.signals);
         let waited = self
@@ -188,7 +188,7 @@ impl Core {
         *seen = *waited.unwrap_or_else(PoisonError::into_inner).0;
     }
 
-    /// Sets the active records aside to be sealed, if there are changes at all.
+    /// Freezes the active records so that they can be sealed, if there are any changes.
     pub(crate) fn freeze(&self, state: &mut State) {
         if state.freeze() {
             self.frozen_count
@@ -197,7 +197,7 @@ impl Core {
         }
     }
 
-    /// Forgets deletions whose records are in no segment any more.
+    /// Drops deletions whose records are no longer in any segment.
     ///
     /// # Errors
     /// The journal cannot be read.
@@ -218,7 +218,8 @@ impl Core {
     }
 }
 
-/// Makes the changes that the journal has, in lots as they would be sealed. Deletions of records in segments have been made.
+/// Repeats the changes of the journal, in lots as they would be sealed. Deletions of records in segments have been
+/// applied.
 fn replay(
     state: &mut State,
     options: &Options,
@@ -226,7 +227,7 @@ fn replay(
     generations: Vec<(u64, u64)>,
 ) {
     let mut generations = generations.into_iter().peekable();
-    // A table of the journal goes when the lot is sealed that has its last change.
+    // The table of the journal is dropped when the lot with its last change is sealed.
     let mut take_up_to = |recent: &mut Recent, number| {
         while let Some((generation, _)) = generations.next_if(|&(_, last)| last <= number) {
             let own = recent.generations.len() - 1;

@@ -1,18 +1,18 @@
-//! Ids of deleted records: a set of which copies are cheap to take and to change.
+//! Ids of deleted records: a set that is cheap to clone and to change.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-/// Sets into which the ids are divided: a change of a set that others hold too copies one of them.
+/// The number of sets into which the ids are divided. Changing a set that a clone shares copies only that one.
 const SHARDS: usize = 1024;
 
 type Shard = Option<Arc<HashSet<Arc<str>>>>;
 
-/// Ids of records of a segment that are deleted. Clones share all that neither changes.
+/// The deleted ids of a segment. Clones share all parts that neither changes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DeletedIds {
-    /// None, or all of them.
+    /// Empty, or all shards.
     shards: Arc<Vec<Shard>>,
     len: usize,
 }
@@ -44,7 +44,8 @@ impl DeletedIds {
         self.shards.iter().flatten().flat_map(|shard| shard.iter())
     }
 
-    /// The ids that have come since `before`, which was a clone of these. Takes the time of the shards that have changed.
+    /// Returns the ids added since `before`, an earlier clone of this set. Takes time only for the shards that have
+    /// changed.
     pub(crate) fn since(&self, before: &DeletedIds) -> Vec<Arc<str>> {
         let mut all = Vec::new();
         for (number, shard) in self.shards.iter().enumerate() {

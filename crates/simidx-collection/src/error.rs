@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// The result of every fallible call in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What a collection can report, by kind.
+/// Any error of a collection, by kind.
 ///
 /// ```
 /// use simidx::Width;
@@ -23,7 +23,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The operating system refused something; the message names the file.
+    /// The operating system reported an error; the message names the file.
     #[error(transparent)]
     Io(#[from] io::Error),
     /// A segment or the manifest failed.
@@ -34,34 +34,34 @@ pub enum Error {
     NotACollection {
         /// The folder.
         path: PathBuf,
-        /// Why, one clause.
+        /// The reason, in one clause.
         message: String,
     },
     /// Another process, or another value of this one, has the collection open.
     #[error("{} is open elsewhere; close it there first", .0.display())]
     Locked(PathBuf),
-    /// An option is out of its range, or is not that of the collection.
+    /// An option is out of its range, or differs from that of the collection.
     #[error("{0}")]
     Options(String),
-    /// The id has a record with another fingerprint, and records are not replaced.
+    /// The id has a record with another fingerprint, and records may not be replaced.
     #[error("the id {0:?} has a record with another fingerprint")]
     IdExists(String),
     /// The id is empty or too long.
     #[error("an id has 1 to 65535 bytes, not {0}")]
     BadId(usize),
-    /// Sealing keeps failing, and memory holds as many records as it may. Queries go on, and
-    /// changes are taken again when a seal succeeds.
+    /// Sealing keeps failing, and memory holds as many records as it may. Queries continue, and changes are accepted
+    /// again when sealing succeeds.
     #[error("too many records wait to be sealed, and sealing fails: {0}")]
     Unsealed(String),
-    /// The journal could not be written, so that nothing can be acknowledged. Queries go on. Everything that was
-    /// acknowledged is there when the collection is opened again.
+    /// The journal could not be written, so that nothing can be acknowledged. Queries continue. Everything that was
+    /// acknowledged exists when the collection is opened again.
     #[error(
         "the journal failed, and the collection takes no more changes until it is opened again: {0}"
     )]
     Journal(String),
 }
 
-/// Names the file in an error of the system; for `map_err`.
+/// Returns a function that adds the name of the file to an error of the system.
 pub(crate) fn at(path: &Path) -> impl Fn(io::Error) -> Error + '_ {
     move |error| io::Error::new(error.kind(), format!("{}: {error}", path.display())).into()
 }

@@ -1,4 +1,4 @@
-//! The folder of a collection: its lock, its manifest, and the sweep of what is left over.
+//! The folder of a collection: its lock, its manifest, and the removal of leftover files.
 
 use std::collections::HashSet;
 use std::fs::{self, File, TryLockError};
@@ -15,7 +15,7 @@ use crate::options::Options;
 use crate::state::Segment;
 use crate::system::sync_folder;
 
-/// The version of what the notes of the manifest say.
+/// The version of the notes in the manifest.
 const VERSION: &str = "2";
 const NOTE_VERSION: &str = "collection";
 const NOTE_WIDTH: &str = "collection.width";
@@ -23,17 +23,17 @@ const NOTE_DISTANCE: &str = "collection.distance";
 const NOTE_PIPELINE: &str = "collection.pipeline";
 /// The last change whose records are in segments.
 const NOTE_SEALED: &str = "collection.sealed";
-/// What the last change of each segment is called, before its name.
+/// The prefix of the note with the last change of a segment, before the segment's name.
 const NOTE_LAST: &str = "collection.last.";
 
-/// The folder of an open collection; nobody else has it open.
+/// The locked folder of an open collection.
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
     lock: File,
 }
 
-/// What is fixed when a collection is made.
+/// The settings that are fixed when a collection is created.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) width: Width,
@@ -42,10 +42,10 @@ pub(crate) struct Settings {
 }
 
 impl Folder {
-    /// Makes the folder of a new collection, with a manifest of no segments.
+    /// Creates the folder of a new collection, with an empty manifest.
     ///
     /// # Errors
-    /// There is one already, or something else, or nothing can be written.
+    /// The folder has a collection or other files, or cannot be written.
     pub(crate) fn create(path: &Path, width: Width, options: &Options) -> Result<Self> {
         make_folders(path)?;
         let folder = Self::lock(path)?;
@@ -76,10 +76,10 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Takes the folder of a collection.
+    /// Locks the folder of a collection.
     ///
     /// # Errors
-    /// Another has it.
+    /// It is locked elsewhere.
     pub(crate) fn lock(path: &Path) -> Result<Self> {
         let name = path.join("lock");
         let lock = File::options()
@@ -102,21 +102,21 @@ impl Folder {
         &self.path
     }
 
-    /// Lets others have the folder.
+    /// Unlocks the folder.
     pub(crate) fn unlock(&self) {
-        // What cannot be unlocked is so when the file is closed.
+        // Otherwise closing the file unlocks it.
         let _ = self.lock.unlock();
     }
 
-    /// The path of a segment by its number.
+    /// Returns the path of a segment by its number.
     pub(crate) fn segment(&self, number: u64) -> PathBuf {
         self.path.join(segment_name(number))
     }
 
-    /// Removes segments that are not listed and files that were not finished.
+    /// Removes unlisted segments and incomplete files.
     ///
     /// # Errors
-    /// What the operating system reports.
+    /// Any error of the operating system.
     pub(crate) fn sweep(&self, manifest: &Manifest) -> Result<()> {
         let listed: HashSet<&str> = manifest.segments.iter().map(|s| &*s.name).collect();
         for entry in fs::read_dir(&self.path).map_err(at(&self.path))? {
@@ -132,21 +132,21 @@ impl Folder {
     }
 }
 
-/// Makes a folder and those above it, where they are missing.
+/// Creates a folder and its missing parents.
 fn make_folders(path: &Path) -> Result<()> {
     let missing = parents_of_missing(path);
     fs::create_dir_all(path).map_err(at(path))?;
-    // What is in a folder lasts when its own name does.
+    // The contents of a folder are durable only if its own name is.
     for parent in missing {
         sync_folder(parent).map_err(at(parent))?;
     }
     Ok(())
 }
 
-/// Makes a folder that must not be there yet.
+/// Creates a folder that must not exist.
 ///
 /// # Errors
-/// It is there, and what the operating system reports.
+/// It exists, or any error of the operating system.
 pub(crate) fn make_folder(path: &Path) -> Result<()> {
     let parent = parent(path);
     make_folders(parent)?;
@@ -154,7 +154,7 @@ pub(crate) fn make_folder(path: &Path) -> Result<()> {
     sync_folder(parent).map_err(at(parent))
 }
 
-/// The folder that has the name of another one.
+/// Returns the parent folder of a path.
 fn parent(path: &Path) -> &Path {
     let parent = path
         .parent()
@@ -162,11 +162,11 @@ fn parent(path: &Path) -> &Path {
     parent.unwrap_or(Path::new("."))
 }
 
-/// Links the segments of a collection to another folder, or copies them where that cannot be. A manifest that is published
-/// there later brings their names to disk.
+/// Links the segments of a collection to another folder, or copies them if that is not possible. A manifest that is
+/// later published there syncs their names to disk.
 ///
 /// # Errors
-/// What the operating system reports; the watch stops the work.
+/// Any error of the operating system, or the watch stops the work.
 pub(crate) fn copy_segments(
     manifest: &Manifest,
     from: &Path,
@@ -186,7 +186,7 @@ pub(crate) fn copy_segments(
     Ok(())
 }
 
-/// The folders that get a new folder when `path` is made.
+/// Returns the folders in which new folders are created for `path`.
 fn parents_of_missing(path: &Path) -> Vec<&Path> {
     let folders = path.ancestors();
     let missing = folders.take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists());
@@ -204,7 +204,7 @@ fn segment_number(name: &str) -> Option<u64> {
         .ok()
 }
 
-/// Whether a file is one that was not finished.
+/// Returns whether a file is incomplete.
 fn is_temporary(name: &str) -> bool {
     name.starts_with(".simidx-") && name.ends_with(".tmp")
 }
@@ -217,10 +217,10 @@ fn note<T: std::str::FromStr>(manifest: &Manifest, path: &Path, key: &str) -> Re
     })
 }
 
-/// Whether a folder has a manifest.
+/// Returns whether a folder has a manifest.
 ///
 /// # Errors
-/// That cannot be told.
+/// It cannot be determined.
 pub(crate) fn has_manifest(path: &Path) -> Result<bool> {
     Manifest::is_at(path).map_err(at(path))
 }
@@ -228,7 +228,7 @@ pub(crate) fn has_manifest(path: &Path) -> Result<bool> {
 /// Reads the manifest of a collection.
 ///
 /// # Errors
-/// There is none, or it is not that of a collection.
+/// There is no manifest, or it is not that of a collection.
 pub(crate) fn read_manifest(path: &Path) -> Result<(Manifest, Settings)> {
     if !has_manifest(path)? {
         return Err(Error::NotACollection {
@@ -260,18 +260,18 @@ pub(crate) fn read_manifest(path: &Path) -> Result<(Manifest, Settings)> {
     Ok((manifest, settings))
 }
 
-/// The last change whose records are in segments.
+/// Returns the last change whose records are in segments.
 ///
 /// # Errors
-/// The manifest does not say so.
+/// The manifest does not record it.
 pub(crate) fn sealed(manifest: &Manifest, path: &Path) -> Result<u64> {
     note(manifest, path, NOTE_SEALED)
 }
 
-/// Opens the segments that the manifest of a collection of this width lists.
+/// Opens the segments in the manifest of a collection of this width.
 ///
 /// # Errors
-/// A file that cannot be opened or is another.
+/// A file that cannot be opened, or differs from the manifest.
 pub(crate) fn open_segments(
     manifest: &Manifest,
     path: &Path,
@@ -314,8 +314,8 @@ pub(crate) fn open_segment(file: &Path, number: u64, last: u64) -> Result<Arc<Se
     }))
 }
 
-/// Takes segments out of a manifest and puts one in, and counts the generation up. The place of the new one is that of
-/// the first that goes, or the end.
+/// Replaces segments of a manifest by a new one, and increments the generation. The new one takes the place of the
+/// first that is removed, or the end.
 ///
 /// # Errors
 /// A damaged block of the new segment.
@@ -350,7 +350,7 @@ pub(crate) fn replace(
     Ok(())
 }
 
-/// The number after the highest of the segments.
+/// Returns the number after the highest of the segments.
 pub(crate) fn next_number(manifest: &Manifest) -> u64 {
     let numbers = manifest
         .segments

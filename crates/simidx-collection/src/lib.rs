@@ -1,8 +1,8 @@
-//! A living collection of fingerprints: records come and go, and queries are exact at any time.
+//! A collection of fingerprints that changes while it is searched, with exact answers at any time.
 //!
-//! [`Collection::add`] checks and adds in one step. It answers which near-duplicates were there before, and from then on
-//! every query finds the new record. Of two near-duplicates that are added at once, at least one answer names the other.
-//! Nothing that was acknowledged is lost when the process is killed or the machine stops.
+//! [`Collection::add`] checks and adds in one step. It returns the earlier near-duplicates, and every later query finds
+//! the new record. If two near-duplicates are added at the same time, at least one answer names the other. Acknowledged
+//! changes survive when the process is killed or the machine stops.
 //!
 //! ```
 //! use simidx::Width;
@@ -26,11 +26,11 @@
 //!
 //! # What is in the folder
 //!
-//! Recent records are in memory and in a journal (`journal.redb`; `journal.mark` says up to where it is acknowledged, so that
-//! damage shows). Once there are enough, they are sealed into a segment, an
-//! index file that the library builds. Segments are merged in the background, without what was deleted. The file
-//! `manifest.simidx-set` lists the segments and is replaced whole; `set-spec.md` specifies it. Other programs can read the
-//! folder as a set: they see the sealed records, with those that were deleted since.
+//! Recent records are in memory and in a journal (`journal.redb`; `journal.mark` records how much of it is
+//! acknowledged, so that damage is detected). Once there are enough, they are sealed into a segment, an index file that
+//! the library builds. Segments are merged in the background, without deleted records. The file `manifest.simidx-set`
+//! lists the segments and is replaced atomically; `set-spec.md` specifies it. Other programs can read the folder as a
+//! set: they see the sealed records, including those that were deleted since.
 
 mod answer;
 mod background;

@@ -1,4 +1,4 @@
-//! How a collection is made and opened.
+//! Options of creating and opening a collection.
 
 use std::time::Duration;
 
@@ -19,15 +19,15 @@ pub enum Sync {
     /// When it is on disk. Changes of several threads share one write.
     #[default]
     Always,
-    /// At once; it is on disk after [`Options::batch_interval`] and one commit. Where changes come faster than the disk takes
-    /// them, up to 65,536 wait. A crash of the process or of the machine loses those that wait.
+    /// At once; it is on disk after [`Options::batch_interval`] and one commit. If changes come faster than the disk
+    /// takes them, up to 65,536 wait. A crash of the process or of the machine loses those that wait.
     Batch,
-    /// At once; it is on disk when its records are sealed, by [`Collection::sync`](crate::Collection::sync), or when the
-    /// collection is closed. A crash loses what came since.
+    /// At once; it is on disk when its records are sealed, by [`Collection::sync`](crate::Collection::sync), or when
+    /// the collection is closed. A crash loses all later changes.
     Never,
 }
 
-/// How a collection is made and opened. Start from [`Options::default`] and set what differs.
+/// Options of creating and opening a collection. Start from [`Options::default`] and set what differs.
 ///
 /// ```
 /// use simidx_collection::Options;
@@ -37,27 +37,28 @@ pub enum Sync {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Options {
-    /// The distance k within which [`Collection::add`](crate::Collection::add) looks for near-duplicates, 0 to 12. It is
-    /// fixed when the collection is made; opening ignores it. Default 3.
+    /// The distance k within which [`Collection::add`](crate::Collection::add) searches for near-duplicates, 0 to 12.
+    /// It is fixed when the collection is created; opening ignores it. Default 3.
     pub max_distance: u32,
-    /// How documents become fingerprints, one line, to be stored. It is fixed when the collection is made; opening ignores
-    /// it. Default none.
+    /// The text pipeline that produces the fingerprints, one line, to be stored. It is fixed when the collection is
+    /// created; opening ignores it. Default none.
     pub pipeline: Option<String>,
     /// When a change is acknowledged. Default [`Sync::Always`].
     pub sync: Sync,
-    /// With [`Sync::Batch`], how long a change waits for others to be written with. Default 100 ms.
+    /// With [`Sync::Batch`], how long a change waits to be written together with others. Default 100 ms.
     pub batch_interval: Duration,
-    /// Records in memory that are sealed into a segment, with [`Options::seal_bytes`] whichever comes first. Default
-    /// 100,000.
+    /// The number of records in memory at which they are sealed into a segment, unless [`Options::seal_bytes`] is
+    /// reached first. Default 100,000.
     pub seal_records: usize,
-    /// Bytes of ids and fingerprints in memory that are sealed into a segment. Default 64 MiB.
+    /// The bytes of ids and fingerprints in memory at which they are sealed into a segment. Default 64 MiB.
     pub seal_bytes: usize,
-    /// Whether segments are sealed and merged in the background. Without it, [`Collection::seal`](crate::Collection::seal) and
-    /// [`Collection::merge`](crate::Collection::merge) do so. Default true.
+    /// Whether segments are sealed and merged in the background. Otherwise
+    /// [`Collection::seal`](crate::Collection::seal) and [`Collection::merge`](crate::Collection::merge) do it. Default
+    /// true.
     pub background: bool,
-    /// Threads that build and merge segments. Default 1, which leaves the others to queries.
+    /// Number of threads that build and merge segments. Default 1, which leaves the other cores to queries.
     pub threads: usize,
-    /// Whether adding an id with another fingerprint than it has replaces its record; otherwise it is refused. Default true.
+    /// Whether adding an id with another fingerprint replaces its record; otherwise it is refused. Default true.
     pub replace: bool,
 }
 

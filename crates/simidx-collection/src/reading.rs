@@ -1,4 +1,4 @@
-//! Queries of a collection. What is searched is its state at one moment, while others change it.
+//! Queries of a collection. They search its state at one moment, while it is changed.
 
 use std::ops::ControlFlow;
 
@@ -12,19 +12,19 @@ use crate::recent::{Lot, Recent};
 use crate::state::{find_sealed, gather_hit, is_deleted, nearest, places, visit_hits};
 
 impl Collection {
-    /// All records within a distance, by distance, then by fingerprint. A distance beyond that of the collection is exact too,
-    /// and slower.
+    /// Returns all records within a distance, by distance, then by fingerprint. A distance beyond that of the
+    /// collection is exact too, but slower.
     ///
     /// # Errors
-    /// A damaged segment; a fingerprint of more bits than the collection has.
+    /// A damaged segment; a fingerprint that does not fit the width.
     pub fn query(&self, fingerprint: impl Fingerprint, distance: u32) -> Result<Vec<Near>> {
         let question = Question::Within(distance);
         Ok(self.answer(fingerprint, question, Some(usize::MAX))?.value)
     }
 
-    /// The answer to a question, with the number of changes that it tells of. The ids of the answer have at most `id_bytes` bytes
-    /// together; without that, matches have no ids. For the nearest the limit holds for those of each segment too, before they are
-    /// put together.
+    /// Answers a question. Returns the number of changes that the answer reflects. The ids of the answer have at most
+    /// `id_bytes` bytes together; without a limit, matches have no ids. For the nearest, the limit also applies to each
+    /// segment before they are merged.
     ///
     /// ```
     /// # use simidx::Width;
@@ -43,7 +43,7 @@ impl Collection {
     /// ```
     ///
     /// # Errors
-    /// As for [`Collection::query`]; [`simidx::Error::LimitReached`] for more bytes.
+    /// The errors of [`Collection::query`]; [`simidx::Error::LimitReached`] if the ids exceed the limit.
     pub fn answer(
         &self,
         fingerprint: impl Fingerprint,
@@ -86,10 +86,10 @@ impl Collection {
         Ok(Numbered::new(all, last))
     }
 
-    /// The answers to many queries, each as from [`Collection::query`]; changes may come between them.
+    /// Answers many queries, each like [`Collection::query`]; changes may come between them.
     ///
     /// # Errors
-    /// A damaged segment; a fingerprint of more bits than the collection has.
+    /// A damaged segment; a fingerprint that does not fit the width.
     pub fn query_many<'q>(
         &self,
         fingerprints: impl Into<Column<'q>>,
@@ -99,11 +99,11 @@ impl Collection {
         queries.map(|query| self.query(query, distance)).collect()
     }
 
-    /// The `count` fingerprints nearest to one among those within `max_distance`, by distance, then by value; of equally far
-    /// ones the smallest.
+    /// Returns the `count` fingerprints nearest to one within `max_distance`, by distance, then by value; of equally
+    /// far ones the smallest.
     ///
     /// # Errors
-    /// As for [`Collection::query`].
+    /// The errors of [`Collection::query`].
     pub fn nearest(
         &self,
         fingerprint: impl Fingerprint,
@@ -117,7 +117,7 @@ impl Collection {
         Ok(self.answer(fingerprint, question, Some(usize::MAX))?.value)
     }
 
-    /// The fingerprint of the record with an id.
+    /// Returns the fingerprint of the record with an id.
     ///
     /// # Errors
     /// A damaged segment.
@@ -125,7 +125,7 @@ impl Collection {
         Ok(self.get_numbered(id)?.value)
     }
 
-    /// [`Collection::get`] with the number of changes that the answer tells of.
+    /// [`Collection::get`], with the number of changes that the answer reflects.
     ///
     /// # Errors
     /// A damaged segment.
@@ -142,10 +142,10 @@ impl Collection {
         Ok(Numbered::new(fingerprint, last))
     }
 
-    /// Hands the id and the fingerprint of each record to `visit`, in no order, until it breaks off. They are the records of one
-    /// moment, while others change the collection. Returns the number of changes before that moment.
+    /// Calls `visit` with the id and the fingerprint of each record, in any order, until it stops. The records are
+    /// those of one moment, while the collection is changed. Returns the number of changes before that moment.
     ///
-    /// Memory: what the recent records take, and up to 32 MiB of ids of a segment.
+    /// Memory: that of the recent records, and up to 32 MiB of ids of a segment.
     ///
     /// ```
     /// # use simidx::Width;
@@ -169,7 +169,7 @@ impl Collection {
     /// ```
     ///
     /// # Errors
-    /// A damaged segment; some records have been visited then.
+    /// A damaged segment; some records may have been visited.
     pub fn visit_records(
         &self,
         mut visit: impl FnMut(&str, u128) -> ControlFlow<()>,

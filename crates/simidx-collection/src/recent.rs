@@ -1,4 +1,4 @@
-//! Recent records in memory: found by their ids, and near a fingerprint by the pigeonhole principle.
+//! Recent records in memory: found by id, and by fingerprint with the pigeonhole principle.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,9 +7,9 @@ use simidx::{Fingerprint, Width};
 
 use crate::options::Options;
 
-/// Bits of a band.
+/// Bits in a band.
 const BAND_BITS: u32 = 16;
-/// Flipped bits of a band that are looked up at most; beyond, all records are compared.
+/// The most flipped bits of a band that are looked up; beyond this, all records are compared.
 const MOST_FLIPS: u32 = 3;
 
 /// A record.
@@ -19,41 +19,41 @@ pub(crate) struct Record {
     pub(crate) id: Arc<str>,
 }
 
-/// Records as they are at a moment. A clone shares them.
+/// The records at one moment. A clone shares them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Lot {
-    /// While records are added nobody else has them, or they are copied once.
+    /// Not shared while records are added; otherwise they are copied once.
     records: Arc<Vec<Record>>,
     live: Vec<bool>,
 }
 
 impl Lot {
-    /// All live records.
+    /// Iterates over all live records.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Record> {
         let live = self.records.iter().zip(&self.live);
         live.filter(|(_, live)| **live).map(|(record, _)| record)
     }
 }
 
-/// Records that are not in a segment yet.
+/// Records that are not yet in a segment.
 ///
-/// Bands of 16 bits are keys of tables of chains: each table has the records by the value of one band. If two fingerprints
-/// differ in at most k bits, then some band i differs in at most r(i) bits, where the sum of r(i) + 1 over the bands is
-/// k + 1.
+/// Bands of 16 bits are keys of tables of chains: each table has the records by the value of one band. If two
+/// fingerprints differ in at most k bits, then some band i differs in at most r(i) bits, if the sum of r(i) + 1 over
+/// the bands is k + 1.
 #[derive(Debug)]
 pub(crate) struct Recent {
     width: Width,
     lot: Lot,
     live_count: usize,
     by_id: HashMap<Arc<str>, u32>,
-    /// Of each band and value the last record with it, plus one; 0 if there is none.
+    /// For each band and value, the last record with it, plus one; 0 if there is none.
     heads: Vec<Vec<u32>>,
-    /// Of each band and record the one before it in the chain, plus one.
+    /// For each band and record, the one before it in the chain, plus one.
     chains: Vec<Vec<u32>>,
     bytes: usize,
-    /// The last change that is told of here.
+    /// The last change that these records include.
     pub(crate) last: u64,
-    /// Where the journal has these records.
+    /// The generations of the journal with these records.
     pub(crate) generations: Vec<u64>,
     /// Ids of records that were deleted since sealing began.
     pub(crate) killed: Vec<Arc<str>>,
@@ -78,12 +78,12 @@ impl Recent {
         }
     }
 
-    /// No records, to take those that come when these take no more.
+    /// Creates an empty list for the records that follow these.
     pub(crate) fn next(&self, generation: u64) -> Self {
         Recent::new(self.width, generation)
     }
 
-    /// Number of records, deleted ones included.
+    /// Returns the number of records, including deleted ones.
     pub(crate) fn len(&self) -> usize {
         self.lot.records.len()
     }
@@ -92,27 +92,27 @@ impl Recent {
         self.live_count
     }
 
-    /// Whether the records shall be sealed.
+    /// Returns whether the records should be sealed.
     pub(crate) fn is_full(&self, options: &Options) -> bool {
         self.len() >= options.seal_records || self.bytes >= options.seal_bytes
     }
 
-    /// Counts a deletion, which takes place in the journal.
+    /// Counts a deletion, which takes space in the journal.
     pub(crate) fn note_deletion(&mut self, id: &str) {
         self.bytes += id.len() + 64;
     }
 
-    /// Takes no more records, but deletions.
+    /// Stops further additions; deletions are still possible.
     pub(crate) fn freeze(&mut self) {
         self.is_frozen = true;
     }
 
-    /// Where the journal puts its changes.
+    /// Returns the generation of the journal for further changes.
     pub(crate) fn generation(&self) -> u64 {
         self.generations.last().copied().unwrap_or_default()
     }
 
-    /// The records as they are now.
+    /// Returns the records at this moment.
     pub(crate) fn lot(&self) -> Lot {
         self.lot.clone()
     }
@@ -124,7 +124,7 @@ impl Recent {
             chain.push(*head);
             *head = number;
         }
-        // An id is held once, and its number and flags beside it.
+        // The id is shared, with its number and flags next to it.
         self.bytes += id.len() + self.width.bytes() + 64;
         self.by_id.insert(Arc::clone(&id), number - 1);
         self.lot.live.push(true);
@@ -132,13 +132,13 @@ impl Recent {
         Arc::make_mut(&mut self.lot.records).push(Record { fingerprint, id });
     }
 
-    /// The fingerprint of the live record with an id.
+    /// Returns the fingerprint of the live record with an id.
     pub(crate) fn get(&self, id: &str) -> Option<u128> {
         let &number = self.by_id.get(id)?;
         Some(self.lot.records[number as usize].fingerprint)
     }
 
-    /// Removes the record with an id; whether there was one.
+    /// Removes the record with an id. Returns whether there was one.
     pub(crate) fn kill(&mut self, id: &str) -> bool {
         let Some((id, number)) = self.by_id.remove_entry(id) else {
             return false;
@@ -151,12 +151,12 @@ impl Recent {
         true
     }
 
-    /// All live records.
+    /// Iterates over all live records.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Record> {
         self.lot.iter()
     }
 
-    /// Hands each live record within a distance to `take`, once, in no order.
+    /// Calls `take` once with each live record within a distance, in any order.
     pub(crate) fn visit_near(
         &self,
         fingerprint: u128,
@@ -197,12 +197,12 @@ impl Recent {
     }
 }
 
-/// The value of a band.
+/// Returns the value of a band.
 fn value_of(fingerprint: u128, band: usize) -> usize {
     (fingerprint >> (band as u32 * BAND_BITS)) as usize & ((1 << BAND_BITS) - 1)
 }
 
-/// Whether a band before has found a record.
+/// Returns whether an earlier band has found a record.
 fn found_before(a: u128, b: u128, radii: &[u32]) -> bool {
     let bits = |band| (value_of(a, band) ^ value_of(b, band)).count_ones();
     radii
@@ -211,7 +211,7 @@ fn found_before(a: u128, b: u128, radii: &[u32]) -> bool {
         .any(|(band, &flips)| bits(band) <= flips)
 }
 
-/// The number of bits to flip in each band that is used.
+/// Returns the number of bits to flip in each band that is used.
 fn radii(bands: usize, distance: u32) -> Vec<u32> {
     let wanted = distance as usize + 1;
     let used = bands.min(wanted);
@@ -219,7 +219,7 @@ fn radii(bands: usize, distance: u32) -> Vec<u32> {
     (0..used).map(radius).collect()
 }
 
-/// The number of patterns of at most so many bits.
+/// Returns the number of patterns of at most `flips` bits.
 fn patterns(flips: u32) -> usize {
     let (mut sum, mut of_count) = (1, 1);
     for count in 1..=flips.min(BAND_BITS) as usize {
@@ -229,7 +229,7 @@ fn patterns(flips: u32) -> usize {
     sum
 }
 
-/// Calls `take` with each pattern of at most so many bits of a band.
+/// Calls `take` with each pattern of at most `flips` bits of a band.
 fn for_each_pattern(flips: u32, take: &mut impl FnMut(usize)) {
     fn add(pattern: usize, from: u32, flips: u32, take: &mut impl FnMut(usize)) {
         take(pattern);
@@ -246,7 +246,7 @@ fn for_each_pattern(flips: u32, take: &mut impl FnMut(usize)) {
 mod tests {
     use super::*;
 
-    /// Fingerprints near to few others, some equal.
+    /// Returns fingerprints near few others, some of them equal.
     fn sample(width: Width, count: u64) -> Vec<u128> {
         let mut state = 7_u64;
         let mut next = || {

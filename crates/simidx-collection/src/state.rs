@@ -1,4 +1,4 @@
-//! What an open collection holds in memory: its segments, what is deleted of them, and the recent records.
+//! The state of an open collection in memory: its segments, their deleted records, and the recent records.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
@@ -19,15 +19,15 @@ use crate::recent::{Recent, Record};
 pub(crate) struct Segment {
     pub(crate) number: u64,
     pub(crate) path: PathBuf,
-    /// The last change that its records tell of: later deletions apply to it.
+    /// The last change that its records include; later deletions apply to it.
     pub(crate) last: u64,
-    /// The file alone, under its path.
+    /// A set of only this file, named by its path.
     pub(crate) set: Set,
 }
 
 pub(crate) type SegmentList = Arc<Vec<Arc<Segment>>>;
 
-/// What is deleted of each segment, by its number.
+/// The deleted ids of each segment, by its number.
 pub(crate) type Deleted = HashMap<u64, DeletedIds>;
 
 /// A match in a segment, deleted or not.
@@ -39,7 +39,7 @@ pub(crate) struct Hit {
     segment: u64,
 }
 
-/// Where the record of an id is.
+/// The place of the record of an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     Active,
@@ -51,15 +51,15 @@ pub(crate) enum Place {
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) segments: SegmentList,
-    /// By the numbers of the segments.
+    /// The deleted ids, by the numbers of the segments.
     pub(crate) deleted: Arc<Deleted>,
-    /// Recent records that wait to be sealed, the oldest first.
+    /// Recent records that wait to be sealed, oldest first.
     pub(crate) frozen: Vec<Recent>,
     pub(crate) active: Recent,
     /// The number of the last change.
     pub(crate) last: u64,
     pub(crate) next_generation: u64,
-    /// When a lot was sealed last; before that, when the collection was opened.
+    /// The time when a lot was last sealed, or else when the collection was opened.
     pub(crate) sealed_at: Instant,
 }
 
@@ -68,7 +68,7 @@ impl State {
         self.frozen.iter().chain([&self.active])
     }
 
-    /// The recent record of an id.
+    /// Returns the recent record of an id.
     pub(crate) fn find_recent(&self, id: &str) -> Option<(Place, u128)> {
         let frozen = self.frozen.iter().enumerate().rev();
         let frozen = frozen.map(|(number, frozen)| (Place::Frozen(number), frozen));
@@ -76,18 +76,18 @@ impl State {
         recents.find_map(|(place, recent)| Some((place, recent.get(id)?)))
     }
 
-    /// The record of an id. `places` are those that the segments have.
+    /// Returns the record of an id. `places` are its records in segments.
     pub(crate) fn find(&self, id: &str, places: &[(u64, u128)]) -> Option<(Place, u128)> {
         let recent = self.find_recent(id);
         recent.or_else(|| find_sealed(&self.deleted, id, places))
     }
 
-    /// The segments and what is deleted of them, to be searched while others change the collection.
+    /// Returns the segments and their deleted ids, to be searched while the collection is changed.
     pub(crate) fn sealed(&self) -> (SegmentList, Arc<Deleted>) {
         (Arc::clone(&self.segments), Arc::clone(&self.deleted))
     }
 
-    /// Deletes the record of an id where it is.
+    /// Deletes the record of an id at its place.
     pub(crate) fn kill(&mut self, place: Place, id: &str) {
         match place {
             Place::Active => {
@@ -103,7 +103,7 @@ impl State {
         }
     }
 
-    /// Sets the active records aside, unless there are no changes; whether it did.
+    /// Freezes the active records, unless there are no changes. Returns whether it did.
     pub(crate) fn freeze(&mut self) -> bool {
         if self.active.last == 0 {
             return false;
@@ -116,10 +116,10 @@ impl State {
         true
     }
 
-    /// The recent records within a distance, but that of one id.
+    /// Collects the recent records within a distance, except that of one id.
     ///
     /// # Errors
-    /// Their ids have too many bytes.
+    /// The ids exceed the limit.
     pub(crate) fn gather_recent(
         &self,
         (fingerprint, distance): (u128, u32),
@@ -138,10 +138,10 @@ impl State {
         outcome
     }
 
-    /// The nearest recent records: those of `count` fingerprints.
+    /// Collects the nearest recent records: those of `count` fingerprints.
     ///
     /// # Errors
-    /// Their ids have too many bytes.
+    /// The ids exceed the limit.
     pub(crate) fn gather_nearest(
         &self,
         (fingerprint, count, max_distance): (u128, usize, u32),
@@ -189,13 +189,13 @@ impl State {
     }
 }
 
-/// Whether a record of a segment is deleted.
+/// Returns whether a record of a segment is deleted.
 pub(crate) fn is_deleted(deleted: &Deleted, segment: u64, id: &str) -> bool {
     let deleted = deleted.get(&segment);
     deleted.is_some_and(|deleted| deleted.contains(id))
 }
 
-/// The record of an id in segments that is not deleted.
+/// Returns the live record of an id in segments.
 pub(crate) fn find_sealed(
     deleted: &Deleted,
     id: &str,
@@ -206,10 +206,10 @@ pub(crate) fn find_sealed(
     found.map(|&(segment, fingerprint)| (Place::Segment(segment), fingerprint))
 }
 
-/// Adds a match of a segment, unless it is deleted or that of one id.
+/// Adds a match of a segment, unless it is deleted or has the excluded id.
 ///
 /// # Errors
-/// The ids have too many bytes.
+/// The ids exceed the limit.
 pub(crate) fn gather_hit(
     hit: Hit,
     deleted: &Deleted,
@@ -222,10 +222,10 @@ pub(crate) fn gather_hit(
     }
 }
 
-/// Hands what the segments have within a distance, deleted or not, to `visit`.
+/// Calls `visit` with the matches of the segments within a distance, deleted or not.
 ///
 /// # Errors
-/// A damaged segment, and what `visit` returns.
+/// A damaged segment, and any error of `visit`.
 pub(crate) fn visit_hits(
     segments: &[Arc<Segment>],
     scratch: &mut SetScratch,
@@ -248,7 +248,7 @@ pub(crate) fn visit_hits(
     Ok(())
 }
 
-/// The records that the segments have of an id, deleted or not, the newest segment first.
+/// Returns the records of an id in the segments, deleted or not, newest segment first.
 ///
 /// # Errors
 /// A damaged segment.
@@ -261,10 +261,10 @@ pub(crate) fn places(segments: &[Arc<Segment>], id: &str) -> Result<Vec<(u64, u1
     Ok(places)
 }
 
-/// The nearest records that the segments have without the deleted ones.
+/// Returns the nearest live records of the segments.
 ///
 /// # Errors
-/// A damaged segment, or ids of too many bytes.
+/// A damaged segment, or ids that exceed the limit.
 pub(crate) fn nearest(
     segments: &[Arc<Segment>],
     deleted: &Deleted,
@@ -274,7 +274,7 @@ pub(crate) fn nearest(
 ) -> Result<()> {
     for segment in segments {
         let mut wanted = count;
-        // As many more as are deleted may take their places.
+        // Searches for more until enough matches are live.
         loop {
             let set = &segment.set;
             let found = set.nearest_with(scratch, fingerprint, wanted, max_distance)?;

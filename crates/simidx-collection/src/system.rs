@@ -1,29 +1,29 @@
-//! What is asked of the system: locks, the priority of a thread, and names that are on disk.
+//! System calls: locks, the priority of a thread, and syncing of names to disk.
 
 use std::fs::File;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The priority of merging as the system counts: a tenth of what the threads get that answer, where all cores are busy.
+/// The nice value of merging: about a tenth of the time of query threads, if all cores are busy.
 pub(crate) const MERGING: i32 = 10;
 
-/// Lets the calling thread, and those that it starts from now on, give way to those that answer, where the system can tell
-/// threads apart: the more the larger `nice`, up to 19.
+/// Lowers the priority of the calling thread, and of those that it starts later, if the system has priorities for
+/// threads: by more for a larger `nice`, up to 19.
 #[doc(hidden)]
 pub fn give_way(nice: i32) {
-    // Work that gives way too little is no reason not to do it.
+    // A failure to lower the priority is not a reason to skip the work.
     #[cfg(target_os = "linux")]
     let _ = rustix::process::setpriority_process(None, nice);
     #[cfg(not(target_os = "linux"))]
     let _ = nice;
 }
 
-/// Locks what nothing leaves half done, whatever panics.
+/// Locks a mutex whose contents are never left half changed, whatever panics.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Has the names in a folder on disk, on systems where that can be asked for.
+/// Syncs the names in a folder to disk, on systems that support it.
 pub(crate) fn sync_folder(path: &Path) -> std::io::Result<()> {
     match cfg!(unix) {
         true => File::open(path)?.sync_all(),

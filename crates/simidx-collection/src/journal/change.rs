@@ -1,4 +1,4 @@
-//! Changes of a collection, and how the journal writes them: each row ends with a checksum.
+//! Changes of a collection, and their rows in the journal, each of which ends with a checksum.
 
 use std::sync::Arc;
 
@@ -7,9 +7,9 @@ use simidx::Width;
 /// A change of the collection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// The record with this id is this one from now on.
+    /// Sets the record of this id.
     Add { id: Arc<str>, fingerprint: u128 },
-    /// There is no record with this id any more.
+    /// Removes the record of this id.
     Delete { id: Arc<str> },
 }
 
@@ -20,7 +20,7 @@ impl Change {
         }
     }
 
-    /// The row of a change of a collection of a width.
+    /// Returns the row of a change, in a collection of a width.
     pub(super) fn encode(&self, width: Width, number: u64) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(1 + width.bytes() + self.id().len() + CHECKSUM_LEN);
         match self {
@@ -37,7 +37,7 @@ impl Change {
         with_checksum(Rows::Changes, number, bytes)
     }
 
-    /// The change of a row, unless the row is damaged or that of another number.
+    /// Decodes the change of a row; `None` if the row is damaged or belongs to another number.
     pub(super) fn decode(width: Width, number: u64, row: &[u8]) -> Option<Self> {
         let id = |bytes| Some(Arc::from(std::str::from_utf8(bytes).ok()?));
         let (kind, rest) = checked(Rows::Changes, number, row)?.split_first()?;
@@ -57,7 +57,7 @@ impl Change {
     }
 }
 
-/// What a row is.
+/// The kind of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rows {
     Changes,
@@ -66,7 +66,7 @@ pub(super) enum Rows {
 
 const CHECKSUM_LEN: usize = 4;
 
-/// The checksum of the bytes of a row. It is bound to the number and to the kind, so that a row is not taken for another.
+/// Returns the checksum of the bytes of a row. It includes the number and the kind, so that rows cannot be confused.
 fn checksum(rows: Rows, number: u64, bytes: &[u8]) -> [u8; CHECKSUM_LEN] {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&[rows as u8]);
@@ -75,14 +75,14 @@ fn checksum(rows: Rows, number: u64, bytes: &[u8]) -> [u8; CHECKSUM_LEN] {
     hasher.finalize().to_le_bytes()
 }
 
-/// The row that has these bytes.
+/// Returns a row with these bytes.
 pub(super) fn with_checksum(rows: Rows, number: u64, mut bytes: Vec<u8>) -> Vec<u8> {
     let checksum = checksum(rows, number, &bytes);
     bytes.extend_from_slice(&checksum);
     bytes
 }
 
-/// The bytes of a row, unless it is damaged or belongs elsewhere.
+/// Returns the bytes of a row; `None` if it is damaged or belongs elsewhere.
 pub(super) fn checked(rows: Rows, number: u64, row: &[u8]) -> Option<&[u8]> {
     let (bytes, found) = row.split_last_chunk::<CHECKSUM_LEN>()?;
     (checksum(rows, number, bytes) == *found).then_some(bytes)
@@ -94,7 +94,7 @@ pub(crate) struct Entry {
     pub(crate) number: u64,
     pub(crate) generation: u64,
     pub(super) bytes: Vec<u8>,
-    /// The id, if a record is deleted by it that is in a segment or will be.
+    /// The id, if the change deletes a record that is in a segment or will be.
     pub(super) deleted: Option<Arc<str>>,
 }
 

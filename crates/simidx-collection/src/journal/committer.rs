@@ -1,4 +1,4 @@
-//! The thread that writes the journal: all changes that wait, in one commit.
+//! The thread that writes the journal: all waiting changes in one commit.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +14,7 @@ use super::{CHANGES, DELETED, failure_of, file_len, journal_error};
 use crate::error::Result;
 use crate::options::Sync;
 
-/// Lets the journal fail when the thread that writes panics, so that nobody waits for it.
+/// Makes the journal fail if the writing thread panics, so that nobody waits for it forever.
 pub(super) struct FailsOnPanic<'s>(pub(super) &'s Shared);
 
 impl Drop for FailsOnPanic<'_> {
@@ -28,12 +28,12 @@ impl Drop for FailsOnPanic<'_> {
     }
 }
 
-/// The thread that writes.
+/// The writing thread.
 pub(super) struct Committer {
     pub(super) shared: Arc<Shared>,
     pub(super) database: Arc<Database>,
     pub(super) mark: Arc<Mark>,
-    /// The file, and the number of its bytes as others see it.
+    /// The path of the file, and its length as other threads see it.
     pub(super) path: PathBuf,
     pub(super) len: Arc<AtomicU64>,
     pub(super) sync: Sync,
@@ -57,7 +57,7 @@ impl Committer {
             if self.sync != Sync::Always {
                 queue = self.gather(queue, since);
             }
-            // What waits from now on has not waited longer.
+            // Later changes have not waited longer than this.
             since = Instant::now();
             let commit = queue.take();
             drop(queue);
@@ -77,14 +77,14 @@ impl Committer {
             drop(queue);
             self.shared.done.notify_all();
             self.shared.room.notify_all();
-            // What comes later must not be there without what is lost.
+            // Later changes must not be written without the lost ones.
             if has_failed {
                 return;
             }
         }
     }
 
-    /// Waits for further changes, until the interval has passed, somebody waits, or there are enough for a commit.
+    /// Waits for further changes until the interval has passed, a caller waits, or there are enough for a commit.
     fn gather<'q>(
         &self,
         mut queue: MutexGuard<'q, Queue>,
@@ -102,7 +102,7 @@ impl Committer {
         queue
     }
 
-    /// Writes changes, and if they shall last, marks them as acknowledged.
+    /// Writes changes. If they must be durable, marks them as acknowledged.
     fn write(&self, commit: &Commit, is_durable: bool) -> Result<()> {
         self.commit(commit, is_durable).map_err(journal_error)?;
         match is_durable {

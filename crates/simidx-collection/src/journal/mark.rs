@@ -1,9 +1,9 @@
-//! The mark beside the journal: how many changes have been acknowledged, and whether the collection was closed.
+//! The mark next to the journal: how many changes have been acknowledged, and whether the collection was closed.
 //!
-//! redb goes back one commit when it finds the last one damaged after a crash, since a commit that was not finished looks the
-//! same. The mark tells the two apart: it is written after a commit has come to disk, and not synced then, which costs nothing.
-//! So it knows each acknowledged change after the process was killed; after a power failure it may lag behind. That the
-//! collection is open is on disk before the journal is written to.
+//! redb goes back one commit if it finds the last one damaged after a crash, since it looks like a commit that was not
+//! finished. The mark distinguishes the two: it is written after a commit has reached the disk, without a sync, which
+//! costs nothing. It therefore has every acknowledged change after the process was killed; after a power failure it may
+//! lag behind. Before the journal is written to, the mark records on disk that the collection is open.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result, at};
 
 const MAGIC: [u8; 8] = *b"simidxJM";
-/// The magic, the number, whether the end was clean, three zeros and a CRC-32 of these.
+/// The magic, the number, whether the end was clean, three zeros and a CRC-32 of all that.
 const LEN: usize = 24;
 
 /// The open file.
@@ -25,14 +25,14 @@ pub(super) struct Mark {
 /// The contents of a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Marked {
-    /// The last change that is on disk for sure.
+    /// The last change that is certainly on disk.
     pub(crate) acknowledged: u64,
-    /// Whether the collection was closed, and all that it wrote came to disk.
+    /// Whether the collection was closed, and everything that it wrote reached the disk.
     pub(crate) is_clean: bool,
 }
 
 impl Marked {
-    /// The mark of an open collection, of which changes up to this one are on disk.
+    /// Creates the mark of an open collection whose changes up to this one are on disk.
     pub(super) fn open(acknowledged: u64) -> Self {
         Marked {
             acknowledged,
@@ -40,7 +40,7 @@ impl Marked {
         }
     }
 
-    /// The mark of a collection that is closed.
+    /// Creates the mark of a closed collection.
     pub(super) fn clean(acknowledged: u64) -> Self {
         Marked {
             acknowledged,
@@ -67,10 +67,10 @@ impl Marked {
         (marked.to_bytes() == *bytes).then_some(marked)
     }
 
-    /// Reads a mark. Where there is none, or none yet, nothing has been acknowledged.
+    /// Reads a mark. If the file is missing or empty, nothing has been acknowledged.
     ///
     /// # Errors
-    /// A damaged file, and what the operating system reports.
+    /// A damaged file, and any error of the operating system.
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let mut bytes = Vec::new();
         match File::open(path) {
@@ -93,10 +93,10 @@ impl Marked {
 }
 
 impl Mark {
-    /// Opens the file, or makes it.
+    /// Opens the file, or creates it.
     ///
     /// # Errors
-    /// What the operating system reports.
+    /// Any error of the operating system.
     pub(super) fn open(path: &Path) -> Result<Self> {
         let file = File::options()
             .create(true)
@@ -110,10 +110,10 @@ impl Mark {
         })
     }
 
-    /// Replaces the contents, without a wait for the disk.
+    /// Replaces the contents without waiting for the disk.
     ///
     /// # Errors
-    /// What the operating system reports.
+    /// Any error of the operating system.
     pub(super) fn write(&self, marked: Marked) -> Result<()> {
         let mut file = &self.file;
         file.rewind()
@@ -121,10 +121,10 @@ impl Mark {
             .map_err(at(&self.path))
     }
 
-    /// The same, on disk.
+    /// Replaces the contents and syncs them to disk.
     ///
     /// # Errors
-    /// What the operating system reports.
+    /// Any error of the operating system.
     pub(super) fn write_through(&self, marked: Marked) -> Result<()> {
         self.write(marked)?;
         self.file.sync_all().map_err(at(&self.path))

@@ -1,4 +1,4 @@
-//! What waits for the committer, and how much of it one commit takes.
+//! The changes that wait for the committer, and how many of them one commit takes.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard};
@@ -6,20 +6,20 @@ use std::sync::{Condvar, Mutex, MutexGuard};
 use super::change::Entry;
 use crate::system::lock;
 
-/// Changes in one commit at most, so that none is long.
+/// The most changes in one commit, so that each is short.
 pub(super) const MOST_TOGETHER: usize = 2048;
-/// Deletions that are forgotten in one commit.
+/// The most deletions that one commit drops.
 const MOST_FORGOTTEN: usize = 4096;
 
-/// What the committer has to do.
+/// The work of the committer.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     pub(super) entries: VecDeque<Entry>,
     /// Generations whose changes are sealed.
     pub(super) sealed: Vec<u64>,
-    /// Deletions that have become true in all segments.
+    /// Deletions that are now applied in all segments.
     pub(super) forgotten: Vec<u64>,
-    /// The last change that was handed over, that is on disk, and that somebody waits for.
+    /// The last change that was passed on, the last on disk, and the last that a caller waits for.
     pub(super) handed: u64,
     pub(super) durable: u64,
     pub(super) wanted: u64,
@@ -35,14 +35,14 @@ impl Queue {
             && self.wanted <= self.durable
     }
 
-    /// Takes a change up; whether the committer may be asleep over what it has.
+    /// Takes a change. Returns whether the committer may be asleep.
     pub(super) fn push(&mut self, entry: Entry) -> bool {
         self.handed = entry.number;
         self.entries.push_back(entry);
         matches!(self.entries.len(), 1 | MOST_TOGETHER)
     }
 
-    /// Takes what the next commit has.
+    /// Takes the contents of the next commit.
     pub(super) fn take(&mut self) -> Commit {
         let count = self.entries.len().min(MOST_TOGETHER);
         let entries: Vec<Entry> = self.entries.drain(..count).collect();
@@ -61,15 +61,15 @@ impl Queue {
     }
 }
 
-/// What is written together.
+/// The contents of a commit.
 #[derive(Debug)]
 pub(super) struct Commit {
     pub(super) entries: Vec<Entry>,
     pub(super) sealed: Vec<u64>,
     pub(super) forgotten: Vec<u64>,
-    /// All changes up to this one are on disk after it, if it is durable.
+    /// All changes up to this one are on disk after the commit, if it is durable.
     pub(super) last: u64,
-    /// Whether somebody waits for it.
+    /// Whether a caller waits for it.
     pub(super) is_wanted: bool,
 }
 
@@ -96,7 +96,7 @@ pub(super) mod tests {
     use super::*;
     use crate::journal::Change;
 
-    /// A deletion.
+    /// Returns a deletion.
     pub(in crate::journal) fn entry(number: u64) -> Entry {
         let id = Arc::from("a");
         Entry::new(number, 1, Width::W64, &Change::Delete { id }, false)

@@ -1,4 +1,4 @@
-//! What a journal has when it is opened, and writing that to a new file.
+//! The contents of a journal when it is opened, and writing them to a new file.
 
 use std::fs;
 use std::path::Path;
@@ -11,32 +11,33 @@ use super::{CHANGES, Change, DELETED, builder, damaged, journal_error};
 use crate::error::{Error, Result, at};
 use crate::system::sync_folder;
 
-/// The name that a journal has until it is complete; such files are swept.
+/// The name of an incomplete journal; such files are removed.
 const UNFINISHED: &str = ".simidx-journal.tmp";
-/// A journal of which so little is used is written anew: bytes of the file for one of a row, and bytes that count for nothing.
+/// A journal is rewritten if its file has more bytes than this for each byte of a row, above a size that is always
+/// fine.
 const MOSTLY_FREE: u64 = 4;
 const SMALL: u64 = 8 << 20;
 
-/// What a journal has when it is opened.
+/// The contents of a journal when it is opened.
 #[derive(Debug)]
 pub(crate) struct Recovered {
     width: Width,
-    /// The changes that are not sealed with their numbers, in order.
+    /// The changes that are not sealed, with their numbers, in order.
     pub(crate) changes: Vec<(u64, Change)>,
     /// The deletions of records in segments.
     pub(crate) deleted: Vec<(u64, String)>,
-    /// Where the changes are, in order, with the last change of each.
+    /// The generations of the changes, in order, each with its last change.
     pub(crate) generations: Vec<(u64, u64)>,
-    /// The last change, sealed or not.
+    /// The last change, whether sealed or not.
     pub(crate) last: u64,
     /// Bytes of the rows.
     row_bytes: u64,
 }
 
-/// What the tables hold of a collection of a width, where the changes up to `sealed` are in segments.
+/// Reads the tables of a collection of a width, if the changes up to `sealed` are in segments.
 ///
 /// # Errors
-/// A damaged row, a change that is missing, and what redb reports.
+/// A damaged row, a missing change, and any error of redb.
 pub(super) fn read(read: &ReadTransaction, width: Width, sealed: u64) -> Result<Recovered> {
     let mut recovered = Recovered {
         width,
@@ -73,7 +74,7 @@ pub(super) fn read(read: &ReadTransaction, width: Width, sealed: u64) -> Result<
             Ok(())
         })?;
     }
-    // Changes come in order, and so do generations: one that is missing, or there twice, shows.
+    // Changes and generations are in order, so a missing or repeated one is detected.
     for &(number, _) in &recovered.changes {
         if number != recovered.last + 1 {
             let missing = recovered.last + 1;
@@ -97,7 +98,7 @@ pub(super) fn read(read: &ReadTransaction, width: Width, sealed: u64) -> Result<
     Ok(recovered)
 }
 
-/// Hands the number and the bytes of each row of a table to `take`, in order, and returns the number of all bytes.
+/// Calls `take` with the number and the bytes of each row of a table, in order. Returns the number of all bytes.
 fn each_row(
     table: &ReadOnlyTable<u64, &'static [u8]>,
     mut take: impl FnMut(u64, &[u8]) -> Result<()>,
@@ -112,21 +113,21 @@ fn each_row(
 }
 
 impl Recovered {
-    /// Whether a journal of these rows has far more room than they take.
+    /// Returns whether a journal with these rows has far more space than they need.
     pub(super) fn is_small_in(&self, file_len: u64) -> bool {
         file_len > SMALL + MOSTLY_FREE * self.row_bytes
     }
 
-    /// The table of a change that is not sealed.
+    /// Returns the generation of a change that is not sealed.
     fn generation_of(&self, number: u64) -> u64 {
         let place = self.generations.partition_point(|&(_, last)| last < number);
         self.generations.get(place).map_or(1, |&(name, _)| name)
     }
 
-    /// Writes a journal that has these rows and nothing else, and gives it its name when it is on disk.
+    /// Writes a journal with only these rows, and gives it its name when it is on disk.
     ///
     /// # Errors
-    /// What redb and the operating system report; a journal that has the name stays then.
+    /// Any error of redb and the operating system; an existing journal of that name stays unchanged.
     pub(super) fn write(&self, path: &Path) -> Result<()> {
         write_new(path, |database| {
             let write = database.begin_write().map_err(journal_error)?;
@@ -153,10 +154,10 @@ impl Recovered {
     }
 }
 
-/// Makes a journal under another name, and gives it its own when it is on disk.
+/// Creates a journal under another name, and gives it its own when it is on disk.
 ///
 /// # Errors
-/// What redb and the operating system report.
+/// Any error of redb and the operating system.
 pub(super) fn write_new(path: &Path, fill: impl FnOnce(&Database) -> Result<()>) -> Result<()> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let unfinished = folder.join(UNFINISHED);
