@@ -41,7 +41,7 @@ pub enum Error {
     Build(BuildError),
     /// The work does not fit the memory limit of its options.
     Budget {
-        /// What the memory is for.
+        /// The purpose of the memory.
         purpose: String,
         /// The least bytes that it takes.
         needed: u64,

@@ -41,8 +41,8 @@ pub struct PairOptions {
     /// The most pairs. If there are more, the search ends with an error: after this many pairs, or before the first one
     /// if they are sorted. Unlimited by default.
     pub max_pairs: Option<u64>,
-    /// The most bytes of memory, at least [`MIN_MEMORY`](crate::builder::MIN_MEMORY). What does not fit goes to
-    /// temporary files, including pairs to sort. Unlimited by default.
+    /// The most bytes of memory, at least [`MIN_MEMORY`](crate::builder::MIN_MEMORY). More goes to temporary files,
+    /// including pairs to sort. Unlimited by default.
     pub memory: Option<u64>,
     /// The folder for temporary files, see [`BuildOptions::temp_dir`](crate::BuildOptions::temp_dir).
     pub temp_dir: Option<PathBuf>,

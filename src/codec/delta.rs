@@ -204,7 +204,7 @@ pub(crate) fn for_each_in_step<F: Fingerprint, R: DeltaRule>(
     codes: [&Code; LANES],
     visitor: &mut impl LaneVisit<F>,
 ) {
-    // All blocks of a file have the same length. This tells the compiler, which saves three registers.
+    // All blocks of a file have the same length. Cutting each to it saves three registers.
     let len = blocks[0].stream.len();
     let streams = blocks.map(|block| &block.stream[..len]);
     let tables = codes.map(Code::decode_table);

@@ -6,5 +6,6 @@ mod dependencies;
 mod documents;
 mod modules;
 mod packages;
+mod prose;
 mod rooms;
 mod workflows;

@@ -175,7 +175,7 @@ pub(crate) unsafe fn fill_struct<T: Options>(at: *mut T, value: &T) -> Result<()
     let size = unsafe { at.cast::<usize>().read() };
     check_struct_size::<T>(size)?;
     let known = size.min(size_of::<T>());
-    // SAFETY: both have so many bytes and do not overlap, and the size is the first field.
+    // SAFETY: both have this many bytes and do not overlap, and the size is the first field.
     unsafe {
         std::ptr::copy_nonoverlapping(std::ptr::from_ref(value).cast::<u8>(), at.cast(), known);
         at.cast::<usize>().write(known);

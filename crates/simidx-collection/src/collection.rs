@@ -295,7 +295,7 @@ impl Collection {
         Ok(())
     }
 
-    /// Returns the error of sealing, if so many lots wait for it that changes are refused.
+    /// Returns the error of sealing, if changes are refused because too many lots wait for it.
     fn unsealed(&self) -> Option<String> {
         let core = &*self.core;
         let frozen = core.frozen_count.load(Ordering::Relaxed);

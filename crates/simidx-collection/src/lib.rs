@@ -24,7 +24,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What is in the folder
+//! # The folder
 //!
 //! Recent records are in memory and in a journal (`journal.redb`; `journal.mark` records how much of it is
 //! acknowledged, so that damage is detected). Once there are enough, they are sealed into a segment, an index file that

@@ -1,0 +1,121 @@
+//! The comments of finished rooms avoid the phrases that the style in `CONTRIBUTING.md` replaces by plainer ones.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::Command;
+
+use simidx_testkit::document::root;
+
+/// Folders whose comments and docstrings are checked.
+const ROOMS: [&str; 6] = [
+    "bindings/c/include/",
+    "bindings/c/src/",
+    "bindings/python/",
+    "bindings/spark/simidx_spark/",
+    "crates/simidx-collection/src/",
+    "src/",
+];
+
+/// The phrases, separated by `|`.
+const AVOIDED: &str = "What |is no |are no |so many |beside |told |tells |whoever |Whoever |lest |be it |stand for |\
+                       stands for |stand in for |stands in for |Those of both|at the most ";
+
+/// Plain phrases that contain an avoided one, in lower case and without their first letter.
+const PLAIN: &str = "here is no |here are no |is no longer |are no longer ";
+
+/// Folders and files of the rooms that are not finished.
+const EXCEPTED: [&str; 2] = [
+    "bindings/python/tests/",
+    "crates/simidx-collection/src/journal/mod.rs",
+];
+
+/// The tracked files of the rooms.
+fn files() -> Vec<String> {
+    let mut command = Command::new("git");
+    command.args(["ls-files"]).args(ROOMS).current_dir(root());
+    let output = command.output().expect("git is here");
+    let names = String::from_utf8(output.stdout).expect("names are UTF-8");
+    let is_checked = |name: &&str| !EXCEPTED.iter().any(|excepted| name.starts_with(excepted));
+    names
+        .lines()
+        .filter(is_checked)
+        .map(str::to_owned)
+        .collect()
+}
+
+/// The text of a comment line, without its marks.
+fn comment(line: &str) -> Option<&str> {
+    let text = line.trim_start().strip_prefix("//")?;
+    Some(text.trim_start_matches(['/', '!']).trim())
+}
+
+/// The comments of a file in Rust, C or C++: consecutive lines are one text. Examples in them are left out.
+fn comments(file: &str) -> Vec<String> {
+    let mut texts = vec![String::new()];
+    let mut in_example = false;
+    for line in file.lines() {
+        match comment(line) {
+            None => {
+                in_example = false;
+                texts.push(String::new());
+            }
+            Some(text) if text.starts_with("```") => in_example = !in_example,
+            Some(_) if in_example => {}
+            Some(text) => {
+                if let Some(last) = texts.last_mut() {
+                    last.push(' ');
+                    last.push_str(text);
+                }
+            }
+        }
+    }
+    texts.retain(|text| !text.is_empty());
+    texts
+}
+
+/// The docstrings of a file in Python, and other strings in triple quotes.
+fn docstrings(file: &str) -> Vec<String> {
+    let strings = file.split("\"\"\"").skip(1).step_by(2);
+    strings
+        .map(|string| string.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect()
+}
+
+/// The avoided phrases that a text has.
+fn avoided_in(text: &str) -> BTreeSet<&'static str> {
+    let mut text = format!(" {text} ");
+    for plain in PLAIN.split('|') {
+        text = text.replace(plain, " ");
+    }
+    let is_there = |phrase: &&str| text.contains(&format!(" {phrase}"));
+    AVOIDED.split('|').filter(is_there).collect()
+}
+
+#[test]
+fn comments_avoid_phrases() {
+    let (mut checked, mut faults) = (0, Vec::new());
+    for name in files() {
+        let texts = match name.rsplit_once('.') {
+            Some((_, "rs" | "h" | "hpp")) => comments,
+            Some((_, "py" | "pyi")) => docstrings,
+            _ => continue,
+        };
+        let file = fs::read_to_string(root().join(&name)).expect(&name);
+        for text in texts(&file) {
+            checked += 1;
+            let found = avoided_in(&text).into_iter();
+            faults.extend(found.map(|phrase| format!("{name}: \"{phrase}\" in: {text}")));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert!(checked > 5000, "{checked} comments");
+}
+
+#[test]
+fn avoided_phrases_are_found() {
+    let file = "/// It is\n/// no file.\nfn f() {}\n// There is no file.\n/// ```\n/// // beside\n/// ```\n";
+    let found: Vec<_> = comments(file).iter().map(|text| avoided_in(text)).collect();
+    assert_eq!(found, [BTreeSet::from(["is no "]), BTreeSet::new()]);
+    let found = docstrings("def f():\n    \"\"\"What is\n    here.\"\"\"\n    return 'beside '\n");
+    assert_eq!(avoided_in(&found[0]), BTreeSet::from(["What "]));
+}
