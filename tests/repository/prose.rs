@@ -7,12 +7,13 @@ use std::process::Command;
 use simidx_testkit::document::root;
 
 /// Folders whose comments and docstrings are checked.
-const ROOMS: [&str; 6] = [
+const ROOMS: [&str; 7] = [
     "bindings/c/include/",
     "bindings/c/src/",
     "bindings/python/",
     "bindings/spark/simidx_spark/",
     "crates/simidx-collection/src/",
+    "crates/simidx-testkit/src/",
     "src/",
 ];
 

@@ -1,11 +1,11 @@
-//! Pairs and clusters by comparing everything with everything.
+//! Pairs and clusters by comparing all values with all.
 
 use simidx::Fingerprint;
 use simidx::batch::Pair;
 
 use crate::sorted_set;
 
-/// All pairs within a distance, by comparing all.
+/// Returns all pairs within a distance, by comparing all values.
 pub fn all_pairs<F: Fingerprint>(values: &[F], distance: u32) -> Vec<Pair> {
     let set = sorted_set(values);
     let mut found = Vec::new();
@@ -19,7 +19,7 @@ pub fn all_pairs<F: Fingerprint>(values: &[F], distance: u32) -> Vec<Pair> {
     found
 }
 
-/// The linked parts of a set, by walking from each value that has not been reached.
+/// Returns the connected components of a set, by walking from each value that has not been reached.
 pub fn components<F: Fingerprint>(values: &[F], distance: u32) -> Vec<Vec<F>> {
     let mut left = sorted_set(values);
     let mut components = Vec::new();
@@ -38,7 +38,7 @@ pub fn components<F: Fingerprint>(values: &[F], distance: u32) -> Vec<Vec<F>> {
     components
 }
 
-/// The member with the least sum of distances to the others; each of them counts by its weight.
+/// Returns the member with the least sum of distances to the others, each weighted.
 pub fn central<F: Fingerprint>(members: &[F], weight: &dyn Fn(F) -> u64) -> F {
     let sum = |x: F| -> u64 {
         let distances = members

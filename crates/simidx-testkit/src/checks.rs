@@ -1,4 +1,4 @@
-//! Everything that an index without ids can be asked, compared with a linear scan.
+//! Compares every answer of an index without ids with a linear scan.
 
 use rand::seq::IndexedRandom;
 use simidx::design::{Permutation, TableDesign, TableProbes};
@@ -7,7 +7,7 @@ use simidx::{Codec, Fingerprint, Index, Scratch};
 
 use crate::{build, flipped, matched, open, options, random, rng, scan, sorted_set};
 
-/// Members, members with 1 to k + 1 flips, and random values.
+/// Returns members, members with 1 to k + 1 flips, and random values.
 pub fn queries_near<F: Fingerprint>(set: &[F], distance: u32, count: usize, seed: u64) -> Vec<F> {
     let mut rng = rng(seed);
     let mut queries = vec![F::ZERO, F::MAX, random(&mut rng), random(&mut rng)];
@@ -19,7 +19,7 @@ pub fn queries_near<F: Fingerprint>(set: &[F], distance: u32, count: usize, seed
     queries
 }
 
-/// A set as an index holds it, and the plain way to ask it.
+/// A set as an index holds it, and plain ways to search it.
 struct Oracle<F> {
     set: Vec<F>,
     /// The set in the bit order of each table.
@@ -39,8 +39,8 @@ impl<F: Fingerprint> Oracle<F> {
         }
     }
 
-    /// What the probes of an index cost: each table yields all values whose address differs in few bits, and some more
-    /// where bits are joined.
+    /// Computes the cost of an index's probes: each table yields all values whose address differs in few bits, and some
+    /// more if bits are joined.
     fn probe_stats(&self, index: &Index<F>, query: F, distance: u32) -> (u64, u64) {
         let (mut probes, mut candidates) = (0, 0);
         for table in index.plan(distance).probes() {
@@ -61,8 +61,8 @@ impl<F: Fingerprint> Oracle<F> {
         (probes, candidates)
     }
 
-    /// How many values the probes of tables in lines compare at least: those that differ from the query in few enough bits
-    /// of the prefix. Values that share an address with them may be compared too.
+    /// Returns the least number of values that the probes of tables in lines compare: those that differ from the query
+    /// in few enough bits of the prefix. Other values with the same address may be compared too.
     fn least_candidates_in_lines(&self, index: &Index<F>, query: F, distance: u32) -> u64 {
         let of_table = |table: &TableProbes| {
             let permuted = self.permutations[table.table].apply(query).0;
@@ -76,7 +76,7 @@ impl<F: Fingerprint> Oracle<F> {
     }
 }
 
-/// So many leading bits.
+/// Returns a mask of `count` leading bits.
 fn leading<F: Fingerprint>(count: u32) -> F {
     match count {
         0 => F::ZERO,
@@ -84,7 +84,7 @@ fn leading<F: Fingerprint>(count: u32) -> F {
     }
 }
 
-/// Whether an index has a table in lines.
+/// Returns whether an index has a table in lines.
 fn is_in_lines<F: Fingerprint>(index: &Index<F>) -> bool {
     let summary = index.summary();
     summary
@@ -93,7 +93,7 @@ fn is_in_lines<F: Fingerprint>(index: &Index<F>) -> bool {
         .any(|table| table.codec == Codec::Lines)
 }
 
-/// What comparing every fingerprint of tables in blocks costs.
+/// Computes the cost of comparing every fingerprint of tables in blocks.
 fn scan_stats<F: Fingerprint>(index: &Index<F>) -> QueryStats {
     let mut stats = QueryStats::default();
     stats.probes = 1;
@@ -102,7 +102,7 @@ fn scan_stats<F: Fingerprint>(index: &Index<F>) -> QueryStats {
     stats
 }
 
-/// Answer and costs of one query at some distances by every strategy.
+/// Checks the answer and the cost of one query at some distances, by every strategy.
 fn check_query<F: Fingerprint>(
     index: &Index<F>,
     oracle: &Oracle<F>,
@@ -150,7 +150,7 @@ fn check_query<F: Fingerprint>(
     assert_eq!(index.contains(query).unwrap(), contained);
 }
 
-/// Many queries at a time get the answers that they get one by one, and cost as much.
+/// Checks that many queries at a time have the same answers and cost as one by one.
 pub fn check_many_queries<F: Fingerprint>(
     (index, scratch): (&Index<F>, &mut Scratch<F>),
     queries: &[F],
@@ -175,7 +175,7 @@ pub fn check_many_queries<F: Fingerprint>(
     assert_eq!(scratch.stats(), stats);
 }
 
-/// Everything that an index without ids can be asked, at some distances.
+/// Checks every operation on an index without ids, at some distances.
 pub struct Check<'a> {
     pub design: &'a TableDesign,
     pub codec: Option<Codec>,
@@ -218,7 +218,7 @@ impl Check<'_> {
     }
 }
 
-/// A table read through in every way that there is.
+/// Reads a table in every possible way.
 fn check_table<F: Fingerprint>(index: &Index<F>, table: usize, set: &[F], what: &str) {
     let read = || index.fingerprints(table).unwrap();
     let dump: Vec<F> = read().map(Result::unwrap).collect();
@@ -236,10 +236,10 @@ fn check_table<F: Fingerprint>(index: &Index<F>, table: usize, set: &[F], what: 
     assert!(inverted == dump, "{what}, table {table} in chunks");
 }
 
-/// Numbers of nearest that are asked for.
+/// The numbers of nearest fingerprints to query.
 const COUNTS: [usize; 5] = [0, 1, 2, 10, 1000];
 
-/// Compares the nearest of a query, in every number and by every strategy, with a scan.
+/// Compares the nearest of a query, for every number and by every strategy, with a scan.
 pub fn check_nearest<F: Fingerprint>(
     index: &Index<F>,
     scratch: &mut Scratch<F>,
@@ -252,7 +252,7 @@ pub fn check_nearest<F: Fingerprint>(
     for &distance in distances {
         let within = all.partition_point(|found| found.0 <= distance);
         for strategy in [Strategy::Auto, Strategy::Probe, Strategy::Scan] {
-            // Every pattern of the flips of a far distance would be probed.
+            // This would probe every pattern of the flips of a far distance.
             if strategy == Strategy::Probe && distance > 12 {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! An allocator that counts for each thread by itself what the system's allocator does.
+//! An allocator that counts the allocations of each thread.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -6,9 +6,9 @@ use std::cell::Cell;
 thread_local! {
     /// Allocations of this thread.
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-    /// Bytes that this thread has asked for and not given back.
+    /// Bytes that this thread has allocated and not freed.
     static HELD: Cell<i64> = const { Cell::new(0) };
-    /// The most that it held.
+    /// The most bytes that it held.
     static MOST_HELD: Cell<i64> = const { Cell::new(0) };
 }
 
@@ -17,7 +17,7 @@ thread_local! {
 pub struct Counting;
 
 fn count(allocations: u64, bytes: i64) {
-    // A thread that ends frees after its locals are gone; such calls need no counting.
+    // A thread that ends frees after its locals are gone; such calls need not be counted.
     let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + allocations));
     let held = HELD.try_with(|held| {
         held.set(held.get() + bytes);
@@ -31,7 +31,7 @@ fn count(allocations: u64, bytes: i64) {
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(1, layout.size() as i64);
-        // SAFETY: the caller's promises are those that the system's allocator wants.
+        // SAFETY: the caller's promises are those that the system's allocator requires.
         unsafe { System.alloc(layout) }
     }
 
@@ -48,12 +48,12 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// How often this thread has asked for memory.
+/// Returns how often this thread has allocated memory.
 pub fn allocations() -> u64 {
     ALLOCATIONS.with(Cell::get)
 }
 
-/// What a call returns, and the most bytes that this thread held during it beyond what it held before.
+/// Returns the result of a call, and the most bytes that this thread held during it beyond those before.
 pub fn most_held<T>(call: impl FnOnce() -> T) -> (T, usize) {
     let before = HELD.with(Cell::get);
     MOST_HELD.with(|most| most.set(before));

@@ -1,6 +1,6 @@
-//! Reading the specifications: the blocks and tables that a comment names, and the formulas in them.
+//! Reads the specifications: the blocks and tables named by comments, and the formulas in them.
 //!
-//! A test reads what follows `<!-- name -->`, never a sentence, so that the prose can be rewritten freely.
+//! Tests read what follows `<!-- name -->`, never a sentence, so that the prose can be rewritten freely.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,22 +9,22 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::str::Chars;
 
-/// The folder of the project.
+/// Returns the folder of the project.
 pub fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-/// The text of `format-spec.md`.
+/// Returns the text of `format-spec.md`.
 pub fn specification() -> String {
     fs::read_to_string(root().join("format-spec.md")).expect("the specification can be read")
 }
 
-/// The text of `pipeline-spec.md`.
+/// Returns the text of `pipeline-spec.md`.
 pub fn pipeline_specification() -> String {
     fs::read_to_string(root().join("spec/pipeline-spec.md")).expect("the specification can be read")
 }
 
-/// The lines after the one comment of this name, without the indentation of a list.
+/// Returns the lines after the only comment of this name, without the indentation of a list.
 #[track_caller]
 fn after_name<'t>(text: &'t str, name: &str) -> impl Iterator<Item = &'t str> + use<'t> {
     let comment = format!("<!-- {name} -->");
@@ -37,7 +37,7 @@ fn after_name<'t>(text: &'t str, name: &str) -> impl Iterator<Item = &'t str> + 
     lines.map(move |line| line.strip_prefix(indentation).unwrap_or(line))
 }
 
-/// The lines of the fenced block of this name.
+/// Returns the lines of the fenced block of this name.
 #[track_caller]
 pub fn named_block(text: &str, name: &str) -> Vec<String> {
     let mut lines = after_name(text, name);
@@ -50,7 +50,7 @@ pub fn named_block(text: &str, name: &str) -> Vec<String> {
     lines
 }
 
-/// The rows of the table of this name, each as its cells; marks of code around a whole cell are removed.
+/// Returns the rows of the table of this name, each as its cells, without code marks around a whole cell.
 #[track_caller]
 pub fn named_table(text: &str, name: &str) -> Vec<Vec<String>> {
     let cell = |cell: &str| {
@@ -73,7 +73,7 @@ pub fn named_table(text: &str, name: &str) -> Vec<Vec<String>> {
     rows
 }
 
-/// The heading of the table of this name.
+/// Returns the heading of the table of this name.
 #[track_caller]
 pub fn table_heading(text: &str, name: &str) -> Vec<String> {
     let heading = after_name(text, name).next().unwrap_or_default();
@@ -81,20 +81,20 @@ pub fn table_heading(text: &str, name: &str) -> Vec<String> {
     cells.map(|cell| cell.trim().replace('`', "")).collect()
 }
 
-/// The row of a table that starts with this cell.
+/// Returns the row of a table that starts with this cell.
 #[track_caller]
 pub fn row<'r>(rows: &'r [Vec<String>], first: &str) -> &'r [String] {
     let found = rows.iter().find(|row| row[0] == first);
     found.unwrap_or_else(|| panic!("no row {first:?}"))
 }
 
-/// The items of a block, separated by white space, each there once.
+/// Returns the items of a block, separated by white space. Each must occur once.
 #[track_caller]
 pub fn named_words(text: &str, name: &str) -> BTreeSet<String> {
     words(&named_block(text, name).join(" "))
 }
 
-/// Items separated by white space, each there once.
+/// Returns items separated by white space. Each must occur once.
 #[track_caller]
 pub fn words(text: &str) -> BTreeSet<String> {
     let all: Vec<&str> = text.split_whitespace().collect();
@@ -103,13 +103,13 @@ pub fn words(text: &str) -> BTreeSet<String> {
     words
 }
 
-/// All that is set as code in a text.
+/// Returns everything in code marks in a text.
 pub fn quoted(text: &str) -> Vec<String> {
     let parts = text.split('`').skip(1).step_by(2);
     parts.map(str::to_owned).collect()
 }
 
-/// The characters of a block: themselves, or ranges such as `U+0041..U+005A`.
+/// Returns the characters of a block, which are single ones or ranges such as `U+0041..U+005A`.
 #[track_caller]
 pub fn named_characters(text: &str, name: &str) -> Vec<RangeInclusive<u32>> {
     let point = |item: &str| match item.strip_prefix("U+") {
@@ -123,7 +123,7 @@ pub fn named_characters(text: &str, name: &str) -> Vec<RangeInclusive<u32>> {
     named_words(text, name).iter().map(range).collect()
 }
 
-/// The lines of a block as names and values, separated by two or more spaces.
+/// Returns the lines of a block as names and values, separated by two or more spaces.
 #[track_caller]
 pub fn named_values(text: &str, name: &str) -> BTreeMap<String, String> {
     let lines = named_block(text, name);
@@ -136,13 +136,13 @@ pub fn named_values(text: &str, name: &str) -> BTreeMap<String, String> {
     values
 }
 
-/// Numbers joined by commas.
+/// Parses numbers joined by commas.
 #[track_caller]
 pub fn numbers(list: &str) -> Vec<u128> {
     list.split(", ").map(plain_number).collect()
 }
 
-/// A number as a specification prints it: `65,536`, `0x1f` or `2^48`.
+/// Parses a number as the specifications print it: `65,536`, `0x1f` or `2^48`.
 #[track_caller]
 pub fn plain_number(text: &str) -> u128 {
     let text = text.replace(',', "");
@@ -157,7 +157,7 @@ pub fn plain_number(text: &str) -> u128 {
 /// Formulas of a specification, by name.
 pub struct Formulas(BTreeMap<String, String>);
 
-/// The formulas of a block, a line `name = formula` for each; a comment may follow after two spaces.
+/// Returns the formulas of a block, one line `name = formula` each; a comment may follow after two spaces.
 #[track_caller]
 pub fn named_formulas(text: &str, name: &str) -> Formulas {
     let formula = |line: String| {
@@ -169,7 +169,7 @@ pub fn named_formulas(text: &str, name: &str) -> Formulas {
 }
 
 impl Formulas {
-    /// The value of a formula for these variables; other names in it are formulas of the same block.
+    /// Evaluates a formula with these variables; other names in it are formulas of the same block.
     #[track_caller]
     pub fn value(&self, name: &str, variables: &[(&str, usize)]) -> usize {
         let value = self.ratio(name, variables);
@@ -237,7 +237,7 @@ impl FormulaReader<'_> {
         product
     }
 
-    /// A power, or the largest number there is where it would be larger.
+    /// Reads a power; the largest number if it overflows.
     fn power(&mut self) -> Ratio {
         let base = self.atom();
         if self.next_sign() != Some('^') {

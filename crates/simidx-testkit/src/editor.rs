@@ -1,4 +1,4 @@
-//! Changing files by hand: bytes are patched, then the checksums above them made right again.
+//! Edits files by hand: bytes are patched, then the checksums above them are corrected.
 
 use simidx::Set;
 
@@ -9,7 +9,7 @@ use crate::encoding::{
 };
 pub use crate::parts::{assemble, seal_footer};
 
-/// A file under change; places are those of the file as it was.
+/// A file that is being edited; offsets are those of the original file.
 #[derive(Debug, Clone)]
 pub struct Editor {
     pub file: Vec<u8>,
@@ -36,7 +36,7 @@ impl Editor {
         self.put_number(self.layout.directory_at + at, value, len);
     }
 
-    /// Where a byte of the footer is.
+    /// Returns the offset of a byte of the footer.
     pub fn footer_at(&self, byte: usize) -> usize {
         self.file.len() - FOOTER_LEN + byte
     }
@@ -54,8 +54,8 @@ impl Editor {
         &self.file[at..at + self.layout.block_size]
     }
 
-    /// The values of each block of a table, the key the last of them. The library reads them: the file must be good but for
-    /// the checksums that [`Editor::finish`] makes right.
+    /// Returns the values of each block of a table, with the key last. The library reads them, so the file must be
+    /// valid except for the checksums that [`Editor::finish`] corrects.
     pub fn blocks(&self, table: usize) -> Vec<Vec<u128>> {
         let set = Set::from_bytes(self.clone().finish()).expect("the file opens");
         let mut fingerprints = set.fingerprints(table).expect("the table is there");
@@ -72,13 +72,13 @@ impl Editor {
         (0..count).map(&mut block).collect()
     }
 
-    /// The keys of a table, as [`Editor::blocks`] reads them.
+    /// Returns the keys of a table, read like [`Editor::blocks`].
     pub fn keys(&self, table: usize) -> Vec<u128> {
         let blocks = self.blocks(table).into_iter();
         blocks.map(|values| values[values.len() - 1]).collect()
     }
 
-    /// Writes other keys, whose sections must be as long as those of the old ones.
+    /// Writes other keys, whose sections must be as long as the old ones.
     pub fn put_keys(&mut self, table: usize, keys: &[u128]) {
         let (groups, entries) = encoding::key_sections(keys, self.layout.width, table);
         for (kind, bytes) in [(KEY_GROUPS, groups), (KEY_ENTRIES, entries)] {
@@ -89,7 +89,7 @@ impl Editor {
         self.seal_section(KEY_ENTRIES, table);
     }
 
-    /// Writes other values into a block, whose key stays the one that it has or becomes another.
+    /// Writes other values into a block, with the same or another key.
     pub fn put_values(&mut self, table: usize, block: usize, values: &[u128]) {
         let mut keys = self.keys(table);
         let before = block.checked_sub(1).map(|b| keys[b]);
@@ -123,7 +123,7 @@ impl Editor {
         self.put(section.record_at + 4, &checksum.to_le_bytes());
     }
 
-    /// Bytes of the payload of a paged section.
+    /// Returns the bytes of the payload of a paged section.
     pub fn payload_len(&self, kind: u16) -> usize {
         encoding::payload_len(self.section(kind, 0).len)
     }
@@ -133,13 +133,13 @@ impl Editor {
         self.seal_pages_of(kind, 0);
     }
 
-    /// The same of a table.
+    /// Writes the checksums of the pages of a table's section.
     pub fn seal_pages_of(&mut self, kind: u16, table: usize) {
         let Section { offset, len, .. } = self.section(kind, table);
         seal_pages(&mut self.file[offset..offset + len], kind, table);
     }
 
-    /// Writes the checksums of the key groups of a table that lie where its entries say, and that of the entries.
+    /// Writes the checksums of the key groups of a table at the places in its entries, and that of the entries.
     pub fn seal_keys(&mut self, table: usize) {
         let groups = self.section(KEY_GROUPS, table);
         let entries = self.section(KEY_ENTRIES, table);
@@ -174,14 +174,14 @@ impl Editor {
         }
     }
 
-    /// Exchanges two parts of the file of one length.
+    /// Exchanges two parts of the file of equal length.
     pub fn swap(&mut self, one: usize, two: usize, len: usize) {
         let bytes = self.file[one..one + len].to_vec();
         self.file.copy_within(two..two + len, one);
         self.put(two, &bytes);
     }
 
-    /// The file with the checksums of header, directory and footer made right.
+    /// Returns the file after correcting the checksums of header, directory and footer.
     pub fn finish(mut self) -> Vec<u8> {
         let header = crc32(&self.file[..12]);
         self.put(12, &header.to_le_bytes());

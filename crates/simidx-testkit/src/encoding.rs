@@ -1,5 +1,5 @@
-//! The structures of `format-spec.md`, taken apart and encoded for plainness: what files are forged of, and what the
-//! bytes of the builder are compared with. It shares no code with the crate.
+//! Plain parsers and encoders for the structures of `format-spec.md`: files are forged with them, and the bytes of the
+//! builder are compared with theirs. They share no code with the crate.
 
 use bitvec::prelude::{BitSlice, BitVec, Msb0};
 
@@ -25,13 +25,13 @@ pub const LOW_BITS: u16 = 16;
 pub const FIRST_ANCILLARY: u16 = 0x8000;
 pub const SKETCHES: u16 = 0x8001;
 
-/// Bytes of header, footer, the directory before its records, and a section record.
+/// Bytes of the header, the footer, the directory before its records, and a section record.
 pub const HEADER_LEN: usize = 16;
 pub const FOOTER_LEN: usize = 40;
 pub const DIRECTORY_FIXED_LEN: usize = 80;
 pub const SECTION_RECORD_LEN: usize = 24;
 
-/// Section 4.4: the fields of the directory, each its place and its length.
+/// Section 4.4: the fields of the directory, each as its place and its length.
 pub mod directory {
     pub type Field = (usize, usize);
 
@@ -52,17 +52,17 @@ pub mod directory {
     pub const LAST_RESERVED: Field = (72, 8);
 }
 
-/// Whether a section ends with the checksums of its pages.
+/// Returns whether a section ends with the checksums of its pages.
 pub fn is_paged(kind: u16) -> bool {
     (GROUPS..=ID_ORDER).contains(&kind) || [LINE_PAGES, LOW_BITS].contains(&kind)
 }
 
-/// Whether the record of a section has its checksum.
+/// Returns whether the record of a section has its checksum.
 pub fn has_record_checksum(kind: u16) -> bool {
     !is_paged(kind) && kind != BLOCKS && kind != KEY_GROUPS
 }
 
-/// Section 3.4: what each byte does to the checksum, bit by bit.
+/// Section 3.4: the effect of each byte on the checksum, bit by bit.
 const CRC_OF_BYTES: [u32; 256] = {
     let mut table = [0; 256];
     let mut byte = 0;
@@ -82,25 +82,25 @@ const CRC_OF_BYTES: [u32; 256] = {
     table
 };
 
-/// Section 3.4, byte by byte.
+/// Section 3.4: computes a CRC-32 byte by byte.
 pub fn crc32(bytes: &[u8]) -> u32 {
     let next = |state: u32, &byte: &u8| state >> 8 ^ CRC_OF_BYTES[(state as u8 ^ byte) as usize];
     !bytes.iter().fold(u32::MAX, next)
 }
 
-/// Section 3.4: what binds a checksum to the place of its bytes.
+/// Section 3.4: computes the number that binds a checksum to the place of its bytes.
 pub fn place(kind: u16, table: usize, number: usize) -> u32 {
     let kind = &kind.to_le_bytes()[..];
     let table = &(table as u16).to_le_bytes()[..];
     crc32(&[kind, table, &(number as u64).to_le_bytes()].concat())
 }
 
-/// Section 3.4: the checksum of bytes at a place.
+/// Section 3.4: computes the checksum of bytes at a place.
 pub fn bound_checksum(bytes: &[u8], kind: u16, table: usize, number: usize) -> u32 {
     crc32(bytes) ^ place(kind, table, number)
 }
 
-/// A little-endian number of `len` bytes at `at`.
+/// Reads a little-endian number of `len` bytes at `at`.
 pub fn number(bytes: &[u8], at: usize, len: usize) -> u128 {
     bytes[at..at + len]
         .iter()
@@ -137,12 +137,12 @@ pub struct Table {
     pub lengths: Vec<u8>,
 }
 
-/// Bytes of a table record without extension.
+/// Returns the bytes of a table record without extension.
 pub fn table_record_len(width: u32) -> usize {
     16 + width as usize / 8 + width as usize
 }
 
-/// A file taken apart, nothing checked.
+/// The structure of a file, unchecked.
 #[derive(Debug, Clone)]
 pub struct Layout {
     pub width: u32,
@@ -161,7 +161,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Sections 4.2 to 4.4.
+    /// Parses a file by sections 4.2 to 4.4.
     pub fn parse(file: &[u8]) -> Self {
         let width = number(file, 10, 2) as u32;
         let footer = file.len() - FOOTER_LEN;
@@ -218,53 +218,53 @@ impl Layout {
         }
     }
 
-    /// The section of a kind and a table.
+    /// Returns the section of a kind and a table.
     pub fn section(&self, kind: u16, table: usize) -> Section {
         let section = self.find_section(kind, table);
         section.expect("the file has the section")
     }
 
-    /// The section of a kind and a table, if there is one.
+    /// Returns the section of a kind and a table, if there is one.
     pub fn find_section(&self, kind: u16, table: usize) -> Option<Section> {
         let mut sections = self.sections.iter().copied();
         sections.find(|s| s.kind == kind && usize::from(s.table) == table)
     }
 
-    /// The bytes of a section.
+    /// Returns the bytes of a section.
     pub fn bytes<'f>(&self, file: &'f [u8], kind: u16, table: usize) -> &'f [u8] {
         let section = self.section(kind, table);
         &file[section.offset..section.offset + section.len]
     }
 
-    /// The bytes of a paged section without the checksums.
+    /// Returns the bytes of a paged section without the checksums.
     pub fn payload<'f>(&self, file: &'f [u8], kind: u16) -> &'f [u8] {
         self.payload_of(file, kind, 0)
     }
 
-    /// The same of a table.
+    /// Returns the bytes of a paged section of a table without the checksums.
     pub fn payload_of<'f>(&self, file: &'f [u8], kind: u16, table: usize) -> &'f [u8] {
         let bytes = self.bytes(file, kind, table);
         &bytes[..payload_len(bytes.len())]
     }
 
-    /// The bits of a place or of an index of an id.
+    /// Returns the bits of a place or of an index of an id.
     pub fn index_bits(&self) -> usize {
         bit_length(self.record_count.saturating_sub(1))
     }
 
-    /// The offset of a block.
+    /// Returns the offset of a block.
     pub fn block_at(&self, table: usize, block: usize) -> usize {
         self.section(BLOCKS, table).offset + block * self.block_size
     }
 
-    /// How the values of a table are coded.
+    /// Returns the coding of the values of a table.
     pub fn coding(&self, table: usize) -> Coding {
         let table = &self.tables[table];
         Coding::new(table.codec, &table.lengths, self.width)
     }
 }
 
-/// Section 5: the bits of `value` that `mask` selects, in the low bits of the result.
+/// Section 5: gathers the bits of `value` that `mask` selects in the low bits.
 fn compress(value: u128, mask: u128) -> u128 {
     let chosen = (0..128).filter(|bit| mask >> bit & 1 == 1);
     chosen
@@ -272,7 +272,7 @@ fn compress(value: u128, mask: u128) -> u128 {
         .fold(0, |result, (j, bit)| result | (value >> bit & 1) << j)
 }
 
-/// Section 5: a fingerprint in the bit order of a table.
+/// Section 5: brings a fingerprint into the bit order of a table.
 pub fn apply(value: u128, mask: u128, width: u32) -> u128 {
     let all = u128::MAX >> (128 - width);
     let rest = all & !mask;
@@ -282,7 +282,7 @@ pub fn apply(value: u128, mask: u128, width: u32) -> u128 {
     }
 }
 
-/// Section 6: the codeword of each symbol, by the recipe of the specification.
+/// Section 6: returns the codeword of each symbol, by the procedure of the specification.
 pub fn codewords(lengths: &[u8]) -> Vec<Bits> {
     let mut words = vec![Bits::new(); lengths.len()];
     let mut next = 0u32;
@@ -298,12 +298,12 @@ pub fn codewords(lengths: &[u8]) -> Vec<Bits> {
     words
 }
 
-/// The `count` low bits of a number, the most significant first.
+/// Returns the `count` low bits of a number, most significant first.
 pub fn bits_of(value: u128, count: u32) -> Bits {
     (0..count).rev().map(|i| value >> i & 1 == 1).collect()
 }
 
-/// The number of the bits, the most significant first.
+/// Returns the number of these bits, most significant first.
 pub fn number_of(bits: &BitSlice<u8, Msb0>) -> u128 {
     bits.iter()
         .fold(0, |value, bit| value << 1 | u128::from(*bit))
@@ -315,7 +315,7 @@ pub const GAP: u8 = 2;
 pub const EF: u8 = 3;
 pub const LINES: u8 = 4;
 
-/// Section 3.6: the numbers of low bits and of buckets of `count` numbers up to `max`.
+/// Section 3.6: returns the numbers of low bits and of buckets of `count` numbers up to `max`.
 pub fn elias_fano_layout(count: usize, max: u128) -> (u32, usize) {
     let fits = |l: u32| max.checked_shr(l).unwrap_or(0) >= count as u128;
     let low_bits = (0..128).take_while(|&l| fits(l)).last().unwrap_or(0);
@@ -323,13 +323,13 @@ pub fn elias_fano_layout(count: usize, max: u128) -> (u32, usize) {
     (low_bits, buckets + 1)
 }
 
-/// Section 3.6: the bits that the stream of so many numbers up to `max` has.
+/// Section 3.6: returns the bits in the stream of `count` numbers up to `max`.
 pub fn elias_fano_len(count: usize, max: u128) -> usize {
     let (low_bits, buckets) = elias_fano_layout(count, max);
     count + buckets + count * low_bits as usize
 }
 
-/// Section 3.6: the stream of numbers up to `max`, whether they ascend within their buckets or not.
+/// Section 3.6: encodes numbers up to `max`, whether they ascend within their buckets or not.
 pub fn elias_fano(numbers: &[u128], max: u128) -> Bits {
     let (low_bits, buckets) = elias_fano_layout(numbers.len(), max);
     let mut bits = Bits::repeat(false, numbers.len() + buckets);
@@ -342,10 +342,10 @@ pub fn elias_fano(numbers: &[u128], max: u128) -> Bits {
     bits
 }
 
-/// Section 8: keys of a group, of which the last group has fewer.
+/// Section 8: the keys of a group; the last group may have fewer.
 pub const KEYS_PER_GROUP: usize = 256;
 
-/// Section 8: the bytes of a group of ascending keys after the key before.
+/// Section 8: encodes a group of ascending keys after the key before them.
 pub fn key_group(before: Option<u128>, keys: &[u128]) -> Vec<u8> {
     let Some((&last, others)) = keys.split_last().filter(|(_, others)| !others.is_empty()) else {
         return Vec::new();
@@ -355,7 +355,7 @@ pub fn key_group(before: Option<u128>, keys: &[u128]) -> Vec<u8> {
     filled(elias_fano(&numbers, last - base - 1))
 }
 
-/// The entry of a key group with these bytes.
+/// Returns the entry of a key group with these bytes.
 pub fn key_entry(
     bytes: &[u8],
     (last, end): (u128, usize),
@@ -369,7 +369,7 @@ pub fn key_entry(
     entry
 }
 
-/// Section 8: the key groups and the key entries of the ascending keys of a table.
+/// Section 8: returns the key groups and the key entries of the ascending keys of a table.
 pub fn key_sections(keys: &[u128], width: u32, table: usize) -> (Vec<u8>, Vec<u8>) {
     let (mut groups, mut entries, mut before) = (Vec::new(), Vec::new(), None);
     for (g, keys) in keys.chunks(KEYS_PER_GROUP).enumerate() {
@@ -382,12 +382,12 @@ pub fn key_sections(keys: &[u128], width: u32, table: usize) -> (Vec<u8>, Vec<u8
     (groups, entries)
 }
 
-/// Section 2.
+/// Section 2: returns the bit length of a number.
 pub fn bit_length(number: usize) -> usize {
     (usize::BITS - number.leading_zeros()) as usize
 }
 
-/// Section 3.3: the bytes of a packed array.
+/// Section 3.3: returns the bytes of a packed array.
 pub fn packed_array(numbers: &[u128], bits: usize) -> Vec<u8> {
     let mut array = Bits::new();
     for &number in numbers {
@@ -399,12 +399,12 @@ pub fn packed_array(numbers: &[u128], bits: usize) -> Vec<u8> {
 /// Section 3.5: the bytes of a page.
 pub const PAGE_LEN: usize = 4096;
 
-/// Section 3.5: the length of the payload of a section.
+/// Section 3.5: returns the length of the payload of a section.
 pub fn payload_len(section_len: usize) -> usize {
     section_len.saturating_sub(4 * section_len.div_ceil(PAGE_LEN + 4))
 }
 
-/// Section 10.3: the digest of the words of an item.
+/// Section 10.3: computes the digest of the words of an item.
 pub fn digest(words: &[u64]) -> u128 {
     let (mut a, mut b) = (0x243f_6a88_85a3_08d3u64, 0u64);
     for word in words {
@@ -416,13 +416,13 @@ pub fn digest(words: &[u64]) -> u128 {
     u128::from(a) + (u128::from(b) << 64)
 }
 
-/// Section 10.3: the words of a fingerprint.
+/// Section 10.3: returns the words of a fingerprint.
 pub fn words_of_fingerprint(fingerprint: u128, width: u32) -> Vec<u64> {
     let halves = [fingerprint as u64, (fingerprint >> 64) as u64];
     halves[..width.div_ceil(64) as usize].to_vec()
 }
 
-/// Section 10.3: the words of a string id.
+/// Section 10.3: returns the words of a string id.
 pub fn words_of_string(id: &[u8]) -> Vec<u64> {
     let word = |bytes: &[u8]| number(bytes, 0, bytes.len()) as u64;
     let mut words: Vec<u64> = id.chunks(8).map(word).collect();
@@ -430,7 +430,7 @@ pub fn words_of_string(id: &[u8]) -> Vec<u64> {
     words
 }
 
-/// Section 10.3: the content identifier of fingerprints without ids.
+/// Section 10.3: computes the content id of fingerprints without ids.
 pub fn content_id_of_fingerprints(fingerprints: &[u128], width: u32) -> u128 {
     let digests = fingerprints
         .iter()
@@ -438,24 +438,24 @@ pub fn content_id_of_fingerprints(fingerprints: &[u128], width: u32) -> u128 {
     digests.fold(0, u128::wrapping_add)
 }
 
-/// The bytes of a stream, its last one filled with zero bits.
+/// Returns the bytes of a stream; the last is padded with zero bits.
 pub fn filled(mut bits: Bits) -> Vec<u8> {
     bits.set_uninitialized(false);
     bits.into_vec()
 }
 
-/// Section 7.1: the bits of the count in a block of so many bytes.
+/// Section 7.1: returns the bits of the count in a block of this size.
 pub fn count_bits(block_size: usize) -> u32 {
     3 + block_size.ilog2()
 }
 
-/// Section 7.1: the bits that a block has for its values.
+/// Section 7.1: returns the bits that a block has for its values.
 pub fn room(block_size: usize) -> usize {
     (block_size - 4) * 8 - count_bits(block_size) as usize
 }
 
-/// Section 7.1: a block at a place, its table and number, that says it holds `count` values, with that stream; what does
-/// not fit is cut off.
+/// Section 7.1: encodes a block at a place, its table and number, which claims to hold `count` values, with this
+/// stream. Bits that do not fit are cut off.
 pub fn block(
     count: usize,
     stream: &BitSlice<u8, Msb0>,
@@ -470,8 +470,8 @@ pub fn block(
     [&checksum.to_le_bytes()[..], &bytes].concat()
 }
 
-/// Section 7: asserts that the bytes of a table in blocks and of its keys are those of these ascending values, each block
-/// as full as it goes.
+/// Section 7: asserts that the bytes of a table in blocks and of its keys are those of these ascending values, with
+/// each block as full as possible.
 pub fn assert_blocks(file: &[u8], layout: &Layout, table: usize, values: &[u128], what: &str) {
     let coding = layout.coding(table);
     let (mut before, mut rest) = (None, values);
@@ -509,13 +509,13 @@ pub fn assert_blocks(file: &[u8], layout: &Layout, table: usize, values: &[u128]
     }
 }
 
-/// Section 7.1: the number of values that a block says it holds.
+/// Section 7.1: returns the number of values that a block claims to hold.
 pub fn count_of(block: &[u8]) -> usize {
     let bits = Bits::from_slice(&block[4..6]);
     number_of(&bits[..count_bits(block.len()) as usize]) as usize + 1
 }
 
-/// Section 7.2: how the values of a table are coded.
+/// Section 7.2: the coding of the values of a table.
 #[derive(Debug, Clone)]
 pub struct Coding {
     codec: u8,
@@ -535,7 +535,7 @@ impl Coding {
         }
     }
 
-    /// The position that has a codeword, and what stands above and in the tail, of a value after a smaller one.
+    /// Returns the position that has a codeword, and the bits above and in the tail, of a value after a smaller one.
     pub fn split(&self, previous: u128, value: u128) -> (u32, u128) {
         let number = match self.codec {
             XOR => previous ^ value,
@@ -545,7 +545,7 @@ impl Coding {
         (127 - number.leading_zeros(), tail)
     }
 
-    /// The bits that a value takes after a smaller one.
+    /// Returns the bits of a value after a smaller one.
     fn delta(&self, previous: u128, value: u128) -> Bits {
         let (position, tail) = self.split(previous, value);
         let word = &self.words[position as usize];
@@ -555,8 +555,8 @@ impl Coding {
         bits
     }
 
-    /// The stream of the values of a block, the last of which is its key and not in the stream. The key need not be the
-    /// largest.
+    /// Returns the stream of the values of a block. The last of them is the key, which is not in the stream. The key
+    /// need not be the largest.
     pub fn stream(&self, before: Option<u128>, values: &[u128]) -> Bits {
         let Some((&key, stored)) = values.split_last().filter(|(_, stored)| !stored.is_empty())
         else {

@@ -1,4 +1,4 @@
-//! Good files to be made wrong by hand, and what both readers say about the wrong ones.
+//! Valid files to be damaged by hand, and the verdicts of both readers on damaged ones.
 
 use simidx::design::TableDesign;
 use simidx::format::{FormatClass, FormatError};
@@ -16,31 +16,31 @@ use crate::{build, build_numbers, build_strings, options, uniform};
 /// The codecs of tables in blocks.
 pub const IN_BLOCKS: [Codec; 3] = [Codec::Xor, Codec::Gap, Codec::EliasFano];
 
-/// Two tables in small blocks.
+/// Returns options for two tables in small blocks.
 pub fn small() -> BuildOptions {
     let mut options = options(TableDesign::choose_bands(Width::W64, 1, 2).unwrap(), 128);
     options.codec = Some(Codec::Xor);
     options
 }
 
-/// Sixty values in two tables of several blocks, without ids.
+/// Returns a file with sixty values in two tables of several blocks, without ids.
 pub fn plain() -> Editor {
     Editor::new(build(small(), &uniform::<u64>(60)))
 }
 
-/// Ten fingerprints, the ids 0 to 9.
+/// Returns a file with ten fingerprints and the ids 0 to 9.
 pub fn numbers() -> Editor {
     let records: Vec<(u64, u64)> = (0..10).map(|i| (i << 50, i)).collect();
     Editor::new(build_numbers(small(), &records))
 }
 
-/// Five fingerprints with two ids each.
+/// Returns a file with five fingerprints of two ids each.
 pub fn grouped_numbers() -> Editor {
     let records: Vec<(u64, u64)> = (0..10).map(|i| ((i / 2) << 50, i * 100)).collect();
     Editor::new(build_numbers(small(), &records))
 }
 
-/// The same with the order of the ids.
+/// Returns a file like [`grouped_numbers`], with the order of the ids.
 pub fn ordered_numbers() -> Editor {
     let records: Vec<(u64, u64)> = (0..10).map(|i| (i << 50, 7 * i % 10)).collect();
     let mut options = small();
@@ -48,13 +48,13 @@ pub fn ordered_numbers() -> Editor {
     Editor::new(build_numbers(options, &records))
 }
 
-/// Forty fingerprints with string ids of two bytes.
+/// Returns a file with forty fingerprints and string ids of two bytes.
 pub fn strings() -> Editor {
     let records: Vec<(u64, String)> = (0..40).map(|i| (i << 50, format!("{i:02}"))).collect();
     Editor::new(build_strings(small(), &records))
 }
 
-/// Forty records of twenty fingerprints with string ids, some of them equal, and their order.
+/// Returns a file with forty records of twenty fingerprints and string ids, some of them equal, and their order.
 pub fn ordered_strings() -> Editor {
     let id = |i: u64| format!("{:02}", 7 * i % 30);
     let records: Vec<(u64, String)> = (0..40).map(|i| ((i / 2) << 50, id(i))).collect();
@@ -70,12 +70,12 @@ fn format_error(error: Error) -> FormatError {
     }
 }
 
-/// Both readers name the rule and its class.
+/// Asserts that both readers name the rule and its class.
 fn assert_judged(file: &[u8], rule: u8, class: FormatClass) {
     assert_eq!(common_verdict(file), format!("{} V{rule}", class.name()));
 }
 
-/// The rule and class with which a file is refused when it is opened, by both readers.
+/// Returns the rule and class with which both readers refuse to open a file.
 pub fn refusal(file: &[u8]) -> (u8, FormatClass) {
     let any = Set::from_bytes(Storage::copy(file))
         .map(|_| ())
@@ -90,7 +90,7 @@ pub fn refusal(file: &[u8]) -> (u8, FormatClass) {
     (error.rule(), error.class())
 }
 
-/// The first rule that a full check of a file finds broken, by both readers; the file must open.
+/// Returns the first rule that both readers find broken by a full check; the file must open.
 pub fn found(file: Vec<u8>) -> (u8, FormatClass) {
     let index = Index::<u64>::from_bytes(Storage::copy(&file)).expect("the file can be opened");
     let report = index.verify(&Default::default()).unwrap();
@@ -100,19 +100,19 @@ pub fn found(file: Vec<u8>) -> (u8, FormatClass) {
     (problem.rule(), problem.class())
 }
 
-/// Puts a fingerprint into table 1, by changing its bit 32, which table 0 then lacks (V36); returns it.
+/// Changes bit 32 of a fingerprint in table 1, so that table 0 lacks it (V36); returns the new one.
 pub fn put_stranger(editor: &mut Editor) -> u64 {
     let last = editor.layout.tables[1].block_count - 1;
     let mut values = editor.blocks(1).swap_remove(last);
     let end = values.len() - 1;
     values[end] ^= 1;
     editor.put_values(1, last, &values);
-    // The halves are swapped in table 1.
+    // Table 1 has the halves swapped.
     let stranger = u64::try_from(values[end]).expect("it has 64 bits");
     stranger.rotate_right(32)
 }
 
-/// The number of a codec in the file.
+/// Returns the number of a codec in the file.
 pub fn codec_number(codec: Codec) -> u8 {
     match codec {
         Codec::Xor => encoding::XOR,
@@ -123,7 +123,7 @@ pub fn codec_number(codec: Codec) -> u8 {
     }
 }
 
-/// A file of 64 bits with one table, without ids, in which nothing need be right.
+/// A file of 64 bits with one table, without ids; its contents may be invalid.
 #[derive(Debug, Clone)]
 pub struct ByHand {
     pub codec: Codec,
@@ -131,7 +131,7 @@ pub struct ByHand {
     pub blocks: Vec<Vec<u8>>,
     /// The key groups and the key entries.
     pub keys: (Vec<u8>, Vec<u8>),
-    /// The number of values that the file says it has, and of those in each block.
+    /// The number of values that the file claims to have, and those of each block.
     pub fingerprint_count: usize,
     pub block_counts: Vec<usize>,
     pub content_id: u128,
@@ -141,7 +141,8 @@ pub struct ByHand {
 const BLOCK_SIZE: usize = 128;
 
 impl ByHand {
-    /// A file of these blocks, the last value of each its key. Every delta position has a codeword, of six bits.
+    /// Creates a file of these blocks, whose last values are their keys. Every delta position has a codeword of six
+    /// bits.
     pub fn new(codec: Codec, blocks: &[&[u128]]) -> Self {
         let len = if codec == Codec::EliasFano { 0 } else { 6 };
         let keys: Vec<u128> = blocks.iter().map(|b| b[b.len() - 1]).collect();
@@ -166,7 +167,7 @@ impl ByHand {
         file
     }
 
-    /// Says that these values are in the blocks.
+    /// Sets the counts to those of these blocks.
     pub fn count(&mut self, blocks: &[&[u128]]) {
         self.fingerprint_count = blocks.iter().map(|block| block.len()).sum();
         self.block_counts = blocks.iter().map(|block| block.len()).collect();
@@ -177,12 +178,12 @@ impl ByHand {
         Coding::new(codec_number(self.codec), &self.lengths, 64)
     }
 
-    /// Puts a block of that count and stream in the place of another.
+    /// Replaces a block by one with this count and stream.
     pub fn replace(&mut self, block: usize, count: usize, stream: &Bits) {
         self.blocks[block] = encoding::block(count, stream, BLOCK_SIZE, (0, block));
     }
 
-    /// The file in parts.
+    /// Returns the parts of the file.
     pub fn parts(&self) -> Parts {
         let mut record = (self.blocks.len() as u64).to_le_bytes().to_vec();
         record.extend([codec_number(self.codec), 0, 0, 0, 0, 0, 0, 0]);
@@ -216,7 +217,7 @@ impl ByHand {
         parts
     }
 
-    /// The file, all its checksums right.
+    /// Returns the file with valid checksums.
     pub fn file(&self) -> Vec<u8> {
         self.parts().file()
     }

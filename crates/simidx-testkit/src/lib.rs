@@ -1,4 +1,5 @@
-//! What the tests of all crates share: data sets, oracles, small builders, the reader in Python, forged files.
+//! The tools that the tests of all crates share: data sets, oracles, small builders, the reader in Python, forged
+//! files.
 #![allow(
     missing_docs,
     reason = "helpers of tests say what they are by their names"
@@ -35,7 +36,7 @@ use simidx::{
     Watch, Width,
 };
 
-/// What the program's `dump` prints of a table, or the first error met.
+/// Returns the output of the program's `dump` for a table, or the first error.
 pub fn dump(set: &Set, table: usize) -> Result<String, Error> {
     let mut lines = String::new();
     let mut fingerprints = set.fingerprints(table)?;
@@ -52,7 +53,7 @@ pub fn dump(set: &Set, table: usize) -> Result<String, Error> {
     Ok(lines)
 }
 
-/// Calls `visit` with ids, such as [`Index::ids_of`] gives, up to the first error.
+/// Calls `visit` with ids, such as [`Index::ids_of`] returns, up to the first error.
 pub fn each_id(
     ids: Result<impl Iterator<Item = Result<IdBuf, Error>>, Error>,
     mut visit: impl FnMut(Id<'_>),
@@ -63,7 +64,7 @@ pub fn each_id(
     })
 }
 
-/// Reports what a test has counted: prints it, and appends it to the file that `SIMIDX_TEST_REPORT` names, if set.
+/// Reports the counts of a test: prints them, and appends them to the file in `SIMIDX_TEST_REPORT`, if it is set.
 pub fn report(line: &str) {
     println!("{line}");
     if let Some(path) = std::env::var_os("SIMIDX_TEST_REPORT") {
@@ -73,7 +74,7 @@ pub fn report(line: &str) {
     }
 }
 
-/// So many items, queries or cases; a hundredth of them under Miri, which takes thousands of times as long.
+/// Returns `count` items, queries or cases; a hundredth of them under Miri, which takes thousands of times as long.
 pub const fn sized(count: usize) -> usize {
     if cfg!(miri) {
         count.div_ceil(100)
@@ -82,8 +83,8 @@ pub const fn sized(count: usize) -> usize {
     }
 }
 
-/// The first of two amounts of work in release builds, as in `tools/release-check`; the second elsewhere, also under emulation and
-/// sanitizers.
+/// Returns the first of two amounts of work in release builds, as in `tools/release-check`; otherwise, including under
+/// emulation and sanitizers, the second.
 pub const fn thorough<T: Copy>(at_a_release: T, usually: T) -> T {
     if cfg!(debug_assertions) {
         usually
@@ -92,7 +93,7 @@ pub const fn thorough<T: Copy>(at_a_release: T, usually: T) -> T {
     }
 }
 
-/// A watch that keeps what it is called with, and stops the work at the call with this number, from 1.
+/// Returns a watch that records its calls, and stops the work at the call with this number, from 1.
 pub fn recording(last: usize) -> (Watch, Arc<Mutex<Vec<Progress>>>) {
     let calls = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&calls);
@@ -107,22 +108,22 @@ pub fn recording(last: usize) -> (Watch, Arc<Mutex<Vec<Progress>>>) {
     (watch, calls)
 }
 
-/// A generator that gives the same numbers in every run.
+/// Returns a generator that gives the same numbers in every run.
 pub fn rng(seed: u64) -> StdRng {
     StdRng::seed_from_u64(seed)
 }
 
-/// A fingerprint of which every bit is drawn.
+/// Returns a fingerprint of random bits.
 pub fn random<F: Fingerprint>(rng: &mut StdRng) -> F {
     F::from_u128(rng.random())
 }
 
-/// The fingerprint with that one bit set.
+/// Returns the fingerprint with only this bit set.
 pub fn bit<F: Fingerprint>(position: u32) -> F {
     F::from_u128(1) << position
 }
 
-/// `fingerprint` with exactly `count` bits changed.
+/// Returns `fingerprint` with exactly `count` bits changed.
 pub fn flipped<F: Fingerprint>(fingerprint: F, count: u32, rng: &mut StdRng) -> F {
     let mut changed = F::ZERO;
     while changed.count_ones() < count {
@@ -131,13 +132,13 @@ pub fn flipped<F: Fingerprint>(fingerprint: F, count: u32, rng: &mut StdRng) -> 
     fingerprint ^ changed
 }
 
-/// Records of one shape, duplicates and disorder included.
+/// Records of one shape, including duplicates and disorder.
 pub struct DataSet<F> {
     pub name: &'static str,
     pub fingerprints: Vec<F>,
 }
 
-/// Every shape of data, the large ones of about `size` fingerprints.
+/// Returns every shape of data, the large ones with about `size` fingerprints.
 pub fn data_sets<F: Fingerprint>(size: usize) -> Vec<DataSet<F>> {
     let set = |name, fingerprints| DataSet { name, fingerprints };
     vec![
@@ -153,14 +154,14 @@ pub fn data_sets<F: Fingerprint>(size: usize) -> Vec<DataSet<F>> {
     ]
 }
 
-/// Independent random values.
+/// Returns independent random values.
 pub fn uniform<F: Fingerprint>(size: usize) -> Vec<F> {
     let mut rng = rng(0x0011_f082);
     (0..size).map(|_| random(&mut rng)).collect()
 }
 
-/// Centres with copies in which 0 to 4 bits are flipped; a cluster has s members with a probability
-/// of about 1/s².
+/// Returns centres with copies in which 0 to 4 bits are flipped; a cluster has s members with a probability of about
+/// 1/s².
 pub fn clustered<F: Fingerprint>(size: usize) -> Vec<F> {
     let mut rng = rng(0xc105_7e2d);
     let mut fingerprints = Vec::with_capacity(size);
@@ -176,7 +177,7 @@ pub fn clustered<F: Fingerprint>(size: usize) -> Vec<F> {
     fingerprints
 }
 
-/// The same upper half everywhere.
+/// Returns values that all have the same upper half.
 pub fn equal_prefixes<F: Fingerprint>(size: usize) -> Vec<F> {
     let mut rng = rng(0xe9_0a11);
     let low = F::MAX >> (F::WIDTH / 2);
@@ -186,7 +187,7 @@ pub fn equal_prefixes<F: Fingerprint>(size: usize) -> Vec<F> {
         .collect()
 }
 
-/// For each bit two values that differ in that bit only.
+/// Returns for each bit two values that differ only in that bit.
 pub fn pairs<F: Fingerprint>() -> Vec<F> {
     let mut rng = rng(0x9a12);
     (0..F::WIDTH)
@@ -197,7 +198,7 @@ pub fn pairs<F: Fingerprint>() -> Vec<F> {
         .collect()
 }
 
-/// Consecutive integers, the larger first.
+/// Returns consecutive integers, larger ones first.
 pub fn dense_run<F: Fingerprint>(size: usize) -> Vec<F> {
     let start = 0x7fff_fe00;
     (0..size as u128)
@@ -206,7 +207,7 @@ pub fn dense_run<F: Fingerprint>(size: usize) -> Vec<F> {
         .collect()
 }
 
-/// Ways in which fingerprints may come that are hard on a sort that parts them by their values.
+/// Distributions of fingerprints that are difficult for a sort that partitions them by value.
 pub const SKEWS: [&str; 5] = [
     "uniform",
     "one prefix",
@@ -230,7 +231,7 @@ pub fn skewed(skew: &str, count: usize) -> Vec<u64> {
     values
 }
 
-/// The set that the records make.
+/// Returns the set of distinct records, sorted.
 pub fn sorted_set<F: Fingerprint>(fingerprints: &[F]) -> Vec<F> {
     let mut set = fingerprints.to_vec();
     set.sort_unstable();
@@ -238,7 +239,7 @@ pub fn sorted_set<F: Fingerprint>(fingerprints: &[F]) -> Vec<F> {
     set
 }
 
-/// The oracle: every member within `distance` by a linear scan, by distance, then by value.
+/// The oracle: finds every member within `distance` by a linear scan, by distance, then by value.
 pub fn scan<F: Fingerprint>(fingerprints: &[F], query: F, distance: u32) -> Vec<(u32, F)> {
     let mut found: Vec<(u32, F)> = fingerprints
         .iter()
@@ -250,19 +251,19 @@ pub fn scan<F: Fingerprint>(fingerprints: &[F], query: F, distance: u32) -> Vec<
     found
 }
 
-/// Matches as [`scan`] gives them.
+/// Returns matches in the form of [`scan`].
 pub fn matched<F: Fingerprint>(matches: &[Match<F>]) -> Vec<(u32, F)> {
     let pairs = matches.iter().map(|m| (m.distance, m.fingerprint));
     pairs.collect()
 }
 
-/// What a set found as [`scan`] gives it.
+/// Returns the hits of a set in the form of [`scan`].
 pub fn hit<'s, F: Fingerprint>(hits: impl IntoIterator<Item = Hit<'s, F>>) -> Vec<(u32, F)> {
     let pairs = hits.into_iter().map(|hit| (hit.distance, hit.fingerprint));
     pairs.collect()
 }
 
-/// Options for a design and a block size.
+/// Returns options for a design and a block size.
 pub fn options(design: TableDesign, block_size: u32) -> BuildOptions {
     let mut options = BuildOptions::default();
     options.max_distance = design.max_distance();
@@ -271,7 +272,7 @@ pub fn options(design: TableDesign, block_size: u32) -> BuildOptions {
     options
 }
 
-/// The file that holds these records without ids.
+/// Builds a file with these records without ids.
 pub fn build<F: Fingerprint>(options: BuildOptions, fingerprints: &[F]) -> Vec<u8> {
     let mut builder =
         IndexBuilder::new(Width::of::<F>(), options).expect("the options are in range");
@@ -283,7 +284,7 @@ pub fn build<F: Fingerprint>(options: BuildOptions, fingerprints: &[F]) -> Vec<u
     file
 }
 
-/// The file that holds these records with number ids.
+/// Builds a file with these records with number ids.
 pub fn build_numbers<F: Fingerprint>(mut options: BuildOptions, records: &[(F, u64)]) -> Vec<u8> {
     options.ids = simidx::IdKind::Number;
     let mut builder =
@@ -298,7 +299,7 @@ pub fn build_numbers<F: Fingerprint>(mut options: BuildOptions, records: &[(F, u
     file
 }
 
-/// The file that holds these records with string ids.
+/// Builds a file with these records with string ids.
 pub fn build_strings<F: Fingerprint, S: AsRef<str>>(
     mut options: BuildOptions,
     records: &[(F, S)],
@@ -316,7 +317,7 @@ pub fn build_strings<F: Fingerprint, S: AsRef<str>>(
     file
 }
 
-/// A sketch that looks random and is always that of the same record.
+/// Returns a pseudorandom sketch that depends only on the record.
 pub fn made_up_sketch<F: Fingerprint>(fingerprint: F, id: &str, words: usize) -> Vec<u64> {
     let mut state = fingerprint.to_u128() as u64 ^ 0x5ee7;
     let mut next = |word: u64| {
@@ -330,7 +331,7 @@ pub fn made_up_sketch<F: Fingerprint>(fingerprint: F, id: &str, words: usize) ->
     (0..words as u64).map(next).collect()
 }
 
-/// The file that holds these records with sketches: those made up for their ids, which the options say the kind of.
+/// Builds a file with these records and sketches made up for their ids, whose kind is in the options.
 pub fn build_sketched<F: Fingerprint>(
     options: BuildOptions,
     records: &[(F, Option<IdBuf>)],
@@ -350,12 +351,12 @@ pub fn build_sketched<F: Fingerprint>(
     file
 }
 
-/// Opens a file that must be good.
+/// Opens a file that must be valid.
 pub fn open<F: Fingerprint>(file: Vec<u8>) -> Index<F> {
     Index::from_bytes(Storage::from(file)).expect("the builder writes files that open")
 }
 
-/// Opens files that must be good, of one width, as one set.
+/// Opens files of one width that must be valid, as one set.
 pub fn open_set(files: impl IntoIterator<Item = Vec<u8>>) -> Set {
     let files = files.into_iter().map(Set::from_bytes);
     let files: Result<Vec<Set>, Error> = files.collect();

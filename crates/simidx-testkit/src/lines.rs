@@ -1,4 +1,4 @@
-//! The lines of a table in lines (section 8.2), taken apart and edited.
+//! Parses and edits the lines of a table in lines (section 8.2).
 
 use crate::editor::Editor;
 use crate::encoding::{LINE_PAGES, number};
@@ -6,10 +6,10 @@ use crate::encoding::{LINE_PAGES, number};
 /// Bytes of a line.
 pub const LINE_LEN: usize = 64;
 
-/// The bit of the head of a line that says that it is crowded, above those of the rank.
+/// The bit of a line's head that marks it as crowded, above those of the rank.
 pub const CROWDED: u128 = 1 << 39;
 
-/// The fields of a line, each its place and its length.
+/// The fields of a line, each as its place and its length.
 pub mod field {
     pub type Field = (usize, usize);
 
@@ -21,12 +21,12 @@ pub mod field {
     pub const ZERO: Field = (48, 16);
 }
 
-/// The value of a field of at most 16 bytes.
+/// Returns the value of a field of at most 16 bytes.
 pub fn field_of(line: &[u8], (at, len): field::Field) -> u128 {
     number(line, at, len)
 }
 
-/// The rank of a line.
+/// Returns the rank of a line.
 pub fn rank_of(line: &[u8]) -> u128 {
     field_of(line, field::HEAD) % CROWDED
 }
@@ -35,18 +35,18 @@ pub fn is_crowded(line: &[u8]) -> bool {
     field_of(line, field::HEAD) >= CROWDED
 }
 
-/// The numbers of the bits that are set in a field.
+/// Returns the numbers of the set bits of a field.
 pub fn bits_of_field(line: &[u8], (at, len): field::Field) -> Vec<usize> {
     let is_set = |bit: &usize| line[at + bit / 8] >> (bit % 8) & 1 == 1;
     (0..8 * len).filter(is_set).collect()
 }
 
-/// Where a line of a table is.
+/// Returns the offset of a line of a table.
 pub fn line_at(editor: &Editor, table: usize, line: usize) -> usize {
     editor.section(LINE_PAGES, table).offset + LINE_LEN * line
 }
 
-/// The bytes of a line of a table.
+/// Returns the bytes of a line of a table.
 pub fn line_of(editor: &Editor, table: usize, line: usize) -> &[u8] {
     &editor.file[line_at(editor, table, line)..][..LINE_LEN]
 }

@@ -1,4 +1,5 @@
-//! The manifest of the corpus: what every file of `tests/data/vN` is, and what a reader must say about it.
+//! The manifest of the corpus: the contents of every file in `tests/data/vN`, and the verdict that a reader must
+//! return.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,7 +30,7 @@ pub const COLUMNS: [&str; 20] = [
     "description",
 ];
 
-/// What a reader does with a file.
+/// The reaction of a reader to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expect {
     /// Reads it.
@@ -40,8 +41,8 @@ pub enum Expect {
     Unsupported,
 }
 
-/// When the first broken rule is met by one who opens the file, then reads every table with its ids, then checks
-/// everything.
+/// The stage at which a reader meets the first broken rule, if it opens the file, then reads every table with its ids,
+/// then checks everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
     Open,
@@ -54,9 +55,9 @@ pub enum Stage {
 pub struct Entry {
     pub file: String,
     pub expect: Expect,
-    /// The rule that is broken, with its class and the stage at which it shows; none for a good file.
+    /// The broken rule, with its class and the stage at which it is detected; `None` for a valid file.
     pub broken: Option<Broken>,
-    /// Parameters of the file, or of the good one that it was made from.
+    /// Parameters of the file, or of the valid one that it was made from.
     pub width: u32,
     pub table_count: usize,
     pub block_size: usize,
@@ -64,22 +65,22 @@ pub struct Entry {
     pub ids: String,
     pub fingerprint_count: u64,
     pub record_count: u64,
-    /// The file that holds what `dump` prints, if there is one.
+    /// The file with the output of `dump`, if there is one.
     pub contents: Option<String>,
-    /// CRC-32 of what `dump` prints, for good files.
+    /// CRC-32 of the output of `dump`, for valid files.
     pub contents_crc32: Option<u32>,
     /// CRC-32 of the pipeline, of the metadata as lines of key, tab and value, of the name of the features of the
-    /// sketches, and of the sketches in order; none where there is no such thing.
+    /// sketches, and of the sketches in order; `None` if the file has no such part.
     pub pipeline_crc32: Option<u32>,
     pub metadata_crc32: Option<u32>,
     pub features_crc32: Option<u32>,
     pub sketches_crc32: Option<u32>,
-    /// The good file that a bad one was made from.
+    /// The valid file that an invalid one was made from.
     pub made_from: Option<String>,
     pub what: String,
 }
 
-/// What is wrong with a file.
+/// The fault of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Broken {
     pub class: FormatClass,
@@ -137,7 +138,7 @@ fn or_dash<T: ToString>(value: Option<T>) -> String {
 }
 
 impl Entry {
-    /// The line of the manifest, without its end.
+    /// Returns the line of the manifest, without its end.
     pub fn line(&self) -> String {
         let crc = |crc: Option<u32>| or_dash(crc.map(|crc| format!("{crc:08x}")));
         let cells: [String; COLUMNS.len()] = [
@@ -202,13 +203,13 @@ impl Entry {
     }
 }
 
-/// The text of a manifest.
+/// Returns the text of a manifest.
 pub fn write(entries: &[Entry]) -> String {
     let lines: Vec<String> = entries.iter().map(Entry::line).collect();
     format!("{}\n{}\n", COLUMNS.join("\t"), lines.join("\n"))
 }
 
-/// The rows of the manifest in a folder.
+/// Reads the rows of the manifest in a folder.
 pub fn read(folder: &Path) -> Vec<Entry> {
     let text = fs::read_to_string(folder.join("manifest.tsv")).expect("the folder has a manifest");
     let mut lines = text.lines();
@@ -216,12 +217,12 @@ pub fn read(folder: &Path) -> Vec<Entry> {
     lines.map(Entry::parse).collect()
 }
 
-/// The folder of the files of a format version.
+/// Returns the folder of the files of a format version.
 pub fn folder(version: u16) -> PathBuf {
     crate::document::root().join(format!("tests/data/v{version}"))
 }
 
-/// The versions that have files, in order.
+/// Returns the versions that have files, in order.
 pub fn versions() -> Vec<u16> {
     let data = crate::document::root().join("tests/data");
     let entries = fs::read_dir(data).expect("there are test files");

@@ -1,4 +1,4 @@
-//! Files taken apart and put together again: what is counted, placed and summed up is made right.
+//! Files as parts, from which valid files are assembled: counts, places and checksums are computed.
 
 use crate::encoding::{
     self, BLOCK_COUNTS, BLOCKS, BUCKET_OFFSETS, BUCKETS, DIRECTORY_FIXED_LEN, FIRST_ANCILLARY,
@@ -16,13 +16,13 @@ pub struct Part {
     pub bytes: Vec<u8>,
 }
 
-/// What a file holds. Nothing of it need be right.
+/// The contents of a file, which may be invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parts {
     pub width: u32,
-    /// The directory before its records; what it counts is counted again.
+    /// The directory before its records; its counts are computed.
     pub fixed: Vec<u8>,
-    /// The table records, of one length.
+    /// The table records, all of the same length.
     pub tables: Vec<Vec<u8>>,
     /// The sections in the order of the file.
     pub sections: Vec<Part>,
@@ -69,13 +69,13 @@ impl Parts {
         sections.position(|s| s.kind == kind && usize::from(s.table) == table)
     }
 
-    /// The section of a kind and a table, which there must be.
+    /// Returns the section of a kind and a table, which must exist.
     pub fn section(&mut self, kind: u16, table: usize) -> &mut Vec<u8> {
         let place = self.place_of(kind, table);
         &mut self.sections[place.expect("the file has the section")].bytes
     }
 
-    /// Adds a section of no table, after those of lower kinds and its own.
+    /// Adds a section without a table, after those of lower kinds and its own.
     pub fn add(&mut self, kind: u16, bytes: Vec<u8>) {
         let is_later = |s: &Part| s.kind > kind && ![LINE_PAGES, LOW_BITS].contains(&s.kind);
         let place = self.sections.iter().position(is_later);
@@ -89,7 +89,7 @@ impl Parts {
             .insert(place.unwrap_or(self.sections.len()), part);
     }
 
-    /// Drops the section of a kind and a table.
+    /// Removes the section of a kind and a table.
     pub fn remove(&mut self, kind: u16, table: usize) {
         let place = self.place_of(kind, table);
         self.sections
@@ -105,7 +105,7 @@ impl Parts {
         bit_length(self.record_count().saturating_sub(1))
     }
 
-    /// The numbers of a section of places or indexes of ids.
+    /// Returns the numbers of a section of places or indexes of ids.
     pub fn indexes(&mut self, kind: u16) -> Vec<u128> {
         let (count, bits) = (self.record_count(), self.index_bits());
         let array = encoding::Bits::from_slice(self.section(kind, 0));
@@ -122,7 +122,7 @@ impl Parts {
         *self.section(kind, 0) = packed_array(indexes, bits);
     }
 
-    /// Exchanges two places, and their indexes if the order of the ids is there.
+    /// Exchanges two places, and their indexes if the file has the order of the ids.
     pub fn swap_places(&mut self, one: u128, two: u128) {
         let mut places = self.indexes(PLACES);
         for place in &mut places {
@@ -140,12 +140,12 @@ impl Parts {
         }
     }
 
-    /// The code of the strings.
+    /// Returns the code of the strings.
     pub fn string_code(&mut self) -> StringCode {
         StringCode::parse(self.section(STRING_CODE, 0))
     }
 
-    /// The buckets of the dictionary, which must be right.
+    /// Returns the buckets of the dictionary, which must be valid.
     pub fn buckets(&mut self) -> Vec<Vec<u8>> {
         let bits = self.field(directory::ID_BITS) as u32;
         let offsets = encoding::Bits::from_slice(self.section(BUCKET_OFFSETS, 0));
@@ -184,7 +184,7 @@ impl Parts {
         *self.section(BUCKET_OFFSETS, 0) = packed_array(offsets, bits);
     }
 
-    /// The ids of the dictionary, which must be right.
+    /// Returns the ids of the dictionary, which must be valid.
     pub fn dictionary(&mut self) -> Vec<Vec<u8>> {
         let (code, count) = (self.string_code(), self.record_count());
         code.decode_all(&self.buckets(), count)
@@ -209,8 +209,8 @@ impl Parts {
         *self.section(BLOCK_COUNTS, 0) = bytes.collect();
     }
 
-    /// The file: sections in their places, the counts of the directory and all checksums but those in blocks and in key
-    /// entries right.
+    /// Returns the file with sections in their places, and with valid counts in the directory and valid checksums,
+    /// except those in blocks and in key entries.
     pub fn file(&self) -> Vec<u8> {
         let mut parts = self.clone();
         parts.put(directory::TABLE_COUNT, self.tables.len() as u128);
@@ -251,7 +251,7 @@ impl Parts {
     }
 }
 
-/// What the offset of a section is a multiple of; that of blocks of a size that cannot be is 64.
+/// Returns the alignment of a section; 64 for blocks of an invalid size.
 fn alignment(kind: u16, payload_len: usize, block_size: usize) -> usize {
     match kind {
         BLOCKS if block_size.is_power_of_two() => block_size.clamp(64, 4096),
@@ -260,7 +260,7 @@ fn alignment(kind: u16, payload_len: usize, block_size: usize) -> usize {
     }
 }
 
-/// The header of a file of this version.
+/// Returns the header of a file of this version.
 pub fn header(width: u32) -> Vec<u8> {
     let mut header = b"\x89SIMIDX\x0a\x01\0".to_vec();
     header.extend_from_slice(&(width as u16).to_le_bytes());
@@ -269,7 +269,7 @@ pub fn header(width: u32) -> Vec<u8> {
     header
 }
 
-/// A file of the given bytes before the directory, with that directory and a good footer.
+/// Returns a file of the given bytes before the directory, with that directory and a valid footer.
 pub fn assemble(front: &[u8], directory: &[u8]) -> Vec<u8> {
     let mut file = front.to_vec();
     file.extend_from_slice(directory);
@@ -278,7 +278,7 @@ pub fn assemble(front: &[u8], directory: &[u8]) -> Vec<u8> {
     file.extend_from_slice(&crc32(directory).to_le_bytes());
     let file_len = file.len() as u64 + 24;
     file.extend_from_slice(&file_len.to_le_bytes());
-    // Version and width as in the header.
+    // Version and width, as in the header.
     file.extend_from_slice(&front[8..12]);
     file.extend_from_slice(&[0; 4]);
     file.extend_from_slice(&[0; 4]);

@@ -1,4 +1,4 @@
-//! Patterns of bits that a design or a plan might miss, by plain enumeration.
+//! Finds bit patterns that a design or a plan would miss, by plain enumeration.
 
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -7,19 +7,19 @@ use simidx::{Fingerprint, Fingerprints};
 
 use crate::bit;
 
-/// A pattern of at most `weight` of `bits` that touches all masks, by trying every one.
+/// Returns a pattern of at most `weight` of `bits` that touches all masks, by trying every one.
 pub fn missed<F: Fingerprint>(masks: &Fingerprints, bits: &[F], weight: u32) -> Option<F> {
     let masks = masks.as_slice::<F>().unwrap();
     let is_found = |pattern: F| masks.iter().any(|&mask| mask & pattern == F::ZERO);
     not_found(&is_found, bits, F::ZERO, weight)
 }
 
-/// A pattern of at most `weight` of `bits` that no probe finds, by trying every one.
+/// Returns a pattern of at most `weight` of `bits` that no probe finds, by trying every one.
 pub fn escaping<F: Fingerprint>(probes: &Probes<F>, bits: &[F], weight: u32) -> Option<F> {
     not_found(&|pattern| probes.find(pattern), bits, F::ZERO, weight)
 }
 
-/// This pattern, or one with at most `left` of `bits` more, whichever is not found first.
+/// Returns this pattern, or one with at most `left` of `bits` more: the first that is not found.
 fn not_found<F: Fingerprint>(
     is_found: &dyn Fn(F) -> bool,
     bits: &[F],
@@ -56,7 +56,7 @@ impl<F: Fingerprint> Probes<F> {
         }
     }
 
-    /// The tables that are probed with the flips that a difference needs.
+    /// Returns the tables that are probed with the flips that a difference needs.
     fn finding(&self, difference: F) -> impl Iterator<Item = usize> {
         let tables = self.tables.iter().enumerate();
         tables
@@ -75,7 +75,7 @@ impl<F: Fingerprint> Probes<F> {
         self.finding(difference).next().is_some()
     }
 
-    /// A pattern of `weight` bits that tries to escape: each bit is drawn from the address of a table that
+    /// Returns a pattern of `weight` bits that tries to escape: each bit is drawn from the address of a table that
     /// would still find it.
     pub fn evasive(&self, weight: u32, rng: &mut StdRng) -> F {
         let mut pattern = F::ZERO;

@@ -1,4 +1,4 @@
-//! The reader in Python, which was written from the specification alone, and the verdicts of both readers.
+//! The reader in Python, which was written only from the specification, and the verdicts of both readers.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -7,8 +7,8 @@ use std::sync::{Mutex, PoisonError};
 
 use simidx::{Error, Set, Storage};
 
-/// Serves requests, each a letter and a body after its length: `J` judges a file, `R` runs the program with arguments
-/// parted by zero bytes. An answer comes after its length too.
+/// Serves requests, each a letter and a body preceded by its length: `J` judges a file, `R` runs the program with
+/// arguments separated by zero bytes. An answer is preceded by its length too.
 const SERVER: &str = r#"
 import contextlib
 import io
@@ -44,7 +44,7 @@ fn tools() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools"))
 }
 
-/// Python that leaves no compiled files behind. It must be 3.9 or newer.
+/// Returns a command that runs Python without leaving compiled files. It must be 3.9 or newer.
 fn python() -> Command {
     let mut command = Command::new("python3");
     command.arg("-B");
@@ -60,7 +60,7 @@ pub fn run(arguments: &[&str]) -> Output {
         .expect("python3 must be installed for this test")
 }
 
-/// A Python process that answers one request at a time; it ends when the test program does.
+/// A Python process that answers one request at a time. It ends with the test program.
 struct Server {
     _process: Child,
     requests: ChildStdin,
@@ -104,7 +104,7 @@ impl Server {
 }
 
 fn ask(kind: u8, body: &[u8]) -> String {
-    // Those that no thread is asking. There are as many as threads have asked at once.
+    // The idle processes. There are as many as threads have asked at the same time.
     static IDLE: Mutex<Vec<Server>> = Mutex::new(Vec::new());
     let idle = || IDLE.lock().unwrap_or_else(PoisonError::into_inner);
     let waiting = idle().pop();
@@ -114,18 +114,18 @@ fn ask(kind: u8, body: &[u8]) -> String {
     answer
 }
 
-/// What the reader prints with these arguments; `exit status N` if it fails. Takes a process that is idle,
-/// and starts one only if there is none; [`run`] always starts one.
+/// Returns the output of the reader with these arguments; `exit status N` if it fails. Uses an idle process, and starts
+/// one only if there is none; [`run`] always starts one.
 pub fn printed(arguments: &[&str]) -> String {
     ask(b'R', arguments.join("\0").as_bytes())
 }
 
-/// `class Vn` of the first rule that a file breaks, by the reader in Python; `sound` for a sound one.
+/// Returns `class Vn` of the first rule that a file breaks, by the reader in Python; `sound` for a valid file.
 pub fn python_verdict(file: &[u8]) -> String {
     ask(b'J', file)
 }
 
-/// The same by this crate.
+/// Returns the same verdict by this crate.
 pub fn verdict(file: &[u8]) -> String {
     let error = match Set::from_bytes(Storage::copy(file)) {
         Err(Error::Format(error)) => error,
@@ -143,7 +143,7 @@ pub fn verdict(file: &[u8]) -> String {
     format!("{} V{}", error.class().name(), error.rule())
 }
 
-/// The verdict on a file, which must be that of both readers.
+/// Returns the verdict on a file, which must be that of both readers.
 pub fn common_verdict(file: &[u8]) -> String {
     let ours = verdict(file);
     assert_eq!(

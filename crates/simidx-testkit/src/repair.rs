@@ -1,5 +1,4 @@
-//! Makes of any bytes a file in which all that is counted, placed and summed up is right: what is wrong with it lies
-//! deeper.
+//! Repairs arbitrary bytes to a file with valid counts, places and checksums, so that its remaining faults lie deeper.
 
 use crate::editor::seal_block;
 use crate::encoding::{
@@ -10,14 +9,14 @@ use crate::encoding::{
 use crate::lines::LINE_LEN;
 use crate::parts::{Part, Parts};
 
-/// Most bytes of sections together: what says it has more is cut off.
+/// The most bytes of all sections; more are cut off.
 const MOST_BYTES: usize = 1 << 17;
 
-/// Most bytes of a directory, enough for the most tables.
+/// The most bytes of a directory, enough for the most tables.
 const MOST_DIRECTORY: usize = 1 << 16;
 
-/// The file with its magic bytes, lengths, places and checksums made right, as far as that makes it no other file; a file
-/// that is too short for a directory stays as it is.
+/// Returns the file with valid magic bytes, lengths, places and checksums, as far as that does not change its meaning.
+/// A file that is too short for a directory stays unchanged.
 pub fn repair(file: &[u8]) -> Vec<u8> {
     if file.len() < HEADER_LEN + DIRECTORY_FIXED_LEN + FOOTER_LEN {
         return file.to_vec();
@@ -39,7 +38,7 @@ pub fn repair(file: &[u8]) -> Vec<u8> {
     parts.file()
 }
 
-/// What the directory at the end of a file says is there.
+/// Returns the parts that the directory at the end of a file describes.
 fn parts(file: &[u8]) -> Parts {
     let mut widths = [32, 64, 128].into_iter();
     let width = widths.find(|w| *w >= file[10]).unwrap_or(128).into();
@@ -78,7 +77,7 @@ fn parts(file: &[u8]) -> Parts {
     parts
 }
 
-/// What a directory says of its own length, as far as that can be.
+/// The lengths that a directory claims for itself, as far as they are possible.
 struct Lengths {
     tables: usize,
     table: usize,
@@ -106,7 +105,7 @@ impl Lengths {
     }
 }
 
-/// Where the directory is: where the footer says, or, if that is not right, as far from the end as it is long.
+/// Returns the place of the directory: the one in the footer, or, if that is invalid, its length before the end.
 fn directory_at(file: &[u8], width: u32) -> usize {
     let footer = file.len() - FOOTER_LEN;
     let last = (footer - DIRECTORY_FIXED_LEN) as u128;
@@ -117,8 +116,8 @@ fn directory_at(file: &[u8], width: u32) -> usize {
     places.into_iter().find(is_right).unwrap_or(places[0])
 }
 
-/// The bytes that a section says are its own, without the checksums of pages, as many as it should have where that is
-/// quickly told.
+/// Returns the bytes that a section claims, without the checksums of pages, with the length that it should have if that
+/// is easily known.
 fn contents(file: &[u8], parts: &Parts, section: &Section) -> Vec<u8> {
     let rest = file.get(section.offset..).unwrap_or_default();
     let len = match is_paged(section.kind) {
@@ -158,7 +157,7 @@ fn wanted_len(parts: &Parts, section: &Section) -> Option<usize> {
     }
 }
 
-/// Makes the ends and checksums of the key groups right, and the groups as long as their entries call for.
+/// Corrects the ends and checksums of the key groups, and makes the groups as long as their entries require.
 fn repair_keys(parts: &mut Parts, table: usize) {
     let has = |kind| {
         let mut sections = parts.sections.iter();
@@ -191,7 +190,7 @@ fn repair_keys(parts: &mut Parts, table: usize) {
     *parts.section(KEY_ENTRIES, table) = entries;
 }
 
-/// Bytes of a group of so many keys, if there can be so many.
+/// Returns the bytes of a group of `count` keys, if that many are possible.
 fn group_len(before: Option<u128>, last: u128, count: usize) -> Option<usize> {
     let base = before.map_or(Some(0), |before| before.checked_add(1))?;
     let others = count.checked_sub(1)?;

@@ -1,30 +1,30 @@
-//! The section of sketches by the plain reading of section 10.4: taken apart, and put together with anything in it.
+//! The section of sketches by a plain reading of section 10.4: parsed, and assembled from any contents.
 
 use crate::encoding::{PAGE_LEN, SKETCHES, bound_checksum, crc32, number};
 
 /// Bytes of the head before the features.
 const FIXED_LEN: usize = 18;
 
-/// What the section holds. Nothing of it need be right.
+/// The contents of the section, which may be invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SketchSection {
     pub method: u16,
     pub bits: u16,
     pub count: u64,
     pub features: Vec<u8>,
-    /// The bytes that fill the head up.
+    /// The bytes that pad the head.
     pub padding: Vec<u8>,
     pub payload: Vec<u8>,
 }
 
-/// Where the payload starts in a section.
+/// Returns the offset of the payload in a section.
 pub fn head_len(section: &[u8]) -> usize {
     let features_len = number(section, 16, 2) as usize;
     (FIXED_LEN + features_len).next_multiple_of(64)
 }
 
 impl SketchSection {
-    /// A section of these sketches.
+    /// Creates a section of these sketches.
     pub fn new(features: &str, sketches: &[Vec<u8>]) -> Self {
         let end = FIXED_LEN + features.len();
         SketchSection {
@@ -39,7 +39,7 @@ impl SketchSection {
         }
     }
 
-    /// Takes a section apart, its checksums asserted.
+    /// Parses a section and asserts its checksums.
     pub fn parse(section: &[u8]) -> Self {
         let (head, rest) = section.split_at(head_len(section));
         let features_end = FIXED_LEN + number(head, 16, 2) as usize;
@@ -58,7 +58,7 @@ impl SketchSection {
         parsed
     }
 
-    /// The sketches one by one.
+    /// Returns the sketches one by one.
     pub fn sketches(&self) -> Vec<Vec<u8>> {
         let sketches = self.payload.chunks_exact(usize::from(self.bits) / 8);
         sketches.map(<[u8]>::to_vec).collect()
@@ -70,7 +70,7 @@ impl SketchSection {
         checksums.flatten().collect()
     }
 
-    /// The bytes, with right checksums.
+    /// Returns the bytes, with valid checksums.
     pub fn bytes(&self) -> Vec<u8> {
         let mut head = vec![0; 4];
         head.extend(self.method.to_le_bytes());

@@ -4,19 +4,19 @@ use bitvec::prelude::*;
 
 use crate::encoding::{Bits, bits_of, codewords, filled};
 
-/// Ids of a bucket, of which the last one may have fewer.
+/// Ids in a bucket; the last one may have fewer.
 pub const BUCKET_LEN: usize = 16;
 
-/// Buckets of a run.
+/// Buckets in a run.
 pub const BUCKETS_PER_RUN: usize = 16;
 
-/// Symbols of the prefix code; the last one comes before a prefix length of 16 bits.
+/// Symbols of the prefix code; the last one precedes a prefix length of 16 bits.
 const PREFIX_SYMBOLS: usize = 128;
 
-/// The header of the symbol that ends a string without a byte of its own.
+/// The header of the symbol that ends a string and has no bytes.
 const END: u8 = 16;
 
-/// What the section of the string code holds.
+/// The contents of the section of the string code.
 #[derive(Debug, Clone)]
 pub struct StringCode {
     /// The codewords of the prefix code, empty for symbols that have none.
@@ -32,7 +32,7 @@ struct Symbol {
 }
 
 impl StringCode {
-    /// Reads the section, its rules asserted.
+    /// Parses the section and asserts its rules.
     pub fn parse(section: &[u8]) -> Self {
         let (prefix_lengths, rest) = section.split_at(PREFIX_SYMBOLS);
         let (counts, mut rest) = rest.split_at(24);
@@ -60,7 +60,7 @@ impl StringCode {
         }
     }
 
-    /// All ids of some buckets.
+    /// Decodes all ids of some buckets.
     pub fn decode_all(&self, buckets: &[Vec<u8>], count: usize) -> Vec<Vec<u8>> {
         let mut ids: Vec<Vec<u8>> = Vec::new();
         for (number, bucket) in buckets.iter().enumerate() {
@@ -74,7 +74,7 @@ impl StringCode {
         ids
     }
 
-    /// Buckets of ids, sorted or not.
+    /// Encodes ids, sorted or not, as buckets.
     pub fn encode_all(&self, ids: &[Vec<u8>]) -> Vec<Vec<u8>> {
         let buckets = ids.chunks(BUCKET_LEN).enumerate();
         let buckets = buckets.map(|(number, of_bucket)| {
@@ -88,7 +88,7 @@ impl StringCode {
         buckets.collect()
     }
 
-    /// The bytes of a bucket whose first id follows the reference: no prefix is taken over but from that, each byte of a
+    /// Encodes a bucket whose first id follows the reference: prefixes are only shared with that, and each byte of a
     /// suffix is escaped.
     pub fn encode(&self, reference: &[u8], ids: &[Vec<u8>]) -> Vec<u8> {
         let (mut bits, mut before, mut prefix) = (Bits::new(), reference.to_vec(), 0);
@@ -131,7 +131,7 @@ impl StringCode {
         found.expect("training makes the escape and the end")
     }
 
-    /// The ids of a bucket, its rules asserted.
+    /// Decodes the ids of a bucket and asserts its rules.
     pub fn decode(&self, reference: &[u8], bytes: &[u8], count: usize) -> Vec<Vec<u8>> {
         let bits = Bits::from_slice(bytes);
         let (mut rest, mut prefix) = (&bits[..], 0);
@@ -170,7 +170,7 @@ impl StringCode {
         ids
     }
 
-    /// Buckets that are not valid (V31), made of the ids of one that does not start a run.
+    /// Returns invalid buckets (V31), made of the ids of one that does not start a run.
     pub fn bad_buckets(&self, reference: &[u8], ids: &[Vec<u8>]) -> Vec<BadBucket> {
         let good = self.encode(reference, ids);
         let mut more = good.clone();
@@ -238,17 +238,17 @@ fn take_number(rest: &mut &BitSlice<u8, Msb0>, bits: usize) -> usize {
     number.iter().fold(0, |n, bit| n << 1 | usize::from(*bit))
 }
 
-/// A bucket that is not valid.
+/// An invalid bucket.
 #[derive(Debug, Clone)]
 pub struct BadBucket {
     pub name: &'static str,
     pub what: &'static str,
     pub bytes: Vec<u8>,
-    /// Whether one who reads all ids meets the fault, and not only a full check.
+    /// Whether reading all ids meets the fault, or only a full check does.
     pub is_met_by_readers: bool,
 }
 
-/// Sections that are no string code (V42), made of a good one, each with what is wrong with it.
+/// Returns sections that are not a string code (V42), made of a valid one, each with its fault.
 pub fn bad_codes(good: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
     let change = |change: &dyn Fn(&mut Vec<u8>)| {
         let mut bytes = good.to_vec();
