@@ -1,4 +1,5 @@
-//! Decoding whole tables: the plain loop beside blocks in step, by codec and block size, and the scan of plain numbers.
+//! Decoding of whole tables: the plain loop compared with blocks in step, by codec and block size, and a scan of plain
+//! numbers.
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 
 mod common;

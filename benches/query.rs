@@ -1,6 +1,6 @@
-//! Mean query time: designs, codecs and block sizes beside the linear scan, one query at a time and several under way; and
-//! what the checks of blocks on their first use cost, checksums by themselves too.
-//! Percentiles, and the comparison with other systems, are those of the bench `peers`.
+//! Mean query time: designs, codecs and block sizes compared with the linear scan, one query at a time and several
+//! under way; and the cost of checking blocks on first use, including checksums alone. Percentiles, and the comparison
+//! with other systems, are in the bench `peers`.
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 
 mod common;
@@ -28,7 +28,7 @@ const INDEXES: [(Codec, usize, u32); 9] = [
     (Codec::Xor, 10, 1024),
 ];
 
-/// Those whose checksums are measured.
+/// The indexes whose checksums are measured.
 const CHECKED_INDEXES: [(Codec, usize, u32); 3] = [
     (Codec::EliasFano, 2, 512),
     (Codec::EliasFano, 6, 512),
@@ -84,9 +84,9 @@ fn query(c: &mut Criterion) {
     group.finish();
 }
 
-/// What checking blocks costs: queries that meet each block for the first time, when its checksum and all other rules are
-/// checked, beside the same ones when all have been checked, and beside the checksums of as many blocks alone. All find
-/// the blocks in the caches of the processor, where checks are the largest share.
+/// The cost of checking blocks: queries that meet each block for the first time, so that its checksum and all other
+/// rules are checked, compared with the same queries when all have been checked, and with the checksums of the same
+/// number of blocks alone. All find the blocks in the processor's caches, where checks are the largest share.
 fn checksums(c: &mut Criterion) {
     let fingerprints = common::uniform(common::count());
     let queries = common::queries(&fingerprints, CHECKED_QUERIES.min(fingerprints.len()));

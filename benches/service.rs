@@ -1,5 +1,5 @@
-//! What a server asks for: the first queries after opening a file, with and without warming it, and the nearest
-//! fingerprints beside `mih-rs`.
+//! Operations of a server: the first queries after opening a file, with and without warming it, and the nearest
+//! fingerprints compared with `mih-rs`.
 //!
 //! `SIMIDX_BENCH_COUNT` fingerprints of `SIMIDX_BENCH_DATA` (uniform, clustered), of which half of the queries are members
 //! with at most five flipped bits, the others random; `SIMIDX_BENCH_PARTS` chooses among `warm` and `nearest`. All that is
@@ -21,7 +21,7 @@ use simidx::{BuildOptions, Fingerprint, Index, IndexBuilder, Scratch, Width};
 /// Distance of the queries after opening.
 const DISTANCE: u32 = 3;
 
-/// Queries that count as the first ones, and as many as the later ones.
+/// The number of first queries, and of later ones.
 const FIRST_QUERIES: usize = 10_000;
 
 /// Numbers of nearest.

@@ -1,4 +1,5 @@
-//! Documents to fingerprints beside the bare libraries that do the heavy part, in bytes a second of one thread.
+//! Documents to fingerprints compared with the bare libraries that do most of the work, in bytes a second of one
+//! thread.
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 
 use std::hint::black_box;
@@ -42,7 +43,7 @@ fn page(text: &str) -> String {
     )
 }
 
-/// The same page in the frame of a site: menus with data for scripts, so that about a fifth of it is text.
+/// The page in the frame of a site: menus with data for scripts, so that about a fifth of it is text.
 fn framed_page(text: &str) -> String {
     let page = page(text);
     let item = |i: usize| {
@@ -63,7 +64,7 @@ fn pipeline(spec: &str) -> Pipeline {
     Pipeline::new(options).expect("stages that fit together")
 }
 
-/// Fingerprints all documents by pipelines, beside what `bare` does with each.
+/// Fingerprints all documents by pipelines, compared with `bare` on each.
 fn compare(
     criterion: &mut Criterion,
     group: &str,

@@ -16,7 +16,7 @@ fn main() -> simidx::Result<()> {
         ("news/1?print", 0x00ff_00ff_00ff_00ff),
         ("archive/7", 0x8888_7777_6666_5555),
     ];
-    // What has been kept before: none of it shall come in again.
+    // Documents kept earlier, which must not be added again.
     let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
     builder.push(0x8888_7777_6666_5554_u64)?;
     let mut file = Vec::new();

@@ -18,7 +18,7 @@ fn fingerprints(generation: u64) -> impl Iterator<Item = u64> {
     (0..100_000 * generation).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
-/// Builds the next generation beside the old file and opens it. Whoever still searches the old one keeps it.
+/// Builds the next generation next to the old file and opens it. Threads that still search the old one keep it.
 fn next_generation(path: &Path, generation: u64) -> simidx::Result<Arc<Index<u64>>> {
     let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
     for fingerprint in fingerprints(generation) {
@@ -40,7 +40,7 @@ fn main() -> simidx::Result<()> {
     thread::scope(|scope| {
         for _ in 0..THREADS {
             scope.spawn(|| {
-                // It belongs to no index: the same one serves every generation.
+                // A scratch is not tied to an index: the same one serves every generation.
                 let mut scratch = Scratch::new();
                 while !done.load(Ordering::Relaxed) {
                     let index = Arc::clone(&current.read().expect("no thread panics"));

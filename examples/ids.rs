@@ -9,7 +9,7 @@ fn main() -> simidx::Result<()> {
     options.ids = IdKind::String;
     let mut builder = IndexBuilder::new(Width::W64, options)?;
     builder.push_with_id(0x1234_5678_9abc_def0_u64, "https://example.org/a")?;
-    // The same fingerprint: both documents are kept as its ids.
+    // The same fingerprint, with both documents as its ids.
     builder.push_with_id(0x1234_5678_9abc_def0_u64, "https://example.org/a?page=1")?;
     builder.push_with_id(0x1234_5678_9abc_def1_u64, "https://example.org/b")?;
     let mut file = Vec::new();

@@ -81,7 +81,8 @@ fn main() -> simidx::Result<()> {
     live = live.without(&names(["home"])?)?;
     println!("without home: {:?}", near(&live, 0xff00)?);
 
-    // At night: the last version of each document, less what is deleted. What is left out of the segments stays out.
+    // At night: the last version of each document, without the deleted ones. Records excluded from segments stay
+    // excluded.
     let mut options = MergeOptions::default();
     options.newest_wins = true;
     let merged = merge_to_path(&live, &options, path("base.simidx"))?;

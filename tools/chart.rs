@@ -23,7 +23,7 @@ const LABEL_SIZE: i32 = 13;
 /// The size of the fingerprints themselves, drawn as a line.
 const RAW_BYTES: f64 = 8.0;
 
-/// Colours that the common kinds of colour blindness tell apart (Okabe and Ito).
+/// Colours that people with the common kinds of colour blindness can distinguish (Okabe and Ito).
 const COLOURS: [RGBColor; 8] = [
     RGBColor(90, 90, 90),
     RGBColor(230, 159, 0),
@@ -205,7 +205,7 @@ impl Point {
     }
 }
 
-/// What the workload is.
+/// Returns a description of the workload.
 fn title(line: &Value) -> String {
     let count = line["fingerprint_count"].as_f64().unwrap_or(0.0);
     let data = line["data"].as_str().unwrap_or("");
@@ -261,7 +261,7 @@ fn grouped(value: u64) -> String {
     }
 }
 
-/// Labels beside their points, where nothing else is drawn.
+/// Labels next to their points, where nothing else is drawn.
 struct Labels {
     frame: (Range<i32>, Range<i32>),
     taken: Vec<Place>,

@@ -1,4 +1,4 @@
-//! Clusters: this library beside a union-find over the pairs of `all-pairs-hamming`.
+//! Clusters: this library compared with a union-find over the pairs of `all-pairs-hamming`.
 
 use simidx::Width;
 use simidx::batch::{ClusterFinder, ClusterOptions, PairFinder, PairOptions};
@@ -76,7 +76,7 @@ fn of_similar(values: &[u64], pairs: &[(usize, usize, f64)]) -> Found {
     parents.found(values)
 }
 
-/// A plain union-find with path halving; the smallest number stands for its set.
+/// A plain union-find with path halving; the smallest number represents its set.
 struct Parents(Vec<u32>);
 
 impl Parents {
@@ -97,7 +97,7 @@ impl Parents {
         self.0[a.max(b)] = a.min(b) as u32;
     }
 
-    /// The sets of several members, each told by its smallest one.
+    /// Returns the sets of several members, each identified by its smallest one.
     fn found(mut self, values: &[u64]) -> Found {
         let mut sizes = vec![0u32; values.len()];
         (0..values.len()).for_each(|i| sizes[self.root(i)] += 1);

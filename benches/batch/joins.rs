@@ -1,4 +1,4 @@
-//! Many queries at once: both strategies beside queries one by one, by this library and by `mih-rs`.
+//! Many queries at once: both strategies compared with single queries, by this library and by `mih-rs`.
 
 use simidx::batch::{JoinOptions, JoinStrategy, join};
 use simidx::set::SetScratch;

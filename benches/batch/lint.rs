@@ -1,4 +1,4 @@
-//! The health check of an index beside counting the set bits of all its fingerprints, which is a part of it.
+//! The health check of an index compared with counting the set bits of all its fingerprints, which is a part of it.
 
 use simidx::batch::{LintOptions, lint};
 use simidx::{BuildOptions, IndexBuilder, Set, Width};

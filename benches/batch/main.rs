@@ -1,4 +1,4 @@
-//! Work on whole sets beside its peers: all pairs of a set, its clusters, many queries at once, its health. Same data, one run.
+//! Operations on whole sets compared with peers: all pairs, clusters, many queries at once, health. Same data, one run.
 //!
 //! Contenders must agree on the number of pairs or matches and on a sum over them before their times are told.
 
@@ -71,7 +71,7 @@ impl Settings {
     }
 }
 
-/// What a run found: how much, and a sum over it that tells two answers apart.
+/// The result of a run: the number of items, and a sum over them that distinguishes answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Found {
     pub(crate) count: u64,

@@ -1,4 +1,4 @@
-//! All pairs within a distance: this library beside `all-pairs-hamming`.
+//! All pairs within a distance: this library compared with `all-pairs-hamming`.
 
 use all_pairs_hamming::chunked_join::ChunkedJoiner;
 use simidx::Width;
@@ -77,7 +77,7 @@ pub(crate) fn similar_whole(values: &[u64], distance: u32) -> Vec<(usize, usize,
     joiner.similar_pairs(radius(distance))
 }
 
-/// The same by two chunks of 32 bits.
+/// Finds them by two chunks of 32 bits.
 pub(crate) fn similar_halves(values: &[u64], distance: u32) -> Vec<(usize, usize, f64)> {
     let mut joiner = ChunkedJoiner::new(2);
     for &value in values {

@@ -19,7 +19,7 @@ pub(crate) const STEPS: [&str; 6] = ["add", "sort", "merge", "choose", "encode",
 /// The step in which the tables are encoded.
 pub(crate) const ENCODE: usize = 4;
 
-/// What was seen of a build.
+/// The measurements of a build.
 #[derive(Debug, Clone)]
 pub(crate) struct Build {
     pub(crate) seconds: f64,
@@ -28,7 +28,7 @@ pub(crate) struct Build {
     pub(crate) index: Digest,
 }
 
-/// What tells two files apart.
+/// The length and the checksum of a file, which distinguish it from others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Digest {
     pub(crate) len: u64,

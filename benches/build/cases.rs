@@ -1,4 +1,4 @@
-//! What is built: one case that all others differ from in one respect.
+//! The cases of builds: one base case, from which all others differ in one respect.
 
 use std::str::FromStr;
 
@@ -31,7 +31,7 @@ pub(crate) struct Case {
     pub(crate) threads: usize,
 }
 
-/// What a case can differ in.
+/// A respect in which cases differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Factor {
     Tables,

@@ -1,5 +1,5 @@
-//! Build throughput by number of fingerprints, tables, codec, limit of memory and threads, beside sorting the same array
-//! as often as there are tables.
+//! Build throughput by number of fingerprints, tables, codec, memory limit and threads, compared with sorting the same
+//! array once for each table.
 //!
 //! Rounds go around all sorts and builds, so that a machine that slows down slows all of them. Builds that differ
 //! only in memory and threads must give the same bytes.
@@ -28,7 +28,7 @@ fn main() {
     }
 }
 
-/// What was measured for one number of fingerprints.
+/// The measurements for one number of fingerprints.
 pub(crate) struct Figures {
     pub(crate) count: usize,
     pub(crate) rounds: usize,

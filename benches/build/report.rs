@@ -50,7 +50,7 @@ impl Figures {
         println!("\nappended to {}", path.display());
     }
 
-    /// The sort that builds on so many threads are measured by: the fastest on no more.
+    /// Returns the sort with which builds on this many threads are compared: the fastest on at most as many.
     fn fastest_sort(&self, threads: usize) -> usize {
         let usable = (0..self.sorts.len()).filter(|&sort| self.sorts[sort].threads <= threads);
         usable

@@ -1,4 +1,4 @@
-//! What the environment asks for.
+//! The settings in the environment.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use crate::common::environment::{list, output, variable};
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) counts: Vec<usize>,
-    /// What the cases shall differ in.
+    /// The respects in which the cases differ.
     pub(crate) factors: Vec<Factor>,
     pub(crate) rounds: usize,
     /// Where indexes and temporary files go.

@@ -7,7 +7,7 @@ use simidx::Fingerprint;
 #[cfg(target_pointer_width = "64")]
 use voracious_radix_sort::RadixSort;
 
-/// A way to sort on so many threads.
+/// A way to sort on a number of threads.
 type Kernel = fn(&mut [u64], usize);
 
 /// A sort, and whether it can use more than one thread.
@@ -50,7 +50,7 @@ pub(crate) fn thread_counts(all: usize) -> Vec<usize> {
     counts
 }
 
-/// Runs `work` on so many threads.
+/// Runs `work` on `count` threads.
 pub(crate) fn on_threads<T: Send>(count: usize, work: impl FnOnce() -> T + Send) -> T {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(count).build();
     pool.expect("threads can be started").install(work)

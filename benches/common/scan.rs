@@ -23,7 +23,7 @@ pub(crate) fn kernels() -> Vec<(&'static str, Kernel)> {
     kernels
 }
 
-/// What the other kernels must agree with.
+/// The reference for the other kernels.
 #[inline(always)]
 pub(crate) fn portable(fingerprints: &[u64], query: u64, distance: u32, matches: &mut Vec<u64>) {
     for &fingerprint in fingerprints {

@@ -1,4 +1,4 @@
-//! What string ids cost: those of an index beside other dictionaries of the same ids, all in one run.
+//! The cost of string ids: those of an index compared with other dictionaries of the same ids, all in one run.
 //!
 //! Each kind of ids (`sets`) is stored in every way (`stores`). Every record has an id and a number. A store is asked
 //! for the ids of numbers and for the numbers of ids, as far as it can answer. Files are in the page cache.

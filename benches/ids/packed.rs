@@ -1,5 +1,5 @@
-//! Arrays of numbers with as many bits each as the largest one needs: what dictionaries in sorted order need beside
-//! them, so that records may be numbered in another order.
+//! Arrays of numbers with as many bits each as the largest one needs. Dictionaries in sorted order need them in
+//! addition, so that records may be numbered in another order.
 
 /// An array of numbers.
 pub(crate) struct Packed {

@@ -1,5 +1,5 @@
-//! The ways to store ids that are compared: sorted dictionaries with the numbers of records beside them, a plain array,
-//! a map of ids alone, and indexes.
+//! The compared ways to store ids: sorted dictionaries with the numbers of records, a plain array, a map of ids alone,
+//! and indexes.
 
 use std::time::Instant;
 
@@ -78,7 +78,7 @@ impl Records {
 /// Bytes of a store.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Sizes {
-    /// Of the ids themselves, and whatever cannot be told from them.
+    /// Bytes of the ids themselves, and of parts that cannot be separated from them.
     pub(crate) ids: u64,
     /// From the number of a record to its place in the order of the ids.
     pub(crate) places: u64,
@@ -107,7 +107,7 @@ pub(crate) trait Store {
 /// A store and the seconds that it took to build.
 pub(crate) type Built = (Box<dyn Store>, f64);
 
-/// What builds each store.
+/// Returns the builders of all stores.
 pub(crate) fn builders() -> Vec<fn(&Records) -> Built> {
     vec![
         |records| timed(|| Array::new(records)),

@@ -1,4 +1,4 @@
-//! What is compared: the scan, sorted tables, multi-index hashing and every index that this library builds.
+//! The contenders: the scan, sorted tables, multi-index hashing and every index that this library builds.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::common::scan;
 use crate::measure::time_each;
 use crate::settings::Settings;
 
-/// Block counts of `mih-rs` beside its automatic choice.
+/// Block counts of `mih-rs`, in addition to its automatic choice.
 const MIH_BLOCKS: [usize; 3] = [2, 3, 4];
 
 /// The index whose cache lines the floor reads.
@@ -31,7 +31,7 @@ pub(crate) enum Contender {
         automatic: bool,
     },
     Simidx(Configuration),
-    /// What no index of two tables in lines can be faster than: it only touches the cache lines that one query touches.
+    /// A lower bound for indexes of two tables in lines: it only touches the cache lines that one query touches.
     Floor(Configuration),
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn simidx_configurations(settings: &Settings) -> Vec<Configuration> {
     let mut all = Vec::new();
     for codec in Codec::ALL {
         for design in TableDesign::available(Width::W64, settings.distance) {
-            // Lines are not in blocks, so that one size stands for all.
+            // Lines are not in blocks, so one size is enough.
             let most = match codec {
                 Codec::Lines => 1,
                 _ => usize::MAX,
@@ -130,7 +130,7 @@ impl Contender {
         }
     }
 
-    /// What it belongs to in a chart.
+    /// Returns the group of the contender in a chart.
     pub(crate) fn family(&self) -> String {
         match self {
             Contender::Scan => "scan".into(),
@@ -163,7 +163,7 @@ impl Contender {
         )
     }
 
-    /// About the memory that it takes when built: what decides whether it fits beside others.
+    /// Returns the approximate memory of the contender when built, which decides whether it fits in addition to others.
     pub(crate) fn estimated_len(&self, data: Dataset, count: usize) -> u64 {
         let n = count as u64;
         match self {
@@ -178,7 +178,7 @@ impl Contender {
         }
     }
 
-    /// What the planner expects of an index of this library: bytes a fingerprint and microseconds a query.
+    /// Returns the planner's prediction for an index of this library: bytes a fingerprint and microseconds a query.
     pub(crate) fn predicted(&self, count: usize, distance: u32) -> Option<(f64, f64)> {
         match self {
             Contender::Simidx(configuration) => configuration.predicted(count, distance),
@@ -249,7 +249,7 @@ impl Configuration {
         }
         let mut file = Vec::new();
         builder.finish(&mut file).expect("memory takes every write");
-        // What growing left over is not the index's.
+        // Spare capacity from growing does not belong to the index.
         file.shrink_to_fit();
         file
     }
@@ -259,7 +259,7 @@ impl Configuration {
         Index::from_bytes(storage).expect("the file is sound")
     }
 
-    /// What the planner expects: bytes a fingerprint and microseconds a query.
+    /// Returns the planner's prediction: bytes a fingerprint and microseconds a query.
     fn predicted(&self, count: usize, distance: u32) -> Option<(f64, f64)> {
         let mut request = PlanRequest::new(count as u64, distance);
         request.block_size = self.block_size;
@@ -341,7 +341,7 @@ impl Built for Index<u64> {
     }
 }
 
-/// An index that is not asked: its cache lines are read at random places, as many as a query reads, in two steps.
+/// An index that is not queried: its cache lines are read at random places, as many as a query reads, in two steps.
 struct Floor(Index<u64>);
 
 impl Built for Floor {

@@ -1,4 +1,4 @@
-//! This library beside its peers: same data, same queries, one thread, one run.
+//! This library compared with its peers: same data, same queries, one thread, one run.
 //!
 //! Every contender must find exactly what a plain scan finds before anything is timed. Rounds go around
 //! all contenders, so that a machine that slows down slows all of them.
@@ -46,7 +46,7 @@ fn main() {
     report.write(settings.output());
 }
 
-/// What all contenders are asked.
+/// The queries to all contenders.
 pub(crate) struct Workload<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) fingerprints: &'a [u64],
@@ -55,7 +55,7 @@ pub(crate) struct Workload<'a> {
     expected: Vec<Answer>,
 }
 
-/// Number of matches, and all of them xored: enough to tell two answers apart.
+/// The number of matches, and the exclusive or of all: enough to distinguish answers.
 type Answer = (usize, u64);
 
 impl<'a> Workload<'a> {
@@ -96,7 +96,7 @@ fn fold(matches: &[u64]) -> Answer {
 /// Parts the contenders such that each part fits in memory at a time. The scan is on every shelf.
 fn shelves(contenders: Vec<Contender>, workload: &Workload) -> Vec<Vec<Contender>> {
     let count = workload.fingerprints.len();
-    // Building one takes its records and a table beside what is built already.
+    // Building one takes its records and a table, in addition to everything built before.
     let limit = workload
         .settings
         .memory_len

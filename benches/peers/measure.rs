@@ -47,7 +47,7 @@ pub(crate) fn time_each(
     times
 }
 
-/// What reading the clock adds to each latency, in nanoseconds.
+/// Returns the nanoseconds that reading the clock adds to each latency.
 pub(crate) fn clock_ns() -> f64 {
     let times = time_each(&[0; 1000], Duration::from_secs(1), |_| 0);
     Latency::of(times).p50 * 1e3

@@ -1,4 +1,4 @@
-//! Opening a file, and queries on a file that is not in memory, each beside the plain reads that bound it.
+//! Opening a file, and queries on a file that is not in memory, each compared with the plain reads that bound it.
 
 use std::fs::File;
 use std::io::{self, Read, Write};

@@ -9,7 +9,7 @@ use crate::common::median;
 use crate::measure::{Latency, clock_ns};
 use crate::opening::Opening;
 
-/// What is known of one contender.
+/// The results of one contender.
 pub(crate) struct Row {
     pub(crate) name: String,
     pub(crate) family: String,
@@ -19,7 +19,7 @@ pub(crate) struct Row {
     pub(crate) memory_len: usize,
     pub(crate) build_peak_len: usize,
     pub(crate) build_seconds: f64,
-    /// What the planner expects of it: bytes a fingerprint and microseconds a query.
+    /// The planner's prediction: bytes a fingerprint and microseconds a query.
     pub(crate) predicted: Option<(f64, f64)>,
     pub(crate) rounds: Vec<Round>,
 }
@@ -206,7 +206,7 @@ impl Report {
     }
 }
 
-/// The scan is measured on every shelf: one line stands for all.
+/// Removes repeated scans: the scan is measured on every shelf, and one line is enough.
 fn without_repeated_scans(rows: Vec<Row>) -> Vec<Row> {
     let mut all: Vec<Row> = Vec::new();
     for row in rows {

@@ -1,4 +1,4 @@
-//! What the environment asks for.
+//! The settings in the environment.
 
 use std::path::PathBuf;
 

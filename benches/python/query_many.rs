@@ -23,7 +23,7 @@ fn answer(index: &Index<u64>, queries: &[u64], distance: u32) -> (Vec<usize>, Ve
     (ends, all)
 }
 
-/// The same by the call for one query.
+/// Answers the queries one by one.
 fn answer_each(index: &Index<u64>, queries: &[u64], distance: u32) -> Vec<Match<u64>> {
     let (mut scratch, mut all) = (Scratch::new(), Vec::new());
     for &query in queries {

@@ -1,4 +1,4 @@
-//! How many pairs of texts fingerprints and bands find, by the similarity of the two, beside what the model says.
+//! The number of pairs of texts that fingerprints and bands find, by similarity, compared with the model.
 //!
 //! Pairs are made with known similarities, and read from the labelled sets in `data`. Everything is drawn from fixed seeds,
 //! so that each run gives the same figures.
@@ -16,7 +16,7 @@ use common::environment;
 /// The share of pairs that was found, and that which the model expects, at one similarity.
 #[derive(Debug, Clone)]
 pub(crate) struct Point {
-    /// What finds the pairs: `minhash`, `simhash` or `bands`.
+    /// The method that finds the pairs: `minhash`, `simhash` or `bands`.
     pub(crate) method: &'static str,
     /// The texts: `made`, or the name of a labelled set.
     pub(crate) texts: String,
@@ -32,7 +32,7 @@ pub(crate) struct Point {
 }
 
 impl Point {
-    /// The difference in standard deviations of a share of so many pairs.
+    /// Returns the difference of the measured share from the predicted one, in standard deviations.
     fn deviations(&self) -> f64 {
         let variance = self.predicted * (1.0 - self.predicted) / self.pairs as f64;
         (self.measured - self.predicted).abs() / variance.sqrt().max(1e-9)

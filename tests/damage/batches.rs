@@ -11,7 +11,7 @@ use super::sample::{Sample, answer};
 use super::samples::{Kind, halves, sample};
 use simidx_testkit::thorough;
 
-/// What the operations on whole sets say about an index, each by itself.
+/// The results of the operations on whole sets for an index, each separately.
 #[derive(Debug, PartialEq)]
 struct Batch {
     pairs: Option<Vec<(u128, u128)>>,

@@ -1,4 +1,4 @@
-//! A damaged block or page keeps nobody from the others.
+//! A damaged block or page does not affect the others.
 
 use simidx::design::TableDesign;
 use simidx::index::Strategy;
@@ -94,7 +94,7 @@ fn a_damaged_page_of_low_bits_leaves_the_others_readable() {
     for (place, fingerprint) in set.iter().enumerate() {
         match answer(index.contains(*fingerprint), "a damaged page") {
             Some(found) => assert!(found),
-            // Those of the page, a third of all, and what shares a line with one of them.
+            // The values of the page, a third of all, and those that share a line with one of them.
             None => {
                 assert!((500..1400).contains(&place), "{place}");
                 lost += 1;

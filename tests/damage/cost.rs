@@ -1,9 +1,10 @@
-//! What a file may cost whatever its bytes say: memory, and work in steps, for a clock would measure the machine.
+//! The most that a file may cost, whatever its bytes say: memory, and work in steps, since a clock would measure the
+//! machine.
 
 use simidx::index::QueryStats;
 
-/// Bytes that may be held beside a multiple of the length of the file: the tables of codes, twice in a full check, which
-/// opens the file again, and what is worked out for queries.
+/// Bytes that may be held in addition to a multiple of the file's length: the tables of codes, twice in a full check,
+/// which opens the file again, and the plans of queries.
 const HELD_ANYWAY: usize = 1 << 19;
 
 /// Most bytes held for each byte of the file.

@@ -1,4 +1,4 @@
-//! What fuzzing relies on: repairs put right what they are there for, and nothing else.
+//! The repairs that fuzzing relies on: they correct what they should, and nothing else.
 
 use simidx::Fingerprint;
 

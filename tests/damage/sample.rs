@@ -179,9 +179,9 @@ pub(crate) struct Sample<F> {
     pub(crate) sketches: Option<Vec<u64>>,
     /// Bits from one that the sweep flips to the next.
     pub(crate) stride: usize,
-    /// What asking the good file everything takes.
+    /// The steps of all operations on the valid file.
     steps: u64,
-    /// What a full check of the good file says.
+    /// The report of a full check of the valid file.
     pub(crate) report: VerifyReport,
 }
 
@@ -243,14 +243,14 @@ impl<F: Fingerprint> Sample<F> {
 }
 
 impl<F> Sample<F> {
-    /// The same with another number of bits from one that is flipped to the next.
+    /// Sets the number of bits from one flipped bit to the next.
     pub(crate) fn with_stride(mut self, stride: usize) -> Self {
         self.stride = stride;
         self
     }
 }
 
-/// A name that tells what is in an index.
+/// Returns a name that describes the contents of an index.
 fn name<F: Fingerprint>(kind: &str, index: &Index<F>) -> String {
     let mut codecs: Vec<&str> = Vec::new();
     for table in &index.summary().tables {
@@ -262,7 +262,7 @@ fn name<F: Fingerprint>(kind: &str, index: &Index<F>) -> String {
     format!("{} bits, {codecs}, {tables} tables, {kind}", F::WIDTH)
 }
 
-/// What came of asking an index everything.
+/// The results of all operations on an index.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Asked {
     /// Operations that gave an answer, all of which were right.
@@ -393,7 +393,7 @@ pub(crate) fn answer<T>(result: Result<T, Error>, what: &str) -> Option<T> {
     }
 }
 
-/// An id as a text that tells its kind.
+/// Formats an id as a text that shows its kind.
 fn id_text(id: Id<'_>) -> String {
     match id {
         Id::Number(number) => number.to_string(),

@@ -11,7 +11,7 @@ use simidx_testkit::encoding::{
 };
 use simidx_testkit::{clustered, options, rng, sorted_set, uniform};
 
-/// What a sample holds beside its fingerprints.
+/// The contents of a sample in addition to its fingerprints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     NoIds,
@@ -168,7 +168,7 @@ pub(crate) fn samples<F: Fingerprint>() -> Vec<Sample<F>> {
 }
 
 /// Values in clusters of eight, whose neighbours in table 0 are far apart in table 1: a Huffman code is much smaller
-/// for the one and not for the other, once there are enough of them to tell by the number of blocks.
+/// for the one and not for the other, once there are enough of them for a difference in the number of blocks.
 fn mixed_codecs<F: Fingerprint>() -> Sample<F> {
     let high_bits = |value: F| (0..8).map(move |i| value ^ F::from_u128(i) << (F::WIDTH / 2 - 3));
     let sample = |clusters| {
@@ -220,7 +220,7 @@ pub(crate) fn samples_of_several_pages<F: Fingerprint>() -> Vec<Sample<F>> {
     };
     let fingerprints = || uniform::<F>(20).into_iter().cycle();
     let strings = fingerprints().zip((0..120).map(|_| long())).collect();
-    // The same number again and again takes no bits.
+    // A repeated number takes no bits.
     let groups = fingerprints().zip([7; 65 * 448 - 1]).collect();
     let descending = fingerprints().zip((0..3000).rev()).collect();
     // Short ones, for there is one offset of some 17 bits for each bucket.

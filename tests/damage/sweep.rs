@@ -19,13 +19,13 @@ use simidx_testkit::encoding::{
 use simidx_testkit::rng;
 use simidx_testkit::sketches::head_len;
 
-/// What came of damages of one kind.
+/// The outcomes of damages of one kind.
 #[derive(Debug, Default, Clone, Copy)]
 struct Tally {
     tried: usize,
-    /// Those that kept the file from being opened, or that a full check told of.
+    /// Damages that kept the file from being opened, or that a full check found.
     found: usize,
-    /// Those of the found that kept the file from being opened.
+    /// Found damages that kept the file from being opened.
     refused: usize,
     /// Operations on the files that were opened: right answers, and errors.
     answered: usize,
@@ -90,7 +90,7 @@ impl Tally {
     }
 }
 
-/// Every bit in turn, or as many as the stride of the sample leaves.
+/// Every bit in turn, or every n-th by the stride of the sample.
 fn flips<F: Fingerprint>(sample: &Sample<F>) -> Tally {
     let mut tally = Tally::default();
     let mut file = sample.file.clone();
@@ -254,8 +254,8 @@ fn truncations<F: Fingerprint>(sample: &Sample<F>) -> Tally {
     tally
 }
 
-/// 1 to 64 bytes more: zeros, ones, random ones and its own, after the file, before it, and after it with as many
-/// lost before it.
+/// 1 to 64 bytes more: zeros, ones, random ones and its own, after the file, before it, and after it with the same
+/// number lost before it.
 fn extensions<F: Fingerprint>(sample: &Sample<F>) -> Tally {
     let mut tally = Tally::default();
     let mut rng = rng(64);
@@ -282,7 +282,7 @@ fn extensions<F: Fingerprint>(sample: &Sample<F>) -> Tally {
     tally
 }
 
-/// What came of all damages to some samples: of flipped bits, of exchanges, of cuts, of extensions.
+/// The outcomes of all damages to some samples: flipped bits, exchanges, cuts, extensions.
 #[derive(Debug, Default, Clone, Copy)]
 struct Tallies {
     samples: usize,
@@ -334,7 +334,7 @@ impl Tallies {
         ));
     }
 
-    /// Holds that nothing was missed, and that some of the flipped bits were not told of when the file was opened.
+    /// Asserts that no damage was missed, and that opening the file did not find some of the flipped bits.
     fn check(&self, name: &str) {
         for tally in [self.flips, self.exchanges, self.cuts, self.longer] {
             assert_eq!(tally.found, tally.tried, "{name}");

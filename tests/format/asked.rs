@@ -1,4 +1,4 @@
-//! What those meet who ask a damaged file for something, and do not read or check all of it.
+//! Errors of single operations on a damaged file, without reading or checking all of it.
 
 use simidx::Codec::Lines;
 use simidx::design::TableDesign;
@@ -104,7 +104,7 @@ fn damaged_sketches_are_refused_and_all_else_is_read() {
     assert!(checked > 20, "{checked} files");
 }
 
-/// What looking for an id gives as an error. Both readers judge the file alike.
+/// Returns the error of looking for an id. Both readers judge the file alike.
 fn find<'i>(file: Vec<u8>, id: impl Into<Id<'i>>) -> (u8, FormatClass) {
     common_verdict(&file);
     let index = simidx_testkit::open::<u64>(file);

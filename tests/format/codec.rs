@@ -348,7 +348,7 @@ fn keys_of_many_groups_are_those_of_the_specification() {
 
 #[test]
 fn the_encoder_follows_the_examples_of_the_specification() {
-    // Those of the codes and of the blocks are in the tests of the specification.
+    // The checksums of the codes and of the blocks are in the tests of the specification.
     assert_eq!(encoding::crc32(b"123456789"), 0xcbf4_3926);
     assert_eq!(encoding::apply(0x1122_3344, 0x0000_ff00, 32), 0x3311_2244);
 }

@@ -55,8 +55,8 @@ fn verdict(file: &[u8]) -> Option<Broken> {
     }
 }
 
-/// What a reader of this version says about a file of the corpus of a version: files of other versions need another
-/// reader, whatever else is wrong with them, unless their headers are broken.
+/// Returns the verdict of a reader of this version on a file of the corpus of a version. Files of other versions need
+/// another reader, whatever else is wrong with them, unless their headers are broken.
 fn expected(entry: &Entry, version: u16) -> Option<Broken> {
     let in_header = entry.broken.filter(|broken| broken.rule <= 3);
     if version == FORMAT_VERSION || in_header.is_some() {
@@ -102,7 +102,7 @@ fn files_of_other_versions_need_another_reader() {
     let folder = manifest::folder(FORMAT_VERSION);
     for entry in manifest::read(&folder) {
         let mut file = fs::read(folder.join(&entry.file)).unwrap();
-        // What a folder of the next version would hold, as far as this reader may look.
+        // The contents of a folder of the next version, as far as this reader may look.
         let next = FORMAT_VERSION + 1;
         if file.len() >= 16 && entry.broken.is_none_or(|broken| broken.rule > 3) {
             file[8..10].copy_from_slice(&next.to_le_bytes());
@@ -280,7 +280,7 @@ fn lookups_find_what_their_vectors_list() {
     }
 }
 
-/// Those that this crate makes: the prefixes of all tables, without flips.
+/// The designs of this crate: the prefixes of all tables, without flips.
 #[test]
 fn plans_without_flips_are_as_complete_as_their_vectors_say() {
     let mut checked = BTreeSet::new();

@@ -19,7 +19,7 @@ use simidx_testkit::encoding::{
 use simidx_testkit::manifest::{self, Expect};
 use simidx_testkit::python_reader::{self, python_verdict, verdict};
 
-/// What a run that succeeds prints.
+/// Returns the output of a successful run.
 fn text(output: &Output) -> String {
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout.clone()).unwrap()
@@ -28,7 +28,7 @@ fn text(output: &Output) -> String {
 /// Cases of random edits for each golden file.
 const EDITS_PER_FILE: usize = 8;
 
-/// What `query` prints, by this crate.
+/// Returns the output of `query`, by this crate.
 fn query(set: &Set, query: u128, distance: u32) -> String {
     let width = set.width();
     let mut lines = String::new();
@@ -102,7 +102,7 @@ fn the_reader_in_python_says_about_every_file_what_the_manifest_says() {
     let summary = format!("{files} files and {vectors} vectors, 0 not as they should be\n");
     assert_eq!(text(&ran), summary);
 
-    // It can say otherwise: another rule, another stage, other contents, another count.
+    // The verdict can differ: another rule, another stage, other contents, another count.
     let copy = tempfile::tempdir().unwrap();
     for entry in fs::read_dir(&folder).unwrap() {
         let path = entry.unwrap().path();
@@ -191,7 +191,7 @@ fn both_readers_agree_on_bucket_offsets_of_several_pages() {
     assert_eq!(python_reader::common_verdict(&file), "sound");
 }
 
-/// What `find` prints, by this crate.
+/// Returns the output of `find`, by this crate.
 fn find(set: &Set, id: Id<'_>) -> String {
     let fingerprints = set.fingerprints_of_id(id).unwrap().into_iter();
     let lines = fingerprints.map(|f| format!("{id}\t{}\n", set.width().to_hex(f)));

@@ -55,7 +55,7 @@ fn v22_a_fault_of_a_codeword_goes_before_values_that_do_not_ascend() {
     let mut file = ByHand::new(Codec::Xor, &[&[1, BEFORE], &VALUES]);
     file.lengths.fill(0);
     file.lengths[3] = 1;
-    // Twice the bit 3, which the first of the two has set; then a bit that is no codeword.
+    // Bit 3 twice, which the first of the two has set; then a bit that is not a codeword.
     let mut stream = bits_of(0, 4);
     stream.extend_from_bitslice(&bits_of(0, 4));
     stream.extend_from_bitslice(&bits_of(1, 1));

@@ -1,6 +1,6 @@
 //! The modules of a crate have an order: none of those in a folder uses itself through others.
 //!
-//! A module stands for all that is below it. Parents and what is below them may use each other.
+//! A module includes all modules below it. Parents and the modules below them may use each other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

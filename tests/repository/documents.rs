@@ -16,7 +16,7 @@ fn tracked() -> Vec<String> {
     names.lines().map(str::to_owned).collect()
 }
 
-/// What a document sets in code marks, outside of code blocks.
+/// Returns everything in code marks in a document, outside of code blocks.
 fn code_spans(text: &str) -> BTreeSet<&str> {
     let mut spans = BTreeSet::new();
     for block in text.split("```").step_by(2) {

@@ -23,7 +23,7 @@ pub(crate) struct Named {
 pub(crate) struct Modules {
     all: BTreeSet<ModulePath>,
     pub(crate) named: Vec<Named>,
-    /// What the names that a module imports stand for.
+    /// The paths of the names that a module imports.
     imports: BTreeMap<(ModulePath, String), Vec<String>>,
 }
 
@@ -91,8 +91,8 @@ impl Modules {
         modules.map(|module| module[0].as_str()).collect()
     }
 
-    /// A path that begins with `crate`, `super` or `self`, from the root of the crate; a name that the root imports stands
-    /// for what it imports.
+    /// Returns the path, from the root of the crate, of one that begins with `crate`, `super` or `self`; a name that
+    /// the root imports is replaced by its path.
     pub(crate) fn whole_path(&self, named: &Named) -> Option<Vec<String>> {
         let mut path = named.module.clone();
         for (at, name) in named.path.iter().enumerate() {
@@ -146,7 +146,7 @@ impl Modules {
     }
 }
 
-/// What goes through the tokens of one file.
+/// Reads the tokens of one file.
 struct Reader<'r> {
     modules: &'r mut Modules,
     tokens: Vec<Token<'r>>,
@@ -256,7 +256,7 @@ impl<'r> Reader<'r> {
         self.name(line, path);
     }
 
-    /// What an import names, after the names that are before a brace.
+    /// Reads the names of an import, after the names before a brace.
     fn tree(&mut self, before: &[String]) {
         let line = self.tokens[self.at].line;
         let mut path = before.to_owned();

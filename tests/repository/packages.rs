@@ -1,4 +1,4 @@
-//! What is published has its licences, its description and one address, and comes with a page of its own.
+//! Published packages have licences, a description, one address, and a page of their own.
 
 use std::fs;
 use std::process::Command;
@@ -58,7 +58,7 @@ fn published_packages_have_their_licences() {
     }
 }
 
-/// Whoever puts the project on a forge changes one line.
+/// Moving the project to a forge changes one line.
 #[test]
 fn the_address_is_in_one_place() {
     let members = members();

@@ -70,7 +70,7 @@ fn uses_of<'t>(cell: &'t str, above: &[Row<'t>]) -> Result<Vec<&'t str>, String>
     Ok(uses)
 }
 
-/// What is in code marks, without the endings of files.
+/// Returns everything in code marks, without the endings of files.
 fn code_spans(text: &str) -> Vec<&str> {
     let spans = text.split('`').skip(1).step_by(2);
     spans.map(|span| span.trim_end_matches(".rs")).collect()

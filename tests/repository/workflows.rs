@@ -15,7 +15,7 @@ fn workflows() -> Vec<(String, String)> {
         .collect()
 }
 
-/// What the lines with a key say.
+/// Returns the values of the lines with a key.
 fn values<'t>(text: &'t str, key: &str) -> impl Iterator<Item = &'t str> {
     text.lines().filter_map(move |line| {
         let line = line.trim_start().trim_start_matches("- ");

@@ -65,7 +65,7 @@ fn run<F: Fingerprint>(values: &[F], options: &ClusterOptions) -> (Vec<Found<F>>
     (found, report)
 }
 
-/// The clusters of fingerprints that have so many records each.
+/// Returns the clusters of fingerprints that have these numbers of records.
 fn expected<F: Fingerprint>(
     records: &BTreeMap<F, u64>,
     options: &ClusterOptions,

@@ -1,4 +1,4 @@
-//! What a file says of itself: the identifier of its contents, which no option changes, and the metadata of its users.
+//! The content id of a file, which no option changes, and the metadata of its users.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;

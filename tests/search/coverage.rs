@@ -1,4 +1,4 @@
-//! What table designs and probe plans find, by plain enumeration of the bit patterns that they might miss.
+//! The reach of table designs and probe plans, by plain enumeration of the bit patterns that they might miss.
 
 use simidx::design::{
     COVERING_6, COVERING_7, COVERING_8, COVERING_11, COVERING_14, Costs, Coverage, MAX_DISTANCE,
@@ -24,7 +24,7 @@ fn choices(from: u32, most: u32) -> u128 {
     sum
 }
 
-/// One bit of each band-atom: a set of bits that no mask tells apart.
+/// Returns one bit of each set of bits that belong to the same masks.
 fn atoms<F: Fingerprint>(masks: &[F]) -> Vec<F> {
     let mut seen = std::collections::HashSet::new();
     (0..F::WIDTH)

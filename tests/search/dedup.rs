@@ -187,7 +187,7 @@ proptest! {
         values in prop::collection::vec((any::<u64>(), prop::option::weighted(0.4, 0u128..6)), 0..80),
         distance in 0u32..64,
     ) {
-        // Few bits are set, so that fingerprints are near each other and near the one that stands for none.
+        // Few bits are set, so that fingerprints are near each other and near 0, which marks documents without one.
         let values: Vec<_> = values.into_iter().map(|(v, identity)| (v & v >> 7 & v >> 13, identity)).collect();
         let near = |a: usize, b: usize| match (values[a], values[b]) {
             ((_, Some(a)), (_, Some(b))) => a == b,
@@ -218,7 +218,7 @@ proptest! {
             prop_assert_eq!(found.cluster_of(document), number.map(|number| number as u64));
         }
 
-        // An index that has the fingerprint which stands for none does not exclude them.
+        // An index with the fingerprint 0, which marks documents without one, does not exclude them.
         let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default()).unwrap();
         builder.push(0_u64).unwrap();
         let mut file = Vec::new();

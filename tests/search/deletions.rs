@@ -78,7 +78,7 @@ fn check_hidden<F: Fingerprint>(live: &Set, expected: &Set, queries: &[F]) {
     assert_eq!(listed(live), listed(expected));
 }
 
-/// The same for the operations on whole sets.
+/// Checks the operations on whole sets in the same way.
 fn check_hidden_sets<F: Fingerprint>(live: &Set, expected: &Set, queries: &[F]) {
     let mut options = PairOptions::default();
     options.sorted = true;
@@ -172,7 +172,7 @@ proptest! {
     ) {
         let live = open_set(files::<u64>(&parts, ids));
         let live = live.without(&exclusions::<u64>(&left, ids)).unwrap();
-        // What is left out later comes on top.
+        // Later exclusions are added to earlier ones.
         let mut live = live.clone().without(&exclusions::<u64>(&more, ids)).unwrap();
         let mut kept = Part::new();
         for (number, (part, _)) in parts.iter().enumerate() {

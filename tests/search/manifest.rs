@@ -68,7 +68,7 @@ fn a_set_answers_as_its_segments() {
             assert_eq!(found, [(0, 0xff), (1, 0xfe)]);
         }
     }
-    // Beside files, and called otherwise.
+    // Next to files, and with another name.
     let other = folder.path().join("copy");
     fs::copy(&file, &other).unwrap();
     build(&folder.path().join("c.simidx"), &[1_u64]);

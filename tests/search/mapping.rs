@@ -211,7 +211,7 @@ fn blocks_that_are_overwritten_after_they_were_used_are_used_on_without_panic_un
             assert_eq!(report.problems[0].rule(), 21);
             assert_eq!(report.problem_count, layout.tables[0].block_count as u64);
         }
-        // What it found is not used any more.
+        // The damaged blocks and pages that it found are no longer used.
         for &member in &set {
             assert_eq!(ask(&index, member), Err(21));
             assert!(index.contains(member).is_err());
@@ -307,7 +307,7 @@ fn another_index_written_over_a_mapped_one_never_panics_and_is_right_when_opened
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.simidx");
         let (old_set, old) = sample(codec, 1);
-        // The same length, so that nothing raises a signal.
+        // The new file has the same length, so that nothing raises a signal.
         let (new_set, new) = (2..200)
             .map(|seed| sample(codec, seed))
             .find(|(_, file)| file.len() == old.len())

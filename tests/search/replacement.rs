@@ -29,7 +29,7 @@ const REPLACEMENTS: usize = 400;
 /// Replacements by which the readers may be ahead.
 const AHEAD: usize = GENERATIONS;
 
-/// An index, the number of its records, which tells it from the others, and the answers to the queries.
+/// An index, the number of its records, which identifies it, and the answers to the queries.
 struct Generation {
     file: Vec<u8>,
     record_count: u64,
@@ -64,19 +64,19 @@ fn generations(queries: &[u64]) -> Vec<Generation> {
 /// How far all threads are.
 #[derive(Default)]
 struct Progress {
-    /// Queries of indexes that a reader opened for itself, and as many of the shared one.
+    /// The number of queries to indexes that a reader opened itself, and the same number to the shared one.
     asked: AtomicUsize,
     replaced: AtomicUsize,
-    /// Those of either for which the file of the index had certainly been replaced before.
+    /// The number of each for which the file of the index had certainly been replaced before.
     asked_of_replaced: [AtomicUsize; 2],
     /// Openings of each generation.
     openings: [AtomicUsize; GENERATIONS],
-    /// Whether some thread has failed, so that nobody may wait any more.
+    /// Whether a thread has failed, so that the others must stop waiting.
     failed: AtomicBool,
 }
 
 impl Progress {
-    /// How many replacements so many queries call for.
+    /// Returns the number of replacements that are due after the queries so far.
     fn due(&self) -> usize {
         self.asked.load(Ordering::Relaxed) * REPLACEMENTS / (READERS * QUERIES)
     }
@@ -181,7 +181,7 @@ fn read(
     }
 }
 
-/// Writes the next generation beside the file and renames it, again and again.
+/// Writes the next generation next to the file and renames it, repeatedly.
 fn replace(path: &Path, all: &[Generation], progress: &Progress) {
     let _alarm = Alarm(&progress.failed);
     for number in 1..=REPLACEMENTS {
@@ -240,7 +240,7 @@ fn a_thread_that_fails_ends_the_others() {
             panic!("on purpose");
         });
         assert!(failing.join().is_err());
-        // What never comes true is not waited for.
+        // A condition that never becomes true is not waited for.
         assert!(!progress.wait_while(|| true));
     });
     let progress = Progress::default();

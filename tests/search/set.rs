@@ -522,7 +522,7 @@ fn a_fingerprint_that_table_0_of_its_segment_lacks_is_a_fault() {
     let file = build(simidx_testkit::forged::small(), IdKind::Number, &records);
     let mut editor = simidx_testkit::editor::Editor::new(file);
     let forged = simidx_testkit::forged::put_stranger(&mut editor);
-    // That another segment holds it with an id does not make up for the fault.
+    // Another segment that holds it with an id does not hide the fault.
     let good = build(
         simidx_testkit::forged::small(),
         IdKind::Number,
@@ -698,7 +698,7 @@ fn files_have_the_names_of_their_sets() {
     assert_eq!(two.names(), ["segment 0", "segment 1"]);
     let two = two.named("pages");
     assert_eq!(two.names(), ["pages 0", "pages 1"]);
-    // What has a name keeps it, and the others have their numbers in the new set.
+    // Named files keep their names, and the others have their numbers in the new set.
     let four = Set::new([two.clone(), index(3).into(), Set::from(index(4)).named("y")]).unwrap();
     assert_eq!(four.names(), ["pages 0", "pages 1", "segment 2", "y"]);
     let names = four.segments().map(|segment| segment.name());
@@ -872,7 +872,7 @@ fn hits_keep_the_ids_of_all_files() {
     let files: Vec<Vec<usize>> = found.iter().map(|hit| hit.segments().collect()).collect();
     assert_eq!(files, [&[0, 2][..], &[0, 2], &[1]]);
 
-    // What is left out is not among them, and a file without other records does not hold the fingerprint.
+    // Excluded records are not among them, and a file without other records does not hold the fingerprint.
     let live = set.without_from(0, &of_numbers(&[5])).unwrap();
     let live = live.without_from(2, &of_numbers(&[8])).unwrap();
     let found = live.nearest(7u64, 2, 64).unwrap();

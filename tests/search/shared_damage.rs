@@ -57,7 +57,7 @@ fn damaged(file: &[u8], set: &[u64], round: u64) -> Damaged {
     }
 }
 
-/// What queries came to.
+/// The outcomes of queries.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Outcomes {
     right: usize,
@@ -65,7 +65,7 @@ struct Outcomes {
 }
 
 impl Outcomes {
-    /// Counts an answer that must be the right one, or an error that must tell of the block.
+    /// Counts an answer, which must be correct, or an error, which must name the block.
     fn count<A: PartialEq + std::fmt::Debug>(
         &mut self,
         found: Result<A, Error>,
@@ -102,7 +102,7 @@ fn ask(index: &Index<u64>, damaged: &Damaged) -> Outcomes {
     outcomes
 }
 
-/// What threads get that open an index once and ask it at once.
+/// Returns the results of threads that share an index and query it at the same time.
 fn together<T: Send>(file: &[u8], ask: impl Fn(&Index<u64>) -> T + Sync) -> Vec<T> {
     let index = open::<u64>(file.to_vec());
     let barrier = Barrier::new(THREADS);

@@ -68,7 +68,7 @@ fn bytes(sketch: &[u64]) -> Vec<u8> {
     sketch.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// What the sketches of a file must be, by sorting.
+/// Returns the expected sketches of a file, by sorting.
 fn expected<F: Fingerprint>(records: &[Record<F>], ids: IdKind) -> Vec<Vec<u8>> {
     let key = |(fingerprint, id, sketch): &Record<F>| {
         let id = match ids {

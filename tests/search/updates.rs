@@ -101,7 +101,7 @@ fn parameters() -> impl Strategy<Value = Parameters> {
     })
 }
 
-/// What is left out.
+/// The exclusions.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Left {
     fingerprints: HashSet<u64>,

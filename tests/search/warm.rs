@@ -1,5 +1,5 @@
-//! Warming checks everything that queries need, once; it tells how far it is, breaks off, and finds the first damage.
-//! Files locked in memory are resident.
+//! Warming checks everything that queries need, once. It reports its progress, can be stopped, and finds the first
+//! damage. Files locked in memory are resident.
 
 use simidx::design::TableDesign;
 use simidx::index::{WarmOptions, WarmReport};
@@ -296,7 +296,7 @@ fn files_are_locked_in_memory() {
     }
 }
 
-/// What is in memory is resident, wherever it came from.
+/// Bytes in memory are resident, wherever they came from.
 #[cfg(all(feature = "mmap", target_os = "linux"))]
 #[test]
 fn pages_that_were_used_are_resident() {

@@ -1,5 +1,5 @@
-//! Draws the figures of the build bench: throughput by number of fingerprints, and what each stage of a build takes beside
-//! sorting.
+//! Draws the figures of the build bench: throughput by number of fingerprints, and the time of each stage of a build
+//! compared with sorting.
 
 use std::error::Error;
 
@@ -180,8 +180,8 @@ impl Figures {
         Ok(())
     }
 
-    /// What the bars are of: the cases other than those of tables, each at the largest number of fingerprints that it
-    /// was measured at.
+    /// Returns the builds shown as bars: the cases other than those of tables, each at the largest number of
+    /// fingerprints that it was measured at.
     fn bars(&self) -> Vec<&Build> {
         let mut bars: Vec<&Build> = Vec::new();
         let base = self.base();
@@ -295,7 +295,7 @@ impl Build {
         (key(self), &self.codec, &self.memory) == (key(other), &other.codec, &other.memory)
     }
 
-    /// What it has other than the base case.
+    /// Returns the difference from the base case.
     fn label(&self, base: &Build) -> String {
         let mut parts = vec![self.codec.clone()];
         if self.memory != base.memory {
@@ -316,7 +316,7 @@ impl Build {
     }
 }
 
-/// Writes beside a point, centred on its height.
+/// Writes next to a point, centred on its height.
 fn write(area: &Area, text: String, at: (i32, i32), side: HPos) -> Result<(), Box<dyn Error>> {
     let font = ("sans-serif", 13).into_font().color(&BLACK);
     area.draw(&Text::new(text, at, font.pos(Pos::new(side, VPos::Center))))?;

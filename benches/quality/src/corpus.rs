@@ -10,12 +10,12 @@ use super::truth_clusters::TruthClusters;
 
 /// Counts all pairs of documents within the distance of the tally, document i having print i. Fingerprints have this width.
 ///
-/// Documents with the same fingerprint are not gone through pair by pair: beside the documents and the near-duplicates
-/// that the truth lists, time goes with the pairs of distinct fingerprints, each of which takes the fewer clusters of
-/// the two by the logarithm of the more.
+/// Documents with the same fingerprint are not compared pair by pair. The time is that of the documents, the listed
+/// near-duplicates, and the pairs of distinct fingerprints, each of which takes the fewer clusters of the two times the
+/// logarithm of the more.
 ///
 /// # Errors
-/// What keeps pairs of fingerprints from being found.
+/// A failure to find pairs of fingerprints.
 pub(super) fn tally(
     prints: &[Print],
     width: Width,
@@ -74,7 +74,7 @@ fn tally_groups(
         others[a * level_count + distance] += groups.sizes[b];
         others[b * level_count + distance] += groups.sizes[a];
         common(groups.clusters(a), groups.clusters(b), |cluster, pairs| {
-            // They will be counted with both groups.
+            // These pairs will be counted with both groups.
             tally.add_touching(distance, cluster, -(pairs as f64));
             if clusters_are_hits {
                 tally.add_hits(distance, cluster, pairs);
@@ -165,7 +165,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::HashSet;
 
-    /// What a tally counts: for each distance, and for each cluster and distance, pairs and near-duplicates.
+    /// The counts of a tally: for each distance, and for each cluster and distance, pairs and near-duplicates.
     type Counts = (Vec<(u64, u64)>, Vec<(f64, f64)>);
 
     /// Looks at every pair by itself.

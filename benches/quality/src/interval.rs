@@ -1,7 +1,7 @@
 //! Confidence intervals of a share of pairs, when pairs come in clusters.
 //!
 //! Pairs of one cluster are not independent: a document that is like ten others is in ten pairs, and if its fingerprint
-//! is wrong, all ten are. What is independent is clusters. So the variance of a share is summed up over clusters, by
+//! is wrong, all ten are. Only clusters are independent. So the variance of a share is summed up over clusters, by
 //! linearisation (the infinitesimal jackknife, in the limit the same as a bootstrap that draws clusters). The interval is
 //! the one of Wilson for the number of independent pairs that would have this variance.
 
@@ -19,7 +19,7 @@ pub(super) struct Interval {
 }
 
 impl Interval {
-    /// The interval of Wilson for a share of so many independent things.
+    /// Returns the Wilson interval for a share of `count` independent items.
     pub(super) fn wilson(share: f64, count: f64) -> Self {
         let scale = 1.0 + Z * Z / count;
         let centre = share + Z * Z / (2.0 * count);
@@ -54,7 +54,7 @@ pub(super) fn of_clusters(
     ))
 }
 
-/// What is summed up over clusters.
+/// The sums over clusters.
 #[derive(Debug, Default)]
 struct Sums {
     clusters: f64,

@@ -43,12 +43,12 @@ impl LabelledPairs {
 pub(super) enum Truth {
     /// These, the smaller number first.
     Pairs(HashSet<(u32, u32)>),
-    /// Those with the same label.
+    /// Pairs of documents with the same label.
     Labels(Vec<Option<u32>>),
 }
 
 impl Truth {
-    /// The clusters of so many documents.
+    /// Returns the clusters of `document_count` documents.
     pub(super) fn clusters(&self, document_count: usize) -> TruthClusters {
         match self {
             Truth::Pairs(pairs) => TruthClusters::of_pairs(document_count, pairs.iter().copied()),
@@ -120,7 +120,7 @@ impl Labelled {
         }
     }
 
-    /// What the set holds, for people.
+    /// Describes the contents of the set.
     pub(super) fn describe(&self, clusters: &TruthClusters) -> String {
         let relevant = clusters.relevant_count();
         let linked = counted(clusters.linked_count(), "cluster");

@@ -51,7 +51,7 @@ fn counted(count: u64, name: &str) -> String {
     }
 }
 
-/// What is compared if nothing is named: each way to make a fingerprint, side by side.
+/// The methods compared by default: each way to make a fingerprint, side by side.
 const SIDE_BY_SIDE: [&str; 14] = [
     "web",
     "news-zh",
@@ -159,7 +159,7 @@ impl Args {
         }
     }
 
-    /// What is to be compared.
+    /// Returns the methods to compare.
     fn methods(&self) -> Result<Vec<Method>> {
         if !self.methods.is_empty() {
             return Ok(self.methods.clone());
@@ -173,7 +173,7 @@ impl Args {
         Ok(methods.collect::<simidx_text::Result<_>>()?)
     }
 
-    /// What is to be compared, with pipelines that can run.
+    /// Returns the methods to compare, with pipelines that can run.
     fn pipelines(&self) -> Result<Vec<(Method, Pipeline)>> {
         let pipelines = self.methods()?.into_iter().map(|method| {
             // Of documents all pairs would have to be compared.

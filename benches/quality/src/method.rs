@@ -1,4 +1,4 @@
-//! What is evaluated: the fingerprints of a pipeline, or the exact similarity of its features.
+//! The evaluated methods: the fingerprints of a pipeline, or the exact similarity of its features.
 
 use std::str::FromStr;
 
@@ -10,7 +10,7 @@ const JACCARD: &str = "jaccard:";
 /// A way to recognise near-duplicates.
 #[derive(Debug, Clone)]
 pub(super) struct Method {
-    /// What the user calls it.
+    /// The name that the user gave.
     name: String,
     options: PipelineOptions,
 }

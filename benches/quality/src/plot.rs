@@ -16,7 +16,7 @@ const RIGHT_ROOM: f64 = 70.0;
 const BOTTOM_ROOM: f64 = 62.0;
 /// Characters of a bold name that surely fit the drawing, and half of it.
 const NAME_CHARS: [usize; 2] = [90, 44];
-/// Those of the line about the data.
+/// The number of characters of the line about the data that fit the drawing.
 const HEAD_CHARS: usize = 104;
 
 const SMALL: &str = r#"font-size="12""#;
@@ -32,12 +32,12 @@ pub(super) struct Measured {
     pub(super) curve: Curve,
 }
 
-/// What was measured.
+/// The data set that was measured.
 #[derive(Debug)]
 pub(super) struct Caption {
     /// Name of the data.
     pub(super) data: String,
-    /// What they hold.
+    /// A description of its contents.
     pub(super) contents: String,
     /// Bits of a fingerprint.
     pub(super) width: u32,
@@ -111,7 +111,7 @@ fn names(group: &[&Measured], room: usize) -> Vec<String> {
     names.flat_map(|name| wrapped(&name, room)).collect()
 }
 
-/// Lines of at most so many characters, broken after commas and spaces, or anywhere if need be.
+/// Breaks a text into lines of at most `room` characters, after commas and spaces, or anywhere if necessary.
 fn wrapped(text: &str, room: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_inclusive([',', ' ']) {
@@ -289,7 +289,7 @@ impl Line {
         }
     }
 
-    /// Two colours that the common kinds of colour blindness tell apart (Okabe and Ito).
+    /// Two colours that people with the common kinds of colour blindness can distinguish (Okabe and Ito).
     fn colour(self) -> &'static str {
         match self {
             Line::Precision => "#0072b2",
@@ -395,7 +395,7 @@ mod tests {
         let svg = draw(&caption(), &[measured("late", &[2, 2, 3])]);
         // Marks at the distances 2 and 3, and the one of the legend.
         assert_eq!(svg.matches("<circle").count(), 2 + 1);
-        // Nothing that is no number reaches the drawing.
+        // No invalid number reaches the drawing.
         assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
         let none = draw(&caption(), &[measured("none", &[])]);
         assert_eq!(none.matches("<circle").count(), 1);

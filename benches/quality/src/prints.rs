@@ -1,15 +1,15 @@
-//! What documents are compared by: fingerprints, and for those without features their bytes.
+//! The keys by which documents are compared: fingerprints, or their bytes if they have no features.
 
 use std::collections::HashMap;
 
 use simidx::Fingerprint;
 use simidx_text::ParallelFingerprinter;
 
-/// What a document is compared by. Fingerprints come first.
+/// The key by which a document is compared. Fingerprints are ordered first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Print {
     Fingerprint(u128),
-    /// It has no features: a number that only equal documents share.
+    /// A document without features: a number that only equal documents share.
     Bytes(u32),
 }
 
@@ -24,7 +24,7 @@ impl Print {
     }
 }
 
-/// Those of documents, in order.
+/// Returns the keys of documents, in order.
 pub(super) fn of(parallel: &ParallelFingerprinter, texts: &[String]) -> Vec<Print> {
     let mut numbers = HashMap::new();
     let found = parallel.fingerprints_if_any(texts).into_iter();

@@ -75,7 +75,7 @@ pub(super) struct Tally<'a> {
     level_count: usize,
     /// For each level the pairs at it, and the near-duplicates among them.
     counts: Vec<(u64, u64)>,
-    /// The same for each cluster and level. Sums of numbers that may be large and whose last digit does not matter.
+    /// The sums for each cluster and level. They may be large, and their last digit does not matter.
     touching: Vec<(f64, f64)>,
 }
 

@@ -38,7 +38,7 @@ fn folder(files: &[(&str, &str)]) -> TempDir {
     folder
 }
 
-/// What is printed with these arguments, in which names of files have an ending.
+/// Returns the output with these arguments, where names of files get an extension.
 fn measured(folder: &TempDir, args: &[&str]) -> Result<String, String> {
     let path = |arg: &&str| match arg.rsplit('.').next() {
         Some("jsonl" | "tsv" | "svg") => folder.path().join(arg).display().to_string(),

@@ -10,7 +10,7 @@ pub(super) struct TruthClusters {
 }
 
 impl TruthClusters {
-    /// The clusters of so many documents that these pairs of near-duplicates link.
+    /// Returns the clusters of `document_count` documents that these pairs of near-duplicates link.
     pub(super) fn of_pairs(
         document_count: usize,
         pairs: impl Iterator<Item = (u32, u32)> + Clone,

@@ -19,7 +19,7 @@ pub(super) fn all() -> Vec<Good> {
     files
 }
 
-/// Blocks and key groups in which as many numbers are as there is room for, or one less.
+/// Blocks and key groups with the most numbers that fit, or one less.
 fn dense() -> Vec<Good> {
     let by_hand = |name: &str, what: &str, blocks: &[Vec<u128>]| {
         let slices: Vec<&[u128]> = blocks.iter().map(|block| &block[..]).collect();

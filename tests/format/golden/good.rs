@@ -21,7 +21,7 @@ pub(crate) struct Good {
     /// The name of the file without `good-` and `.simidx`.
     pub(crate) name: String,
     pub(crate) file: Vec<u8>,
-    /// What `dump` prints: a line for each record, or for each fingerprint where there are no ids.
+    /// The output of `dump`: a line for each record, or for each fingerprint if there are no ids.
     pub(crate) dump: String,
     /// The file of the corpus that holds the dump; files of the same records share it.
     pub(crate) contents: Option<String>,
@@ -111,7 +111,7 @@ fn stored(name: &str, what: &str, records: impl IntoIterator<Item = (u64, String
 }
 
 impl Good {
-    /// The same records as another file of the corpus has.
+    /// Takes the records of another file of the corpus.
     pub(super) fn with_contents_of(mut self, name: &str) -> Self {
         self.contents = self.contents.map(|_| format!("{name}.txt"));
         self
@@ -573,7 +573,7 @@ fn block_sizes() -> Vec<Good> {
 fn codecs_and_ids<F: Fingerprint>() -> Vec<Good> {
     let many = neighbours::<F>(100);
     let few = neighbours::<F>(24);
-    // Those of even number once, the others three times.
+    // Fingerprints with an even number once, the others three times.
     let grouped: Vec<F> = [&few[..], &odd(&few), &odd(&few)].concat();
     let kinds: [(&str, &str, &[F], Ids); 4] = [
         (
@@ -625,7 +625,7 @@ fn odd<F: Fingerprint>(values: &[F]) -> Vec<F> {
     values.iter().copied().skip(1).step_by(2).collect()
 }
 
-/// What the format allows and the builder of this crate does not write.
+/// Files that the format allows and the builder of this crate does not write.
 fn by_other_writers() -> Vec<Good> {
     let mut files = Vec::new();
     let blocks: [&[u128]; 2] = [&[1, 1000], &[1003, 1010, 1011, 2000, 2100]];
@@ -675,7 +675,7 @@ fn by_other_writers() -> Vec<Good> {
     files
 }
 
-/// What `dump` prints of fingerprints of 64 bits without ids.
+/// Returns the output of `dump` for fingerprints of 64 bits without ids.
 pub(super) fn dump(fingerprints: &[u128]) -> String {
     let lines = fingerprints.iter().map(|x| format!("{x:016x}\n"));
     lines.collect()

@@ -163,7 +163,7 @@ fn with_tables_of(zero: &[u8], one: &[u8]) -> Vec<u8> {
         .into_iter()
         .filter(|s| s.table == 1 && is_of_tables(s.kind));
     parts.sections.extend(of_one);
-    // Those of the tables come first, and the low bits of a table before its lines.
+    // The sections of the tables come first, and the low bits of a table before its lines.
     parts.sections.sort_by_key(|s| match s.kind {
         BLOCKS | LOW_BITS => (0, s.table, 0),
         LINE_PAGES => (0, s.table, 1),

@@ -51,7 +51,7 @@ fn corpus() -> BTreeMap<String, Vec<u8>> {
     files
 }
 
-/// What makes a folder differ from these files; with `write`, those that are missing are written first.
+/// Returns the differences of a folder from these files; with `write`, missing files are written first.
 ///
 /// A folder that is not there is always written, and told: so a new format version gets its files.
 fn differences(folder: &Path, files: &BTreeMap<String, Vec<u8>>, write: bool) -> Vec<String> {

@@ -97,7 +97,7 @@ fn lookups(good: &[Good]) -> Vec<[String; 4]> {
         ids.push("4711471".into());
         ids.sort();
         ids.dedup();
-        // What is empty or too long for a line of a table has no vector.
+        // Empty ids, and those too long for a line of a table, have no vector.
         ids.retain(|id| (1..100).contains(&id.len()));
         for id in ids {
             let with_id = records.iter().filter(|record| record.1 == id);

@@ -1,4 +1,4 @@
-//! What the specification prints of checksums, header, footer, directory and sections.
+//! The printed values of checksums, header, footer, directory and sections in the specification.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -84,7 +84,7 @@ fn the_records_of_the_directory_have_the_lengths_that_their_tables_tell() {
     for (table, expected) in tables.into_iter().zip(expected) {
         let mut end = 0;
         for row in named_table(&text, table) {
-            // What is repeated as a count or the width says follows the fixed part.
+            // Rows that the count or the width repeats follow the fixed part.
             let Ok(size) = row[1].parse::<usize>() else {
                 break;
             };

@@ -23,7 +23,7 @@ fn length(block: &str, formula: &str, variables: &[(&str, usize)]) -> usize {
     named_formulas(&specification(), block).value(formula, variables)
 }
 
-/// The bits of the count in a block of so many bytes.
+/// The bits of the count in a block of this size.
 fn count_bits(block_size: usize) -> usize {
     length("block-lengths", "w", &[("B", block_size)])
 }
@@ -33,7 +33,7 @@ fn room(block_size: usize) -> usize {
     length("block-lengths", "s", &[("B", block_size)])
 }
 
-/// The stream of the first block of a file as its keys tell it, after a count of the bits printed.
+/// Returns the stream of the first block of a file according to its keys, after a count with the printed bits.
 fn first_block(file: &[u8], set: &[u128]) -> Vec<u8> {
     let layout = encoding::Layout::parse(file);
     let key = Editor::new(file.to_vec()).keys(0)[0];
@@ -84,8 +84,8 @@ fn the_examples_of_the_bits_of_a_count_follow_the_formula() {
     }
 }
 
-/// Values whose stream in the first block takes exactly so many bits where each position has a codeword of six bits,
-/// and a key after them.
+/// Returns values whose stream in the first block takes exactly `bits` bits if each position has a codeword of six
+/// bits, and a key after them.
 fn values_of(bits: usize) -> Vec<u128> {
     let mut values = vec![0u128];
     let mut left = bits - 64;
@@ -129,7 +129,7 @@ fn numbers(count: u64) -> Editor {
     Editor::new(build_numbers(small(), &records))
 }
 
-/// Section 3.5: the bytes of a section with so many in its payload, and the inverse.
+/// Section 3.5: returns the bytes of a section with a payload of this length, and checks the inverse.
 fn paged_len(payload: usize) -> usize {
     length("paged-lengths", "L", &[("P", payload)])
 }
@@ -193,7 +193,7 @@ fn lengths_that_no_payload_has_by_the_formulas_are_refused() {
     };
     let section = good.section(BUCKETS, 0);
     let mut refused = 0;
-    // What follows stays where it is.
+    // The following sections stay in their places.
     assert_eq!(section.len.next_multiple_of(64), page + 64);
     for len in page + checksum + 1..=section.len {
         let is_one = paged_len(payload_len(len)) == len;

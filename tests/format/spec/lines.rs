@@ -1,4 +1,4 @@
-//! What the specification prints of lines: their fields, the example and the limits.
+//! The printed values of lines in the specification: their fields, the example and the limits.
 
 use simidx::Codec::Lines;
 use simidx::Width;

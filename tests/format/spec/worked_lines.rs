@@ -1,4 +1,4 @@
-//! What the lines of the printed file say of their bytes, against the bytes.
+//! The lines of the printed file compared with its bytes.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -129,7 +129,7 @@ fn checksum(line: &Line, file: &[u8]) -> Option<Vec<u8>> {
     Some(sum.to_le_bytes().to_vec())
 }
 
-/// What is zero: padding, what is reserved, what is not used.
+/// Returns the zero bytes of a line: padding, reserved and unused bytes.
 fn zeros(line: &Line, file: &[u8]) -> Option<Vec<u8>> {
     let says = line.says.as_str();
     let end = line.at + line.bytes.len();

@@ -99,7 +99,7 @@ fn assert_tables_agree<F: Fingerprint>(index: &Index<F>, tables: &[Dump<F>], set
     }
 }
 
-/// Some members, values beside them, and one that the file makes up.
+/// Returns some members, values near them, and one that the file defines.
 fn queries<F: Fingerprint>(set: &[F], file: &[u8]) -> Vec<F> {
     let step = set.len().div_ceil(QUERY_COUNT).max(1);
     let mut queries: Vec<F> = set.iter().copied().step_by(step).collect();

@@ -13,7 +13,7 @@ use simidx_testkit::forged::{IN_BLOCKS, codec_number};
 /// Where the decoder takes every block to be: the table and the number.
 const PLACE: (usize, usize) = (0, 0);
 
-/// What is put into blocks and what is done to them.
+/// The contents of blocks and the operations on them.
 #[derive(Debug, Arbitrary)]
 pub struct Input {
     width: u32,
@@ -52,7 +52,7 @@ struct Flip {
     bit: u16,
 }
 
-/// Bytes that nobody made sense of.
+/// Arbitrary bytes.
 #[derive(Debug, Arbitrary)]
 struct Raw {
     lengths: Vec<u8>,
@@ -119,7 +119,7 @@ fn check_in<F: Fingerprint>(input: &Input) {
     }
 }
 
-/// What lies in blocks that follow each other.
+/// The contents of consecutive blocks.
 struct Table<F> {
     codec: Codec,
     coding: Coding,
@@ -340,7 +340,7 @@ fn check_group<F: Fingerprint>(group: &[u8], previous: Option<F>, last: F, count
     }
 }
 
-/// Bytes that are no block for the most part: there is an end to them.
+/// Decodes bytes that are mostly not blocks, and checks that decoding ends.
 fn check_raw<F: Fingerprint>(raw: &Raw) {
     let mut lengths = raw.lengths.clone();
     lengths.resize(F::WIDTH as usize, 0);

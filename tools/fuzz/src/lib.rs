@@ -1,4 +1,4 @@
-//! What the fuzz targets do; each target is a file in `fuzz_targets`.
+//! The operations of the fuzz targets; each target is a file in `fuzz_targets`.
 
 pub mod ask;
 pub mod blocks;

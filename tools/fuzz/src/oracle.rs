@@ -24,7 +24,7 @@ pub struct Input {
     batch: Batch,
 }
 
-/// What is done with the set as a whole: one thing at a time, for speed.
+/// The operation on the set as a whole: one at a time, for speed.
 #[derive(Debug, Arbitrary)]
 enum Batch {
     Nothing,

@@ -46,7 +46,7 @@ pub fn check(data: &[u8]) {
     }
 }
 
-/// What was read, if it was good; a problem is short, has a kind, and is one of the 400 family.
+/// Returns the value if it was valid; a problem must be short, have a kind, and be in the 400 family.
 fn good<T>(read: Result<T, Problem>) -> Option<T> {
     let problem = match read {
         Ok(read) => return Some(read),
@@ -120,7 +120,7 @@ fn check_fingerprint(width: Width, text: &str) {
 
 fn check_escapes(text: &str) {
     if let Some(decoded) = good(request::decode(text, false)) {
-        // What escapes everything is undone to the same.
+        // Escaping every byte can be undone.
         let escaped: String = decoded.bytes().map(|byte| format!("%{byte:02x}")).collect();
         assert_eq!(request::decode(&escaped, false).as_deref(), Ok(&*decoded));
         assert!(decoded.len() <= text.len());

@@ -21,7 +21,7 @@ pub struct Input {
     set: Values,
 }
 
-/// The ids of records, for as many as there are; the others repeat them.
+/// The first ids of the records; the other records repeat them.
 #[derive(Debug, Arbitrary)]
 enum Ids {
     None,

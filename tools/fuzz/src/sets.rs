@@ -49,7 +49,7 @@ impl Member {
     }
 }
 
-/// What tables an index has.
+/// The tables of an index.
 #[derive(Debug, Arbitrary)]
 pub enum Design {
     /// The planner chooses.

@@ -163,8 +163,8 @@ fn a_restart_on_a_full_disk_answers_queries() {
     assert_eq!(pages.len(), 2);
 }
 
-/// Starts the child, kills it after so many milliseconds or waits for its end, and returns how many changes of each thread
-/// it has acknowledged.
+/// Starts the child, and kills it after a number of milliseconds or waits for its end. Returns how many changes of each
+/// thread it has acknowledged.
 fn run_child(folder: &Path, run: u64, script: Option<&str>, kill_after: Option<u64>) -> Vec<u64> {
     let program = std::env::current_exe().unwrap();
     let arguments = ["crash::child", "--exact", "--nocapture", "--test-threads=1"];

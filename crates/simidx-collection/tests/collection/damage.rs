@@ -64,7 +64,7 @@ fn opened(path: &Path, records: &Records) -> Result<bool, String> {
     Ok(is_right && pages.len() == records.len() as u64)
 }
 
-/// Flips single bits of a journal. What is refused is opened once more.
+/// Flips single bits of a journal. A refused collection is opened once more.
 fn flip(folder: &Path, records: &Records, seed: u64) {
     let mut random = SmallRng::seed_from_u64(seed);
     let journal = fs::read(folder.join("journal.redb")).unwrap();

@@ -1,4 +1,4 @@
-//! What is on disk at any moment where nobody waits for the disk, and work that fails and is done later.
+//! The contents of the disk at any moment if nothing waits for it, and work that fails and succeeds later.
 
 use std::fs;
 use std::ops::ControlFlow;

@@ -80,7 +80,7 @@ fn a_folder_of_something_else_is_refused_and_stays_as_it_is() {
             .contains("is not empty: it has letter.txt"),
         "{refused}"
     );
-    // A set that is no collection.
+    // A set that is not a collection.
     let set = folder.path().join("set");
     fs::create_dir(&set).unwrap();
     Manifest::default().publish(&set).unwrap();

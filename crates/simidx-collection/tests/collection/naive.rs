@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use simidx::Fingerprint;
 use simidx_collection::{Collection, Near, Outcome};
 
-/// What a collection must answer.
+/// The records that a collection must have.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Naive {
     pub(crate) records: Vec<(String, u128)>,

@@ -1,4 +1,4 @@
-//! What a collection is after it was opened again: in lots that can be sealed, in a file without old room, under a new number.
+//! A reopened collection: in lots that can be sealed, in a file without old space, under a new number.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -32,7 +32,7 @@ fn check(path: &Path) -> u64 {
         live += u64::from(is_there);
     }
     assert_eq!(copy.len(), live);
-    // It takes changes, and the original does not see them.
+    // The copy accepts changes, and the original does not see them.
     copy.add("further", 7_u64).unwrap();
     copy.close().unwrap();
     count

@@ -137,7 +137,7 @@ fn what_was_added_is_found_and_what_was_deleted_is_not() {
                             assert!(pages.query(value, 0).unwrap().is_empty());
                         }
                         if number % 100 == 7 {
-                            // It has been sealed meanwhile, or is being sealed.
+                            // Its lot has been sealed meanwhile, or is being sealed.
                             let old = format!("{thread} {}", number - 5);
                             pages.delete(&old).unwrap();
                             assert_eq!(pages.get(&old).unwrap(), None);
@@ -176,7 +176,7 @@ fn what_was_added_is_found_and_what_was_deleted_is_not() {
     assert_eq!(pages.len(), 4 * (1000 - deleted_old));
 }
 
-/// All records are near the query, so there are as many of them as there were changes.
+/// All records are near the query, so the answer has one match for each change.
 #[test]
 fn an_answer_is_numbered_as_what_it_tells_of() {
     const ADDITIONS: u64 = 400;

@@ -158,7 +158,7 @@ pub(super) fn delta_blocks() -> Vec<Forgery> {
     ]
 }
 
-/// Writes block 0 of table 0 with so many values, all but the key of which are high bits alone, and its key.
+/// Writes block 0 of table 0 with `count` values, all but the key of which have only high bits, and its key.
 fn put_block_0(e: &mut Editor, count: usize, key: u128) {
     let mut keys = e.keys(0);
     keys[0] = key;

@@ -57,7 +57,7 @@ pub(super) fn records() -> Vec<Forgery> {
     ]
 }
 
-/// The file with its sections where they were if it had so many fingerprints.
+/// Returns the file with its sections at the places that they would have with `count` fingerprints.
 fn with_places_of(e: &Editor, count: u128) -> Vec<u8> {
     let mut parts = Parts::of(&e.file);
     let of_file = parts.field(directory::FINGERPRINT_COUNT);

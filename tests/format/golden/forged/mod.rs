@@ -30,7 +30,7 @@ use simidx_testkit::strings;
 /// A file made wrong.
 #[derive(Debug, Clone)]
 pub(crate) struct Forgery {
-    /// The name of the file without the rule, or all of it if it tells what the file was once.
+    /// The name of the file without the rule, or all of it if it describes the original file.
     name: String,
     rule: u8,
     stage: Stage,
@@ -56,7 +56,7 @@ enum Make {
     Record((u16, usize), Field, fn(Section) -> u128),
     /// Every byte as it is.
     Raw(fn(Editor) -> Vec<u8>),
-    /// The first so many bytes.
+    /// Keeps only this many bytes.
     Cut(usize),
 }
 
@@ -272,9 +272,9 @@ const TWO_KEY_GROUPS: &str = "two-key-groups";
 const LONG_STRINGS: &str = "long-strings";
 const EXAMPLE: &str = "worked-example";
 
-/// What would be U+D800 in UTF-8, which has no surrogates.
+/// The encoding of U+D800, if UTF-8 had surrogates.
 const SURROGATE: &[u8] = b"\xed\xa0\x80";
-/// What would be `/` in two bytes, where UTF-8 requires one.
+/// The encoding of `/` in two bytes, where UTF-8 requires one.
 const OVERLONG: &[u8] = b"\xc0\xaf";
 
 /// Sets both counts of the directory.
