@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What records of a fingerprint and an id take in an index, and in what else could hold them.
+"""The size of records of a fingerprint and an id in an index, and in other stores.
 
 Each distinct line of FILE is the id of a record; its fingerprint is a hash of it.  Every store that
 is installed (packages pyarrow, lmdb, rocksdict, marisa-trie) gets the same records, in the order

@@ -14,7 +14,7 @@ of Python 3.9 or later.
     simidx_ref.py info FILE                            header, directory and metadata as JSON
     simidx_ref.py check MANIFEST                       check a list of test files, and the vectors
 
-The exit status is 0 for success, 1 for a damaged file, and 2 for a file that is no simidx file or
+The exit status is 0 for success, 1 for a damaged file, and 2 for a file that is not simidx or
 needs a newer reader, for an I/O error and for wrong usage.
 """
 
@@ -187,7 +187,7 @@ class Paged:
         self.checked.add(page)
 
     def check_content(self, page, content):
-        """What a kind of section demands of the content of each page."""
+        """The rules of a kind of section for the content of each page."""
 
     def check_all_pages(self):
         """§3.5, V28: the checksums of all pages."""
@@ -349,7 +349,7 @@ class Table:
 
 
 def count_bits(block_size):
-    """§7.1: the bits of the count in a block of so many bytes."""
+    """§7.1: the bits of the count in a block of this size."""
     return 3 + block_size.bit_length() - 1
 
 
@@ -495,7 +495,7 @@ class LinePages(Paged):
 
 
 def read_line(table, n, below):
-    """§8.2, V44 to V46: line n of a table, whose addresses leave so many bits below."""
+    """§8.2, V44 to V46: line n of a table, whose addresses leave this many bits below."""
     line, where = table.lines.line(n), f"line {n} of table {table.number}"
     if line.is_crowded:
         require(1 <= line.extra_bits <= below, 46, f"{where}: wrong number of extra bits")
@@ -1662,7 +1662,7 @@ def rows_of(path):
 
 
 def answer_to_query(folder, row):
-    """What a row of queries.tsv lists: the matches by distance and value."""
+    """The list in a row of queries.tsv: the matches by distance and value."""
     index = Index((folder / row["file"]).read_bytes())
     fingerprint, max_distance = int(row["query"], 16), int(row["distance"])
     matches = query(index, fingerprint, max_distance)
@@ -1671,7 +1671,7 @@ def answer_to_query(folder, row):
 
 
 def answer_to_lookup(folder, row):
-    """What a row of lookups.tsv lists: the fingerprints of the records with an id."""
+    """The list in a row of lookups.tsv: the fingerprints of the records with an id."""
     index = Index((folder / row["file"]).read_bytes())
     wanted = int(row["id"]) if index.id_kind == ID_NUMBER else row["id"].encode("utf-8")
     ranks = dict.fromkeys(rank_of_id(index, i) for i in find_id(index, wanted))
@@ -1679,7 +1679,7 @@ def answer_to_lookup(folder, row):
 
 
 def answer_about_plan(_folder, row):
-    """What a row of plans.tsv says: whether the plan is complete."""
+    """The verdict in a row of plans.tsv: whether the plan is complete."""
     width, tables = int(row["width"]), [table.split(":") for table in row["plan"].split(" ")]
     tables = [table for table in tables if table[1] != "-"]
     sets = [address_bit_set(int(mask, 16), width, int(bits)) for mask, bits, _ in tables]
@@ -1794,7 +1794,7 @@ def find_lines(index, arguments):
 
 
 def sketch_info(index):
-    """What the sketches are, and their bytes in hex digits."""
+    """The parameters of the sketches, and their bytes in hex digits."""
     sketches = read_sketches(index)
     if sketches is None:
         return None

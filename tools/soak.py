@@ -86,7 +86,7 @@ class Server:
 
 
 class Faults:
-    """What went wrong, the first few of each kind."""
+    """The faults, the first few of each kind."""
 
     def __init__(self):
         self.lock, self.counts, self.first = threading.Lock(), Counter(), {}
@@ -226,7 +226,7 @@ class Client(threading.Thread):
         self.ask("GET", path)
 
     def change(self, ids, change):
-        """What becomes of the ids is unknown until the answer is there."""
+        """The effect on the ids is unknown until the answer is there."""
         self.unknown.update(ids)
         change()
         self.unknown.difference_update(ids)

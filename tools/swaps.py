@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What replacing files costs those who ask a server.
+"""The latency of a server while its files are replaced.
 
     tools/swaps.py target/release/simidx target/release/examples/load ONE.simidx OTHER.simidx
 

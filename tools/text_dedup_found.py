@@ -1,4 +1,4 @@
-"""What text-dedup's simhash keeps of the documents in `data/`, which `simidx.text_dedup` is tested with.
+"""The documents of `data/` that text-dedup's simhash keeps, which `simidx.text_dedup` is tested with.
 
 Needs Python 3.12 and text-dedup 0.4.1 in an environment of its own:
 

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""What the C library costs beside the library in Rust: the same queries of the same file, in turns. A table on standard output.
+"""The cost of the C library relative to the library in Rust: the same queries of the same file, in turns.
+
+Prints a table.
 
     bindings/c/install target/c
     cargo build --release -p simidx --example query_many

@@ -119,7 +119,7 @@ def measure(command, environment, folder, seconds):
 
 
 def read_answer(path, place):
-    """The places of the documents that an adapter drops; an answer that is no list of known ids is an error."""
+    """The places of the documents that an adapter drops; an answer that is not a list of known ids is an error."""
     try:
         ids = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What a tool that drops documents got right: precision, recall and losses, against two kinds of truth."""
+"""The score of a tool that drops documents: precision, recall and losses, against two kinds of truth."""
 
 from collections import Counter
 
@@ -34,7 +34,7 @@ class Truth:
         self.component = [root(node) for node in range(count)]
 
     def first_kept(self):
-        """What to drop if the first documents are kept: each that is similar to an earlier one that is kept."""
+        """The documents to drop if the first ones are kept: each that is similar to an earlier kept one."""
         dropped = set()
         for document in range(self.count):
             if any(earlier not in dropped for earlier in self.before.get(document, ())):

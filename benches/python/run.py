@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What the Python package costs, beside Rust and beside other packages: each table in one run, on standard output.
+"""The cost of the Python package, relative to Rust and to other packages: each table in one run, on standard output.
 
-    run.py query RUST          `query` of 10,000 beside `query_many` of Rust, in turns
+    run.py query RUST          `query` of 10,000 and `query_many` of Rust, in turns
     run.py build               building from an array: peak memory by the bytes of the array
     run.py peers               all within 3 bits: simidx, faiss, usearch, simhash
     run.py texts [LINES]       texts to what is kept: simidx, text-dedup, datasketch, rensa

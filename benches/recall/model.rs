@@ -12,7 +12,7 @@ pub(crate) fn simhash_bit(cosine: f64) -> f64 {
 
 /// The probability that at most `k` of `width` bits differ.
 pub(crate) fn within(width: u32, bit: f64, k: u32) -> f64 {
-    // Bits differ with probability 1/2 at the most here, so that no term vanishes before it counts.
+    // Bits differ with probability at most 1/2 here, so that no term vanishes before it counts.
     let mut term = (1.0 - bit).powi(width as i32);
     let mut sum = term;
     for i in 1..=k.min(width) {

@@ -281,7 +281,7 @@ class Redis(Contender):
 
 
 class RedisLookUps(Redis):
-    """The look-ups alone: the lists go to the client, which compares. What it takes there is not counted."""
+    """The look-ups alone: the lists go to the client, which compares. Its time there is not counted."""
 
     name = "Redis, look-ups alone"
 

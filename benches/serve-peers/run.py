@@ -131,7 +131,7 @@ def replay(*args, **more):
 
 
 def memory_under_load(one, options, core):
-    """What the server and its children hold while they answer: some servers have a child for each connection."""
+    """The memory of the server and its children while they answer: some servers have a child for each connection."""
     command = replay_command(one, options, 2 * WARM_UP, options.connections, core=core)
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as load:
         time.sleep(1.8 * WARM_UP)

@@ -1,4 +1,4 @@
-"""A local Spark for the benches, and the program beside it."""
+"""A local Spark for the benches, and the program to compare it with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What jobs on Spark send between tasks, in bytes: the arithmetic of the chapter on Spark, which `run.py` compares with Spark's own count.
+"""The bytes that jobs on Spark send between tasks, as computed in the chapter on Spark. `run.py` compares them with
+Spark's own count.
 
     python3 benches/spark/model.py [--counts 10000000,10000000000] [--cores 1600]
 """
@@ -26,12 +27,12 @@ class Bytes(NamedTuple):
     records: float
 
     def of(self, job: str) -> float:
-        """What a job sends."""
+        """The bytes that a job sends."""
         return self.collapse + self.rounds + (self.links + self.records if job in ("clusters", "dedup") else 0)
 
 
 def meeting(count: int, cores: int, k: int = 3) -> Meeting:
-    """Where so many fingerprints of 64 bits meet that vary evenly."""
+    """Where a number of evenly varying fingerprints of 64 bits meet."""
     sample = np.unique(np.random.default_rng(1).integers(0, 1 << 64, 1 << 12, dtype=np.uint64))
     met = Meeting.of(Profile(64, count, (1 << 64) - 1, sample), k, cores)
     assert met is not None, "there are at least two fingerprints"

@@ -1,4 +1,4 @@
-"""Spark beside the program on the same cores: build, pairs and dedup by the number of fingerprints.
+"""Spark compared with the program on the same cores: build, pairs and dedup by the number of fingerprints.
 
     python3 benches/spark/run.py [--counts 1000000,3000000,10000000] [--cores 2] [--times 3]
 

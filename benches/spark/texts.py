@@ -1,4 +1,4 @@
-"""Documents without near-duplicates: Spark beside the program and beside a tool that others use, on the same cores.
+"""Documents without near-duplicates: Spark compared with the program and with another tool, on the same cores.
 
     python3 benches/spark/texts.py CACHE [--counts 100000,1000000] [--cores 2] [--beside text-dedup]
 

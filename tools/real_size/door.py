@@ -1,4 +1,4 @@
-"""What tools/real-size asks of the Python package; prints an object of JSON.
+"""The part of tools/real-size in the Python package; prints a JSON object.
 
 usage: door.py FOLDER, which holds what tools/real-size has made so far. The answers have the form of `simidx query`.
 """

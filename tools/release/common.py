@@ -1,4 +1,4 @@
-"""What the steps of a release share: the version, the commit, the packages of an artefact, archives with fixed bytes."""
+"""Shared by the steps of a release: the version, the commit, the packages of an artefact, archives with fixed bytes."""
 
 import gzip
 import io
@@ -21,7 +21,7 @@ def fail(message):
 
 
 def run(*command, **options):
-    """What a command prints; the step fails if the command does."""
+    """Returns the output of a command; the step fails if the command does."""
     if shutil.which(command[0]) is None:
         fail(f"{command[0]} is not here")
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, encoding="utf-8", **options)

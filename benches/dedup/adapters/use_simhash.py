@@ -1,7 +1,7 @@
-"""simhash: its index is asked for each document, which is added if nothing similar is there.
+"""simhash: its index is queried for each document, which is added if nothing similar is there.
 
 The page that its package names as its home, leons.im/posts/a-python-implementation-of-simhash-algorithm: the features
-are runs of 3 characters of the text in lower case without what is no letter or digit, and `SimhashIndex` has `k=3`.
+are runs of 3 characters of the text in lower case with only letters and digits, and `SimhashIndex` has `k=3`.
 """
 
 import logging
