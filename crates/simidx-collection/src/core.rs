@@ -153,7 +153,7 @@ impl Core {
         lock(&self.manifest)
     }
 
-    /// Calls `search` with the scratch of a search.
+    /// Calls `search` with a scratch.
     pub(crate) fn with_scratch<T>(&self, search: impl FnOnce(&mut SetScratch) -> T) -> T {
         let free = lock(&self.scratches).pop();
         let mut scratch = free.unwrap_or_default();

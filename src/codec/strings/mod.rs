@@ -1,8 +1,8 @@
 //! Sorted strings in compressed buckets (spec, section 9.5).
 //!
 //! A string is stored as the number of bytes that it shares with its predecessor, and the symbols of the rest, both in
-//! canonical Huffman codes. Symbols have up to fifteen bytes and are chosen by training on a sample. Most frequent ones
-//! also exist as the end of a string, so that its end takes no codeword of its own.
+//! canonical Huffman codes. Symbols have up to fifteen bytes and are chosen by training on a sample. Most of the
+//! frequent ones also have a variant that ends the string, so that the end takes no codeword of its own.
 
 mod bucket;
 mod buffer;

@@ -102,7 +102,7 @@ def to_arrow(array: Array) -> pa.Array:
 
 
 def sort_key(array: Array) -> Array:
-    """Returns signed numbers with the same order as these unsigned ones, except for the lowest bit."""
+    """Returns signed numbers with the same order as these unsigned ones."""
     signed: Array = (array ^ array.dtype.type(1 << (8 * array.dtype.itemsize - 1))).view(f"i{array.dtype.itemsize}")
     return signed
 
