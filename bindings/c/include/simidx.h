@@ -210,9 +210,8 @@ typedef struct {
 extern "C" {
 #endif // __cplusplus
 
-/// Returns the version of the running library, in the form of `SIMIDX_VERSION` in the header. Compare `simidx_version()
-/// >> 8` with `SIMIDX_VERSION >> 8`: while the major number is 0, headers and libraries of the same minor version are
-/// compatible.
+/// Returns the version of the running library, in the form of `SIMIDX_VERSION` in the header. While the major number is
+/// 0, headers and libraries of the same minor version are compatible: compare both numbers without their last byte.
 uint32_t simidx_version(void);
 
 /// Returns the version of the running library, such as "0.1.0".

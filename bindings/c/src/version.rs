@@ -18,9 +18,8 @@ const _: () = {
     assert!(VERSION == major << 16 | minor << 8 | patch);
 };
 
-/// Returns the version of the running library, in the form of `SIMIDX_VERSION` in the header. Compare `simidx_version()
-/// >> 8` with `SIMIDX_VERSION >> 8`: while the major number is 0, headers and libraries of the same minor version are
-/// compatible.
+/// Returns the version of the running library, in the form of `SIMIDX_VERSION` in the header. While the major number is
+/// 0, headers and libraries of the same minor version are compatible: compare both numbers without their last byte.
 #[unsafe(no_mangle)]
 pub extern "C" fn simidx_version() -> u32 {
     VERSION
