@@ -248,25 +248,25 @@ def words_of(text: str) -> list[str]:
     return [" ".join(words[i : i + 3]) for i in range(max(len(words) - 2, 1))]
 
 
-def text_dedup(texts: list[str], module: str, folder: str) -> int:
-    """Runs the configuration of text-dedup's README for simhash by a module; the number of kept documents."""
+def text_dedup(texts: list[str], folder: str) -> int:
+    """Runs the configuration of text-dedup's README for simhash; the number of kept documents."""
     source = pathlib.Path(folder, "texts.jsonl")
     if not source.exists():
         source.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts), encoding="utf-8")
     lines = [
         "[input]", 'input_type = "local_files"', 'file_type = "json"', "[input.read_arguments]", 'path = "json"',
-        f'data_files = "{source}"', 'split = "train"', f'cache_dir = "{folder}/cache-{module}"', "[algorithm]",
+        f'data_files = "{source}"', 'split = "train"', f'cache_dir = "{folder}/cache"', "[algorithm]",
         'algorithm_name = "simhash"', 'text_column = "text"', "num_proc = 1", "[output]",
-        f'output_dir = "{folder}/out-{module}"', "keep_index_column = true", "[debug]",
+        f'output_dir = "{folder}/out"', "keep_index_column = true", "[debug]",
     ]
     pathlib.Path(folder, "config.toml").write_text("\n".join(lines), encoding="utf-8")
-    command = [sys.executable, "-m", module]
+    command = [sys.executable, "-m", "text_dedup.simhash"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env={**os.environ, "HF_HUB_OFFLINE": "1"})
     if done.returncode != 0:
         raise RuntimeError(done.stderr[-2000:])
     import datasets
 
-    return len(datasets.load_from_disk(f"{folder}/out-{module}"))
+    return len(datasets.load_from_disk(f"{folder}/out"))
 
 
 def run_texts(arguments: argparse.Namespace) -> None:
@@ -293,10 +293,8 @@ def run_texts(arguments: argparse.Namespace) -> None:
         lambda: int(simidx.dedup(pipeline.fingerprints(texts, threads=1), 3, threads=1).sum()),
     )
     with tempfile.TemporaryDirectory() as folder:
-        if package("datasets"):
-            add("`python -m simidx.text_dedup`, simhash, whole process", lambda: text_dedup(texts, "simidx.text_dedup", folder), 0)
         if package("text_dedup"):
-            add("`python -m text_dedup.simhash`, whole process", lambda: text_dedup(texts, "text_dedup.simhash", folder), 0)
+            add("`python -m text_dedup.simhash`, whole process", lambda: text_dedup(texts, folder), 0)
     if datasketch := package("datasketch"):
 
         def by_datasketch() -> int:
