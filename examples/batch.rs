@@ -3,7 +3,7 @@
 //! `cargo run --release --example batch`
 
 use simidx::Set;
-use simidx::batch::{ClusterOptions, JoinOptions, PairOptions, clusters, join, pairs};
+use simidx::batch::{ClusterOptions, JoinOptions, PairOptions};
 use simidx::{BuildOptions, Fingerprints, IndexBuilder, Width};
 
 fn main() -> simidx::Result<()> {
@@ -21,13 +21,13 @@ fn main() -> simidx::Result<()> {
     let segments = Set::from_bytes(file)?;
 
     let mut count = 0;
-    pairs(&segments, &PairOptions::default(), |_pair| {
+    segments.pairs(&PairOptions::default(), |_pair| {
         count += 1;
         Ok(())
     })?;
     println!("{count} pairs within distance 3");
 
-    clusters(&segments, &ClusterOptions::default(), |cluster| {
+    segments.clusters(&ClusterOptions::default(), |cluster| {
         println!(
             "cluster {} has {} fingerprints, radius {}",
             cluster.number,
@@ -42,15 +42,10 @@ fn main() -> simidx::Result<()> {
         queries.push(fingerprint?);
     }
     let mut matches = 0;
-    join(
-        &segments,
-        &queries,
-        &JoinOptions::default(),
-        |_query, _match| {
-            matches += 1;
-            Ok(())
-        },
-    )?;
+    segments.join(&queries, &JoinOptions::default(), |_query, _match| {
+        matches += 1;
+        Ok(())
+    })?;
     println!("{} queries have {matches} matches", queries.len());
     Ok(())
 }

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use simidx::merge::{MergeOptions, merge_to_path};
+use simidx::merge::MergeOptions;
 use simidx::set::Exclusions;
 use simidx::{BuildOptions, IdKind, Index, IndexBuilder, Set, Width};
 
@@ -85,7 +85,7 @@ fn main() -> simidx::Result<()> {
     // excluded.
     let mut options = MergeOptions::default();
     options.newest_wins = true;
-    let merged = merge_to_path(&live, &options, path("base.simidx"))?;
+    let merged = live.merge_to_path(&options, path("base.simidx"))?;
     let dropped = merged.dropped_record_count;
     println!(
         "{} records, {dropped} left out",

@@ -62,9 +62,9 @@
 //!
 //! - The root: [`IndexBuilder`] makes a file, [`Index`] opens it, [`Set`] opens and searches files of any width.
 //! - [`set`]: answers, excluded records, the manifest. [`merge`]: several files merged into one.
-//! - [`batch`]: operations on whole sets: all pairs, clusters, deduplication, joins, health checks.
+//! - [`batch`]: operations on whole sets: all pairs, clusters, deduplication, joins.
 //! - [`design`]: which tables a file holds, what they cost, how queries are planned.
-//! - [`builder`], [`mod@format`], [`index`], [`summary`], [`verify`]: options, limits, figures and reports for the
+//! - [`builder`], [`mod@format`], [`index`], [`summary`]: options, limits, figures and reports for the
 //!   types of the root. [`watch`]: progress and cancellation of long work.
 //!
 //! The crates `simidx-text` (documents to fingerprints) and `simidx-input` (record readers) complement this one. The
@@ -104,7 +104,6 @@ pub mod set;
 mod setters;
 pub mod summary;
 mod threads;
-pub mod verify;
 pub mod watch;
 
 pub use builder::{BuildOptions, IndexBuilder};

@@ -1,6 +1,6 @@
 //! Many queries at once: both strategies compared with single queries, by this library and by `mih-rs`.
 
-use simidx::batch::{JoinOptions, JoinStrategy, join};
+use simidx::batch::{JoinOptions, JoinStrategy};
 use simidx::set::SetScratch;
 use simidx::{Codec, Set};
 
@@ -54,7 +54,7 @@ fn joined(set: &Set, queries: &[u64], distance: u32, strategy: JoinStrategy) -> 
     let mut options = JoinOptions::default();
     (options.distance, options.strategy) = (distance, strategy);
     let mut found = Found::default();
-    join(set, queries, &options, |number, m| {
+    set.join(queries, &options, |number, m| {
         found.add(queries[number], m.fingerprint as u64);
         Ok(())
     })

@@ -15,7 +15,6 @@ const PIECES: usize = 128;
 ///
 /// ```
 /// use simidx::{Fingerprints, Watch};
-/// use simidx::batch::answer_all;
 /// use simidx::set::Question;
 /// # use simidx::Set;
 /// # use simidx::{Index, IndexBuilder, Width};
@@ -25,7 +24,7 @@ const PIECES: usize = 128;
 /// # builder.finish(&mut file)?;
 /// # let set = Set::from_bytes(file)?;
 /// let queries = [0xff00_u64, 7 << 50];
-/// let answers = answer_all(&set, &queries, Question::Within(3), &Watch::default())?;
+/// let answers = set.answer_all(&queries, Question::Within(3), &Watch::default())?;
 /// assert_eq!(answers.query_count(), 2);
 /// assert_eq!(answers.fingerprints, Fingerprints::W64(vec![0xff00, 0xff01]));
 /// assert_eq!(answers.distances, [0, 1]);
@@ -84,20 +83,22 @@ struct Piece<F> {
     distances: Vec<u8>,
 }
 
-/// Answers many queries on all threads of the current pool. Each costs the same as [`Set::query`](crate::Set::query) or
-/// `nearest`; for very many queries on few fingerprints, [`join`](crate::batch::join()) is faster.
-///
-/// `watch` is called on this thread with the number of answered queries, after every 16,384.
-///
-/// # Errors
-/// A damaged file, queries of another width than the set, and [`Error::Interrupted`](crate::Error::Interrupted).
-pub fn answer_all<'q>(
-    set: &Set,
-    queries: impl Into<Column<'q>>,
-    question: Question,
-    watch: &Watch,
-) -> Result<Answers> {
-    answers_to(set, queries.into(), question, watch)
+impl Set {
+    /// Answers many queries on all threads of the current pool. Each costs the same as [`Set::query`](crate::Set::query) or
+    /// `nearest`; for very many queries on few fingerprints, [`Set::join`](crate::Set::join) is faster.
+    ///
+    /// `watch` is called on this thread with the number of answered queries, after every 16,384.
+    ///
+    /// # Errors
+    /// A damaged file, queries of another width than the set, and [`Error::Interrupted`](crate::Error::Interrupted).
+    pub fn answer_all<'q>(
+        &self,
+        queries: impl Into<Column<'q>>,
+        question: Question,
+        watch: &Watch,
+    ) -> Result<Answers> {
+        answers_to(self, queries.into(), question, watch)
+    }
 }
 
 fn answers_to(
@@ -135,33 +136,34 @@ fn answers<F: Fingerprint>(
     })
 }
 
-/// Returns for each query whether the set holds a fingerprint within the distance, as
-/// [`Set::contains_near`](crate::Set::contains_near) does for one. Works on all threads of the current pool; `watch` as
-/// for [`answer_all`].
-///
-/// ```
-/// use simidx::Watch;
-/// use simidx::batch::contains_all;
-/// # use simidx::Set;
-/// # use simidx::{Index, IndexBuilder, Width};
-/// # let mut builder = IndexBuilder::new(Width::W64, Default::default())?;
-/// # builder.extend_from_slice(&[0xff00_u64, 0xff01, 0x1234_5678])?;
-/// # let mut file = Vec::new();
-/// # builder.finish(&mut file)?;
-/// # let set = Set::from_bytes(file)?;
-/// assert_eq!(contains_all(&set, &[0xff07_u64, 7 << 50], 2, &Watch::default())?, [true, false]);
-/// # Ok::<(), simidx::Error>(())
-/// ```
-///
-/// # Errors
-/// As for [`answer_all`].
-pub fn contains_all<'q>(
-    set: &Set,
-    queries: impl Into<Column<'q>>,
-    distance: u32,
-    watch: &Watch,
-) -> Result<Vec<bool>> {
-    contained_of(set, queries.into(), distance, watch)
+impl Set {
+    /// Returns for each query whether the set holds a fingerprint within the distance, as
+    /// [`Set::contains_near`](crate::Set::contains_near) does for one. Works on all threads of the current pool; `watch` as
+    /// for [`Set::answer_all`].
+    ///
+    /// ```
+    /// use simidx::Watch;
+    /// # use simidx::Set;
+    /// # use simidx::{Index, IndexBuilder, Width};
+    /// # let mut builder = IndexBuilder::new(Width::W64, Default::default())?;
+    /// # builder.extend_from_slice(&[0xff00_u64, 0xff01, 0x1234_5678])?;
+    /// # let mut file = Vec::new();
+    /// # builder.finish(&mut file)?;
+    /// # let set = Set::from_bytes(file)?;
+    /// assert_eq!(set.contains_all(&[0xff07_u64, 7 << 50], 2, &Watch::default())?, [true, false]);
+    /// # Ok::<(), simidx::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Set::answer_all`].
+    pub fn contains_all<'q>(
+        &self,
+        queries: impl Into<Column<'q>>,
+        distance: u32,
+        watch: &Watch,
+    ) -> Result<Vec<bool>> {
+        contained_of(self, queries.into(), distance, watch)
+    }
 }
 
 fn contained_of(set: &Set, queries: Column<'_>, distance: u32, watch: &Watch) -> Result<Vec<bool>> {

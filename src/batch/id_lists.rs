@@ -14,7 +14,7 @@ const PIECE: usize = 256;
 /// The ids of many fingerprints, in columns. Those of fingerprint `i` are at `offsets[i]..offsets[i + 1]`, in order.
 ///
 /// ```
-/// use simidx::batch::{IdColumn, ids_of_all};
+/// use simidx::batch::IdColumn;
 /// use simidx::Set;
 /// use simidx::{BuildOptions, IdKind, IndexBuilder, Watch, Width};
 ///
@@ -27,7 +27,7 @@ const PIECE: usize = 256;
 /// let mut file = Vec::new();
 /// builder.finish(&mut file)?;
 /// let set = Set::from_bytes(file)?;
-/// let lists = ids_of_all(&set, &[42_u64, 7], &Watch::default())?;
+/// let lists = set.ids_of_all(&[42_u64, 7], &Watch::default())?;
 /// assert_eq!(lists.offsets, [0, 1, 3]);
 /// assert_eq!(lists.ids, IdColumn::Numbers(vec![420, 70, 71]));
 /// # Ok::<(), simidx::Error>(())
@@ -147,17 +147,19 @@ impl IdLists {
     }
 }
 
-/// Returns the ids of each fingerprint, as [`Set::ids_of`](crate::Set::ids_of) does for one. Works on all threads of
-/// the current pool. `watch` is called on this thread with the number of fingerprints done, after every 16,384.
-///
-/// # Errors
-/// A damaged file, fingerprints of another width than the set, and [`Error::Interrupted`](crate::Error::Interrupted).
-pub fn ids_of_all<'f>(
-    set: &Set,
-    fingerprints: impl Into<Column<'f>>,
-    watch: &Watch,
-) -> Result<IdLists> {
-    lists_of(set, fingerprints.into(), watch)
+impl Set {
+    /// Returns the ids of each fingerprint, as [`Set::ids_of`](crate::Set::ids_of) does for one. Works on all threads of
+    /// the current pool. `watch` is called on this thread with the number of fingerprints done, after every 16,384.
+    ///
+    /// # Errors
+    /// A damaged file, fingerprints of another width than the set, and [`Error::Interrupted`](crate::Error::Interrupted).
+    pub fn ids_of_all<'f>(
+        &self,
+        fingerprints: impl Into<Column<'f>>,
+        watch: &Watch,
+    ) -> Result<IdLists> {
+        lists_of(self, fingerprints.into(), watch)
+    }
 }
 
 fn lists_of(set: &Set, column: Column<'_>, watch: &Watch) -> Result<IdLists> {
@@ -192,7 +194,7 @@ fn read<F: Fingerprint>(set: Typed<'_, F>, fingerprints: &[F]) -> Result<IdLists
 
 /// Returns the position of each fingerprint in the set, or `None` if no segment holds it. The position is the rank in
 /// the first segment that holds it, plus the fingerprint counts of the segments before that one. Works on all threads
-/// of the current pool, with `watch` as for [`ids_of_all`].
+/// of the current pool, with `watch` as for [`Set::ids_of_all`].
 ///
 /// ```
 /// use simidx::Watch;
@@ -213,7 +215,7 @@ fn read<F: Fingerprint>(set: Typed<'_, F>, fingerprints: &[F]) -> Result<IdLists
 /// ```
 ///
 /// # Errors
-/// As for [`ids_of_all`].
+/// As for [`Set::ids_of_all`].
 pub fn positions_of_all<'f>(
     set: &Set,
     fingerprints: impl Into<Column<'f>>,

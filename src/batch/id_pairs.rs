@@ -45,46 +45,48 @@ impl<'a> IdPair<'a> {
     }
 }
 
-/// Calls `visit` once with every unordered pair of records of the set whose fingerprints are within a distance. Records
-/// that share a fingerprint are a pair at distance 0.
-///
-/// Costs the same as [`pairs`](super::pairs()), plus one pass over all ids, plus two look-ups in table 0 for each pair
-/// of fingerprints whose ids have not been read recently. Memory: the limit of the options, plus the ids of one
-/// fingerprint.
-///
-/// ```
-/// use simidx::batch::{PairOptions, id_pairs};
-/// use simidx::Set;
-/// use simidx::{BuildOptions, IdKind, Index, IndexBuilder, Width};
-///
-/// let mut options = BuildOptions::default();
-/// options.ids = IdKind::String;
-/// let mut builder = IndexBuilder::new(Width::W64, options)?;
-/// builder.push_with_id(0xff00_u64, "a")?;
-/// builder.push_with_id(0xff01_u64, "b")?;
-/// let mut file = Vec::new();
-/// builder.finish(&mut file)?;
-/// let segments = Set::from_bytes(file)?;
-/// let mut found = Vec::new();
-/// id_pairs(&segments, &PairOptions::default(), |pair| {
-///     found.push(format!("{} {} {}", pair.smaller, pair.larger, pair.distance));
-///     Ok(())
-/// })?;
-/// assert_eq!(found, ["a b 1"]);
-/// # Ok::<(), simidx::Error>(())
-/// ```
-///
-/// # Errors
-/// As for [`pairs`](super::pairs()), and a set without ids.
-pub fn id_pairs(
-    set: &Set,
-    options: &PairOptions,
-    visit: impl FnMut(IdPair<'_>) -> Result<()>,
-) -> Result<()> {
-    id_pairs_with(set, &[], options, visit)
+impl Set {
+    /// Calls `visit` once with every unordered pair of records of the set whose fingerprints are within a distance. Records
+    /// that share a fingerprint are a pair at distance 0.
+    ///
+    /// Costs the same as [`Set::pairs`](crate::Set::pairs), plus one pass over all ids, plus two look-ups in table 0 for each pair
+    /// of fingerprints whose ids have not been read recently. Memory: the limit of the options, plus the ids of one
+    /// fingerprint.
+    ///
+    /// ```
+    /// use simidx::batch::PairOptions;
+    /// use simidx::Set;
+    /// use simidx::{BuildOptions, IdKind, Index, IndexBuilder, Width};
+    ///
+    /// let mut options = BuildOptions::default();
+    /// options.ids = IdKind::String;
+    /// let mut builder = IndexBuilder::new(Width::W64, options)?;
+    /// builder.push_with_id(0xff00_u64, "a")?;
+    /// builder.push_with_id(0xff01_u64, "b")?;
+    /// let mut file = Vec::new();
+    /// builder.finish(&mut file)?;
+    /// let segments = Set::from_bytes(file)?;
+    /// let mut found = Vec::new();
+    /// segments.id_pairs(&PairOptions::default(), |pair| {
+    ///     found.push(format!("{} {} {}", pair.smaller, pair.larger, pair.distance));
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(found, ["a b 1"]);
+    /// # Ok::<(), simidx::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Set::pairs`](crate::Set::pairs), and a set without ids.
+    pub fn id_pairs(
+        &self,
+        options: &PairOptions,
+        visit: impl FnMut(IdPair<'_>) -> Result<()>,
+    ) -> Result<()> {
+        id_pairs_with(self, &[], options, visit)
+    }
 }
 
-/// [`id_pairs`], plus all pairs of each group of `equal` at distance 0. Such a group holds records that are equal but
+/// [`Set::id_pairs`], plus all pairs of each group of `equal` at distance 0. Such a group holds records that are equal but
 /// have no fingerprint, such as documents without features whose contents are the same.
 ///
 /// ```
@@ -108,7 +110,7 @@ pub fn id_pairs(
 /// ```
 ///
 /// # Errors
-/// As for [`id_pairs`].
+/// As for [`Set::id_pairs`].
 pub fn id_pairs_with(
     set: &Set,
     equal: &[Vec<IdBuf>],

@@ -24,18 +24,24 @@ pub mod rounds;
 mod row_pairs;
 mod spill;
 
-pub use answers::{Answers, answer_all, contains_all};
-pub use clusters::{
-    Cluster, ClusterFinder, ClusterOptions, ClusterReport, Representative, clusters,
-    clusters_by_key,
-};
+pub use answers::Answers;
+pub use clusters::{Cluster, ClusterFinder, ClusterOptions, ClusterReport, Representative};
 pub use dedup::{Decision, DedupCounts, DedupOptions, Deduplicated, Deduplicator};
-pub use id_lists::{IdColumn, IdLists, ids_of_all, positions_of_all};
-pub use id_pairs::{IdPair, id_pairs, id_pairs_with};
-pub use join::{JoinOptions, JoinReport, JoinStrategy, Shard, join};
+pub use id_lists::IdLists;
+pub use id_pairs::IdPair;
+pub use join::{JoinOptions, JoinReport, JoinStrategy, Shard};
+pub use pairs::{Pair, PairFinder, PairOptions};
+pub use row_pairs::{RowPair, row_pairs};
+
+// What only the program and the bindings use: no interface to rely on.
+#[doc(hidden)]
+pub use clusters::clusters_by_key;
+#[doc(hidden)]
+pub use id_lists::{IdColumn, positions_of_all};
+#[doc(hidden)]
+pub use id_pairs::id_pairs_with;
+#[doc(hidden)]
 pub use lint::{
     BitReport, DocumentLengths, DuplicateGroup, LintOptions, LintReport, LintWarning,
     LintWarningKind, TableCrowding, lint,
 };
-pub use pairs::{Pair, PairFinder, PairOptions, pairs};
-pub use row_pairs::{RowPair, row_pairs};

@@ -41,7 +41,7 @@ pub struct PairOptions {
     /// The most pairs. If there are more, the search ends with an error: after this many pairs, or before the first one
     /// if they are sorted. Unlimited by default.
     pub max_pairs: Option<u64>,
-    /// The most bytes of memory, at least [`MIN_MEMORY`](crate::builder::MIN_MEMORY). More goes to temporary files,
+    /// The most bytes of memory, at least 64 MiB. More goes to temporary files,
     /// including pairs to sort. Unlimited by default.
     pub memory: Option<u64>,
     /// The folder for temporary files, see [`BuildOptions::temp_dir`](crate::BuildOptions::temp_dir).
@@ -132,46 +132,48 @@ impl<F: Fingerprint> PairOf<F> {
     }
 }
 
-/// Calls `visit` once with every unordered pair of distinct fingerprints of the set within a distance.
-///
-/// Reads table 0 of each segment once and then works like [`PairFinder`], with its own tables, one at a time. Ten
-/// million fingerprints take about two seconds on one thread.
-///
-/// ```
-/// use simidx::batch::{PairOptions, pairs};
-/// use simidx::Set;
-///
-/// # use simidx::{Index, IndexBuilder, Width};
-/// # let mut builder = IndexBuilder::new(Width::W64, Default::default())?;
-/// # builder.extend_from_slice(&[0xff00_u64, 0xff01, 0x1234_5678])?;
-/// # let mut file = Vec::new();
-/// # builder.finish(&mut file)?;
-/// # let segments = Set::from_bytes(file)?;
-/// let mut found = Vec::new();
-/// pairs(&segments, &PairOptions::default(), |pair| {
-///     found.push((pair.smaller, pair.larger));
-///     Ok(())
-/// })?;
-/// assert_eq!(found, [(0xff00, 0xff01)]);
-/// # Ok::<(), simidx::Error>(())
-/// ```
-///
-/// # Errors
-/// A damaged segment, a memory limit that is too small, and any error of temporary files or of `visit`. After an error
-/// of its own, `visit` is not called again.
-pub fn pairs(
-    set: &Set,
-    options: &PairOptions,
-    mut visit: impl FnMut(Pair) -> Result<()>,
-) -> Result<()> {
-    visit_pairs(set, options, &mut visit)
+impl Set {
+    /// Calls `visit` once with every unordered pair of distinct fingerprints of the set within a distance.
+    ///
+    /// Reads table 0 of each segment once and then works like [`PairFinder`], with its own tables, one at a time. Ten
+    /// million fingerprints take about two seconds on one thread.
+    ///
+    /// ```
+    /// use simidx::batch::PairOptions;
+    /// use simidx::Set;
+    ///
+    /// # use simidx::{Index, IndexBuilder, Width};
+    /// # let mut builder = IndexBuilder::new(Width::W64, Default::default())?;
+    /// # builder.extend_from_slice(&[0xff00_u64, 0xff01, 0x1234_5678])?;
+    /// # let mut file = Vec::new();
+    /// # builder.finish(&mut file)?;
+    /// # let segments = Set::from_bytes(file)?;
+    /// let mut found = Vec::new();
+    /// segments.pairs(&PairOptions::default(), |pair| {
+    ///     found.push((pair.smaller, pair.larger));
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(found, [(0xff00, 0xff01)]);
+    /// # Ok::<(), simidx::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A damaged segment, a memory limit that is too small, and any error of temporary files or of `visit`. After an error
+    /// of its own, `visit` is not called again.
+    pub fn pairs(
+        &self,
+        options: &PairOptions,
+        mut visit: impl FnMut(Pair) -> Result<()>,
+    ) -> Result<()> {
+        visit_pairs(self, options, &mut visit)
+    }
 }
 
 fn visit_pairs(set: &Set, options: &PairOptions, visit: VisitPair<'_>) -> Result<()> {
     at_width!(set, set => pairs_of(set, options, &mut |pair| visit(pair.widened())))
 }
 
-/// [`pairs`] of a set at its width.
+/// [`Set::pairs`] of a set at its width.
 pub(super) fn pairs_of<F: Fingerprint>(
     set: Typed<'_, F>,
     options: &PairOptions,

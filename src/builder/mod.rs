@@ -12,6 +12,8 @@ mod sketches;
 mod table_writer;
 
 pub use crate::error::{BuildError, OptionsError};
+// For the program and the tests: no interface to rely on.
+#[doc(hidden)]
 pub use crate::extsort::MIN_MEMORY;
 pub use publish::AtomicFile;
 
@@ -74,7 +76,7 @@ pub struct BuildOptions {
     /// The parameters of the sketches, which [`IndexBuilder::push_with_sketch`] adds: one for each record, or, in an
     /// index without ids, one for each distinct fingerprint. Default none.
     pub sketches: Option<SketchParameters>,
-    /// The most bytes of memory, at least [`MIN_MEMORY`]. Records beyond it go to temporary files, sorted on the
+    /// The most bytes of memory, at least 64 MiB. Records beyond it go to temporary files, sorted on the
     /// global thread pool while more records are added. The limit does not change the bytes of the index. Unlimited by
     /// default.
     pub memory: Option<u64>,

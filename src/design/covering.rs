@@ -84,6 +84,7 @@ impl TableDesign {
     ///
     /// # Errors
     /// A custom design with more groups than bits, or that [`TableDesign::from_masks`] refuses.
+    #[doc(hidden)]
     pub fn covering(width: Width, covering: &Covering) -> Result<Self, OptionsError> {
         if !(1..=width.bits()).contains(&covering.group_count) {
             let message = format!("{width} bits make no {} groups", covering.group_count);

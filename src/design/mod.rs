@@ -13,30 +13,40 @@ mod planner;
 mod probes;
 
 pub(crate) use bands::{all_positions, binomial, check_distance, choices_of_bands};
-pub use costs::Costs;
-pub use coverage::Coverage;
 pub(crate) use coverage::check as coverage_of;
 pub(crate) use covering::COVERINGS;
-pub use covering::{COVERING_6, COVERING_7, COVERING_8, COVERING_11, COVERING_14, Covering};
-pub use permutation::{Permutation, Permuted};
-pub use plan::ProbePlan;
 pub(crate) use plan::plan as plan_probes;
 pub(crate) use planner::costs_in_memory;
-pub use planner::{PlanRequest, PlannedIndex, StorageDevice};
+pub use planner::{PlanRequest, PlannedIndex};
+
+// How queries are planned, for the program and the tests: no interface to rely on.
+#[doc(hidden)]
+pub use costs::Costs;
+#[doc(hidden)]
+pub use coverage::Coverage;
+#[doc(hidden)]
+pub use covering::{COVERING_6, COVERING_7, COVERING_8, COVERING_11, COVERING_14, Covering};
+#[doc(hidden)]
+pub use permutation::{Permutation, Permuted};
+#[doc(hidden)]
+pub use plan::ProbePlan;
+#[doc(hidden)]
 pub use probes::TableProbes;
 
 use crate::error::OptionsError;
 use crate::fingerprint::{Fingerprints, Width, by_width};
 
 /// The most tables of an index (spec, section 13).
+#[doc(hidden)]
 pub const MAX_TABLE_COUNT: usize = 255;
 
 /// The largest `max_distance` for which this version has designs.
+#[doc(hidden)]
 pub const MAX_DISTANCE: u32 = 12;
 
 /// A list of prefix masks, one for each table. Two fingerprints that do not differ in any bit of some mask meet in that
 /// table (Manku, Jain and Das Sarma, WWW 2007, section 3). Those that differ in a few of its bits meet if the query is
-/// probed with that many prefix bits flipped ([`ProbePlan`]). Any masks answer any distance exactly; a good design
+/// probed with that many prefix bits flipped. Any masks answer any distance exactly; a good design
 /// answers it quickly.
 ///
 /// ```
@@ -127,6 +137,7 @@ impl TableDesign {
     /// Returns the cheapest known plan for queries within a distance on an index of `fingerprint_count` fingerprints.
     /// It is exact for any masks and any distance. Takes up to ten milliseconds for distances with available designs, a
     /// tenth of a second for others.
+    #[doc(hidden)]
     pub fn plan(&self, distance: u32, fingerprint_count: u64, costs: &Costs) -> ProbePlan {
         by_width!(Fingerprints, &self.masks, masks => {
             plan_probes(masks, distance, fingerprint_count, costs)
@@ -135,6 +146,7 @@ impl TableDesign {
 
     /// Checks whether every difference of at most `distance` bits leaves some prefix untouched, so that probes need no
     /// flips.
+    #[doc(hidden)]
     pub fn coverage(&self, distance: u32) -> Coverage {
         let masks: Vec<u128> = self.masks.iter().collect();
         coverage_of(&masks, distance)

@@ -3,9 +3,6 @@
 //! The model ranks designs and does not promise times: it assumes uniform fingerprints, and its constants, all in this
 //! file and in [`Costs`], were measured on one machine.
 
-use std::fmt;
-use std::str::FromStr;
-
 use super::bands::check_distance;
 use super::{Costs, ProbePlan, TableDesign};
 use crate::bound::bound_bits;
@@ -57,62 +54,6 @@ const PAGE_LEN: f64 = 4096.0;
 
 /// The time for a byte of a long sequential read of an SSD.
 const SEQUENTIAL_READ_NS: f64 = 0.5;
-
-/// The storage that queries read the index from.
-///
-/// ```
-/// use simidx::design::{PlanRequest, StorageDevice};
-///
-/// let mut request = PlanRequest::new(1_000_000_000, 3);
-/// request.device = "ssd".parse()?;
-/// assert_eq!(request.device, StorageDevice::Ssd);
-/// # Ok::<(), simidx::Error>(())
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum StorageDevice {
-    /// In memory, either read or mapped and cached.
-    #[default]
-    Memory,
-    /// On an SSD with nothing cached: each probe is a read.
-    Ssd,
-}
-
-impl StorageDevice {
-    /// All kinds of storage.
-    pub const ALL: [StorageDevice; 2] = [StorageDevice::Memory, StorageDevice::Ssd];
-
-    /// Returns the name in options and reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            StorageDevice::Memory => "memory",
-            StorageDevice::Ssd => "ssd",
-        }
-    }
-}
-
-impl fmt::Display for StorageDevice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for StorageDevice {
-    type Err = OptionsError;
-
-    /// Parses a name that [`StorageDevice::name`] returns.
-    fn from_str(name: &str) -> Result<Self, OptionsError> {
-        let found = StorageDevice::ALL
-            .into_iter()
-            .find(|value| value.name() == name);
-        found.ok_or_else(|| {
-            OptionsError::new(
-                "device",
-                format!("{name:?} is not a storage device: memory or ssd"),
-            )
-        })
-    }
-}
 
 /// Returns the bits for each fingerprint above the information bound inside a block, and the additional bits of each
 /// block: its checksum and count, its key as far as that is more than a value, and half a value that does not fit.
@@ -239,8 +180,9 @@ pub struct PlanRequest {
     pub distance: u32,
     /// The most bytes of the file; unlimited if `None`.
     pub memory: Option<u64>,
-    /// The storage that queries read from.
-    pub device: StorageDevice,
+    /// Whether the file is on an SSD and nothing of it is cached, so that a probe is a read. By default it is in memory,
+    /// read or mapped and cached.
+    pub on_ssd: bool,
     /// Bytes of a block.
     pub block_size: u32,
     /// The codec; all of them if `None`.
@@ -250,7 +192,7 @@ pub struct PlanRequest {
 setters!(PlanRequest {
     width(Width)
     memory(Some(u64))
-    device(StorageDevice)
+    on_ssd(bool)
     block_size(u32)
     codec(Some(Codec))
 });
@@ -263,7 +205,7 @@ impl PlanRequest {
             count,
             distance,
             memory: None,
-            device: StorageDevice::Memory,
+            on_ssd: false,
             block_size: USUAL_BLOCK_SIZE as u32,
             codec: None,
         }
@@ -319,12 +261,11 @@ impl PlanRequest {
     /// requested, only the codec counts that a build would choose for such fingerprints. Returns `None` if no
     /// alternative fits.
     pub fn choose(&self, alternatives: &[PlannedIndex]) -> Option<usize> {
-        let enough_us = match self.device {
-            StorageDevice::Memory => {
-                let raw_len = self.count as f64 * self.width.bytes() as f64;
-                (MEMORY_TARGET_US * raw_len / LARGE_LEN).clamp(SMALL_TARGET_US, MEMORY_TARGET_US)
-            }
-            StorageDevice::Ssd => SSD_TARGET_US,
+        let enough_us = if self.on_ssd {
+            SSD_TARGET_US
+        } else {
+            let raw_len = self.count as f64 * self.width.bytes() as f64;
+            (MEMORY_TARGET_US * raw_len / LARGE_LEN).clamp(SMALL_TARGET_US, MEMORY_TARGET_US)
         };
         let product = |i: usize| {
             let PlannedIndex {
@@ -372,9 +313,10 @@ impl PlanRequest {
     /// Returns the costs for the plan of a design.
     fn costs(&self, codec: (Codec, u32), bits: f64, file_len: f64) -> Costs {
         let costs = costs_in_memory(codec, self.block_size, file_len);
-        let (read_ns, scan_read_ns) = match self.device {
-            StorageDevice::Memory => (0.0, 0.0),
-            StorageDevice::Ssd => (READ_NS / QUEUE_DEPTH, bits / 8.0 * SEQUENTIAL_READ_NS),
+        let (read_ns, scan_read_ns) = if self.on_ssd {
+            (READ_NS / QUEUE_DEPTH, bits / 8.0 * SEQUENTIAL_READ_NS)
+        } else {
+            (0.0, 0.0)
         };
         Costs {
             probe_ns: costs.probe_ns + read_ns,
@@ -387,7 +329,7 @@ impl PlanRequest {
 
     /// Returns the latency of a single query. On an SSD the reads come in rounds.
     fn latency_ns(&self, plan: &ProbePlan, bits: f64) -> f64 {
-        if self.device == StorageDevice::Memory || plan.scan_is_cheaper() {
+        if !self.on_ssd || plan.scan_is_cheaper() {
             return QUERY_NS + plan.ns();
         }
         let further_pages = plan.candidate_count() * bits / 8.0 / PAGE_LEN;
@@ -417,6 +359,7 @@ pub struct PlannedIndex {
     /// The codec of the tables.
     pub codec: Codec,
     /// The plan for queries within the requested distance.
+    #[doc(hidden)]
     pub plan: ProbePlan,
     /// Bytes for each fingerprint in all tables together, excluding ids.
     pub bytes_per_fingerprint: f64,
@@ -558,7 +501,7 @@ mod tests {
         };
         assert_eq!(choice(none), None);
         let ssd = PlanRequest {
-            device: StorageDevice::Ssd,
+            on_ssd: true,
             ..request
         };
         assert_eq!(choice(ssd), Some(2));
@@ -593,7 +536,7 @@ mod tests {
     #[test]
     fn reads_of_an_ssd_come_in_rounds() {
         let request = PlanRequest {
-            device: StorageDevice::Ssd,
+            on_ssd: true,
             ..request(1_000_000_000, 3, Codec::EliasFano)
         };
         let alternatives = request.alternatives().unwrap();

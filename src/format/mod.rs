@@ -9,14 +9,12 @@ mod metadata;
 mod place;
 mod sketches;
 
-pub use crate::codec::{MAX_BLOCK_SIZE, MIN_BLOCK_SIZE};
 pub use crate::error::{FormatClass, FormatError};
-pub use crate::id_kind::IdKind;
+pub(crate) use crate::id_kind::IdKind;
 pub use content_id::ContentId;
 pub(crate) use content_id::ItemDigest;
 pub(crate) use directory::{Directory, SectionRecord, TableRecord};
 pub(crate) use footer::{FOOTER_LEN, Footer};
-pub use header::MAGIC;
 pub(crate) use header::{HEADER_LEN, Header};
 pub(crate) use layout::{
     Kind, PAGE_LEN, SECTION_ALIGNMENT, expected_sections, index_bits, page_count, paged_len,
@@ -24,9 +22,18 @@ pub(crate) use layout::{
 };
 pub use metadata::Metadata;
 pub(crate) use place::{checksum_at, place_checksum};
-pub use sketches::{MAX_SKETCH_BITS, SketchParameters};
+pub use sketches::SketchParameters;
+
+// For the program and the tests: no interface to rely on.
+#[doc(hidden)]
+pub use crate::codec::{MAX_BLOCK_SIZE, MIN_BLOCK_SIZE};
+#[doc(hidden)]
+pub use header::MAGIC;
+#[doc(hidden)]
+pub use sketches::MAX_SKETCH_BITS;
 
 /// The format version that this crate reads and writes. Spec §14.
+#[doc(hidden)]
 pub const FORMAT_VERSION: u16 = 1;
 
 /// The largest number of fingerprints and of records. Spec §13.
@@ -36,6 +43,7 @@ pub(crate) const MAX_COUNT: u64 = 1 << 48;
 pub(crate) const MAX_PIPELINE_LEN: usize = 1 << 16;
 
 /// The most bytes of a string id. Spec §9.4.
+#[doc(hidden)]
 pub const MAX_ID_LEN: usize = u16::MAX as usize;
 
 /// Bytes of a chunk of the groups. Spec §9.2.

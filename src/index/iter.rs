@@ -72,6 +72,7 @@ impl<'a, F: Fingerprint> Fingerprints<'a, F> {
     ///
     /// # Errors
     /// The errors of [`Fingerprints::next_permuted`].
+    #[doc(hidden)]
     pub fn next_chunk(&mut self) -> Option<Result<&[Permuted<F>]>> {
         if self.next_value == self.values.len() {
             match self.read_on() {
@@ -89,6 +90,7 @@ impl<'a, F: Fingerprint> Fingerprints<'a, F> {
     ///
     /// # Errors
     /// A damaged block, once; the iteration then continues with the next block.
+    #[doc(hidden)]
     pub fn next_permuted(&mut self) -> Option<Result<Permuted<F>>> {
         while self.next_value == self.values.len() {
             if let Err(error) = self.read_on()? {
@@ -135,6 +137,7 @@ impl<'a, F: Fingerprint> Fingerprints<'a, F> {
     }
 
     /// Returns the fingerprint of a permuted value of this table.
+    #[doc(hidden)]
     pub fn invert(&self, value: Permuted<F>) -> F {
         self.index.tables[self.table].permutation().invert(value)
     }

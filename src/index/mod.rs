@@ -24,22 +24,30 @@ mod table;
 mod verify;
 mod warm;
 
-pub use crate::cpu::instruction_set;
 #[cfg(feature = "fuzzing")]
 pub(crate) use blocks::Decode;
+pub use ids::Ids;
 pub(crate) use ids::SortedStrings;
-pub use ids::{IdBuffer, Ids};
 pub use iter::Fingerprints;
 pub(crate) use open::width_of;
 pub(crate) use query::QUERIES_UNDER_WAY;
-pub use query::{Match, QueryStats, Strategy};
+pub use query::{Match, QueryStats};
 pub use records::Records;
 pub use scratch::Scratch;
-pub use sketches::Sketches;
 pub use storage::Storage;
 pub use verify::VerifyReport;
 pub(crate) use warm::warm_all;
 pub use warm::{WarmOptions, WarmReport};
+
+// For the program, the benches and the tests: no interface to rely on.
+#[doc(hidden)]
+pub use crate::cpu::instruction_set;
+#[doc(hidden)]
+pub use ids::IdBuffer;
+#[doc(hidden)]
+pub use query::Strategy;
+#[doc(hidden)]
+pub use sketches::Sketches;
 
 use std::fmt;
 use std::ops::Range;
@@ -180,6 +188,7 @@ impl<F: Fingerprint> Index<F> {
 
     /// Returns the plan for queries within a distance: the tables to probe, with how many flips, or a scan. Plans are
     /// computed on first use and kept.
+    #[doc(hidden)]
     pub fn plan(&self, distance: u32) -> &ProbePlan {
         self.plans.get(distance.min(F::WIDTH), || {
             let masks: Vec<F> = self.tables.iter().map(|t| t.permutation().mask()).collect();

@@ -60,6 +60,7 @@ impl<F> Scratch<F> {
     }
 
     /// Sets how later queries are answered.
+    #[doc(hidden)]
     pub fn set_strategy(&mut self, strategy: Strategy) {
         self.strategy = strategy;
     }

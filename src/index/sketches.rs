@@ -94,6 +94,7 @@ impl<F: Fingerprint> Index<F> {
     ///
     /// # Errors
     /// A damaged section header.
+    #[doc(hidden)]
     pub fn sketches(&self) -> Result<Option<Sketches<'_>>> {
         let section = match self.sketches.get() {
             Some(section) => section,

@@ -95,7 +95,7 @@ pub struct MergeOptions {
     /// the old ones. Exclusions apply in addition: excluding a new version does not restore the old one. Default false.
     pub newest_wins: bool,
     /// The most bytes of memory, in addition to the segments themselves and the blocks decoded at a time, see
-    /// [`merge`]; at least [`MIN_MEMORY`](crate::builder::MIN_MEMORY), 256 MiB by default. The bytes of the result do
+    /// [`Set::merge`]; at least 64 MiB, 256 MiB by default. The bytes of the result do
     /// not depend on it.
     pub memory: u64,
     /// The folder for temporary files, see [`BuildOptions::temp_dir`](crate::BuildOptions::temp_dir). They take about
@@ -139,7 +139,7 @@ impl Default for MergeOptions {
 /// The result of a merge.
 ///
 /// ```
-/// use simidx::merge::{MergeOptions, merge};
+/// use simidx::merge::MergeOptions;
 /// use simidx::Set;
 ///
 /// # use simidx::{Index, IndexBuilder, Width};
@@ -150,7 +150,7 @@ impl Default for MergeOptions {
 /// # let segments = Set::from_bytes(file)?;
 /// let mut options = MergeOptions::default();
 /// options.exclusions.add_fingerprint(0xff01_u64);
-/// let merged = merge(&segments, &options, std::io::sink())?;
+/// let merged = segments.merge(&options, std::io::sink())?;
 /// assert_eq!((merged.summary.fingerprint_count, merged.dropped_fingerprint_count), (2, 1));
 /// # Ok::<(), simidx::Error>(())
 /// ```
@@ -180,7 +180,7 @@ pub struct Merged {
 /// The number of exclusions without a match.
 ///
 /// ```
-/// use simidx::merge::{MergeOptions, merge};
+/// use simidx::merge::MergeOptions;
 /// use simidx::Set;
 ///
 /// # use simidx::{Index, IndexBuilder, Width};
@@ -192,7 +192,7 @@ pub struct Merged {
 /// let mut options = MergeOptions::default();
 /// options.exclusions.add_fingerprint(0xff01_u64);
 /// options.exclusions.add_fingerprint(0xff77_u64);
-/// let merged = merge(&set, &options, std::io::sink())?;
+/// let merged = set.merge(&options, std::io::sink())?;
 /// assert_eq!(merged.unmatched.fingerprint_count, 1); // 0xff77
 /// # Ok::<(), simidx::Error>(())
 /// ```
@@ -205,44 +205,46 @@ pub struct Unmatched {
     pub fingerprint_count: u64,
 }
 
-/// Writes one index with the records of all segments to `out`, from its own thread, and flushes it. The result is byte
-/// for byte that of a build with its parameters from all records: by default the tables, the distance and the block
-/// size of the largest segment. The segments may differ in these.
-///
-/// Cost: the records are read once, 70 to 120 ns a record. Each table but the first is sorted again, as in a build, on
-/// all threads, about 100 ns a value including its encoding. A string id takes about a microsecond. Memory does not
-/// grow with the records, except for a bit a record if some are excluded by id. It grows with the number of segments:
-/// 16 blocks of each are decoded at a time, which is 15 KiB a segment for blocks of 512 bytes and fingerprints of 64
-/// bits, and at most 8 MiB for the largest blocks.
-///
-/// Without ids, `record_count` is approximate: the sum over the segments, less one for each excluded fingerprint of a
-/// segment, since repetitions are not recorded. It is 0 if no fingerprint is left.
-///
-/// ```
-/// use simidx::merge::{MergeOptions, merge};
-/// use simidx::Set;
-/// use simidx::{BuildOptions, Index, IndexBuilder, Width};
-///
-/// let mut segments = Vec::new();
-/// for fingerprints in [[7_u64, 42], [42, 1 << 60]] {
-///     let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
-///     builder.extend_from_slice(&fingerprints)?;
-///     let mut file = Vec::new();
-///     builder.finish(&mut file)?;
-///     segments.push(Index::<u64>::from_bytes(file)?);
-/// }
-/// let mut file = Vec::new();
-/// let merged = merge(&Set::new(segments)?, &MergeOptions::default(), &mut file)?;
-/// assert_eq!((merged.summary.record_count, merged.summary.fingerprint_count), (4, 3));
-/// # Ok::<(), simidx::Error>(())
-/// ```
-///
-/// # Errors
-/// A damaged segment ([`Error::Segment`] names it), options out of their range, exclusions by ids of another kind than
-/// the segments have, exclusions for a segment that does not exist, too little memory, and any error of `out` or of a
-/// temporary file; [`Error::Interrupted`] if the watch of the options stops the merge.
-pub fn merge<W: Write + Send>(set: &Set, options: &MergeOptions, mut out: W) -> Result<Merged> {
-    merge_any(set, options, &mut out)
+impl Set {
+    /// Writes one index with the records of all segments to `out`, from its own thread, and flushes it. The result is byte
+    /// for byte that of a build with its parameters from all records: by default the tables, the distance and the block
+    /// size of the largest segment. The segments may differ in these.
+    ///
+    /// Cost: the records are read once, 70 to 120 ns a record. Each table but the first is sorted again, as in a build, on
+    /// all threads, about 100 ns a value including its encoding. A string id takes about a microsecond. Memory does not
+    /// grow with the records, except for a bit a record if some are excluded by id. It grows with the number of segments:
+    /// 16 blocks of each are decoded at a time, which is 15 KiB a segment for blocks of 512 bytes and fingerprints of 64
+    /// bits, and at most 8 MiB for the largest blocks.
+    ///
+    /// Without ids, `record_count` is approximate: the sum over the segments, less one for each excluded fingerprint of a
+    /// segment, since repetitions are not recorded. It is 0 if no fingerprint is left.
+    ///
+    /// ```
+    /// use simidx::merge::MergeOptions;
+    /// use simidx::Set;
+    /// use simidx::{BuildOptions, Index, IndexBuilder, Width};
+    ///
+    /// let mut segments = Vec::new();
+    /// for fingerprints in [[7_u64, 42], [42, 1 << 60]] {
+    ///     let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
+    ///     builder.extend_from_slice(&fingerprints)?;
+    ///     let mut file = Vec::new();
+    ///     builder.finish(&mut file)?;
+    ///     segments.push(Index::<u64>::from_bytes(file)?);
+    /// }
+    /// let mut file = Vec::new();
+    /// let merged = Set::new(segments)?.merge(&MergeOptions::default(), &mut file)?;
+    /// assert_eq!((merged.summary.record_count, merged.summary.fingerprint_count), (4, 3));
+    /// # Ok::<(), simidx::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A damaged segment ([`Error::Segment`] names it), options out of their range, exclusions by ids of another kind than
+    /// the segments have, exclusions for a segment that does not exist, too little memory, and any error of `out` or of a
+    /// temporary file; [`Error::Interrupted`] if the watch of the options stops the merge.
+    pub fn merge<W: Write + Send>(&self, options: &MergeOptions, mut out: W) -> Result<Merged> {
+        merge_any(self, options, &mut out)
+    }
 }
 
 fn merge_any(set: &Set, options: &MergeOptions, out: &mut (dyn Write + Send)) -> Result<Merged> {
@@ -301,33 +303,35 @@ fn merge_typed<F: Fingerprint>(
     })
 }
 
-/// [`merge`] into a file, which replaces any file of its name once it is complete and on disk: see [`AtomicFile`]. That
-/// may be one of the segments, which keep the old file while they are open.
-///
-/// ```
-/// use simidx::merge::{MergeOptions, merge_to_path};
-/// use simidx::Set;
-/// use simidx::{BuildOptions, Index, IndexBuilder, Width};
-///
-/// # let folder = tempfile::tempdir()?;
-/// # let path = folder.path().join("both.simidx");
-/// let segment = |fingerprint: u64| {
-///     let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
-///     builder.push(fingerprint)?;
-///     let mut file = Vec::new();
-///     builder.finish(&mut file)?;
-///     Index::<u64>::from_bytes(file)
-/// };
-/// let set = Set::new([segment(7)?, segment(42)?])?;
-/// merge_to_path(&set, &MergeOptions::default(), &path)?;
-/// assert_eq!(Index::<u64>::open_in_memory(&path)?.len(), 2);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-///
-/// # Errors
-/// The errors of [`merge`], [`AtomicFile::create`] and [`AtomicFile::commit`].
-pub fn merge_to_path(set: &Set, options: &MergeOptions, path: impl AsRef<Path>) -> Result<Merged> {
-    AtomicFile::write_with(path, |file| merge(set, options, file))
+impl Set {
+    /// [`Set::merge`] into a file, which replaces any file of its name once it is complete and on disk: see [`AtomicFile`]. That
+    /// may be one of the segments, which keep the old file while they are open.
+    ///
+    /// ```
+    /// use simidx::merge::MergeOptions;
+    /// use simidx::Set;
+    /// use simidx::{BuildOptions, Index, IndexBuilder, Width};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("both.simidx");
+    /// let segment = |fingerprint: u64| {
+    ///     let mut builder = IndexBuilder::new(Width::W64, BuildOptions::default())?;
+    ///     builder.push(fingerprint)?;
+    ///     let mut file = Vec::new();
+    ///     builder.finish(&mut file)?;
+    ///     Index::<u64>::from_bytes(file)
+    /// };
+    /// let set = Set::new([segment(7)?, segment(42)?])?;
+    /// set.merge_to_path(&MergeOptions::default(), &path)?;
+    /// assert_eq!(Index::<u64>::open_in_memory(&path)?.len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`Set::merge`], [`AtomicFile::create`] and [`AtomicFile::commit`].
+    pub fn merge_to_path(&self, options: &MergeOptions, path: impl AsRef<Path>) -> Result<Merged> {
+        AtomicFile::write_with(path, |file| self.merge(options, file))
+    }
 }
 
 /// Checks that the segments can be merged with these options.

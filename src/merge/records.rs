@@ -284,7 +284,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::merge::{Merged, merge};
+    use crate::merge::Merged;
     use crate::set::{Exclusions, Set};
     use crate::{BuildOptions, IndexBuilder, Width};
 
@@ -350,7 +350,7 @@ mod tests {
 
     fn merged_segments(segments: &Set, options: &MergeOptions) -> (Index<u64>, Merged) {
         let mut file = Vec::new();
-        let merged = merge(segments, options, &mut file).unwrap();
+        let merged = segments.merge(options, &mut file).unwrap();
         (Index::from_bytes(file).unwrap(), merged)
     }
 

@@ -108,6 +108,7 @@ impl SetScratch {
     }
 
     /// Sets how later queries are answered.
+    #[doc(hidden)]
     pub fn set_strategy(&mut self, strategy: Strategy) {
         self.strategy = strategy;
     }

@@ -5,9 +5,8 @@ use crate::design::ProbePlan;
 use crate::error::Result;
 use crate::fingerprint::{Fingerprint, Width};
 use crate::format::{ContentId, IdKind, Metadata};
-use crate::index::{Sketches, Storage};
+use crate::index::{Sketches, Storage, VerifyReport};
 use crate::summary::Summary;
-use crate::verify::VerifyReport;
 use crate::watch::Watch;
 
 /// One index file of a [`Set`], of any width.
@@ -128,6 +127,7 @@ impl<'a> Segment<'a> {
     }
 
     /// Returns the plan for queries within a distance, see [`Index::plan`](crate::Index::plan).
+    #[doc(hidden)]
     pub fn plan(self, distance: u32) -> &'a ProbePlan {
         of_index!(self, index => index.plan(distance))
     }
@@ -136,6 +136,7 @@ impl<'a> Segment<'a> {
     ///
     /// # Errors
     /// A damaged section header of the sketches, with the name of the file.
+    #[doc(hidden)]
     pub fn sketches(self) -> Result<Option<Sketches<'a>>> {
         let sketches = of_index!(self, index => index.sketches());
         sketches.map_err(self.set.blame(self.number))

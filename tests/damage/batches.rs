@@ -28,12 +28,12 @@ impl Batch {
         let mut options = PairOptions::default();
         options.sorted = true;
         let mut pairs = Vec::new();
-        let paired = simidx::batch::pairs(&segments, &options, |pair| {
+        let paired = segments.pairs(&options, |pair| {
             pairs.push((pair.smaller, pair.larger));
             Ok(())
         });
         let mut clusters = Vec::new();
-        let clustered = simidx::batch::clusters(&segments, &ClusterOptions::default(), |cluster| {
+        let clustered = segments.clusters(&ClusterOptions::default(), |cluster| {
             clusters.push(cluster.fingerprints.to_vec());
             Ok(())
         });
@@ -41,15 +41,14 @@ impl Batch {
             let mut options = JoinOptions::default();
             options.strategy = strategy;
             let mut found = Vec::new();
-            let joined =
-                simidx::batch::join(&segments, queries, &options, |number, found_match| {
-                    found.push((number, found_match.fingerprint));
-                    Ok(())
-                });
+            let joined = segments.join(queries, &options, |number, found_match| {
+                found.push((number, found_match.fingerprint));
+                Ok(())
+            });
             answer_of_segment(joined, what).map(|_| found)
         };
         let mut bytes = Vec::new();
-        let merged = simidx::merge::merge(&segments, &MergeOptions::default(), &mut bytes);
+        let merged = segments.merge(&MergeOptions::default(), &mut bytes);
         Some(Batch {
             pairs: answer_of_segment(paired, what).map(|()| pairs),
             clusters: answer_of_segment(clustered, what).map(|_| clusters),

@@ -6,7 +6,7 @@ use rand::rngs::StdRng;
 use simidx::Set;
 use simidx::batch::{ClusterOptions, PairOptions};
 use simidx::format::FormatError;
-use simidx::verify::VerifyReport;
+use simidx::index::VerifyReport;
 use simidx::{Codec, Fingerprint, Index, Scratch, Storage};
 
 use super::cost::{Meter, held_limit};
@@ -144,11 +144,10 @@ fn a_count_that_the_file_cannot_hold_makes_no_room() {
     assert_eq!(u128::from(index.len()), most);
     let segments = Set::new([index]).expect("one segment goes with itself");
     let limit = held_limit(file.len());
-    let (_, held) =
-        most_held(|| simidx::batch::pairs(&segments, &PairOptions::default(), |_| Ok(())));
+    let (_, held) = most_held(|| segments.pairs(&PairOptions::default(), |_| Ok(())));
     assert!(held < limit, "{held} bytes for pairs");
     let options = ClusterOptions::default();
-    let (_, held) = most_held(|| simidx::batch::clusters(&segments, &options, |_| Ok(())));
+    let (_, held) = most_held(|| segments.clusters(&options, |_| Ok(())));
     assert!(held < limit, "{held} bytes for clusters");
     let file = segments.segment(0).expect("it is the one segment");
     let (report, held): (VerifyReport, _) = most_held(|| file.verify(&Default::default()).unwrap());

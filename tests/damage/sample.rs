@@ -2,7 +2,7 @@
 
 use simidx::format::Metadata;
 use simidx::index::Strategy;
-use simidx::verify::VerifyReport;
+use simidx::index::VerifyReport;
 use simidx::{BuildOptions, Error, Fingerprint, Id, IdBuf, IdKind, Index, Scratch};
 
 use super::cost::Meter;

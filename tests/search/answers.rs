@@ -2,10 +2,7 @@
 
 use rand::RngExt;
 use simidx::Set;
-use simidx::batch::{
-    IdColumn, PairOptions, RowPair, answer_all, contains_all, ids_of_all, positions_of_all,
-    row_pairs,
-};
+use simidx::batch::{IdColumn, PairOptions, RowPair, positions_of_all, row_pairs};
 use simidx::set::{Exclusions, Question};
 use simidx::{BuildOptions, Error, Fingerprint, IdKind, Watch};
 use simidx_testkit::{build_numbers, build_strings, clustered, flipped, open_set, recording, rng};
@@ -56,7 +53,7 @@ fn check_answers<F: Fingerprint>(segments: &Set, values: &[F]) {
     ];
     for question in questions {
         let (watch, calls) = recording(usize::MAX);
-        let found = answer_all(segments, &queries, question, &watch).unwrap();
+        let found = segments.answer_all(&queries, question, &watch).unwrap();
         let seen = calls.lock().unwrap().last().unwrap().done;
         assert_eq!(
             (seen as usize, found.query_count()),
@@ -80,7 +77,9 @@ fn check_answers<F: Fingerprint>(segments: &Set, values: &[F]) {
         }
         assert_eq!(found.offsets.last(), Some(&(found.distances.len() as u64)));
     }
-    let near = contains_all(segments, &queries, 2, &Watch::default()).unwrap();
+    let near = segments
+        .contains_all(&queries, 2, &Watch::default())
+        .unwrap();
     let single = queries
         .iter()
         .map(|&q| segments.contains_near(q, 2).unwrap());
@@ -108,7 +107,7 @@ fn ids_and_positions_are_those_of_single_look_ups() {
     let live = live(&values);
     let mut asked = values.clone();
     asked.push(!values[0]);
-    let lists = ids_of_all(&live, &asked, &Watch::default()).unwrap();
+    let lists = live.ids_of_all(&asked, &Watch::default()).unwrap();
     let IdColumn::Numbers(numbers) = &lists.ids else {
         panic!("the ids are numbers")
     };
@@ -144,7 +143,7 @@ fn strings_are_cut_where_they_end() {
         .zip(names.iter().map(String::as_str))
         .collect();
     let segments = open_set([build_strings(with_ids(IdKind::String), &records)]);
-    let lists = ids_of_all(&segments, &values, &Watch::default()).unwrap();
+    let lists = segments.ids_of_all(&values, &Watch::default()).unwrap();
     for (i, &value) in values.iter().enumerate() {
         let found = (lists.offsets[i]..lists.offsets[i + 1])
             .map(|number| lists.ids.get(number as usize).unwrap().to_string());
@@ -166,15 +165,15 @@ fn work_in_columns_can_be_broken_off() {
     let live = live(&values);
     let question = Question::Within(3);
     assert!(matches!(
-        answer_all(&live, &values, question, &stop()),
+        live.answer_all(&values, question, &stop()),
         Err(Error::Interrupted)
     ));
     assert!(matches!(
-        contains_all(&live, &values, 3, &stop()),
+        live.contains_all(&values, 3, &stop()),
         Err(Error::Interrupted)
     ));
     assert!(matches!(
-        ids_of_all(&live, &values, &stop()),
+        live.ids_of_all(&values, &stop()),
         Err(Error::Interrupted)
     ));
     assert!(matches!(

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use rand::RngExt;
-use simidx::batch::{
-    JoinOptions, JoinStrategy, Pair, PairFinder, PairOptions, Shard, id_pairs, join, pairs,
-};
+use simidx::batch::{JoinOptions, JoinStrategy, Pair, PairFinder, PairOptions, Shard};
 use simidx::design::TableDesign;
 use simidx::{BuildOptions, Codec, Error, Fingerprint, Id, Match, Scratch, Set, Width};
 use simidx_testkit::brute_force::all_pairs;
@@ -265,13 +263,16 @@ fn pairs_of_segments_are_those_of_the_whole() {
         build(options(design, 128), &values)
     });
     let mut found = Vec::new();
-    pairs(&segments, &pair_options(4, true), |pair| {
-        found.push(pair);
-        Ok(())
-    })
-    .unwrap();
+    segments
+        .pairs(&pair_options(4, true), |pair| {
+            found.push(pair);
+            Ok(())
+        })
+        .unwrap();
     assert_eq!(found, all_pairs(&plain, 4));
-    let refused = id_pairs(&segments, &pair_options(3, false), |_| Ok(())).unwrap_err();
+    let refused = segments
+        .id_pairs(&pair_options(3, false), |_| Ok(()))
+        .unwrap_err();
     assert!(refused.to_string().contains("has no ids"), "{refused}");
 }
 
@@ -299,26 +300,28 @@ fn pairs_by_id_are_those_of_all_records() {
             let options_of_pairs = pair_options(distance, sorted);
             let segments = dealt(&numbers, |d, r| build_numbers(options(d, 128), r));
             let mut found = Vec::new();
-            id_pairs(&segments, &options_of_pairs, |pair| {
-                let (Id::Number(a), Id::Number(b)) = (pair.smaller, pair.larger) else {
-                    panic!("not numbers")
-                };
-                found.push((a, b, pair.distance));
-                Ok(())
-            })
-            .unwrap();
+            segments
+                .id_pairs(&options_of_pairs, |pair| {
+                    let (Id::Number(a), Id::Number(b)) = (pair.smaller, pair.larger) else {
+                        panic!("not numbers")
+                    };
+                    found.push((a, b, pair.distance));
+                    Ok(())
+                })
+                .unwrap();
             assert_eq!(found.is_sorted(), sorted);
             found.sort_unstable();
             assert_eq!(found, all_id_pairs(&numbers, distance));
 
             let segments = dealt(&strings, |d, r| build_strings(options(d, 128), r));
             let mut found = Vec::new();
-            id_pairs(&segments, &options_of_pairs, |pair| {
-                let text = |id: Id<'_>| id.to_string();
-                found.push((text(pair.smaller), text(pair.larger), pair.distance));
-                Ok(())
-            })
-            .unwrap();
+            segments
+                .id_pairs(&options_of_pairs, |pair| {
+                    let text = |id: Id<'_>| id.to_string();
+                    found.push((text(pair.smaller), text(pair.larger), pair.distance));
+                    Ok(())
+                })
+                .unwrap();
             assert_eq!(found.is_sorted(), sorted);
             found.sort_unstable();
             assert_eq!(found, all_id_pairs(&strings, distance));
@@ -340,11 +343,12 @@ fn by_queries<F: Fingerprint>(segments: &Set, queries: &[F], distance: u32) -> M
 
 fn joined<F: Fingerprint>(segments: &Set, queries: &[F], options: &JoinOptions) -> Matches<F> {
     let mut found = Vec::new();
-    join(segments, queries, options, |n, m| {
-        found.push((n, (m.distance, F::from_u128(m.fingerprint))));
-        Ok(())
-    })
-    .unwrap();
+    segments
+        .join(queries, options, |n, m| {
+            found.push((n, (m.distance, F::from_u128(m.fingerprint))));
+            Ok(())
+        })
+        .unwrap();
     found
 }
 
@@ -444,12 +448,13 @@ fn joins_say_how_far_they_are_and_break_off() {
             Ok(())
         };
         let with_watch = options.clone().watch(watch);
-        join(&segments, &values, &with_watch, &mut take).unwrap();
-        join(&segments, &values, &options, |query, found| {
-            plain.push((query, found.fingerprint));
-            Ok(())
-        })
-        .unwrap();
+        segments.join(&values, &with_watch, &mut take).unwrap();
+        segments
+            .join(&values, &options, |query, found| {
+                plain.push((query, found.fingerprint));
+                Ok(())
+            })
+            .unwrap();
         assert!(watched == plain && plain.len() >= values.len());
         let seen = calls.lock().unwrap();
         let total = seen[0].total;
@@ -458,7 +463,7 @@ fn joins_say_how_far_they_are_and_break_off() {
         assert_eq!((seen[0].done, seen.last().unwrap().done), (0, total));
         for last in [1, seen.len() / 2] {
             let options = options.clone().watch(recording(last).0);
-            let stopped = join(&segments, &values, &options, |_, _| {
+            let stopped = segments.join(&values, &options, |_, _| {
                 panic!("a match of a search that was stopped")
             });
             assert!(matches!(stopped, Err(Error::Interrupted)));
@@ -506,7 +511,9 @@ fn joins_are_the_same_on_any_number_of_threads_and_in_little_memory() {
         options.temp_dir = Some(folder.path().into());
         assert!(joined(&segments, &queries, &options) == one);
         options.temp_dir = Some(folder.path().join("none"));
-        join(&segments, &queries, &options, |_, _| Ok(())).unwrap_err();
+        segments
+            .join(&queries, &options, |_, _| Ok(()))
+            .unwrap_err();
     }
 }
 
@@ -524,10 +531,12 @@ fn a_damaged_block_is_named_with_its_segment() {
     for strategy in [JoinStrategy::Stream, JoinStrategy::Probe] {
         let mut options = JoinOptions::default();
         options.strategy = strategy;
-        let error = join(&segments, &values, &options, |_, _| Ok(())).unwrap_err();
+        let error = segments.join(&values, &options, |_, _| Ok(())).unwrap_err();
         messages.insert(format!("{strategy:?}"), error.to_string());
     }
-    let error = pairs(&segments, &pair_options(3, false), |_| Ok(())).unwrap_err();
+    let error = segments
+        .pairs(&pair_options(3, false), |_| Ok(()))
+        .unwrap_err();
     messages.insert("pairs".into(), error.to_string());
     for (what, message) in messages {
         assert!(

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use simidx::batch::{
     Cluster, ClusterFinder, ClusterOptions, ClusterReport, Pair, PairFinder, PairOptions,
-    Representative, clusters,
+    Representative,
 };
 use simidx::design::TableDesign;
 use simidx::{Fingerprint, Set, Width};
@@ -303,7 +303,7 @@ fn dealt<I: Clone>(
 
 fn of_segments(segments: &Set, options: &ClusterOptions) -> (Vec<Found<u64>>, ClusterReport) {
     let mut found = Vec::new();
-    let report = clusters(segments, options, collector(&mut found)).unwrap();
+    let report = segments.clusters(options, collector(&mut found)).unwrap();
     (found, report)
 }
 
@@ -356,7 +356,9 @@ fn a_damaged_segment_is_named() {
     let mut bad = good.clone();
     bad[512 + 40] ^= 1;
     let segments = open_set([good, bad]);
-    let error = clusters(&segments, &cluster_options(3), |_| Ok(())).unwrap_err();
+    let error = segments
+        .clusters(&cluster_options(3), |_| Ok(()))
+        .unwrap_err();
     let message = error.to_string();
     assert!(message.starts_with("segment 1: damaged index"), "{message}");
 }

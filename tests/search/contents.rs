@@ -7,7 +7,7 @@ use simidx::Set;
 use simidx::builder::MIN_MEMORY;
 use simidx::design::TableDesign;
 use simidx::format::{ContentId, Metadata};
-use simidx::merge::{MergeOptions, merge};
+use simidx::merge::MergeOptions;
 use simidx::{BuildOptions, Codec, Fingerprint, IdKind, Index, IndexBuilder, Width};
 use simidx_testkit::{build, build_numbers, build_strings, open, rng, sized};
 
@@ -131,7 +131,7 @@ fn merged<F: Fingerprint>(parts: &[Records<F>]) -> Index<F> {
     let parts = parts.iter().map(|records| records.build(options.clone()));
     let segments = Set::new(parts.collect::<Vec<_>>()).unwrap();
     let mut file = Vec::new();
-    merge(&segments, &MergeOptions::default(), &mut file).unwrap();
+    segments.merge(&MergeOptions::default(), &mut file).unwrap();
     open(file)
 }
 

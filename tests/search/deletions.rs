@@ -2,11 +2,10 @@
 
 use proptest::prelude::*;
 use simidx::batch::{
-    ClusterOptions, DedupOptions, Deduplicator, JoinOptions, JoinStrategy, PairOptions, clusters,
-    id_pairs, join, pairs,
+    ClusterOptions, DedupOptions, Deduplicator, JoinOptions, JoinStrategy, PairOptions,
 };
 use simidx::design::TableDesign;
-use simidx::merge::{MergeOptions, merge};
+use simidx::merge::MergeOptions;
 use simidx::set::{Exclusions, SetScratch};
 use simidx::{Fingerprint, IdKind, Set, Width};
 use simidx_testkit::{hit, open_set};
@@ -82,62 +81,65 @@ fn check_hidden<F: Fingerprint>(live: &Set, expected: &Set, queries: &[F]) {
 fn check_hidden_sets<F: Fingerprint>(live: &Set, expected: &Set, queries: &[F]) {
     let mut options = PairOptions::default();
     options.sorted = true;
-    let all_pairs = |segments| {
+    let all_pairs = |segments: &Set| {
         let mut found = Vec::new();
         let visit = |pair| {
             found.push(pair);
             Ok(())
         };
-        pairs(segments, &options, visit).unwrap();
+        segments.pairs(&options, visit).unwrap();
         found
     };
     assert_eq!(all_pairs(live), all_pairs(expected));
     if live.id_kind() != IdKind::None {
-        let all_pairs = |segments| {
+        let all_pairs = |segments: &Set| {
             let mut found = Vec::new();
-            id_pairs(segments, &options, |pair| {
-                found.push((
-                    pair.smaller.to_string(),
-                    pair.larger.to_string(),
-                    pair.distance,
-                ));
-                Ok(())
-            })
-            .unwrap();
+            segments
+                .id_pairs(&options, |pair| {
+                    found.push((
+                        pair.smaller.to_string(),
+                        pair.larger.to_string(),
+                        pair.distance,
+                    ));
+                    Ok(())
+                })
+                .unwrap();
             found
         };
         assert_eq!(all_pairs(live), all_pairs(expected));
     }
-    let all_clusters = |segments| {
+    let all_clusters = |segments: &Set| {
         let mut found = Vec::new();
-        clusters(segments, &ClusterOptions::default(), |cluster| {
-            let representative = cluster.representative;
-            found.push((
-                cluster.fingerprints.to_vec(),
-                cluster.record_count,
-                representative,
-            ));
-            Ok(())
-        })
-        .unwrap();
+        segments
+            .clusters(&ClusterOptions::default(), |cluster| {
+                let representative = cluster.representative;
+                found.push((
+                    cluster.fingerprints.to_vec(),
+                    cluster.record_count,
+                    representative,
+                ));
+                Ok(())
+            })
+            .unwrap();
         found
     };
     assert_eq!(all_clusters(live), all_clusters(expected));
     for strategy in [JoinStrategy::Probe, JoinStrategy::Stream] {
-        let all_matches = |segments| {
+        let all_matches = |segments: &Set| {
             let mut options = JoinOptions::default();
             options.strategy = strategy;
             let mut found = Vec::new();
-            join(segments, queries, &options, |query, near| {
-                found.push((query, near.distance, near.fingerprint));
-                Ok(())
-            })
-            .unwrap();
+            segments
+                .join(queries, &options, |query, near| {
+                    found.push((query, near.distance, near.fingerprint));
+                    Ok(())
+                })
+                .unwrap();
             found
         };
         assert_eq!(all_matches(live), all_matches(expected));
     }
-    let not_excluded = |segments| {
+    let not_excluded = |segments: &Set| {
         let mut dedup = Deduplicator::new(Width::of::<F>(), &DedupOptions::default());
         queries.iter().for_each(|&query| dedup.push(query).unwrap());
         dedup.exclude(segments).unwrap();
@@ -147,12 +149,12 @@ fn check_hidden_sets<F: Fingerprint>(live: &Set, expected: &Set, queries: &[F]) 
             .collect::<Vec<_>>()
     };
     assert_eq!(not_excluded(live), not_excluded(expected));
-    let written = |segments| {
+    let written = |segments: &Set| {
         let mut options = MergeOptions::default();
         options.design = Some(TableDesign::with_table_count(Width::of::<F>(), 3, 2).unwrap());
         options.block_size = Some(128);
         let mut file = Vec::new();
-        merge(segments, &options, &mut file).unwrap();
+        segments.merge(&options, &mut file).unwrap();
         simidx_testkit::open::<F>(file).content_id()
     };
     assert_eq!(written(live), written(expected));

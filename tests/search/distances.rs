@@ -2,7 +2,7 @@
 
 use simidx::batch::{
     ClusterFinder, ClusterOptions, DedupOptions, Deduplicator, JoinOptions, JoinStrategy,
-    LintOptions, PairFinder, PairOptions, clusters, id_pairs, join, lint, pairs,
+    LintOptions, PairFinder, PairOptions, lint,
 };
 use simidx::design::{Costs, Coverage, MAX_DISTANCE, PlanRequest, TableDesign};
 use simidx::{BuildOptions, Error, Fingerprint, Index, IndexBuilder, Set, Width};
@@ -58,11 +58,12 @@ fn check_queries<F: Fingerprint>() {
             let mut options = JoinOptions::default();
             (options.distance, options.strategy) = (distance, strategy);
             let mut found = 0;
-            join(&segments, &[F::ZERO, F::MAX], &options, |_, _| {
-                found += 1;
-                Ok(())
-            })
-            .unwrap();
+            segments
+                .join(&[F::ZERO, F::MAX], &options, |_, _| {
+                    found += 1;
+                    Ok(())
+                })
+                .unwrap();
             assert_eq!(found, 2 * COUNT, "{distance} {strategy}");
         }
     }
@@ -79,16 +80,18 @@ fn check_sets<F: Fingerprint>() {
             finder.extend_from_slice(&fingerprints::<F>()).unwrap();
             assert_eq!(finder.count().unwrap(), all as u64);
             let (mut found, mut of_records) = (0, 0);
-            pairs(&segments, &options, |_| {
-                found += 1;
-                Ok(())
-            })
-            .unwrap();
-            id_pairs(&segments, &options, |_| {
-                of_records += 1;
-                Ok(())
-            })
-            .unwrap();
+            segments
+                .pairs(&options, |_| {
+                    found += 1;
+                    Ok(())
+                })
+                .unwrap();
+            segments
+                .id_pairs(&options, |_| {
+                    of_records += 1;
+                    Ok(())
+                })
+                .unwrap();
             assert_eq!((found, of_records), (all, all), "{distance} {sorted}");
         }
         let mut options = ClusterOptions::default();
@@ -102,7 +105,7 @@ fn check_sets<F: Fingerprint>() {
         });
         assert_eq!(report.unwrap().chain_count, 0);
         assert_eq!(found, [(COUNT, F::WIDTH)]);
-        let report = clusters(&segments, &options, |_| Ok(())).unwrap();
+        let report = segments.clusters(&options, |_| Ok(())).unwrap();
         assert_eq!(
             (report.cluster_count, report.record_count),
             (1, COUNT as u64)

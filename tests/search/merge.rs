@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 use simidx::Set;
 use simidx::design::TableDesign;
-use simidx::merge::{MergeCodec, MergeOptions, Merged, merge};
+use simidx::merge::{MergeCodec, MergeOptions, Merged};
 use simidx::set::Exclusions;
 use simidx::watch::Progress;
 use simidx::{
@@ -49,7 +49,7 @@ fn name(id: u64) -> String {
 fn merged(files: &[Vec<u8>], options: &MergeOptions) -> (Vec<u8>, Merged) {
     let mut file = Vec::new();
     let segments = open_set(files.to_vec());
-    let merged = merge(&segments, options, &mut file).unwrap();
+    let merged = segments.merge(options, &mut file).unwrap();
     (file, merged)
 }
 
@@ -280,7 +280,9 @@ fn everything_may_be_left_out() {
 }
 
 fn refusal(files: &[Vec<u8>], options: &MergeOptions) -> String {
-    let error = merge(&open_set(files.to_vec()), options, Vec::new()).unwrap_err();
+    let error = open_set(files.to_vec())
+        .merge(options, Vec::new())
+        .unwrap_err();
     error.to_string()
 }
 
@@ -302,7 +304,7 @@ fn a_damaged_segment_is_named() {
     bad[1000] ^= 1;
     let named = |name, file| open_set([file]).named(name);
     let segments = Set::new([named("a", good), named("b", bad)]).unwrap();
-    let result = merge(&segments, &MergeOptions::default(), Vec::new());
+    let result = segments.merge(&MergeOptions::default(), Vec::new());
     let Err(Error::Segment { segment, name, .. }) = result else {
         panic!("{result:?}");
     };
@@ -371,7 +373,7 @@ fn a_table_that_is_overwritten_after_it_was_checked_is_refused() {
 /// The rule for which a merge refuses the segment.
 #[cfg(feature = "mmap")]
 fn rule_of_refusal(segments: &Set) -> u8 {
-    match merge(segments, &MergeOptions::default(), Vec::new()) {
+    match segments.merge(&MergeOptions::default(), Vec::new()) {
         Err(Error::Segment { error, .. }) => match *error {
             Error::Format(error) => error.rule(),
             error => panic!("{error}"),
@@ -410,7 +412,7 @@ fn a_table_that_changes_after_it_was_read_does_no_harm() {
         .watch(simidx::Watch::new(change));
     // The code of the table has no codeword for the new steps.
     let mut merged = Vec::new();
-    merge(&segments, &options, &mut merged).unwrap();
+    segments.merge(&options, &mut merged).unwrap();
     assert!(merged == file(1 << 40, Codec::Gap));
 }
 
@@ -424,14 +426,14 @@ fn progress_counts_every_record_and_value() {
     let two = open_set([file.clone(), file]);
     let (watch, calls) = recording(usize::MAX);
     let options = MergeOptions::default().codec(MergeCodec::Same).watch(watch);
-    merge(&two, &options, Vec::new()).unwrap();
+    two.merge(&options, Vec::new()).unwrap();
     let calls = calls.lock().unwrap();
     let stages = calls.chunk_by(|a, b| a.stage == b.stage);
     let stages: Vec<&Progress> = stages.filter_map(<[Progress]>::last).collect();
     for last in [1, calls.len() / 2, calls.len()] {
         let mut options = MergeOptions::default();
         (options.codec, options.watch) = (MergeCodec::Same, recording(last).0);
-        let stopped = merge(&two, &options, Vec::new());
+        let stopped = two.merge(&options, Vec::new());
         assert!(matches!(stopped, Err(Error::Interrupted)));
     }
     let done: Vec<(u64, u64)> = stages.iter().map(|p| (p.done, p.total)).collect();

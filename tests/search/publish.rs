@@ -8,7 +8,7 @@ use std::path::Path;
 
 use simidx::Set;
 use simidx::builder::AtomicFile;
-use simidx::merge::{MergeOptions, merge_to_path};
+use simidx::merge::MergeOptions;
 use simidx::{BuildOptions, Error, IndexBuilder, Watch, Width};
 use simidx_testkit::{build, recording};
 
@@ -56,7 +56,7 @@ fn a_merge_may_replace_a_segment_that_is_open() {
     builder(&[2, 3]).finish_to_path(&paths[1]).unwrap();
     let segments = Set::open_in_memory(&paths).unwrap();
     let options = MergeOptions::default();
-    merge_to_path(&segments, &options, &paths[0]).unwrap();
+    segments.merge_to_path(&options, &paths[0]).unwrap();
     assert!(fs::read(&paths[0]).unwrap() == build(BuildOptions::default(), &[1u64, 2, 2, 3]));
     assert_eq!(names(folder.path()), ["a", "b"]);
 }

@@ -9,10 +9,7 @@ use proptest::test_runner::RngSeed;
 use rand::RngExt;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
-use simidx::batch::{
-    DedupOptions, Deduplicator, JoinOptions, answer_all, contains_all, ids_of_all, join,
-    positions_of_all,
-};
+use simidx::batch::{DedupOptions, Deduplicator, JoinOptions, positions_of_all};
 use simidx::design::TableDesign;
 use simidx::format::FormatError;
 use simidx::index::Strategy;
@@ -822,15 +819,15 @@ fn columns_of_another_width_are_refused() {
                     panic!("a query of another width")
                 });
             assert_eq!(mismatch(answered), expected);
-            let all = answer_all(&set, column, question, &Watch::default());
+            let all = set.answer_all(column, question, &Watch::default());
             assert_eq!(mismatch(all), expected);
-            let near = contains_all(&set, column, 3, &Watch::default());
+            let near = set.contains_all(column, 3, &Watch::default());
             assert_eq!(mismatch(near), expected);
-            let ids = ids_of_all(&set, column, &Watch::default());
+            let ids = set.ids_of_all(column, &Watch::default());
             assert_eq!(mismatch(ids), expected);
             let positions = positions_of_all(&set, column, &Watch::default());
             assert_eq!(mismatch(positions), expected);
-            let joined = join(&set, column, &JoinOptions::default(), |_, _| Ok(()));
+            let joined = set.join(column, &JoinOptions::default(), |_, _| Ok(()));
             assert_eq!(mismatch(joined), expected);
         }
     }
@@ -890,7 +887,9 @@ fn what_is_left_out_of_one_file_is_near_to_nothing() {
     let near = |set: &Set, query: u64| {
         [0, 1, 2].map(|distance| {
             let near = set.contains_near(query, distance).unwrap();
-            let all = contains_all(set, &[query], distance, &Watch::default()).unwrap();
+            let all = set
+                .contains_all(&[query], distance, &Watch::default())
+                .unwrap();
             assert_eq!(all, [near]);
             near
         })

@@ -4,7 +4,7 @@
 use simidx::Set;
 use simidx::builder::{BuildError, MIN_MEMORY};
 use simidx::format::SketchParameters;
-use simidx::merge::{MergeOptions, merge};
+use simidx::merge::MergeOptions;
 use simidx::set::Exclusions;
 use simidx::{
     BuildOptions, Error, Fingerprint, Id, IdBuf, IdKind, Index, IndexBuilder, Storage, Width,
@@ -198,7 +198,7 @@ fn a_merge_carries_sketches_along() {
         let file = |part| build::<u64>(part, options(ids, 4, None));
         let segments = open_set(parts.map(file));
         let mut file = Vec::new();
-        let merged = merge(&segments, &MergeOptions::default(), &mut file).unwrap();
+        let merged = segments.merge(&MergeOptions::default(), &mut file).unwrap();
         assert_eq!(merged.sketches.unwrap().bits(), 256);
         let mut expected = options(ids, 4, None);
         expected.design = Some(largest_design(&segments));
@@ -233,7 +233,7 @@ fn a_merge_leaves_out_the_sketches_of_what_it_leaves_out() {
         };
         gone(33);
         let mut file = Vec::new();
-        merge(&segments, &merge_options, &mut file).unwrap();
+        segments.merge(&merge_options, &mut file).unwrap();
         let numbered = all.iter().enumerate();
         let is_gone = |id: u64| match ids {
             IdKind::None => false,
@@ -273,7 +273,7 @@ fn a_merge_of_different_sketches_has_none() {
     for (one, other, is_kept) in [("a", "b", false), ("a", "a", true)] {
         let segments = open_set([with(one), with(other)]);
         let mut file = Vec::new();
-        let merged = merge(&segments, &MergeOptions::default(), &mut file).unwrap();
+        let merged = segments.merge(&MergeOptions::default(), &mut file).unwrap();
         assert_eq!(merged.sketches.is_some(), is_kept);
         let index = simidx_testkit::open::<u64>(file);
         assert_eq!(index.sketches().unwrap().is_some(), is_kept);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use simidx::Set;
 use simidx::design::TableDesign;
-use simidx::merge::{MergeCodec, MergeOptions, merge};
+use simidx::merge::{MergeCodec, MergeOptions};
 use simidx::set::Exclusions;
 use simidx::{BuildOptions, Codec, Fingerprint, IdKind, Index, IndexBuilder, Width};
 use simidx_testkit::open_set;
@@ -194,7 +194,7 @@ fn check_tables<F: Fingerprint>(
     let all: Vec<Record<F>> = parts.iter().flat_map(|(part, _)| records(part)).collect();
     let mut file = Vec::new();
     let segments = open_set(files::<F>(parts, ids));
-    merge(&segments, &options, &mut file).unwrap();
+    segments.merge(&options, &mut file).unwrap();
     assert!(file == build(&all, expected, ids));
 }
 
@@ -242,7 +242,7 @@ fn check_update<F: Fingerprint>(
     options.block_size = Some(128);
     let mut file = Vec::new();
     let segments = open_set(files::<F>(parts, ids));
-    let report = merge(&segments, &options, &mut file).unwrap();
+    let report = segments.merge(&options, &mut file).unwrap();
 
     let kept = kept(parts, newest_wins, left, left_of, ids);
     let mut expected = given.options::<F>();
@@ -331,7 +331,7 @@ proptest! {
         }
         let segments = open_set(files::<u64>(&parts, IdKind::None));
         let mut file = Vec::new();
-        let report = merge(&segments, &options, &mut file).unwrap();
+        let report = segments.merge(&options, &mut file).unwrap();
         let kept = kept(&parts, false, &left, &left_of, IdKind::None);
         let expected: BTreeSet<u64> = records(&kept).iter().map(|r| r.0).collect();
         let merged = simidx_testkit::open::<u64>(file);
@@ -376,7 +376,7 @@ fn tables_that_large_segments_lack_are_sorted_in_little_memory() {
     let gone = parts[0].iter().step_by(2);
     gone.for_each(|r| options.exclusions.add_fingerprint(r.0));
     let mut file = Vec::new();
-    merge(&open_set(files), &options, &mut file).unwrap();
+    open_set(files).merge(&options, &mut file).unwrap();
     let kept = parts[0].iter().skip(1).step_by(2).chain(&parts[1]);
     let kept: Vec<Record<u64>> = kept.copied().collect();
     assert!(file == build(&kept, parameters(4).options::<u64>(), IdKind::None));
@@ -398,7 +398,7 @@ fn many_records_are_replaced_in_little_memory() {
         options.memory = simidx::builder::MIN_MEMORY;
         options.newest_wins = true;
         let mut file = Vec::new();
-        let report = merge(&open_set(files), &options, &mut file).unwrap();
+        let report = open_set(files).merge(&options, &mut file).unwrap();
         assert_eq!(report.replaced_record_count, delta.len() as u64);
         let old = base.iter().skip(1).step_by(2);
         let kept: Vec<Record<u64>> = old.chain(&delta).copied().collect();
@@ -410,7 +410,7 @@ fn many_records_are_replaced_in_little_memory() {
 }
 
 fn refusal(segments: &Set, options: &MergeOptions) -> String {
-    let merged = merge(segments, options, Vec::new());
+    let merged = segments.merge(options, Vec::new());
     merged.unwrap_err().to_string()
 }
 

@@ -5,7 +5,7 @@ use std::ptr::null_mut;
 use std::sync::{Mutex, TryLockError};
 
 use simidx::Set;
-use simidx::batch::{Answers, answer_all, contains_all};
+use simidx::batch::Answers;
 use simidx::set::{Question, SetScratch};
 
 use crate::border::Buffer;
@@ -169,7 +169,7 @@ fn answer_many(
         let (found, buffer) = places;
         let set = &searcher.set;
         searcher.answers = queries.with(set.width(), |queries| {
-            work.run(|| Ok(answer_all(set, queries, question, &work.watch())?))
+            work.run(|| Ok(set.answer_all(queries, question, &work.watch())?))
         })?;
         offsets.put_all(0, &searcher.answers.offsets);
         found.set(searcher.matches(0, buffer));
@@ -407,7 +407,7 @@ pub unsafe extern "C" fn simidx_contains_many(
         check(Question::Within(distance))?;
         let found = with(searcher, |Searcher { set, .. }| {
             queries.with(set.width(), |queries| {
-                work.run(|| Ok(contains_all(set, queries, distance, &work.watch())?))
+                work.run(|| Ok(set.contains_all(queries, distance, &work.watch())?))
             })
         })?;
         for (place, found) in found.into_iter().enumerate() {

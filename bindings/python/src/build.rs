@@ -7,7 +7,7 @@ use pyo3::types::{PyDict, PyString};
 use simidx::Set;
 use simidx::builder::AtomicFile;
 use simidx::design::TableDesign;
-use simidx::merge::{MergeOptions, merge as merge_files};
+use simidx::merge::MergeOptions;
 use simidx::{BuildOptions, Codec, IdKind, IndexBuilder, Width};
 
 use crate::errors::{Class, Failure, raise};
@@ -184,7 +184,7 @@ pub(crate) fn merge(given: Given<'_>) -> PyResult<()> {
         excluded.add_to(&mut options.exclusions, watch)?;
         let mut file = AtomicFile::create(&path)?;
         options.watch = watch.of_library();
-        merge_files(&set, &options, &mut file)?;
+        set.merge(&options, &mut file)?;
         commit(file, watch)
     })
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
-use simidx::batch::{Answers, IdColumn, IdLists, ids_of_all, positions_of_all};
+use simidx::batch::{Answers, IdColumn, IdLists, positions_of_all};
 use simidx::{Fingerprints, Id, IdKind, Set};
 
 use crate::arrays::array;
@@ -77,7 +77,7 @@ impl Facts {
         let mut lists = match &self.source {
             Source::Answers(ids, _) => return Ok(Arc::clone(ids)),
             Source::Files(opened) => over(opened, fingerprints, |set, found, watch| {
-                ids_of_all(set, found, watch)
+                set.ids_of_all(found, watch)
             })?,
         };
         // An empty list still has the kind of the ids.

@@ -6,7 +6,6 @@ use std::sync::{Arc, PoisonError, RwLock};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use simidx::Fingerprints;
-use simidx::batch::ids_of_all;
 use simidx::index::WarmOptions;
 use simidx::set::Exclusions;
 
@@ -223,7 +222,7 @@ pub(crate) fn ids_of(given: Given<'_>) -> PyResult<Bound<'_, PyList>> {
     let (py, opened) = (given.py(), PyIndex::of(&given)?);
     let column = given.queries(opened.width())?;
     let lists = run_short(py, move || {
-        Ok(ids_of_all(&opened.set, &column, &simidx::Watch::default())?)
+        Ok(opened.set.ids_of_all(&column, &simidx::Watch::default())?)
     })?;
     list_of(py, &lists, 0)
 }

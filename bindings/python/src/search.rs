@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
-use simidx::batch::{Answers, JoinOptions, answer_all, contains_all, join as join_all};
+use simidx::batch::{Answers, JoinOptions};
 use simidx::set::Question;
 use simidx::{Fingerprints, Width};
 
@@ -72,7 +72,7 @@ impl Searched {
             Searched::Files(opened) => {
                 let set = opened.set.clone();
                 let work = move |watch: &simidx::Watch| {
-                    Ok::<_, Failure>(answer_all(&set, &queries, question, watch)?)
+                    Ok::<_, Failure>(set.answer_all(&queries, question, watch)?)
                 };
                 let answers = match is_short {
                     true => run_short(py, move || work(&simidx::Watch::default()))?,
@@ -122,7 +122,7 @@ pub(crate) fn contains(given: Given<'_>) -> PyResult<Bound<'_, PyAny>> {
     let mask = match searched {
         Searched::Files(opened) => run_apart(py, &how, move |watch| {
             let watch = watch.of_library();
-            Ok(contains_all(&opened.set, &queries, distance, &watch)?)
+            Ok(opened.set.contains_all(&queries, distance, &watch)?)
         })?,
         searched => {
             let question = Question::Within(distance);
@@ -156,7 +156,7 @@ pub(crate) fn join(given: Given<'_>) -> PyResult<Found<'_>> {
             answers.push(found.fingerprint, found.distance);
             Ok(())
         };
-        join_all(&set, &queries, &options, visit)?;
+        set.join(&queries, &options, visit)?;
         while answers.query_count() < total {
             answers.end_query();
         }

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use simidx::index::WarmOptions;
-use simidx::merge::{MergeOptions, merge_to_path};
+use simidx::merge::MergeOptions;
 use simidx::{BuildOptions, IdKind, IndexBuilder, Set, Watch};
 
 use crate::core::{Core, Work};
@@ -234,7 +234,7 @@ impl Core {
         let merged = self
             .merging
             .threads
-            .install(|| merge_to_path(&set, &options, &path));
+            .install(|| set.merge_to_path(&options, &path));
         let merged = merged.map_err(|error| self.stopped(error))?;
         if merged.summary.record_count == 0 {
             let _ = fs::remove_file(&path);

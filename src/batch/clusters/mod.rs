@@ -37,7 +37,7 @@ pub struct ClusterOptions {
     pub representative: Representative,
     /// The least number of records of a cluster. With 1, a fingerprint without neighbours is a cluster too. Default 2.
     pub min_size: u64,
-    /// The most bytes of memory, at least [`MIN_MEMORY`](crate::builder::MIN_MEMORY). Unlimited by default.
+    /// The most bytes of memory, at least 64 MiB. Unlimited by default.
     pub memory: Option<u64>,
     /// The folder for temporary files, see [`BuildOptions::temp_dir`](crate::BuildOptions::temp_dir). They are needed
     /// only if many fingerprints are given more than once.
@@ -165,41 +165,43 @@ pub struct ClusterReport {
     pub widest_cluster: u64,
 }
 
-/// Calls `visit` with each cluster of records of the set, in order. A cluster is a connected component of at least two
-/// records, linked by steps of at most a distance; records that share a fingerprint are linked at distance 0. Without
-/// ids, fingerprints count instead of records.
-///
-/// Reads table 0 of each segment once, and a second time for ids if there are any. Takes no more time than
-/// [`pairs`](crate::batch::pairs()), however many pairs there are. Memory: as for [`ClusterFinder`], plus the members
-/// of one cluster. [`Set::ids_of`](crate::Set::ids_of) gives the ids of a member.
-///
-/// ```
-/// use simidx::batch::{ClusterOptions, clusters};
-/// use simidx::Set;
-///
-/// # use simidx::{Index, IndexBuilder, Width};
-/// # let mut builder = IndexBuilder::new(Width::W64, Default::default())?;
-/// # builder.extend_from_slice(&[0xff00_u64, 0xff01, 0x1234_5678])?;
-/// # let mut file = Vec::new();
-/// # builder.finish(&mut file)?;
-/// # let segments = Set::from_bytes(file)?;
-/// let report = clusters(&segments, &ClusterOptions::default(), |cluster| {
-///     assert_eq!(cluster.fingerprints, [0xff00, 0xff01]);
-///     Ok(())
-/// })?;
-/// assert_eq!(report.cluster_count, 1);
-/// # Ok::<(), simidx::Error>(())
-/// ```
-///
-/// # Errors
-/// A damaged segment, 2^32 - 1 or more distinct fingerprints, a memory limit that is too small for them, and any error
-/// of temporary files or of `visit`. After an error of its own, `visit` is not called again.
-pub fn clusters(
-    set: &Set,
-    options: &ClusterOptions,
-    mut visit: impl FnMut(Cluster<'_>) -> Result<()>,
-) -> Result<ClusterReport> {
-    visit_clusters(set, options, &mut visit)
+impl Set {
+    /// Calls `visit` with each cluster of records of the set, in order. A cluster is a connected component of at least two
+    /// records, linked by steps of at most a distance; records that share a fingerprint are linked at distance 0. Without
+    /// ids, fingerprints count instead of records.
+    ///
+    /// Reads table 0 of each segment once, and a second time for ids if there are any. Takes no more time than
+    /// [`Set::pairs`](crate::Set::pairs), however many pairs there are. Memory: as for [`ClusterFinder`], plus the members
+    /// of one cluster. [`Set::ids_of`](crate::Set::ids_of) gives the ids of a member.
+    ///
+    /// ```
+    /// use simidx::batch::ClusterOptions;
+    /// use simidx::Set;
+    ///
+    /// # use simidx::{Index, IndexBuilder, Width};
+    /// # let mut builder = IndexBuilder::new(Width::W64, Default::default())?;
+    /// # builder.extend_from_slice(&[0xff00_u64, 0xff01, 0x1234_5678])?;
+    /// # let mut file = Vec::new();
+    /// # builder.finish(&mut file)?;
+    /// # let segments = Set::from_bytes(file)?;
+    /// let report = segments.clusters(&ClusterOptions::default(), |cluster| {
+    ///     assert_eq!(cluster.fingerprints, [0xff00, 0xff01]);
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(report.cluster_count, 1);
+    /// # Ok::<(), simidx::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A damaged segment, 2^32 - 1 or more distinct fingerprints, a memory limit that is too small for them, and any error
+    /// of temporary files or of `visit`. After an error of its own, `visit` is not called again.
+    pub fn clusters(
+        &self,
+        options: &ClusterOptions,
+        mut visit: impl FnMut(Cluster<'_>) -> Result<()>,
+    ) -> Result<ClusterReport> {
+        visit_clusters(self, options, &mut visit)
+    }
 }
 
 fn visit_clusters(
@@ -239,7 +241,7 @@ fn clusters_of<F: Fingerprint>(
     )
 }
 
-/// [`clusters`], but the record with the least key represents its cluster, and [`ClusterOptions::representative`] is
+/// [`Set::clusters`], but the record with the least key represents its cluster, and [`ClusterOptions::representative`] is
 /// ignored. `key` is called once for each record; of equal keys, the record with the smaller fingerprint wins.
 ///
 /// For example, to let the longest document of a cluster represent it, or the first one: give each record its position
@@ -276,11 +278,11 @@ fn clusters_of<F: Fingerprint>(
 /// # Ok::<(), simidx::Error>(())
 /// ```
 ///
-/// Memory: as for [`clusters`], plus one key for each cluster. Memory that a key owns elsewhere does not count towards
+/// Memory: as for [`Set::clusters`], plus one key for each cluster. Memory that a key owns elsewhere does not count towards
 /// the limit.
 ///
 /// # Errors
-/// As for [`clusters`], and a set that has records but no ids.
+/// As for [`Set::clusters`], and a set that has records but no ids.
 pub fn clusters_by_key<K: Ord>(
     set: &Set,
     options: &ClusterOptions,

@@ -145,7 +145,7 @@ impl Deduplicator {
     /// fingerprint are excluded too.
     ///
     /// # Errors
-    /// The errors of [`join`](crate::batch::join()).
+    /// The errors of [`Set::join`](crate::Set::join).
     pub fn exclude(&mut self, set: &Set) -> Result<()> {
         by_width!(OfWidth, &mut self.documents, documents => documents.exclude(set))
     }

@@ -111,7 +111,7 @@ pub struct JoinOptions {
     pub strategy: JoinStrategy,
     /// The part of the fingerprints to search; all by default.
     pub shard: Shard,
-    /// The most bytes of memory for matches, at least [`MIN_MEMORY`](crate::builder::MIN_MEMORY). Matches beyond it go
+    /// The most bytes of memory for matches, at least 64 MiB. Matches beyond it go
     /// to temporary files. The queries and their tables take about 80 bytes a query in addition. Unlimited by default.
     pub memory: Option<u64>,
     /// The folder for temporary files, see [`BuildOptions::temp_dir`](crate::BuildOptions::temp_dir).
@@ -146,7 +146,7 @@ impl Default for JoinOptions {
 /// The cost of a join.
 ///
 /// ```
-/// use simidx::batch::{JoinOptions, JoinStrategy, join};
+/// use simidx::batch::{JoinOptions, JoinStrategy};
 /// use simidx::Set;
 ///
 /// # use simidx::{Index, IndexBuilder, Width};
@@ -156,7 +156,7 @@ impl Default for JoinOptions {
 /// # builder.finish(&mut file)?;
 /// # let segments = Set::from_bytes(file)?;
 /// let options = JoinOptions::default().strategy(JoinStrategy::Stream);
-/// let report = join(&segments, &[0xff03_u64], &options, |_, _| Ok(()))?;
+/// let report = segments.join(&[0xff03_u64], &options, |_, _| Ok(()))?;
 /// assert_eq!((report.strategy, report.stats.blocks), (JoinStrategy::Stream, 1));
 /// # Ok::<(), simidx::Error>(())
 /// ```
@@ -170,44 +170,46 @@ pub struct JoinReport {
     pub stats: QueryStats,
 }
 
-/// Answers many queries. Calls `visit` with the number of a query in `queries` and a match of it, ordered by query,
-/// distance and value. Each match is visited once, however many segments hold it. The matches of a query are those of
-/// [`Set::query`](crate::Set::query) that lie in the shard.
-///
-/// Works on all threads of the current pool and calls `visit` on this one. A million queries on ten million
-/// fingerprints take two to three seconds on one thread.
-///
-/// ```
-/// use simidx::batch::{JoinOptions, join};
-/// use simidx::Set;
-///
-/// # use simidx::{Index, IndexBuilder, Width};
-/// # let mut builder = IndexBuilder::new(Width::W64, Default::default())?;
-/// # builder.extend_from_slice(&[0xff00_u64, 0xff01, 0x1234_5678])?;
-/// # let mut file = Vec::new();
-/// # builder.finish(&mut file)?;
-/// # let segments = Set::from_bytes(file)?;
-/// let queries = [0xff03_u64, 0xabcd_0000_0000];
-/// let mut found = Vec::new();
-/// join(&segments, &queries, &JoinOptions::default(), |query, near| {
-///     found.push((query, near.fingerprint, near.distance));
-///     Ok(())
-/// })?;
-/// assert_eq!(found, [(0, 0xff01, 1), (0, 0xff00, 2)]);
-/// # Ok::<(), simidx::Error>(())
-/// ```
-///
-/// # Errors
-/// A damaged file, queries of another width than the set, a memory limit that is too small, and any error of temporary
-/// files or of `visit`. [`Error::Interrupted`](crate::Error::Interrupted) if the watch of the options stops the search;
-/// each thread then finishes its current piece.
-pub fn join<'q>(
-    set: &Set,
-    queries: impl Into<Column<'q>>,
-    options: &JoinOptions,
-    mut visit: impl FnMut(usize, Match<u128>) -> Result<()>,
-) -> Result<JoinReport> {
-    join_column(set, queries.into(), options, &mut visit)
+impl Set {
+    /// Answers many queries. Calls `visit` with the number of a query in `queries` and a match of it, ordered by query,
+    /// distance and value. Each match is visited once, however many segments hold it. The matches of a query are those of
+    /// [`Set::query`](crate::Set::query) that lie in the shard.
+    ///
+    /// Works on all threads of the current pool and calls `visit` on this one. A million queries on ten million
+    /// fingerprints take two to three seconds on one thread.
+    ///
+    /// ```
+    /// use simidx::batch::JoinOptions;
+    /// use simidx::Set;
+    ///
+    /// # use simidx::{Index, IndexBuilder, Width};
+    /// # let mut builder = IndexBuilder::new(Width::W64, Default::default())?;
+    /// # builder.extend_from_slice(&[0xff00_u64, 0xff01, 0x1234_5678])?;
+    /// # let mut file = Vec::new();
+    /// # builder.finish(&mut file)?;
+    /// # let segments = Set::from_bytes(file)?;
+    /// let queries = [0xff03_u64, 0xabcd_0000_0000];
+    /// let mut found = Vec::new();
+    /// segments.join(&queries, &JoinOptions::default(), |query, near| {
+    ///     found.push((query, near.fingerprint, near.distance));
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(found, [(0, 0xff01, 1), (0, 0xff00, 2)]);
+    /// # Ok::<(), simidx::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A damaged file, queries of another width than the set, a memory limit that is too small, and any error of temporary
+    /// files or of `visit`. [`Error::Interrupted`](crate::Error::Interrupted) if the watch of the options stops the search;
+    /// each thread then finishes its current piece.
+    pub fn join<'q>(
+        &self,
+        queries: impl Into<Column<'q>>,
+        options: &JoinOptions,
+        mut visit: impl FnMut(usize, Match<u128>) -> Result<()>,
+    ) -> Result<JoinReport> {
+        join_column(self, queries.into(), options, &mut visit)
+    }
 }
 
 fn join_column(
@@ -225,7 +227,7 @@ fn join_column(
     })
 }
 
-/// [`join`] of a set at its width.
+/// [`Set::join`] of a set at its width.
 pub(super) fn join_of<F: Fingerprint>(
     segments: Typed<'_, F>,
     queries: &[F],

@@ -364,12 +364,14 @@ impl Ids<'_> {
     }
 
     /// Uses a buffer for strings, so that none has to be allocated; [`Ids::into_buffer`] returns it.
+    #[doc(hidden)]
     pub fn with_buffer(mut self, buffer: IdBuffer) -> Self {
         self.buffer = buffer;
         self
     }
 
     /// Returns the buffer for strings.
+    #[doc(hidden)]
     pub fn into_buffer(self) -> IdBuffer {
         self.buffer
     }

@@ -55,7 +55,7 @@ impl Exclusions {
     /// ids go to a folder for temporary files, by default that of the system.
     ///
     /// # Errors
-    /// The limit is below [`MIN_MEMORY`](crate::builder::MIN_MEMORY).
+    /// The limit is below 64 MiB.
     pub fn with_memory(memory: u64, temp_dir: Option<PathBuf>) -> Result<Self> {
         Ok(Exclusions::of_limit(
             MemoryLimit::new(Some(memory))?,

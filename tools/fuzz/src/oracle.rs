@@ -1,9 +1,7 @@
 //! Queries, pairs, clusters and scans of small sets against brute force.
 
 use arbitrary::Arbitrary;
-use simidx::batch::{
-    ClusterOptions, JoinOptions, JoinStrategy, Pair, PairOptions, clusters, join, pairs,
-};
+use simidx::batch::{ClusterOptions, JoinOptions, JoinStrategy, Pair, PairOptions};
 use simidx::index::Strategy;
 use simidx::set::SetScratch;
 use simidx::{Fingerprint, Index, Match, Scratch, Set, Width};
@@ -153,7 +151,7 @@ fn check_pairs(segments: &Set, set: &[u128], distance: u32, sorted: bool) {
         found.push(pair);
         Ok(())
     };
-    pairs(segments, &options, visit).expect("the files are good");
+    segments.pairs(&options, visit).expect("the files are good");
     if !sorted {
         found.sort_unstable();
     }
@@ -175,7 +173,7 @@ fn check_clusters(segments: &Set, set: &[u128], options: &ClusterOptions) {
         found.push(members.to_vec());
         Ok(())
     };
-    clusters(segments, options, visit).expect("the files are good");
+    segments.clusters(options, visit).expect("the files are good");
     assert_eq!(found, expected);
 }
 
@@ -209,6 +207,6 @@ fn check_scan<F: Fingerprint>(segments: &Set, queries: &[F], set: &[u128], optio
         found.push((number, m.distance, m.fingerprint));
         Ok(())
     };
-    join(segments, queries, options, visit).expect("the files are good");
+    segments.join(queries, options, visit).expect("the files are good");
     assert_eq!(found, expected);
 }

@@ -5,7 +5,7 @@ mod similar;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use simidx::batch::{JoinOptions, JoinStrategy, Shard, join};
+use simidx::batch::{JoinOptions, JoinStrategy, Shard};
 use simidx::index::QueryStats;
 use simidx::set::Question;
 use simidx::{Error, Fingerprints, IdBuf, IdKind, Match, Set};
@@ -144,7 +144,7 @@ fn all(set: &Set, args: &Args, options: &JoinOptions, mode: ProgressMode) -> Ans
     let bar = mode.spinner(format!("joining {count}"));
     let mut printer = Printer::new(set, &queries, args.answer_style());
     let mut failure = None;
-    let joined = join(set, &queries.fingerprints, options, |number, found| {
+    let joined = set.join(&queries.fingerprints, options, |number, found| {
         printer.take(number, found).map_err(|error| {
             // Kept aside: the error of the library has no room for it.
             failure = Some(error);

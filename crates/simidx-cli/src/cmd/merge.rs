@@ -95,7 +95,7 @@ fn merge(set: &Set, args: &Args, output: &Output, mode: ProgressMode) -> Answer 
     let mut folders = options.temp_dir.iter();
     folders.try_for_each(|folder| check_temp_dir(folder))?;
     let write = |out: &mut (dyn Write + Send)| {
-        let merged = simidx::merge::merge(set, &options, out)?;
+        let merged = set.merge(&options, out)?;
         stages.end_stage();
         Ok(merged)
     };

@@ -119,7 +119,7 @@ fn of_set(set: &Set, equal: &[Vec<IdBuf>], args: &Args, mode: ProgressMode) -> A
     let mut printer = Printer::new(args, set.width(), mode);
     match args.by {
         By::Id => id_pairs_with(set, equal, &options, |pair| Ok(printer.ids(pair)?))?,
-        By::Fingerprint => simidx::batch::pairs(set, &options, |pair| Ok(printer.pair(pair)?))?,
+        By::Fingerprint => set.pairs(&options, |pair| Ok(printer.pair(pair)?))?,
     }
     printer.finish()
 }

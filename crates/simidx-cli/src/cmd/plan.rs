@@ -2,9 +2,10 @@
 
 use std::io::{self, Write};
 
+use clap::ArgAction;
 use serde::Serialize;
 use simidx::Width;
-use simidx::design::{PlanRequest, PlannedIndex, StorageDevice};
+use simidx::design::{PlanRequest, PlannedIndex};
 use simidx_text::dedup::Similarity;
 use simidx_text::similar::{Banding, SimilarTexts};
 
@@ -73,8 +74,8 @@ pub(crate) struct Args {
     )]
     max_size: Option<Size>,
     /// Where the file is when it is queried
-    #[arg(long, value_parser = one_of(MEDIA), value_name = "MEDIUM", default_value = "memory", conflicts_with = "SimilarityArgs")]
-    medium: StorageDevice,
+    #[arg(long = "medium", value_parser = one_of(MEDIA), action = ArgAction::Set, value_name = "MEDIUM", default_value = "memory", conflicts_with = "SimilarityArgs")]
+    on_ssd: bool,
     /// Code of the tables; auto compares all codes
     #[arg(long, value_parser = one_of(CODECS), value_name = "CODEC", default_value = "auto", conflicts_with = "SimilarityArgs")]
     codec: CodecChoice,
@@ -87,13 +88,9 @@ pub(crate) struct Args {
 }
 
 /// Where the index file is when it is queried.
-const MEDIA: [Choice<StorageDevice>; 2] = [
-    (
-        "memory",
-        "In memory, read or mapped and cached",
-        StorageDevice::Memory,
-    ),
-    ("ssd", "On an SSD, nothing cached", StorageDevice::Ssd),
+const MEDIA: [Choice<bool>; 2] = [
+    ("memory", "In memory, read or mapped and cached", false),
+    ("ssd", "On an SSD, nothing cached", true),
 ];
 
 /// Runs the command.
@@ -114,7 +111,7 @@ fn plan(args: &Args) -> Result<PlanReport, Failure> {
     request.width = args.width;
     request.memory = args.max_size.map(|Size(bytes)| bytes);
     request.block_size = args.block_size;
-    request.device = args.medium;
+    request.on_ssd = args.on_ssd;
     request.codec = args.codec;
     let curve = request.alternatives()?;
     let choice = request.choose(&curve);
@@ -122,10 +119,7 @@ fn plan(args: &Args) -> Result<PlanReport, Failure> {
         width: args.width.bits(),
         max_distance: args.max_distance,
         count: args.count,
-        medium: match args.medium {
-            StorageDevice::Ssd => "ssd",
-            _ => "memory",
-        },
+        medium: if args.on_ssd { "ssd" } else { "memory" },
         memory: request.memory,
         block_size: args.block_size,
         indexes: curve.iter().map(Row::new).collect(),

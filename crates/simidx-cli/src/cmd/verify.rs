@@ -9,8 +9,8 @@ use serde::Serialize;
 use simidx::Set;
 use simidx::Watch;
 use simidx::format::FormatError;
+use simidx::index::VerifyReport;
 use simidx::set::{Manifest, Segment};
-use simidx::verify::VerifyReport;
 use simidx::watch::Stage;
 use simidx_output::one_line;
 

@@ -3,9 +3,7 @@
 mod printer;
 mod similar;
 
-use simidx::batch::{
-    Cluster, ClusterFinder, ClusterOptions, ClusterReport, clusters, clusters_by_key,
-};
+use simidx::batch::{Cluster, ClusterFinder, ClusterOptions, ClusterReport, clusters_by_key};
 use simidx::{Column, Error, Id, IdKind, Set, Width};
 
 use crate::cmd::Answer;
@@ -116,7 +114,7 @@ fn of_set(
                     |_, id: Id<'_>| KnownRecords::number(id).map(|number| records.key(number));
                 clusters_by_key(set, &options, key, visit)
             }
-            _ => clusters(set, &options, visit),
+            _ => set.clusters(&options, visit),
         },
     )
 }

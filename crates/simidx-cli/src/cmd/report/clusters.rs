@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use maud::{Markup, html};
-use simidx::batch::{ClusterOptions, ClusterReport, clusters};
+use simidx::batch::{ClusterOptions, ClusterReport};
 use simidx::{Error, Fingerprint, Set};
 
 use super::Args;
@@ -45,7 +45,7 @@ impl Clusters {
         options.memory = Some(args.resources.memory_limit());
         options.temp_dir = args.resources.temp_dir.clone();
         let (mut sizes, mut largest, mut largest_size) = (SizeClasses::default(), Vec::new(), 0);
-        let found = clusters(set, &options, |cluster| {
+        let found = set.clusters(&options, |cluster| {
             sizes.add(cluster.record_count);
             largest_size = largest_size.max(cluster.record_count);
             if largest.len() < args.clusters as usize {

@@ -1,7 +1,7 @@
 //! Pairs by their distance, within the distance of near-duplicates and just beyond it, and those of them that are doubtful.
 
 use maud::{Markup, html};
-use simidx::batch::{PairOptions, pairs};
+use simidx::batch::PairOptions;
 use simidx::{Error, Set};
 
 use super::Args;
@@ -33,7 +33,7 @@ impl Pairs {
         options.memory = Some(args.resources.memory_limit());
         options.temp_dir = args.resources.temp_dir.clone();
         let mut found = Differences::new(distance, args.pairs as usize, args.seed);
-        let ended = pairs(set, &options, |pair| {
+        let ended = set.pairs(&options, |pair| {
             let (a, b) = (pair.smaller, pair.larger);
             // The two are told from all other pairs by their values, one of them turned.
             let key = a ^ b.rotate_left(64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
