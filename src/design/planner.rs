@@ -82,7 +82,7 @@ impl StorageDevice {
     /// All kinds of storage.
     pub const ALL: [StorageDevice; 2] = [StorageDevice::Memory, StorageDevice::Ssd];
 
-    /// Returns the name in options and reports.
+    /// The name in options and reports.
     pub fn name(self) -> &'static str {
         match self {
             StorageDevice::Memory => "memory",
@@ -100,7 +100,7 @@ impl fmt::Display for StorageDevice {
 impl FromStr for StorageDevice {
     type Err = OptionsError;
 
-    /// Parses a name that [`StorageDevice::name`] returns.
+    /// Reads a name as [`StorageDevice::name`] gives it.
     fn from_str(name: &str) -> Result<Self, OptionsError> {
         let found = StorageDevice::ALL
             .into_iter()
