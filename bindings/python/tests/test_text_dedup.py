@@ -23,7 +23,7 @@ datasets = pytest.importorskip("datasets", reason="datasets is not installed: bi
 
 DATA = Path(os.environ.get("SIMIDX_BOOK", Path(__file__).parents[3] / "book")).parent / "data"
 
-#: What text-dedup 0.4.1 (commit 7538f3e) found, by `tools/text_dedup_found.py`.
+#: The results of text-dedup 0.4.1 (commit 7538f3e), by `tools/text_dedup_found.py`.
 FOUND: list[dict[str, Any]] = [
     json.loads(line) for line in Path(__file__).with_name("text_dedup_found.jsonl").read_text("utf-8").splitlines()
 ]
