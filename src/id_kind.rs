@@ -29,7 +29,7 @@ impl IdKind {
     /// All kinds.
     pub const ALL: [IdKind; 3] = [IdKind::None, IdKind::Number, IdKind::String];
 
-    /// Returns the name on the command line and in reports.
+    /// The name on the command line and in reports.
     pub fn name(self) -> &'static str {
         match self {
             IdKind::None => "none",
@@ -69,7 +69,7 @@ impl fmt::Display for IdKind {
 impl FromStr for IdKind {
     type Err = OptionsError;
 
-    /// Parses a name that [`IdKind::name`] returns.
+    /// Reads a name as [`IdKind::name`] gives it.
     fn from_str(name: &str) -> Result<Self, OptionsError> {
         let found = IdKind::ALL.into_iter().find(|value| value.name() == name);
         found.ok_or_else(|| {

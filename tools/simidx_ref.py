@@ -369,7 +369,7 @@ def coded_values(index, table, block, start, before, stored_count, where):
             h, codeword_len = entry
             tail_at = position + codeword_len
             position = tail_at + h
-            # What would follow are codewords of zeros only, which exist like this one: V22 holds.
+            # The rest would be codewords of zeros only, which exist like this one: V22 holds.
             require(position <= 8 * len(block), 23,
                     f"{where}: the values do not end within the block")
             tail = read_bits(padded, tail_at, h)

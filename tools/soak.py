@@ -309,7 +309,7 @@ class Client(threading.Thread):
         whole = self.rng.choice([add, query % len(batch) + batch, b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"])
         one = self.send(whole[: self.rng.randrange(1, len(whole) + 1)])
         if self.rng.random() < 0.5:
-            # What is in the buffers is thrown away, with a reset.
+            # The reset discards the contents of the buffers.
             one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         one.close()
 

@@ -361,11 +361,11 @@ def main():
             print(collection.name, contender.name, found, file=sys.stderr, flush=True)
             report.append({"collection": collection.name, **contender._asdict(), "load": load, **found})
         markdown.append(table(collection, results))
-        # What is there stays if a later collection is interrupted.
+        # Existing files stay if a later collection is interrupted.
         write_results(arguments, report, markdown)
     about = write_results(arguments, report, markdown)
     print(about + "\n\n" + "\n".join(markdown))
-    # A tool that fails is in the table, and this is no success.
+    # A tool that fails is in the table, and the run fails.
     sys.exit(1 if failed else 0)
 
 

@@ -93,7 +93,7 @@ impl Codec {
     /// All codecs.
     pub const ALL: [Codec; 4] = [Codec::Xor, Codec::Gap, Codec::EliasFano, Codec::Lines];
 
-    /// Returns the name on the command line and in reports.
+    /// The name on the command line and in reports.
     pub fn name(self) -> &'static str {
         match self {
             Codec::Xor => "xor",
@@ -103,7 +103,7 @@ impl Codec {
         }
     }
 
-    /// Returns the number in the file.
+    /// The number in the file.
     pub(crate) fn id(self) -> u8 {
         match self {
             Codec::Xor => 1,
@@ -128,7 +128,7 @@ impl fmt::Display for Codec {
 impl FromStr for Codec {
     type Err = OptionsError;
 
-    /// Parses a name that [`Codec::name`] returns.
+    /// Reads a name as [`Codec::name`] gives it.
     fn from_str(name: &str) -> Result<Self, OptionsError> {
         let found = Codec::ALL.into_iter().find(|value| value.name() == name);
         found.ok_or_else(|| {

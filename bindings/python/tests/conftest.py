@@ -1,4 +1,4 @@
-"""What the tests share: seeded fingerprints with near ones among them, and plain twins of the searches."""
+"""Shared by the tests: seeded fingerprints with near ones among them, and plain versions of the searches."""
 
 from __future__ import annotations
 

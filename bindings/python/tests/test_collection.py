@@ -24,7 +24,7 @@ Near = list[tuple[int, int, list[str]]]
 
 
 def near(records: dict[str, int], query: int, k: int, but: str = "") -> Near:
-    """What a scan of all records finds."""
+    """The matches that a scan of all records finds."""
     by_value: dict[int, list[str]] = {}
     for id, value in records.items():
         if id != but and distance(value, query) <= k:
@@ -336,6 +336,6 @@ def test_progress_may_stop_additions(tmp_path: Path) -> None:
         with pytest.raises(RuntimeError, match="add"):
             pages.add_many(ids, values * 20, progress=stop)
     with Collection.open(tmp_path / "pages") as pages:
-        # What was added before is there.
+        # Earlier additions exist.
         for row in range(len(pages)):
             assert pages.get(str(row)) == values[row]

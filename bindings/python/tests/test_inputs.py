@@ -1,4 +1,4 @@
-"""What fingerprints and ids may be, and what is refused."""
+"""Accepted and refused types of fingerprints and ids."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_signs_have_to_be_said() -> None:
 
 
 def wrong_fingerprints() -> list[Any]:
-    """What no function takes."""
+    """Values that every function refuses."""
     pa = pytest.importorskip("pyarrow")
     pl = pytest.importorskip("polars")
     pd = pytest.importorskip("pandas")

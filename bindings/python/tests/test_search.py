@@ -61,7 +61,7 @@ def test_results_have_the_documented_types(tmp_path: Path, width: int) -> None:
     assert found.fingerprints.dtype == array.dtype
     assert found.fingerprints.shape[1:] == array.shape[1:]
     assert (found.query_count, found.match_count) == (100, len(found.distances))
-    # They are not faiss's `lims, D, I`: ranks are no rows.
+    # They are not faiss's `lims, D, I`: ranks are not rows.
     with pytest.raises(TypeError):
         _, _, _ = found  # type: ignore[misc]
     assert found.counts.tolist() == np.diff(found.offsets).tolist()

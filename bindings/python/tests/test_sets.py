@@ -67,7 +67,7 @@ def test_priority_and_other_files_decide_what_is_kept(tmp_path: Path) -> None:
     is_seen = seen.contains(array[100:], 3)
     assert is_seen.any()
     assert not fresh[is_seen].any()
-    # What is left out is in no cluster.
+    # Excluded rows are in no cluster.
     assert fresh[~is_seen].tolist() == simidx.dedup(array[100:][~is_seen], 3).tolist()
     with pytest.raises(simidx.InputError, match="priorities"):
         simidx.dedup(array, priority=[1, 2])

@@ -1,4 +1,4 @@
-"""What tests share with the programs that they start: the settings of a Spark on this machine, and wrapped stages."""
+"""Shared by tests and the programs that they start: the settings of a Spark on this machine, and wrapped stages."""
 
 from __future__ import annotations
 

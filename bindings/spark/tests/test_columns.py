@@ -138,7 +138,7 @@ def test_another_release_on_a_worker_is_refused() -> None:
 def test_a_sample_has_the_smallest_hashes(wide: bool) -> None:
     rng = np.random.default_rng(3)
     shape = (100_000, 2) if wide else 100_000
-    # Evenly spread, in a row, and so many equal ones that their hash alone may be larger than those of a usual sample.
+    # Evenly spread, in a row, and very many equal ones, whose hash alone may be larger than those of a usual sample.
     for values in (
         rng.integers(0, 2**64, shape, dtype=np.uint64),
         np.arange(100_000, dtype=np.uint64).repeat(2 if wide else 1).reshape(shape),

@@ -1,4 +1,4 @@
-"""What a stage yields does not depend on the order in which blocks come to it, which a shuffle does not keep."""
+"""The output of a stage does not depend on the order of its input blocks, which a shuffle does not keep."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Blocks = list[pa.RecordBatch]
 
 
 def each(stage: Any, blocks: Blocks) -> Blocks:
-    """What as many tasks yield, to each of which a block comes."""
+    """The output of one task for each block."""
     return [out for block in blocks for out in stage(iter([block]))]
 
 

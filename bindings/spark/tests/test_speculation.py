@@ -30,7 +30,7 @@ WORKERS = ["127.0.0.2", "127.0.0.3"]
 
 
 def said(log: Path, pattern: str, process: subprocess.Popen[bytes]) -> str:
-    """What a process says of itself, once it does."""
+    """The output of a process about itself, once there is any."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end and process.poll() is None:
         if found := re.search(pattern, log.read_text()):
@@ -87,7 +87,7 @@ def test_second_attempts_leave_no_trace(spark: SparkSession, master: str, tmp_pa
     )
     assert done.returncode == 0, done.stderr[-4000:]
 
-    # Nothing has failed, so that another attempt is one beside the first.
+    # Nothing has failed, so another attempt runs next to the first.
     second = {mark.name.split("-")[0] for mark in (tmp_path / "marks").iterdir() if mark.name.endswith("-1")}
     assert {"Range", "Build", "Collapse", "Distinct", "Find"} <= second, second
     found = json.loads((tmp_path / "found.json").read_text())

@@ -64,7 +64,7 @@ pub fn each_id(
     })
 }
 
-/// Reports the counts of a test: prints them, and appends them to the file in `SIMIDX_TEST_REPORT`, if it is set.
+/// Reports what a test has counted: prints it, and appends it to the file that `SIMIDX_TEST_REPORT` names, if set.
 pub fn report(line: &str) {
     println!("{line}");
     if let Some(path) = std::env::var_os("SIMIDX_TEST_REPORT") {

@@ -58,7 +58,7 @@ impl JoinStrategy {
         JoinStrategy::Probe,
     ];
 
-    /// Returns the name in options and reports.
+    /// The name in options and reports.
     pub fn name(self) -> &'static str {
         match self {
             JoinStrategy::Auto => "auto",
@@ -77,7 +77,7 @@ impl fmt::Display for JoinStrategy {
 impl FromStr for JoinStrategy {
     type Err = OptionsError;
 
-    /// Parses a name that [`JoinStrategy::name`] returns.
+    /// Reads a name as [`JoinStrategy::name`] gives it.
     fn from_str(name: &str) -> Result<Self, OptionsError> {
         let found = JoinStrategy::ALL
             .into_iter()
