@@ -3,9 +3,6 @@
 //! The model ranks designs and does not promise times: it assumes uniform fingerprints, and its constants, all in this
 //! file and in [`Costs`], were measured on one machine.
 
-use std::fmt;
-use std::str::FromStr;
-
 use super::bands::check_distance;
 use super::{Costs, ProbePlan, TableDesign};
 use crate::bound::bound_bits;
@@ -13,7 +10,7 @@ use crate::codec::lines;
 use crate::codec::{Codec, check_block_size, prefers_elias_fano, prefers_lines};
 use crate::error::OptionsError;
 use crate::fingerprint::Width;
-use crate::setters;
+use crate::{named, setters};
 
 /// A latency in memory that is not worth more bytes, if the fingerprints alone take [`LARGE_LEN`] bytes or more: see
 /// [`PlanRequest::choose`].
@@ -78,41 +75,16 @@ pub enum StorageDevice {
     Ssd,
 }
 
-impl StorageDevice {
-    /// All kinds of storage.
-    pub const ALL: [StorageDevice; 2] = [StorageDevice::Memory, StorageDevice::Ssd];
-
-    /// The name in options and reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            StorageDevice::Memory => "memory",
-            StorageDevice::Ssd => "ssd",
-        }
-    }
-}
-
-impl fmt::Display for StorageDevice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for StorageDevice {
-    type Err = OptionsError;
-
-    /// Reads a name as [`StorageDevice::name`] gives it.
-    fn from_str(name: &str) -> Result<Self, OptionsError> {
-        let found = StorageDevice::ALL
-            .into_iter()
-            .find(|value| value.name() == name);
-        found.ok_or_else(|| {
-            OptionsError::new(
-                "device",
-                format!("{name:?} is not a storage device: memory or ssd"),
-            )
-        })
-    }
-}
+named!(
+    StorageDevice,
+    OptionsError,
+    |name| OptionsError::new(
+        "device",
+        format!("{name:?} is not a storage device: memory or ssd")
+    ),
+    Memory = "memory",
+    Ssd = "ssd",
+);
 
 /// Bits a fingerprint above the information bound inside a block, and bits that each block costs beside: its checksum
 /// and count, its key as far as that is more than a value, and half a value that does not fit.
