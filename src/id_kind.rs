@@ -1,8 +1,6 @@
 //! The kinds of ids.
 
-use std::fmt;
-use std::str::FromStr;
-
+use crate::named;
 use crate::options_error::OptionsError;
 
 /// The kind of the ids of an index. Spec §9.
@@ -25,19 +23,19 @@ pub enum IdKind {
     String,
 }
 
+named!(
+    IdKind,
+    OptionsError,
+    |name| OptionsError::new(
+        "ids",
+        format!("{name:?} is not a kind of ids: none, number or string")
+    ),
+    None = "none",
+    Number = "number",
+    String = "string",
+);
+
 impl IdKind {
-    /// All kinds.
-    pub const ALL: [IdKind; 3] = [IdKind::None, IdKind::Number, IdKind::String];
-
-    /// The name on the command line and in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            IdKind::None => "none",
-            IdKind::Number => "number",
-            IdKind::String => "string",
-        }
-    }
-
     /// Returns the name of the ids in the plural.
     pub(crate) fn plural(self) -> &'static str {
         match self {
@@ -57,26 +55,5 @@ impl IdKind {
 
     pub(crate) fn from_code(code: u8) -> Option<Self> {
         IdKind::ALL.into_iter().find(|kind| kind.code() == code)
-    }
-}
-
-impl fmt::Display for IdKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for IdKind {
-    type Err = OptionsError;
-
-    /// Reads a name as [`IdKind::name`] gives it.
-    fn from_str(name: &str) -> Result<Self, OptionsError> {
-        let found = IdKind::ALL.into_iter().find(|value| value.name() == name);
-        found.ok_or_else(|| {
-            OptionsError::new(
-                "ids",
-                format!("{name:?} is not a kind of ids: none, number or string"),
-            )
-        })
     }
 }

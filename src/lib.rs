@@ -99,6 +99,7 @@ mod id_kind;
 pub mod index;
 mod memory;
 pub mod merge;
+mod named;
 mod options_error;
 pub mod set;
 mod setters;

@@ -11,12 +11,10 @@ pub(crate) mod span;
 pub(crate) mod strings;
 mod writer;
 
-use std::fmt;
-use std::str::FromStr;
-
 pub(crate) use writer::{CodeChoices, TableStatistics, encode_part};
 
 use crate::error::OptionsError;
+use crate::named;
 use huffman::Code;
 
 /// The smallest block size in bytes. Spec §13.
@@ -89,20 +87,20 @@ pub enum Codec {
     Lines,
 }
 
+named!(
+    Codec,
+    OptionsError,
+    |name| OptionsError::new(
+        "codec",
+        format!("{name:?} is not a codec: xor, gap, ef or lines")
+    ),
+    Xor = "xor",
+    Gap = "gap",
+    EliasFano = "ef",
+    Lines = "lines",
+);
+
 impl Codec {
-    /// All codecs.
-    pub const ALL: [Codec; 4] = [Codec::Xor, Codec::Gap, Codec::EliasFano, Codec::Lines];
-
-    /// The name on the command line and in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Codec::Xor => "xor",
-            Codec::Gap => "gap",
-            Codec::EliasFano => "ef",
-            Codec::Lines => "lines",
-        }
-    }
-
     /// The number in the file.
     pub(crate) fn id(self) -> u8 {
         match self {
@@ -116,27 +114,6 @@ impl Codec {
     /// Returns the codec of a number in a file; `None` if it is unknown.
     pub(crate) fn from_id(id: u8) -> Option<Self> {
         Codec::ALL.into_iter().find(|codec| codec.id() == id)
-    }
-}
-
-impl fmt::Display for Codec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Codec {
-    type Err = OptionsError;
-
-    /// Reads a name as [`Codec::name`] gives it.
-    fn from_str(name: &str) -> Result<Self, OptionsError> {
-        let found = Codec::ALL.into_iter().find(|value| value.name() == name);
-        found.ok_or_else(|| {
-            OptionsError::new(
-                "codec",
-                format!("{name:?} is not a codec: xor, gap, ef or lines"),
-            )
-        })
     }
 }
 

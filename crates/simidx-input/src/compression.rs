@@ -136,58 +136,27 @@ pub(super) fn decompress(
     compression: Compression,
 ) -> io::Result<Box<dyn BufRead + Send>> {
     let raw = BufReader::with_capacity(BUFFER, raw);
+    let name = compression.name();
     let plain: Box<dyn Read + Send> = match compression {
         Compression::None => return Ok(Box::new(raw)),
         Compression::Gzip => Box::new(Members::<GzDecoder<Raw>>::new(raw)),
         Compression::Zstd => Box::new(ZstdDecoder::with_buffer(raw)?),
-        Compression::Bzip2 => bzip2(raw)?,
-        Compression::Lz4 => lz4(raw)?,
-        Compression::Xz => xz(raw)?,
+        #[cfg(feature = "bzip2")]
+        Compression::Bzip2 => Box::new(Members::<bzip2::bufread::BzDecoder<Raw>>::new(raw)),
+        #[cfg(feature = "lz4")]
+        Compression::Lz4 => Box::new(Members::<lz4_frame::Lz4Frame>::new(raw)),
+        #[cfg(feature = "xz")]
+        Compression::Xz => Box::new(Members::<liblzma::bufread::XzDecoder<Raw>>::new(raw)),
+        #[cfg(not(all(feature = "bzip2", feature = "lz4", feature = "xz")))]
+        _ => {
+            let message = format!(
+                "is compressed by {name}, which needs a simidx-input with its feature `{name}`"
+            );
+            return Err(io::Error::new(ErrorKind::Unsupported, message));
+        }
     };
-    let name = compression.name();
     let plain = Named { plain, name };
     Ok(Box::new(BufReader::with_capacity(BUFFER, plain)))
-}
-
-#[cfg(feature = "bzip2")]
-fn bzip2(raw: impl BufRead + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
-    Ok(Box::new(Members::<bzip2::bufread::BzDecoder<Raw>>::new(
-        raw,
-    )))
-}
-
-#[cfg(feature = "lz4")]
-fn lz4(raw: impl BufRead + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
-    Ok(Box::new(Members::<lz4_frame::Lz4Frame>::new(raw)))
-}
-
-#[cfg(feature = "xz")]
-fn xz(raw: impl BufRead + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
-    Ok(Box::new(Members::<liblzma::bufread::XzDecoder<Raw>>::new(
-        raw,
-    )))
-}
-
-#[cfg(not(feature = "bzip2"))]
-fn bzip2(_: impl BufRead) -> io::Result<Box<dyn Read + Send>> {
-    Err(lacking("bzip2"))
-}
-
-#[cfg(not(feature = "lz4"))]
-fn lz4(_: impl BufRead) -> io::Result<Box<dyn Read + Send>> {
-    Err(lacking("lz4"))
-}
-
-#[cfg(not(feature = "xz"))]
-fn xz(_: impl BufRead) -> io::Result<Box<dyn Read + Send>> {
-    Err(lacking("xz"))
-}
-
-#[cfg(not(all(feature = "bzip2", feature = "lz4", feature = "xz")))]
-fn lacking(name: &str) -> io::Error {
-    let message =
-        format!("is compressed by {name}, which needs a simidx-input with its feature `{name}`");
-    io::Error::new(ErrorKind::Unsupported, message)
 }
 
 /// The error of a file that has become shorter, which no decoder explains away.

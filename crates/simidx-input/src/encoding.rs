@@ -85,7 +85,8 @@ fn detect(bytes: Vec<u8>, declared: Option<&[u8]>) -> Result<Decoded, String> {
     if bytes.contains(&0) {
         return Err(BINARY.into());
     }
-    let encoding = match marked.is_some() || is_nearly_utf8(&bytes) {
+    let (valid, faults) = utf8_counts(&bytes, true);
+    let encoding = match marked.is_some() || valid >= faults * VALID_PER_FAULT {
         true => UTF_8,
         false => self::declared(&bytes, declared).unwrap_or_else(|| guess(&bytes, true)),
     };
@@ -110,7 +111,7 @@ pub(super) fn of_stream(
         return Some(encoding).filter(|encoding| *encoding != UTF_8);
     }
     // A fault in UTF-8 is told by its line: a wrong guess would spoil every line, so that little speaks for UTF-8.
-    let Utf8Counts { valid, faults } = Utf8Counts::of(head, is_whole);
+    let (valid, faults) = utf8_counts(head, is_whole);
     // None of the encodings that can be guessed has zero bytes.
     match faults == 0 || valid > faults || head.contains(&0) {
         true => None,
@@ -128,36 +129,21 @@ fn check(decoded: Decoded) -> Result<Decoded, String> {
     }
 }
 
-/// Whether a few faults are all that keeps the bytes from being UTF-8.
-fn is_nearly_utf8(bytes: &[u8]) -> bool {
-    let Utf8Counts { valid, faults } = Utf8Counts::of(bytes, true);
-    valid >= faults * VALID_PER_FAULT
-}
-
-/// What speaks for UTF-8 and what against it: characters of other encodings are hardly ever valid in it.
-struct Utf8Counts {
-    /// Characters outside ASCII.
-    valid: usize,
-    /// Sequences of bytes that are no characters.
-    faults: usize,
-}
-
-impl Utf8Counts {
-    /// Counts; where the bytes are not the whole, a character that their end cuts off is neither.
-    fn of(bytes: &[u8], is_whole: bool) -> Self {
-        let (mut valid, mut faults, mut last) = (0, 0, &[][..]);
-        for chunk in bytes.utf8_chunks() {
-            valid += chunk.valid().chars().filter(|c| !c.is_ascii()).count();
-            last = chunk.invalid();
-            faults += usize::from(!last.is_empty());
-        }
-        // Chunks end where a fault does, so the last one of whole characters has none.
-        let is_cut_off = std::str::from_utf8(last).is_err_and(|error| error.error_len().is_none());
-        if !is_whole && is_cut_off {
-            faults -= 1;
-        }
-        Utf8Counts { valid, faults }
+/// What speaks for UTF-8 and what against it: characters outside ASCII, which are hardly ever valid by chance, and sequences of
+/// bytes that are no characters. Where the bytes are not the whole, a character that their end cuts off is neither.
+fn utf8_counts(bytes: &[u8], is_whole: bool) -> (usize, usize) {
+    let (mut valid, mut faults, mut last) = (0, 0, &[][..]);
+    for chunk in bytes.utf8_chunks() {
+        valid += chunk.valid().chars().filter(|c| !c.is_ascii()).count();
+        last = chunk.invalid();
+        faults += usize::from(!last.is_empty());
     }
+    // Chunks end where a fault does, so the last one of whole characters has none.
+    let is_cut_off = std::str::from_utf8(last).is_err_and(|error| error.error_len().is_none());
+    if !is_whole && is_cut_off {
+        faults -= 1;
+    }
+    (valid, faults)
 }
 
 /// The encoding that came with the bytes, or that they declare themselves, if it is known. It is none that they have been

@@ -53,11 +53,6 @@ pub(super) fn neither_column<S: AsRef<str>>(all: &[S]) -> String {
     format!("has no column {TEXT:?} or {FINGERPRINT:?}{there}; {CHOOSE}")
 }
 
-/// What is wrong with a table that has both.
-pub(super) fn both_columns() -> String {
-    format!("has both a column {TEXT:?} and a column {FINGERPRINT:?}; {CHOOSE}")
-}
-
 /// What is wrong with a table that has these columns and not the one named.
 pub(super) fn no_column<S: AsRef<str>>(name: &str, all: &[S]) -> String {
     format!("has no column {name:?}{}", names::list(name, all))
@@ -72,7 +67,47 @@ pub(super) enum Holds {
     Either,
 }
 
+/// What records have: texts, or a fingerprint.
+#[derive(Debug)]
+pub(super) enum Held<C> {
+    Texts(Vec<C>),
+    Fingerprint(C),
+}
+
 impl Fields {
+    /// Which columns of a table hold the records, and which one the ids. `column` finds one by its name, `missing` says what is
+    /// wrong with a table without it, and `other` finds fingerprints where no column has a default name.
+    pub(super) fn find<C: Copy>(
+        &self,
+        column: impl Fn(&str) -> Result<Option<C>, String>,
+        missing: impl Fn(&str) -> String,
+        other: impl FnOnce(Option<C>) -> Result<C, String>,
+    ) -> Result<(Held<C>, Option<C>), String> {
+        let wanted = |name: &str| column(name)?.ok_or_else(|| missing(name));
+        let id = match &self.id {
+            Some(name) => Some(wanted(name)?),
+            None => column(self.id())?,
+        };
+        let held = match self.holds() {
+            Holds::Texts => {
+                let texts = self.text.iter().map(|name| wanted(name));
+                Held::Texts(texts.collect::<Result<_, _>>()?)
+            }
+            Holds::Fingerprints => Held::Fingerprint(wanted(self.fingerprint())?),
+            Holds::Either => match (column(TEXT)?, column(FINGERPRINT)?) {
+                (Some(text), None) => Held::Texts(vec![text]),
+                (None, Some(fingerprint)) => Held::Fingerprint(fingerprint),
+                (None, None) => Held::Fingerprint(other(id)?),
+                (Some(_), Some(_)) => {
+                    return Err(format!(
+                        "has both a column {TEXT:?} and a column {FINGERPRINT:?}; {CHOOSE}"
+                    ));
+                }
+            },
+        };
+        Ok((held, id))
+    }
+
     /// Whether all names are the default ones.
     pub(super) fn are_default(&self) -> bool {
         self.holds() == Holds::Either && self.id.is_none()

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Read;
 use std::path::{MAIN_SEPARATOR, Path};
 
-use walkdir::WalkDir;
+use walkdir::{DirEntry, WalkDir};
 
 use super::encoding::{self, Decoded};
 use super::source::{Source, input_error, io_error, is_stdin, printable};
@@ -13,9 +13,13 @@ use crate::id;
 use crate::{Error, Place, Result};
 use simidx::IdBuf;
 
+/// A file with its id.
+type Opened = Result<(Source, IdBuf)>;
+
 /// A reader of documents named by their paths.
 pub(super) struct FilesReader {
-    files: Files,
+    /// The files still to be read, by their names.
+    files: Box<dyn Iterator<Item = (String, Opened)> + Send>,
     /// The file read last, or what was opened.
     name: String,
     /// Bytes that a document may have.
@@ -23,13 +27,6 @@ pub(super) struct FilesReader {
     encoding: TextEncoding,
     /// Bytes read of the files so far.
     bytes_read: u64,
-}
-
-/// The files still to be read.
-enum Files {
-    One(Source),
-    Tree(walkdir::IntoIter),
-    None,
 }
 
 impl FilesReader {
@@ -47,20 +44,40 @@ impl FilesReader {
         // The walk itself would report an unreadable root with the first record only.
         fs::read_dir(path).map_err(|e| io_error(&name, e))?;
         let walk = WalkDir::new(path).follow_links(false).sort_by_file_name();
-        Ok(FilesReader {
-            files: Files::Tree(walk.into_iter()),
-            name,
-            limit: MAX_DOCUMENT,
-            encoding,
-            bytes_read: 0,
-        })
+        let is_wanted = |entry: &walkdir::Result<DirEntry>| match entry {
+            Ok(entry) => entry.file_type().is_file(),
+            Err(_) => true,
+        };
+        let files = walk.into_iter().filter(is_wanted).map(|entry| match entry {
+            Ok(entry) => {
+                let path = entry.path();
+                let opened = path_id(path).and_then(|id| Ok((Source::open(path)?, id)));
+                (printable(path), opened)
+            }
+            Err(error) => {
+                let name = error.path().map_or_else(String::new, printable);
+                (name, Err(walk_error(error)))
+            }
+        });
+        Ok(Self::new(files, name, encoding))
     }
 
     /// A reader of one document, whose id is the name of the source.
     pub(super) fn single(source: Source, encoding: TextEncoding) -> Self {
         let name = source.name().to_owned();
+        let id = id::from_text(&name);
+        let id = id.map_err(|message| source.input_error(Place::File, message));
+        let file = (name.clone(), id.map(|id| (source, id)));
+        Self::new(std::iter::once(file), name, encoding)
+    }
+
+    fn new(
+        files: impl Iterator<Item = (String, Opened)> + Send + 'static,
+        name: String,
+        encoding: TextEncoding,
+    ) -> Self {
         FilesReader {
-            files: Files::One(source),
+            files: Box::new(files),
             name,
             limit: MAX_DOCUMENT,
             encoding,
@@ -68,35 +85,23 @@ impl FilesReader {
         }
     }
 
-    /// The next file with its id.
-    fn next_file(&mut self) -> Option<Result<(Source, IdBuf)>> {
-        match std::mem::replace(&mut self.files, Files::None) {
-            Files::None => None,
-            Files::One(source) => {
-                let id = id::from_text(source.name());
-                let id = id.map_err(|message| source.input_error(Place::File, message));
-                Some(id.map(|id| (source, id)))
-            }
-            Files::Tree(mut walk) => {
-                let found =
-                    walk.find(|entry| !matches!(entry, Ok(e) if !e.file_type().is_file()))?;
-                self.files = Files::Tree(walk);
-                Some(found.map_err(walk_error).and_then(|entry| {
-                    self.name = printable(entry.path());
-                    let id = path_id(entry.path())?;
-                    Ok((Source::open(entry.path())?, id))
-                }))
-            }
+    /// What is made of the next file and its id. An [`Error::Io`] is the end.
+    fn next_with<T>(
+        &mut self,
+        make: impl FnOnce(&mut Self, Source, IdBuf) -> Result<T>,
+    ) -> Option<Result<T>> {
+        let (name, file) = self.files.next()?;
+        self.name = name;
+        let made = file.and_then(|(source, id)| make(self, source, id));
+        if matches!(made, Err(Error::Io(_))) {
+            self.files = Box::new(std::iter::empty());
         }
+        Some(made)
     }
 
     /// The path of the next document, as its id has it.
     pub(super) fn next_path(&mut self) -> Option<Result<String>> {
-        let path = self.next_file()?.map(|(_, id)| id.to_string());
-        if matches!(path, Err(Error::Io(_))) {
-            self.files = Files::None;
-        }
-        Some(path)
+        self.next_with(|_, _, id| Ok(id.to_string()))
     }
 }
 
@@ -117,16 +122,11 @@ impl Iterator for FilesReader {
     type Item = Result<Record>;
 
     fn next(&mut self) -> Option<Result<Record>> {
-        let file = self.next_file()?;
-        let record = file.and_then(|(mut source, id)| {
-            let decoded = read(&mut source, self.limit, self.encoding);
-            self.bytes_read += source.bytes_read();
+        self.next_with(|reader, mut source, id| {
+            let decoded = read(&mut source, reader.limit, reader.encoding);
+            reader.bytes_read += source.bytes_read();
             Ok(Record::decoded(decoded?, id))
-        });
-        if matches!(record, Err(Error::Io(_))) {
-            self.files = Files::None;
-        }
-        Some(record)
+        })
     }
 }
 

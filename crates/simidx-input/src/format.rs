@@ -1,7 +1,6 @@
 //! The names of the input formats.
 
-use std::fmt;
-use std::str::FromStr;
+use simidx::named;
 
 /// The format of an input.
 ///
@@ -85,43 +84,26 @@ pub enum Format {
     Warc,
 }
 
+named!(
+    Format,
+    UnknownFormat,
+    |name| UnknownFormat(name.to_owned()),
+    Hex = "hex",
+    Dec = "dec",
+    Le = "le",
+    Tsv = "tsv",
+    Csv = "csv",
+    Jsonl = "jsonl",
+    Json = "json",
+    Lines = "lines",
+    Files = "files",
+    Npy = "npy",
+    Parquet = "parquet",
+    Arrow = "arrow",
+    Warc = "warc",
+);
+
 impl Format {
-    /// All formats, in the order in which they are listed to users.
-    pub const ALL: [Format; 13] = [
-        Format::Hex,
-        Format::Dec,
-        Format::Le,
-        Format::Tsv,
-        Format::Csv,
-        Format::Jsonl,
-        Format::Json,
-        Format::Lines,
-        Format::Files,
-        Format::Npy,
-        Format::Parquet,
-        Format::Arrow,
-        Format::Warc,
-    ];
-
-    /// The name by which users choose the format, in lower case.
-    pub fn name(self) -> &'static str {
-        match self {
-            Format::Hex => "hex",
-            Format::Dec => "dec",
-            Format::Le => "le",
-            Format::Tsv => "tsv",
-            Format::Csv => "csv",
-            Format::Jsonl => "jsonl",
-            Format::Json => "json",
-            Format::Lines => "lines",
-            Format::Files => "files",
-            Format::Npy => "npy",
-            Format::Parquet => "parquet",
-            Format::Arrow => "arrow",
-            Format::Warc => "warc",
-        }
-    }
-
     /// Whether the whole input is text, in one encoding.
     pub(super) fn is_text(self) -> bool {
         match self {
@@ -140,21 +122,6 @@ impl Format {
             Format::Hex | Format::Dec | Format::Le | Format::Tsv => false,
             Format::Lines | Format::Files | Format::Npy | Format::Warc => false,
         }
-    }
-}
-
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Format {
-    type Err = UnknownFormat;
-
-    fn from_str(name: &str) -> Result<Self, UnknownFormat> {
-        let found = Format::ALL.into_iter().find(|format| format.name() == name);
-        found.ok_or_else(|| UnknownFormat(name.to_owned()))
     }
 }
 

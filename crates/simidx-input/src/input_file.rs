@@ -19,7 +19,7 @@ use crate::{Error, Place, Result};
 /// compressed stays compressed. A file that changes meanwhile is detected by its length and modification time.
 ///
 /// ```
-/// use simidx_input::{InputFile, filter_records};
+/// use simidx_input::{Fate, InputFile, Rewrite, rewrite_records};
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("texts.jsonl");
@@ -27,14 +27,16 @@ use crate::{Error, Place, Result};
 /// let input = InputFile::open(&path, None, None)?;
 ///
 /// // First pass: which records are to stay?
-/// let mut keeps = Vec::new();
+/// let mut fates = Vec::new();
 /// for record in input.records()? {
-///     keeps.push(format!("{:?}", record?.content).contains("two"));
+///     let is_wanted = format!("{:?}", record?.content).contains("two");
+///     fates.push(if is_wanted { Fate::Copied } else { Fate::Dropped });
 /// }
 ///
 /// // Second pass: copies them.
-/// let (mut out, mut keeps) = (Vec::new(), keeps.into_iter());
-/// filter_records(&[input], &mut out, &mut |_| keeps.next() == Some(true))?;
+/// let mut out = Vec::new();
+/// let mut fate = |number: u64, _| Ok(fates[number as usize].clone());
+/// rewrite_records(&[input], &mut out, &Rewrite::default(), &mut fate)?;
 /// assert_eq!(out, b"{\"text\": \"two\"}\n");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -160,11 +162,7 @@ impl InputFile {
 
     /// Whether its records have named fields, so that [`rewrite_records`](super::rewrite_records) can give them more.
     pub fn has_fields(&self) -> bool {
-        match self.format {
-            Format::Jsonl | Format::Json | Format::Csv | Format::Parquet | Format::Arrow => true,
-            Format::Tsv => !self.header.is_empty(),
-            _ => false,
-        }
+        self.format.has_fields() || (self.format == Format::Tsv && !self.header.is_empty())
     }
 
     /// Bytes of the input, compressed bytes if it is compressed. None for a directory.

@@ -8,7 +8,7 @@ use simidx::{Fingerprints, Width};
 
 /// The items of a stream, one after another: lines, rows or objects.
 pub(super) trait Items: Send {
-    /// Reads on to the next item; false at the end.
+    /// Reads on to the next item; false at the end. After that, and after an [`Error::Io`], it is not called again.
     fn advance(&mut self) -> Result<bool>;
 
     fn source(&self) -> &Source;
@@ -24,6 +24,11 @@ pub(super) trait Items: Send {
 
     /// The error of the item.
     fn error(&self, message: impl Into<String>) -> Error {
+        self.error_at(0, message.into())
+    }
+
+    /// The error of a line of the item, so many lines after the first one.
+    fn error_at(&self, _lines: u64, message: String) -> Error {
         self.source().input_error(self.place(), message)
     }
 
@@ -49,6 +54,8 @@ pub(super) struct ItemReader<I> {
     plain: Option<(Radix, Width)>,
     /// Whether no item has been read.
     is_first: bool,
+    /// Whether there are no more items.
+    has_ended: bool,
 }
 
 impl<I: Items> ItemReader<I> {
@@ -61,6 +68,7 @@ impl<I: Items> ItemReader<I> {
             record: Box::new(record),
             plain: None,
             is_first: true,
+            has_ended: false,
         }
     }
 
@@ -79,7 +87,12 @@ impl<I: Items> Iterator for ItemReader<I> {
     type Item = Result<Record>;
 
     fn next(&mut self) -> Option<Result<Record>> {
-        match self.items.advance() {
+        if self.has_ended {
+            return None;
+        }
+        let advanced = self.items.advance();
+        self.has_ended = !matches!(advanced, Ok(true) | Err(Error::Input(_)));
+        match advanced {
             Ok(true) => {}
             Ok(false) => return None,
             Err(error) => return Some(Err(error)),
@@ -95,7 +108,7 @@ impl<I: Items> Iterator for ItemReader<I> {
 impl<I: Items> RecordReader for ItemReader<I> {
     fn read_fingerprints(&mut self, out: &mut Fingerprints) -> usize {
         let count = match self.plain {
-            Some((radix, width)) if width == out.width() => {
+            Some((radix, width)) if width == out.width() && !self.has_ended => {
                 self.items.read_fingerprints(radix, out)
             }
             _ => 0,

@@ -76,10 +76,7 @@ pub use input_file::InputFile;
 pub use new_fields::{Fate, FieldKind, FieldValue, NewField};
 pub use options::ReadOptions;
 pub use patterns::expand;
-pub use rewrite::{
-    OutputFormat, RecordFate, RecordPredicate, Rewrite, UnknownOutputFormat, filter_records,
-    rewrite_records,
-};
+pub use rewrite::{OutputFormat, RecordFate, Rewrite, UnknownOutputFormat, rewrite_records};
 pub use text_encoding::{TextEncoding, UnknownEncoding};
 
 use std::path::{Path, PathBuf};
@@ -333,29 +330,6 @@ fn open_parquet(path: &Path, _: &ReadOptions) -> Result<Box<dyn RecordReader>> {
     Err(source::input_error(&name, Place::File, message))
 }
 
-#[cfg(feature = "arrow")]
-fn open_arrow(source: Source, options: &ReadOptions) -> Result<Box<dyn RecordReader>> {
-    let rows = Box::new(columnar::ArrowBatches::open(source)?);
-    Ok(Box::new(columnar::Records::open(rows, options)?))
-}
-
-#[cfg(not(feature = "arrow"))]
-fn open_arrow(source: Source, _: &ReadOptions) -> Result<Box<dyn RecordReader>> {
-    let message = "Arrow files need a simidx-input with its feature `arrow`";
-    Err(source.input_error(Place::File, message))
-}
-
-#[cfg(feature = "warc")]
-fn open_warc(source: Source, encoding: TextEncoding) -> Result<Box<dyn RecordReader>> {
-    Ok(Box::new(warc::WarcReader::new(source, encoding)))
-}
-
-#[cfg(not(feature = "warc"))]
-fn open_warc(source: Source, _: TextEncoding) -> Result<Box<dyn RecordReader>> {
-    let message = "web archives need a simidx-input with its feature `warc`";
-    Err(source::input_error(source.name(), Place::File, message))
-}
-
 /// The reader of an open source in a format other than `Files`.
 fn reader(source: Source, format: Format, options: &ReadOptions) -> Result<Box<dyn RecordReader>> {
     options.check(source.name(), format)?;
@@ -381,8 +355,23 @@ fn reader(source: Source, format: Format, options: &ReadOptions) -> Result<Box<d
         }
         Format::Files => Box::new(files::FilesReader::single(source, encoding)),
         Format::Npy => Box::new(words::WordReader::npy(source, width)?),
-        Format::Arrow => return open_arrow(source, options),
-        Format::Warc => return open_warc(source, encoding),
+        #[cfg(feature = "arrow")]
+        Format::Arrow => {
+            let rows = Box::new(columnar::ArrowBatches::open(source)?);
+            Box::new(columnar::Records::open(rows, options)?)
+        }
+        #[cfg(not(feature = "arrow"))]
+        Format::Arrow => {
+            let message = "Arrow files need a simidx-input with its feature `arrow`";
+            return Err(source.input_error(Place::File, message));
+        }
+        #[cfg(feature = "warc")]
+        Format::Warc => Box::new(warc::WarcReader::new(source, encoding)),
+        #[cfg(not(feature = "warc"))]
+        Format::Warc => {
+            let message = "web archives need a simidx-input with its feature `warc`";
+            return Err(source.input_error(Place::File, message));
+        }
         Format::Parquet => {
             let message = "a Parquet file cannot be read as a stream";
             return Err(source.input_error(Place::File, message));

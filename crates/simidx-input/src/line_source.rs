@@ -28,29 +28,24 @@ pub(super) struct LineSource {
     most_passed_over: u64,
     /// Whether the current line is too long and its rest is still to be passed over.
     is_unfinished: bool,
-    failed: bool,
 }
 
 impl Items for LineSource {
     /// The next line holds more than white space. One that is too long is an `Error::Input` as soon as that is known;
     /// the next call passes over its rest. A rest that is not worth that is an `Error::Io`.
     fn advance(&mut self) -> Result<bool> {
-        while !self.failed {
-            match self.read_line() {
-                Ok(LineRead::Line) if self.line.trim_ascii().is_empty() => {}
-                Ok(LineRead::Line) => return Ok(true),
-                Ok(LineRead::TooLong) => {
+        loop {
+            let read = self.read_line();
+            match read.map_err(|e| self.source().io_error(e))? {
+                LineRead::Line if self.line.trim_ascii().is_empty() => {}
+                LineRead::Line => return Ok(true),
+                LineRead::TooLong => {
                     let limit = self.limit;
                     return Err(self.error(format!("line is longer than {limit} bytes")));
                 }
-                Ok(LineRead::End) => return Ok(false),
-                Err(e) => {
-                    self.failed = true;
-                    return Err(self.source().io_error(e));
-                }
+                LineRead::End => return Ok(false),
             }
         }
-        Ok(false)
     }
 
     fn source(&self) -> &Source {
@@ -71,7 +66,7 @@ impl Items for LineSource {
 
     /// The next line might be the last one, or one too long: then none is taken.
     fn read_fingerprints(&mut self, radix: Radix, out: &mut Fingerprints) -> usize {
-        if self.failed || self.is_unfinished {
+        if self.is_unfinished {
             return 0;
         }
         let before = out.len();
@@ -93,7 +88,6 @@ impl LineSource {
             limit,
             most_passed_over: MAX_PASSED_OVER,
             is_unfinished: false,
-            failed: false,
         }
     }
 
@@ -155,7 +149,8 @@ enum LineRead {
 mod tests {
     use super::super::source::tests::{gzip, source};
     use super::*;
-    use crate::Error;
+    use crate::items::ItemReader;
+    use crate::{Error, Record, RecordReader};
 
     /// Every line, or error, with its number.
     fn lines(bytes: &[u8], limit: u64) -> Vec<(Place, String)> {
@@ -230,18 +225,16 @@ mod tests {
         let endless = Source::new("in".into(), io::repeat(b'x')).unwrap();
         let mut lines = LineSource::new(endless, 1 << 20);
         lines.most_passed_over = 8 << 20;
-        let told = lines.advance().unwrap_err();
+        let read = |line: &LineSource, _| Ok(Record::text(line.text()?.to_owned(), None));
+        let mut reader = ItemReader::new(lines, read);
+        let told = reader.next().unwrap().unwrap_err();
         assert!(matches!(told, Error::Input(_)), "{told}");
-        assert!(
-            lines.source().bytes_read() < 4 << 20,
-            "{}",
-            lines.source().bytes_read()
-        );
-        let given_up = lines.advance().unwrap_err();
+        assert!(reader.bytes_read() < 4 << 20, "{}", reader.bytes_read());
+        let given_up = reader.next().unwrap().unwrap_err();
         assert!(matches!(given_up, Error::Io(_)), "{given_up}");
         let message = "in: line 1 is longer than 8388608 bytes; no more is read";
         assert_eq!(given_up.to_string(), message);
-        assert!(matches!(lines.advance(), Ok(false)));
+        assert!(reader.next().is_none());
     }
 
     #[test]

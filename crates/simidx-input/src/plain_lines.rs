@@ -109,12 +109,12 @@ impl<F: Fingerprint> Piece<F> {
         let mut fingerprints = Vec::with_capacity(lines.len() / (F::BYTES * 2 + 1) + 1);
         let (mut extent, mut passed) = (Extent::default(), Extent::default());
         while passed.bytes < lines.len() {
-            let Some(line) = Line::read(&lines[passed.bytes..], radix) else {
+            let Some((fingerprint, length)) = read_line(&lines[passed.bytes..], radix) else {
                 break;
             };
             passed.lines += 1;
-            passed.bytes += line.length;
-            if let Some(fingerprint) = line.fingerprint {
+            passed.bytes += length;
+            if let Some(fingerprint) = fingerprint {
                 fingerprints.push(fingerprint);
                 extent = passed;
             }
@@ -128,44 +128,29 @@ impl<F: Fingerprint> Piece<F> {
     }
 }
 
-/// A plain line.
-struct Line<F> {
-    /// None if the line is empty.
-    fingerprint: Option<F>,
-    /// Bytes of the line with its end.
-    length: usize,
-}
-
-impl<F: Fingerprint> Line<F> {
-    /// The first of some lines, if it is plain.
-    #[inline]
-    fn read(lines: &[u8], radix: Radix) -> Option<Self> {
-        let full = F::BYTES * 2;
-        if let (Radix::Hex, Some(b'\n')) = (radix, lines.get(full))
-            && let Some(fingerprint) = F::from_hex(&lines[..full])
-        {
-            return Some(Line {
-                fingerprint: Some(fingerprint),
-                length: full + 1,
-            });
-        }
-        // Ends of lines and tabs are below all digits and letters.
-        let digits = lines.iter().position(|&b| b < b'0')?;
-        let end = match lines[digits..] {
-            [b'\n', ..] => 1,
-            [b'\r', b'\n', ..] => 2,
-            _ => return None,
-        };
-        let fingerprint = match (digits, radix) {
-            (0, _) => None,
-            (_, Radix::Hex) => Some(F::from_hex(&lines[..digits])?),
-            (_, Radix::Dec) => Some(digits::dec_value(&lines[..digits])?),
-        };
-        Some(Line {
-            fingerprint,
-            length: digits + end,
-        })
+/// The fingerprint of the first of some lines, and the bytes of the line with its end, if it is plain; an empty one has no
+/// fingerprint.
+#[inline]
+fn read_line<F: Fingerprint>(lines: &[u8], radix: Radix) -> Option<(Option<F>, usize)> {
+    let full = F::BYTES * 2;
+    if let (Radix::Hex, Some(b'\n')) = (radix, lines.get(full))
+        && let Some(fingerprint) = F::from_hex(&lines[..full])
+    {
+        return Some((Some(fingerprint), full + 1));
     }
+    // Ends of lines and tabs are below all digits and letters.
+    let digits = lines.iter().position(|&b| b < b'0')?;
+    let end = match lines[digits..] {
+        [b'\n', ..] => 1,
+        [b'\r', b'\n', ..] => 2,
+        _ => return None,
+    };
+    let fingerprint = match (digits, radix) {
+        (0, _) => None,
+        (_, Radix::Hex) => Some(F::from_hex(&lines[..digits])?),
+        (_, Radix::Dec) => Some(digits::dec_value(&lines[..digits])?),
+    };
+    Some((fingerprint, digits + end))
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use encoding_rs::Encoding;
 use super::compression::{Compression, Shortened, decompress, split_suffix};
 use super::decoding::{Decoding, FaultyLines};
 use super::id::breaks_line;
+use super::text_encoding::Choice;
 use super::{TextEncoding, encoding};
 use crate::{Error, InputError, Place};
 
@@ -34,43 +35,33 @@ pub(super) struct Source {
 impl Source {
     /// Opens a file, or standard input for `-`, decompressed if its first bytes say so.
     pub(super) fn open(path: &Path) -> Result<Self, Error> {
+        Self::open_as(path, Compression::by_magic)
+    }
+
+    /// The same, decompressed if the name of the file says so, whatever its first bytes are.
+    pub(super) fn open_by_name(path: &Path) -> Result<Self, Error> {
+        Self::open_as(path, |_| split_suffix(&file_name(path)).1)
+    }
+
+    fn open_as(path: &Path, compression: impl FnOnce(&[u8]) -> Compression) -> Result<Self, Error> {
         if is_stdin(path) {
-            return Self::detect("-".into(), io::stdin(), None);
+            return Self::with("-".into(), io::stdin(), None, compression);
         }
         let (name, file) = open_file(path)?;
         let len = regular_len(&file);
-        Self::detect(name, file, len)
+        Self::with(name, file, len, compression)
     }
 
     /// What an open file holds from where it stands, decompressed if its first bytes say so.
     pub(super) fn of_file(name: &str, file: File) -> Result<Self, Error> {
         let len = regular_len(&file);
-        Self::detect(name.to_owned(), file, len)
-    }
-
-    /// The same, decompressed if the name of the file says so, whatever its first bytes are.
-    pub(super) fn open_by_name(path: &Path) -> Result<Self, Error> {
-        if is_stdin(path) {
-            return Self::with("-".into(), io::stdin(), None, |_| Compression::None);
-        }
-        let (name, file) = open_file(path)?;
-        let len = regular_len(&file);
-        Self::with(name, file, len, |_| split_suffix(&file_name(path)).1)
+        Self::with(name.to_owned(), file, len, Compression::by_magic)
     }
 
     /// A source of what `raw` holds, decompressed if its first bytes say so.
     #[cfg(test)]
     pub(super) fn new(name: String, raw: impl Read + Send + 'static) -> Result<Self, Error> {
-        Self::detect(name, raw, None)
-    }
-
-    /// The same of a file that has this length, if it is a regular one.
-    fn detect(
-        name: String,
-        raw: impl Read + Send + 'static,
-        file_len: Option<u64>,
-    ) -> Result<Self, Error> {
-        Self::with(name, raw, file_len, Compression::by_magic)
+        Self::with(name, raw, None, Compression::by_magic)
     }
 
     /// A source of what `raw` holds, compressed in the way that its first bytes are said to tell.
@@ -103,32 +94,25 @@ impl Source {
     }
 
     /// The same as UTF-8, if it is in another encoding by what is chosen, and that perhaps by its first bytes.
-    pub(super) fn decoded(self, chosen: TextEncoding) -> Result<Self, Error> {
-        if let Some(encoding) = chosen.named() {
-            return Ok(self.decoded_from(encoding));
-        }
-        if chosen.is_default() {
-            return Ok(self);
-        }
-        self.decoded_by_content(chosen)
-    }
-
-    fn decoded_by_content(mut self, chosen: TextEncoding) -> Result<Self, Error> {
-        let head = self.peek(SNIFFED)?;
-        let is_whole = (head.len() as u64) < SNIFFED;
-        let Some(encoding) = encoding::of_stream(&head, is_whole, chosen) else {
-            return Ok(self);
+    pub(super) fn decoded(mut self, chosen: TextEncoding) -> Result<Self, Error> {
+        let encoding = match chosen.0 {
+            Choice::Format => return Ok(self),
+            Choice::Named(encoding) => encoding,
+            Choice::Guess => {
+                let head = self.peek(SNIFFED)?;
+                let is_whole = (head.len() as u64) < SNIFFED;
+                let Some(encoding) = encoding::of_stream(&head, is_whole, chosen) else {
+                    return Ok(self);
+                };
+                let is_marked = Encoding::for_bom(&head).is_some();
+                self.guessed_encoding = Some(encoding).filter(|_| !is_marked);
+                encoding
+            }
         };
-        let is_marked = Encoding::for_bom(&head).is_some();
-        self.guessed_encoding = Some(encoding).filter(|_| !is_marked);
-        Ok(self.decoded_from(encoding))
-    }
-
-    fn decoded_from(mut self, encoding: &'static Encoding) -> Self {
         let (decoding, faulty_lines) = Decoding::new(self.reader, encoding);
         self.reader = Box::new(decoding);
         self.faulty_lines = Some(faulty_lines);
-        self
+        Ok(self)
     }
 
     /// The name of the encoding that the stream is decoded from, if that is a guess.

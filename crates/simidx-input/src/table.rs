@@ -1,10 +1,10 @@
 //! Records in the columns of tables, which a first line names: the format `tsv` with named fields, and `csv`.
 
-use super::fields::{FINGERPRINT, Holds, TEXT, both_columns, joined, neither_column, no_column};
+use super::fields::{Held, joined, neither_column, no_column};
 use super::items::{ItemReader, Items};
 use super::line_source::LineSource;
 use super::source::Source;
-use super::{MAX_DOCUMENT, ReadOptions, Record, digits};
+use super::{Content, MAX_DOCUMENT, ReadOptions, Record, digits};
 use crate::id;
 use crate::{Place, Result};
 use simidx::IdBuf;
@@ -12,42 +12,21 @@ use simidx::IdBuf;
 /// Which columns of a table hold the records.
 #[derive(Debug)]
 pub(super) struct TableColumns {
-    content: Content,
+    content: Held<usize>,
     id: Option<usize>,
     /// How many columns there are.
     count: usize,
     options: ReadOptions,
 }
 
-/// The numbers of columns, from 0.
-#[derive(Debug)]
-enum Content {
-    Texts(Vec<usize>),
-    Fingerprint(usize),
-}
-
 impl TableColumns {
     /// The columns of the fields among those of these names, or what is wrong with these.
     pub(super) fn find(all: &[&str], options: &ReadOptions) -> Result<Self, String> {
-        let fields = &options.fields;
-        let wanted = |name: &str| column(all, name)?.ok_or_else(|| no_column(name, all));
-        let content = match fields.holds() {
-            Holds::Texts => {
-                let texts = fields.text.iter().map(|name| wanted(name));
-                Content::Texts(texts.collect::<Result<_, _>>()?)
-            }
-            Holds::Fingerprints => Content::Fingerprint(wanted(fields.fingerprint())?),
-            Holds::Either => match (column(all, TEXT)?, column(all, FINGERPRINT)?) {
-                (Some(text), None) => Content::Texts(vec![text]),
-                (None, Some(fingerprint)) => Content::Fingerprint(fingerprint),
-                (Some(_), Some(_)) => return Err(both_columns()),
-                (None, None) => return Err(neither_column(all)),
-            },
-        };
-        let id = match &fields.id {
-            Some(name) => Some(wanted(name)?),
-            None => column(all, fields.id())?,
-        };
+        let (content, id) = options.fields.find(
+            |name| column(all, name),
+            |name| no_column(name, all),
+            |_| Err(neither_column(all)),
+        )?;
         Ok(TableColumns {
             content,
             id,
@@ -72,15 +51,15 @@ impl TableColumns {
         let id = self.id.map(|index| read_id(value(index)?));
         let id = self.options.fields.found_id(id)?;
         match &self.content {
-            Content::Texts(columns) => {
+            Held::Texts(columns) => {
                 let texts = columns.iter().map(|&index| value(index).map(Some));
                 let texts = texts.collect::<Result<Vec<_>, _>>()?;
                 let text = joined(texts).unwrap_or_default();
-                Ok(Record::new(crate::Content::Text(text), id))
+                Ok(Record::new(Content::Text(text), id))
             }
-            Content::Fingerprint(column) => {
+            Held::Fingerprint(column) => {
                 let fingerprint = digits::hex(value(*column)?, self.options.width)?;
-                Ok(Record::new(crate::Content::Fingerprint(fingerprint), id))
+                Ok(Record::new(Content::Fingerprint(fingerprint), id))
             }
         }
     }

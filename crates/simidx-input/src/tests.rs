@@ -425,6 +425,20 @@ fn lines_are_copied_as_utf8() {
     assert_eq!(out, "名\t文\r\n二\t平等\n".as_bytes());
 }
 
+/// Copies the records that `keep` accepts.
+pub(super) fn filter_records(
+    inputs: &[InputFile],
+    out: &mut (dyn std::io::Write + Send),
+    keep: &mut dyn FnMut(u64) -> bool,
+) -> Result<u64> {
+    rewrite_records(inputs, out, &Rewrite::default(), &mut |_, bytes| {
+        Ok(match keep(bytes) {
+            true => Fate::Copied,
+            false => Fate::Dropped,
+        })
+    })
+}
+
 /// Reads bytes in every format to the end, where every reader must stay.
 fn exercise(bytes: &[u8], width: Width) -> Result<(), TestCaseError> {
     for format in Format::ALL {

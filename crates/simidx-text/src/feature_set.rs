@@ -89,17 +89,8 @@ fn hash_of_run(words: &[u64]) -> u64 {
 
 /// The Jaccard similarity of two sets of hashes, each ascending.
 pub(super) fn jaccard(a: &[u64], b: &[u64]) -> f64 {
-    let (mut i, mut j, mut both) = (0, 0, 0);
-    while i < a.len() && j < b.len() {
-        let (x, y) = (a[i], b[j]);
-        both += usize::from(x == y);
-        i += usize::from(x <= y);
-        j += usize::from(y <= x);
-    }
-    match a.len() + b.len() - both {
-        0 => 1.0,
-        either => both as f64 / either as f64,
-    }
+    // There is none below 0.
+    jaccard_if(a, b, 0.0).unwrap_or_default()
 }
 
 /// Features that are compared before [`jaccard_if`] looks whether it is worth going on.

@@ -11,7 +11,7 @@ use super::normalise::Normaliser;
 use super::options::{Idf, Sketch};
 use super::shingles::Shingles;
 use super::simhash::{Votes, simhash_if_any};
-use super::tally::{self, Tally};
+use super::tally::{self, Entry, Tally};
 use super::tokenizer::{Token, Tokenize};
 use super::weights::{FeatureSelection, Weights};
 use simidx::{Fingerprint, Width};
@@ -166,7 +166,7 @@ impl Fingerprinter {
             // Of a set it does not matter how often a member comes.
             (Sketch::MinHash, _) if self.pipeline.counts_all() => self.minimise(document),
             _ => {
-                self.count(document, &mut |_| ());
+                self.for_each_feature(document, &mut |_| ());
                 self.combine()
             }
         }
@@ -212,7 +212,7 @@ impl Fingerprinter {
     /// MinHash of all features.
     fn minimise(&mut self, document: &str) -> Option<u128> {
         let options = &*self.pipeline.options;
-        let mut minima = Minima::new(self.width);
+        let mut minima = Minima::new(self.width.bits());
         self.stages.each_feature(document, &mut |feature| {
             let text = feature.text.as_bytes();
             minima.add(options.feature_hash.hash(text, options.seed));
@@ -232,10 +232,8 @@ impl Fingerprinter {
 
     /// The fingerprint of one document and the number of distinct features that count in it.
     pub fn fingerprint_with_count(&mut self, document: &str) -> (u128, u32) {
-        self.count(document, &mut |_| ());
-        let options = &self.pipeline.options;
-        let votes = self.tally.votes(options.weights, options.select);
-        let counted = votes.into_iter().filter(|&vote| vote > 0).count();
+        self.for_each_feature(document, &mut |_| ());
+        let counted = self.weighed().filter(|(_, vote)| *vote > 0).count();
         let fingerprint = self.combine();
         let fingerprint = fingerprint.unwrap_or_else(|| self.empty_fingerprint());
         (fingerprint, u32::try_from(counted).unwrap_or(u32::MAX))
@@ -244,48 +242,6 @@ impl Fingerprinter {
     /// Calls `visit` with each distinct feature of a document, in the order of their first occurrences, whether it
     /// counts or not.
     pub fn for_each_feature(&mut self, document: &str, visit: &mut dyn FnMut(&str)) {
-        self.count(document, visit);
-    }
-
-    /// The distinct features of a document, from which its fingerprint is made, in the order of their first occurrences.
-    pub fn features(&mut self, document: &str) -> Vec<Feature> {
-        let mut texts = Vec::new();
-        self.count(document, &mut |text| texts.push(text.to_owned()));
-        let options = &self.pipeline.options;
-        let votes = self.tally.votes(options.weights, options.select);
-        let entries = self.tally.entries().iter().zip(votes);
-        let features = entries.zip(texts).map(|((entry, vote), text)| Feature {
-            text,
-            hash: entry.hash,
-            count: entry.count,
-            weight: vote as f64 / tally::UNIT,
-        });
-        features.collect()
-    }
-
-    /// The features of a document that count, as a set.
-    pub fn feature_set(&mut self, document: &str) -> FeatureSet {
-        self.count(document, &mut |_| ());
-        let options = &self.pipeline.options;
-        let votes = self.tally.votes(options.weights, options.select);
-        let entries = self.tally.entries().iter().zip(votes);
-        let counted = entries.filter(|(_, vote)| *vote > 0);
-        FeatureSet::from_hashes(counted.map(|(entry, _)| entry.hash as u64).collect())
-    }
-
-    /// The cleaned and normalised text of a document, which the tokenizer cuts.
-    pub fn text(&mut self, document: &str) -> &str {
-        let text = self.stages.cleaner.clean(document);
-        self.stages.normaliser.normalise(text)
-    }
-
-    /// The text of a document before it is normalised.
-    pub(crate) fn cleaned<'t>(&'t mut self, document: &'t str) -> &'t str {
-        self.stages.cleaner.clean(document)
-    }
-
-    /// Fills the tally with the features of a document; `visit` sees each when it comes first.
-    fn count(&mut self, document: &str, visit: &mut dyn FnMut(&str)) {
         let options = &*self.pipeline.options;
         let (hash, seed) = (options.feature_hash, options.seed);
         let (tally, frequencies) = (&mut self.tally, &mut self.frequencies);
@@ -307,18 +263,57 @@ impl Fingerprinter {
         });
     }
 
+    /// The distinct features of a document, from which its fingerprint is made, in the order of their first occurrences.
+    pub fn features(&mut self, document: &str) -> Vec<Feature> {
+        let mut texts = Vec::new();
+        self.for_each_feature(document, &mut |text| texts.push(text.to_owned()));
+        let features = self
+            .weighed()
+            .zip(texts)
+            .map(|((entry, vote), text)| Feature {
+                text,
+                hash: entry.hash,
+                count: entry.count,
+                weight: vote as f64 / tally::UNIT,
+            });
+        features.collect()
+    }
+
+    /// The features of a document that count, as a set.
+    pub fn feature_set(&mut self, document: &str) -> FeatureSet {
+        self.for_each_feature(document, &mut |_| ());
+        let counted = self.weighed().filter(|(_, vote)| *vote > 0);
+        FeatureSet::from_hashes(counted.map(|(entry, _)| entry.hash as u64).collect())
+    }
+
+    /// The cleaned and normalised text of a document, which the tokenizer cuts.
+    pub fn text(&mut self, document: &str) -> &str {
+        let text = self.stages.cleaner.clean(document);
+        self.stages.normaliser.normalise(text)
+    }
+
+    /// The text of a document before it is normalised.
+    pub(crate) fn cleaned<'t>(&'t mut self, document: &'t str) -> &'t str {
+        self.stages.cleaner.clean(document)
+    }
+
+    /// Each feature in the tally, and its weight in units of 2^-16: 0 if it does not count.
+    fn weighed(&self) -> impl Iterator<Item = (&Entry, u64)> {
+        let options = &self.pipeline.options;
+        let votes = self.tally.votes(options.weights, options.select);
+        self.tally.entries().iter().zip(votes)
+    }
+
     /// The fingerprint of the features in the tally; none if none counts.
     fn combine(&self) -> Option<u128> {
         let options = &self.pipeline.options;
-        let votes = self.tally.votes(options.weights, options.select);
-        let entries = self.tally.entries().iter().zip(votes);
         match options.sketch {
             Sketch::SimHash => {
-                let weighed = entries.map(|(entry, vote)| (entry.hash, vote));
+                let weighed = self.weighed().map(|(entry, vote)| (entry.hash, vote));
                 simhash_if_any(weighed, self.width, options.ties)
             }
             Sketch::MinHash => {
-                let counted = entries.filter(|(_, vote)| *vote > 0);
+                let counted = self.weighed().filter(|(_, vote)| *vote > 0);
                 minhash(counted.map(|(entry, _)| entry.hash), self.width)
             }
         }

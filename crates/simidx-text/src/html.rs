@@ -29,7 +29,10 @@ pub(super) fn looks_like_html(document: &str) -> bool {
 /// Appends the text of an HTML document to `out`: entities decoded, without comments, scripts, style sheets and
 /// navigation, with an end of line where a block begins or ends. Linear in the length.
 pub(super) fn append_text(document: &str, out: &mut String) {
-    let emitter = TextEmitter::new(std::mem::take(out).into_bytes());
+    let emitter = TextEmitter {
+        text: std::mem::take(out).into_bytes(),
+        ..TextEmitter::default()
+    };
     let mut tokenizer = Tokenizer::new_with_emitter(document, emitter);
     // The emitter gives its text away as the only token, at the end; a string can always be read.
     let text = tokenizer.next().and_then(Result::ok).unwrap_or_default();
@@ -99,13 +102,6 @@ struct Skipped {
 }
 
 impl TextEmitter {
-    fn new(text: Vec<u8>) -> Self {
-        TextEmitter {
-            text,
-            ..TextEmitter::default()
-        }
-    }
-
     /// Takes a whole start tag in, and tells how to read on if its content is read in another way.
     fn open(&mut self) -> Option<State> {
         let is_foreign = is_foreign(&self.tag.name);

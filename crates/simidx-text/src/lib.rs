@@ -68,7 +68,6 @@ use assets::{Assets, StopWords};
 use normalise::Normaliser;
 use options::{Idf, Sketch};
 use simidx::Width;
-use tokenizer::Tokenize;
 use weights::FeatureSelection;
 
 /// How documents become fingerprints. Cheap to clone.
@@ -200,22 +199,6 @@ impl Pipeline {
             return Err(Error::Pipeline(clause));
         }
         Ok(Fingerprinter::new(self, width))
-    }
-
-    #[cfg(feature = "jieba")]
-    fn tokenizer(&self) -> Box<dyn Tokenize> {
-        let options = &self.options;
-        let parts = options.parts.is_some();
-        options
-            .tokenizer
-            .with_dictionary(&self.dictionary, parts, options.normalise)
-    }
-
-    #[cfg(not(feature = "jieba"))]
-    fn tokenizer(&self) -> Box<dyn Tokenize> {
-        self.options
-            .tokenizer
-            .without_dictionary(self.options.normalise)
     }
 
     /// Whether all features count, whatever they are.

@@ -14,21 +14,19 @@ const GATHERED: usize = 64;
 /// instructions.
 #[derive(Clone, Debug)]
 pub(super) struct Minima {
-    /// Of each function; those beyond the width stay as they are.
-    minima: [u32; 128],
+    /// Of each function.
+    minima: Vec<u32>,
     is_empty: bool,
     gathered: Vec<u128>,
-    width: Width,
 }
 
 impl Minima {
-    /// Of no feature yet.
-    pub(super) fn new(width: Width) -> Self {
+    /// Of so many functions, and of no feature yet.
+    pub(super) fn new(count: u32) -> Self {
         Minima {
-            minima: [u32::MAX; 128],
+            minima: vec![u32::MAX; count as usize],
             is_empty: true,
             gathered: Vec::with_capacity(GATHERED),
-            width,
         }
     }
 
@@ -43,41 +41,35 @@ impl Minima {
 
     fn take_in(&mut self) {
         self.is_empty &= self.gathered.is_empty();
-        let minima = &mut self.minima[..self.width.bits() as usize];
-        take_in(minima, &self.gathered);
+        take_in(&mut self.minima, &self.gathered);
         self.gathered.clear();
     }
 
     /// The lowest bits of the minima; none of no feature.
     pub(super) fn fingerprint(mut self) -> Option<u128> {
         self.take_in();
-        if self.is_empty {
-            return None;
-        }
-        let bits = self.minima[..self.width.bits() as usize].iter().enumerate();
-        Some(bits.fold(0, |bits, (i, minimum)| bits | u128::from(minimum & 1) << i))
+        let bits = self.minima.iter().enumerate();
+        let bits = bits.fold(0, |bits, (i, minimum)| bits | u128::from(minimum & 1) << i);
+        (!self.is_empty).then_some(bits)
     }
 }
 
 /// The fingerprint of features by their hashes; none of no feature.
 pub(super) fn minhash(hashes: impl Iterator<Item = u128>, width: Width) -> Option<u128> {
-    let mut minima = Minima::new(width);
+    let mut minima = Minima::new(width.bits());
     hashes.for_each(|hash| minima.add(hash));
     minima.fingerprint()
 }
 
 /// The minima of so many hash functions over features by their hashes of 64 bits.
-pub(super) fn minima_of(count: usize, features: &[u64]) -> Vec<u32> {
-    let mut minima = vec![u32::MAX; count];
-    let mut gathered = Vec::with_capacity(GATHERED);
-    for features in features.chunks(GATHERED) {
+pub(super) fn minima_of(count: u32, features: &[u64]) -> Vec<u32> {
+    let mut minima = Minima::new(count);
+    for &feature in features {
         // The hash functions take 64 of 128 bits: the lower half of each half.
-        let widened = |&feature: &u64| u128::from(feature as u32) | u128::from(feature >> 32) << 64;
-        gathered.clear();
-        gathered.extend(features.iter().map(widened));
-        take_in(&mut minima, &gathered);
+        minima.add(u128::from(feature as u32) | u128::from(feature >> 32) << 64);
     }
-    minima
+    minima.take_in();
+    minima.minima
 }
 
 /// Takes features into the minima, eight functions at a time where the processor has AVX2. `SIMIDX_SIMD=off` in the

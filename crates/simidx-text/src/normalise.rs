@@ -86,21 +86,23 @@ impl Normalise {
         }
     }
 
-    fn steps(self) -> [(&'static str, bool); 6] {
+    /// The steps, in order, by their names.
+    fn steps(&mut self) -> [(&'static str, &mut bool); 6] {
         [
-            ("controls", self.controls),
-            ("nfkc", self.nfkc),
-            ("case", self.case),
-            ("lower", self.lower),
-            ("space", self.space),
-            ("cjk-space", self.cjk_space),
+            ("controls", &mut self.controls),
+            ("nfkc", &mut self.nfkc),
+            ("case", &mut self.case),
+            ("lower", &mut self.lower),
+            ("space", &mut self.space),
+            ("cjk-space", &mut self.cjk_space),
         ]
     }
 }
 
 impl fmt::Display for Normalise {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let taken = self.steps().into_iter().filter(|step| step.1);
+        let mut steps = *self;
+        let taken = steps.steps().into_iter().filter(|step| *step.1);
         let names: Vec<_> = taken.map(|step| step.0).collect();
         f.pad(
             match names.is_empty() {
@@ -121,21 +123,13 @@ impl FromStr for Normalise {
             return Ok(steps);
         }
         for name in text.split('+') {
-            let step = match name {
-                "controls" => &mut steps.controls,
-                "nfkc" => &mut steps.nfkc,
-                "case" => &mut steps.case,
-                "lower" => &mut steps.lower,
-                "space" => &mut steps.space,
-                "cjk-space" => &mut steps.cjk_space,
-                _ => {
-                    let known = "known are none, and controls, nfkc, case, lower, space and \
-                                 cjk-space joined by +";
-                    let clause = format!("unknown normalise {text:?}, {known}");
-                    return Err(Error::Pipeline(clause));
-                }
+            let Some(step) = steps.steps().into_iter().find(|step| step.0 == name) else {
+                let known = "known are none, and controls, nfkc, case, lower, space and \
+                             cjk-space joined by +";
+                let clause = format!("unknown normalise {text:?}, {known}");
+                return Err(Error::Pipeline(clause));
             };
-            *step = true;
+            *step.1 = true;
         }
         Ok(steps)
     }

@@ -69,108 +69,72 @@ impl Preset {
     /// The stages of the preset.
     pub fn options(self) -> PipelineOptions {
         match self {
-            Preset::Web => web(),
-            Preset::NewsZh => news_zh(),
-            Preset::Code => code(),
-            Preset::Short => short(),
-            Preset::Compat1e0ng => compat_1e0ng(),
-            Preset::CompatMfonda => compat_mfonda(),
-            Preset::CompatSimhashCjk => compat_simhash_cjk(),
-            Preset::CompatYanyiwu => compat_yanyiwu(),
-            Preset::CompatTextDedup => compat_text_dedup(),
+            Preset::Web => PipelineOptions {
+                html: Html::Auto,
+                shingle: length(2),
+                sketch: Sketch::MinHash,
+                ..PipelineOptions::PLAIN
+            },
+            // Pairs of characters, which is what words are in Chinese without a dictionary, tell more than runs of them.
+            Preset::NewsZh => PipelineOptions {
+                shingle: GramLen::ONE,
+                ..Preset::Web.options()
+            },
+            // Source text is neither HTML, even where it holds some, nor blind to case.
+            Preset::Code => PipelineOptions {
+                html: Html::No,
+                normalise: Normalise {
+                    case: false,
+                    ..Normalise::default()
+                },
+                ..Preset::Web.options()
+            },
+            Preset::Short => PipelineOptions {
+                html: Html::No,
+                ..Preset::NewsZh.options()
+            },
+            Preset::Compat1e0ng => PipelineOptions {
+                normalise: LOWER,
+                tokenizer: Tokenizer::JoinedChars(length(4)),
+                feature_hash: FeatureHash::Md5,
+                ..PipelineOptions::PLAIN
+            },
+            Preset::CompatMfonda => PipelineOptions {
+                normalise: LOWER,
+                tokenizer: Tokenizer::AsciiWords,
+                feature_hash: FeatureHash::Fnv1,
+                ties: TieRule::Set,
+                ..PipelineOptions::PLAIN
+            },
+            Preset::CompatSimhashCjk => PipelineOptions {
+                normalise: Normalise::NONE,
+                tokenizer: Tokenizer::Chars(GramLen::ONE),
+                feature_hash: FeatureHash::Fnv1,
+                ties: TieRule::Set,
+                ..PipelineOptions::PLAIN
+            },
+            Preset::CompatYanyiwu => PipelineOptions {
+                normalise: Normalise::NONE,
+                tokenizer: Tokenizer::Jieba,
+                idf: Idf::Jieba,
+                select: FeatureSelection::Top(std::num::NonZeroU32::MIN.saturating_add(4)),
+                feature_hash: FeatureHash::Jenkins,
+                ..PipelineOptions::PLAIN
+            },
+            // Each distinct run of three words has one vote.
+            Preset::CompatTextDedup => PipelineOptions {
+                normalise: Normalise {
+                    lower: true,
+                    ..Normalise::NONE
+                },
+                tokenizer: Tokenizer::WordRuns(5),
+                shingle: length(3),
+                weights: Weights::Uniform,
+                feature_hash: FeatureHash::Xxh3Of64,
+                seed: 42,
+                ..PipelineOptions::PLAIN
+            },
         }
-    }
-}
-
-fn web() -> PipelineOptions {
-    PipelineOptions {
-        html: Html::Auto,
-        shingle: length(2),
-        sketch: Sketch::MinHash,
-        ..PipelineOptions::PLAIN
-    }
-}
-
-/// Pairs of characters, which is what words are in Chinese without a dictionary, tell more than runs of them.
-fn news_zh() -> PipelineOptions {
-    PipelineOptions {
-        shingle: GramLen::ONE,
-        ..web()
-    }
-}
-
-/// Source text is neither HTML, even where it holds some, nor blind to case.
-fn code() -> PipelineOptions {
-    PipelineOptions {
-        html: Html::No,
-        normalise: Normalise {
-            case: false,
-            ..Normalise::default()
-        },
-        ..web()
-    }
-}
-
-fn short() -> PipelineOptions {
-    PipelineOptions {
-        html: Html::No,
-        ..news_zh()
-    }
-}
-
-fn compat_1e0ng() -> PipelineOptions {
-    PipelineOptions {
-        normalise: LOWER,
-        tokenizer: Tokenizer::JoinedChars(length(4)),
-        feature_hash: FeatureHash::Md5,
-        ..PipelineOptions::PLAIN
-    }
-}
-
-fn compat_mfonda() -> PipelineOptions {
-    PipelineOptions {
-        normalise: LOWER,
-        tokenizer: Tokenizer::AsciiWords,
-        feature_hash: FeatureHash::Fnv1,
-        ties: TieRule::Set,
-        ..PipelineOptions::PLAIN
-    }
-}
-
-fn compat_simhash_cjk() -> PipelineOptions {
-    PipelineOptions {
-        normalise: Normalise::NONE,
-        tokenizer: Tokenizer::Chars(GramLen::ONE),
-        feature_hash: FeatureHash::Fnv1,
-        ties: TieRule::Set,
-        ..PipelineOptions::PLAIN
-    }
-}
-
-fn compat_yanyiwu() -> PipelineOptions {
-    PipelineOptions {
-        normalise: Normalise::NONE,
-        tokenizer: Tokenizer::Jieba,
-        idf: Idf::Jieba,
-        select: FeatureSelection::Top(std::num::NonZeroU32::MIN.saturating_add(4)),
-        feature_hash: FeatureHash::Jenkins,
-        ..PipelineOptions::PLAIN
-    }
-}
-
-/// Each distinct run of three words has one vote.
-fn compat_text_dedup() -> PipelineOptions {
-    PipelineOptions {
-        normalise: Normalise {
-            lower: true,
-            ..Normalise::NONE
-        },
-        tokenizer: Tokenizer::WordRuns(5),
-        shingle: length(3),
-        weights: Weights::Uniform,
-        feature_hash: FeatureHash::Xxh3Of64,
-        seed: 42,
-        ..PipelineOptions::PLAIN
     }
 }
 

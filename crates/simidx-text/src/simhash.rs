@@ -57,60 +57,25 @@ pub(super) fn simhash_if_any(
     width: Width,
     ties: TieRule,
 ) -> Option<u128> {
-    match width {
-        Width::W32 => weighted::<u32>(hashes, ties),
-        Width::W64 => weighted::<u64>(hashes, ties),
-        Width::W128 => weighted::<u128>(hashes, ties),
-    }
-}
-
-fn weighted<F: Fingerprint>(
-    hashes: impl IntoIterator<Item = (u128, u64)>,
-    ties: TieRule,
-) -> Option<u128> {
-    let mut votes = WeightedVotes::new();
+    // For each bit, the weight of the hashes that have it set.
+    let mut weights = [0; 128];
+    let weights = &mut weights[..width.bits() as usize];
+    let mut total = 0;
     for (hash, weight) in hashes {
-        votes.add(F::from_u128(hash), weight);
-    }
-    (votes.total > 0).then(|| votes.fingerprint(ties))
-}
-
-/// The votes of features with weights.
-#[derive(Clone, Debug)]
-struct WeightedVotes<F> {
-    /// For each bit, the weight of the hashes that have it set.
-    weights: [u64; 128],
-    total: u64,
-    width: std::marker::PhantomData<F>,
-}
-
-impl<F: Fingerprint> WeightedVotes<F> {
-    fn new() -> Self {
-        WeightedVotes {
-            weights: [0; 128],
-            total: 0,
-            width: std::marker::PhantomData,
+        let halves = [hash as u64, (hash >> 64) as u64];
+        for (half, sums) in halves.into_iter().zip(weights.chunks_mut(64)) {
+            for (i, sum) in sums.iter_mut().enumerate() {
+                *sum += weight & (half >> i & 1).wrapping_neg();
+            }
         }
+        total += weight;
     }
-
-    /// Counts the vote of a feature.
-    fn add(&mut self, hash: F, weight: u64) {
-        let bits = hash.to_u128();
-        for (i, sum) in self.weights[..F::WIDTH as usize].iter_mut().enumerate() {
-            let is_set = (bits >> i) as u64 & 1;
-            *sum += weight & is_set.wrapping_neg();
-        }
-        self.total += weight;
-    }
-
-    fn fingerprint(&self, ties: TieRule) -> u128 {
-        let weights = self.weights[..F::WIDTH as usize].iter().enumerate();
-        weights.fold(0, |bits, (i, &set)| {
-            let clear = self.total - set;
-            let bit = set > clear || (set == clear && ties == TieRule::Set);
-            bits | u128::from(bit) << i
-        })
-    }
+    let bits = weights.iter().enumerate().fold(0, |bits, (i, &set)| {
+        let clear = total - set;
+        let bit = set > clear || (set == clear && ties == TieRule::Set);
+        bits | u128::from(bit) << i
+    });
+    (total > 0).then_some(bits)
 }
 
 /// Levels of the counter: enough for any number of features that a `u64` can count.

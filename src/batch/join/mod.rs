@@ -9,9 +9,7 @@ mod query_tables;
 mod shard;
 mod stream;
 
-use std::fmt;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use rayon::prelude::*;
 
@@ -20,8 +18,8 @@ use crate::extsort::MemoryLimit;
 use crate::fingerprint::{Column, Fingerprint};
 use crate::index::{Match, QueryStats};
 use crate::set::{Set, Typed, at_width};
-use crate::setters;
 use crate::watch::Watch;
+use crate::{named, setters};
 use hits::HitSorter;
 use query_tables::QueryTables;
 pub use shard::Shard;
@@ -50,46 +48,17 @@ pub enum JoinStrategy {
     Probe,
 }
 
-impl JoinStrategy {
-    /// All strategies.
-    pub const ALL: [JoinStrategy; 3] = [
-        JoinStrategy::Auto,
-        JoinStrategy::Stream,
-        JoinStrategy::Probe,
-    ];
-
-    /// The name in options and reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            JoinStrategy::Auto => "auto",
-            JoinStrategy::Stream => "stream",
-            JoinStrategy::Probe => "probe",
-        }
-    }
-}
-
-impl fmt::Display for JoinStrategy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for JoinStrategy {
-    type Err = OptionsError;
-
-    /// Reads a name as [`JoinStrategy::name`] gives it.
-    fn from_str(name: &str) -> Result<Self, OptionsError> {
-        let found = JoinStrategy::ALL
-            .into_iter()
-            .find(|value| value.name() == name);
-        found.ok_or_else(|| {
-            OptionsError::new(
-                "strategy",
-                format!("{name:?} is not a strategy: auto, stream or probe"),
-            )
-        })
-    }
-}
+named!(
+    JoinStrategy,
+    OptionsError,
+    |name| OptionsError::new(
+        "strategy",
+        format!("{name:?} is not a strategy: auto, stream or probe")
+    ),
+    Auto = "auto",
+    Stream = "stream",
+    Probe = "probe",
+);
 
 /// Options of a join.
 ///

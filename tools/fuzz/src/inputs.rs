@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use simidx::{Fingerprints, Width};
 use simidx_input::{
-    Content, Format, InputFile, ReadOptions, Record, RecordReader, TextEncoding,
-    expected_records_with, filter_records, open_with,
+    Content, Fate, Format, InputFile, ReadOptions, Record, RecordReader, Rewrite, TextEncoding,
+    expected_records_with, open_with, rewrite_records,
 };
 
 use crate::documents;
@@ -157,11 +157,14 @@ fn check_copy(path: &Path, format: Option<Format>, options: &ReadOptions, record
     };
     let format = original.format();
     let (mut out, mut asked) = (Vec::new(), 0);
-    let mut choose = |_| {
+    let mut fate = |_, _| {
         asked += 1;
-        asked <= MOST_RECORDS
+        Ok(match asked <= MOST_RECORDS {
+            true => Fate::Copied,
+            false => Fate::Dropped,
+        })
     };
-    let copied = filter_records(&[original], &mut out, &mut choose);
+    let copied = rewrite_records(&[original], &mut out, &Rewrite::default(), &mut fate);
     let whole = records.is_complete && records.errors == 0;
     if !whole || records.records.is_empty() || format == Format::Files {
         return;

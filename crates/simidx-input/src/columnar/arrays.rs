@@ -1,11 +1,10 @@
 //! Columns that are made of the cells of rows, among them those of new fields.
 
+use std::str::FromStr;
 use std::sync::Arc;
 
-use arrow_array::ArrayRef;
-use arrow_array::builder::{
-    BooleanBuilder, Float64Builder, Int64Builder, StringBuilder, UInt64Builder,
-};
+use arrow_array::builder::StringBuilder;
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, UInt64Array};
 use arrow_schema::{DataType, Field};
 
 use crate::cells::{Cell, Kind};
@@ -41,48 +40,41 @@ pub(super) fn new_fields(fields: &[NewField]) -> impl Iterator<Item = Field> {
     fields.iter().map(|new| field(&new.name, kind(new.kind)))
 }
 
-/// The values of a column so far.
-pub(super) enum Column {
-    Bool(BooleanBuilder),
-    Integer(Int64Builder),
-    Unsigned(UInt64Builder),
-    Real(Float64Builder),
-    Text(StringBuilder),
+/// The values of a column so far, as text.
+pub(super) struct Column {
+    kind: Kind,
+    values: StringBuilder,
 }
 
 impl Column {
     pub(super) fn new(kind: Kind) -> Self {
-        match kind {
-            Kind::Bool => Column::Bool(BooleanBuilder::new()),
-            Kind::Integer => Column::Integer(Int64Builder::new()),
-            Kind::Unsigned => Column::Unsigned(UInt64Builder::new()),
-            Kind::Real => Column::Real(Float64Builder::new()),
-            Kind::Text | Kind::Unknown => Column::Text(StringBuilder::new()),
+        Column {
+            kind,
+            values: StringBuilder::new(),
         }
     }
 
-    /// Adds the value of the next row: null if the cell holds nothing of this kind.
+    /// Adds the value of the next row.
     pub(super) fn push(&mut self, cell: &Cell) {
-        let text = cell.text();
-        match self {
-            Column::Bool(values) => values.append_option(text.and_then(|t| t.parse().ok())),
-            Column::Integer(values) => values.append_option(text.and_then(|t| t.parse().ok())),
-            Column::Unsigned(values) => values.append_option(text.and_then(|t| t.parse().ok())),
-            Column::Real(values) => values.append_option(text.and_then(|t| t.parse().ok())),
-            Column::Text(values) => values.append_option(text),
-        }
+        self.values.append_option(cell.text());
     }
 
-    /// The values so far, after which the column is empty.
+    /// The values so far, after which the column is empty: null where a cell held nothing of this kind.
     pub(super) fn finish(&mut self) -> ArrayRef {
-        match self {
-            Column::Bool(values) => Arc::new(values.finish()),
-            Column::Integer(values) => Arc::new(values.finish()),
-            Column::Unsigned(values) => Arc::new(values.finish()),
-            Column::Real(values) => Arc::new(values.finish()),
-            Column::Text(values) => Arc::new(values.finish()),
+        let values = self.values.finish();
+        let texts = values.iter();
+        match self.kind {
+            Kind::Bool => Arc::new(texts.map(parse::<bool>).collect::<BooleanArray>()),
+            Kind::Integer => Arc::new(texts.map(parse::<i64>).collect::<Int64Array>()),
+            Kind::Unsigned => Arc::new(texts.map(parse::<u64>).collect::<UInt64Array>()),
+            Kind::Real => Arc::new(texts.map(parse::<f64>).collect::<Float64Array>()),
+            Kind::Text | Kind::Unknown => Arc::new(values),
         }
     }
+}
+
+fn parse<T: FromStr>(text: Option<&str>) -> Option<T> {
+    text?.parse().ok()
 }
 
 /// What becomes of some rows.

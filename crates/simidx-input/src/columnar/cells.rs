@@ -28,44 +28,46 @@ pub(super) fn visit<'a>(
     steps: &[Step],
     each: &mut dyn FnMut(Cell<'a>),
 ) -> bool {
-    if row >= array.len() || array.is_null(row) {
+    let Some((array, row)) = resolve(array, row) else {
         return false;
+    };
+    match steps.split_first() {
+        None => {
+            let cell = cell(array, row);
+            cell.into_iter().for_each(each);
+            cell.is_some()
+        }
+        Some((Step::Member(index), rest)) => {
+            let members = array.as_struct_opt();
+            members.is_some_and(|members| visit(members.column(*index), row, rest, each))
+        }
+        Some((Step::Elements, rest)) => {
+            let Some((values, range)) = elements(array, row) else {
+                return false;
+            };
+            for row in range {
+                visit(values, row, rest, each);
+            }
+            true
+        }
+    }
+}
+
+/// Where the value of a row is, if it is in a dictionary or stands for several rows; none of null.
+pub(super) fn resolve(array: &dyn Array, row: usize) -> Option<(&dyn Array, usize)> {
+    if row >= array.len() || array.is_null(row) {
+        return None;
     }
     match array.data_type() {
         DataType::Dictionary(..) => downcast_dictionary_array!(
-            array => match array.key(row) {
-                Some(key) => visit(array.values(), key, steps, each),
-                None => false,
-            },
-            _ => false
+            array => resolve(array.values(), array.key(row)?),
+            _ => None
         ),
         DataType::RunEndEncoded(..) => downcast_run_array!(
-            array => {
-                let row = array.get_physical_index(row);
-                visit(array.values(), row, steps, each)
-            },
-            _ => false
+            array => resolve(array.values(), array.get_physical_index(row)),
+            _ => None
         ),
-        _ => match steps.split_first() {
-            None => {
-                let cell = cell(array, row);
-                cell.into_iter().for_each(each);
-                cell.is_some()
-            }
-            Some((Step::Member(index), rest)) => {
-                let members = array.as_struct_opt();
-                members.is_some_and(|members| visit(members.column(*index), row, rest, each))
-            }
-            Some((Step::Elements, rest)) => {
-                let Some((values, range)) = elements(array, row) else {
-                    return false;
-                };
-                for row in range {
-                    visit(values, row, rest, each);
-                }
-                true
-            }
-        },
+        _ => Some((array, row)),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::{BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
-use arrow_schema::{ArrowError, Schema, SchemaRef};
+use arrow_schema::{ArrowError, Schema};
 use arrow_select::filter::filter_record_batch;
 
 use super::arrays::{Choice, new_fields};
@@ -16,7 +16,7 @@ use crate::new_fields::RowFate;
 use crate::source::input_error;
 use crate::{InputFile, NewField, Place, Result};
 
-/// Copies the rows that `fate` does not drop, with new fields. See [`filter_records`](crate::filter_records).
+/// Copies the rows that `fate` does not drop, with new fields. See [`rewrite_records`](crate::rewrite_records).
 pub(super) fn copy_rows(
     inputs: &[InputFile],
     out: &mut (dyn Write + Send),
@@ -50,70 +50,39 @@ pub(super) fn copy_rows(
     let batch = first.next()?;
     let mut out = Watched::new(out);
     let writer = guarded(|| Writer::new(&mut out, &schema, &first));
-    let copied = match writer {
-        Err(message) => Err(unreadable(first.name(), &message)),
-        Ok(writer) => {
-            let copy = Copy {
-                writer,
-                schema,
-                fields,
-                fate,
-                bytes_before: 0,
+    let name = first.name().to_owned();
+    let blame = |message: String| unreadable(&name, &message);
+    let copied = writer.map_err(blame).and_then(|mut writer| {
+        let (mut begun, mut bytes_before) = (Some((first, batch)), 0);
+        for input in inputs {
+            let (mut input, mut batch) = match begun.take() {
+                Some(begun) => begun,
+                None => {
+                    let mut input = open(input)?;
+                    let batch = input.next()?;
+                    (input, batch)
+                }
             };
-            copy.all(first, batch, others.iter().map(open))
-        }
-    };
-    out.blame(copied)
-}
-
-/// Copies the rows of one input after another.
-struct Copy<'a, 'b> {
-    writer: Writer<'a, 'b>,
-    schema: SchemaRef,
-    fields: &'a [NewField],
-    fate: RowFate<'a>,
-    /// Bytes of the inputs that have been read to their ends.
-    bytes_before: u64,
-}
-
-impl Copy<'_, '_> {
-    /// Copies the first input, of which a batch has been read, and the others.
-    fn all(
-        mut self,
-        first: ArrowBatches,
-        batch: Option<RecordBatch>,
-        others: impl Iterator<Item = Result<ArrowBatches>>,
-    ) -> Result<()> {
-        let name = first.name().to_owned();
-        self.input(first, batch)?;
-        for other in others {
-            let mut other = other?;
-            let batch = other.next()?;
-            self.input(other, batch)?;
-        }
-        guarded(|| self.writer.finish()).map_err(|message| unreadable(&name, &message))
-    }
-
-    fn input(&mut self, mut input: ArrowBatches, mut batch: Option<RecordBatch>) -> Result<()> {
-        while let Some(rows) = batch {
-            let bytes = self.bytes_before + input.bytes_read();
-            let choice = Choice::of(rows.num_rows(), self.fields, || (self.fate)(bytes))?;
-            if choice.keeps_any() {
-                let copied = guarded(|| {
-                    let rows = filter_record_batch(&rows, &BooleanArray::from(choice.kept))?;
-                    let columns = [rows.columns(), &choice.new[..]].concat();
-                    let schema = Arc::clone(&self.schema);
-                    let count = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
-                    self.writer
-                        .write(&RecordBatch::try_new_with_options(schema, columns, &count)?)
-                });
-                copied.map_err(|message| unreadable(input.name(), &message))?;
+            while let Some(rows) = batch {
+                let bytes = bytes_before + input.bytes_read();
+                let choice = Choice::of(rows.num_rows(), fields, || fate(bytes))?;
+                if choice.keeps_any() {
+                    let copied = guarded(|| {
+                        let rows = filter_record_batch(&rows, &BooleanArray::from(choice.kept))?;
+                        let columns = [rows.columns(), &choice.new[..]].concat();
+                        let count = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
+                        let schema = Arc::clone(&schema);
+                        writer.write(&RecordBatch::try_new_with_options(schema, columns, &count)?)
+                    });
+                    copied.map_err(|message| unreadable(input.name(), &message))?;
+                }
+                batch = input.next()?;
             }
-            batch = input.next()?;
+            bytes_before += input.bytes_read();
         }
-        self.bytes_before += input.bytes_read();
-        Ok(())
-    }
+        guarded(|| writer.finish()).map_err(blame)
+    });
+    out.blame(copied)
 }
 
 /// A writer of a file or a stream.

@@ -67,22 +67,17 @@ fn add_type(data_type: &DataType, path: String, route: Route, all: &mut (Vec<Lea
 }
 
 fn kind(data_type: &DataType) -> Option<Kind> {
-    let integer = |bits, signed| Some(Kind::Integer { bits, signed });
     match data_type {
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Some(Kind::Text),
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView => Some(Kind::Text),
-        DataType::Int8 => integer(8, true),
-        DataType::Int16 => integer(16, true),
-        DataType::Int32 => integer(32, true),
-        DataType::Int64 => integer(64, true),
-        DataType::UInt8 => integer(8, false),
-        DataType::UInt16 => integer(16, false),
-        DataType::UInt32 => integer(32, false),
-        DataType::UInt64 => integer(64, false),
         DataType::FixedSizeBinary(bytes) => {
             let bytes = usize::try_from(*bytes).ok()?;
             Some(Kind::Fixed { bytes })
         }
+        other if other.is_integer() => Some(Kind::Integer {
+            bits: 8 * other.primitive_width()? as u32,
+            signed: other.is_signed_integer(),
+        }),
         _ => None,
     }
 }

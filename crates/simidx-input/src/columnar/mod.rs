@@ -82,7 +82,7 @@ fn open(input: &InputFile) -> Result<Box<dyn Batches>> {
     }
 }
 
-/// Copies the rows that `fate` does not drop, with new fields. See [`filter_records`](crate::filter_records).
+/// Copies the rows that `fate` does not drop, with new fields. See [`rewrite_records`](crate::rewrite_records).
 pub(super) fn copy_rows(
     inputs: &[InputFile],
     out: &mut (dyn Write + Send),

@@ -37,7 +37,7 @@ const ROWS: usize = 1024;
 /// Names of metadata that describe the columns in a form that only Arrow reads.
 const ARROW_SCHEMA: &str = "ARROW:schema";
 
-/// Copies the rows that `fate` does not drop, with new fields. See [`filter_records`](crate::filter_records).
+/// Copies the rows that `fate` does not drop, with new fields. See [`rewrite_records`](crate::rewrite_records).
 pub(super) fn copy_rows(
     inputs: &[InputFile],
     out: &mut (dyn Write + Send),

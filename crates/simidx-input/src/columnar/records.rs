@@ -6,9 +6,9 @@ use arrow_array::RecordBatch;
 
 use super::cells::{Cell, big_endian, plain_fingerprints, visit};
 use super::leaves::{Step, leaves};
-use super::schema::{Chosen, Kind, Schema, Wanted, number_id, one_text, too_long, utf8};
+use super::schema::{Chosen, Kind, Schema, number_id, one_text, too_long, utf8};
 use super::{Batches, unreadable};
-use crate::fields::joined;
+use crate::fields::{Held, joined};
 use crate::source::input_error;
 use crate::{Content, Error, MAX_DOCUMENT, Place, ReadOptions, Record, RecordReader, Result};
 use crate::{digits, id};
@@ -59,10 +59,10 @@ impl Records {
         }
         let schema = Schema::find(&leaves_of_file, options);
         let schema = schema.map_err(|message| input_error(batches.name(), Place::File, message))?;
-        let (content, rows) = match &schema.wanted {
-            Wanted::Texts(texts) => (texts.clone(), DOCUMENTS),
-            Wanted::Fingerprints(chosen) if schema.is_plain() => (vec![chosen.clone()], NUMBERS),
-            Wanted::Fingerprints(chosen) => (vec![chosen.clone()], STRINGS),
+        let (content, rows) = match &schema.content {
+            Held::Texts(texts) => (texts.clone(), DOCUMENTS),
+            Held::Fingerprint(chosen) if schema.is_plain() => (vec![chosen.clone()], NUMBERS),
+            Held::Fingerprint(chosen) => (vec![chosen.clone()], STRINGS),
         };
         let all = content.iter().chain(&schema.id);
         let all: BTreeSet<usize> = all.map(|chosen| chosen.index).collect();
@@ -117,12 +117,12 @@ impl Records {
             None => Err(null(&id.chosen.name)),
         });
         let id = self.schema.found_id(id)?;
-        let content = match &self.schema.wanted {
-            Wanted::Texts(texts) => {
+        let content = match &self.schema.content {
+            Held::Texts(texts) => {
                 let all = self.content.iter().map(|column| column.text(batch, row));
                 Content::Text(one_text(all.collect::<Result<_, _>>()?, texts)?)
             }
-            Wanted::Fingerprints(chosen) => {
+            Held::Fingerprint(chosen) => {
                 let cell = self
                     .content
                     .first()

@@ -8,10 +8,10 @@ use arrow_array::types::{
     Time64MicrosecondType, Time64NanosecondType, TimestampMicrosecondType,
     TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
 };
-use arrow_array::{Array, RecordBatch, downcast_dictionary_array, downcast_run_array};
+use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, TimeUnit};
 
-use super::cells::{self, elements};
+use super::cells::{self, elements, resolve};
 use super::{Batches, guarded, unreadable};
 use crate::cells::{Cell, Columns, Kind, bytes, list, object, real};
 use crate::source::input_error;
@@ -153,25 +153,10 @@ fn hidden(data_type: &DataType) -> Option<&DataType> {
 
 /// The value of a row; none if it cannot be shown.
 fn cell(array: &dyn Array, row: usize) -> Option<Cell> {
-    if row >= array.len() || array.is_null(row) {
+    let Some((array, row)) = resolve(array, row) else {
         return Some(Cell::Null);
-    }
+    };
     match array.data_type() {
-        DataType::Dictionary(..) => {
-            return downcast_dictionary_array!(
-                array => match array.key(row) {
-                    Some(key) => cell(array.values(), key),
-                    None => Some(Cell::Null),
-                },
-                _ => None
-            );
-        }
-        DataType::RunEndEncoded(..) => {
-            return downcast_run_array!(
-                array => cell(array.values(), array.get_physical_index(row)),
-                _ => None
-            );
-        }
         DataType::Struct(fields) => {
             let members = array.as_struct_opt()?;
             let members = fields.iter().zip(members.columns());

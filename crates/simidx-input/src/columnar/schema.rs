@@ -1,8 +1,6 @@
 //! Which columns of a table with types hold the records.
 
-use crate::fields::{
-    FINGERPRINT, FoundId, Holds, TEXT, both_columns, joined, neither_column, no_column, null_texts,
-};
+use crate::fields::{FoundId, Held, TEXT, joined, neither_column, no_column, null_texts};
 use crate::{Fields, MAX_DOCUMENT, ReadOptions, names};
 use simidx::{IdBuf, Width};
 
@@ -68,7 +66,7 @@ pub(super) struct Chosen {
 /// The columns of the records.
 #[derive(Debug)]
 pub(super) struct Schema {
-    pub(super) wanted: Wanted,
+    pub(super) content: Held<Chosen>,
     pub(super) id: Option<Chosen>,
     /// What is wrong with the column of the ids, if that is passed over.
     odd_id: Option<String>,
@@ -76,47 +74,31 @@ pub(super) struct Schema {
     width: Width,
 }
 
-/// Documents, each of one text or more, or fingerprints.
-#[derive(Debug)]
-pub(super) enum Wanted {
-    Texts(Vec<Chosen>),
-    Fingerprints(Chosen),
-}
-
 impl Schema {
     /// The columns of records, or why there are none.
     pub(super) fn find(leaves: &[Leaf], options: &ReadOptions) -> Result<Self, String> {
         let (fields, width) = (&options.fields, options.width);
         let all = Leaves(leaves);
-        let (id, odd_id) = match (&fields.id, all.named(fields.id())) {
-            (_, Some(index)) => match all.chosen(index, ids) {
-                Err(message) if fields.odd_ids => (None, Some(message)),
-                id => (Some(id?), None),
-            },
-            (Some(name), None) => return Err(all.missing(name)),
-            (None, None) => (None, None),
+        let (content, id) = fields.find(
+            |name| Ok(all.named(name)),
+            |name| all.missing(name),
+            |id| all.only_fitting(width, id),
+        )?;
+        let (id, odd_id) = match id.map(|index| all.chosen(index, ids)).transpose() {
+            Err(message) if fields.odd_ids => (None, Some(message)),
+            id => (id?, None),
         };
-        let text = |name: &str| all.chosen(all.index_of(name)?, texts);
-        let fingerprint = |index: usize| {
-            let chosen = all.chosen(index, |leaf| fingerprints(leaf, width))?;
-            Ok::<_, String>(Wanted::Fingerprints(chosen))
-        };
-        let wanted = match (fields.holds(), all.named(TEXT), all.named(FINGERPRINT)) {
-            (Holds::Texts, ..) => {
-                let texts = fields.text.iter().map(|name| text(name));
-                Wanted::Texts(texts.collect::<Result<_, _>>()?)
+        let content = match content {
+            Held::Texts(columns) => {
+                let columns = columns.into_iter().map(|index| all.chosen(index, texts));
+                Held::Texts(columns.collect::<Result<_, _>>()?)
             }
-            (Holds::Fingerprints, ..) => fingerprint(all.index_of(fields.fingerprint())?)?,
-            (Holds::Either, Some(_), Some(_)) => return Err(both_columns()),
-            (Holds::Either, Some(_), None) => Wanted::Texts(vec![text(TEXT)?]),
-            (Holds::Either, None, Some(index)) => fingerprint(index)?,
-            (Holds::Either, None, None) => {
-                let id = id.as_ref().map(|id| id.index);
-                fingerprint(all.only_fitting(width, id)?)?
+            Held::Fingerprint(index) => {
+                Held::Fingerprint(all.chosen(index, |leaf| fingerprints(leaf, width))?)
             }
         };
         Ok(Schema {
-            wanted,
+            content,
             id,
             odd_id,
             fields: fields.clone(),
@@ -142,12 +124,12 @@ impl Schema {
 
     /// Whether records are fingerprints and nothing else, which need not be read out of text.
     pub(super) fn is_plain(&self) -> bool {
-        match &self.wanted {
-            Wanted::Fingerprints(chosen) => {
+        match &self.content {
+            Held::Fingerprint(chosen) => {
                 let has_ids = self.id.is_some() || self.odd_id.is_some();
                 !has_ids && chosen.kind.is_ready_made()
             }
-            Wanted::Texts(_) => false,
+            Held::Texts(_) => false,
         }
     }
 }
@@ -162,10 +144,6 @@ impl Leaves<'_> {
         position(&|leaf| leaf.is_top && leaf.name == name)
             .or_else(|| position(&|leaf| leaf.name == name))
             .or_else(|| position(&|leaf| leaf.other_name == name))
-    }
-
-    fn index_of(&self, name: &str) -> Result<usize, String> {
-        self.named(name).ok_or_else(|| self.missing(name))
     }
 
     fn missing(&self, name: &str) -> String {

@@ -6,7 +6,7 @@ use csv_core::{ReadFieldResult, Reader, ReaderBuilder};
 
 use crate::items::Items;
 use crate::source::{Source, io_error};
-use crate::{Error, MAX_PASSED_OVER, Place, Result};
+use crate::{MAX_PASSED_OVER, Place, Result};
 
 /// Room for the bytes of values that are made at a time.
 const ROOM: usize = 64 << 10;
@@ -31,18 +31,42 @@ pub(crate) struct Rows {
     length: u64,
     /// Whether the row is too long and its rest is still to be passed over.
     is_unfinished: bool,
-    ended: bool,
 }
 
 impl Items for Rows {
-    /// A row that is too long, or that ends within quotation marks, is an [`Error::Input`].
+    /// A row that is too long, or that ends within quotation marks, is an [`Error::Input`](crate::Error::Input).
     fn advance(&mut self) -> Result<bool> {
-        if self.ended {
-            return Ok(false);
+        if std::mem::take(&mut self.is_unfinished) {
+            self.pass_over()?;
         }
-        let advanced = self.read_row();
-        self.ended = !matches!(advanced, Ok(true) | Err(Error::Input(_)));
-        advanced
+        self.clear();
+        self.length = 0;
+        // Where in the bytes of the row its last value begins.
+        let mut value_start = 0;
+        loop {
+            let values = self.ends.len();
+            let step = self.step()?;
+            if step == Step::Within && self.ends.len() > values {
+                value_start = self.raw.len();
+            }
+            if self.length > self.limit {
+                self.find_first_line();
+                self.is_unfinished = step == Step::Within;
+                return Err(self.error(format!("row is longer than {} bytes", self.limit)));
+            }
+            match step {
+                Step::Within => {}
+                Step::StreamEnd if self.ends.is_empty() => return Ok(false),
+                Step::StreamEnd | Step::RowEnd => {
+                    self.take_line_feed()?;
+                    self.find_first_line();
+                    if step == Step::StreamEnd {
+                        self.check_quotes(value_start)?;
+                    }
+                    return Ok(true);
+                }
+            }
+        }
     }
 
     fn source(&self) -> &Source {
@@ -98,7 +122,6 @@ impl Rows {
             line: 1,
             length: 0,
             is_unfinished: false,
-            ended: false,
         }
     }
 
@@ -130,40 +153,6 @@ impl Rows {
     /// All values of the row.
     pub(crate) fn values(&self) -> Result<Vec<&str>, String> {
         (0..self.len()).map(|index| self.value(index)).collect()
-    }
-
-    fn read_row(&mut self) -> Result<bool> {
-        if std::mem::take(&mut self.is_unfinished) {
-            self.pass_over()?;
-        }
-        self.clear();
-        self.length = 0;
-        // Where in the bytes of the row its last value begins.
-        let mut value_start = 0;
-        loop {
-            let values = self.ends.len();
-            let step = self.step()?;
-            if step == Step::Within && self.ends.len() > values {
-                value_start = self.raw.len();
-            }
-            if self.length > self.limit {
-                self.find_first_line();
-                self.is_unfinished = step == Step::Within;
-                return Err(self.error(format!("row is longer than {} bytes", self.limit)));
-            }
-            match step {
-                Step::Within => {}
-                Step::StreamEnd if self.ends.is_empty() => return Ok(false),
-                Step::StreamEnd | Step::RowEnd => {
-                    self.take_line_feed()?;
-                    self.find_first_line();
-                    if step == Step::StreamEnd {
-                        self.check_quotes(value_start)?;
-                    }
-                    return Ok(true);
-                }
-            }
-        }
     }
 
     fn clear(&mut self) {

@@ -1,7 +1,9 @@
 //! Members of a JSON object that are looked for, by paths, without keeping the rest.
 
+use std::borrow::Cow;
 use std::fmt;
 
+use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 /// A path that leads to a value.
@@ -118,45 +120,9 @@ pub(super) fn find(
     json.deserialize_map(visitor).and_then(|()| json.end())
 }
 
-/// Where the paths lead from a member of an object.
-enum Member<'a> {
-    /// It is the end of a path.
-    End(Path<'a>),
-    /// Paths lead through it.
-    Within(Vec<Path<'a>>),
-    Other,
-}
-
-/// Tells a member by its name, which need not be kept.
-struct Name<'a, 'f>(&'f [Path<'a>]);
-
-impl<'de, 'a> DeserializeSeed<'de> for Name<'a, '_> {
-    type Value = Member<'a>;
-
-    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Member<'a>, D::Error> {
-        json.deserialize_str(self)
-    }
-}
-
-impl<'a> Visitor<'_> for Name<'a, '_> {
-    type Value = Member<'a>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the name of a member")
-    }
-
-    fn visit_str<E>(self, name: &str) -> Result<Member<'a>, E> {
-        let mut paths = self.0.iter();
-        if let Some(path) = paths.find(|path| path.rest == name) {
-            return Ok(Member::End(Path { rest: "", ..*path }));
-        }
-        let within: Vec<_> = self.0.iter().filter_map(|path| path.after(name)).collect();
-        Ok(match within.is_empty() {
-            true => Member::Other,
-            false => Member::Within(within),
-        })
-    }
-}
+/// The name of a member, which is copied only if it has escapes.
+#[derive(Deserialize)]
+struct Name<'n>(#[serde(borrow)] Cow<'n, str>);
 
 /// A value at which paths end, or through which they lead.
 struct Node<'a, 'f> {
@@ -203,15 +169,19 @@ impl<'de> Visitor<'de> for Node<'_, '_> {
         if inner.is_empty() {
             return IgnoredAny.visit_map(members).map(drop);
         }
-        while let Some(member) = members.next_key_seed(Name(&inner))? {
-            let paths = match &member {
-                Member::End(path) => std::slice::from_ref(path),
-                Member::Within(paths) => paths,
-                Member::Other => {
-                    members.next_value::<IgnoredAny>()?;
-                    continue;
-                }
+        while let Some(Name(name)) = members.next_key()? {
+            // A path that ends here has precedence over those that lead through.
+            let end = inner.iter().find(|path| path.rest == name);
+            let end = end.map(|path| Path { rest: "", ..*path });
+            let within: Vec<_> = match end {
+                Some(_) => Vec::new(),
+                None => inner.iter().filter_map(|path| path.after(&name)).collect(),
             };
+            let paths = end.as_ref().map_or(&within[..], std::slice::from_ref);
+            if paths.is_empty() {
+                members.next_value::<IgnoredAny>()?;
+                continue;
+            }
             let found = &mut *self.found;
             members.next_value_seed(Node { paths, found })?;
         }

@@ -21,20 +21,19 @@ pub(super) use values::Values;
 
 /// A reader of an object on each line: the format `jsonl`.
 pub(super) fn line_reader(source: Source, options: &ReadOptions) -> ItemReader<LineSource> {
-    let options = options.clone();
-    let lines = LineSource::new(source, MAX_DOCUMENT);
-    ItemReader::new(lines, move |line: &LineSource, _| {
-        record(line.text()?, &options).map_err(|fault| line.error(fault.message))
-    })
+    objects(LineSource::new(source, MAX_DOCUMENT), options)
 }
 
 /// A reader of objects, wherever their lines end: the format `json`.
 pub(super) fn reader(source: Source, options: &ReadOptions) -> ItemReader<Values> {
+    objects(Values::new(source, MAX_DOCUMENT), options)
+}
+
+fn objects<I: Items>(items: I, options: &ReadOptions) -> ItemReader<I> {
     let options = options.clone();
-    let values = Values::new(source, MAX_DOCUMENT);
-    ItemReader::new(values, move |value: &Values, _| {
-        let record = record(value.text()?, &options);
-        record.map_err(|fault| value.error_at(fault.line, fault.message))
+    ItemReader::new(items, move |object: &I, _| {
+        let record = record(object.text()?, &options);
+        record.map_err(|fault| object.error_at(fault.line, fault.message))
     })
 }
 

@@ -23,7 +23,6 @@ pub(crate) struct Values {
     /// The value that is too long, as far as it has been scanned.
     unfinished: Option<Scan>,
     at_start: bool,
-    ended: bool,
 }
 
 /// What may come next.
@@ -96,69 +95,6 @@ impl Items for Values {
     /// A value that is too long is an [`Error::Input`], and passed over by the next call. What is no JSON at all is an
     /// [`Error::Io`], and ends the values.
     fn advance(&mut self) -> Result<bool> {
-        if self.ended {
-            return Ok(false);
-        }
-        let advanced = self.read_value();
-        self.ended = !matches!(advanced, Ok(true) | Err(Error::Input(_)));
-        advanced
-    }
-
-    fn source(&self) -> &Source {
-        &self.source
-    }
-
-    fn place(&self) -> Place {
-        Place::Line(self.first_line)
-    }
-
-    fn raw(&self) -> (&[u8], &'static [u8]) {
-        (&self.value, b"")
-    }
-
-    fn has_faults(&self) -> bool {
-        let mut lines = self.first_line..=self.line;
-        lines.any(|line| self.source.is_faulty(line))
-    }
-
-    fn error(&self, message: impl Into<String>) -> Error {
-        self.error_at(0, message.into())
-    }
-}
-
-impl Values {
-    pub(crate) fn new(source: Source, limit: u64) -> Self {
-        Values {
-            source,
-            value: Vec::new(),
-            limit,
-            first_line: 0,
-            line: 1,
-            state: State::Outside,
-            in_array: None,
-            element: 0,
-            unfinished: None,
-            at_start: true,
-            ended: false,
-        }
-    }
-
-    /// Whether the stream begins with an array; none as long as neither an array nor a value has been found.
-    pub(crate) fn are_in_array(&self) -> Option<bool> {
-        self.in_array
-    }
-
-    /// The error of a value, so many lines after its first one.
-    pub(crate) fn error_at(&self, lines: u64, message: String) -> Error {
-        let place = Place::Line(self.first_line + lines);
-        let message = match self.element {
-            0 => message,
-            number => format!("element {number}: {message}"),
-        };
-        self.source.input_error(place, message)
-    }
-
-    fn read_value(&mut self) -> Result<bool> {
         if let Some(scan) = self.unfinished.take() {
             self.pass_over(scan)?;
         }
@@ -184,6 +120,54 @@ impl Values {
         }
         self.unfinished = Some(scan);
         Err(self.too_long())
+    }
+
+    fn source(&self) -> &Source {
+        &self.source
+    }
+
+    fn place(&self) -> Place {
+        Place::Line(self.first_line)
+    }
+
+    fn raw(&self) -> (&[u8], &'static [u8]) {
+        (&self.value, b"")
+    }
+
+    fn has_faults(&self) -> bool {
+        let mut lines = self.first_line..=self.line;
+        lines.any(|line| self.source.is_faulty(line))
+    }
+
+    fn error_at(&self, lines: u64, message: String) -> Error {
+        let place = Place::Line(self.first_line + lines);
+        let message = match self.element {
+            0 => message,
+            number => format!("element {number}: {message}"),
+        };
+        self.source.input_error(place, message)
+    }
+}
+
+impl Values {
+    pub(crate) fn new(source: Source, limit: u64) -> Self {
+        Values {
+            source,
+            value: Vec::new(),
+            limit,
+            first_line: 0,
+            line: 1,
+            state: State::Outside,
+            in_array: None,
+            element: 0,
+            unfinished: None,
+            at_start: true,
+        }
+    }
+
+    /// Whether the stream begins with an array; none as long as neither an array nor a value has been found.
+    pub(crate) fn are_in_array(&self) -> Option<bool> {
+        self.in_array
     }
 
     fn too_long(&mut self) -> Error {

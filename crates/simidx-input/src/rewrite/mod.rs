@@ -6,12 +6,11 @@ mod csv;
 mod json;
 mod records;
 
-use std::fmt;
 use std::io::{self, Write};
-use std::str::FromStr;
 
 use copier::Copier;
 use records::Records;
+use simidx::named;
 
 use super::input_file::InputFile;
 use super::new_fields::{Fate, NewField};
@@ -61,23 +60,16 @@ pub enum OutputFormat {
     Parquet,
 }
 
+named!(
+    OutputFormat,
+    UnknownOutputFormat,
+    |name| UnknownOutputFormat(name.to_owned()),
+    Jsonl = "jsonl",
+    Csv = "csv",
+    Parquet = "parquet",
+);
+
 impl OutputFormat {
-    /// All of them, in the order in which they are listed to users.
-    pub const ALL: [OutputFormat; 3] = [
-        OutputFormat::Jsonl,
-        OutputFormat::Csv,
-        OutputFormat::Parquet,
-    ];
-
-    /// The name by which users choose the format, in lower case.
-    pub fn name(self) -> &'static str {
-        match self {
-            OutputFormat::Jsonl => "jsonl",
-            OutputFormat::Csv => "csv",
-            OutputFormat::Parquet => "parquet",
-        }
-    }
-
     /// Whether records of this format are of that one already.
     fn is(self, format: Format) -> bool {
         matches!(
@@ -86,23 +78,6 @@ impl OutputFormat {
                 | (OutputFormat::Csv, Format::Csv)
                 | (OutputFormat::Parquet, Format::Parquet)
         )
-    }
-}
-
-impl fmt::Display for OutputFormat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for OutputFormat {
-    type Err = UnknownOutputFormat;
-
-    fn from_str(name: &str) -> Result<Self, UnknownOutputFormat> {
-        let found = OutputFormat::ALL
-            .into_iter()
-            .find(|format| format.name() == name);
-        found.ok_or_else(|| UnknownOutputFormat(name.to_owned()))
     }
 }
 
@@ -115,14 +90,30 @@ pub struct UnknownOutputFormat(String);
 /// have been read so far.
 pub type RecordFate<'a> = &'a mut dyn FnMut(u64, u64) -> io::Result<Fate>;
 
-/// Writes the records that `fate` does not drop to `out`, with new fields, or in another format. Returns how many of these
-/// could not be written because they cannot be read at all.
+/// Writes the records that `fate` does not drop to `out`, in order, with new fields, or in another format. The output of
+/// compressed inputs is not compressed. Returns how many of these records could not be written because they cannot be read at
+/// all: lines that are too long, and the like.
 ///
-/// As they are, records are copied as by [`filter_records`]. Inputs whose records have fields are those of
-/// [`InputFile::has_fields`]; only these can get more of them or become records of another format. A JSON object is left as
-/// it is, but for its new members at its end, and so is a row of a table or of comma-separated values, which keep their
-/// delimiter; one that has not as many columns as the first gets no new ones. The bytes of Parquet and Arrow files are
-/// written anew. In Parquet files the metadata of Arrow, which would be wrong, are left out.
+/// As they are, records are copied byte for byte, except that decoded lines are written in UTF-8. For an example see
+/// [`InputFile`].
+///
+/// - Line formats: a record is its line with its end. A last line without an end gets one if another record follows. A
+///   first record that begins with a byte order mark gets another, because readers ignore one at the start of a file.
+///   The header of a `tsv` is copied once. Lines without a record are left out.
+/// - `csv`: a record is its row with its end, in the same way. The row with the names of the columns is copied once.
+/// - `json`: the output is an array if the first input begins with one, and otherwise has a value on each line or lines.
+///   What stands between the values is not copied.
+/// - `files`: a record is written as its path on a line.
+/// - `warc`: a record is written with its header; records that are not documents are left out.
+/// - `parquet`: rows are written with all columns, and with the schema, the metadata and the compression of the first
+///   file; the others must have the same schema.
+/// - `arrow`: the same; the output is a file or a stream as the first input is.
+///
+/// Inputs whose records have fields are those of [`InputFile::has_fields`]; only these can get more of them or become records
+/// of another format. A JSON object is left as it is, but for its new members at its end, and so is a row of a table or of
+/// comma-separated values, which keep their delimiter; one that has not as many columns as the first gets no new ones. The
+/// bytes of Parquet and Arrow files are written anew. In Parquet files the metadata of Arrow, which would be wrong, are left
+/// out.
 ///
 /// JSON that becomes CSV or Parquet is read twice: first for the names and types of the columns. `fate` is asked again.
 ///
@@ -146,11 +137,11 @@ pub type RecordFate<'a> = &'a mut dyn FnMut(u64, u64) -> io::Result<Fate>;
 ///
 /// # Errors
 ///
-/// As for [`filter_records`]; inputs whose records have no fields, a record that has a new field already, and what `fate`
-/// returns.
+/// An input that cannot be read or has changed since it was opened, Parquet or Arrow files that differ in their schemas, inputs
+/// whose records have no fields, a record that has a new field already, and what `out` and `fate` return.
 pub fn rewrite_records(
     inputs: &[InputFile],
-    out: &mut (dyn Write + Send),
+    mut out: &mut (dyn Write + Send),
     rewrite: &Rewrite,
     fate: RecordFate<'_>,
 ) -> Result<u64> {
@@ -158,15 +149,30 @@ pub fn rewrite_records(
         return Ok(0);
     };
     let format = rewrite.format.filter(|to| !to.is(first.format()));
+    let fields = &rewrite.fields[..];
+    if format.is_some() || !fields.is_empty() {
+        check_fields(inputs)?;
+    }
+    check_features(inputs)?;
     if let Some(format) = format {
-        check_fields(inputs)?;
-        check_features(inputs)?;
-        return convert::convert(inputs, out, (format, &rewrite.fields), fate);
+        return convert::convert(inputs, out, (format, fields), fate);
     }
-    if !rewrite.fields.is_empty() {
-        check_fields(inputs)?;
-    }
-    write_records(inputs, out, &rewrite.fields, fate)
+    inputs.iter().try_for_each(InputFile::check_unchanged)?;
+    let lost = match first.format() {
+        // The rows of files that keep their columns apart.
+        #[cfg(feature = "arrow")]
+        Format::Parquet | Format::Arrow => {
+            let mut number = 0;
+            crate::columnar::copy_rows(inputs, out, fields, &mut |bytes| {
+                number += 1;
+                fate(number - 1, bytes)
+            })?;
+            0
+        }
+        _ => copy_records(inputs, &mut out, fields, fate)?,
+    };
+    inputs.iter().try_for_each(InputFile::check_unchanged)?;
+    Ok(lost)
 }
 
 /// Records without named fields have no place for new ones.
@@ -176,79 +182,6 @@ fn check_fields(inputs: &[InputFile]) -> Result<()> {
     };
     let message = format!("records read as {} have no named fields", input.format());
     Err(input_error(input.name(), Place::File, message))
-}
-
-/// Decides for each record, in the order of all inputs, whether to keep it. The argument is the number of bytes of all
-/// inputs that have been read so far.
-pub type RecordPredicate<'a> = &'a mut dyn FnMut(u64) -> bool;
-
-/// Copies the records that `keep` accepts to `out`, in order and byte for byte, except that decoded lines are written in
-/// UTF-8. For an example see [`InputFile`].
-///
-/// - Line formats: a record is its line with its end. A last line without an end gets one if another record follows. A
-///   first record that begins with a byte order mark gets another, because readers ignore one at the start of a file.
-///   The header of a `tsv` is copied once. Lines without a record are left out.
-/// - `csv`: a record is its row with its end, in the same way. The row with the names of the columns is copied once.
-/// - `json`: the output is an array if the first input begins with one, and otherwise has a value on each line or lines.
-///   What stands between the values is not copied.
-/// - `files`: a record is written as its path on a line.
-/// - `warc`: a record is written with its header; records that are not documents are left out.
-/// - `parquet`: rows are written with all columns, and with the schema, the metadata and the compression of the first
-///   file; the others must have the same schema.
-/// - `arrow`: the same; the output is a file or a stream as the first input is.
-///
-/// The output of compressed inputs is not compressed. Returns how many records `keep` accepted that could not be copied: lines
-/// that are too long, and the like.
-///
-/// # Errors
-///
-/// An input that cannot be read or has changed since it was opened, Parquet or Arrow files that differ in their schemas, and
-/// what `out` reports.
-pub fn filter_records(
-    inputs: &[InputFile],
-    out: &mut (dyn Write + Send),
-    keep: RecordPredicate<'_>,
-) -> Result<u64> {
-    write_records(inputs, out, &[], &mut |_, bytes| {
-        Ok(match keep(bytes) {
-            true => Fate::Copied,
-            false => Fate::Dropped,
-        })
-    })
-}
-
-/// Writes records in their own format, with new fields if there are any.
-fn write_records(
-    inputs: &[InputFile],
-    mut out: &mut (dyn Write + Send),
-    fields: &[NewField],
-    fate: RecordFate<'_>,
-) -> Result<u64> {
-    check_features(inputs)?;
-    inputs.iter().try_for_each(InputFile::check_unchanged)?;
-    let lost = match inputs.first().map(InputFile::format) {
-        #[cfg(feature = "arrow")]
-        Some(Format::Parquet | Format::Arrow) => copy_rows(inputs, out, fields, fate)?,
-        _ => copy_records(inputs, &mut out, fields, fate)?,
-    };
-    inputs.iter().try_for_each(InputFile::check_unchanged)?;
-    Ok(lost)
-}
-
-/// Copies the rows of files that keep their columns apart.
-#[cfg(feature = "arrow")]
-fn copy_rows(
-    inputs: &[InputFile],
-    out: &mut (dyn Write + Send),
-    fields: &[NewField],
-    fate: RecordFate<'_>,
-) -> Result<u64> {
-    let mut number = 0;
-    crate::columnar::copy_rows(inputs, out, fields, &mut |bytes| {
-        number += 1;
-        fate(number - 1, bytes)
-    })?;
-    Ok(0)
 }
 
 /// Without its feature, a file cannot be opened, and the error says which one is missing.

@@ -6,10 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use simidx::Result;
 
-use super::clustered::Clustered;
 use super::columns::Columns;
 use super::crowded::{Crowded, LARGE};
-use super::digest::{Digest, FoldedDigest, append_wanted};
+use super::digest::{Digest, append_wanted};
 use super::groups::{Groups, place_of};
 use super::sets::{SetBuffer, Sets};
 use super::{BATCH_LEN, BATCH_TEXTS, NONE};
@@ -26,16 +25,7 @@ pub struct SimilarCandidates {
     pub(super) similarity: Similarity,
     /// Whether a dropped text is to name the most similar one of those that are kept.
     pub(super) most_similar: bool,
-    fingerprinter: ParallelFingerprinter,
-    pub(super) found: Found,
-    pending: Vec<(u32, String)>,
-    pending_len: usize,
-    compared: AtomicU64,
-}
-
-/// What is known of the texts.
-#[derive(Debug)]
-pub(super) struct Found {
+    pub(super) fingerprinter: ParallelFingerprinter,
     /// The group of each text in each band, by place.
     pub(super) columns: Columns,
     pub(super) groups: Groups,
@@ -55,6 +45,10 @@ pub(super) struct Found {
     pub(super) needs_sets: bool,
     /// Texts with a single feature.
     pub(super) single_feature_count: usize,
+    /// Texts that have been given and wait to be signed together, and bytes of them.
+    pub(super) pending: Vec<(u32, String)>,
+    pub(super) pending_len: usize,
+    pub(super) compared: AtomicU64,
 }
 
 /// What a search has done.
@@ -74,15 +68,15 @@ pub struct Counts {
 pub(super) struct Buffers {
     candidates: Vec<u32>,
     ranked: Vec<(u32, u32)>,
-    members: Vec<u32>,
+    pub(super) members: Vec<u32>,
     /// The groups of the text, and whether they may have kept members.
     looked_at: Vec<(usize, u32, bool)>,
     /// Kept members of them.
     members_found: Vec<u32>,
     /// Those that were compared with the text.
-    failed: HashSet<u32>,
-    one: SetBuffer,
-    other: SetBuffer,
+    pub(super) failed: HashSet<u32>,
+    pub(super) one: SetBuffer,
+    pub(super) other: SetBuffer,
     /// How many members of each group of the text are kept.
     pub(super) kept_counts: Vec<usize>,
     /// How many members each group of the text has, or as many as make it large.
@@ -90,37 +84,20 @@ pub(super) struct Buffers {
 }
 
 impl SimilarCandidates {
-    pub(super) fn new(
-        similarity: Similarity,
-        most_similar: bool,
-        fingerprinter: ParallelFingerprinter,
-        found: Found,
-    ) -> Self {
-        SimilarCandidates {
-            similarity,
-            most_similar,
-            fingerprinter,
-            found,
-            pending: Vec::new(),
-            pending_len: 0,
-            compared: AtomicU64::new(0),
-        }
-    }
-
     /// Number of texts.
     pub fn text_count(&self) -> usize {
-        self.found.is_candidate.len()
+        self.is_candidate.len()
     }
 
     /// Whether the text has to be given by [`SimilarCandidates::give`]: it may be similar to another one, and there was no
     /// memory to keep its features.
     pub fn needs_text(&self, text: usize) -> bool {
-        self.found.needs_sets && self.found.is_candidate.get(text) == Some(&true)
+        self.needs_sets && self.is_candidate.get(text) == Some(&true)
     }
 
     /// Whether any text has to be given.
     pub fn needs_texts(&self) -> bool {
-        self.found.needs_sets && self.found.is_candidate.contains(&true)
+        self.needs_sets && self.is_candidate.contains(&true)
     }
 
     /// Takes a text that is needed, in any order.
@@ -151,7 +128,7 @@ impl SimilarCandidates {
                 similarity.feature_set(fingerprinter, text)
             });
         for ((text, _), set) in pending.iter().zip(sets) {
-            self.found.sets.put(*text as usize, set.hashes())?;
+            self.sets.put(*text as usize, set.hashes())?;
         }
         Ok(())
     }
@@ -159,8 +136,8 @@ impl SimilarCandidates {
     /// Makes all sets readable.
     pub(super) fn complete(&mut self) -> Result<()> {
         self.take_pending()?;
-        let sets = &mut self.found.sets;
-        let candidates = self.found.is_candidate.iter().enumerate();
+        let sets = &mut self.sets;
+        let candidates = self.is_candidate.iter().enumerate();
         let missing = candidates
             .filter(|(_, is_candidate)| **is_candidate)
             .find(|&(text, _)| !sets.has(text));
@@ -173,9 +150,9 @@ impl SimilarCandidates {
 
     /// What has been done so far.
     pub fn counts(&self) -> Counts {
-        let candidates = self.found.is_candidate.iter();
+        let candidates = self.is_candidate.iter();
         Counts {
-            equal_count: self.found.equal_count,
+            equal_count: self.equal_count,
             candidate_count: candidates.filter(|&&is| is).count() as u64,
             compared_count: self.compared.load(Ordering::Relaxed),
         }
@@ -183,7 +160,7 @@ impl SimilarCandidates {
 
     /// The text at a place.
     pub(super) fn text_at(&self, place: u32) -> u32 {
-        match &self.found.text_at {
+        match &self.text_at {
             Some(text_at) => text_at[place as usize],
             None => place,
         }
@@ -191,7 +168,7 @@ impl SimilarCandidates {
 
     /// The first place whose text has the same features as that at this one.
     pub(super) fn first_of(&self, place: u32) -> u32 {
-        match self.found.firsts[place as usize] {
+        match self.firsts[place as usize] {
             NONE => place,
             first => first,
         }
@@ -201,10 +178,10 @@ impl SimilarCandidates {
     pub(super) fn groups_at(&self, places: Range<usize>) -> Result<Vec<Vec<u32>>> {
         let read = |band| {
             let mut row = Vec::with_capacity(places.len());
-            self.found.columns.read(band, places.clone(), &mut row)?;
+            self.columns.read(band, places.clone(), &mut row)?;
             Ok(row)
         };
-        (0..self.found.groups.band_count()).map(read).collect()
+        (0..self.groups.band_count()).map(read).collect()
     }
 
     /// The similarity of the texts at two places, whatever it is. If they are unequal, each must be a candidate.
@@ -213,7 +190,7 @@ impl SimilarCandidates {
         if a == b {
             return Ok(1.0);
         }
-        let sets = &self.found.sets;
+        let sets = &self.sets;
         let [a, b] = [a, b].map(|place| self.text_at(place) as usize);
         let a = sets.read(a, &mut buffers.one)?;
         Ok(jaccard(a, sets.read(b, &mut buffers.other)?))
@@ -221,7 +198,7 @@ impl SimilarCandidates {
 
     #[inline]
     pub(super) fn digest(&self, place: u32) -> Digest {
-        self.found.sets.digest(self.text_at(place) as usize)
+        self.sets.digest(self.text_at(place) as usize)
     }
 
     /// Of the kept members from a place on, in the groups of a text, the first that is similar to it; those first that
@@ -244,7 +221,7 @@ impl SimilarCandidates {
             kept_counts,
             ..
         } = buffers;
-        let own_groups = &self.found.groups;
+        let own_groups = &self.groups;
         looked_at.clear();
         looked_at.extend(groups.map(|(band, group)| {
             let may_have_kept = own_groups.may_have_kept(band, group);
@@ -254,7 +231,7 @@ impl SimilarCandidates {
         members_found.clear();
         kept_counts.clear();
         let (digest, least) = (self.digest(place), self.similarity.least());
-        let folded = digest.folded();
+        let folded = digest.folded(place);
         let append = |members_found: &mut Vec<u32>, candidates: &mut Vec<u32>| {
             let others = members_found.drain(..);
             let others = others.map(|other| (other, self.digest(other)));
@@ -344,7 +321,7 @@ impl SimilarCandidates {
         candidates.clear();
         let (digest, least) = (self.digest(first), self.similarity.least());
         for (band, group) in groups {
-            let members = self.found.groups.members(band, group, members)?;
+            let members = self.groups.members(band, group, members)?;
             let before = members
                 .iter()
                 .map(place_of)
@@ -374,7 +351,7 @@ impl SimilarCandidates {
     }
 
     /// Compares a text with others, and calls `visit` with those that are similar, as long as it returns true.
-    fn compare(
+    pub(super) fn compare(
         &self,
         place: u32,
         others: impl Iterator<Item = u32>,
@@ -382,7 +359,7 @@ impl SimilarCandidates {
         other_set: &mut SetBuffer,
         mut visit: impl FnMut(u32, f64) -> bool,
     ) -> Result<()> {
-        let sets = &self.found.sets;
+        let sets = &self.sets;
         let mut others = others.peekable();
         if others.peek().is_none() {
             return Ok(());
@@ -398,77 +375,6 @@ impl SimilarCandidates {
         }
         Ok(())
     }
-
-    /// Compares a text with the members of its groups at these places, until it is linked with all clusters in which one is
-    /// similar to it. What is known of large groups spares their members a look-up.
-    pub(super) fn link_similar(
-        &self,
-        place: u32,
-        groups: impl Iterator<Item = (usize, u32)>,
-        range: Range<u32>,
-        clustered: &Clustered,
-        links: &mut impl Links,
-        buffers: &mut Buffers,
-    ) -> Result<()> {
-        let Buffers {
-            members,
-            member_counts,
-            failed,
-            one,
-            other,
-            ..
-        } = buffers;
-        let (own, least) = (self.digest(place), self.similarity.least());
-        failed.clear();
-        let folded = own.folded();
-        let mut is_similar = |member: u32| {
-            let mut found = false;
-            if own.may_be_similar(self.digest(member), least) && failed.insert(member) {
-                self.compare(place, [member].into_iter(), one, other, |_, _| {
-                    found = true;
-                    false
-                })?;
-            }
-            Ok::<_, simidx::Error>(found)
-        };
-        member_counts.clear();
-        for (band, group) in groups {
-            let Some(clusters) = clustered.of(band, group) else {
-                let members = self.found.groups.members(band, group, members)?;
-                member_counts.push(members.len());
-                let of_range = members.iter().map(place_of);
-                for member in of_range.filter(|member| range.contains(member)) {
-                    if !links.are_linked(member, place) && is_similar(member)? {
-                        links.link(member, place);
-                    }
-                }
-                continue;
-            };
-            member_counts.push(LARGE);
-            for cluster in clusters {
-                if links.are_linked(cluster[0].place, place) {
-                    continue;
-                }
-                for member in cluster
-                    .iter()
-                    .filter(|member| range.contains(&member.place))
-                {
-                    let may_be = |own: FoldedDigest| own.may_be_similar(member.digest(), least);
-                    if folded.is_none_or(may_be) && is_similar(member.place)? {
-                        links.link(member.place, place);
-                        break;
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Which texts are known to be in one cluster.
-pub(super) trait Links {
-    fn are_linked(&self, member: u32, place: u32) -> bool;
-    fn link(&mut self, member: u32, place: u32);
 }
 
 /// Puts the members of groups in order: those of most groups first, then by place.

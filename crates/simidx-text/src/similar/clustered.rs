@@ -2,15 +2,15 @@
 
 use std::collections::HashMap;
 
-use super::crowded::{LARGE, PlacedDigest};
-use super::digest::Digest;
+use super::crowded::LARGE;
+use super::digest::{Digest, FoldedDigest};
 
 /// Bytes of a text that is alone in its cluster: a vector of four digests, and its place in another that may be twice as
 /// large as what it holds.
-const TEXT_LEN: u64 = 4 * size_of::<PlacedDigest>() as u64 + 2 * size_of::<Cluster>() as u64;
+const TEXT_LEN: u64 = 4 * size_of::<FoldedDigest>() as u64 + 2 * size_of::<Cluster>() as u64;
 
 /// The texts of a group that are in one cluster.
-type Cluster = Vec<PlacedDigest>;
+type Cluster = Vec<FoldedDigest>;
 
 /// The texts so far of all large groups, as far as there is memory for them.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl Clustered {
         let Some(clusters) = entry else {
             return;
         };
-        let digest = digest.folded().filter(|_| self.room > 0);
+        let digest = digest.folded(place).filter(|_| self.room > 0);
         let Some(digest) = digest else {
             // If one is missing, none is of use.
             let known: usize = clusters.iter().map(Vec::len).sum();
@@ -59,7 +59,7 @@ impl Clustered {
             return;
         };
         self.room -= 1;
-        let mut own = vec![PlacedDigest::new(place, digest)];
+        let mut own = vec![digest];
         let mut i = 0;
         while i < clusters.len() {
             if !is_linked(clusters[i][0].place) {

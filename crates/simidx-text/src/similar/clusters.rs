@@ -1,13 +1,18 @@
 //! Clusters of similar texts: what chains of similar texts lead to.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 use simidx::watch::Stage;
 use simidx::{Result, Watch};
 
 use super::NONE;
-use super::candidates::{Buffers, Links, SimilarCandidates};
+use super::candidates::{Buffers, SimilarCandidates};
 use super::clustered::Clustered;
-use super::dedup::{Decisions, SimilarDedup, groups_of};
+use super::crowded::LARGE;
+use super::dedup::{SimilarDedup, groups_of};
+use super::digest::FoldedDigest;
+use super::groups::place_of;
 
 /// Texts that are compared with earlier ones together: at first few, since of those of one cluster few are compared.
 const FIRST_BLOCK: usize = 64;
@@ -41,29 +46,24 @@ impl SimilarCandidates {
         self.complete()?;
         let count = self.text_count();
         let mut sets = DisjointSets::new(count);
-        let mut clustered = Clustered::new(self.found.large_budget);
+        let mut clustered = Clustered::new(self.large_budget);
         let mut buffers = Buffers::default();
         let (mut start, mut block) = (0, FIRST_BLOCK);
         while start < count {
             watch.report(Stage::Compare, start as u64, count as u64)?;
             let end = count.min(start + block);
             let groups = self.groups_at(start..end)?;
+            let known = (&clustered, &sets);
             let earlier: Result<Vec<_>> = (start..end)
                 .into_par_iter()
                 .map_init(Buffers::default, |buffers, place| {
-                    let mut links = Earlier::new(&sets);
-                    if self.found.firsts[place] == NONE {
-                        let of_place = groups_of(&groups, place - start);
-                        self.link_similar(
-                            place as u32,
-                            of_place,
-                            0..start as u32,
-                            &clustered,
-                            &mut links,
-                            buffers,
-                        )?;
+                    let of_place = groups_of(&groups, place - start);
+                    match self.firsts[place] {
+                        NONE => {
+                            self.to_link(place as u32, of_place, 0..start as u32, known, buffers)
+                        }
+                        _ => Ok(Vec::new()),
                     }
-                    Ok(links.members)
                 })
                 .collect();
             for (place, members) in (start as u32..end as u32).zip(earlier?) {
@@ -72,20 +72,13 @@ impl SimilarCandidates {
                     sets.join(first, place);
                     continue;
                 }
-                members
-                    .into_iter()
-                    .for_each(|member| sets.join(member, place));
+                members.iter().for_each(|&member| sets.join(member, place));
                 let of_place = || groups_of(&groups, place as usize - start);
-                self.link_similar(
-                    place,
-                    of_place(),
-                    start as u32..place,
-                    &clustered,
-                    &mut sets,
-                    &mut buffers,
-                )?;
+                let (range, known) = (start as u32..place, (&clustered, &sets));
+                let members = self.to_link(place, of_place(), range, known, &mut buffers)?;
+                members.iter().for_each(|&member| sets.join(member, place));
                 for (of, &member_count) in of_place().zip(&buffers.member_counts) {
-                    let is_linked = |other| sets.are_linked(other, place);
+                    let is_linked = |other| sets.root(other) == sets.root(place);
                     clustered.add(of, member_count, place, self.digest(place), is_linked);
                 }
             }
@@ -93,6 +86,78 @@ impl SimilarCandidates {
             block = (2 * block).min(LARGEST_BLOCK);
         }
         Ok(sets)
+    }
+
+    /// The members of the groups of a text at these places that it is similar to, one of each cluster; of its own cluster none.
+    /// What is known of large groups spares their members a look-up.
+    fn to_link(
+        &self,
+        place: u32,
+        groups: impl Iterator<Item = (usize, u32)>,
+        range: Range<u32>,
+        (clustered, sets): (&Clustered, &DisjointSets),
+        buffers: &mut Buffers,
+    ) -> Result<Vec<u32>> {
+        let Buffers {
+            members,
+            member_counts,
+            failed,
+            one,
+            other,
+            ..
+        } = buffers;
+        let (own, least) = (self.digest(place), self.similarity.least());
+        failed.clear();
+        let folded = own.folded(place);
+        let mut is_similar = |member: u32| {
+            let mut found = false;
+            if own.may_be_similar(self.digest(member), least) && failed.insert(member) {
+                self.compare(place, [member].into_iter(), one, other, |_, _| {
+                    found = true;
+                    false
+                })?;
+            }
+            Ok::<_, simidx::Error>(found)
+        };
+        // The clusters that it is linked with: its own, if it is not alone there, and those that are found.
+        let own_root = Some(sets.root(place)).filter(|&root| root != place);
+        let mut roots: Vec<u32> = own_root.into_iter().collect();
+        let is_linked =
+            |roots: &[u32], member| !roots.is_empty() && roots.contains(&sets.root(member));
+        let mut found = Vec::new();
+        member_counts.clear();
+        for (band, group) in groups {
+            let Some(clusters) = clustered.of(band, group) else {
+                let members = self.groups.members(band, group, members)?;
+                member_counts.push(members.len());
+                let of_range = members.iter().map(place_of);
+                for member in of_range.filter(|member| range.contains(member)) {
+                    if !is_linked(&roots, member) && is_similar(member)? {
+                        found.push(member);
+                        roots.push(sets.root(member));
+                    }
+                }
+                continue;
+            };
+            member_counts.push(LARGE);
+            for cluster in clusters {
+                if is_linked(&roots, cluster[0].place) {
+                    continue;
+                }
+                let of_range = cluster
+                    .iter()
+                    .filter(|member| range.contains(&member.place));
+                for member in of_range {
+                    let may_be = |own: FoldedDigest| own.may_be_similar(*member, least);
+                    if folded.is_none_or(may_be) && is_similar(member.place)? {
+                        found.push(member.place);
+                        roots.push(sets.root(member.place));
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(found)
     }
 
     /// Keeps the first text of each cluster. A text may be dropped though it is not similar to the one that is kept:
@@ -106,7 +171,7 @@ impl SimilarCandidates {
     pub fn dedup_by_chains(mut self, watch: &Watch) -> Result<SimilarDedup> {
         let clusters = self.joined(watch)?;
         let count = self.text_count() as u32;
-        let mut decisions = Decisions::keeping(self.text_count());
+        let mut decided = SimilarDedup::undecided(vec![NONE; self.text_count()]);
         for start in (0..count).step_by(MEASURED_BLOCK as usize) {
             watch.report(Stage::Compare, count.into(), count.into())?;
             let of_place = |buffers: &mut Buffers, place| {
@@ -121,12 +186,12 @@ impl SimilarCandidates {
             let measured: Result<Vec<_>> = places.map_init(Buffers::default, of_place).collect();
             for (place, kept, jaccard) in measured? {
                 if kept != place {
-                    decisions.drop_for(place, kept, jaccard);
+                    decided.drop_for(place, kept, jaccard);
                 }
             }
         }
         drop(clusters);
-        self.decided(decisions, Vec::new())
+        self.decided(decided, Vec::new())
     }
 }
 
@@ -164,44 +229,5 @@ impl DisjointSets {
             next = std::mem::replace(&mut self.before[next as usize], root);
         }
         root
-    }
-}
-
-impl Links for DisjointSets {
-    fn are_linked(&self, member: u32, place: u32) -> bool {
-        self.root(member) == self.root(place)
-    }
-
-    fn link(&mut self, member: u32, place: u32) {
-        self.join(member, place);
-    }
-}
-
-/// Earlier texts that a text is similar to, one of each cluster.
-struct Earlier<'s> {
-    sets: &'s DisjointSets,
-    members: Vec<u32>,
-    /// Their clusters.
-    roots: Vec<u32>,
-}
-
-impl<'s> Earlier<'s> {
-    fn new(sets: &'s DisjointSets) -> Self {
-        Earlier {
-            sets,
-            members: Vec::new(),
-            roots: Vec::new(),
-        }
-    }
-}
-
-impl Links for Earlier<'_> {
-    fn are_linked(&self, member: u32, _: u32) -> bool {
-        !self.roots.is_empty() && self.roots.contains(&self.sets.root(member))
-    }
-
-    fn link(&mut self, member: u32, _: u32) {
-        self.members.push(member);
-        self.roots.push(self.sets.root(member));
     }
 }

@@ -1,10 +1,11 @@
 //! Collects texts, and finds which may be similar.
 
 use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
 
 use simidx::{Error, Result, Width};
 
-use super::candidates::{Found, SimilarCandidates};
+use super::candidates::SimilarCandidates;
 use super::columns::Columns;
 use super::digest::HASH_NUMBERS;
 use super::equals::first_equals;
@@ -199,7 +200,7 @@ impl TextSigner {
 #[derive(Debug)]
 pub struct SimilarTexts {
     options: SimilarOptions,
-    banding: Banding,
+    signer: TextSigner,
     fingerprinter: ParallelFingerprinter,
     columns: Columns,
     /// The features of all texts, as long as they fit.
@@ -217,11 +218,11 @@ impl SimilarTexts {
     ///
     /// As for [`Pipeline::fingerprinter`] with 64 bits.
     pub fn new(pipeline: &Pipeline, options: &SimilarOptions) -> crate::Result<Self> {
-        let banding = Banding::for_similarity(options.similarity.least());
+        let signer = TextSigner::new(options.similarity);
         let budget = options.memory.map(|memory| memory / COLUMN_SHARE);
-        let column_count = banding.band_count() + HASH_NUMBERS;
+        let column_count = signer.banding.band_count() + HASH_NUMBERS;
         Ok(SimilarTexts {
-            banding,
+            signer,
             fingerprinter: pipeline.parallel(Width::W64)?,
             columns: Columns::new(column_count, budget, options.temp_dir.as_deref()),
             sets: Some(Sets::new(0, None, options.temp_dir.as_deref())),
@@ -234,15 +235,12 @@ impl SimilarTexts {
 
     /// How the texts are found.
     pub fn banding(&self) -> Banding {
-        self.banding
+        self.signer.banding
     }
 
     /// What signs texts elsewhere, to be pushed by [`SimilarTexts::push_signed`].
     pub fn signer(&self) -> TextSigner {
-        TextSigner {
-            similarity: self.options.similarity,
-            banding: self.banding,
-        }
+        self.signer.clone()
     }
 
     /// Number of texts so far.
@@ -300,7 +298,9 @@ impl SimilarTexts {
         let features = text.features.hashes();
         self.single_feature_count += usize::from(text.has_features && features.len() == 1);
         let memory = self.options.memory;
-        let room = memory.map(|memory| memory.saturating_sub(self.most_beside_sets(memory)));
+        // If all texts have all keys in common with others.
+        let beside = most_of(self.columns.len() as u64, self.banding());
+        let room = memory.map(|memory| memory.saturating_sub(memory / COLUMN_SHARE + beside));
         let has_room =
             |sets: &Sets| room.is_none_or(|room| sets.byte_count_with(features.len()) <= room);
         match &mut self.sets {
@@ -308,11 +308,6 @@ impl SimilarTexts {
             sets => *sets = None,
         }
         Ok(())
-    }
-
-    /// Bytes of so much memory that are needed beside the features, if all texts have all keys in common with others.
-    fn most_beside_sets(&self, memory: u64) -> u64 {
-        memory / COLUMN_SHARE + most_of(self.columns.len() as u64, self.banding)
     }
 
     /// Bytes of memory with which so many texts need no temporary file, whatever they have in common: their features are
@@ -414,7 +409,7 @@ impl SimilarTexts {
             Some(text_at) => text_at[place] as usize,
             None => place,
         };
-        let band_count = self.banding.band_count();
+        let band_count = self.banding().band_count();
         let firsts = first_equals(&self.columns, band_count, place)?;
         let temp_dir = self.options.temp_dir.clone();
         let mut groups = Groups::new(shares.map(|[_, groups, _]| groups), temp_dir.as_deref());
@@ -440,7 +435,10 @@ impl SimilarTexts {
             let budget = shares.map(|[least, ..]| least + for_sets);
             Sets::new(count, budget, temp_dir.as_deref())
         });
-        let found = Found {
+        Ok(SimilarCandidates {
+            similarity: self.options.similarity,
+            most_similar: self.options.most_similar,
+            fingerprinter: self.fingerprinter,
             columns: self.columns,
             groups,
             text_at,
@@ -451,13 +449,10 @@ impl SimilarTexts {
             large_budget: shares.map(|[.., least]| least + left - for_sets),
             needs_sets,
             single_feature_count: self.single_feature_count,
-        };
-        Ok(SimilarCandidates::new(
-            self.options.similarity,
-            self.options.most_similar,
-            self.fingerprinter,
-            found,
-        ))
+            pending: Vec::new(),
+            pending_len: 0,
+            compared: AtomicU64::new(0),
+        })
     }
 }
 

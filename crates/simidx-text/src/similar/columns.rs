@@ -6,57 +6,40 @@ use std::path::Path;
 
 use super::files::{NUMBER_LEN, TempFile};
 
-/// Bytes of numbers that are written to a file together, at the most and at the least.
-const WRITE_LEN: usize = 1 << 18;
-const LEAST_WRITE_LEN: usize = 1 << 10;
+/// Bytes of a column that are written to the file together, at the most and at the least.
+const WRITE_LEN: u64 = 1 << 18;
+const LEAST_WRITE_LEN: u64 = 1 << 10;
 
 /// Columns of equal length.
 ///
-/// All share one file, however many there are, since processes may have few files open.
+/// All share one file, however many there are, since processes may have few files open. It has blocks of rows, and in each
+/// the numbers of one column after those of another.
 #[derive(Debug)]
 pub(super) struct Columns {
     /// Bytes of memory for all of them.
     budget: u64,
-    columns: Vec<Column>,
+    /// What comes after the blocks.
+    rest: Vec<Vec<u32>>,
+    /// Number of rows.
     len: usize,
     file: TempFile,
-    /// Numbers in the file.
-    file_len: u64,
-}
-
-#[derive(Debug, Default)]
-struct Column {
-    /// What is in the file, part after part.
-    parts: Vec<Part>,
-    /// What comes after it.
-    rest: Vec<u32>,
-}
-
-/// A part of a column in the file.
-#[derive(Debug)]
-struct Part {
-    /// The row of its first number.
-    row: usize,
-    /// Numbers in the file before it.
-    start: u64,
-    len: usize,
-}
-
-impl Column {
-    /// Rows in the file.
-    fn written(&self) -> usize {
-        self.parts.last().map_or(0, |part| part.row + part.len)
-    }
+    /// Rows of a block, and how many blocks have been written.
+    block_rows: usize,
+    blocks: usize,
 }
 
 impl Columns {
     pub(super) fn new(count: usize, budget: Option<u64>, temp_dir: Option<&Path>) -> Self {
+        let budget = budget.unwrap_or(u64::MAX);
+        // What waits to be written fits the memory.
+        let write_len = (budget / count.max(1) as u64).clamp(LEAST_WRITE_LEN, WRITE_LEN);
         Columns {
-            budget: budget.unwrap_or(u64::MAX),
-            columns: (0..count).map(|_| Column::default()).collect(),
+            budget,
+            rest: vec![Vec::new(); count],
             len: 0,
             file: TempFile::new(temp_dir),
-            file_len: 0,
+            block_rows: write_len as usize / NUMBER_LEN,
+            blocks: 0,
         }
     }
 
@@ -65,77 +48,76 @@ impl Columns {
         self.len
     }
 
-    /// Bytes of a column that are written together, so that what waits fits the memory.
-    fn write_len(&self) -> usize {
-        let share = self.budget / self.columns.len().max(1) as u64;
-        (share as usize).clamp(LEAST_WRITE_LEN, WRITE_LEN)
+    /// Rows in the file.
+    fn written(&self) -> usize {
+        self.blocks * self.block_rows
     }
 
-    /// Whether so many rows are more than there is memory for.
-    fn is_over(&self, rows: usize) -> bool {
-        (rows * NUMBER_LEN) as u64 * self.columns.len() as u64 > self.budget
+    /// Numbers in the file before those of a column in a block.
+    fn start(&self, block: usize, column: usize) -> u64 {
+        (block * self.rest.len() + column) as u64 * self.block_rows as u64
     }
 
     /// Appends a row: a number for each column.
     pub(super) fn push(&mut self, row: &[u32]) -> io::Result<()> {
-        self.len += 1;
-        let is_over = self.is_over(self.len);
-        let write_len = self.write_len();
-        for (place, &number) in row.iter().enumerate() {
-            let column = &mut self.columns[place];
-            column.rest.push(number);
-            if is_over && column.rest.len() * NUMBER_LEN >= write_len {
-                let rest = std::mem::take(&mut column.rest);
-                self.write(place, &rest)?;
-            }
+        for (rest, &number) in self.rest.iter_mut().zip(row) {
+            rest.push(number);
         }
-        Ok(())
+        self.len += 1;
+        let waiting = self.len - self.written();
+        let len = (self.len * NUMBER_LEN) as u64 * self.rest.len() as u64;
+        match len > self.budget && waiting >= self.block_rows {
+            true => self.write_blocks(),
+            false => Ok(()),
+        }
     }
 
-    /// Appends numbers to the part of a column that is in the file.
-    fn write(&mut self, column: usize, numbers: &[u32]) -> io::Result<()> {
-        let part = Part {
-            row: self.columns[column].written(),
-            start: self.file_len,
-            len: numbers.len(),
-        };
-        self.file.write_numbers(part.start, numbers)?;
-        self.file_len += part.len as u64;
-        self.columns[column].parts.push(part);
+    /// Writes the whole blocks of what waits.
+    fn write_blocks(&mut self) -> io::Result<()> {
+        let blocks = (self.len - self.written()) / self.block_rows;
+        for column in 0..self.rest.len() {
+            let mut rest = std::mem::take(&mut self.rest[column]);
+            let ready = rest.chunks_exact(self.block_rows);
+            for (block, numbers) in (self.blocks..).zip(ready) {
+                self.file
+                    .write_numbers(self.start(block, column), numbers)?;
+            }
+            rest.drain(..blocks * self.block_rows);
+            rest.shrink_to(self.block_rows);
+            self.rest[column] = rest;
+        }
+        self.blocks += blocks;
         Ok(())
     }
 
     /// Takes a column out; [`Columns::put`] fills it again.
     pub(super) fn take(&mut self, column: usize) -> io::Result<Vec<u32>> {
-        let rest = std::mem::take(&mut self.columns[column].rest);
-        if self.columns[column].parts.is_empty() {
+        let rest = std::mem::take(&mut self.rest[column]);
+        if self.blocks == 0 {
             return Ok(rest);
         }
         let mut numbers = Vec::with_capacity(self.len);
-        self.read(column, 0..self.columns[column].written(), &mut numbers)?;
+        self.read(column, 0..self.written(), &mut numbers)?;
         numbers.extend_from_slice(&rest);
         Ok(numbers)
     }
 
     /// Forgets a column.
     pub(super) fn clear(&mut self, column: usize) {
-        self.columns[column] = Column::default();
+        self.rest[column] = Vec::new();
     }
 
     /// Fills a column that was taken out. What is in the file stays where it is.
     pub(super) fn put(&mut self, column: usize, mut numbers: Vec<u32>) -> io::Result<()> {
-        let parts = std::mem::take(&mut self.columns[column].parts);
-        for part in &parts {
-            let written = &numbers[part.row..part.row + part.len];
-            self.file.write_numbers(part.start, written)?;
+        let in_file = numbers.chunks_exact(self.block_rows).take(self.blocks);
+        for (block, numbers) in in_file.enumerate() {
+            self.file
+                .write_numbers(self.start(block, column), numbers)?;
         }
-        self.columns[column].parts = parts;
-        let written = self.columns[column].written();
-        if self.is_over(self.len) {
-            return self.write(column, &numbers[written..]);
+        if self.blocks > 0 {
+            numbers = numbers.split_off(self.written());
         }
-        numbers.drain(..written);
-        self.columns[column].rest = numbers;
+        self.rest[column] = numbers;
         Ok(())
     }
 
@@ -146,20 +128,17 @@ impl Columns {
         rows: Range<usize>,
         out: &mut Vec<u32>,
     ) -> io::Result<()> {
-        let Column { parts, rest } = &self.columns[column];
-        let first = parts.partition_point(|part| part.row + part.len <= rows.start);
-        for part in parts[first..].iter().take_while(|part| part.row < rows.end) {
-            let from = rows.start.max(part.row);
-            let to = rows.end.min(part.row + part.len);
-            for row in (from..to).step_by(WRITE_LEN) {
-                let start = part.start + (row - part.row) as u64;
-                let count = to.min(row + WRITE_LEN) - row;
-                self.file.read_numbers(start, count, out)?;
-            }
+        let written = self.written();
+        let mut row = rows.start;
+        while row < rows.end.min(written) {
+            let (block, place) = (row / self.block_rows, row % self.block_rows);
+            let count = (self.block_rows - place).min(rows.end - row);
+            let start = self.start(block, column) + place as u64;
+            self.file.read_numbers(start, count, out)?;
+            row += count;
         }
-        let written = self.columns[column].written();
         let in_rest = |row: usize| row.max(written) - written;
-        out.extend_from_slice(&rest[in_rest(rows.start)..in_rest(rows.end)]);
+        out.extend_from_slice(&self.rest[column][in_rest(rows.start)..in_rest(rows.end)]);
         Ok(())
     }
 }

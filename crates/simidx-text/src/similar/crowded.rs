@@ -13,36 +13,10 @@ pub(super) const LARGE: usize = 32;
 const GROWTH: usize = 4;
 
 /// Bytes of a text.
-const TEXT_LEN: u64 = (size_of::<PlacedDigest>() + size_of::<PlacedDigest>() / GROWTH) as u64;
+const TEXT_LEN: u64 = (size_of::<FoldedDigest>() + size_of::<FoldedDigest>() / GROWTH) as u64;
 
 /// What a group takes beside its texts, as texts.
 const GROUP_TEXTS: u64 = 8;
-
-/// The folded digest of the text at a place.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct PlacedDigest {
-    pub(super) place: u32,
-    len: u32,
-    parities: u64,
-}
-
-impl PlacedDigest {
-    pub(super) fn new(place: u32, FoldedDigest { len, parities }: FoldedDigest) -> Self {
-        PlacedDigest {
-            place,
-            len,
-            parities,
-        }
-    }
-
-    #[inline(always)]
-    pub(super) fn digest(self) -> FoldedDigest {
-        FoldedDigest {
-            len: self.len,
-            parities: self.parities,
-        }
-    }
-}
 
 /// The kept texts of all large groups, as far as there is memory for them.
 #[derive(Debug)]
@@ -50,7 +24,7 @@ pub(super) struct Crowded {
     /// Texts for which there is memory left.
     room: u64,
     /// All kept texts of a group, by band and group.
-    kept: HashMap<(usize, u32), Vec<PlacedDigest>>,
+    kept: HashMap<(usize, u32), Vec<FoldedDigest>>,
 }
 
 impl Crowded {
@@ -78,7 +52,7 @@ impl Crowded {
             }
             _ => &[],
         };
-        let later = later.iter().map(|text| (text.place, text.digest()));
+        let later = later.iter().map(|text| (text.place, *text));
         append_wanted(later, |other| digest.may_be_similar(other, least), out);
         Some(kept.len())
     }
@@ -112,10 +86,10 @@ impl Crowded {
             known.reserve_exact(new.len().max(known.len() / GROWTH));
         }
         for place in new.iter().map(place_of) {
-            match digest(place).folded() {
+            match digest(place).folded(place) {
                 Some(digest) if self.room > 0 => {
                     self.room -= 1;
-                    known.push(PlacedDigest::new(place, digest));
+                    known.push(digest);
                 }
                 // If one is missing, none is of use.
                 _ => {
@@ -142,7 +116,7 @@ mod tests {
             len: if place.is_multiple_of(2) { 50 } else { 500 },
             parities: [0; 2],
         };
-        let wanted = (digest(0).folded().unwrap(), 0.8);
+        let wanted = (digest(0).folded(0).unwrap(), 0.8);
         for budget in [None, Some(0), Some(58 * TEXT_LEN), Some(10_000)] {
             let mut groups = Groups::new(None, None);
             // A group of 100, and one of 20.

@@ -30,7 +30,7 @@ pub enum Fate {
 /// Which texts are kept, and for which of them the others are dropped.
 #[derive(Debug, Clone)]
 pub struct SimilarDedup {
-    /// For each text the one that is kept for it, or `NONE`.
+    /// For each text the one that is kept for it, or `NONE`; for each place, as long as it is being decided.
     kept_for: Vec<u32>,
     /// Their similarity.
     jaccards: Vec<f64>,
@@ -87,21 +87,16 @@ impl SimilarDedup {
     pub fn counts(&self) -> Counts {
         self.counts
     }
-}
 
-/// What was decided so far, by places.
-pub(super) struct Decisions {
-    /// The place that is kept for a place, or `NONE`.
-    kept_for: Vec<u32>,
-    jaccards: Vec<f64>,
-}
-
-impl Decisions {
-    /// All of so many are kept.
-    pub(super) fn keeping(count: usize) -> Self {
-        Decisions {
-            kept_for: vec![NONE; count],
-            jaccards: vec![0.0; count],
+    /// What is to be decided, from what is known of each place.
+    pub(super) fn undecided(kept_for: Vec<u32>) -> Self {
+        SimilarDedup {
+            jaccards: vec![0.0; kept_for.len()],
+            kept_for,
+            dropped_count: 0,
+            single_feature_count: 0,
+            templates: Vec::new(),
+            counts: Counts::default(),
         }
     }
 
@@ -132,12 +127,9 @@ impl SimilarCandidates {
         self.complete()?;
         let count = self.text_count();
         let mut crowds = Crowds::default();
-        let mut crowded = Crowded::new(self.found.large_budget);
+        let mut crowded = Crowded::new(self.large_budget);
         // Until it is its turn, a text that is equal to an earlier one has that in its place.
-        let mut decided = Decisions {
-            kept_for: std::mem::take(&mut self.found.firsts),
-            jaccards: vec![0.0; count],
-        };
+        let mut decided = SimilarDedup::undecided(std::mem::take(&mut self.firsts));
         let (mut start, mut block) = (0, FIRST_BLOCK);
         while start < count {
             watch.report(Stage::Compare, start as u64, count as u64)?;
@@ -182,8 +174,8 @@ impl SimilarCandidates {
                     continue;
                 }
                 for ((band, group), &kept_count) in of_place().zip(&buffers.kept_counts) {
-                    self.found.groups.keep(band, group, kept_count, place)?;
-                    let groups = &self.found.groups;
+                    self.groups.keep(band, group, kept_count, place)?;
+                    let groups = &self.groups;
                     crowds.note(groups, band, group, kept_count + 1)?;
                     let digest = |place| self.digest(place);
                     crowded.note(groups, (band, group), kept_count + 1, place, digest)?;
@@ -193,46 +185,44 @@ impl SimilarCandidates {
             block = (2 * block).min(LARGEST_BLOCK);
         }
         drop(crowded);
-        let crowds = crowds.sorted(&self.found.groups)?;
+        let crowds = crowds.sorted(&self.groups)?;
         self.decided(decided, crowds)
     }
 
     /// The outcome, in the order of the texts.
-    pub(super) fn decided(self, decided: Decisions, crowds: Vec<Crowd>) -> Result<SimilarDedup> {
-        let counts = self.counts();
-        let found = self.found;
+    pub(super) fn decided(
+        self,
+        mut found: SimilarDedup,
+        crowds: Vec<Crowd>,
+    ) -> Result<SimilarDedup> {
+        found.counts = self.counts();
+        found.single_feature_count = self.single_feature_count;
         // What was for comparing leaves room for what follows.
-        drop((found.sets, found.columns, found.firsts, found.is_candidate));
-        let Decisions {
-            mut kept_for,
-            mut jaccards,
-        } = decided;
-        let dropped_count = kept_for.iter().filter(|&&kept| kept != NONE).count();
-        let mut templates = templates::templates(&found.groups, crowds, kept_for.len())?;
-        if let Some(text_at) = &found.text_at {
+        drop((self.sets, self.columns, self.firsts, self.is_candidate));
+        let count = found.kept_for.len();
+        let dropped = found.kept_for.iter().filter(|&&kept| kept != NONE);
+        found.dropped_count = dropped.count();
+        found.templates = templates::templates(&self.groups, crowds, count)?;
+        if let Some(text_at) = &self.text_at {
             let text = |place: u32| text_at[place as usize];
-            let mut by_text = vec![NONE; kept_for.len()];
-            for (place, &kept) in (0..).zip(&kept_for).filter(|(_, kept)| **kept != NONE) {
+            let mut by_text = vec![NONE; count];
+            let dropped = (0..)
+                .zip(&found.kept_for)
+                .filter(|(_, kept)| **kept != NONE);
+            for (place, &kept) in dropped {
                 by_text[text(place) as usize] = text(kept);
             }
-            kept_for = by_text;
-            let mut by_text = vec![0.0; jaccards.len()];
-            for (place, &jaccard) in (0..).zip(&jaccards) {
+            found.kept_for = by_text;
+            let mut by_text = vec![0.0; count];
+            for (place, &jaccard) in (0..).zip(&found.jaccards) {
                 by_text[text(place) as usize] = jaccard;
             }
-            jaccards = by_text;
-            for template in &mut templates {
+            found.jaccards = by_text;
+            for template in &mut found.templates {
                 template.example = text(template.example as u32) as usize;
             }
         }
-        Ok(SimilarDedup {
-            kept_for,
-            jaccards,
-            dropped_count,
-            single_feature_count: found.single_feature_count,
-            templates,
-            counts,
-        })
+        Ok(found)
     }
 }
 

@@ -34,9 +34,10 @@ pub(super) fn parities(features: &[u64]) -> Parities {
     parities
 }
 
-/// A digest with the parities of two classes each as one: it says less, in 12 bytes instead of 24.
+/// The digest of the text at a place with the parities of two classes each as one: it says less, in 12 bytes instead of 24.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FoldedDigest {
+    pub(super) place: u32,
     pub(super) len: u32,
     pub(super) parities: u64,
 }
@@ -44,8 +45,9 @@ pub(super) struct FoldedDigest {
 impl Digest {
     /// `None` for more features than most texts have bytes.
     #[inline]
-    pub(super) fn folded(self) -> Option<FoldedDigest> {
+    pub(super) fn folded(self, place: u32) -> Option<FoldedDigest> {
         Some(FoldedDigest {
+            place,
             len: u32::try_from(self.len).ok()?,
             parities: self.parities[0] ^ self.parities[1],
         })
@@ -168,7 +170,7 @@ mod tests {
                 });
                 let real = jaccard(a.hashes(), b.hashes());
                 assert!(x.may_be_similar(y, real), "{len} {common} {more}");
-                let [x_folded, y_folded] = [x, y].map(|digest| digest.folded().unwrap());
+                let [x_folded, y_folded] = [x, y].map(|digest| digest.folded(0).unwrap());
                 assert!(x_folded.may_be_similar(y_folded, real));
                 let odd = |half: usize| (x.parities[half] ^ y.parities[half]).count_ones();
                 let (both, union) = most_in_common((x.len, y.len), odd(0) + odd(1));

@@ -69,24 +69,12 @@ impl TempFile {
         count: usize,
         out: &mut Vec<u32>,
     ) -> io::Result<()> {
-        const FEW: usize = 128;
-        let at = start * NUMBER_LEN as u64;
-        if count <= FEW {
-            let bytes = &mut [0; FEW * NUMBER_LEN][..count * NUMBER_LEN];
-            self.read(bytes, at)?;
-            append_numbers(bytes, out);
-        } else {
-            let mut bytes = vec![0; count * NUMBER_LEN];
-            self.read(&mut bytes, at)?;
-            append_numbers(&bytes, out);
-        }
+        let mut bytes = vec![0; count * NUMBER_LEN];
+        self.read(&mut bytes, start * NUMBER_LEN as u64)?;
+        let (numbers, _) = bytes.as_chunks();
+        out.extend(numbers.iter().map(|number| u32::from_le_bytes(*number)));
         Ok(())
     }
-}
-
-fn append_numbers(bytes: &[u8], out: &mut Vec<u32>) {
-    let (numbers, _) = bytes.as_chunks();
-    out.extend(numbers.iter().map(|number| u32::from_le_bytes(*number)));
 }
 
 /// Names the folder of the file in an error.

@@ -98,7 +98,7 @@ impl SimilarCandidates {
             let groups = self.groups_at(start..end)?;
             let counts: Result<Vec<u64>> = (start..end)
                 .into_par_iter()
-                .filter(|&place| self.found.firsts[place] == NONE)
+                .filter(|&place| self.firsts[place] == NONE)
                 .map_init(Buffers::default, |buffers, place| {
                     let of_place = groups_of(&groups, place - start);
                     let similar = self.all_similar(place as u32, of_place, buffers)?;
@@ -114,7 +114,7 @@ impl SimilarCandidates {
 
     /// For each place the next one with equal features, or `NONE`, which is beyond all.
     fn next_equals(&self) -> Vec<u32> {
-        let firsts = &self.found.firsts;
+        let firsts = &self.firsts;
         let mut next = vec![NONE; firsts.len()];
         for (place, &first) in firsts.iter().enumerate().rev() {
             if first != NONE {

@@ -5,30 +5,25 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::{Banding, digest};
 use crate::minhash::minima_of;
 
-/// What is stored of a set of feature hashes: its keys, and then its hash.
+/// What is stored of a set of feature hashes: the lower half of its [wide key](wide_keys) for each band, and then its hash.
 pub(super) fn row(banding: Banding, features: &[u64]) -> Box<[u32]> {
-    let mut row = keys(banding, features);
+    let keys = wide_keys(banding, features).into_iter();
+    let mut row: Vec<u32> = keys.map(|key| key as u32).collect();
     let bytes = features.iter().flat_map(|feature| feature.to_le_bytes());
     digest::append_hash(&bytes.collect::<Vec<u8>>(), &mut row);
     row.into_boxed_slice()
 }
 
-/// One key for each band of a set of feature hashes: the lower half of its [wide key](wide_keys).
-fn keys(banding: Banding, features: &[u64]) -> Vec<u32> {
-    let keys = wide_keys(banding, features).into_iter();
-    keys.map(|key| key as u32).collect()
-}
-
 /// A hash of the minima of each band of a set of feature hashes.
 pub(super) fn wide_keys(banding: Banding, features: &[u64]) -> Vec<u64> {
-    let (bands, rows) = (banding.band_count(), banding.row_count());
+    let rows = banding.row_count();
     let mut bytes = Vec::with_capacity(4 * rows);
     let key = |band: &[u32]| {
         bytes.clear();
         bytes.extend(band.iter().flat_map(|minimum| minimum.to_le_bytes()));
         xxh3_64(&bytes)
     };
-    let minima = minima_of(bands * rows, features);
+    let minima = minima_of(banding.bands * banding.rows, features);
     minima.chunks_exact(rows).map(key).collect()
 }
 
@@ -51,7 +46,7 @@ mod tests {
                 bands: 2000,
                 rows: 2,
             };
-            let [a, b] = sets(common).map(|set| keys(banding, &set));
+            let [a, b] = sets(common).map(|set| row(banding, &set));
             let agree = a.iter().zip(&b).filter(|(a, b)| a == b).count();
             let expected = 2000.0 * jaccard * jaccard;
             // Five standard deviations.

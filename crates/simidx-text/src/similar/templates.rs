@@ -62,13 +62,8 @@ pub(super) struct Crowds {
     groups: Vec<(usize, u32)>,
 }
 
-/// A group with so many kept members.
-#[derive(Debug)]
-pub(super) struct Crowd {
-    size: usize,
-    band: usize,
-    group: u32,
-}
+/// How many kept members a group has, its band, and its number there.
+pub(super) type Crowd = (usize, usize, u32);
 
 impl Default for Crowds {
     fn default() -> Self {
@@ -95,18 +90,14 @@ impl Crowds {
         while self.groups.len() > MOST_CROWDS {
             // Groups that are left out come back once they are large enough.
             self.floor *= 2;
-            let mut large = Vec::new();
-            for (size, band, group) in self.sizes(groups)? {
-                if size >= self.floor {
-                    large.push((band, group));
-                }
-            }
-            self.groups = large;
+            let large = self.sizes(groups)?.into_iter();
+            let large = large.filter(|&(size, ..)| size >= self.floor);
+            self.groups = large.map(|(_, band, group)| (band, group)).collect();
         }
         Ok(())
     }
 
-    fn sizes(&self, groups: &Groups) -> io::Result<Vec<(usize, usize, u32)>> {
+    fn sizes(&self, groups: &Groups) -> io::Result<Vec<Crowd>> {
         let mut buffer = Vec::new();
         let mut size = |&(band, group): &(usize, u32)| {
             let size = groups.kept(band, group, &mut buffer)?.len();
@@ -117,12 +108,9 @@ impl Crowds {
 
     /// The groups, the largest first.
     pub(super) fn sorted(self, groups: &Groups) -> io::Result<Vec<Crowd>> {
-        let mut sizes = self.sizes(groups)?;
-        sizes.sort_unstable_by_key(|&(size, band, group)| (std::cmp::Reverse(size), band, group));
-        let crowds = sizes.into_iter();
-        Ok(crowds
-            .map(|(size, band, group)| Crowd { size, band, group })
-            .collect())
+        let mut crowds = self.sizes(groups)?;
+        crowds.sort_unstable_by_key(|&(size, band, group)| (std::cmp::Reverse(size), band, group));
+        Ok(crowds)
     }
 }
 
@@ -138,7 +126,7 @@ pub(super) fn templates(
     };
     let mut templates: Vec<Template> = Vec::new();
     let mut buffer = Vec::new();
-    for Crowd { size, band, group } in crowds {
+    for (size, band, group) in crowds {
         let members = groups.kept(band, group, &mut buffer)?;
         let mut shares: HashMap<u32, usize> = HashMap::new();
         for place in members.iter().map(place_of) {

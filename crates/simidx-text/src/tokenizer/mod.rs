@@ -20,8 +20,7 @@ use jieba::Jieba;
 pub(super) use jieba::{Dictionary, inverse_document_frequency};
 
 use crate::names::plain_number;
-use crate::normalise::Normalise;
-use crate::{Error, Result};
+use crate::{Error, Pipeline, Result};
 
 /// A piece of a text.
 #[derive(Clone, Copy, Debug)]
@@ -98,21 +97,6 @@ impl Tokenizer {
         matches!(self, Tokenizer::Auto | Tokenizer::Jieba)
     }
 
-    /// The tokenize for these tokens, with their parts of speech if asked.
-    #[cfg(feature = "jieba")]
-    pub(super) fn with_dictionary(
-        self,
-        dictionary: &Dictionary,
-        parts: bool,
-        normalise: Normalise,
-    ) -> Box<dyn Tokenize> {
-        match self {
-            Tokenizer::Auto => Box::new(words::Words::new(Some(Jieba::new(dictionary, parts)))),
-            Tokenizer::Jieba => Box::new(Jieba::new(dictionary, parts)),
-            _ => self.without_dictionary(normalise),
-        }
-    }
-
     /// Whether only other libraries use it, so that it needs the feature `compat`.
     pub(super) fn needs_compat(self) -> bool {
         matches!(
@@ -125,25 +109,30 @@ impl Tokenizer {
     pub(super) fn needs_space(self) -> bool {
         self == Tokenizer::Sentences
     }
+}
 
-    /// The tokenize for tokens that need no dictionary. That of those that need to see white space takes the steps on it.
-    pub(super) fn without_dictionary(self, normalise: Normalise) -> Box<dyn Tokenize> {
-        match self {
-            Tokenizer::Words | Tokenizer::Auto | Tokenizer::Jieba => {
-                Box::new(words::Words::plain())
-            }
+impl Pipeline {
+    /// What cuts texts into the tokens of this pipeline. Where it must see white space, it takes the steps on it itself.
+    pub(super) fn tokenizer(&self) -> Box<dyn Tokenize> {
+        let options = &self.options;
+        #[cfg(feature = "jieba")]
+        let jieba = || Jieba::new(&self.dictionary, options.parts.is_some());
+        match options.tokenizer {
+            Tokenizer::Words => Box::new(words::Words { han: None }),
+            #[cfg(feature = "jieba")]
+            Tokenizer::Auto => Box::new(words::Words { han: Some(jieba()) }),
+            #[cfg(feature = "jieba")]
+            Tokenizer::Jieba => Box::new(jieba()),
             Tokenizer::Chars(length) => Box::new(grams::Grams(length)),
-            Tokenizer::Sentences => Box::new(sentences::Sentences::new(normalise)),
+            Tokenizer::Sentences => Box::new(sentences::Sentences::new(options.normalise)),
             #[cfg(feature = "compat")]
             Tokenizer::AsciiWords => Box::new(compat::AsciiWords),
             #[cfg(feature = "compat")]
             Tokenizer::JoinedChars(length) => Box::new(compat::JoinedChars::new(length)),
             #[cfg(feature = "compat")]
             Tokenizer::WordRuns(least) => Box::new(compat::WordRuns { least }),
-            #[cfg(not(feature = "compat"))]
-            Tokenizer::AsciiWords | Tokenizer::JoinedChars(_) | Tokenizer::WordRuns(_) => {
-                unreachable!("no pipeline has it without the feature")
-            }
+            #[cfg(not(all(feature = "jieba", feature = "compat")))]
+            _ => unreachable!("no pipeline has it without its feature"),
         }
     }
 }
@@ -248,16 +237,16 @@ pub(crate) fn untagged(text: &str) -> Token<'_> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::PipelineOptions;
 
     /// The tokens that a tokenizer without dictionary makes.
     pub(crate) fn tokens(tokenizer: &str, text: &str) -> Vec<String> {
         let tokenizer: Tokenizer = tokenizer.parse().unwrap();
         let mut tokens = Vec::new();
         let mut emit = |token: Token<'_>| tokens.push(token.text.to_owned());
-        let normalise = Normalise::default();
-        tokenizer
-            .without_dictionary(normalise)
-            .tokenize(text, &mut emit);
+        let options = PipelineOptions::PLAIN.tokenizer(tokenizer);
+        let pipeline = Pipeline::new(options).unwrap();
+        pipeline.tokenizer().tokenize(text, &mut emit);
         tokens
     }
 

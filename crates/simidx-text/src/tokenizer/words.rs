@@ -16,19 +16,7 @@ type Jieba = std::convert::Infallible;
 /// Words of UAX 29; Han characters by a dictionary, if there is one.
 #[derive(Debug)]
 pub(super) struct Words {
-    han: Option<Jieba>,
-}
-
-impl Words {
-    /// Without a dictionary.
-    pub(super) fn plain() -> Self {
-        Words { han: None }
-    }
-
-    #[cfg(feature = "jieba")]
-    pub(super) fn new(han: Option<Jieba>) -> Self {
-        Words { han }
-    }
+    pub(super) han: Option<Jieba>,
 }
 
 impl Tokenize for Words {

@@ -16,8 +16,8 @@ use arrow_schema::{DataType, Field, Fields as ArrowFields, Schema as ArrowSchema
 
 use super::super::*;
 use crate::source::tests::{gzip, source, zstd};
-use crate::tests::{Read, document, drain, drain_in_bulk, fields, fingerprint};
-use crate::{Content, Fields, Format, InputFile, ReadOptions, filter_records, open, open_with};
+use crate::tests::{Read, document, drain, drain_in_bulk, fields, filter_records, fingerprint};
+use crate::{Content, Fields, Format, InputFile, ReadOptions, open, open_with};
 use simidx::Width;
 
 /// A batch of these columns.

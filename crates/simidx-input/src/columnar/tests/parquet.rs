@@ -16,10 +16,8 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 
 use super::super::*;
-use crate::tests::{Read, document, drain, drain_in_bulk, fields, fingerprint};
-use crate::{
-    Fate, Fields, OutputFormat, Record, Rewrite, filter_records, open, open_with, rewrite_records,
-};
+use crate::tests::{Read, document, drain, drain_in_bulk, fields, filter_records, fingerprint};
+use crate::{Fate, Fields, OutputFormat, Record, Rewrite, open, open_with, rewrite_records};
 use simidx::{IdBuf, Width};
 
 /// The values of a column in one row group; a null for each `None`.

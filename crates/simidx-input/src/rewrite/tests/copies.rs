@@ -1,7 +1,7 @@
 //! Records that are kept as they are.
 
-use crate::tests::{fields, read_all};
-use crate::{Error, Format, InputFile, ReadOptions, Result, filter_records};
+use crate::tests::{fields, filter_records, read_all};
+use crate::{Error, Format, InputFile, ReadOptions, Result};
 
 /// What a copy of some files holds without the records that are not wanted, and what comes after those.
 fn copied(files: &[(&str, &str)], options: &ReadOptions, wanted: &[bool]) -> Result<String, Error> {

@@ -190,7 +190,7 @@ impl Sketcher {
 
     /// The sketch of a set of features.
     pub fn sketch_of(&self, features: &FeatureSet) -> TextSketch {
-        let minima = minima_of(self.parameters.bits() as usize, features.hashes());
+        let minima = minima_of(self.parameters.bits(), features.hashes());
         let word = |minima: &[u32]| {
             let bits = minima.iter().enumerate();
             bits.fold(0, |word, (i, minimum)| word | u64::from(minimum & 1) << i)
