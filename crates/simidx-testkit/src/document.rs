@@ -21,7 +21,8 @@ pub fn specification() -> String {
 
 /// The text of `pipeline-spec.md`.
 pub fn pipeline_specification() -> String {
-    fs::read_to_string(root().join("spec/pipeline-spec.md")).expect("the specification can be read")
+    fs::read_to_string(root().join("book/spec/pipeline-spec.md"))
+        .expect("the specification can be read")
 }
 
 /// The lines after the one comment of this name, without the indentation of a list.
