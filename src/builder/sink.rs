@@ -60,14 +60,15 @@ impl Sink {
 /// Lets `produce` write to a [`Sink`], from which a thread writes to `out` and flushes it at the end.
 ///
 /// # Errors
-/// What `out` reports, and failing that what `produce` returns.
+/// What `out` reports, and failing that what `produce` returns; the system has no thread.
 pub(crate) fn with_writer_thread<T>(
     out: impl Write + Send,
     produce: impl FnOnce(&mut Sink) -> Result<T>,
 ) -> Result<T> {
     std::thread::scope(|scope| {
         let (queue, received) = sync_channel(QUEUE_LEN);
-        let writer = scope.spawn(move || write_all(out, &received));
+        let thread = std::thread::Builder::new();
+        let writer = thread.spawn_scoped(scope, move || write_all(out, &received))?;
         let mut sink = Sink {
             buffer: Vec::with_capacity(BUFFER_LEN),
             queue,
