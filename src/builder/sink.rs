@@ -60,14 +60,15 @@ impl Sink {
 /// Calls `produce` with a [`Sink`]; a thread writes its bytes to `out` and flushes that at the end.
 ///
 /// # Errors
-/// Any error of `out`, or else of `produce`.
+/// Any error of `out`, or else of `produce`; the system has no thread.
 pub(crate) fn with_writer_thread<T>(
     out: impl Write + Send,
     produce: impl FnOnce(&mut Sink) -> Result<T>,
 ) -> Result<T> {
     std::thread::scope(|scope| {
         let (queue, received) = sync_channel(QUEUE_LEN);
-        let writer = scope.spawn(move || write_all(out, &received));
+        let thread = std::thread::Builder::new();
+        let writer = thread.spawn_scoped(scope, move || write_all(out, &received))?;
         let mut sink = Sink {
             buffer: Vec::with_capacity(BUFFER_LEN),
             queue,

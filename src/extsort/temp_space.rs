@@ -22,7 +22,7 @@ impl TempSpace {
     /// Creates a space for temporary files in a folder, by default that of the system.
     pub(crate) fn new(folder: Option<PathBuf>, spool_len: usize) -> Self {
         TempSpace {
-            folder: folder.unwrap_or_else(std::env::temp_dir).into(),
+            folder: folder.unwrap_or_else(system_folder).into(),
             spool_len,
         }
     }
@@ -48,6 +48,15 @@ impl TempSpace {
             len: 0,
         }
     }
+}
+
+/// The folder of the system for temporary files.
+fn system_folder() -> PathBuf {
+    // Without files, as in a browser, asking for it panics, but making a file in any folder is an error.
+    if cfg!(target_family = "wasm") {
+        return PathBuf::from("/tmp");
+    }
+    std::env::temp_dir()
 }
 
 /// A temporary file whose errors name its folder.

@@ -184,7 +184,7 @@ fn every_dependency_has_a_reason() {
         let manifest = project_file(&format!("{folder}/Cargo.toml"));
         wanted.extend(asked_for(&manifest.parse().unwrap(), workspace));
     }
-    let guide = project_file("ARCHITECTURE.md");
+    let guide = project_file("book/ARCHITECTURE.md");
     let (_, table) = guide.split_once("\n## Dependencies\n").unwrap();
     let rows = table.lines().take_while(|line| !line.starts_with("## "));
     let rows = rows.filter(|row| row.starts_with("| ") && !row.starts_with("| crate |"));

@@ -16,6 +16,17 @@ fn tracked() -> Vec<String> {
     names.lines().map(str::to_owned).collect()
 }
 
+#[test]
+fn the_top_of_the_repository_can_be_read_at_a_glance() {
+    let tracked = tracked();
+    let top: BTreeSet<&str> = tracked
+        .iter()
+        .filter_map(|file| file.split('/').next())
+        .filter(|name| !name.starts_with('.'))
+        .collect();
+    assert!(top.len() <= 18, "{top:?}");
+}
+
 /// Returns everything in code marks in a document, outside of code blocks.
 fn code_spans(text: &str) -> BTreeSet<&str> {
     let mut spans = BTreeSet::new();
@@ -52,8 +63,8 @@ fn files_named_in_documents_exist() {
     let tracked = tracked();
     let mut checked = 0;
     for document in [
-        "ARCHITECTURE.md",
-        "CONTRIBUTING.md",
+        "book/ARCHITECTURE.md",
+        ".github/CONTRIBUTING.md",
         "book/src/hardening.md",
     ] {
         let text = std::fs::read_to_string(root.join(document)).expect(document);
@@ -83,7 +94,7 @@ fn files_named_in_documents_exist() {
     assert!(checked > 50, "{checked} names");
 }
 
-/// Beginnings of phrases that the style in `CONTRIBUTING.md` replaces by plainer ones.
+/// Beginnings of phrases that the style in `.github/CONTRIBUTING.md` replaces by plainer ones.
 const AVOIDED: &str = "What |it is no |they are no |that is none|so many|beside|tells of|told of|stand in for|\
                        stands in|stands for|Whoever|whoever|lest |be it |Those of both|at the most|the day before";
 

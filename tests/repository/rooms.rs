@@ -1,4 +1,4 @@
-//! The rooms of the library: each uses only what its row in the table of ARCHITECTURE.md says.
+//! The rooms of the library: each uses only what its row in the table of book/ARCHITECTURE.md says.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -100,7 +100,7 @@ fn forbidden(modules: &Modules, rows: &[Row<'_>]) -> Vec<String> {
 
 #[test]
 fn rooms_use_what_their_rows_permit() {
-    let document = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let document = std::fs::read_to_string(root().join("book/ARCHITECTURE.md")).unwrap();
     let rows = rows(&document);
     let modules = Modules::of_crate(Path::new("src/lib.rs"));
     let rooms: BTreeSet<&str> = rows

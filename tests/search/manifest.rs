@@ -311,7 +311,7 @@ fn the_example_of_the_specification_is_a_set() {
     manifest.generation = 1;
     manifest.add_file(folder.path(), "a.simidx").unwrap();
     let text = String::from_utf8(manifest.to_bytes().unwrap()).unwrap();
-    let specification = include_str!("../../spec/set-spec.md");
+    let specification = include_str!("../../book/spec/set-spec.md");
     assert!(
         specification.contains(&format!("```text\n{text}```\n")),
         "{text}"

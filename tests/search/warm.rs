@@ -283,7 +283,10 @@ fn files_are_locked_in_memory() {
             false => {
                 let errors = String::from_utf8_lossy(&output.stderr);
                 assert!(!text.contains("panicked"), "{text}{errors}");
-                eprintln!("skipped: this process may not start another one with a limit: {errors}");
+                let errors = errors.lines().next().unwrap_or_default();
+                simidx_testkit::report(&format!(
+                    "skipped locking in memory: a process with a limit cannot be started here: {errors}"
+                ));
                 None
             }
         }

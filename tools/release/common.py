@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -53,6 +54,11 @@ def commit():
 def commit_time():
     """When the commit was made: all files of an archive have this time, so that equal inputs give equal bytes."""
     return int(os.environ.get("SOURCE_DATE_EPOCH") or run("git", "log", "-1", "--format=%ct"))
+
+
+def timestamp():
+    """When the commit was made, as RFC 3339 writes it."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(commit_time()))
 
 
 def linked(package, target):

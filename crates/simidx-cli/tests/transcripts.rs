@@ -33,13 +33,13 @@ fn root() -> PathBuf {
     root.unwrap().to_owned()
 }
 
-/// All documents for readers: those at the top, and every page of the book.
+/// All documents for readers: these, and every page of the book.
 fn documents() -> Vec<PathBuf> {
     let top = [
         "README.md",
-        "README.zh.md",
-        "ARCHITECTURE.md",
-        "CONTRIBUTING.md",
+        "book/README.zh.md",
+        "book/ARCHITECTURE.md",
+        ".github/CONTRIBUTING.md",
         ".github/SECURITY.md",
         "tools/release/RELEASE.md",
     ];

@@ -21,7 +21,8 @@ pub fn specification() -> String {
 
 /// Returns the text of `pipeline-spec.md`.
 pub fn pipeline_specification() -> String {
-    fs::read_to_string(root().join("spec/pipeline-spec.md")).expect("the specification can be read")
+    fs::read_to_string(root().join("book/spec/pipeline-spec.md"))
+        .expect("the specification can be read")
 }
 
 /// Returns the lines after the only comment of this name, without the indentation of a list.

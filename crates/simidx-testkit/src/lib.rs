@@ -64,7 +64,7 @@ pub fn each_id(
     })
 }
 
-/// Reports what a test has counted: prints it, and appends it to the file that `SIMIDX_TEST_REPORT` names, if set.
+/// Reports what a test has counted or skipped: prints it, and appends it to the file that `SIMIDX_TEST_REPORT` names, if set.
 pub fn report(line: &str) {
     println!("{line}");
     if let Some(path) = std::env::var_os("SIMIDX_TEST_REPORT") {

@@ -232,7 +232,7 @@ fn without_options_nearly_all_similar_documents_go_and_nothing_else() {
 #[test]
 fn corpora_elsewhere_lose_their_duplicates() {
     let Some(folder) = std::env::var_os("SIMIDX_CORPORA").map(PathBuf::from) else {
-        println!("skipped: SIMIDX_CORPORA names no folder of corpora");
+        simidx_testkit::report("skipped corpora elsewhere: SIMIDX_CORPORA names no folder");
         return;
     };
     let names = fs::read_dir(&folder)

@@ -202,7 +202,7 @@ fn no_heading_leaves_out_a_level() {
 #[test]
 fn a_browser_shows_the_page() {
     if !Path::new(BROWSER).exists() {
-        eprintln!("skipped: no {BROWSER} here");
+        simidx_testkit::report(&format!("skipped the page in a browser: no {BROWSER} here"));
         return;
     }
     let folder = tempfile::tempdir().unwrap();
