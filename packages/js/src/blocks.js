@@ -78,7 +78,11 @@ export class BlockTable {
     }
 
     /** The keys of a group (V16, V17). */
-    async keys(reads, g) {
+    keys(reads, g) {
+        return reads.once(`keys ${this.number} ${g}`, () => this.readKeys(reads, g));
+    }
+
+    async readKeys(reads, g) {
         const count = this.innerKeys(g);
         const last = this.lastKeys[g];
         const start = g === 0 ? 0 : this.ends[g - 1];
@@ -110,7 +114,11 @@ export class BlockTable {
     }
 
     /** The values of block b (V21 to V26). */
-    async block(reads, b) {
+    block(reads, b) {
+        return reads.once(`block ${this.number} ${b}`, () => this.readBlock(reads, b));
+    }
+
+    async readBlock(reads, b) {
         const g = Math.floor(b / GROUP_KEYS);
         const place = `block ${b} of ${this.name}`;
         const waiting = reads.unit(this.blocks.offset + b * this.blockSize, this.blockSize, (bytes) => {

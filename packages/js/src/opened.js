@@ -89,7 +89,7 @@ export class Index {
         return { ...this.#store.traffic };
     }
 
-    async query(fingerprint, distance, options = {}) {
+    async query(fingerprint, distance = this.#layout.maxDistance, options = {}) {
         const target = this.#parse(fingerprint);
         checkArgument(Number.isInteger(distance) && distance >= 0, "a distance is an integer from 0 on");
         const reads = this.#reads(options);

@@ -71,6 +71,7 @@ export class Reads {
         this.store = store;
         this.signal = signal;
         this.units = new Map();
+        this.made = new Map();
         this.queue = [];
     }
 
@@ -156,9 +157,21 @@ export class Reads {
         return bytes;
     }
 
+    /** The promise of what `make()` decodes, which is done once. */
+    once(key, make) {
+        let promise = this.made.get(key);
+        if (promise === undefined) {
+            promise = make();
+            promise.catch(() => {});
+            this.made.set(key, promise);
+        }
+        return promise;
+    }
+
     /** Lets go of what the operation has read, but not of what the cache keeps. */
     forget() {
         this.units.clear();
+        this.made.clear();
     }
 
     /** Page j of a paged section (section 3.5), after V28. */

@@ -2,8 +2,9 @@
 
 import { SimidxError, checkArgument } from "./error.js";
 
-/** Bytes of the end of a file that are asked for first. */
-const TAIL_LENGTH = 65536;
+/** Bytes of the end of a file that are asked for first, unless the caller wants another number; at least the footer. */
+const TAIL_BYTES = 65536;
+const LEAST_TAIL_BYTES = 40;
 
 function readError(cause, signal) {
     if (signal?.aborted) {
@@ -18,6 +19,7 @@ class HttpSource {
         this.url = String(url);
         this.fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
         // Browsers let only one request at a time use the entry of a URL in their cache. Others may not know the member.
+        this.tailBytes = Math.max(LEAST_TAIL_BYTES, options.tailBytes ?? TAIL_BYTES);
         this.request = { ...(globalThis.location && { cache: "no-store" }), ...options.request };
         this.size = undefined;
         this.version = undefined;
@@ -90,8 +92,8 @@ class HttpSource {
     }
 
     async tail(signal) {
-        const response = await this.ask(`-${TAIL_LENGTH}`, signal);
-        const isWanted = (first, last, size) => last === size - 1 && first === Math.max(0, size - TAIL_LENGTH);
+        const response = await this.ask(`-${this.tailBytes}`, signal);
+        const isWanted = (first, last, size) => last === size - 1 && first === Math.max(0, size - this.tailBytes);
         const isKnown = response.status === 206 || response.headers.get("Content-Range") === "bytes */0";
         if (isKnown || ![200, 400, 416, 501].includes(response.status)) {
             return this.bytesOf(response, isWanted, signal);
@@ -99,7 +101,7 @@ class HttpSource {
         // The server does not know ranges from the end. The first byte tells the length of the file.
         response.body?.cancel().catch(() => {});
         await this.bytesOf(await this.ask("0-0", signal), (first, last) => first === 0 && last === 0, signal);
-        const length = Math.min(TAIL_LENGTH, this.size);
+        const length = Math.min(this.tailBytes, this.size);
         return this.read(this.size - length, length, signal);
     }
 
@@ -113,13 +115,14 @@ class HttpSource {
 /** A source that knows its size. */
 class RangeSource {
     /** @param ranges `{size, read(offset, length, signal)}` */
-    constructor(ranges) {
+    constructor(ranges, options) {
+        this.tailBytes = Math.max(LEAST_TAIL_BYTES, options.tailBytes ?? TAIL_BYTES);
         this.size = ranges.size;
         this.ranges = ranges;
     }
 
     async tail(signal) {
-        const length = Math.min(TAIL_LENGTH, this.size);
+        const length = Math.min(this.tailBytes, this.size);
         return length === 0 ? new Uint8Array(0) : this.read(this.size - length, length, signal);
     }
 
@@ -139,8 +142,8 @@ class RangeSource {
 
 /** A source in memory: `view` gives its bytes at once. */
 class BufferSource extends RangeSource {
-    constructor(bytes) {
-        super({ size: bytes.length, read: (offset, length) => bytes.subarray(offset, offset + length) });
+    constructor(bytes, options) {
+        super({ size: bytes.length, read: (offset, length) => bytes.subarray(offset, offset + length) }, options);
         this.view = this.ranges.read;
     }
 }
@@ -155,17 +158,17 @@ export function sourceOf(input, options) {
         return new HttpSource(input, options);
     }
     if (input instanceof ArrayBuffer) {
-        return new BufferSource(new Uint8Array(input));
+        return new BufferSource(new Uint8Array(input), options);
     }
     if (ArrayBuffer.isView(input)) {
-        return new BufferSource(new Uint8Array(input.buffer, input.byteOffset, input.byteLength));
+        return new BufferSource(new Uint8Array(input.buffer, input.byteOffset, input.byteLength), options);
     }
     if (typeof Blob !== "undefined" && input instanceof Blob) {
-        return new RangeSource({ size: input.size, read: (offset, length) => readBlob(input, offset, length) });
+        return new RangeSource({ size: input.size, read: (at, length) => readBlob(input, at, length) }, options);
     }
     checkArgument(
         typeof input?.read === "function" && Number.isSafeInteger(input.size) && input.size >= 0,
         "a source is a URL, a Blob, a buffer, or an object with size and read(offset, length, signal)",
     );
-    return new RangeSource(input);
+    return new RangeSource(input, options);
 }

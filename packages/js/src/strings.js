@@ -51,6 +51,8 @@ export class StringCode {
         }
         check(lengths.length >= 2, "V42", "number of symbols");
         this.code = new Code(lengths, "V42", "symbols");
+        // Where strings are decoded: one may get too long by a symbol before that is noticed.
+        this.scratch = new Uint8Array(LONGEST_STRING + 16);
         this.symbols = [];
         let at = SYMBOLS_OFFSET;
         for (let i = 0; i < lengths.length; i++) {
@@ -89,17 +91,20 @@ export class StringCode {
     }
 
     decodeString(reader, prefix, place) {
-        const bytes = [...prefix];
+        const bytes = this.scratch;
+        bytes.set(prefix);
+        let length = prefix.length;
         for (let isLast = false; !isLast; ) {
             const symbol = this.symbols[this.code.read(reader)];
             if (!symbol.isLast && symbol.bytes.length === 0) {
-                bytes.push(reader.number(8));
+                bytes[length++] = reader.number(8);
             } else {
-                bytes.push(...symbol.bytes);
+                bytes.set(symbol.bytes, length);
+                length += symbol.bytes.length;
             }
             isLast = symbol.isLast;
-            check(!reader.isOver && bytes.length <= LONGEST_STRING, "V31", `string in ${place}`);
+            check(!reader.isOver && length <= LONGEST_STRING, "V31", `string in ${place}`);
         }
-        return Uint8Array.from(bytes);
+        return bytes.slice(0, length);
     }
 }
