@@ -63,8 +63,8 @@ export class Store {
 }
 
 /**
- * The reads of one operation. Ranges that are asked for before the next turn of the event loop are read together: a round
- * trip. So an algorithm is written as independent functions that wait for what they need.
+ * The reads of one operation. Ranges that are asked for before the next turn of the event loop are read together. So an
+ * algorithm is written as independent functions that wait for what they need.
  */
 export class Reads {
     constructor(store, signal) {
@@ -102,7 +102,6 @@ export class Reads {
             queue.forEach(({ reject }) => reject(this.signal.reason));
             return;
         }
-        this.store.traffic.roundTrips++;
         let joined = [];
         let end = 0;
         for (const range of queue) {
@@ -125,10 +124,13 @@ export class Reads {
         }
         const { source, traffic } = this.store;
         const start = ranges[0].offset;
+        // One more than the requests that may have led to this one.
+        const roundTrip = traffic.roundTrips + 1;
         traffic.requests++;
         traffic.bytes += end - start;
         try {
             const bytes = await source.read(start, end - start, this.signal);
+            traffic.roundTrips = Math.max(traffic.roundTrips, roundTrip);
             // A copy, so that a range that is kept does not keep the whole answer.
             ranges.forEach(({ offset, length, resolve }) => resolve(bytes.slice(offset - start, offset - start + length)));
         } catch (error) {
