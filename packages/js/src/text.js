@@ -1,7 +1,7 @@
 // Fingerprints of texts by the pipeline specification: the values that the default pipelines use.
 
 import { SimidxError, checkArgument } from "./error.js";
-import { COMBINING, DECOMPOSED, KINDS, LOWER, RUNS, UPPER } from "./unicode.js";
+import { COMBINING, DECOMPOSED, KINDS, LOWER, RUNS } from "./unicode.js";
 import { xxh3 } from "./xxh3.js";
 
 const LETTER_OR_NUMBER = 32;
@@ -39,15 +39,22 @@ const SOUTH_EAST_ASIAN =
 const SELECTORS = "\uFE00-\uFE0F\u{E0100}-\u{E01EF}";
 const CJK_SPACE = new RegExp(`([${CJK}][${SELECTORS}]*)\\p{White_Space}+(?=(?![\u3099\u309A])[${CJK}])`, "gu");
 
-/** A table of characters and what they become. */
-function mapOf(text) {
-    return new Map(text.split(" ").map((pair) => [...pair]).map(([key, ...rest]) => [key, rest.join("")]));
+/** The characters of a table of runs, and what they become. */
+function mapOf(runs) {
+    const map = new Map();
+    const plus = (character, i) => String.fromCodePoint(character.codePointAt(0) + i);
+    for (const [, first, more, start, last] of runs.matchAll(/(.)(\d*),(\S*)(\S)/gu)) {
+        for (let i = 0; i <= Number(more); i++) {
+            map.set(plus(first, i), start + plus(last, i));
+        }
+    }
+    return map;
 }
 
 const decomposed = mapOf(DECOMPOSED);
 const lowerCase = mapOf(LOWER);
-const upperCase = mapOf(UPPER);
-const NEW = new RegExp(`[${DECOMPOSED.split(" ").map((pair) => [...pair][0]).join("")}]`, "gu");
+const upperCase = new Map([...lowerCase].map(([upper, lower]) => [lower, upper]));
+const NEW = new RegExp(`[${[...decomposed.keys()].join("")}]`, "gu");
 const NEW_COMBINING = new RegExp(`(?=\\p{Cn})[${COMBINING}]`, "u");
 
 function compose(text) {
