@@ -149,7 +149,7 @@ export function eliasFanoShape(count, largest) {
     return { lowBits, intervals: Number(largest >> BigInt(lowBits)) + 1 };
 }
 
-/** The numbers of EF(count, largest), unchecked but for the number of high bits that are set: undefined if it is wrong. */
+/** The numbers of EF(count, largest), unchecked; undefined if not `count` of the high bits are set. */
 export function readEliasFano(reader, count, largest) {
     const { lowBits, intervals } = eliasFanoShape(count, largest);
     const found = [];
@@ -171,7 +171,11 @@ export class Code {
     /** @param lengths the length of the codeword of each symbol, which is a valid code by `rule` */
     constructor(lengths, rule, place) {
         const used = lengths.filter((length) => length > 0);
-        check(used.every((length) => length <= LONGEST_CODEWORD), rule, `code lengths of ${place}`);
+        check(
+            used.every((length) => length <= LONGEST_CODEWORD),
+            rule,
+            `code lengths of ${place}`,
+        );
         const room = used.reduce((sum, length) => sum + 2 ** -length, 0);
         check(used.length === 0 || room === (used.length === 1 ? 0.5 : 1), rule, `code lengths of ${place}`);
         // For each 12 bits the symbol whose codeword they start with, times 16, plus the length of that.

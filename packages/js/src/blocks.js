@@ -99,7 +99,11 @@ export class BlockTable {
         check(numbers !== undefined && !reader.isOver && reader.restIsZero(), "V17", place);
         const keys = numbers.map((number) => base + number);
         keys.push(last);
-        check(keys.every((key, i) => i === 0 || key > keys[i - 1]), "V17", place);
+        check(
+            keys.every((key, i) => i === 0 || key > keys[i - 1]),
+            "V17",
+            place,
+        );
         return keys;
     }
 
@@ -233,7 +237,7 @@ export class BlockTable {
         return values;
     }
 
-    /** The rank of a value, undefined if it is not in the table. `isBetween(first, last)` hears of the ranks it may have. */
+    /** The rank of a value, undefined if the table lacks it. `isBetween(first, last)` gets the ranks it may have. */
     async rankOf(reads, value, isBetween) {
         const [ranks, b] = await Promise.all([this.firstRanks(reads), this.blockOf(reads, value)]);
         if (b === this.count) {

@@ -10,8 +10,8 @@ const WITHOUT_END = list(
         "li p dt dd td th tr thead tbody tfoot option optgroup body html head",
 );
 const INLINE = list(
-    "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd mark q rb rp rt ruby s samp small span " +
-        "strike strong sub sup time tt u var wbr",
+    "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd mark q rb rp rt ruby s samp small " +
+        "span strike strong sub sup time tt u var wbr",
 );
 const RCDATA = list("title textarea");
 const RAWTEXT = list("style iframe xmp noembed noframe noscript");
@@ -31,13 +31,16 @@ function isHtml(document) {
     const skipped = /\uFEFF*/y;
     skipped.exec(document);
     let at = skipped.lastIndex;
-    for (let before = -1; before !== at; ) {
+    for (let before = -1; before !== at;) {
         before = at;
         const space = /\p{White_Space}*/uy;
         space.lastIndex = at;
         space.exec(document);
         at = space.lastIndex;
-        for (const [start, end] of [["<!--", "-->"], ["<?xml", "?>"]]) {
+        for (const [start, end] of [
+            ["<!--", "-->"],
+            ["<?xml", "?>"],
+        ]) {
             const found = document.startsWith(start, at) ? document.indexOf(end, at + start.length) : -1;
             at = found < 0 ? at : found + end.length;
         }
@@ -57,20 +60,23 @@ function numericReference(digits, radix) {
 
 /** Resolves character references (section 13.2.5.72 of HTML). */
 function resolve(text, isAttribute) {
-    return text.replace(/&(?:#(?:[xX]([0-9A-Fa-f]+)|([0-9]+));?|([0-9A-Za-z]+;?))/g, (whole, hex, decimal, name, at) => {
-        if (name === undefined) {
-            return hex === undefined ? numericReference(decimal, 10) : numericReference(hex, 16);
-        }
-        for (let length = Math.min(name.length, LONGEST_ENTITY); length > 0; length--) {
-            const characters = entities.get(name.slice(0, length));
-            if (characters !== undefined) {
-                const after = text[at + 1 + length] ?? "";
-                const isKept = isAttribute && name[length - 1] !== ";" && /[=0-9A-Za-z]/.test(after);
-                return isKept ? whole : characters + name.slice(length);
+    return text.replace(
+        /&(?:#(?:[xX]([0-9A-Fa-f]+)|([0-9]+));?|([0-9A-Za-z]+;?))/g,
+        (whole, hex, decimal, name, at) => {
+            if (name === undefined) {
+                return hex === undefined ? numericReference(decimal, 10) : numericReference(hex, 16);
             }
-        }
-        return whole;
-    });
+            for (let length = Math.min(name.length, LONGEST_ENTITY); length > 0; length--) {
+                const characters = entities.get(name.slice(0, length));
+                if (characters !== undefined) {
+                    const after = text[at + 1 + length] ?? "";
+                    const isKept = isAttribute && name[length - 1] !== ";" && /[=0-9A-Za-z]/.test(after);
+                    return isKept ? whole : characters + name.slice(length);
+                }
+            }
+            return whole;
+        },
+    );
 }
 
 const TAG_NAME = /[^\t\n\f />]*/y;
@@ -239,7 +245,7 @@ function endOfScript(source, from) {
     const marks = /<!--(?=(-*>)?)|--+>|<(\/?)script(?=[\t\n\f />])/gi;
     marks.lastIndex = from;
     let [isEscaped, isDouble] = [false, false];
-    for (let match; (match = marks.exec(source)) !== null; ) {
+    for (let match; (match = marks.exec(source)) !== null;) {
         const [mark, closes, slash] = match;
         if (mark === "<!--") {
             isEscaped = closes === undefined;

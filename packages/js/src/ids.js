@@ -1,6 +1,6 @@
 // The ids of records (section 9 of the format specification).
 
-import { bitLength, countOnes, readU64, viewOf, BitReader } from "./bits.js";
+import { bitLength, countOnes, readU64, viewOf } from "./bits.js";
 import { SimidxError, check } from "./error.js";
 import { lastRecordAtMost } from "./records.js";
 import { BUCKET_STRINGS, LONGEST_BUCKET, compareBytes, textOf } from "./strings.js";
@@ -37,14 +37,6 @@ async function firstWhere(count, test) {
     return low;
 }
 
-function onesOfBitmap(view, offset) {
-    let ones = 0;
-    for (let at = offset; at < offset + CHUNK_LENGTH - 8; at += 4) {
-        ones += countOnes(view.getUint32(at));
-    }
-    return ones;
-}
-
 /** What the numbers and strings of a file have in common: which ids belong to which rank, and the id order. */
 class Ids {
     /** @param stringCode reads the string code */
@@ -62,7 +54,7 @@ class Ids {
     /** A number and a bitmap (section 9.2). Chunk 0 is checked here (V29). */
     async chunk(reads, j) {
         const bytes = await reads.bytes(this.groups, j * CHUNK_LENGTH, CHUNK_LENGTH);
-        const chunk = { number: readU64(viewOf(bytes), 0), bitmap: bytes.subarray(8), ones: onesOfBitmap(viewOf(bytes), 8) };
+        const chunk = { number: readU64(viewOf(bytes), 0), bitmap: bytes.subarray(8) };
         check(j > 0 || (chunk.number === 0 && (chunk.bitmap[0] & 0x80) !== 0), "V29", "chunk 0 of the groups");
         return chunk;
     }
@@ -112,10 +104,10 @@ class Ids {
             return i;
         }
         const { number, bitmap } = await this.chunk(reads, Math.floor(i / CHUNK_IDS));
-        const reader = new BitReader(bitmap);
-        let bits = number;
-        for (let at = 0; at <= i % CHUNK_IDS; at++) {
-            bits += reader.number(1);
+        const at = i % CHUNK_IDS;
+        let bits = number + countOnes(bitmap[at >> 3] >> (7 - (at & 7)));
+        for (let byte = 0; byte < at >> 3; byte++) {
+            bits += countOnes(bitmap[byte]);
         }
         check(bits >= 1 && bits <= this.fingerprintCount, "V29", `number of the chunk of id ${i}`);
         return bits - 1;
@@ -308,7 +300,11 @@ export class StringIds extends Ids {
     /** The id index at a place by the id order, after the check that it is the inverse of the places there (V37). */
     async indexOfPlace(reads, place) {
         const i = await this.indexAt(reads, place);
-        check((await reads.number(this.places, this.orderBits, i)) === place, "V37", `position ${place} of the id order`);
+        check(
+            (await reads.number(this.places, this.orderBits, i)) === place,
+            "V37",
+            `position ${place} of the id order`,
+        );
         return i;
     }
 }

@@ -66,7 +66,8 @@ function footerOf(store) {
         return undefined;
     }
     const view = viewOf(bytes);
-    const isRight = view.getUint32(36, true) === 0x53494458 && view.getUint32(32, true) === crc32(bytes.subarray(0, 32));
+    const isRight =
+        view.getUint32(36, true) === 0x53494458 && view.getUint32(32, true) === crc32(bytes.subarray(0, 32));
     return isRight ? view : undefined;
 }
 
@@ -162,7 +163,11 @@ function tableRecordOf(bytes, number, width) {
     const codec = CODECS[bytes[8]];
     check(codec !== undefined, "V9", `codec of table ${number}`);
     const reserved = bytes.subarray(codec === "lines" ? 10 : 9, 16);
-    check(reserved.every((byte) => byte === 0), "V9", `reserved field of table ${number}`);
+    check(
+        reserved.every((byte) => byte === 0),
+        "V9",
+        `reserved field of table ${number}`,
+    );
     return {
         number,
         codec,
@@ -181,7 +186,11 @@ function checkTable(table, { width, fingerprintCount }) {
         check((others & (others + 1n)) === 0n, "V11", "prefix mask of table 0");
     }
     if (codec === "ef" || codec === "lines") {
-        check(table.lengths.every((length) => length === 0), "V12", `code lengths of table ${number}`);
+        check(
+            table.lengths.every((length) => length === 0),
+            "V12",
+            `code lengths of table ${number}`,
+        );
     } else {
         table.code = new Code(table.lengths, "V13", `table ${number}`);
     }
@@ -266,8 +275,16 @@ function checkSections(records, tables, layout) {
         const { name } = section;
         section.payload = PAGED.has(name) ? payloadOf(section.length) : section.length;
         check(section.table === (table?.number ?? 0), "V15", `table of section ${next}, ${name}`);
-        check(!OWN_CHECKSUMS.has(name) || section.checksum === 0, "V15", `checksum field of section ${next}, ${name}`);
-        check(section.offset === align(end, alignmentOf(section, layout)), "V15", `offset of section ${next}, ${name}`);
+        check(
+            !OWN_CHECKSUMS.has(name) || section.checksum === 0,
+            "V15",
+            `checksum field of section ${next}, ${name}`,
+        );
+        check(
+            section.offset === align(end, alignmentOf(section, layout)),
+            "V15",
+            `offset of section ${next}, ${name}`,
+        );
         end = section.offset + section.length;
         next++;
     };

@@ -153,7 +153,11 @@ export class LineTable {
             const isOrdered = values.every(({ value }, at) => at === 0 || value > values[at - 1].value);
             check(isOrdered, "V24", `order of the values of ${place}`);
         }
-        check(values.every(({ value, above }) => value >> after === above), "V45", `low bits of ${place}`);
+        check(
+            values.every(({ value, above }) => value >> after === above),
+            "V45",
+            `low bits of ${place}`,
+        );
         for (const { value, i } of values) {
             if (value >= low && value <= high && distanceOf(value, target) <= distance) {
                 found.push([value, rank + i]);
@@ -162,7 +166,7 @@ export class LineTable {
         return found;
     }
 
-    /** The rank of a value, undefined if it is not in the table. `isBetween(first, last)` hears of the ranks it may have. */
+    /** The rank of a value, undefined if the table lacks it. `isBetween(first, last)` gets the ranks it may have. */
     async rankOf(reads, value, isBetween) {
         let below = this.lowBitCount;
         let line = await this.line(reads, Number(value >> BigInt(below + ADDRESS_BITS)), below);

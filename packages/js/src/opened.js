@@ -70,7 +70,8 @@ export class Index {
     }
 
     get info() {
-        const { width, fingerprintCount, recordCount, idKind, maxDistance, contentId, blockSize, sections } = this.#layout;
+        const { width, fingerprintCount, recordCount, idKind, maxDistance, contentId, blockSize, sections } =
+            this.#layout;
         return {
             width,
             fingerprints: fingerprintCount,
@@ -266,14 +267,16 @@ export class Index {
         const { width, fingerprintCount } = this.#layout;
         const ids = this.#ids;
         const [table] = this.#tables;
-        // What is probably wanted next is read in advance: its errors count only if it is wanted in fact.
-        const share = Number((fingerprint >> BigInt(width - 32)) & 0xffffffffn) / 2 ** 32;
-        ids.expect(reads, Math.floor(share * fingerprintCount));
+        const value = table.permutation.apply(fingerprint);
         const readAhead = (rank) => ids.ofRank(reads, rank, { bytes: budget.bytes }).catch(() => {});
-        const rank = await table.rankOf(reads, table.permutation.apply(fingerprint), (first, last) => {
-            readAhead(first);
-            readAhead(last);
-        });
+        let isBetween = () => {};
+        if (!this.#store.isInMemory) {
+            // What is probably wanted next is read in advance: its errors count only if it is wanted in fact.
+            const share = Number((fingerprint >> BigInt(width - 32)) & 0xffffffffn) / 2 ** 32;
+            ids.expect(reads, Math.floor(share * fingerprintCount));
+            isBetween = (first, last) => [first, last].forEach(readAhead);
+        }
+        const rank = await table.rankOf(reads, value, isBetween);
         return rank === undefined ? undefined : ids.ofRank(reads, rank, budget);
     }
 
@@ -298,13 +301,16 @@ function metadataOf(bytes) {
     const view = viewOf(bytes);
     const entries = new Map();
     let previous = new Uint8Array(0);
-    for (let at = 0; at < bytes.length; ) {
+    for (let at = 0; at < bytes.length;) {
         const keyEnd = at + 5 + bytes[at];
         check(keyEnd <= bytes.length && bytes[at] > 0, "V41", "entry of the metadata");
         const end = keyEnd + view.getUint32(at + 1, true);
         const key = bytes.subarray(at + 5, keyEnd);
         check(end <= bytes.length && compareBytes(previous, key) < 0, "V41", "entry of the metadata");
-        entries.set(textOf(key, "V41", "key of the metadata"), textOf(bytes.subarray(keyEnd, end), "V41", "metadata"));
+        entries.set(
+            textOf(key, "V41", "key of the metadata"),
+            textOf(bytes.subarray(keyEnd, end), "V41", "metadata"),
+        );
         previous = key;
         at = end;
     }

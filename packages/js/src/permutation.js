@@ -7,7 +7,7 @@ export class Permutation {
         this.moves = [];
         let to = 0;
         for (const isInMask of [false, true]) {
-            for (let from = 0; from < width; ) {
+            for (let from = 0; from < width;) {
                 let end = from;
                 while (end < width && ((mask >> BigInt(end)) & 1n) === (isInMask ? 1n : 0n)) {
                     end++;

@@ -26,8 +26,8 @@ function addressBitsOf(mask, width, bits) {
 }
 
 /**
- * Whether for each set of at most `distance` bits some table t has at most `flips` of them in its address bits; false also
- * if that takes too long to prove. A table with -1 flips is skipped.
+ * Whether for each set of at most `distance` bits some table t has at most `flips` of them in its address bits; false
+ * also if that takes too long to prove. A table with -1 flips is skipped.
  *
  * @param tables list of `{mask, bits, flips}`
  */
@@ -139,7 +139,7 @@ function reduce(plan, isEnough) {
     for (let t = plan.length - 1; t >= 0; t--) {
         const part = plan[t];
         const flips = part.flips;
-        for (part.flips = -1; part.flips < flips && !isEnough(plan); ) {
+        for (part.flips = -1; part.flips < flips && !isEnough(plan);) {
             part.flips++;
         }
     }

@@ -57,6 +57,7 @@ export class Store {
         this.size = source.size;
         this.tail = tail;
         this.tailOffset = source.size - tail.length;
+        this.isInMemory = source.view !== undefined;
         this.cache = new Cache(cacheBytes);
         this.traffic = { requests: 0, bytes: 0, roundTrips: 0 };
     }
@@ -81,7 +82,7 @@ export class Reads {
         if (length === 0) {
             return new Uint8Array(0);
         }
-        if (source.view !== undefined) {
+        if (this.store.isInMemory) {
             this.signal?.throwIfAborted();
             return source.view(offset, length);
         }
@@ -132,13 +133,15 @@ export class Reads {
             const bytes = await source.read(start, end - start, this.signal);
             traffic.roundTrips = Math.max(traffic.roundTrips, roundTrip);
             // A copy, so that a range that is kept does not keep the whole answer.
-            ranges.forEach(({ offset, length, resolve }) => resolve(bytes.slice(offset - start, offset - start + length)));
+            ranges.forEach(({ offset, length, resolve }) =>
+                resolve(bytes.slice(offset - start, offset - start + length)),
+            );
         } catch (error) {
             ranges.forEach(({ reject }) => reject(error));
         }
     }
 
-    /** The bytes of a range after `verify(bytes)`, which throws if they are damaged. No two units start at one offset. */
+    /** The bytes of a range after `verify(bytes)`, which throws if they are damaged. Units differ in their offsets. */
     unit(offset, length, verify) {
         let unit = this.units.get(offset);
         if (unit === undefined) {
@@ -223,7 +226,7 @@ export class Reads {
         return (await this.packed(section, bits, i, 1)).number(bits);
     }
 
-    /** Calls `visit(reader, i)` for each i from `first` to `end`, with a reader at number i, and forgets what it read. */
+    /** Calls `visit(reader, i)` for each i from `first` to `end`, with a reader at number i. Forgets what it read. */
     async eachNumber(section, bits, first, end, visit) {
         for (let start = first; start < end; start += NUMBERS_AT_ONCE) {
             const count = Math.min(NUMBERS_AT_ONCE, end - start);

@@ -7,8 +7,8 @@ const RECORD_LENGTH = 64;
 const PAGE_RECORDS = PAGE_LENGTH / RECORD_LENGTH;
 
 /**
- * The last of `count` records from `first` on whose number is at most `wanted`, or one less than `first`. It looks at the
- * page of the guess, then at its neighbour, then it halves what is left.
+ * The last of `count` records from `first` on whose number is at most `wanted`, or one less than `first`. It looks at
+ * the page of the guess, then at its neighbour, then it halves what is left.
  */
 export async function lastRecordAtMost(reads, section, numberOf, first, count, wanted, guess) {
     let low = first - 1;

@@ -10,7 +10,9 @@ function readError(cause, signal) {
     if (signal?.aborted) {
         return signal.reason;
     }
-    return cause instanceof SimidxError ? cause : new SimidxError("read", `cannot read: ${cause?.message}`, { cause });
+    return cause instanceof SimidxError
+        ? cause
+        : new SimidxError("read", `cannot read: ${cause?.message}`, { cause });
 }
 
 /** A file behind a URL, which is read by HTTP ranges. All answers must be of the version of the first one. */
@@ -18,7 +20,7 @@ class HttpSource {
     constructor(url, options) {
         this.url = String(url);
         this.fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
-        // Browsers let only one request at a time use the entry of a URL in their cache. Others may not know the member.
+        // Browsers let only one request at a time use a URL in their cache. Others may not know the member.
         this.tailBytes = Math.max(LEAST_TAIL_BYTES, options.tailBytes ?? TAIL_BYTES);
         this.request = { ...(globalThis.location && { cache: "no-store" }), ...options.request };
         this.size = undefined;

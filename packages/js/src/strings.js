@@ -94,7 +94,7 @@ export class StringCode {
         const bytes = this.scratch;
         bytes.set(prefix);
         let length = prefix.length;
-        for (let isLast = false; !isLast; ) {
+        for (let isLast = false; !isLast;) {
             const symbol = this.symbols[this.code.read(reader)];
             if (!symbol.isLast && symbol.bytes.length === 0) {
                 bytes[length++] = reader.number(8);

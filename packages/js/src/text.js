@@ -156,7 +156,8 @@ function isBoundary(i, base, before, regionals, kinds, values) {
     const after = kinds[next];
     if (isLetter(base)) {
         const isMiddle = isMidLetter(kind) && (isLetter(after) || isDeviation);
-        const isHebrew = base === HEBREW && (kind === SINGLE || (kind === DOUBLE && (after === HEBREW || isDeviation)));
+        const isHebrew =
+            base === HEBREW && (kind === SINGLE || (kind === DOUBLE && (after === HEBREW || isDeviation)));
         if (isLetter(kind) || kind === NUMERIC || kind === EXTEND_NUM_LET || isMiddle || isHebrew) {
             return false;
         }
@@ -298,7 +299,8 @@ function parse(description) {
     const isRepeated = new Set(names).size !== names.length;
     checkArgument(!isRepeated && typeof members === "object" && members !== null, "the pipeline repeats a member");
     for (const name of ["version", ...Object.keys(KNOWN), ...Object.keys(members)]) {
-        const isKnown = Object.hasOwn(KNOWN, name) && Object.hasOwn(members, name) && KNOWN[name](members[name], members);
+        const isKnown =
+            Object.hasOwn(KNOWN, name) && Object.hasOwn(members, name) && KNOWN[name](members[name], members);
         if (!isKnown) {
             throw new SimidxError("unsupported", `unknown pipeline: ${name} is ${JSON.stringify(members[name])}`);
         }

@@ -161,6 +161,12 @@ export function xxh3(bytes) {
     if (length === 0) {
         return [avalancheOfXxh64(secret(64) ^ secret(72)), avalancheOfXxh64(secret(80) ^ secret(88))];
     }
-    const lengths = [[3, upTo3], [8, upTo8], [16, upTo16], [240, upTo240], [Infinity, long]];
+    const lengths = [
+        [3, upTo3],
+        [8, upTo8],
+        [16, upTo16],
+        [240, upTo240],
+        [Infinity, long],
+    ];
     return lengths.find(([most]) => length <= most)[1](view, length);
 }

@@ -25,7 +25,8 @@ after(() => rmSync(folder, { recursive: true }));
 function run(...args) {
     let text;
     try {
-        text = execFileSync(PROGRAM, ["-q", ...args], { encoding: "utf8", maxBuffer: 1 << 28, cwd: folder, stdio: "pipe" });
+        const how = { encoding: "utf8", maxBuffer: 1 << 28, cwd: folder, stdio: "pipe" };
+        text = execFileSync(PROGRAM, ["-q", ...args], how);
     } catch (error) {
         assert.equal(error.status, 1, error.stderr ?? error.message);
         text = error.stdout;
@@ -148,13 +149,14 @@ test("a query of a file that the program built takes three round trips, with num
 });
 
 const MARKUP = [
-    "<", "</", ">", "<!--", "-->", "--!>", "<!-->", "<p>", "</p>", "<b>", "<script>", "</script>", "<script ", "<title>",
-    "</title>", "<textarea>", "</textarea>", "<style>", "</style>", "<svg>", "</svg>", "<svg/>", "<math/>", "<nav>",
-    "</nav>", "<div role=navigation>", "<div role='Navigation'>", "</div>", "<div>", "<li role=navigation>",
+    "<", "</", ">", "<!--", "-->", "--!>", "<!-->", "<p>", "</p>", "<b>", "<script>", "</script>", "<script ",
+    "<title>", "</title>", "<textarea>", "</textarea>", "<style>", "</style>", "<svg>", "</svg>", "<svg/>", "<math/>",
+    "<nav>", "</nav>", "<div role=navigation>", "<div role='Navigation'>", "</div>", "<div>", "<li role=navigation>",
     "<plaintext>", "<xmp>", "</xmp>", "<a href=x/>", "<br/>", "&amp;", "&amp", "&notit;", "&#65;", "&#x80;", "&#0;",
-    "&#xD800;", "&eacute", "&hellip;", '<a title="&copy=1" role="navi&#103;ation">', "</a>", "<![CDATA[", "]]>", "<?xml",
-    "?>", "<!doctype html>", "<html>", "<body", "<head>", " ", "\n", "\r\n", "\t", "\f", "/", "=", '"', "'", "one", "two",
-    "three", "&", "!", "-", "\0", "<select>", "</select>", "<object>", "</object>", "<iframe>", "</iframe>", "<noframes>",
+    "&#xD800;", "&eacute", "&hellip;", '<a title="&copy=1" role="navi&#103;ation">', "</a>", "<![CDATA[", "]]>",
+    "<?xml", "?>", "<!doctype html>", "<html>", "<body", "<head>", " ", "\n", "\r\n", "\t", "\f", "/", "=", '"', "'",
+    "one", "two", "three", "&", "!", "-", "\0", "<select>", "</select>", "<object>", "</object>", "<iframe>", "</iframe>",
+    "<noframes>",
 ];
 const MARKS = [
     "'", ".", ":", ",", ";", "_", "\u200d", "\u{1f600}", "\u00b7", "\u2019", '"', "\u05f4", " ", "1", "a", "\u05d0",
@@ -200,7 +202,8 @@ test("fingerprints of texts are those of the program", options, async () => {
         for (const [digits, id] of run("fingerprint", ...flags, "documents.jsonl")) {
             const text = documents[Number(id)];
             try {
-                assert.equal(toHex(mine.fingerprint(text) ?? 0n, width), digits, `${pipeline}: ${JSON.stringify(text)}`);
+                const found = toHex(mine.fingerprint(text) ?? 0n, width);
+                assert.equal(found, digits, `${pipeline}: ${JSON.stringify(text)}`);
             } catch (error) {
                 // Combining characters that came after the version of Unicode of this engine.
                 assert.equal(error.kind, "unsupported", error.message);

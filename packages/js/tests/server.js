@@ -9,7 +9,8 @@ function rangeOf(header, size, state) {
     if (first === undefined || state.ranges === "none" || (first === "" && state.ranges === "from the start")) {
         return undefined;
     }
-    return first === "" ? [Math.max(0, size - Number(last)), size - 1] : [Number(first), Math.min(Number(last), size - 1)];
+    const start = first === "" ? Math.max(0, size - Number(last)) : Number(first);
+    return [start, first === "" ? size - 1 : Math.min(Number(last), size - 1)];
 }
 
 /**

@@ -213,8 +213,8 @@ def main():
          literal(order)),
         ("RUNS", "Runs of characters: those skipped, the value as a letter, the length less 1, in base 36.",
          literal(table)),
-        ("DECOMPOSED", f"Characters after Unicode {base} and their compatibility decompositions, in runs: the first, how"
-         " many more, a comma, and what the first becomes, whose last character grows by one.", pairs(mapped)),
+        ("DECOMPOSED", f"Characters after Unicode {base} and their compatibility decompositions, in runs: the first,"
+         " how many more, a comma, and what the first becomes, whose last character grows by one.", pairs(mapped)),
         ("COMBINING", f"Characters after Unicode {base} that combine or are composed, as a class.",
          ranges_of(other)),
         ("LOWER", f"Characters after Unicode {base} and their lower case, in runs like DECOMPOSED.", pairs(lower)),
