@@ -8,7 +8,7 @@ import { Permutation } from "./permutation.js";
 const GROUP_KEYS = 256;
 
 /** Blocks that are decoded at a time. */
-const BLOCKS_AT_ONCE = 64;
+const BLOCKS_AT_ONCE = 256;
 
 /** The first index from which on `test` holds, by binary search. */
 function firstIndex(count, test) {
@@ -208,7 +208,7 @@ export class BlockTable {
             }
             yield found;
             if (last >= start + BLOCKS_AT_ONCE) {
-                reads.forget();
+                await reads.pause();
             }
         }
     }

@@ -15,8 +15,19 @@ const RUN = 16;
 /** Probes of one round of a search over ranges, which divide what is left by one more. */
 const PROBES = 15;
 
+/** Most ids that a look-up finds. */
+const MOST_FOUND = 1 << 20;
+
 /** Chunks that are read in advance while the end of a long group is looked for. */
 const CHUNKS_AHEAD = 512;
+
+/** Adds one of the ids that a look-up finds. */
+function keep(found, i) {
+    if (found.length === MOST_FOUND) {
+        throw new SimidxError("limit", "more ids are equal than a look-up finds");
+    }
+    found.push(i);
+}
 
 /** The first of `count` indices from which on `test` holds. */
 async function firstWhere(count, test) {
@@ -180,7 +191,7 @@ export class NumberIds extends Ids {
         if (this.order === undefined) {
             await reads.eachNumber(this.numbers, this.idBits, 0, this.recordCount, (reader, i) => {
                 if (this.idOf(reader.big(this.idBits), i) === wanted) {
-                    found.push(i);
+                    keep(found, i);
                 }
             });
             return found;
@@ -188,7 +199,7 @@ export class NumberIds extends Ids {
         const idAt = async (position) => this.id(reads, await this.indexAt(reads, position));
         let position = await firstWhere(this.recordCount, async (p) => (await idAt(p)) >= wanted);
         for (; position < this.recordCount && (await idAt(position)) === wanted; position++) {
-            found.push(await this.indexAt(reads, position));
+            keep(found, await this.indexAt(reads, position));
         }
         return found;
     }
@@ -290,7 +301,7 @@ export class StringIds extends Ids {
                 }
                 if (order === 0) {
                     textOf(string, "V31", `bucket ${g}`);
-                    places.push(g * BUCKET_STRINGS + i);
+                    keep(places, g * BUCKET_STRINGS + i);
                 }
             }
         }

@@ -100,7 +100,7 @@ export interface Index {
     ids(fingerprint: Fingerprint, options?: QueryOptions): Promise<Id[]>;
     /**
      * The fingerprints of all records with an id, ascending. Reads all ids if the file has no id order. An error if the
-     * ids of the file are of the other type.
+     * ids of the file are of the other type, or if more than 2^20 records have this one.
      *
      * @param id a string, or a BigInt or safe integer
      */

@@ -83,7 +83,7 @@ export class LineTable {
             }
             yield (await Promise.all(waiting)).flat();
             if (next < end) {
-                reads.forget();
+                await reads.pause();
             }
         }
     }

@@ -173,10 +173,12 @@ export class Reads {
         return promise;
     }
 
-    /** Lets go of what the operation has read, but not of what the cache keeps. */
-    forget() {
+    /** Lets go of what the operation has read, but not of what the cache keeps, and lets others run. */
+    async pause() {
         this.units.clear();
         this.made.clear();
+        await new Promise((resolve) => setTimeout(resolve, 0));
+        this.signal?.throwIfAborted();
     }
 
     /** Page j of a paged section (section 3.5), after V28. */
@@ -226,7 +228,7 @@ export class Reads {
         return (await this.packed(section, bits, i, 1)).number(bits);
     }
 
-    /** Calls `visit(reader, i)` for each i from `first` to `end`, with a reader at number i. Forgets what it read. */
+    /** Calls `visit(reader, i)` for each i from `first` to `end`, with a reader at number i. */
     async eachNumber(section, bits, first, end, visit) {
         for (let start = first; start < end; start += NUMBERS_AT_ONCE) {
             const count = Math.min(NUMBERS_AT_ONCE, end - start);
@@ -234,7 +236,9 @@ export class Reads {
             for (let i = start; i < start + count; i++) {
                 visit(reader, i);
             }
-            this.forget();
+            if (start + count < end) {
+                await this.pause();
+            }
         }
     }
 }

@@ -188,3 +188,14 @@ test("a query takes few round trips", async () => {
         }
     }
 });
+
+test("a long scan of a file in memory lets others run, and can be aborted", async () => {
+    const index = await open(bytesOf("good-two-key-groups.simidx"));
+    let hasRun = false;
+    setTimeout(() => (hasRun = true), 0);
+    assert.equal((await index.nearest(0n, 1)).length, 1);
+    assert.ok(hasRun);
+    const controller = new AbortController();
+    setTimeout(() => controller.abort(new Error("enough")), 0);
+    await assert.rejects(index.nearest(0n, 1, { signal: controller.signal }), /enough/);
+});
