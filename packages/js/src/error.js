@@ -1,0 +1,42 @@
+/**
+ * What every failure of this package is, but for an abort: that rejects with the reason of the signal.
+ *
+ * `kind` is one of
+ * - `not-simidx`, `unsupported`, `damaged`: the classes of the format specification; `rule` names the broken rule;
+ * - `changed`: the file was replaced while it was open;
+ * - `server`: the server cannot serve ranges of one version of a file;
+ * - `read`: the source failed, see `cause`;
+ * - `argument`: an argument is invalid;
+ * - `limit`: the answer is larger than a limit that the caller can raise.
+ */
+export class SimidxError extends Error {
+    constructor(kind, message, { rule, place, cause } = {}) {
+        super(message, cause === undefined ? undefined : { cause });
+        this.name = "SimidxError";
+        this.kind = kind;
+        this.rule = rule;
+        this.place = place;
+    }
+}
+
+const CLASSES = { V1: "not-simidx", V3: "unsupported", V4: "unsupported", V9: "unsupported" };
+
+/** The error for a broken rule of section 12.2 of the specification at a place of the file. */
+export function broken(rule, place) {
+    const kind = CLASSES[rule] ?? "damaged";
+    return new SimidxError(kind, `${kind}: ${place} (${rule})`, { rule, place });
+}
+
+/** Rejects the file by a rule unless the condition holds. */
+export function check(condition, rule, place) {
+    if (!condition) {
+        throw broken(rule, place);
+    }
+}
+
+/** Refuses an invalid argument of the caller. */
+export function checkArgument(condition, message) {
+    if (!condition) {
+        throw new SimidxError("argument", message);
+    }
+}

@@ -1,0 +1,318 @@
+// An open file and the answers that it gives.
+
+import { crc32, distanceOf, viewOf } from "./bits.js";
+import { check, checkArgument } from "./error.js";
+import { NumberIds, StringIds } from "./ids.js";
+import { readLayout } from "./layout.js";
+import { patterns, planOf } from "./plan.js";
+import { Reads, Store } from "./reader.js";
+import { sourceOf } from "./source.js";
+import { StringCode, compareBytes, textOf } from "./strings.js";
+
+const DEFAULT_CACHE_BYTES = 32 << 20;
+const DEFAULT_ID_BYTES = 64 << 20;
+
+/** Matches whose ids are read at a time. */
+const MATCHES_AT_ONCE = 256;
+
+/** The lower-case hexadecimal digits of a fingerprint. */
+export function toHex(fingerprint, width) {
+    return fingerprint.toString(16).padStart(width / 4, "0");
+}
+
+/**
+ * Opens a file of simidx.
+ *
+ * @param input a URL, a Blob, an ArrayBuffer, a view of one, or `{size, read(offset, length, signal)}`
+ */
+export async function open(input, options = {}) {
+    const source = sourceOf(input, options);
+    const tail = await source.tail(options.signal);
+    const store = new Store(source, tail, options.cacheBytes ?? DEFAULT_CACHE_BYTES);
+    store.traffic.roundTrips++;
+    store.traffic.requests++;
+    store.traffic.bytes += tail.length;
+    const reads = new Reads(store, options.signal);
+    const layout = await readLayout(store, reads);
+    await Promise.all(layout.tables.map((table) => table.open(reads)));
+    return new Index(store, layout);
+}
+
+function byDistance(a, b) {
+    return a.distance - b.distance || (a.fingerprint < b.fingerprint ? -1 : 1);
+}
+
+/** The inner parts of an open file, for a full check. */
+export let partsOf;
+
+export class Index {
+    static {
+        partsOf = (index) => ({ store: index.#store, layout: index.#layout, ids: index.#ids });
+    }
+
+    #store;
+    #layout;
+    #tables;
+    #ids;
+    #plans = new Map();
+    #stringCode;
+
+    constructor(store, layout) {
+        this.#store = store;
+        this.#layout = layout;
+        this.#tables = layout.tables;
+        const [table] = this.#tables;
+        table.blockCounts = layout.sections.blockCounts;
+        const kinds = { number: NumberIds, string: StringIds };
+        if (layout.idKind !== "none") {
+            this.#ids = new kinds[layout.idKind](layout, (reads) => this.#readStringCode(reads));
+        }
+    }
+
+    get info() {
+        const { width, fingerprintCount, recordCount, idKind, maxDistance, contentId, blockSize, sections } =
+            this.#layout;
+        return {
+            width,
+            fingerprints: fingerprintCount,
+            records: recordCount,
+            ids: idKind,
+            hasIdOrder: sections.order !== undefined,
+            maxDistance,
+            contentId: toHex(contentId, 128),
+            bytes: this.#store.size,
+            blockSize,
+            tables: this.#tables.map(({ codec, mask }) => ({ codec, prefixMask: mask })),
+        };
+    }
+
+    get traffic() {
+        return { ...this.#store.traffic };
+    }
+
+    async query(fingerprint, distance = this.#layout.maxDistance, options = {}) {
+        const target = this.#parse(fingerprint);
+        checkArgument(Number.isInteger(distance) && distance >= 0, "a distance is an integer from 0 on");
+        const reads = this.#reads(options);
+        const found = await this.#search(reads, target, distance, this.#planFor(distance));
+        return this.#finish(reads, found, options);
+    }
+
+    async nearest(fingerprint, count = 1, options = {}) {
+        const target = this.#parse(fingerprint);
+        checkArgument(Number.isInteger(count) && count >= 0, "a count is an integer from 0 on");
+        const most = Math.min(options.maxDistance ?? this.#layout.width, this.#layout.width);
+        checkArgument(Number.isInteger(most) && most >= 0, "maxDistance is an integer from 0 on");
+        const reads = this.#reads(options);
+        for (let distance = Math.min(most, Math.max(1, this.#layout.maxDistance)); ; distance *= 2) {
+            const within = Math.min(distance, most);
+            const plan = this.#planFor(within);
+            const isScan = plan[0].bits === 0;
+            const found = isScan
+                ? await this.#scanNearest(reads, target, most, count)
+                : await this.#search(reads, target, within, plan);
+            if (isScan || found.length >= count || within === most) {
+                return this.#finish(reads, found.slice(0, count), options);
+            }
+        }
+    }
+
+    async contains(fingerprint, options = {}) {
+        const target = this.#parse(fingerprint);
+        const found = await this.#search(this.#reads(options), target, 0, this.#exactPlan());
+        return found.length > 0;
+    }
+
+    async ids(fingerprint, options = {}) {
+        const target = this.#parse(fingerprint);
+        checkArgument(this.#ids !== undefined, "the file has no ids");
+        const reads = this.#reads(options);
+        const budget = { bytes: options.idBytes ?? DEFAULT_ID_BYTES };
+        return (await this.#idsOf(reads, target, budget)) ?? [];
+    }
+
+    async find(id, options = {}) {
+        checkArgument(this.#ids !== undefined, "the file has no ids");
+        const isNumber = this.#layout.idKind === "number";
+        const wanted = isNumber && Number.isSafeInteger(id) ? BigInt(id) : id;
+        const type = isNumber ? "bigint" : "string";
+        checkArgument(typeof wanted === type, `the ids of the file are of type ${type}`);
+        const reads = this.#reads(options);
+        const indices = await this.#ids.find(reads, wanted);
+        const ranks = await Promise.all(indices.map((i) => this.#ids.rankOf(reads, i)));
+        const [table] = this.#tables;
+        const values = await Promise.all([...new Set(ranks)].map((rank) => table.valueOf(reads, rank)));
+        return values.map((value) => table.permutation.invert(value)).sort((a, b) => (a < b ? -1 : 1));
+    }
+
+    async *entries(options = {}) {
+        const reads = this.#reads(options);
+        const [table] = this.#tables;
+        const budget = { bytes: Infinity };
+        let rank = 0;
+        for await (const values of table.search(reads, 0n, this.#highest, 0n, this.#layout.width)) {
+            for (const [value] of values) {
+                const fingerprint = table.permutation.invert(value);
+                yield this.#ids === undefined
+                    ? { fingerprint }
+                    : { fingerprint, ids: await this.#ids.ofRank(reads, rank, budget) };
+                rank++;
+            }
+        }
+    }
+
+    async pipeline(options = {}) {
+        const bytes = await this.#section(this.#reads(options), "pipeline");
+        return bytes === undefined ? undefined : textOf(bytes, "V19", "the pipeline is not UTF-8");
+    }
+
+    async metadata(options = {}) {
+        const bytes = await this.#section(this.#reads(options), "metadata");
+        return bytes === undefined ? new Map() : metadataOf(bytes);
+    }
+
+    get #highest() {
+        return (1n << BigInt(this.#layout.width)) - 1n;
+    }
+
+    #reads(options) {
+        options.signal?.throwIfAborted();
+        return new Reads(this.#store, options.signal);
+    }
+
+    #parse(fingerprint) {
+        const { width } = this.#layout;
+        const digits = typeof fingerprint === "string" && /^(?:0x)?([0-9a-f]+)$/i.exec(fingerprint)?.[1];
+        const value = digits && digits.length === width / 4 ? BigInt(`0x${digits}`) : fingerprint;
+        checkArgument(
+            typeof value === "bigint" && value >= 0n && value <= this.#highest,
+            `a fingerprint is a BigInt of ${width} bits or ${width / 4} hexadecimal digits`,
+        );
+        return value;
+    }
+
+    #planFor(distance) {
+        const { width, fingerprintCount } = this.#layout;
+        const within = Math.min(distance, width);
+        let plan = this.#plans.get(within);
+        if (plan === undefined) {
+            plan = within === 0 ? this.#exactPlan() : planOf(this.#tables, width, within, fingerprintCount);
+            this.#plans.set(within, plan);
+        }
+        return plan;
+    }
+
+    #exactPlan() {
+        return [{ table: this.#tables[0], bits: this.#layout.width, flips: 0 }];
+    }
+
+    /** The matches within a distance, by distance and then by value. */
+    async #search(reads, target, distance, plan) {
+        const found = new Map();
+        await Promise.all(plan.map((part) => this.#searchTable(reads, target, distance, part, found)));
+        return [...found.values()].sort(byDistance);
+    }
+
+    async #searchTable(reads, target, distance, { table, bits, flips }, found) {
+        const { width } = this.#layout;
+        const value = table.permutation.apply(target);
+        const low = BigInt(width - bits);
+        const below = (1n << low) - 1n;
+        const probe = async (pattern) => {
+            const start = ((value ^ pattern) >> low) << low;
+            for await (const values of table.search(reads, start, start | below, value, distance)) {
+                for (const [near] of values) {
+                    const fingerprint = table.permutation.invert(near);
+                    found.set(fingerprint, { fingerprint, distance: distanceOf(near, value) });
+                }
+            }
+        };
+        await Promise.all(Array.from(patterns(width, bits, flips), probe));
+    }
+
+    /** The nearest fingerprints of table 0, which is read as a whole. */
+    async #scanNearest(reads, target, most, count) {
+        const [table] = this.#tables;
+        const value = table.permutation.apply(target);
+        let nearest = [];
+        for await (const values of table.search(reads, 0n, this.#highest, value, most)) {
+            for (const [near] of values) {
+                nearest.push({ fingerprint: table.permutation.invert(near), distance: distanceOf(near, value) });
+            }
+            nearest = nearest.sort(byDistance).slice(0, count);
+        }
+        return nearest;
+    }
+
+    /** Adds the ids to matches. */
+    async #finish(reads, matches, options) {
+        if (this.#ids === undefined || options.ids === false) {
+            return matches;
+        }
+        const budget = { bytes: options.idBytes ?? DEFAULT_ID_BYTES };
+        for (let start = 0; start < matches.length; start += MATCHES_AT_ONCE) {
+            const some = matches.slice(start, start + MATCHES_AT_ONCE);
+            await Promise.all(
+                some.map(async (match) => {
+                    match.ids = await this.#idsOf(reads, match.fingerprint, budget);
+                    check(match.ids !== undefined, "V36", "a match is not in table 0");
+                }),
+            );
+        }
+        return matches;
+    }
+
+    /** The ids of a fingerprint; undefined if table 0 does not hold it. */
+    async #idsOf(reads, fingerprint, budget) {
+        const { width, fingerprintCount } = this.#layout;
+        const ids = this.#ids;
+        const [table] = this.#tables;
+        const value = table.permutation.apply(fingerprint);
+        const readAhead = (rank) => ids.ofRank(reads, rank, { bytes: budget.bytes }).catch(() => {});
+        let isBetween = () => {};
+        if (!this.#store.isInMemory) {
+            // What is probably wanted next is read in advance: its errors count only if it is wanted in fact.
+            const share = Number((fingerprint >> BigInt(width - 32)) & 0xffffffffn) / 2 ** 32;
+            ids.expect(reads, Math.floor(share * fingerprintCount));
+            isBetween = (first, last) => [first, last].forEach(readAhead);
+        }
+        const rank = await table.rankOf(reads, value, isBetween);
+        return rank === undefined ? undefined : ids.ofRank(reads, rank, budget);
+    }
+
+    async #section(reads, name) {
+        const section = this.#layout.sections[name];
+        if (section === undefined) {
+            return undefined;
+        }
+        const bytes = await reads.range(section.offset, section.length);
+        check(crc32(bytes) === section.checksum, "V16", `checksum of ${name}`);
+        return bytes;
+    }
+
+    async #readStringCode(reads) {
+        this.#stringCode ??= new StringCode(await this.#section(reads, "stringCode"));
+        return this.#stringCode;
+    }
+}
+
+/** V41. */
+function metadataOf(bytes) {
+    const view = viewOf(bytes);
+    const entries = new Map();
+    let previous = new Uint8Array(0);
+    for (let at = 0; at < bytes.length;) {
+        const keyEnd = at + 5 + bytes[at];
+        check(keyEnd <= bytes.length && bytes[at] > 0, "V41", "entry of the metadata");
+        const end = keyEnd + view.getUint32(at + 1, true);
+        const key = bytes.subarray(at + 5, keyEnd);
+        check(end <= bytes.length && compareBytes(previous, key) < 0, "V41", "entry of the metadata");
+        entries.set(
+            textOf(key, "V41", "key of the metadata"),
+            textOf(bytes.subarray(keyEnd, end), "V41", "metadata"),
+        );
+        previous = key;
+        at = end;
+    }
+    return entries;
+}

@@ -1,0 +1,176 @@
+// Where the bytes of a file come from: a URL, a Blob, a buffer, or an object of the caller.
+
+import { SimidxError, checkArgument } from "./error.js";
+
+/** Bytes of the end of a file that are asked for first, unless the caller wants another number; at least the footer. */
+const TAIL_BYTES = 65536;
+const LEAST_TAIL_BYTES = 40;
+
+function readError(cause, signal) {
+    if (signal?.aborted) {
+        return signal.reason;
+    }
+    return cause instanceof SimidxError
+        ? cause
+        : new SimidxError("read", `cannot read: ${cause?.message}`, { cause });
+}
+
+/** A file behind a URL, which is read by HTTP ranges. All answers must be of the version of the first one. */
+class HttpSource {
+    constructor(url, options) {
+        this.url = String(url);
+        this.fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
+        // Browsers let only one request at a time use a URL in their cache. Others may not know the member.
+        this.tailBytes = Math.max(LEAST_TAIL_BYTES, options.tailBytes ?? TAIL_BYTES);
+        this.request = { ...(globalThis.location && { cache: "no-store" }), ...options.request };
+        this.size = undefined;
+        this.version = undefined;
+    }
+
+    refuse(kind, reason) {
+        return new SimidxError(kind, `${this.url}: ${reason}`);
+    }
+
+    async ask(range, signal) {
+        const headers = new Headers(this.request.headers);
+        headers.set("Range", `bytes=${range}`);
+        try {
+            return await this.fetch(this.url, { ...this.request, headers, signal });
+        } catch (error) {
+            throw readError(error, signal);
+        }
+    }
+
+    /** The bytes of an answer, where `wanted(first, last, size)` says whether they are those that were asked for. */
+    async bytesOf(response, wanted, signal) {
+        const header = (name) => response.headers.get(name);
+        try {
+            if (response.status === 412) {
+                throw this.refuse("changed", "the file was replaced");
+            }
+            if (response.status === 200) {
+                throw this.refuse("server", "the server ignores Range: it must answer ranges with 206");
+            }
+            if (response.status !== 206 && response.status !== 416) {
+                throw this.refuse("read", `the server answers ${response.status}`);
+            }
+            if ((header("Content-Encoding") ?? "identity") !== "identity") {
+                throw this.refuse("server", "the server encodes ranges (Content-Encoding)");
+            }
+            const stated = /^bytes (?:(\d+)-(\d+)|\*)\/(\d+)$/.exec(header("Content-Range"));
+            if (stated === null) {
+                throw this.refuse("server", "no Content-Range with a length (across origins it has to be exposed)");
+            }
+            const [first, last, size] = stated.slice(1).map(Number);
+            this.checkVersion(size, header("ETag"), header("Last-Modified"));
+            if (response.status === 416 && size === 0) {
+                return new Uint8Array(0);
+            }
+            if (!wanted(first, last, size)) {
+                throw this.refuse("server", `the server answers with another range: ${header("Content-Range")}`);
+            }
+            const bytes = new Uint8Array(await response.arrayBuffer());
+            if (bytes.length !== last - first + 1) {
+                throw this.refuse("read", "the answer has another length than its range");
+            }
+            return bytes;
+        } catch (error) {
+            response.body?.cancel().catch(() => {});
+            throw readError(error, signal);
+        }
+    }
+
+    checkVersion(size, etag, modified) {
+        const isStrong = etag !== null && !etag.startsWith("W/");
+        const version = isStrong ? etag : `${etag} ${modified}`;
+        if (etag === null && modified === null) {
+            throw this.refuse("server", "neither ETag nor Last-Modified: a replaced file would not be noticed");
+        }
+        this.size ??= size;
+        this.version ??= version;
+        if (this.size !== size || this.version !== version) {
+            throw this.refuse("changed", "the file was replaced while it was open");
+        }
+    }
+
+    async tail(signal) {
+        const response = await this.ask(`-${this.tailBytes}`, signal);
+        const isWanted = (first, last, size) => last === size - 1 && first === Math.max(0, size - this.tailBytes);
+        const isKnown = response.status === 206 || response.headers.get("Content-Range") === "bytes */0";
+        if (isKnown || ![200, 400, 416, 501].includes(response.status)) {
+            return this.bytesOf(response, isWanted, signal);
+        }
+        // The server does not know ranges from the end. The first byte tells the length of the file.
+        response.body?.cancel().catch(() => {});
+        await this.bytesOf(await this.ask("0-0", signal), (first, last) => first === 0 && last === 0, signal);
+        const length = Math.min(this.tailBytes, this.size);
+        return this.read(this.size - length, length, signal);
+    }
+
+    async read(offset, length, signal) {
+        const end = offset + length - 1;
+        const response = await this.ask(`${offset}-${end}`, signal);
+        return this.bytesOf(response, (first, last) => first === offset && last === end, signal);
+    }
+}
+
+/** A source that knows its size. */
+class RangeSource {
+    /** @param ranges `{size, read(offset, length, signal)}` */
+    constructor(ranges, options) {
+        this.tailBytes = Math.max(LEAST_TAIL_BYTES, options.tailBytes ?? TAIL_BYTES);
+        this.size = ranges.size;
+        this.ranges = ranges;
+    }
+
+    async tail(signal) {
+        const length = Math.min(this.tailBytes, this.size);
+        return length === 0 ? new Uint8Array(0) : this.read(this.size - length, length, signal);
+    }
+
+    async read(offset, length, signal) {
+        let bytes;
+        try {
+            bytes = await this.ranges.read(offset, length, signal);
+        } catch (error) {
+            throw readError(error, signal);
+        }
+        if (!(bytes instanceof Uint8Array) || bytes.length !== length) {
+            throw new SimidxError("read", `the source did not read ${length} bytes at ${offset}`);
+        }
+        return bytes;
+    }
+}
+
+/** A source in memory: `view` gives its bytes at once. */
+class BufferSource extends RangeSource {
+    constructor(bytes, options) {
+        super({ size: bytes.length, read: (offset, length) => bytes.subarray(offset, offset + length) }, options);
+        this.view = this.ranges.read;
+    }
+}
+
+async function readBlob(blob, offset, length) {
+    return new Uint8Array(await blob.slice(offset, offset + length).arrayBuffer());
+}
+
+/** The source of what a caller gives to `open`. */
+export function sourceOf(input, options) {
+    if (typeof input === "string" || input instanceof URL) {
+        return new HttpSource(input, options);
+    }
+    if (input instanceof ArrayBuffer) {
+        return new BufferSource(new Uint8Array(input), options);
+    }
+    if (ArrayBuffer.isView(input)) {
+        return new BufferSource(new Uint8Array(input.buffer, input.byteOffset, input.byteLength), options);
+    }
+    if (typeof Blob !== "undefined" && input instanceof Blob) {
+        return new RangeSource({ size: input.size, read: (at, length) => readBlob(input, at, length) }, options);
+    }
+    checkArgument(
+        typeof input?.read === "function" && Number.isSafeInteger(input.size) && input.size >= 0,
+        "a source is a URL, a Blob, a buffer, or an object with size and read(offset, length, signal)",
+    );
+    return new RangeSource(input, options);
+}

@@ -1,0 +1,56 @@
+// A small server of one file on the loopback interface, for the tests.
+
+import { createServer } from "node:http";
+import { once } from "node:events";
+
+/** The range of a request as [first, last], undefined if it asks for none or the server does not know its kind. */
+function rangeOf(header, size, state) {
+    const [, first, last] = /^bytes=(\d*)-(\d*)$/.exec(header ?? "") ?? [];
+    if (first === undefined || state.ranges === "none" || (first === "" && state.ranges === "from the start")) {
+        return undefined;
+    }
+    const start = first === "" ? Math.max(0, size - Number(last)) : Number(first);
+    return [start, first === "" ? size - 1 : Math.min(Number(last), size - 1)];
+}
+
+/**
+ * Serves `state.bytes`. The state can be changed while the server runs:
+ *
+ * - `headers`: further headers of each answer, by default a strong ETag;
+ * - `ranges`: `all`, `from the start`, `none`;
+ * - `delay`: milliseconds before each answer;
+ * - `answer(response, first, last)`: answers instead.
+ *
+ * It counts `requests`, and `waves`: times at which a request came while no other was being answered.
+ */
+export async function serve(bytes) {
+    const state = { bytes, headers: { ETag: '"1"' }, ranges: "all", delay: 0, requests: 0, waves: 0, open: 0 };
+    const server = createServer(async (request, response) => {
+        state.requests++;
+        state.waves += state.open === 0 ? 1 : 0;
+        state.open++;
+        response.on("close", () => state.open--);
+        await new Promise((resolve) => setTimeout(resolve, state.delay));
+        const size = state.bytes.length;
+        const range = rangeOf(request.headers.range, size, state);
+        if (range !== undefined && size === 0) {
+            response.writeHead(416, { ...state.headers, "Content-Range": "bytes */0" }).end();
+        } else if (range === undefined) {
+            response.writeHead(200, state.headers).end(state.bytes);
+        } else if (state.answer !== undefined) {
+            state.answer(response, ...range);
+        } else {
+            const [first, last] = range;
+            response.writeHead(206, { ...state.headers, "Content-Range": `bytes ${first}-${last}/${size}` });
+            response.end(state.bytes.subarray(first, last + 1));
+        }
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    state.url = `http://127.0.0.1:${server.address().port}/file.simidx`;
+    state.close = () => {
+        server.closeAllConnections();
+        server.close();
+    };
+    return state;
+}
