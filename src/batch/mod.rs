@@ -33,7 +33,7 @@ pub use join::{JoinOptions, JoinReport, JoinStrategy, Shard};
 pub use pairs::{Pair, PairFinder, PairOptions};
 pub use row_pairs::{RowPair, row_pairs};
 
-// What only the program and the bindings use: no interface to rely on.
+// For the program and the bindings only; not an interface to rely on.
 #[doc(hidden)]
 pub use clusters::clusters_by_key;
 #[doc(hidden)]

@@ -60,7 +60,7 @@ impl Sink {
 /// Calls `produce` with a [`Sink`]; a thread writes its bytes to `out` and flushes that at the end.
 ///
 /// # Errors
-/// Any error of `out`, or else of `produce`; the system has no thread.
+/// Any error of `out`, or else of `produce`; or an error of the system if it has no thread.
 pub(crate) fn with_writer_thread<T>(
     out: impl Write + Send,
     produce: impl FnOnce(&mut Sink) -> Result<T>,

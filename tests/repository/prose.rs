@@ -1,4 +1,4 @@
-//! The comments of finished rooms avoid the phrases that the style in `CONTRIBUTING.md` replaces by plainer ones.
+//! The comments of finished rooms avoid the phrases that the style in `.github/CONTRIBUTING.md` replaces by plainer ones.
 
 use std::collections::BTreeSet;
 use std::fs;
