@@ -84,9 +84,9 @@ impl Fields {
         other: impl FnOnce(Option<C>) -> Result<C, String>,
     ) -> Result<(Held<C>, Option<C>), String> {
         let wanted = |name: &str| column(name)?.ok_or_else(|| missing(name));
-        let id = match &self.id {
-            Some(name) => Some(wanted(name)?),
-            None => column(self.id())?,
+        let id = || match &self.id {
+            Some(name) => wanted(name).map(Some),
+            None => column(self.id()),
         };
         let held = match self.holds() {
             Holds::Texts => {
@@ -97,7 +97,7 @@ impl Fields {
             Holds::Either => match (column(TEXT)?, column(FINGERPRINT)?) {
                 (Some(text), None) => Held::Texts(vec![text]),
                 (None, Some(fingerprint)) => Held::Fingerprint(fingerprint),
-                (None, None) => Held::Fingerprint(other(id)?),
+                (None, None) => Held::Fingerprint(other(id()?)?),
                 (Some(_), Some(_)) => {
                     return Err(format!(
                         "has both a column {TEXT:?} and a column {FINGERPRINT:?}; {CHOOSE}"
@@ -105,7 +105,7 @@ impl Fields {
                 }
             },
         };
-        Ok((held, id))
+        Ok((held, id()?))
     }
 
     /// Whether all names are the default ones.

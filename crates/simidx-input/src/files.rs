@@ -54,10 +54,7 @@ impl FilesReader {
                 let opened = path_id(path).and_then(|id| Ok((Source::open(path)?, id)));
                 (printable(path), opened)
             }
-            Err(error) => {
-                let name = error.path().map_or_else(String::new, printable);
-                (name, Err(walk_error(error)))
-            }
+            Err(error) => (walked(&error), Err(walk_error(error))),
         });
         Ok(Self::new(files, name, encoding))
     }
@@ -154,8 +151,13 @@ fn path_id(path: &Path) -> Result<IdBuf> {
     })
 }
 
+/// The place of an error of a walk, which may have none.
+fn walked(error: &walkdir::Error) -> String {
+    error.path().map_or_else(|| "-".into(), printable)
+}
+
 pub(super) fn walk_error(error: walkdir::Error) -> Error {
-    let name = error.path().map_or_else(|| "-".into(), printable);
+    let name = walked(&error);
     let message = error.to_string();
     let cause = error
         .into_io_error()

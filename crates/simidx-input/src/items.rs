@@ -8,7 +8,8 @@ use simidx::{Fingerprints, Width};
 
 /// The items of a stream, one after another: lines, rows or objects.
 pub(super) trait Items: Send {
-    /// Reads on to the next item; false at the end. After that, and after an [`Error::Io`], it is not called again.
+    /// Reads on to the next item; false at the end, then and each time after that. Its answer after an [`Error::Io`] is
+    /// not defined.
     fn advance(&mut self) -> Result<bool>;
 
     fn source(&self) -> &Source;

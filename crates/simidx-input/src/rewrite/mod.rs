@@ -112,8 +112,8 @@ pub type RecordFate<'a> = &'a mut dyn FnMut(u64, u64) -> io::Result<Fate>;
 /// Inputs whose records have fields are those of [`InputFile::has_fields`]; only these can get more of them or become records
 /// of another format. A JSON object is left as it is, but for its new members at its end, and so is a row of a table or of
 /// comma-separated values, which keep their delimiter; one that has not as many columns as the first gets no new ones. The
-/// bytes of Parquet and Arrow files are written anew. In Parquet files the metadata of Arrow, which would be wrong, are left
-/// out.
+/// bytes of Parquet and Arrow files are written anew. With new fields, the metadata of Arrow in Parquet files, which would be
+/// wrong, are left out.
 ///
 /// JSON that becomes CSV or Parquet is read twice: first for the names and types of the columns. `fate` is asked again.
 ///
