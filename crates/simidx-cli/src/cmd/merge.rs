@@ -1,11 +1,12 @@
 //! `simidx merge`: several indexes into one, without some records.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use serde::Serialize;
+use serde_json::{Value, json};
 use simidx::design::TableDesign;
-use simidx::merge::{MergeCodec, MergeOptions};
+use simidx::merge::{MergeCodec, MergeOptions, Unmatched};
 use simidx::set::{Exclusions, Segment};
 use simidx::{Codec, Set};
 
@@ -18,10 +19,10 @@ use crate::support::messages::say;
 use crate::support::options::{
     Choice, TABLE_DISTANCES, ThreadArgs, check_temp_dir, heading, one_of, temp_dir,
 };
-use crate::support::output::{Output, row, temp_dir_of};
+use crate::support::output::{Output, Report, row, temp_dir_of};
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::{Size, block_size, count};
-use crate::support::report::Report;
+use crate::support::report::FileReport;
 
 /// The head of `simidx merge --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -102,28 +103,25 @@ fn merge(set: &Set, args: &Args, output: &Output, mode: ProgressMode) -> Answer 
     let written = while_released(set, || output.write(write));
     let merged = written.map_err(Failure::of_whole)?;
 
-    let index = Report::new(&merged.summary, set.pipeline(), &merged.metadata);
-    let index = index.with_sketches(&merged.summary, merged.sketches.as_ref());
     if merged.sketches.is_none() {
         say_dropped_sketches(set);
     }
-    let of_segments = merged.unmatched_of_segments.iter();
-    let exclude_from = of_segments.map(|(&number, unmatched)| UnmatchedOfInput {
-        index: set.names()[number].clone(),
-        unmatched_id_count: unmatched.id_count,
-        unmatched_fingerprint_count: unmatched.fingerprint_count,
-    });
+    let index = FileReport {
+        summary: merged.summary,
+        pipeline: set.pipeline(),
+        metadata: &merged.metadata,
+        sketches: merged.sketches.as_ref(),
+    };
     let report = MergeReport {
         build: BuildReport::new(index, stages, options.memory),
-        segment_count: set.segment_count(),
-        dropped_record_count: merged.dropped_record_count,
-        dropped_fingerprint_count: merged.dropped_fingerprint_count,
-        replaced_record_count: merged.replaced_record_count,
-        unmatched_id_count: merged.unmatched.id_count,
-        unmatched_fingerprint_count: merged.unmatched.fingerprint_count,
-        exclude_from: exclude_from.collect(),
+        set,
+        dropped_records: merged.dropped_record_count,
+        dropped_fingerprints: merged.dropped_fingerprint_count,
+        replaced_records: merged.replaced_record_count,
+        unmatched: merged.unmatched,
+        unmatched_of_inputs: merged.unmatched_of_segments,
     };
-    output.report(&report, args.json, |out| report.print(out))?;
+    output.report(&report, args.json)?;
     Ok(true)
 }
 
@@ -204,65 +202,65 @@ const MERGE_CODECS: [Choice<MergeCodec>; 6] = [
 ];
 
 /// The report of a merge.
-#[derive(Debug, Serialize)]
-struct MergeReport {
-    #[serde(flatten)]
-    build: BuildReport,
-    segment_count: usize,
-    dropped_record_count: u64,
-    dropped_fingerprint_count: u64,
+struct MergeReport<'a> {
+    build: BuildReport<'a>,
+    set: &'a Set,
+    dropped_records: u64,
+    dropped_fingerprints: u64,
     /// Of the dropped records those that another input replaces.
-    replaced_record_count: u64,
-    unmatched_id_count: u64,
-    unmatched_fingerprint_count: u64,
-    exclude_from: Vec<UnmatchedOfInput>,
+    replaced_records: u64,
+    /// What was to be left out and is not there: of all inputs, and of single ones by their numbers.
+    unmatched: Unmatched,
+    unmatched_of_inputs: BTreeMap<usize, Unmatched>,
 }
 
-/// What was to be left out of an input and is not there.
-#[derive(Debug, Serialize)]
-struct UnmatchedOfInput {
-    index: String,
-    unmatched_id_count: u64,
-    unmatched_fingerprint_count: u64,
-}
+impl Report for MergeReport<'_> {
+    fn to_json(&self) -> Value {
+        let of_input = |(&number, unmatched): (&usize, &Unmatched)| {
+            json!({
+                "index": self.set.names()[number],
+                "unmatched_id_count": unmatched.id_count,
+                "unmatched_fingerprint_count": unmatched.fingerprint_count,
+            })
+        };
+        let of_inputs = self.unmatched_of_inputs.iter().map(of_input);
+        let mut figures = self.build.to_json();
+        figures["segment_count"] = self.set.segment_count().into();
+        figures["dropped_record_count"] = self.dropped_records.into();
+        figures["dropped_fingerprint_count"] = self.dropped_fingerprints.into();
+        figures["replaced_record_count"] = self.replaced_records.into();
+        figures["unmatched_id_count"] = self.unmatched.id_count.into();
+        figures["unmatched_fingerprint_count"] = self.unmatched.fingerprint_count.into();
+        figures["exclude_from"] = of_inputs.collect();
+        figures
+    }
 
-impl MergeReport {
     fn print(&self, out: &mut dyn Write) -> io::Result<()> {
         self.build.print_index(out)?;
-        writeln!(out, "{:<24}{}", "segments", self.segment_count)?;
-        let (records, fingerprints) = (self.dropped_record_count, self.dropped_fingerprint_count);
-        row(
-            out,
-            "left out",
-            format_args!("{records} records, {fingerprints} fingerprints"),
-        )?;
-        if self.replaced_record_count > 0 {
-            row(
-                out,
-                "replaced",
-                format_args!("{} records", self.replaced_record_count),
-            )?;
+        row(out, "segments", self.set.segment_count())?;
+        let (records, fingerprints) = (self.dropped_records, self.dropped_fingerprints);
+        let dropped = format!("{records} records, {fingerprints} fingerprints");
+        row(out, "left out", dropped)?;
+        if let count @ 1.. = self.replaced_records {
+            row(out, "replaced", format_args!("{count} records"))?;
         }
-        let (ids, fingerprints) = (self.unmatched_id_count, self.unmatched_fingerprint_count);
-        print_unmatched(out, ids, fingerprints, "")?;
-        for input in &self.exclude_from {
-            let (ids, fingerprints) = (input.unmatched_id_count, input.unmatched_fingerprint_count);
-            print_unmatched(out, ids, fingerprints, &format!(" in {}", input.index))?;
+        print_unmatched(out, &self.unmatched, "")?;
+        for (&number, unmatched) in &self.unmatched_of_inputs {
+            let place = format!(" in {}", self.set.names()[number]);
+            print_unmatched(out, unmatched, &place)?;
         }
         self.build.print_cost(out)
     }
 }
 
 /// Prints how much of a list was not found.
-fn print_unmatched(
-    out: &mut dyn Write,
-    ids: u64,
-    fingerprints: u64,
-    place: &str,
-) -> io::Result<()> {
-    for (count, what) in [(ids, "ids"), (fingerprints, "fingerprints")] {
+fn print_unmatched(out: &mut dyn Write, unmatched: &Unmatched, place: &str) -> io::Result<()> {
+    for (count, label) in [
+        (unmatched.id_count, "ids not found"),
+        (unmatched.fingerprint_count, "fingerprints not found"),
+    ] {
         if count > 0 {
-            writeln!(out, "{:<24}{count}{place}", format!("{what} not found"))?;
+            row(out, label, format_args!("{count}{place}"))?;
         }
     }
     Ok(())

@@ -273,7 +273,7 @@ impl<'a> Printer<'a> {
                 write_object(&mut self.out, &pair)
             }
             _ => {
-                let [a, b] = [a, b].map(Column::new);
+                let [a, b] = [a, b].map(Column);
                 writeln!(self.out, "{a}\t{b}\t{distance}")
             }
         }

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{fmt, fs};
 
-use serde::Serialize;
 use serde_json::Value;
 use simidx::builder::AtomicFile;
 use simidx::{Id, IdBuf};
 use simidx_input::Escaped;
 use simidx_output::JsonStyle;
+pub(crate) use simidx_output::row;
 
 use crate::support::failure::Failure;
 use crate::support::inputs::{InputFiles, folder};
@@ -25,45 +25,40 @@ pub(crate) fn stdout() -> BufWriter<Stdout> {
     BufWriter::with_capacity(1 << 16, Stdout::new())
 }
 
-/// Writes a report as one JSON object, or as `human` writes it for a person.
-///
-/// # Errors
-/// What `out` reports.
-pub(crate) fn write_report<W: Write>(
-    mut out: W,
-    report: &impl Serialize,
-    json: bool,
-    human: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> Result<(), Failure> {
-    if json {
-        write_object(&mut out, report)?;
-    } else {
-        human(&mut out)?;
-    }
-    Ok(out.flush()?)
+/// What a command has to say at its end.
+pub(crate) trait Report {
+    /// The figures as a JSON object.
+    fn to_json(&self) -> Value;
+
+    /// Prints them for a person.
+    ///
+    /// # Errors
+    /// What `out` reports.
+    fn print(&self, out: &mut dyn Write) -> io::Result<()>;
 }
 
-/// Writes a row of a report for a person.
+/// Writes a report as one JSON object or for a person.
 ///
 /// # Errors
 /// What `out` reports.
-pub(crate) fn row(
-    out: &mut (impl Write + ?Sized),
-    label: &str,
-    value: impl fmt::Display,
-) -> io::Result<()> {
-    writeln!(out, "{label:<24}{value}")
+pub(crate) fn write_report(
+    mut out: impl Write,
+    report: &impl Report,
+    json: bool,
+) -> Result<(), Failure> {
+    match json {
+        true => write_object(&mut out, &report.to_json())?,
+        false => report.print(&mut out)?,
+    }
+    Ok(out.flush()?)
 }
 
 /// Writes a JSON object on a line of its own.
 ///
 /// # Errors
 /// What `out` reports.
-pub(crate) fn write_object(
-    out: &mut (impl Write + ?Sized),
-    object: &impl Serialize,
-) -> io::Result<()> {
-    write_json(&mut *out, object)?;
+pub(crate) fn write_object(out: &mut (impl Write + ?Sized), object: &Value) -> io::Result<()> {
+    json_style().write(&mut *out, object)?;
     out.write_all(b"\n")
 }
 
@@ -163,16 +158,11 @@ impl Output {
     ///
     /// # Errors
     /// As for [`write_report`].
-    pub(crate) fn report(
-        &self,
-        report: &impl Serialize,
-        json: bool,
-        human: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-    ) -> Result<(), Failure> {
+    pub(crate) fn report(&self, report: &impl Report, json: bool) -> Result<(), Failure> {
         match self {
             _ if is_quiet() && !json => Ok(()),
-            Output::Stdout => write_report(io::stderr(), report, json, human),
-            Output::File { .. } => write_report(stdout(), report, json, human),
+            Output::Stdout => write_report(io::stderr(), report, json),
+            Output::File { .. } => write_report(stdout(), report, json),
         }
     }
 
@@ -295,36 +285,6 @@ pub(crate) fn json_style() -> JsonStyle {
     }
 }
 
-/// Writes a value.
-///
-/// # Errors
-/// What `out` reports.
-pub(crate) fn write_json(out: impl Write, value: &impl Serialize) -> io::Result<()> {
-    json_style().write(out, value)
-}
-
-/// A value to be printed with others.
-pub(crate) struct Json<'a, T>(pub(crate) &'a T);
-
-impl<T: Serialize> fmt::Display for Json<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut bytes = Vec::new();
-        write_json(&mut bytes, self.0).map_err(|_| fmt::Error)?;
-        f.write_str(&String::from_utf8_lossy(&bytes))
-    }
-}
-
-/// Writes the array of some ids.
-///
-/// # Errors
-/// What `ids` or `out` reports; then a part of the array may be written.
-pub(crate) fn write_ids(
-    out: &mut impl Write,
-    ids: impl Iterator<Item = simidx::Result<IdBuf>>,
-) -> simidx::Result<()> {
-    json_style().write_ids(out, ids)
-}
-
 /// An id as JSON says it.
 pub(crate) fn id_to_json(id: Id<'_>) -> Value {
     match id {
@@ -335,13 +295,9 @@ pub(crate) fn id_to_json(id: Id<'_>) -> Value {
 }
 
 /// An id, with escapes in place of the characters that would break the line. The readers of lines undo them.
-pub(crate) struct Column<'a>(Id<'a>);
+pub(crate) struct Column<'a>(pub(crate) Id<'a>);
 
 impl<'a> Column<'a> {
-    pub(crate) fn new(id: Id<'a>) -> Self {
-        Column(id)
-    }
-
     pub(crate) fn of(id: &'a IdBuf) -> Self {
         Column(id.as_id())
     }

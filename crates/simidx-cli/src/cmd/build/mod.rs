@@ -5,7 +5,7 @@ mod collector;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use serde_json::Value;
 use simidx::format::{MAX_SKETCH_BITS, Metadata};
 use simidx_text::Pipeline;
 use simidx_text::similar::{SketchFeatures, Sketcher};
@@ -17,12 +17,12 @@ use crate::support::inputs::InputArgs;
 use crate::support::options::{
     CODECS, CodecChoice, IdChoice, TABLE_DISTANCES, check_temp_dir, heading, one_of, temp_dir,
 };
-use crate::support::output::{Output, temp_dir_of};
+use crate::support::output::{Output, Report, row, temp_dir_of};
 use crate::support::process::default_memory;
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::{Size, block_size, count};
-use crate::support::records;
-use crate::support::report::Report;
+use crate::support::records::{self, ReadCounts};
+use crate::support::report::FileReport;
 use crate::support::similarity::words;
 use collector::Collector;
 
@@ -137,41 +137,46 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     });
     let summary = written.map_err(Failure::of_whole)?;
 
-    let index = Report::new(&summary, pipeline.as_deref(), &args.metadata()?);
-    let index = index.with_sketches(&summary, sketches.as_ref());
+    let index = FileReport {
+        summary,
+        pipeline: pipeline.as_deref(),
+        metadata: &args.metadata()?,
+        sketches: sketches.as_ref(),
+    };
     let report = RecordReport {
         build: BuildReport::new(index, stages, args.memory_limit()),
-        skipped_count: counts.skipped,
-        replaced_count: counts.replaced,
-        without_features_count: counts.without_features,
+        counts,
     };
-    output.report(&report, args.json, |out| report.print(out))?;
+    output.report(&report, args.json)?;
     Ok(true)
 }
 
 /// The report of a build.
-#[derive(Debug, Serialize)]
-struct RecordReport {
-    #[serde(flatten)]
-    build: BuildReport,
-    skipped_count: u64,
-    replaced_count: u64,
-    /// Documents left out because nothing in them says what they are like.
-    without_features_count: u64,
+struct RecordReport<'a> {
+    build: BuildReport<'a>,
+    counts: ReadCounts,
 }
 
-impl RecordReport {
+impl Report for RecordReport<'_> {
+    fn to_json(&self) -> Value {
+        let mut figures = self.build.to_json();
+        figures["skipped_count"] = self.counts.skipped.into();
+        figures["replaced_count"] = self.counts.replaced.into();
+        figures["without_features_count"] = self.counts.without_features.into();
+        figures
+    }
+
     fn print(&self, out: &mut dyn Write) -> io::Result<()> {
         self.build.print_index(out)?;
-        if self.skipped_count > 0 {
-            writeln!(out, "{:<24}{}", "skipped records", self.skipped_count)?;
+        let counts = &self.counts;
+        if counts.skipped > 0 {
+            row(out, "skipped records", counts.skipped)?;
         }
-        if self.replaced_count > 0 {
-            writeln!(out, "{:<24}{}", "with replaced bytes", self.replaced_count)?;
+        if counts.replaced > 0 {
+            row(out, "with replaced bytes", counts.replaced)?;
         }
-        if self.without_features_count > 0 {
-            let count = self.without_features_count;
-            writeln!(out, "{:<24}{count}, left out", "without features")?;
+        if let count @ 1.. = counts.without_features {
+            row(out, "without features", format_args!("{count}, left out"))?;
         }
         self.build.print_cost(out)
     }
