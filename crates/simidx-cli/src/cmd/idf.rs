@@ -13,6 +13,7 @@ use simidx_text::{Fingerprinter, ParallelFingerprinter, Pipeline};
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
 use crate::support::inputs::InputArgs;
+use crate::support::options::ThreadArgs;
 use crate::support::output::{Output, Report, row};
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::count;
@@ -32,6 +33,8 @@ Examples:
 pub(crate) struct Args {
     #[command(flatten)]
     input: InputArgs,
+    #[command(flatten)]
+    threads: ThreadArgs,
     /// File to write the frequencies to; `-` is standard output
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,

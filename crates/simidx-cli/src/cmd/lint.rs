@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
 
 /// The report on records that are in no index: that on the index which a build would make of them.
 fn of_records(args: &Args, mode: ProgressMode) -> Answer {
-    let width = args.source.width;
+    let width = args.source.records.width;
     let distance = distance_or(args.max_distance, width, DEFAULT_DISTANCE)?;
     let mut builder = TransientBuilder::new(width, IdChoice::Auto, distance, &args.resources);
     builder.chooses_tables = true;
@@ -76,8 +76,8 @@ fn of_records(args: &Args, mode: ProgressMode) -> Answer {
         }
         Ok(())
     });
-    let (input, bar) = (args.source.records(), mode.reading("records"));
-    records::read(&input, &input.pipeline.pipeline()?, bar, &mut each)?;
+    let (input, bar) = (&args.source.records, mode.reading("records"));
+    records::read(input, &input.pipeline.pipeline()?, bar, &mut each)?;
     let documents = (documents.document_count > 0).then_some(documents);
     of_set(&builder.finish()?, documents, args, mode)
 }

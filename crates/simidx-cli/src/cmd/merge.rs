@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use clap::Arg;
 use serde_json::{Value, json};
+use simidx::Set;
 use simidx::design::TableDesign;
 use simidx::merge::{MergeCodec, MergeOptions, Unmatched};
 use simidx::set::{Exclusions, Segment};
-use simidx::{Codec, Set};
 
 use crate::cmd::Answer;
 use crate::support::build_report::{BuildReport, Stages};
@@ -17,11 +18,12 @@ use crate::support::indexes::{ExcludeArgs, IndexArgs, while_released};
 use crate::support::inputs::InputFiles;
 use crate::support::messages::say;
 use crate::support::options::{
-    Choice, TABLE_DISTANCES, ThreadArgs, check_temp_dir, heading, one_of, temp_dir,
+    CODECS, Choice, CodecChoice, ResourceArgs, TABLE_DISTANCES, beside_output, check_temp_dir,
+    one_of,
 };
 use crate::support::output::{Output, Report, row, temp_dir_of};
 use crate::support::progress::ProgressMode;
-use crate::support::quantity::{Size, block_size, count};
+use crate::support::quantity::{block_size, count};
 use crate::support::report::FileReport;
 
 /// The head of `simidx merge --help` and of its man page.
@@ -41,6 +43,7 @@ Examples:
 
 /// Arguments of `simidx merge`.
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("memory", beside_inputs), mut_arg("temp_dir", beside_output))]
 pub(crate) struct Args {
     #[command(flatten)]
     index: IndexArgs,
@@ -64,22 +67,22 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SIZE", value_parser = block_size)]
     block_size: Option<u32>,
     /// Code of the tables
-    #[arg(long, value_parser = one_of(MERGE_CODECS), value_name = "CODEC", default_value = "auto")]
+    #[arg(long, value_parser = one_of(codecs()), value_name = "CODEC", default_value = "auto")]
     codec: MergeCodec,
-    /// Memory limit, such as 1GiB, in addition to the mapped inputs
-    #[arg(long, value_name = "SIZE", default_value = "256MiB", help_heading = heading::RESOURCES)]
-    memory: Size,
-    /// Directory for temporary files, which are deleted in any case [default: that of the output]
-    #[arg(long, value_name = "DIR", value_parser = temp_dir(), help_heading = heading::RESOURCES)]
-    temp_dir: Option<PathBuf>,
     #[command(flatten)]
-    threads: ThreadArgs,
+    resources: ResourceArgs,
     /// Replace an existing output
     #[arg(long)]
     force: bool,
     /// Print JSON: one object with the report
     #[arg(long)]
     json: bool,
+}
+
+/// Says that the memory of a merge is that beside its inputs, and how much it is by default.
+fn beside_inputs(memory: Arg) -> Arg {
+    let memory = memory.help("Memory limit, such as 1GiB, in addition to the mapped inputs");
+    memory.default_value("256MiB")
 }
 
 /// Runs the command.
@@ -137,20 +140,15 @@ impl Args {
             options.design = Some(design.map_err(simidx::Error::from)?);
         }
         options.newest_wins = self.newest_wins;
-        options.memory = self.memory.0;
-        options.temp_dir = Some(self.temp_dir());
+        options.memory = self.resources.memory_limit();
+        options.temp_dir = Some(temp_dir_of(&self.resources, &self.output));
         // Lists stay within the memory limit.
         let none = || {
-            let temp_dir = Some(self.temp_dir());
-            Ok(Exclusions::with_memory(self.memory.0, temp_dir)?)
+            let temp_dir = options.temp_dir.clone();
+            Ok(Exclusions::with_memory(options.memory, temp_dir)?)
         };
         (options.exclusions, options.segment_exclusions) = self.exclude.read(set, none)?;
         Ok(options)
-    }
-
-    /// Where temporary files go.
-    fn temp_dir(&self) -> PathBuf {
-        temp_dir_of(self.temp_dir.as_deref(), &self.output)
     }
 }
 
@@ -167,39 +165,17 @@ fn largest_distance(set: &Set) -> u32 {
     largest.map_or(0, Segment::max_distance)
 }
 
-/// How the tables of the merged index are coded.
-const MERGE_CODECS: [Choice<MergeCodec>; 6] = [
-    (
-        "auto",
-        "lines, unless ef saves 7 % or a Huffman code a tenth",
-        MergeCodec::Chosen,
-    ),
-    (
+/// How the tables of the merged index are coded: as those of a new index, or as those of the inputs.
+fn codecs() -> impl Iterator<Item = Choice<MergeCodec>> {
+    let new = |codec: CodecChoice| codec.map_or(MergeCodec::Chosen, MergeCodec::Given);
+    let same = (
         "same",
         "The codec of the inputs, where they agree; else auto",
         MergeCodec::Same,
-    ),
-    (
-        "xor",
-        "The code of the original paper",
-        MergeCodec::Given(Codec::Xor),
-    ),
-    (
-        "gap",
-        "The smallest: Huffman-coded differences",
-        MergeCodec::Given(Codec::Gap),
-    ),
-    (
-        "ef",
-        "Elias-Fano: fast, and nearly as small",
-        MergeCodec::Given(Codec::EliasFano),
-    ),
-    (
-        "lines",
-        "The fastest in memory: a row of lines",
-        MergeCodec::Given(Codec::Lines),
-    ),
-];
+    );
+    let all = CODECS.map(|(name, help, codec)| (name, help, new(codec)));
+    all.into_iter().chain([same])
+}
 
 /// The report of a merge.
 struct MergeReport<'a> {

@@ -15,6 +15,7 @@ pub(crate) use simidx_output::row;
 use crate::support::failure::Failure;
 use crate::support::inputs::{InputFiles, folder};
 use crate::support::messages::is_quiet;
+use crate::support::options::ResourceArgs;
 use crate::support::process::RemoveOnSignal;
 
 /// Bytes gathered before a write.
@@ -265,7 +266,8 @@ impl Together {
 }
 
 /// The directory for the temporary files of an output: by default on the disk that holds it, not one that may be in memory.
-pub(crate) fn temp_dir_of(given: Option<&Path>, output: &Path) -> PathBuf {
+pub(crate) fn temp_dir_of(resources: &ResourceArgs, output: &Path) -> PathBuf {
+    let given = resources.temp_dir.as_deref();
     given.unwrap_or_else(|| folder(output)).to_owned()
 }
 

@@ -222,7 +222,7 @@ pub(crate) fn read(
     let options = args.fields.options(args.width);
     let readers = paths
         .iter()
-        .map(|path| simidx_input::open_with(path, args.input, &options));
+        .map(|path| simidx_input::open_with(path, args.format(), &options));
     read_all((args, args.width), pipeline, readers, bar, sink)
 }
 

@@ -202,14 +202,14 @@ impl SimilarDocuments {
                 "--similarity compares texts, which an index does not have; name the documents";
             return Err(Failure::new(message));
         }
-        let input = source.records();
+        let input = &source.records;
         without_width(input.width)?;
         let temp_dir = resources.temp_dir.as_deref();
         let options = input.fields.options(input.width);
         let originals = input
             .paths()?
             .into_iter()
-            .map(|path| InputFile::open_with(&path, input.input, &options, temp_dir));
+            .map(|path| InputFile::open_with(&path, input.format(), &options, temp_dir));
         let originals = originals.collect::<Result<Vec<_>, _>>()?;
         let pipeline = input.pipeline.pipeline()?;
         let mut options = SimilarOptions::default();
@@ -224,7 +224,7 @@ impl SimilarDocuments {
             texts.push_signed(signed(record.signed.take())?)?;
             Ok(labels.push(&record, record.id.as_ref())?)
         });
-        let (pass, bar) = ((&input, Width::W64), mode.reading("documents"));
+        let (pass, bar) = ((input, Width::W64), mode.reading("documents"));
         let read = read_originals(pass, &pipeline, &originals, bar, &mut each)?;
         labels.end_at(read.records + read.skipped)?;
         let lengths = labels.lengths.take();

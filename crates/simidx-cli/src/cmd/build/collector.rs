@@ -83,8 +83,8 @@ impl<'a> Collector<'a> {
         options.id_lookup = self.args.id_lookup;
         options.metadata = self.metadata.clone();
         options.sketches = self.sketches.clone();
-        options.memory = Some(self.args.memory_limit());
-        options.temp_dir = Some(self.args.scratch_folder());
+        options.memory = Some(self.args.resources.memory_limit());
+        options.temp_dir = Some(self.args.temp_dir());
         options.watch = self.watch.clone();
         options.pipeline = documents.then(|| self.pipeline.describe());
         options

@@ -15,10 +15,10 @@ use crate::support::build_report::{BuildReport, Stages};
 use crate::support::failure::Failure;
 use crate::support::inputs::InputArgs;
 use crate::support::options::{
-    CODECS, CodecChoice, IdChoice, TABLE_DISTANCES, check_temp_dir, heading, one_of, temp_dir,
+    CODECS, CodecChoice, IdChoice, ResourceArgs, TABLE_DISTANCES, beside_output, check_temp_dir,
+    one_of,
 };
 use crate::support::output::{Output, Report, row, temp_dir_of};
-use crate::support::process::default_memory;
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::{Size, block_size, count};
 use crate::support::records::{self, ReadCounts};
@@ -42,6 +42,7 @@ Examples:
 
 /// Arguments of `simidx build`.
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("temp_dir", beside_output))]
 pub(crate) struct Args {
     #[command(flatten)]
     input: InputArgs,
@@ -81,12 +82,8 @@ pub(crate) struct Args {
     /// Require the records to be sorted by fingerprint; unsorted input is an error
     #[arg(long)]
     sorted: bool,
-    /// Memory limit, such as 1GiB; what does not fit goes to temporary files [default: half of the machine's memory]
-    #[arg(long, value_name = "SIZE", help_heading = heading::RESOURCES)]
-    memory: Option<Size>,
-    /// Directory for temporary files, which are deleted in any case [default: that of the output]
-    #[arg(long, value_name = "DIR", value_parser = temp_dir(), help_heading = heading::RESOURCES)]
-    temp_dir: Option<PathBuf>,
+    #[command(flatten)]
+    resources: ResourceArgs,
     /// Replace an existing output
     #[arg(long)]
     force: bool,
@@ -144,7 +141,7 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
         sketches: sketches.as_ref(),
     };
     let report = RecordReport {
-        build: BuildReport::new(index, stages, args.memory_limit()),
+        build: BuildReport::new(index, stages, args.resources.memory_limit()),
         counts,
     };
     output.report(&report, args.json)?;
@@ -216,14 +213,9 @@ impl Args {
         Ok(Some(Sketcher::new(bits, features)?))
     }
 
-    /// Bytes of memory to use.
-    fn memory_limit(&self) -> u64 {
-        self.memory.map_or_else(default_memory, |Size(bytes)| bytes)
-    }
-
-    /// Directory for temporary files: by default on the disk that holds the index, not one that may be in memory.
-    fn scratch_folder(&self) -> PathBuf {
-        temp_dir_of(self.temp_dir.as_deref(), &self.output)
+    /// Directory for temporary files.
+    fn temp_dir(&self) -> PathBuf {
+        temp_dir_of(&self.resources, &self.output)
     }
 }
 
@@ -232,7 +224,7 @@ impl Args {
 /// # Errors
 /// No such directory, one that cannot be written to, or too little room in it.
 fn check_space(args: &Args) -> Result<(), Failure> {
-    let folder = args.scratch_folder();
+    let folder = args.temp_dir();
     check_temp_dir(&folder)?;
     let needed = temporary_len(args)?;
     match free_len(&folder) {
@@ -249,14 +241,14 @@ fn check_space(args: &Args) -> Result<(), Failure> {
 fn temporary_len(args: &Args) -> Result<u64, Failure> {
     let paths = args.input.paths()?;
     let options = args.input.fields.options(args.input.width);
-    let records = simidx_input::expected_records_with(&paths, args.input.input, &options);
+    let records = simidx_input::expected_records_with(&paths, args.input.format(), &options);
     let records = records.unwrap_or(0);
     let id_len = if args.ids == IdChoice::Number { 8 } else { 0 };
     let sketch_len = u64::from(args.sketch.unwrap_or(0) / 8);
     let bytes = records.saturating_mul(args.input.width.bytes() as u64 + id_len + sketch_len);
     // Records with ids or sketches get half of the room.
     Ok(
-        match bytes > args.memory_limit() / if id_len + sketch_len == 0 { 1 } else { 2 } {
+        match bytes > args.resources.memory_limit() / if id_len + sketch_len == 0 { 1 } else { 2 } {
             true => bytes.saturating_mul(2),
             false => 0,
         },
