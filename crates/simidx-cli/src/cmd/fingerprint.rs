@@ -104,8 +104,8 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
         say_stand_in(&pipeline, args, width, u64::from(fingerprint.is_none()));
         return Ok(true);
     }
-    let bar = mode.reading("documents");
-    let read = records::read(&args.input, &pipeline, bar, &mut printer)?;
+    let reading = (mode, "reading", "documents");
+    let read = records::read(&args.input, &pipeline, reading, &mut printer)?;
     printer.out.flush()?;
     say_stand_in(&pipeline, args, width, read.without_features);
     Ok(true)

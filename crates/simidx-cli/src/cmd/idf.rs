@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
         batch: Vec::new(),
         batch_len: 0,
     };
-    let bar = mode.reading("documents").doing("counting");
+    let reading = (mode, "counting", "documents");
     let mut each = Each(Wanted::Text, |record: Fingerprinted| match record.text {
         Some(text) => {
             counting.push(text);
@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
             "is a fingerprint; this command reads documents",
         )),
     });
-    let read = records::read(&args.input, &pipeline, bar, &mut each)?;
+    let read = records::read(&args.input, &pipeline, reading, &mut each)?;
     counting.count_batch();
     let found = counting.counter.finish(args.min_count);
     output.write(|mut out: &mut (dyn Write + Send)| {

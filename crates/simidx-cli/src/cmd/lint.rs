@@ -76,8 +76,8 @@ fn of_records(args: &Args, mode: ProgressMode) -> Answer {
         }
         Ok(())
     });
-    let (input, bar) = (&args.source.records, mode.reading("records"));
-    records::read(input, &input.pipeline.pipeline()?, bar, &mut each)?;
+    let (input, reading) = (&args.source.records, (mode, "reading", "records"));
+    records::read(input, &input.pipeline.pipeline()?, reading, &mut each)?;
     let documents = (documents.document_count > 0).then_some(documents);
     of_set(&builder.finish()?, documents, args, mode)
 }

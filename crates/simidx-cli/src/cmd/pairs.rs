@@ -18,7 +18,7 @@ use crate::support::options::{
     Choice, DEFAULT_DISTANCE, DISTANCES, IdChoice, ResourceArgs, distance_or, one_of,
 };
 use crate::support::output::{Column, Stdout, id_to_json, stdout, write_object};
-use crate::support::progress::{ProgressMode, ReadingBar};
+use crate::support::progress::{ProgressMode, Reading};
 use crate::support::quantity::count;
 use crate::support::records::{self, Each, Fingerprinted, Wanted};
 use crate::support::similarity::{SimilarDocuments, SimilarityArgs};
@@ -128,9 +128,9 @@ fn of_set(set: &Set, equal: &[Vec<IdBuf>], args: &Args, mode: ProgressMode) -> A
 fn of_records(args: &Args, mode: ProgressMode) -> Answer {
     let width = args.source.records.width;
     let options = args.options(width, DEFAULT_DISTANCE)?;
-    let bar = mode.reading("records");
+    let reading = (mode, "reading", "records");
     if args.by == By::Id {
-        let (set, equal) = transient_index(args, bar)?;
+        let (set, equal) = transient_index(args, reading)?;
         return of_set(&set, &equal, args, mode);
     }
     let input = &args.source.records;
@@ -141,7 +141,7 @@ fn of_records(args: &Args, mode: ProgressMode) -> Answer {
             Some(_) => Ok(()),
         }
     });
-    let read = records::read(input, &input.pipeline.pipeline()?, bar, &mut push)?;
+    let read = records::read(input, &input.pipeline.pipeline()?, reading, &mut push)?;
     say_without_features(read.without_features);
     let mut printer = Printer::new(args, width, mode);
     finder.finish(|pair| Ok(printer.pair(pair)?))?;
@@ -152,7 +152,7 @@ fn of_records(args: &Args, mode: ProgressMode) -> Answer {
 type Transient = (Set, Vec<Vec<IdBuf>>);
 
 /// An index of the records, and the ids of documents without features that are equal.
-fn transient_index(args: &Args, bar: ReadingBar) -> Result<Transient, Failure> {
+fn transient_index(args: &Args, reading: Reading) -> Result<Transient, Failure> {
     let distance = args.max_distance.unwrap_or(DEFAULT_DISTANCE);
     let mut builder = TransientBuilder::new(
         args.source.records.width,
@@ -171,7 +171,7 @@ fn transient_index(args: &Args, bar: ReadingBar) -> Result<Transient, Failure> {
         Ok(())
     });
     let input = &args.source.records;
-    let read = records::read(input, &input.pipeline.pipeline()?, bar, &mut each)?;
+    let read = records::read(input, &input.pipeline.pipeline()?, reading, &mut each)?;
     say_without_features(read.without_features);
     let groups = texts.into_groups(2).into_iter();
     let name = |number: u64| names[number as usize].clone();

@@ -378,7 +378,7 @@ fn read_texts(
         let readers = paths
             .iter()
             .map(|path| simidx_input::open_with(path, format, &options));
-        let bar = ProgressMode::Never.reading("documents");
+        let bar = ProgressMode::Never.reading("reading", "documents", None);
         visit_all(readers, &bar, |position, record| {
             if let Some(record) = record
                 && let Content::Text(mut text) = record.content

@@ -12,7 +12,7 @@ use simidx_text::{Fingerprinter, ParallelFingerprinter, Pipeline};
 
 use crate::support::failure::Failure;
 use crate::support::inputs::{Diagnostics, InputArgs};
-use crate::support::progress::ReadingBar;
+use crate::support::progress::{Reading, ReadingBar};
 
 /// Records that are fingerprinted at a time, in parallel.
 const BATCH_RECORDS: usize = 4096;
@@ -214,11 +214,11 @@ impl<C: FnMut(Fingerprinted) -> Result<(), Refusal>> Sink for Each<C> {
 pub(crate) fn read(
     args: &InputArgs,
     pipeline: &Pipeline,
-    bar: ReadingBar,
+    (mode, doing, what): Reading,
     sink: &mut dyn Sink,
 ) -> Result<ReadCounts, Failure> {
     let paths = args.paths()?;
-    let bar = bar.start(total_len(&paths));
+    let bar = mode.reading(doing, what, total_len(&paths));
     let options = args.fields.options(args.width);
     let readers = paths
         .iter()
@@ -234,10 +234,11 @@ pub(crate) fn read_originals(
     (args, width): (&InputArgs, Width),
     pipeline: &Pipeline,
     originals: &[InputFile],
-    bar: ReadingBar,
+    (mode, doing, what): Reading,
     sink: &mut dyn Sink,
 ) -> Result<ReadCounts, Failure> {
-    let bar = bar.start(originals.iter().map(InputFile::byte_count).sum());
+    let total = originals.iter().map(InputFile::byte_count).sum();
+    let bar = mode.reading(doing, what, total);
     let readers = originals.iter().map(InputFile::records);
     read_all((args, width), pipeline, readers, bar, sink)
 }

@@ -121,9 +121,9 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     let stages = Stages::start(mode);
     let mut collector = Collector::new(args, stages.watch())?;
     check_space(args)?;
-    let bar = mode.reading("records");
+    let reading = (mode, "reading", "records");
     let pipeline = collector.pipeline().clone();
-    let counts = records::read(&args.input, &pipeline, bar, &mut collector)?;
+    let counts = records::read(&args.input, &pipeline, reading, &mut collector)?;
     let sketches = collector.sketches().cloned();
     let (builder, pipeline) = collector.finish()?;
 

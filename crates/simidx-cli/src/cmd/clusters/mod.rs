@@ -139,7 +139,7 @@ fn of_records(args: &Args, mode: ProgressMode) -> Answer {
     };
     let input = &args.source.records;
     let pipeline = input.pipeline.pipeline()?;
-    let read = read(input, &pipeline, mode.reading("records"), &mut taken)?;
+    let read = read(input, &pipeline, (mode, "reading", "records"), &mut taken)?;
     say_without_features(read.without_features);
     let Some((builder, mut records)) = taken.indexed else {
         let printer = Printer::new(args, width, None, (Vec::new(), 0));

@@ -244,14 +244,9 @@ impl Job<'_> {
     /// # Errors
     /// What keeps them from being read.
     fn read(&self, sink: &mut dyn Sink) -> Result<ReadCounts, Failure> {
-        let (input, bar) = (&self.args.input, self.mode.reading("documents"));
-        read_originals(
-            (input, self.width),
-            &self.pipeline,
-            self.originals,
-            bar,
-            sink,
-        )
+        let pass = (&self.args.input, self.width);
+        let reading = (self.mode, "reading", "documents");
+        read_originals(pass, &self.pipeline, self.originals, reading, sink)
     }
 
     /// What is to be known of the documents.

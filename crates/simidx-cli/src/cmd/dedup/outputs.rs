@@ -298,13 +298,13 @@ impl<'a, 'j> Copy<'a, 'j> {
         if let Some(notes) = &notes {
             rewrite.fields.clone_from(&notes.fields);
         }
-        let bar = job.mode.reading("documents").doing("copying");
+        let total = job.originals.iter().map(InputFile::byte_count).sum();
         Copy {
             judged,
             rewrite,
             notes,
             keeps_unjudged: args.input.on_error == OnError::Keep,
-            bar: bar.start(job.originals.iter().map(InputFile::byte_count).sum()),
+            bar: job.mode.reading("copying", "documents", total),
             records: 0,
             bytes: 0,
             lost: 0,

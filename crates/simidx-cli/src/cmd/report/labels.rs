@@ -62,7 +62,7 @@ impl Labels {
             .iter()
             .map(|path| simidx_input::expand(path, None));
         let paths = paths.collect::<simidx_input::Result<Vec<_>>>()?.concat();
-        let bar = mode.reading("documents").start(total_len(&paths));
+        let bar = mode.reading("reading", "documents", total_len(&paths));
         let options = args.fields.options(self.width);
         let readers = paths
             .iter()
