@@ -81,7 +81,7 @@ pub(crate) fn run(args: &Args) -> Answer {
         return compare(args, &documents, fingerprinter, DEFAULT_DISTANCE);
     };
     let set = together(args.open.open(path)?)?;
-    let pipeline = recorded(&set, &args.pipeline.files()?)?;
+    let pipeline = recorded(&set, &args.pipeline.files.read()?)?;
     let fingerprinter = pipeline.fingerprinter(set.width())?;
     compare(args, &documents, fingerprinter, set.max_distance())
 }

@@ -1,11 +1,10 @@
 //! `simidx merge`: several indexes into one, without some records.
 
-use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Arg;
-use serde_json::{Value, json};
+use serde_json::json;
 use simidx::Set;
 use simidx::design::TableDesign;
 use simidx::merge::{MergeCodec, MergeOptions, Unmatched};
@@ -21,7 +20,7 @@ use crate::support::options::{
     CODECS, Choice, CodecChoice, ResourceArgs, TABLE_DISTANCES, beside_output, check_temp_dir,
     one_of,
 };
-use crate::support::output::{Output, Report, row, temp_dir_of};
+use crate::support::output::{Output, temp_dir_of};
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::{block_size, count};
 use crate::support::report::FileReport;
@@ -115,15 +114,45 @@ fn merge(set: &Set, args: &Args, output: &Output, mode: ProgressMode) -> Answer 
         metadata: &merged.metadata,
         sketches: merged.sketches.as_ref(),
     };
-    let report = MergeReport {
-        build: BuildReport::new(index, stages, options.memory),
-        set,
-        dropped_records: merged.dropped_record_count,
-        dropped_fingerprints: merged.dropped_fingerprint_count,
-        replaced_records: merged.replaced_record_count,
-        unmatched: merged.unmatched,
-        unmatched_of_inputs: merged.unmatched_of_segments,
-    };
+    let mut report = BuildReport::new(index, stages, options.memory);
+    report.add("segment_count", "segments", set.segment_count() as u64, "");
+    let (records, fingerprints) = (
+        merged.dropped_record_count,
+        merged.dropped_fingerprint_count,
+    );
+    report.note("dropped_record_count", records);
+    report.note("dropped_fingerprint_count", fingerprints);
+    let dropped = format!("{records} records, {fingerprints} fingerprints");
+    report.rows.push(("left out", dropped));
+    let replaced = merged.replaced_record_count;
+    report.add("replaced_record_count", "replaced", replaced, " records");
+    let Unmatched {
+        id_count,
+        fingerprint_count,
+        ..
+    } = merged.unmatched;
+    report.add("unmatched_id_count", IDS, id_count, "");
+    report.add(
+        "unmatched_fingerprint_count",
+        FINGERPRINTS,
+        fingerprint_count,
+        "",
+    );
+    let mut of_inputs = Vec::new();
+    for (&number, unmatched) in &merged.unmatched_of_segments {
+        let name = &set.names()[number];
+        let (ids, fingerprints) = (unmatched.id_count, unmatched.fingerprint_count);
+        for (label, count) in [(IDS, ids), (FINGERPRINTS, fingerprints)] {
+            let row = (count > 0).then(|| (label, format!("{count} in {name}")));
+            report.rows.extend(row);
+        }
+        of_inputs.push(json!({
+            "index": name,
+            "unmatched_id_count": ids,
+            "unmatched_fingerprint_count": fingerprints,
+        }));
+    }
+    report.note("exclude_from", of_inputs);
     output.report(&report, args.json)?;
     Ok(true)
 }
@@ -152,6 +181,10 @@ impl Args {
     }
 }
 
+/// The labels of what was to be left out and is not there.
+const IDS: &str = "ids not found";
+const FINGERPRINTS: &str = "fingerprints not found";
+
 /// Says that the sketches of the inputs are left out, if there are some, and why.
 fn say_dropped_sketches(set: &Set) {
     if let Err(error @ simidx::Error::Mismatch { .. }) = set.sketch_parameters() {
@@ -175,69 +208,4 @@ fn codecs() -> impl Iterator<Item = Choice<MergeCodec>> {
     );
     let all = CODECS.map(|(name, help, codec)| (name, help, new(codec)));
     all.into_iter().chain([same])
-}
-
-/// The report of a merge.
-struct MergeReport<'a> {
-    build: BuildReport<'a>,
-    set: &'a Set,
-    dropped_records: u64,
-    dropped_fingerprints: u64,
-    /// Of the dropped records those that another input replaces.
-    replaced_records: u64,
-    /// What was to be left out and is not there: of all inputs, and of single ones by their numbers.
-    unmatched: Unmatched,
-    unmatched_of_inputs: BTreeMap<usize, Unmatched>,
-}
-
-impl Report for MergeReport<'_> {
-    fn to_json(&self) -> Value {
-        let of_input = |(&number, unmatched): (&usize, &Unmatched)| {
-            json!({
-                "index": self.set.names()[number],
-                "unmatched_id_count": unmatched.id_count,
-                "unmatched_fingerprint_count": unmatched.fingerprint_count,
-            })
-        };
-        let of_inputs = self.unmatched_of_inputs.iter().map(of_input);
-        let mut figures = self.build.to_json();
-        figures["segment_count"] = self.set.segment_count().into();
-        figures["dropped_record_count"] = self.dropped_records.into();
-        figures["dropped_fingerprint_count"] = self.dropped_fingerprints.into();
-        figures["replaced_record_count"] = self.replaced_records.into();
-        figures["unmatched_id_count"] = self.unmatched.id_count.into();
-        figures["unmatched_fingerprint_count"] = self.unmatched.fingerprint_count.into();
-        figures["exclude_from"] = of_inputs.collect();
-        figures
-    }
-
-    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
-        self.build.print_index(out)?;
-        row(out, "segments", self.set.segment_count())?;
-        let (records, fingerprints) = (self.dropped_records, self.dropped_fingerprints);
-        let dropped = format!("{records} records, {fingerprints} fingerprints");
-        row(out, "left out", dropped)?;
-        if let count @ 1.. = self.replaced_records {
-            row(out, "replaced", format_args!("{count} records"))?;
-        }
-        print_unmatched(out, &self.unmatched, "")?;
-        for (&number, unmatched) in &self.unmatched_of_inputs {
-            let place = format!(" in {}", self.set.names()[number]);
-            print_unmatched(out, unmatched, &place)?;
-        }
-        self.build.print_cost(out)
-    }
-}
-
-/// Prints how much of a list was not found.
-fn print_unmatched(out: &mut dyn Write, unmatched: &Unmatched, place: &str) -> io::Result<()> {
-    for (count, label) in [
-        (unmatched.id_count, "ids not found"),
-        (unmatched.fingerprint_count, "fingerprints not found"),
-    ] {
-        if count > 0 {
-            row(out, label, format_args!("{count}{place}"))?;
-        }
-    }
-    Ok(())
 }

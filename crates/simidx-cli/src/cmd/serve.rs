@@ -313,7 +313,7 @@ pub(crate) fn run(args: Args) -> Answer {
     options.access_log = args.access_log;
     options.quiet = is_quiet();
     options.json = json_style();
-    options.assets = args.pipeline.files()?;
+    options.assets = args.pipeline.files.read()?;
     options.texts = read_texts(&args.texts, args.input, &args.fields)?;
     if let Some(folder) = &args.store {
         let mut store = simidx_collection::Options::default();

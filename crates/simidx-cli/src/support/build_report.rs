@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use simidx::Watch;
 use simidx::watch::{Progress, Stage};
 
-use crate::support::output::row;
+use crate::support::output::{Report, row};
 use crate::support::process::peak_memory;
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::Size;
@@ -142,7 +142,7 @@ impl State {
     }
 }
 
-/// The report at the end.
+/// The report on a file that has just been written.
 #[derive(Debug)]
 pub(crate) struct BuildReport<'a> {
     index: FileReport<'a>,
@@ -151,10 +151,14 @@ pub(crate) struct BuildReport<'a> {
     memory_limit: u64,
     /// Largest resident set, in bytes; `None` where the system does not report it.
     peak_memory: Option<u64>,
+    /// Further figures, which only this command has, by their names.
+    figures: Map<String, Value>,
+    /// The rows that say them to a person.
+    pub(crate) rows: Vec<(&'static str, String)>,
 }
 
 impl<'a> BuildReport<'a> {
-    /// The figures of a file that has just been written.
+    /// The report on a file with these figures.
     pub(crate) fn new(index: FileReport<'a>, stages: Stages, memory_limit: u64) -> Self {
         let (seconds, stage_seconds) = stages.finish();
         BuildReport {
@@ -163,11 +167,27 @@ impl<'a> BuildReport<'a> {
             stage_seconds,
             memory_limit,
             peak_memory: peak_memory(),
+            figures: Map::new(),
+            rows: Vec::new(),
         }
     }
 
-    /// The figures of the index and what it cost, to which a command adds its own.
-    pub(crate) fn to_json(&self) -> Value {
+    /// Adds a figure.
+    pub(crate) fn note(&mut self, name: &str, value: impl Into<Value>) {
+        self.figures.insert(name.to_owned(), value.into());
+    }
+
+    /// Adds a count, and a row on it if it is not 0.
+    pub(crate) fn add(&mut self, name: &str, label: &'static str, count: u64, note: &str) {
+        self.note(name, count);
+        if count > 0 {
+            self.rows.push((label, format!("{count}{note}")));
+        }
+    }
+}
+
+impl Report for BuildReport<'_> {
+    fn to_json(&self) -> Value {
         let stages = self.stage_seconds.iter();
         let stages = stages.map(|(name, seconds)| (name.replace(' ', "_"), json!(seconds)));
         let mut figures = self.index.to_json();
@@ -175,16 +195,17 @@ impl<'a> BuildReport<'a> {
         figures["stage_seconds"] = stages.collect::<Map<_, _>>().into();
         figures["memory_limit_bytes"] = self.memory_limit.into();
         figures["peak_memory_bytes"] = self.peak_memory.into();
+        for (name, value) in &self.figures {
+            figures[name] = value.clone();
+        }
         figures
     }
 
-    /// Prints the figures of the index for a person.
-    pub(crate) fn print_index(&self, out: &mut dyn Write) -> io::Result<()> {
-        self.index.print(out)
-    }
-
-    /// Prints memory and time.
-    pub(crate) fn print_cost(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.index.print(out)?;
+        for (label, value) in &self.rows {
+            row(out, label, value)?;
+        }
         if let Some(peak) = self.peak_memory {
             let (peak, limit) = (Size(peak), Size(self.memory_limit));
             row(out, "memory", format_args!("{peak}, the limit was {limit}"))?;

@@ -154,8 +154,10 @@ pub(crate) enum OnError {
 #[derive(Debug, Default)]
 pub(crate) struct Diagnostics {
     on_error: OnError,
-    skipped: u64,
-    replaced: u64,
+    /// Records that are left out.
+    pub(crate) skipped: u64,
+    /// Records in which bytes became U+FFFD.
+    pub(crate) replaced: u64,
     guessed: u64,
     odd_ids: u64,
     /// What is wrong with the first of them.
@@ -168,16 +170,6 @@ impl Diagnostics {
             on_error,
             ..Diagnostics::default()
         }
-    }
-
-    /// Number of records skipped.
-    pub(crate) fn skipped_count(&self) -> u64 {
-        self.skipped
-    }
-
-    /// Number of records in which bytes became U+FFFD.
-    pub(crate) fn replaced_count(&self) -> u64 {
-        self.replaced
     }
 
     /// Skips a record.
@@ -356,7 +348,7 @@ impl InputArgs {
     /// A pattern that nothing matches.
     pub(crate) fn files(&self) -> Result<InputFiles, Failure> {
         let mut files = InputFiles::new(self.paths()?);
-        files.add(self.pipeline.paths());
+        files.add(self.pipeline.files.paths());
         Ok(files)
     }
 }

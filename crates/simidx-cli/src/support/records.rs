@@ -271,8 +271,8 @@ fn read_all(
     run.bar.finish();
     run.diagnostics.tell();
     Ok(ReadCounts {
-        skipped: run.diagnostics.skipped_count(),
-        replaced: run.diagnostics.replaced_count(),
+        skipped: run.diagnostics.skipped,
+        replaced: run.diagnostics.replaced,
         ..run.counts
     })
 }

@@ -19,8 +19,10 @@ pub(super) struct Collector<'a> {
     metadata: Metadata,
     design: Option<TableDesign>,
     watch: Watch,
-    pipeline: Pipeline,
-    sketches: Option<SketchParameters>,
+    /// How documents become fingerprints.
+    pub(super) pipeline: Pipeline,
+    /// What the sketches are, if the index gets some.
+    pub(super) sketches: Option<SketchParameters>,
     wanted: Wanted,
     open: Option<Open>,
 }
@@ -60,16 +62,6 @@ impl<'a> Collector<'a> {
         };
         collector.options(IdKind::None, false).check()?;
         Ok(collector)
-    }
-
-    /// How documents become fingerprints.
-    pub(super) fn pipeline(&self) -> &Pipeline {
-        &self.pipeline
-    }
-
-    /// What the sketches are, if the index gets some.
-    pub(super) fn sketches(&self) -> Option<&SketchParameters> {
-        self.sketches.as_ref()
     }
 
     /// What is built of records with such ids.

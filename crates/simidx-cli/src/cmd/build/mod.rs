@@ -2,10 +2,8 @@
 
 mod collector;
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
 use simidx::format::{MAX_SKETCH_BITS, Metadata};
 use simidx_text::Pipeline;
 use simidx_text::similar::{SketchFeatures, Sketcher};
@@ -18,10 +16,10 @@ use crate::support::options::{
     CODECS, CodecChoice, IdChoice, ResourceArgs, TABLE_DISTANCES, beside_output, check_temp_dir,
     one_of,
 };
-use crate::support::output::{Output, Report, row, temp_dir_of};
+use crate::support::output::{Output, temp_dir_of};
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::{Size, block_size, count};
-use crate::support::records::{self, ReadCounts};
+use crate::support::records;
 use crate::support::report::FileReport;
 use crate::support::similarity::words;
 use collector::Collector;
@@ -122,9 +120,9 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     let mut collector = Collector::new(args, stages.watch())?;
     check_space(args)?;
     let reading = (mode, "reading", "records");
-    let pipeline = collector.pipeline().clone();
+    let pipeline = collector.pipeline.clone();
     let counts = records::read(&args.input, &pipeline, reading, &mut collector)?;
-    let sketches = collector.sketches().cloned();
+    let sketches = collector.sketches.clone();
     let (builder, pipeline) = collector.finish()?;
 
     let written = output.write(|out| {
@@ -140,43 +138,18 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
         metadata: &args.metadata()?,
         sketches: sketches.as_ref(),
     };
-    let report = RecordReport {
-        build: BuildReport::new(index, stages, args.resources.memory_limit()),
-        counts,
-    };
+    let mut report = BuildReport::new(index, stages, args.resources.memory_limit());
+    report.add("skipped_count", "skipped records", counts.skipped, "");
+    report.add("replaced_count", "with replaced bytes", counts.replaced, "");
+    let without = counts.without_features;
+    report.add(
+        "without_features_count",
+        "without features",
+        without,
+        ", left out",
+    );
     output.report(&report, args.json)?;
     Ok(true)
-}
-
-/// The report of a build.
-struct RecordReport<'a> {
-    build: BuildReport<'a>,
-    counts: ReadCounts,
-}
-
-impl Report for RecordReport<'_> {
-    fn to_json(&self) -> Value {
-        let mut figures = self.build.to_json();
-        figures["skipped_count"] = self.counts.skipped.into();
-        figures["replaced_count"] = self.counts.replaced.into();
-        figures["without_features_count"] = self.counts.without_features.into();
-        figures
-    }
-
-    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
-        self.build.print_index(out)?;
-        let counts = &self.counts;
-        if counts.skipped > 0 {
-            row(out, "skipped records", counts.skipped)?;
-        }
-        if counts.replaced > 0 {
-            row(out, "with replaced bytes", counts.replaced)?;
-        }
-        if let count @ 1.. = counts.without_features {
-            row(out, "without features", format_args!("{count}, left out"))?;
-        }
-        self.build.print_cost(out)
-    }
 }
 
 impl Args {
