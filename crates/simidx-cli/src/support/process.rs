@@ -48,9 +48,6 @@ fn total() -> Option<u64> {
     None
 }
 
-/// Bytes from which on an allocation is a mapping of its own.
-const MAPPED_LEN: i32 = 1 << 20;
-
 /// Makes large buffers go back to the system when they are dropped. Left alone, the allocator of the GNU library takes the
 /// first ones that are freed for a sign that more will come, and keeps what is between them: twice what is in use.
 pub(crate) fn return_large_buffers() {
@@ -63,11 +60,10 @@ pub(crate) fn return_large_buffers() {
         // SAFETY: the call changes a number inside the allocator and takes no pointer. `main` makes it before it starts any
         // thread, which might allocate meanwhile.
         unsafe {
-            libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED_LEN);
+            // An allocation of a mebibyte is a mapping of its own.
+            libc::mallopt(libc::M_MMAP_THRESHOLD, 1 << 20);
         }
     }
-    #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-    let _ = MAPPED_LEN;
 }
 
 /// The largest resident set of this process so far, in bytes; `None` where the system does not report it.
