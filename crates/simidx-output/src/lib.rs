@@ -8,7 +8,22 @@ mod json;
 pub mod page;
 pub mod report;
 
+use std::fmt;
+use std::io::{self, Write};
+
 pub use json::JsonStyle;
+
+/// Writes a row of a report for a person.
+///
+/// # Errors
+/// What `out` reports.
+pub fn row(
+    out: &mut (impl Write + ?Sized),
+    label: &str,
+    value: impl fmt::Display,
+) -> io::Result<()> {
+    writeln!(out, "{label:<24}{value}")
+}
 
 /// A text on one line and without control characters, whatever a file name contains.
 pub fn one_line(text: &str) -> String {

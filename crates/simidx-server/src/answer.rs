@@ -15,7 +15,7 @@ use simidx_collection::Collection;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::metrics::DISTANCES;
-use crate::options::{Hook, Limits};
+use crate::options::Hook;
 use crate::problem::Problem;
 use crate::request::What;
 use crate::source::{Source, header_of, of_library};
@@ -59,21 +59,43 @@ const STEP: usize = 4096;
 
 /// What the answer to a request may still have.
 pub(crate) struct Budget {
+    pub(crate) app: Arc<App>,
     /// Matches and ids.
     results: AtomicUsize,
-    /// Bytes of all of it, if it is sent as a whole.
-    pub(crate) bytes: AtomicUsize,
+    /// Bytes of all its parts together.
+    bytes: AtomicUsize,
     /// Bytes that need no permits.
     free: AtomicUsize,
 }
 
 impl Budget {
-    pub(crate) fn new(limits: &Limits) -> Self {
+    /// That of an answer which is sent as a whole, or of one whose parts are sent one by one, each as long as an answer may be.
+    pub(crate) fn new(app: &Arc<App>, is_whole: bool) -> Self {
+        let limits = &app.options.limits;
         let results = usize::try_from(limits.max_results).unwrap_or(usize::MAX);
         Budget {
+            app: app.clone(),
             results: AtomicUsize::new(results),
-            bytes: AtomicUsize::new(limits.max_answer),
+            bytes: AtomicUsize::new(if is_whole {
+                limits.max_answer
+            } else {
+                usize::MAX
+            }),
             free: AtomicUsize::new(FREE),
+        }
+    }
+
+    /// Takes a match or an id.
+    ///
+    /// # Errors
+    /// There may be no more.
+    pub(crate) fn take_result(&self) -> simidx::Result<()> {
+        match take(&self.results, 1, 1) {
+            Some(_) => Ok(()),
+            None => Err(Error::LimitReached {
+                what: "matches and ids in one answer; ask for fewer with limit or k",
+                limit: self.app.options.limits.max_results,
+            }),
         }
     }
 }
@@ -84,30 +106,6 @@ fn take(left: &AtomicUsize, least: usize, most: usize) -> Option<usize> {
     let step = |left: usize| left.checked_sub(taken(left));
     let before = left.try_update(Ordering::Relaxed, Ordering::Relaxed, step);
     before.ok().map(taken)
-}
-
-/// The bounds of an answer, or of a part of it that is sent by itself.
-pub(crate) struct Bounds<'a> {
-    pub(crate) app: &'a App,
-    pub(crate) budget: &'a Budget,
-    /// The bytes that it may still have.
-    pub(crate) bytes: &'a AtomicUsize,
-}
-
-impl Bounds<'_> {
-    /// Takes a match or an id.
-    ///
-    /// # Errors
-    /// There may be no more.
-    pub(crate) fn take_result(&self) -> simidx::Result<()> {
-        match take(&self.budget.results, 1, 1) {
-            Some(_) => Ok(()),
-            None => Err(Error::LimitReached {
-                what: "matches and ids in one answer; ask for fewer with limit or k",
-                limit: self.app.options.limits.max_results,
-            }),
-        }
-    }
 }
 
 /// The memory that an answer has taken.
@@ -127,24 +125,27 @@ impl Taken {
     ///
     /// # Errors
     /// The answer may not be as long, or there are no permits for it; `refused` says which.
-    pub(crate) fn grow(&mut self, len: usize, bounds: &Bounds<'_>) -> io::Result<()> {
+    pub(crate) fn grow(&mut self, len: usize, budget: &Budget) -> io::Result<()> {
         if len <= self.len {
             return Ok(());
         }
+        let max_answer = budget.app.options.limits.max_answer;
         let more = len - self.len;
-        let refused = match take(bounds.bytes, more, more.max(self.len).max(STEP)) {
-            Some(grown) => {
+        let step = more.max(self.len).max(STEP);
+        let step = step.min(max_answer.saturating_sub(self.len));
+        let refused = match take(&budget.bytes, more, step) {
+            Some(grown) if len <= max_answer => {
                 self.len += grown;
-                let free = take(&bounds.budget.free, 0, grown).unwrap_or_default();
+                let free = take(&budget.free, 0, grown).unwrap_or_default();
                 self.held += grown - free;
-                if bounds.app.answers.hold(&mut self.permit, self.held) {
+                if budget.app.answers.hold(&mut self.permit, self.held) {
                     return Ok(());
                 }
                 Problem::busy("there is no memory for further answers until others are read")
             }
-            None => Problem::from(Error::LimitReached {
+            _ => Problem::from(Error::LimitReached {
                 what: "bytes in one answer; ask for fewer with limit or k",
-                limit: bounds.app.options.limits.max_answer as u64,
+                limit: max_answer as u64,
             }),
         };
         self.refused = Some(refused);
@@ -180,7 +181,7 @@ impl AsRef<[u8]> for Sent {
 struct Growing<'a> {
     bytes: &'a mut Vec<u8>,
     taken: &'a mut Taken,
-    bounds: &'a Bounds<'a>,
+    budget: &'a Budget,
 }
 
 impl Write for Growing<'_> {
@@ -191,7 +192,7 @@ impl Write for Growing<'_> {
 
     fn write_all(&mut self, piece: &[u8]) -> io::Result<()> {
         self.taken
-            .grow(self.bytes.len() + piece.len(), self.bounds)?;
+            .grow(self.bytes.len() + piece.len(), self.budget)?;
         self.bytes.extend_from_slice(piece);
         Ok(())
     }
@@ -233,7 +234,7 @@ pub(crate) fn answer(
     generation: &Generation,
     queries: &[Asked],
     form: Form,
-    bounds: &Bounds<'_>,
+    budget: &Budget,
     out: &mut Answered,
 ) -> Result<(), Problem> {
     let mut fingerprints = Fingerprints::new(generation.source.width());
@@ -260,7 +261,7 @@ pub(crate) fn answer(
         rest = others;
         let mut writer = Writer {
             form,
-            bounds,
+            budget,
             complete_len: out.bytes.len(),
             out,
             queries: alike,
@@ -301,7 +302,7 @@ pub(crate) fn answer(
 /// Writes answers as they are found.
 struct Writer<'a> {
     form: Form,
-    bounds: &'a Bounds<'a>,
+    budget: &'a Budget,
     out: &'a mut Answered,
     queries: &'a [Asked],
     fingerprints: &'a Fingerprints,
@@ -327,7 +328,7 @@ thread_local! {
 /// # Errors
 /// Damage, or what keeps an answer from being written. Some of the queries before have then been answered.
 fn search(source: &Source, question: Question, writer: &mut Writer<'_>) -> simidx::Result<()> {
-    if let Some(Hook(hook)) = &writer.bounds.app.options.hook {
+    if let Some(Hook(hook)) = &writer.budget.app.options.hook {
         hook(Some(writer.fingerprints));
     }
     match source {
@@ -358,7 +359,7 @@ fn search_store(
     question: Question,
     writer: &mut Writer<'_>,
 ) -> simidx::Result<()> {
-    let max_answer = writer.bounds.app.options.limits.max_answer;
+    let max_answer = writer.budget.app.options.limits.max_answer;
     let id_bytes = writer.wants_ids().then_some(max_answer);
     for (number, query) in writer.fingerprints.iter().enumerate() {
         let found = store
@@ -382,7 +383,7 @@ impl Writer<'_> {
     fn grow(&mut self) -> io::Result<()> {
         let out = &mut *self.out;
         let len = out.bytes.len() + out.counts.len() + out.distances.len();
-        out.taken.grow(len, self.bounds)
+        out.taken.grow(len, self.budget)
     }
 
     fn begin(&mut self, query: usize) {
@@ -395,7 +396,7 @@ impl Writer<'_> {
         if self.form != Form::Columns {
             let id = self.queries[query].id.as_ref().map(IdBuf::as_id);
             // A vector takes everything.
-            let _ = self.bounds.app.options.json.open_answer(bytes, id, None);
+            let _ = self.budget.app.options.json.open_answer(bytes, id, None);
         }
     }
 
@@ -405,7 +406,7 @@ impl Writer<'_> {
         distance: u32,
         ids: impl Iterator<Item = simidx::Result<IdBuf>>,
     ) -> simidx::Result<()> {
-        self.bounds.take_result()?;
+        self.budget.take_result()?;
         self.match_count += 1;
         if let Some(count) = self.distances.get_mut(distance as usize) {
             *count += 1;
@@ -427,7 +428,7 @@ impl Writer<'_> {
         let counted = ids.map(|id| {
             // The match itself counts for the first.
             if !std::mem::take(&mut is_first) {
-                self.bounds.take_result()?;
+                self.budget.take_result()?;
             }
             has_own |= own.is_some() && id.as_ref().ok() == own;
             id
@@ -435,9 +436,9 @@ impl Writer<'_> {
         let mut growing = Growing {
             bytes,
             taken: &mut self.out.taken,
-            bounds: self.bounds,
+            budget: self.budget,
         };
-        let style = self.bounds.app.options.json;
+        let style = self.budget.app.options.json;
         style.write_match(&mut growing, (fingerprint, width), distance, counted)?;
         self.out.own_id_count += usize::from(has_own);
         Ok(())
@@ -452,7 +453,7 @@ impl Writer<'_> {
         }
         let query = self.fingerprints.get(self.query).unwrap_or_default();
         let (bytes, width) = (&mut self.out.bytes, self.fingerprints.width());
-        let style = self.bounds.app.options.json;
+        let style = self.budget.app.options.json;
         let _ = style.close_answer(bytes, (query, width), self.is_featureless, None);
         if self.form == Form::Lines {
             bytes.push(b'\n');

@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -12,7 +11,7 @@ use hyper::header::HeaderValue;
 use simidx::set::Question;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
-use crate::answer::{Answered, Asked, Bounds, Budget, Form, answer};
+use crate::answer::{Answered, Asked, Budget, Form, answer};
 use crate::problem::Problem;
 use crate::request::What;
 use crate::state::{App, Generation};
@@ -47,7 +46,6 @@ const HOOKED_NS: f64 = 1e6;
 
 /// What the chunks of a batch share.
 pub(crate) struct Batch {
-    app: Arc<App>,
     generation: Arc<Generation>,
     queries: Vec<Asked>,
     form: Form,
@@ -68,11 +66,10 @@ impl Batch {
         queries: impl IntoIterator<Item = Asked>,
         form: Form,
     ) -> Self {
-        let limits = &app.options.limits;
         Batch {
-            budget: Budget::new(limits),
-            deadline: Instant::now() + limits.timeout,
-            app: app.clone(),
+            // Lines are sent chunk by chunk.
+            budget: Budget::new(app, form != Form::Lines),
+            deadline: Instant::now() + app.options.limits.timeout,
             generation: generation.clone(),
             queries: queries.into_iter().collect(),
             form,
@@ -88,7 +85,7 @@ impl Batch {
 
     /// Nanoseconds that a query takes, as far as that can be foreseen, without a text that has to be fingerprinted.
     fn cost(&self, question: Question) -> f64 {
-        match self.app.options.hook {
+        match self.budget.app.options.hook {
             Some(_) => HOOKED_NS,
             None => self.generation.source.cost(question),
         }
@@ -127,16 +124,6 @@ impl Batch {
             bytes: Vec::with_capacity(queries.len() * ANSWER_LEN),
             ..Answered::default()
         };
-        let own = AtomicUsize::new(self.app.options.limits.max_answer);
-        let bounds = Bounds {
-            app: &self.app,
-            budget: &self.budget,
-            bytes: match self.form {
-                // Lines are sent chunk by chunk.
-                Form::Lines => &own,
-                Form::Objects | Form::Columns => &self.budget.bytes,
-            },
-        };
         let mut start = queries.start;
         while start < queries.end {
             if Instant::now() >= self.deadline {
@@ -147,7 +134,7 @@ impl Batch {
                 &self.generation,
                 &self.queries[start..end],
                 self.form,
-                &bounds,
+                &self.budget,
                 &mut answered,
             );
             if outcome.is_err() {
@@ -162,7 +149,7 @@ impl Batch {
     /// and how long depends on the text.
     fn is_cheap(&self) -> bool {
         let is_text = |asked: &Asked| matches!(asked.what, What::Text(_));
-        self.app.options.warm
+        self.budget.app.options.warm
             && !self.queries.iter().any(is_text)
             && self.fitting(0, INLINE_NS) == self.queries.len()
     }
@@ -288,13 +275,13 @@ fn broken_off() -> Problem {
 
 impl Chunks {
     fn start(mut batch: Batch) -> Result<Self, Problem> {
-        batch.permits[1] = Some(batch.app.permit()?);
+        batch.permits[1] = Some(batch.budget.app.permit()?);
         let mut chunks = Chunks {
             under_way: VecDeque::new(),
             next: 0,
             batch: Arc::new(batch),
         };
-        for _ in 0..chunks.batch.app.pool.current_num_threads() {
+        for _ in 0..chunks.batch.budget.app.pool.current_num_threads() {
             chunks.start_one();
         }
         Ok(chunks)
@@ -308,7 +295,7 @@ impl Chunks {
         let (batch, start) = (self.batch.clone(), self.next);
         self.next = batch.end(start, CHUNK_NS);
         let queries = start..self.next;
-        self.batch.app.pool.spawn_fifo(move || {
+        self.batch.budget.app.pool.spawn_fifo(move || {
             if !sender.is_closed() {
                 let _ = sender.send(batch.chunk(queries));
             }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use simidx::Width;
 use simidx_collection::{Added, Collection, Error, Outcome};
 
-use crate::answer::{Bounds, Budget, Taken};
+use crate::answer::{Budget, Taken};
 use crate::call::{Answer, Call};
 use crate::problem::Problem;
 use crate::request::{self, What, shown};
@@ -80,7 +80,6 @@ fn record(generation: &Generation, bytes: &[u8]) -> Result<(String, u128), Probl
 
 /// What the answers to additions may still have, and until when.
 struct Allowance {
-    app: Arc<App>,
     budget: Budget,
     /// Bytes of the answers so far, and what they have taken.
     len: usize,
@@ -92,37 +91,26 @@ struct Allowance {
 
 impl Allowance {
     fn new(app: &Arc<App>, is_alone: bool) -> Self {
-        let limits = &app.options.limits;
+        let timeout = app.options.limits.timeout;
         Allowance {
-            budget: Budget::new(limits),
+            budget: Budget::new(app, true),
             len: 0,
             taken: Taken::default(),
             is_full: false,
-            deadline: (!is_alone).then(|| Instant::now() + limits.timeout),
-            app: app.clone(),
-        }
-    }
-
-    fn bounds(&self) -> Bounds<'_> {
-        Bounds {
-            app: &self.app,
-            budget: &self.budget,
-            bytes: &self.budget.bytes,
+            deadline: (!is_alone).then(|| Instant::now() + timeout),
         }
     }
 
     /// Takes the bytes of a piece of JSON and a comma, if there may be as many.
     fn grow(&mut self, piece: &impl Serialize) -> bool {
         self.len += serde_json::to_vec(piece).map_or(0, |piece| piece.len() + 1);
-        let mut taken = std::mem::take(&mut self.taken);
-        self.is_full |= taken.grow(self.len, &self.bounds()).is_err();
-        self.taken = taken;
+        self.is_full |= self.taken.grow(self.len, &self.budget).is_err();
         !self.is_full
     }
 
     /// Takes a match or an id, if there may be one more.
     fn take(&mut self, piece: &impl Serialize) -> bool {
-        !self.is_full && self.bounds().take_result().is_ok() && self.grow(piece)
+        !self.is_full && self.budget.take_result().is_ok() && self.grow(piece)
     }
 
     /// The answers as they are sent.

@@ -188,28 +188,6 @@ impl fmt::Debug for Hook {
     }
 }
 
-simidx::setters!(ServerOptions {
-    store(Some(Arc<Collection>))
-    listen(SocketAddr)
-    listen_name(Some(String))
-    insecure(bool)
-    token(Some(Token))
-    tls(Some(TlsFiles))
-    limits(Limits)
-    threads(usize)
-    no_mmap(bool)
-    warm(bool)
-    watch(Some(Duration))
-    drain_delay(Duration)
-    signals(bool)
-    log_format(LogFormat)
-    access_log(bool)
-    quiet(bool)
-    json(JsonStyle)
-    assets(Assets)
-    texts(HashMap<String, String>)
-});
-
 impl ServerOptions {
     /// The defaults, for these indexes.
     pub fn new(indexes: Vec<NamedIndex>) -> Self {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use simidx::set::Question;
 use simidx::{Error, Id, IdKind, Set, Width};
 use simidx_collection::Collection;
-use simidx_output::report::to_json;
+use simidx_output::report::SetReport;
 
 /// Nanoseconds that a query takes in a segment of a collection, and in its recent records.
 const SEGMENT_NS: f64 = 10_000.0;
@@ -141,7 +141,7 @@ impl Source {
     /// Damage.
     pub(crate) fn figures(&self) -> simidx::Result<Value> {
         match self {
-            Source::Files(set) => to_json(set),
+            Source::Files(set) => Ok(SetReport::of(set)?.to_json()),
             Source::Store(store) => {
                 let stats = store.stats();
                 let shown = |error: Option<String>| Some(without_folder(&error?, store.path()));

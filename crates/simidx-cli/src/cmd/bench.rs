@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
+use serde_json::{Value, json};
 use simidx::index::QueryStats;
 use simidx::set::SetScratch;
 use simidx::{Set, Storage};
@@ -19,7 +20,7 @@ use crate::support::messages::counted;
 use crate::support::options::{
     DISTANCES, InputFormat, MOST_THREADS, distance_or, heading, input_format,
 };
-use crate::support::output::{row, stdout, write_report};
+use crate::support::output::{Report, row, stdout, write_report};
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::count;
 
@@ -90,7 +91,7 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     let open_ms = opened.elapsed().as_secs_f64() * 1e3;
     let mut report = measure(&set, &args, mode)?;
     report.open_ms = open_ms;
-    write_report(stdout(), &report, args.json, |out| report.print(out))?;
+    write_report(stdout(), &report, args.json)?;
     Ok(true)
 }
 
@@ -263,7 +264,11 @@ struct BenchReport {
     matches: u64,
 }
 
-impl BenchReport {
+impl Report for BenchReport {
+    fn to_json(&self) -> Value {
+        json!(self)
+    }
+
     fn print(&self, out: &mut dyn Write) -> io::Result<()> {
         let l = &self.latency_us;
         let cache = if self.cold { "cold" } else { "warm" };
@@ -274,23 +279,20 @@ impl BenchReport {
             self.distance,
             counted(self.threads.into(), "thread")
         )?;
-        writeln!(out, "{:<24}{:.2} ms", "open", self.open_ms)?;
-        writeln!(
-            out,
-            "{:<24}p50 {:.1}, p90 {:.1}, p99 {:.1}, p99.9 {:.1}, max {:.1}, mean {:.1}",
-            "latency in us", l.p50, l.p90, l.p99, l.p99_9, l.max, l.mean
-        )?;
-        row(
-            out,
-            "queries a second",
-            format_args!("{:.0}", self.queries_per_second),
-        )?;
-        writeln!(
-            out,
-            "{:<24}{:.1} probes, {:.1} blocks, {:.1} candidates",
-            "a query", self.probes_per_query, self.blocks_per_query, self.candidates_per_query
-        )?;
-        writeln!(out, "{:<24}{}", "matches", self.matches)
+        row(out, "open", format_args!("{:.2} ms", self.open_ms))?;
+        let latency = format!(
+            "p50 {:.1}, p90 {:.1}, p99 {:.1}, p99.9 {:.1}, max {:.1}, mean {:.1}",
+            l.p50, l.p90, l.p99, l.p99_9, l.max, l.mean
+        );
+        row(out, "latency in us", latency)?;
+        let rate = format!("{:.0}", self.queries_per_second);
+        row(out, "queries a second", rate)?;
+        let each = format!(
+            "{:.1} probes, {:.1} blocks, {:.1} candidates",
+            self.probes_per_query, self.blocks_per_query, self.candidates_per_query
+        );
+        row(out, "a query", each)?;
+        row(out, "matches", self.matches)
     }
 }
 

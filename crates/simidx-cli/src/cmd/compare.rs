@@ -1,6 +1,6 @@
 //! `simidx compare`: two documents side by side, to explain why they are near-duplicates or not.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ use crate::support::indexes::{OpenArgs, together};
 use crate::support::inputs::{Diagnostics, OnError};
 use crate::support::messages::counted;
 use crate::support::options::{DEFAULT_DISTANCE, DISTANCES, distance_within, heading, width};
-use crate::support::output::{row, stdout};
+use crate::support::output::{Report, row, stdout, write_report};
 use crate::support::pipeline::{PipelineArgs, recorded};
 use crate::support::quantity::count;
 use crate::support::similarity::{SimilarityArgs, features_of};
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &Args) -> Answer {
         return compare(args, &documents, fingerprinter, DEFAULT_DISTANCE);
     };
     let set = together(args.open.open(path)?)?;
-    let pipeline = recorded(&set, &args.pipeline.files()?)?;
+    let pipeline = recorded(&set, &args.pipeline.files.read()?)?;
     let fingerprinter = pipeline.fingerprinter(set.width())?;
     compare(args, &documents, fingerprinter, set.max_distance())
 }
@@ -155,7 +155,7 @@ fn compare(
             jaccard: a.jaccard(&b),
         }
     });
-    let report = Report {
+    let compared = Compared {
         texts,
         comparison: fingerprinter.compare(&a.text, &b.text),
         pipeline: fingerprinter.pipeline(),
@@ -164,13 +164,8 @@ fn compare(
         top: args.top as usize,
         names: [&a.name, &b.name],
     };
-    let mut out = stdout();
-    match args.json {
-        true => writeln!(out, "{}", report.json())?,
-        false => report.print(&mut out)?,
-    }
-    out.flush()?;
-    Ok(report.is_near())
+    write_report(stdout(), &compared, args.json)?;
+    Ok(compared.is_near())
 }
 
 /// How similar the texts are, if that decides.
@@ -180,7 +175,7 @@ struct TextSimilarity {
 }
 
 /// A comparison, ready to be printed.
-struct Report<'a> {
+struct Compared<'a> {
     texts: Option<TextSimilarity>,
     comparison: Comparison,
     pipeline: &'a Pipeline,
@@ -191,7 +186,7 @@ struct Report<'a> {
     names: [&'a str; 2],
 }
 
-impl Report<'_> {
+impl Compared<'_> {
     fn is_near(&self) -> bool {
         match &self.texts {
             Some(texts) => texts.jaccard >= texts.wanted.least(),
@@ -219,7 +214,38 @@ impl Report<'_> {
         }
     }
 
-    fn json(&self) -> Value {
+    /// The verdict on documents of which one has no features at least: there are no figures.
+    fn print_without_features(&self, out: &mut dyn Write) -> io::Result<()> {
+        let found = &self.comparison;
+        let who = match (found.a.has_features(), found.b.has_features()) {
+            (false, false) => "neither document has features",
+            (false, true) => "A has no features",
+            _ => "B has no features",
+        };
+        match (found.are_equal(), &self.texts) {
+            (_, Some(_)) => {}
+            (true, None) => writeln!(out, "{:<24}near-duplicates: equal byte for byte", "verdict")?,
+            (false, None) => writeln!(out, "{:<24}not near-duplicates: {who}", "verdict")?,
+        }
+        writeln!(out, "{:<24}none: {who}", "distance")
+    }
+
+    fn print_features(&self, out: &mut dyn Write) -> io::Result<()> {
+        let features = self.comparison.most_different(self.top);
+        if features.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "\n weight in A        in B  feature that differs")?;
+        for feature in features {
+            let (a, b, text) = (feature.weight_a, feature.weight_b, one_line(&feature.text));
+            writeln!(out, "{a:>12.3}{b:>12.3}  {text}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Report for Compared<'_> {
+    fn to_json(&self) -> Value {
         let found = &self.comparison;
         let sides = self.sides().map(|(name, document)| {
             json!({
@@ -259,7 +285,7 @@ impl Report<'_> {
         })
     }
 
-    fn print(&self, out: &mut impl Write) -> std::io::Result<()> {
+    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
         let found = &self.comparison;
         writeln!(out, "{:<24}{}", "pipeline", one_line(&name(self.pipeline)))?;
         for (letter, (name, document)) in ["A", "B"].into_iter().zip(self.sides()) {
@@ -316,35 +342,6 @@ impl Report<'_> {
             writeln!(out, "{label:<24}{figure:.4}")?;
         }
         self.print_features(out)
-    }
-
-    /// The verdict on documents of which one has no features at least: there are no figures.
-    fn print_without_features(&self, out: &mut impl Write) -> std::io::Result<()> {
-        let found = &self.comparison;
-        let who = match (found.a.has_features(), found.b.has_features()) {
-            (false, false) => "neither document has features",
-            (false, true) => "A has no features",
-            _ => "B has no features",
-        };
-        match (found.are_equal(), &self.texts) {
-            (_, Some(_)) => {}
-            (true, None) => writeln!(out, "{:<24}near-duplicates: equal byte for byte", "verdict")?,
-            (false, None) => writeln!(out, "{:<24}not near-duplicates: {who}", "verdict")?,
-        }
-        writeln!(out, "{:<24}none: {who}", "distance")
-    }
-
-    fn print_features(&self, out: &mut impl Write) -> std::io::Result<()> {
-        let features = self.comparison.most_different(self.top);
-        if features.is_empty() {
-            return Ok(());
-        }
-        writeln!(out, "\n weight in A        in B  feature that differs")?;
-        for feature in features {
-            let (a, b, text) = (feature.weight_a, feature.weight_b, one_line(&feature.text));
-            writeln!(out, "{a:>12.3}{b:>12.3}  {text}")?;
-        }
-        Ok(())
     }
 }
 

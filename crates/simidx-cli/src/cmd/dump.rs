@@ -7,7 +7,7 @@ use simidx::{IdKind, Set};
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
 use crate::support::indexes::{ExcludeArgs, IndexArgs, fingerprints_of, id_of_word};
-use crate::support::output::{Column, Json, id_to_json, stdout, write_ids};
+use crate::support::output::{Column, json_style, stdout};
 use crate::support::quantity::count;
 
 /// The head of `simidx dump --help` and of its man page.
@@ -69,7 +69,7 @@ fn dump(set: &Set, args: &Args, out: &mut dyn Write) -> Result<(), Failure> {
             // Gathered first: an object is printed whole or not at all.
             line.clear();
             write!(line, r#"{{"fingerprint":"{shown}","ids":"#)?;
-            write_ids(&mut line, fingerprints.ids()?)?;
+            json_style().write_ids(&mut line, fingerprints.ids()?)?;
             line.extend_from_slice(b"}\n");
             out.write_all(&line)?;
         } else if set.id_kind() == IdKind::None {
@@ -77,7 +77,7 @@ fn dump(set: &Set, args: &Args, out: &mut dyn Write) -> Result<(), Failure> {
         } else {
             let mut ids = fingerprints.ids()?;
             while let Some(id) = ids.read()? {
-                writeln!(out, "{shown}\t{}", Column::new(id))?;
+                writeln!(out, "{shown}\t{}", Column(id))?;
             }
         }
     }
@@ -93,7 +93,7 @@ fn dump_records(set: &Set, args: &Args, out: &mut dyn Write) -> Result<(), Failu
             line.clear();
             set.width().extend_hex(fingerprint, &mut line);
             out.write_all(&line)?;
-            writeln!(out, "\t{}", Column::new(id))?;
+            writeln!(out, "\t{}", Column(id))?;
             continue;
         }
         if open == Some(fingerprint) {
@@ -104,7 +104,7 @@ fn dump_records(set: &Set, args: &Args, out: &mut dyn Write) -> Result<(), Failu
             write!(line, r#"{{"fingerprint":"{shown}","ids":["#)?;
             open = Some(fingerprint);
         }
-        write!(line, "{}", Json(&id_to_json(id)))?;
+        json_style().write_id(&mut line, id)?;
     }
     match args.json {
         true => end_object(&mut line, out),
@@ -130,10 +130,11 @@ fn dump_ids(set: &Set, args: &Args, out: &mut dyn Write) -> Result<(), Failure> 
             let id = id_of_word(set.id_kind(), word)?;
             match args.json {
                 true => {
-                    let id = Json(&id_to_json(id)).to_string();
-                    writeln!(out, r#"{{"fingerprint":"{shown}","ids":[{id}]}}"#)?;
+                    write!(out, r#"{{"fingerprint":"{shown}","ids":["#)?;
+                    json_style().write_id(&mut *out, id)?;
+                    out.write_all(b"]}\n")?;
                 }
-                false => writeln!(out, "{shown}\t{}", Column::new(id))?,
+                false => writeln!(out, "{shown}\t{}", Column(id))?,
             }
         }
     }

@@ -10,6 +10,7 @@ use simidx_text::{Feature, Pipeline};
 use crate::cmd::Answer;
 use crate::support::inputs::InputArgs;
 use crate::support::messages::{counted, say};
+use crate::support::options::ThreadArgs;
 use crate::support::output::{Column, Stdout, id_to_json, stdout, write_object};
 use crate::support::progress::ProgressMode;
 use crate::support::records::{self, Fingerprinted, Refusal, Sink};
@@ -34,6 +35,8 @@ Examples:
 pub(crate) struct Args {
     #[command(flatten)]
     input: InputArgs,
+    #[command(flatten)]
+    threads: ThreadArgs,
     /// Text of a document: fingerprint this one
     #[arg(long, value_name = "TEXT", conflicts_with_all = [
         "inputs", "input", "text_field", "fingerprint_field", "id_field", "delimiter", "encoding",
@@ -101,8 +104,8 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
         say_stand_in(&pipeline, args, width, u64::from(fingerprint.is_none()));
         return Ok(true);
     }
-    let bar = mode.reading("documents");
-    let read = records::read(&args.input, &pipeline, bar, &mut printer)?;
+    let reading = (mode, "reading", "documents");
+    let read = records::read(&args.input, &pipeline, reading, &mut printer)?;
     printer.out.flush()?;
     say_stand_in(&pipeline, args, width, read.without_features);
     Ok(true)

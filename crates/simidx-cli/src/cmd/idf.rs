@@ -1,22 +1,23 @@
 //! `simidx idf`: the inverse document frequencies of a corpus, for `--idf`.
 
 use std::collections::HashMap;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use rayon::prelude::*;
-use serde::Serialize;
-use simidx_text::assets::FrequencyCounter;
+use serde_json::{Value, json};
+use simidx_text::assets::{DocumentFrequencies, FrequencyCounter};
 use simidx_text::stages::Idf;
 use simidx_text::{Fingerprinter, ParallelFingerprinter, Pipeline};
 
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
 use crate::support::inputs::InputArgs;
-use crate::support::output::Output;
+use crate::support::options::ThreadArgs;
+use crate::support::output::{Output, Report, row};
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::count;
-use crate::support::records::{self, Each, Fingerprinted, Refusal, Wanted};
+use crate::support::records::{self, Each, Fingerprinted, ReadCounts, Refusal, Wanted};
 
 /// The head of `simidx idf --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -32,6 +33,8 @@ Examples:
 pub(crate) struct Args {
     #[command(flatten)]
     input: InputArgs,
+    #[command(flatten)]
+    threads: ThreadArgs,
     /// File to write the frequencies to; `-` is standard output
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
@@ -60,7 +63,7 @@ pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
         batch: Vec::new(),
         batch_len: 0,
     };
-    let bar = mode.reading("documents").doing("counting");
+    let reading = (mode, "counting", "documents");
     let mut each = Each(Wanted::Text, |record: Fingerprinted| match record.text {
         Some(text) => {
             counting.push(text);
@@ -70,23 +73,13 @@ pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
             "is a fingerprint; this command reads documents",
         )),
     });
-    let read = records::read(&args.input, &pipeline, bar, &mut each)?;
+    let read = records::read(&args.input, &pipeline, reading, &mut each)?;
     counting.count_batch();
     let found = counting.counter.finish(args.min_count);
     output.write(|mut out: &mut (dyn Write + Send)| {
         Ok(found.write(&pipeline.describe(), &mut out)?)
     })?;
-    let report = Report {
-        document_count: found.document_count,
-        skipped_count: read.skipped,
-        replaced_count: read.replaced,
-        feature_count: found.features.len() as u64,
-        rare_count: found.rare_count,
-        unwritable_count: found.unwritable_count,
-        most_missed: found.most_missed,
-        default: found.idf(0),
-    };
-    output.report(&report, args.json, |out| report.print(out))?;
+    output.report(&Counted { found, read }, args.json)?;
     Ok(true)
 }
 
@@ -103,33 +96,36 @@ fn unweighted(args: &Args) -> Result<Pipeline, Failure> {
 }
 
 /// What was counted.
-#[derive(Debug, Serialize)]
-struct Report {
-    document_count: u64,
-    skipped_count: u64,
-    replaced_count: u64,
-    feature_count: u64,
-    rare_count: u64,
-    unwritable_count: u64,
-    most_missed: u64,
-    default: f64,
+struct Counted {
+    found: DocumentFrequencies,
+    read: ReadCounts,
 }
 
-impl Report {
-    fn print(&self, out: &mut dyn Write) -> std::io::Result<()> {
-        for (label, count) in [
-            ("documents", self.document_count),
-            ("features", self.feature_count),
-            ("left out as rare", self.rare_count),
-            ("no line can hold", self.unwritable_count),
-        ] {
-            writeln!(out, "{label:<24}{count}")?;
+impl Report for Counted {
+    fn to_json(&self) -> Value {
+        let found = &self.found;
+        json!({
+            "document_count": found.document_count,
+            "skipped_count": self.read.skipped,
+            "replaced_count": self.read.replaced,
+            "feature_count": found.features.len(),
+            "rare_count": found.rare_count,
+            "unwritable_count": found.unwritable_count,
+            "most_missed": found.most_missed,
+            "default": found.idf(0),
+        })
+    }
+
+    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        let found = &self.found;
+        row(out, "documents", found.document_count)?;
+        row(out, "features", found.features.len())?;
+        row(out, "left out as rare", found.rare_count)?;
+        row(out, "no line can hold", found.unwritable_count)?;
+        if found.most_missed > 0 {
+            row(out, "counts too low by up to", found.most_missed)?;
         }
-        if self.most_missed > 0 {
-            let label = "counts too low by up to";
-            writeln!(out, "{label:<24}{}", self.most_missed)?;
-        }
-        writeln!(out, "{:<24}{:.6}", "default", self.default)
+        row(out, "default", format_args!("{:.6}", found.idf(0)))
     }
 }
 

@@ -1,9 +1,13 @@
 //! `simidx info`: parameters, tables and compression of an index.
 
+use std::io::{self, Write};
+
+use serde_json::Value;
+
 use crate::cmd::Answer;
 use crate::support::indexes::IndexArgs;
-use crate::support::output::{stdout, write_report};
-use crate::support::report::{TotalReport, reports};
+use crate::support::output::{Report, stdout, write_report};
+use crate::support::report::SetReport;
 
 /// The head of `simidx info --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -26,16 +30,17 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(args: Args) -> Answer {
-    let segments = reports(&args.index.open()?)?;
-    match &segments[..] {
-        [only] => write_report(stdout(), &only.report, args.json, |out| {
-            only.report.print(out)?;
-            only.report.print_details(out)
-        }),
-        _ => {
-            let total = TotalReport::of(segments);
-            write_report(stdout(), &total, args.json, |out| total.print(out))
-        }
-    }?;
+    let set = args.index.open()?;
+    write_report(stdout(), &SetReport::of(&set)?, args.json)?;
     Ok(true)
+}
+
+impl Report for SetReport<'_> {
+    fn to_json(&self) -> Value {
+        self.to_json()
+    }
+
+    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.print(out)
+    }
 }

@@ -1,6 +1,6 @@
 //! `simidx lint`: whether searches in a set will be slow or find too much, and why.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use serde_json::{Value, json};
 use simidx::Set;
@@ -16,7 +16,7 @@ use crate::support::inputs::SourceArgs;
 use crate::support::options::{
     DEFAULT_DISTANCE, DISTANCES, IdChoice, ResourceArgs, distance_or, distance_within,
 };
-use crate::support::output::{row, stdout, write_object};
+use crate::support::output::{Report, row, stdout, write_report};
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::count;
 use crate::support::records::{self, Each, Fingerprinted, Wanted};
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
 
 /// The report on records that are in no index: that on the index which a build would make of them.
 fn of_records(args: &Args, mode: ProgressMode) -> Answer {
-    let width = args.source.width;
+    let width = args.source.records.width;
     let distance = distance_or(args.max_distance, width, DEFAULT_DISTANCE)?;
     let mut builder = TransientBuilder::new(width, IdChoice::Auto, distance, &args.resources);
     builder.chooses_tables = true;
@@ -76,8 +76,8 @@ fn of_records(args: &Args, mode: ProgressMode) -> Answer {
         }
         Ok(())
     });
-    let (input, bar) = (args.source.records(), mode.reading("records"));
-    records::read(&input, &input.pipeline.pipeline()?, bar, &mut each)?;
+    let (input, reading) = (&args.source.records, (mode, "reading", "records"));
+    records::read(input, &input.pipeline.pipeline()?, reading, &mut each)?;
     let documents = (documents.document_count > 0).then_some(documents);
     of_set(&builder.finish()?, documents, args, mode)
 }
@@ -96,149 +96,138 @@ fn of_set(
     spinner.finish_and_clear();
     let mut warnings = report.warnings();
     warnings.extend(documents.iter().flat_map(DocumentLengths::warnings));
-    let mut out = stdout();
-    match args.json {
-        true => write_object(
-            &mut out,
-            &to_json(&report, documents, &warnings, set.names()),
-        )?,
-        false => print(&mut out, &report, documents, &warnings, set)?,
-    }
-    out.flush()?;
-    Ok(warnings.is_empty())
+    let linted = Linted {
+        report,
+        documents,
+        warnings,
+        names: set.names(),
+    };
+    write_report(stdout(), &linted, args.json)?;
+    Ok(linted.warnings.is_empty())
 }
 
-fn to_json(
-    report: &LintReport,
+/// What was found.
+struct Linted<'a> {
+    report: LintReport,
     documents: Option<DocumentLengths>,
-    warnings: &[LintWarning],
-    names: &[String],
-) -> Value {
-    let bits = &report.bits;
-    let group = |group: &DuplicateGroup| {
-        json!({
-            "record_count": group.record_count,
-            "fingerprint": report.width.to_hex(group.fingerprint),
-            "id": group.id,
-        })
-    };
-    let table = |table: &TableCrowding| {
-        json!({
-            "index": names.get(table.segment).filter(|name| !name.is_empty()),
-            "table": table.table,
-            "address_bits": table.address_bits,
-            "fingerprint_count": table.fingerprint_count,
-            "prefix_count": table.prefix_count,
-            "largest_prefix": table.largest,
-            "largest_prefix_example": table.largest_example.map(|f| report.width.to_hex(f)),
-            "sharing": table.sharing,
-            "uniform_sharing": table.uniform_sharing,
-            "candidates": table.candidates(),
-            "uniform_candidates": table.uniform_candidates,
-        })
-    };
-    let documents = documents.map(|documents| {
-        json!({
-            "document_count": documents.document_count,
-            "empty_count": documents.empty_count,
-            "short_count": documents.short_count,
-        })
-    });
-    let warning = |warning: &LintWarning| {
-        json!({
-            "kind": warning.kind.to_string(),
-            "reason": warning.reason,
-            "remedy": warning.remedy,
-        })
-    };
-    json!({
-        "sound": warnings.is_empty(),
-        "width": report.width.bits(),
-        "max_distance": report.distance,
-        "record_count": report.record_count,
-        "fingerprint_count": report.fingerprint_count,
-        "duplicate_share": report.duplicate_share(),
-        "groups": report.groups.iter().map(group).collect::<Vec<_>>(),
-        "bits": {
-            "set_counts": bits.set_counts,
-            "dead": bits.dead,
-            "lopsided": bits.lopsided,
-        },
-        "tables": report.tables.iter().map(table).collect::<Vec<_>>(),
-        "documents": documents,
-        "warnings": warnings.iter().map(warning).collect::<Vec<_>>(),
-    })
+    warnings: Vec<LintWarning>,
+    /// Those of the indexes.
+    names: &'a [String],
 }
 
-fn print(
-    out: &mut impl Write,
-    report: &LintReport,
-    documents: Option<DocumentLengths>,
-    warnings: &[LintWarning],
-    set: &Set,
-) -> std::io::Result<()> {
-    print_bits(out, report)?;
-    for group in &report.groups {
-        let (count, hex) = (group.record_count, report.width.to_hex(group.fingerprint));
-        let id = one_line(&group.id);
-        row(
-            out,
-            "group",
-            format_args!("{count} records with {hex}, first {id}"),
-        )?;
-    }
-    for table in &report.tables {
-        let label = match set.names() {
-            [_, _, ..] => format!("table {} of index {}", table.table, table.segment),
-            _ => format!("table {}", table.table),
+impl Report for Linted<'_> {
+    fn to_json(&self) -> Value {
+        let (report, bits) = (&self.report, &self.report.bits);
+        let group = |group: &DuplicateGroup| {
+            json!({
+                "record_count": group.record_count,
+                "fingerprint": report.width.to_hex(group.fingerprint),
+                "id": group.id,
+            })
         };
-        writeln!(
-            out,
-            "{label:<24}{:.0} candidates a query (uniform {:.0}), at most {} with the same {} leading bits",
-            table.candidates(),
-            table.uniform_candidates,
-            table.largest,
-            table.address_bits
-        )?;
+        let table = |table: &TableCrowding| {
+            json!({
+                "index": self.names.get(table.segment).filter(|name| !name.is_empty()),
+                "table": table.table,
+                "address_bits": table.address_bits,
+                "fingerprint_count": table.fingerprint_count,
+                "prefix_count": table.prefix_count,
+                "largest_prefix": table.largest,
+                "largest_prefix_example": table.largest_example.map(|f| report.width.to_hex(f)),
+                "sharing": table.sharing,
+                "uniform_sharing": table.uniform_sharing,
+                "candidates": table.candidates(),
+                "uniform_candidates": table.uniform_candidates,
+            })
+        };
+        let documents = self.documents.map(|documents| {
+            json!({
+                "document_count": documents.document_count,
+                "empty_count": documents.empty_count,
+                "short_count": documents.short_count,
+            })
+        });
+        let warning = |warning: &LintWarning| {
+            json!({
+                "kind": warning.kind.to_string(),
+                "reason": warning.reason,
+                "remedy": warning.remedy,
+            })
+        };
+        json!({
+            "sound": self.warnings.is_empty(),
+            "width": report.width.bits(),
+            "max_distance": report.distance,
+            "record_count": report.record_count,
+            "fingerprint_count": report.fingerprint_count,
+            "duplicate_share": report.duplicate_share(),
+            "groups": report.groups.iter().map(group).collect::<Vec<_>>(),
+            "bits": {
+                "set_counts": bits.set_counts,
+                "dead": bits.dead,
+                "lopsided": bits.lopsided,
+            },
+            "tables": report.tables.iter().map(table).collect::<Vec<_>>(),
+            "documents": documents,
+            "warnings": self.warnings.iter().map(warning).collect::<Vec<_>>(),
+        })
     }
-    if let Some(documents) = documents {
-        let (all, empty) = (documents.document_count, documents.empty_count);
-        let (short, least) = (documents.short_count, DocumentLengths::SHORT);
-        let short = format!("{short} with fewer than {least} features");
-        row(
-            out,
-            "documents",
-            format_args!("{all}, of which {empty} empty, {short}"),
-        )?;
+
+    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        print_bits(out, &self.report)?;
+        for group in &self.report.groups {
+            let count = group.record_count;
+            let (hex, id) = (
+                self.report.width.to_hex(group.fingerprint),
+                one_line(&group.id),
+            );
+            let value = format!("{count} records with {hex}, first {id}");
+            row(out, "group", value)?;
+        }
+        for table in &self.report.tables {
+            let label = match self.names {
+                [_, _, ..] => format!("table {} of index {}", table.table, table.segment),
+                _ => format!("table {}", table.table),
+            };
+            let value = format!(
+                "{:.0} candidates a query (uniform {:.0}), at most {} with the same {} leading bits",
+                table.candidates(),
+                table.uniform_candidates,
+                table.largest,
+                table.address_bits
+            );
+            row(out, &label, value)?;
+        }
+        if let Some(documents) = self.documents {
+            let (all, empty) = (documents.document_count, documents.empty_count);
+            let (short, least) = (documents.short_count, DocumentLengths::SHORT);
+            let short = format!("{short} with fewer than {least} features");
+            let value = format!("{all}, of which {empty} empty, {short}");
+            row(out, "documents", value)?;
+        }
+        for warning in &self.warnings {
+            writeln!(out, "warning: {}", one_line(&warning.to_string()))?;
+        }
+        Ok(())
     }
-    for warning in warnings {
-        writeln!(out, "warning: {}", one_line(&warning.to_string()))?;
-    }
-    Ok(())
 }
 
-fn print_bits(out: &mut impl Write, report: &LintReport) -> std::io::Result<()> {
+fn print_bits(out: &mut dyn Write, report: &LintReport) -> io::Result<()> {
     let bits = &report.bits;
     let records = report.record_count;
     let duplicates = report.duplicate_share() * 100.0;
-    row(
-        out,
-        "records",
-        format_args!("{records}, of which {duplicates:.1} % are duplicates"),
-    )?;
+    let value = format!("{records}, of which {duplicates:.1} % are duplicates");
+    row(out, "records", value)?;
     let count = report.fingerprint_count;
     row(out, "fingerprints", count)?;
     if count < BitReport::MIN_COUNT {
-        return writeln!(out, "{:<24}too few fingerprints to tell", "bits");
+        return row(out, "bits", "too few fingerprints to tell");
     }
     let share = |set: &u64| *set as f64 / count as f64 * 100.0;
     let shares = bits.set_counts.iter().map(share);
     let (least, most) = shares.fold((100f64, 0f64), |(a, b), s| (a.min(s), b.max(s)));
-    row(
-        out,
-        "bits",
-        format_args!("set in {least:.1} to {most:.1} % of the fingerprints"),
-    )?;
+    let value = format!("set in {least:.1} to {most:.1} % of the fingerprints");
+    row(out, "bits", value)?;
     let (dead, lopsided) = (bits.dead.len(), bits.lopsided.len());
     row(out, "", format_args!("{dead} dead, {lopsided} lopsided"))
 }

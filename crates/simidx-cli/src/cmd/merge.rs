@@ -1,13 +1,14 @@
 //! `simidx merge`: several indexes into one, without some records.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
-use serde::Serialize;
+use clap::Arg;
+use serde_json::json;
+use simidx::Set;
 use simidx::design::TableDesign;
-use simidx::merge::{MergeCodec, MergeOptions};
+use simidx::merge::{MergeCodec, MergeOptions, Unmatched};
 use simidx::set::{Exclusions, Segment};
-use simidx::{Codec, Set};
 
 use crate::cmd::Answer;
 use crate::support::build_report::{BuildReport, Stages};
@@ -16,12 +17,13 @@ use crate::support::indexes::{ExcludeArgs, IndexArgs, while_released};
 use crate::support::inputs::InputFiles;
 use crate::support::messages::say;
 use crate::support::options::{
-    Choice, TABLE_DISTANCES, ThreadArgs, check_temp_dir, heading, one_of, temp_dir,
+    CODECS, Choice, CodecChoice, ResourceArgs, TABLE_DISTANCES, beside_output, check_temp_dir,
+    one_of,
 };
-use crate::support::output::{Output, row, temp_dir_of};
+use crate::support::output::{Output, temp_dir_of};
 use crate::support::progress::ProgressMode;
-use crate::support::quantity::{Size, block_size, count};
-use crate::support::report::Report;
+use crate::support::quantity::{block_size, count};
+use crate::support::report::FileReport;
 
 /// The head of `simidx merge --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -40,6 +42,7 @@ Examples:
 
 /// Arguments of `simidx merge`.
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("memory", beside_inputs), mut_arg("temp_dir", beside_output))]
 pub(crate) struct Args {
     #[command(flatten)]
     index: IndexArgs,
@@ -63,22 +66,22 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SIZE", value_parser = block_size)]
     block_size: Option<u32>,
     /// Code of the tables
-    #[arg(long, value_parser = one_of(MERGE_CODECS), value_name = "CODEC", default_value = "auto")]
+    #[arg(long, value_parser = one_of(codecs()), value_name = "CODEC", default_value = "auto")]
     codec: MergeCodec,
-    /// Memory limit, such as 1GiB, in addition to the mapped inputs
-    #[arg(long, value_name = "SIZE", default_value = "256MiB", help_heading = heading::RESOURCES)]
-    memory: Size,
-    /// Directory for temporary files, which are deleted in any case [default: that of the output]
-    #[arg(long, value_name = "DIR", value_parser = temp_dir(), help_heading = heading::RESOURCES)]
-    temp_dir: Option<PathBuf>,
     #[command(flatten)]
-    threads: ThreadArgs,
+    resources: ResourceArgs,
     /// Replace an existing output
     #[arg(long)]
     force: bool,
     /// Print JSON: one object with the report
     #[arg(long)]
     json: bool,
+}
+
+/// Says that the memory of a merge is that beside its inputs, and how much it is by default.
+fn beside_inputs(memory: Arg) -> Arg {
+    let memory = memory.help("Memory limit, such as 1GiB, in addition to the mapped inputs");
+    memory.default_value("256MiB")
 }
 
 /// Runs the command.
@@ -102,28 +105,55 @@ fn merge(set: &Set, args: &Args, output: &Output, mode: ProgressMode) -> Answer 
     let written = while_released(set, || output.write(write));
     let merged = written.map_err(Failure::of_whole)?;
 
-    let index = Report::new(&merged.summary, set.pipeline(), &merged.metadata);
-    let index = index.with_sketches(&merged.summary, merged.sketches.as_ref());
     if merged.sketches.is_none() {
         say_dropped_sketches(set);
     }
-    let of_segments = merged.unmatched_of_segments.iter();
-    let exclude_from = of_segments.map(|(&number, unmatched)| UnmatchedOfInput {
-        index: set.names()[number].clone(),
-        unmatched_id_count: unmatched.id_count,
-        unmatched_fingerprint_count: unmatched.fingerprint_count,
-    });
-    let report = MergeReport {
-        build: BuildReport::new(index, stages, options.memory),
-        segment_count: set.segment_count(),
-        dropped_record_count: merged.dropped_record_count,
-        dropped_fingerprint_count: merged.dropped_fingerprint_count,
-        replaced_record_count: merged.replaced_record_count,
-        unmatched_id_count: merged.unmatched.id_count,
-        unmatched_fingerprint_count: merged.unmatched.fingerprint_count,
-        exclude_from: exclude_from.collect(),
+    let index = FileReport {
+        summary: merged.summary,
+        pipeline: set.pipeline(),
+        metadata: &merged.metadata,
+        sketches: merged.sketches.as_ref(),
     };
-    output.report(&report, args.json, |out| report.print(out))?;
+    let mut report = BuildReport::new(index, stages, options.memory);
+    report.add("segment_count", "segments", set.segment_count() as u64, "");
+    let (records, fingerprints) = (
+        merged.dropped_record_count,
+        merged.dropped_fingerprint_count,
+    );
+    report.note("dropped_record_count", records);
+    report.note("dropped_fingerprint_count", fingerprints);
+    let dropped = format!("{records} records, {fingerprints} fingerprints");
+    report.rows.push(("left out", dropped));
+    let replaced = merged.replaced_record_count;
+    report.add("replaced_record_count", "replaced", replaced, " records");
+    let Unmatched {
+        id_count,
+        fingerprint_count,
+        ..
+    } = merged.unmatched;
+    report.add("unmatched_id_count", IDS, id_count, "");
+    report.add(
+        "unmatched_fingerprint_count",
+        FINGERPRINTS,
+        fingerprint_count,
+        "",
+    );
+    let mut of_inputs = Vec::new();
+    for (&number, unmatched) in &merged.unmatched_of_segments {
+        let name = &set.names()[number];
+        let (ids, fingerprints) = (unmatched.id_count, unmatched.fingerprint_count);
+        for (label, count) in [(IDS, ids), (FINGERPRINTS, fingerprints)] {
+            let row = (count > 0).then(|| (label, format!("{count} in {name}")));
+            report.rows.extend(row);
+        }
+        of_inputs.push(json!({
+            "index": name,
+            "unmatched_id_count": ids,
+            "unmatched_fingerprint_count": fingerprints,
+        }));
+    }
+    report.note("exclude_from", of_inputs);
+    output.report(&report, args.json)?;
     Ok(true)
 }
 
@@ -139,22 +169,21 @@ impl Args {
             options.design = Some(design.map_err(simidx::Error::from)?);
         }
         options.newest_wins = self.newest_wins;
-        options.memory = self.memory.0;
-        options.temp_dir = Some(self.temp_dir());
+        options.memory = self.resources.memory_limit();
+        options.temp_dir = Some(temp_dir_of(&self.resources, &self.output));
         // Lists stay within the memory limit.
         let none = || {
-            let temp_dir = Some(self.temp_dir());
-            Ok(Exclusions::with_memory(self.memory.0, temp_dir)?)
+            let temp_dir = options.temp_dir.clone();
+            Ok(Exclusions::with_memory(options.memory, temp_dir)?)
         };
         (options.exclusions, options.segment_exclusions) = self.exclude.read(set, none)?;
         Ok(options)
     }
-
-    /// Where temporary files go.
-    fn temp_dir(&self) -> PathBuf {
-        temp_dir_of(self.temp_dir.as_deref(), &self.output)
-    }
 }
+
+/// The labels of what was to be left out and is not there.
+const IDS: &str = "ids not found";
+const FINGERPRINTS: &str = "fingerprints not found";
 
 /// Says that the sketches of the inputs are left out, if there are some, and why.
 fn say_dropped_sketches(set: &Set) {
@@ -169,101 +198,14 @@ fn largest_distance(set: &Set) -> u32 {
     largest.map_or(0, Segment::max_distance)
 }
 
-/// How the tables of the merged index are coded.
-const MERGE_CODECS: [Choice<MergeCodec>; 6] = [
-    (
-        "auto",
-        "lines, unless ef saves 7 % or a Huffman code a tenth",
-        MergeCodec::Chosen,
-    ),
-    (
+/// How the tables of the merged index are coded: as those of a new index, or as those of the inputs.
+fn codecs() -> impl Iterator<Item = Choice<MergeCodec>> {
+    let new = |codec: CodecChoice| codec.map_or(MergeCodec::Chosen, MergeCodec::Given);
+    let same = (
         "same",
         "The codec of the inputs, where they agree; else auto",
         MergeCodec::Same,
-    ),
-    (
-        "xor",
-        "The code of the original paper",
-        MergeCodec::Given(Codec::Xor),
-    ),
-    (
-        "gap",
-        "The smallest: Huffman-coded differences",
-        MergeCodec::Given(Codec::Gap),
-    ),
-    (
-        "ef",
-        "Elias-Fano: fast, and nearly as small",
-        MergeCodec::Given(Codec::EliasFano),
-    ),
-    (
-        "lines",
-        "The fastest in memory: a row of lines",
-        MergeCodec::Given(Codec::Lines),
-    ),
-];
-
-/// The report of a merge.
-#[derive(Debug, Serialize)]
-struct MergeReport {
-    #[serde(flatten)]
-    build: BuildReport,
-    segment_count: usize,
-    dropped_record_count: u64,
-    dropped_fingerprint_count: u64,
-    /// Of the dropped records those that another input replaces.
-    replaced_record_count: u64,
-    unmatched_id_count: u64,
-    unmatched_fingerprint_count: u64,
-    exclude_from: Vec<UnmatchedOfInput>,
-}
-
-/// What was to be left out of an input and is not there.
-#[derive(Debug, Serialize)]
-struct UnmatchedOfInput {
-    index: String,
-    unmatched_id_count: u64,
-    unmatched_fingerprint_count: u64,
-}
-
-impl MergeReport {
-    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
-        self.build.print_index(out)?;
-        writeln!(out, "{:<24}{}", "segments", self.segment_count)?;
-        let (records, fingerprints) = (self.dropped_record_count, self.dropped_fingerprint_count);
-        row(
-            out,
-            "left out",
-            format_args!("{records} records, {fingerprints} fingerprints"),
-        )?;
-        if self.replaced_record_count > 0 {
-            row(
-                out,
-                "replaced",
-                format_args!("{} records", self.replaced_record_count),
-            )?;
-        }
-        let (ids, fingerprints) = (self.unmatched_id_count, self.unmatched_fingerprint_count);
-        print_unmatched(out, ids, fingerprints, "")?;
-        for input in &self.exclude_from {
-            let (ids, fingerprints) = (input.unmatched_id_count, input.unmatched_fingerprint_count);
-            print_unmatched(out, ids, fingerprints, &format!(" in {}", input.index))?;
-        }
-        self.build.print_cost(out)
-    }
-}
-
-/// Prints how much of a list was not found.
-fn print_unmatched(
-    out: &mut dyn Write,
-    ids: u64,
-    fingerprints: u64,
-    place: &str,
-) -> io::Result<()> {
-    for (count, what) in [(ids, "ids"), (fingerprints, "fingerprints")] {
-        if count > 0 {
-            writeln!(out, "{:<24}{count}{place}", format!("{what} not found"))?;
-        }
-    }
-    Ok(())
+    );
+    let all = CODECS.map(|(name, help, codec)| (name, help, new(codec)));
+    all.into_iter().chain([same])
 }

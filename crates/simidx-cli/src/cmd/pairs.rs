@@ -18,7 +18,7 @@ use crate::support::options::{
     Choice, DEFAULT_DISTANCE, DISTANCES, IdChoice, ResourceArgs, distance_or, one_of,
 };
 use crate::support::output::{Column, Stdout, id_to_json, stdout, write_object};
-use crate::support::progress::{ProgressMode, ReadingBar};
+use crate::support::progress::{ProgressMode, Reading};
 use crate::support::quantity::count;
 use crate::support::records::{self, Each, Fingerprinted, Wanted};
 use crate::support::similarity::{SimilarDocuments, SimilarityArgs};
@@ -126,14 +126,14 @@ fn of_set(set: &Set, equal: &[Vec<IdBuf>], args: &Args, mode: ProgressMode) -> A
 
 /// The pairs of records that are in no index.
 fn of_records(args: &Args, mode: ProgressMode) -> Answer {
-    let width = args.source.width;
+    let width = args.source.records.width;
     let options = args.options(width, DEFAULT_DISTANCE)?;
-    let bar = mode.reading("records");
+    let reading = (mode, "reading", "records");
     if args.by == By::Id {
-        let (set, equal) = transient_index(args, bar)?;
+        let (set, equal) = transient_index(args, reading)?;
         return of_set(&set, &equal, args, mode);
     }
-    let input = args.source.records();
+    let input = &args.source.records;
     let mut finder = PairFinder::new(width, &options)?;
     let mut push = Each(Wanted::Fingerprint, |record: Fingerprinted| {
         match record.without_features {
@@ -141,7 +141,7 @@ fn of_records(args: &Args, mode: ProgressMode) -> Answer {
             Some(_) => Ok(()),
         }
     });
-    let read = records::read(&input, &input.pipeline.pipeline()?, bar, &mut push)?;
+    let read = records::read(input, &input.pipeline.pipeline()?, reading, &mut push)?;
     say_without_features(read.without_features);
     let mut printer = Printer::new(args, width, mode);
     finder.finish(|pair| Ok(printer.pair(pair)?))?;
@@ -152,9 +152,14 @@ fn of_records(args: &Args, mode: ProgressMode) -> Answer {
 type Transient = (Set, Vec<Vec<IdBuf>>);
 
 /// An index of the records, and the ids of documents without features that are equal.
-fn transient_index(args: &Args, bar: ReadingBar) -> Result<Transient, Failure> {
+fn transient_index(args: &Args, reading: Reading) -> Result<Transient, Failure> {
     let distance = args.max_distance.unwrap_or(DEFAULT_DISTANCE);
-    let mut builder = TransientBuilder::new(args.source.width, args.ids, distance, &args.resources);
+    let mut builder = TransientBuilder::new(
+        args.source.records.width,
+        args.ids,
+        distance,
+        &args.resources,
+    );
     let (mut texts, mut names) = (EqualTexts::default(), Vec::new());
     let mut each = Each(Wanted::Fingerprint, |record: Fingerprinted| {
         let identity = record.without_features;
@@ -165,8 +170,8 @@ fn transient_index(args: &Args, bar: ReadingBar) -> Result<Transient, Failure> {
         }
         Ok(())
     });
-    let input = args.source.records();
-    let read = records::read(&input, &input.pipeline.pipeline()?, bar, &mut each)?;
+    let input = &args.source.records;
+    let read = records::read(input, &input.pipeline.pipeline()?, reading, &mut each)?;
     say_without_features(read.without_features);
     let groups = texts.into_groups(2).into_iter();
     let name = |number: u64| names[number as usize].clone();
@@ -182,7 +187,7 @@ fn transient_index(args: &Args, bar: ReadingBar) -> Result<Transient, Failure> {
 fn of_texts(args: &Args, similarity: Similarity, mode: ProgressMode) -> Answer {
     let source = (&args.source, &args.exclude);
     let mut documents = SimilarDocuments::read(source, similarity, false, &args.resources, mode)?;
-    let mut printer = Printer::new(args, args.source.width, mode);
+    let mut printer = Printer::new(args, args.source.records.width, mode);
     if args.count_only {
         return printer.count_similar(&mut documents, mode);
     }
@@ -273,7 +278,7 @@ impl<'a> Printer<'a> {
                 write_object(&mut self.out, &pair)
             }
             _ => {
-                let [a, b] = [a, b].map(Column::new);
+                let [a, b] = [a, b].map(Column);
                 writeln!(self.out, "{a}\t{b}\t{distance}")
             }
         }

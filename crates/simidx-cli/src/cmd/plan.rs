@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use clap::ArgAction;
 use serde::Serialize;
+use serde_json::{Value, json};
 use simidx::Width;
 use simidx::design::{PlanRequest, PlannedIndex};
 use simidx_text::dedup::Similarity;
@@ -13,7 +14,7 @@ use crate::cmd::Answer;
 use crate::support::failure::Failure;
 use crate::support::messages::{counted, say};
 use crate::support::options::{CODECS, Choice, CodecChoice, TABLE_DISTANCES, one_of, width};
-use crate::support::output::{stdout, write_report};
+use crate::support::output::{Report, row, stdout, write_report};
 use crate::support::quantity::{Size, block_size, count};
 use crate::support::similarity::{ID_SHARE, SimilarityArgs, features_of};
 
@@ -97,115 +98,89 @@ const MEDIA: [Choice<bool>; 2] = [
 pub(crate) fn run(args: Args) -> Answer {
     if let Some(similarity) = args.similarity.given() {
         let plan = SimilarityPlan::new(similarity, args.count, args.text_size);
-        write_report(stdout(), &plan, args.json, |out| plan.print(out))?;
+        write_report(stdout(), &plan, args.json)?;
         return Ok(true);
     }
     let report = plan(&args)?;
-    write_report(stdout(), &report, args.json, |out| report.print(out))?;
+    write_report(stdout(), &report, args.json)?;
     report.warn();
     Ok(report.choice.is_some())
 }
 
-fn plan(args: &Args) -> Result<PlanReport, Failure> {
+fn plan(args: &Args) -> Result<PlanReport<'_>, Failure> {
     let mut request = PlanRequest::new(args.count, args.max_distance);
     request.width = args.width;
     request.memory = args.max_size.map(|Size(bytes)| bytes);
     request.block_size = args.block_size;
     request.on_ssd = args.on_ssd;
     request.codec = args.codec;
-    let curve = request.alternatives()?;
-    let choice = request.choose(&curve);
+    let indexes = request.alternatives()?;
+    let choice = request.choose(&indexes);
     Ok(PlanReport {
-        width: args.width.bits(),
-        max_distance: args.max_distance,
-        count: args.count,
-        medium: if args.on_ssd { "ssd" } else { "memory" },
-        memory: request.memory,
-        block_size: args.block_size,
-        indexes: curve.iter().map(Row::new).collect(),
+        args,
+        indexes,
         choice,
     })
 }
 
 /// The curve.
-#[derive(Debug, Serialize)]
-struct PlanReport {
-    width: u32,
-    max_distance: u32,
-    count: u64,
-    medium: &'static str,
-    memory: Option<u64>,
-    block_size: u32,
+struct PlanReport<'a> {
+    args: &'a Args,
     /// The smallest file first.
-    indexes: Vec<Row>,
+    indexes: Vec<PlannedIndex>,
     /// Position of the recommended one.
     choice: Option<usize>,
 }
 
-/// One index of the curve.
-#[derive(Debug, Serialize)]
-struct Row {
-    table_count: usize,
-    codec: &'static str,
-    min_prefix_bits: u32,
-    max_prefix_bits: u32,
-    /// Most address bits that a probe flips.
-    flips: u32,
-    /// Whether queries compare all fingerprints instead of probing.
-    scan: bool,
-    probes_per_query: f64,
-    candidates_per_query: f64,
-    bytes_per_fingerprint: f64,
-    file_bytes: u64,
-    latency_us: f64,
-    dominated: bool,
-    fits_memory: bool,
+/// Most address bits that a probe flips.
+fn flips(index: &PlannedIndex) -> u32 {
+    let probes = index.plan.best().unwrap_or_default();
+    probes.iter().map(|probe| probe.flips).max().unwrap_or(0)
 }
 
-impl Row {
-    fn new(index: &PlannedIndex) -> Self {
-        let probes = index.plan.best().unwrap_or_default();
-        Row {
-            table_count: index.design.table_count(),
-            codec: index.codec.name(),
-            min_prefix_bits: index.design.min_prefix_bits(),
-            max_prefix_bits: index.design.max_prefix_bits(),
-            flips: probes.iter().map(|p| p.flips).max().unwrap_or(0),
-            scan: index.plan.scan_is_cheaper(),
-            probes_per_query: index.plan.probe_count(),
-            candidates_per_query: index.plan.candidate_count(),
-            bytes_per_fingerprint: index.bytes_per_fingerprint,
-            file_bytes: index.file_len,
-            latency_us: index.latency_us,
-            dominated: !index.on_pareto_frontier,
-            fits_memory: index.fits_memory,
-        }
-    }
+fn index_to_json(index: &PlannedIndex) -> Value {
+    json!({
+        "table_count": index.design.table_count(),
+        "codec": index.codec.name(),
+        "min_prefix_bits": index.design.min_prefix_bits(),
+        "max_prefix_bits": index.design.max_prefix_bits(),
+        "flips": flips(index),
+        // Whether queries compare all fingerprints instead of probing.
+        "scan": index.plan.scan_is_cheaper(),
+        "probes_per_query": index.plan.probe_count(),
+        "candidates_per_query": index.plan.candidate_count(),
+        "bytes_per_fingerprint": index.bytes_per_fingerprint,
+        "file_bytes": index.file_len,
+        "latency_us": index.latency_us,
+        "dominated": !index.on_pareto_frontier,
+        "fits_memory": index.fits_memory,
+    })
+}
 
-    fn print(&self, out: &mut dyn Write, note: &str) -> io::Result<()> {
-        let prefix = match (self.min_prefix_bits, self.max_prefix_bits) {
-            (least, most) if least == most => least.to_string(),
-            (least, most) => format!("{least}-{most}"),
-        };
-        let probes = match self.scan {
-            true => "scan".to_owned(),
-            false => format!("{:.0}", self.probes_per_query),
-        };
-        let line = format!(
-            "{} {:>6}  {:<5}  {:>6}  {:>5}  {:>9}  {:>11}  {:>9.2}  {:>10}  {:>10}  {note}",
-            if self.dominated { ' ' } else { '*' },
-            self.table_count,
-            self.codec,
-            prefix,
-            self.flips,
-            probes,
-            rounded(self.candidates_per_query),
-            self.bytes_per_fingerprint,
-            format!("{:.1}", Size(self.file_bytes)),
-            rounded(self.latency_us),
-        );
-        writeln!(out, "{}", line.trim_end())
-    }
+fn print_index(index: &PlannedIndex, note: &str, out: &mut dyn Write) -> io::Result<()> {
+    let design = &index.design;
+    let prefix = match (design.min_prefix_bits(), design.max_prefix_bits()) {
+        (least, most) if least == most => least.to_string(),
+        (least, most) => format!("{least}-{most}"),
+    };
+    let probes = match index.plan.scan_is_cheaper() {
+        true => "scan".to_owned(),
+        false => format!("{:.0}", index.plan.probe_count()),
+    };
+    let line = format!(
+        "{} {:>6}  {:<5}  {:>6}  {:>5}  {:>9}  {:>11}  {:>9.2}  {:>10}  {:>10}  {note}",
+        if index.on_pareto_frontier { '*' } else { ' ' },
+        design.table_count(),
+        index.codec.name(),
+        prefix,
+        flips(index),
+        probes,
+        rounded(index.plan.candidate_count()),
+        index.bytes_per_fingerprint,
+        format!("{:.1}", Size(index.file_len)),
+        rounded(index.latency_us),
+    );
+    writeln!(out, "{}", line.trim_end())
 }
 
 /// A number with its significant digits.
@@ -216,46 +191,67 @@ fn rounded(value: f64) -> String {
     }
 }
 
-impl PlanReport {
-    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(
-            out,
-            "{} fingerprints of {} bits, distance {}, {}, blocks of {} bytes",
-            self.count, self.width, self.max_distance, self.medium, self.block_size
-        )?;
-        writeln!(out)?;
-        writeln!(
-            out,
-            "  tables  codec  prefix  flips     probes   candidates   bytes/fp   file size  latency us"
-        )?;
-        for (i, row) in self.indexes.iter().enumerate() {
-            let note = match (self.choice == Some(i), row.fits_memory) {
-                (true, _) => "<- choice",
-                (false, true) => "",
-                (false, false) => "too large",
-            };
-            row.print(out, note)?;
-        }
-        writeln!(out)?;
-        writeln!(out, "* no other is both smaller and faster")?;
-        Ok(())
+impl PlanReport<'_> {
+    fn medium(&self) -> &'static str {
+        if self.args.on_ssd { "ssd" } else { "memory" }
     }
 
     /// Says so if there is no index to recommend.
     fn warn(&self) {
-        let smallest = self.indexes.iter().map(|row| row.file_bytes).min();
-        if let (None, Some(most), Some(smallest)) = (self.choice, self.memory, smallest) {
-            let (most, smallest) = (Size(most), Size(smallest));
-            match self.indexes.iter().find(|row| row.fits_memory) {
-                Some(row) => say(format_args!(
+        let smallest = self.indexes.iter().map(|index| index.file_len).min();
+        if let (None, Some(most), Some(smallest)) = (self.choice, self.args.max_size, smallest) {
+            let smallest = Size(smallest);
+            match self.indexes.iter().find(|index| index.fits_memory) {
+                Some(index) => say(format_args!(
                     "no index that a build chooses fits in {most}; --codec {} makes one that does",
-                    row.codec
+                    index.codec
                 )),
                 None => say(format_args!(
                     "no index fits in {most}: the smallest takes {smallest}"
                 )),
             }
         }
+    }
+}
+
+impl Report for PlanReport<'_> {
+    fn to_json(&self) -> Value {
+        let args = self.args;
+        json!({
+            "width": args.width.bits(),
+            "max_distance": args.max_distance,
+            "count": args.count,
+            "medium": self.medium(),
+            "memory": args.max_size.map(|Size(bytes)| bytes),
+            "block_size": args.block_size,
+            "indexes": self.indexes.iter().map(index_to_json).collect::<Vec<_>>(),
+            "choice": self.choice,
+        })
+    }
+
+    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        let (args, medium) = (self.args, self.medium());
+        writeln!(
+            out,
+            "{} fingerprints of {} bits, distance {}, {medium}, blocks of {} bytes",
+            args.count, args.width, args.max_distance, args.block_size
+        )?;
+        writeln!(out)?;
+        writeln!(
+            out,
+            "  tables  codec  prefix  flips     probes   candidates   bytes/fp   file size  latency us"
+        )?;
+        for (i, index) in self.indexes.iter().enumerate() {
+            let note = match (self.choice == Some(i), index.fits_memory) {
+                (true, _) => "<- choice",
+                (false, true) => "",
+                (false, false) => "too large",
+            };
+            print_index(index, note, out)?;
+        }
+        writeln!(out)?;
+        writeln!(out, "* no other is both smaller and faster")?;
+        Ok(())
     }
 }
 
@@ -308,6 +304,12 @@ impl SimilarityPlan {
                 / KEYS,
         }
     }
+}
+
+impl Report for SimilarityPlan {
+    fn to_json(&self) -> Value {
+        json!(self)
+    }
 
     fn print(&self, out: &mut dyn Write) -> io::Result<()> {
         let Self {
@@ -327,31 +329,16 @@ impl SimilarityPlan {
             out,
             "{texts} of {size}, similarity {similarity} and more, by {features}\n"
         )?;
-        for (name, value) in [
-            (
-                "search",
-                format!("{bands} bands of {rows} MinHash values, then all features"),
-            ),
-            (
-                "recall",
-                format!("{recall:.4} at {similarity}, {mean_recall:.5} on average above it"),
-            ),
-            (
-                "memory",
-                format!("at least {least:.1}; {full:.1} without temporary files"),
-            ),
-            (
-                "processor time",
-                format!("about {time}, if most are similar to few others"),
-            ),
-            (
-                "candidates",
-                format!("{chance_candidates:.0} pairs by chance"),
-            ),
-        ] {
-            writeln!(out, "{name:<24}{value}")?;
-        }
-        Ok(())
+        let value = format!("{bands} bands of {rows} MinHash values, then all features");
+        row(out, "search", value)?;
+        let value = format!("{recall:.4} at {similarity}, {mean_recall:.5} on average above it");
+        row(out, "recall", value)?;
+        let value = format!("at least {least:.1}; {full:.1} without temporary files");
+        row(out, "memory", value)?;
+        let value = format!("about {time}, if most are similar to few others");
+        row(out, "processor time", value)?;
+        let value = format!("{chance_candidates:.0} pairs by chance");
+        row(out, "candidates", value)
     }
 }
 

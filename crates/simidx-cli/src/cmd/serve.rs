@@ -7,9 +7,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use simidx::{IdBuf, Width};
+use simidx::Width;
 use simidx_collection::{Collection, Sync};
-use simidx_input::Content;
 use simidx_output::one_line;
 use simidx_server::{LogFormat, NamedIndex, Server, ServerOptions, StartError, TlsFiles, Token};
 
@@ -25,7 +24,7 @@ use crate::support::pipeline::PipelineArgs;
 use crate::support::process;
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::{Size, count};
-use crate::support::records::visit_all;
+use crate::support::records::visit_texts;
 
 /// The head of `simidx serve --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -313,7 +312,7 @@ pub(crate) fn run(args: Args) -> Answer {
     options.access_log = args.access_log;
     options.quiet = is_quiet();
     options.json = json_style();
-    options.assets = args.pipeline.files()?;
+    options.assets = args.pipeline.files.read()?;
     options.texts = read_texts(&args.texts, args.input, &args.fields)?;
     if let Some(folder) = &args.store {
         let mut store = simidx_collection::Options::default();
@@ -365,7 +364,7 @@ fn not_started(error: StartError) -> Failure {
     })
 }
 
-/// Reads the texts of documents by their ids. A record that is no document is passed over.
+/// Reads the texts of documents by their ids.
 fn read_texts(
     paths: &[PathBuf],
     format: InputFormat,
@@ -373,22 +372,10 @@ fn read_texts(
 ) -> Result<HashMap<String, String>, Failure> {
     let options = fields.options(Width::default());
     let mut texts = HashMap::new();
-    for path in paths {
-        let paths = simidx_input::expand(path, None)?;
-        let readers = paths
-            .iter()
-            .map(|path| simidx_input::open_with(path, format, &options));
-        let bar = ProgressMode::Never.reading("documents");
-        visit_all(readers, &bar, |position, record| {
-            if let Some(record) = record
-                && let Content::Text(mut text) = record.content
-            {
-                let id = record.id.unwrap_or(IdBuf::Number(position));
-                text.truncate(text.floor_char_boundary(MAX_TEXT_LEN));
-                texts.insert(id.to_string(), text);
-            }
-            Ok(())
-        })?;
-    }
+    let format = (format, &options);
+    visit_texts(paths, format, ProgressMode::Never, |id, mut text| {
+        text.truncate(text.floor_char_boundary(MAX_TEXT_LEN));
+        texts.insert(id.to_string(), text);
+    })?;
     Ok(texts)
 }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use indicatif::ProgressBar;
-use serde::Serialize;
+use serde_json::{Value, json};
 use simidx::Set;
 use simidx::Watch;
 use simidx::format::FormatError;
@@ -58,33 +58,32 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     let mut failures = Vec::new();
     for (path, file) in opened {
         let path = path.display().to_string();
-        let verdict = match file {
-            Ok(file) => Verdict::on(file.first(), &bar),
-            Err(problem) => Ok(Verdict::unreadable(problem)),
+        let report = match file {
+            Ok(file) => check(file.first(), &bar),
+            Err(problem) => Ok(unreadable(problem)),
         };
-        let check = match verdict {
-            Ok(verdict) => Check::Done(SegmentVerdict { path, verdict }),
-            Err(failure) => {
-                let error = failure.to_string();
-                failures.push(failure);
-                Check::Failed { path, error }
-            }
-        };
-        if let (Check::Done(segment), false) = (&check, args.json)
-            && !(segment.verdict.sound && is_quiet())
+        if let (Ok(report), false) = (&report, args.json)
+            && !(report.is_sound() && is_quiet())
         {
             // At once: this file has been checked even if the next one cannot be.
-            bar.suspend(|| segment.print(&mut out).and_then(|()| out.flush()))?;
+            bar.suspend(|| print(&path, report, &mut out).and_then(|()| out.flush()))?;
         }
-        checks.push(check);
+        let outcome = report.map_err(|failure| {
+            let error = failure.to_string();
+            failures.push(failure);
+            error
+        });
+        checks.push((path, outcome));
     }
     bar.finish_and_clear();
-    let verdicts = Verdicts::of(checks);
     if args.json {
-        write_json(&mut out, &verdicts)?;
+        if let Some(object) = to_json(&checks, !failures.is_empty()) {
+            write_object(&mut out, &object)?;
+        }
+        out.flush()?;
     }
     match failures.pop() {
-        None => Ok(verdicts.sound),
+        None => Ok(are_sound(&checks)),
         Some(last) => {
             failures.iter().for_each(say);
             Err(last)
@@ -105,7 +104,7 @@ fn open_set(
     let mut refuse = |path: &Path, error: simidx::Error| {
         let (path, error) = (path.display().to_string(), error.to_string());
         say(&error);
-        checks.push(Check::Refused { path, error });
+        checks.push((path, Err(error)));
     };
     let manifest = match Manifest::read(path) {
         Err(error @ simidx::Error::Manifest(_)) => {
@@ -132,16 +131,6 @@ fn open_set(
     Ok(())
 }
 
-/// Prints the object of all files, or that of the only one; nothing if the only one could not be checked.
-fn write_json(mut out: impl Write, verdicts: &Verdicts) -> Result<(), Failure> {
-    match &verdicts.segments[..] {
-        [Check::Failed { .. }] => {}
-        [Check::Done(only)] => write_object(&mut out, &only.verdict)?,
-        _ => write_object(&mut out, verdicts)?,
-    }
-    Ok(out.flush()?)
-}
-
 fn stage_name(stage: Stage) -> String {
     match stage {
         Stage::CheckTable(table) => format!("decoding table {table}"),
@@ -150,158 +139,107 @@ fn stage_name(stage: Stage) -> String {
     }
 }
 
-/// What the checks of several files came to, for printing.
-#[derive(Debug, Serialize)]
-struct Verdicts {
-    sound: bool,
-    segments: Vec<Check>,
+/// A file, and what its check found; or that it is not the one that its set lists, that the set is damaged, or that the file
+/// changed its length meanwhile.
+type Check = (String, Result<VerifyReport, String>);
+
+fn are_sound(checks: &[Check]) -> bool {
+    let is_sound = |(_, outcome): &Check| outcome.as_ref().is_ok_and(VerifyReport::is_sound);
+    checks.iter().all(is_sound)
 }
 
-impl Verdicts {
-    fn of(segments: Vec<Check>) -> Self {
-        let sound = segments.iter().all(Check::is_sound);
-        Verdicts { sound, segments }
+/// The object of all files, or that of the only one; none if the only one could not be checked.
+fn to_json(checks: &[Check], has_failed: bool) -> Option<Value> {
+    let checks = match checks {
+        [_] if has_failed => return None,
+        [(_, Ok(only))] => return Some(verdict(only)),
+        checks => checks,
+    };
+    let files = checks.iter().map(|(path, outcome)| {
+        let mut object = match outcome {
+            Ok(report) => verdict(report),
+            Err(error) => json!({ "error": error }),
+        };
+        object["path"] = path.as_str().into();
+        object
+    });
+    let files: Vec<Value> = files.collect();
+    Some(json!({ "sound": are_sound(checks), "segments": files }))
+}
+
+/// What the check of a file found, as JSON.
+fn verdict(report: &VerifyReport) -> Value {
+    let problem = |error: &FormatError| {
+        json!({
+            "rule": error.rule(),
+            "message": error.to_string(),
+            "table": error.table(),
+            "block": error.block(),
+            "offset": error.offset(),
+        })
+    };
+    let mut object = json!({
+        "sound": report.is_sound(),
+        "fingerprint_count": report.fingerprint_count,
+        "blocks_checked": report.block_count,
+        "pages_checked": report.page_count,
+        "problem_count": report.problem_count,
+        "problems": report.problems.iter().map(problem).collect::<Vec<_>>(),
+    });
+    if let count @ 1.. = report.sketch_page_count {
+        object["sketch_pages_checked"] = count.into();
     }
+    object
 }
 
-/// What came of checking one of several files.
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-enum Check {
-    Done(SegmentVerdict),
-    /// The set is damaged, or this file is not the one that it lists.
-    Refused {
-        path: String,
-        error: String,
-    },
-    /// The file changed its length meanwhile.
-    Failed {
-        path: String,
-        error: String,
-    },
+/// Checks a file that could be opened.
+///
+/// # Errors
+/// The file has another length than when it was opened.
+fn check(file: Segment<'_>, bar: &ProgressBar) -> Result<VerifyReport, Failure> {
+    // Another file may have been checked for minutes since this one was opened.
+    file.storage().check_len()?;
+    let shown = bar.clone();
+    let report = file.verify(&Watch::new(move |progress| {
+        shown.set_message(stage_name(progress.stage));
+        ControlFlow::Continue(())
+    }))?;
+    file.storage().check_len()?;
+    Ok(report)
 }
 
-impl Check {
-    fn is_sound(&self) -> bool {
-        matches!(self, Check::Done(segment) if segment.verdict.sound)
+/// What there is to say of a file that could not even be opened.
+fn unreadable(problem: FormatError) -> VerifyReport {
+    let mut report = VerifyReport::default();
+    report.problem_count = 1;
+    report.problems.push(problem);
+    report
+}
+
+fn print(path: &str, report: &VerifyReport, out: &mut impl Write) -> io::Result<()> {
+    let name = one_line(path);
+    if report.is_sound() {
+        let sketches = match report.sketch_page_count {
+            0 => String::new(),
+            count => format!(", {} of sketches", counted(count, "page")),
+        };
+        return writeln!(
+            out,
+            "{name}: sound ({}, {}, {}{sketches})",
+            counted(report.fingerprint_count, "fingerprint"),
+            counted(report.block_count, "block"),
+            counted(report.page_count, "page")
+        );
     }
-}
-
-/// What the check of one of several files found.
-#[derive(Debug, Serialize)]
-struct SegmentVerdict {
-    path: String,
-    #[serde(flatten)]
-    verdict: Verdict,
-}
-
-/// What the check found.
-#[derive(Debug, Default, Serialize)]
-struct Verdict {
-    sound: bool,
-    fingerprint_count: u64,
-    blocks_checked: u64,
-    pages_checked: u64,
-    #[serde(skip_serializing_if = "is_zero")]
-    sketch_pages_checked: u64,
-    problem_count: u64,
-    problems: Vec<Problem>,
-}
-
-/// Whether there are no sketches to report on.
-fn is_zero(count: &u64) -> bool {
-    *count == 0
-}
-
-#[derive(Debug, Serialize)]
-struct Problem {
-    rule: u8,
-    message: String,
-    table: Option<u8>,
-    block: Option<u64>,
-    offset: Option<u64>,
-}
-
-impl Verdict {
-    /// The verdict on a file that could be opened.
-    ///
-    /// # Errors
-    /// The file has another length than when it was opened.
-    fn on(file: Segment<'_>, bar: &ProgressBar) -> Result<Self, Failure> {
-        // Another file may have been checked for minutes since this one was opened.
-        file.storage().check_len()?;
-        let shown = bar.clone();
-        let report = file.verify(&Watch::new(move |progress| {
-            shown.set_message(stage_name(progress.stage));
-            ControlFlow::Continue(())
-        }))?;
-        file.storage().check_len()?;
-        Ok(Verdict::of(report))
+    for problem in &report.problems {
+        writeln!(out, "{name}: {}", one_line(&problem.to_string()))?;
     }
-
-    fn of(report: VerifyReport) -> Self {
-        Verdict {
-            sound: report.is_sound(),
-            fingerprint_count: report.fingerprint_count,
-            blocks_checked: report.block_count,
-            pages_checked: report.page_count,
-            sketch_pages_checked: report.sketch_page_count,
-            problem_count: report.problem_count,
-            problems: report.problems.iter().map(Problem::of).collect(),
-        }
+    let hidden = report.problem_count - report.problems.len() as u64;
+    if hidden > 0 {
+        let hidden = counted(hidden, "further problem");
+        writeln!(out, "{name}: {hidden} not shown")?;
     }
-
-    /// The verdict on a file that could not even be opened.
-    fn unreadable(problem: FormatError) -> Self {
-        Verdict {
-            problem_count: 1,
-            problems: vec![Problem::of(&problem)],
-            ..Verdict::default()
-        }
-    }
-}
-
-impl SegmentVerdict {
-    fn print(&self, out: &mut impl Write) -> io::Result<()> {
-        let (name, verdict) = (one_line(&self.path), &self.verdict);
-        if verdict.sound {
-            let sketches = match verdict.sketch_pages_checked {
-                0 => String::new(),
-                count => format!(", {} of sketches", counted(count, "page")),
-            };
-            return writeln!(
-                out,
-                "{name}: sound ({}, {}, {}{sketches})",
-                counted(verdict.fingerprint_count, "fingerprint"),
-                counted(verdict.blocks_checked, "block"),
-                counted(verdict.pages_checked, "page")
-            );
-        }
-        for problem in &verdict.problems {
-            writeln!(out, "{name}: {}", one_line(&problem.message))?;
-        }
-        let hidden = verdict.problem_count - verdict.problems.len() as u64;
-        if hidden > 0 {
-            writeln!(
-                out,
-                "{name}: {} not shown",
-                counted(hidden, "further problem")
-            )?;
-        }
-        Ok(())
-    }
-}
-
-impl Problem {
-    fn of(error: &FormatError) -> Self {
-        Problem {
-            rule: error.rule(),
-            message: error.to_string(),
-            table: error.table(),
-            block: error.block(),
-            offset: error.offset(),
-        }
-    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -309,37 +247,36 @@ mod tests {
     use super::*;
 
     fn done(path: &str) -> Check {
-        let path = path.to_owned();
-        let verdict = Verdict::of(VerifyReport::default());
-        Check::Done(SegmentVerdict { path, verdict })
+        (path.to_owned(), Ok(VerifyReport::default()))
     }
 
     fn failed(path: &str) -> Check {
-        let (path, error) = (path.to_owned(), "it changed".to_owned());
-        Check::Failed { path, error }
+        (path.to_owned(), Err("it changed".to_owned()))
     }
 
-    fn json(checks: Vec<Check>) -> String {
-        let mut out = Vec::new();
-        write_json(&mut out, &Verdicts::of(checks)).unwrap();
-        String::from_utf8(out).unwrap()
+    fn json(checks: &[Check]) -> Option<Value> {
+        to_json(checks, checks.iter().any(|(_, outcome)| outcome.is_err()))
     }
 
     #[test]
     fn one_that_could_not_be_checked_is_told_among_others_and_is_none_by_itself() {
-        assert_eq!(json(vec![failed("a")]), "");
-        let alone = json(vec![done("a")]);
-        assert!(alone.starts_with(r#"{"sound":true,"fingerprint_count":0,"#));
-        let all = json(vec![done("a"), failed("b"), done("c")]);
-        let all: serde_json::Value = serde_json::from_str(&all).unwrap();
+        assert_eq!(json(&[failed("a")]), None);
+        let alone = json(&[done("a")]).unwrap();
+        assert_eq!(
+            (&alone["sound"], &alone["fingerprint_count"]),
+            (&true.into(), &0.into())
+        );
+        assert_eq!((alone.get("segments"), alone.get("path")), (None, None));
+        let all = json(&[done("a"), failed("b"), done("c")]).unwrap();
         assert_eq!(all["sound"], false);
         assert_eq!(all["segments"][0]["sound"], true);
-        let error = serde_json::json!({"path": "b", "error": "it changed"});
+        let error = json!({"path": "b", "error": "it changed"});
         assert_eq!(all["segments"][1], error);
         assert_eq!(all["segments"][2]["path"], "c");
-        assert!(
-            json(vec![done("a"), done("b")])
-                .starts_with(r#"{"sound":true,"segments":[{"path":"a","#)
+        let sound = json(&[done("a"), done("b")]).unwrap();
+        assert_eq!(
+            (&sound["sound"], &sound["segments"][0]["path"]),
+            (&true.into(), &"a".into())
         );
     }
 }

@@ -1,22 +1,24 @@
 //! The answers to queries, as `query` and `join` print them.
 
 use std::io::{self, BufWriter, Write};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 use simidx::index::QueryStats;
 use simidx::set::{Matches, Question, SetScratch};
-use simidx::{Error, Fingerprints, IdBuf, Set, Width};
+use simidx::{Fingerprints, IdBuf, Set, Width};
 
 use crate::support::failure::Failure;
 use crate::support::output::{Column, Stdout, json_style, stdout};
 use crate::support::quantity::count;
 use crate::support::queries::Query;
 
-/// Bytes of answers that wait until those before them are printed, at most, for each thread that finds another one meanwhile.
-const WAITING_LEN: usize = 4 << 20;
+/// Bytes of the answers of a piece, which wait until those before them are printed, at most.
+const WAITING_LEN: usize = 512 << 10;
 
-/// Queries that a thread answers at a time, at most.
+/// Pieces that are answered at a time, for each thread.
+const PIECES: usize = 8;
+
+/// Queries of a piece, at most.
 const PIECE: usize = 64;
 
 /// What answers contain and look like; shared by the commands that answer queries.
@@ -112,7 +114,7 @@ pub(crate) struct Answers<'a> {
     style: AnswerArgs,
     scratch: SetScratch,
     out: BufWriter<Stdout>,
-    /// Queries that are searched for together: few after answers that were long.
+    /// Queries of a piece: few after answers that were long.
     together: usize,
     pub(crate) total: QueryStats,
     pub(crate) query_count: u64,
@@ -120,17 +122,6 @@ pub(crate) struct Answers<'a> {
     pub(crate) is_match: bool,
     /// Queries that are documents without features.
     pub(crate) without_features: u64,
-}
-
-/// The answers to some queries.
-struct Piece {
-    bytes: Vec<u8>,
-    /// How many of the queries are answered, from the first on.
-    count: usize,
-    stats: QueryStats,
-    is_match: bool,
-    /// Why the next query cannot be answered.
-    end: Result<(), Error>,
 }
 
 impl<'a> Answers<'a> {
@@ -154,141 +145,56 @@ impl<'a> Answers<'a> {
     /// # Errors
     /// Damage, or what standard output reports, after the answers to the queries before.
     pub(crate) fn answer(&mut self, mut queries: &[Query]) -> Result<(), Failure> {
+        let pieces = PIECES * rayon::current_num_threads();
         while queries.len() > 1 {
-            queries = &queries[self.answer_together(queries)?..];
-            // An answer that is too long to wait is printed while it is found.
-            if let [first, later @ ..] = queries {
-                self.answer_one(first)?;
-                queries = later;
+            let len = queries.len().div_ceil(pieces).min(self.together);
+            let (now, later) = queries.split_at(queries.len().min(pieces * len));
+            let (set, question, style) = (self.set, self.question, self.style);
+            let found = now
+                .par_chunks(len)
+                .map_init(SetScratch::new, |scratch, piece| {
+                    let mut out = Bounded(Vec::new());
+                    let found = search((set, question, style), scratch, piece, &mut out);
+                    found.map(|found| (out.0, found))
+                });
+            let found: Vec<_> = found.collect();
+            self.together = (2 * self.together).min(PIECE);
+            for (piece, found) in now.chunks(len).zip(found) {
+                match found {
+                    Ok((bytes, found)) => {
+                        self.out.write_all(&bytes)?;
+                        self.count(piece, found);
+                    }
+                    // Answers that are too long to wait are printed while they are found, and so are those before one that
+                    // cannot be found.
+                    Err(_) => {
+                        self.together = 1;
+                        piece.iter().try_for_each(|query| self.answer_one(query))?;
+                    }
+                }
             }
+            queries = later;
         }
         queries.iter().try_for_each(|query| self.answer_one(query))
     }
 
     /// Answers a query and prints what is found at once; an object is printed whole or not at all.
     fn answer_one(&mut self, query: &Query) -> Result<(), Failure> {
-        let matches = match query.is_without_features {
-            true => None,
-            false => {
-                let asked = (query.fingerprint, self.question);
-                Some(self.set.answer_with(&mut self.scratch, asked.0, asked.1)?)
-            }
-        };
-        let width = self.set.width();
-        if self.style.json {
+        let asked = (self.set, self.question, self.style);
+        let query = std::slice::from_ref(query);
+        let found = if self.style.json {
             let mut object = Vec::new();
-            write(self.style, width, (query, matches), &mut object)?;
+            let found = search(asked, &mut self.scratch, query, &mut object)?;
             self.out.write_all(&object)?;
+            found
         } else {
-            write(self.style, width, (query, matches), &mut self.out)?;
-        }
-        let stats = matches.map(Matches::stats).unwrap_or_default();
-        let is_match = matches.is_some_and(|matches| !matches.is_empty());
-        self.count(std::slice::from_ref(query), stats, is_match);
+            search(asked, &mut self.scratch, query, &mut self.out)?
+        };
+        self.count(query, found);
         Ok(())
     }
 
-    /// Answers queries on all threads, and prints the answers up to the first one that is too long to wait. Returns how many
-    /// queries are answered.
-    fn answer_together(&mut self, queries: &[Query]) -> Result<usize, Failure> {
-        let threads = rayon::current_num_threads();
-        let len = queries.len().div_ceil(4 * threads).min(PIECE);
-        let waiting = AtomicUsize::new(0);
-        let pieces: Vec<Piece> = queries
-            .par_chunks(len)
-            .map_init(SetScratch::new, |scratch, queries| {
-                self.piece(scratch, queries, &waiting)
-            })
-            .collect();
-        let mut done = 0;
-        for (piece, asked) in pieces.into_iter().zip(queries.chunks(len)) {
-            self.out.write_all(&piece.bytes)?;
-            self.count(&asked[..piece.count], piece.stats, piece.is_match);
-            piece.end?;
-            done += piece.count;
-            if piece.count < asked.len() {
-                self.together = 1;
-                return Ok(done);
-            }
-        }
-        self.together = (2 * self.together).min(PIECE);
-        Ok(done)
-    }
-
-    /// The answers to some queries, on this thread, as long as not too much waits.
-    fn piece(
-        &self,
-        scratch: &mut SetScratch,
-        mut queries: &[Query],
-        waiting: &AtomicUsize,
-    ) -> Piece {
-        let mut piece = Piece {
-            bytes: Vec::new(),
-            count: 0,
-            stats: QueryStats::default(),
-            is_match: false,
-            end: Ok(()),
-        };
-        // What is found together has its cost together.
-        let mut together = match self.style.json && self.style.stats {
-            true => 1,
-            false => self.together,
-        };
-        while !queries.is_empty() {
-            let (group, later) = queries.split_at(together.min(queries.len()));
-            let left = WAITING_LEN.saturating_sub(waiting.load(Ordering::Relaxed));
-            let mut out = Bounded::new(left);
-            match self.group(scratch, group, &mut out) {
-                _ if out.is_full => break,
-                Ok((stats, is_match)) => {
-                    waiting.fetch_add(out.bytes.len(), Ordering::Relaxed);
-                    piece.bytes.append(&mut out.bytes);
-                    piece.count += group.len();
-                    piece.stats += stats;
-                    piece.is_match |= is_match;
-                    queries = later;
-                }
-                // One of them cannot be answered; those before it are.
-                Err(_) if group.len() > 1 => together = 1,
-                Err(error) => {
-                    piece.end = Err(error);
-                    break;
-                }
-            }
-        }
-        piece
-    }
-
-    /// Writes the answers to queries that are searched for together. Returns what they cost, and whether anything was found.
-    fn group(
-        &self,
-        scratch: &mut SetScratch,
-        queries: &[Query],
-        out: &mut Bounded,
-    ) -> simidx::Result<(QueryStats, bool)> {
-        let (style, width) = (self.style, self.set.width());
-        let mut asked = Fingerprints::new(width);
-        let with_features = queries.iter().filter(|query| !query.is_without_features);
-        with_features.for_each(|query| asked.push(query.fingerprint));
-        let (mut rest, mut stats, mut is_match) = (queries.iter(), QueryStats::default(), false);
-        let visit = |_, matches: Matches<'_, u128>| {
-            stats = matches.stats();
-            is_match |= !matches.is_empty();
-            for query in rest.by_ref() {
-                if !query.is_without_features {
-                    return write(style, width, (query, Some(matches)), out);
-                }
-                write(style, width, (query, None), out)?;
-            }
-            Ok(())
-        };
-        self.set
-            .answer_many_with(scratch, &asked, self.question, visit)?;
-        rest.try_for_each(|query| write(style, width, (query, None), out))?;
-        Ok((stats, is_match))
-    }
-
-    fn count(&mut self, queries: &[Query], stats: QueryStats, is_match: bool) {
+    fn count(&mut self, queries: &[Query], (stats, is_match): Found) {
         self.query_count += queries.len() as u64;
         self.total += stats;
         self.is_match |= is_match;
@@ -303,6 +209,45 @@ impl<'a> Answers<'a> {
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
         Ok(self.out.flush()?)
     }
+}
+
+/// What queries cost, and whether anything was found.
+type Found = (QueryStats, bool);
+
+/// Writes the answers to queries.
+fn search(
+    (set, question, style): (&Set, Question, AnswerArgs),
+    scratch: &mut SetScratch,
+    queries: &[Query],
+    out: &mut impl Write,
+) -> simidx::Result<Found> {
+    // What is found together has its cost together.
+    let len = match style.json && style.stats {
+        true => 1,
+        false => queries.len(),
+    };
+    let (width, mut all) = (set.width(), QueryStats::default());
+    let mut is_match = false;
+    for queries in queries.chunks(len) {
+        let mut asked = Fingerprints::new(width);
+        let with_features = queries.iter().filter(|query| !query.is_without_features);
+        with_features.for_each(|query| asked.push(query.fingerprint));
+        let (mut rest, mut stats) = (queries.iter(), QueryStats::default());
+        set.answer_many_with(scratch, &asked, question, |_, matches| {
+            stats = matches.stats();
+            is_match |= !matches.is_empty();
+            for query in rest.by_ref() {
+                if !query.is_without_features {
+                    return write(style, width, (query, Some(matches)), out);
+                }
+                write(style, width, (query, None), out)?;
+            }
+            Ok(())
+        })?;
+        rest.try_for_each(|query| write(style, width, (query, None), out))?;
+        all += stats;
+    }
+    Ok((all, is_match))
 }
 
 /// Writes an answer; there is none to a document without features.
@@ -323,30 +268,15 @@ fn write<W: Write>(
     })
 }
 
-/// Answers of limited length.
-struct Bounded {
-    bytes: Vec<u8>,
-    limit: usize,
-    is_full: bool,
-}
-
-impl Bounded {
-    fn new(limit: usize) -> Self {
-        Bounded {
-            bytes: Vec::new(),
-            limit,
-            is_full: false,
-        }
-    }
-}
+/// Answers that may wait.
+struct Bounded(Vec<u8>);
 
 impl Write for Bounded {
     fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
-        if self.bytes.len() + piece.len() > self.limit {
-            self.is_full = true;
+        if self.0.len() + piece.len() > WAITING_LEN {
             return Err(io::Error::other("the answer is too long to wait"));
         }
-        self.bytes.extend_from_slice(piece);
+        self.0.extend_from_slice(piece);
         Ok(piece.len())
     }
 

@@ -6,15 +6,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use indicatif::ProgressBar;
-use serde::Serialize;
+use serde_json::{Map, Value, json};
 use simidx::Watch;
 use simidx::watch::{Progress, Stage};
 
-use crate::support::output::row;
+use crate::support::output::{Report, row};
 use crate::support::process::peak_memory;
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::Size;
-use crate::support::report::Report;
+use crate::support::report::FileReport;
 
 /// The time of each stage of a build, and its bar.
 pub(crate) struct Stages {
@@ -31,7 +31,7 @@ impl Stages {
             last: now,
             stage: None,
             is_reading: true,
-            seconds: StageSeconds::default(),
+            seconds: STAGES.map(|name| (name, 0.0)),
         };
         Stages {
             state: Arc::new(Mutex::new(state)),
@@ -91,18 +91,19 @@ struct State {
     seconds: StageSeconds,
 }
 
-/// Seconds of each stage, those of all tables together. Writing overlaps with the other stages: `write` is what is left
-/// of it at the end.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
-pub(crate) struct StageSeconds {
-    read: f64,
-    sort: f64,
-    merge: f64,
-    choose_code: f64,
-    encode: f64,
-    ids: f64,
-    write: f64,
-}
+/// What takes time. Writing overlaps with the other stages: `write` is what is left of it at the end.
+const STAGES: [&str; 7] = [
+    "read",
+    "sort",
+    "merge",
+    "choose code",
+    "encode",
+    "ids",
+    "write",
+];
+
+/// Seconds of each of [`STAGES`], those of all tables together.
+type StageSeconds = [(&'static str, f64); STAGES.len()];
 
 impl State {
     /// Notes how far the running stage is, the same as before or the next.
@@ -123,70 +124,93 @@ impl State {
     /// Adds the time since the last stage ended to the running stage.
     fn end_stage(&mut self) {
         let now = Instant::now();
-        let stages = &mut self.seconds;
-        let seconds = match self.stage.take() {
-            None if self.is_reading => &mut stages.read,
-            None => &mut stages.write,
-            Some(Stage::SortRecords | Stage::SortTable(_)) => &mut stages.sort,
-            Some(Stage::CompareIds | Stage::MergeRecords | Stage::MergeTable(_)) => {
-                &mut stages.merge
-            }
-            Some(Stage::ChooseCode(_)) => &mut stages.choose_code,
-            Some(Stage::EncodeTable(_)) => &mut stages.encode,
-            Some(_) => &mut stages.ids,
+        let ended = match self.stage.take() {
+            None if self.is_reading => "read",
+            None => "write",
+            Some(Stage::SortRecords | Stage::SortTable(_)) => "sort",
+            Some(Stage::CompareIds | Stage::MergeRecords | Stage::MergeTable(_)) => "merge",
+            Some(Stage::ChooseCode(_)) => "choose code",
+            Some(Stage::EncodeTable(_)) => "encode",
+            Some(_) => "ids",
         };
-        *seconds += (now - self.last).as_secs_f64();
+        let mut stages = self.seconds.iter_mut();
+        if let Some((_, seconds)) = stages.find(|(name, _)| *name == ended) {
+            *seconds += (now - self.last).as_secs_f64();
+        }
         self.is_reading = false;
         self.last = now;
     }
 }
 
-/// The report at the end.
-#[derive(Debug, Serialize)]
-pub(crate) struct BuildReport {
-    #[serde(flatten)]
-    index: Report,
+/// The report on a file that has just been written.
+#[derive(Debug)]
+pub(crate) struct BuildReport<'a> {
+    index: FileReport<'a>,
     seconds: f64,
     stage_seconds: StageSeconds,
-    memory_limit_bytes: u64,
+    memory_limit: u64,
     /// Largest resident set, in bytes; `None` where the system does not report it.
-    peak_memory_bytes: Option<u64>,
+    peak_memory: Option<u64>,
+    /// Further figures, which only this command has, by their names.
+    figures: Map<String, Value>,
+    /// The rows that say them to a person.
+    pub(crate) rows: Vec<(&'static str, String)>,
 }
 
-impl BuildReport {
-    /// The figures of a file that has just been written.
-    pub(crate) fn new(index: Report, stages: Stages, memory_limit_bytes: u64) -> Self {
+impl<'a> BuildReport<'a> {
+    /// The report on a file with these figures.
+    pub(crate) fn new(index: FileReport<'a>, stages: Stages, memory_limit: u64) -> Self {
         let (seconds, stage_seconds) = stages.finish();
         BuildReport {
             index,
             seconds,
             stage_seconds,
-            memory_limit_bytes,
-            peak_memory_bytes: peak_memory(),
+            memory_limit,
+            peak_memory: peak_memory(),
+            figures: Map::new(),
+            rows: Vec::new(),
         }
     }
 
-    /// Prints the figures of the index for a person.
-    pub(crate) fn print_index(&self, out: &mut dyn Write) -> io::Result<()> {
-        self.index.print(out)
+    /// Adds a figure.
+    pub(crate) fn note(&mut self, name: &str, value: impl Into<Value>) {
+        self.figures.insert(name.to_owned(), value.into());
     }
 
-    /// Prints memory and time.
-    pub(crate) fn print_cost(&self, out: &mut dyn Write) -> io::Result<()> {
-        if let Some(peak) = self.peak_memory_bytes {
-            let (peak, limit) = (Size(peak), Size(self.memory_limit_bytes));
-            writeln!(out, "{:<24}{peak}, the limit was {limit}", "memory")?;
+    /// Adds a count, and a row on it if it is not 0.
+    pub(crate) fn add(&mut self, name: &str, label: &'static str, count: u64, note: &str) {
+        self.note(name, count);
+        if count > 0 {
+            self.rows.push((label, format!("{count}{note}")));
         }
-        let s = &self.stage_seconds;
-        let stages = [
-            ("read", s.read),
-            ("sort", s.sort),
-            ("merge", s.merge),
-            ("choose code", s.choose_code),
-            ("encode", s.encode),
-            ("ids", s.ids),
-            ("write", s.write),
-        ];
+    }
+}
+
+impl Report for BuildReport<'_> {
+    fn to_json(&self) -> Value {
+        let stages = self.stage_seconds.iter();
+        let stages = stages.map(|(name, seconds)| (name.replace(' ', "_"), json!(seconds)));
+        let mut figures = self.index.to_json();
+        figures["seconds"] = self.seconds.into();
+        figures["stage_seconds"] = stages.collect::<Map<_, _>>().into();
+        figures["memory_limit_bytes"] = self.memory_limit.into();
+        figures["peak_memory_bytes"] = self.peak_memory.into();
+        for (name, value) in &self.figures {
+            figures[name] = value.clone();
+        }
+        figures
+    }
+
+    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.index.print(out)?;
+        for (label, value) in &self.rows {
+            row(out, label, value)?;
+        }
+        if let Some(peak) = self.peak_memory {
+            let (peak, limit) = (Size(peak), Size(self.memory_limit));
+            row(out, "memory", format_args!("{peak}, the limit was {limit}"))?;
+        }
+        let stages = self.stage_seconds;
         let stages = stages.map(|(name, seconds)| format!("{name} {seconds:.2}"));
         let (seconds, stages) = (self.seconds, stages.join(", "));
         row(out, "time", format_args!("{seconds:.2} s ({stages})"))

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::{fmt, fs};
 
 use simidx::{Set, Width};
-use simidx_input::{InputError, Place, ReadOptions, RecordReader, TextEncoding};
+use simidx_input::{Format, InputError, Place, ReadOptions, RecordReader, TextEncoding};
 use simidx_output::one_line;
 
 use crate::support::failure::Failure;
 use crate::support::indexes::{ExcludeArgs, OpenArgs, is_index, together};
 use crate::support::messages::{counted, say};
-use crate::support::options::{InputFormat, ThreadArgs, heading, input_format, width};
+use crate::support::options::{InputFormat, heading, input_format, width};
 use crate::support::pipeline::PipelineArgs;
 
 /// Files and folders that a command reads.
@@ -154,8 +154,10 @@ pub(crate) enum OnError {
 #[derive(Debug, Default)]
 pub(crate) struct Diagnostics {
     on_error: OnError,
-    skipped: u64,
-    replaced: u64,
+    /// Records that are left out.
+    pub(crate) skipped: u64,
+    /// Records in which bytes became U+FFFD.
+    pub(crate) replaced: u64,
     guessed: u64,
     odd_ids: u64,
     /// What is wrong with the first of them.
@@ -168,16 +170,6 @@ impl Diagnostics {
             on_error,
             ..Diagnostics::default()
         }
-    }
-
-    /// Number of records skipped.
-    pub(crate) fn skipped_count(&self) -> u64 {
-        self.skipped
-    }
-
-    /// Number of records in which bytes became U+FFFD.
-    pub(crate) fn replaced_count(&self) -> u64 {
-        self.replaced
     }
 
     /// Skips a record.
@@ -319,9 +311,9 @@ pub(crate) struct InputArgs {
     /// compressed by gzip, zstd, bzip2, lz4 or xz are decompressed
     #[arg(value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
-    /// Format of the inputs
-    #[arg(long, value_parser = input_format(), value_name = "FORMAT", default_value = "auto", help_heading = heading::INPUT)]
-    pub(crate) input: InputFormat,
+    /// Format of the inputs [default: auto]
+    #[arg(long, value_parser = input_format(), value_name = "FORMAT", help_heading = heading::INPUT)]
+    input: Option<InputFormat>,
     #[command(flatten)]
     pub(crate) fields: FieldArgs,
     /// Bits per fingerprint
@@ -331,18 +323,21 @@ pub(crate) struct InputArgs {
     #[arg(long, value_enum, value_name = "ACTION", default_value_t = OnError::Stop, help_heading = heading::INPUT)]
     pub(crate) on_error: OnError,
     #[command(flatten)]
-    threads: ThreadArgs,
-    #[command(flatten)]
     pub(crate) pipeline: PipelineArgs,
 }
 
 impl InputArgs {
+    /// The format, if it is not for the reader to tell.
+    pub(crate) fn format(&self) -> Option<Format> {
+        self.input.flatten()
+    }
+
     /// The inputs, standard input if none is named.
     pub(crate) fn paths(&self) -> simidx_input::Result<Vec<PathBuf>> {
         if self.inputs.is_empty() {
             return Ok(vec![PathBuf::from("-")]);
         }
-        let expand = |path: &PathBuf| simidx_input::expand(path, self.input);
+        let expand = |path: &PathBuf| simidx_input::expand(path, self.format());
         let inputs = self.inputs.iter().map(expand);
         Ok(inputs.collect::<Result<Vec<_>, _>>()?.concat())
     }
@@ -353,33 +348,32 @@ impl InputArgs {
     /// A pattern that nothing matches.
     pub(crate) fn files(&self) -> Result<InputFiles, Failure> {
         let mut files = InputFiles::new(self.paths()?);
-        files.add(self.pipeline.paths());
+        files.add(self.pipeline.files.paths());
         Ok(files)
     }
 }
 
 /// Index files or records; shared by the commands that take either.
 #[derive(Debug, Clone, clap::Args)]
+#[command(
+    mut_arg("inputs", |arg| arg.value_name("INDEX|INPUT").required(true).help(SOURCES)),
+    mut_arg("input", |arg| arg.help(SOURCE_FORMAT)),
+    mut_arg("width", |arg| arg.help("Bits per fingerprint; an index says it itself"))
+)]
 pub(crate) struct SourceArgs {
-    /// Index files, which are read as one, or files of fingerprints or documents; `-` is standard input, which holds records
-    #[arg(value_name = "INDEX|INPUT", required = true)]
-    paths: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) records: InputArgs,
     #[command(flatten)]
     open: OpenArgs,
-    /// Format of the records [default: auto; files that begin as indexes do are indexes]
-    #[arg(long, value_parser = input_format(), value_name = "FORMAT", help_heading = heading::INPUT)]
-    input: Option<InputFormat>,
-    #[command(flatten)]
-    fields: FieldArgs,
-    /// Bits per fingerprint; an index says it itself
-    #[arg(long, value_name = "BITS", default_value_t = Width::W64, value_parser = width())]
-    pub(crate) width: Width,
-    /// What to do with an invalid record
-    #[arg(long, value_enum, value_name = "ACTION", default_value_t = OnError::Stop, help_heading = heading::INPUT)]
-    on_error: OnError,
-    #[command(flatten)]
-    pipeline: PipelineArgs,
 }
+
+/// The help of the files.
+const SOURCES: &str = "Index files, which are read as one, or files of fingerprints or documents; `-` is standard input, \
+                       which holds records";
+
+/// The help of `--input`.
+const SOURCE_FORMAT: &str =
+    "Format of the records [default: auto; files that begin as indexes do are indexes]";
 
 impl SourceArgs {
     /// Whether the files are records: in any case if a format is named, else by the first bytes of the files.
@@ -387,11 +381,11 @@ impl SourceArgs {
     /// # Errors
     /// Files of which some are indexes and others are not, or one that cannot be read.
     pub(crate) fn are_records(&self) -> Result<bool, Failure> {
-        if self.input.is_some() {
+        if self.records.input.is_some() {
             return Ok(true);
         }
         let mut first: Option<(&Path, bool)> = None;
-        for path in &self.paths {
+        for path in &self.records.inputs {
             let is_index = is_index(path).map_err(Failure::at(path))?;
             let &mut (other, kind) = first.get_or_insert((path, is_index));
             if kind != is_index {
@@ -416,24 +410,11 @@ impl SourceArgs {
             exclude.refuse("it cannot be used with records")?;
             return Ok(None);
         }
-        if self.fields.are_given() {
+        if self.records.fields.are_given() {
             let message = format!("{} are for records, not for an index", FieldArgs::NAMES);
             return Err(Failure::new(message));
         }
-        let set = together(self.open.open_each(&self.paths)?)?;
+        let set = together(self.open.open_each(&self.records.inputs)?)?;
         exclude.apply(set).map(Some)
-    }
-
-    /// The files as records.
-    pub(crate) fn records(&self) -> InputArgs {
-        InputArgs {
-            inputs: self.paths.clone(),
-            input: self.input.flatten(),
-            fields: self.fields.clone(),
-            width: self.width,
-            pipeline: self.pipeline.clone(),
-            on_error: self.on_error,
-            threads: ThreadArgs::default(),
-        }
     }
 }

@@ -10,7 +10,6 @@ pub(crate) mod latency;
 pub(crate) mod messages;
 pub(crate) mod options;
 pub(crate) mod output;
-pub(crate) mod output_folder;
 pub(crate) mod pipeline;
 pub(crate) mod process;
 pub(crate) mod progress;

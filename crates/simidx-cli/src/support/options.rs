@@ -3,8 +3,8 @@
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use clap::ValueEnum;
 use clap::builder::{PathBufValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Arg, ValueEnum};
 use simidx::design::MAX_DISTANCE;
 use simidx::{Codec, IdKind, Width};
 use simidx_input::Format;
@@ -170,8 +170,15 @@ pub(crate) struct ResourceArgs {
     threads: ThreadArgs,
 }
 
+/// Says that temporary files are by default where the output is, on a disk that has room for it.
+pub(crate) fn beside_output(temp_dir: Arg) -> Arg {
+    temp_dir.help(
+        "Directory for temporary files, which are deleted in any case [default: that of the output]",
+    )
+}
+
 /// The threads of a command, of which the program takes the number from the matches before the command runs.
-#[derive(Debug, Clone, Default, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ThreadArgs {
     /// Number of threads; 0 uses all cores
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = count(0..=MOST_THREADS), help_heading = heading::RESOURCES)]

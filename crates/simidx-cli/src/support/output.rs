@@ -1,21 +1,25 @@
 //! Where results go, and how they look: standard output or a file that appears when it is complete; ids, columns, JSON.
 
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::{fmt, fs};
 
-use serde::Serialize;
 use serde_json::Value;
 use simidx::builder::AtomicFile;
 use simidx::{Id, IdBuf};
 use simidx_input::Escaped;
 use simidx_output::JsonStyle;
+pub(crate) use simidx_output::row;
+use tempfile::TempPath;
 
 use crate::support::failure::Failure;
 use crate::support::inputs::{InputFiles, folder};
 use crate::support::messages::is_quiet;
-use crate::support::process::RemoveOnSignal;
+use crate::support::options::ResourceArgs;
+use crate::support::process::{RemoveOnSignal, undisturbed};
 
 /// Bytes gathered before a write.
 const BUFFER_LEN: usize = 1 << 20;
@@ -25,45 +29,40 @@ pub(crate) fn stdout() -> BufWriter<Stdout> {
     BufWriter::with_capacity(1 << 16, Stdout::new())
 }
 
-/// Writes a report as one JSON object, or as `human` writes it for a person.
-///
-/// # Errors
-/// What `out` reports.
-pub(crate) fn write_report<W: Write>(
-    mut out: W,
-    report: &impl Serialize,
-    json: bool,
-    human: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> Result<(), Failure> {
-    if json {
-        write_object(&mut out, report)?;
-    } else {
-        human(&mut out)?;
-    }
-    Ok(out.flush()?)
+/// What a command has to say at its end.
+pub(crate) trait Report {
+    /// The figures as a JSON object.
+    fn to_json(&self) -> Value;
+
+    /// Prints them for a person.
+    ///
+    /// # Errors
+    /// What `out` reports.
+    fn print(&self, out: &mut dyn Write) -> io::Result<()>;
 }
 
-/// Writes a row of a report for a person.
+/// Writes a report as one JSON object or for a person.
 ///
 /// # Errors
 /// What `out` reports.
-pub(crate) fn row(
-    out: &mut (impl Write + ?Sized),
-    label: &str,
-    value: impl fmt::Display,
-) -> io::Result<()> {
-    writeln!(out, "{label:<24}{value}")
+pub(crate) fn write_report(
+    mut out: impl Write,
+    report: &impl Report,
+    json: bool,
+) -> Result<(), Failure> {
+    match json {
+        true => write_object(&mut out, &report.to_json())?,
+        false => report.print(&mut out)?,
+    }
+    Ok(out.flush()?)
 }
 
 /// Writes a JSON object on a line of its own.
 ///
 /// # Errors
 /// What `out` reports.
-pub(crate) fn write_object(
-    out: &mut (impl Write + ?Sized),
-    object: &impl Serialize,
-) -> io::Result<()> {
-    write_json(&mut *out, object)?;
+pub(crate) fn write_object(out: &mut (impl Write + ?Sized), object: &Value) -> io::Result<()> {
+    json_style().write(&mut *out, object)?;
     out.write_all(b"\n")
 }
 
@@ -163,16 +162,11 @@ impl Output {
     ///
     /// # Errors
     /// As for [`write_report`].
-    pub(crate) fn report(
-        &self,
-        report: &impl Serialize,
-        json: bool,
-        human: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-    ) -> Result<(), Failure> {
+    pub(crate) fn report(&self, report: &impl Report, json: bool) -> Result<(), Failure> {
         match self {
             _ if is_quiet() && !json => Ok(()),
-            Output::Stdout => write_report(io::stderr(), report, json, human),
-            Output::File { .. } => write_report(stdout(), report, json, human),
+            Output::Stdout => write_report(io::stderr(), report, json),
+            Output::File { .. } => write_report(stdout(), report, json),
         }
     }
 
@@ -192,10 +186,16 @@ impl Output {
                 out.flush()?;
                 Ok(result)
             }
-            Output::File { .. } => {
-                let mut together = Together::default();
-                let result = together.write(self, write)?;
-                together.appear()?;
+            Output::File { path, force } => {
+                let create = || match force {
+                    true => AtomicFile::create(path),
+                    // A file that appears meanwhile is somebody else's.
+                    false => AtomicFile::create_new(path),
+                };
+                let (mut file, _guard) =
+                    RemoveOnSignal::create(create, AtomicFile::temporary_path)?;
+                let result = write(&mut file)?;
+                file.commit()?;
                 Ok(result)
             }
         }
@@ -217,8 +217,20 @@ impl Output {
 /// Outputs that are written one after the other and appear together, when all of them are complete and on disk.
 #[derive(Debug, Default)]
 pub(crate) struct Together {
-    /// Each under a temporary name, and what removes it if a signal ends the program.
-    files: Vec<(AtomicFile, RemoveOnSignal)>,
+    /// Each with what removes it if a signal ends the program.
+    files: Vec<(Complete, RemoveOnSignal)>,
+    /// A folder that is not there yet: it appears at once, with all files that are to be in it.
+    pub(crate) new_folder: Option<PathBuf>,
+}
+
+/// A file that is complete, under a temporary name.
+#[derive(Debug)]
+struct Complete {
+    file: TempPath,
+    /// Its folder: of those above the target the nearest one that was there.
+    place: PathBuf,
+    path: PathBuf,
+    force: bool,
 }
 
 impl Together {
@@ -234,48 +246,118 @@ impl Together {
         let Output::File { path, force } = output else {
             return output.write(write);
         };
-        let create = || -> Result<_, Failure> {
-            Ok(match force {
-                true => AtomicFile::create(path)?,
-                // A file that appears meanwhile is somebody else's.
-                false => AtomicFile::create_new(path)?,
-            })
+        let blame = Failure::at(path);
+        let target = std::path::absolute(path).map_err(&blame)?;
+        let mut above = target.ancestors().skip(1);
+        let place = above.find(|above| above.is_dir()).unwrap_or(&target);
+        // It has the permissions of any new file, or of the one that it will replace.
+        let create = || temporary().make_in(place, |path| File::create_new(path));
+        let (file, guard) = RemoveOnSignal::create(create, |file| file.path()).map_err(&blame)?;
+        let (out, file) = file.into_parts();
+        if let Ok(old) = fs::metadata(path) {
+            out.set_permissions(old.permissions()).map_err(&blame)?;
+        }
+        let name = path.display().to_string();
+        let mut out = BufWriter::with_capacity(BUFFER_LEN, Named { out, name });
+        let result = write(&mut out)?;
+        let Named { out, .. } = out.into_inner().map_err(io::Error::from)?;
+        out.sync_all().map_err(&blame)?;
+        let complete = Complete {
+            file,
+            place: place.to_owned(),
+            path: path.to_owned(),
+            force: *force,
         };
-        let (mut file, guard) = RemoveOnSignal::create(create, AtomicFile::temporary_path)?;
-        let result = write(&mut file)?;
-        file.flush()?;
-        self.files.push((file, guard));
+        self.files.push((complete, guard));
         Ok(result)
     }
 
     /// Gives all files their names. If one cannot have its own, those before it are removed again, but for those that have
-    /// replaced a file.
+    /// replaced a file. A signal that comes meanwhile waits, so that all of them appear.
     ///
     /// # Errors
     /// What the operating system reports.
-    pub(crate) fn appear(mut self) -> Result<(), Failure> {
-        for (file, _) in &mut self.files {
-            file.sync()?;
-        }
-        let mut new: Vec<PathBuf> = Vec::new();
-        for (file, guard) in self.files {
-            let path = file.path().to_owned();
-            let is_new = !path.exists();
-            if let Err(error) = file.commit() {
-                for path in new {
-                    let _ = fs::remove_file(path);
-                }
-                return Err(error.into());
+    pub(crate) fn appear(self) -> Result<(), Failure> {
+        let (files, _guards): (Vec<_>, Vec<_>) = self.files.into_iter().unzip();
+        let new_folder = self.new_folder.as_deref();
+        let mut new = Vec::new();
+        let appeared = undisturbed(|| appear(files, new_folder, &mut new));
+        if appeared.is_err() {
+            for path in new {
+                let _ = fs::remove_file(path);
             }
-            drop(guard);
-            new.extend(is_new.then_some(path));
         }
-        Ok(())
+        appeared
+    }
+}
+
+/// Gives files their names; those under which nothing was come to `new`.
+fn appear(
+    files: Vec<Complete>,
+    new_folder: Option<&Path>,
+    new: &mut Vec<PathBuf>,
+) -> Result<(), Failure> {
+    let place = new_folder
+        .map(folder)
+        .map(std::path::absolute)
+        .transpose()?;
+    let staging = place.map(|place| temporary().tempdir_in(place));
+    let staging = staging.transpose()?;
+    let mut folders = BTreeSet::new();
+    for complete in files {
+        let blame = Failure::at(&complete.path);
+        let name = new_folder.and_then(|path| complete.path.strip_prefix(path).ok());
+        let target = match (&staging, name) {
+            (Some(staging), Some(name)) => staging.path().join(name),
+            _ => std::path::absolute(&complete.path).map_err(&blame)?,
+        };
+        let is_new = !target.exists();
+        fs::create_dir_all(folder(&target)).map_err(&blame)?;
+        let moved = match complete.force {
+            true => complete.file.persist(&target),
+            // A file that appears meanwhile is somebody else's.
+            false => complete.file.persist_noclobber(&target),
+        };
+        moved.map_err(|error| blame(error.error))?;
+        let above = target.ancestors().skip(1);
+        let above = above.take_while(|above| above.starts_with(&complete.place));
+        folders.extend(above.map(Path::to_owned));
+        new.extend(is_new.then_some(target));
+    }
+    for path in &folders {
+        sync_folder(path).map_err(Failure::at(path))?;
+    }
+    if let (Some(staging), Some(path)) = (staging, new_folder) {
+        let blame = Failure::at(path);
+        if path.exists() {
+            return Err(blame(io::ErrorKind::AlreadyExists.into()));
+        }
+        fs::rename(staging.path(), path).map_err(&blame)?;
+        // It is no longer there to be removed.
+        let _ = staging.keep();
+        sync_folder(folder(path)).map_err(&blame)?;
+    }
+    Ok(())
+}
+
+/// What makes names of files that are not complete yet.
+fn temporary() -> tempfile::Builder<'static, 'static> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".simidx-").suffix(".tmp");
+    builder
+}
+
+/// Makes the names in a folder last.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    match cfg!(unix) {
+        true => File::open(path)?.sync_all(),
+        false => Ok(()),
     }
 }
 
 /// The directory for the temporary files of an output: by default on the disk that holds it, not one that may be in memory.
-pub(crate) fn temp_dir_of(given: Option<&Path>, output: &Path) -> PathBuf {
+pub(crate) fn temp_dir_of(resources: &ResourceArgs, output: &Path) -> PathBuf {
+    let given = resources.temp_dir.as_deref();
     given.unwrap_or_else(|| folder(output)).to_owned()
 }
 
@@ -295,36 +377,6 @@ pub(crate) fn json_style() -> JsonStyle {
     }
 }
 
-/// Writes a value.
-///
-/// # Errors
-/// What `out` reports.
-pub(crate) fn write_json(out: impl Write, value: &impl Serialize) -> io::Result<()> {
-    json_style().write(out, value)
-}
-
-/// A value to be printed with others.
-pub(crate) struct Json<'a, T>(pub(crate) &'a T);
-
-impl<T: Serialize> fmt::Display for Json<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut bytes = Vec::new();
-        write_json(&mut bytes, self.0).map_err(|_| fmt::Error)?;
-        f.write_str(&String::from_utf8_lossy(&bytes))
-    }
-}
-
-/// Writes the array of some ids.
-///
-/// # Errors
-/// What `ids` or `out` reports; then a part of the array may be written.
-pub(crate) fn write_ids(
-    out: &mut impl Write,
-    ids: impl Iterator<Item = simidx::Result<IdBuf>>,
-) -> simidx::Result<()> {
-    json_style().write_ids(out, ids)
-}
-
 /// An id as JSON says it.
 pub(crate) fn id_to_json(id: Id<'_>) -> Value {
     match id {
@@ -335,13 +387,9 @@ pub(crate) fn id_to_json(id: Id<'_>) -> Value {
 }
 
 /// An id, with escapes in place of the characters that would break the line. The readers of lines undo them.
-pub(crate) struct Column<'a>(Id<'a>);
+pub(crate) struct Column<'a>(pub(crate) Id<'a>);
 
 impl<'a> Column<'a> {
-    pub(crate) fn new(id: Id<'a>) -> Self {
-        Column(id)
-    }
-
     pub(crate) fn of(id: &'a IdBuf) -> Self {
         Column(id.as_id())
     }

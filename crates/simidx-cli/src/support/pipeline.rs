@@ -34,7 +34,7 @@ pub(crate) struct PipelineArgs {
     #[arg(long, value_name = "WHEN", help_heading = heading::DOCUMENTS)]
     html: Option<Html>,
     #[command(flatten)]
-    files: PipelineFiles,
+    pub(crate) files: PipelineFiles,
 }
 
 fn parse_options(text: &str) -> simidx_text::Result<Box<PipelineOptions>> {
@@ -42,11 +42,6 @@ fn parse_options(text: &str) -> simidx_text::Result<Box<PipelineOptions>> {
 }
 
 impl PipelineArgs {
-    /// The names of the files that the user gave.
-    pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.files.paths()
-    }
-
     /// Whether something other than the default is asked for that only fingerprints depend on.
     pub(crate) fn is_given(&self) -> bool {
         self.stages() != Preset::default().options() || self.files.paths().next().is_some()
@@ -62,14 +57,6 @@ impl PipelineArgs {
     fn stages(&self) -> PipelineOptions {
         let given = self.pipeline.as_deref().cloned();
         given.unwrap_or_else(|| Preset::default().options())
-    }
-
-    /// The files that the pipeline, or that of an index, may need.
-    ///
-    /// # Errors
-    /// A file that cannot be read or used.
-    pub(crate) fn files(&self) -> Result<Assets, Failure> {
-        self.files.read()
     }
 
     /// The pipeline. Warns of stages that have no effect in it.

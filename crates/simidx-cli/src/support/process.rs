@@ -1,5 +1,6 @@
 //! The process: its memory, its threads, and the signals that end it.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 #[cfg(unix)]
@@ -47,9 +48,6 @@ fn total() -> Option<u64> {
     None
 }
 
-/// Bytes from which on an allocation is a mapping of its own.
-const MAPPED_LEN: i32 = 1 << 20;
-
 /// Makes large buffers go back to the system when they are dropped. Left alone, the allocator of the GNU library takes the
 /// first ones that are freed for a sign that more will come, and keeps what is between them: twice what is in use.
 pub(crate) fn return_large_buffers() {
@@ -62,11 +60,10 @@ pub(crate) fn return_large_buffers() {
         // SAFETY: the call changes a number inside the allocator and takes no pointer. `main` makes it before it starts any
         // thread, which might allocate meanwhile.
         unsafe {
-            libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED_LEN);
+            // An allocation of a mebibyte is a mapping of its own.
+            libc::mallopt(libc::M_MMAP_THRESHOLD, 1 << 20);
         }
     }
-    #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-    let _ = MAPPED_LEN;
 }
 
 /// The largest resident set of this process so far, in bytes; `None` where the system does not report it.
@@ -105,14 +102,14 @@ pub(crate) fn start_threads(count: Option<u16>) -> Result<(), Failure> {
 }
 
 /// The outputs that are being written, under their temporary names.
-static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// While this lives, a signal that ends the program removes the file, or the folder with all that it holds, first.
+/// While this lives, a signal that ends the program removes the file first.
 #[derive(Debug)]
 pub(crate) struct RemoveOnSignal(PathBuf);
 
 impl RemoveOnSignal {
-    /// Takes charge of a file or a folder that `create` makes, whose path `path_of` gives. A signal that comes meanwhile
+    /// Takes charge of a file that `create` makes, whose path `path_of` gives. A signal that comes meanwhile
     /// waits for it.
     ///
     /// # Errors
@@ -125,37 +122,24 @@ impl RemoveOnSignal {
         let mut unfinished = unfinished();
         let created = create()?;
         let path = path_of(&created).to_owned();
-        unfinished.push(path.clone());
+        unfinished.insert(path.clone());
         Ok((created, RemoveOnSignal(path)))
-    }
-
-    /// Begins a further file in a folder that is taken charge of. It does not appear while a signal removes the folder,
-    /// which could not be removed then.
-    pub(crate) fn begin<T>(&self, create: impl FnOnce() -> T) -> T {
-        let _unfinished = unfinished();
-        create()
-    }
-
-    /// Lets `appear` give names to what is finished. A signal that comes meanwhile waits, so that all of it appears.
-    ///
-    /// # Errors
-    /// What `appear` returns.
-    pub(crate) fn finish<T, E>(self, appear: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
-        let mut unfinished = unfinished();
-        let appeared = appear();
-        unfinished.retain(|path| *path != self.0);
-        drop(unfinished);
-        appeared
     }
 }
 
 impl Drop for RemoveOnSignal {
     fn drop(&mut self) {
-        unfinished().retain(|path| *path != self.0);
+        unfinished().remove(&self.0);
     }
 }
 
-fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
+/// Lets `work` give names to what is finished. A signal that comes meanwhile waits.
+pub(crate) fn undisturbed<T>(work: impl FnOnce() -> T) -> T {
+    let _unfinished = unfinished();
+    work()
+}
+
+fn unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -273,9 +257,7 @@ fn remove_and_die(signal: i32) {
     let unfinished = unfinished();
     for path in unfinished.iter() {
         // The process ends either way; a file that cannot be removed has a name that says what it is.
-        if std::fs::remove_file(path).is_err() {
-            let _ = std::fs::remove_dir_all(path);
-        }
+        let _ = std::fs::remove_file(path);
     }
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     if lost_pages::is_it(signal) {

@@ -100,15 +100,26 @@ impl ProgressMode {
         (bar, watch)
     }
 
-    /// Records, of this kind, that are read from inputs.
-    pub(crate) fn reading(self, what: &'static str) -> ReadingBar {
-        ReadingBar {
-            mode: self,
-            what,
-            doing: "reading",
-            bar: ProgressBar::hidden(),
-            records: Arc::default(),
+    /// What is done to records as they are read from inputs; with `total` bytes, if that is known, also the time left.
+    pub(crate) fn reading(
+        self,
+        doing: &'static str,
+        what: &'static str,
+        total: Option<u64>,
+    ) -> ReadingBar {
+        let style = match total {
+            Some(_) => "{msg} {count} {prefix} ({rate}/s, {bytes} of {total_bytes}, {eta} left)",
+            None => "{msg} {count} {prefix} ({rate}/s, {bytes}, {elapsed})",
+        };
+        let records = Arc::<AtomicU64>::default();
+        let counted = Arc::clone(&records);
+        let style = with_counts(template(style), move |_| counted.load(Ordering::Relaxed));
+        let bar = self.styled(style).with_prefix(what);
+        if let Some(total) = total {
+            bar.set_length(total);
         }
+        bar.set_message(doing);
+        ReadingBar { bar, records }
     }
 
     fn styled(self, style: ProgressStyle) -> ProgressBar {
@@ -125,40 +136,17 @@ impl ProgressMode {
     }
 }
 
+/// What is said of inputs while they are read: when, what is done to them, and what they are of.
+pub(crate) type Reading = (ProgressMode, &'static str, &'static str);
+
 /// Records and bytes of inputs as they are read.
 pub(crate) struct ReadingBar {
-    mode: ProgressMode,
-    what: &'static str,
-    /// What is done to the inputs.
-    doing: &'static str,
     /// Counts bytes, from which the time left is estimated.
     bar: ProgressBar,
     records: Arc<AtomicU64>,
 }
 
 impl ReadingBar {
-    /// Says what is done to the inputs, if it is more than reading.
-    pub(crate) fn doing(mut self, doing: &'static str) -> Self {
-        self.doing = doing;
-        self
-    }
-
-    /// Begins to draw; with `total` bytes, if that is known, also the time left.
-    pub(crate) fn start(mut self, total: Option<u64>) -> Self {
-        let style = match total {
-            Some(_) => "{msg} {count} {prefix} ({rate}/s, {bytes} of {total_bytes}, {eta} left)",
-            None => "{msg} {count} {prefix} ({rate}/s, {bytes}, {elapsed})",
-        };
-        let records = Arc::clone(&self.records);
-        let style = with_counts(template(style), move |_| records.load(Ordering::Relaxed));
-        self.bar = self.mode.styled(style).with_prefix(self.what);
-        if let Some(total) = total {
-            self.bar.set_length(total);
-        }
-        self.bar.set_message(self.doing);
-        self
-    }
-
     /// Shows what has been read altogether.
     pub(crate) fn show(&self, records: u64, bytes: u64) {
         self.records.store(records, Ordering::Relaxed);
@@ -374,8 +362,7 @@ mod tests {
             );
         }
         for what in ["documents", "records"] {
-            let reading = ProgressMode::Never.reading(what).doing("reading again");
-            let reading = reading.start(Some(999 << 30));
+            let reading = ProgressMode::Never.reading("reading again", what, Some(999 << 30));
             reading.show(999_999, 998 << 30);
             let shown = line(&reading.bar);
             assert!(

@@ -25,7 +25,7 @@ impl FromStr for Size {
             let unit = unit.trim_start().to_ascii_lowercase();
             // The byte itself.
             let prefix = unit.strip_suffix('b').unwrap_or(&unit);
-            number.times(factor(prefix)?, Rounding::Down)
+            number.times(factor(prefix)?, false)
         });
         size.map(Size)
             .ok_or("not a size below 2^64 bytes, such as 64MiB, 1.5GB, 10M or 1e9")
@@ -51,9 +51,7 @@ pub(crate) fn count<T: Copy + Into<u64> + TryFrom<u64> + Send + Sync + 'static>(
     let (least, most): (u64, u64) = ((*range.start()).into(), (*range.end()).into());
     move |text| {
         let number = Number::parse(text)
-            .and_then(|(number, unit)| {
-                number.times(factor(&unit.to_ascii_lowercase())?, Rounding::None)
-            })
+            .and_then(|(number, unit)| number.times(factor(&unit.to_ascii_lowercase())?, true))
             .filter(|number| (least..=most).contains(number));
         number
             .and_then(|number| T::try_from(number).ok())
@@ -79,14 +77,6 @@ fn factor(unit: &str) -> Option<u128> {
         "i" => Some(1024u128.pow(power)),
         _ => None,
     }
-}
-
-/// What becomes of a fraction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Rounding {
-    Down,
-    /// There may be none.
-    None,
 }
 
 /// A decimal number without sign: some digits times a power of ten.
@@ -117,8 +107,8 @@ impl Number {
         Some((number, rest))
     }
 
-    /// The product with a factor, where it fits.
-    fn times(self, factor: u128, rounding: Rounding) -> Option<u64> {
+    /// The product with a factor, rounded down, where it fits and, if it has to be, is whole.
+    fn times(self, factor: u128, must_be_whole: bool) -> Option<u64> {
         if self.digits == 0 {
             return Some(0);
         }
@@ -126,7 +116,7 @@ impl Number {
         let power = 10u128.checked_pow(self.power.unsigned_abs())?;
         let product = match self.power {
             0.. => product.checked_mul(power)?,
-            _ if rounding == Rounding::None && product % power != 0 => return None,
+            _ if must_be_whole && product % power != 0 => return None,
             _ => product / power,
         };
         u64::try_from(product).ok()
@@ -141,14 +131,10 @@ fn split_digits(text: &str) -> (&str, &str) {
 /// The power of ten after an `e`, and what follows it.
 fn exponent(text: &str) -> Option<(i32, &str)> {
     let text = text.strip_prefix(['e', 'E'])?;
-    let (sign, text) = match text.strip_prefix('-') {
-        Some(text) => (-1, text),
-        None => (1, text.strip_prefix('+').unwrap_or(text)),
-    };
-    let (digits, rest) = split_digits(text);
-    // No more of them can be right.
-    let value: i32 = digits.get(..digits.len().min(9))?.parse().ok()?;
-    Some((sign * value, rest))
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let (_, rest) = split_digits(unsigned);
+    let power = &text[..text.len() - rest.len()];
+    Some((power.parse().ok()?, rest))
 }
 
 #[cfg(test)]

@@ -3,8 +3,7 @@
 
 use std::panic::resume_unwind;
 use std::path::Path;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use rayon::prelude::*;
@@ -21,9 +20,6 @@ const BATCH_QUERIES: usize = 4096;
 
 /// Bytes of documents that wait or are answered together, at most, not counting the last one.
 const BATCH_TEXT_LEN: usize = 16 << 20;
-
-/// Queries of a stream that wait, at most.
-const WAITING_QUERIES: usize = 256;
 
 /// Which records are queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,46 +96,55 @@ impl Read {
     }
 }
 
-/// The bytes of the documents of a stream that wait; none when nobody takes documents any more.
-struct Waiting {
-    len: Mutex<Option<usize>>,
-    changed: Condvar,
-}
-
-impl Waiting {
-    /// Adds those of a document, as soon as there is room for any.
-    fn add(&self, len: usize) {
-        let waiting = self.len.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_full = |len: &mut Option<usize>| len.is_some_and(|len| len >= BATCH_TEXT_LEN);
-        let waiting = self.changed.wait_while(waiting, is_full);
-        if let Some(waiting) = &mut *waiting.unwrap_or_else(PoisonError::into_inner) {
-            *waiting += len;
-        }
-    }
-
-    /// Takes some away.
-    fn remove(&self, len: usize) {
-        let mut waiting = self.len.lock().unwrap_or_else(PoisonError::into_inner);
-        *waiting = waiting.map(|waiting| waiting - len);
-        self.changed.notify_one();
-    }
-
-    /// Lets nobody wait any more.
-    fn end(&self) {
-        *self.len.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        self.changed.notify_one();
-    }
-}
-
 /// Queries that were read together; a failure comes last.
 type Batch = Vec<Result<Read, Failure>>;
 
+/// What was read and nobody has taken yet.
+#[derive(Default)]
+struct Waiting {
+    queries: Batch,
+    /// Bytes of the documents among them.
+    text_len: usize,
+    /// Whether nothing more is read, or nobody takes any more.
+    is_over: bool,
+}
+
+impl Waiting {
+    fn is_full(&self) -> bool {
+        self.queries.len() >= BATCH_QUERIES || self.text_len >= BATCH_TEXT_LEN
+    }
+}
+
+/// Where the thread that reads and the one that answers meet: one waits while it is full, the other while it is empty.
+#[derive(Default)]
+struct Meeting {
+    waiting: Mutex<Waiting>,
+    changed: Condvar,
+}
+
+impl Meeting {
+    /// Waits as long as it is as said.
+    fn wait_while(&self, is_so: impl Fn(&Waiting) -> bool) -> MutexGuard<'_, Waiting> {
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = self.changed.wait_while(waiting, |waiting| is_so(waiting));
+        waiting.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One side of a meeting, which is over when it goes.
+struct Side(Arc<Meeting>);
+
+impl Drop for Side {
+    fn drop(&mut self) {
+        self.0.wait_while(|_| false).is_over = true;
+        self.0.changed.notify_one();
+    }
+}
+
 /// Hands out queries in batches.
 pub(crate) struct QueryReader<'a> {
-    /// Those of a file come in batches, those of a stream one by one. The thread ends when nobody takes them any more, or
-    /// with the program: it may wait for input that never comes.
-    queries: Receiver<Batch>,
-    waiting: Arc<Waiting>,
+    /// The thread ends when nobody takes queries any more, or with the program: it may wait for input that never comes.
+    meeting: Side,
     thread: Option<JoinHandle<()>>,
     /// Whether the queries are of a regular file, so that waiting for more of them is never in vain.
     is_file: bool,
@@ -171,19 +176,11 @@ impl<'a> QueryReader<'a> {
             _ => None,
         };
         let is_file = path.as_os_str() != "-" && path.is_file();
-        let (sender, queries) = sync_channel(if is_file { 1 } else { WAITING_QUERIES });
-        let waiting = Arc::new(Waiting {
-            len: Mutex::new(Some(0)),
-            changed: Condvar::new(),
-        });
-        let added = Arc::clone(&waiting);
-        let thread = std::thread::spawn(move || {
-            let wait = (!is_file).then_some(&*added);
-            read(reader, kind, wait, &sender);
-        });
+        let meeting = Arc::<Meeting>::default();
+        let side = Side(Arc::clone(&meeting));
+        let thread = std::thread::spawn(move || read(reader, kind, is_file, &side));
         Ok(QueryReader {
-            queries,
-            waiting,
+            meeting: Side(meeting),
             thread: Some(thread),
             is_file,
             diagnostics,
@@ -231,27 +228,19 @@ impl<'a> QueryReader<'a> {
         }
     }
 
-    /// The queries that have come, up to the length of a batch; if there are none, those that are waited for.
+    /// The queries that have come; if there are none, those that are waited for. Those of a file come in full batches.
     fn take(&self, waits: bool) -> Batch {
-        let first = match waits {
-            true => self.queries.recv().ok(),
-            false => self.queries.try_recv().ok(),
-        };
-        let mut batch = first.unwrap_or_default();
-        if self.is_file {
-            return batch;
-        }
-        let text_len = |batch: &Batch| batch.iter().flatten().map(Read::text_len).sum::<usize>();
-        let mut len = text_len(&batch);
-        while batch.len() < BATCH_QUERIES
-            && len < BATCH_TEXT_LEN
-            && let Ok(mut next) = self.queries.try_recv()
-        {
-            len += text_len(&next);
-            batch.append(&mut next);
-        }
-        self.waiting.remove(len);
-        batch
+        let Side(meeting) = &self.meeting;
+        let mut waiting = meeting.wait_while(|waiting| {
+            let is_enough = match self.is_file {
+                true => waiting.is_full(),
+                false => !waiting.queries.is_empty(),
+            };
+            waits && !is_enough && !waiting.is_over
+        });
+        waiting.text_len = 0;
+        meeting.changed.notify_one();
+        std::mem::take(&mut waiting.queries)
     }
 
     /// The queries with their fingerprints, in order; documents are worked on in parallel.
@@ -283,50 +272,35 @@ impl<'a> QueryReader<'a> {
     }
 }
 
-impl Drop for QueryReader<'_> {
-    fn drop(&mut self) {
-        // A thread that waits for room then finds that nobody takes any more.
-        self.waiting.end();
-    }
-}
-
 /// What makes fingerprints of documents as those of the indexes were made.
 fn fingerprinter(set: &Set, files: &PipelineFiles) -> Result<ParallelFingerprinter, Failure> {
     Ok(recorded(set, &files.read()?)?.parallel(set.width())?)
 }
 
-/// Reads queries up to the end or the first failure, or until nobody takes them any more: those of a file in batches, those
-/// of a stream, which have to wait for room, one by one.
-fn read(
-    mut reader: Box<dyn RecordReader>,
-    kind: QueryKind,
-    wait: Option<&Waiting>,
-    queries: &SyncSender<Batch>,
-) {
-    let (mut batch, mut text_len, mut is_last) = (Batch::new(), 0, false);
-    while !is_last {
-        let next = reader.next();
-        let query = next.map(|record| {
-            let record = record?;
+/// Reads queries up to the end or the first failure, or until nobody takes them any more.
+fn read(mut reader: Box<dyn RecordReader>, kind: QueryKind, is_file: bool, Side(meeting): &Side) {
+    while let Some(record) = reader.next() {
+        let query = record.map_err(Failure::from).and_then(|record| {
             if let Some(message) = kind.refusal(&record.content) {
                 return Err(Failure::of_record(&*reader, message));
             }
             let (source, place) = reader.place();
             let fault = record.has_faults.then(|| (source.to_owned(), place));
-            let read = Read { record, fault };
-            text_len += read.text_len();
-            Ok(read)
+            Ok(Read { record, fault })
         });
-        is_last = !matches!(query, Some(Ok(_)));
-        batch.extend(query);
+        let is_last = query.is_err();
+        let mut waiting = meeting.wait_while(|waiting| waiting.is_full() && !waiting.is_over);
+        if waiting.is_over {
+            return;
+        }
+        waiting.text_len += query.as_ref().map_or(0, Read::text_len);
+        waiting.queries.push(query);
         // A call of the system for each query of a file would cost more than the query.
-        let is_full = batch.len() >= BATCH_QUERIES || text_len >= BATCH_TEXT_LEN;
-        if is_last || is_full || wait.is_some() {
-            if let Some(waiting) = wait {
-                waiting.add(text_len);
-            }
-            text_len = 0;
-            is_last |= queries.send(std::mem::take(&mut batch)).is_err();
+        if !is_file || waiting.is_full() {
+            meeting.changed.notify_one();
+        }
+        if is_last {
+            return;
         }
     }
 }

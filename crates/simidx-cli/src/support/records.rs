@@ -5,14 +5,16 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use simidx::{Column, Error, Fingerprint, Fingerprints, IdBuf, IdKind, Width};
-use simidx_input::{self, Content, InputError, InputFile, Place, Record, RecordReader};
+use simidx_input::{
+    self, Content, Format, InputError, InputFile, Place, ReadOptions, Record, RecordReader,
+};
 use simidx_text::dedup::content_identity;
 use simidx_text::similar::{SignedText, TextSigner, TextSketch};
 use simidx_text::{Fingerprinter, ParallelFingerprinter, Pipeline};
 
 use crate::support::failure::Failure;
 use crate::support::inputs::{Diagnostics, InputArgs};
-use crate::support::progress::ReadingBar;
+use crate::support::progress::{ProgressMode, Reading, ReadingBar};
 
 /// Records that are fingerprinted at a time, in parallel.
 const BATCH_RECORDS: usize = 4096;
@@ -214,15 +216,15 @@ impl<C: FnMut(Fingerprinted) -> Result<(), Refusal>> Sink for Each<C> {
 pub(crate) fn read(
     args: &InputArgs,
     pipeline: &Pipeline,
-    bar: ReadingBar,
+    (mode, doing, what): Reading,
     sink: &mut dyn Sink,
 ) -> Result<ReadCounts, Failure> {
     let paths = args.paths()?;
-    let bar = bar.start(total_len(&paths));
+    let bar = mode.reading(doing, what, total_len(&paths));
     let options = args.fields.options(args.width);
     let readers = paths
         .iter()
-        .map(|path| simidx_input::open_with(path, args.input, &options));
+        .map(|path| simidx_input::open_with(path, args.format(), &options));
     read_all((args, args.width), pipeline, readers, bar, sink)
 }
 
@@ -234,10 +236,11 @@ pub(crate) fn read_originals(
     (args, width): (&InputArgs, Width),
     pipeline: &Pipeline,
     originals: &[InputFile],
-    bar: ReadingBar,
+    (mode, doing, what): Reading,
     sink: &mut dyn Sink,
 ) -> Result<ReadCounts, Failure> {
-    let bar = bar.start(originals.iter().map(InputFile::byte_count).sum());
+    let total = originals.iter().map(InputFile::byte_count).sum();
+    let bar = mode.reading(doing, what, total);
     let readers = originals.iter().map(InputFile::records);
     read_all((args, width), pipeline, readers, bar, sink)
 }
@@ -270,8 +273,8 @@ fn read_all(
     run.bar.finish();
     run.diagnostics.tell();
     Ok(ReadCounts {
-        skipped: run.diagnostics.skipped_count(),
-        replaced: run.diagnostics.replaced_count(),
+        skipped: run.diagnostics.skipped,
+        replaced: run.diagnostics.replaced,
         ..run.counts
     })
 }
@@ -302,8 +305,36 @@ pub(crate) fn visit_all(
     Ok(position)
 }
 
+/// Calls `visit` with the texts of documents and their ids; the position stands for an id that is not there. A record that is
+/// no document is passed over.
+///
+/// # Errors
+/// A pattern that nothing matches, and a file that cannot be read.
+pub(crate) fn visit_texts(
+    patterns: &[PathBuf],
+    (format, options): (Option<Format>, &ReadOptions),
+    mode: ProgressMode,
+    mut visit: impl FnMut(IdBuf, String),
+) -> Result<(), Failure> {
+    let paths = patterns.iter().map(|path| simidx_input::expand(path, None));
+    let paths = paths.collect::<simidx_input::Result<Vec<_>>>()?.concat();
+    let bar = mode.reading("reading", "documents", total_len(&paths));
+    let readers = paths
+        .iter()
+        .map(|path| simidx_input::open_with(path, format, options));
+    visit_all(readers, &bar, |position, record| {
+        if let Some(record) = record
+            && let Content::Text(text) = record.content
+        {
+            visit(record.id.unwrap_or(IdBuf::Number(position)), text);
+        }
+        Ok(())
+    })?;
+    Ok(())
+}
+
 /// Bytes of all inputs together, if each of them is a regular file.
-pub(crate) fn total_len(paths: &[PathBuf]) -> Option<u64> {
+fn total_len(paths: &[PathBuf]) -> Option<u64> {
     let len = |path: &PathBuf| {
         let data = path.metadata().ok()?;
         data.is_file().then_some(data.len())

@@ -13,7 +13,7 @@ use crate::support::indexes::ExcludeArgs;
 use crate::support::inputs::SourceArgs;
 use crate::support::labels::{Labels, Positions};
 use crate::support::options::ResourceArgs;
-use crate::support::progress::{ProgressMode, ReadingBar};
+use crate::support::progress::{ProgressMode, Reading};
 use crate::support::records::{Each, Fingerprinted, Refusal, Wanted, read_originals, visit_all};
 
 /// The least similarity for which texts are found as surely as for all others.
@@ -167,12 +167,12 @@ pub(crate) fn candidates(
     };
     bar.finish_and_clear();
     if candidates.needs_texts() {
-        let bar = mode.reading("documents").doing("reading candidates");
+        let reading = (mode, "reading candidates", "documents");
         let mut give = |document: usize, text: String| match text_of(document) {
             Some(number) => Ok(candidates.give(number, text)?),
             None => Ok(()),
         };
-        each_text(source, bar, false, &mut give)?;
+        each_text(source, reading, false, &mut give)?;
     }
     Ok(candidates)
 }
@@ -202,14 +202,14 @@ impl SimilarDocuments {
                 "--similarity compares texts, which an index does not have; name the documents";
             return Err(Failure::new(message));
         }
-        let input = source.records();
+        let input = &source.records;
         without_width(input.width)?;
         let temp_dir = resources.temp_dir.as_deref();
         let options = input.fields.options(input.width);
         let originals = input
             .paths()?
             .into_iter()
-            .map(|path| InputFile::open_with(&path, input.input, &options, temp_dir));
+            .map(|path| InputFile::open_with(&path, input.format(), &options, temp_dir));
         let originals = originals.collect::<Result<Vec<_>, _>>()?;
         let pipeline = input.pipeline.pipeline()?;
         let mut options = SimilarOptions::default();
@@ -224,8 +224,8 @@ impl SimilarDocuments {
             texts.push_signed(signed(record.signed.take())?)?;
             Ok(labels.push(&record, record.id.as_ref())?)
         });
-        let (pass, bar) = ((&input, Width::W64), mode.reading("documents"));
-        let read = read_originals(pass, &pipeline, &originals, bar, &mut each)?;
+        let (pass, reading) = ((input, Width::W64), (mode, "reading", "documents"));
+        let read = read_originals(pass, &pipeline, &originals, reading, &mut each)?;
         labels.end_at(read.records + read.skipped)?;
         let lengths = labels.lengths.take();
         let source = (originals.as_slice(), &labels.positions);
@@ -252,11 +252,12 @@ type Visit<'a> = &'a mut dyn FnMut(usize, String) -> Result<(), Failure>;
 /// An input that cannot be read again or has changed, and what `visit` returns.
 pub(crate) fn each_text(
     (originals, positions): (&[InputFile], &Positions),
-    bar: ReadingBar,
+    (mode, doing, what): Reading,
     may_lack_text: bool,
     visit: Visit<'_>,
 ) -> Result<(), Failure> {
-    let bar = bar.start(originals.iter().map(InputFile::byte_count).sum());
+    let total = originals.iter().map(InputFile::byte_count).sum();
+    let bar = mode.reading(doing, what, total);
     // Each original is checked when the next one is opened, and the last one at the end.
     let mut current = None;
     let number = Cell::new(0);

@@ -92,12 +92,11 @@ fn damaged_sets_are_refused() {
     assert!(run.stderr.contains(message), "{}", run.stderr);
     let run = sandbox.run(&["verify", "set", "--json"]);
     assert_eq!(run.code, Some(1));
-    assert!(
-        run.text()
-            .starts_with(r#"{"sound":false,"segments":[{"path":"set","error":"#),
-        "{}",
-        run.text()
-    );
+    let verdict = run.json();
+    assert_eq!(verdict["sound"], false, "{verdict}");
+    let segment = verdict["segments"][0].as_object().unwrap();
+    assert_eq!(segment["path"], "set", "{verdict}");
+    assert!(segment["error"].is_string() && segment.len() == 2);
 
     std::fs::write(&path, good).unwrap();
     sandbox.write("input", "beef\n");

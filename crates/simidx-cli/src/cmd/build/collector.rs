@@ -19,8 +19,10 @@ pub(super) struct Collector<'a> {
     metadata: Metadata,
     design: Option<TableDesign>,
     watch: Watch,
-    pipeline: Pipeline,
-    sketches: Option<SketchParameters>,
+    /// How documents become fingerprints.
+    pub(super) pipeline: Pipeline,
+    /// What the sketches are, if the index gets some.
+    pub(super) sketches: Option<SketchParameters>,
     wanted: Wanted,
     open: Option<Open>,
 }
@@ -62,16 +64,6 @@ impl<'a> Collector<'a> {
         Ok(collector)
     }
 
-    /// How documents become fingerprints.
-    pub(super) fn pipeline(&self) -> &Pipeline {
-        &self.pipeline
-    }
-
-    /// What the sketches are, if the index gets some.
-    pub(super) fn sketches(&self) -> Option<&SketchParameters> {
-        self.sketches.as_ref()
-    }
-
     /// What is built of records with such ids.
     fn options(&self, ids: IdKind, documents: bool) -> BuildOptions {
         let mut options = BuildOptions::default();
@@ -83,8 +75,8 @@ impl<'a> Collector<'a> {
         options.id_lookup = self.args.id_lookup;
         options.metadata = self.metadata.clone();
         options.sketches = self.sketches.clone();
-        options.memory = Some(self.args.memory_limit());
-        options.temp_dir = Some(self.args.scratch_folder());
+        options.memory = Some(self.args.resources.memory_limit());
+        options.temp_dir = Some(self.args.temp_dir());
         options.watch = self.watch.clone();
         options.pipeline = documents.then(|| self.pipeline.describe());
         options

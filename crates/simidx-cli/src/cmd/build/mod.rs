@@ -2,10 +2,8 @@
 
 mod collector;
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
 use simidx::format::{MAX_SKETCH_BITS, Metadata};
 use simidx_text::Pipeline;
 use simidx_text::similar::{SketchFeatures, Sketcher};
@@ -15,14 +13,14 @@ use crate::support::build_report::{BuildReport, Stages};
 use crate::support::failure::Failure;
 use crate::support::inputs::InputArgs;
 use crate::support::options::{
-    CODECS, CodecChoice, IdChoice, TABLE_DISTANCES, check_temp_dir, heading, one_of, temp_dir,
+    CODECS, CodecChoice, IdChoice, ResourceArgs, TABLE_DISTANCES, beside_output, check_temp_dir,
+    one_of,
 };
 use crate::support::output::{Output, temp_dir_of};
-use crate::support::process::default_memory;
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::{Size, block_size, count};
 use crate::support::records;
-use crate::support::report::Report;
+use crate::support::report::FileReport;
 use crate::support::similarity::words;
 use collector::Collector;
 
@@ -42,6 +40,7 @@ Examples:
 
 /// Arguments of `simidx build`.
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("temp_dir", beside_output))]
 pub(crate) struct Args {
     #[command(flatten)]
     input: InputArgs,
@@ -81,12 +80,8 @@ pub(crate) struct Args {
     /// Require the records to be sorted by fingerprint; unsorted input is an error
     #[arg(long)]
     sorted: bool,
-    /// Memory limit, such as 1GiB; what does not fit goes to temporary files [default: half of the machine's memory]
-    #[arg(long, value_name = "SIZE", help_heading = heading::RESOURCES)]
-    memory: Option<Size>,
-    /// Directory for temporary files, which are deleted in any case [default: that of the output]
-    #[arg(long, value_name = "DIR", value_parser = temp_dir(), help_heading = heading::RESOURCES)]
-    temp_dir: Option<PathBuf>,
+    #[command(flatten)]
+    resources: ResourceArgs,
     /// Replace an existing output
     #[arg(long)]
     force: bool,
@@ -124,10 +119,10 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     let stages = Stages::start(mode);
     let mut collector = Collector::new(args, stages.watch())?;
     check_space(args)?;
-    let bar = mode.reading("records");
-    let pipeline = collector.pipeline().clone();
-    let counts = records::read(&args.input, &pipeline, bar, &mut collector)?;
-    let sketches = collector.sketches().cloned();
+    let reading = (mode, "reading", "records");
+    let pipeline = collector.pipeline.clone();
+    let counts = records::read(&args.input, &pipeline, reading, &mut collector)?;
+    let sketches = collector.sketches.clone();
     let (builder, pipeline) = collector.finish()?;
 
     let written = output.write(|out| {
@@ -137,44 +132,24 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     });
     let summary = written.map_err(Failure::of_whole)?;
 
-    let index = Report::new(&summary, pipeline.as_deref(), &args.metadata()?);
-    let index = index.with_sketches(&summary, sketches.as_ref());
-    let report = RecordReport {
-        build: BuildReport::new(index, stages, args.memory_limit()),
-        skipped_count: counts.skipped,
-        replaced_count: counts.replaced,
-        without_features_count: counts.without_features,
+    let index = FileReport {
+        summary,
+        pipeline: pipeline.as_deref(),
+        metadata: &args.metadata()?,
+        sketches: sketches.as_ref(),
     };
-    output.report(&report, args.json, |out| report.print(out))?;
+    let mut report = BuildReport::new(index, stages, args.resources.memory_limit());
+    report.add("skipped_count", "skipped records", counts.skipped, "");
+    report.add("replaced_count", "with replaced bytes", counts.replaced, "");
+    let without = counts.without_features;
+    report.add(
+        "without_features_count",
+        "without features",
+        without,
+        ", left out",
+    );
+    output.report(&report, args.json)?;
     Ok(true)
-}
-
-/// The report of a build.
-#[derive(Debug, Serialize)]
-struct RecordReport {
-    #[serde(flatten)]
-    build: BuildReport,
-    skipped_count: u64,
-    replaced_count: u64,
-    /// Documents left out because nothing in them says what they are like.
-    without_features_count: u64,
-}
-
-impl RecordReport {
-    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
-        self.build.print_index(out)?;
-        if self.skipped_count > 0 {
-            writeln!(out, "{:<24}{}", "skipped records", self.skipped_count)?;
-        }
-        if self.replaced_count > 0 {
-            writeln!(out, "{:<24}{}", "with replaced bytes", self.replaced_count)?;
-        }
-        if self.without_features_count > 0 {
-            let count = self.without_features_count;
-            writeln!(out, "{:<24}{count}, left out", "without features")?;
-        }
-        self.build.print_cost(out)
-    }
 }
 
 impl Args {
@@ -211,14 +186,9 @@ impl Args {
         Ok(Some(Sketcher::new(bits, features)?))
     }
 
-    /// Bytes of memory to use.
-    fn memory_limit(&self) -> u64 {
-        self.memory.map_or_else(default_memory, |Size(bytes)| bytes)
-    }
-
-    /// Directory for temporary files: by default on the disk that holds the index, not one that may be in memory.
-    fn scratch_folder(&self) -> PathBuf {
-        temp_dir_of(self.temp_dir.as_deref(), &self.output)
+    /// Directory for temporary files.
+    fn temp_dir(&self) -> PathBuf {
+        temp_dir_of(&self.resources, &self.output)
     }
 }
 
@@ -227,7 +197,7 @@ impl Args {
 /// # Errors
 /// No such directory, one that cannot be written to, or too little room in it.
 fn check_space(args: &Args) -> Result<(), Failure> {
-    let folder = args.scratch_folder();
+    let folder = args.temp_dir();
     check_temp_dir(&folder)?;
     let needed = temporary_len(args)?;
     match free_len(&folder) {
@@ -244,14 +214,14 @@ fn check_space(args: &Args) -> Result<(), Failure> {
 fn temporary_len(args: &Args) -> Result<u64, Failure> {
     let paths = args.input.paths()?;
     let options = args.input.fields.options(args.input.width);
-    let records = simidx_input::expected_records_with(&paths, args.input.input, &options);
+    let records = simidx_input::expected_records_with(&paths, args.input.format(), &options);
     let records = records.unwrap_or(0);
     let id_len = if args.ids == IdChoice::Number { 8 } else { 0 };
     let sketch_len = u64::from(args.sketch.unwrap_or(0) / 8);
     let bytes = records.saturating_mul(args.input.width.bytes() as u64 + id_len + sketch_len);
     // Records with ids or sketches get half of the room.
     Ok(
-        match bytes > args.memory_limit() / if id_len + sketch_len == 0 { 1 } else { 2 } {
+        match bytes > args.resources.memory_limit() / if id_len + sketch_len == 0 { 1 } else { 2 } {
             true => bytes.saturating_mul(2),
             false => 0,
         },

@@ -121,7 +121,7 @@ fn of_set(
 
 /// The clusters of records that are in no index.
 fn of_records(args: &Args, mode: ProgressMode) -> Answer {
-    let width = args.source.width;
+    let width = args.source.records.width;
     let by_length = args.representative == Representative::Longest;
     if by_length && args.ids == IdChoice::None {
         let message = "--representative longest needs ids; leave --ids none out";
@@ -135,9 +135,9 @@ fn of_records(args: &Args, mode: ProgressMode) -> Answer {
         indexed: None,
         is_first: true,
     };
-    let input = args.source.records();
+    let input = &args.source.records;
     let pipeline = input.pipeline.pipeline()?;
-    let read = read(&input, &pipeline, mode.reading("records"), &mut taken)?;
+    let read = read(input, &pipeline, (mode, "reading", "records"), &mut taken)?;
     say_without_features(read.without_features);
     let Some((builder, mut records)) = taken.indexed else {
         let printer = Printer::new(args, width, None, (Vec::new(), 0));
@@ -173,7 +173,7 @@ impl Sink for Taken<'_> {
         let is_named = record.is_named();
         let kind = args.ids.kind(is_named, IdKind::None);
         if std::mem::take(&mut self.is_first) && kind != IdKind::None {
-            let (width, ids) = (args.source.width, IdChoice::Number);
+            let (width, ids) = (args.source.records.width, IdChoice::Number);
             let builder = TransientBuilder::new(width, ids, self.distance, &args.resources);
             self.indexed = Some((builder, KnownRecords::new(args, kind)));
         }

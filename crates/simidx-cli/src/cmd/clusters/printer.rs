@@ -11,7 +11,7 @@ use simidx_text::dedup::EqualTexts;
 use super::{Args, Representative};
 use crate::support::failure::Failure;
 use crate::support::labels::Labels;
-use crate::support::output::{Column, Json, Stdout, stdout, write_ids};
+use crate::support::output::{Column, Stdout, json_style, stdout, write_object};
 use crate::support::records::{Fingerprinted, Refusal, id_of};
 
 /// What is known of records beside their fingerprints, by their numbers. Memory: 4 bytes a record where lengths count.
@@ -242,24 +242,27 @@ impl<'a> Printer<'a> {
     fn object(&mut self, cluster: &Shown<'_>) -> simidx::Result<()> {
         let representative = self.width.to_hex(cluster.representative);
         let (number, size) = (cluster.number, cluster.record_count);
-        let object = json!({
+        let figures = json!({
             "cluster": number,
             "size": size,
             "fingerprints": cluster.fingerprints.len(),
             "radius": cluster.radius,
             "representative": representative,
         });
-        let object = Json(&object).to_string();
+        let mut object = Vec::new();
+        write_object(&mut object, &figures)?;
         if self.summary {
-            return Ok(writeln!(self.out, "{object}")?);
+            return Ok(self.out.write_all(&object)?);
         }
-        let head = object.strip_suffix('}').unwrap_or(&object);
-        write!(self.out, "{head},\"members\":[")?;
+        let head = object.strip_suffix(b"}\n").unwrap_or(&object);
+        self.out.write_all(head)?;
+        self.out.write_all(b",\"members\":[")?;
         for (number, member) in members(cluster).enumerate() {
             let separator = if number == 0 { "" } else { "," };
             let hex = self.width.to_hex(member);
             write!(self.out, r#"{separator}{{"fingerprint":"{hex}","ids":"#)?;
-            write_ids(&mut self.out, member_ids(self.ids, cluster, member)?)?;
+            let ids = member_ids(self.ids, cluster, member)?;
+            json_style().write_ids(&mut self.out, ids)?;
             self.out.write_all(b"}")?;
         }
         Ok(writeln!(self.out, "]}}")?)

@@ -22,7 +22,7 @@ pub(super) fn judge<'a>(job: &Job<'a>, distance: u32) -> Result<(Judged<'a>, Sum
     let mut options = DedupOptions::default();
     options.distance = distance;
     options.memory = Some(job.memory.search);
-    options.temp_dir.clone_from(&job.args.temp_dir);
+    options.temp_dir.clone_from(&job.args.resources.temp_dir);
     let mut collector = Collector {
         deduplicator: Deduplicator::new(job.width, &options),
         known: job.known(job.args.report.is_some() || job.args.annotate),

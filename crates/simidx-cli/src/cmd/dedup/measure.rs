@@ -7,11 +7,9 @@ use simidx_text::similar::SketchFeatures;
 
 use super::Args;
 use crate::support::failure::Failure;
+use crate::support::options::DEFAULT_DISTANCE;
 use crate::support::page::{decimal, plural};
 use crate::support::similarity::{features_of, without_width};
-
-/// The largest distance where none is given.
-const DEFAULT_DISTANCE: u32 = 3;
 
 /// What makes documents near-duplicates.
 #[derive(Debug, Clone, Copy)]

@@ -24,10 +24,9 @@ use crate::support::failure::Failure;
 use crate::support::indexes::{ExcludeArgs, OpenArgs, is_index, together};
 use crate::support::inputs::{InputArgs, OnError};
 use crate::support::messages::{counted, say};
-use crate::support::options::{DISTANCES, distance_within, heading, temp_dir};
-use crate::support::process::default_memory;
+use crate::support::options::{DISTANCES, ResourceArgs, distance_within};
 use crate::support::progress::ProgressMode;
-use crate::support::quantity::{Size, count};
+use crate::support::quantity::count;
 use crate::support::records::{ReadCounts, Sink, read_originals};
 use crate::support::similarity::{MemoryShares, SimilarityArgs};
 use known::Known;
@@ -117,12 +116,8 @@ pub(crate) struct Args {
     /// Print JSON: one object with the figures
     #[arg(long)]
     json: bool,
-    /// Memory limit, such as 1GiB [default: half of the machine's memory]
-    #[arg(long, value_name = "SIZE", help_heading = heading::RESOURCES)]
-    memory: Option<Size>,
-    /// Directory for temporary files, which are deleted in any case [default: that of the system]
-    #[arg(long, value_name = "DIR", value_parser = temp_dir(), help_heading = heading::RESOURCES)]
-    temp_dir: Option<PathBuf>,
+    #[command(flatten)]
+    resources: ResourceArgs,
 }
 
 /// Options that the help of other commands describes.
@@ -207,14 +202,13 @@ fn dedup(args: &Args, set: Option<&Set>, mode: ProgressMode) -> Answer {
     if let (Some(set), Some(_)) = (set, measure.distance()) {
         check_width(set, args.input.width)?;
     }
-    let memory = args.memory.map(|Size(bytes)| bytes);
     let job = Job {
         args,
         set,
         originals: &originals,
         pipeline: args.input.pipeline.pipeline()?,
         width,
-        memory: MemoryShares::new(memory.unwrap_or_else(default_memory)),
+        memory: MemoryShares::new(args.resources.memory_limit()),
         measure,
         mode,
     };
@@ -250,20 +244,15 @@ impl Job<'_> {
     /// # Errors
     /// What keeps them from being read.
     fn read(&self, sink: &mut dyn Sink) -> Result<ReadCounts, Failure> {
-        let (input, bar) = (&self.args.input, self.mode.reading("documents"));
-        read_originals(
-            (input, self.width),
-            &self.pipeline,
-            self.originals,
-            bar,
-            sink,
-        )
+        let pass = (&self.args.input, self.width);
+        let reading = (self.mode, "reading", "documents");
+        read_originals(pass, &self.pipeline, self.originals, reading, sink)
     }
 
     /// What is to be known of the documents.
     fn known(&self, keeps_ids: bool) -> Known {
         let keeps_lengths = self.args.keep == Keep::Longest;
-        let temp_dir = self.args.temp_dir.as_deref();
+        let temp_dir = self.args.resources.temp_dir.as_deref();
         Known::new((keeps_ids, keeps_lengths), temp_dir, self.memory.ids)
     }
 }
@@ -291,8 +280,8 @@ impl Args {
         // They only name documents, and positions do that as well.
         options.fields.odd_ids = true;
         for path in paths {
-            let format = self.input.input;
-            let temp_dir = self.temp_dir.as_deref();
+            let format = self.input.format();
+            let temp_dir = self.resources.temp_dir.as_deref();
             let original = InputFile::open_with(path, format, &options, temp_dir)?;
             let first = originals.first().filter(|_| self.has_one_format());
             if let Some(first) = first.filter(|first| !original.goes_with(first)) {

@@ -1,6 +1,7 @@
 //! Where the records and the report go.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -14,9 +15,8 @@ use super::report::{self, Notes};
 use super::summary::Summary;
 use super::{Args, Job};
 use crate::support::failure::{Failure, into_io};
-use crate::support::inputs::{InputFiles, OnError};
+use crate::support::inputs::{InputFiles, OnError, folder};
 use crate::support::output::{Output, Together};
-use crate::support::output_folder::OutputFolder;
 use crate::support::progress::ReadingBar;
 
 /// What takes bytes.
@@ -24,16 +24,11 @@ type Sink<'a> = &'a mut (dyn io::Write + Send);
 
 /// The outputs, checked before anything is read.
 pub(super) struct Outputs {
-    kept: Kept,
+    /// Where records go: the file of `-o`, or one for each input. None if they go nowhere.
+    kept: Vec<(PathBuf, Output)>,
+    /// The folder of these files, if it is not there yet.
+    new_folder: Option<PathBuf>,
     report: Option<(Output, ReportFormat)>,
-}
-
-/// Where records go.
-enum Kept {
-    Nowhere,
-    File(Output),
-    /// The folder, and the name in it of the file for each input.
-    Folder(OutputFolder, Vec<PathBuf>),
 }
 
 impl Outputs {
@@ -47,17 +42,21 @@ impl Outputs {
         // Also of a folder of shards, which has been expanded into them.
         let folders = args.input.inputs.iter().filter(|path| path.is_dir());
         inputs.add(folders);
-        let kept = match (&args.output, &args.output_dir) {
-            _ if args.dry_run => Kept::Nowhere,
-            (Some(path), _) => Kept::File(file(path, args.force, &inputs)?),
+        let (mut kept, mut new_folder) = (Vec::new(), None);
+        match (&args.output, &args.output_dir) {
+            _ if args.dry_run => {}
+            (Some(path), _) => kept.push((path.clone(), file(path, args.force, &inputs)?)),
             (None, Some(path)) => {
                 inputs.check_outside(path)?;
-                let names = shard_names(paths)?;
-                let folder = OutputFolder::new(path, args.force, &names, &inputs)?;
-                Kept::Folder(folder, names)
+                new_folder = check_folder(path)?;
+                for name in shard_names(paths)? {
+                    let path = path.join(name);
+                    let output = shard(&path, args.force, &inputs)?;
+                    kept.push((path, output));
+                }
             }
-            (None, None) => Kept::Nowhere,
-        };
+            (None, None) => {}
+        }
         let report = match &args.report {
             None => None,
             Some(path) => {
@@ -65,18 +64,22 @@ impl Outputs {
                 Some((output, ReportFormat::of(path)?))
             }
         };
-        let outputs = Outputs { kept, report };
+        let outputs = Outputs {
+            kept,
+            new_folder,
+            report,
+        };
         outputs.check_each_other(args)?;
         Ok(outputs)
     }
 
-    /// The report is neither the file of records nor one of those in the folder, and standard output has one use.
+    /// The report is no file of records, and standard output has one use.
     fn check_each_other(&self, args: &Args) -> Result<(), Failure> {
         let needs_stdout = |option| {
             let message = format!("--json needs standard output; name a file with {option}");
             Err(Failure::new(message))
         };
-        if args.json && matches!(self.kept, Kept::File(Output::Stdout)) {
+        if args.json && matches!(self.kept[..], [(_, Output::Stdout)]) {
             return needs_stdout("-o");
         }
         let (Some((report, _)), Some(path)) = (&self.report, &args.report) else {
@@ -85,11 +88,8 @@ impl Outputs {
         if args.json && matches!(report, Output::Stdout) {
             return needs_stdout("--report");
         }
-        let is_twice = match &self.kept {
-            Kept::Nowhere => false,
-            Kept::File(kept) => kept.is_same_file(report) || Some(path) == args.output.as_ref(),
-            Kept::Folder(folder, names) => names.iter().any(|name| folder.has(name, report)),
-        };
+        let is_it = |(place, kept): &(PathBuf, Output)| kept.is_same_file(report) || place == path;
+        let is_twice = self.kept.iter().any(is_it);
         if is_twice {
             let option = if args.output.is_some() {
                 "-o"
@@ -127,15 +127,13 @@ impl Outputs {
                 return Err(Failure::new(message).about(original.path().display()));
             }
         }
-        if let Some(path) = &args.output {
-            names::check(path, originals, args.format)?;
-        }
-        if let (Some(folder), Kept::Folder(_, names)) = (&args.output_dir, &self.kept) {
-            for (original, name) in originals.iter().zip(names) {
-                names::check(&folder.join(name), std::slice::from_ref(original), None)?;
+        match &args.output {
+            Some(path) => names::check(path, originals, args.format),
+            None => {
+                let mut parts = originals.chunks(1).zip(&self.kept);
+                parts.try_for_each(|(original, (path, _))| names::check(path, original, None))
             }
         }
-        Ok(())
     }
 
     /// Writes all outputs, which then appear together. The figures of what became of records that could not be judged come
@@ -151,23 +149,16 @@ impl Outputs {
     ) -> Result<(), Failure> {
         let (args, originals) = (job.args, job.originals);
         let mut together = Together::default();
-        let mut staged = None;
+        together.new_folder.clone_from(&self.new_folder);
         let mut copy = Copy::new(job, judged);
-        match (&self.kept, &args.output) {
-            (Kept::File(output), Some(path)) => {
-                together.write(output, |out| copy.copy(originals, path, out))?;
-            }
-            (Kept::Folder(folder, names), _) => {
-                let staged = staged.insert(folder.begin()?);
-                for (original, name) in originals.iter().zip(names) {
-                    let original = std::slice::from_ref(original);
-                    staged.write(name, |out| copy.copy(original, name, out))?;
-                }
-            }
-            _ => {}
+        let len = match args.output {
+            Some(_) => originals.len().max(1),
+            None => 1,
+        };
+        for (part, (path, output)) in originals.chunks(len).zip(&self.kept) {
+            together.write(output, |out| copy.copy(part, path, out))?;
         }
-        let has_copied = !matches!(self.kept, Kept::Nowhere);
-        copy.finish(has_copied, summary)?;
+        copy.finish(!self.kept.is_empty(), summary)?;
         if let (Some((output, format)), Some(path)) = (&self.report, &args.report) {
             together.write(output, |out| {
                 compressed(path, out, |out| match format {
@@ -180,9 +171,6 @@ impl Outputs {
                     ReportFormat::Jsonl => report::write(judged, true, out),
                 })
             })?;
-        }
-        if let Some(staged) = staged {
-            staged.appear()?;
         }
         together.appear()
     }
@@ -197,6 +185,29 @@ fn file(path: &Path, force: bool, inputs: &InputFiles) -> Result<Output, Failure
     Ok(output)
 }
 
+/// Checks early that a folder of outputs is there, or returns its path if it can be made.
+fn check_folder(path: &Path) -> Result<Option<PathBuf>, Failure> {
+    let refuse = |message: &str| Err(Failure::new(message).about(path.display()));
+    match fs::metadata(path) {
+        Ok(data) if data.is_dir() => Ok(None),
+        Ok(_) => refuse("is not a directory"),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => refuse(&error.to_string()),
+        Err(_) if !folder(path).is_dir() => refuse("its directory does not exist"),
+        Err(_) => Ok(Some(path.to_owned())),
+    }
+}
+
+/// A file in a folder of outputs. A folder below that is missing will be made.
+fn shard(path: &Path, force: bool, inputs: &InputFiles) -> Result<Output, Failure> {
+    match folder(path).is_dir() {
+        true => Output::for_text(path, force, inputs),
+        false => Ok(Output::File {
+            path: path.to_owned(),
+            force,
+        }),
+    }
+}
+
 /// The names of the files for inputs: their paths below the deepest folder that holds all of them.
 fn shard_names(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut places = Vec::new();
@@ -208,8 +219,7 @@ fn shard_names(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
         let Some(name) = path.file_name() else {
             return refuse("has no name for a file in --output-dir; use -o");
         };
-        let folder = crate::support::inputs::folder(path);
-        let folder = folder.canonicalize().map_err(Failure::at(path))?;
+        let folder = folder(path).canonicalize().map_err(Failure::at(path))?;
         places.push((path, folder, name));
     }
     let mut shared = places.first().map(|(_, folder, _)| folder.clone());
@@ -288,13 +298,13 @@ impl<'a, 'j> Copy<'a, 'j> {
         if let Some(notes) = &notes {
             rewrite.fields.clone_from(&notes.fields);
         }
-        let bar = job.mode.reading("documents").doing("copying");
+        let total = job.originals.iter().map(InputFile::byte_count).sum();
         Copy {
             judged,
             rewrite,
             notes,
             keeps_unjudged: args.input.on_error == OnError::Keep,
-            bar: bar.start(job.originals.iter().map(InputFile::byte_count).sum()),
+            bar: job.mode.reading("copying", "documents", total),
             records: 0,
             bytes: 0,
             lost: 0,

@@ -172,11 +172,11 @@ impl Page<'_, '_> {
             documents.extend(cluster.others.iter().map(|(_, document)| document));
         }
         let mut texts = Texts::new();
-        let bar = self.job.mode.reading("documents").doing("reading texts");
+        let reading = (self.job.mode, "reading texts", "documents");
         let positions = &self.judged.documents.labels.positions;
         each_text(
             (self.job.originals, positions),
-            bar,
+            reading,
             true,
             &mut |document, mut text| {
                 if documents.contains(&document) {

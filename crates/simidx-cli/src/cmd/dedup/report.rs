@@ -9,7 +9,7 @@ use simidx_input::{FieldKind, FieldValue, NewField};
 use super::Job;
 use super::judged::{Cause, Dropped, Judged, Member};
 use crate::support::failure::Failure;
-use crate::support::output::{Column, Json, id_to_json};
+use crate::support::output::{Column, id_to_json, write_object};
 
 /// Writes a line for each document that is dropped, in order: columns, or an object.
 ///
@@ -27,7 +27,7 @@ pub(super) fn write(
         let label = judged.label(document)?;
         match as_json {
             false => write_columns(&label, &dropped, out)?,
-            true => writeln!(out, "{}", Json(&object(&label, &dropped)))?,
+            true => write_object(out, &object(&label, &dropped))?,
         }
     }
     Ok(())

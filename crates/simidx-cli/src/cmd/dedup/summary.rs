@@ -5,14 +5,14 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use simidx::IdBuf;
 use simidx::batch::DedupCounts;
 
 use super::measure::Measure;
 use crate::support::failure::Failure;
 use crate::support::messages::{counted, is_quiet, say};
-use crate::support::output::{Column, stdout, write_report};
+use crate::support::output::{Column, stdout, write_object};
 use crate::support::page::grouped;
 use crate::support::records::ReadCounts;
 
@@ -146,7 +146,9 @@ impl Summary {
     /// What the output reports.
     pub(super) fn tell(&self, json: bool, measure: Measure) -> Result<(), Failure> {
         if json {
-            write_report(stdout(), self, true, |_| Ok(()))?;
+            let mut out = stdout();
+            write_object(&mut out, &json!(self))?;
+            out.flush()?;
         } else if !is_quiet() {
             // That stderr cannot be written is no reason to fail.
             let _ = self.print(measure, &mut io::stderr());

@@ -34,7 +34,7 @@ pub(super) fn judge<'a>(
     let mut options = SimilarOptions::default();
     options.similarity = similarity;
     options.memory = Some(job.memory.search);
-    options.temp_dir.clone_from(&job.args.temp_dir);
+    options.temp_dir.clone_from(&job.args.resources.temp_dir);
     let mut texts = SimilarTexts::new(&job.pipeline, &options)?;
     // What is compared with each other takes most of its memory after that.
     let against = |set| Against::new(set, similarity, &job.pipeline, job.memory.search / 2);

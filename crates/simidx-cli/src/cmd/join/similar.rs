@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use serde_json::{Value, json};
-use simidx::{IdBuf, IdKind, Set, Width};
+use simidx::{Error, IdBuf, IdKind, Set, Width};
 use simidx_input::{Content, Format, ReadOptions};
 use simidx_text::ParallelFingerprinter;
 use simidx_text::compare::FeatureSet;
@@ -39,9 +39,7 @@ pub(super) fn join(set: &Set, args: &Args, least: f64) -> Answer {
     let margin = args.similar.margin.unwrap_or(default_margin);
     let search = SketchSearch::new(set, least, margin);
     let search = search.map_err(|error| match error {
-        simidx::Error::Options(error) => {
-            Failure::new(error.to_string()).about(set.names().join(", "))
-        }
+        Error::Options(error) => Failure::new(error.to_string()).about(set.names().join(", ")),
         other => other.into(),
     })?;
     let texts = args.similar.texts.as_deref();
@@ -149,19 +147,6 @@ impl Room {
     }
 }
 
-/// Why a search ended early.
-enum Stop {
-    /// There are more matches than there is room for.
-    Full,
-    Failed(simidx::Error),
-}
-
-impl From<simidx::Error> for Stop {
-    fn from(error: simidx::Error) -> Self {
-        Stop::Failed(error)
-    }
-}
-
 /// The queries that are not yet answered, and what is similar to them.
 struct Joined<'a> {
     set: &'a Set,
@@ -250,7 +235,8 @@ impl Joined<'_> {
         let (found, room) = (&mut self.found, self.room.matches);
         let searched = self.search.for_each_match(&sketches, |mut one| {
             if found.len() >= room && (start > 0 || queries.len() > 1) {
-                return Err(Stop::Full);
+                let (what, limit) = ("matches", room as u64);
+                return Err(Error::LimitReached { what, limit });
             }
             one.query += first;
             found.push(Found {
@@ -262,8 +248,7 @@ impl Joined<'_> {
         self.compared += self.set.record_count() * u64::from(!queries.is_empty());
         match searched {
             Ok(()) => {}
-            Err(Stop::Failed(error)) => return Err(error.into()),
-            Err(Stop::Full) => {
+            Err(Error::LimitReached { .. }) => {
                 self.found.truncate(start);
                 if start > 0 {
                     self.finish_part()?;
@@ -274,6 +259,7 @@ impl Joined<'_> {
                 self.search_for((queries, sketches))?;
                 return self.search_for(rest);
             }
+            Err(error) => return Err(error.into()),
         }
         // Those of a query by their estimates, equal ones in the order of the index.
         self.found[start..].sort_by_key(|found| (found.sketches.query, found.sketches.distance));
@@ -357,7 +343,7 @@ impl Joined<'_> {
 
     /// Answers the queries so far, and forgets them.
     fn hand_over(&mut self) -> Result<(), Failure> {
-        self.match_count += self.print(self.args)?;
+        self.match_count += self.print()?;
         self.query_count += self.queries.len() as u64;
         self.queries.clear();
         self.found.clear();
@@ -381,7 +367,8 @@ impl Joined<'_> {
     }
 
     /// Prints the matches of each query, at most as many as are wanted; returns how many.
-    fn print(&self, args: &Args) -> Result<u64, Failure> {
+    fn print(&self) -> Result<u64, Failure> {
+        let args = self.args;
         let (limit, mut count) = (args.style.limit.unwrap_or(u64::MAX), 0);
         let (mut out, mut matches) = (stdout(), self.found.iter().peekable());
         let bits = self.search.sketcher().parameters().bits();

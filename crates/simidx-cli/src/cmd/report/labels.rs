@@ -3,13 +3,12 @@
 use std::collections::{BTreeSet, HashMap};
 
 use simidx::{IdBuf, IdKind, Set, Width};
-use simidx_input::Content;
 
 use super::Args;
 use crate::support::failure::Failure;
 use crate::support::page::{Entry, sampled};
 use crate::support::progress::ProgressMode;
-use crate::support::records::{id_of_kind, total_len, visit_all};
+use crate::support::records::{id_of_kind, visit_texts};
 
 /// Ids of a fingerprint that are shown.
 const MAX_IDS: usize = 3;
@@ -57,30 +56,16 @@ impl Labels {
     /// # Errors
     /// Documents that cannot be read; a record that is no document is passed over.
     pub(super) fn read_texts(&mut self, args: &Args, mode: ProgressMode) -> Result<(), Failure> {
-        let paths = args
-            .texts
-            .iter()
-            .map(|path| simidx_input::expand(path, None));
-        let paths = paths.collect::<simidx_input::Result<Vec<_>>>()?.concat();
-        let bar = mode.reading("documents").start(total_len(&paths));
         let options = args.fields.options(self.width);
-        let readers = paths
-            .iter()
-            .map(|path| simidx_input::open_with(path, args.input, &options));
-        visit_all(readers, &bar, |position, record| {
-            let Some(record) = record else {
-                return Ok(());
-            };
-            let id = record.id.unwrap_or(IdBuf::Number(position));
+        let format = (args.input, &options);
+        visit_texts(&args.texts, format, mode, |id, mut text| {
             let known = id_of_kind(id, self.kind).and_then(|id| self.texts.get_mut(&id));
-            if let (Some(known @ None), Content::Text(mut text)) = (known, record.content) {
+            if let Some(known @ None) = known {
                 text.truncate(text.floor_char_boundary(MAX_TEXT_LEN));
                 text.shrink_to_fit();
                 *known = Some(text);
             }
-            Ok(())
-        })?;
-        Ok(())
+        })
     }
 
     /// What is shown of a fingerprint.

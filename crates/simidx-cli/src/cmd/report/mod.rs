@@ -20,7 +20,7 @@ use crate::support::output::Output;
 use crate::support::page::{self, POLICY, cut, document, plural};
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::count;
-use crate::support::report;
+use crate::support::report::SetReport;
 use clusters::Clusters;
 use labels::Labels;
 use pairs::Pairs;
@@ -115,7 +115,7 @@ fn page(set: &Set, args: &Args, mode: ProgressMode) -> Result<String, Failure> {
     let neighbours = neighbours::section(set, args)?;
     spinner.set_message("looking at bits and tables");
     let bits = checks::bits(set, distance)?;
-    let figures = report::to_json(set)?;
+    let figures = SetReport::of(set)?.to_json();
     let mut latency = None;
     if args.latency_queries > 0 {
         spinner.set_message("measuring");
