@@ -168,9 +168,17 @@ pub(crate) fn together(files: Vec<Set>) -> Result<Set, Failure> {
 /// The failure to open an index; what the operating system reports names the file already.
 fn open_failure(path: &Path, error: Error) -> Failure {
     match error {
+        Error::Io(_) if path.to_str().is_some_and(is_url) => Failure::new(
+            "is not a file: download it, or query it where it is by the JavaScript package",
+        )
+        .about(path.display()),
         Error::Io(_) => error.into(),
         error => Failure::from(error).about(path.display()),
     }
+}
+
+fn is_url(name: &str) -> bool {
+    name.starts_with("http://") || name.starts_with("https://")
 }
 
 /// The fingerprints of the records that have the id which an argument is, by the kind of ids of the indexes.

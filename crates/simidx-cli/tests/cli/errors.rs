@@ -183,6 +183,11 @@ fn what_is_not_there_is_named_by_every_command() {
         let message = "no: No such file or directory (os error 2)";
         sandbox.run(args).refused(message);
     }
+    let url = "https://example.org/x.simidx";
+    let message = format!(
+        "{url}: is not a file: download it, or query it where it is by the JavaScript package"
+    );
+    sandbox.run(&["query", url, "12"]).refused(&message);
     let args = ["build", "a.hex", "-o", "no/out"];
     sandbox
         .run(&args)
