@@ -5,7 +5,9 @@ use std::ops::Range;
 use super::paged::Paged;
 use super::table::ValuePlace;
 use crate::codec::bits::read_value;
-use crate::codec::lines::{LINE_BITS, LINE_LEN, Line, LineFault, shifted, shifted_down};
+use crate::codec::lines::{
+    LINE_ADDRESSES, LINE_BITS, LINE_LEN, Line, LineFault, shifted, shifted_down,
+};
 use crate::cpu::{Cpu, Work, dispatch};
 use crate::design::{Permutation, Permuted};
 use crate::error::FormatError;
@@ -254,7 +256,14 @@ impl<F: Fingerprint> LineTable<F> {
         out: &mut Vec<Permuted<F>>,
     ) -> Result<(), FormatError> {
         let before = out.len();
-        self.for_each_value(file, line, place, |value| out.push(Permuted(value)))?;
+        let ranks = self.ranks(line, place)?;
+        let (row, bit) = self.low(file, ranks)?;
+        dispatch(Decode {
+            line,
+            place,
+            row: (row, bit, self.low_bits()),
+            out,
+        });
         let values = &out[before..];
         if !values.is_sorted_by(|a, b| a.0 < b.0) {
             return Err(self.damaged(24, "the values of the line do not ascend", place.number));
@@ -538,6 +547,33 @@ impl<F: Fingerprint> Layout<'_, F> {
         table.read_line(self.file, line, place, &mut self.values)?;
         self.rank += self.values.len() as u64;
         Ok(())
+    }
+}
+
+/// Appends the values of a line, in order.
+struct Decode<'a, F> {
+    line: Line<'a>,
+    place: &'a LinePlace<F>,
+    /// The row, the bit at which the low bits of the first value begin, and how many a value has.
+    row: (&'a [u8], usize, u32),
+    out: &'a mut Vec<Permuted<F>>,
+}
+
+impl<F: Fingerprint> Work for Decode<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<C: Cpu>(self, _: C) {
+        let (row, mut bit, low_bits) = self.row;
+        let above = shifted(F::MAX, low_bits);
+        self.out.reserve(LINE_ADDRESSES);
+        self.line
+            .for_each_address(self.place.bits_below, |address| {
+                let low: F = read_value(row, bit, low_bits);
+                bit += low_bits as usize;
+                self.out
+                    .push(Permuted(self.place.at(address) & above | low));
+            });
     }
 }
 
