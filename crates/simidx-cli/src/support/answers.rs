@@ -13,10 +13,10 @@ use crate::support::quantity::count;
 use crate::support::queries::Query;
 
 /// Bytes of the answers of a piece, which wait until those before them are printed, at most.
-const WAITING_LEN: usize = 512 << 10;
+const WAITING_LEN: usize = 1 << 20;
 
 /// Pieces that are answered at a time, for each thread.
-const PIECES: usize = 8;
+const PIECES: usize = 4;
 
 /// Queries of a piece, at most.
 const PIECE: usize = 64;
@@ -169,7 +169,10 @@ impl<'a> Answers<'a> {
                     // cannot be found.
                     Err(_) => {
                         self.together = 1;
-                        piece.iter().try_for_each(|query| self.answer_one(query))?;
+                        match piece {
+                            [query] => self.answer_one(query)?,
+                            _ => self.answer(piece)?,
+                        }
                     }
                 }
             }

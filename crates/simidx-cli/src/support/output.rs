@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use simidx::{Id, IdBuf};
 use simidx_input::Escaped;
 use simidx_output::JsonStyle;
 pub(crate) use simidx_output::row;
-use tempfile::TempPath;
+use tempfile::{NamedTempFile, TempPath};
 
 use crate::support::failure::Failure;
 use crate::support::inputs::{InputFiles, folder};
@@ -250,23 +250,22 @@ impl Together {
         let target = std::path::absolute(path).map_err(&blame)?;
         let mut above = target.ancestors().skip(1);
         let place = above.find(|above| above.is_dir()).unwrap_or(&target);
-        // It has the permissions of any new file, or of the one that it will replace.
-        let create = || temporary().make_in(place, |path| File::create_new(path));
+        let old = fs::metadata(path).ok().map(|old| old.permissions());
+        let create = || create_in(place, old.as_ref());
         let (file, guard) = RemoveOnSignal::create(create, |file| file.path()).map_err(&blame)?;
-        let (out, file) = file.into_parts();
-        if let Ok(old) = fs::metadata(path) {
-            out.set_permissions(old.permissions()).map_err(&blame)?;
-        }
+        let (file, temporary) = file.into_parts();
+        let out = Synced { file, pending: 0 };
         let name = path.display().to_string();
         let mut out = BufWriter::with_capacity(BUFFER_LEN, Named { out, name });
         let result = write(&mut out)?;
         let Named { out, .. } = out.into_inner().map_err(io::Error::from)?;
-        out.sync_all().map_err(&blame)?;
+        out.file.sync_all().map_err(&blame)?;
         let complete = Complete {
-            file,
+            file: temporary,
+            // Of two targets that the disk takes for one, the second does not replace the first.
+            force: *force && path.exists(),
             place: place.to_owned(),
             path: path.to_owned(),
-            force: *force,
         };
         self.files.push((complete, guard));
         Ok(result)
@@ -281,13 +280,15 @@ impl Together {
         let (files, _guards): (Vec<_>, Vec<_>) = self.files.into_iter().unzip();
         let new_folder = self.new_folder.as_deref();
         let mut new = Vec::new();
-        let appeared = undisturbed(|| appear(files, new_folder, &mut new));
-        if appeared.is_err() {
-            for path in new {
-                let _ = fs::remove_file(path);
+        undisturbed(|| {
+            let appeared = appear(files, new_folder, &mut new);
+            if appeared.is_err() {
+                for path in new {
+                    let _ = fs::remove_file(path);
+                }
             }
-        }
-        appeared
+            appeared
+        })
     }
 }
 
@@ -333,8 +334,9 @@ fn appear(
             return Err(blame(io::ErrorKind::AlreadyExists.into()));
         }
         fs::rename(staging.path(), path).map_err(&blame)?;
-        // It is no longer there to be removed.
+        // It is no longer there to be removed, and all outputs have appeared.
         let _ = staging.keep();
+        new.clear();
         sync_folder(folder(path)).map_err(&blame)?;
     }
     Ok(())
@@ -345,6 +347,57 @@ fn temporary() -> tempfile::Builder<'static, 'static> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".simidx-").suffix(".tmp");
     builder
+}
+
+/// Makes a temporary file with the permissions of any new file, or of the one that it will replace: from the start, so that
+/// nobody else reads it meanwhile.
+fn create_in(place: &Path, old: Option<&Permissions>) -> io::Result<NamedTempFile> {
+    let mut builder = temporary();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = old.map_or(0o666, |old| old.mode() & 0o777);
+        builder.permissions(Permissions::from_mode(mode));
+        let file = builder.tempfile_in(place)?;
+        if old.is_some() {
+            // This time without the umask.
+            let permissions = Permissions::from_mode(mode);
+            file.as_file().set_permissions(permissions)?;
+        }
+        Ok(file)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = old;
+        builder.tempfile_in(place)
+    }
+}
+
+/// Bytes after which a file is brought to disk, so that little is left to do at its end.
+const SYNC_LEN: usize = 128 << 20;
+
+/// A file that is brought to disk as it grows.
+#[derive(Debug)]
+struct Synced {
+    file: File,
+    /// Bytes that may not be on disk yet.
+    pending: usize,
+}
+
+impl Write for Synced {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.pending += written;
+        if self.pending >= SYNC_LEN {
+            self.file.sync_data()?;
+            self.pending = 0;
+        }
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
 }
 
 /// Makes the names in a folder last.

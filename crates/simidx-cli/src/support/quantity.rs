@@ -102,7 +102,7 @@ impl Number {
         let (exponent, rest) = exponent(rest).unwrap_or((0, rest));
         let number = Number {
             digits: digits.parse().ok()?,
-            power: exponent - i32::try_from(fraction.len()).ok()?,
+            power: exponent.checked_sub(i32::try_from(fraction.len()).ok()?)?,
         };
         Some((number, rest))
     }
@@ -192,6 +192,7 @@ mod tests {
             "1e-5x",
             "1,5GB",
             "1e999999999999",
+            "1.5e-2147483648",
             "∞",
             "nan",
         ] {

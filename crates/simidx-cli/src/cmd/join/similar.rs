@@ -248,7 +248,7 @@ impl Joined<'_> {
         self.compared += self.set.record_count() * u64::from(!queries.is_empty());
         match searched {
             Ok(()) => {}
-            Err(Error::LimitReached { .. }) => {
+            Err(Error::LimitReached { .. }) if start > 0 || queries.len() > 1 => {
                 self.found.truncate(start);
                 if start > 0 {
                     self.finish_part()?;
