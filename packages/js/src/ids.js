@@ -267,11 +267,7 @@ export class StringIds extends Ids {
     async find(reads, text) {
         const wanted = new TextEncoder().encode(text);
         const isFrom = async (g) => compareBytes((await this.strings(reads, g, 1))[0], wanted) >= 0;
-        // The heads of runs need one bucket each, the others two.
-        const runs = Math.ceil(this.bucketCount / RUN);
-        const run = Math.max(0, (await firstWhere(runs, (r) => isFrom(r * RUN))) - 1);
-        const inRun = Math.min(RUN, this.bucketCount - run * RUN);
-        const start = run * RUN + (await firstWhere(inRun, (i) => isFrom(run * RUN + i)));
+        const start = await firstWhere(this.bucketCount, isFrom);
         const places = await this.placesFrom(reads, Math.max(0, start - 1), wanted);
         if (this.order !== undefined) {
             return Promise.all(places.map((place) => this.indexOfPlace(reads, place)));

@@ -17,29 +17,27 @@ const MOST_LINE_VALUES = 2 ** 39 - 1;
 /** Bytes of the longest directory: more tables than 255 break V8. */
 const LONGEST_DIRECTORY = DIRECTORY_HEAD_LENGTH + 255 * 65535 + 65535 * SECTION_RECORD_LENGTH;
 
-export const CODECS = { 1: "xor", 2: "gap", 3: "ef", 4: "lines" };
-export const ID_KINDS = ["none", "number", "string"];
+const CODECS = { 1: "xor", 2: "gap", 3: "ef", 4: "lines" };
+const ID_KINDS = ["none", "number", "string"];
 
-export const KIND = {
-    blocks: 1,
-    groups: 2,
-    numbers: 4,
-    places: 5,
-    bucketOffsets: 6,
-    buckets: 7,
-    order: 8,
-    blockCounts: 9,
-    keyGroups: 10,
-    keyEntries: 11,
-    stringCode: 12,
-    pipeline: 13,
-    metadata: 14,
-    lines: 15,
-    lowBits: 16,
+const NAMES = {
+    1: "blocks",
+    2: "groups",
+    4: "numbers",
+    5: "places",
+    6: "bucketOffsets",
+    7: "buckets",
+    8: "order",
+    9: "blockCounts",
+    10: "keyGroups",
+    11: "keyEntries",
+    12: "stringCode",
+    13: "pipeline",
+    14: "metadata",
+    15: "lines",
+    16: "lowBits",
 };
-const NAMES = Object.fromEntries(Object.entries(KIND).map(([name, kind]) => [kind, name]));
 const FIRST_ANCILLARY = 0x8000;
-export const SKETCHES = 0x8001;
 
 /** Names that are paged, for the rules of alignment and length. */
 const PAGED = new Set(["groups", "numbers", "places", "bucketOffsets", "buckets", "order", "lines", "lowBits"]);

@@ -11,7 +11,7 @@ const ADDRESSES = 32;
 const ADDRESS_BITS = 8;
 
 /** Lines that are visited at a time. */
-const LINES_AT_ONCE = 512;
+const LINES_AT_ONCE = 1024;
 
 /** The numbers of the bits that are set in bytes, bit 0 of a byte first. */
 function bitsOf(bytes) {
