@@ -6,22 +6,23 @@ import { SimidxError, checkArgument } from "./error.js";
 const TAIL_BYTES = 65536;
 const LEAST_TAIL_BYTES = 40;
 
-function readError(cause, signal) {
+/** What an operation ends with, when reading from a place ended with `cause`. */
+function readError(cause, place, signal) {
     if (signal?.aborted) {
         return signal.reason;
     }
-    return cause instanceof SimidxError
-        ? cause
-        : new SimidxError("read", `cannot read: ${cause?.message}`, { cause });
+    const message = `${place}: cannot read: ${cause?.message}`;
+    return cause instanceof SimidxError ? cause : new SimidxError("read", message, { cause });
 }
 
 /** A file behind a URL, which is read by HTTP ranges. All answers must be of the version of the first one. */
 class HttpSource {
     constructor(url, options) {
         this.url = String(url);
-        this.fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
-        // Browsers let only one request at a time use a URL in their cache. Others may not know the member.
+        const fetch = options.fetch ?? globalThis.fetch;
+        this.fetch = (...request) => fetch(...request);
         this.tailBytes = Math.max(LEAST_TAIL_BYTES, options.tailBytes ?? TAIL_BYTES);
+        // Browsers let only one request at a time use a URL in their cache. Others may not know the member.
         this.request = { ...(globalThis.location && { cache: "no-store" }), ...options.request };
         this.size = undefined;
         this.version = undefined;
@@ -37,7 +38,7 @@ class HttpSource {
         try {
             return await this.fetch(this.url, { ...this.request, headers, signal });
         } catch (error) {
-            throw readError(error, signal);
+            throw readError(error, this.url, signal);
         }
     }
 
@@ -76,7 +77,7 @@ class HttpSource {
             return bytes;
         } catch (error) {
             response.body?.cancel().catch(() => {});
-            throw readError(error, signal);
+            throw readError(error, this.url, signal);
         }
     }
 
@@ -133,7 +134,7 @@ class RangeSource {
         try {
             bytes = await this.ranges.read(offset, length, signal);
         } catch (error) {
-            throw readError(error, signal);
+            throw readError(error, "the source", signal);
         }
         if (!(bytes instanceof Uint8Array) || bytes.length !== length) {
             throw new SimidxError("read", `the source did not read ${length} bytes at ${offset}`);

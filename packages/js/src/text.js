@@ -299,10 +299,12 @@ function parse(description) {
     const isRepeated = new Set(names).size !== names.length;
     checkArgument(!isRepeated && typeof members === "object" && members !== null, "the pipeline repeats a member");
     for (const name of ["version", ...Object.keys(KNOWN), ...Object.keys(members)]) {
-        const isKnown =
-            Object.hasOwn(KNOWN, name) && Object.hasOwn(members, name) && KNOWN[name](members[name], members);
-        if (!isKnown) {
-            throw new SimidxError("unsupported", `unknown pipeline: ${name} is ${JSON.stringify(members[name])}`);
+        const value = members[name];
+        // Regular expressions would take a list of one string for the string.
+        const isPlain = name === "tables" || value === null || typeof value !== "object";
+        const isMember = Object.hasOwn(KNOWN, name) && Object.hasOwn(members, name);
+        if (!isPlain || !isMember || !KNOWN[name](value, members)) {
+            throw new SimidxError("unsupported", `unknown pipeline: ${name} is ${JSON.stringify(value)}`);
         }
     }
     return members;

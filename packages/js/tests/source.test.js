@@ -129,6 +129,15 @@ test("an empty file is no file of simidx, and is read without an error of the se
     await rejects(open(new Blob([])), "not-simidx", /V1/);
 });
 
+test("a file whose footer is wrong is judged by its header", async () => {
+    const bytes = bytesOf(FILE);
+    const longer = Buffer.concat([bytes, Buffer.alloc(4)]);
+    const another = Buffer.from(longer);
+    another[1] ^= 1;
+    await rejects(open(rangesOf(longer), { tailBytes: 64 }), "damaged", /V5/);
+    await rejects(open(rangesOf(another), { tailBytes: 64 }), "not-simidx", /V1/);
+});
+
 test("errors of a source are told", async () => {
     const cause = new Error("the disk is gone");
     await rejects(open({ size: 100, read: () => Promise.reject(cause) }), "read", /the disk is gone/);
