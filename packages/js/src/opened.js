@@ -290,9 +290,9 @@ export class Index {
         return bytes;
     }
 
-    async #readStringCode(reads) {
-        this.#stringCode ??= new StringCode(await this.#section(reads, "stringCode"));
-        return this.#stringCode;
+    #readStringCode(reads) {
+        const make = async () => (this.#stringCode = new StringCode(await this.#section(reads, "stringCode")));
+        return this.#stringCode ?? reads.once("stringCode", make);
     }
 }
 
