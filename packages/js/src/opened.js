@@ -12,9 +12,6 @@ import { StringCode, compareBytes, textOf } from "./strings.js";
 const DEFAULT_CACHE_BYTES = 32 << 20;
 const DEFAULT_ID_BYTES = 64 << 20;
 
-/** Matches whose ids are read at a time. */
-const MATCHES_AT_ONCE = 256;
-
 /** The lower-case hexadecimal digits of a fingerprint. */
 export function toHex(fingerprint, width) {
     return fingerprint.toString(16).padStart(width / 4, "0");
@@ -139,9 +136,9 @@ export class Index {
         checkArgument(typeof wanted === type, `the ids of the file are of type ${type}`);
         const reads = this.#reads(options);
         const indices = await this.#ids.find(reads, wanted);
-        const ranks = await Promise.all(indices.map((i) => this.#ids.rankOf(reads, i)));
+        const ranks = await reads.each(indices, (i) => this.#ids.rankOf(reads, i));
         const [table] = this.#tables;
-        const values = await Promise.all([...new Set(ranks)].map((rank) => table.valueOf(reads, rank)));
+        const values = await reads.each([...new Set(ranks)], (rank) => table.valueOf(reads, rank));
         return values.map((value) => table.permutation.invert(value)).sort((a, b) => (a < b ? -1 : 1));
     }
 
@@ -250,15 +247,10 @@ export class Index {
             return matches;
         }
         const budget = { bytes: options.idBytes ?? DEFAULT_ID_BYTES };
-        for (let start = 0; start < matches.length; start += MATCHES_AT_ONCE) {
-            const some = matches.slice(start, start + MATCHES_AT_ONCE);
-            await Promise.all(
-                some.map(async (match) => {
-                    match.ids = await this.#idsOf(reads, match.fingerprint, budget);
-                    check(match.ids !== undefined, "V36", "a match is not in table 0");
-                }),
-            );
-        }
+        await reads.each(matches, async (match) => {
+            match.ids = await this.#idsOf(reads, match.fingerprint, budget);
+            check(match.ids !== undefined, "V36", "a match is not in table 0");
+        });
         return matches;
     }
 

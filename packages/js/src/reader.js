@@ -14,6 +14,9 @@ const LONGEST_REQUEST = 1 << 22;
 /** Bytes of page checksums that are read together: those of 1 MiB. */
 const SUMS_LENGTH = 1024;
 
+/** Items of a list that are worked on at a time. */
+const ITEMS_AT_ONCE = 256;
+
 /** Numbers of a packed array that are read at a time. */
 const NUMBERS_AT_ONCE = 1 << 15;
 
@@ -179,6 +182,19 @@ export class Reads {
         this.made.clear();
         await new Promise((resolve) => setTimeout(resolve, 0));
         this.signal?.throwIfAborted();
+    }
+
+    /** What `make(item)` gives for each item, some at a time. */
+    async each(items, make) {
+        const made = [];
+        for (let start = 0; start < items.length; start += ITEMS_AT_ONCE) {
+            const some = items.slice(start, start + ITEMS_AT_ONCE);
+            made.push(...(await Promise.all(some.map(make))));
+            if (some.length === ITEMS_AT_ONCE) {
+                await this.pause();
+            }
+        }
+        return made;
     }
 
     /** Page j of a paged section (section 3.5), after V28. */

@@ -18,3 +18,13 @@ test("what many matches need is decoded once", async () => {
         assert.equal(one, await need());
     }
 });
+
+test("an operation lets others run between its matches", async () => {
+    const index = await open(bytesOf("good-many-groups.simidx"));
+    const controller = new AbortController();
+    setTimeout(() => controller.abort(new Error("enough")), 0);
+    await assert.rejects(index.query(0n, 64, { signal: controller.signal }), /enough/);
+    const reads = new Reads(partsOf(index).store);
+    await reads.each(Array(256).fill(0), async () => reads.once("key", async () => {}));
+    assert.equal(reads.made.size, 0);
+});

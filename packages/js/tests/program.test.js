@@ -124,6 +124,13 @@ for (const [width, codec, kind, lookup] of [
     });
 }
 
+test("an id that is not Unicode is not taken for the replacement character", options, async () => {
+    writeFileSync(join(folder, "records.tsv"), "0000000000000001\t\uFFFD\n");
+    run("build", "records.tsv", "-o", "index.simidx", "--force", "--ids", "string");
+    const index = await open(readFileSync(join(folder, "index.simidx")));
+    assert.deepEqual([await index.find("\uFFFD"), await index.find("\uD800")], [[1n], []]);
+});
+
 test("a query of a file that the program built takes three round trips, with number ids five", options, async () => {
     // Fingerprints that crowd take a round trip more for each level of finer lines.
     const made = writeRecords("records.tsv", 64, RECORDS, (i) => i, 0);

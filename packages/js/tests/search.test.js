@@ -57,6 +57,18 @@ test("an answer with long ids is refused unless the caller allows it", async () 
     assert.equal((await index.query(42n, 0, { ids: false }))[0].ids, undefined);
 });
 
+test("a look-up checks the places that it reads, and finds no id for text that is not Unicode", async () => {
+    for (const [file, whole] of [
+        ["bad-v37-no-such-place.simidx", "good-ef-32-strings.simidx"],
+        ["bad-v37-largest-place.simidx", "good-gap-32-grouped-strings.simidx"],
+    ]) {
+        const { value } = await (await open(bytesOf(whole))).entries().next();
+        const index = await open(bytesOf(file));
+        await assert.rejects(index.find(value.ids[0]), { name: "SimidxError", rule: "V37" }, file);
+        assert.deepEqual(await index.find("\ud800"), []);
+    }
+});
+
 test("invalid arguments are refused", async () => {
     const index = await open(bytesOf("good-lines-64-numbers.simidx"));
     const without = await open(bytesOf("good-lines-64.simidx"));
