@@ -18,6 +18,9 @@ const PROBES = 15;
 /** Most ids that a look-up finds. */
 const MOST_FOUND = 1 << 20;
 
+/** Equal ids after which a look-up lets others run. */
+const FOUND_AT_ONCE = 1024;
+
 /** Chunks that are read in advance while the end of a long group is looked for. */
 const CHUNKS_AHEAD = 512;
 
@@ -97,6 +100,7 @@ class Ids {
         for (at = nextBit(chunk.bitmap, at + 1); at < 0 && j + 1 < this.chunks; at = nextBit(chunk.bitmap, 0)) {
             j++;
             if (j % CHUNKS_AHEAD === 0) {
+                await reads.pause();
                 const ahead = Math.min(CHUNKS_AHEAD, this.chunks - j);
                 await reads.bytes(this.groups, j * CHUNK_LENGTH, ahead * CHUNK_LENGTH);
             }
@@ -200,6 +204,9 @@ export class NumberIds extends Ids {
         let position = await firstWhere(this.recordCount, async (p) => (await idAt(p)) >= wanted);
         for (; position < this.recordCount && (await idAt(position)) === wanted; position++) {
             keep(found, await this.indexAt(reads, position));
+            if (found.length % FOUND_AT_ONCE === 0) {
+                await reads.pause();
+            }
         }
         return found;
     }
@@ -306,6 +313,9 @@ export class StringIds extends Ids {
                     keep(places, place);
                 }
                 place++;
+            }
+            if (g % RUN === RUN - 1) {
+                await reads.pause();
             }
         }
         return places;

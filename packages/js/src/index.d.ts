@@ -106,8 +106,12 @@ export interface Index {
      */
     find(id: Id | number, options?: OperationOptions): Promise<bigint[]>;
     contains(fingerprint: Fingerprint, options?: OperationOptions): Promise<boolean>;
-    /** All fingerprints in ascending order, with their ids if the file has ids. Reads the whole of a table. */
-    entries(options?: OperationOptions): AsyncGenerator<{ fingerprint: bigint; ids?: Id[] }, void, undefined>;
+    /**
+     * All fingerprints in ascending order, with their ids if the file has ids. Reads the whole of a table.
+     *
+     * `idBytes` bounds the ids of 256 entries, which are read together.
+     */
+    entries(options?: QueryOptions): AsyncGenerator<{ fingerprint: bigint; ids?: Id[] }, void, undefined>;
     /** The description of how documents became fingerprints, for `textPipeline`; undefined if the file has none. */
     pipeline(options?: OperationOptions): Promise<string | undefined>;
     /** The metadata of the file. */

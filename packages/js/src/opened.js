@@ -12,6 +12,9 @@ import { StringCode, compareBytes, textOf } from "./strings.js";
 const DEFAULT_CACHE_BYTES = 32 << 20;
 const DEFAULT_ID_BYTES = 64 << 20;
 
+/** Entries whose ids are read at a time. */
+const ENTRIES_AT_ONCE = 256;
+
 /** The lower-case hexadecimal digits of a fingerprint. */
 export function toHex(fingerprint, width) {
     return fingerprint.toString(16).padStart(width / 4, "0");
@@ -145,15 +148,11 @@ export class Index {
     async *entries(options = {}) {
         const reads = this.#reads(options);
         const [table] = this.#tables;
-        const budget = { bytes: Infinity };
-        let rank = 0;
         for await (const values of table.search(reads, 0n, this.#highest, 0n, this.#layout.width)) {
-            for (const [value] of values) {
-                const fingerprint = table.permutation.invert(value);
-                yield this.#ids === undefined
-                    ? { fingerprint }
-                    : { fingerprint, ids: await this.#ids.ofRank(reads, rank, budget) };
-                rank++;
+            for (let start = 0; start < values.length; start += ENTRIES_AT_ONCE) {
+                const some = values.slice(start, start + ENTRIES_AT_ONCE);
+                const entries = some.map(([value]) => ({ fingerprint: table.permutation.invert(value) }));
+                yield* await this.#finish(reads, entries, options);
             }
         }
     }

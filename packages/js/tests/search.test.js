@@ -55,6 +55,8 @@ test("an answer with long ids is refused unless the caller allows it", async () 
     await assert.rejects(index.query(42n, 0, { idBytes: 7999 }), { name: "SimidxError", kind: "limit" });
     assert.equal((await index.query(42n, 0, { idBytes: 8000 }))[0].ids.length, 1000);
     assert.equal((await index.query(42n, 0, { ids: false }))[0].ids, undefined);
+    await assert.rejects(index.entries({ idBytes: 7999 }).next(), { name: "SimidxError", kind: "limit" });
+    assert.equal((await index.entries({ ids: false }).next()).value.ids, undefined);
 });
 
 test("a look-up checks the places that it reads, and finds no id for text that is not Unicode", async () => {
