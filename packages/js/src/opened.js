@@ -12,6 +12,9 @@ import { StringCode, compareBytes, textOf } from "./strings.js";
 const DEFAULT_CACHE_BYTES = 32 << 20;
 const DEFAULT_ID_BYTES = 64 << 20;
 
+/** Most bytes of ids of a rank that are read before it is known that it is wanted. */
+const MOST_BYTES_AHEAD = 4096;
+
 /** Entries whose ids are read at a time. */
 const ENTRIES_AT_ONCE = 256;
 
@@ -259,13 +262,14 @@ export class Index {
         const ids = this.#ids;
         const [table] = this.#tables;
         const value = table.permutation.apply(fingerprint);
-        const readAhead = (rank) => ids.ofRank(reads, rank, { bytes: budget.bytes }).catch(() => {});
+        const ahead = { bytes: Math.min(budget.bytes, MOST_BYTES_AHEAD) };
+        const readAhead = (rank) => ids.ofRank(reads, rank, { ...ahead }).catch(() => {});
         let isBetween = () => {};
         if (!this.#store.isInMemory) {
             // What is probably wanted next is read in advance: its errors count only if it is wanted in fact.
             const share = Number((fingerprint >> BigInt(width - 32)) & 0xffffffffn) / 2 ** 32;
             ids.expect(reads, Math.floor(share * fingerprintCount));
-            isBetween = (first, last) => [first, last].forEach(readAhead);
+            isBetween = (first, last) => new Set([first, last]).forEach(readAhead);
         }
         const rank = await table.rankOf(reads, value, isBetween);
         return rank === undefined ? undefined : ids.ofRank(reads, rank, budget);

@@ -28,3 +28,15 @@ test("an operation lets others run between its matches", async () => {
     await reads.each(Array(256).fill(0), async () => reads.once("key", async () => {}));
     assert.equal(reads.made.size, 0);
 });
+
+test("few ids are read before they are wanted for sure", async () => {
+    const index = await open(rangesOf(bytesOf("good-one-group.simidx")), { tailBytes: 64 });
+    const { ids } = partsOf(index);
+    const budgets = [];
+    ids.ofRank = function (reads, rank, budget) {
+        budgets.push(budget.bytes);
+        return Object.getPrototypeOf(this).ofRank.call(this, reads, rank, budget);
+    };
+    assert.equal((await index.query(42n, 0))[0].ids.length, 1000);
+    assert.deepEqual(budgets, [4096, 64 << 20]);
+});
