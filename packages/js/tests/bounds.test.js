@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { open } from "../src/index.js";
+import { LineTable } from "../src/lines.js";
 import { partsOf } from "../src/opened.js";
 import { Reads } from "../src/reader.js";
 import { bytesOf, rangesOf } from "./corpus.js";
@@ -39,4 +40,28 @@ test("few ids are read before they are wanted for sure", async () => {
     };
     assert.equal((await index.query(42n, 0))[0].ids.length, 1000);
     assert.deepEqual(budgets, [4096, 64 << 20]);
+});
+
+test("crowded lines are visited in portions, and end after as many lines as there are", async () => {
+    const record = { number: 0, mask: 0n, count: 4097, addressBits: 8 };
+    const [crowded, plain] = [{ isCrowded: true, first: 1, extraBits: 12 }, { addresses: [], ends: [] }];
+    let [calls, open, mostOpen] = [0, 0, 0];
+    const search = (distance, lineOf) => {
+        const table = new LineTable(record, { width: 64, fingerprintCount: 9 });
+        const turn = () => new Promise((resolve) => setTimeout(resolve, 0));
+        table.line = async (_, n) => {
+            calls++;
+            mostOpen = Math.max(mostOpen, ++open);
+            await turn();
+            open--;
+            return lineOf(n);
+        };
+        return table.search({ pause: turn }, 0n, 2n ** 64n - 1n, 0n, distance).next();
+    };
+    assert.deepEqual((await search(64, (n) => (n === 0 ? crowded : plain))).value, []);
+    assert.ok(calls === 4097 && mostOpen === 1024, `${calls} lines, ${mostOpen} at a time`);
+    // Lines that name each other: those that are too far from the target count as well.
+    calls = 0;
+    await assert.rejects(search(2, () => crowded), { rule: "V46" });
+    assert.equal(calls, 80);
 });
