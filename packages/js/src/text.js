@@ -191,13 +191,19 @@ function words(text) {
     const addPlain = (plain) => {
         // ASCII white space is a boundary whatever follows it.
         for (const part of plain.split(/[\t\n\f\r ]+/)) {
-            tokens.push(...[...wordSegments(part)].filter(hasLetterOrNumber));
+            for (const segment of wordSegments(part)) {
+                if (hasLetterOrNumber(segment)) {
+                    tokens.push(segment);
+                }
+            }
         }
     };
     let end = 0;
     for (const match of text.matchAll(SCRIPTS)) {
         addPlain(text.slice(end, match.index));
-        tokens.push(...substrings(match[0].match(WITH_SELECTORS), match[1] === undefined ? 3 : 2));
+        for (const token of substrings(match[0].match(WITH_SELECTORS), match[1] === undefined ? 3 : 2)) {
+            tokens.push(token);
+        }
         end = match.index + match[0].length;
     }
     addPlain(text.slice(end));

@@ -136,6 +136,16 @@ test("descriptions that are not by the specification are refused", async () => {
     }
 });
 
+test("long documents take no more than their time", async () => {
+    const auto = await textPipeline(describe({ html: "auto" }));
+    for (const unit of ["a b\n", "\u4e00"]) {
+        assert.equal(typeof auto.fingerprint(unit.repeat(150000)), "bigint");
+    }
+    const start = performance.now();
+    auto.normalise(`<html>${"<p>a".repeat(150000)}<script>${"-".repeat(150000)}</script>`);
+    assert.ok(performance.now() - start < 5000, `${performance.now() - start} ms`);
+});
+
 test("a document without features has no fingerprint", async () => {
     const pipeline = await textPipeline(describe({ fingerprint: "minhash" }));
     for (const text of ["", " ", "… !", "\u{1f600}"]) {
