@@ -31,6 +31,8 @@ export function toHex(fingerprint, width) {
 export async function open(input, options = {}) {
     const source = sourceOf(input, options);
     const tail = await source.tail(options.signal);
+    // The source may not know signals.
+    options.signal?.throwIfAborted();
     const store = new Store(source, tail, options.cacheBytes ?? DEFAULT_CACHE_BYTES);
     store.traffic.roundTrips++;
     store.traffic.requests++;

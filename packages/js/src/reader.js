@@ -14,6 +14,9 @@ const LONGEST_REQUEST = 1 << 22;
 /** Bytes of page checksums that are read together: those of 1 MiB. */
 const SUMS_LENGTH = 1024;
 
+/** Most requests that wait for an answer at the same time. */
+const REQUESTS_AT_ONCE = 32;
+
 /** Items of a list that are worked on at a time. */
 const ITEMS_AT_ONCE = 256;
 
@@ -57,12 +60,32 @@ class Cache {
 export class Store {
     constructor(source, tail, cacheBytes) {
         this.source = source;
+        this.running = 0;
+        this.waiting = [];
         this.size = source.size;
         this.tail = tail;
         this.tailOffset = source.size - tail.length;
         this.isInMemory = source.view !== undefined;
         this.cache = new Cache(cacheBytes);
         this.traffic = { requests: 0, bytes: 0, roundTrips: 0 };
+    }
+
+    /** Reads from the source, where a request waits for another one to end if there are many. */
+    async read(offset, length, signal) {
+        if (this.running === REQUESTS_AT_ONCE) {
+            await new Promise((resolve) => this.waiting.push(resolve));
+        } else {
+            this.running++;
+        }
+        try {
+            signal?.throwIfAborted();
+            const bytes = await this.source.read(offset, length, signal);
+            signal?.throwIfAborted();
+            return bytes;
+        } finally {
+            const next = this.waiting.shift() ?? (() => this.running--);
+            next();
+        }
     }
 }
 
@@ -126,14 +149,14 @@ export class Reads {
         if (ranges.length === 0) {
             return;
         }
-        const { source, traffic } = this.store;
+        const { traffic } = this.store;
         const start = ranges[0].offset;
         // One more than the requests that may have led to this one.
         const roundTrip = traffic.roundTrips + 1;
         traffic.requests++;
         traffic.bytes += end - start;
         try {
-            const bytes = await source.read(start, end - start, this.signal);
+            const bytes = await this.store.read(start, end - start, this.signal);
             traffic.roundTrips = Math.max(traffic.roundTrips, roundTrip);
             // A copy, so that a range that is kept does not keep the whole answer.
             ranges.forEach(({ offset, length, resolve }) =>

@@ -46,9 +46,6 @@ class HttpSource {
     async bytesOf(response, wanted, signal) {
         const header = (name) => response.headers.get(name);
         try {
-            if (response.status === 412) {
-                throw this.refuse("changed", "the file was replaced");
-            }
             if (response.status === 200) {
                 throw this.refuse("server", "the server ignores Range: it must answer ranges with 206");
             }
@@ -59,7 +56,7 @@ class HttpSource {
                 throw this.refuse("server", "the server encodes ranges (Content-Encoding)");
             }
             const stated = /^bytes (?:(\d+)-(\d+)|\*)\/(\d+)$/.exec(header("Content-Range"));
-            if (stated === null) {
+            if (stated === null || !Number.isSafeInteger(Number(stated[3]))) {
                 throw this.refuse("server", "no Content-Range with a length (across origins it has to be exposed)");
             }
             const [first, last, size] = stated.slice(1).map(Number);
@@ -82,13 +79,12 @@ class HttpSource {
     }
 
     checkVersion(size, etag, modified) {
-        const isStrong = etag !== null && !etag.startsWith("W/");
-        const version = isStrong ? etag : `${etag} ${modified}`;
-        if (etag === null && modified === null) {
-            throw this.refuse("server", "neither ETag nor Last-Modified: a replaced file would not be noticed");
-        }
+        const version = etag?.startsWith("W/") === false ? etag : modified;
         this.size ??= size;
         this.version ??= version;
+        if (this.size === size && version === null) {
+            throw this.refuse("server", "neither a strong ETag nor Last-Modified: a replaced file would not be noticed");
+        }
         if (this.size !== size || this.version !== version) {
             throw this.refuse("changed", "the file was replaced while it was open");
         }
@@ -139,7 +135,8 @@ class RangeSource {
         if (!(bytes instanceof Uint8Array) || bytes.length !== length) {
             throw new SimidxError("read", `the source did not read ${length} bytes at ${offset}`);
         }
-        return bytes;
+        // A Buffer of node would give views in place of copies.
+        return new Uint8Array(bytes.buffer, bytes.byteOffset, length);
     }
 }
 

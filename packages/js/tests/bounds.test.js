@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { open } from "../src/index.js";
 import { LineTable } from "../src/lines.js";
 import { partsOf } from "../src/opened.js";
-import { Reads } from "../src/reader.js";
+import { Reads, Store } from "../src/reader.js";
 import { bytesOf, rangesOf } from "./corpus.js";
 
 test("what many matches need is decoded once", async () => {
@@ -64,4 +64,23 @@ test("crowded lines are visited in portions, and end after as many lines as ther
     calls = 0;
     await assert.rejects(search(2, () => crowded), { rule: "V46" });
     assert.equal(calls, 80);
+});
+
+test("few requests wait at the same time", async () => {
+    let [running, most] = [0, 0];
+    const read = async (_, length) => {
+        most = Math.max(most, ++running);
+        await new Promise((resolve) => setTimeout(resolve, 1));
+        running--;
+        return new Uint8Array(length);
+    };
+    const store = new Store({ size: 1e9, read }, new Uint8Array(0), 0);
+    const controller = new AbortController();
+    const [one, other] = [new Reads(store), new Reads(store, controller.signal)];
+    const ranges = Array.from({ length: 100 }, (_, i) => one.range(i * 1e5, 1));
+    const aborted = Array.from({ length: 100 }, (_, i) => other.range(i * 1e5, 1).catch((error) => error));
+    setTimeout(() => controller.abort("enough"), 2);
+    assert.equal((await Promise.all(ranges)).length, 100);
+    assert.ok((await Promise.all(aborted)).includes("enough"));
+    assert.deepEqual([most, store.running], [32, 0]);
 });
