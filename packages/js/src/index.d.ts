@@ -130,7 +130,7 @@ export function toHex(fingerprint: bigint, width: number): string;
  * - `server`: the server does not serve ranges of one version of a file;
  * - `read`: the source failed, see `cause`;
  * - `argument`: an argument is invalid;
- * - `limit`: the answer is larger than a limit that the caller can raise.
+ * - `limit`: the ids of the answer are longer than `idBytes`, or a look-up finds more than 2^20 records.
  *
  * `unsupported` is also the kind of a pipeline or text for which no fingerprint can be computed.
  */

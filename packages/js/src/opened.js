@@ -47,7 +47,7 @@ function byDistance(a, b) {
     return a.distance - b.distance || (a.fingerprint < b.fingerprint ? -1 : 1);
 }
 
-/** The inner parts of an open file, for a full check. */
+/** The inner parts of an open file, for the tests of this package. */
 export let partsOf;
 
 export class Index {
@@ -109,14 +109,13 @@ export class Index {
         const most = Math.min(options.maxDistance ?? this.#layout.width, this.#layout.width);
         checkArgument(Number.isInteger(most) && most >= 0, "maxDistance is an integer from 0 on");
         const reads = this.#reads(options);
-        for (let distance = Math.min(most, Math.max(1, this.#layout.maxDistance)); ; distance *= 2) {
-            const within = Math.min(distance, most);
-            const plan = this.#planFor(within);
+        for (let distance = Math.min(most, Math.max(1, this.#layout.maxDistance)); ; distance++) {
+            const plan = this.#planFor(distance);
             const isScan = plan[0].bits === 0;
             const found = isScan
                 ? await this.#scanNearest(reads, target, most, count)
-                : await this.#search(reads, target, within, plan);
-            if (isScan || found.length >= count || within === most) {
+                : await this.#search(reads, target, distance, plan);
+            if (isScan || found.length >= count || distance === most) {
                 return this.#finish(reads, found.slice(0, count), options);
             }
         }
@@ -240,9 +239,11 @@ export class Index {
             for (const [near] of values) {
                 nearest.push({ fingerprint: table.permutation.invert(near), distance: distanceOf(near, value) });
             }
-            nearest = nearest.sort(byDistance).slice(0, count);
+            if (nearest.length > 2 * count) {
+                nearest = nearest.sort(byDistance).slice(0, count);
+            }
         }
-        return nearest;
+        return nearest.sort(byDistance);
     }
 
     /** Adds the ids to matches. */

@@ -167,11 +167,14 @@ export class Reads {
         }
     }
 
-    /** The bytes of a range after `verify(bytes)`, which throws if they are damaged. Units differ in their offsets. */
-    unit(offset, length, verify) {
+    /**
+     * The bytes of a range after `verify(bytes, more)`, which throws if they are damaged. Units differ in their offsets.
+     * `readMore()` reads together with the range what is needed to verify it.
+     */
+    unit(offset, length, verify, readMore) {
         let unit = this.units.get(offset);
         if (unit === undefined) {
-            unit = this.store.cache.get(offset) ?? this.readUnit(offset, length, verify);
+            unit = this.store.cache.get(offset) ?? this.readUnit(offset, length, verify, readMore);
             this.units.set(offset, unit);
             if (unit instanceof Promise) {
                 // Who waits for the unit gets its error; it may be wanted in advance only.
@@ -181,9 +184,10 @@ export class Reads {
         return unit;
     }
 
-    async readUnit(offset, length, verify) {
+    async readUnit(offset, length, verify, readMore) {
+        const more = readMore?.();
         const bytes = await this.range(offset, length);
-        await verify(bytes);
+        verify(bytes, await more);
         this.store.cache.put(offset, bytes);
         return bytes;
     }
@@ -226,12 +230,12 @@ export class Reads {
         const start = j * PAGE_LENGTH;
         const sumsStart = payload + Math.floor((4 * j) / SUMS_LENGTH) * SUMS_LENGTH;
         const sumsLength = Math.min(SUMS_LENGTH, section.length - sumsStart);
-        // The checksums are asked for now, so that they come with the page.
-        const sums = this.unit(offset + sumsStart, sumsLength, () => {});
-        return this.unit(offset + start, Math.min(PAGE_LENGTH, payload - start), async (bytes) => {
-            const sum = viewOf(await sums).getUint32(payload + 4 * j - sumsStart, true);
+        const readSums = () => this.unit(offset + sumsStart, sumsLength, () => {});
+        const verify = (bytes, sums) => {
+            const sum = viewOf(sums).getUint32(payload + 4 * j - sumsStart, true);
             check(boundCrc32(bytes, kind, table, j) === sum, "V28", `checksum of page ${j} of ${name}`);
-        });
+        };
+        return this.unit(offset + start, Math.min(PAGE_LENGTH, payload - start), verify, readSums);
     }
 
     /** Bytes of the payload of a paged section. */

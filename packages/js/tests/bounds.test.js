@@ -84,3 +84,30 @@ test("few requests wait at the same time", async () => {
     assert.ok((await Promise.all(aborted)).includes("enough"));
     assert.deepEqual([most, store.running], [32, 0]);
 });
+
+test("checksums of pages that are kept are not asked for", async () => {
+    const index = await open(rangesOf(bytesOf("good-lines-64-numbers.simidx")), { tailBytes: 64 });
+    await index.query(0n, 3);
+    const { store, layout } = partsOf(index);
+    for (const { offset, payload } of [layout.tables[0].lines, layout.tables[0].lowBits]) {
+        assert.ok(store.cache.ranges.delete(offset + payload));
+    }
+    const { requests } = index.traffic;
+    await new Reads(store).page(layout.tables[0].lines, 0);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    assert.equal(index.traffic.requests, requests);
+});
+
+test("the nearest are looked for distance by distance", async () => {
+    const index = await open(bytesOf("good-dense-32.simidx"));
+    const distances = new Set();
+    for (const table of partsOf(index).layout.tables) {
+        table.search = function (...query) {
+            distances.add(query.at(-1));
+            return Object.getPrototypeOf(this).search.apply(this, query);
+        };
+    }
+    // The file has the numbers below 5,000.
+    assert.deepEqual(await index.nearest(0xe0000000n), [{ fingerprint: 0n, distance: 3 }]);
+    assert.deepEqual([...distances], [2, 3]);
+});
