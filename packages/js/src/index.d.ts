@@ -15,7 +15,7 @@ export interface RangeSource {
 export interface OpenOptions {
     /** Aborts the opening; the promise rejects with the reason of the signal. */
     signal?: AbortSignal;
-    /** Most bytes of the file that are kept in memory, 32 MiB by default, besides what opening reads. */
+    /** Most bytes of the file that are kept in memory, 32 MiB by default, in addition to what opening reads. */
     cacheBytes?: number;
     /** Bytes of the end of the file that the first request asks for, 65536 by default. */
     tailBytes?: number;

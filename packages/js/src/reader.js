@@ -5,7 +5,7 @@ import { check } from "./error.js";
 
 export const PAGE_LENGTH = 4096;
 
-/** Ranges with at most so many bytes between them become one request. */
+/** Most bytes between two ranges that become one request. */
 const LARGEST_GAP = 4096;
 
 /** Most bytes of a request that was joined from several ranges. */

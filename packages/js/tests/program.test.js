@@ -53,7 +53,7 @@ function randomFingerprint(below, width) {
     return value;
 }
 
-/** Fingerprints, of which so many of three are near to others or equal to them, and their ids. */
+/** Fingerprints and ids. Of three fingerprints, `near` are near to others or equal to them. */
 function writeRecords(name, width, count, idOf, near = 2) {
     const below = randomBelow(width);
     const made = [];
@@ -162,8 +162,8 @@ const MARKUP = [
     "<plaintext>", "<xmp>", "</xmp>", "<a href=x/>", "<br/>", "&amp;", "&amp", "&notit;", "&#65;", "&#x80;", "&#0;",
     "&#xD800;", "&eacute", "&hellip;", '<a title="&copy=1" role="navi&#103;ation">', "</a>", "<![CDATA[", "]]>",
     "<?xml", "?>", "<!doctype html>", "<html>", "<body", "<head>", " ", "\n", "\r\n", "\t", "\f", "/", "=", '"', "'",
-    "one", "two", "three", "&", "!", "-", "\0", "<select>", "</select>", "<object>", "</object>", "<iframe>", "</iframe>",
-    "<noframes>",
+    "one", "two", "three", "&", "!", "-", "\0", "<select>", "</select>", "<object>", "</object>", "<iframe>",
+    "</iframe>", "<noframes>",
 ];
 const MARKS = [
     "'", ".", ":", ",", ";", "_", "\u200d", "\u{1f600}", "\u00b7", "\u2019", '"', "\u05f4", " ", "1", "a", "\u05d0",

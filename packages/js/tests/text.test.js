@@ -121,8 +121,9 @@ test("descriptions that are not by the specification are refused", async () => {
         { version: 1 }, { version: 2 }, { normalise: "nfkc+nfkc" }, { normalise: "" }, { segment: "chars:0" },
         { segment: "chars:4294967296" }, { shingle: 17 }, { shingle: "1" }, { weights: "capped:0" }, { seed: 1 },
         { fingerprint: "minhash", ties: "set" }, { tables: null }, { tables: {} }, { more: 1 }, { stop_words: {} },
-        { weights: "toString" }, { segment: ["words"] }, { normalise: ["nfkc"] }, { weights: ["count"] }, { html: true },
-        { tables: [] }, { tables: { ...EXAMPLE.tables, nfkc: ["18.0.0"] } }, { tables: { ...EXAMPLE.tables, more: 1 } },
+        { weights: "toString" }, { segment: ["words"] }, { normalise: ["nfkc"] }, { weights: ["count"] },
+        { html: true }, { tables: [] }, { tables: { ...EXAMPLE.tables, nfkc: ["18.0.0"] } },
+        { tables: { ...EXAMPLE.tables, more: 1 } },
     ];
     const texts = changes.map(describe);
     texts.push("{", "null", "7", "[]", example.replace('"seed":0,', ""));
