@@ -261,6 +261,9 @@ const WEIGHTS = {
 const SEGMENTS = /^(?:words|chars:([1-9][0-9]{0,9}))$/;
 const CAPPED = /^capped:([1-9][0-9]{0,9})$/;
 
+/** The versions of Unicode of this module (section 11). */
+const VERSIONS = { nfkc: "18.0.0", case: "17.0.0", words: "17.0.0" };
+
 const VERSION = '"[0-9]+[.][0-9]+[.][0-9]+"';
 const TABLES = new RegExp(`^{"case":${VERSION},"jieba":null,"nfkc":${VERSION},"words":${VERSION}}$`);
 
@@ -325,6 +328,12 @@ class TextPipeline {
         this.#members = members;
         this.#width = width;
         this.#textOfHtml = textOfHtml;
+    }
+
+    get otherTables() {
+        const { tables } = this.#members;
+        const names = Object.keys(VERSIONS).filter((name) => tables[name] !== VERSIONS[name]);
+        return names.map((name) => `${name} ${tables[name]}`);
     }
 
     normalise(document) {

@@ -115,6 +115,13 @@ test("the presets that need nothing else are known, the others are refused by na
     ]);
 });
 
+test("a pipeline names the tables of other versions", async () => {
+    const tables = { ...JSON.parse(after("tables-example")), jieba: null };
+    assert.deepEqual((await textPipeline(describe({ tables }))).otherTables, []);
+    const older = await textPipeline(describe({ tables: { ...tables, case: "16.0.0" } }));
+    assert.deepEqual(older.otherTables, ["case 16.0.0"]);
+});
+
 test("descriptions that are not by the specification are refused", async () => {
     const example = describe({});
     const changes = [
