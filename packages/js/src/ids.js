@@ -246,8 +246,9 @@ export class StringIds extends Ids {
 
     /** The id at a place of the dictionary. */
     async atPlace(reads, place, spend) {
+        const n = place % BUCKET_STRINGS;
         let id;
-        for (const bytes of await this.strings(reads, Math.floor(place / BUCKET_STRINGS), 1 + (place % BUCKET_STRINGS))) {
+        for (const bytes of await this.strings(reads, Math.floor(place / BUCKET_STRINGS), n + 1)) {
             id = bytes;
         }
         spend(id.length);

@@ -118,8 +118,9 @@ export class LineTable {
         const [lowest, highest] = [(query.low >> after) - base, (query.high >> after) - base];
         const start = lowest > 0n ? Number(lowest) : 0;
         const end = highest < BigInt(most) ? Number(highest) : most;
+        const count = end - start + 1;
         const found = [];
-        for await (const some of this.visit(reads, query, first + start, base + BigInt(start), end - start + 1, below)) {
+        for await (const some of this.visit(reads, query, first + start, base + BigInt(start), count, below)) {
             some.forEach((one) => found.push(one));
         }
         return found;

@@ -168,8 +168,8 @@ export class Reads {
     }
 
     /**
-     * The bytes of a range after `verify(bytes, more)`, which throws if they are damaged. Units differ in their offsets.
-     * `readMore()` reads together with the range what is needed to verify it.
+     * The bytes of a range after `verify(bytes, more)`, which throws if they are damaged; `readMore()` reads together
+     * with the range what that needs. Units differ in their offsets.
      */
     unit(offset, length, verify, readMore) {
         let unit = this.units.get(offset);

@@ -83,7 +83,8 @@ class HttpSource {
         this.size ??= size;
         this.version ??= version;
         if (this.size === size && version === null) {
-            throw this.refuse("server", "neither a strong ETag nor Last-Modified: a replaced file would not be noticed");
+            const reason = "neither a strong ETag nor Last-Modified: a replaced file would not be noticed";
+            throw this.refuse("server", reason);
         }
         if (this.size !== size || this.version !== version) {
             throw this.refuse("changed", "the file was replaced while it was open");

@@ -51,7 +51,7 @@ export class StringCode {
         }
         check(lengths.length >= 2, "V42", "number of symbols");
         this.code = new Code(lengths, "V42", "symbols");
-        // Where strings are decoded: one may get too long by a symbol before that is noticed. Each keeps its prefix here.
+        // Where strings are decoded, each after its prefix. One may get too long by a symbol before that is noticed.
         this.scratch = new Uint8Array(LONGEST_STRING + 16);
         this.symbols = [];
         let at = SYMBOLS_OFFSET;
