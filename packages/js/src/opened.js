@@ -265,8 +265,8 @@ export class Index {
         const ids = this.#ids;
         const [table] = this.#tables;
         const value = table.permutation.apply(fingerprint);
-        const ahead = { bytes: Math.min(budget.bytes, MOST_BYTES_AHEAD) };
-        const readAhead = (rank) => ids.ofRank(reads, rank, { ...ahead }).catch(() => {});
+        const bytes = Math.min(budget.bytes, MOST_BYTES_AHEAD);
+        const readAhead = (rank) => ids.ofRank(reads, rank, { bytes }).catch(() => {});
         let isBetween = () => {};
         if (!this.#store.isInMemory) {
             // What is probably wanted next is read in advance: its errors count only if it is wanted in fact.
