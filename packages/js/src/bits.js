@@ -153,9 +153,11 @@ export function eliasFanoShape(count, largest) {
 export function readEliasFano(reader, count, largest) {
     const { lowBits, intervals } = eliasFanoShape(count, largest);
     const found = [];
-    for (let bit = 0; bit < count + intervals; bit++) {
-        if (reader.number(1) === 1) {
-            found.push(bit - found.length);
+    const start = reader.position;
+    reader.position += count + intervals;
+    for (let at = start; at < reader.position; at++) {
+        if (((reader.bytes[at >> 3] << (at & 7)) & 0x80) !== 0) {
+            found.push(at - start - found.length);
         }
     }
     if (found.length !== count) {

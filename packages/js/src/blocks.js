@@ -214,20 +214,22 @@ export class BlockTable {
     }
 
     /** The block counts: for each block the rank of its first value, and the number of all values at the end (V18). */
-    async firstRanks(reads) {
-        if (this.ranks === undefined) {
-            const { offset, length, checksum } = this.blockCounts;
-            const bytes = await reads.range(offset, length);
-            check(crc32(bytes) === checksum, "V16", "checksum of the block counts");
-            const view = viewOf(bytes);
-            const ranks = new Float64Array(this.count + 1);
-            for (let b = 0; b < this.count; b++) {
-                ranks[b + 1] = ranks[b] + view.getUint16(2 * b, true) + 1;
-            }
-            check(ranks[this.count] === this.fingerprintCount, "V18", "sum of the block counts");
-            this.ranks = ranks;
+    firstRanks(reads) {
+        return this.ranks ?? reads.once("ranks", () => this.readRanks(reads));
+    }
+
+    async readRanks(reads) {
+        const { offset, length, checksum } = this.blockCounts;
+        const bytes = await reads.range(offset, length);
+        check(crc32(bytes) === checksum, "V16", "checksum of the block counts");
+        const view = viewOf(bytes);
+        const ranks = new Float64Array(this.count + 1);
+        for (let b = 0; b < this.count; b++) {
+            ranks[b + 1] = ranks[b] + view.getUint16(2 * b, true) + 1;
         }
-        return this.ranks;
+        check(ranks[this.count] === this.fingerprintCount, "V18", "sum of the block counts");
+        this.ranks = ranks;
+        return ranks;
     }
 
     /** The values of block b of table 0, after V27. */

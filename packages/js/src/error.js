@@ -7,7 +7,7 @@
  * - `server`: the server cannot serve ranges of one version of a file;
  * - `read`: the source failed, see `cause`;
  * - `argument`: an argument is invalid;
- * - `limit`: the answer is larger than a limit that the caller can raise.
+ * - `limit`: the ids of the answer are longer than `idBytes`, or a look-up finds more than 2^20 records.
  */
 export class SimidxError extends Error {
     constructor(kind, message, { rule, place, cause } = {}) {

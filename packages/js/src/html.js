@@ -92,6 +92,8 @@ class Reader {
         this.source = document.replace(/\r\n?/g, "\n");
         this.at = 0;
         this.text = "";
+        // Whether the text is empty or its last character is a line feed.
+        this.isLineStart = true;
         this.foreign = 0;
         // The name of the omitted element, and how many of its start tags are open.
         this.omitted = undefined;
@@ -112,8 +114,9 @@ class Reader {
     }
 
     add(text) {
-        if (this.omitted === undefined) {
+        if (this.omitted === undefined && text !== "") {
             this.text += text;
+            this.isLineStart = text.endsWith("\n");
         }
     }
 
@@ -199,8 +202,8 @@ class Reader {
     }
 
     addLineFeed(name) {
-        if (!INLINE.has(name) && this.text !== "" && !this.text.endsWith("\n")) {
-            this.text += "\n";
+        if (!INLINE.has(name) && !this.isLineStart) {
+            this.add("\n");
         }
     }
 
@@ -242,7 +245,7 @@ function endOfElement(source, from, name) {
 
 /** Where the end tag of a script starts, which no script within a comment hides. */
 function endOfScript(source, from) {
-    const marks = /<!--(?=(-*>)?)|--+>|<(\/?)script(?=[\t\n\f />])/gi;
+    const marks = /<!--(?=(-*>)?)|-->|<(\/?)script(?=[\t\n\f />])/gi;
     marks.lastIndex = from;
     let [isEscaped, isDouble] = [false, false];
     for (let match; (match = marks.exec(source)) !== null;) {

@@ -18,6 +18,9 @@ const PROBES = 15;
 /** Most ids that a look-up finds. */
 const MOST_FOUND = 1 << 20;
 
+/** Equal ids after which a look-up lets others run. */
+const FOUND_AT_ONCE = 1024;
+
 /** Chunks that are read in advance while the end of a long group is looked for. */
 const CHUNKS_AHEAD = 512;
 
@@ -97,6 +100,7 @@ class Ids {
         for (at = nextBit(chunk.bitmap, at + 1); at < 0 && j + 1 < this.chunks; at = nextBit(chunk.bitmap, 0)) {
             j++;
             if (j % CHUNKS_AHEAD === 0) {
+                await reads.pause();
                 const ahead = Math.min(CHUNKS_AHEAD, this.chunks - j);
                 await reads.bytes(this.groups, j * CHUNK_LENGTH, ahead * CHUNK_LENGTH);
             }
@@ -200,6 +204,9 @@ export class NumberIds extends Ids {
         let position = await firstWhere(this.recordCount, async (p) => (await idAt(p)) >= wanted);
         for (; position < this.recordCount && (await idAt(position)) === wanted; position++) {
             keep(found, await this.indexAt(reads, position));
+            if (found.length % FOUND_AT_ONCE === 0) {
+                await reads.pause();
+            }
         }
         return found;
     }
@@ -224,7 +231,7 @@ export class StringIds extends Ids {
         return reads.bytes(this.buckets, start, end - start);
     }
 
-    /** The first `count` strings of bucket g, as bytes. */
+    /** The first `count` strings of bucket g, as bytes that are valid until the caller waits for something. */
     async strings(reads, g, count) {
         const head = g - (g % RUN);
         const [code, bucket, headBucket] = await Promise.all([
@@ -233,55 +240,59 @@ export class StringIds extends Ids {
             g === head ? undefined : this.bucket(reads, head),
         ]);
         const nothing = new Uint8Array(0);
-        const predecessor = g === head ? nothing : code.decode(headBucket, nothing, 1, false, `bucket ${head}`)[0];
-        return code.decode(bucket, predecessor, count, false, `bucket ${g}`);
+        const [first] = g === head ? [nothing] : code.decode(headBucket, nothing, 1, `bucket ${head}`);
+        return code.decode(bucket, first.slice(), count, `bucket ${g}`);
     }
 
     /** The id at a place of the dictionary. */
-    async atPlace(reads, place) {
+    async atPlace(reads, place, spend) {
         const n = place % BUCKET_STRINGS;
-        return (await this.strings(reads, Math.floor(place / BUCKET_STRINGS), n + 1))[n];
+        let id;
+        for (const bytes of await this.strings(reads, Math.floor(place / BUCKET_STRINGS), n + 1)) {
+            id = bytes;
+        }
+        spend(id.length);
+        return textOf(id, "V31", `string at place ${place}`);
+    }
+
+    /** The place of id i from a reader at it (V37). */
+    placeOf(reader, i) {
+        const place = reader.number(this.orderBits);
+        check(place < this.recordCount, "V37", `place of id ${i}`);
+        return place;
     }
 
     async read(reads, first, end, spend) {
         const places = [];
         await reads.eachNumber(this.places, this.orderBits, first, end, (reader, i) => {
-            const place = reader.number(this.orderBits);
-            check(place < this.recordCount, "V37", `place of id ${i}`);
             spend(1);
-            places.push(place);
+            places.push(this.placeOf(reader, i));
         });
-        const found = [];
-        for (let start = 0; start < places.length; start += RUN * BUCKET_STRINGS) {
-            const some = places.slice(start, start + RUN * BUCKET_STRINGS);
-            const strings = await Promise.all(some.map((place) => this.atPlace(reads, place)));
-            for (const [i, bytes] of strings.entries()) {
-                spend(bytes.length);
-                found.push(textOf(bytes, "V31", `string at place ${some[i]}`));
-            }
-        }
-        return found;
+        return reads.each(places, (place) => this.atPlace(reads, place, spend));
     }
 
     /** The indices of all ids that equal a string (section 9.7). */
     async find(reads, text) {
         const wanted = new TextEncoder().encode(text);
-        const isFrom = async (g) => compareBytes((await this.strings(reads, g, 1))[0], wanted) >= 0;
-        // The heads of runs need one bucket each, the others two.
-        const runs = Math.ceil(this.bucketCount / RUN);
-        const run = Math.max(0, (await firstWhere(runs, (r) => isFrom(r * RUN))) - 1);
-        const inRun = Math.min(RUN, this.bucketCount - run * RUN);
-        const start = run * RUN + (await firstWhere(inRun, (i) => isFrom(run * RUN + i)));
+        if (textOf(wanted, "V31", "the id") !== text) {
+            // A lone surrogate: ids are in UTF-8, which has none.
+            return [];
+        }
+        const isFrom = async (g) => {
+            const [first] = await this.strings(reads, g, 1);
+            return compareBytes(first, wanted) >= 0;
+        };
+        const start = await firstWhere(this.bucketCount, isFrom);
         const places = await this.placesFrom(reads, Math.max(0, start - 1), wanted);
         if (this.order !== undefined) {
-            return Promise.all(places.map((place) => this.indexOfPlace(reads, place)));
+            return reads.each(places, (place) => this.indexOfPlace(reads, place));
         }
         const isWanted = new Set(places);
         const found = [];
         if (places.length > 0) {
             await reads.eachNumber(this.places, this.orderBits, 0, this.recordCount, (reader, i) => {
-                if (isWanted.has(reader.number(this.orderBits))) {
-                    found.push(i);
+                if (isWanted.has(this.placeOf(reader, i))) {
+                    keep(found, i);
                 }
             });
         }
@@ -293,16 +304,19 @@ export class StringIds extends Ids {
         const places = [];
         for (; g < this.bucketCount; g++) {
             const count = Math.min(BUCKET_STRINGS, this.recordCount - g * BUCKET_STRINGS);
-            const strings = await this.strings(reads, g, count);
-            for (const [i, string] of strings.entries()) {
+            let place = g * BUCKET_STRINGS;
+            for (const string of await this.strings(reads, g, count)) {
                 const order = compareBytes(string, wanted);
                 if (order > 0) {
                     return places;
                 }
                 if (order === 0) {
-                    textOf(string, "V31", `bucket ${g}`);
-                    keep(places, g * BUCKET_STRINGS + i);
+                    keep(places, place);
                 }
+                place++;
+            }
+            if (g % RUN === RUN - 1) {
+                await reads.pause();
             }
         }
         return places;

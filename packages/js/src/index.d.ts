@@ -15,7 +15,7 @@ export interface RangeSource {
 export interface OpenOptions {
     /** Aborts the opening; the promise rejects with the reason of the signal. */
     signal?: AbortSignal;
-    /** Most bytes of the file that are kept in memory, 32 MiB by default, besides what opening reads. */
+    /** Most bytes of the file that are kept in memory, 32 MiB by default, in addition to what opening reads. */
     cacheBytes?: number;
     /** Bytes of the end of the file that the first request asks for, 65536 by default. */
     tailBytes?: number;
@@ -106,8 +106,12 @@ export interface Index {
      */
     find(id: Id | number, options?: OperationOptions): Promise<bigint[]>;
     contains(fingerprint: Fingerprint, options?: OperationOptions): Promise<boolean>;
-    /** All fingerprints in ascending order, with their ids if the file has ids. Reads the whole of a table. */
-    entries(options?: OperationOptions): AsyncGenerator<{ fingerprint: bigint; ids?: Id[] }, void, undefined>;
+    /**
+     * All fingerprints in ascending order, with their ids if the file has ids. Reads the whole of a table.
+     *
+     * `idBytes` bounds the ids of 256 entries, which are read together.
+     */
+    entries(options?: QueryOptions): AsyncGenerator<{ fingerprint: bigint; ids?: Id[] }, void, undefined>;
     /** The description of how documents became fingerprints, for `textPipeline`; undefined if the file has none. */
     pipeline(options?: OperationOptions): Promise<string | undefined>;
     /** The metadata of the file. */
@@ -126,7 +130,7 @@ export function toHex(fingerprint: bigint, width: number): string;
  * - `server`: the server does not serve ranges of one version of a file;
  * - `read`: the source failed, see `cause`;
  * - `argument`: an argument is invalid;
- * - `limit`: the answer is larger than a limit that the caller can raise.
+ * - `limit`: the ids of the answer are longer than `idBytes`, or a look-up finds more than 2^20 records.
  *
  * `unsupported` is also the kind of a pipeline or text for which no fingerprint can be computed.
  */

@@ -7,6 +7,7 @@ import { BlockTable } from "./blocks.js";
 import { LineTable } from "./lines.js";
 
 const MAGIC = "\x89SIMIDX\n";
+const END_MAGIC = 0x53494458;
 const HEADER_LENGTH = 16;
 const FOOTER_LENGTH = 40;
 const DIRECTORY_HEAD_LENGTH = 80;
@@ -17,29 +18,27 @@ const MOST_LINE_VALUES = 2 ** 39 - 1;
 /** Bytes of the longest directory: more tables than 255 break V8. */
 const LONGEST_DIRECTORY = DIRECTORY_HEAD_LENGTH + 255 * 65535 + 65535 * SECTION_RECORD_LENGTH;
 
-export const CODECS = { 1: "xor", 2: "gap", 3: "ef", 4: "lines" };
-export const ID_KINDS = ["none", "number", "string"];
+const CODECS = { 1: "xor", 2: "gap", 3: "ef", 4: "lines" };
+const ID_KINDS = ["none", "number", "string"];
 
-export const KIND = {
-    blocks: 1,
-    groups: 2,
-    numbers: 4,
-    places: 5,
-    bucketOffsets: 6,
-    buckets: 7,
-    order: 8,
-    blockCounts: 9,
-    keyGroups: 10,
-    keyEntries: 11,
-    stringCode: 12,
-    pipeline: 13,
-    metadata: 14,
-    lines: 15,
-    lowBits: 16,
+const NAMES = {
+    1: "blocks",
+    2: "groups",
+    4: "numbers",
+    5: "places",
+    6: "bucketOffsets",
+    7: "buckets",
+    8: "order",
+    9: "blockCounts",
+    10: "keyGroups",
+    11: "keyEntries",
+    12: "stringCode",
+    13: "pipeline",
+    14: "metadata",
+    15: "lines",
+    16: "lowBits",
 };
-const NAMES = Object.fromEntries(Object.entries(KIND).map(([name, kind]) => [kind, name]));
 const FIRST_ANCILLARY = 0x8000;
-export const SKETCHES = 0x8001;
 
 /** Names that are paged, for the rules of alignment and length. */
 const PAGED = new Set(["groups", "numbers", "places", "bucketOffsets", "buckets", "order", "lines", "lowBits"]);
@@ -59,16 +58,15 @@ function checkVersion(view, offset) {
     check([32, 64, 128].includes(view.getUint16(offset + 2, true)), "V4", "unknown width");
 }
 
-/** The footer, if its checksum is right. */
-function footerOf(store) {
-    const bytes = store.tail.subarray(-FOOTER_LENGTH);
-    if (store.size < HEADER_LENGTH + FOOTER_LENGTH) {
+/** The footer, if it is right as far as it tells without the header (V5). */
+function footerOf({ size, tail }) {
+    if (size < HEADER_LENGTH + FOOTER_LENGTH) {
         return undefined;
     }
+    const bytes = tail.subarray(-FOOTER_LENGTH);
     const view = viewOf(bytes);
-    const isRight =
-        view.getUint32(36, true) === 0x53494458 && view.getUint32(32, true) === crc32(bytes.subarray(0, 32));
-    return isRight ? view : undefined;
+    const isWhole = view.getUint32(36, true) === END_MAGIC && view.getUint32(32, true) === crc32(bytes.subarray(0, 32));
+    return isWhole && readU64(view, 16) === size && view.getUint32(28, true) === 0 ? view : undefined;
 }
 
 /** Reads and checks everything up to the places of the sections. */
@@ -77,13 +75,11 @@ export async function readLayout(store, reads) {
     if (footer === undefined || store.tailOffset === 0) {
         const header = await reads.range(0, Math.min(HEADER_LENGTH, store.size));
         checkHeader(header);
-        check(footer !== undefined, "V5", "the footer is not whole");
-        const isSame = viewOf(header).getUint32(8, true) === footer.getUint32(24, true);
-        check(isSame, "V5", "header and footer differ");
+        const isSame = viewOf(header).getUint32(8, true) === footer?.getUint32(24, true);
+        check(isSame, "V5", "the footer");
     } else {
         checkVersion(footer, 24);
     }
-    check(readU64(footer, 16) === store.size && footer.getUint32(28, true) === 0, "V5", "length in the footer");
     const width = footer.getUint16(26, true);
     const offset = readU64(footer, 0);
     const length = footer.getUint32(8, true);

@@ -10,8 +10,9 @@ const MARKS = 5;
 const ADDRESSES = 32;
 const ADDRESS_BITS = 8;
 
-/** Lines that are visited at a time. */
-const LINES_AT_ONCE = 512;
+/** Lines that are visited at a time, and most lines among which they are. */
+const LINES_AT_ONCE = 1024;
+const MOST_LEFT_OUT = 65536;
 
 /** The numbers of the bits that are set in bytes, bit 0 of a byte first. */
 function bitsOf(bytes) {
@@ -74,29 +75,32 @@ export class LineTable {
     async *search(reads, low, high, target, distance) {
         const query = { low, high, target, distance, met: 0 };
         const after = BigInt(this.lowBitCount + ADDRESS_BITS);
-        const end = Number(high >> after) + 1;
-        let next = Number(low >> after);
-        while (next < end) {
-            const waiting = [];
-            for (; next < end && waiting.length < LINES_AT_ONCE; next++) {
-                this.visit(reads, query, next, BigInt(next), this.lowBitCount, waiting);
-            }
-            yield (await Promise.all(waiting)).flat();
-            if (next < end) {
-                await reads.pause();
-            }
-        }
+        const first = low >> after;
+        const count = Number((high >> after) - first) + 1;
+        yield* this.visit(reads, query, Number(first), first, count, this.lowBitCount);
     }
 
-    /** Adds to a list the promise of what a line holds of a query, unless the line is too far from the target. */
-    visit(reads, query, n, leading, below, waiting) {
-        if (distanceOf(leading, query.target >> BigInt(below + ADDRESS_BITS)) <= query.distance) {
-            query.met++;
-            check(query.met <= this.count, "V46", `the lines of ${this.name} have no end`);
-            const visiting = this.visitLine(reads, query, n, leading, below);
-            // Nobody waits for it if a later line breaks a rule first.
-            visiting.catch(() => {});
-            waiting.push(visiting);
+    /** Gives lists of what lines hold of a query, leaving out those that are too far from the target. */
+    async *visit(reads, query, n, leading, count, below) {
+        const target = query.target >> BigInt(below + ADDRESS_BITS);
+        for (let next = 0; next < count;) {
+            const waiting = [];
+            const end = Math.min(count, next + MOST_LEFT_OUT);
+            for (; next < end && waiting.length < LINES_AT_ONCE; next++) {
+                query.met++;
+                check(query.met <= this.count, "V46", `the lines of ${this.name} have no end`);
+                const line = leading + BigInt(next);
+                if (distanceOf(line, target) <= query.distance) {
+                    const visiting = this.visitLine(reads, query, n + next, line, below);
+                    // Nobody waits for it if a later line breaks a rule first.
+                    visiting.catch(() => {});
+                    waiting.push(visiting);
+                }
+            }
+            yield (await Promise.all(waiting)).flat();
+            if (next < count) {
+                await reads.pause();
+            }
         }
     }
 
@@ -114,11 +118,12 @@ export class LineTable {
         const [lowest, highest] = [(query.low >> after) - base, (query.high >> after) - base];
         const start = lowest > 0n ? Number(lowest) : 0;
         const end = highest < BigInt(most) ? Number(highest) : most;
-        const waiting = [];
-        for (let s = start; s <= end; s++) {
-            this.visit(reads, query, first + s, base + BigInt(s), below, waiting);
+        const count = end - start + 1;
+        const found = [];
+        for await (const some of this.visit(reads, query, first + start, base + BigInt(start), count, below)) {
+            some.forEach((one) => found.push(one));
         }
-        return (await Promise.all(waiting)).flat();
+        return found;
     }
 
     async visitValues(reads, query, line, leading, below) {

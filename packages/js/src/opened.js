@@ -12,8 +12,11 @@ import { StringCode, compareBytes, textOf } from "./strings.js";
 const DEFAULT_CACHE_BYTES = 32 << 20;
 const DEFAULT_ID_BYTES = 64 << 20;
 
-/** Matches whose ids are read at a time. */
-const MATCHES_AT_ONCE = 256;
+/** Most bytes of ids of a rank that are read before it is known that it is wanted. */
+const MOST_BYTES_AHEAD = 4096;
+
+/** Entries whose ids are read at a time. */
+const ENTRIES_AT_ONCE = 256;
 
 /** The lower-case hexadecimal digits of a fingerprint. */
 export function toHex(fingerprint, width) {
@@ -28,6 +31,8 @@ export function toHex(fingerprint, width) {
 export async function open(input, options = {}) {
     const source = sourceOf(input, options);
     const tail = await source.tail(options.signal);
+    // The source may not know signals.
+    options.signal?.throwIfAborted();
     const store = new Store(source, tail, options.cacheBytes ?? DEFAULT_CACHE_BYTES);
     store.traffic.roundTrips++;
     store.traffic.requests++;
@@ -42,7 +47,7 @@ function byDistance(a, b) {
     return a.distance - b.distance || (a.fingerprint < b.fingerprint ? -1 : 1);
 }
 
-/** The inner parts of an open file, for a full check. */
+/** The inner parts of an open file, for the tests of this package. */
 export let partsOf;
 
 export class Index {
@@ -104,14 +109,13 @@ export class Index {
         const most = Math.min(options.maxDistance ?? this.#layout.width, this.#layout.width);
         checkArgument(Number.isInteger(most) && most >= 0, "maxDistance is an integer from 0 on");
         const reads = this.#reads(options);
-        for (let distance = Math.min(most, Math.max(1, this.#layout.maxDistance)); ; distance *= 2) {
-            const within = Math.min(distance, most);
-            const plan = this.#planFor(within);
+        for (let distance = Math.min(most, Math.max(1, this.#layout.maxDistance)); ; distance++) {
+            const plan = this.#planFor(distance);
             const isScan = plan[0].bits === 0;
             const found = isScan
                 ? await this.#scanNearest(reads, target, most, count)
-                : await this.#search(reads, target, within, plan);
-            if (isScan || found.length >= count || within === most) {
+                : await this.#search(reads, target, distance, plan);
+            if (isScan || found.length >= count || distance === most) {
                 return this.#finish(reads, found.slice(0, count), options);
             }
         }
@@ -139,24 +143,20 @@ export class Index {
         checkArgument(typeof wanted === type, `the ids of the file are of type ${type}`);
         const reads = this.#reads(options);
         const indices = await this.#ids.find(reads, wanted);
-        const ranks = await Promise.all(indices.map((i) => this.#ids.rankOf(reads, i)));
+        const ranks = await reads.each(indices, (i) => this.#ids.rankOf(reads, i));
         const [table] = this.#tables;
-        const values = await Promise.all([...new Set(ranks)].map((rank) => table.valueOf(reads, rank)));
+        const values = await reads.each([...new Set(ranks)], (rank) => table.valueOf(reads, rank));
         return values.map((value) => table.permutation.invert(value)).sort((a, b) => (a < b ? -1 : 1));
     }
 
     async *entries(options = {}) {
         const reads = this.#reads(options);
         const [table] = this.#tables;
-        const budget = { bytes: Infinity };
-        let rank = 0;
         for await (const values of table.search(reads, 0n, this.#highest, 0n, this.#layout.width)) {
-            for (const [value] of values) {
-                const fingerprint = table.permutation.invert(value);
-                yield this.#ids === undefined
-                    ? { fingerprint }
-                    : { fingerprint, ids: await this.#ids.ofRank(reads, rank, budget) };
-                rank++;
+            for (let start = 0; start < values.length; start += ENTRIES_AT_ONCE) {
+                const some = values.slice(start, start + ENTRIES_AT_ONCE);
+                const entries = some.map(([value]) => ({ fingerprint: table.permutation.invert(value) }));
+                yield* await this.#finish(reads, entries, options);
             }
         }
     }
@@ -239,9 +239,11 @@ export class Index {
             for (const [near] of values) {
                 nearest.push({ fingerprint: table.permutation.invert(near), distance: distanceOf(near, value) });
             }
-            nearest = nearest.sort(byDistance).slice(0, count);
+            if (nearest.length > 2 * count) {
+                nearest = nearest.sort(byDistance).slice(0, count);
+            }
         }
-        return nearest;
+        return nearest.sort(byDistance);
     }
 
     /** Adds the ids to matches. */
@@ -250,15 +252,10 @@ export class Index {
             return matches;
         }
         const budget = { bytes: options.idBytes ?? DEFAULT_ID_BYTES };
-        for (let start = 0; start < matches.length; start += MATCHES_AT_ONCE) {
-            const some = matches.slice(start, start + MATCHES_AT_ONCE);
-            await Promise.all(
-                some.map(async (match) => {
-                    match.ids = await this.#idsOf(reads, match.fingerprint, budget);
-                    check(match.ids !== undefined, "V36", "a match is not in table 0");
-                }),
-            );
-        }
+        await reads.each(matches, async (match) => {
+            match.ids = await this.#idsOf(reads, match.fingerprint, budget);
+            check(match.ids !== undefined, "V36", "a match is not in table 0");
+        });
         return matches;
     }
 
@@ -268,13 +265,14 @@ export class Index {
         const ids = this.#ids;
         const [table] = this.#tables;
         const value = table.permutation.apply(fingerprint);
-        const readAhead = (rank) => ids.ofRank(reads, rank, { bytes: budget.bytes }).catch(() => {});
+        const bytes = Math.min(budget.bytes, MOST_BYTES_AHEAD);
+        const readAhead = (rank) => ids.ofRank(reads, rank, { bytes }).catch(() => {});
         let isBetween = () => {};
         if (!this.#store.isInMemory) {
             // What is probably wanted next is read in advance: its errors count only if it is wanted in fact.
             const share = Number((fingerprint >> BigInt(width - 32)) & 0xffffffffn) / 2 ** 32;
             ids.expect(reads, Math.floor(share * fingerprintCount));
-            isBetween = (first, last) => [first, last].forEach(readAhead);
+            isBetween = (first, last) => new Set([first, last]).forEach(readAhead);
         }
         const rank = await table.rankOf(reads, value, isBetween);
         return rank === undefined ? undefined : ids.ofRank(reads, rank, budget);
@@ -290,9 +288,9 @@ export class Index {
         return bytes;
     }
 
-    async #readStringCode(reads) {
-        this.#stringCode ??= new StringCode(await this.#section(reads, "stringCode"));
-        return this.#stringCode;
+    #readStringCode(reads) {
+        const make = async () => (this.#stringCode = new StringCode(await this.#section(reads, "stringCode")));
+        return this.#stringCode ?? reads.once("stringCode", make);
     }
 }
 

@@ -5,7 +5,7 @@ import { check } from "./error.js";
 
 export const PAGE_LENGTH = 4096;
 
-/** Ranges with at most so many bytes between them become one request. */
+/** Most bytes between two ranges that become one request. */
 const LARGEST_GAP = 4096;
 
 /** Most bytes of a request that was joined from several ranges. */
@@ -13,6 +13,12 @@ const LONGEST_REQUEST = 1 << 22;
 
 /** Bytes of page checksums that are read together: those of 1 MiB. */
 const SUMS_LENGTH = 1024;
+
+/** Most requests that wait for an answer at the same time. */
+const REQUESTS_AT_ONCE = 32;
+
+/** Items of a list that are worked on at a time. */
+const ITEMS_AT_ONCE = 256;
 
 /** Numbers of a packed array that are read at a time. */
 const NUMBERS_AT_ONCE = 1 << 15;
@@ -54,12 +60,32 @@ class Cache {
 export class Store {
     constructor(source, tail, cacheBytes) {
         this.source = source;
+        this.running = 0;
+        this.waiting = [];
         this.size = source.size;
         this.tail = tail;
         this.tailOffset = source.size - tail.length;
         this.isInMemory = source.view !== undefined;
         this.cache = new Cache(cacheBytes);
         this.traffic = { requests: 0, bytes: 0, roundTrips: 0 };
+    }
+
+    /** Reads from the source, where a request waits for another one to end if there are many. */
+    async read(offset, length, signal) {
+        if (this.running === REQUESTS_AT_ONCE) {
+            await new Promise((resolve) => this.waiting.push(resolve));
+        } else {
+            this.running++;
+        }
+        try {
+            signal?.throwIfAborted();
+            const bytes = await this.source.read(offset, length, signal);
+            signal?.throwIfAborted();
+            return bytes;
+        } finally {
+            const next = this.waiting.shift() ?? (() => this.running--);
+            next();
+        }
     }
 }
 
@@ -123,14 +149,14 @@ export class Reads {
         if (ranges.length === 0) {
             return;
         }
-        const { source, traffic } = this.store;
+        const { traffic } = this.store;
         const start = ranges[0].offset;
         // One more than the requests that may have led to this one.
         const roundTrip = traffic.roundTrips + 1;
         traffic.requests++;
         traffic.bytes += end - start;
         try {
-            const bytes = await source.read(start, end - start, this.signal);
+            const bytes = await this.store.read(start, end - start, this.signal);
             traffic.roundTrips = Math.max(traffic.roundTrips, roundTrip);
             // A copy, so that a range that is kept does not keep the whole answer.
             ranges.forEach(({ offset, length, resolve }) =>
@@ -141,11 +167,14 @@ export class Reads {
         }
     }
 
-    /** The bytes of a range after `verify(bytes)`, which throws if they are damaged. Units differ in their offsets. */
-    unit(offset, length, verify) {
+    /**
+     * The bytes of a range after `verify(bytes, more)`, which throws if they are damaged; `readMore()` reads together
+     * with the range what that needs. Units differ in their offsets.
+     */
+    unit(offset, length, verify, readMore) {
         let unit = this.units.get(offset);
         if (unit === undefined) {
-            unit = this.store.cache.get(offset) ?? this.readUnit(offset, length, verify);
+            unit = this.store.cache.get(offset) ?? this.readUnit(offset, length, verify, readMore);
             this.units.set(offset, unit);
             if (unit instanceof Promise) {
                 // Who waits for the unit gets its error; it may be wanted in advance only.
@@ -155,9 +184,10 @@ export class Reads {
         return unit;
     }
 
-    async readUnit(offset, length, verify) {
+    async readUnit(offset, length, verify, readMore) {
+        const more = readMore?.();
         const bytes = await this.range(offset, length);
-        await verify(bytes);
+        verify(bytes, await more);
         this.store.cache.put(offset, bytes);
         return bytes;
     }
@@ -181,18 +211,31 @@ export class Reads {
         this.signal?.throwIfAborted();
     }
 
+    /** What `make(item)` gives for each item, some at a time. */
+    async each(items, make) {
+        const made = [];
+        for (let start = 0; start < items.length; start += ITEMS_AT_ONCE) {
+            const some = items.slice(start, start + ITEMS_AT_ONCE);
+            made.push(...(await Promise.all(some.map(make))));
+            if (some.length === ITEMS_AT_ONCE) {
+                await this.pause();
+            }
+        }
+        return made;
+    }
+
     /** Page j of a paged section (section 3.5), after V28. */
     page(section, j) {
         const { offset, payload, kind, table, name } = section;
         const start = j * PAGE_LENGTH;
         const sumsStart = payload + Math.floor((4 * j) / SUMS_LENGTH) * SUMS_LENGTH;
         const sumsLength = Math.min(SUMS_LENGTH, section.length - sumsStart);
-        // The checksums are asked for now, so that they come with the page.
-        const sums = this.unit(offset + sumsStart, sumsLength, () => {});
-        return this.unit(offset + start, Math.min(PAGE_LENGTH, payload - start), async (bytes) => {
-            const sum = viewOf(await sums).getUint32(payload + 4 * j - sumsStart, true);
+        const readSums = () => this.unit(offset + sumsStart, sumsLength, () => {});
+        const verify = (bytes, sums) => {
+            const sum = viewOf(sums).getUint32(payload + 4 * j - sumsStart, true);
             check(boundCrc32(bytes, kind, table, j) === sum, "V28", `checksum of page ${j} of ${name}`);
-        });
+        };
+        return this.unit(offset + start, Math.min(PAGE_LENGTH, payload - start), verify, readSums);
     }
 
     /** Bytes of the payload of a paged section. */

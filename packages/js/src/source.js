@@ -6,22 +6,23 @@ import { SimidxError, checkArgument } from "./error.js";
 const TAIL_BYTES = 65536;
 const LEAST_TAIL_BYTES = 40;
 
-function readError(cause, signal) {
+/** What an operation ends with, when reading from a place ended with `cause`. */
+function readError(cause, place, signal) {
     if (signal?.aborted) {
         return signal.reason;
     }
-    return cause instanceof SimidxError
-        ? cause
-        : new SimidxError("read", `cannot read: ${cause?.message}`, { cause });
+    const message = `${place}: cannot read: ${cause?.message}`;
+    return cause instanceof SimidxError ? cause : new SimidxError("read", message, { cause });
 }
 
 /** A file behind a URL, which is read by HTTP ranges. All answers must be of the version of the first one. */
 class HttpSource {
     constructor(url, options) {
         this.url = String(url);
-        this.fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
-        // Browsers let only one request at a time use a URL in their cache. Others may not know the member.
+        const fetch = options.fetch ?? globalThis.fetch;
+        this.fetch = (...request) => fetch(...request);
         this.tailBytes = Math.max(LEAST_TAIL_BYTES, options.tailBytes ?? TAIL_BYTES);
+        // Browsers let only one request at a time use a URL in their cache. Others may not know the member.
         this.request = { ...(globalThis.location && { cache: "no-store" }), ...options.request };
         this.size = undefined;
         this.version = undefined;
@@ -37,7 +38,7 @@ class HttpSource {
         try {
             return await this.fetch(this.url, { ...this.request, headers, signal });
         } catch (error) {
-            throw readError(error, signal);
+            throw readError(error, this.url, signal);
         }
     }
 
@@ -45,9 +46,6 @@ class HttpSource {
     async bytesOf(response, wanted, signal) {
         const header = (name) => response.headers.get(name);
         try {
-            if (response.status === 412) {
-                throw this.refuse("changed", "the file was replaced");
-            }
             if (response.status === 200) {
                 throw this.refuse("server", "the server ignores Range: it must answer ranges with 206");
             }
@@ -58,7 +56,7 @@ class HttpSource {
                 throw this.refuse("server", "the server encodes ranges (Content-Encoding)");
             }
             const stated = /^bytes (?:(\d+)-(\d+)|\*)\/(\d+)$/.exec(header("Content-Range"));
-            if (stated === null) {
+            if (stated === null || !Number.isSafeInteger(Number(stated[3]))) {
                 throw this.refuse("server", "no Content-Range with a length (across origins it has to be exposed)");
             }
             const [first, last, size] = stated.slice(1).map(Number);
@@ -76,18 +74,18 @@ class HttpSource {
             return bytes;
         } catch (error) {
             response.body?.cancel().catch(() => {});
-            throw readError(error, signal);
+            throw readError(error, this.url, signal);
         }
     }
 
     checkVersion(size, etag, modified) {
-        const isStrong = etag !== null && !etag.startsWith("W/");
-        const version = isStrong ? etag : `${etag} ${modified}`;
-        if (etag === null && modified === null) {
-            throw this.refuse("server", "neither ETag nor Last-Modified: a replaced file would not be noticed");
-        }
+        const version = etag?.startsWith("W/") === false ? etag : modified;
         this.size ??= size;
         this.version ??= version;
+        if (this.size === size && version === null) {
+            const reason = "neither a strong ETag nor Last-Modified: a replaced file would not be noticed";
+            throw this.refuse("server", reason);
+        }
         if (this.size !== size || this.version !== version) {
             throw this.refuse("changed", "the file was replaced while it was open");
         }
@@ -133,12 +131,13 @@ class RangeSource {
         try {
             bytes = await this.ranges.read(offset, length, signal);
         } catch (error) {
-            throw readError(error, signal);
+            throw readError(error, "the source", signal);
         }
         if (!(bytes instanceof Uint8Array) || bytes.length !== length) {
             throw new SimidxError("read", `the source did not read ${length} bytes at ${offset}`);
         }
-        return bytes;
+        // A Buffer of node would give views in place of copies.
+        return new Uint8Array(bytes.buffer, bytes.byteOffset, length);
     }
 }
 

@@ -51,7 +51,7 @@ export class StringCode {
         }
         check(lengths.length >= 2, "V42", "number of symbols");
         this.code = new Code(lengths, "V42", "symbols");
-        // Where strings are decoded: one may get too long by a symbol before that is noticed.
+        // Where strings are decoded, each after its prefix. One may get too long by a symbol before that is noticed.
         this.scratch = new Uint8Array(LONGEST_STRING + 16);
         this.symbols = [];
         let at = SYMBOLS_OFFSET;
@@ -66,34 +66,29 @@ export class StringCode {
     }
 
     /**
-     * The first strings of a bucket, as bytes (V31). Where `isWhole`, nothing may follow the last of them.
+     * The first strings of a bucket, as bytes that are valid until another string is decoded (V31).
      *
      * @param predecessor bytes of the string that the first one continues
      */
-    decode(bucket, predecessor, count, isWhole, place) {
+    *decode(bucket, predecessor, count, place) {
         const reader = new BitReader(bucket);
-        const strings = [];
-        let string = predecessor;
+        this.scratch.set(predecessor);
+        let length = predecessor.length;
         let prefix = 0;
         for (let n = 0; n < count; n++) {
             const symbol = this.prefixes.read(reader);
             check(symbol >= 0, "V31", `prefix in ${place}`);
             prefix = symbol === LITERAL_PREFIX ? reader.number(16) : prefix + symbol - 63;
-            check(prefix >= 0 && prefix <= string.length, "V31", `prefix in ${place}`);
-            string = this.decodeString(reader, string.subarray(0, prefix), place);
-            strings.push(string);
+            check(prefix >= 0 && prefix <= length, "V31", `prefix in ${place}`);
+            length = this.decodeString(reader, prefix, place);
+            yield this.scratch.subarray(0, length);
         }
-        if (isWhole) {
-            const isEnd = Math.ceil(reader.position / 8) === bucket.length;
-            check(isEnd && reader.restIsZero(), "V31", `end of ${place}`);
-        }
-        return strings;
     }
 
+    /** Decodes a string after its prefix, and gives its length. */
     decodeString(reader, prefix, place) {
         const bytes = this.scratch;
-        bytes.set(prefix);
-        let length = prefix.length;
+        let length = prefix;
         for (let isLast = false; !isLast;) {
             const symbol = this.symbols[this.code.read(reader)];
             if (!symbol.isLast && symbol.bytes.length === 0) {
@@ -105,6 +100,6 @@ export class StringCode {
             isLast = symbol.isLast;
             check(!reader.isOver && length <= LONGEST_STRING, "V31", `string in ${place}`);
         }
-        return bytes.slice(0, length);
+        return length;
     }
 }

@@ -1,6 +1,11 @@
 /** Computes fingerprints of texts. */
 export interface TextPipeline {
     /**
+     * The tables of Unicode that the description has in another version than this package, such as `nfkc 17.0.0`. Their
+     * texts may have other fingerprints, if they have characters that one of the versions does not assign.
+     */
+    readonly otherTables: string[];
+    /**
      * The fingerprint of a document; undefined if it has no features, as one of punctuation only: such a document is
      * near to nothing. Throws a SimidxError of the kind `unsupported` if the text has a combining character of a
      * version of Unicode that the engine does not know.

@@ -191,13 +191,19 @@ function words(text) {
     const addPlain = (plain) => {
         // ASCII white space is a boundary whatever follows it.
         for (const part of plain.split(/[\t\n\f\r ]+/)) {
-            tokens.push(...[...wordSegments(part)].filter(hasLetterOrNumber));
+            for (const segment of wordSegments(part)) {
+                if (hasLetterOrNumber(segment)) {
+                    tokens.push(segment);
+                }
+            }
         }
     };
     let end = 0;
     for (const match of text.matchAll(SCRIPTS)) {
         addPlain(text.slice(end, match.index));
-        tokens.push(...substrings(match[0].match(WITH_SELECTORS), match[1] === undefined ? 3 : 2));
+        for (const token of substrings(match[0].match(WITH_SELECTORS), match[1] === undefined ? 3 : 2)) {
+            tokens.push(token);
+        }
         end = match.index + match[0].length;
     }
     addPlain(text.slice(end));
@@ -255,6 +261,9 @@ const WEIGHTS = {
 const SEGMENTS = /^(?:words|chars:([1-9][0-9]{0,9}))$/;
 const CAPPED = /^capped:([1-9][0-9]{0,9})$/;
 
+/** The versions of Unicode of this module (section 11). */
+const VERSIONS = { nfkc: "18.0.0", case: "17.0.0", words: "17.0.0" };
+
 const VERSION = '"[0-9]+[.][0-9]+[.][0-9]+"';
 const TABLES = new RegExp(`^{"case":${VERSION},"jieba":null,"nfkc":${VERSION},"words":${VERSION}}$`);
 
@@ -299,10 +308,12 @@ function parse(description) {
     const isRepeated = new Set(names).size !== names.length;
     checkArgument(!isRepeated && typeof members === "object" && members !== null, "the pipeline repeats a member");
     for (const name of ["version", ...Object.keys(KNOWN), ...Object.keys(members)]) {
-        const isKnown =
-            Object.hasOwn(KNOWN, name) && Object.hasOwn(members, name) && KNOWN[name](members[name], members);
-        if (!isKnown) {
-            throw new SimidxError("unsupported", `unknown pipeline: ${name} is ${JSON.stringify(members[name])}`);
+        const value = members[name];
+        // Regular expressions would take a list of one string for the string.
+        const isPlain = name === "tables" || value === null || typeof value !== "object";
+        const isMember = Object.hasOwn(KNOWN, name) && Object.hasOwn(members, name);
+        if (!isPlain || !isMember || !KNOWN[name](value, members)) {
+            throw new SimidxError("unsupported", `unknown pipeline: ${name} is ${JSON.stringify(value)}`);
         }
     }
     return members;
@@ -317,6 +328,12 @@ class TextPipeline {
         this.#members = members;
         this.#width = width;
         this.#textOfHtml = textOfHtml;
+    }
+
+    get otherTables() {
+        const { tables } = this.#members;
+        const names = Object.keys(VERSIONS).filter((name) => tables[name] !== VERSIONS[name]);
+        return names.map((name) => `${name} ${tables[name]}`);
     }
 
     normalise(document) {

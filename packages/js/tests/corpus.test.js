@@ -26,9 +26,8 @@ async function readAll(input) {
     const metadata = await index.metadata();
     const reads = new Reads(store);
     const [first, ...others] = layout.tables;
-    await first.firstRanks?.(reads);
-    if (layout.idKind === "string") {
-        await ids.stringCode(reads);
+    if (ids === undefined) {
+        await first.firstRanks?.(reads);
     }
     for (const table of layout.tables) {
         for (let g = 0; g < (table.lastKeys?.length ?? 0); g++) {
@@ -41,12 +40,6 @@ async function readAll(input) {
         const digits = toHex(entry.fingerprint, layout.width);
         for (const id of entry.ids ?? [undefined]) {
             contents += id === undefined ? `${digits}\n` : `${digits}\t${id}\n`;
-        }
-    }
-    if (first.firstRanks !== undefined) {
-        const ranks = await first.firstRanks(reads);
-        for (let b = 0; b < first.count; b++) {
-            await first.countedBlock(reads, b, ranks);
         }
     }
     for (const table of others) {

@@ -53,7 +53,7 @@ function randomFingerprint(below, width) {
     return value;
 }
 
-/** Fingerprints, of which so many of three are near to others or equal to them, and their ids. */
+/** Fingerprints and ids. Of three fingerprints, `near` are near to others or equal to them. */
 function writeRecords(name, width, count, idOf, near = 2) {
     const below = randomBelow(width);
     const made = [];
@@ -124,6 +124,13 @@ for (const [width, codec, kind, lookup] of [
     });
 }
 
+test("an id that is not Unicode is not taken for the replacement character", options, async () => {
+    writeFileSync(join(folder, "records.tsv"), "0000000000000001\t\uFFFD\n");
+    run("build", "records.tsv", "-o", "index.simidx", "--force", "--ids", "string");
+    const index = await open(readFileSync(join(folder, "index.simidx")));
+    assert.deepEqual([await index.find("\uFFFD"), await index.find("\uD800")], [[1n], []]);
+});
+
 test("a query of a file that the program built takes three round trips, with number ids five", options, async () => {
     // Fingerprints that crowd take a round trip more for each level of finer lines.
     const made = writeRecords("records.tsv", 64, RECORDS, (i) => i, 0);
@@ -155,8 +162,8 @@ const MARKUP = [
     "<plaintext>", "<xmp>", "</xmp>", "<a href=x/>", "<br/>", "&amp;", "&amp", "&notit;", "&#65;", "&#x80;", "&#0;",
     "&#xD800;", "&eacute", "&hellip;", '<a title="&copy=1" role="navi&#103;ation">', "</a>", "<![CDATA[", "]]>",
     "<?xml", "?>", "<!doctype html>", "<html>", "<body", "<head>", " ", "\n", "\r\n", "\t", "\f", "/", "=", '"', "'",
-    "one", "two", "three", "&", "!", "-", "\0", "<select>", "</select>", "<object>", "</object>", "<iframe>", "</iframe>",
-    "<noframes>",
+    "one", "two", "three", "&", "!", "-", "\0", "<select>", "</select>", "<object>", "</object>", "<iframe>",
+    "</iframe>", "<noframes>",
 ];
 const MARKS = [
     "'", ".", ":", ",", ";", "_", "\u200d", "\u{1f600}", "\u00b7", "\u2019", '"', "\u05f4", " ", "1", "a", "\u05d0",

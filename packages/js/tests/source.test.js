@@ -75,7 +75,8 @@ test("a file that is replaced while it is open is an error", async () => {
         server.headers = { ETag: '"1"' };
         const index = await openInParts();
         server.headers = headers;
-        await rejects(index.query(0n, 64), headers.ETag || headers["Last-Modified"] ? "changed" : "server", /replaced/);
+        const isVersion = headers.ETag === '"2"' || headers === date;
+        await rejects(index.query(0n, 64), isVersion ? "changed" : "server", /replaced/);
     }
     server.headers = { "Last-Modified": "Sat, 28 Nov 2026 00:00:00 GMT" };
     const index = await openInParts();
@@ -89,11 +90,19 @@ test("a file of another length is an error", async () => {
     const index = await openInParts();
     server.bytes = Buffer.concat([server.bytes, Buffer.from([0])]);
     await rejects(index.query(0n, 64), "changed", /replaced/);
+    server.bytes = bytesOf(FILE);
+    const shortened = await openInParts();
+    server.answer = (response) => response.writeHead(416, { "Content-Range": "bytes */7" }).end();
+    await rejects(shortened.query(0n, 64), "changed", /replaced/);
 });
 
 test("a server that tells no version is refused", async () => {
-    server.headers = {};
-    await rejects(open(server.url), "server", /neither ETag nor Last-Modified/);
+    for (const headers of [{}, { ETag: 'W/"1"' }]) {
+        server.headers = headers;
+        await rejects(open(server.url), "server", /neither a strong ETag nor Last-Modified/);
+    }
+    server.headers = { ETag: 'W/"1"', "Last-Modified": "Sat, 28 Nov 2026 00:00:00 GMT" };
+    await checkAnswers(await openInParts());
 });
 
 test("wrong answers of a server are errors", async () => {
@@ -111,7 +120,9 @@ test("wrong answers of a server are errors", async () => {
             response.writeHead(206, { ETag: '"1"', "Content-Range": `bytes ${first}-${last}/${size}` }).end("abcd");
         }],
         ["read", /404/, (response) => response.writeHead(404).end("not here")],
-        ["changed", /replaced/, (response) => response.writeHead(412).end()],
+        ["server", /Content-Range/, (response, first, last) => {
+            response.writeHead(206, { ETag: '"1"', "Content-Range": `bytes ${first}-${last}/99999999999999999` }).end();
+        }],
         ["read", /cannot read/, (response) => response.destroy()],
     ];
     for (const [kind, pattern, answer] of answers) {
@@ -127,6 +138,15 @@ test("an empty file is no file of simidx, and is read without an error of the se
     server.bytes = Buffer.alloc(0);
     await rejects(open(server.url), "not-simidx", /V1/);
     await rejects(open(new Blob([])), "not-simidx", /V1/);
+});
+
+test("a file whose footer is wrong is judged by its header", async () => {
+    const bytes = bytesOf(FILE);
+    const longer = Buffer.concat([bytes, Buffer.alloc(4)]);
+    const another = Buffer.from(longer);
+    another[1] ^= 1;
+    await rejects(open(rangesOf(longer), { tailBytes: 64 }), "damaged", /V5/);
+    await rejects(open(rangesOf(another), { tailBytes: 64 }), "not-simidx", /V1/);
 });
 
 test("errors of a source are told", async () => {
@@ -154,6 +174,24 @@ test("an abort ends an operation with the reason of the signal, and no other ope
         signal.addEventListener("abort", () => reject(signal.reason));
     }) };
     await assert.rejects(open(slow, { signal: AbortSignal.timeout(5) }), { name: "TimeoutError" });
+    // Sources that ignore signals.
+    const bytes = bytesOf(FILE);
+    const late = { size: bytes.length, read: async (offset, length) => {
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        return bytes.subarray(offset, offset + length);
+    } };
+    await assert.rejects(open(late, { signal: AbortSignal.timeout(5) }), { name: "TimeoutError" });
+    const opened = await open(late, { tailBytes: 64 });
+    await assert.rejects(opened.query(0n, 64, { signal: AbortSignal.timeout(5) }), { name: "TimeoutError" });
+});
+
+test("a range that is kept is a copy, also of a Buffer", async () => {
+    const bytes = bytesOf(FILE);
+    const reads = (offset, length) => bytes.subarray(offset, offset + length);
+    const index = await open({ size: bytes.length, read: async (...range) => reads(...range) }, { tailBytes: 64 });
+    await index.query(0n, 64);
+    const kept = [...partsOf(index).store.cache.ranges.values()];
+    assert.ok(kept.length > 0 && kept.every(({ buffer }) => buffer !== bytes.buffer));
 });
 
 test("the cache keeps to its bound, and answers do not depend on it", async () => {

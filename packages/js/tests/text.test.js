@@ -115,13 +115,22 @@ test("the presets that need nothing else are known, the others are refused by na
     ]);
 });
 
+test("a pipeline names the tables of other versions", async () => {
+    const tables = { ...JSON.parse(after("tables-example")), jieba: null };
+    assert.deepEqual((await textPipeline(describe({ tables }))).otherTables, []);
+    const older = await textPipeline(describe({ tables: { ...tables, case: "16.0.0" } }));
+    assert.deepEqual(older.otherTables, ["case 16.0.0"]);
+});
+
 test("descriptions that are not by the specification are refused", async () => {
     const example = describe({});
     const changes = [
         { version: 1 }, { version: 2 }, { normalise: "nfkc+nfkc" }, { normalise: "" }, { segment: "chars:0" },
         { segment: "chars:4294967296" }, { shingle: 17 }, { shingle: "1" }, { weights: "capped:0" }, { seed: 1 },
         { fingerprint: "minhash", ties: "set" }, { tables: null }, { tables: {} }, { more: 1 }, { stop_words: {} },
-        { weights: "toString" },
+        { weights: "toString" }, { segment: ["words"] }, { normalise: ["nfkc"] }, { weights: ["count"] },
+        { html: true }, { tables: [] }, { tables: { ...EXAMPLE.tables, nfkc: ["18.0.0"] } },
+        { tables: { ...EXAMPLE.tables, more: 1 } },
     ];
     const texts = changes.map(describe);
     texts.push("{", "null", "7", "[]", example.replace('"seed":0,', ""));
@@ -133,6 +142,16 @@ test("descriptions that are not by the specification are refused", async () => {
     for (const [text, width] of [[undefined, 64], [example, 63], [example, "64"]]) {
         await assert.rejects(textPipeline(text, width), { name: "SimidxError", kind: "argument" });
     }
+});
+
+test("long documents take no more than their time", async () => {
+    const auto = await textPipeline(describe({ html: "auto" }));
+    for (const unit of ["a b\n", "\u4e00"]) {
+        assert.equal(typeof auto.fingerprint(unit.repeat(150000)), "bigint");
+    }
+    const start = performance.now();
+    auto.normalise(`<html>${"<p>a".repeat(150000)}<script>${"-".repeat(150000)}</script>`);
+    assert.ok(performance.now() - start < 5000, `${performance.now() - start} ms`);
 });
 
 test("a document without features has no fingerprint", async () => {
