@@ -6,7 +6,7 @@ import { toHex } from "../src/index.js";
 import { textPipeline } from "../src/text.js";
 import { xxh3 } from "../src/xxh3.js";
 
-const SPEC = readFileSync(new URL("../../../spec/pipeline-spec.md", import.meta.url), "utf8");
+const SPEC = readFileSync(new URL("../../../book/spec/pipeline-spec.md", import.meta.url), "utf8");
 
 /** The block or table after a marker of the specification, without its fence. */
 function after(marker) {

@@ -51,7 +51,7 @@ def ranges(text, name):
 
 def scripts():
     """The characters of the runs of section 6.1 of the specification that are not plain."""
-    text = open(os.path.join(HERE, "..", "..", "..", "spec", "pipeline-spec.md"), encoding="utf-8").read()
+    text = open(os.path.join(HERE, "..", "..", "..", "book", "spec", "pipeline-spec.md"), encoding="utf-8").read()
     blocks = [re.search(f"<!-- {name} -->\n```\n(.*?)```", text, re.S)[1] for name in ["cjk", "south-east-asian"]]
     for first, last in re.findall(r"U\+(\w+)\.\.U\+(\w+)", "".join(blocks)):
         yield from range(int(first, 16), int(last, 16) + 1)
