@@ -173,7 +173,9 @@ fn check_clusters(segments: &Set, set: &[u128], options: &ClusterOptions) {
         found.push(members.to_vec());
         Ok(())
     };
-    segments.clusters(options, visit).expect("the files are good");
+    segments
+        .clusters(options, visit)
+        .expect("the files are good");
     assert_eq!(found, expected);
 }
 
@@ -207,6 +209,8 @@ fn check_scan<F: Fingerprint>(segments: &Set, queries: &[F], set: &[u128], optio
         found.push((number, m.distance, m.fingerprint));
         Ok(())
     };
-    segments.join(queries, options, visit).expect("the files are good");
+    segments
+        .join(queries, options, visit)
+        .expect("the files are good");
     assert_eq!(found, expected);
 }
