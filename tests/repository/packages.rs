@@ -75,9 +75,12 @@ fn the_address_is_in_one_place() {
             assert_eq!(package["repository"], address, "{path}");
         }
     }
-    for language in ["python", "spark"] {
-        let path = format!("bindings/{language}/pyproject.toml");
-        let python = fs::read_to_string(root().join(&path)).unwrap();
-        assert!(!python.contains("://"), "{path}");
+    for path in [
+        "bindings/python/pyproject.toml",
+        "bindings/spark/pyproject.toml",
+        "packages/js/package.json",
+    ] {
+        let manifest = fs::read_to_string(root().join(path)).unwrap();
+        assert!(!manifest.contains("://"), "{path}");
     }
 }
