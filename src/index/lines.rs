@@ -234,17 +234,10 @@ impl<F: Fingerprint> LineTable<F> {
         file: &[u8],
         line: Line<'_>,
         place: &LinePlace<F>,
-        mut take: impl FnMut(F),
+        take: impl FnMut(F),
     ) -> Result<(), FormatError> {
-        let ranks = self.ranks(line, place)?;
-        let (row, mut bit) = self.low(file, ranks)?;
-        let low_bits = self.low_bits();
-        let above = shifted(F::MAX, low_bits);
-        line.for_each_address(place.bits_below, |address| {
-            let low: F = read_value(row, bit, low_bits);
-            bit += low_bits as usize;
-            take(place.at(address) & above | low);
-        });
+        let (row, bit) = self.low(file, self.ranks(line, place)?)?;
+        each_value(line, place, (row, bit, self.low_bits()), take);
         Ok(())
     }
 
@@ -256,8 +249,7 @@ impl<F: Fingerprint> LineTable<F> {
         out: &mut Vec<Permuted<F>>,
     ) -> Result<(), FormatError> {
         let before = out.len();
-        let ranks = self.ranks(line, place)?;
-        let (row, bit) = self.low(file, ranks)?;
+        let (row, bit) = self.low(file, self.ranks(line, place)?)?;
         dispatch(Decode {
             line,
             place,
@@ -564,17 +556,28 @@ impl<F: Fingerprint> Work for Decode<'_, F> {
 
     #[inline(always)]
     fn run<C: Cpu>(self, _: C) {
-        let (row, mut bit, low_bits) = self.row;
-        let above = shifted(F::MAX, low_bits);
         self.out.reserve(LINE_ADDRESSES);
-        self.line
-            .for_each_address(self.place.bits_below, |address| {
-                let low: F = read_value(row, bit, low_bits);
-                bit += low_bits as usize;
-                self.out
-                    .push(Permuted(self.place.at(address) & above | low));
-            });
+        each_value(self.line, self.place, self.row, |value| {
+            self.out.push(Permuted(value));
+        });
     }
+}
+
+/// Passes the values of a line to `take`, in order: from the row, the bit at which the low bits of the first value begin,
+/// and how many a value has.
+#[inline(always)]
+fn each_value<F: Fingerprint>(
+    line: Line<'_>,
+    place: &LinePlace<F>,
+    (row, mut bit, low_bits): (&[u8], usize, u32),
+    mut take: impl FnMut(F),
+) {
+    let above = shifted(F::MAX, low_bits);
+    line.for_each_address(place.bits_below, |address| {
+        let low: F = read_value(row, bit, low_bits);
+        bit += low_bits as usize;
+        take(place.at(address) & above | low);
+    });
 }
 
 /// The numbers in the line of the values of an address.
