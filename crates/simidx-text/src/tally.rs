@@ -35,7 +35,7 @@ pub(super) struct Tally {
 
 /// Takes the low bits of a hash for its hash.
 #[derive(Clone, Copy, Debug, Default)]
-struct LowBits(u64);
+pub(crate) struct LowBits(u64);
 
 impl Hasher for LowBits {
     fn finish(&self) -> u64 {
@@ -48,7 +48,11 @@ impl Hasher for LowBits {
 
     fn write_u128(&mut self, hash: u128) {
         // Hashes of 64 bits have nothing above; the multiplication spreads what the table looks at.
-        self.0 = (hash as u64 ^ (hash >> 64) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.write_u64(hash as u64 ^ (hash >> 64) as u64);
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
 }
 

@@ -9,7 +9,7 @@ use simidx_input::{
     self, Content, Format, InputError, InputFile, Place, ReadOptions, Record, RecordReader,
 };
 use simidx_text::dedup::content_identity;
-use simidx_text::similar::{SignedText, TextSigner, TextSketch};
+use simidx_text::similar::{SignedText, Sketcher, TextSigner, TextSketch};
 use simidx_text::{Fingerprinter, ParallelFingerprinter, Pipeline};
 
 use crate::support::failure::Failure;
@@ -30,9 +30,16 @@ pub(crate) enum Wanted {
     /// The fingerprint, and a sketch.
     Sketch(SketchText),
     /// What is compared in place of the fingerprint.
-    Signed(TextSigner),
+    Signed(TextSigner, Extras),
     /// Nothing: the text is needed itself.
     Text,
+}
+
+/// What else is to be known of a text that is compared: a sketch of the same features, and the fingerprint.
+#[derive(Default)]
+pub(crate) struct Extras {
+    pub(crate) sketcher: Option<Sketcher>,
+    pub(crate) fingerprint: bool,
 }
 
 /// Makes the sketch of a text.
@@ -66,8 +73,13 @@ impl Fingerprinted {
                 self.text = Some(text);
                 return;
             }
-            Wanted::Signed(signer) => {
+            Wanted::Signed(signer, extras) => {
                 let signed = self.signed.insert(signer.sign(fingerprinter, &text));
+                let sketcher = extras.sketcher.as_ref();
+                self.sketch = sketcher.map(|sketcher| sketcher.sketch_of(signed.features()));
+                if extras.fingerprint {
+                    self.fingerprint = distinct_fingerprint(fingerprinter, &text);
+                }
                 signed.has_features()
             }
             Wanted::FeatureCount => {
@@ -91,6 +103,12 @@ impl Fingerprinted {
     pub(crate) fn is_named(&self) -> bool {
         self.is_document || self.id.is_some()
     }
+}
+
+/// The fingerprint of a text; of one without features a hash of its bytes, which is not near those of others.
+fn distinct_fingerprint(fingerprinter: &mut Fingerprinter, text: &str) -> u128 {
+    let fingerprint = fingerprinter.fingerprint_if_any(text);
+    fingerprint.unwrap_or_else(|| content_identity(text) & fingerprinter.width().max())
 }
 
 /// Why a command does not take a record.

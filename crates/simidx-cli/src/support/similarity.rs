@@ -14,7 +14,9 @@ use crate::support::inputs::SourceArgs;
 use crate::support::labels::{Labels, Positions};
 use crate::support::options::ResourceArgs;
 use crate::support::progress::{ProgressMode, Reading};
-use crate::support::records::{Each, Fingerprinted, Refusal, Wanted, read_originals, visit_all};
+use crate::support::records::{
+    Each, Extras, Fingerprinted, Refusal, Wanted, read_originals, visit_all,
+};
 
 /// The least similarity for which texts are found as surely as for all others.
 const SMALLEST: f64 = 0.02;
@@ -148,22 +150,25 @@ pub(crate) const NO_TEXT: &str = "has no text to compare; -k compares fingerprin
 /// Where documents come from, and where they stand there.
 pub(crate) type Source<'a> = (&'a [InputFile], &'a Positions);
 
-/// Finds which documents may be similar, and reads them again if there was no memory for their features. With lengths
-/// the longest are decided on first. `text_of` gives the number that a document has among the texts, if it is one of them.
+/// The rank of a text: those of the highest rank are decided on first, and equal ones in their order.
+pub(crate) type Rank<'a> = &'a dyn Fn(usize) -> u64;
+
+/// Finds which documents may be similar, and reads them again if there was no memory for their features. Texts are decided
+/// on by their ranks if there are any. `text_of` gives the number that a document has among the texts, if it is one of them.
 ///
 /// # Errors
 /// Too little memory, and an input that cannot be read again or has changed.
 pub(crate) fn candidates(
     texts: SimilarTexts,
-    lengths: Option<Vec<u32>>,
+    rank: Option<Rank<'_>>,
     text_of: &dyn Fn(usize) -> Option<usize>,
     source: Source<'_>,
     mode: ProgressMode,
 ) -> Result<SimilarCandidates, Failure> {
     let bar = mode.spinner("finding candidates");
-    let mut candidates = match lengths {
+    let mut candidates = match rank {
         None => texts.candidates()?,
-        Some(lengths) => texts.candidates_by(|text| lengths[text].into())?,
+        Some(rank) => texts.candidates_by(rank)?,
     };
     bar.finish_and_clear();
     if candidates.needs_texts() {
@@ -219,7 +224,7 @@ impl SimilarDocuments {
         options.temp_dir.clone_from(&resources.temp_dir);
         let mut texts = SimilarTexts::new(&pipeline, &options)?;
         let mut labels = Labels::new(temp_dir, memory.ids, longest_first);
-        let wanted = Wanted::Signed(texts.signer());
+        let wanted = Wanted::Signed(texts.signer(), Extras::default());
         let mut each = Each(wanted, |mut record: Fingerprinted| {
             texts.push_signed(signed(record.signed.take())?)?;
             Ok(labels.push(&record, record.id.as_ref())?)
@@ -228,8 +233,10 @@ impl SimilarDocuments {
         let read = read_originals(pass, &pipeline, &originals, reading, &mut each)?;
         labels.end_at(read.records + read.skipped)?;
         let lengths = labels.lengths.take();
+        let rank = lengths.map(|lengths| move |text: usize| u64::from(lengths[text]));
+        let rank = rank.as_ref().map(|rank| rank as Rank<'_>);
         let source = (originals.as_slice(), &labels.positions);
-        let candidates = candidates(texts, lengths, &Some, source, mode)?;
+        let candidates = candidates(texts, rank, &Some, source, mode)?;
         Ok(SimilarDocuments { candidates, labels })
     }
 }

@@ -88,6 +88,11 @@ impl SignedText {
         self.has_features
     }
 
+    /// The key of each band.
+    pub(super) fn keys(&self) -> &[u32] {
+        &self.row[..self.row.len() - HASH_NUMBERS]
+    }
+
     /// The features, of which one without any has a hash of its bytes.
     pub fn features(&self) -> &FeatureSet {
         &self.features

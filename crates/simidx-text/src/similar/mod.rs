@@ -26,8 +26,8 @@ pub use collect::{SignedText, SimilarOptions, SimilarTexts, TextSigner};
 pub use dedup::{Fate, SimilarDedup};
 pub use pairs::SimilarPair;
 pub use sketch::{
-    JaccardEstimate, MOST_CHANCE_MATCHES, SketchBanding, SketchFeatures, SketchMatch, SketchSearch,
-    Sketcher, TextSketch, chance_matches,
+    JaccardEstimate, KeySearch, MOST_CHANCE_MATCHES, SketchBanding, SketchFeatures, SketchMatch,
+    SketchSearch, Sketcher, TextSketch, are_keys, chance_matches, key_parameters,
 };
 pub use templates::Template;
 

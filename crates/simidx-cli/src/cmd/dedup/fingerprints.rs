@@ -162,6 +162,7 @@ impl Decisions for Near<'_> {
         Ok(Some(Member {
             fingerprint: set.width().to_hex(fingerprint),
             id,
+            similarity: None,
             estimate: None,
         }))
     }

@@ -43,7 +43,9 @@ pub(super) trait Decisions {
 pub(super) struct Member {
     pub(super) fingerprint: String,
     pub(super) id: Option<IdBuf>,
-    /// How similar the texts are, by their sketches.
+    /// How similar the texts are, if they were compared.
+    pub(super) similarity: Option<f64>,
+    /// How similar they are by their sketches, if these decided.
     pub(super) estimate: Option<JaccardEstimate>,
 }
 

@@ -3,7 +3,7 @@
 use simidx::{Error, Set, Width};
 use simidx_input::{Content, InputFile};
 use simidx_text::dedup::Similarity;
-use simidx_text::similar::SketchFeatures;
+use simidx_text::similar::{SketchFeatures, are_keys};
 
 use super::Args;
 use crate::support::failure::Failure;
@@ -37,6 +37,10 @@ impl Measure {
                 Measure::Similarity(similarity)
             }
             (None, Some(distance)) => Measure::Distance(distance, None),
+            (None, None) if args.update || !args.texts.is_empty() => {
+                without_width(args.input.width)?;
+                Measure::Similarity(args.similarity.or_default())
+            }
             (None, None) => match about_fingerprints(args, against, originals)? {
                 None => Measure::Similarity(args.similarity.or_default()),
                 reason => Measure::Distance(DEFAULT_DISTANCE, reason),
@@ -117,6 +121,8 @@ fn about_fingerprints(
                 return Ok(Some("not all indexes have sketches of the same kind"));
             }
             Err(error) => return Err(error.into()),
+            // It needs --texts, which is said later.
+            Ok(Some(parameters)) if are_keys(parameters) => {}
             Ok(Some(parameters)) => {
                 let words = parameters
                     .features()

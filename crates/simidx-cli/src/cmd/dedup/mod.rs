@@ -1,5 +1,6 @@
 //! `simidx dedup`: documents without their near-duplicates, and a report of what was dropped for what.
 
+mod against;
 mod fingerprints;
 mod judged;
 mod known;
@@ -10,11 +11,13 @@ mod page;
 mod report;
 mod summary;
 mod texts;
+mod update;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Arg;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use simidx::set::Manifest;
 use simidx::{Set, Width};
 use simidx_input::{InputFile, OutputFormat};
 use simidx_text::Pipeline;
@@ -32,6 +35,7 @@ use crate::support::similarity::{MemoryShares, SimilarityArgs};
 use known::Known;
 use measure::Measure;
 use outputs::Outputs;
+use update::Update;
 
 /// The head of `simidx dedup --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -49,7 +53,7 @@ Examples:
   simidx dedup crawl.jsonl.gz -o kept.jsonl.gz
   simidx dedup docs.jsonl --similarity 0.9 -o kept.jsonl
   simidx dedup 'part-*.jsonl' --output-dir kept --report dropped.tsv
-  simidx dedup new.jsonl -k 3 --against crawl.simidx -o kept.jsonl
+  simidx dedup week2.jsonl --against seen --texts 'kept/*' --update -o kept/week2.jsonl
   simidx dedup docs.parquet --keep longest --similarity 0.7 -o kept.parquet
   simidx dedup docs.jsonl --dry-run --report dropped.html
   simidx dedup docs.jsonl --annotate -o all.jsonl";
@@ -98,6 +102,13 @@ pub(crate) struct Args {
     /// carry sketches (build --sketch), those with an estimated similarity of at least J
     #[arg(long, value_name = "INDEX", num_args = 1..)]
     against: Vec<PathBuf>,
+    /// Files with the documents of these indexes, as they were kept: the texts of those that may be similar are then compared,
+    /// so that the same documents are kept as by one run over all of them. They are found by their ids
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "against", conflicts_with_all = ["max_distance", "chains"])]
+    texts: Vec<PathBuf>,
+    /// Add what is kept to the folder of --against, which is made if it does not exist
+    #[arg(long, requires = "against", conflicts_with_all = ["max_distance", "dry_run"])]
+    update: bool,
     #[command(flatten)]
     exclude: ExcludeArgs,
     #[command(flatten)]
@@ -168,13 +179,27 @@ enum Keep {
 pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
     if args.against.is_empty() {
         args.exclude.refuse("name them with --against")?;
-        return dedup(args, None, mode);
+        return dedup(args, None, None, mode);
+    }
+    let folder = match (args.update, &args.against[..]) {
+        (false, _) => None,
+        (true, [folder]) => Some((folder.as_path(), update::read_manifest(folder)?)),
+        (true, _) => {
+            return Err(Failure::new(
+                "--update adds to one folder; name one --against",
+            ));
+        }
+    };
+    if let Some((_, manifest)) = &folder
+        && manifest.segments.is_empty()
+    {
+        return dedup(args, None, folder, mode);
     }
     refuse_inputs(&args.against)?;
     let set = args
         .exclude
         .apply(together(args.open.open_each(&args.against)?)?)?;
-    dedup(args, Some(&set), mode)
+    dedup(args, Some(&set), folder, mode)
 }
 
 /// Refuses inputs that stand after `--against`, where they would be opened as indexes.
@@ -191,7 +216,12 @@ fn refuse_inputs(against: &[PathBuf]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn dedup(args: &Args, set: Option<&Set>, mode: ProgressMode) -> Answer {
+fn dedup(
+    args: &Args,
+    set: Option<&Set>,
+    folder: Option<(&Path, Manifest)>,
+    mode: ProgressMode,
+) -> Answer {
     let width = set.map_or(args.input.width, Set::width);
     distance_within(args.max_distance, width)?;
     let paths = args.input.paths()?;
@@ -202,22 +232,33 @@ fn dedup(args: &Args, set: Option<&Set>, mode: ProgressMode) -> Answer {
     if let (Some(set), Some(_)) = (set, measure.distance()) {
         check_width(set, args.input.width)?;
     }
+    let texts = set.map(|set| against::open_texts(args, set)).transpose()?;
     let job = Job {
         args,
         set,
         originals: &originals,
+        texts: &texts.unwrap_or_default(),
         pipeline: args.input.pipeline.pipeline()?,
         width,
         memory: MemoryShares::new(args.resources.memory_limit()),
         measure,
         mode,
     };
+    let mut update = None;
     let (judged, mut summary) = match measure {
         Measure::Distance(distance, _) => fingerprints::judge(&job, distance)?,
-        Measure::Similarity(similarity) => texts::judge(&job, similarity)?,
+        Measure::Similarity(similarity) => {
+            let new = folder.map(|folder| Update::new(folder, &job, similarity));
+            update = new.transpose()?;
+            texts::judge(&job, similarity, update.as_mut())?
+        }
     };
     summary.repeated_ids = judged.documents.repeated_ids.count();
     outputs.write(&job, &judged, &mut summary)?;
+    // Only now: a folder that knew more than what is written would drop it in the next run.
+    if let Some(update) = update {
+        update.publish(&job, &judged)?;
+    }
     summary.tell(args.json, measure)?;
     if let Some(warning) = judged.documents.repeated_ids.warning() {
         say(warning);
@@ -231,6 +272,8 @@ struct Job<'a> {
     /// The indexes of documents that were there before.
     set: Option<&'a Set>,
     originals: &'a [InputFile],
+    /// The texts of the documents of these indexes.
+    texts: &'a [InputFile],
     pipeline: Pipeline,
     width: Width,
     memory: MemoryShares,

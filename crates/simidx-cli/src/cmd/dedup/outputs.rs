@@ -39,6 +39,10 @@ impl Outputs {
     pub(super) fn new(args: &Args, paths: &[PathBuf]) -> Result<Self, Failure> {
         let mut inputs = args.input.files()?;
         inputs.add(&args.against);
+        for pattern in &args.texts {
+            // Not their folders: what is kept of these documents may stand next to them.
+            inputs.add(simidx_input::expand(pattern, None).unwrap_or_default());
+        }
         // Also of a folder of shards, which has been expanded into them.
         let folders = args.input.inputs.iter().filter(|path| path.is_dir());
         inputs.add(folders);

@@ -55,16 +55,18 @@ fn write_columns(label: &IdBuf, dropped: &Dropped, out: &mut (dyn Write + Send))
         Cause::Member(Member {
             fingerprint,
             id,
+            similarity,
             estimate,
         }) => {
             write!(out, "{label}\t{fingerprint}\t{distance}\tindex\t")?;
-            match (id, estimate) {
+            let shown = similarity.or(estimate.map(|estimate| estimate.similarity));
+            match (id, shown) {
                 (Some(id), _) => write!(out, "\t{}", Column::of(id))?,
                 (None, Some(_)) => write!(out, "\t")?,
                 (None, None) => {}
             }
-            if let Some(estimate) = estimate {
-                write!(out, "\t{:.4}", estimate.similarity)?;
+            if let Some(similarity) = shown {
+                write!(out, "\t{similarity:.4}")?;
             }
         }
     }
@@ -93,6 +95,9 @@ fn object(label: &IdBuf, dropped: &Dropped) -> Value {
             if let Some(id) = &member.id {
                 object["index"]["id"] = id_to_json(id.as_id());
             }
+            if let Some(similarity) = member.similarity {
+                object["similarity"] = similarity.into();
+            }
             if let Some(estimate) = member.estimate {
                 object["estimate"] = estimate.similarity.into();
                 object["standard_error"] = estimate.standard_error.into();
@@ -119,7 +124,7 @@ impl Notes {
             false => FieldKind::Number,
         };
         let has_distance = job.measure.distance().is_some();
-        let has_estimate = has_index && !has_distance;
+        let has_estimate = has_index && !has_distance && job.args.texts.is_empty();
         let fields = [
             (true, "duplicate_of", of),
             (true, "cluster", FieldKind::Number),
@@ -165,8 +170,10 @@ impl Notes {
                 Cause::Member(Member {
                     fingerprint,
                     id,
+                    similarity: compared,
                     estimate: found,
                 }) => {
+                    similarity = compared.map(FieldValue::Real);
                     estimate = found.map(|found| FieldValue::Real(found.similarity));
                     of = Some(match id {
                         Some(id) => value(id),

@@ -47,6 +47,9 @@ pub(super) struct Summary {
     /// Standard error of these estimates at the least similarity.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) estimate_standard_error: Option<f64>,
+    /// Texts of the index that were compared with new ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) earlier_texts: Option<u64>,
     /// Documents that only equal ones are near to.
     pub(super) without_features: u64,
     /// Documents with a single feature: they have no more words than a run, or repeat one.

@@ -9,6 +9,7 @@ mod parquet_files;
 mod report;
 pub(crate) mod similar;
 mod unjudged;
+mod weeks;
 
 use serde_json::json;
 use simidx::{Fingerprint, Width};

@@ -284,6 +284,31 @@ impl<'a> SketchSearch<'a> {
         Ok(())
     }
 
+    /// The records that are near any query of a batch, each once: the numbers of the segment and of the record, ascending.
+    /// Records that are left out of the segments are not found. Memory: 16 bytes for each of them.
+    ///
+    /// # Errors
+    ///
+    /// As for [`SketchSearch::for_each_match`].
+    pub fn near_records(&self, queries: &[TextSketch]) -> Result<Vec<(usize, u64)>> {
+        let tables = Tables::new(queries, self.banding(queries.len()))?;
+        let mut near = Vec::new();
+        for segment in 0..self.set.segment_count() {
+            let tasks = self.sketch_count(segment)?.div_ceil(TASK_LEN);
+            let of_task = |task: u64| {
+                let (start, mut records) = (task * TASK_LEN, Vec::new());
+                self.matches_of(segment, start..start + TASK_LEN, &tables, |found| {
+                    records.push((segment, found.record));
+                })?;
+                records.dedup();
+                Ok(records)
+            };
+            let found: Result<Vec<_>> = (0..tasks).into_par_iter().map(of_task).collect();
+            near.extend(found?.into_iter().flatten());
+        }
+        Ok(near)
+    }
+
     /// Hands over the matches of some records of a segment, as far as these are there.
     fn matches_of(
         &self,

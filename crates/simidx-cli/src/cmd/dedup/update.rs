@@ -1,0 +1,207 @@
+//! `--update`: a folder remembers the documents that are kept, for the next run. It is a set of index files with sketches,
+//! to which each run adds one file.
+
+use std::fs;
+use std::io::{self, BufWriter, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+use simidx::format::SketchParameters;
+use simidx::set::Manifest;
+use simidx::{BuildOptions, IdBuf, IdKind, IndexBuilder, Set};
+use simidx_text::Pipeline;
+use simidx_text::dedup::Similarity;
+use simidx_text::similar::{SignedText, SketchFeatures, Sketcher, are_keys, key_parameters};
+use tempfile::{SpooledTempFile, spooled_tempfile_in};
+
+use super::Job;
+use super::judged::{Judged, Verdict};
+use crate::support::failure::Failure;
+use crate::support::records::{Fingerprinted, Refusal, id_of_kind};
+
+/// Bits of the sketches of a new folder, where keys do not fit: the standard error at a similarity of 0.7 is 0.032.
+const SKETCH_BITS: u32 = 512;
+
+/// The part of the memory that holds what is known of the documents, before it goes to a temporary file.
+const MEMORY_SHARE: u64 = 16;
+
+/// A folder that is to remember documents, and what it is to know of each document of this run.
+pub(super) struct Update {
+    folder: PathBuf,
+    manifest: Manifest,
+    parameters: SketchParameters,
+    /// Makes sketches, if these are remembered and not the keys that texts are compared by.
+    pub(super) sketcher: Option<Sketcher>,
+    kind: IdKind,
+    /// For each document its fingerprint, and its keys or its sketch.
+    documents: BufWriter<SpooledTempFile>,
+}
+
+/// The state of the folder of `--update` before the run.
+///
+/// # Errors
+/// Something else is there, or a set that another program keeps.
+pub(super) fn read_manifest(folder: &Path) -> Result<Manifest, Failure> {
+    let refuse = |message: &str| Err(Failure::new(message).about(folder.display()));
+    if !folder.exists() {
+        return Ok(Manifest::default());
+    }
+    if !folder.is_dir() {
+        return refuse("--update adds to a folder, which it makes if it is not there");
+    }
+    if !Manifest::is_at(folder).map_err(Failure::at(folder))? {
+        let mut entries = fs::read_dir(folder).map_err(Failure::at(folder))?;
+        return match entries.next() {
+            None => Ok(Manifest::default()),
+            Some(_) => refuse("has other files, but no manifest of a set; name a new folder"),
+        };
+    }
+    let manifest = Manifest::read(folder)?;
+    match manifest.notes.is_empty() {
+        true => Ok(manifest),
+        false => refuse("is a set that another program keeps; name a new folder"),
+    }
+}
+
+impl Update {
+    /// Checks that the folder can remember what is compared.
+    ///
+    /// # Errors
+    /// Documents without ids, another pipeline, or features that sketches cannot be of.
+    pub(super) fn new(
+        (folder, manifest): (&Path, Manifest),
+        job: &Job<'_>,
+        similarity: Similarity,
+    ) -> Result<Self, Failure> {
+        let refuse = |message: String| Err(Failure::new(message).about(folder.display()));
+        let (parameters, kind) = match job.set {
+            None => (parameters(similarity, &job.pipeline)?, IdKind::String),
+            Some(set) => {
+                let Some(parameters) = set.sketch_parameters()? else {
+                    return refuse("has no sketches; --update adds to files with sketches".into());
+                };
+                if let Err(message) = check_pipeline(set, &job.pipeline) {
+                    return refuse(message);
+                }
+                (parameters.clone(), set.id_kind())
+            }
+        };
+        if kind == IdKind::None {
+            return refuse("has no ids; --update adds to files with ids".into());
+        }
+        let temp_dir = job.args.resources.temp_dir.clone();
+        let temp_dir = temp_dir.unwrap_or_else(std::env::temp_dir);
+        let room = (job.memory.search / MEMORY_SHARE) as usize;
+        Ok(Update {
+            folder: folder.to_owned(),
+            manifest,
+            sketcher: match are_keys(&parameters) {
+                true => None,
+                false => Some(Sketcher::like(&parameters)?),
+            },
+            parameters,
+            kind,
+            documents: BufWriter::new(spooled_tempfile_in(room, temp_dir)),
+        })
+    }
+
+    /// Takes the next document.
+    ///
+    /// # Errors
+    /// A document without an id that the index can hold, and what keeps it from being written.
+    pub(super) fn push(
+        &mut self,
+        record: &Fingerprinted,
+        text: &SignedText,
+    ) -> Result<(), Refusal> {
+        let id = record.id.clone().and_then(|id| id_of_kind(id, self.kind));
+        if id.is_none() {
+            let message = match self.kind {
+                IdKind::Number => "has no number as its id, as the earlier documents have",
+                _ => "has no id, by which its text could be found again",
+            };
+            return Err(Refusal::record(message));
+        }
+        self.documents
+            .write_all(&record.fingerprint.to_le_bytes())?;
+        let mut write = |word: &u64| self.documents.write_all(&word.to_le_bytes());
+        match &record.sketch {
+            Some(sketch) => sketch.as_u64s().iter().try_for_each(write)?,
+            None => text.packed_keys().iter().try_for_each(&mut write)?,
+        }
+        Ok(())
+    }
+
+    /// Adds the documents that are kept to the folder, as a file of their own.
+    ///
+    /// # Errors
+    /// What keeps the file from being built or written, and a folder that has changed since the run began. The folder is
+    /// then as it was.
+    pub(super) fn publish(mut self, job: &Job<'_>, judged: &Judged<'_>) -> Result<(), Failure> {
+        let mut options = BuildOptions::default();
+        options.ids = self.kind;
+        options.sketches = Some(self.parameters.clone());
+        options.memory = Some(job.args.resources.memory_limit());
+        options.temp_dir.clone_from(&job.args.resources.temp_dir);
+        options.pipeline = Some(job.pipeline.describe());
+        let mut builder = IndexBuilder::new(job.width, options)?;
+        self.documents.flush()?;
+        self.documents.rewind()?;
+        let mut documents = io::BufReader::new(self.documents.get_mut());
+        let mut fingerprint = [0; 16];
+        let mut sketch = vec![0; self.parameters.u64_count()];
+        for document in 0..judged.count() {
+            documents.read_exact(&mut fingerprint)?;
+            for word in &mut sketch {
+                let mut bytes = [0; 8];
+                documents.read_exact(&mut bytes)?;
+                *word = u64::from_le_bytes(bytes);
+            }
+            if !matches!(judged.decisions.verdict(document), Verdict::Kept) {
+                continue;
+            }
+            let id = id_of_kind(judged.label(document)?, self.kind);
+            let id = id.as_ref().map(IdBuf::as_id);
+            builder.push_with_sketch(u128::from_le_bytes(fingerprint), id, &sketch)?;
+        }
+        if builder.record_count() == 0 {
+            return Ok(());
+        }
+        fs::create_dir_all(&self.folder).map_err(Failure::at(&self.folder))?;
+        if read_manifest(&self.folder)?.segments != self.manifest.segments {
+            let message = "has changed since this run began, and does not remember what it kept; run it again";
+            return Err(Failure::new(message).about(self.folder.display()));
+        }
+        let numbers = self.manifest.segments.len() + 1..;
+        let names = numbers.map(|number| format!("{number:06}.simidx"));
+        let is_free = |name: &String| !self.folder.join(name).exists();
+        let name = names.into_iter().find(is_free).unwrap_or_default();
+        builder.finish_to_path(self.folder.join(&name))?;
+        self.manifest.add_file(&self.folder, &name)?;
+        self.manifest.generation += 1;
+        self.manifest.publish(&self.folder)?;
+        Ok(())
+    }
+}
+
+/// What a new folder remembers of texts.
+fn parameters(similarity: Similarity, pipeline: &Pipeline) -> Result<SketchParameters, Failure> {
+    let html = pipeline.options().html;
+    if let Some(parameters) = key_parameters(similarity, html) {
+        return Ok(parameters);
+    }
+    let Some(words) = similarity.words() else {
+        let message = "--update remembers runs of words, not features of the pipeline";
+        return Err(Failure::new(message));
+    };
+    let sketcher = Sketcher::new(SKETCH_BITS, SketchFeatures::new(words, html)?)?;
+    Ok(sketcher.parameters().clone())
+}
+
+/// Checks that documents become the same fingerprints as those of the set.
+fn check_pipeline(set: &Set, pipeline: &Pipeline) -> Result<(), String> {
+    match set.pipeline() {
+        Some(recorded) if recorded == pipeline.describe() => Ok(()),
+        Some(recorded) => Err(format!("was made by another pipeline: {recorded}")),
+        None => Err("was made of fingerprints, not of documents".to_owned()),
+    }
+}

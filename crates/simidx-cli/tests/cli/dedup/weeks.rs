@@ -1,0 +1,219 @@
+//! Week after week: `--against` with `--texts` and `--update` keeps what one run over everything would have kept.
+
+use serde_json::json;
+
+use super::{done, jsonl, texts};
+use crate::support::{Ran, Sandbox};
+
+const WEEKS: usize = 4;
+
+/// Documents of some weeks, dealt out in turn, some of them without words or empty.
+fn with_weeks() -> Sandbox {
+    let sandbox = Sandbox::new();
+    let mut texts = texts();
+    texts.extend(["🙂", "", "?!", "🙂", "🙂🙂", "", "?!", "🙂🙂", "🙂"].map(String::from));
+    let lines = jsonl(&texts);
+    let weeks = (0..WEEKS).map(|week| lines.iter().skip(week).step_by(WEEKS));
+    let weeks: Vec<String> = weeks.map(|week| week.cloned().collect()).collect();
+    sandbox.write("all.jsonl", weeks.concat());
+    for (week, lines) in weeks.iter().enumerate() {
+        sandbox.write(&format!("week{week}.jsonl"), lines);
+    }
+    std::fs::create_dir(sandbox.path("kept")).unwrap();
+    sandbox
+}
+
+/// Runs a week; its documents that are kept go to the folder `kept`.
+fn run_week(sandbox: &Sandbox, week: usize, options: &[&str]) {
+    let (input, output) = (format!("week{week}.jsonl"), format!("kept/{week}.jsonl"));
+    let run = [
+        "dedup",
+        &input,
+        "--against",
+        "seen",
+        "--texts",
+        "kept/*",
+        "-o",
+        &output,
+    ];
+    done(sandbox.run(&[&run, options].concat()));
+}
+
+fn all_kept(sandbox: &Sandbox) -> Vec<u8> {
+    let kept = (0..WEEKS).map(|week| sandbox.read(&format!("kept/{week}.jsonl")));
+    kept.collect::<Vec<_>>().concat()
+}
+
+#[test]
+fn weeks_are_kept_as_by_one_run_over_everything() {
+    for options in [
+        &[][..],
+        &["--threads", "1", "--memory", "64MiB"],
+        // Fewer than 512 bits of keys, and then more: sketches are remembered.
+        &["--similarity", "0.95"],
+        &["--similarity", "0.6"],
+        &["--features", "words:1", "--similarity", "0.72"],
+        &["--html", "auto"],
+        &["--similarity", "0.8", "--pipeline", "code"],
+    ] {
+        let sandbox = with_weeks();
+        let once = ["dedup", "all.jsonl", "-o", "once.jsonl"];
+        done(sandbox.run(&[&once, options].concat()));
+        for week in 0..WEEKS {
+            run_week(&sandbox, week, &[&["--update"], options].concat());
+        }
+        let (once, kept) = (sandbox.read("once.jsonl"), all_kept(&sandbox));
+        assert!(kept == once, "{options:?}");
+        assert!(once.len() < sandbox.read("all.jsonl").len());
+        // The folder is a sound set, which has all that is kept.
+        sandbox.run(&["verify", "seen"]).done();
+        let info = sandbox.run(&["info", "seen", "--json"]).done().json();
+        let lines = once.iter().filter(|&&byte| byte == b'\n').count();
+        assert_eq!(info["record_count"], lines);
+    }
+}
+
+#[test]
+fn an_index_with_sketches_and_its_texts_decide_alike() {
+    let sandbox = with_weeks();
+    done(sandbox.run(&["dedup", "all.jsonl", "-o", "once.jsonl"]));
+    run_first(&sandbox);
+    let build = ["build", "kept/0.jsonl", "--sketch", "128", "-o", "seen"];
+    sandbox.run(&build).done();
+    run_week(&sandbox, 1, &["--report", "r.jsonl"]);
+    let once = String::from_utf8(sandbox.read("once.jsonl")).unwrap();
+    let kept = String::from_utf8(sandbox.read("kept/1.jsonl")).unwrap();
+    let week = String::from_utf8(sandbox.read("week1.jsonl")).unwrap();
+    let is_kept = |line: &&str| once.lines().any(|kept| kept == *line);
+    // Documents without words are not in an index that was built like this.
+    let has_words = |line: &&str| line.contains("word");
+    let expected: Vec<_> = week.lines().filter(is_kept).filter(has_words).collect();
+    let kept: Vec<_> = kept.lines().filter(has_words).collect();
+    assert_eq!(kept, expected);
+    let report = String::from_utf8(sandbox.read("r.jsonl")).unwrap();
+    assert!(!report.contains("estimate"));
+}
+
+/// The first week by itself.
+fn run_first(sandbox: &Sandbox) {
+    let first = ["dedup", "week0.jsonl", "-o", "kept/0.jsonl"];
+    done(sandbox.run(&first));
+}
+
+#[test]
+fn reports_name_the_earlier_document_and_its_similarity() {
+    let sandbox = Sandbox::new();
+    let text = |last: &str| format!("one two three four five six seven eight nine ten {last}");
+    let line = |id: &str, text: &str| format!("{}\n", json!({ "id": id, "text": text }));
+    sandbox.write("old.jsonl", line("old", &text("eleven")));
+    let new = [
+        line("new", &text("twelve")),
+        line("other", "something else"),
+    ];
+    sandbox.write("new.jsonl", new.concat());
+    let update = ["--against", "seen", "--update", "-o"];
+    let first = [&["dedup", "old.jsonl"], &update[..], &["kept.jsonl"]];
+    done(sandbox.run(&first.concat()));
+    let run = [
+        "dedup",
+        "new.jsonl",
+        "--against",
+        "seen",
+        "--texts",
+        "kept.jsonl",
+    ];
+    let report = ["--dry-run", "--report", "r.jsonl"];
+    done(sandbox.run(&[&run[..], &report].concat()));
+    let report: serde_json::Value = serde_json::from_slice(&sandbox.read("r.jsonl")).unwrap();
+    assert_eq!(
+        (&report["dropped"], &report["index"]["id"]),
+        (&json!("new"), &json!("old"))
+    );
+    assert_eq!(report["similarity"], json!(8.0 / 10.0));
+    let annotate = ["--annotate", "-o", "-"];
+    let noted = done(sandbox.run(&[&run[..], &annotate].concat()));
+    let noted = noted.json_lines();
+    assert_eq!(noted[0]["duplicate_of"], "old");
+    assert_eq!(noted[0]["duplicate_in"], "index");
+    assert_eq!(noted[0]["similarity"], json!(8.0 / 10.0));
+    assert_eq!(noted[1]["duplicate_of"], json!(null));
+    let figures = sandbox
+        .run(&[&run[..], &["--dry-run", "--json"]].concat())
+        .done()
+        .json();
+    assert_eq!(
+        (&figures["in_index"], &figures["earlier_texts"]),
+        (&json!(1), &json!(1))
+    );
+}
+
+/// Asserts an error that says this among other things.
+#[track_caller]
+fn assert_refused(ran: Ran, message: &str) {
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains(message), "{ran:?}");
+}
+
+#[test]
+fn what_would_not_be_exact_is_refused() {
+    let sandbox = with_weeks();
+    run_week(&sandbox, 0, &["--update"]);
+    let before = sandbox.read("seen/manifest.simidx-set");
+    let next = [
+        "dedup",
+        "week1.jsonl",
+        "--against",
+        "seen",
+        "-o",
+        "new.jsonl",
+    ];
+    let refused = |options: &[&str], message: &str| {
+        assert_refused(sandbox.run(&[&next[..], options].concat()), message);
+    };
+    sandbox.write("none.jsonl", "");
+    sandbox.write("noid.jsonl", "{\"text\": \"one\"}\n");
+    refused(&[], "name their files with --texts");
+    refused(&["--texts", "none.jsonl"], "--texts has no document");
+    refused(
+        &["--texts", "kept/*", "--similarity", "0.9"],
+        "for another --similarity",
+    );
+    refused(
+        &["--texts", "kept/*", "--features", "words:2"],
+        "for another --similarity",
+    );
+    refused(&["--texts", "kept/*", "-k", "3"], "cannot be used with");
+    refused(&["--texts", "kept/*", "--chains"], "cannot be used with");
+    refused(
+        &["--texts", "kept/*", "--update", "--dry-run"],
+        "cannot be used with",
+    );
+    let other = ["--texts", "kept/*", "--update", "--pipeline", "short"];
+    refused(&other, "was made by another pipeline");
+    let update = |input: &str, folder: &str, message: &str| {
+        let run = ["dedup", input, "--against", folder, "--texts", "kept/*"];
+        let ran = sandbox.run(&[&run[..], &["--update", "-o", "new.jsonl"]].concat());
+        assert_refused(ran, message);
+    };
+    update("noid.jsonl", "seen", "has no id");
+    update("week1.jsonl", "kept", "has other files");
+    update("week1.jsonl", "week0.jsonl", "--update adds to a folder");
+    let build = ["build", "week0.jsonl", "-o", "plain.simidx"];
+    sandbox.run(&build).done();
+    let plain = ["dedup", "week1.jsonl", "--against", "plain.simidx"];
+    let texts = ["--texts", "kept/*", "-o", "new.jsonl"];
+    assert_refused(sandbox.run(&[plain, texts].concat()), "has no sketches");
+    assert!(!sandbox.path("new.jsonl").exists());
+    assert_eq!(sandbox.read("seen/manifest.simidx-set"), before);
+}
+
+#[test]
+fn a_week_without_anything_new_leaves_the_folder_as_it_is() {
+    let sandbox = with_weeks();
+    run_week(&sandbox, 0, &["--update"]);
+    let before = sandbox.read("seen/manifest.simidx-set");
+    sandbox.write("week1.jsonl", sandbox.read("week0.jsonl"));
+    run_week(&sandbox, 1, &["--update"]);
+    assert_eq!(sandbox.read("kept/1.jsonl"), b"");
+    assert_eq!(sandbox.read("seen/manifest.simidx-set"), before);
+}
