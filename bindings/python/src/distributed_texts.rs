@@ -66,7 +66,7 @@ pub(crate) fn decide_texts(given: Given<'_>) -> PyResult<[Bound<'_, PyAny>; 2]> 
     let mut search = Search::new(&given)?;
     // The first match would depend on which other texts came to the same place.
     search.options.most_similar = true;
-    let (kept, jaccards) = search.run(py, longest, move |candidates, watch| {
+    let (kept, jaccards) = search.run(py, longest, move |_, candidates, watch| {
         let found = match chains {
             false => candidates.dedup(&watch.of_library())?,
             true => candidates.dedup_by_chains(&watch.of_library())?,

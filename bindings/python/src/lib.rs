@@ -76,7 +76,7 @@ mod _simidx {
     #[pymodule_export]
     use crate::sets::{clusters, dedup, pairs};
     #[pymodule_export]
-    use crate::similar::{clusters_texts, dedup_texts, pairs_texts};
+    use crate::similar::{clusters_texts, dedup_texts, dropped_texts, pairs_texts};
     #[pymodule_export]
     use crate::table::Table;
     #[pymodule_export]

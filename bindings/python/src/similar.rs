@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use simidx::Error;
 use simidx_text::Pipeline;
 use simidx_text::dedup::Similarity;
-use simidx_text::similar::{SimilarCandidates, SimilarOptions, SimilarTexts};
+use simidx_text::similar::{Fate, SimilarCandidates, SimilarOptions, SimilarTexts};
 
 use crate::column::Texts;
 use crate::errors::Class;
@@ -22,6 +22,8 @@ const PIECE: usize = 4096;
 /// The arguments of the functions in this file.
 pub(crate) struct Search {
     pub(crate) texts: Texts,
+    /// Earlier texts, which are decided first.
+    against: Option<Texts>,
     pub(crate) pipeline: Pipeline,
     pub(crate) options: SimilarOptions,
     pub(crate) how: How,
@@ -61,22 +63,30 @@ impl Search {
         options.temp_dir = given.temp_dir()?;
         Ok(Search {
             texts: input::texts(&given.value("texts")?)?,
+            against: given
+                .get("against")?
+                .map(|texts| input::texts(&texts))
+                .transpose()?,
             pipeline: texts::given(given.get("pipeline")?.as_ref(), given.py())?,
             options,
             how: given.how()?,
         })
     }
 
-    /// Calls `work` with candidates of similar texts, with the longest texts first if those should be decided first.
+    /// Calls `work` with the number of texts and with candidates of similar ones, with the longest texts first if those should
+    /// be decided first. Earlier texts are decided before all others and have the numbers after theirs.
     pub(crate) fn run<T: Send + 'static>(
         self,
         py: Python<'_>,
         longest_first: bool,
-        work: impl FnOnce(SimilarCandidates, &Watch) -> simidx::Result<T> + Send + 'static,
+        work: impl FnOnce(usize, SimilarCandidates, &Watch) -> simidx::Result<T> + Send + 'static,
     ) -> PyResult<T> {
         let (texts, pipeline, options) = (self.texts, self.pipeline, self.options);
+        let against = self.against;
         run_apart(py, &self.how, move |watch| {
-            let texts = texts.all();
+            let mut texts = texts.all();
+            let own = texts.len();
+            texts.extend(against.iter().flat_map(Texts::all));
             let total = texts.len() as u64;
             let mut collected = SimilarTexts::new(&pipeline, &options)?;
             for (number, text) in texts.iter().enumerate() {
@@ -86,9 +96,14 @@ impl Search {
                 }
             }
             watch.report("group", 0, total)?;
-            let mut candidates = match longest_first {
+            let rank = |text: usize| match longest_first {
+                _ if text >= own => u64::MAX,
+                true => texts[text].len() as u64,
+                false => 0,
+            };
+            let mut candidates = match longest_first || texts.len() > own {
                 false => collected.candidates()?,
-                true => collected.candidates_by(|text| texts[text].len() as u64)?,
+                true => collected.candidates_by(rank)?,
             };
             if candidates.needs_texts() {
                 for (number, text) in texts.iter().enumerate() {
@@ -101,27 +116,73 @@ impl Search {
                 }
             }
             watch.report("compare", 0, total)?;
-            Ok(work(candidates, watch)?)
+            Ok(work(own, candidates, watch)?)
         })
     }
 }
 
-/// Returns which texts to keep so that no two are similar: each dropped text is similar to an earlier kept one.
+/// Returns which texts to keep so that no two are similar: each dropped text is similar to an earlier kept one, or with
+/// `longest` to one that is not shorter.
 #[pyfunction]
 pub(crate) fn dedup_texts(given: Given<'_>) -> PyResult<Bound<'_, PyAny>> {
-    let mask = Search::new(&given)?.run(given.py(), false, |candidates, watch| {
+    let longest = longest_first(&given)?;
+    let mask = Search::new(&given)?.run(given.py(), longest, |own, candidates, watch| {
         let found = candidates.dedup(&watch.of_library())?;
-        let kept = (0..found.text_count()).map(|text| found.is_kept(text));
+        let kept = (0..own).map(|text| found.is_kept(text));
         Ok(kept.collect::<Vec<bool>>())
     })?;
     Ok(mask.into_pyarray(given.py()).into_any())
+}
+
+/// Returns a row for each text that `dedup_texts` drops: its row, the row that is kept for it, whether that is one of the
+/// earlier texts, and the similarity of the two.
+#[pyfunction]
+pub(crate) fn dropped_texts(given: Given<'_>) -> PyResult<[Bound<'_, PyAny>; 4]> {
+    let (py, longest) = (given.py(), longest_first(&given)?);
+    let dropped = Search::new(&given)?.run(py, longest, |own, candidates, watch| {
+        let found = candidates.dedup(&watch.of_library())?;
+        let of_text = |text: usize| match found.fate(text) {
+            Fate::Kept => None,
+            Fate::Dropped { kept, jaccard } => {
+                let row = kept.checked_sub(own).unwrap_or(kept);
+                Some((text as i64, row as i64, kept >= own, jaccard))
+            }
+        };
+        Ok((0..own).filter_map(of_text).collect::<Vec<_>>())
+    })?;
+    let rows: Vec<i64> = dropped.iter().map(|dropped| dropped.0).collect();
+    let kept: Vec<i64> = dropped.iter().map(|dropped| dropped.1).collect();
+    let is_earlier: Vec<bool> = dropped.iter().map(|dropped| dropped.2).collect();
+    let similarity: Vec<f64> = dropped.iter().map(|dropped| dropped.3).collect();
+    Ok([
+        rows.into_pyarray(py).into_any(),
+        kept.into_pyarray(py).into_any(),
+        is_earlier.into_pyarray(py).into_any(),
+        similarity.into_pyarray(py).into_any(),
+    ])
+}
+
+/// Reads which of several similar texts is kept: `keep`.
+fn longest_first(given: &Given<'_>) -> PyResult<bool> {
+    let value = given.value("keep")?;
+    match value.extract::<String>().as_deref() {
+        Ok("first") => Ok(false),
+        Ok("longest") => Ok(true),
+        _ => {
+            let message = format!(
+                "keep={}: \"first\" or \"longest\" is expected",
+                value.repr()?
+            );
+            Err(Class::Option.error(given.py(), message))
+        }
+    }
 }
 
 /// Returns all pairs of similar texts: left, right, similarity, ordered by row.
 #[pyfunction]
 pub(crate) fn pairs_texts(given: Given<'_>) -> PyResult<Columns<'_>> {
     let (py, most) = (given.py(), given.read("max_pairs", options::count)?);
-    let pairs = Search::new(&given)?.run(py, false, move |mut candidates, watch| {
+    let pairs = Search::new(&given)?.run(py, false, move |_, mut candidates, watch| {
         let mut pairs: Vec<(i64, i64, f64)> = Vec::new();
         candidates.for_each_pair(|pair| -> simidx::Result<()> {
             if let Some(limit) = most
@@ -145,7 +206,7 @@ pub(crate) fn pairs_texts(given: Given<'_>) -> PyResult<Columns<'_>> {
 /// links them.
 #[pyfunction]
 pub(crate) fn clusters_texts(given: Given<'_>) -> PyResult<Bound<'_, PyAny>> {
-    let labels = Search::new(&given)?.run(given.py(), false, |mut candidates, watch| {
+    let labels = Search::new(&given)?.run(given.py(), false, |_, mut candidates, watch| {
         let labels = candidates.clusters(&watch.of_library())?.into_iter();
         Ok(labels.map(|first| first as i64).collect::<Vec<i64>>())
     })?;

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import random
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -56,6 +56,33 @@ def test_similar_texts_are_those_of_all_with_all() -> None:
     assert labels.tolist() == [partner.get(row, row) for row in range(len(texts))]
     small = simidx.dedup_texts(texts, memory="64MB", threads=1)
     assert small.tolist() == kept.tolist()
+
+
+@pytest.mark.parametrize("keep", ["first", "longest"])
+def test_earlier_texts_come_first(keep: Literal["first", "longest"]) -> None:
+    texts = texts_with_versions(60)
+    random.Random(1).shuffle(texts)
+    texts += ["", "?!", texts[0], "", texts[0] + " and more"]
+    half = len(texts) // 2
+    for old in (texts[:half], texts[:half][::-1], texts, []):
+        mask = simidx.dedup_texts(texts[half:], against=old, keep=keep)
+        if keep == "first":
+            assert mask.tolist() == simidx.dedup_texts([*old, *texts[half:]])[len(old) :].tolist()
+        for memory in (None, "1MB"):
+            dropped = simidx.dropped_texts(texts[half:], against=old, keep=keep, memory=memory)
+            assert dropped.row.tolist() == np.flatnonzero(~mask).tolist()
+            new = texts[half:]
+            for row, kept, in_against, similarity in zip(*dropped, strict=True):
+                other = old[kept] if in_against else new[kept]
+                assert in_against or mask[kept]
+                left, right = runs(new[row]), runs(other)
+                exact = len(left & right) / len(left | right) if left | right else float(new[row] == other)
+                assert similarity == pytest.approx(exact)
+                assert similarity >= 0.8
+    table = dropped.to_pandas()
+    assert list(table.columns) == ["row", "kept", "in_against", "similarity"]
+    with pytest.raises(simidx.OptionError, match="keep='last'"):
+        simidx.dedup_texts(texts, keep="last")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("width", [32, 64, 128])

@@ -25,9 +25,9 @@ from simidx._errors import (
 )
 from simidx._matches import Match, Matches
 from simidx._search import Index, Searchable, build, merge, open
-from simidx._sets import clusters, clusters_texts, dedup, dedup_texts, pairs, pairs_texts
+from simidx._sets import clusters, clusters_texts, dedup, dedup_texts, dropped_texts, pairs, pairs_texts
 from simidx._simidx import ArrowColumn, __version__
-from simidx._tables import Pairs, TextPairs
+from simidx._tables import DroppedTexts, Pairs, TextPairs
 from simidx._texts import Comparison, Pipeline, compare
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "ClosedError",
     "Collection",
     "Comparison",
+    "DroppedTexts",
     "Error",
     "FileError",
     "FileMissingError",
@@ -63,6 +64,7 @@ __all__ = [
     "compare",
     "dedup",
     "dedup_texts",
+    "dropped_texts",
     "merge",
     "open",
     "pairs",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from simidx import _simidx
-from simidx._tables import Pairs, TextPairs
+from simidx._tables import DroppedTexts, Pairs, TextPairs
 
 if TYPE_CHECKING:
     from simidx._search import Index
@@ -76,6 +76,8 @@ def dedup_texts(
     texts: Texts,
     similarity: float = 0.8,
     *,
+    against: Texts | None = None,
+    keep: Literal["first", "longest"] = "first",
     words: int | None = 3,
     pipeline: str | Pipeline | None = None,
     memory: Memory | None = None,
@@ -83,12 +85,31 @@ def dedup_texts(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Mask:
-    """Select the texts to keep, so that no two are similar: each dropped text is similar to an earlier kept one.
+    """Select the texts to keep, so that no two are similar: each dropped text is similar to a kept one.
 
     Two texts are similar if the Jaccard similarity of their runs of ``words`` words is at least ``similarity``. With
-    ``words=None``, the features of the pipeline are compared.
+    ``words=None``, the features of the pipeline are compared. Of similar texts the first is kept, or with
+    ``keep="longest"`` the longest in bytes of UTF-8. Texts in ``against`` come before all others: the mask is the end
+    of that for ``against`` and ``texts`` together.
     """
     return _simidx.dedup_texts(locals())
+
+
+def dropped_texts(
+    texts: Texts,
+    similarity: float = 0.8,
+    *,
+    against: Texts | None = None,
+    keep: Literal["first", "longest"] = "first",
+    words: int | None = 3,
+    pipeline: str | Pipeline | None = None,
+    memory: Memory | None = None,
+    temp_dir: Path | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> DroppedTexts:
+    """Explain :func:`dedup_texts`: for each dropped text, the kept text that it is similar to, and the similarity."""
+    return DroppedTexts(*_simidx.dropped_texts(locals()))
 
 
 def pairs_texts(

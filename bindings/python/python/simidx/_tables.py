@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-    from simidx._types import Ints
+    from simidx._types import Ints, Mask
 
 
 class Tabular:
@@ -88,6 +88,26 @@ class _TextPairs(NamedTuple):
 
 class TextPairs(Tabular, _TextPairs):
     """Pairs of similar texts: three arrays of the same length, and tables with a row for each pair."""
+
+    __slots__ = ()
+
+    def _columns(self, arrow: bool = True) -> dict[str, Any]:
+        return self._asdict()
+
+
+class _DroppedTexts(NamedTuple):
+    row: Ints
+    """The rows of the dropped texts, ascending."""
+    kept: Ints
+    """The rows of the texts kept for them."""
+    in_against: Mask
+    """Whether the kept row is one of ``against``."""
+    similarity: npt.NDArray[np.float64]
+    """The Jaccard similarity of the two."""
+
+
+class DroppedTexts(Tabular, _DroppedTexts):
+    """Dropped texts: four arrays of the same length, and tables with a row for each text."""
 
     __slots__ = ()
 
