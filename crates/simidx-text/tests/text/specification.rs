@@ -12,7 +12,9 @@ use simidx_testkit::document::{
     table_heading, words,
 };
 use simidx_text::assets::{Assets, UserDictionary};
-use simidx_text::similar::Sketcher;
+use simidx_text::dedup::Similarity;
+use simidx_text::similar::{Sketcher, TextSigner, key_parameters};
+use simidx_text::stages::Html;
 use simidx_text::{Fingerprinter, Pipeline, PipelineOptions, Preset};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -624,21 +626,66 @@ fn hash_of_run(words: &[&str]) -> u64 {
     })
 }
 
-/// The sketch of 64 bits of features by sections 9.2 and 9.4.
-fn sketch_of(hashes: &[u64]) -> u64 {
+/// The least value of hash function i over features, by section 9.2.
+fn minimum(i: u32, hashes: &[u64]) -> u32 {
     let mix = |mut x: u32| {
         x = (x ^ (x >> 16)).wrapping_mul(0x7FEB_352D);
         x = (x ^ (x >> 15)).wrapping_mul(0x846C_A68B);
         x ^ (x >> 16)
     };
-    let bit = |i: u32| {
-        let factor = (2 * i + 1).wrapping_mul(0x9E37_79B9);
-        let value = |hash: &u64| {
-            mix((*hash as u32).wrapping_add(((hash >> 32) as u32).wrapping_mul(factor)))
-        };
-        hashes.iter().map(value).min().unwrap() & 1
+    let factor = (2 * i + 1).wrapping_mul(0x9E37_79B9);
+    let value =
+        |hash: &u64| mix((*hash as u32).wrapping_add(((hash >> 32) as u32).wrapping_mul(factor)));
+    hashes.iter().map(value).min().unwrap()
+}
+
+/// The sketch of 64 bits of features by section 9.4.
+fn sketch_of(hashes: &[u64]) -> u64 {
+    let bit = |i| u64::from(minimum(i, hashes) & 1);
+    (0..64).fold(0, |sketch, i| sketch | bit(i) << i)
+}
+
+/// The keys of features by section 9.5, two in each number.
+fn keys_of(hashes: &[u64], bands: u32, rows: u32) -> Vec<u64> {
+    let key = |band: u32| {
+        let minima = (band * rows..(band + 1) * rows).map(|i| minimum(i, hashes));
+        let bytes: Vec<u8> = minima.flat_map(u32::to_le_bytes).collect();
+        u64::from(xxh3_64(&bytes) as u32)
     };
-    (0..64).fold(0, |sketch, i| sketch | u64::from(bit(i)) << i)
+    let keys: Vec<u64> = (0..bands).map(key).collect();
+    let pair = |keys: &[u64]| keys[0] | keys.get(1).map_or(0, |key| key << 32);
+    keys.chunks(2).map(pair).collect()
+}
+
+#[test]
+fn keys_are_those_of_the_specification() {
+    let mut fingerprinter = Pipeline::default().fingerprinter(Width::W64).unwrap();
+    let text = "the quick brown fox jumps";
+    let words: Vec<&str> = text.split(' ').collect();
+    let hashes: Vec<u64> = words.windows(3).map(hash_of_run).collect();
+    for (least, name) in [
+        (0.8, "keys:15x4 words:3 html:no"),
+        (0.9, "keys:16x9 words:3 html:no"),
+        (1.0, "keys:1x64 words:3 html:no"),
+    ] {
+        let similarity = Similarity::of_words(least, 3).unwrap();
+        let parameters = key_parameters(similarity, Html::No).unwrap();
+        assert_eq!(parameters.features(), name);
+        let (bands, rows) = name[5..]
+            .split_once(' ')
+            .unwrap()
+            .0
+            .split_once('x')
+            .unwrap();
+        let expected = keys_of(&hashes, bands.parse().unwrap(), rows.parse().unwrap());
+        let signed = TextSigner::new(similarity).sign(&mut fingerprinter, text);
+        assert_eq!(signed.packed_keys(), expected, "{name}");
+        assert_eq!(parameters.u64_count(), expected.len());
+    }
+    let first = keys_of(&hashes[..2], 15, 4)[0];
+    let keys = format!("{:08x} and {:08x}", first as u32, first >> 32);
+    let example = format!("`the quick brown fox` are {keys}");
+    assert!(pipeline_specification().contains(&example), "{keys}");
 }
 
 #[test]
