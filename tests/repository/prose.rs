@@ -7,7 +7,7 @@ use std::process::Command;
 use simidx_testkit::document::root;
 
 /// Folders whose comments and docstrings are checked.
-const ROOMS: [&str; 12] = [
+const ROOMS: [&str; 13] = [
     "benches/",
     "bindings/c/include/",
     "bindings/c/src/",
@@ -15,6 +15,7 @@ const ROOMS: [&str; 12] = [
     "bindings/spark/",
     "crates/simidx-collection/",
     "crates/simidx-output/",
+    "crates/simidx-server/",
     "crates/simidx-testkit/src/",
     "examples/",
     "src/",
