@@ -7,13 +7,14 @@ use std::process::Command;
 use simidx_testkit::document::root;
 
 /// Folders whose comments and docstrings are checked.
-const ROOMS: [&str; 14] = [
+const ROOMS: [&str; 15] = [
     "benches/",
     "bindings/c/include/",
     "bindings/c/src/",
     "bindings/python/",
     "bindings/spark/",
     "crates/simidx-collection/",
+    "crates/simidx-input/",
     "crates/simidx-output/",
     "crates/simidx-server/",
     "crates/simidx-testkit/src/",
