@@ -2,7 +2,7 @@
 
 use simidx::Width;
 
-/// Number of hashes that are buffered before they are processed, so that the choice of instructions at run time pays.
+/// Number of hashes that are buffered before they are processed, enough to amortise the choice of instructions.
 const GATHERED: usize = 64;
 
 /// The one-bit MinHash of a set of features by their hashes. The order and repetitions of features do not matter.

@@ -201,9 +201,9 @@ impl SimilarCandidates {
         self.sets.digest(self.text_at(place) as usize)
     }
 
-    /// Returns a kept member, from a place on, of the groups of a text that is similar to the text. It is the first one
-    /// by descending number of shared keys, then by place; if `most_similar` is set, the most similar one. Data about
-    /// large groups avoids look-ups of their members.
+    /// Returns a kept member of a text's groups, at place `from` or later, that is similar to the text. Among several,
+    /// it is the one with the most shared keys, then the earliest; if `most_similar` is set, it is the most similar
+    /// one. Data about large groups avoids look-ups of their members.
     pub(super) fn first_similar(
         &self,
         place: u32,

@@ -1,5 +1,4 @@
-//! Numbers of all texts, in one column for each band and more: in memory as long as they fit, otherwise in a temporary
-//! file.
+//! Columns of numbers with a row for each text: in memory as long as they fit, otherwise in a temporary file.
 
 use std::io;
 use std::ops::Range;

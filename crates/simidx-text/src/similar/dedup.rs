@@ -88,7 +88,7 @@ impl SimilarDedup {
         self.counts
     }
 
-    /// Creates a result in which the text kept for each place is as given.
+    /// Creates a result whose texts are still to be decided on. `kept_for` has the initial value for each place.
     pub(super) fn undecided(kept_for: Vec<u32>) -> Self {
         SimilarDedup {
             jaccards: vec![0.0; kept_for.len()],

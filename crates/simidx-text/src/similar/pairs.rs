@@ -122,9 +122,9 @@ impl SimilarCandidates {
         next
     }
 
-    /// Returns the similar places before each of the first places; at least one place is processed. Of equal texts,
-    /// only the first is included; a place's own equals are not. Stops when there are more pairs than memory should
-    /// hold.
+    /// Returns, for the first places of a range, the similar places before each. Of equal texts, only the first is
+    /// included; a place's own equals are not. Processes at least one place, and stops when there are more pairs than
+    /// memory should hold.
     fn similar_in(&self, places: Range<usize>) -> Result<Vec<Vec<(u32, f64)>>> {
         let groups = self.groups_at(places.clone())?;
         let start = places.start;
