@@ -1,10 +1,10 @@
-//! Tells the program which commit it is built from, where that is known: nothing else of the machine goes into it.
+//! Passes the current commit to the program, if it is known, and nothing else about this machine.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Digits of a commit that are shown.
+/// Number of digits of the commit that are shown.
 const SHOWN: usize = 12;
 
 fn main() {
@@ -20,7 +20,7 @@ fn main() {
     }
 }
 
-/// The commit that a package was made from: cargo writes it beside the manifest.
+/// Returns the commit that a package was made from, which cargo writes next to the manifest.
 fn packaged() -> Option<String> {
     let path = Path::new(".cargo_vcs_info.json");
     let info = fs::read_to_string(path).ok()?;
@@ -30,10 +30,10 @@ fn packaged() -> Option<String> {
     quoted.nth(1).map(str::to_owned)
 }
 
-/// The commit that is checked out, unless this is a copy of the sources in a repository of something else.
+/// Returns the checked-out commit, unless this is a copy of the sources in another repository.
 fn checked_out() -> Option<String> {
     git(&["ls-files", "--error-unmatch", "build.rs"])?;
-    // A commit changes one of these.
+    // A commit changes one of these files.
     for file in ["HEAD", "logs/HEAD"] {
         let path = git(&["rev-parse", "--git-path", file])?;
         if Path::new(&path).exists() {

@@ -7,14 +7,19 @@ use std::process::Command;
 use simidx_testkit::document::root;
 
 /// Folders whose comments and docstrings are checked.
-const ROOMS: [&str; 11] = [
+const ROOMS: [&str; 16] = [
     "benches/",
     "bindings/c/include/",
     "bindings/c/src/",
     "bindings/python/",
     "bindings/spark/",
+    "crates/simidx-cli/",
     "crates/simidx-collection/",
+    "crates/simidx-input/",
+    "crates/simidx-output/",
+    "crates/simidx-server/",
     "crates/simidx-testkit/src/",
+    "crates/simidx-text/",
     "examples/",
     "src/",
     "tests/",
@@ -29,9 +34,14 @@ const AVOIDED: &str = "What |is no |are no |so many |beside |told |tells |whoeve
 const PLAIN: &str = "here is no |here are no |is no longer |are no longer ";
 
 /// Folders and files of the rooms that are not finished.
-const EXCEPTED: [&str; 3] = [
-    "crates/simidx-collection/src/journal/mod.rs",
-    "crates/simidx-collection/src/journal/overlay.rs",
+const EXCEPTED: [&str; 8] = [
+    "crates/simidx-cli/src/cmd/clusters/",
+    "crates/simidx-cli/src/cmd/dedup/",
+    "crates/simidx-cli/src/cmd/join",
+    "crates/simidx-cli/src/cmd/mod.rs",
+    "crates/simidx-cli/src/cmd/pairs.rs",
+    "crates/simidx-cli/src/support/output.rs",
+    "crates/simidx-cli/src/support/similarity.rs",
     "tools/fuzz/src/inputs.rs",
 ];
 

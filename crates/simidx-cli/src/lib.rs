@@ -1,6 +1,6 @@
-//! The `simidx` program as a function: parse the arguments, run the command, turn its result into an exit code.
+//! The program `simidx` as a function: parses the arguments, runs the command, and converts its result to an exit code.
 //!
-//! The program itself and the Python package, which brings it along, call [`run`].
+//! The program and the Python package, which includes it, call [`run`].
 
 mod cmd;
 mod support;
@@ -50,7 +50,7 @@ static OVERVIEW: LazyLock<String> = LazyLock::new(|| match cfg!(feature = "serve
     false => COMMANDS.replace("  serve        Answer queries over HTTP\n", ""),
 });
 
-/// The commands in groups, and what all of them take.
+/// The commands in groups, and the options that all of them have.
 const COMMANDS: &str = "\
 Exact near-duplicate search over fingerprints and texts.
 
@@ -114,7 +114,7 @@ struct Cli {
     json_strings: bool,
 }
 
-/// Crate version and the format versions read and written.
+/// The version of the crate, and the format versions that it reads and writes.
 const VERSION: &str = {
     const _: () = assert!(
         simidx::format::FORMAT_VERSION == 1,
@@ -126,16 +126,16 @@ const VERSION: &str = {
     )
 };
 
-/// The same with what a report of a fault should name.
+/// The version with everything that a bug report should contain.
 static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
     let commit = option_env!("SIMIDX_COMMIT").unwrap_or("unknown");
     let instructions = simidx::index::instruction_set();
     format!("{VERSION}\ncommit {commit}\ninstructions {instructions}")
 });
 
-/// The definition of the command line.
+/// Returns the definition of the command line.
 fn program() -> clap::Command {
-    // Otherwise a negative number would be taken for a flag, and refused as one.
+    // Otherwise a negative number would be parsed as a flag, and refused.
     Cli::command().mut_subcommands(|command| {
         command.mut_args(|arg| match arg.get_action().takes_values() {
             true => arg.allow_negative_numbers(true),
@@ -144,17 +144,17 @@ fn program() -> clap::Command {
     })
 }
 
-/// Settings of the process for a program that does nothing else. To be called before any thread starts.
+/// Sets up the process for a program that does nothing else. Must be called before any thread starts.
 pub fn prepare_process() {
     return_large_buffers();
 }
 
 /// Parses the arguments, of which the first is the name of the program, runs the command and returns the exit code.
 ///
-/// Signals end the process, as they end the program.
+/// As in the program, signals end the process.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     let code = run_command(args);
-    // Only the end of a Rust program does so by itself. What does not get out now was not asked for any more.
+    // Only the end of a Rust program flushes it automatically. Errors no longer matter here.
     let _ = io::stdout().flush();
     code
 }
@@ -181,7 +181,7 @@ fn run_command(args: impl IntoIterator<Item = OsString>) -> u8 {
     exit_code(start_threads(threads(&matches)).and_then(|()| cli.command.run(progress)))
 }
 
-/// What `--threads` says, where 0 is all cores; `None` for a command without this option.
+/// Returns the value of `--threads`, in which 0 means all cores; `None` for a command without this option.
 fn threads(matches: &ArgMatches) -> Option<u16> {
     let (_, command) = matches.subcommand()?;
     command.try_get_one("threads").ok().flatten().copied()
@@ -209,8 +209,7 @@ fn print(help: &clap::Error) -> cmd::Answer {
     Ok(true)
 }
 
-/// An error of the command line in one line: what is wrong and what was probably meant, without clap's advice on further
-/// lines.
+/// Converts an error of the command line to one line: the problem, and a suggestion, without clap's further advice.
 fn usage_error(error: &clap::Error) -> Failure {
     let text = error.to_string();
     let clause: Vec<&str> = text
@@ -227,7 +226,7 @@ fn usage_error(error: &clap::Error) -> Failure {
     Failure::new(format!("{clause}; {meant}see --help"))
 }
 
-/// What the user probably meant.
+/// Returns clap's suggestion.
 fn meant(error: &clap::Error) -> Option<&str> {
     let kinds = [
         ContextKind::SuggestedSubcommand,

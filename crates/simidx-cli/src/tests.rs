@@ -1,4 +1,4 @@
-//! Tests that go through all commands and flags and hold them to the same rules.
+//! Checks all commands and flags by the same rules.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,13 +7,13 @@ use clap::{Arg, Command as Definition};
 
 use super::*;
 
-/// Widest line of a help text.
+/// Largest width of a help text.
 const WIDTH: usize = 100;
 
-/// Words that all help texts of a flag begin with.
+/// Number of words that all help texts of a flag have in common at their start.
 const STEM: usize = 2;
 
-/// The program and its commands, with what clap adds to them.
+/// Returns the program and its commands, with clap's additions.
 fn commands() -> Vec<Definition> {
     let mut program = program();
     program.build();
@@ -56,7 +56,7 @@ fn the_definitions_of_the_arguments_agree_with_each_other() {
 fn a_flag_is_the_same_in_all_commands() {
     let mut kinds = BTreeMap::<String, BTreeSet<String>>::new();
     for_each_flag(|command, long, arg| {
-        // What is served has a name; elsewhere the flag is a file alone.
+        // A served index has a name; in other commands, the flag is only a file.
         if (command.get_name(), long) == ("serve", "index") {
             return;
         }
@@ -112,7 +112,7 @@ fn flags_stand_under_the_heading_of_what_they_are_about() {
         let (command, found) = (command.get_name(), arg.get_help_heading());
         match groups.iter().find(|(_, flags)| flags.contains(&long)) {
             Some((heading, _)) => assert_eq!(found, Some(*heading), "{command}: --{long}"),
-            // A group of its own is no wrong place; one of the others is.
+            // A flag may have its own group, but not the group of other flags.
             None => assert!(
                 groups.iter().all(|(heading, _)| found != Some(*heading))
                     || found == Some(heading::INPUT),
@@ -212,7 +212,7 @@ fn the_help_of_dedup_is_not_endless() {
     }
 }
 
-/// The words of a line of a shell; quotes hold one together.
+/// Splits a shell line into words; quotes hold a word together.
 fn words(line: &str) -> Vec<String> {
     let (mut words, mut quote) = (vec![String::new()], None);
     for c in line.chars() {
@@ -250,7 +250,7 @@ fn every_example_of_a_help_text_is_a_valid_command_line() {
     }
 }
 
-/// The command line with this value of a flag, and what else the command requires.
+/// Returns a command line with this value of a flag, and the other required arguments of the command.
 fn with_value(command: &Definition, arg: &Arg, value: &str) -> Vec<String> {
     let mut line = vec!["simidx".to_owned(), command.get_name().to_owned()];
     for other in command.get_arguments() {
@@ -265,7 +265,7 @@ fn with_value(command: &Definition, arg: &Arg, value: &str) -> Vec<String> {
     line
 }
 
-/// Why clap refuses this value of a flag, if it does.
+/// Returns clap's reason for refusing this value of a flag, if it does.
 fn refusal(command: &Definition, arg: &Arg, value: &str) -> Option<String> {
     let line = with_value(command, arg, value);
     let error = program().try_get_matches_from(line).err()?;

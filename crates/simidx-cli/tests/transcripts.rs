@@ -1,13 +1,13 @@
-//! The transcripts of the README and the book, run command by command: a document shows what the program prints.
+//! Runs the transcripts in the README and the book command by command, and compares the output.
 //!
 //! A transcript is a fenced block of the language `console`. A line that starts with `$ ` is a command for `sh`; a line
 //! that starts with `> ` continues a command that ends with `\`. The lines up to the next command are its output, both
 //! streams together. A line `<!-- $ command -->` outside of a block is run and not shown. Every command must succeed.
 //!
-//! The commands of one document share a folder, which holds `data` and nothing else at the start. `...` on a line of its
-//! own stands for any lines, `[..]` for any characters. Of lines with times or memory only the label is compared.
+//! The commands of one document share a folder, which contains only `data` at the start. A line `...` matches any
+//! lines, `[..]` any characters. Lines with times or memory are compared only by their labels.
 //!
-//! `SNAPSHOTS=overwrite` in the environment writes the present output into the documents.
+//! `SNAPSHOTS=overwrite` in the environment writes the current output into the documents.
 #![cfg(unix)]
 
 use std::fmt::Write;
@@ -17,7 +17,7 @@ use std::process::Command;
 use snapbox::assert::DEFAULT_ACTION_ENV;
 use snapbox::{Assert, Data};
 
-/// What lines begin with whose figures differ from run to run.
+/// Labels of lines whose figures differ from run to run.
 const VOLATILE: [&str; 5] = [
     "latency in us ",
     "memory  ",
@@ -26,14 +26,14 @@ const VOLATILE: [&str; 5] = [
     "time  ",
 ];
 
-/// The folder that holds the README and the book.
+/// Returns the folder with the README and the book.
 fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let root = here.ancestors().find(|folder| folder.join("book").is_dir());
     root.unwrap().to_owned()
 }
 
-/// All documents for readers: these, and every page of the book.
+/// Returns all documents for readers: these, and every page of the book.
 fn documents() -> Vec<PathBuf> {
     let top = [
         "README.md",
@@ -69,7 +69,7 @@ impl Sandbox {
         Sandbox(folder)
     }
 
-    /// What a command prints.
+    /// Returns the output of a command.
     fn run(&self, command: &str) -> String {
         let program = Path::new(env!("CARGO_BIN_EXE_simidx"));
         let old = std::env::var("PATH").unwrap();
@@ -87,12 +87,12 @@ impl Sandbox {
     }
 }
 
-/// The label of a line whose figures are not compared.
+/// Returns the label of a line whose figures are not compared.
 fn volatile_label(line: &str) -> Option<&'static str> {
     VOLATILE.into_iter().find(|label| line.starts_with(label))
 }
 
-/// Adds the output of a command, with the figures of volatile lines as the document shows them.
+/// Adds the output of a command; figures of volatile lines are kept as the document shows them.
 fn add_output(document: &mut String, output: &str, shown: &[&str]) {
     for (at, line) in output.lines().enumerate() {
         let label = volatile_label(line);
@@ -103,7 +103,7 @@ fn add_output(document: &mut String, output: &str, shown: &[&str]) {
     }
 }
 
-/// The document with the present output of its commands.
+/// Returns the document with the current output of its commands.
 fn rerun(text: &str) -> String {
     let sandbox = Sandbox::new();
     let mut document = String::new();
@@ -163,7 +163,7 @@ fn other_output_is_noticed() {
     assert_eq!(rerun(text), now);
 }
 
-/// The fragment by which a heading is linked to: letters, digits, hyphens and underscores.
+/// Returns the fragment of a link to a heading: letters, digits, hyphens and underscores.
 fn fragment(heading: &str) -> String {
     let kept = |c: &char| c.is_alphanumeric() || " -_".contains(*c);
     heading
@@ -175,7 +175,7 @@ fn fragment(heading: &str) -> String {
         .replace(' ', "-")
 }
 
-/// The headings of a document, as fragments.
+/// Returns the headings of a document, as fragments.
 fn fragments(text: &str) -> Vec<String> {
     let mut in_block = false;
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! The values of records that are taken apart, and the columns that they stand in.
+//! The values of records as cells, and their columns.
 
 use std::collections::HashMap;
 
@@ -7,11 +7,11 @@ use super::new_fields::{FieldValue, NewField};
 /// The value of a field.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Cell {
-    /// There is none.
+    /// The field is missing.
     Missing,
     Null,
     Bool(bool),
-    /// A number as JSON writes it.
+    /// A number in the notation of JSON.
     Number(String),
     Text(String),
     /// A list or an object, as JSON.
@@ -28,7 +28,7 @@ impl Cell {
         }
     }
 
-    /// The value as text; none of what is missing or null.
+    /// Returns the value as text; `None` if it is missing or null.
     pub(crate) fn text(&self) -> Option<&str> {
         match self {
             Cell::Missing | Cell::Null => None,
@@ -47,7 +47,7 @@ impl Cell {
     }
 }
 
-/// Appends an object of JSON.
+/// Appends a JSON object.
 pub(crate) fn write_object<'a>(
     members: impl Iterator<Item = (&'a str, &'a Cell)>,
     out: &mut Vec<u8>,
@@ -64,7 +64,7 @@ pub(crate) fn write_object<'a>(
     out.push(b'}');
 }
 
-/// A list as JSON.
+/// Returns a list as JSON.
 #[cfg(feature = "arrow")]
 pub(crate) fn list(elements: impl Iterator<Item = Cell>) -> Cell {
     let mut json = vec![b'['];
@@ -78,7 +78,7 @@ pub(crate) fn list(elements: impl Iterator<Item = Cell>) -> Cell {
     Cell::Json(String::from_utf8_lossy(&json).into_owned())
 }
 
-/// An object as JSON.
+/// Returns an object as JSON.
 #[cfg(feature = "arrow")]
 pub(crate) fn object(members: &[(String, Cell)]) -> Cell {
     let mut json = Vec::new();
@@ -87,7 +87,7 @@ pub(crate) fn object(members: &[(String, Cell)]) -> Cell {
     Cell::Json(String::from_utf8_lossy(&json).into_owned())
 }
 
-/// Bytes as text, and as hexadecimal digits if they are none.
+/// Returns bytes as text, or as hexadecimal digits if they are not valid UTF-8.
 #[cfg(feature = "arrow")]
 pub(crate) fn bytes(bytes: &[u8]) -> Cell {
     Cell::Text(match std::str::from_utf8(bytes) {
@@ -96,7 +96,8 @@ pub(crate) fn bytes(bytes: &[u8]) -> Cell {
     })
 }
 
-/// A number as it is shown, with a point or an exponent, by which readers tell it from an integer. JSON has no infinities.
+/// Returns a number as `shown`, with a point or an exponent that distinguishes it from an integer. Infinities, which
+/// JSON lacks, are null.
 pub(crate) fn real(value: f64, shown: impl std::fmt::Debug) -> Cell {
     match value.is_finite() {
         true => Cell::Number(format!("{shown:?}")),
@@ -104,21 +105,21 @@ pub(crate) fn real(value: f64, shown: impl std::fmt::Debug) -> Cell {
     }
 }
 
-/// Appends a string of JSON.
+/// Appends a JSON string.
 pub(crate) fn write_string(text: &str, out: &mut Vec<u8>) {
-    // A list of bytes takes everything.
+    // Writing to a vector cannot fail.
     let _ = serde_json::to_writer(out, text);
 }
 
-/// What all values of a column are.
+/// The type of all values of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// No value has been seen.
+    /// No value has occurred yet.
     Unknown,
     Bool,
     /// Signed integers of 64 bits.
     Integer,
-    /// Unsigned ones.
+    /// Unsigned integers of 64 bits.
     #[cfg(feature = "arrow")]
     Unsigned,
     Real,
@@ -148,7 +149,7 @@ impl Kind {
     }
 }
 
-/// Sees to it that the kinds of columns fit the values of a row.
+/// Widens the kinds of columns so that they fit the values of a row.
 pub(super) fn fit(kinds: &mut Vec<Kind>, row: &[Cell]) {
     kinds.resize(kinds.len().max(row.len()), Kind::Unknown);
     for (kind, cell) in kinds.iter_mut().zip(row) {
@@ -165,11 +166,11 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    /// Columns of these names, with strings.
+    /// Creates columns of strings with these names.
     pub(super) fn of_table<'a>(names: impl Iterator<Item = &'a str>) -> Self {
         let mut columns = Columns::default();
         for name in names {
-            // A table may have two columns of one name.
+            // A table may have two columns with the same name.
             columns.names.push(name.to_owned());
             columns.kinds.push(Kind::Text);
             columns
@@ -179,7 +180,7 @@ impl Columns {
         columns
     }
 
-    /// The number of the column of a name, which is a new one if there is none.
+    /// Returns the number of the column with a name, and adds the column if it does not exist.
     pub(crate) fn number(&mut self, name: &str) -> usize {
         if let Some(&number) = self.numbers.get(name) {
             return number;
@@ -191,14 +192,14 @@ impl Columns {
         number
     }
 
-    /// The first of the new fields that a column has the name of.
+    /// Returns the first new field that has the name of a column.
     pub(super) fn clash<'f>(&self, fields: &'f [NewField]) -> Option<&'f NewField> {
         let mut fields = fields.iter();
         fields.find(|field| self.numbers.contains_key(&field.name))
     }
 }
 
-/// What is wrong with a record, or a file, that has a new field already.
+/// Returns the message for a record, or a file, that already has a new field.
 pub(crate) fn has_already(field: &NewField) -> String {
     format!(
         "has a field {:?} already; give the new ones other names",

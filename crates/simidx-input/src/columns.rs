@@ -1,4 +1,4 @@
-//! Lines of a fingerprint and an id: the formats `hex`, `dec` and `tsv`.
+//! Lines with a fingerprint and an optional id: the formats `hex`, `dec` and `tsv`.
 
 use super::digits::{self, Radix};
 use super::fields::CHOOSE;
@@ -9,10 +9,10 @@ use super::{Format, Record};
 use crate::id;
 use simidx::Width;
 
-/// The greatest length of a line in bytes: twice that of an id.
+/// The greatest length of a line in bytes, twice that of an id.
 pub(super) const MAX_LINE: u64 = 128 << 10;
 
-/// A reader of lines of a fingerprint with or without an id.
+/// Returns a reader of lines with a fingerprint and an optional id.
 pub(super) fn reader(source: Source, format: Format, width: Width) -> ItemReader<LineSource> {
     let radix = match format {
         Format::Dec => Radix::Dec,
@@ -21,7 +21,7 @@ pub(super) fn reader(source: Source, format: Format, width: Width) -> ItemReader
     let read = move |line: &LineSource, is_first| {
         let text = line.text()?;
         record(text, radix, width).map_err(|message| {
-            // A user may have meant a table.
+            // The input may be a table.
             match is_first && format == Format::Tsv && may_name_columns(text) {
                 true => line.error(format!("{message}; if this line names columns, {CHOOSE}")),
                 false => line.error(message),
@@ -31,7 +31,7 @@ pub(super) fn reader(source: Source, format: Format, width: Width) -> ItemReader
     ItemReader::new(LineSource::new(source, MAX_LINE), read).plain(radix, width)
 }
 
-/// The record of a line, or what is wrong with it.
+/// Parses the record of a line.
 fn record(line: &str, radix: Radix, width: Width) -> Result<Record, String> {
     let (digits, id) = match line.split_once('\t') {
         Some((digits, id)) => (digits, Some(id)),

@@ -1,4 +1,4 @@
-//! Streams that are compressed: what tells it, and what reads through it.
+//! Compressed streams: detection and decompression.
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 
@@ -7,14 +7,14 @@ use zstd::stream::read::Decoder as ZstdDecoder;
 
 use super::members::{Member, Members, Raw, Rubbish};
 
-/// Bytes read at a time, and kept decompressed.
+/// Size of the buffers for compressed and decompressed bytes.
 const BUFFER: usize = 64 << 10;
 
-/// Memory that a stream of xz may ask for, in bytes. The strongest preset takes 65 MiB.
+/// Largest memory for a stream of xz, in bytes. The strongest preset takes 65 MiB.
 #[cfg(feature = "xz")]
 const XZ_MEMORY: u64 = 1 << 30;
 
-/// How a stream is compressed.
+/// The compression of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Compression {
     None,
@@ -34,7 +34,7 @@ const SUFFIXES: [(&str, Compression); 5] = [
     (".zst", Compression::Zstd),
 ];
 
-/// What streams begin with. One of gzip goes on with flags, one of bzip2 with its first block or, if it is empty, its end.
+/// The first bytes of streams. After them, gzip has flags, and bzip2 has its first block or, if it is empty, its end.
 const GZIP: &[u8] = &[0x1f, 0x8b, 8, 0];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 const LZ4: &[u8] = &[0x04, 0x22, 0x4d, 0x18];
@@ -42,11 +42,11 @@ const XZ: &[u8] = b"\xfd7zXZ\0";
 const BZIP2_LEVEL: usize = 3;
 const BZIP2: [&[u8]; 2] = [b"BZh91AY&SY", b"BZh9\x17rE8P\x90"];
 
-/// What a frame begins with that decoders of Zstandard and LZ4 pass over; the first byte has sixteen values.
+/// The first bytes of a frame that decoders of Zstandard and LZ4 skip. The first byte has sixteen values.
 const SKIPPABLE: &[u8] = &[0x50, 0x2a, 0x4d, 0x18];
 
 impl Compression {
-    /// What the first bytes of a stream tell, be it cut off within them.
+    /// Detects the compression of a stream that begins with `head`, which may be truncated.
     pub(super) fn by_magic(head: &[u8]) -> Self {
         let is_cut_off = |magic: &[u8], least: usize| {
             head.len() >= least && magic.starts_with(&head[..head.len().min(magic.len())])
@@ -58,13 +58,13 @@ impl Compression {
             _ if head.starts_with(LZ4) => Compression::Lz4,
             _ if is_cut_off(XZ, 4) => Compression::Xz,
             _ if is_bzip2(head) => Compression::Bzip2,
-            // Files of several frames by parallel tools begin so; those of LZ4 are not written in this way.
+            // Parallel tools write such frames before Zstandard data, but not before LZ4 data.
             _ if is_skippable(head) && head.len() >= SKIPPABLE.len() => Compression::Zstd,
             _ => Compression::None,
         }
     }
 
-    /// Whether bytes after the first ones may tell a compression that these do not tell.
+    /// Whether the compression may be detectable only with more bytes.
     fn may_follow(head: &[u8]) -> bool {
         let fixed = [GZIP, ZSTD, LZ4, XZ];
         let is_begun = |magic: &[u8]| magic.len() > head.len() && magic.starts_with(head);
@@ -73,7 +73,7 @@ impl Compression {
             || (is_bzip2_begun(head) && head.len() < BZIP2[0].len())
     }
 
-    /// Reads no more of a stream than tells how it is compressed, so that one of lines is not waited for.
+    /// Reads only the bytes that detect the compression, so that lines in a pipe are not delayed.
     pub(super) fn read_magic(stream: &mut impl Read) -> io::Result<Vec<u8>> {
         let mut head = Vec::with_capacity(BZIP2[0].len());
         while Self::may_follow(&head) {
@@ -84,7 +84,7 @@ impl Compression {
         Ok(head)
     }
 
-    /// What users call it.
+    /// The name of the compression for users.
     fn name(self) -> &'static str {
         match self {
             Compression::None => "",
@@ -112,7 +112,7 @@ fn is_bzip2(head: &[u8]) -> bool {
     whole.is_some_and(is_bzip2_begun)
 }
 
-/// Whether the bytes, as far as they go, begin a frame to be passed over.
+/// Whether the bytes, as far as they go, begin a skippable frame.
 fn is_skippable(head: &[u8]) -> bool {
     let Some((first, rest)) = head.split_first() else {
         return true;
@@ -121,7 +121,7 @@ fn is_skippable(head: &[u8]) -> bool {
     first & 0xf0 == SKIPPABLE[0] && SKIPPABLE[1..].starts_with(rest)
 }
 
-/// A file name in lower case without the suffix that tells a compression, and what that tells.
+/// Returns a file name in lower case without a compression suffix, and the compression.
 pub(super) fn split_suffix(name: &str) -> (&str, Compression) {
     let told = SUFFIXES.iter().find_map(|&(suffix, compression)| {
         let rest = name.strip_suffix(suffix)?;
@@ -130,7 +130,7 @@ pub(super) fn split_suffix(name: &str) -> (&str, Compression) {
     told.unwrap_or((name, Compression::None))
 }
 
-/// What a stream holds that is compressed in this way.
+/// Decompresses a stream.
 pub(super) fn decompress(
     raw: impl Read + Send + 'static,
     compression: Compression,
@@ -159,12 +159,12 @@ pub(super) fn decompress(
     Ok(Box::new(BufReader::with_capacity(BUFFER, plain)))
 }
 
-/// The error of a file that has become shorter, which no decoder explains away.
+/// The error of a file that has become shorter, which decoders must not replace by their own.
 #[derive(Debug, thiserror::Error)]
 #[error("is shorter than when it was opened")]
 pub(super) struct Shortened;
 
-/// A decoder whose errors say what it decodes.
+/// A decoder that adds the name of the compression to errors.
 struct Named<R> {
     plain: R,
     name: &'static str,
@@ -203,7 +203,7 @@ impl Member for GzDecoder<Raw> {
         head.starts_with(&GZIP[..2])
     }
 
-    /// Zeros fill the last block of a tape.
+    /// The last block of a tape is filled with zeros.
     fn pass_over(raw: &mut Raw) -> io::Result<()> {
         pass_over_zeros(raw)
     }
@@ -261,7 +261,7 @@ impl Member for bzip2::bufread::BzDecoder<Raw> {
     }
 }
 
-/// Frames of LZ4, whose decoder takes an end between blocks for that of the frame.
+/// LZ4 frames. The decoder would accept a frame that is truncated between blocks.
 #[cfg(feature = "lz4")]
 mod lz4_frame {
     use std::io::{self, ErrorKind, Read};
@@ -272,7 +272,7 @@ mod lz4_frame {
 
     pub(super) struct Lz4Frame(FrameDecoder<Watched>);
 
-    /// A stream that remembers that it was read to its end.
+    /// A stream that records whether it was read to its end.
     struct Watched {
         raw: Raw,
         has_ended: bool,
@@ -312,7 +312,7 @@ mod lz4_frame {
             head.starts_with(LZ4)
         }
 
-        /// Frames for other programs.
+        /// Skippable frames are for other programs.
         fn pass_over(raw: &mut Raw) -> io::Result<()> {
             loop {
                 let head = raw.look(SKIPPABLE.len())?;

@@ -1,4 +1,4 @@
-//! Streams in other encodings, decoded to UTF-8 while they are read.
+//! Decodes streams to UTF-8 while they are read.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, Read};
@@ -6,19 +6,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use encoding_rs::{Decoder, DecoderResult, Encoding};
 
-/// Bytes of text that are held at a time.
+/// Size of the buffer of decoded text, in bytes.
 const TEXT: usize = 64 << 10;
 
-/// Room that the decoder never lacks for a character.
+/// Number of free bytes that always suffice for a character.
 const ROOM: usize = 64;
 
-/// What bytes that stand for nothing become.
+/// The replacement for invalid bytes.
 const REPLACEMENT: &[u8] = "\u{fffd}".as_bytes();
 
-/// A stream of UTF-8 out of one in an encoding. A byte order mark decides otherwise and is passed over.
+/// A stream decoded to UTF-8. A byte order mark overrides the encoding, and is removed.
 pub(super) struct Decoding {
     bytes: Box<dyn BufRead + Send>,
-    /// Whether all bytes have been read, and whether the decoder has seen that.
+    /// Whether all bytes have been read, and whether the decoder has been notified.
     at_end: bool,
     has_ended: bool,
     decoder: Decoder,
@@ -29,13 +29,13 @@ pub(super) struct Decoding {
     faults: FaultyLines,
 }
 
-/// The numbers, from 1, of lines with bytes that stood for nothing, as far as they have not been asked for: no more
-/// than there are lines read ahead.
+/// The numbers, from 1, of lines with invalid bytes that have not been queried yet. There are at most as many as lines
+/// read ahead.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FaultyLines(Arc<Mutex<VecDeque<u64>>>);
 
 impl FaultyLines {
-    /// Whether a line is one of them; those before it are forgotten.
+    /// Whether a line is faulty. The lines before it are forgotten.
     pub(super) fn holds(&self, line: u64) -> bool {
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         while lines.front().is_some_and(|&first| first < line) {
@@ -71,7 +71,7 @@ impl Decoding {
         (decoding, faults)
     }
 
-    /// Decodes what has been read of the stream, or reads on.
+    /// Decodes the bytes read so far, or reads more.
     fn decode_on(&mut self) -> io::Result<()> {
         let bytes = match self.at_end {
             true => &[],
@@ -137,7 +137,7 @@ mod tests {
     use proptest::prelude::*;
     use std::io::{BufReader, Cursor};
 
-    /// The text of bytes that come `piece` at a time, and its faulty lines.
+    /// Returns the text of bytes that arrive `piece` at a time, and its faulty lines.
     fn decoded(bytes: &[u8], encoding: &'static Encoding, piece: usize) -> (String, Vec<u64>) {
         let bytes = BufReader::with_capacity(piece, Cursor::new(bytes.to_vec()));
         let (mut decoding, faults) = Decoding::new(Box::new(bytes), encoding);
@@ -216,7 +216,7 @@ mod tests {
             let lines = (1..).zip(text.split('\n'));
             let replaced = lines.filter(|(_, line)| line.contains('\u{fffd}'));
             let replaced: Vec<u64> = replaced.map(|(number, _)| number).collect();
-            // Some encodings have the character itself, as have those that a byte order mark tells.
+            // Some encodings contain the character itself, as do those with a byte order mark.
             let lacks_it = [BIG5, SHIFT_JIS, ISO_2022_JP].contains(&encoding) && Encoding::for_bom(&bytes).is_none();
             match lacks_it {
                 true => prop_assert_eq!(faulty, replaced),

@@ -1,4 +1,4 @@
-//! Telling the format of an input from its path or its content.
+//! Detects the format of an input from its path or its content.
 
 use std::path::Path;
 
@@ -12,30 +12,30 @@ use super::{Format, ReadOptions, csv, encoding, kinds, npy_header};
 use crate::{Place, Result};
 use simidx::Width;
 
-/// What files start with that are no text.
+/// The first bytes of binary formats.
 const PARQUET_MAGIC: &[u8] = b"PAR1";
 pub(super) const ARROW_MAGIC: &[u8] = b"ARROW1";
 const WARC_MAGIC: &[u8] = b"WARC/1.";
 
-/// What a message of Arrow, and so a stream of them, starts with before its length.
+/// The first bytes of an Arrow message, before its length, and so of a stream of messages.
 const ARROW_CONTINUATION: &[u8] = &[0xff; 4];
 
-/// Bytes that the first message of a stream of Arrow, which names the columns, may have to be known for one.
+/// Largest size in bytes of the first message of an Arrow stream, the schema, for detection.
 const ARROW_SCHEMA: u32 = 16 << 20;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// What is known of the format of an input.
+/// The information about the format of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Told {
     Surely(Format),
-    /// Some format for JSON, this one if the content does not tell.
+    /// A JSON format; this one, unless the content determines it.
     Json(Format),
     Nothing,
 }
 
 impl Told {
-    /// The format, if it need not be looked for.
+    /// Returns the format, if the content is not needed.
     pub(super) fn format(self) -> Option<Format> {
         match self {
             Told::Surely(format) => Some(format),
@@ -43,7 +43,7 @@ impl Told {
         }
     }
 
-    /// What the user says, or else what the path tells.
+    /// Returns the format given by the user, otherwise the one from the path.
     pub(super) fn by(named: Option<Format>, path: &Path, width: Width) -> Result<Self> {
         match named {
             Some(format) => Ok(Told::Surely(format)),
@@ -52,7 +52,7 @@ impl Told {
     }
 }
 
-/// What the name of a file tells.
+/// Determines the format from the name of a file.
 pub(super) fn by_path(path: &Path, width: Width) -> Result<Told> {
     let extension = extension(path);
     if let Some(told) = width_of(&extension).filter(|&told| told != width) {
@@ -66,12 +66,12 @@ pub(super) fn by_path(path: &Path, width: Width) -> Result<Told> {
     })
 }
 
-/// The format that the name of a file tells, with fingerprints of whatever width.
+/// Determines the format from the name of a file, for any width of fingerprints.
 pub(super) fn by_name(path: &Path) -> Option<Format> {
     by_extension(&extension(path))
 }
 
-/// The extension of a file in lower case, the one before that of a compression.
+/// Returns the extension of a file in lower case, before that of a compression.
 fn extension(path: &Path) -> String {
     let name = match is_stdin(path) {
         true => String::new(),
@@ -108,9 +108,9 @@ fn by_extension(extension: &str) -> Option<Format> {
     }
 }
 
-/// The format that the first bytes tell, text being encoded as is chosen; they remain to be read.
+/// Detects the format from the first bytes, which can still be read. Text is decoded as the options choose.
 pub(super) fn by_content(source: &mut Source, told: Told, options: &ReadOptions) -> Result<Format> {
-    // What can be read once only is not waited for where the name tells enough.
+    // A pipe is not waited for if its name is sufficient.
     if let (Told::Json(format), false) = (told, source.is_regular()) {
         return Ok(format);
     }
@@ -133,7 +133,7 @@ pub(super) fn by_content(source: &mut Source, told: Told, options: &ReadOptions)
     guessed.map_err(|(place, message)| source.input_error(place, message))
 }
 
-/// The format that is no text and starts so.
+/// Returns the binary format that begins with these bytes.
 pub(super) fn by_magic(head: &[u8]) -> Option<Format> {
     if head.starts_with(npy_header::MAGIC) {
         Some(Format::Npy)
@@ -148,7 +148,7 @@ pub(super) fn by_magic(head: &[u8]) -> Option<Format> {
     }
 }
 
-/// The format of records that are known by how they start, whatever it is called.
+/// Returns the format of records that is recognised by its first bytes, regardless of the name.
 pub(super) fn records_by_magic(head: &[u8]) -> Option<Format> {
     by_magic(head).or_else(|| json(head))
 }
@@ -161,10 +161,10 @@ fn is_arrow_stream(head: &[u8]) -> bool {
     length.is_some_and(|length| length > 0 && length <= ARROW_SCHEMA && length.is_multiple_of(8))
 }
 
-/// The format of text that starts with `head`, or that `head` is the whole of, or else why it
-/// cannot be told.
+/// Detects the format of text that starts with `head`, or is `head` if `whole` is set. The error describes why this is
+/// not possible.
 ///
-/// Lines after the first that are no fingerprints tell nothing: the reader reports them.
+/// Invalid fingerprints after the first line are ignored: the reader reports them.
 fn guess(head: &[u8], whole: bool, options: &ReadOptions) -> Result<Format, (Place, String)> {
     let head = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
     let mut lines = (1..)
@@ -185,7 +185,7 @@ fn guess(head: &[u8], whole: bool, options: &ReadOptions) -> Result<Format, (Pla
     if options.delimiter.is_some() {
         return Ok(Format::Csv);
     }
-    // What follows the last line end may go on beyond the head.
+    // The text after the last line end may continue beyond the head.
     let cut_off = |line: &[u8]| !whole && line.as_ptr_range().end == head.as_ptr_range().end;
     match digits(line, options.width) {
         _ if cut_off(line) => return Err((place, unknown(line))),
@@ -210,7 +210,7 @@ fn guess(head: &[u8], whole: bool, options: &ReadOptions) -> Result<Format, (Pla
     })
 }
 
-/// The format of text that starts so, if that is one of the two for JSON.
+/// Returns the JSON format of text that starts with these bytes, if it is JSON.
 fn json(head: &[u8]) -> Option<Format> {
     let head = head
         .strip_prefix(BYTE_ORDER_MARK)
@@ -218,7 +218,7 @@ fn json(head: &[u8]) -> Option<Format> {
         .trim_ascii_start();
     let first = |text: &[u8]| text.trim_ascii_start().first().copied();
     match head {
-        // Elements that are no objects are no records.
+        // An array whose elements are not objects does not contain records.
         [b'[', rest @ ..] => match first(rest) {
             None | Some(b'{' | b']') => Some(Format::Json),
             Some(_) => None,
@@ -229,7 +229,7 @@ fn json(head: &[u8]) -> Option<Format> {
             let mut values = serde_json::Deserializer::from_slice(line).into_iter::<IgnoredAny>();
             let is_object = values.next().is_some_and(|value| value.is_ok());
             let after = line.get(values.byte_offset()..).unwrap_or_default();
-            // A first line that is damaged is followed by other objects.
+            // A damaged first line is followed by other objects.
             let goes_on = rest.is_some_and(|rest| !matches!(first(rest), None | Some(b'{')));
             match is_object && first(after) == Some(b'{') || !is_object && goes_on {
                 true => Some(Format::Json),
@@ -240,7 +240,7 @@ fn json(head: &[u8]) -> Option<Format> {
     }
 }
 
-/// The format of a table whose first line names the columns of the fields.
+/// Returns the format of a table whose first line names the columns of the fields.
 fn table(line: &[u8], options: &ReadOptions) -> Option<Format> {
     let is_quoted = line.contains(&b'"');
     match csv::in_header(line, options)? {
@@ -271,7 +271,7 @@ fn digits(line: &[u8], width: Width) -> Digits {
     }
 }
 
-/// What stands before the first tab, or before the end of the line.
+/// Returns the text before the first tab, or the whole line.
 fn first_column(line: &[u8]) -> &[u8] {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     line.split(|&b| b == b'\t').next().unwrap_or_default()

@@ -1,36 +1,36 @@
-//! Fingerprints written in digits, and what to say of those that are not.
+//! Parses fingerprints in digits, and describes invalid ones.
 
 use simidx::{Fingerprint, Width};
 
-/// Characters of a quotation before it is cut.
+/// Largest number of characters in a quotation.
 const QUOTED: usize = 40;
 
-/// The digits that a fingerprint is written in.
+/// The radix of fingerprints.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Radix {
     Hex,
     Dec,
 }
 
-/// Reads hexadecimal digits, or says what is wrong with them.
+/// Parses hexadecimal digits.
 #[inline]
 pub(super) fn hex(text: &str, width: Width) -> Result<u128, String> {
     width.parse_hex(text).ok_or_else(|| hex_fault(text, width))
 }
 
-/// The value of decimal digits, if they are that and fit.
+/// Returns the value of decimal digits, if they are valid and the value fits.
 #[inline]
 pub(super) fn dec_value<F: Fingerprint>(digits: &[u8]) -> Option<F> {
     F::parse_dec(std::str::from_utf8(digits).ok()?)
 }
 
-/// Reads decimal digits, or says what is wrong with them.
+/// Parses decimal digits.
 #[inline]
 pub(super) fn dec(text: &str, width: Width) -> Result<u128, String> {
     width.parse_dec(text).ok_or_else(|| dec_fault(text, width))
 }
 
-/// The text in quotation marks, escaped, and cut if it is long.
+/// Quotes and escapes a text, and truncates it if it is long.
 pub(super) fn quote(text: &str) -> String {
     match text.char_indices().nth(QUOTED) {
         Some((end, _)) => format!("\"{}...\"", text[..end].escape_debug()),

@@ -1,4 +1,4 @@
-//! Decoding whole texts, by the encoding that they declare or that is guessed.
+//! Decodes whole texts by the encoding that they declare, or by a guess.
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, UTF_8};
@@ -6,16 +6,17 @@ use encoding_rs::{Encoding, UTF_8};
 use super::TextEncoding;
 use super::text_encoding::Choice;
 
-/// Bytes at the start of a document that may declare its encoding.
+/// Number of bytes at the start of a document that may declare its encoding.
 const DECLARED_WITHIN: usize = 1024;
 
-/// Bytes that a guess goes by, from the first one that is not ASCII.
+/// Number of bytes for a guess, from the first byte outside ASCII.
 const GUESSED_FROM: usize = 64 << 10;
 
-/// Valid characters outside ASCII for each invalid sequence of bytes, from which on a document is UTF-8 with faults.
+/// Number of valid characters outside ASCII for each invalid byte sequence above which a document counts as faulty
+/// UTF-8.
 const VALID_PER_FAULT: usize = 8;
 
-/// A text that was decoded, by [`read_document`](crate::read_document).
+/// A decoded text, as [`read_document`](crate::read_document) returns it.
 ///
 /// ```
 /// use simidx_input::{TextEncoding, read_document};
@@ -30,7 +31,7 @@ const VALID_PER_FAULT: usize = 8;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decoded {
-    /// The characters.
+    /// The text.
     pub text: String,
     /// Whether invalid bytes were replaced by U+FFFD.
     pub has_faults: bool,
@@ -45,10 +46,10 @@ impl Decoded {
     }
 }
 
-/// The text that bytes are, or what is wrong with them.
+/// Decodes bytes to text.
 ///
-/// `declared` is the name of an encoding that came with the bytes, `chosen` that of the user. A byte order mark takes
-/// precedence, then the encoding that the user names, then valid UTF-8. Invalid bytes become U+FFFD.
+/// `declared` is the encoding that came with the bytes, `chosen` the one that the user names. A byte order mark takes
+/// precedence, then `chosen`, then valid UTF-8. Invalid bytes become U+FFFD.
 pub(super) fn decode(
     bytes: Vec<u8>,
     declared: Option<&[u8]>,
@@ -64,7 +65,7 @@ pub(super) fn decode(
     }
 }
 
-/// The same where the user says nothing.
+/// Decodes bytes to text if the user names no encoding.
 fn detect(bytes: Vec<u8>, declared: Option<&[u8]>) -> Result<Decoded, String> {
     let marked = Encoding::for_bom(&bytes);
     if let Some((encoding, mark)) = marked.filter(|(encoding, _)| *encoding != UTF_8) {
@@ -81,7 +82,7 @@ fn detect(bytes: Vec<u8>, declared: Option<&[u8]>) -> Result<Decoded, String> {
         }
         Err(error) => error.into_bytes(),
     };
-    // No guess is worth the time: none of the encodings that it knows has zero bytes.
+    // A guess would be useless, because none of the possible encodings has zero bytes.
     if bytes.contains(&0) {
         return Err(BINARY.into());
     }
@@ -95,8 +96,8 @@ fn detect(bytes: Vec<u8>, declared: Option<&[u8]>) -> Result<Decoded, String> {
     check(Decoded { text, has_faults })
 }
 
-/// The encoding of a stream that begins with `head`, or that it is the whole of; none if that is UTF-8, be it with
-/// faults.
+/// Returns the encoding of a stream that begins with `head`, or is `head` if `is_whole` is set; `None` for UTF-8, even
+/// if it is faulty.
 pub(super) fn of_stream(
     head: &[u8],
     is_whole: bool,
@@ -110,7 +111,8 @@ pub(super) fn of_stream(
     if let Some((encoding, _)) = Encoding::for_bom(head) {
         return Some(encoding).filter(|encoding| *encoding != UTF_8);
     }
-    // A fault in UTF-8 is told by its line: a wrong guess would spoil every line, so that little speaks for UTF-8.
+    // Faulty UTF-8 is reported by line, but an incorrect guess would damage every line, so little evidence for UTF-8
+    // suffices.
     let (valid, faults) = utf8_counts(head, is_whole);
     // None of the encodings that can be guessed has zero bytes.
     match faults == 0 || valid > faults || head.contains(&0) {
@@ -119,7 +121,7 @@ pub(super) fn of_stream(
     }
 }
 
-/// What is wrong with bytes that are no text.
+/// The message for bytes that are not text.
 const BINARY: &str = "holds binary data";
 
 fn check(decoded: Decoded) -> Result<Decoded, String> {
@@ -129,8 +131,8 @@ fn check(decoded: Decoded) -> Result<Decoded, String> {
     }
 }
 
-/// What speaks for UTF-8 and what against it: characters outside ASCII, which are hardly ever valid by chance, and sequences of
-/// bytes that are no characters. Where the bytes are not the whole, a character that their end cuts off is neither.
+/// Counts the evidence for and against UTF-8: characters outside ASCII, which are rarely valid by chance, and invalid
+/// byte sequences. A character that the end of a partial text truncates is neither.
 fn utf8_counts(bytes: &[u8], is_whole: bool) -> (usize, usize) {
     let (mut valid, mut faults, mut last) = (0, 0, &[][..]);
     for chunk in bytes.utf8_chunks() {
@@ -138,7 +140,7 @@ fn utf8_counts(bytes: &[u8], is_whole: bool) -> (usize, usize) {
         last = chunk.invalid();
         faults += usize::from(!last.is_empty());
     }
-    // Chunks end where a fault does, so the last one of whole characters has none.
+    // A chunk ends at a fault, so the last chunk of complete characters has none.
     let is_cut_off = std::str::from_utf8(last).is_err_and(|error| error.error_len().is_none());
     if !is_whole && is_cut_off {
         faults -= 1;
@@ -146,24 +148,24 @@ fn utf8_counts(bytes: &[u8], is_whole: bool) -> (usize, usize) {
     (valid, faults)
 }
 
-/// The encoding that came with the bytes, or that they declare themselves, if it is known. It is none that they have been
-/// found not to be in.
+/// Returns the encoding that came with the bytes, or that they declare, if it is known. UTF-8 and UTF-16 are excluded,
+/// because the bytes are known to be in neither.
 fn declared(bytes: &[u8], declared: Option<&[u8]>) -> Option<&'static Encoding> {
     let head = &bytes[..bytes.len().min(DECLARED_WITHIN)];
     let labels = [declared, xml_label(head), meta_label(head)];
     let mut known = labels.into_iter().flatten().filter_map(Encoding::for_label);
-    // Bytes without zeros are no UTF-16 either.
+    // Bytes without zeros are not UTF-16.
     known.find(|encoding| *encoding != UTF_8 && encoding.is_ascii_compatible())
 }
 
-/// What `<?xml encoding="…"?>` at the start names.
+/// Returns the encoding in `<?xml encoding="…"?>` at the start.
 fn xml_label(head: &[u8]) -> Option<&[u8]> {
     let head = head.strip_prefix(b"<?xml")?;
     let end = find(head, b"?>")?;
     value_of(&head[..end], b"encoding")
 }
 
-/// What the first `<meta>` with a `charset` names.
+/// Returns the encoding in the first `<meta>` with a `charset`.
 fn meta_label(mut head: &[u8]) -> Option<&[u8]> {
     while let Some(start) = find(head, b"<meta") {
         head = &head[start + b"<meta".len()..];
@@ -175,7 +177,7 @@ fn meta_label(mut head: &[u8]) -> Option<&[u8]> {
     None
 }
 
-/// What follows a name and `=`, with or without quotation marks.
+/// Returns the value after a name and `=`, without quotation marks.
 pub(super) fn value_of<'a>(text: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     let rest = text[find(text, name)? + name.len()..].trim_ascii_start();
     let rest = rest.strip_prefix(b"=")?.trim_ascii_start();
@@ -188,13 +190,13 @@ pub(super) fn value_of<'a>(text: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     (!value.is_empty()).then_some(value)
 }
 
-/// Where `word`, in lower case, begins for the first time.
+/// Returns the first position of `word`, which is in lower case, ignoring case.
 fn find(text: &[u8], word: &[u8]) -> Option<usize> {
     text.windows(word.len())
         .position(|window| window.eq_ignore_ascii_case(word))
 }
 
-/// The encoding that the bytes look most like; more of them may follow those that are not the whole.
+/// Guesses the encoding of bytes. More bytes follow unless `is_whole` is set.
 fn guess(bytes: &[u8], is_whole: bool) -> &'static Encoding {
     let start = bytes.iter().position(|b| !b.is_ascii()).unwrap_or(0);
     let looked_at = &bytes[start..bytes.len().min(start + GUESSED_FROM)];
@@ -252,7 +254,7 @@ mod tests {
                 "{}",
                 encoding.name()
             );
-            // What is ASCII alone tells nothing, however long it is.
+            // ASCII text is not evidence, regardless of its length.
             let late = [&b"<html> ".repeat(20_000)[..], &bytes].concat();
             assert!(
                 decode(late, None).unwrap().ends_with(text),
@@ -264,7 +266,7 @@ mod tests {
 
     #[test]
     fn characters_of_four_bytes_are_decoded() {
-        // Of GB18030 alone: a rare Chinese character, a letter and a symbol.
+        // A rare Chinese character, a letter and a symbol, which only GB18030 contains.
         let text = format!("{SIMPLIFIED}𠮷ñ😀{SIMPLIFIED}");
         let bytes = encode(GB18030, &text);
         assert!(
@@ -370,7 +372,7 @@ mod tests {
         let of = |head: &[u8], is_whole| of_stream(head, is_whole, TextEncoding::AUTO);
         let gbk = encode(GBK, SIMPLIFIED);
         assert_eq!(of(&gbk, true), Some(GBK));
-        // A character that is cut off is no fault.
+        // A truncated character is not a fault.
         assert_eq!(of(&gbk[..gbk.len() - 1], false), Some(GBK));
         let utf8 = SIMPLIFIED.as_bytes();
         assert_eq!(of(&utf8[..utf8.len() - 1], false), None);
@@ -392,7 +394,7 @@ mod tests {
         let few = ["é", &line, "é", &line, "éé"].concat();
         let faulty = [few.as_bytes(), b"\xff", line.as_bytes()].concat();
         assert_eq!(of(&faulty, true), None);
-        // What is cut off is no fault, nor does it hide one.
+        // A truncated character is not a fault, and does not hide one.
         let two = ["é".as_bytes(), &"é".as_bytes()[..1]].concat();
         assert_eq!(of(&two, false), None);
         assert_ne!(of(&two, true), None);
@@ -400,7 +402,7 @@ mod tests {
         assert_ne!(of(&cut, false), None);
         let cut = ["é\u{e8}\n".as_bytes(), b"\xff", &two[2..]].concat();
         assert_eq!(of(&cut, false), None);
-        // Little speaks for UTF-8 in what is none.
+        // Texts in other encodings contain little evidence for UTF-8.
         for (encoding, text) in [
             (BIG5, TRADITIONAL),
             (SHIFT_JIS, JAPANESE),

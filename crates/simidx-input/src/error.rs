@@ -1,4 +1,4 @@
-//! Errors: what cannot be read, and the record that cannot be used with its place.
+//! Errors of inputs and of single records, with their places.
 
 use std::fmt;
 use std::io;
@@ -6,7 +6,7 @@ use std::io;
 /// The result of every fallible call in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a record, or an input as a whole, cannot be read.
+/// The reason why a record, or an input as a whole, cannot be read.
 ///
 /// ```
 /// use simidx_input::{Error, Place, open};
@@ -25,15 +25,15 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The operating system refused to read. The message names the file.
+    /// An error of the operating system. The message names the file.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// A record cannot be used. The reader goes on with the next one.
+    /// An unusable record. The reader continues with the next one.
     #[error(transparent)]
     Input(#[from] InputError),
 }
 
-/// A record that cannot be used, and its place.
+/// The problem with an unusable record, and its place.
 ///
 /// ```
 /// use simidx_input::{InputError, Place};
@@ -46,14 +46,14 @@ pub enum Error {
 pub struct InputError {
     /// The file, or `-` for standard input.
     pub source: String,
-    /// Where the record is.
+    /// The place of the record.
     pub place: Place,
-    /// What is wrong, one clause.
+    /// The description of the problem, one clause.
     pub message: String,
 }
 
 impl InputError {
-    /// An error at a place of a source.
+    /// Creates an error at a place of a source.
     pub fn new(source: impl Into<String>, place: Place, message: impl Into<String>) -> Self {
         InputError {
             source: source.into(),

@@ -1,14 +1,14 @@
-//! Escapes between tabs: how an id stands in a column of a line, whatever characters it has.
+//! Escapes ids for a column between tabs.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 
-/// A text as a column of a line between tabs shows it.
+/// A text, displayed with escapes so that it fits a column between tabs.
 ///
-/// A backslash becomes `\\`, a tab `\t`, the ends of lines `\n` and `\r`. Other control characters become `\x1b` and the
-/// like, with the two hexadecimal digits of their code point. Separators of lines (U+2028, U+2029) and characters that
-/// change the direction of writing (U+202A to U+202E, U+2066 to U+2069) become `\u2028` and the like, with four.
-/// [`unescape`] is the way back. The readers of `hex`, `dec` and `tsv` take ids in this form.
+/// A backslash becomes `\\`, a tab `\t`, line ends `\n` and `\r`. Other control characters become escapes like `\x1b`,
+/// with two hexadecimal digits of the code point. Line separators (U+2028, U+2029) and characters that change the
+/// writing direction (U+202A to U+202E, U+2066 to U+2069) become escapes like `\u2028`, with four digits. [`unescape`]
+/// is the inverse. The readers of `hex`, `dec` and `tsv` expect ids in this form.
 ///
 /// ```
 /// use simidx_input::Escaped;
@@ -38,9 +38,9 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// The first character that does not stand for itself, and where it is.
+/// Returns the first character that needs an escape, and its offset.
 fn first_to_escape(text: &str) -> Option<(usize, char)> {
-    // Most ids are plain ASCII, which takes no look at characters.
+    // Most ids are plain ASCII, which is checked by bytes.
     let start = text.bytes().position(|byte| !is_plain(byte))?;
     let mut found = text[start..].char_indices();
     let (at, c) = found.find(|&(_, c)| is_escaped(c))?;
@@ -57,7 +57,7 @@ fn is_escaped(c: char) -> bool {
     c == '\\' || c.is_control() || separates || turns
 }
 
-/// The text that [`Escaped`] shows so.
+/// Returns the text that [`Escaped`] displays in this form.
 ///
 /// ```
 /// use simidx_input::unescape;
@@ -68,7 +68,7 @@ fn is_escaped(c: char) -> bool {
 /// ```
 ///
 /// # Errors
-/// A backslash that begins none of these escapes.
+/// A backslash that does not begin one of these escapes.
 pub fn unescape(text: &str) -> Result<Cow<'_, str>, BadEscape> {
     let Some((head, mut rest)) = text.split_once('\\') else {
         return Ok(Cow::Borrowed(text));
@@ -90,7 +90,7 @@ pub fn unescape(text: &str) -> Result<Cow<'_, str>, BadEscape> {
     }
 }
 
-/// The character of an escape, without its backslash, at the start of a text, and what follows.
+/// Parses an escape, without its backslash, at the start of a text. Returns its character, and the rest.
 fn escaped(text: &str) -> Option<(char, &str)> {
     let mut rest = text.chars();
     let c = match rest.next()? {
@@ -105,7 +105,7 @@ fn escaped(text: &str) -> Option<(char, &str)> {
     Some((c, rest.as_str()))
 }
 
-/// The character whose code point has so many hexadecimal digits.
+/// Parses a code point of `count` hexadecimal digits.
 fn digits(text: &str, count: usize) -> Option<(char, &str)> {
     let (digits, rest) = text.split_at_checked(count)?;
     if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
@@ -115,13 +115,13 @@ fn digits(text: &str, count: usize) -> Option<(char, &str)> {
     Some((char::from_u32(code_point)?, rest))
 }
 
-/// A backslash that begins no escape; see [`unescape`].
+/// The error of [`unescape`]: a backslash that does not begin an escape.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(r"{0} is no escape; a backslash is written \\")]
 pub struct BadEscape(String);
 
 impl BadEscape {
-    /// The error for what follows a backslash.
+    /// Creates the error for the text after a backslash.
     fn at(text: &str) -> Self {
         let len = match text.chars().next() {
             Some('x') => 3,
@@ -130,7 +130,7 @@ impl BadEscape {
         };
         let mut shown = String::from('\\');
         for c in text.chars().take(len) {
-            // It goes into a message.
+            // The character becomes part of a message.
             match c.is_control() {
                 true => shown.extend(c.escape_default()),
                 false => shown.push(c),
@@ -155,7 +155,7 @@ mod tests {
             let shown = Escaped(&text).to_string();
             assert_eq!(unescape(&shown).unwrap(), text);
             assert!(!shown.contains(crate::id::breaks_line), "{c:?}");
-            // Nothing is escaped that need not be.
+            // Only characters that need an escape are escaped.
             assert!(is_escaped(c) || shown == text, "{c:?}");
         }
     }

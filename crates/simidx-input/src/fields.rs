@@ -1,15 +1,15 @@
-//! The names of the fields in which records have their texts, fingerprints and ids.
+//! The names of the fields that contain texts, fingerprints and ids.
 
 use super::source::input_error;
 use super::{Format, names};
 use crate::{Place, Result};
 use simidx::IdBuf;
 
-/// Names of the members, or columns, that hold texts, fingerprints and ids.
+/// The names of the members, or columns, that contain texts, fingerprints and ids.
 ///
 /// In [`Format::Jsonl`], [`Format::Json`], [`Format::Parquet`] and [`Format::Arrow`] a path such as `meta.url` names a
-/// member of a member, unless there is one with the name `meta.url`, and `messages.*.content` names the member `content`
-/// of every element of the list `messages`. [`Format::Csv`] has named columns, [`Format::Tsv`] has them if a text or a
+/// member of a member, unless a member is called `meta.url`, and `messages.*.content` names the member `content` of
+/// every element of the list `messages`. [`Format::Csv`] has named columns; [`Format::Tsv`] has them if a text or a
 /// fingerprint is named. The other formats have no named fields.
 ///
 /// ```
@@ -23,51 +23,52 @@ use simidx::IdBuf;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Fields {
-    /// The fields with the text of each document. Every record must then have them all, and a field `fingerprint` is
-    /// ignored. Several texts, and those of the elements of a list, are joined by line ends; nulls among them are left
-    /// out. By default a record has `text` or `fingerprint`.
+    /// The fields with the text of each document. If there are any, every record must have all of them, and a field
+    /// `fingerprint` is ignored. Several texts, and those of the elements of a list, are joined by line ends, except
+    /// nulls. By default, a record has `text` or `fingerprint`.
     pub text: Vec<String>,
-    /// The field with the fingerprint. Every record must then have it, and a field `text` is ignored.
+    /// The field with the fingerprint. If it is set, every record must have it, and a field `text` is ignored.
     pub fingerprint: Option<String>,
-    /// The field with the id. Every record must then have it. By default a field `id` is the id, if there is one.
+    /// The field with the id. If it is set, every record must have it. By default, a field `id` is the id, if it
+    /// exists.
     pub id: Option<String>,
-    /// Whether a record may have an id that is none: null, below 0, of another type. The record then has no id, and
-    /// [`Record::odd_id`](super::Record::odd_id) says why. By default that is an error.
+    /// Whether a record may have an invalid id: null, negative, or of another type. The record then has no id, and
+    /// [`Record::odd_id`](super::Record::odd_id) describes the problem. By default, that is an error.
     pub odd_ids: bool,
 }
 
-/// The id of a record if it has one, and what is wrong with one that is passed over.
+/// The id of a record, if it has one, and the problem with an id that is ignored.
 pub(super) type FoundId = (Option<IdBuf>, Option<String>);
 
-/// The names where none are given.
+/// The default names.
 pub(super) const TEXT: &str = "text";
 pub(super) const FINGERPRINT: &str = "fingerprint";
 const ID: &str = "id";
 
-/// What a user is told who has to choose.
+/// The advice to a user who has to choose a field.
 pub(super) const CHOOSE: &str = "choose with --text-field or --fingerprint-field";
 
-/// What is wrong with a table that has neither of the default columns, but these.
+/// Returns the message for a table whose columns include neither default column.
 pub(super) fn neither_column<S: AsRef<str>>(all: &[S]) -> String {
     let there = names::list(TEXT, all);
     format!("has no column {TEXT:?} or {FINGERPRINT:?}{there}; {CHOOSE}")
 }
 
-/// What is wrong with a table that has these columns and not the one named.
+/// Returns the message for a table whose columns do not include the named one.
 pub(super) fn no_column<S: AsRef<str>>(name: &str, all: &[S]) -> String {
     format!("has no column {name:?}{}", names::list(name, all))
 }
 
-/// What the records hold by the names that are given.
+/// The contents of records, as determined by the names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Holds {
     Texts,
     Fingerprints,
-    /// Whichever of the default fields there is.
+    /// Either default field.
     Either,
 }
 
-/// What records have: texts, or a fingerprint.
+/// The columns of the contents of records: texts, or a fingerprint.
 #[derive(Debug)]
 pub(super) enum Held<C> {
     Texts(Vec<C>),
@@ -75,8 +76,8 @@ pub(super) enum Held<C> {
 }
 
 impl Fields {
-    /// Which columns of a table hold the records, and which one the ids. `column` finds one by its name, `missing` says what is
-    /// wrong with a table without it, and `other` finds fingerprints where no column has a default name.
+    /// Returns the columns of the contents and of the ids. `column` finds a column by name, `missing` describes a table
+    /// without it, and `other` finds fingerprints if no column has a default name.
     pub(super) fn find<C: Copy>(
         &self,
         column: impl Fn(&str) -> Result<Option<C>, String>,
@@ -121,7 +122,7 @@ impl Fields {
         }
     }
 
-    /// The names of the texts; at least one.
+    /// The names of the texts, at least one.
     pub(super) fn texts(&self) -> Vec<&str> {
         match self.text.is_empty() {
             true => vec![TEXT],
@@ -139,10 +140,10 @@ impl Fields {
         self.id.as_deref().unwrap_or(ID)
     }
 
-    /// The id of a record.
+    /// Returns the id of a record.
     ///
     /// # Errors
-    /// What is wrong with it, if it is not to be passed over.
+    /// The problem with the id, unless invalid ids are permitted.
     pub(super) fn found_id(&self, id: Option<Result<IdBuf, String>>) -> Result<FoundId, String> {
         match id {
             Some(Err(message)) if self.odd_ids => Ok((None, Some(message))),
@@ -165,7 +166,7 @@ impl Fields {
         Err(input_error(name, Place::File, message))
     }
 
-    /// What keeps these names from being those of one record.
+    /// Returns the contradiction between these names, if there is one.
     fn contradiction(&self) -> Option<String> {
         let texts = self.texts();
         if self.holds() == Holds::Texts && self.fingerprint.is_some() {
@@ -205,7 +206,7 @@ pub(super) fn has_wildcard(path: &str) -> bool {
     path.split('.').any(|part| part == "*")
 }
 
-/// The texts of a record as one; nothing if all of them are null.
+/// Joins the texts of a record; returns `None` if all of them are null.
 pub(super) fn joined<S: AsRef<str>>(texts: impl IntoIterator<Item = Option<S>>) -> Option<String> {
     let mut all: Option<String> = None;
     for text in texts.into_iter().flatten() {
@@ -220,7 +221,7 @@ pub(super) fn joined<S: AsRef<str>>(texts: impl IntoIterator<Item = Option<S>>) 
     all
 }
 
-/// What is wrong with a record whose texts of these names are all null.
+/// Returns the message for a record whose texts with these names are all null.
 pub(super) fn null_texts(names: &[&str]) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
     let verb = if names.len() == 1 { "is" } else { "are" };

@@ -13,19 +13,19 @@ use crate::id;
 use crate::{Error, Place, Result};
 use simidx::IdBuf;
 
-/// A file with its id.
+/// An open file with its id.
 type Opened = Result<(Source, IdBuf)>;
 
-/// A reader of documents named by their paths.
+/// Reads documents whose ids are their paths.
 pub(super) struct FilesReader {
-    /// The files still to be read, by their names.
+    /// The remaining files by their names.
     files: Box<dyn Iterator<Item = (String, Opened)> + Send>,
-    /// The file read last, or what was opened.
+    /// The last file, or the opened path.
     name: String,
-    /// Bytes that a document may have.
+    /// Largest size of a document in bytes.
     limit: u64,
     encoding: TextEncoding,
-    /// Bytes read of the files so far.
+    /// Number of bytes read of all files so far.
     bytes_read: u64,
 }
 
@@ -41,7 +41,7 @@ impl FilesReader {
             path_id(path)?;
             return Ok(Self::single(Source::open(path)?, encoding));
         }
-        // The walk itself would report an unreadable root with the first record only.
+        // Otherwise the walk would report an unreadable root only with the first record.
         fs::read_dir(path).map_err(|e| io_error(&name, e))?;
         let walk = WalkDir::new(path).follow_links(false).sort_by_file_name();
         let is_wanted = |entry: &walkdir::Result<DirEntry>| match entry {
@@ -59,7 +59,7 @@ impl FilesReader {
         Ok(Self::new(files, name, encoding))
     }
 
-    /// A reader of one document, whose id is the name of the source.
+    /// Returns a reader of a single document, whose id is the name of the source.
     pub(super) fn single(source: Source, encoding: TextEncoding) -> Self {
         let name = source.name().to_owned();
         let id = id::from_text(&name);
@@ -82,7 +82,7 @@ impl FilesReader {
         }
     }
 
-    /// What is made of the next file and its id. An [`Error::Io`] is the end.
+    /// Opens the next file and returns the result of `make` for it and its id. An [`Error::Io`] ends the reading.
     fn next_with<T>(
         &mut self,
         make: impl FnOnce(&mut Self, Source, IdBuf) -> Result<T>,
@@ -96,13 +96,13 @@ impl FilesReader {
         Some(made)
     }
 
-    /// The path of the next document, as its id has it.
+    /// Returns the path of the next document, in the form of its id.
     pub(super) fn next_path(&mut self) -> Option<Result<String>> {
         self.next_with(|_, _, id| Ok(id.to_string()))
     }
 }
 
-/// The document that a file holds.
+/// Reads the document in a file.
 pub(super) fn read(source: &mut Source, limit: u64, encoding: TextEncoding) -> Result<Decoded> {
     let mut bytes = Vec::new();
     let read = source.reader().take(limit + 1).read_to_end(&mut bytes);
@@ -137,21 +137,21 @@ impl RecordReader for FilesReader {
     }
 }
 
-/// The id of a file: its path, with slashes on every system.
+/// Returns the id of a file: its path, with slashes on every system.
 fn path_id(path: &Path) -> Result<IdBuf> {
     let id = match path.to_str() {
         Some(text) if MAIN_SEPARATOR == '/' => id::from_text(text),
         Some(text) => id::from_text(&text.replace(MAIN_SEPARATOR, "/")),
         None => Err("path is not valid UTF-8".into()),
     };
-    // The user knows the path, not the id that it is to become.
+    // The message is about the path, because the user does not know that it becomes an id.
     id.map_err(|message| match message.strip_prefix("id ") {
         Some(rest) => input_error(&printable(path), Place::File, format!("path {rest}")),
         None => input_error(&printable(path), Place::File, message),
     })
 }
 
-/// The place of an error of a walk, which may have none.
+/// Returns the place of an error of a walk, which may be unknown.
 fn walked(error: &walkdir::Error) -> String {
     error.path().map_or_else(|| "-".into(), printable)
 }

@@ -1,4 +1,4 @@
-//! What a folder holds: shards of one format, or a document in each file.
+//! The contents of a folder: shards of one format, or a document in each file.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
@@ -12,22 +12,22 @@ use super::source::{Source, input_error, is_stdin, printable};
 use super::{Format, ReadOptions, Record, RecordReader, detect, open_with};
 use crate::{Error, Place, Result};
 
-/// Files without an extension whose first bytes are looked at.
+/// Largest number of files without an extension whose first bytes are examined.
 const SNIFFED_FILES: usize = 100;
 
-/// Bytes that are looked at.
+/// Number of bytes that are examined in each file.
 const SNIFFED: u64 = 4 << 10;
 
 /// A file in a folder.
 struct Shard {
     path: PathBuf,
-    /// The format that its name tells.
+    /// The format by the name of the file.
     format: Option<Format>,
     is_empty: bool,
     depth: usize,
 }
 
-/// The inputs that an existing path stands for; see [`expand`](super::expand).
+/// Returns the inputs of an existing path; see [`expand`](super::expand).
 pub(super) fn expand(path: &Path, named: Option<Format>) -> Result<Vec<PathBuf>> {
     if is_stdin(path) || !path.is_dir() {
         return Ok(vec![path.to_owned()]);
@@ -35,7 +35,7 @@ pub(super) fn expand(path: &Path, named: Option<Format>) -> Result<Vec<PathBuf>>
     Ok(shards(path, named)?.unwrap_or_else(|| vec![path.to_owned()]))
 }
 
-/// The shards in a folder; none if its files are documents.
+/// Returns the shards in a folder; `None` if its files are documents.
 fn shards(folder: &Path, named: Option<Format>) -> Result<Option<Vec<PathBuf>>> {
     if named == Some(Format::Files) {
         return Ok(None);
@@ -69,21 +69,21 @@ fn shards(folder: &Path, named: Option<Format>) -> Result<Option<Vec<PathBuf>>> 
             }
         }
     }
-    // Parts of a job that had nothing to write; if that is all there is, a reader says so.
+    // Jobs write empty parts. If all files are empty, the reader reports it.
     if files.iter().any(|file| !file.is_empty) {
         files.retain(|file| !file.is_empty);
     }
     Ok(Some(files.into_iter().map(|file| file.path).collect()))
 }
 
-/// Whether files of one of these formats may be read as the other one, which the user names.
+/// Whether files of one format may be read as the other, which the user names.
 fn is_alike(told: Format, named: Format) -> bool {
     let json = [Format::Json, Format::Jsonl];
     told == named || (json.contains(&told) && json.contains(&named))
 }
 
-/// All files in a folder and those within it, in the order of their names, without those that are hidden or that say
-/// something about the others.
+/// Returns all files in a folder and its subfolders, in the order of their names, except hidden files and metadata
+/// files.
 fn files(folder: &Path) -> Result<Vec<Shard>> {
     let is_visible = |entry: &DirEntry| {
         let name = entry.file_name().as_encoded_bytes();
@@ -95,7 +95,7 @@ fn files(folder: &Path) -> Result<Vec<Shard>> {
         let is_dangling = |error: &io::Error| error.kind() == ErrorKind::NotFound;
         let entry = match entry {
             Ok(entry) => entry,
-            // Links that lead nowhere or back.
+            // Dangling or circular links.
             Err(error) if error.depth() > 0 && error.io_error().is_none_or(is_dangling) => continue,
             Err(error) => return Err(walk_error(error)),
         };
@@ -111,7 +111,7 @@ fn files(folder: &Path) -> Result<Vec<Shard>> {
     Ok(files)
 }
 
-/// Whether files whose names tell no format are records by their first bytes, as those of jobs that write `part-00000`.
+/// Whether files with unknown extensions are records by their first bytes, such as the `part-00000` files of jobs.
 fn hold_records(files: &[Shard]) -> Result<bool> {
     if files.iter().any(|file| has_extension(&file.path)) {
         return Ok(false);
@@ -137,13 +137,13 @@ fn hold_records(files: &[Shard]) -> Result<bool> {
     Ok(told.is_some())
 }
 
-/// Whether the name has an extension, not counting that of a compression.
+/// Whether a name has an extension other than that of a compression.
 fn has_extension(path: &Path) -> bool {
     let name = super::source::file_name(path);
     super::compression::split_suffix(&name).0.contains('.')
 }
 
-/// What is said of a folder with files of several kinds.
+/// Returns the message for a folder with files of several formats.
 fn mixture(folder: &Path, files: &[Shard]) -> String {
     let mut counts: BTreeMap<&'static str, usize> = BTreeMap::new();
     for format in files.iter().filter_map(|file| file.format) {
@@ -171,7 +171,7 @@ fn mixture(folder: &Path, files: &[Shard]) -> String {
     )
 }
 
-/// A pattern for the files of a format: their folder and how most of their names end.
+/// Returns a pattern for the files of a format: their folder, and the most frequent ending of their names.
 fn pattern(folder: &Path, files: &[Shard], format: &str) -> String {
     let is_of = |file: &&Shard| file.format.is_some_and(|told| told.name() == format);
     let mut ends: BTreeMap<String, usize> = BTreeMap::new();
@@ -186,7 +186,7 @@ fn pattern(folder: &Path, files: &[Shard], format: &str) -> String {
     printable(&folder.join(any)) + &end
 }
 
-/// The extension of a file with that of its compression.
+/// Returns the extension of a file, including that of its compression.
 fn end_of(path: &Path) -> String {
     let name = super::source::file_name(path);
     let plain = super::compression::split_suffix(&name).0;
@@ -194,7 +194,7 @@ fn end_of(path: &Path) -> String {
     name[start..].to_owned()
 }
 
-/// A reader of all shards of a folder, each opened when the one before has been read.
+/// Reads all shards of a folder. Each is opened after the one before it has been read.
 pub(super) struct ShardsReader {
     /// The folder.
     name: String,
@@ -202,12 +202,12 @@ pub(super) struct ShardsReader {
     format: Option<Format>,
     options: ReadOptions,
     shard: Option<Box<dyn RecordReader>>,
-    /// Bytes of the shards that have been read.
+    /// Number of bytes in the shards that have been read.
     bytes_before: u64,
 }
 
 impl ShardsReader {
-    /// A reader of the shards in a folder; none if its files are documents.
+    /// Returns a reader of the shards in a folder; `None` if its files are documents.
     pub(super) fn open(
         folder: &Path,
         format: Option<Format>,
@@ -237,7 +237,7 @@ impl ShardsReader {
         Ok(true)
     }
 
-    /// The error of a shard that cannot be opened, which is not one of a record.
+    /// Ends the reading with the error of a shard that cannot be opened, which is not the error of a record.
     fn end_with(&mut self, error: Error) -> Error {
         self.paths = Vec::new().into_iter();
         match error {
@@ -302,7 +302,7 @@ mod tests {
     use simidx::Width;
     use std::fs::{create_dir_all, write};
 
-    /// A folder with these files.
+    /// Creates a folder with these files.
     fn folder(files: &[(&str, &[u8])]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         for (name, bytes) in files {
@@ -313,7 +313,7 @@ mod tests {
         folder
     }
 
-    /// What a folder stands for.
+    /// Returns the inputs in a folder.
     fn expanded(folder: &tempfile::TempDir, named: Option<Format>) -> Result<Vec<String>, String> {
         let root = folder.path();
         let local = |text: String| text.replace(&root.display().to_string(), "dir");

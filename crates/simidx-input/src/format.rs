@@ -1,20 +1,20 @@
-//! The names of the input formats.
+//! The input formats and their names.
 
 use simidx::named;
 
 /// The format of an input.
 ///
-/// As text it is its name in lower case. Line formats are `hex`, `dec`, `tsv`, `jsonl` and `lines`: a carriage return
-/// before the end of a line and a byte order mark at the start of the input are ignored, and blank lines are skipped.
-/// They, `csv` and `json` are UTF-8 unless [`ReadOptions::encoding`](super::ReadOptions) says otherwise.
+/// The text form is the name in lower case. Line formats are `hex`, `dec`, `tsv`, `jsonl` and `lines`: a carriage
+/// return before the end of a line and a byte order mark at the start of the input are ignored, and blank lines are
+/// skipped. They, `csv` and `json` are UTF-8 unless [`ReadOptions::encoding`](super::ReadOptions) says otherwise.
 ///
-/// If no format is given, a directory is read by what is in it: see [`expand`](super::expand). Otherwise the extension,
-/// the one before that of a compression, decides: `.hex`, `.dec`, `.le`, `.bin`, `.u32`, `.u64`, `.u128`, `.tsv`, `.csv`,
-/// `.npy`, `.parquet`, `.pq`, `.arrow`, `.arrows`, `.feather`, `.ipc`, `.warc`. Files that end in `.json`, `.jsonl` or
-/// `.ndjson` are `jsonl` if the first line is an object, and otherwise `json` if they begin so. Otherwise the content must
-/// begin like `npy`, `parquet`, `arrow`, `warc`, `json`, `jsonl`, `hex`, `dec`, or like a `csv` or `tsv` whose first line
-/// has the named fields. For `hex` and `dec` the first line that is not blank decides; if it could be either, the first
-/// line that can be only one of them.
+/// If no format is given, the contents of a directory determine it: see [`expand`](super::expand). For a file, the
+/// extension before that of a compression determines the format: `.hex`, `.dec`, `.le`, `.bin`, `.u32`, `.u64`,
+/// `.u128`, `.tsv`, `.csv`, `.npy`, `.parquet`, `.pq`, `.arrow`, `.arrows`, `.feather`, `.ipc`, `.warc`. Files that end
+/// in `.json`, `.jsonl` or `.ndjson` are `jsonl` if the first line is an object, otherwise `json` if they begin like
+/// it. For other files, the content must begin like `npy`, `parquet`, `arrow`, `warc`, `json`, `jsonl`, `hex`, `dec`,
+/// or like a `csv` or `tsv` whose first line has the named fields. `hex` and `dec` are distinguished by the first line
+/// that can be only one of them.
 ///
 /// ```
 /// use simidx_input::Format;
@@ -25,62 +25,62 @@ use simidx::named;
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// A fingerprint on each line in hexadecimal digits, optionally followed by a tab and an id, which is escaped as by
+    /// A fingerprint in hexadecimal digits on each line, optionally followed by a tab and an id, escaped as by
     /// [`Escaped`](super::Escaped).
     Hex,
-    /// The same with decimal digits.
+    /// Like `hex`, with decimal digits.
     Dec,
-    /// Fingerprints as little-endian words, without ids. Only a file whose name says so counts as compressed; standard
-    /// input never does.
+    /// Fingerprints as little-endian words, without ids. Only the name of a file can mark it as compressed; standard
+    /// input is never decompressed.
     Le,
-    /// The same as `hex`. If [`Fields`](super::Fields) name a text or a fingerprint it is a table instead: a first line
-    /// with the names of the columns, then a line of as many columns for each record, separated by tabs, without quoting.
+    /// Like `hex`. If [`Fields`](super::Fields) names a text or a fingerprint, it is a table instead: a first line with
+    /// the names of the columns, then a line with the same number of columns for each record, separated by tabs,
+    /// without quoting.
     Tsv,
-    /// A JSON object on each line: `"text"`, or `"fingerprint"` as a string of hexadecimal digits
-    /// or an unsigned integer below 2^64, and optionally `"id"`. Other members are ignored.
-    /// [`Fields`](super::Fields) can give other names.
+    /// A JSON object on each line with `"text"`, or with `"fingerprint"` as a string of hexadecimal digits or an
+    /// unsigned integer below 2^64, and optionally `"id"`. Other members are ignored. [`Fields`](super::Fields) can
+    /// change the names.
     Jsonl,
-    /// Rows of comma-separated values after a row with the names of the columns. Values may be in quotation marks and
-    /// then hold line ends. A column `text` holds documents, a column `fingerprint` hexadecimal digits, an optional column
-    /// `id` the ids; [`Fields`](super::Fields) can give other names. What separates values is
-    /// [`ReadOptions::delimiter`](super::ReadOptions), or else the one of comma, semicolon, tab and `|` with which the first
-    /// row has the columns.
+    /// Rows of comma-separated values after a row with the names of the columns. Quoted values may contain line ends. A
+    /// column `text` contains documents, a column `fingerprint` hexadecimal digits, an optional column `id` the ids;
+    /// [`Fields`](super::Fields) can change the names. Values are separated by
+    /// [`ReadOptions::delimiter`](super::ReadOptions), by default the one of comma, semicolon, tab and `|` with which
+    /// the first row has the columns.
     Csv,
-    /// JSON objects as in `jsonl`, wherever their lines end: one after another, or as the elements of arrays.
+    /// JSON objects as in `jsonl`, independent of line ends: consecutive objects, or elements of arrays.
     Json,
     /// A document on each line, without an id.
     Lines,
     /// Each regular file is a document, and its path is the id. Directories are walked in the order of file names,
-    /// including hidden files; symbolic links are not followed. A file that is not UTF-8 is decoded by its byte order
-    /// mark of UTF-16, by the encoding that HTML declares in its first 1024 bytes, or by a guess from its bytes; invalid
+    /// including hidden files; symbolic links are not followed. A file that is not UTF-8 is decoded by its UTF-16 byte
+    /// order mark, by the encoding that HTML declares in its first 1024 bytes, or by a guess from its bytes; invalid
     /// bytes become U+FFFD. A file with a zero byte is not text.
     Files,
-    /// A NumPy array without ids. Fingerprints of 32 and 64 bits are an array of one dimension of
-    /// signed or unsigned integers of that size, the bits taken as they are, in either byte order.
-    /// Those of 128 bits are an array of shape (n, 2) of 64-bit integers: a row for each, its low
-    /// word first.
+    /// A NumPy array without ids. Fingerprints of 32 and 64 bits are a one-dimensional array of signed or unsigned
+    /// integers of that size, in either byte order; the sign bit is an ordinary bit. Fingerprints of 128 bits are an
+    /// array of shape (n, 2) of 64-bit integers, a row for each, with its low word first.
     Npy,
     /// An Apache Parquet file. Reading it needs the feature `parquet`.
     ///
-    /// The column `fingerprint` holds integers of the width, signed or unsigned, the bits taken as
-    /// they are; or `FIXED_LEN_BYTE_ARRAY`s of the width, the most significant byte first, as their
-    /// order is that of the numbers; or strings of hexadecimal digits. The column `text` holds
-    /// documents instead. The optional column `id` holds strings or integers. If there are no columns of these names, the
-    /// only other column of integers of the width is taken, unless it is signed and there are strings that could be the
-    /// documents. [`Fields`](super::Fields) can give other names.
+    /// The column `fingerprint` contains integers of the width, signed or unsigned (the sign bit is an ordinary bit);
+    /// or `FIXED_LEN_BYTE_ARRAY`s of the width, the most significant byte first, so that their order is that of the
+    /// numbers; or strings of hexadecimal digits. Alternatively, the column `text` contains documents. The optional
+    /// column `id` contains strings or integers. If there are no columns with these names, the only other column of
+    /// integers of the width is used, unless it is signed and a column of strings could contain documents.
+    /// [`Fields`](super::Fields) can change the names.
     Parquet,
-    /// A file or a stream of Apache Arrow record batches, such as a Feather file of version 2. Reading it needs the feature
-    /// `arrow`.
+    /// A file or a stream of Apache Arrow record batches, such as a Feather file of version 2. Reading it needs the
+    /// feature `arrow`.
     ///
-    /// The columns are those of `parquet`, of any types of strings, of binary data and of integers, also as dictionaries.
-    /// Memory: the longest record batch.
+    /// The columns are those of `parquet`, with any types of strings, binary data and integers, also as dictionaries.
+    /// Memory: the largest record batch.
     Arrow,
     /// A web archive. Reading it needs the feature `warc`.
     ///
     /// Documents are the payloads of responses with status 200 and of `resource` and `conversion` records, if they are
-    /// HTML or plain text; their ids are the addresses. All other records are ignored. Transfer codings and the content
-    /// encodings gzip, deflate, zstd and Brotli are undone. Texts are decoded like those of `files`, and by the encoding
-    /// that the response declares. HTML stays HTML.
+    /// HTML or plain text; their ids are the addresses. All other records are ignored. Transfer encodings and the
+    /// content encodings gzip, deflate, zstd and Brotli are decoded. Texts are decoded like those of `files`, and by
+    /// the charset that the response declares. HTML remains HTML.
     Warc,
 }
 
@@ -104,7 +104,7 @@ named!(
 );
 
 impl Format {
-    /// Whether the whole input is text, in one encoding.
+    /// Whether the whole input is text in one encoding.
     pub(super) fn is_text(self) -> bool {
         match self {
             Format::Hex | Format::Dec | Format::Tsv | Format::Csv => true,
@@ -114,7 +114,7 @@ impl Format {
         }
     }
 
-    /// Whether records always have named fields. Those of `tsv` have them if the user names them.
+    /// Whether records always have named fields. Records of `tsv` have them only if the user names them.
     pub(super) fn has_fields(self) -> bool {
         match self {
             Format::Csv | Format::Jsonl | Format::Json => true,
@@ -125,7 +125,7 @@ impl Format {
     }
 }
 
-/// A name that no input format has.
+/// The error for an unknown name of an input format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is no input format, those are hex, dec, le, tsv, csv, jsonl, json, lines, files, npy, parquet, arrow and warc"

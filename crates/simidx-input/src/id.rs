@@ -5,13 +5,13 @@ use simidx::format::MAX_ID_LEN;
 
 use super::escape::unescape;
 
-/// The id that `text` is, or else what is wrong with it.
+/// Parses an id from a text.
 pub(super) fn from_text(text: &str) -> Result<IdBuf, String> {
     check(text)?;
     Ok(IdBuf::from(text))
 }
 
-/// The id that stands escaped in a column between tabs, or else what is wrong with it.
+/// Parses an escaped id from a column between tabs.
 pub(super) fn from_column(column: &str) -> Result<IdBuf, String> {
     let text = unescape(column).map_err(|error| format!("id {column:?}: {error}"))?;
     check(&text)?;
@@ -31,7 +31,7 @@ fn check(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether some terminal or tool takes the character for more than a part of a line.
+/// Whether a terminal or tool may interpret the character as more than a part of a line.
 pub(super) fn breaks_line(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')
 }

@@ -1,4 +1,4 @@
-//! Inputs that are read more than once and whose records are filtered.
+//! Inputs that can be read repeatedly, and whose records can be filtered.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, Write};
@@ -15,8 +15,8 @@ use crate::{Error, Place, Result};
 
 /// A file, a directory or standard input that can be read several times and filtered.
 ///
-/// Standard input and pipes can be read only once, so they are first copied to a temporary file without a name; what is
-/// compressed stays compressed. A file that changes meanwhile is detected by its length and modification time.
+/// Standard input and pipes can be read only once, so they are first copied, without decompression, to an unnamed
+/// temporary file. A change of a file is detected by its length and modification time.
 ///
 /// ```
 /// use simidx_input::{Fate, InputFile, Rewrite, rewrite_records};
@@ -53,7 +53,7 @@ pub struct InputFile {
     stamp: Option<Stamp>,
 }
 
-/// How a change of a file is detected.
+/// The properties that detect a change of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     len: u64,
@@ -61,22 +61,20 @@ struct Stamp {
 }
 
 impl InputFile {
-    /// Opens an input as [`open`](super::open) does. Temporary files go to `temp_dir`, by default to the folder of the
+    /// Opens an input like [`open`](super::open). Temporary files go to `temp_dir`, by default to the folder of the
     /// system.
     ///
     /// # Errors
-    ///
-    /// As for [`open`](super::open). [`Error::Input`] for the formats `le` and `npy`, which cannot be filtered.
+    /// The errors of [`open`](super::open). [`Error::Input`] for the formats `le` and `npy`, which cannot be filtered.
     /// [`Error::Io`] if a temporary file cannot be written.
     pub fn open(path: &Path, format: Option<Format>, temp_dir: Option<&Path>) -> Result<Self> {
         Self::open_with(path, format, &ReadOptions::default(), temp_dir)
     }
 
-    /// The same for [`open_with`](super::open_with).
+    /// Opens an input like [`open_with`](super::open_with).
     ///
     /// # Errors
-    ///
-    /// Those of both.
+    /// The errors of [`InputFile::open`] and [`open_with`](super::open_with).
     pub fn open_with(
         path: &Path,
         format: Option<Format>,
@@ -145,27 +143,27 @@ impl InputFile {
         Ok(())
     }
 
-    /// The format, as given or recognised.
+    /// The format, given or detected.
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// The path that it was opened with.
+    /// The path that the input was opened with.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What errors call it.
+    /// The name of the input in errors.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether its records have named fields, so that [`rewrite_records`](super::rewrite_records) can give them more.
+    /// Whether records have named fields, so that [`rewrite_records`](super::rewrite_records) can add more.
     pub fn has_fields(&self) -> bool {
         self.format.has_fields() || (self.format == Format::Tsv && !self.header.is_empty())
     }
 
-    /// Bytes of the input, compressed bytes if it is compressed. None for a directory.
+    /// Size of the input in bytes, before decompression; `None` for a directory.
     pub fn byte_count(&self) -> Option<u64> {
         let len = |file: &File| file.metadata().ok().map(|data| data.len());
         match (&self.copy, self.stamp) {
@@ -183,11 +181,10 @@ impl InputFile {
         kind(self.format) == kind(other.format) && self.header == other.header
     }
 
-    /// Reads the records, from the first one.
+    /// Reads the records from the first one on.
     ///
     /// # Errors
-    ///
-    /// As for [`open`](super::open), and a file that has changed.
+    /// The errors of [`open`](super::open), and a file that has changed.
     pub fn records(&self) -> Result<Box<dyn RecordReader>> {
         self.check_unchanged()?;
         match self.format {
@@ -203,7 +200,6 @@ impl InputFile {
     /// Checks that the file has the length and modification time that it had when it was opened.
     ///
     /// # Errors
-    ///
     /// [`Error::Io`] if it has changed or its metadata cannot be read.
     pub fn check_unchanged(&self) -> Result<()> {
         match self.stamp_now()? == self.stamp {
@@ -212,7 +208,7 @@ impl InputFile {
         }
     }
 
-    /// The error of an input that has changed.
+    /// Returns the error of an input that has changed.
     pub fn changed(&self) -> Error {
         let message = "has changed while it was read";
         io_error(
@@ -221,7 +217,7 @@ impl InputFile {
         )
     }
 
-    /// What the input holds, from its start.
+    /// Returns the contents of the input from the start.
     pub(super) fn source(&self) -> Result<Source> {
         let Some(copy) = &self.copy else {
             return Source::open(&self.path);
@@ -233,12 +229,12 @@ impl InputFile {
         Source::of_file(&self.name, file.map_err(|e| io_error(&self.name, e))?)
     }
 
-    /// The lines that the input is made of, as UTF-8.
+    /// Returns the contents of the input as UTF-8.
     pub(super) fn text(&self) -> Result<Source> {
         self.source()?.decoded(self.options.encoding)
     }
 
-    /// None of what is not a file by itself.
+    /// Returns the current stamp; `None` if the input is not a single file.
     fn stamp_now(&self) -> Result<Option<Stamp>> {
         if self.copy.is_some() || is_stdin(&self.path) {
             return Ok(None);
@@ -251,7 +247,7 @@ impl InputFile {
     }
 }
 
-/// Writes all that `from` holds to a temporary file.
+/// Copies `from` to a temporary file.
 fn spool(name: &str, mut from: impl Read, temp_dir: Option<&Path>) -> Result<File> {
     let folder = temp_dir.map_or_else(std::env::temp_dir, Path::to_owned);
     let blame_folder = |e| io_error(&printable(&folder), e);

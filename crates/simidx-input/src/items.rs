@@ -1,4 +1,4 @@
-//! Streams that are cut into items, such as lines, and the reader that makes a record of each.
+//! Streams of items, such as lines, and a reader that makes a record of each item.
 
 use super::digits::Radix;
 use super::source::Source;
@@ -6,10 +6,10 @@ use super::{Record, RecordReader};
 use crate::{Error, Place, Result};
 use simidx::{Fingerprints, Width};
 
-/// The items of a stream, one after another: lines, rows or objects.
+/// The consecutive items of a stream: lines, rows or objects.
 pub(super) trait Items: Send {
-    /// Reads on to the next item; false at the end, then and each time after that. Its answer after an [`Error::Io`] is
-    /// not defined.
+    /// Advances to the next item. Returns `false` at the end and after it. After an [`Error::Io`], the result is
+    /// unspecified.
     fn advance(&mut self) -> Result<bool>;
 
     fn source(&self) -> &Source;
@@ -17,18 +17,18 @@ pub(super) trait Items: Send {
     /// The place of the item.
     fn place(&self) -> Place;
 
-    /// The item and what ends it, byte for byte.
+    /// The exact bytes of the item, and of its end.
     fn raw(&self) -> (&[u8], &'static [u8]);
 
-    /// Whether bytes of the item were invalid and became U+FFFD.
+    /// Whether invalid bytes in the item became U+FFFD.
     fn has_faults(&self) -> bool;
 
-    /// The error of the item.
+    /// Returns the error of the item.
     fn error(&self, message: impl Into<String>) -> Error {
         self.error_at(0, message.into())
     }
 
-    /// The error of a line of the item, so many lines after the first one.
+    /// Returns the error of a line of the item; `lines` is its distance from the first line.
     fn error_at(&self, _lines: u64, message: String) -> Error {
         self.source().input_error(self.place(), message)
     }
@@ -38,24 +38,24 @@ pub(super) trait Items: Send {
         std::str::from_utf8(self.raw().0).map_err(|_| self.error("not valid UTF-8"))
     }
 
-    /// Appends the fingerprints of the next items, up to the first that holds anything else, and returns their number.
+    /// Appends the fingerprints of the next items, up to the first item with other contents, and returns their number.
     fn read_fingerprints(&mut self, _: Radix, _: &mut Fingerprints) -> usize {
         0
     }
 }
 
-/// Makes the record of an item; the second argument says whether it is the first.
+/// Makes the record of an item. The second argument is whether the item is the first.
 type ReadRecord<I> = dyn Fn(&I, bool) -> Result<Record> + Send;
 
-/// A reader of one record an item.
+/// Reads one record from each item.
 pub(super) struct ItemReader<I> {
     items: I,
     record: Box<ReadRecord<I>>,
-    /// How the fingerprints are written that can be read many at a time.
+    /// The notation of fingerprints, if they support bulk reads.
     plain: Option<(Radix, Width)>,
-    /// Whether no item has been read.
+    /// Whether no item has been read yet.
     is_first: bool,
-    /// Whether there are no more items.
+    /// Whether all items have been read.
     has_ended: bool,
 }
 
@@ -73,7 +73,7 @@ impl<I: Items> ItemReader<I> {
         }
     }
 
-    /// The same for items of which many are nothing but a fingerprint.
+    /// Enables bulk reads, for items most of which are only a fingerprint.
     pub(super) fn plain(mut self, radix: Radix, width: Width) -> Self {
         self.plain = Some((radix, width));
         self

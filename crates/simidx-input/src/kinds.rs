@@ -1,12 +1,12 @@
-//! Files that users name where records are wanted, known by their first bytes.
+//! Recognises other kinds of files by their first bytes, for messages to users.
 
-/// Bytes at the start of a file that tell its kind.
+/// Number of bytes at the start of a file that determine its kind.
 pub(super) const HEAD: u64 = 512;
 
-/// Where a tar archive has its magic bytes.
+/// The offset of the magic bytes of a tar archive.
 const TAR_MAGIC: usize = 257;
 
-/// What a file that begins with `head` is, and what to do about it, if it is an archive or an index.
+/// Describes a file that begins with `head`, and gives advice, if it is an archive or an index.
 pub(super) fn words(head: &[u8]) -> Option<&'static str> {
     if head.starts_with(b"PK\x03\x04") {
         return Some("is a zip archive; unpack it first");

@@ -1,15 +1,15 @@
-//! Record readers: fingerprints or documents, streamed from files in any of thirteen formats.
+//! Readers of records, which are fingerprints or documents, from files in any of thirteen formats.
 //!
-//! [`open`] returns a [`RecordReader`] for a path, which is an iterator. [`open_with`] also takes the names of the fields
-//! that hold texts, fingerprints and ids, the width of fingerprints and the encoding of texts. [`expand`] lists what a
-//! pattern or a folder stands for. Files compressed by gzip, Zstandard, bzip2, LZ4 or xz are decompressed: they are
-//! recognised by their first bytes, except for [`Format::Le`], where any bytes are valid and the suffix of the name
-//! decides. Memory is bounded by the longest record, for [`Format::Parquet`] by the longest page, for [`Format::Arrow`] by
-//! the longest record batch. A record of text may have 256 MiB.
+//! [`open`] returns a [`RecordReader`] for a path, which is an iterator. [`open_with`] also takes the names of the
+//! fields that contain texts, fingerprints and ids, the width of fingerprints and the encoding of texts. [`expand`]
+//! lists the inputs of a pattern or a folder. Files compressed by gzip, Zstandard, bzip2, LZ4 or xz are decompressed.
+//! They are recognised by their first bytes, except for [`Format::Le`], in which any bytes are valid, so that the
+//! suffix of the name decides. Memory is bounded by the longest record, for [`Format::Parquet`] by the longest page,
+//! for [`Format::Arrow`] by the longest record batch. A text may have at most 256 MiB.
 //!
 //! An unusable record is an [`Error::Input`]; the reader then continues with the next record, and the caller decides
-//! whether to skip it. An [`Error::Io`] names its file and ends the reading. A line or value that is too long is the
-//! former, and the latter if the caller goes on and it has no end within 4 GiB.
+//! whether to skip it. An [`Error::Io`] names its file and ends the reading. A line or value that is too long is an
+//! [`Error::Input`]; if the caller continues and it does not end within 4 GiB, an [`Error::Io`] follows.
 //!
 //! ```
 //! use simidx_input::{Content, open};
@@ -26,8 +26,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The feature `parquet` reads Apache Parquet files, `arrow` Apache Arrow files and streams, `warc` web archives; `bzip2`,
-//! `lz4` and `xz` read through these compressions. Without its feature an input is refused with an error that names it.
+//! The feature `parquet` reads Apache Parquet files, `arrow` Apache Arrow files and streams, `warc` web archives;
+//! `bzip2`, `lz4` and `xz` read through these compressions. Without its feature, an input is refused with an error that
+//! names the feature.
 
 mod cells;
 #[cfg(feature = "arrow")]
@@ -88,13 +89,13 @@ use line_source::LineSource;
 use simidx::{Fingerprints, IdBuf};
 use source::Source;
 
-/// The greatest length of a document, and of a line that may hold one, in bytes.
+/// The greatest length in bytes of a document, and of a line that may contain one.
 const MAX_DOCUMENT: u64 = 256 << 20;
 
-/// The greatest length of a record too long, in bytes, whose end is looked for by a caller who goes on after it.
+/// The greatest length in bytes of a record that is too long, up to which a reader searches for its end.
 const MAX_PASSED_OVER: u64 = 4 << 30;
 
-/// What a record holds.
+/// The content of a record.
 ///
 /// ```
 /// use simidx_input::Content;
@@ -106,7 +107,7 @@ const MAX_PASSED_OVER: u64 = 4 << 30;
 pub enum Content {
     /// A fingerprint, in the low bits.
     Fingerprint(u128),
-    /// A document, which still has to be fingerprinted.
+    /// A document, which is still to be fingerprinted.
     Text(String),
 }
 
@@ -130,7 +131,7 @@ pub struct Record {
     pub content: Content,
     /// The id of the record, if the input has one.
     pub id: Option<IdBuf>,
-    /// What is wrong with the id, if that is passed over; see [`Fields::odd_ids`].
+    /// The problem with an id that is ignored; see [`Fields::odd_ids`].
     pub odd_id: Option<String>,
     /// Whether bytes that are invalid in their encoding were replaced by U+FFFD.
     pub has_faults: bool,
@@ -154,7 +155,7 @@ impl Record {
         Record::new(Content::Text(text), (id, None))
     }
 
-    /// The record of a decoded document.
+    /// Creates the record of a decoded document.
     fn decoded(decoded: Decoded, id: IdBuf) -> Self {
         let mut record = Record::text(decoded.text, Some(id));
         record.has_faults = decoded.has_faults;
@@ -162,10 +163,10 @@ impl Record {
     }
 }
 
-/// A stream of records; made by [`open`], [`open_with`] and [`InputFile::records`].
+/// A stream of records, as [`open`], [`open_with`] and [`InputFile::records`] return it.
 ///
-/// As an iterator it gives the records one by one, and ends after the last one or an [`Error::Io`]. After an
-/// [`Error::Input`], for an unusable record, comes the record after that.
+/// The iterator returns the records one by one, and ends after the last one or an [`Error::Io`]. After an
+/// [`Error::Input`] for an unusable record, it continues with the next record.
 ///
 /// ```
 /// use simidx::{Fingerprints, Width};
@@ -186,51 +187,50 @@ impl Record {
 /// ```
 pub trait RecordReader: Iterator<Item = Result<Record>> + Send {
     /// Appends the fingerprints of the next records to `out`, as long as they have no ids, and returns their number, at
-    /// most 2^20. This is many times faster than record by record.
+    /// most 2^20. This is many times faster than the iterator.
     ///
-    /// 0 means that the iterator must be asked: the next item may be another record, an error or the end. Both ways may
-    /// be taken in turn. Nothing is appended to a column of another width than the reader was opened with, nor by
-    /// default.
+    /// After 0, the iterator must be used: the next item may be another record, an error or the end. Both methods may
+    /// be mixed. Nothing is appended to a column of another width than the reader was opened with, nor by the default
+    /// implementation.
     fn read_fingerprints(&mut self, out: &mut Fingerprints) -> usize {
         let _ = out;
         0
     }
 
-    /// Bytes read from the file so far; of a compressed file, compressed bytes.
+    /// Number of bytes read from the file so far, before decompression.
     fn bytes_read(&self) -> u64;
 
-    /// The number of records that the input declares, if it declares one and none has been read yet.
+    /// The number of records that the input declares, if it does and none has been read yet.
     fn expected_records(&self) -> Option<u64> {
         None
     }
 
-    /// The encoding that was guessed for a line format, unless it is UTF-8 or [`TextEncoding::AUTO`] was not asked for.
+    /// The encoding that was guessed for a line format with [`TextEncoding::AUTO`], unless it is UTF-8.
     fn guessed_encoding(&self) -> Option<&'static str> {
         None
     }
 
     /// The file, and the place in it of the last record or error.
     ///
-    /// Before the first record it is line 0, offset 0 or the whole file.
+    /// Before the first record, it is line 0, offset 0 or the whole file.
     fn place(&self) -> (&str, Place);
 }
 
-/// Opens a file, a directory or, as `-`, standard input.
+/// Opens a file, a directory or, for `-`, standard input.
 ///
-/// Without a format, the path decides, and otherwise the first 64 KiB: see [`Format`]. Text is never taken for
-/// documents by itself, unless it is in a directory. The shards in a directory, see [`expand`], are read one after another.
+/// If no format is given, the path determines it, otherwise the first 64 KiB: see [`Format`]. A file of text is not
+/// detected as a document, except in a directory. The shards in a directory, see [`expand`], are read consecutively.
 /// Fingerprints have 64 bits.
 ///
 /// # Errors
-///
-/// [`Error::Io`], naming the path, if it cannot be opened or its beginning cannot be read. [`Error::Input`] if the format
-/// cannot be recognised or does not fit, for a file of a kind that holds no records, such as an archive, and for a
+/// [`Error::Io`], which names the path, if it cannot be opened or its beginning cannot be read. [`Error::Input`] if the
+/// format cannot be detected or does not fit, for a file that cannot contain records, such as an archive, and for a
 /// directory with files of several formats.
 pub fn open(path: &Path, format: Option<Format>) -> Result<Box<dyn RecordReader>> {
     open_with(path, format, &ReadOptions::default())
 }
 
-/// The same with the names of fields, the width of fingerprints and the encoding of texts.
+/// Opens an input like [`open`], with the names of fields, the width of fingerprints and the encoding of texts.
 ///
 /// ```
 /// use simidx_input::{Content, ReadOptions, open_with};
@@ -248,8 +248,8 @@ pub fn open(path: &Path, format: Option<Format>) -> Result<Box<dyn RecordReader>
 ///
 /// # Errors
 ///
-/// As for [`open`]. [`Error::Input`] if the format has no named fields or no encoding, or if the file lists its columns
-/// and these are not among them.
+/// The errors of [`open`]. [`Error::Input`] if the format has no named fields or no encoding, or if the file lists its
+/// columns without the named ones.
 pub fn open_with(
     path: &Path,
     format: Option<Format>,
@@ -286,27 +286,26 @@ pub fn open_with(
     }
 }
 
-/// Reads a whole file, or standard input as `-`, as one document, like those of [`Format::Files`].
+/// Reads a whole file, or standard input for `-`, as one document like those of [`Format::Files`].
 ///
 /// # Errors
-///
 /// [`Error::Io`] if it cannot be read, [`Error::Input`] if it is not text or longer than 256 MiB; both name the path.
 pub fn read_document(path: &Path, encoding: TextEncoding) -> Result<Decoded> {
     let mut source = Source::open(path)?;
     files::read(&mut source, MAX_DOCUMENT, encoding)
 }
 
-/// The number of records in all of these inputs, as [`open_with`] reads them, if each is a regular file that shows it
-/// without being read: `le`, `npy` and `parquet`, not compressed.
+/// Returns the number of records in all of these inputs, as [`open_with`] reads them, if each is a regular file that
+/// declares it: `le`, `npy` and `parquet`, not compressed.
 ///
-/// None if any of them cannot be opened; [`open_with`] says why.
+/// Returns `None` if any of them cannot be opened; [`open_with`] reports the reason.
 pub fn expected_records_with(
     paths: &[PathBuf],
     format: Option<Format>,
     options: &ReadOptions,
 ) -> Option<u64> {
     let expected = |path: &PathBuf| {
-        // Opening a pipe would take something of it away.
+        // Opening a pipe would consume some of its contents.
         if !path.metadata().is_ok_and(|data| data.is_file()) {
             return None;
         }
@@ -330,7 +329,7 @@ fn open_parquet(path: &Path, _: &ReadOptions) -> Result<Box<dyn RecordReader>> {
     Err(source::input_error(&name, Place::File, message))
 }
 
-/// The reader of an open source in a format other than `Files`.
+/// Returns the reader of an open source in a format other than `Files`.
 fn reader(source: Source, format: Format, options: &ReadOptions) -> Result<Box<dyn RecordReader>> {
     options.check(source.name(), format)?;
     let (width, encoding) = (options.width, options.encoding);
@@ -379,9 +378,9 @@ fn reader(source: Source, format: Format, options: &ReadOptions) -> Result<Box<d
     })
 }
 
-/// A source of text, as UTF-8; a file of another kind is refused.
+/// Returns a source of text as UTF-8; a file of another kind is refused.
 fn text(mut source: Source, encoding: TextEncoding) -> Result<Source> {
-    // Of a pipe, lines that are there are not kept waiting for more.
+    // Lines that are available in a pipe must not wait for more.
     if source.is_regular() {
         let head = source.peek(kinds::HEAD)?;
         let words = kinds::words(&head).or_else(|| {

@@ -1,4 +1,4 @@
-//! Lines of bounded length out of a byte source.
+//! Splits a byte source into lines of bounded length.
 
 use std::io::{self, BufRead, Read};
 
@@ -10,29 +10,29 @@ use super::{MAX_PASSED_OVER, plain_lines};
 use crate::{Place, Result};
 use simidx::Fingerprints;
 
-/// The mark that a file may begin with, in UTF-8.
+/// The byte order mark in UTF-8.
 pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// A source read line by line into one buffer.
+/// A source that is read line by line into one buffer.
 pub(super) struct LineSource {
     ahead: ReadAhead,
     line: Vec<u8>,
-    /// What ended the line and is not in it.
+    /// The end of the line, which is not part of it.
     end: &'static [u8],
     number: u64,
     /// Whether bytes of the line were replaced when it was decoded.
     has_faults: bool,
-    /// Bytes that a line may have, its end not counted.
+    /// Largest length of a line in bytes, without its end.
     limit: u64,
-    /// Bytes of the rest of a line too long that are passed over.
+    /// Largest number of bytes that are skipped after a line that is too long.
     most_passed_over: u64,
-    /// Whether the current line is too long and its rest is still to be passed over.
+    /// Whether the current line is too long and its rest is still to be skipped.
     is_unfinished: bool,
 }
 
 impl Items for LineSource {
-    /// The next line holds more than white space. One that is too long is an `Error::Input` as soon as that is known;
-    /// the next call passes over its rest. A rest that is not worth that is an `Error::Io`.
+    /// Advances to the next line that is not blank. A line that is too long is an `Error::Input` immediately; the next
+    /// call skips its rest. If the rest is too long to skip, it is an `Error::Io`.
     fn advance(&mut self) -> Result<bool> {
         loop {
             let read = self.read_line();
@@ -64,7 +64,7 @@ impl Items for LineSource {
         self.has_faults
     }
 
-    /// The next line might be the last one, or one too long: then none is taken.
+    /// The next line might be the last one, or too long; in these cases, none is read.
     fn read_fingerprints(&mut self, radix: Radix, out: &mut Fingerprints) -> usize {
         if self.is_unfinished {
             return 0;
@@ -138,7 +138,7 @@ impl LineSource {
     }
 }
 
-/// What reading one line came to.
+/// The result of reading one line.
 enum LineRead {
     Line,
     TooLong,
@@ -152,7 +152,7 @@ mod tests {
     use crate::items::ItemReader;
     use crate::{Error, Record, RecordReader};
 
-    /// Every line, or error, with its number.
+    /// Returns every line, or error, with its place.
     fn lines(bytes: &[u8], limit: u64) -> Vec<(Place, String)> {
         let mut lines = LineSource::new(source(bytes), limit);
         let mut all = Vec::new();

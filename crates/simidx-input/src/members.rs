@@ -1,38 +1,38 @@
-//! Compressed streams that are made of several, one after another, each decoded by a decoder of its own.
+//! Compressed streams that consist of several concatenated ones, each with its own decoder.
 
 use std::io::{self, BufRead, Cursor, ErrorKind, Read};
 
-/// Bytes looked at to know that another stream follows.
+/// Number of bytes that are examined to detect a further stream.
 const HEAD: usize = 4;
 
 /// A decoder of one stream.
 pub(super) trait Member: Read {
-    /// What the data are called.
+    /// The name of the compression.
     const NAME: &'static str;
 
-    /// Decodes what begins here.
+    /// Starts to decode a stream.
     fn begin(raw: Raw) -> io::Result<Self>
     where
         Self: Sized;
 
-    /// What follows the stream, which has been read to its end.
+    /// Returns the input after the stream, which has been read to its end.
     fn into_raw(self) -> Raw;
 
-    /// Whether a stream begins so, be it cut off within these bytes.
+    /// Whether a stream begins with these bytes, which may be truncated.
     fn is_begun(head: &[u8]) -> bool;
 
-    /// Passes over what may stand between streams.
+    /// Skips the padding that is allowed between streams.
     fn pass_over(raw: &mut Raw) -> io::Result<()> {
         let _ = raw;
         Ok(())
     }
 }
 
-/// Bytes that may be looked at before they are read.
+/// Bytes that can be examined before they are read.
 pub(super) struct Raw {
     ahead: Cursor<Vec<u8>>,
     reader: Box<dyn BufRead + Send>,
-    /// Bytes that have been read.
+    /// Number of bytes that have been read.
     offset: u64,
 }
 
@@ -45,7 +45,7 @@ impl Raw {
         }
     }
 
-    /// The next bytes, fewer than `count` only at the end.
+    /// Returns the next bytes, at least `count` except at the end.
     pub(super) fn look(&mut self, count: usize) -> io::Result<&[u8]> {
         let mut head = self.rest_ahead().to_vec();
         let missing = count.saturating_sub(head.len()) as u64;
@@ -89,18 +89,18 @@ impl BufRead for Raw {
     }
 }
 
-/// What several streams hold, one after another.
+/// The decoded contents of consecutive streams.
 pub(super) struct Members<M>(Option<State<M>>);
 
 enum State<M> {
     /// Within a stream.
     Within(M),
-    /// Before the first stream, after one, or at the end.
+    /// Before the first stream, after a stream, or at the end.
     Between { raw: Raw, is_first: bool },
 }
 
 impl<M: Member> Members<M> {
-    /// What the streams hold that begin here; there is at least one.
+    /// Creates the contents of the streams that begin here; there is at least one.
     pub(super) fn new(reader: impl BufRead + Send + 'static) -> Self {
         let raw = Raw::new(reader);
         let is_first = true;
@@ -113,7 +113,7 @@ impl<M: Member> Read for Members<M> {
         if out.is_empty() {
             return Ok(0);
         }
-        // After a failure there is no state, and nothing more to read.
+        // After a failure, there is neither state nor more input.
         while let Some(state) = self.0.take() {
             match state {
                 State::Within(mut member) => {
@@ -146,7 +146,7 @@ impl<M: Member> Read for Members<M> {
     }
 }
 
-/// The error of a stream that goes on with something else.
+/// The error of a stream that is followed by other bytes.
 #[derive(Debug, thiserror::Error)]
 #[error("the {name} data end at offset {offset} of the file, and other bytes follow them")]
 pub(super) struct Rubbish {
@@ -187,7 +187,7 @@ mod tests {
     /// A compression with its name.
     type Packer = (&'static str, fn(&[u8]) -> Vec<u8>);
 
-    /// All compressions that are read.
+    /// All supported compressions.
     const PACKERS: &[Packer] = &[
         ("gzip", gzip),
         ("zstd", zstd),
@@ -258,7 +258,7 @@ mod tests {
             for byte in &mut damaged[middle..middle + 20] {
                 *byte ^= 0x55;
             }
-            // Some have a checksum only if their writer wants one.
+            // The checksum of some compressions is optional.
             let has_checksum = !["lz4", "zstd"].contains(name);
             let is_found = matches!(read(&damaged), Err(Error::Io(_)));
             assert!(is_found || !has_checksum, "{name}");

@@ -1,11 +1,11 @@
-//! Names of fields for messages: those that there are, the nearest to the wanted one first.
+//! Lists the names of fields in messages, the most similar to the wanted one first.
 
 use super::id::breaks_line;
 
-/// Names that are listed before the rest is only counted.
+/// Number of names that are listed; the rest is only counted.
 const LISTED: usize = 10;
 
-/// The names that there are, the most similar to the wanted one first: "it has: a, b"; nothing if there are none.
+/// Lists the existing names, the most similar to the wanted one first: "it has: a, b". Returns an empty text for none.
 pub(super) fn list<S: AsRef<str>>(wanted: &str, names: &[S]) -> String {
     let mut sorted: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
     sorted.sort_by(|a, b| similarity(wanted, b).total_cmp(&similarity(wanted, a)));
@@ -17,7 +17,7 @@ pub(super) fn list<S: AsRef<str>>(wanted: &str, names: &[S]) -> String {
     }
 }
 
-/// The name as it is, if it can be told from the words around it.
+/// Returns the name without quotation marks, if it is clear without them.
 fn plain(name: &str) -> String {
     let is_odd = |c: char| breaks_line(c) || c.is_whitespace() || "\",;".contains(c);
     match name.is_empty() || name.chars().any(is_odd) {
@@ -26,7 +26,7 @@ fn plain(name: &str) -> String {
     }
 }
 
-/// From 0 to 1, of the whole names or of the last parts of paths.
+/// Returns the similarity of two names, or of the last parts of their paths, from 0 to 1.
 fn similarity(wanted: &str, name: &str) -> f64 {
     let last = |path: &str| {
         path.rsplit('.')

@@ -1,9 +1,9 @@
-//! Fields that records get when they are copied, and what becomes of each record.
+//! Fields that are added to records when they are copied, and the fates of records.
 
 #[cfg(feature = "arrow")]
 use std::io;
 
-/// A field that records get beside their own.
+/// A field that is added to records.
 ///
 /// ```
 /// use simidx_input::{FieldKind, NewField};
@@ -13,21 +13,21 @@ use std::io;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NewField {
-    /// Its name, which no record may have already.
+    /// The name of the field, which must not exist in any record.
     pub name: String,
-    /// What its values are.
+    /// The kind of the values.
     pub kind: FieldKind,
 }
 
 impl NewField {
-    /// A field of a name.
+    /// Creates a field.
     pub fn new(name: impl Into<String>, kind: FieldKind) -> Self {
         let name = name.into();
         NewField { name, kind }
     }
 }
 
-/// What the values of a new field are: the type of its column in a Parquet file.
+/// The kind of the values of a new field, which determines the type of its column in a Parquet file.
 ///
 /// ```
 /// use simidx_input::{FieldKind, NewField};
@@ -38,7 +38,7 @@ impl NewField {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FieldKind {
-    /// Strings, numbers written out among them.
+    /// Strings, including formatted numbers.
     Text,
     /// Unsigned integers below 2^64.
     Number,
@@ -66,7 +66,7 @@ pub enum FieldValue {
     Real(f64),
 }
 
-/// What becomes of a record.
+/// The fate of a record.
 ///
 /// ```
 /// use simidx_input::{Fate, FieldValue};
@@ -76,14 +76,14 @@ pub enum FieldValue {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fate {
-    /// It is left out.
+    /// The record is left out.
     Dropped,
-    /// It is written as it is. Where all records have the same columns, its new ones are empty.
+    /// The record is copied unchanged. If all records have the same columns, its new ones are empty.
     Copied,
-    /// It is written with a value, or none, for each new field.
+    /// The record is written with a value, or `None`, for each new field.
     With(Vec<Option<FieldValue>>),
 }
 
-/// What becomes of a row, given the bytes that have been read so far.
+/// Decides the fate of a row, given the number of bytes read so far.
 #[cfg(feature = "arrow")]
 pub(super) type RowFate<'a> = &'a mut dyn FnMut(u64) -> io::Result<Fate>;

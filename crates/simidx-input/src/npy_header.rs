@@ -1,4 +1,4 @@
-//! The header of a NumPy file: versions 1 to 3, and no arrays but those of fingerprints.
+//! The header of a NumPy file of versions 1 to 3, for arrays of fingerprints only.
 
 use std::io::Read;
 
@@ -7,20 +7,20 @@ use super::source::Source;
 use crate::{Place, Result};
 use simidx::Width;
 
-/// What a file starts with.
+/// The first bytes of a file.
 pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// The greatest length of a header. That of an array of numbers has some hundred bytes.
+/// Largest length of a header. The header of an array of numbers has some hundred bytes.
 const MAX_HEADER: u32 = 1 << 16;
 
-/// How fingerprints lie in the array.
+/// The layout of fingerprints in the array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     pub(super) count: u64,
     pub(super) big_endian: bool,
 }
 
-/// Reads the header: how the array is laid out, and the offset at which it starts.
+/// Reads the header. Returns the layout of the array, and its offset.
 pub(super) fn read(source: &mut Source, width: Width) -> Result<(Layout, u64)> {
     let (version, mut start) = (take(source, 8)?, 8);
     let length = match version[..] {
@@ -47,7 +47,7 @@ pub(super) fn read(source: &mut Source, width: Width) -> Result<(Layout, u64)> {
     Ok((layout, start + u64::from(length)))
 }
 
-/// This many bytes, or an error.
+/// Reads `length` bytes.
 fn take(source: &mut Source, length: u32) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let read = source.reader().take(length.into()).read_to_end(&mut bytes);
@@ -58,7 +58,7 @@ fn take(source: &mut Source, length: u32) -> Result<Vec<u8>> {
     }
 }
 
-/// What a header says, or what is wrong with it.
+/// Parses the layout from a header.
 fn layout(text: &str, width: Width) -> Result<Layout, String> {
     let array = Array::parse(text).ok_or("malformed NumPy header")?;
     let descr = array
@@ -90,17 +90,17 @@ fn other_width(bits: u32, width: Width) -> String {
     format!("holds {bits}-bit numbers, not {width}-bit fingerprints")
 }
 
-/// The array that a header describes.
+/// The description of an array in a header.
 #[derive(Debug, PartialEq, Eq)]
 struct Array<'a> {
-    /// The type of the elements, none if that is not one word.
+    /// The type of the elements; `None` if it is not a single word.
     descr: Option<&'a str>,
     fortran_order: bool,
     shape: Vec<u64>,
 }
 
 impl<'a> Array<'a> {
-    /// Reads the Python dictionary that a header is.
+    /// Parses the Python dictionary of a header.
     fn parse(text: &'a str) -> Option<Self> {
         let mut rest = Literal(text);
         let (mut descr, mut fortran_order, mut shape) = (None, None, None);
@@ -109,7 +109,7 @@ impl<'a> Array<'a> {
             let key = rest.string()?;
             rest.token(":")?;
             match key {
-                // Fields make a list, which is looked at no further.
+                // Structured types are a list, which is not examined further.
                 "descr" if rest.token("[").is_some() => {
                     return Some(Array {
                         descr: None,
@@ -134,7 +134,7 @@ impl<'a> Array<'a> {
         })
     }
 
-    /// The number of fingerprints, if the shape is one for them.
+    /// Returns the number of fingerprints, if the shape is valid for them.
     fn fingerprints(&self, width: Width) -> Result<u64, String> {
         match (width, &self.shape[..]) {
             (Width::W32 | Width::W64, &[count]) => Ok(count),
@@ -155,7 +155,7 @@ impl<'a> Array<'a> {
     }
 }
 
-/// What is left of a Python literal.
+/// The rest of a Python literal.
 struct Literal<'a>(&'a str);
 
 impl<'a> Literal<'a> {
@@ -200,7 +200,7 @@ impl<'a> Literal<'a> {
         Some(numbers)
     }
 
-    /// A number, which Python 2 may have marked as a long one.
+    /// Parses a number, to which Python 2 may have appended an `L`.
     fn number(&mut self) -> Option<u64> {
         let text = self.0.trim_start();
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();

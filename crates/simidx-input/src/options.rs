@@ -1,11 +1,11 @@
-//! How inputs are read.
+//! Options for reading inputs.
 
 use super::source::input_error;
 use super::{Fields, Format, TextEncoding};
 use crate::{Place, Result};
 use simidx::Width;
 
-/// How inputs of a format are read.
+/// Options for reading an input.
 ///
 /// ```
 /// use simidx_input::ReadOptions;
@@ -18,16 +18,16 @@ use simidx::Width;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReadOptions {
-    /// The fields that hold texts, fingerprints and ids.
+    /// The fields that contain texts, fingerprints and ids.
     pub fields: Fields,
-    /// The width of the fingerprints, 64 bits by default.
+    /// The width of the fingerprints. Default: 64 bits.
     pub width: Width,
-    /// The format of an input that is given none, where neither its name nor its first bytes tell one. By default that is
-    /// an error.
+    /// The format of an input if neither the caller, nor its name, nor its first bytes determine one. By default, that
+    /// is an error.
     pub fallback: Option<Format>,
     /// The encoding of texts. `le`, `npy`, `parquet` and `arrow` have none.
     pub encoding: TextEncoding,
-    /// The byte that separates the values of `csv`, an ASCII character. By default the first row tells it.
+    /// The byte that separates the values of `csv`, an ASCII character. By default, it is detected from the first row.
     pub delimiter: Option<u8>,
 }
 
@@ -40,7 +40,7 @@ simidx::setters!(ReadOptions {
 });
 
 impl ReadOptions {
-    /// Checks that a format has what these options name.
+    /// Checks that a format supports these options.
     pub(super) fn check(&self, name: &str, format: Format) -> Result<()> {
         self.fields.check(name, format)?;
         let message = match (format, self.delimiter) {

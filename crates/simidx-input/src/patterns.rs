@@ -1,4 +1,4 @@
-//! Inputs by their paths: patterns that name several, folders, and what is no path of a file.
+//! Inputs by their paths: patterns, folders, and the refusal of URLs.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -12,26 +12,26 @@ use super::source::{input_error, io_error, is_stdin, printable, refuse_url};
 use super::{Format, folder};
 use crate::{Place, Result};
 
-/// As a shell has it: a wildcard matches neither a slash nor the dot of a hidden file.
+/// Shell-like rules: a wildcard matches neither a slash nor the dot of a hidden file.
 const LIKE_A_SHELL: MatchOptions = MatchOptions {
     case_sensitive: true,
     require_literal_separator: true,
     require_literal_leading_dot: true,
 };
 
-/// The part of a pattern that stands for folders at any depth.
+/// The part of a pattern that matches folders at any depth.
 const ANY_DEPTH: &str = "**";
 
-/// The inputs that a path or a pattern names, sorted.
+/// Returns the inputs of a path or a pattern, sorted.
 ///
 /// A path that exists, or that has no `*`, `?` or `[`, names itself. Any other path is a pattern; `**` matches folders
-/// at any depth. Names that are not UTF-8 match as if what is invalid in them was U+FFFD.
+/// at any depth. Invalid UTF-8 in names matches like U+FFFD.
 ///
-/// A folder stands for the files in it and in its folders, in the order of their paths, if all of them are of one format
-/// by their names, or, without extensions, by their first bytes. Hidden files, those whose names begin with `_`, and empty
-/// files do not count. With a format other than `files` it stands for the files of that format by their names, or, if there
-/// are none, for those whose names tell no format. A folder of other files, and every folder with the format `files`, stands
-/// for itself: it is read as documents.
+/// A folder represents the files in it and its subfolders, in the order of their paths, if all of them have the same
+/// format by their names or, without extensions, by their first bytes. Hidden files, files whose names begin with `_`,
+/// and empty files are ignored. With a format other than `files`, it represents the files of that format by their names
+/// or, if there are none, the files whose names determine no format. A folder of other files, and every folder with the
+/// format `files`, represents itself: it is read as documents.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -66,10 +66,10 @@ fn is_pattern(part: &OsStr) -> bool {
     part.as_encoded_bytes().iter().any(|b| b"*?[".contains(b))
 }
 
-/// The paths that match a pattern, sorted; at least one.
+/// Returns the paths that match a pattern, sorted; at least one.
 fn matches(pattern: &Path) -> Result<Vec<PathBuf>> {
     let refuse = |message: String| input_error(&printable(pattern), Place::File, message);
-    // One part of a path after another, and its faults by their places in the whole.
+    // The pattern is applied component by component. Its errors have positions in the whole pattern.
     let check = Pattern::new(&pattern.to_string_lossy());
     check.map_err(|e| refuse(format!("not a pattern: {} at character {}", e.msg, e.pos)))?;
     let mut found = vec![PathBuf::new()];
@@ -97,7 +97,7 @@ fn matches(pattern: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// What is in the folders and matches.
+/// Returns the entries of the folders that match.
 fn within(folders: &[PathBuf], pattern: &Pattern) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for folder in folders {
@@ -117,7 +117,7 @@ fn within(folders: &[PathBuf], pattern: &Pattern) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The folders and all folders below them, or all files there.
+/// Returns the folders and all folders below them, or all files in them.
 fn below(folders: &[PathBuf], wants_files: bool) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for folder in folders {
@@ -145,7 +145,7 @@ fn below(folders: &[PathBuf], wants_files: bool) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The folder that an empty path stands for.
+/// Returns the current folder for an empty path.
 fn or_here(folder: &Path) -> &Path {
     match folder.as_os_str().is_empty() {
         true => Path::new("."),

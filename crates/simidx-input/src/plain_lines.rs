@@ -1,24 +1,24 @@
-//! Lines that hold a fingerprint and nothing else, many at a time and on all threads.
+//! Bulk reads of lines with only a fingerprint, on all threads.
 //!
-//! What is odd about a line, and what to say of it, is left to the reader of single lines: here a
-//! line is either plain or the end.
+//! Other lines, including invalid ones, are left to the reader of single lines: a bulk read ends at the first line that
+//! is not plain.
 
 use rayon::prelude::*;
 
 use super::digits::{self, Radix};
 use simidx::{Fingerprint, Fingerprints};
 
-/// Bytes that one task reads.
+/// Number of bytes that one task reads.
 const PIECE: usize = 32 << 10;
 
-/// How far a reading went: up to the end of the last fingerprint.
+/// The extent of a reading, up to the end of the last fingerprint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Extent {
     pub(super) lines: u64,
     pub(super) bytes: usize,
 }
 
-/// Appends the fingerprints of lines, each with its end, up to the first line that is not plain.
+/// Appends the fingerprints of complete lines, up to the first line that is not plain.
 pub(super) fn read(lines: &[u8], radix: Radix, out: &mut Fingerprints) -> Extent {
     match out {
         Fingerprints::W32(out) => read_lines(lines, radix, out),
@@ -33,7 +33,7 @@ fn read_lines<F: Fingerprint>(lines: &[u8], radix: Radix, out: &mut Vec<F>) -> E
     let Some(first) = pieces.next() else {
         return reading.extent;
     };
-    // Where other lines are frequent, nothing behind the next of them should be looked at.
+    // If other lines are frequent, nothing after the next of them should be examined.
     if !reading.join(Piece::read(first, radix), out) {
         return reading.extent;
     }
@@ -50,16 +50,16 @@ fn read_lines<F: Fingerprint>(lines: &[u8], radix: Radix, out: &mut Vec<F>) -> E
     reading.extent
 }
 
-/// Pieces put together.
+/// Pieces that have been joined.
 #[derive(Default)]
 struct Reading {
     extent: Extent,
-    /// All of the pieces so far.
+    /// The extent of all pieces so far.
     passed: Extent,
 }
 
 impl Reading {
-    /// Adds the next piece, and returns whether it is plain up to its end.
+    /// Adds the next piece, and returns whether all of it is plain.
     fn join<F: Fingerprint>(&mut self, piece: Piece<F>, out: &mut Vec<F>) -> bool {
         out.extend_from_slice(&piece.fingerprints);
         if !piece.fingerprints.is_empty() {
@@ -84,7 +84,7 @@ impl std::ops::Add for Extent {
     }
 }
 
-/// Cuts lines into pieces that end where a line ends.
+/// Divides lines into pieces that end with a line.
 fn pieces(mut lines: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let behind = lines.get(PIECE..).unwrap_or_default();
@@ -100,7 +100,7 @@ fn pieces(mut lines: &[u8]) -> impl Iterator<Item = &[u8]> {
 struct Piece<F> {
     fingerprints: Vec<F>,
     extent: Extent,
-    /// All lines, if all of them are plain.
+    /// The extent of all lines, if all of them are plain.
     whole: Option<Extent>,
 }
 
@@ -128,8 +128,8 @@ impl<F: Fingerprint> Piece<F> {
     }
 }
 
-/// The fingerprint of the first of some lines, and the bytes of the line with its end, if it is plain; an empty one has no
-/// fingerprint.
+/// Returns the fingerprint in the first line, and the length of the line with its end, if it is plain; an empty line
+/// has no fingerprint.
 #[inline]
 fn read_line<F: Fingerprint>(lines: &[u8], radix: Radix) -> Option<(Option<F>, usize)> {
     let full = F::BYTES * 2;
@@ -138,7 +138,7 @@ fn read_line<F: Fingerprint>(lines: &[u8], radix: Radix) -> Option<(Option<F>, u
     {
         return Some((Some(fingerprint), full + 1));
     }
-    // Ends of lines and tabs are below all digits and letters.
+    // Line ends and tabs sort before all digits and letters.
     let digits = lines.iter().position(|&b| b < b'0')?;
     let end = match lines[digits..] {
         [b'\n', ..] => 1,

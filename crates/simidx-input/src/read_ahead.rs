@@ -1,21 +1,21 @@
-//! Reading ahead: many whole lines at a time for those who can use them, the same bytes for the rest.
+//! Reads ahead, so that many complete lines are available at once; other readers see the same bytes.
 
 use std::io::{self, BufRead, Read};
 
 use super::source::Source;
 
-/// Bytes that are read ahead at a time.
+/// Number of bytes that are read ahead.
 const BLOCK: usize = 1 << 20;
 
-/// A source of which some bytes may have been read ahead.
+/// A source whose next bytes may have been read ahead.
 pub(super) struct ReadAhead {
     source: Source,
     block: Vec<u8>,
-    /// The bytes of the block before this one have been read.
+    /// The bytes of the block before this offset have been read.
     start: usize,
-    /// The end of the last whole line in the block.
+    /// The end of the last complete line in the block.
     lines_end: usize,
-    /// What ended the reading ahead, due after the block.
+    /// The failure that ended the reading ahead, to be returned after the block.
     failure: Option<io::Error>,
 }
 
@@ -34,8 +34,8 @@ impl ReadAhead {
         &self.source
     }
 
-    /// Lines that come next, each with its end; none at the end of the source, or if the next line
-    /// does not end within the block.
+    /// Returns the next complete lines; none at the end of the source, or if the next line does not end within the
+    /// block.
     pub(super) fn whole_lines(&mut self) -> &[u8] {
         if self.start >= self.lines_end {
             self.read_on();
@@ -45,7 +45,7 @@ impl ReadAhead {
             .unwrap_or_default()
     }
 
-    /// Fills the block up.
+    /// Fills the block.
     fn read_on(&mut self) {
         self.block.drain(..self.start);
         self.start = 0;

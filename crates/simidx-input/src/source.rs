@@ -1,4 +1,4 @@
-//! Byte sources: a file or standard input, decompressed on the way.
+//! Byte sources: files or standard input, decompressed while they are read.
 
 use std::fs::File;
 use std::io::{self, BufRead, Cursor, Read};
@@ -15,30 +15,30 @@ use super::text_encoding::Choice;
 use super::{TextEncoding, encoding};
 use crate::{Error, InputError, Place};
 
-/// Decompressed bytes looked at to tell a format or an encoding.
+/// Number of decompressed bytes that are examined to detect a format or an encoding.
 pub(super) const SNIFFED: u64 = 64 << 10;
 
 /// A named stream of bytes.
 pub(super) struct Source {
     name: String,
     reader: Box<dyn BufRead + Send>,
-    /// Bytes read so far, before they are decompressed.
+    /// Number of bytes read so far, before decompression.
     raw_bytes: Arc<AtomicU64>,
     compression: Compression,
-    /// Bytes of the file, if it is a regular one.
+    /// Size of the file in bytes, if it is a regular one.
     file_len: Option<u64>,
-    /// Of a stream that is decoded.
+    /// The faulty lines of a stream that is decoded.
     faulty_lines: Option<FaultyLines>,
     guessed_encoding: Option<&'static Encoding>,
 }
 
 impl Source {
-    /// Opens a file, or standard input for `-`, decompressed if its first bytes say so.
+    /// Opens a file, or standard input for `-`, and decompresses it as its first bytes indicate.
     pub(super) fn open(path: &Path) -> Result<Self, Error> {
         Self::open_as(path, Compression::by_magic)
     }
 
-    /// The same, decompressed if the name of the file says so, whatever its first bytes are.
+    /// Opens a file, and decompresses it as its name indicates, regardless of its first bytes.
     pub(super) fn open_by_name(path: &Path) -> Result<Self, Error> {
         Self::open_as(path, |_| split_suffix(&file_name(path)).1)
     }
@@ -52,19 +52,19 @@ impl Source {
         Self::with(name, file, len, compression)
     }
 
-    /// What an open file holds from where it stands, decompressed if its first bytes say so.
+    /// Creates a source of an open file from its current position, decompressed as its first bytes indicate.
     pub(super) fn of_file(name: &str, file: File) -> Result<Self, Error> {
         let len = regular_len(&file);
         Self::with(name.to_owned(), file, len, Compression::by_magic)
     }
 
-    /// A source of what `raw` holds, decompressed if its first bytes say so.
+    /// Creates a source from a stream, decompressed as its first bytes indicate.
     #[cfg(test)]
     pub(super) fn new(name: String, raw: impl Read + Send + 'static) -> Result<Self, Error> {
         Self::with(name, raw, None, Compression::by_magic)
     }
 
-    /// A source of what `raw` holds, compressed in the way that its first bytes are said to tell.
+    /// Creates a source from a stream; `compression` determines how it is compressed from its first bytes.
     fn with(
         name: String,
         raw: impl Read + Send + 'static,
@@ -93,7 +93,7 @@ impl Source {
         }
     }
 
-    /// The same as UTF-8, if it is in another encoding by what is chosen, and that perhaps by its first bytes.
+    /// Decodes the source to UTF-8 if the chosen or detected encoding is another one.
     pub(super) fn decoded(mut self, chosen: TextEncoding) -> Result<Self, Error> {
         let encoding = match chosen.0 {
             Choice::Format => return Ok(self),
@@ -115,23 +115,24 @@ impl Source {
         Ok(self)
     }
 
-    /// The name of the encoding that the stream is decoded from, if that is a guess.
+    /// The name of the encoding that the stream is decoded from, if it was guessed.
     pub(super) fn guessed_encoding(&self) -> Option<&'static str> {
         self.guessed_encoding.map(Encoding::name)
     }
 
-    /// Whether bytes of a line, from 1, stood for nothing and became U+FFFD. Lines are asked for in ascending order.
+    /// Whether bytes of a line, counted from 1, were invalid and became U+FFFD. Lines must be queried in ascending
+    /// order.
     pub(super) fn is_faulty(&self, line: u64) -> bool {
         let lines = self.faulty_lines.as_ref();
         lines.is_some_and(|lines| lines.holds(line))
     }
 
-    /// Bytes read so far, before they are decompressed.
+    /// Number of bytes read so far, before decompression.
     pub(super) fn bytes_read(&self) -> u64 {
         self.raw_bytes.load(Ordering::Relaxed)
     }
 
-    /// Bytes that the source has altogether, if it is a regular file that is not compressed.
+    /// The total size of the source in bytes, if it is a regular file that is not compressed.
     pub(super) fn plain_len(&self) -> Option<u64> {
         self.file_len
             .filter(|_| self.compression == Compression::None)
@@ -145,7 +146,7 @@ impl Source {
         &mut *self.reader
     }
 
-    /// The first bytes, up to `limit` of them, which remain to be read.
+    /// Returns the first bytes, up to `limit`, without consuming them.
     pub(super) fn peek(&mut self, limit: u64) -> Result<Vec<u8>, Error> {
         let mut head = Vec::new();
         let mut start = (&mut self.reader).take(limit);
@@ -156,7 +157,7 @@ impl Source {
         Ok(head)
     }
 
-    /// The first bytes up to the end of the first line, or `limit` of them, which remain to be read.
+    /// Returns the first bytes up to the end of the first line, or up to `limit`, without consuming them.
     pub(super) fn peek_line(&mut self, limit: u64) -> Result<Vec<u8>, Error> {
         let mut line = Vec::new();
         let mut start = (&mut self.reader).take(limit);
@@ -167,7 +168,7 @@ impl Source {
         Ok(line)
     }
 
-    /// Passes over bytes that have been peeked at.
+    /// Skips bytes that have been peeked at.
     pub(super) fn pass_over(&mut self, count: usize) -> Result<(), Error> {
         let mut passed = self.reader().take(count as u64);
         let copied = io::copy(&mut passed, &mut io::sink());
@@ -179,27 +180,27 @@ impl Source {
         self.reader = Box::new(Cursor::new(bytes).chain(rest));
     }
 
-    /// Whether the source is a regular file, of which a part can be looked at without waiting for it.
+    /// Whether the source is a regular file, which can be examined without waiting.
     pub(super) fn is_regular(&self) -> bool {
         self.file_len.is_some()
     }
 
-    /// The error of a failed read from this source.
+    /// Returns the error of a failed read from this source.
     pub(super) fn io_error(&self, error: io::Error) -> Error {
         io_error(&self.name, error)
     }
 
-    /// The error of a record that cannot be used.
+    /// Returns the error of an unusable record.
     pub(super) fn input_error(&self, place: Place, message: impl Into<String>) -> Error {
         input_error(&self.name, place, message)
     }
 }
 
-/// A reader that counts, and does not take a file that became shorter for one that has ended.
+/// A reader that counts bytes, and reports an error if a file has become shorter.
 struct Counted<R> {
     raw: R,
     bytes: Arc<AtomicU64>,
-    /// What a regular file held when it was opened.
+    /// The size of a regular file when it was opened.
     file_len: Option<u64>,
 }
 
@@ -214,24 +215,24 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// The length of an open file, if it is a regular one.
+/// Returns the length of an open file, if it is a regular one.
 fn regular_len(file: &File) -> Option<u64> {
     let data = file.metadata().ok()?;
     data.is_file().then_some(data.len())
 }
 
-/// The last part of the path, in lower case.
+/// Returns the last component of the path, in lower case.
 pub(super) fn file_name(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default();
     name.to_string_lossy().to_ascii_lowercase()
 }
 
-/// Whether the path stands for standard input.
+/// Whether the path means standard input.
 pub(super) fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// The path as messages show it: on one line, with anything unreadable escaped or replaced.
+/// Returns the path for messages: on one line, with unreadable characters escaped or replaced.
 pub(super) fn printable(path: &Path) -> String {
     let mut name = String::new();
     for c in path.to_string_lossy().chars() {
@@ -244,12 +245,12 @@ pub(super) fn printable(path: &Path) -> String {
     name
 }
 
-/// An error of the system, with the name of the file in front.
+/// Prefixes an error of the system with the name of the file.
 pub(super) fn io_error(name: &str, error: io::Error) -> Error {
     Error::Io(io::Error::new(error.kind(), format!("{name}: {error}")))
 }
 
-/// An error in the named input.
+/// Returns an error in the named input.
 pub(super) fn input_error(name: &str, place: Place, message: impl Into<String>) -> Error {
     Error::Input(InputError {
         source: name.to_owned(),
@@ -258,7 +259,7 @@ pub(super) fn input_error(name: &str, place: Place, message: impl Into<String>) 
     })
 }
 
-/// Says of a URL that it is one; whoever calls this has found no such file.
+/// Refuses a path that is a URL. The caller has found no such file.
 pub(super) fn refuse_url(path: &Path) -> Result<(), Error> {
     let text = path.to_string_lossy();
     let scheme = text.split_once("://").map(|(scheme, _)| scheme);
@@ -276,7 +277,7 @@ pub(super) fn refuse_url(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Opens anything but a directory, which some systems would open and only then refuse to read.
+/// Opens anything except a directory, which some systems would open and then fail to read.
 pub(super) fn open_file(path: &Path) -> Result<(String, File), Error> {
     let name = printable(path);
     let file = File::open(path).and_then(|file| {
@@ -305,12 +306,12 @@ pub(super) mod tests {
     use flate2::write::GzEncoder;
     use std::io::Write;
 
-    /// A source named `in` of these bytes.
+    /// Returns a source named `in` of these bytes.
     pub(crate) fn source(bytes: &[u8]) -> Source {
         Source::new("in".into(), Cursor::new(bytes.to_vec())).unwrap()
     }
 
-    /// The same, of which at most `piece` bytes can be read at a time.
+    /// Returns a source of which at most `piece` bytes can be read at a time.
     pub(crate) fn pieces(bytes: &[u8], piece: usize) -> Source {
         struct Pieces(Cursor<Vec<u8>>, usize);
         impl Read for Pieces {
@@ -332,7 +333,7 @@ pub(super) mod tests {
         zstd::stream::encode_all(bytes, 3).unwrap()
     }
 
-    /// All that a source of these bytes holds.
+    /// Reads a source of these bytes to its end.
     pub(crate) fn read(bytes: &[u8]) -> Result<Vec<u8>, Error> {
         let mut source = source(bytes);
         let mut all = Vec::new();
@@ -342,7 +343,7 @@ pub(super) mod tests {
         }
     }
 
-    /// Numbers that compress to more than a few bytes.
+    /// Returns numbers that compress to more than a few bytes.
     pub(crate) fn sample() -> Vec<u8> {
         (0u32..200_000)
             .flat_map(|i| i.wrapping_mul(0x9e37_79b9).to_le_bytes())

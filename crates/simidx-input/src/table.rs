@@ -1,4 +1,4 @@
-//! Records in the columns of tables, which a first line names: the format `tsv` with named fields, and `csv`.
+//! Records in tables with a header line: the format `tsv` with named fields, and `csv`.
 
 use super::fields::{Held, joined, neither_column, no_column};
 use super::items::{ItemReader, Items};
@@ -9,18 +9,18 @@ use crate::id;
 use crate::{Place, Result};
 use simidx::IdBuf;
 
-/// Which columns of a table hold the records.
+/// The columns of a table that contain the records.
 #[derive(Debug)]
 pub(super) struct TableColumns {
     content: Held<usize>,
     id: Option<usize>,
-    /// How many columns there are.
+    /// Number of columns.
     count: usize,
     options: ReadOptions,
 }
 
 impl TableColumns {
-    /// The columns of the fields among those of these names, or what is wrong with these.
+    /// Finds the columns of the fields among columns with these names.
     pub(super) fn find(all: &[&str], options: &ReadOptions) -> Result<Self, String> {
         let (content, id) = options.fields.find(
             |name| column(all, name),
@@ -35,7 +35,7 @@ impl TableColumns {
         })
     }
 
-    /// The record of a row with so many values, or what is wrong with it; `read_id` makes an id of a value.
+    /// Returns the record of a row with `count` values; `read_id` converts a value to an id.
     pub(super) fn record<'r>(
         &self,
         count: usize,
@@ -65,7 +65,7 @@ impl TableColumns {
     }
 }
 
-/// The number of the column that has a name.
+/// Returns the number of the column with a name.
 fn column(names: &[&str], name: &str) -> Result<Option<usize>, String> {
     let mut found = (0..names.len()).filter(|&index| names[index] == name);
     match (found.next(), found.next()) {
@@ -74,7 +74,7 @@ fn column(names: &[&str], name: &str) -> Result<Option<usize>, String> {
     }
 }
 
-/// A reader of lines of values between tabs. The first one names the columns, among them those of the fields.
+/// Returns a reader of tab-separated lines. The first one names the columns, including those of the fields.
 pub(super) fn reader(source: Source, options: &ReadOptions) -> Result<ItemReader<LineSource>> {
     let mut lines = LineSource::new(source, MAX_DOCUMENT);
     if !lines.advance()? {

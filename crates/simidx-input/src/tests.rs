@@ -1,4 +1,4 @@
-//! Opening, detection and every reader together.
+//! Opening, detection and all readers together.
 
 use super::source::tests::{gzip, source, zstd};
 use super::*;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use simidx::{Fingerprint, Width};
 use std::fs::write;
 
-/// Everything that a reader gave.
+/// All results of a reader.
 pub(super) struct Read(Vec<Result<Record, String>>);
 
 impl Read {
@@ -15,7 +15,7 @@ impl Read {
         self.0.iter().flatten().cloned().collect()
     }
 
-    /// The same with the errors written otherwise.
+    /// Returns the results with changed errors.
     #[cfg(feature = "parquet")]
     pub(super) fn map_errors(self, write: impl Fn(String) -> String) -> Self {
         let records = self.0.into_iter();
@@ -38,8 +38,8 @@ pub(super) fn drain(reader: &mut dyn RecordReader) -> Read {
     )
 }
 
-/// Everything that a reader gave, with its places: many at a time where it can, and with `singles`
-/// one-by-one reads after each such attempt.
+/// Returns all results of a reader with their places. It uses bulk reads where possible, and `singles` single reads
+/// after each.
 pub(super) fn drain_in_bulk(
     reader: &mut dyn RecordReader,
     width: Width,
@@ -68,7 +68,7 @@ pub(super) fn drain_in_bulk(
     }
 }
 
-/// Everything that a reader gave one by one, with its places.
+/// Returns all results of a reader, read one by one, with their places.
 fn drain_with_places(reader: &mut dyn RecordReader) -> (Read, Vec<Place>) {
     let (mut all, mut places) = (Vec::new(), Vec::new());
     while let Some(record) = reader.next() {
@@ -78,27 +78,27 @@ fn drain_with_places(reader: &mut dyn RecordReader) -> (Read, Vec<Place>) {
     (Read(all), places)
 }
 
-/// All records of bytes in a format, from a source named `in`.
+/// Reads all records of bytes in a format, from a source named `in`.
 pub(super) fn read_all(bytes: &[u8], format: Format) -> Read {
     read_with(bytes, format, &Fields::default())
 }
 
-/// The same with fields of these names.
+/// Reads all records with fields of these names.
 pub(super) fn read_with(bytes: &[u8], format: Format, names: &Fields) -> Read {
     read_by(bytes, format, &names.clone().into())
 }
 
-/// The same with other options.
+/// Reads all records with other options.
 pub(super) fn read_by(bytes: &[u8], format: Format, options: &ReadOptions) -> Read {
     drain(&mut *super::reader(source(bytes), format, options).unwrap())
 }
 
-/// The reader of a source with the fields that it has by default.
+/// Returns the reader of a source with the default fields.
 fn reader(source: Source, format: Format) -> Result<Box<dyn RecordReader>> {
     super::reader(source, format, &ReadOptions::default())
 }
 
-/// Fields of these names, those of several texts between commas; an empty one is the default.
+/// Returns fields with these names; several texts are separated by commas, and an empty name is the default.
 pub(super) fn fields(text: &str, id: &str) -> Fields {
     let texts = text.split(',').filter(|name| !name.is_empty());
     Fields {
@@ -308,7 +308,7 @@ fn formats_without_text_have_no_encoding_to_name() {
     }
 }
 
-/// Options to read texts in an encoding.
+/// Returns options to read texts in an encoding.
 fn encoded(name: &str) -> ReadOptions {
     name.parse::<TextEncoding>().unwrap().into()
 }
@@ -366,7 +366,7 @@ fn faults_are_replaced_and_told_by_their_lines() {
         }
     }
     assert_eq!(faulty, [Place::Line(3), Place::Line(4)]);
-    // Named, UTF-8 is replaced as well; unnamed, it is refused.
+    // Invalid UTF-8 is replaced if the encoding is named, otherwise refused.
     let read = read_by(b"a\xff\n", Format::Lines, &encoded("utf-8"));
     assert!(read.records()[0].has_faults);
     let read = read_by(b"a\n\xff\n", Format::Lines, &encoded("auto"));
@@ -389,7 +389,7 @@ fn a_guess_by_the_first_lines_holds_for_all() {
             .iter()
             .all(|record| *record == document(line.trim(), None))
     );
-    // What has been taken for UTF-8 is not guessed again.
+    // An input that was detected as UTF-8 is not guessed again.
     let late = [&b"ascii\n".repeat(20_000)[..], &bytes[..100]].concat();
     let read = read_by(&late, Format::Lines, &encoded("auto"));
     assert!(read.errors()[0].starts_with("in:20001: not valid UTF-8"));
@@ -439,7 +439,7 @@ pub(super) fn filter_records(
     })
 }
 
-/// Reads bytes in every format to the end, where every reader must stay.
+/// Reads bytes in every format to the end, and checks that every reader remains at the end.
 fn exercise(bytes: &[u8], width: Width) -> Result<(), TestCaseError> {
     for format in Format::ALL {
         let Ok(mut reader) = super::reader(source(bytes), format, &width.into()) else {
@@ -461,14 +461,14 @@ fn exercise(bytes: &[u8], width: Width) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Reads bytes many at a time and one by one: the same records, errors and places.
+/// Compares bulk reads with single reads: the same records, errors and places.
 fn compare_bulk(bytes: &[u8], width: Width, singles: usize) -> Result<(), TestCaseError> {
     for format in [Format::Hex, Format::Dec, Format::Tsv, Format::Le] {
         let open = || super::reader(source(bytes), format, &width.into()).unwrap();
         let (expected, places) = drain_with_places(&mut *open());
         let (read, seen) = drain_in_bulk(&mut *open(), width, singles);
         prop_assert_eq!(&read.0, &expected.0, "{}", format);
-        // Of those read together only the last one's place can be asked for.
+        // After a bulk read, only the place of the last record is known.
         let mut all = places.iter();
         prop_assert!(
             seen.iter().all(|place| all.any(|p| p == place)),
@@ -495,7 +495,7 @@ fn long_inputs_are_read_in_bulk_as_one_by_one() {
         }
     }
     text += "1";
-    // A block of what is read ahead ends within it.
+    // A block of the reading ahead ends within the text.
     assert!(text.len() > 1 << 20);
     let packed = gzip(text.as_bytes());
     for bytes in [text.as_bytes(), &packed, &packed[..packed.len() / 2]] {
@@ -506,7 +506,7 @@ fn long_inputs_are_read_in_bulk_as_one_by_one() {
     assert!(reader.read_fingerprints(&mut Fingerprints::new(Width::W64)) > 0);
 }
 
-/// The documents that a copy of all lines but the first `passed` ones gives.
+/// Returns the documents in a copy of all lines except the first `passed` ones.
 fn copied(text: &str, passed: usize) -> Vec<Record> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("documents");
@@ -584,7 +584,7 @@ proptest! {
     }
 }
 
-/// What reading a file that begins like this fails with.
+/// Returns the error of reading a file that begins like this.
 #[cfg(not(all(
     feature = "arrow",
     feature = "bzip2",
@@ -671,7 +671,7 @@ fn odd_ids_are_passed_over_if_that_is_wanted() {
     let read = read_by(b"id,text\n,a\n7,b\n", Format::Csv, &options);
     let odd: Vec<_> = read.records().into_iter().map(|r| r.odd_id).collect();
     assert_eq!(odd, [Some("id is empty".to_owned()), None]);
-    // A name that a record does not have is still a mistake.
+    // A name that a record lacks is still an error.
     options.fields.id = Some("key".to_owned());
     let read = read_by(lines.as_bytes(), Format::Jsonl, &options);
     assert!(read.records().is_empty());

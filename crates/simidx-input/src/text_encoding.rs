@@ -1,16 +1,16 @@
-//! The names of the encodings in which texts may be read.
+//! The names of the encodings of texts.
 
 use std::fmt;
 use std::str::FromStr;
 
 use encoding_rs::Encoding;
 
-/// How the bytes of texts become characters.
+/// The encoding of texts.
 ///
-/// By default line formats are UTF-8, where an invalid line is an error. Texts of
-/// [`Format::Files`](super::Format::Files) and [`Format::Warc`](super::Format::Warc) have the encoding that they declare
-/// or that is guessed. Parsed from a name, it is the encoding of all texts; every name of the Encoding Standard of the
-/// web is known. A byte order mark overrules it. Invalid bytes become U+FFFD, which
+/// By default, line formats are UTF-8, and an invalid line is an error. Texts of
+/// [`Format::Files`](super::Format::Files) and [`Format::Warc`](super::Format::Warc) have the encoding that they
+/// declare, or a guessed one. A value parsed from a name is the encoding of all texts; every name in the Encoding
+/// Standard of the web is accepted. A byte order mark takes precedence. Invalid bytes become U+FFFD, which
 /// [`Record::has_faults`](super::Record::has_faults) reports.
 ///
 /// ```
@@ -24,21 +24,21 @@ use encoding_rs::Encoding;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TextEncoding(pub(super) Choice);
 
-/// What decides about the encoding.
+/// The source of the encoding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Choice {
-    /// The format.
+    /// The default of the format.
     #[default]
     Format,
-    /// The first bytes.
+    /// A guess from the first bytes.
     Guess,
     Named(&'static Encoding),
 }
 
-/// The name that stands for a guess.
+/// The name of the guess.
 const AUTO: &str = "auto";
 
-/// The encodings that have a name, except the one that refuses all texts.
+/// The names of all encodings, except the one that refuses all texts.
 const KNOWN: &str = "\
     UTF-8, UTF-16LE, UTF-16BE, GBK, gb18030, Big5, EUC-JP, ISO-2022-JP, Shift_JIS, EUC-KR, IBM866, \
     ISO-8859-2, ISO-8859-3, ISO-8859-4, ISO-8859-5, ISO-8859-6, ISO-8859-7, ISO-8859-8, ISO-8859-8-I, \
@@ -47,11 +47,11 @@ const KNOWN: &str = "\
     windows-1256, windows-1257, windows-1258, x-mac-cyrillic, x-user-defined";
 
 impl TextEncoding {
-    /// Guess the encoding of line formats too, from the first 64 KiB: by a byte order mark, or as UTF-8 if almost all
-    /// of it is valid, or from its bytes. An input that is taken for UTF-8 is read as by default.
+    /// Guesses the encoding of line formats too, from the first 64 KiB: by a byte order mark, or as UTF-8 if almost all
+    /// of it is valid, or from its bytes. UTF-8 is then read as by default.
     pub const AUTO: TextEncoding = TextEncoding(Choice::Guess);
 
-    /// Whether it is left to the format.
+    /// Whether the format determines the encoding.
     pub(super) fn is_default(self) -> bool {
         self.0 == Choice::Format
     }
@@ -89,7 +89,7 @@ impl FromStr for TextEncoding {
     }
 }
 
-/// The error for a name that no encoding has; it lists the known ones.
+/// The error for an unknown name of an encoding; it lists the known ones.
 ///
 /// ```
 /// use simidx_input::TextEncoding;

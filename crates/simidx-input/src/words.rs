@@ -8,33 +8,33 @@ use super::{Record, RecordReader};
 use crate::{Place, Result};
 use simidx::{Fingerprints, Width};
 
-/// The most words that are taken at a time.
+/// Largest number of words that are read at a time.
 const MOST: u64 = 1 << 16;
 
-/// A reader of one word after another.
+/// Reads consecutive words.
 pub(super) struct WordReader {
     source: Source,
     width: Width,
-    /// How many words an array has; none if they go on to the end of the source.
+    /// Number of words in an array; `None` if they continue to the end of the source.
     count: Option<u64>,
     is_big_endian: bool,
-    /// The number of words, if the file has the length for them.
+    /// Number of words, if the size of the file matches it.
     expected: Option<u64>,
-    /// Where the first word starts.
+    /// The offset of the first word.
     start: u64,
-    /// Words that have come.
+    /// Number of words that have been read.
     seen: u64,
-    /// Bytes at the end that make no word.
+    /// Bytes at the end that do not form a complete word.
     rest: Vec<u8>,
-    /// What ended the reading of many words and is still to be reported.
+    /// The failure that ended a bulk read, still to be returned.
     failure: Option<io::Error>,
-    /// Memory for a word.
+    /// Working memory for a word.
     one: Fingerprints,
     ended: bool,
 }
 
 impl WordReader {
-    /// Reads words of which the least significant byte is the first, to the end of the source.
+    /// Reads little-endian words to the end of the source.
     pub(super) fn le(source: Source, width: Width) -> Self {
         let bytes = width.bytes() as u64;
         let whole = source.plain_len().filter(|len| len.is_multiple_of(bytes));
@@ -53,7 +53,7 @@ impl WordReader {
         }
     }
 
-    /// Reads the header of an array and checks that this holds fingerprints of the width.
+    /// Reads the header of an array, and checks that the array contains fingerprints of the width.
     pub(super) fn npy(mut source: Source, width: Width) -> Result<Self> {
         let (Layout { count, big_endian }, start) = npy_header::read(&mut source, width)?;
         let end = count.checked_mul(width.bytes() as u64);
@@ -68,7 +68,7 @@ impl WordReader {
         })
     }
 
-    /// What is wrong with the end of the words.
+    /// Checks the end of the words.
     fn check_end(&mut self) -> Result<()> {
         let (seen, width, rest) = (self.seen, self.width, self.rest.len());
         let message = match self.count {
@@ -89,8 +89,8 @@ impl WordReader {
         Err(self.source.input_error(self.place().1, message))
     }
 
-    /// Appends words that are there to a column of their width and returns their number, 0 at the end. It waits for the
-    /// first of them only.
+    /// Appends available words to a column of their width, and returns their number, 0 at the end. It waits only for
+    /// the first of them.
     fn take(&mut self, most: u64, out: &mut Fingerprints) -> io::Result<usize> {
         let left = self.count.map_or(u64::MAX, |count| count - self.seen);
         let (length, most) = (self.width.bytes(), most.min(left) as usize);
@@ -101,7 +101,7 @@ impl WordReader {
             Err(e) => return Err(e),
         }
         let buffer = reader.fill_buf()?;
-        // A part of a word that has been read comes first.
+        // The bytes of an incomplete word come first.
         let mut count = match self.rest.is_empty() {
             true => (buffer.len() / length).min(most),
             false => 0,
@@ -132,7 +132,7 @@ fn append(bytes: &[u8], is_big_endian: bool, out: &mut Fingerprints) {
         (Fingerprints::W64(out), false) => extend(bytes, u64::from_le_bytes, out),
         (Fingerprints::W64(out), true) => extend(bytes, u64::from_be_bytes, out),
         (Fingerprints::W128(out), false) => extend(bytes, u128::from_le_bytes, out),
-        // Two words of 64 bits, of which the low one stands first in either order.
+        // Two words of 64 bits, the low one first in either byte order.
         (Fingerprints::W128(out), true) => {
             extend(bytes, |pair| u128::from_be_bytes(pair).rotate_left(64), out);
         }
@@ -190,7 +190,7 @@ impl RecordReader for WordReader {
         self.expected
     }
 
-    /// The word returned last, or what stands in the place of the next one.
+    /// The place of the last returned word, or of the failure after it.
     fn place(&self) -> (&str, Place) {
         let before = self.seen - u64::from(!self.ended && self.seen > 0);
         let offset = self.start + before * self.width.bytes() as u64;
@@ -205,7 +205,7 @@ pub(super) mod tests {
     use super::*;
     use crate::{Error, Format};
 
-    /// A file of version 1 with this description of its elements, shape and bytes.
+    /// Returns a file of version 1 with this element type, shape and contents.
     pub(crate) fn npy(descr: &str, shape: &str, bytes: &[u8]) -> Vec<u8> {
         let dict = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
         let header = format!("{dict:<117}\n");
@@ -217,7 +217,7 @@ pub(super) mod tests {
         words.into_iter().flatten().collect()
     }
 
-    /// The records of a file, which must be the same in bulk.
+    /// Reads the records of a file, and checks that a bulk read returns the same.
     fn read_as(width: Width, file: &[u8]) -> Read {
         let read = drain(&mut WordReader::npy(source(file), width).unwrap());
         let mut reader = WordReader::npy(source(file), width).unwrap();
@@ -320,7 +320,7 @@ pub(super) mod tests {
 
     #[test]
     fn words_across_buffers_are_read() {
-        // Three bytes in front put every buffer's end inside a word.
+        // Reads of three bytes put the end of every buffer inside a word.
         struct Slow(Vec<u8>);
         impl io::Read for Slow {
             fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {

@@ -1,4 +1,4 @@
-//! JSON in which nothing moves a cursor, and in which programs that would round large numbers can have strings instead.
+//! JSON that terminals and programs read safely: cursor movements are escaped, and large numbers can be strings.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -8,10 +8,10 @@ use serde_json::ser::Formatter;
 use simidx::index::QueryStats;
 use simidx::{Id, IdBuf, Width};
 
-/// The largest number up to which floating-point numbers hold all whole ones.
+/// The largest number up to which a floating-point number represents every whole number.
 const LARGEST_EXACT: u64 = 1 << 53;
 
-/// How JSON is written. Control characters and those that change the direction of writing are escaped in any case.
+/// The style of JSON output. Control characters and characters that change the writing direction are always escaped.
 ///
 /// ```
 /// use simidx_output::JsonStyle;
@@ -23,7 +23,7 @@ const LARGEST_EXACT: u64 = 1 << 53;
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct JsonStyle {
-    /// Whether ids that are numbers, and other numbers that a floating-point number would round, are strings.
+    /// Whether numeric ids, and other numbers that a floating-point number would round, are written as strings.
     pub strings: bool,
 }
 
@@ -31,7 +31,7 @@ impl JsonStyle {
     /// Writes a value.
     ///
     /// # Errors
-    /// What `out` reports.
+    /// Any error of `out`.
     pub fn write(self, out: impl Write, value: &(impl Serialize + ?Sized)) -> io::Result<()> {
         let mut serializer = serde_json::Serializer::with_formatter(out, self);
         Ok(value.serialize(&mut serializer)?)
@@ -40,7 +40,7 @@ impl JsonStyle {
     /// Writes an id.
     ///
     /// # Errors
-    /// What `out` reports.
+    /// Any error of `out`.
     pub fn write_id(self, mut out: impl Write, id: Id<'_>) -> io::Result<()> {
         match (id.as_str(), self.strings) {
             (Some(string), _) => self.write(out, string),
@@ -49,10 +49,10 @@ impl JsonStyle {
         }
     }
 
-    /// Writes the array of some ids, one by one: a vector of values would take many times their bytes.
+    /// Writes an array of ids one by one, because a vector of JSON values would take many times their memory.
     ///
     /// # Errors
-    /// What `ids` or `out` reports; then a part of the array may be written.
+    /// Any error of `ids` or `out`, after which a part of the array may have been written.
     pub fn write_ids(
         self,
         out: &mut (impl Write + ?Sized),
@@ -69,10 +69,10 @@ impl JsonStyle {
         Ok(out.write_all(b"]")?)
     }
 
-    /// Writes the object of a match: its distance, its fingerprint and its ids.
+    /// Writes a match as an object with its distance, its fingerprint and its ids.
     ///
     /// # Errors
-    /// What `ids` or `out` reports; then a part of the object may be written.
+    /// Any error of `ids` or `out`, after which a part of the object may have been written.
     pub fn write_match(
         self,
         out: &mut (impl Write + ?Sized),
@@ -87,10 +87,10 @@ impl JsonStyle {
         Ok(out.write_all(b"}")?)
     }
 
-    /// Writes the beginning of the object of an answer, up to its matches. Names are in alphabetical order.
+    /// Writes the beginning of an answer object, up to its matches. Names are in alphabetical order.
     ///
     /// # Errors
-    /// What `out` reports.
+    /// Any error of `out`.
     pub fn open_answer(
         self,
         out: &mut (impl Write + ?Sized),
@@ -113,10 +113,10 @@ impl JsonStyle {
         out.write_all(br#""matches":["#)
     }
 
-    /// Writes the end of the object of an answer, after its matches.
+    /// Writes the end of an answer object, after its matches.
     ///
     /// # Errors
-    /// What `out` reports.
+    /// Any error of `out`.
     pub fn close_answer(
         self,
         out: &mut (impl Write + ?Sized),
@@ -186,7 +186,8 @@ impl Formatter for JsonStyle {
     }
 }
 
-/// Whether a character that JSON permits in strings moves the cursor of some terminal. All of them have four digits.
+/// Whether a character is valid in a JSON string but moves the cursor of some terminal. Each has four hexadecimal
+/// digits.
 fn moves(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

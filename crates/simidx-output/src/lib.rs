@@ -1,8 +1,8 @@
-//! Answers and figures of simidx as JSON and as pages: what the program prints and the server sends.
+//! Answers and figures of simidx as JSON and as HTML pages, for the program and the server.
 //!
-//! - [`JsonStyle`] writes the object of an answer, with its matches and their ids.
-//! - [`report`]: the figures of index files.
-//! - [`page`]: pages of HTML that need nothing else.
+//! - [`JsonStyle`] writes answer objects with their matches and ids.
+//! - [`report`] writes the figures of index files.
+//! - [`page`] writes self-contained HTML pages.
 
 mod json;
 pub mod page;
@@ -13,10 +13,10 @@ use std::io::{self, Write};
 
 pub use json::JsonStyle;
 
-/// Writes a row of a report for a person.
+/// Writes a row of a report for people.
 ///
 /// # Errors
-/// What `out` reports.
+/// Any error of `out`.
 pub fn row(
     out: &mut (impl Write + ?Sized),
     label: &str,
@@ -25,7 +25,7 @@ pub fn row(
     writeln!(out, "{label:<24}{value}")
 }
 
-/// A text on one line and without control characters, whatever a file name contains.
+/// Returns a text as one line without control characters, for example for a file name.
 pub fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for c in text.chars() {

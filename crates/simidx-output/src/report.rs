@@ -1,4 +1,4 @@
-//! The figures of an index: what `build` and `info` print.
+//! The figures of an index, as `build` and `info` print them.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -11,31 +11,31 @@ use simidx::summary::{Summary, TableSummary};
 
 use crate::{one_line, row};
 
-/// Fingerprints that would fit fewer blocks than these say nothing about compression.
+/// Number of blocks below which an index is too small to measure its compression.
 const TINY_BLOCKS: u64 = 8;
 
-/// Parameters and compression of an index file.
+/// The parameters and the compression of an index file.
 #[derive(Debug)]
 pub struct FileReport<'a> {
-    /// What the file holds.
+    /// The summary of the file.
     pub summary: Summary,
-    /// The pipeline that it records.
+    /// The pipeline that the file records.
     pub pipeline: Option<&'a str>,
-    /// Its keys and their values.
+    /// The metadata of the file.
     pub metadata: &'a Metadata,
-    /// What its sketches are, if it has some.
+    /// The parameters of the sketches, if the file has sketches.
     pub sketches: Option<&'a SketchParameters>,
 }
 
-/// The same of all files of a set.
+/// The figures of all files of a set.
 #[derive(Debug)]
 pub struct SetReport<'a> {
-    /// Each with its name.
+    /// The reports of the files, with their names.
     files: Vec<(&'a str, FileReport<'a>)>,
 }
 
 impl FileReport<'_> {
-    /// The figures as JSON.
+    /// Returns the figures as JSON.
     pub fn to_json(&self) -> Value {
         let summary = &self.summary;
         let per_table = summary.bits_per_fingerprint_per_table();
@@ -88,10 +88,10 @@ impl FileReport<'_> {
         })
     }
 
-    /// Prints the figures for a person.
+    /// Prints the figures for people.
     ///
     /// # Errors
-    /// What `out` reports.
+    /// Any error of `out`.
     pub fn print(&self, out: &mut dyn Write) -> io::Result<()> {
         let summary = &self.summary;
         row(out, "width", format_args!("{} bits", summary.width))?;
@@ -115,7 +115,7 @@ impl FileReport<'_> {
         row(out, "bits per fingerprint", self.bits())
     }
 
-    /// The codec of all tables.
+    /// The name of the codec that all tables have, or a word for several codecs.
     fn codec(&self) -> &'static str {
         let mut codecs: Vec<_> = self.summary.tables.iter().map(|t| t.codec.name()).collect();
         codecs.dedup();
@@ -125,7 +125,7 @@ impl FileReport<'_> {
         }
     }
 
-    /// The size of the bare fingerprints, and of the file against it.
+    /// Formats the size of the bare fingerprints, and the size of the file relative to it.
     fn raw(&self) -> String {
         let (summary, raw) = (&self.summary, self.summary.raw_len());
         if self.is_tiny() {
@@ -144,7 +144,7 @@ impl FileReport<'_> {
         )
     }
 
-    /// What a fingerprint takes.
+    /// Formats the number of bits per fingerprint.
     fn bits(&self) -> String {
         let summary = &self.summary;
         if self.is_tiny() {
@@ -159,12 +159,12 @@ impl FileReport<'_> {
         )
     }
 
-    /// Whether the size of the file has to do with the parts that every file has, not with the fingerprints.
+    /// Whether the fixed parts of the file dominate its size.
     fn is_tiny(&self) -> bool {
         self.summary.raw_len() < u64::from(self.summary.block_size) * TINY_BLOCKS
     }
 
-    /// The kind of ids and what they take.
+    /// Formats the kind and the size of the ids.
     fn ids(&self) -> String {
         let (kind, len) = (self.summary.id_kind.name(), self.summary.ids_len);
         if len == 0 || self.summary.record_count == 0 {
@@ -178,7 +178,7 @@ impl FileReport<'_> {
         format!("{kind}{lookup}: {len} bytes, {each:.2} each")
     }
 
-    /// Prints what identifies the contents, metadata, the pipeline, and a line for each table.
+    /// Prints the content id, the metadata, the pipeline, and a line for each table.
     fn print_details(&self, out: &mut dyn Write) -> io::Result<()> {
         row(out, "content id", self.summary.content_id)?;
         for (key, value) in self.metadata.iter() {
@@ -210,10 +210,10 @@ impl FileReport<'_> {
 }
 
 impl<'a> SetReport<'a> {
-    /// The figures of a set.
+    /// Creates the report of a set.
     ///
     /// # Errors
-    /// Damage in the sketches of a file.
+    /// Damaged sketches in a file.
     pub fn of(set: &'a Set) -> simidx::Result<Self> {
         let report = |file: Segment<'a>| {
             let report = FileReport {
@@ -228,7 +228,7 @@ impl<'a> SetReport<'a> {
         Ok(SetReport { files })
     }
 
-    /// The figures as JSON: those of the only file, or of several what adds up, what holds for all of them, and then each.
+    /// Returns the figures as JSON. For several files, totals and common values come first, then each file.
     pub fn to_json(&self) -> Value {
         if let [(_, only)] = &self.files[..] {
             return only.to_json();
@@ -249,7 +249,7 @@ impl<'a> SetReport<'a> {
             // The default distance of a query.
             "max_distance": summaries().map(|file| file.max_distance).min(),
             "record_count": sum(|file| file.record_count),
-            // One in several files counts in each.
+            // A fingerprint in several files counts once for each.
             "fingerprint_count": fingerprint_count,
             "id_kind": typical.summary.id_kind.name(),
             "file_bytes": file_bytes,
@@ -261,17 +261,17 @@ impl<'a> SetReport<'a> {
         })
     }
 
-    /// A file with what all have in common. Those without records need not be alike in that.
+    /// Returns a file with the properties that all have in common. Files without records may have others.
     fn typical(&self) -> &FileReport<'a> {
         let files = || self.files.iter().map(|(_, file)| file);
         let filled = files().find(|file| file.summary.fingerprint_count > 0);
         filled.unwrap_or(&self.files[0].1)
     }
 
-    /// Prints the figures for a person: of several files the totals and then those of each.
+    /// Prints the figures for people. For several files, the totals come first, then each file.
     ///
     /// # Errors
-    /// What `out` reports.
+    /// Any error of `out`.
     pub fn print(&self, out: &mut dyn Write) -> io::Result<()> {
         if let [(_, only)] = &self.files[..] {
             only.print(out)?;
@@ -308,7 +308,7 @@ impl<'a> SetReport<'a> {
     }
 }
 
-/// A quotient; 0 for an empty index.
+/// Divides; returns 0 for an empty index.
 fn ratio(dividend: u64, divisor: u64) -> f64 {
     match divisor {
         0 => 0.0,

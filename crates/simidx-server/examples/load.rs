@@ -1,13 +1,14 @@
-//! Load for a running server, to measure it with: requests one after the other on some connections, all on loopback.
+//! A load generator for a running server: consecutive requests on several connections, all on loopback.
 //!
 //! ```text
 //! load ADDRESS INDEX MODE [SECONDS [CONNECTIONS [RATE]]]
 //! ```
 //!
-//! MODE is `empty` (GET /livez), `get` (GET of one fingerprint), `binary` or `lines` (POST of 4,096), `idle` (connections
-//! that do nothing), `serve`, which is the server itself on one thread, or `library`, which answers the same batches in this process, without a server. INDEX is the file that
-//! the server serves; the queries are members of it with two flipped bits. With a RATE, requests are sent at set times, and
-//! the latency of each counts from its time, so that a slow answer also counts for those behind it.
+//! MODE is `empty` (GET /livez), `get` (GET of one fingerprint), `binary` or `lines` (POST of 4,096), `idle`
+//! (connections that do nothing), `serve` (the server itself, on one thread) or `library` (answers the same batches in
+//! this process, without a server). INDEX is the file that the server serves; each query is one of its fingerprints
+//! with two flipped bits. With a RATE, requests are sent at fixed times. The latency of each counts from its scheduled
+//! time, so a slow answer also delays the requests after it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -17,7 +18,7 @@ use simidx::index::WarmOptions;
 use simidx::{Fingerprint, Index, Scratch};
 use simidx_server::{NamedIndex, Server, ServerOptions};
 
-/// Queries of a batch.
+/// Number of queries in a batch.
 const BATCH: usize = 4096;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -27,7 +28,7 @@ struct Load {
     mode: String,
     queries: Vec<u64>,
     end: Instant,
-    /// Between two requests of a connection, if they are paced.
+    /// Time between two requests of a connection, if a rate is given.
     period: Option<Duration>,
 }
 
@@ -106,7 +107,7 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Members of an index, each with two flipped bits.
+/// Returns fingerprints of an index, each with two flipped bits.
 fn sample(index: &Index<u64>) -> Result<Vec<u64>, Failure> {
     let mut rng = simidx_testkit::rng(1);
     let mut queries = Vec::new();
@@ -209,7 +210,7 @@ impl Load {
     }
 }
 
-/// Reads a response, which must be a good one.
+/// Reads a response. Its status must be 200.
 fn receive(stream: &mut BufReader<TcpStream>) -> Result<(), Failure> {
     let (mut line, mut len, mut is_chunked) = (String::new(), 0, false);
     stream.read_line(&mut line)?;

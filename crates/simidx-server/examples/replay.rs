@@ -1,15 +1,15 @@
-//! Requests from a file to a running server of whatever kind, which `benches/serve-peers` compares with others: all on
-//! loopback, one after the other on each connection.
+//! Replays requests from a file to a running server, consecutively on each connection and all on loopback.
+//! `benches/serve-peers` compares different servers with it.
 //!
 //! ```text
 //! replay ADDRESS PROTOCOL FILE SECONDS CONNECTIONS
 //! replay ADDRESS PROTOCOL FILE answers OUT
 //! ```
 //!
-//! PROTOCOL is `http`, `resp` (that of Redis) or `postgres`. FILE holds requests: the length of each and the number of its
-//! answers as little-endian words of 32 bits, then its bytes. The first one opens each connection. The second form sends all
-//! requests once and writes the answers, each after its length: bodies of HTTP, otherwise what the server sent. Answers that
-//! are errors end the program.
+//! PROTOCOL is `http`, `resp` (the protocol of Redis) or `postgres`. FILE holds requests, each as its length and its
+//! number of answers (little-endian 32-bit words), then its bytes. The first request opens each connection. The second
+//! form sends all requests once and writes the answers, each after its length: the body for HTTP, otherwise all bytes
+//! from the server. An error answer ends the program.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -17,13 +17,13 @@ use std::time::{Duration, Instant};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// A request, and how many answers it gets.
+/// A request, with its number of answers.
 struct Request {
     bytes: Vec<u8>,
     answers: u32,
 }
 
-/// Reads one answer, appends it to the bytes, and says whether it is a good one.
+/// Reads one answer and appends it to the bytes. Returns whether it is successful.
 type Receive = fn(&mut BufReader<TcpStream>, &mut Vec<u8>) -> std::io::Result<bool>;
 
 fn main() -> Result<(), Failure> {
@@ -140,7 +140,7 @@ fn ask(
     Ok(())
 }
 
-/// Reads a line with its end.
+/// Reads a line, including its line end.
 fn line<'a>(
     stream: &mut BufReader<TcpStream>,
     answer: &'a mut Vec<u8>,
@@ -153,7 +153,7 @@ fn line<'a>(
     }
 }
 
-/// Reads bytes of which the number is known.
+/// Reads a known number of bytes.
 fn exact(
     stream: &mut BufReader<TcpStream>,
     answer: &mut Vec<u8>,
@@ -169,7 +169,7 @@ fn number(text: &[u8]) -> std::io::Result<i64> {
     text.parse().map_err(std::io::Error::other)
 }
 
-/// A response of a known length, of which the body is kept.
+/// Reads an HTTP response with a known length and appends its body.
 fn http(stream: &mut BufReader<TcpStream>, answer: &mut Vec<u8>) -> std::io::Result<bool> {
     let (mut head, mut len) = (Vec::new(), None);
     let is_good = line(stream, &mut head)?.starts_with(b"HTTP/1.1 200");
@@ -189,13 +189,13 @@ fn http(stream: &mut BufReader<TcpStream>, answer: &mut Vec<u8>) -> std::io::Res
     Ok(is_good)
 }
 
-/// A reply of Redis.
+/// Reads a reply of Redis.
 fn resp(stream: &mut BufReader<TcpStream>, answer: &mut Vec<u8>) -> std::io::Result<bool> {
     let line = line(stream, answer)?;
     let (kind, rest) = (line[0], &line[1..]);
     match kind {
         b'$' => {
-            // Nothing has the length -1 and no end.
+            // A null reply has the length -1, and neither contents nor a line end after them.
             if let Ok(len) = usize::try_from(number(rest)?) {
                 exact(stream, answer, len + 2)?;
             }
@@ -210,7 +210,7 @@ fn resp(stream: &mut BufReader<TcpStream>, answer: &mut Vec<u8>) -> std::io::Res
     Ok(kind != b'-')
 }
 
-/// Messages of PostgreSQL up to the one that it is ready after.
+/// Reads messages of PostgreSQL up to `ReadyForQuery`.
 fn postgres(stream: &mut BufReader<TcpStream>, answer: &mut Vec<u8>) -> std::io::Result<bool> {
     let mut is_good = true;
     loop {

@@ -1,4 +1,4 @@
-//! Answers as bytes: objects of JSON, lines of JSON, or columns of numbers.
+//! Writes answers: JSON objects, JSON lines, or columns of numbers.
 
 use std::cell::RefCell;
 use std::io::{self, Write};
@@ -21,7 +21,7 @@ use crate::request::What;
 use crate::source::{Source, header_of, of_library};
 use crate::state::{App, Generation};
 
-/// A query with what it is searched for by.
+/// A query with its search options.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
     pub(crate) what: What,
@@ -30,7 +30,7 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// A query that is searched for by itself.
+    /// Creates a query with options of its own.
     pub(crate) fn new(what: What, question: Question) -> Self {
         Asked {
             what,
@@ -40,36 +40,36 @@ impl Asked {
     }
 }
 
-/// What an answer looks like.
+/// The form of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// Objects between commas.
+    /// Objects, separated by commas.
     Objects,
-    /// A line for each object.
+    /// One object in each line.
     Lines,
     /// Counts, fingerprints and distances in columns.
     Columns,
 }
 
-/// Bytes of the answer to a request that need no permits. A connection has one request at a time.
+/// Bytes of the answers to a request that need no permits. A connection has one request at a time.
 const FREE: usize = 64 << 10;
 
-/// Bytes that are taken at a time, at least.
+/// Smallest number of bytes to reserve at once.
 const STEP: usize = 4096;
 
-/// What the answer to a request may still have.
+/// The remaining limits of the answer to a request.
 pub(crate) struct Budget {
     pub(crate) app: Arc<App>,
-    /// Matches and ids.
+    /// Matches and ids that may still be returned.
     results: AtomicUsize,
-    /// Bytes of all its parts together.
+    /// Bytes that all parts together may still have.
     bytes: AtomicUsize,
-    /// Bytes that need no permits.
+    /// Bytes that may still be used without permits.
     free: AtomicUsize,
 }
 
 impl Budget {
-    /// That of an answer which is sent as a whole, or of one whose parts are sent one by one, each as long as an answer may be.
+    /// Creates the budget of a whole answer, or of an answer that is sent in parts, each as long as an answer may be.
     pub(crate) fn new(app: &Arc<App>, is_whole: bool) -> Self {
         let limits = &app.options.limits;
         let results = usize::try_from(limits.max_results).unwrap_or(usize::MAX);
@@ -85,10 +85,10 @@ impl Budget {
         }
     }
 
-    /// Takes a match or an id.
+    /// Takes a match or an id from the budget.
     ///
     /// # Errors
-    /// There may be no more.
+    /// The budget has none left.
     pub(crate) fn take_result(&self) -> simidx::Result<()> {
         match take(&self.results, 1, 1) {
             Some(_) => Ok(()),
@@ -100,7 +100,7 @@ impl Budget {
     }
 }
 
-/// Takes as many as there are of those that are left: `most` at most, `least` at least. Returns how many.
+/// Takes between `least` and `most` units, as many as are left. Returns the number.
 fn take(left: &AtomicUsize, least: usize, most: usize) -> Option<usize> {
     let taken = |left: usize| most.min(left).max(least);
     let step = |left: usize| left.checked_sub(taken(left));
@@ -108,23 +108,23 @@ fn take(left: &AtomicUsize, least: usize, most: usize) -> Option<usize> {
     before.ok().map(taken)
 }
 
-/// The memory that an answer has taken.
+/// The memory that an answer has reserved.
 #[derive(Default)]
 pub(crate) struct Taken {
-    /// Bytes that the answer may have without taking more.
+    /// Bytes that the answer may have without another reservation.
     len: usize,
-    /// Those of them that need permits, and the permits.
+    /// Bytes of the reservation that need permits, with the permits.
     held: usize,
     permit: Option<OwnedSemaphorePermit>,
-    /// Why there was no more.
+    /// The reason why a reservation was refused.
     refused: Option<Problem>,
 }
 
 impl Taken {
-    /// Takes what an answer of this length needs.
+    /// Reserves memory for an answer of this length.
     ///
     /// # Errors
-    /// The answer may not be as long, or there are no permits for it; `refused` says which.
+    /// The answer is longer than permitted, or all permits are in use; `refused` says which.
     pub(crate) fn grow(&mut self, len: usize, budget: &Budget) -> io::Result<()> {
         if len <= self.len {
             return Ok(());
@@ -152,7 +152,7 @@ impl Taken {
         Err(io::Error::other("the answer is too long"))
     }
 
-    /// Bytes that give the permits back when all of them are sent.
+    /// Returns the parts as bytes that release the permits once all of them are sent.
     pub(crate) fn sent<const N: usize>(self, parts: [Vec<u8>; N]) -> [Bytes; N] {
         let permit = self.permit.map(Arc::new);
         parts.map(|bytes| match &permit {
@@ -165,7 +165,7 @@ impl Taken {
     }
 }
 
-/// Bytes on their way to a client, with the permits that they have until they are sent.
+/// Bytes on their way to a client, with their permits.
 struct Sent {
     bytes: Vec<u8>,
     _permit: Arc<OwnedSemaphorePermit>,
@@ -177,7 +177,7 @@ impl AsRef<[u8]> for Sent {
     }
 }
 
-/// Writes to an answer as long as it may grow.
+/// A writer that appends to an answer within its budget.
 struct Growing<'a> {
     bytes: &'a mut Vec<u8>,
     taken: &'a mut Taken,
@@ -205,31 +205,31 @@ impl Write for Growing<'_> {
 /// The answers to some queries.
 #[derive(Default)]
 pub(crate) struct Answered {
-    /// In columns the fingerprints of all matches.
+    /// The answers; for columns, the fingerprints of all matches.
     pub(crate) bytes: Vec<u8>,
-    /// In columns the number of matches of each query.
+    /// For columns, the number of matches of each query.
     pub(crate) counts: Vec<u8>,
-    /// In columns the distances of all matches.
+    /// For columns, the distances of all matches.
     pub(crate) distances: Vec<u8>,
-    /// Answers in which the id that a query is searched for by is among those at distance 0.
+    /// Number of answers in which the query's own id is among the ids at distance 0.
     pub(crate) own_id_count: usize,
-    /// What the source called the records that the first answer comes from, if it did.
+    /// The generation of the records that the first answer comes from, if the source names it.
     pub(crate) generation: Option<HeaderValue>,
-    /// What all of it takes.
+    /// The memory of all parts.
     pub(crate) taken: Taken,
 }
 
 impl Answered {
-    /// Bytes, counts and distances as they are sent.
+    /// Returns bytes, counts and distances as they are sent.
     pub(crate) fn into_parts(self) -> [Bytes; 3] {
         self.taken.sent([self.bytes, self.counts, self.distances])
     }
 }
 
-/// Answers queries in their order.
+/// Answers queries in order.
 ///
 /// # Errors
-/// What keeps one from being answered. Those before it are then in `out`.
+/// The reason why a query has no answer. The answers before it are in `out`.
 pub(crate) fn answer(
     generation: &Generation,
     queries: &[Asked],
@@ -239,7 +239,7 @@ pub(crate) fn answer(
 ) -> Result<(), Problem> {
     let mut fingerprints = Fingerprints::new(generation.source.width());
     let mut rest = queries;
-    // As many as are searched for in one way; a text without features is answered by itself.
+    // Consecutive queries with equal options are searched together; a text without features is answered separately.
     while let Some(first) = rest.first() {
         fingerprints.clear();
         let mut is_featureless = false;
@@ -281,7 +281,7 @@ pub(crate) fn answer(
             }
             false => search(&generation.source, first.question, &mut writer),
         };
-        // The frames of answers are written before their bytes are taken; each is short.
+        // The frame of an answer is written before its bytes are reserved, because it is short.
         let searched = searched.and_then(|()| Ok(writer.grow()?));
         if let Err(error) = searched {
             let complete_len = writer.complete_len;
@@ -299,23 +299,23 @@ pub(crate) fn answer(
     Ok(())
 }
 
-/// Writes answers as they are found.
+/// Writes answers while they are found.
 struct Writer<'a> {
     form: Form,
     budget: &'a Budget,
     out: &'a mut Answered,
     queries: &'a [Asked],
     fingerprints: &'a Fingerprints,
-    /// Whether it is one query, a text without features: nothing is near it.
+    /// Whether the only query is a text without features, which has no matches.
     is_featureless: bool,
     match_count: u64,
-    /// Matches by their distance.
+    /// Number of matches at each distance.
     distances: [u32; DISTANCES],
-    /// The query that is being answered.
+    /// The number of the current query.
     query: usize,
-    /// Matches of the queries before.
+    /// Number of matches of the earlier queries.
     first_match: u64,
-    /// Bytes of complete answers.
+    /// Length of the complete answers in bytes.
     complete_len: usize,
 }
 
@@ -323,10 +323,10 @@ thread_local! {
     static SCRATCH: RefCell<SetScratch> = RefCell::default();
 }
 
-/// Answers the queries of a writer in their order.
+/// Answers the queries of a writer in order.
 ///
 /// # Errors
-/// Damage, or what keeps an answer from being written. Some of the queries before have then been answered.
+/// Damage, or the reason why an answer cannot be written. Some earlier queries have been answered.
 fn search(source: &Source, question: Question, writer: &mut Writer<'_>) -> simidx::Result<()> {
     if let Some(Hook(hook)) = &writer.budget.app.options.hook {
         hook(Some(writer.fingerprints));
@@ -379,7 +379,7 @@ fn search_store(
 }
 
 impl Writer<'_> {
-    /// Takes the bytes of what has been written.
+    /// Reserves memory for the bytes written so far.
     fn grow(&mut self) -> io::Result<()> {
         let out = &mut *self.out;
         let len = out.bytes.len() + out.counts.len() + out.distances.len();
@@ -395,7 +395,7 @@ impl Writer<'_> {
         }
         if self.form != Form::Columns {
             let id = self.queries[query].id.as_ref().map(IdBuf::as_id);
-            // A vector takes everything.
+            // Writing to a vector cannot fail.
             let _ = self.budget.app.options.json.open_answer(bytes, id, None);
         }
     }
@@ -415,7 +415,7 @@ impl Writer<'_> {
         let bytes = &mut self.out.bytes;
         if self.form == Form::Columns {
             bytes.extend_from_slice(&fingerprint.to_le_bytes()[..width.bytes()]);
-            // At most 128.
+            // A distance is at most 128.
             self.out.distances.push(distance as u8);
             return Ok(self.grow()?);
         }
@@ -426,7 +426,7 @@ impl Writer<'_> {
         let own = own.filter(|_| distance == 0);
         let (mut is_first, mut has_own) = (true, false);
         let counted = ids.map(|id| {
-            // The match itself counts for the first.
+            // The first id is counted with its match.
             if !std::mem::take(&mut is_first) {
                 self.budget.take_result()?;
             }
@@ -444,7 +444,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Ends the answer that was begun last.
+    /// Ends the current answer.
     fn end(&mut self) {
         if self.form == Form::Columns {
             let count = u32::try_from(self.match_count - self.first_match).unwrap_or(u32::MAX);

@@ -1,4 +1,4 @@
-//! Who may ask: a token in the head of each request.
+//! Authentication: a token in the head of each request.
 
 use std::fmt;
 use std::io::Read;
@@ -12,10 +12,10 @@ use hyper::HeaderMap;
 use hyper::header::AUTHORIZATION;
 use subtle::ConstantTimeEq;
 
-/// Least characters of a token: fewer can be guessed.
+/// Smallest number of characters in a token. Shorter tokens can be guessed.
 const MIN_LEN: usize = 16;
 
-/// Most bytes of a file with a token.
+/// Largest size of a token file in bytes.
 const MAX_LEN: u64 = 4096;
 
 /// Base 64 with or without padding.
@@ -24,7 +24,7 @@ const BASE64: GeneralPurpose = {
     GeneralPurpose::new(&STANDARD, config.with_decode_padding_mode(Indifferent))
 };
 
-/// What a request must show. It is compared in constant time, and no message has it.
+/// The secret that authenticates requests. It is compared in constant time and never appears in messages.
 ///
 /// ```
 /// use simidx_server::Token;
@@ -37,7 +37,7 @@ const BASE64: GeneralPurpose = {
 #[derive(Clone)]
 pub struct Token {
     secret: String,
-    /// The file that it was read from.
+    /// The file that the token was read from.
     file: Option<PathBuf>,
 }
 
@@ -48,10 +48,10 @@ impl fmt::Debug for Token {
 }
 
 impl Token {
-    /// A token of at least 16 printable characters of ASCII.
+    /// Creates a token.
     ///
     /// # Errors
-    /// It is none.
+    /// The token has fewer than 16 characters, or characters other than printable ASCII.
     pub fn new(token: impl Into<String>) -> Result<Self, String> {
         let token = token.into();
         let is_good = |byte: u8| byte == b' ' || byte.is_ascii_graphic();
@@ -66,10 +66,11 @@ impl Token {
         })
     }
 
-    /// The token that a file holds; white space around it does not count. A reload of the server reads the file again.
+    /// Reads the token in a file, without the white space around it. A reload of the server reads the file again.
     ///
     /// # Errors
-    /// The file cannot be read, holds none or is longer than 4,096 bytes. The message does not name the file.
+    /// The file cannot be read, contains an invalid token or is longer than 4,096 bytes. The message does not name the
+    /// file.
     pub fn read(path: &Path) -> Result<Self, String> {
         let mut text = String::new();
         let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
@@ -84,10 +85,10 @@ impl Token {
         Ok(Token { file, ..token })
     }
 
-    /// The token that the file holds now; one that is of no file stays as it is.
+    /// Reads the file of the token again. A token without a file is returned unchanged.
     ///
     /// # Errors
-    /// As for [`Token::read`], with the name of the file.
+    /// The errors of [`Token::read`], with the name of the file.
     pub(crate) fn read_again(&self) -> Result<Self, String> {
         match &self.file {
             None => Ok(self.clone()),
@@ -95,7 +96,7 @@ impl Token {
         }
     }
 
-    /// Whether the head of a request shows the token: `Authorization: Bearer TOKEN`, or, for a page in a browser, as the
+    /// Whether a request contains the token: as `Authorization: Bearer TOKEN` or, for the page in a browser, as the
     /// password of `Basic`.
     pub(crate) fn is_shown(&self, headers: &HeaderMap, is_page: bool) -> bool {
         let Some(value) = headers.get(AUTHORIZATION) else {
@@ -116,7 +117,7 @@ impl Token {
     }
 }
 
-/// What comes after a scheme, whose case does not count.
+/// Returns the credentials after an authentication scheme, whose name is case-insensitive.
 fn after<'v>(value: &'v [u8], scheme: &[u8]) -> Option<&'v [u8]> {
     let (head, rest) = value.split_at_checked(scheme.len())?;
     head.eq_ignore_ascii_case(scheme).then(|| rest.trim_ascii())
@@ -166,7 +167,7 @@ mod tests {
         let whole = read(MAX_LEN).unwrap();
         assert!(whole.equals("t".repeat(MAX_LEN as usize).as_bytes()));
         assert!(read(MAX_LEN + 1).unwrap_err().contains("4096"));
-        // White space around the token counts for the length of the file.
+        // White space around the token counts towards the length of the file.
         std::fs::write(&path, format!("{}\n", "t".repeat(16))).unwrap();
         assert!(Token::read(&path).unwrap().equals(b"tttttttttttttttt"));
     }

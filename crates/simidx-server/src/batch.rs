@@ -1,4 +1,4 @@
-//! Batches: answered in chunks on threads of their own, so that no request holds up others for long.
+//! Batches: answered in chunks on a thread pool, so that a long request does not delay others.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -16,47 +16,47 @@ use crate::problem::Problem;
 use crate::request::What;
 use crate::state::{App, Generation};
 
-/// Queries that are answered on a thread before it takes up those of another request, at most.
+/// Largest number of queries that a thread answers before it turns to another request.
 const CHUNK: usize = 256;
 
-/// Nanoseconds of these queries, as far as they can be foreseen.
+/// Largest estimated time of a chunk, in nanoseconds.
 const CHUNK_NS: f64 = 5_000_000.0;
 
-/// Nanoseconds of the queries between two looks at the deadline, as far as they can be foreseen.
+/// Largest estimated time between two checks of the deadline, in nanoseconds.
 const GROUP_NS: f64 = 500_000.0;
 
 /// Bytes that most answers fit in: a match or two with short ids.
 const ANSWER_LEN: usize = 192;
 
-/// Nanoseconds to fingerprint a byte of a text: a rough guess.
+/// Rough estimate of the nanoseconds to fingerprint a byte of a text.
 const TEXT_NS: f64 = 50.0;
 
-/// Pieces of an answer that wait for a client to read.
+/// Largest number of pieces of an answer that wait for the client.
 const PIECES: usize = 4;
 
-/// How long after its deadline an answer is waited for: a thread that is at work looks at the time itself, and then gives
-/// what it has.
+/// Extra time to wait for an answer after the deadline. A thread that is working checks the deadline itself and then
+/// returns a partial answer.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// Nanoseconds that a request may take where it arrives.
+/// Largest estimated time, in nanoseconds, of a request that is answered on the thread of its connection.
 const INLINE_NS: f64 = 500_000.0;
 
-/// Nanoseconds that a query counts as where a test looks on: it is not cheap, and alone in a group.
+/// Estimated nanoseconds of a query in a test with a hook: expensive, and in a group by itself.
 const HOOKED_NS: f64 = 1e6;
 
-/// What the chunks of a batch share.
+/// The state that the chunks of a batch share.
 pub(crate) struct Batch {
     generation: Arc<Generation>,
     queries: Vec<Asked>,
     form: Form,
     budget: Budget,
     deadline: Instant,
-    /// The permits of the body that the queries come from, and the one of a request that takes long: it has them until its last
-    /// chunk is done, whether anybody still waits for it or not.
+    /// The permits of the request body, and the permit of an expensive request. They are held until the last chunk is
+    /// done, even if the client has disconnected.
     permits: [Option<OwnedSemaphorePermit>; 2],
 }
 
-/// The answer to a chunk, and what ended it early.
+/// The answer to a chunk, and the error that ended it early.
 type Chunk = (Answered, Result<(), Problem>);
 
 impl Batch {
@@ -77,13 +77,13 @@ impl Batch {
         }
     }
 
-    /// Keeps the permits of a body as long as its queries.
+    /// Holds the permits of a request body as long as its queries.
     pub(crate) fn keeping(mut self, permit: Option<OwnedSemaphorePermit>) -> Self {
         self.permits[0] = permit;
         self
     }
 
-    /// Nanoseconds that a query takes, as far as that can be foreseen, without a text that has to be fingerprinted.
+    /// Estimates the nanoseconds of a query, without fingerprinting a text.
     fn cost(&self, question: Question) -> f64 {
         match self.budget.app.options.hook {
             Some(_) => HOOKED_NS,
@@ -91,10 +91,10 @@ impl Batch {
         }
     }
 
-    /// How many of the queries from one on take no more than this: [`CHUNK`] at most.
+    /// Returns how many queries, from `start` on, have at most this estimated time; at most [`CHUNK`].
     fn fitting(&self, start: usize, ns: f64) -> usize {
         let mut left = ns;
-        // Most often all queries are searched for in one way.
+        // Most often, all queries have equal options.
         let mut known = None;
         let queries = self.queries[start..].iter().take(CHUNK);
         let fitting = queries.take_while(|asked| {
@@ -113,12 +113,13 @@ impl Batch {
         fitting.count()
     }
 
-    /// The end of the queries from one on that take no more than this, at least one.
+    /// Returns the end of the queries, from `start` on, that have at most this estimated time. There is at least one
+    /// query.
     fn end(&self, start: usize, ns: f64) -> usize {
         start + self.fitting(start, ns).max(1)
     }
 
-    /// Answers some of the queries, as long as there is time.
+    /// Answers some of the queries, until the deadline.
     fn chunk(&self, queries: Range<usize>) -> Chunk {
         let mut answered = Answered {
             bytes: Vec::with_capacity(queries.len() * ANSWER_LEN),
@@ -145,8 +146,8 @@ impl Batch {
         (answered, Ok(()))
     }
 
-    /// Whether the queries take so little that they are answered where they arrived. To fingerprint takes longer than to search,
-    /// and how long depends on the text.
+    /// Whether the batch is cheap enough for the thread of its connection. Fingerprinting takes longer than a search,
+    /// by a time that depends on the text.
     fn is_cheap(&self) -> bool {
         let is_text = |asked: &Asked| matches!(asked.what, What::Text(_));
         self.budget.app.options.warm
@@ -154,8 +155,8 @@ impl Batch {
             && self.fitting(0, INLINE_NS) == self.queries.len()
     }
 
-    /// What names the records that an answer comes from, of which these are the first parts: those of a store are named as they
-    /// are searched, or as they are now if nothing was searched.
+    /// Returns the generation of the records that an answer comes from; `parts` are its first parts. The generation of
+    /// a store is determined by the search, or now if nothing was searched.
     fn name_of<'a>(
         &self,
         parts: impl IntoIterator<Item = &'a mut Answered>,
@@ -165,11 +166,11 @@ impl Batch {
             .or_else(|| self.generation.source.name())
     }
 
-    /// Answers all queries, in the parts in which the answer is found: it may be long, and is not copied. With them is what names
-    /// the records.
+    /// Answers all queries, in parts that are not copied, because they may be long. Also returns the generation of the
+    /// records.
     ///
     /// # Errors
-    /// What keeps one of them from being answered.
+    /// The reason why a query has no answer.
     pub(crate) async fn whole(self) -> Result<(Vec<Answered>, Option<HeaderValue>), Problem> {
         if self.is_cheap() {
             let (mut answered, outcome) = self.chunk(0..self.queries.len());
@@ -186,11 +187,11 @@ impl Batch {
         Ok((whole, name))
     }
 
-    /// Answers the queries by lines, the last of which says that all are there, or what went wrong. `trouble` is what is
-    /// wrong with the request after these queries. With them is what names the records.
+    /// Answers the queries in lines. The last line says that the answer is complete, or what the error was. `trouble`
+    /// is the error of the request after these queries. Also returns the generation of the records.
     ///
     /// # Errors
-    /// What keeps the first chunk from being answered, while the status can still say so.
+    /// The reason why the first chunk has no answer. The status of the response can still report it.
     pub(crate) async fn lines(
         self,
         trouble: Option<Problem>,
@@ -238,17 +239,17 @@ fn timed_out() -> Problem {
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, "timeout", detail)
 }
 
-/// Chunks of a batch on their way, in order.
+/// The chunks of a batch in progress, in order.
 struct Chunks {
     batch: Arc<Batch>,
     under_way: VecDeque<oneshot::Receiver<Chunk>>,
     next: usize,
 }
 
-/// Does what may take long on the threads for that.
+/// Runs expensive work on the thread pool.
 ///
 /// # Errors
-/// Too many requests take long, or what `work` returns.
+/// Too many expensive requests, or an error of `work`.
 pub(crate) async fn on_pool<T: Send + 'static>(
     app: &Arc<App>,
     work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
@@ -311,7 +312,7 @@ impl Chunks {
                 self.start_one();
                 Some(chunk.unwrap_or_else(|_| (Answered::default(), Err(broken_off()))))
             }
-            // No thread has come to it, or one is at a single query for this long.
+            // Every thread is busy, or this one has spent all of this time on a single query.
             Err(_) => Some((Answered::default(), Err(timed_out()))),
         }
     }

@@ -1,4 +1,4 @@
-//! A request on its way to what answers it: its head, its parameters, and its body, which is read within the limits.
+//! A request: its head, its parameters, and its body, which is read within limits.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -21,28 +21,29 @@ pub(crate) struct Call {
     pub(crate) app: Arc<App>,
     pub(crate) head: Parts,
     pub(crate) body: Incoming,
-    /// Where the part of the path begins that is a parameter.
+    /// The offset in the path at which its parameter begins.
     pub(crate) parameter: usize,
 }
 
-/// What answers a request.
+/// The response to a request, or the problem with it.
 pub(crate) type Answer = Result<Response<Content>, Problem>;
 
-/// The body of a request, and the permits of its bytes.
+/// The body of a request, and the permits for its bytes.
 pub(crate) type Held = (Bytes, Option<OwnedSemaphorePermit>);
 
 impl Call {
-    /// The part of the path that is a parameter, with its escapes.
+    /// The parameter in the path, still percent-encoded.
     pub(crate) fn parameter(&self) -> &str {
         &self.head.uri.path()[self.parameter..]
     }
 
-    /// The parameters, among which only some names may be.
+    /// Parses the query parameters. Names other than `allowed` are refused.
     pub(crate) fn params(&self, allowed: &[&str]) -> Result<Params, Problem> {
         Params::parse(self.head.uri.query(), allowed)
     }
 
-    /// Which of these types the body has, whatever its parameters. An empty one stands for a body without a type.
+    /// Returns the content type of the body, one of `known`, without its parameters. An empty type matches a missing
+    /// one.
     pub(crate) fn kind(&self, known: &[&'static str]) -> Result<&'static str, Problem> {
         let kind = content_type(&self.head.headers);
         let kind = kind.split(';').next().unwrap_or_default().trim();
@@ -57,7 +58,7 @@ impl Call {
         })
     }
 
-    /// Reads the body, as long as it may be and as long as it may take. It takes permits as it arrives.
+    /// Reads the body within its limits of length and time. Permits are acquired as it arrives.
     pub(crate) async fn read(&mut self) -> Result<Held, Problem> {
         check_encoding(&self.head.headers)?;
         let (app, mut body) = (&self.app, Pin::new(&mut self.body));
@@ -95,16 +96,16 @@ impl Call {
     }
 }
 
-/// The type of a body with its parameters.
+/// Returns the content type of a body, with its parameters.
 fn content_type(headers: &HeaderMap) -> &str {
     let value = headers.get(CONTENT_TYPE);
     value.and_then(|v| v.to_str().ok()).unwrap_or_default()
 }
 
-/// Refuses a body that is sent in another way than as it is, or in chunks.
+/// Refuses a body with a transfer encoding other than `chunked`.
 ///
 /// # Errors
-/// 501, as a server answers that does not know how to read what follows.
+/// 501, because the server cannot find the end of the body.
 pub(crate) fn check_transfer(headers: &HeaderMap) -> Result<(), Problem> {
     let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
     let is_known = |coding: &HeaderValue| coding.as_bytes().eq_ignore_ascii_case(b"chunked");
@@ -121,7 +122,7 @@ pub(crate) fn check_transfer(headers: &HeaderMap) -> Result<(), Problem> {
     }
 }
 
-/// Refuses a body that is compressed, or whose text is not UTF-8 by what its type says.
+/// Refuses a body that is compressed, or whose type declares a charset other than UTF-8.
 fn check_encoding(headers: &HeaderMap) -> Result<(), Problem> {
     let wrong = |detail: &str| {
         let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
@@ -139,7 +140,7 @@ fn check_encoding(headers: &HeaderMap) -> Result<(), Problem> {
         let is_charset = name.trim().eq_ignore_ascii_case("charset");
         is_charset.then(|| value.trim().trim_matches('"'))
     });
-    // ASCII is UTF-8 too.
+    // ASCII text is valid UTF-8.
     let known = ["utf-8", "utf8", "us-ascii"];
     for charset in charsets {
         if !known

@@ -1,4 +1,4 @@
-//! Connections: accepted, bounded in number and in time, and brought to an end in an orderly way.
+//! Connections: accepted within limits of number and time, and closed in an orderly way.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -23,19 +23,19 @@ use crate::problem::Problem;
 use crate::routes;
 use crate::state::App;
 
-/// Bytes of the head of a request, at most.
+/// Largest size of the head of a request, in bytes.
 const HEAD_LEN: usize = 32 << 10;
 
-/// Lines of the head of a request, at most.
+/// Largest number of header lines in a request.
 const HEADERS: usize = 64;
 
-/// How long accepting rests when the system has no room for connections.
+/// Pause before the next accept when the system has no resources for another connection.
 const REST: Duration = Duration::from_millis(50);
 
-/// How long the log says nothing more of what it has said and what lasts.
+/// Interval between log lines about the same lasting condition.
 const SAID: Duration = Duration::from_secs(60);
 
-/// Accepts connections until `stop` says so, then waits for them to end, as long as a request may take.
+/// Accepts connections until `stop` is set, then waits for them to end, up to the time limit of a request.
 pub(crate) async fn serve(app: Arc<App>, listener: TcpListener, mut stop: watch::Receiver<bool>) {
     let mut last_said: Option<Instant> = None;
     loop {
@@ -58,7 +58,7 @@ pub(crate) async fn serve(app: Arc<App>, listener: TcpListener, mut stop: watch:
             }
         };
         app.metrics.accepted.fetch_add(1, Ordering::Relaxed);
-        // What is written goes out at once: an answer waits for nothing.
+        // Answers are sent immediately, without Nagle's algorithm.
         let _ = stream.set_nodelay(true);
         match app.connections.take() {
             Some(permit) => {
@@ -81,13 +81,13 @@ pub(crate) async fn serve(app: Arc<App>, listener: TcpListener, mut stop: watch:
     let _ = tokio::time::timeout(app.options.limits.timeout, all).await;
 }
 
-/// Whether an error of accepting is about one connection alone.
+/// Whether a failure to accept concerns only one connection.
 fn is_of_client(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     [ConnectionAborted, ConnectionRefused, ConnectionReset].contains(&error.kind())
 }
 
-/// Tells a client that there are too many.
+/// Answers a client that there are too many connections.
 async fn refuse(mut stream: TcpStream, limit: usize) {
     let problem = Problem::busy(format!("there are {limit} connections"));
     let body = format!("{}\n", problem.to_json());
@@ -119,7 +119,7 @@ async fn one(app: Arc<App>, stream: TcpStream, client: IpAddr, stop: watch::Rece
     serve_http(app, stream, client, stop).await;
 }
 
-/// Serves HTTP on a connection until one side ends it.
+/// Serves HTTP on a connection until one side closes it.
 async fn serve_http<S>(app: Arc<App>, stream: S, client: IpAddr, mut stop: watch::Receiver<bool>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -132,7 +132,7 @@ where
     });
     let mut builder = http1::Builder::new();
     builder
-        // Without a timer the timeout would be of no effect.
+        // Without a timer, the timeout would have no effect.
         .timer(TokioTimer::new())
         .header_read_timeout(idle)
         .max_buf_size(HEAD_LEN)
@@ -147,21 +147,21 @@ where
         }
     };
     if ended.is_err() {
-        // How a client breaks off is nothing to write home about.
+        // Aborted connections are counted, not logged.
         app.metrics.cut.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// Bytes in a second that a client has to read at least, in the long run.
+/// Smallest rate, in bytes per second, at which a client has to read over time.
 const RATE: f64 = 16_384.0;
 
-/// A stream that is closed when its other side reads nothing for too long, or too slowly for long. Patience wears off while
-/// a write waits, and comes back with what is read, up to what it was.
+/// A stream that is closed when the client reads nothing for too long, or reads too slowly. Patience decreases while a
+/// write waits, and recovers with the bytes that the client reads, up to its initial value.
 struct Patient<S> {
     stream: S,
     patience: Duration,
     left: Duration,
-    /// The time since a write has been waiting, and the end of patience.
+    /// The time since which a write has been waiting, and the deadline.
     waits: Option<(Instant, Pin<Box<Sleep>>)>,
 }
 
@@ -175,7 +175,7 @@ impl<S> Patient<S> {
         }
     }
 
-    /// Lets a write wait as long as patience lasts. `len` is the number of bytes that it wrote.
+    /// Limits the waiting time of a write. `len` is the number of bytes that it wrote.
     fn limit<T>(
         &mut self,
         context: &mut Context<'_>,
@@ -200,7 +200,7 @@ impl<S> Patient<S> {
     }
 }
 
-/// What is left of patience after a write that had to wait, or had not, and wrote so many bytes.
+/// Returns the patience after a write of `len` bytes that did or did not have to wait.
 fn patience_after(
     left: Duration,
     waited: Option<Duration>,
@@ -276,7 +276,7 @@ mod tests {
                 }
             });
             let mut patient = Patient::new(server, Duration::from_millis(200));
-            // Without an end to patience this takes minutes.
+            // With unlimited patience, this would take minutes.
             let bytes = vec![0; 100_000];
             let written = patient.write_all(&bytes);
             tokio::time::timeout(Duration::from_secs(30), written).await
@@ -294,7 +294,7 @@ mod tests {
         let rate = RATE as usize;
         assert_eq!(after(60, 10, rate * 4), seconds(54));
         assert_eq!(after(60, 10, rate * 10), seconds(60));
-        // Nobody saves more than there was.
+        // Patience never exceeds its initial value.
         assert_eq!(after(60, 10, rate * 1000), seconds(60));
         assert_eq!(after(5, 10, 0), seconds(0));
         assert_eq!(patience_after(seconds(7), None, 0, seconds(60)), seconds(7));

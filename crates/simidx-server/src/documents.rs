@@ -20,7 +20,7 @@ use crate::response::{self, JSON, NDJSON, of_generation, whole};
 use crate::source::header_of;
 use crate::state::{App, Generation};
 
-/// Lines that are added before the disk is waited for.
+/// Largest number of lines that are added before the disk is synchronised.
 const TOGETHER: usize = 1024;
 
 impl From<Error> for Problem {
@@ -32,7 +32,7 @@ impl From<Error> for Problem {
                 Problem::new(StatusCode::CONFLICT, "id-exists", error.to_string())
             }
             Error::BadId(_) => Problem::bad("bad-id", error.to_string()),
-            // The errors name files, which are nobody's business.
+            // The messages name files, which clients should not see.
             Error::Unsealed(_) => {
                 let status = StatusCode::INSUFFICIENT_STORAGE;
                 let detail =
@@ -50,9 +50,9 @@ impl From<Error> for Problem {
     }
 }
 
-/// The store, and what makes fingerprints for it.
+/// Returns the store, and the generation that fingerprints texts for it.
 pub(crate) fn store(app: &App) -> Result<(Arc<Collection>, Arc<Generation>), Problem> {
-    // It is the last of the indexes.
+    // The store is the last index.
     match (&app.options.store, app.indexes.last()) {
         (Some(store), Some(index)) => Ok((store.clone(), index.current())),
         _ => {
@@ -62,7 +62,7 @@ pub(crate) fn store(app: &App) -> Result<(Arc<Collection>, Arc<Generation>), Pro
     }
 }
 
-/// A record as a body or a line of it says it.
+/// Returns the id and the fingerprint of a record, from a body or a line of it.
 fn record(generation: &Generation, bytes: &[u8]) -> Result<(String, u128), Problem> {
     let (id, what) = request::document(generation.source.width(), bytes)?;
     let fingerprint = match what {
@@ -78,14 +78,14 @@ fn record(generation: &Generation, bytes: &[u8]) -> Result<(String, u128), Probl
     Ok((id, fingerprint))
 }
 
-/// What the answers to additions may still have, and until when.
+/// The remaining limits of the answers to additions, and their deadline.
 struct Allowance {
     budget: Budget,
-    /// Bytes of the answers so far, and what they have taken.
+    /// Length of the answers so far, and the memory reserved for them.
     len: usize,
     taken: Taken,
     is_full: bool,
-    /// One addition alone has none.
+    /// A single addition has no deadline.
     deadline: Option<Instant>,
 }
 
@@ -101,19 +101,19 @@ impl Allowance {
         }
     }
 
-    /// Takes the bytes of a piece of JSON and a comma, if there may be as many.
+    /// Reserves memory for a JSON value and a comma, if it is within the limit.
     fn grow(&mut self, piece: &impl Serialize) -> bool {
         self.len += serde_json::to_vec(piece).map_or(0, |piece| piece.len() + 1);
         self.is_full |= self.taken.grow(self.len, &self.budget).is_err();
         !self.is_full
     }
 
-    /// Takes a match or an id, if there may be one more.
+    /// Takes a match or an id, if it is within the limit.
     fn take(&mut self, piece: &impl Serialize) -> bool {
         !self.is_full && self.budget.take_result().is_ok() && self.grow(piece)
     }
 
-    /// The answers as they are sent.
+    /// Returns the answers as they are sent.
     fn sent(self, answers: String) -> Bytes {
         let [bytes] = self.taken.sent([answers.into()]);
         bytes
@@ -124,7 +124,7 @@ impl Allowance {
     }
 }
 
-/// What an addition answers: as many matches and ids as it may, and then how many records match.
+/// Returns the answer to an addition: the matches and ids within the limits, then the number of all matches.
 fn object(
     width: Width,
     (id, fingerprint): &(String, u128),
@@ -141,7 +141,7 @@ fn object(
         },
         "matches": [],
     });
-    // It is answered in any case.
+    // The addition is answered even beyond the limit.
     allowance.grow(&object);
     let (mut matches, mut is_truncated) = (Vec::new(), false);
     for near in &added.matches {
@@ -169,20 +169,21 @@ fn object(
     object
 }
 
-/// Why the documents of further lines are not added.
+/// The reason why the documents of further lines are not added.
 fn too_late() -> Problem {
     let detail = "the time of a request is over; send the document of this line and those after it in another one";
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, "timeout", detail)
 }
 
-/// Runs what waits for the disk where it may wait. Nobody gives up waiting for a change: the answer says whether it was made.
+/// Runs work that waits for the disk on a blocking thread. It has no timeout, because the answer reports whether the
+/// change was made.
 pub(crate) async fn on_disk<T: Send + 'static>(
     app: &App,
     work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
     let permit = app.permit()?;
     let done = tokio::task::spawn_blocking(move || {
-        // The work goes on when the client has gone.
+        // The work continues after the client has disconnected.
         let _permit = permit;
         work()
     });
@@ -190,7 +191,7 @@ pub(crate) async fn on_disk<T: Send + 'static>(
         .map_err(|_| Problem::busy("the work broke off"))?
 }
 
-/// Checks and adds documents: one as JSON, or a line for each.
+/// Checks and adds documents: one as JSON, or one for each line.
 pub(crate) async fn add(mut call: Call) -> Answer {
     call.params(&[])?;
     let kind = call.kind(&[JSON, NDJSON])?;
@@ -227,24 +228,24 @@ pub(crate) async fn add(mut call: Call) -> Answer {
     Ok(of_generation(whole(StatusCode::OK, kind, answer), name))
 }
 
-/// The documents of lines, and what was answered to them.
+/// The documents in the lines of a body, and the answers to them.
 struct Lines<'s> {
     store: &'s Collection,
     allowance: Allowance,
-    /// What is to be added together, and the lines that say so.
+    /// The records to add together, and their lines.
     records: Vec<(String, u128)>,
     numbers: Vec<u64>,
     out: String,
     count: usize,
-    /// The generation of the store after the last of them.
+    /// The generation of the store after the last addition.
     generation: Option<HeaderValue>,
 }
 
 impl Lines<'_> {
-    /// Adds the documents up to the first line that is none.
+    /// Adds the documents up to the first invalid line.
     ///
     /// # Errors
-    /// What is wrong with the first document that is not added, or with its line.
+    /// The problem with that line, or with the first document that is not added.
     fn read(
         &mut self,
         generation: &Generation,
@@ -276,7 +277,7 @@ impl Lines<'_> {
         self.add()
     }
 
-    /// Adds what was read, once.
+    /// Adds the records read so far.
     fn add(&mut self) -> Result<(), Problem> {
         let records = std::mem::take(&mut self.records);
         let numbers = std::mem::take(&mut self.numbers);
@@ -296,7 +297,7 @@ impl Lines<'_> {
                 }
             }),
         };
-        // What was not acknowledged has no answer.
+        // Records that were not acknowledged have no answers.
         if !matches!(outcome, Err(Error::Journal(_))) {
             self.out += &lines;
             self.count += count;
@@ -316,7 +317,7 @@ impl Lines<'_> {
     }
 }
 
-/// Looks a record up or deletes it.
+/// Looks up or deletes a record.
 pub(crate) async fn one(call: Call) -> Answer {
     call.params(&[])?;
     let id = request::decode(call.parameter(), false)?.into_owned();

@@ -1,4 +1,4 @@
-//! What tells a running server what to do, from any thread.
+//! A handle that controls a running server from any thread.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,14 +7,14 @@ use tokio::sync::watch;
 
 use crate::state::App;
 
-/// What tells a running [`Server`](crate::Server) what to do.
+/// Controls a running [`Server`](crate::Server).
 #[derive(Clone)]
 pub struct ServerHandle {
     pub(crate) app: Arc<App>,
     pub(crate) stop: watch::Sender<bool>,
 }
 
-/// Waits until it is time to end.
+/// Waits until the server is asked to stop.
 pub(crate) async fn stopped(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
 }
@@ -26,8 +26,8 @@ impl fmt::Debug for ServerHandle {
 }
 
 impl ServerHandle {
-    /// Lets the server end: it is no longer ready, takes no connections after the drain delay, and answers what it has begun.
-    /// Called again, it ends the drain delay.
+    /// Starts a shutdown: the server is no longer ready, accepts no connections after the drain delay, and finishes the
+    /// requests in progress. A second call ends the drain delay.
     pub fn shut_down(&self) {
         self.app.stop_being_ready();
         if self.stop.send_replace(true) {
@@ -35,19 +35,20 @@ impl ServerHandle {
         }
     }
 
-    /// The same after a signal.
+    /// [`ServerHandle::shut_down`] after a signal.
     pub(crate) fn end_by(&self, signal: &'static str) {
         self.app.log.info("ending", &[("signal", signal.into())]);
         self.shut_down();
     }
 
-    /// Opens all files anew, and lets them answer if all are good. Returns when they do.
+    /// Opens all files again and, if all are valid, replaces the served ones. Returns afterwards.
     pub fn reload(&self) {
-        // A failure is in the log.
+        // A failure is logged.
         let _ = self.app.reload_all();
     }
 
-    /// Open generations of all indexes: as many as there are indexes when no request is left of an old one.
+    /// Number of open generations of all indexes. It equals the number of indexes when all requests to old generations
+    /// have ended.
     pub fn generation_count(&self) -> u64 {
         self.app.generation_count() as u64
     }

@@ -1,4 +1,4 @@
-//! What the log says when a part of the store fails, and when it recovers.
+//! Logs when a part of the store fails, and when it recovers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use tokio::sync::watch;
 use crate::handle::stopped;
 use crate::state::App;
 
-/// How often the store is looked at. What fails is tried again after a second at the earliest, so no failure is missed.
+/// Interval between checks of the store. Failed work is retried after at least a second, so every failure is noticed.
 const PERIOD: Duration = Duration::from_millis(250);
 
-/// The parts of a store that can fail, and why each of them does.
+/// The parts of a store that can fail, each with the reason of its failure.
 pub(crate) fn parts(stats: &CollectionStats) -> [(&'static str, Option<&str>); 3] {
     [
         ("journal", stats.journal_error.as_deref()),
@@ -21,20 +21,20 @@ pub(crate) fn parts(stats: &CollectionStats) -> [(&'static str, Option<&str>); 3
     ]
 }
 
-/// A line of the log: its level, its event, and why a part failed.
+/// A log line: its level, its event, and the reason of a failure.
 type Line<'s> = (&'static str, String, Option<&'s str>);
 
-/// The lines about what has changed since the last time, when these parts had failed.
+/// Returns the log lines for changes since the last check. `failed` holds which parts had failed then.
 fn changes<'s>(failed: &mut [bool; 3], stats: &'s CollectionStats) -> Vec<Line<'s>> {
     let mut lines = Vec::new();
     for (has_failed, (part, error)) in failed.iter_mut().zip(parts(stats)) {
         match (*has_failed, error) {
             (false, Some(_)) => {
-                // The others are tried again.
+                // All parts but the journal retry.
                 let level = if part == "journal" { "error" } else { "warn" };
                 lines.push((level, format!("store-{part}-failed"), error));
             }
-            // A log that has a failure has its end too.
+            // A logged failure also has its recovery logged.
             (true, None) => lines.push(("warn", format!("store-{part}-recovered"), None)),
             _ => {}
         }
@@ -43,7 +43,7 @@ fn changes<'s>(failed: &mut [bool; 3], stats: &'s CollectionStats) -> Vec<Line<'
     lines
 }
 
-/// Looks at the store every so often, until the server ends.
+/// Checks the store periodically, until the server stops.
 pub(crate) async fn watch(app: Arc<App>, mut stop: watch::Receiver<bool>) {
     let Some(store) = &app.options.store else {
         return;

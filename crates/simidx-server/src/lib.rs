@@ -1,20 +1,20 @@
 //! The search server of simidx: index files over HTTP, replaced while it runs.
 //!
-//! [`Server`] serves what [`ServerOptions`] name. `simidx serve` is that with arguments. The book describes the addresses
-//! and `openapi.json` specifies them.
+//! [`Server`] serves the indexes of its [`ServerOptions`]; `simidx serve` is its command line. The book describes the
+//! addresses, and `openapi.json` specifies them.
 //!
 //! # Where things are
 //!
-//! | file | what |
+//! | file | subject |
 //! |---|---|
-//! | `server.rs` | binding, running, ending; watching |
+//! | `server.rs` | binding, running, stopping; watching files |
 //! | `signals.rs` | SIGHUP, SIGINT, SIGTERM |
 //! | `connection.rs` | the accept loop, timeouts of connections |
 //! | `routes.rs` | the table of addresses |
-//! | `auth.rs`, `origin.rs` | who may ask |
+//! | `auth.rs`, `origin.rs` | access control |
 //! | `call.rs`, `request.rs` | parameters and bodies |
-//! | `queries.rs`, `documents.rs`, `operations.rs` | what answers: queries, records that come and go, all else |
-//! | `batch.rs`, `answer.rs` | queries on threads of their own, answers as bytes |
+//! | `queries.rs`, `documents.rs`, `operations.rs` | handlers: of queries, of records that change, of everything else |
+//! | `batch.rs`, `answer.rs` | queries on the thread pool, answers as bytes |
 //! | `state.rs`, `source.rs` | indexes by name, generations, reloading |
 //! | `page.rs` | the page for people |
 

@@ -1,4 +1,4 @@
-//! What the server says of itself on stderr: lines of text or of JSON, which no request can forge.
+//! The log on stderr: lines of text or of JSON, which a request cannot forge.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -8,15 +8,15 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::{Map, Value};
 use simidx_output::{JsonStyle, one_line};
 
-/// What a line of the log looks like.
+/// The format of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LogFormat {
-    /// Time, level, event and fields.
+    /// Text: time, level, event and fields.
     #[default]
     Text,
-    /// An object with these.
+    /// JSON: an object with the same fields.
     Json,
-    /// There is no log.
+    /// No log.
     None,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// What a quiet log leaves out.
+    /// Writes an informational line, unless the log is quiet.
     pub(crate) fn info(self, event: &str, fields: &[(&str, Value)]) {
         if !self.is_quiet {
             self.write("info", event, fields);
@@ -45,7 +45,7 @@ impl Log {
 
     pub(crate) fn write(self, level: &str, event: &str, fields: &[(&str, Value)]) {
         let line = self.line([&timestamp(SystemTime::now()), level, event], fields);
-        // A stderr that cannot be written to is no reason to stop.
+        // The server continues even if stderr cannot be written to.
         let _ = std::io::stderr().write_all(line.as_bytes());
     }
 
@@ -65,7 +65,7 @@ impl Log {
                 let all = head.iter().chain(fields).cloned();
                 let object: Map<_, _> = all.map(|(name, value)| (name.to_owned(), value)).collect();
                 let mut line = Vec::new();
-                // A vector takes everything.
+                // Writing to a vector cannot fail.
                 let _ = JsonStyle::default().write(&mut line, &object);
                 String::from_utf8_lossy(&line).into_owned() + "\n"
             }
@@ -74,7 +74,7 @@ impl Log {
     }
 }
 
-/// A value that ends where it seems to end.
+/// Quotes a value if it could be misread without quotes.
 fn quoted(value: &str) -> String {
     let plain = |c: char| c.is_ascii_graphic() && !matches!(c, '"' | '=' | '\\');
     if !value.is_empty() && value.chars().all(plain) {
@@ -84,7 +84,7 @@ fn quoted(value: &str) -> String {
     format!("\"{}\"", one_line(&escaped))
 }
 
-/// A time as in RFC 3339, to the millisecond.
+/// Formats a time as in RFC 3339, to the millisecond.
 pub(crate) fn timestamp(time: SystemTime) -> String {
     DateTime::<Utc>::from(time).to_rfc3339_opts(SecondsFormat::Millis, true)
 }

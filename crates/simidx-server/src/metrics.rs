@@ -1,4 +1,4 @@
-//! Counts and times, as Prometheus reads them.
+//! Counters and times in the text format of Prometheus.
 
 use std::array;
 use std::collections::HashMap;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use hyper::StatusCode;
 
-/// All metrics in the order of the text: the name, the kind, and what it says.
+/// All metrics in output order: name, type and description.
 const FAMILIES: &str = "\
 simidx_requests_total counter Responses, by route and status.
 simidx_request_seconds histogram Time from the head of a request to that of its response.
@@ -46,26 +46,26 @@ process_open_fds gauge Open files and connections.
 process_max_fds gauge Files and connections that may be open at a time.
 ";
 
-/// Upper bounds of the buckets of times, in microseconds: queries take few.
+/// Upper bounds of the histogram buckets in microseconds.
 pub(crate) const BOUNDS: [u64; 22] = [
     1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000,
     200_000, 500_000, 1_000_000, 2_000_000, 5_000_000, 10_000_000,
 ];
 
-/// Statuses that are counted by themselves; all others count as [`OTHERS`].
+/// Statuses that have their own counters. All others count as [`OTHERS`].
 const STATUSES: [u16; 16] = [
     200, 400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 431, 500, 501, 503, 507,
 ];
 
-/// The status that those without a place of their own count as.
+/// The status under which statuses without their own counters are counted.
 const OTHERS: u16 = 500;
 
-/// The values of metrics: lines by the name of the metric.
+/// The lines of each metric by its name.
 #[derive(Default)]
 pub(crate) struct Samples(HashMap<&'static str, String>);
 
 impl Samples {
-    /// Adds a value. Labels are written as they stand between the braces.
+    /// Adds a value. `labels` is the text between the braces.
     pub(crate) fn add(&mut self, name: &'static str, labels: &str, value: impl Display) {
         self.line(name, "", labels, value);
     }
@@ -92,7 +92,7 @@ impl Samples {
         self.line(name, "_count", labels, total);
     }
 
-    /// Adds what the system says of the process.
+    /// Adds the metrics of the process.
     pub(crate) fn add_process(&mut self) {
         if let Some(bytes) = resident_bytes() {
             self.add("process_resident_memory_bytes", "", bytes);
@@ -112,7 +112,7 @@ impl Samples {
         }
     }
 
-    /// The text that Prometheus reads.
+    /// Returns the text for Prometheus.
     pub(crate) fn text(mut self) -> String {
         let mut out = String::new();
         for family in FAMILIES.lines() {
@@ -128,22 +128,22 @@ impl Samples {
     }
 }
 
-/// The lines of a metric without values. It is described all the same, but one of a store or of the process is left out.
+/// Returns the empty list of values of a metric, which is described nevertheless; `None` for one of a store or process.
 fn none_of(name: &str) -> Option<String> {
     let is_optional = name.starts_with("simidx_store_") || name.starts_with("process_");
     (!is_optional).then(String::new)
 }
 
-/// Times in buckets.
+/// A histogram of times.
 #[derive(Debug, Default)]
 pub(crate) struct Histogram {
-    /// Those of [`BOUNDS`], and one for what is longer.
+    /// One counter for each bound of [`BOUNDS`], and one for longer times.
     counts: [AtomicU64; BOUNDS.len() + 1],
     ns: AtomicU64,
 }
 
 impl Histogram {
-    /// Adds `count` times of which this is the sum.
+    /// Adds `count` times with this sum, as if all were equal.
     pub(crate) fn add_each(&self, all: Duration, count: u64) {
         if count == 0 {
             return;
@@ -154,20 +154,20 @@ impl Histogram {
         self.ns.fetch_add(ns, Ordering::Relaxed);
     }
 
-    /// The numbers of times in each bucket.
+    /// Returns the count of each bucket.
     pub(crate) fn counts(&self) -> [u64; BOUNDS.len() + 1] {
         array::from_fn(|i| self.counts[i].load(Ordering::Relaxed))
     }
 }
 
-/// Distances that there are: to 128 bits.
+/// Number of possible distances: 0 to 128 bits.
 pub(crate) const DISTANCES: usize = 129;
 
-/// What is counted of one index.
+/// The metrics of an index.
 #[derive(Debug)]
 pub(crate) struct IndexMetrics {
     pub(crate) queries: Histogram,
-    /// Matches by their distance.
+    /// Number of matches at each distance.
     matches: [AtomicU64; DISTANCES],
 }
 
@@ -181,7 +181,7 @@ impl Default for IndexMetrics {
 }
 
 impl IndexMetrics {
-    /// Adds matches by their distance.
+    /// Adds the numbers of matches at each distance.
     pub(crate) fn add_matches(&self, counts: &[u32; DISTANCES]) {
         for (all, &count) in self.matches.iter().zip(counts) {
             if count > 0 {
@@ -190,7 +190,7 @@ impl IndexMetrics {
         }
     }
 
-    /// Distances with their numbers of matches, up to the largest that has any.
+    /// Returns the numbers of matches up to the largest distance that has any.
     pub(crate) fn matches(&self) -> Vec<u64> {
         let counts = self.matches.iter().map(|c| c.load(Ordering::Relaxed));
         let mut counts: Vec<u64> = counts.collect();
@@ -199,16 +199,16 @@ impl IndexMetrics {
     }
 }
 
-/// What is counted of one address.
+/// The metrics of an address.
 #[derive(Debug)]
 struct RouteMetrics {
     path: &'static str,
-    /// Responses by their place among [`STATUSES`].
+    /// Number of responses with each of [`STATUSES`].
     counts: [AtomicU64; STATUSES.len()],
     times: Histogram,
 }
 
-/// What is counted of the server.
+/// The metrics of the server.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     pub(crate) started: Instant,
@@ -222,7 +222,7 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// Counts for these addresses and, after them, for all others.
+    /// Creates the metrics of these addresses, followed by those of all other addresses.
     pub(crate) fn new(paths: impl IntoIterator<Item = &'static str>) -> Self {
         let paths = paths.into_iter().chain(["unknown"]);
         let routes = paths.map(|path| RouteMetrics {
@@ -287,13 +287,13 @@ impl Metrics {
     }
 }
 
-/// A time as Prometheus has it.
+/// Returns a time as seconds since 1970.
 pub(crate) fn seconds(time: SystemTime) -> f64 {
     let since = time.duration_since(UNIX_EPOCH);
     since.map_or(0.0, |since| since.as_secs_f64())
 }
 
-/// Memory of the process, where the system says so in a file.
+/// Returns the memory of the process, if the system reports it in a file.
 fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status
@@ -303,7 +303,7 @@ fn resident_bytes() -> Option<u64> {
     Some(kilobytes * 1024)
 }
 
-/// Open files, where the system says so in a folder; that folder is one of them.
+/// Returns the number of open files, if the system lists them in a folder. Reading the folder opens one more.
 fn open_files() -> Option<usize> {
     let open = std::fs::read_dir("/proc/self/fd").ok()?;
     Some(open.count().saturating_sub(1))

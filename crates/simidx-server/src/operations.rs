@@ -1,4 +1,4 @@
-//! Requests about the server itself: probes, metrics, figures, reloading, snapshots.
+//! Requests about the server: probes, metrics, figures, reloads, snapshots.
 
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -17,10 +17,10 @@ use crate::problem::Problem;
 use crate::response::{self, Content, JSON, whole};
 use crate::state::{App, Served};
 
-/// The description of the addresses.
+/// The OpenAPI description of the addresses.
 const OPENAPI: &str = include_str!("../openapi.json");
 
-/// What Prometheus calls its text.
+/// The content type of the text format of Prometheus.
 const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 fn plain(status: StatusCode, text: &'static str) -> Response<Content> {
@@ -43,7 +43,7 @@ pub(crate) async fn openapi(_: Call) -> Answer {
 }
 
 pub(crate) async fn metrics(call: Call) -> Answer {
-    // To find out what is in memory takes long for large files.
+    // Determining which pages are in memory takes long for large files.
     let text = tokio::task::spawn_blocking(move || samples(&call.app).text()).await;
     let broken = |_| Problem::busy("the metrics broke off");
     Ok(whole(StatusCode::OK, METRICS, text.map_err(broken)?))
@@ -100,7 +100,7 @@ fn add_store(all: &mut Samples, stats: &CollectionStats) {
     }
 }
 
-/// What is served, and the limits.
+/// Returns the figures of the indexes and the limits.
 pub(crate) async fn info(call: Call) -> Answer {
     let (app, params) = (&call.app, call.params(&["index"])?);
     let indexes = app
@@ -129,7 +129,7 @@ pub(crate) async fn info(call: Call) -> Answer {
     })))
 }
 
-/// Leaves the folders of files out, which are nobody's business.
+/// Removes the folders of file names, which clients should not see.
 fn hide_folders(figures: &mut Value) {
     let segments = figures.get_mut("segments").and_then(Value::as_array_mut);
     for segment in segments.into_iter().flatten() {
@@ -149,7 +149,7 @@ pub(crate) async fn snapshot(call: Call) -> Answer {
     Ok(response::json(&object))
 }
 
-/// Copies the store, unless another request does, to a folder of its own below that of the store.
+/// Copies the store to a new folder below its own, unless another request is copying it.
 fn copy(app: &App, store: &Collection) -> Result<Value, Problem> {
     let Some(_only) = app.copying.take() else {
         return Err(Problem::busy("another snapshot is being taken"));
@@ -180,7 +180,7 @@ fn copy(app: &App, store: &Collection) -> Result<Value, Problem> {
     Ok(json!({ "snapshot": name, "changes": changes, "seconds": seconds }))
 }
 
-/// Opens files anew.
+/// Reloads files.
 pub(crate) async fn reload(call: Call) -> Answer {
     let params = call.params(&["index"])?;
     let app: Arc<App> = call.app;

@@ -1,4 +1,4 @@
-//! How the server runs: what it serves, where, and the limits that it keeps.
+//! The options of the server: its indexes, its address and its limits.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -16,7 +16,7 @@ use simidx_text::assets::Assets;
 use crate::auth::Token;
 use crate::log::LogFormat;
 
-/// Files that are searched as one, and their name.
+/// A named index: files that are searched as one.
 ///
 /// ```
 /// use simidx_server::NamedIndex;
@@ -27,7 +27,7 @@ use crate::log::LogFormat;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedIndex {
-    /// Letters, digits, `-`, `_` and `.`.
+    /// The name, of letters, digits, `-`, `_` and `.`.
     pub(crate) name: String,
     pub(crate) files: Vec<PathBuf>,
 }
@@ -36,10 +36,10 @@ impl NamedIndex {
     /// The name of an index that is given without one.
     pub const DEFAULT: &'static str = "default";
 
-    /// Files under a name.
+    /// Creates an index with a name.
     ///
     /// # Errors
-    /// A name of other characters than letters, digits, `-`, `_` and `.`, or no file.
+    /// A name with characters other than letters, digits, `-`, `_` and `.`, or an empty list of files.
     pub fn new<P: Into<PathBuf>>(
         name: impl Into<String>,
         files: impl IntoIterator<Item = P>,
@@ -59,31 +59,31 @@ impl NamedIndex {
     }
 }
 
-/// What a request may ask for, and how long it may take.
+/// The limits of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Bytes of a body, and of a text in it once it is normalised. Default 16 MiB.
+    /// Largest size in bytes of a body, and of a text in it after normalisation. Default 16 MiB.
     pub max_body: usize,
-    /// Queries of a batch. Default 100,000.
+    /// Largest number of queries in a batch. Default 100,000.
     pub max_batch: usize,
-    /// Matches and ids in all answers of a request together. Default 1,000,000.
+    /// Largest number of matches and ids together in all answers of a request. Default 1,000,000.
     pub max_results: u64,
-    /// Bytes of an answer that are put together before they are sent: all of it, or of one in lines those of at most 256
-    /// queries. All answers together may have four times that. Default 64 MiB.
+    /// Largest number of bytes of an answer that are buffered before they are sent: the whole answer or, in lines, the
+    /// answers to at most 256 queries. All answers together may have four times this size. Default 64 MiB.
     pub max_answer: usize,
-    /// The largest distance of a query. By default each index permits 4 more than its tables were made for.
+    /// Largest distance of a query. By default, 4 more than the distance of the index's tables.
     pub max_distance: Option<u32>,
-    /// How long a request may take to arrive, and its answer to be found. Default 30 s.
+    /// Time limit for receiving a request, and for finding its answer. Default 30 s.
     #[serde(rename = "timeout_seconds", serialize_with = "seconds")]
     pub timeout: Duration,
-    /// How long the head of a request may take to arrive, a connection may lie idle, and a client may read nothing of an
+    /// Time limit for receiving the head of a request, for an idle connection, and for a client that reads none of its
     /// answer. Default 60 s.
     #[serde(rename = "idle_timeout_seconds", serialize_with = "seconds")]
     pub idle_timeout: Duration,
-    /// Connections at a time. Default 10,000.
+    /// Largest number of connections. Default 10,000.
     pub max_connections: usize,
-    /// Batches and other expensive requests at a time. Default 64.
+    /// Largest number of simultaneous batches and other expensive requests. Default 64.
     pub max_waiting: usize,
 }
 
@@ -107,16 +107,16 @@ fn seconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S::Ok
     serializer.serialize_f64(time.as_secs_f64())
 }
 
-/// The certificate and the key of HTTPS: files in PEM.
+/// The certificate and the key for HTTPS, as PEM files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// The chain of certificates, that of the server first.
+    /// The certificate chain, starting with the certificate of the server.
     pub certificates: PathBuf,
     /// The private key.
     pub key: PathBuf,
 }
 
-/// How the server runs. Start from [`ServerOptions::new`] and set what differs.
+/// The options of a server. Start from [`ServerOptions::new`] and change fields.
 ///
 /// ```
 /// use simidx_server::{NamedIndex, ServerOptions};
@@ -129,53 +129,56 @@ pub struct TlsFiles {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ServerOptions {
-    /// What is searched.
+    /// The indexes that are searched.
     pub indexes: Vec<NamedIndex>,
-    /// A collection that is searched too, and that requests add to. It is called `default` where no index is, or else `store`.
+    /// A collection that is also searched, and that requests add to. Its name is `default` if `indexes` is empty,
+    /// otherwise `store`.
     pub store: Option<Arc<Collection>>,
-    /// Where the server listens; port 0 is any. Default 127.0.0.1:8080.
+    /// The address to listen on; port 0 means any free port. Default 127.0.0.1:8080.
     pub listen: SocketAddr,
-    /// The name by which that address was given, if it was one. Requests that need no token may name it as their host.
+    /// The host name that the address was given by, if any. Requests without a token may use it as their host.
     pub listen_name: Option<String>,
-    /// Whether an address that others can reach is permitted without a token. Default `false`.
+    /// Whether an address that other machines can reach is permitted without a token. Default `false`.
     pub insecure: bool,
-    /// What requests must show. By default nothing.
+    /// The token that requests must contain. By default, requests need none.
     pub token: Option<Token>,
-    /// The files of HTTPS. By default HTTP is spoken. Feature `tls`.
+    /// The files for HTTPS. By default, the server uses HTTP. Needs the feature `tls`.
     pub tls: Option<TlsFiles>,
-    /// What requests may ask for.
+    /// The limits of requests.
     pub limits: Limits,
-    /// Threads that take requests, and as many that answer batches; 0 for as many as the processor runs at a time.
+    /// Number of threads that handle requests, and also of threads that answer batches; 0 means the number of
+    /// processors.
     pub threads: usize,
-    /// Whether files are read into memory. By default they are mapped.
+    /// Whether files are read into memory. By default, they are mapped.
     pub no_mmap: bool,
-    /// Whether files are brought to memory and checked before they are searched. Default `true`. Without it all queries
-    /// are answered on threads of their own, so that one that waits for the disk holds no other.
+    /// Whether files are loaded into memory and checked before they are searched. Default `true`. Without it, all
+    /// queries run on the thread pool, so that a query that waits for the disk does not block others.
     pub warm: bool,
-    /// How often the files are looked at; one that was replaced is opened. By default never.
+    /// Interval between checks for replaced files, which are then reloaded. By default, files are not checked.
     pub watch: Option<Duration>,
-    /// How long requests are still taken after the server was told to end. Default none.
+    /// How long the server continues to accept requests after it was asked to stop. Default 0.
     pub drain_delay: Duration,
-    /// Whether SIGINT and SIGTERM end the server and SIGHUP reloads, on systems that have them. They do from the
-    /// start of [`Server::bind`](crate::Server::bind). Default `false`.
+    /// Whether SIGINT and SIGTERM stop the server and SIGHUP reloads it, on systems with these signals, from the start
+    /// of [`Server::bind`](crate::Server::bind) on. Default `false`.
     pub signals: bool,
-    /// What the log looks like.
+    /// The format of the log.
     pub log_format: LogFormat,
-    /// Whether each request has a line in the log. Default `false`.
+    /// Whether each request is logged. Default `false`.
     pub access_log: bool,
-    /// Whether the log has warnings and errors alone. Default `false`.
+    /// Whether the log is limited to warnings and errors. Default `false`.
     pub quiet: bool,
-    /// How answers are written.
+    /// The style of JSON answers.
     pub json: JsonStyle,
     /// Files that text pipelines need.
     pub assets: Assets,
-    /// Texts by their ids, which the page shows.
+    /// Texts by their ids, for display on the page.
     pub texts: HashMap<String, String>,
     #[doc(hidden)]
     pub hook: Option<Hook>,
 }
 
-/// What a test does when all indexes are open, and before each search, with its queries. Each of these counts as expensive.
+/// A hook for tests. It runs when all indexes are open, and before each search with its queries, which then count as
+/// expensive.
 #[doc(hidden)]
 #[derive(Clone)]
 pub struct Hook(pub Arc<Act>);
@@ -189,7 +192,7 @@ impl fmt::Debug for Hook {
 }
 
 impl ServerOptions {
-    /// The defaults, for these indexes.
+    /// Creates the default options for these indexes.
     pub fn new(indexes: Vec<NamedIndex>) -> Self {
         ServerOptions {
             indexes,

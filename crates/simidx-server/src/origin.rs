@@ -1,7 +1,8 @@
-//! Which server a request is for, and which page sent it: what keeps the pages of others out.
+//! Checks of the host and the origin of a request, which keep out pages of other servers.
 //!
-//! A browser lets a page read what comes from the name that the page itself came from, and whoever owns a name can point it to
-//! this machine. So a server that asks for no token, since only this machine reaches it, goes by names that are its own.
+//! A browser lets a page read the responses of the name that the page came from, and the owner of a name can point it
+//! to this machine. Therefore a server without a token, which only this machine can reach, answers only to its own
+//! names.
 
 use std::net::IpAddr;
 
@@ -14,7 +15,7 @@ use crate::options::ServerOptions;
 use crate::problem::Problem;
 use crate::request::shown;
 
-/// Refuses a request without a host or with two, and, where nothing else keeps pages out, one for a host of another name.
+/// Refuses a request with no host or two hosts and, if nothing else keeps out pages, a request for a foreign host name.
 ///
 /// # Errors
 /// The request is refused.
@@ -37,13 +38,13 @@ pub(crate) fn check_host(options: &ServerOptions, head: &Parts) -> Result<(), Pr
     }
 }
 
-/// Refuses a change that a page of another server asks for.
+/// Refuses a change that a page of another server requests.
 ///
 /// # Errors
 /// The request is refused.
 pub(crate) fn check_origin(head: &Parts) -> Result<(), Problem> {
     let Some(origin) = head.headers.get(ORIGIN) else {
-        // It comes from no page.
+        // The request does not come from a page.
         return Ok(());
     };
     let host = host(head)?;
@@ -58,7 +59,7 @@ fn forbidden(detail: impl Into<String>) -> Problem {
     Problem::new(StatusCode::FORBIDDEN, "forbidden", detail)
 }
 
-/// The host of a request; HTTP/1.0 need not name any.
+/// Returns the host of a request, which is optional in HTTP/1.0.
 fn host(head: &Parts) -> Result<Option<Authority>, Problem> {
     let bad = |detail: &str| Problem::bad("bad-request", detail);
     let mut named = head.headers.get_all(HOST).iter();
@@ -66,7 +67,7 @@ fn host(head: &Parts) -> Result<Option<Authority>, Problem> {
         (Some(_), Some(_)) => Err(bad("there are two Host lines")),
         (None, _) if head.version != Version::HTTP_10 => Err(bad("there is no Host line")),
         (host, _) => match (head.uri.authority(), host) {
-            // A whole address counts for more.
+            // The host of an absolute URL takes precedence.
             (Some(authority), _) => Ok(Some(authority.clone())),
             (None, None) => Ok(None),
             (None, Some(host)) => match Authority::try_from(host.as_bytes()) {
@@ -77,7 +78,7 @@ fn host(head: &Parts) -> Result<Option<Authority>, Problem> {
     }
 }
 
-/// Whether a host is this machine by a name that nobody else can give it.
+/// Whether a host is a name of this machine that cannot be given to another one.
 fn is_own(host: &str, listen_name: Option<&str>) -> bool {
     let number = host.trim_start_matches('[').trim_end_matches(']');
     match number.parse::<IpAddr>() {
@@ -89,7 +90,7 @@ fn is_own(host: &str, listen_name: Option<&str>) -> bool {
     }
 }
 
-/// Host and port of the server that a page came from.
+/// Returns the host and port of an origin.
 fn authority_of(origin: &HeaderValue) -> Option<&str> {
     let origin = origin.to_str().ok()?;
     let (_, authority) = origin.split_once("://")?;

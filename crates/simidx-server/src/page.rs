@@ -1,4 +1,5 @@
-//! The page for people: search, the matches side by side, and the figures of the index. It runs nothing and loads nothing.
+//! The page for people: a search form, matches with their texts, and the figures of the index. It runs and loads
+//! nothing.
 
 use std::sync::Arc;
 
@@ -20,29 +21,29 @@ use crate::request::{self, Params, What};
 use crate::response::{Content, of_generation, whole};
 use crate::state::{App, Generation};
 
-/// Matches that are shown.
+/// Largest number of matches that are shown.
 const SHOWN: usize = 20;
 
-/// Bytes of what is searched for: it stands beside each match.
+/// Largest size in bytes of a query on the page, which is repeated next to each match.
 const SOUGHT_LEN: usize = 64 << 10;
 
-/// Ids of a match that are shown.
+/// Largest number of ids of a match that are shown.
 const SHOWN_IDS: usize = 5;
 
 /// Answers with the page.
 ///
 /// # Errors
-/// Parameters that are none, or an index that is not there. What else is wrong with a search stands on the page.
+/// Invalid parameters, or an unknown index. The page itself shows other errors of a search.
 pub(crate) async fn page(
     app: &Arc<App>,
     query: Option<&str>,
 ) -> Result<Response<Content>, Problem> {
-    // A form sends what is left empty too.
+    // A form also sends empty fields.
     let query = query.unwrap_or_default();
     let filled = query.split('&').filter(|pair| !pair.ends_with('='));
     let query = filled.collect::<Vec<_>>().join("&");
     let mut params = Params::parse(Some(&query), &["q", "k", "index"])?;
-    // A form sends each end of a line as two characters.
+    // A form sends each line end as CR and LF.
     params.q = params.q.map(|q| q.replace("\r\n", "\n"));
     if params.q.as_ref().is_some_and(|q| q.len() > SOUGHT_LEN) {
         let detail = format!(
@@ -107,7 +108,7 @@ pub(crate) async fn page(
         page.into_bytes(),
     );
     let headers = response.headers_mut();
-    // Only as a header does it say that no other page may frame this one.
+    // This directive, which forbids framing, only works as a header.
     let policy = format!("{POLICY_WITH_FORM}; frame-ancestors 'none'");
     if let Ok(policy) = HeaderValue::try_from(policy) {
         headers.insert(CONTENT_SECURITY_POLICY, policy);
@@ -116,7 +117,7 @@ pub(crate) async fn page(
     Ok(of_generation(response, generation.source.name()))
 }
 
-/// The form, filled as it was sent.
+/// Returns the form with the values that were sent.
 fn form(app: &App, params: &Params, index: &str, generation: &Generation) -> Markup {
     let what = match generation.fingerprinter() {
         Ok(_) => "Text, fingerprint or id",
@@ -125,11 +126,12 @@ fn form(app: &App, params: &Params, index: &str, generation: &Generation) -> Mar
     let largest = app.max_distance(&generation.source);
     let distance = params.k.unwrap_or(generation.source.max_distance());
     html! {
-        // Where the page is, also below a path of a proxy. A text may be too long for an address.
+        // The address of this page, also below a path of a proxy. The method is POST because a text may be too long for
+        // an address.
         form method="post" action="." role="search" {
             label for="q" {
                 (what)
-                // As many characters take no more bytes than may be sought, whatever they are.
+                // 20,000 characters never exceed the size limit of a query.
                 textarea id="q" name="q" required maxlength="20000" { (params.q.as_deref().unwrap_or_default()) }
             }
             div.row {
@@ -153,7 +155,7 @@ fn form(app: &App, params: &Params, index: &str, generation: &Generation) -> Mar
     }
 }
 
-/// What is searched for: a fingerprint of all its digits, else an id that is there, else a text.
+/// Interprets a query: as a fingerprint with all its digits, else as a known id, else as a text.
 fn meant(generation: &Generation, q: &str) -> Result<(Vec<What>, Option<IdBuf>), Problem> {
     let source = &generation.source;
     let word = q.trim();
@@ -182,7 +184,7 @@ fn meant(generation: &Generation, q: &str) -> Result<(Vec<What>, Option<IdBuf>),
     }
 }
 
-/// The matches, each beside what was searched for.
+/// Returns the matches, each next to the query.
 async fn found(
     app: &Arc<App>,
     generation: &Arc<Generation>,
@@ -225,7 +227,7 @@ async fn found(
     })
 }
 
-/// The matches of an answer.
+/// Returns the matches of an answer.
 fn matches(app: &App, answer: &Value, distance: u32, asked: &Entry) -> Markup {
     let matches = answer["matches"].as_array().map_or(&[][..], Vec::as_slice);
     let bits = plural(distance.into(), "bit");
@@ -247,7 +249,7 @@ fn matches(app: &App, answer: &Value, distance: u32, asked: &Entry) -> Markup {
     }
 }
 
-/// A match of what was searched for.
+/// Returns one match of a query.
 fn entry(app: &App, asked: &Entry, found: &Value) -> Entry {
     let ids = found["ids"].as_array().map_or(&[][..], Vec::as_slice);
     let ids: Vec<String> = ids.iter().map(word).collect();
@@ -267,7 +269,7 @@ fn entry(app: &App, asked: &Entry, found: &Value) -> Entry {
     }
 }
 
-/// The bits in which two fingerprints differ, the lowest first.
+/// Returns the bits in which two fingerprints differ, the lowest first.
 fn differing(a: &str, b: &str) -> Vec<String> {
     let value = |hex| u128::from_str_radix(hex, 16).unwrap_or_default();
     let bits = value(a) ^ value(b);
@@ -275,7 +277,7 @@ fn differing(a: &str, b: &str) -> Vec<String> {
     differing.map(|bit| bit.to_string()).collect()
 }
 
-/// A word of JSON as it is shown.
+/// Formats a JSON value for display.
 fn word(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -283,7 +285,7 @@ fn word(value: &Value) -> String {
     }
 }
 
-/// Queries since the start by the time that they took.
+/// Returns a chart of the queries since the start, by their times.
 fn latency(metrics: &IndexMetrics) -> BarChart {
     let counts = metrics.queries.counts();
     let first = counts.iter().position(|&count| count > 0);
@@ -315,7 +317,7 @@ fn latency(metrics: &IndexMetrics) -> BarChart {
     }
 }
 
-/// Matches since the start by their distance.
+/// Returns a chart of the matches since the start, by their distances.
 fn distances(metrics: &IndexMetrics) -> BarChart {
     let counts = metrics.matches();
     BarChart {

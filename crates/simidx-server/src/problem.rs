@@ -1,5 +1,5 @@
-//! What is wrong with a request, or with its answer: `application/problem+json` with the kind of the error. And why a server does
-//! not start.
+//! Problems with a request or its answer, sent as `application/problem+json` with the kind of the error; and the errors
+//! that keep a server from starting.
 
 use std::fmt;
 use std::io;
@@ -10,7 +10,7 @@ use hyper::header::{HeaderName, HeaderValue, RETRY_AFTER};
 use simidx::Error;
 use simidx::format::FormatClass;
 
-/// Why a request gets no answer, with the status, the kind, which programs tell apart, and one clause for people.
+/// The reason why a request fails: its status, its kind for programs, and one clause for people.
 ///
 /// ```
 /// use simidx_server::Problem;
@@ -24,14 +24,14 @@ pub struct Problem {
     status: StatusCode,
     kind: &'static str,
     detail: String,
-    /// The line of the request that is wrong, from 1.
+    /// The number of the faulty line of the request, from 1.
     line: Option<u64>,
-    /// A header of the response that says how to go on.
+    /// A response header that helps the client to proceed.
     header: Option<Box<(HeaderName, HeaderValue)>>,
 }
 
 impl Problem {
-    /// A problem of a kind.
+    /// Creates a problem.
     pub(crate) fn new(status: StatusCode, kind: &'static str, detail: impl Into<String>) -> Self {
         Problem {
             status,
@@ -42,38 +42,38 @@ impl Problem {
         }
     }
 
-    /// A request that cannot be read.
+    /// Creates the problem of a malformed request.
     pub(crate) fn bad(kind: &'static str, detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, kind, detail)
     }
 
-    /// A request that can be read and not be answered.
+    /// Creates the problem of a well-formed request that cannot be answered.
     pub(crate) fn unanswerable(kind: &'static str, detail: impl Into<String>) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, kind, detail)
     }
 
-    /// Something that is not here.
+    /// Creates the problem of something that does not exist.
     pub(crate) fn not_found(kind: &'static str, detail: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, kind, detail)
     }
 
-    /// A request that may be answered a second later.
+    /// Creates the problem of a request that may be repeated a second later.
     pub(crate) fn busy(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", detail).with(RETRY_AFTER, "1")
     }
 
-    /// A body longer than permitted.
+    /// Creates the problem of a body that exceeds its limit.
     pub(crate) fn too_large(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", detail)
     }
 
-    /// The same with the line of the request that is wrong, from 1.
+    /// Adds the number of the faulty line, from 1.
     pub(crate) fn at_line(mut self, line: u64) -> Self {
         self.line = Some(line);
         self
     }
 
-    /// The same with a header of the response.
+    /// Adds a response header.
     pub(crate) fn with(mut self, name: HeaderName, value: &str) -> Self {
         let value = HeaderValue::from_str(value).ok();
         self.header = value.map(|value| Box::new((name, value)));
@@ -90,17 +90,17 @@ impl Problem {
         self.kind
     }
 
-    /// What is wrong, one clause.
+    /// The description of the problem, one clause.
     pub fn detail(&self) -> &str {
         &self.detail
     }
 
-    /// A header of the response that says how to go on.
+    /// A response header that helps the client to proceed.
     pub(crate) fn header(&self) -> Option<&(HeaderName, HeaderValue)> {
         self.header.as_deref()
     }
 
-    /// The object of RFC 9457 and the kind.
+    /// Returns the object of RFC 9457, with the kind.
     pub fn to_json(&self) -> serde_json::Value {
         let mut object = serde_json::json!({
             "type": format!("urn:simidx:problem:{}", self.kind),
@@ -127,7 +127,7 @@ impl fmt::Display for Problem {
 
 impl std::error::Error for Problem {}
 
-/// What an error of the library is called.
+/// Returns the kind of an error of the library.
 pub(crate) fn kind_of(error: &Error) -> &'static str {
     match error {
         Error::Io(_) => "io",
@@ -157,7 +157,7 @@ impl From<Error> for Problem {
     }
 }
 
-/// Why a server does not start: one clause.
+/// The reason why a server does not start.
 ///
 /// ```
 /// use simidx_server::{NamedIndex, Server, ServerOptions};
@@ -170,19 +170,19 @@ impl From<Error> for Problem {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// The address can be reached by others, and no token is asked for.
+    /// Other machines can reach the address, and requests need no token.
     #[error("{0} can be reached by others; ask for a token, or insist")]
     Open(SocketAddr),
-    /// The address cannot be listened at, or a file cannot be read.
+    /// Listening on the address failed, or a file cannot be read.
     #[error("{0}")]
     Io(String),
     /// An index cannot be served.
     #[error(transparent)]
     Index(#[from] Problem),
-    /// A signal said to end while files were opened.
+    /// A signal stopped the server while it opened files.
     #[error("a signal ended the start")]
     Ended,
-    /// This program was built without what the options ask for.
+    /// The options need a feature that this program was built without.
     #[error("this program was built without {0}")]
     Missing(&'static str),
 }

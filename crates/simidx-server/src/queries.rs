@@ -1,4 +1,4 @@
-//! What queries are answered: one, those of an id, of a text, and batches in three forms.
+//! Handlers of queries: of one fingerprint, id or text, and of batches in three forms.
 
 use std::sync::Arc;
 
@@ -17,13 +17,13 @@ use crate::response::{self, BINARY, Content, JSON, NDJSON, of_generation, whole}
 use crate::source::Source;
 use crate::state::App;
 
-/// How often an id is looked up at the most, if its very record changes each time before it is searched for.
+/// Largest number of times that an id is looked up again because its record changed before the search.
 const ID_TRIES: usize = 64;
 
 /// The parameters of a search.
 const SEARCH: [&str; 4] = ["k", "limit", "nearest", "index"];
 
-/// What a request asks for.
+/// Returns the options of a search.
 ///
 /// # Errors
 /// A distance that is too large.
@@ -56,13 +56,13 @@ pub(crate) fn question(app: &App, source: &Source, params: &Params) -> Result<Qu
     })
 }
 
-/// What is within a distance of a fingerprint.
+/// Answers with the records within a distance of a fingerprint.
 pub(crate) async fn within(call: Call) -> Answer {
     let params = call.params(&SEARCH)?;
     near(&call.app, call.parameter(), &params).await
 }
 
-/// What is nearest to a fingerprint.
+/// Answers with the records that are nearest to a fingerprint.
 pub(crate) async fn nearest(call: Call) -> Answer {
     let mut params = call.params(&["k", "count", "index"])?;
     params.nearest.get_or_insert(1);
@@ -77,14 +77,14 @@ async fn near(app: &Arc<App>, hex: &str, params: &Params) -> Answer {
     object(batch).await
 }
 
-/// The answer to one query, as an object.
+/// Answers one query with an object.
 async fn object(batch: Batch) -> Answer {
     let (mut answered, name) = batch.whole().await?;
     let [object, ..] = answered.pop().unwrap_or_default().into_parts();
     Ok(of_generation(whole(StatusCode::OK, JSON, object), name))
 }
 
-/// What is near the records that have an id.
+/// Answers with the records near the records of an id.
 pub(crate) async fn of_id(call: Call) -> Answer {
     let (app, params) = (&call.app, call.params(&SEARCH)?);
     let generation = app.index(params.index.as_deref())?.current();
@@ -93,7 +93,7 @@ pub(crate) async fn of_id(call: Call) -> Answer {
     let question = question(app, &generation.source, &params)?;
     for _ in 0..ID_TRIES {
         let (asked, from) = (id.clone(), generation.clone());
-        // Without a table of ids all of them are gone through.
+        // Without a table of ids, this reads all of them.
         let look_up = move || Ok(from.source.fingerprints_of_id(asked.as_id())?);
         let fingerprints = on_pool(app, look_up).await?;
         if fingerprints.is_empty() {
@@ -107,7 +107,7 @@ pub(crate) async fn of_id(call: Call) -> Answer {
         });
         let batch = Batch::new(app, &generation, asked, Form::Objects);
         let (answered, name) = batch.whole().await?;
-        // The record is the nearest to itself. If it is not there, it has changed since it was looked up.
+        // A record is nearest to itself. If the answer lacks it, the record has changed since the look-up.
         if answered.iter().map(|a| a.own_id_count).sum::<usize>() == query_count {
             return Ok(of_generation(results(answered), name));
         }
@@ -117,10 +117,10 @@ pub(crate) async fn of_id(call: Call) -> Answer {
     ))
 }
 
-/// The id that a word of an address is.
+/// Parses an id in an address.
 ///
 /// # Errors
-/// It can be none of this kind.
+/// The word is not an id of this kind.
 pub(crate) fn record_id(kind: IdKind, word: &str) -> Result<IdBuf, Problem> {
     match kind {
         IdKind::None => {
@@ -142,7 +142,7 @@ pub(crate) fn record_id(kind: IdKind, word: &str) -> Result<IdBuf, Problem> {
     }
 }
 
-/// Objects between commas, in several parts, as the object that a batch answers.
+/// Returns the JSON object of a batch, in several parts.
 fn results(answered: Vec<Answered>) -> Response<Content> {
     let mut all = vec![Bytes::from_static(b"{\"results\":[")];
     for part in answered {
@@ -156,11 +156,11 @@ fn results(answered: Vec<Answered>) -> Response<Content> {
     response::parts(JSON, all)
 }
 
-/// A batch in one of three forms.
+/// Answers a batch in one of three forms.
 pub(crate) async fn batch(mut call: Call) -> Answer {
     let params = call.params(&SEARCH)?;
     let kind = call.kind(&[JSON, NDJSON, BINARY])?;
-    // An index that is not there is no reason to read a body.
+    // An unknown index is refused before the body is read.
     call.app.index(params.index.as_deref())?;
     let (body, permit) = call.read().await?;
     let app = &call.app;
@@ -177,7 +177,7 @@ pub(crate) async fn batch(mut call: Call) -> Answer {
             let batch = Batch::new(app, &generation, asked, Form::Columns);
             let (answered, name) = batch.keeping(permit).whole().await?;
             let parts: Vec<_> = answered.into_iter().map(Answered::into_parts).collect();
-            // Counts, fingerprints and distances, each of all queries.
+            // The counts of all queries, then the fingerprints, then the distances.
             let columns = [1, 0, 2].into_iter();
             let columns = columns.flat_map(|column| parts.iter().map(move |p| p[column].clone()));
             (
@@ -201,7 +201,7 @@ pub(crate) async fn batch(mut call: Call) -> Answer {
                 return Err(trouble.clone());
             }
             let batch = Batch::new(app, &generation, asked, Form::Lines);
-            // The queries are as long as the body.
+            // The queries take as much memory as the body.
             let (pieces, name) = batch.keeping(permit).lines(trouble).await?;
             (response::pieces(NDJSON, pieces), name)
         }
@@ -209,10 +209,10 @@ pub(crate) async fn batch(mut call: Call) -> Answer {
     Ok(of_generation(response, name))
 }
 
-/// What the address says of a search and what the body says of it.
+/// Combines the search parameters of the address and the body.
 ///
 /// # Errors
-/// They speak of the same.
+/// Both have the same parameter.
 fn either(address: Params, body: Params) -> Result<Params, Problem> {
     let nearest = |p: &Params| p.nearest.or(p.limit).is_some();
     if address.k.is_some() && body.k.is_some() || nearest(&address) && nearest(&body) {
@@ -227,7 +227,7 @@ fn either(address: Params, body: Params) -> Result<Params, Problem> {
     })
 }
 
-/// The queries of a body of lines up to the first that is none, and what is wrong with that.
+/// Parses the queries in the lines of a body, up to the first invalid line, and returns its problem.
 fn lines(
     app: &App,
     source: &Source,
@@ -254,7 +254,7 @@ fn lines(
     (all, None)
 }
 
-/// What is near a text.
+/// Answers with the records near a text.
 pub(crate) async fn text(mut call: Call) -> Answer {
     let params = call.params(&SEARCH)?;
     let kind = call.kind(&["", "text/plain", "text/html", JSON])?;

@@ -1,4 +1,4 @@
-//! What requests say: parameters, bodies, lines. Nothing here trusts a byte.
+//! Parses parameters, bodies and lines of requests, none of which is trusted.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,32 +10,32 @@ use simidx::{Fingerprint, Width};
 
 use crate::problem::Problem;
 
-/// Most bytes of a wrong value that an error repeats.
+/// Largest number of bytes of an invalid value that an error repeats.
 const SHOWN_LEN: usize = 60;
 
-/// Most bytes of the id of a document that is added: whatever they are, an address can name it, to look it up and to delete it.
+/// Largest size in bytes of the id of an added document. An address can hold any such id, to look it up and delete it.
 const ID_LEN: usize = 8192;
 
-/// How a search is changed by a request.
+/// The search parameters of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Params {
     /// `k`: the largest distance.
     pub k: Option<u32>,
-    /// `limit`: at most so many matches, the nearest.
+    /// `limit`: the largest number of matches; the nearest are returned.
     pub limit: Option<usize>,
-    /// `nearest`: as many of the nearest as this.
+    /// `nearest`: the number of nearest records.
     pub nearest: Option<usize>,
     /// `index`: the index that is searched.
     pub index: Option<String>,
-    /// `q`: what the page searches for.
+    /// `q`: the query of the page.
     pub q: Option<String>,
 }
 
 impl Params {
-    /// Reads the part of an address after `?`, in which only some names may be.
+    /// Parses the part of an address after `?`, in which only some names are allowed.
     ///
     /// # Errors
-    /// A name that is unknown or comes twice, or an invalid value.
+    /// An unknown or repeated name, or an invalid value.
     pub fn parse(query: Option<&str>, allowed: &[&str]) -> Result<Self, Problem> {
         let bad = |detail| Problem::bad("bad-parameter", detail);
         let mut params = Params::default();
@@ -65,7 +65,7 @@ impl Params {
         params.checked()
     }
 
-    /// What a body says of the search.
+    /// Converts the search parameters of a body.
     fn of_body(
         k: Option<u32>,
         limit: Option<usize>,
@@ -101,7 +101,7 @@ fn number<T: std::str::FromStr>(name: &str, value: &str) -> Result<T, Problem> {
     }
 }
 
-/// A value of a request as an error repeats it: short, quoted, escaped.
+/// Quotes, escapes and shortens a value for an error message.
 pub(crate) fn shown(value: &str) -> String {
     match value.char_indices().nth(SHOWN_LEN) {
         Some((end, _)) => format!("{:?}…", &value[..end]),
@@ -109,10 +109,10 @@ pub(crate) fn shown(value: &str) -> String {
     }
 }
 
-/// Undoes the escapes of an address; in a query `+` is a space.
+/// Decodes the percent-encoding of an address; in a query, `+` is a space.
 ///
 /// # Errors
-/// An escape that is none, or bytes that are no UTF-8.
+/// An invalid escape, or invalid UTF-8.
 pub fn decode(text: &str, is_query: bool) -> Result<Cow<'_, str>, Problem> {
     if !text.contains(['%', '+']) {
         return Ok(Cow::Borrowed(text));
@@ -139,10 +139,10 @@ pub fn decode(text: &str, is_query: bool) -> Result<Cow<'_, str>, Problem> {
     Ok(Cow::Owned(text))
 }
 
-/// A fingerprint in an address.
+/// Parses a fingerprint in an address.
 ///
 /// # Errors
-/// It is no hexadecimal number of at most so many bits.
+/// The text is not a hexadecimal number, or it does not fit the width.
 pub fn fingerprint(width: Width, text: &str) -> Result<u128, Problem> {
     let text = decode(text, false)?;
     let wrong = || Problem::bad("bad-fingerprint", no_fingerprint(width, &text));
@@ -154,12 +154,12 @@ fn no_fingerprint(width: Width, text: &str) -> String {
     format!("{text} is no hexadecimal number of at most {width} bits")
 }
 
-/// One query of a batch.
+/// A query of a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum What {
     /// A fingerprint, in the low bits.
     Fingerprint(u128),
-    /// A text, to be fingerprinted as those of the index were.
+    /// A text, to be fingerprinted by the pipeline of the index.
     Text(String),
 }
 
@@ -172,10 +172,10 @@ struct DocumentBody {
     fingerprint: Option<String>,
 }
 
-/// Reads a document that is to be added: an object with `id` and either `text` or `fingerprint`.
+/// Parses a document to add: an object with `id` and either `text` or `fingerprint`.
 ///
 /// # Errors
-/// It is none, or its id is empty or too long.
+/// An invalid object, or an id that is empty or too long.
 pub fn document(width: Width, bytes: &[u8]) -> Result<(String, What), Problem> {
     let body: DocumentBody = object(bytes)?;
     if !(1..=ID_LEN).contains(&body.id.len()) {
@@ -196,7 +196,7 @@ pub fn document(width: Width, bytes: &[u8]) -> Result<(String, What), Problem> {
     Ok((body.id, what))
 }
 
-/// A fingerprint as JSON has it.
+/// A fingerprint as a hexadecimal JSON string.
 struct Hex<F>(F);
 
 impl<F: Fingerprint> Hex<F> {
@@ -255,30 +255,31 @@ struct TextBody {
     nearest: Option<usize>,
 }
 
-/// Reads an object.
+/// Parses an object.
 fn object<'b, T: Deserialize<'b>>(bytes: &'b [u8]) -> Result<T, Problem> {
     if bytes.trim_ascii_start().first() == Some(&b'[') {
-        // The fields would be taken from it in the order in which they stand here.
+        // An array would be accepted, as the fields of the object in their order.
         let detail = "an object is expected here, not an array";
         return Err(Problem::bad("bad-request", detail));
     }
     serde_json::from_slice(bytes).map_err(|error| bad_json(&error))
 }
 
-/// What an error of the library begins with where it names a type, and the same with JSON's name of the type.
+/// The beginnings of errors that name a Rust type, and their replacements with the JSON type.
 const STARTS: [(&str, &str); 2] = [
     ("invalid type: map,", "invalid type: object,"),
     ("invalid type: sequence,", "invalid type: array,"),
 ];
 
-/// What it ends with where it names the type that is expected. What the client sent stands between the two.
+/// The ends of errors that name the expected Rust type, and their replacements. Words of the client stand between
+/// beginning and end.
 const ENDS: [(&str, &str); 3] = [
     (", expected u32", ", expected a whole number"),
     (", expected usize", ", expected a whole number"),
     (", expected a sequence", ", expected an array"),
 ];
 
-/// Most bytes of an error of JSON, which may repeat what is wrong.
+/// Largest number of bytes of a JSON error, which may repeat an invalid value.
 const ERROR_LEN: usize = 300;
 
 fn bad_json(error: &serde_json::Error) -> Problem {
@@ -306,11 +307,11 @@ fn bad_json(error: &serde_json::Error) -> Problem {
     Problem::bad(kind, detail + &place)
 }
 
-/// Reads the body of a batch: an object with `fingerprints` or `texts`, and optionally `k`, `limit` or `nearest`, which hold for
+/// Parses the body of a batch: an object with `fingerprints` or `texts`, and optionally `k`, `limit` or `nearest` for
 /// all of them.
 ///
 /// # Errors
-/// It is none, or has more than `max_batch` queries.
+/// An invalid object, or more than `max_batch` queries.
 pub fn batch(width: Width, body: &[u8], max_batch: usize) -> Result<(Vec<What>, Params), Problem> {
     match width {
         Width::W32 => batch_of::<u32>(body, max_batch),
@@ -347,10 +348,11 @@ pub(crate) fn check_batch(count: usize, max_batch: usize) -> Result<(), Problem>
     }
 }
 
-/// Reads a line of a batch: an object with `fingerprint` or `text`, and optionally `k` and `limit`; or a string, a fingerprint.
+/// Parses a line of a batch: a fingerprint as a string, or an object with `fingerprint` or `text`, and optionally `k`
+/// and `limit`.
 ///
 /// # Errors
-/// It is none.
+/// An invalid line.
 pub fn line(width: Width, line: &[u8]) -> Result<(What, Params), Problem> {
     match width {
         Width::W32 => line_of::<u32>(line),
@@ -376,16 +378,16 @@ fn line_of<F: Fingerprint>(line: &[u8]) -> Result<(What, Params), Problem> {
     Ok((query, Params::of_body(body.k, body.limit, None)?))
 }
 
-/// The lines of a body that are not blank, with their numbers from 1.
+/// Returns the lines of a body that are not blank, with their numbers from 1.
 pub fn lines(body: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
     let numbered = (1..).zip(body.split(|&byte| byte == b'\n'));
     numbered.filter(|(_, line)| !line.trim_ascii().is_empty())
 }
 
-/// Reads a body of little-endian words.
+/// Parses a body of little-endian words.
 ///
 /// # Errors
-/// Its length is no multiple of that of a word, or there are more than `max_batch`.
+/// A length that is not a multiple of the size of a word, or more than `max_batch` words.
 pub fn words(width: Width, body: &[u8], max_batch: usize) -> Result<Vec<u128>, Problem> {
     let (len, word_len) = (body.len(), width.bytes());
     if len % word_len != 0 {
@@ -401,10 +403,10 @@ pub fn words(width: Width, body: &[u8], max_batch: usize) -> Result<Vec<u128>, P
     Ok(words.collect())
 }
 
-/// Reads the body of a text: the text itself, or as JSON an object with `text`.
+/// Parses the body of a text: the text itself or, as JSON, an object with `text`.
 ///
 /// # Errors
-/// It is no UTF-8, or no such object.
+/// Invalid UTF-8, or an invalid object.
 pub fn text(body: &[u8], is_json: bool) -> Result<(Cow<'_, str>, Params), Problem> {
     if is_json {
         let body: TextBody = object(body)?;
@@ -519,7 +521,7 @@ mod tests {
                 r#"{"fingerprints":{"a":1}}"#,
                 "invalid type: object, expected an array at line 1",
             ),
-            // Words of the client stay as they are.
+            // Words of the client remain unchanged.
             (
                 r#"{"limit":"invalid type: map, expected u32"}"#,
                 r#"string "invalid type: map, expected u32", expected a whole number at line 1"#,

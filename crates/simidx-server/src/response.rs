@@ -13,7 +13,7 @@ use tokio::sync::mpsc::Receiver;
 
 use crate::problem::Problem;
 
-/// Which records an answer comes from.
+/// The header with the generation of the records that an answer comes from.
 pub(crate) const GENERATION: HeaderName = HeaderName::from_static("x-simidx-generation");
 
 pub(crate) const JSON: &str = "application/json";
@@ -21,7 +21,7 @@ pub(crate) const NDJSON: &str = "application/x-ndjson";
 pub(crate) const BINARY: &str = "application/octet-stream";
 const PROBLEM: &str = "application/problem+json";
 
-/// The body of a response: parts that are there, and pieces that are still to come, if there are any.
+/// The body of a response: complete parts, then an optional stream of pieces.
 #[derive(Debug)]
 pub(crate) struct Content {
     parts: VecDeque<Bytes>,
@@ -55,7 +55,7 @@ impl Body for Content {
     }
 }
 
-/// A response that is there as a whole.
+/// Creates a response from a complete body.
 pub(crate) fn whole(
     status: StatusCode,
     content_type: &'static str,
@@ -66,7 +66,7 @@ pub(crate) fn whole(
     response
 }
 
-/// A response that is there in several parts.
+/// Creates a response from the complete parts of a body.
 pub(crate) fn parts(
     content_type: &'static str,
     parts: impl IntoIterator<Item = Bytes>,
@@ -76,7 +76,7 @@ pub(crate) fn parts(
     with_head(content_type, Content { parts, pieces })
 }
 
-/// A response that comes in pieces.
+/// Creates a response whose body is streamed.
 pub(crate) fn pieces(content_type: &'static str, pieces: Receiver<Bytes>) -> Response<Content> {
     let (parts, pieces) = (VecDeque::new(), Some(pieces));
     with_head(content_type, Content { parts, pieces })
@@ -91,12 +91,12 @@ fn with_head(content_type: &'static str, body: Content) -> Response<Content> {
     response
 }
 
-/// A value as JSON, with a line end.
+/// Creates a response from a JSON value, with a line end.
 pub(crate) fn json(value: &serde_json::Value) -> Response<Content> {
     whole(StatusCode::OK, JSON, format!("{value}\n"))
 }
 
-/// Adds the generation that an answer comes from.
+/// Adds the header with the generation.
 pub(crate) fn of_generation(
     mut response: Response<Content>,
     name: Option<HeaderValue>,
@@ -106,7 +106,7 @@ pub(crate) fn of_generation(
     response
 }
 
-/// A problem as a response.
+/// Creates the response of a problem.
 pub(crate) fn problem(problem: &Problem) -> Response<Content> {
     let body = format!("{}\n", problem.to_json());
     let mut response = whole(problem.status(), PROBLEM, body);

@@ -1,4 +1,4 @@
-//! The addresses of the server: which methods each takes, who may ask, and what answers.
+//! The addresses of the server: their methods, access rules and handlers.
 
 use std::future::Future;
 use std::net::IpAddr;
@@ -22,26 +22,26 @@ use crate::request::shown;
 use crate::response::{self, Content};
 use crate::state::App;
 
-/// The page for people, for which a browser asks for the token.
+/// The address of the page for people, for which a browser asks for the token.
 const PAGE: &str = "/";
 
 const FORM: &str = "application/x-www-form-urlencoded";
 
 type Handler = fn(Call) -> Pin<Box<dyn Future<Output = Answer> + Send>>;
 
-/// What a method of an address does.
+/// A method of an address.
 struct Route {
     method: &'static str,
-    /// The address as the description and the metrics call it.
+    /// The address, as the description and the metrics name it.
     path: &'static str,
     answer: Handler,
-    /// Whether everybody may ask.
+    /// Whether the token is not needed.
     is_open: bool,
-    /// Whether it changes what is served.
+    /// Whether the method changes the served data.
     is_change: bool,
 }
 
-/// All of them. Who takes GET takes HEAD too.
+/// All routes. GET includes HEAD.
 static ROUTES: [Route; 18] = [
     get("/livez", |call| Box::pin(livez(call))).open(),
     get("/readyz", |call| Box::pin(readyz(call))).open(),
@@ -96,19 +96,19 @@ impl Route {
         self
     }
 
-    /// Where the parameter begins in a path of this address.
+    /// Returns the offset of the parameter, if a path matches this address.
     fn parameter(&self, path: &str) -> Option<usize> {
         let Some((start, name)) = self.path.split_once('{') else {
             return (path == self.path).then_some(path.len());
         };
         let parameter = path.strip_prefix(start)?;
-        // Ids may be addresses themselves.
+        // An id may contain slashes.
         let is_one = name == "id}" || !parameter.contains('/');
         (is_one && !parameter.is_empty()).then_some(start.len())
     }
 }
 
-/// The addresses, for the metrics.
+/// Returns the addresses, for the metrics.
 pub(crate) fn paths() -> impl Iterator<Item = &'static str> {
     ROUTES.iter().map(|route| route.path)
 }
@@ -158,13 +158,13 @@ pub(crate) async fn serve(
             ("status", status.as_u16().into()),
             ("us", (took.as_micros() as u64).into()),
         ];
-        // Also in a quiet log, since it was asked for.
+        // The access log is written even by a quiet log.
         app.log.write("info", "request", &fields);
     }
     response
 }
 
-/// What answers a request, if it may be answered. `first` is a row of its address.
+/// Returns the handler of a request, if it is permitted. `first` is a row of its address.
 fn admit(call: &Call, first: usize) -> Result<Handler, Problem> {
     let (app, head) = (&call.app, &call.head);
     check_transfer(&head.headers)?;
@@ -209,7 +209,7 @@ async fn page(call: Call) -> Answer {
     page::page(&call.app, call.head.uri.query()).await
 }
 
-/// What a form of the page sends: what would be after the `?` of an address.
+/// Answers the form of the page, whose body has the parameters of an address.
 async fn form(mut call: Call) -> Answer {
     call.kind(&[FORM])?;
     let (body, _permit) = call.read().await?;

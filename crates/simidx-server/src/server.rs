@@ -1,4 +1,4 @@
-//! The server as a whole: it is bound, it runs, it ends.
+//! The server: binding, running and stopping.
 
 use std::fmt;
 use std::io;
@@ -19,10 +19,10 @@ use crate::signals::Signals;
 use crate::state::App;
 use crate::tls::{self, Tls};
 
-/// How long the threads may take to end after all connections have.
+/// How long the threads may take to stop after all connections have ended.
 const END: Duration = Duration::from_secs(1);
 
-/// A server that has opened its indexes and its address, and answers once it runs.
+/// A server with open indexes and a bound address. It answers while [`Server::run`] runs.
 ///
 /// ```
 /// use std::net::SocketAddr;
@@ -62,13 +62,13 @@ impl fmt::Debug for Server {
 }
 
 impl Server {
-    /// Takes the address, opens and warms the indexes.
+    /// Binds the address, and opens and warms the indexes.
     ///
-    /// With [`ServerOptions::signals`], signals are listened to before files are opened: one to reload is kept for
-    /// [`Server::run`], one to end ends the start.
+    /// With [`ServerOptions::signals`], signals are handled before files are opened: a signal to reload is kept for
+    /// [`Server::run`], and a signal to stop cancels the start.
     ///
     /// # Errors
-    /// Any of that fails, the address may not be taken without a token, or a signal said to end.
+    /// An address or an index that cannot be used, an address that needs a token, or a signal to stop.
     pub fn bind(mut options: ServerOptions) -> Result<Self, StartError> {
         if !options.listen.ip().is_loopback() && options.token.is_none() && !options.insecure {
             return Err(StartError::Open(options.listen));
@@ -90,7 +90,7 @@ impl Server {
             .worker_threads(options.threads)
             .enable_all()
             .build()?;
-        // A signal to reload that comes while files are opened may be about one that is open by then.
+        // A signal to reload that arrives during the start may concern a file that is already open.
         let mut signals = match options.signals {
             true => Some(runtime.block_on(async { Signals::listen() })?),
             false => None,
@@ -100,7 +100,7 @@ impl Server {
             Some(signals) => runtime.block_on(open(options, tls, signals)),
         };
         let Some(app) = opened else {
-            // Nobody waits for what is being opened.
+            // The start does not wait for indexes that are still being opened.
             runtime.shutdown_background();
             return Err(StartError::Ended);
         };
@@ -114,12 +114,12 @@ impl Server {
         })
     }
 
-    /// The address that it listens at.
+    /// The address that the server listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The same as a browser takes it.
+    /// The URL of the server for a browser.
     pub fn url(&self) -> String {
         let scheme = if self.app.tls.is_some() {
             "https"
@@ -129,7 +129,7 @@ impl Server {
         format!("{scheme}://{}", self.address)
     }
 
-    /// What tells the server what to do while it runs.
+    /// Returns a handle that controls the server while it runs.
     pub fn handle(&self) -> ServerHandle {
         ServerHandle {
             app: self.app.clone(),
@@ -137,10 +137,10 @@ impl Server {
         }
     }
 
-    /// Answers requests until the server is told to end, and brings the changes of the store to disk and stops it then.
+    /// Answers requests until the server is asked to stop, then writes the changes of the store to disk and stops it.
     ///
     /// # Errors
-    /// What the system reports of the address or of signals, and changes of the store that could not be written.
+    /// An error of the system about the address or signals, and changes of the store that could not be written.
     pub fn run(self) -> io::Result<()> {
         let handle = self.handle();
         let Server {
@@ -173,7 +173,7 @@ impl Server {
                     () = draining.hurry.notified() => {}
                 }
                 end.send_replace(true);
-                // It stays until nobody listens.
+                // The sender has to outlive all receivers.
                 end.closed().await;
             });
             connection::serve(app.clone(), listener, ended).await;
@@ -192,7 +192,7 @@ impl Server {
     }
 }
 
-/// Opens everything, if no signal says to end before that.
+/// Opens the indexes, unless a signal to stop arrives first.
 async fn open(
     options: ServerOptions,
     tls: Option<Tls>,
@@ -208,7 +208,7 @@ async fn open(
     }
 }
 
-/// Looks at the files every so often.
+/// Checks the files periodically.
 async fn watch_files(app: Arc<App>, period: Duration, mut stop: watch::Receiver<bool>) {
     loop {
         tokio::select! {
@@ -220,8 +220,9 @@ async fn watch_files(app: Arc<App>, period: Duration, mut stop: watch::Receiver<
     }
 }
 
-/// Asks the system for as many open files as there may be connections; what it does not give, accepting waits for. Refuses to
-/// start where there are too few for the address, and for the signals and events of the runtime, which panics if it gets none.
+/// Asks the system for enough open files for all connections; if it permits fewer, connections wait. Refuses to start
+/// if there are too few for the address and for the runtime, which would panic without files for its signals and
+/// events.
 #[cfg(unix)]
 fn allow_files(connections: usize) -> Result<(), StartError> {
     use std::os::unix::net::UnixStream;

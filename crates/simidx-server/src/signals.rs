@@ -1,10 +1,10 @@
-//! Signals: SIGINT and SIGTERM end the server, SIGHUP reloads. They are listened to before files are opened.
+//! Signals: SIGINT and SIGTERM stop the server, and SIGHUP reloads it. They are handled before files are opened.
 
 use std::io;
 
 use crate::handle::ServerHandle;
 
-/// Signals from its making on; those that come before they are asked for are kept.
+/// Receives signals from its creation on, and keeps those that arrive early.
 #[cfg(unix)]
 pub(crate) struct Signals {
     interrupt: tokio::signal::unix::Signal,
@@ -14,10 +14,10 @@ pub(crate) struct Signals {
 
 #[cfg(unix)]
 impl Signals {
-    /// To be called within a runtime.
+    /// Starts to receive signals. Must be called within a runtime.
     ///
     /// # Errors
-    /// What the system reports.
+    /// Any error of the system.
     pub(crate) fn listen() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
 
@@ -28,7 +28,7 @@ impl Signals {
         })
     }
 
-    /// Waits for a signal that ends the server, and names it. Those to reload stay where they are.
+    /// Waits for a signal to stop and returns its name. Signals to reload are kept.
     pub(crate) async fn end(&mut self) -> &'static str {
         tokio::select! {
             _ = self.interrupt.recv() => "SIGINT",
@@ -36,7 +36,7 @@ impl Signals {
         }
     }
 
-    /// Does what the signals ask for, for ever.
+    /// Handles signals indefinitely.
     pub(crate) async fn obey(mut self, handle: ServerHandle) {
         loop {
             tokio::select! {
@@ -51,7 +51,7 @@ impl Signals {
     }
 }
 
-/// The key that ends a program.
+/// Receives the interrupt key.
 #[cfg(not(unix))]
 pub(crate) struct Signals;
 

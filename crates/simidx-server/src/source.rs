@@ -1,4 +1,4 @@
-//! What answers queries: index files, or a collection whose records come and go.
+//! Sources of answers: index files, or a collection whose records change.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use simidx::{Error, Id, IdKind, Set, Width};
 use simidx_collection::Collection;
 use simidx_output::report::SetReport;
 
-/// Nanoseconds that a query takes in a segment of a collection, and in its recent records.
+/// Estimated nanoseconds of a query in each segment of a collection, and in its recent records.
 const SEGMENT_NS: f64 = 10_000.0;
 
-/// What answers queries. Fingerprints are in the low bits.
+/// A source of answers. Fingerprints are in the low bits.
 pub(crate) enum Source {
     /// Index files that are searched as one.
     Files(Set),
@@ -21,11 +21,11 @@ pub(crate) enum Source {
     Store(Arc<Collection>),
 }
 
-/// How much a [`Source`] holds.
+/// The size of a [`Source`].
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SourceSize {
     pub(crate) records: u64,
-    /// One in several files counts in each.
+    /// A fingerprint in several files counts once for each.
     pub(crate) fingerprints: u64,
     pub(crate) bytes: u64,
     pub(crate) tables: u64,
@@ -39,7 +39,7 @@ impl Source {
         }
     }
 
-    /// The distance of queries that name none.
+    /// The default distance of a query.
     pub(crate) fn max_distance(&self) -> u32 {
         match self {
             Source::Files(set) => set.max_distance(),
@@ -61,7 +61,7 @@ impl Source {
         }
     }
 
-    /// What identifies the records as they are now: the same for the same records.
+    /// Identifies the current records: the value is equal for equal records.
     pub(crate) fn generation(&self) -> String {
         match self {
             Source::Files(set) => {
@@ -72,12 +72,12 @@ impl Source {
         }
     }
 
-    /// The same as a header has it.
+    /// Returns [`Source::generation`] as a header value.
     pub(crate) fn name(&self) -> Option<HeaderValue> {
         HeaderValue::try_from(self.generation()).ok()
     }
 
-    /// The fingerprints of all records that have an id, ascending, each once.
+    /// Returns the fingerprints of all records that have an id, ascending and distinct.
     ///
     /// # Errors
     /// Damage.
@@ -91,8 +91,8 @@ impl Source {
         }
     }
 
-    /// Nanoseconds that a query takes, as far as that can be foreseen. Cheap queries are answered where they arrive, others on
-    /// threads of their own.
+    /// Estimates the nanoseconds of a query. Cheap queries are answered on the thread of their connection, others on
+    /// the thread pool.
     pub(crate) fn cost(&self, question: Question) -> f64 {
         let distance = question.max_distance();
         let is_far = distance > self.max_distance();
@@ -103,7 +103,7 @@ impl Source {
             (Source::Files(set), _) => {
                 let cost: f64 = set.segments().map(|file| file.plan(distance).ns()).sum();
                 match question {
-                    // It looks for near ones first, and most often ends there.
+                    // A search for the nearest tries small distances first, and usually ends there.
                     Question::Nearest { .. } => cost * 2.0,
                     Question::Within(_) => cost,
                 }
@@ -135,7 +135,7 @@ impl Source {
         }
     }
 
-    /// Figures as JSON: those of `simidx info --json`.
+    /// Returns the figures of `simidx info --json`.
     ///
     /// # Errors
     /// Damage.
@@ -162,7 +162,7 @@ impl Source {
         }
     }
 
-    /// The part of the files that is in memory, if the system says so.
+    /// The fraction of the files that is in memory, if the system reports it.
     pub(crate) fn resident_fraction(&self) -> Option<f64> {
         let Source::Files(set) = self else {
             return None;
@@ -178,18 +178,18 @@ impl Source {
     }
 }
 
-/// What names the records of a collection after so many changes. Changes that a crash has lost had numbers too, so these alone
-/// would name others after it.
+/// Returns the generation of a collection after `change_count` changes. The number alone would be ambiguous, because
+/// changes that a crash has lost had numbers too.
 fn name_of(store: &Collection, change_count: u64) -> String {
     format!("{:016x}-{change_count:016x}", store.opening())
 }
 
-/// The same as a header has it.
+/// Returns the generation of a collection as a header value.
 pub(crate) fn header_of(store: &Collection, change_count: u64) -> Option<HeaderValue> {
     HeaderValue::try_from(name_of(store, change_count)).ok()
 }
 
-/// An error of a collection as one of the library.
+/// Converts an error of a collection to one of the library.
 pub(crate) fn of_library(error: simidx_collection::Error) -> Error {
     match error {
         simidx_collection::Error::Index(error) => error,
@@ -198,7 +198,7 @@ pub(crate) fn of_library(error: simidx_collection::Error) -> Error {
     }
 }
 
-/// An error without the folder of the collection, which is nobody's business.
+/// Removes the folder of the collection from an error, because clients should not see it.
 fn without_folder(error: &str, folder: &Path) -> String {
     let folder = folder.display();
     let files = error.replace(&format!("{folder}/"), "");

@@ -1,4 +1,4 @@
-//! What the server serves: indexes by their names, each with the generation that answers now.
+//! The state of the server: the indexes by name, each with its current generation.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,19 +24,19 @@ use crate::problem::{Problem, kind_of};
 use crate::source::Source;
 use crate::tls::{self, Tls};
 
-/// The priority of opening and closing files while others answer, as the system counts: the least that there is.
+/// The niceness of threads that open and close files during a reload: the lowest priority.
 const RELOADING: i32 = 19;
 
-/// How often it is looked whether the last request of an old generation has ended.
+/// Interval between checks whether the last request of an old generation has ended.
 const RETIRE_STEP: Duration = Duration::from_millis(10);
 
-/// The name of the collection where an index is called `default`.
+/// The name of the collection if there are indexes.
 const STORE: &str = "store";
 
-/// Distances beyond that of the tables that queries may ask for by default.
+/// By default, queries may exceed the distance of the tables by this much.
 const DISTANCES_BEYOND: u32 = 4;
 
-/// Permits that requests share: of connections, of requests, or of KiB.
+/// Permits that requests share, for connections, requests or KiB of memory.
 pub(crate) struct Permits {
     free: Arc<Semaphore>,
     pub(crate) count: usize,
@@ -49,12 +49,13 @@ impl Permits {
         Permits { free, count }
     }
 
-    /// One, if there is one.
+    /// Acquires a permit, if one is available.
     pub(crate) fn take(&self) -> Option<OwnedSemaphorePermit> {
         self.free.clone().try_acquire_owned().ok()
     }
 
-    /// Has as many held as `len` bytes need, one for each KiB. Without so many, all stays as it is.
+    /// Grows `held` to one permit for each KiB of `len` bytes. If too few are available, changes nothing and returns
+    /// `false`.
     pub(crate) fn hold(&self, held: &mut Option<OwnedSemaphorePermit>, len: usize) -> bool {
         let has = held.as_ref().map_or(0, |held| held.num_permits());
         let more = len.div_ceil(1024).saturating_sub(has);
@@ -72,76 +73,76 @@ impl Permits {
         true
     }
 
-    /// How many are held.
+    /// Number of acquired permits.
     pub(crate) fn taken(&self) -> usize {
         self.count - self.free.available_permits()
     }
 
-    /// Waits until none is held.
+    /// Waits until all permits are available.
     pub(crate) async fn all(&self) {
         let _ = self.free.acquire_many(self.count as u32).await;
     }
 }
 
-/// Everything that requests share.
+/// The state that all requests share.
 pub(crate) struct App {
     pub(crate) options: ServerOptions,
-    /// Those of files, and then that of the store.
+    /// The indexes of files, then the store.
     pub(crate) indexes: Vec<Served>,
     pub(crate) metrics: Metrics,
     pub(crate) log: Log,
-    /// Threads for what takes long.
+    /// The thread pool for expensive work.
     pub(crate) pool: ThreadPool,
     pub(crate) connections: Permits,
-    /// Those of requests that take long.
+    /// Permits of expensive requests.
     waiting: Permits,
-    /// Those of bodies, in KiB.
+    /// Permits of request bodies, in KiB.
     pub(crate) bodies: Permits,
-    /// Those of answers, in KiB.
+    /// Permits of answers, in KiB.
     pub(crate) answers: Permits,
-    /// What requests must show.
+    /// The token that requests must contain.
     pub(crate) token: Option<ArcSwap<Token>>,
-    /// How connections are encrypted.
+    /// The certificate and the key that encrypt connections.
     pub(crate) tls: Option<ArcSwap<Tls>>,
-    /// Notified when the server is asked to end for the second time.
+    /// Notified when the server is asked to stop for the second time.
     pub(crate) hurry: Notify,
-    /// Held while files are opened anew.
+    /// Held during a reload.
     reloading: Mutex<()>,
-    /// One, that of a copy of the store.
+    /// One permit, for a copy of the store.
     pub(crate) copying: Permits,
     is_ready: AtomicBool,
-    /// Each open generation has a clone.
+    /// Each open generation holds a clone.
     open: Arc<()>,
 }
 
-/// An index under its name.
+/// A served index.
 pub(crate) struct Served {
     pub(crate) name: String,
-    /// What a reload opens; none for the store.
+    /// The files of the index; empty for the store.
     files: Vec<PathBuf>,
     current: ArcSwap<Generation>,
-    /// What the files were when they could not be used, the last time.
+    /// The stamps of the files at the last failed reload.
     refused: Mutex<Vec<Option<Stamp>>>,
     pub(crate) metrics: Arc<IndexMetrics>,
 }
 
-/// A source as long as it answers, with what makes fingerprints for it.
+/// A version of an index, with the fingerprinter for its queries.
 pub(crate) struct Generation {
     pub(crate) source: Source,
-    /// The name of records that stay as they are, as a header has it.
+    /// The name of an immutable version as a header value.
     pub(crate) name: Option<HeaderValue>,
     fingerprinter: Result<Arc<ParallelFingerprinter>, Problem>,
-    /// Bytes that a text may become by normalisation.
+    /// Largest size of a normalised text in bytes.
     max_text: usize,
     pub(crate) loaded_at: SystemTime,
-    /// What the files were when they were opened.
+    /// The stamps of the files when they were opened.
     stamps: Vec<Option<Stamp>>,
-    /// Those of its index.
+    /// The metrics of the index.
     pub(crate) metrics: Arc<IndexMetrics>,
     _open: Arc<()>,
 }
 
-/// What tells a file from one that took its place: its length, when it was changed, and its number.
+/// Distinguishes a file from its replacement: its length, its modification time and its number.
 type Stamp = (u64, Option<SystemTime>, u64);
 
 fn stamps(files: &[PathBuf]) -> Vec<Option<Stamp>> {
@@ -157,10 +158,10 @@ fn stamps(files: &[PathBuf]) -> Vec<Option<Stamp>> {
 }
 
 impl Generation {
-    /// What makes fingerprints for this index.
+    /// Returns the fingerprinter of this index.
     ///
     /// # Errors
-    /// It records no pipeline, or one that needs other files.
+    /// The index records no pipeline, or one that needs other files.
     pub(crate) fn fingerprinter(&self) -> Result<&ParallelFingerprinter, Problem> {
         match &self.fingerprinter {
             Ok(fingerprinter) => Ok(fingerprinter),
@@ -168,10 +169,10 @@ impl Generation {
         }
     }
 
-    /// The fingerprint of a text, and whether the text has features.
+    /// Fingerprints a text. Returns the fingerprint, and whether the text has features.
     ///
     /// # Errors
-    /// No text can be fingerprinted, or this one becomes longer than a body may be.
+    /// The index cannot fingerprint texts, or the normalised text is longer than a body may be.
     pub(crate) fn fingerprint(&self, text: &str) -> Result<(u128, bool), Problem> {
         let fingerprinter = self.fingerprinter()?;
         let found = fingerprinter.with(|f| f.fingerprint_within(text, self.max_text));
@@ -181,7 +182,7 @@ impl Generation {
     }
 }
 
-/// What a reload of an index did.
+/// The result of reloading an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reloaded {
     pub(crate) generation: String,
@@ -193,18 +194,19 @@ impl App {
     /// Opens all indexes. `paths` are the addresses whose requests are counted.
     ///
     /// # Errors
-    /// One that cannot be opened or is damaged, or two of one name.
+    /// An index that cannot be opened or is damaged, or two indexes with the same name.
     pub(crate) fn open(
         mut options: ServerOptions,
         tls: Option<Tls>,
         paths: impl Iterator<Item = &'static str>,
     ) -> Result<Self, Problem> {
-        // Large files are opened on the threads that all share. A reload must not be the first to start them.
+        // Large files are opened on the global thread pool. It is started here, because a reload would give it a low
+        // priority.
         rayon::current_num_threads();
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(options.threads)
             .thread_name(|number| format!("simidx-batch-{number}"))
-            // The request ends with an error then; the message is on stderr.
+            // The request then fails; the message is on stderr.
             .panic_handler(|_| {})
             .build();
         let pool = pool.map_err(|error| Problem::busy(error.to_string()))?;
@@ -276,10 +278,10 @@ impl App {
         Ok(())
     }
 
-    /// A permit among the requests that take long.
+    /// Acquires a permit for an expensive request.
     ///
     /// # Errors
-    /// There are as many as permitted.
+    /// All permits are in use.
     pub(crate) fn permit(&self) -> Result<OwnedSemaphorePermit, Problem> {
         self.waiting.take().ok_or_else(|| {
             let limit = self.options.limits.max_waiting;
@@ -287,12 +289,12 @@ impl App {
         })
     }
 
-    /// Open generations of all indexes.
+    /// Number of open generations of all indexes.
     pub(crate) fn generation_count(&self) -> usize {
         Arc::strong_count(&self.open) - 1
     }
 
-    /// Whether queries are answered and changes are taken, with a line that says why not, or what else fails.
+    /// Returns whether queries are answered and changes are accepted, and a line that names any failure.
     pub(crate) fn readiness(&self) -> (bool, &'static str) {
         if !self.is_ready.load(Ordering::Acquire) {
             return (false, "shutting down\n");
@@ -315,15 +317,15 @@ impl App {
         (true, line)
     }
 
-    /// Says that the server is about to end.
+    /// Reports from now on that the server is not ready.
     pub(crate) fn stop_being_ready(&self) {
         self.is_ready.store(false, Ordering::Release);
     }
 
-    /// The index of a name; without a name the one called `default`, or the only one.
+    /// Returns the index of a name; without a name, the one called `default`, or the only one.
     ///
     /// # Errors
-    /// There is none.
+    /// No such index.
     pub(crate) fn index(&self, name: Option<&str>) -> Result<&Served, Problem> {
         let named = |name: &str| self.indexes.iter().find(|index| index.name == name);
         match (name, &self.indexes[..]) {
@@ -340,10 +342,10 @@ impl App {
         }
     }
 
-    /// The index of a name, or all indexes.
+    /// Returns the index of a name, or all indexes.
     ///
     /// # Errors
-    /// There is none of this name.
+    /// No index has this name.
     pub(crate) fn asked(&self, name: Option<&str>) -> Result<Vec<&Served>, Problem> {
         match name {
             Some(_) => Ok(vec![self.index(name)?]),
@@ -351,14 +353,14 @@ impl App {
         }
     }
 
-    /// The largest distance that a query of this source may ask for.
+    /// The largest distance that a query of this source may have.
     pub(crate) fn max_distance(&self, source: &Source) -> u32 {
         let by_default = || source.max_distance() + DISTANCES_BEYOND;
         let limit = self.options.limits.max_distance;
         limit.unwrap_or_else(by_default).min(source.width().bits())
     }
 
-    /// Opens files, checks and warms them.
+    /// Opens, checks and warms files.
     fn load(&self, files: &[PathBuf], old: Option<&Generation>) -> Result<Generation, Problem> {
         let stamps = stamps(files);
         let set = match self.options.no_mmap {
@@ -381,8 +383,8 @@ impl App {
         Ok(self.generation(Source::Files(set), old, stamps))
     }
 
-    /// The same on a thread that gives way to those that answer. Threads that warm have the priority of the one that starts
-    /// them.
+    /// [`App::load`] on a thread with low priority, so that requests are not delayed. Threads that warm files inherit
+    /// its priority.
     fn reopen(&self, files: &[PathBuf], old: &Generation) -> Result<Generation, Problem> {
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().name("simidx-reload".to_owned());
@@ -390,7 +392,7 @@ impl App {
                 simidx_collection::give_way(RELOADING);
                 self.load(files, Some(old))
             });
-            // Without a thread, this one opens them.
+            // If the thread cannot be started, the current one opens the files.
             let Ok(opening) = opening else {
                 return self.load(files, Some(old));
             };
@@ -402,14 +404,14 @@ impl App {
         })
     }
 
-    /// A source that may answer from now on.
+    /// Creates a generation that is ready to answer.
     fn generation(
         &self,
         source: Source,
         old: Option<&Generation>,
         stamps: Vec<Option<Stamp>>,
     ) -> Generation {
-        // A plan is computed at its first query, and kept.
+        // A plan is computed at its first query, then kept.
         for distance in 0..=self.max_distance(&source) {
             source.cost(Question::Within(distance));
         }
@@ -455,18 +457,18 @@ impl App {
             .map_err(|error| unusable(error.to_string()))
     }
 
-    /// Opens the files of some indexes anew, and lets them answer if all of them are good. Takes as long as reading them; to
-    /// be called where nothing waits for it.
+    /// Opens the files of some indexes again and, if all are valid, replaces the served ones. Takes as long as reading
+    /// the files, so callers must be able to block.
     ///
     /// # Errors
-    /// The first index whose files cannot be used. Nothing has changed then, in no index.
+    /// The first index whose files cannot be used. No index has changed.
     pub(crate) fn reload(&self, indexes: &[&Served]) -> Result<Vec<Reloaded>, Problem> {
         let _one_at_a_time = lock(&self.reloading);
         let mut opened = Vec::new();
         let mut failed = None;
         for index in indexes {
             let (started, before) = (Instant::now(), index.current());
-            // All are looked at, so that the log names each that is bad.
+            // All indexes are opened, so that the log names each faulty one.
             let fresh = match &index.files[..] {
                 [] => Ok(None),
                 files => self.reopen(files, &before).map(Some),
@@ -518,15 +520,15 @@ impl App {
         self.log.error(event, fields);
     }
 
-    /// Reloads all indexes, the token and the certificate or, if one of them fails, none. A failure is logged.
+    /// Reloads all indexes, the token and the certificate, or none of them if one fails. A failure is logged.
     ///
     /// # Errors
-    /// As for [`App::reload`], or the file of the token, of the certificate or of the key cannot be used.
+    /// The errors of [`App::reload`], and a file of the token, the certificate or the key that cannot be used.
     pub(crate) fn reload_all(&self) -> Result<Vec<Reloaded>, Problem> {
         let failed = |error: String| {
             self.log_failure(&[("error", error.into())]);
             self.metrics.reloads_failed.fetch_add(1, Ordering::Relaxed);
-            // Which file it is stands in the log alone.
+            // Only the log names the file.
             Problem::unanswerable(
                 "io",
                 "the file of the token, of the certificate or of the key cannot be used; the log says why",
@@ -548,12 +550,12 @@ impl App {
         Ok(reloaded)
     }
 
-    /// Reloads the indexes whose files are others than those that were opened or, last time, refused.
+    /// Reloads the indexes whose files differ both from the open ones and from those refused last.
     pub(crate) fn reload_replaced(&self) {
         for index in &self.indexes {
             let now = stamps(&index.files);
             let mut refused = lock(&index.refused);
-            // A file that is not there now will come back: a rename takes no time, but a copy does.
+            // A missing file will return: a rename is atomic, but a copy is not.
             if now == index.current().stamps || now.contains(&None) || now == *refused {
                 continue;
             }
@@ -565,20 +567,19 @@ impl App {
     }
 }
 
-/// What a mutex holds, whatever became of those who held it before.
+/// Locks a mutex, even if a thread panicked while holding it.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Served {
-    /// The generation that answers now. Hold it for one request.
+    /// Returns the current generation, to be held for one request.
     pub(crate) fn current(&self) -> Arc<Generation> {
         self.current.load_full()
     }
 }
 
-/// Closes an old generation when its last request has ended, on a thread that may wait for it: to unmap many gigabytes
-/// takes time.
+/// Closes an old generation after its last request, on its own thread, because unmapping many gigabytes takes time.
 fn retire(mut old: Arc<Generation>) {
     let wait = move || {
         simidx_collection::give_way(RELOADING);
@@ -591,11 +592,11 @@ fn retire(mut old: Arc<Generation>) {
         }
     };
     let name = "simidx-retire".to_owned();
-    // Without a thread, the last request closes it.
+    // If the thread cannot be started, the last request closes the generation.
     let _ = std::thread::Builder::new().name(name).spawn(wait);
 }
 
-/// Why files cannot be opened; that one is missing is no fault of the server.
+/// Converts an error of opening files. A missing file is not a fault of the server.
 fn opening(error: simidx::Error) -> Problem {
     Problem::unanswerable(kind_of(&error), error.to_string())
 }

@@ -3,13 +3,13 @@
 use crate::options::ServerOptions;
 use crate::problem::StartError;
 
-/// How connections are encrypted.
+/// Encrypts connections.
 #[cfg(feature = "tls")]
 pub(crate) type Tls = tokio_rustls::TlsAcceptor;
 #[cfg(not(feature = "tls"))]
 pub(crate) enum Tls {}
 
-/// What encrypts connections, if the options ask for it.
+/// Reads the certificate and the key, if the options name them.
 ///
 /// # Errors
 /// A file that cannot be read or used, with its name.
@@ -46,7 +46,7 @@ pub(crate) fn open(options: &ServerOptions) -> Result<Option<Tls>, StartError> {
     Ok(Some(Arc::new(config).into()))
 }
 
-/// The same of a program that cannot encrypt.
+/// Refuses options that need HTTPS, because this program was built without it.
 #[cfg(not(feature = "tls"))]
 pub(crate) fn open(options: &ServerOptions) -> Result<Option<Tls>, StartError> {
     match options.tls {

@@ -1,9 +1,9 @@
-//! Similar documents of a file: which to drop, for which, and how similar the two are.
+//! Lists the near-duplicates in a file: each dropped document with the kept one and their similarity.
 //!
 //! `cargo run --release -p simidx-text --example similar_texts -- data/en.jsonl.gz`
 //!
-//! With a number of mebibytes after the file the search takes no more memory, and the file is read twice. In a file whose
-//! name ends in `.txt` each line is a document.
+//! A number after the file limits the memory, in mebibytes; the file is then read twice. In a `.txt` file, each line is
+//! a document.
 
 use simidx::Watch;
 use simidx_input::{Content, Format};
@@ -23,7 +23,7 @@ fn main() -> Result<(), Failure> {
     let mut collected = SimilarTexts::new(&Pipeline::default(), &options)?;
     for_each_text(&path, |_, text| Ok(collected.push(text)?))?;
     let mut candidates = collected.candidates()?;
-    // Without a memory limit the texts are not needed again.
+    // Without a memory limit, the texts are not needed again.
     if candidates.needs_texts() {
         for_each_text(&path, |number, text| {
             if candidates.needs_text(number) {

@@ -1,5 +1,5 @@
-//! How exact estimates by sketches are: `sketch_error DOCUMENTS.jsonl PAIRS.tsv` compares them with the true similarities of all
-//! pairs above a limit, which PAIRS lists as `id_a`, `id_b`, similarity after a line of names.
+//! Measures the error of sketch estimates: `sketch_error DOCUMENTS.jsonl PAIRS.tsv` compares them with the true
+//! similarities of all pairs above a limit, which PAIRS lists as `id_a`, `id_b`, similarity after a header line.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -9,7 +9,7 @@ use std::time::Instant;
 use simidx::{BuildOptions, Id, IdKind, Index, IndexBuilder, Set, Width};
 use simidx_text::similar::{JaccardEstimate, SketchFeatures, SketchSearch, Sketcher};
 
-/// The least similarity that is looked for.
+/// The similarity threshold of the measurement.
 const LEAST: f64 = 0.8;
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -1,6 +1,7 @@
 //! Files that a pipeline depends on: user dictionaries, stop words, inverse document frequencies.
 //!
-//! A description of a pipeline names each file with the hash of its bytes, so that no other file is used instead.
+//! The description of a pipeline names each file with the hash of its bytes, so that a different file cannot be used
+//! instead.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -13,10 +14,10 @@ use super::weights::parse_weight;
 pub use crate::document_frequency::{DocumentFrequencies, FrequencyCounter};
 use crate::{Error, Result};
 
-/// Characters of the longest word of a user dictionary: longer ones would make cutting slow.
+/// Largest number of characters of a word in a user dictionary. Longer words would slow down segmentation.
 const MAX_WORD_LEN: usize = 64;
 
-/// The name of a file and the hash of its bytes, as a description holds them.
+/// The name of a file and the hash of its bytes, as a description contains them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FileId {
@@ -33,7 +34,7 @@ impl FileId {
         }
     }
 
-    /// Whether the file is this one, whatever it is called.
+    /// Whether two files have the same bytes, under any names.
     pub(super) fn is(&self, other: &FileId) -> bool {
         self.hash == other.hash
     }
@@ -55,10 +56,10 @@ macro_rules! file_type {
         }
 
         impl $name {
-            /// Reads the bytes of such a file. `name` is its name in messages and descriptions, without folders.
+            /// Parses the bytes of such a file. `name` is its name in messages and descriptions, without folders.
             ///
             /// # Errors
-            /// [`Error::Asset`], which names the first unusable line.
+            /// [`Error::Asset`], which names the first invalid line.
             pub fn from_bytes(name: &str, bytes: &[u8]) -> Result<Self> {
                 let text = std::str::from_utf8(bytes).map_err(|error| {
                     let offset = error.valid_up_to();
@@ -91,7 +92,7 @@ macro_rules! file_type {
 }
 
 file_type!(
-    /// Words that are not features, one on each line. Blank lines and those that start with `#` are ignored.
+    /// Words that are never features, one on each line. Blank lines and those that start with `#` are ignored.
     ///
     /// ```
     /// use simidx::Width;
@@ -131,8 +132,8 @@ file_type!(
 file_type!(
     /// Inverse document frequencies: on each line a feature, a tab or space, and a decimal number from 0 to 2^20.
     ///
-    /// A line `#default NUMBER` sets that of all other features, which is the median of the table by default. Other lines
-    /// that start with `#` are ignored. The `idf.txt` of jieba is such a file.
+    /// A line `#default NUMBER` sets the value of all other features; by default it is the median of the table. Other
+    /// lines that start with `#` are ignored. The `idf.txt` of jieba is such a file.
     ///
     /// ```
     /// use simidx_text::Preset;
@@ -179,20 +180,20 @@ pub(super) struct Frequencies {
 }
 
 impl IdfTable {
-    /// The inverse document frequency of a feature.
+    /// Returns the inverse document frequency of a feature.
     pub(super) fn get(&self, feature: &str) -> f64 {
         let found = self.content.of_features.get(feature);
         found.copied().unwrap_or(self.content.default)
     }
 
-    /// The least of all.
+    /// The smallest value of all features.
     pub(super) fn least(&self) -> f64 {
         let values = self.content.of_features.values().copied();
         values.fold(self.content.default, f64::min)
     }
 }
 
-/// The lines that are not blank, with their numbers.
+/// Returns the lines that are not blank, with their numbers.
 fn lines(text: &str) -> impl Iterator<Item = (u64, &str)> {
     let numbered = (1..).zip(text.lines());
     numbered.filter(|(_, line)| !line.trim().is_empty())
@@ -212,7 +213,7 @@ fn parse_dictionary(name: &str, text: &str) -> Result<Vec<UserWord>> {
             return error(format!("a word of more than {MAX_WORD_LEN} characters"));
         }
         let second = columns.next();
-        // The part of speech may follow at once.
+        // The part of speech may directly follow the word.
         let is_number = |column: &&str| column.bytes().all(|b| b.is_ascii_digit());
         let frequency = match second.filter(is_number) {
             Some(digits) => match digits.parse::<u32>() {
@@ -275,14 +276,14 @@ fn parse_frequencies(name: &str, text: &str) -> Result<Frequencies> {
     })
 }
 
-/// The lower median; 1 of nothing.
+/// Returns the lower median; 1 for an empty list.
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len().saturating_sub(1) / 2;
     values.get(middle).copied().unwrap_or(1.0)
 }
 
-/// The files that a pipeline needs: those that its description names.
+/// The files that a pipeline needs, as its description names them.
 ///
 /// ```
 /// use simidx_text::{Pipeline, Preset};
@@ -310,7 +311,7 @@ pub struct Assets {
     pub idf: Option<IdfTable>,
 }
 
-/// The file that a description names, if it is among those given.
+/// Returns the file that a description names, if it was given.
 pub(super) fn named<T: Clone>(
     what: &str,
     wanted: Option<&FileId>,

@@ -12,7 +12,7 @@ use crate::names::named;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Html {
-    /// `no`: all of a document is text.
+    /// `no`: the whole document is text.
     #[default]
     No,
     /// `yes`: every document is HTML.
@@ -24,7 +24,7 @@ pub enum Html {
 
 named!(Html, "html", " and ", Auto = "auto", Yes = "yes", No = "no");
 
-/// The cleaning stage with the buffer that it uses again for each document.
+/// The cleaning stage, with a buffer that it reuses for each document.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cleaner {
     html: Html,
@@ -41,7 +41,7 @@ impl Cleaner {
         }
     }
 
-    /// The text of a document, without markup.
+    /// Returns the text of a document, without markup.
     #[cfg(feature = "html")]
     pub(super) fn clean<'t>(&'t mut self, document: &'t str) -> &'t str {
         let is_html = match self.html {
@@ -57,7 +57,7 @@ impl Cleaner {
         &self.text
     }
 
-    /// The document: without the feature `html` no pipeline asks for more.
+    /// Returns the document unchanged: without the feature `html`, pipelines cannot have this stage.
     #[cfg(not(feature = "html"))]
     pub(super) fn clean<'t>(&'t mut self, document: &'t str) -> &'t str {
         debug_assert_eq!(self.html, Html::No);

@@ -1,4 +1,4 @@
-//! Comparing two documents by their fingerprints and, exactly, by their features.
+//! Compares two documents by their fingerprints and, exactly, by their features.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use super::{Feature, Fingerprinter};
 pub use crate::feature_set::FeatureSet;
 use simidx::{Fingerprint, Width};
 
-/// Two documents compared by one pipeline; made by [`Fingerprinter::compare`].
+/// The comparison of two documents by one pipeline, as [`Fingerprinter::compare`] returns it.
 ///
 /// ```
 /// use simidx::Width;
@@ -29,15 +29,15 @@ pub struct Comparison {
     pub a: ComparedDocument,
     /// The second document.
     pub b: ComparedDocument,
-    /// The features of either, each once, in the order of their first occurrences: those of the first document, then
-    /// those that only the second one has.
+    /// The distinct features of both documents, in the order of their first occurrences: the features of the first
+    /// document, then those that only the second one has.
     pub features: Vec<ComparedFeature>,
     width: Width,
     sketch: Sketch,
     is_equal: bool,
 }
 
-/// One of two documents that are compared.
+/// One of the two documents of a comparison.
 ///
 /// ```
 /// use simidx::Width;
@@ -53,20 +53,20 @@ pub struct Comparison {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ComparedDocument {
-    /// Its fingerprint.
+    /// The fingerprint of the document.
     pub fingerprint: u128,
-    /// Distinct features.
+    /// Number of distinct features.
     pub distinct_count: u64,
-    /// Distinct features that count: those with a weight above 0.
+    /// Number of distinct features that count, that is, have a weight above 0.
     pub counted_count: u64,
-    /// Occurrences of features.
+    /// Number of occurrences of features.
     pub occurrence_count: u64,
-    /// The one-bit MinHash of the features that count, whatever the method of the pipeline.
+    /// The one-bit MinHash of the features that count, even if the pipeline uses another method.
     minhash: u128,
 }
 
 impl ComparedDocument {
-    /// Whether any feature counts. The fingerprint of a document without features says nothing about it.
+    /// Whether any feature counts. Without features, the fingerprint carries no information about the document.
     pub fn has_features(&self) -> bool {
         self.counted_count > 0
     }
@@ -88,11 +88,11 @@ impl ComparedDocument {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ComparedFeature {
-    /// The feature itself.
+    /// The text of the feature.
     pub text: String,
-    /// Its weight in the first document; 0 if it does not occur or does not count.
+    /// The weight in the first document; 0 if the feature does not occur or does not count.
     pub weight_a: f64,
-    /// Its weight in the second document.
+    /// The weight in the second document.
     pub weight_b: f64,
 }
 
@@ -104,7 +104,8 @@ impl ComparedFeature {
 }
 
 impl Fingerprinter {
-    /// Compares the fingerprints and all features of two documents. Linear in their lengths; about 100 bytes a feature.
+    /// Compares the fingerprints and all features of two documents. The time is linear in their lengths, the memory
+    /// about 100 bytes for each feature.
     pub fn compare(&mut self, a: &str, b: &str) -> Comparison {
         let is_equal = a == b;
         let (a, of_a) = self.compared(a);
@@ -119,11 +120,11 @@ impl Fingerprinter {
         }
     }
 
-    /// One side of a comparison.
+    /// Returns one side of a comparison, with the features of the document.
     fn compared(&mut self, document: &str) -> (ComparedDocument, Vec<Feature>) {
         let features = self.features(document);
         let counted = || features.iter().filter(|feature| feature.weight > 0.0);
-        // A hash of fewer bits is too narrow for MinHash.
+        // MinHash needs a hash of 128 bits.
         let is_wide = self.pipeline.options.feature_hash.width() >= 128;
         let hash = |feature: &Feature| match is_wide {
             true => feature.hash,
@@ -140,7 +141,7 @@ impl Fingerprinter {
     }
 }
 
-/// The features of two documents, those of the same hash as one.
+/// Merges the features of two documents by their hashes.
 fn aligned(a: Vec<Feature>, b: Vec<Feature>) -> Vec<ComparedFeature> {
     let numbers = a.iter().enumerate().map(|(i, feature)| (feature.hash, i));
     let numbers: HashMap<u128, usize> = numbers.collect();
@@ -164,7 +165,7 @@ fn aligned(a: Vec<Feature>, b: Vec<Feature>) -> Vec<ComparedFeature> {
 }
 
 impl Comparison {
-    /// The distance of the fingerprints.
+    /// The distance between the fingerprints.
     pub fn distance(&self) -> u32 {
         self.a.fingerprint.distance(self.b.fingerprint)
     }
@@ -174,13 +175,13 @@ impl Comparison {
         self.a.has_features() && self.b.has_features()
     }
 
-    /// Whether the documents are equal, byte for byte.
+    /// Whether the documents have the same bytes.
     pub fn are_equal(&self) -> bool {
         self.is_equal
     }
 
-    /// Whether the documents are near-duplicates: their fingerprints differ in at most `distance` bits. A document without
-    /// features is near to nothing but its equal, whatever the fingerprints.
+    /// Whether the documents are near-duplicates: their fingerprints differ in at most `distance` bits. A document
+    /// without features is near only to an equal document, regardless of the fingerprints.
     ///
     /// ```
     /// use simidx::Width;
@@ -199,7 +200,7 @@ impl Comparison {
         }
     }
 
-    /// The bits in which the fingerprints differ, ascending; bit 0 is the least significant.
+    /// Returns the bits in which the fingerprints differ, ascending; bit 0 is the least significant.
     pub fn differing_bits(&self) -> Vec<u32> {
         let bits = self.a.fingerprint ^ self.b.fingerprint;
         (0..self.width.bits())
@@ -216,8 +217,9 @@ impl Comparison {
         }
     }
 
-    /// That similarity estimated from the distance of the fingerprints, 0 to 1: for simhash the cosine of the angle
-    /// π · distance / f, for MinHash [`jaccard_estimate`]. If a document has no features, 1 for equal documents and else 0.
+    /// Estimates [`Comparison::similarity`] from the distance of the fingerprints, 0 to 1: for simhash it is the cosine
+    /// of the angle π · distance / f, for MinHash [`jaccard_estimate`]. If a document has no features, it is 1 for
+    /// equal documents, else 0.
     pub fn estimate(&self) -> f64 {
         if !self.have_features() {
             return self.if_equal();
@@ -232,8 +234,8 @@ impl Comparison {
         }
     }
 
-    /// The cosine of the angle between the vectors of weights, 0 to 1. If a document has no features, 1 for equal documents
-    /// and else 0.
+    /// The cosine of the angle between the vectors of weights, 0 to 1. If a document has no features, it is 1 for equal
+    /// documents, else 0.
     pub fn cosine(&self) -> f64 {
         let sum = |f: fn(&ComparedFeature) -> f64| self.features.iter().map(f).sum::<f64>();
         let squares = sum(|f| f.weight_a * f.weight_a) * sum(|f| f.weight_b * f.weight_b);
@@ -243,8 +245,8 @@ impl Comparison {
         self.if_equal()
     }
 
-    /// The Jaccard similarity of the sets of features that count, 0 to 1. Of two empty sets it is 1 for equal documents and
-    /// else 0.
+    /// The Jaccard similarity of the sets of features that count, 0 to 1. If both sets are empty, it is 1 for equal
+    /// documents, else 0.
     pub fn jaccard(&self) -> f64 {
         let count = |pick: fn(&ComparedFeature) -> bool| {
             self.features.iter().filter(|f| pick(f)).count() as f64
@@ -255,8 +257,8 @@ impl Comparison {
         }
     }
 
-    /// The weighted Jaccard similarity, 0 to 1: the sum of the smaller weights over the sum of the greater ones. Of two
-    /// documents without features it is 1 if they are equal and else 0.
+    /// The weighted Jaccard similarity, 0 to 1: the sum of the smaller weights divided by the sum of the greater ones.
+    /// If neither document has features, it is 1 for equal documents, else 0.
     pub fn weighted_jaccard(&self) -> f64 {
         let sum = |f: fn(&ComparedFeature) -> f64| self.features.iter().map(f).sum::<f64>();
         match sum(|f| f.weight_a.max(f.weight_b)) {
@@ -265,8 +267,9 @@ impl Comparison {
         }
     }
 
-    /// [`Comparison::jaccard`] as one-bit MinHash fingerprints of these features estimate it, whatever the method of the
-    /// pipeline, 0 to 1. Features with hashes of fewer than 128 bits are hashed by XXH3 here.
+    /// Estimates [`Comparison::jaccard`] from one-bit MinHash fingerprints of the features, even if the pipeline uses
+    /// another method. The result is 0 to 1. If feature hashes have fewer than 128 bits, the features are hashed by
+    /// XXH3 instead.
     pub fn minhash_estimate(&self) -> f64 {
         if !self.have_features() {
             return self.if_equal();
@@ -274,8 +277,8 @@ impl Comparison {
         jaccard_estimate(self.a.minhash.distance(self.b.minhash), self.width)
     }
 
-    /// At most `count` of the features whose weights differ, by descending difference; equal differences in the order of
-    /// [`features`](Self::features).
+    /// Returns at most `count` of the features whose weights differ, by descending difference; features with equal
+    /// differences are in the order of [`features`](Self::features).
     pub fn most_different(&self, count: usize) -> Vec<&ComparedFeature> {
         let differing = self.features.iter().filter(|f| f.difference() > 0.0);
         let mut differing: Vec<_> = differing.collect();
@@ -284,7 +287,7 @@ impl Comparison {
         differing
     }
 
-    /// The similarity of documents of which one has no features at least.
+    /// The similarity of two documents of which at least one has no features.
     fn if_equal(&self) -> f64 {
         f64::from(u8::from(self.is_equal))
     }
@@ -310,7 +313,7 @@ mod tests {
 
     #[test]
     fn figures_are_those_of_the_weights() {
-        // Weights: x 2 and 1, y 1 and 0, z 0 and 2.
+        // The weights are 2 and 1 for x, 1 and 0 for y, 0 and 2 for z.
         let found = compare("short,fingerprint=simhash", "x y x", "z x z");
         assert_eq!(found.jaccard(), 1.0 / 3.0);
         assert_eq!(found.weighted_jaccard(), 1.0 / 5.0);
@@ -337,7 +340,7 @@ mod tests {
             assert_eq!(found.a.fingerprint, of("one two three four").unwrap());
             assert_eq!(found.b.fingerprint, of("one two three five").unwrap());
         }
-        // MinHash with nothing but the method changed estimates the same.
+        // A pipeline that differs only in the method, MinHash, estimates the same.
         let (a, b) = ("a b c d e f g h", "a b c d e f g i");
         let minhash = compare("short", a, b);
         assert_eq!(minhash.estimate(), minhash.minhash_estimate());

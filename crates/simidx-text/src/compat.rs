@@ -1,20 +1,21 @@
 //! The feature hashes of other libraries, bit for bit.
 
-/// The MD5 digest as a number, its first byte the most significant.
+/// Returns the MD5 digest as a number; its first byte is the most significant.
 pub(crate) fn md5(bytes: &[u8]) -> u128 {
     u128::from_be_bytes(md5::compute(bytes).0)
 }
 
-/// FNV-1 of 64 bits.
+/// Returns the 64-bit FNV-1 hash.
 pub(crate) fn fnv1(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, &b| {
         hash.wrapping_mul(0x0100_0000_01b3) ^ u64::from(b)
     })
 }
 
-/// Bob Jenkins, lookup3, `hashlittle2` with both initial values 0: three words are mixed for each 12 bytes.
+/// Returns Bob Jenkins's lookup3 hash, `hashlittle2` with both initial values 0, which mixes three words for each 12
+/// bytes.
 pub(crate) fn jenkins(bytes: &[u8]) -> u64 {
-    // A length of 2^32 and more counts modulo 2^32.
+    // Lengths of 2^32 and more are taken modulo 2^32.
     let start = 0xdead_beef_u32.wrapping_add(bytes.len() as u32);
     let mut words = [start; 3];
     let mut rest = bytes;
@@ -30,7 +31,7 @@ pub(crate) fn jenkins(bytes: &[u8]) -> u64 {
     u64::from(words[2]) << 32 | u64::from(words[1])
 }
 
-/// Adds up to twelve bytes, little-endian, to three words.
+/// Adds up to twelve bytes to three little-endian words.
 fn add(words: &mut [u32; 3], bytes: &[u8]) {
     for (word, bytes) in words.iter_mut().zip(bytes.chunks(4)) {
         let value = bytes
@@ -62,7 +63,7 @@ fn finish([a, b, c]: &mut [u32; 3]) {
     *c = (*c ^ *b).wrapping_sub(b.rotate_left(24));
 }
 
-/// The hash of strings of Python 2, modulo 2^128.
+/// Returns the hash of strings of Python 2, modulo 2^128.
 pub(crate) fn python2(text: &str) -> u128 {
     let first = text.chars().next().map_or(0, u128::from) << 7;
     let mixed = text.chars().fold(first, |hash: u128, c| {
@@ -92,7 +93,7 @@ mod tests {
         assert_eq!(jenkins(""), 0xdeadbeefdeadbeef);
         let score = "Four score and seven years ago";
         assert_eq!(jenkins(score), 0x17770551ce7226e6);
-        // What Python 2 answers with words of 64 bits, there as a signed number.
+        // Results of 64-bit Python 2, which returns signed numbers.
         let python2 = |text: &str| FeatureHash::Python2.hash(text.as_bytes(), 0);
         assert_eq!(python2(""), 0);
         assert_eq!(python2("a"), 12_416_037_344);
@@ -100,7 +101,7 @@ mod tests {
         assert_eq!(python2("我爱"), 0x2c988032b4442ac0);
     }
 
-    /// The listings print these distances of simhashes of 128 bits.
+    /// The listings print these distances between 128-bit simhashes.
     #[test]
     fn the_listings_of_simhash_are_reproduced() {
         let options = "short,normalise=none,segment=word-runs:1,hash=python2-128,fingerprint=simhash,ties=set";

@@ -1,8 +1,9 @@
-//! Whether this processor has instructions that not every one has: those that a function is compiled for a second time.
+//! Detects processor instructions for functions that are also compiled for newer processors.
 
 use std::sync::OnceLock;
 
-/// Whether it has AVX2 and POPCNT. `SIMIDX_SIMD=off` in the environment says no, so that the portable code is run.
+/// Whether the processor has AVX2 and POPCNT. `SIMIDX_SIMD=off` in the environment disables them, so that the portable
+/// code runs.
 pub(crate) fn has_avx2_and_popcnt() -> bool {
     static FOUND: OnceLock<bool> = OnceLock::new();
     *FOUND.get_or_init(|| {

@@ -10,11 +10,11 @@ use super::options::{Idf, PipelineOptions};
 use super::tokenizer::GramLen;
 use crate::{Error, Result};
 
-/// The versions of the description that this build reads. It writes the first that has all values of a pipeline, so that
-/// a pipeline has one description.
+/// The versions of the description that this build reads. A pipeline is written in the first version that has all its
+/// values, so that it has only one description.
 const VERSIONS: RangeInclusive<u64> = 2..=3;
 
-/// The description, its members in the order in which they are written.
+/// The description, with its members in output order.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Description {
@@ -36,11 +36,11 @@ struct Description {
     tables: Versions,
 }
 
-/// Which inverse document frequencies.
+/// The source of the inverse document frequencies.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 enum IdfId {
-    /// A table that comes with the program, by its name.
+    /// A built-in table, by its name.
     BuiltIn(String),
     Table(FileId),
 }
@@ -55,16 +55,16 @@ struct Versions {
     jieba: Option<String>,
 }
 
-/// The only member looked at before the version is known to be ours.
+/// The only member that is read before the version is known to be supported.
 #[derive(Deserialize)]
 struct Versioned {
     version: u64,
 }
 
-/// The name of jieba's table of inverse document frequencies.
+/// The name of the inverse document frequencies of jieba.
 const JIEBA: &str = "jieba";
 
-/// The dictionary that this build has.
+/// The version of the dictionary in this build.
 const JIEBA_VERSION: &str = "jieba-rs 0.11";
 
 impl Description {
@@ -166,7 +166,7 @@ impl Versions {
     }
 }
 
-/// The first version that has all values of these stages.
+/// Returns the first version that has all values of these stages.
 fn version_of(options: &PipelineOptions) -> u64 {
     match options.normalise.cjk_space || options.feature_hash == FeatureHash::Python2 {
         true => 3,
@@ -174,13 +174,13 @@ fn version_of(options: &PipelineOptions) -> u64 {
     }
 }
 
-/// The description of the pipeline of these stages.
+/// Returns the description of the pipeline with these stages.
 pub(super) fn write(options: &PipelineOptions) -> String {
     serde_json::to_string(&Description::new(options))
         .expect("a struct of strings and integers has a JSON form")
 }
 
-/// The stages of the pipeline described.
+/// Parses a description into the stages of its pipeline.
 pub(super) fn read(description: &str, assets: &Assets) -> Result<PipelineOptions> {
     let Versioned { version } = from_json(description)?;
     if !VERSIONS.contains(&version) {

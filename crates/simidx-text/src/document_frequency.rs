@@ -1,13 +1,13 @@
-//! Document frequencies of features, counted over a corpus, and the table of weights that follows from them.
+//! Document frequencies of features, counted over a corpus, and the table of weights that they determine.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-/// Counts in how many documents each feature occurs.
+/// Counts the documents that each feature occurs in.
 ///
-/// When it holds twice as many features as it is to keep, it drops the rarest; equally rare ones by their bytes, the
-/// last first. A dropped feature that comes back is counted from zero, so its frequency may be too low, by
-/// [`DocumentFrequencies::most_missed`] at most. That is 0 if nothing was dropped.
+/// When it holds twice the number of features to keep, it drops the rarest. Among equally rare features, the last in
+/// byte order are dropped first. A dropped feature that occurs again is counted from zero, so its frequency may be too
+/// low, by at most [`DocumentFrequencies::most_missed`], which is 0 if no feature was dropped.
 ///
 /// ```
 /// use simidx_text::assets::{FrequencyCounter, IdfTable};
@@ -28,16 +28,16 @@ pub struct FrequencyCounter {
     max_features: usize,
     document_count: u64,
     most_missed: u64,
-    /// Features too long to be kept, as often as they came.
+    /// Number of occurrences of features that are too long to keep.
     long_count: u64,
 }
 
-/// Bytes of the longest feature that is counted: hardly one that is longer comes twice.
+/// Largest number of bytes of a feature that is kept: longer features rarely occur twice.
 const MAX_FEATURE_LEN: usize = 256;
 
 impl FrequencyCounter {
-    /// A counter that keeps at least `max_features` features. Memory: about 80 bytes and the feature's own (at most 256)
-    /// for each of twice as many features and of those in the last call of [`add`](Self::add).
+    /// Creates a counter that keeps at least `max_features` features. Memory: about 80 bytes and the text (at most 256
+    /// bytes) for each of twice this number of features, and for each feature in the last call of [`add`](Self::add).
     pub fn new(max_features: usize) -> Self {
         FrequencyCounter {
             counts: HashMap::new(),
@@ -48,8 +48,9 @@ impl FrequencyCounter {
         }
     }
 
-    /// Adds `documents` documents. `features` are their features with the number of these documents that each occurs in.
-    /// The order of features does not matter; how documents are divided into calls may matter once features are dropped.
+    /// Adds `documents` documents. `features` are their features, each with the number of these documents that it
+    /// occurs in. The order of features does not matter; the division of the documents into calls may matter once
+    /// features are dropped.
     pub fn add(&mut self, documents: u64, features: impl IntoIterator<Item = (String, u64)>) {
         self.document_count += documents;
         for (feature, count) in features {
@@ -75,7 +76,7 @@ impl FrequencyCounter {
         self.counts.extend(all);
     }
 
-    /// The frequencies of the features that occur in at least `min_count` documents.
+    /// Returns the frequencies of the features that occur in at least `min_count` documents.
     pub fn finish(mut self, min_count: u64) -> DocumentFrequencies {
         if self.counts.len() > self.max_features {
             self.drop_rarest();
@@ -102,17 +103,18 @@ impl FrequencyCounter {
     }
 }
 
-/// The most frequent first, equally frequent ones by their bytes.
+/// Orders features by descending frequency, then by their bytes.
 fn by_frequency(a: &(String, u64), b: &(String, u64)) -> std::cmp::Ordering {
     b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0))
 }
 
-/// Whether a line of an [`IdfTable`](super::assets::IdfTable) can hold the feature; one that starts with `#` is a comment there.
+/// Whether a line of an [`IdfTable`](super::assets::IdfTable) can contain the feature; a line that starts with `#` is a
+/// comment.
 fn is_writable(feature: &str) -> bool {
     !feature.is_empty() && !feature.starts_with('#') && !feature.contains(['\t', '\n', '\r'])
 }
 
-/// The number of documents that each feature occurs in; made by [`FrequencyCounter::finish`].
+/// The number of documents that each feature occurs in, as [`FrequencyCounter::finish`] returns it.
 ///
 /// ```
 /// use simidx_text::assets::FrequencyCounter;
@@ -126,35 +128,34 @@ fn is_writable(feature: &str) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DocumentFrequencies {
-    /// Documents.
+    /// Number of documents.
     pub document_count: u64,
-    /// Documents that a feature must occur in to be listed.
+    /// Smallest number of documents in which a listed feature occurs.
     pub min_count: u64,
-    /// Features with the number of documents that they occur in, the most frequent first, equally frequent ones by their
-    /// bytes.
+    /// The features with the number of documents that they occur in, by descending number, then by their bytes.
     pub features: Vec<(String, u64)>,
-    /// Features left out because they occur in fewer than `min_count` documents.
+    /// Number of features left out because they occur in fewer than `min_count` documents.
     pub rare_count: u64,
-    /// Features left out because a line cannot hold them: those with a tab, an end of line or a leading `#`. Features of
-    /// more than 256 bytes are counted here at every occurrence.
+    /// Number of features left out because a line cannot contain them: those with a tab, a line end or a leading `#`.
+    /// Features of more than 256 bytes are counted here at every occurrence.
     pub unwritable_count: u64,
-    /// The largest possible undercount of a frequency. A feature that occurs in no more documents may be missing. 0 if
-    /// no feature was dropped.
+    /// The largest possible undercount of a frequency; 0 if no feature was dropped. A feature that occurs in at most
+    /// this number of documents may be missing.
     pub most_missed: u64,
 }
 
 impl DocumentFrequencies {
-    /// The inverse document frequency of a feature of so many of the documents: ln((N + 1) / (count + 0.5)).
+    /// The inverse document frequency of a feature that occurs in `count` of N documents: ln((N + 1) / (count + 0.5)).
     pub fn idf(&self, count: u64) -> f64 {
         let documents = self.document_count as f64 + 1.0;
         (documents / (count as f64 + 0.5)).ln().max(0.0)
     }
 
-    /// Writes the table that [`IdfTable`](super::assets::IdfTable) reads, with the description of the pipeline (one line) in a
-    /// comment. Features that it does not list have the inverse frequency of those that occur nowhere.
+    /// Writes the table that [`IdfTable`](super::assets::IdfTable) reads, with the description of the pipeline (one
+    /// line) in a comment. Unlisted features have the inverse document frequency of a feature that never occurs.
     ///
     /// # Errors
-    /// What `out` reports.
+    /// Any error of `out`.
     pub fn write(&self, pipeline: &str, out: &mut dyn Write) -> io::Result<()> {
         writeln!(
             out,
@@ -210,7 +211,7 @@ mod tests {
 
     #[test]
     fn features_that_are_dropped_bound_what_is_missed() {
-        // Feature i occurs in 1000 / i of 1000 documents, all mixed up.
+        // Feature i occurs in 1000 / i of 1000 documents, in a mixed order.
         let occurs = |feature: u64, document: u64| {
             (document * 7919 + feature * 104_729) % 1000 < 1000 / feature
         };

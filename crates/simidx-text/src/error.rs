@@ -18,13 +18,14 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A name, value or description that this build does not know, or stages that do not fit together.
+    /// An unknown name, value or description, or stages that do not fit together.
     #[error("text pipeline: {0}")]
     Pipeline(String),
-    /// A file of stop words, of a user dictionary or of weights cannot be used. The message names its place.
+    /// A file of stop words, of a user dictionary or of weights that cannot be used. The message names the file and the
+    /// line.
     #[error("{0}")]
     Asset(String),
-    /// A text that becomes longer than it may by normalisation.
+    /// A text that exceeds a length limit when it is normalised.
     #[error("the text becomes longer than {0} bytes when it is normalised")]
     TextTooLong(usize),
 }

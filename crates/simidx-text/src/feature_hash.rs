@@ -10,7 +10,7 @@ use crate::names::named;
 
 /// The function that hashes the UTF-8 bytes of a feature. All but XXH3 of 128 bits need the feature `compat`.
 ///
-/// A fingerprint of f bits takes the f low bits of a hash, so the hash must have at least that many.
+/// A fingerprint of f bits uses the f low bits of a hash, so the hash must have at least f bits.
 ///
 /// ```
 /// use simidx_text::stages::FeatureHash;
@@ -25,21 +25,21 @@ pub enum FeatureHash {
     /// `xxh3-128`: XXH3 of 128 bits, with a seed.
     #[default]
     Xxh3,
-    /// `md5`: the digest as a number of 128 bits, its first byte the most significant. The low 64 bits are what
-    /// the Python package simhash takes.
+    /// `md5`: the digest as a number of 128 bits; its first byte is the most significant. The Python package simhash
+    /// uses its low 64 bits.
     Md5,
-    /// `md5-high64`: the first eight bytes of that digest, as the Python package of seomoz takes them.
+    /// `md5-high64`: the first eight bytes of the MD5 digest, as the Python package of seomoz uses them.
     Md5High,
     /// `fnv1-64`: FNV-1 (not FNV-1a) of 64 bits.
     Fnv1,
-    /// `jenkins-64`: the two words of Bob Jenkins's lookup3 (`hashlittle2`, both initial values 0), the primary one
-    /// above the other.
+    /// `jenkins-64`: the two words of Bob Jenkins's lookup3 (`hashlittle2`, both initial values 0); the primary word is
+    /// the high one.
     Jenkins,
-    /// `xxh3-64`: XXH3 of 64 bits, with a seed, as the Python package text-dedup takes it.
+    /// `xxh3-64`: XXH3 of 64 bits, with a seed, as the Python package text-dedup uses it.
     Xxh3Of64,
-    /// `python2-128`: the hash of strings of Python 2, with 128 bits in place of those of a machine word, as the widely
-    /// copied listings of simhash in Python and Java have it. Its low bits are those of a narrower one. It mixes badly:
-    /// of short words the high bits are 0.
+    /// `python2-128`: the hash of strings of Python 2, but of 128 bits instead of a machine word, as in the widely
+    /// copied listings of simhash in Python and Java. Its low bits equal those of a narrower hash. It mixes poorly: the
+    /// high bits of short words are 0.
     Python2,
 }
 
@@ -57,7 +57,7 @@ named!(
 );
 
 impl FeatureHash {
-    /// Bits of a hash: the widest fingerprint that it serves.
+    /// Number of bits of a hash, and thus of the widest fingerprint that it supports.
     pub fn width(self) -> u32 {
         match self {
             FeatureHash::Xxh3 | FeatureHash::Md5 | FeatureHash::Python2 => 128,
@@ -65,22 +65,22 @@ impl FeatureHash {
         }
     }
 
-    /// Whether the hash depends on the seed; for the others the seed is 0.
+    /// Whether the hash depends on the seed. For the other hashes, the seed must be 0.
     pub fn is_seeded(self) -> bool {
         matches!(self, FeatureHash::Xxh3 | FeatureHash::Xxh3Of64)
     }
 
-    /// Whether its bits are even enough, and enough, for MinHash.
+    /// Whether the bits of the hash are sufficiently random, and sufficient in number, for MinHash.
     pub(super) fn serves_minhash(self) -> bool {
         matches!(self, FeatureHash::Xxh3 | FeatureHash::Md5)
     }
 
-    /// Whether only other libraries use it, so that it needs the feature `compat`.
+    /// Whether the hash needs the feature `compat`.
     pub(super) fn needs_compat(self) -> bool {
         self != FeatureHash::Xxh3
     }
 
-    /// The hash of a feature, in the low [`width`](Self::width) bits.
+    /// Returns the hash of a feature, in the low [`width`](Self::width) bits.
     #[cfg(feature = "compat")]
     #[inline]
     pub(super) fn hash(self, feature: &[u8], seed: u64) -> u128 {
@@ -95,7 +95,7 @@ impl FeatureHash {
         }
     }
 
-    /// The hash of a feature by XXH3 of 128 bits: without the feature `compat` no pipeline has another.
+    /// Returns the hash of a feature by XXH3 of 128 bits, the only one without the feature `compat`.
     #[cfg(not(feature = "compat"))]
     #[inline]
     pub(super) fn hash(self, feature: &[u8], seed: u64) -> u128 {
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn xxh3_is_frozen() {
-        // Published by the author of XXH3; the shorter hash shows that the crate is the real one.
+        // Published by the author of XXH3. The 64-bit hash shows that the crate is the original algorithm.
         assert_eq!(xxhash_rust::xxh3::xxh3_64(b"hello"), 0x9555e8555c62dcfd);
         let xxh3 = |text: &str, seed| FeatureHash::Xxh3.hash(text.as_bytes(), seed);
         assert_eq!(xxh3("", 0), 0x99aa06d3014798d86001c324468d497f);

@@ -1,12 +1,12 @@
-//! The set of features of a text, and how much two of them have in common.
+//! The set of features of a text, and the similarity of two sets.
 
 use super::normalise::Normaliser;
 use super::scripts::{is_cjk, is_south_east_asian};
 
-/// The distinct features of a text, as hashes of 64 bits: eight bytes a feature.
+/// The distinct features of a text, as hashes of 64 bits. Memory: eight bytes for each feature.
 ///
-/// Two features with the same hash count as one. Among sets of a thousand features this affects one pair of sets in ten
-/// trillion.
+/// Two features with the same hash count as one, which affects one in ten trillion pairs of sets of a thousand
+/// features.
 ///
 /// ```
 /// use simidx_text::compare::FeatureSet;
@@ -16,16 +16,16 @@ use super::scripts::{is_cjk, is_south_east_asian};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FeatureSet {
-    /// Ascending, each once.
+    /// The distinct hashes, ascending.
     hashes: Vec<u64>,
 }
 
 impl FeatureSet {
-    /// All runs of `length` words, at least 1. The words of a text with fewer make one run.
+    /// Returns all shingles of `length` words, at least 1. The words of a shorter text are a single shingle.
     ///
-    /// The text is normalised first: without control characters, in NFKC, its case folded. A word is a run of letters and
-    /// digits, or one character of a script that is written without spaces: Chinese, Japanese, Thai, Lao, Khmer and
-    /// Burmese.
+    /// The text is normalised first: control characters are dropped, NFKC is applied, and case is folded. A word is a
+    /// run of letters and digits, or one character of a script that is written without spaces: Chinese, Japanese, Thai,
+    /// Lao, Khmer and Burmese.
     pub fn of_shingles(text: &str, length: usize) -> Self {
         let mut normaliser = Normaliser::default();
         let mut words = Vec::new();
@@ -34,7 +34,7 @@ impl FeatureSet {
         Self::from_hashes(words.windows(length).map(hash_of_run).collect())
     }
 
-    /// The set of these hashes, in any order, repeated or not.
+    /// Creates the set of these hashes, which may be in any order and repeated.
     pub fn from_hashes(mut hashes: Vec<u64>) -> Self {
         hashes.sort_unstable();
         hashes.dedup();
@@ -46,8 +46,8 @@ impl FeatureSet {
         &self.hashes
     }
 
-    /// The Jaccard similarity: the share that is in both sets of what is in either, 0 to 1. Two empty sets
-    /// have 1. Linear in the lengths.
+    /// The Jaccard similarity, 0 to 1: the size of the intersection divided by the size of the union. It is 1 for two
+    /// empty sets. The time is linear in the lengths.
     pub fn jaccard(&self, other: &FeatureSet) -> f64 {
         jaccard(&self.hashes, &other.hashes)
     }
@@ -74,12 +74,12 @@ fn each_word(text: &str, mut visit: impl FnMut(&str)) {
     }
 }
 
-/// A character that is a word by itself.
+/// Whether a character is a word by itself.
 fn is_word(c: char) -> bool {
     c >= '\u{e01}' && (is_cjk(c) || is_south_east_asian(c))
 }
 
-/// The hash of a run of words by their hashes.
+/// Returns the hash of a shingle from the hashes of its words.
 fn hash_of_run(words: &[u64]) -> u64 {
     words.iter().fold(0, |before, word| {
         let product = u128::from(before ^ word ^ 0x9e37_79b9_7f4a_7c15) * 0xd1b5_4a32_d192_ed03;
@@ -87,17 +87,17 @@ fn hash_of_run(words: &[u64]) -> u64 {
     })
 }
 
-/// The Jaccard similarity of two sets of hashes, each ascending.
+/// Returns the Jaccard similarity of two ascending lists of hashes.
 pub(super) fn jaccard(a: &[u64], b: &[u64]) -> f64 {
-    // There is none below 0.
+    // A similarity is never below 0.
     jaccard_if(a, b, 0.0).unwrap_or_default()
 }
 
-/// Features that are compared before [`jaccard_if`] looks whether it is worth going on.
+/// Number of features between two checks of [`jaccard_if`] whether the threshold can still be reached.
 const STRIDE: usize = 32;
 
-/// The Jaccard similarity of two sets of hashes, each ascending, if it is at least this. It stops once too few features can
-/// be common.
+/// Returns the Jaccard similarity of two ascending lists of hashes if it is at least `least`. Stops early if it cannot
+/// reach that.
 pub(super) fn jaccard_if(a: &[u64], b: &[u64], least: f64) -> Option<f64> {
     let all = a.len() + b.len();
     let jaccard = |both: usize| match all - both {

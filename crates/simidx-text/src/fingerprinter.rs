@@ -18,10 +18,10 @@ use simidx::{Fingerprint, Width};
 
 use crate::{Error, Result};
 
-/// Entries of the memory for inverse document frequencies that are dear to look up.
+/// Largest number of cached inverse document frequencies, for tables with slow look-ups.
 const KEPT_FREQUENCIES: usize = 1 << 18;
 
-/// The stages up to features.
+/// The stages of a pipeline up to features.
 #[derive(Debug)]
 struct Stages {
     cleaner: Cleaner,
@@ -64,11 +64,11 @@ impl Stages {
     }
 }
 
-/// A [`Pipeline`] that keeps its working memory from one document to the next.
+/// A [`Pipeline`] with working memory that it reuses for each document.
 ///
-/// Its fingerprints have one width, and stand in the low bits of a `u128`.
+/// All fingerprints have the same width, and are in the low bits of a `u128`.
 ///
-/// It keeps a few times the bytes of the longest document it has seen. For many threads see
+/// The memory is a few times the length of the longest document so far. For several threads, see
 /// [`ParallelFingerprinter`](super::ParallelFingerprinter).
 ///
 /// ```
@@ -88,11 +88,11 @@ pub struct Fingerprinter {
     pub(super) width: Width,
     stages: Stages,
     tally: Tally,
-    /// Inverse document frequencies looked up before, by the hash of the feature.
+    /// Cached inverse document frequencies, by the hash of the feature.
     frequencies: HashMap<u128, f64>,
 }
 
-/// A distinct feature of a document; made by [`Fingerprinter::features`].
+/// A distinct feature of a document, as [`Fingerprinter::features`] returns it.
 ///
 /// ```
 /// use simidx::Width;
@@ -106,18 +106,18 @@ pub struct Fingerprinter {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Feature {
-    /// The feature itself.
+    /// The text of the feature.
     pub text: String,
-    /// Its hash.
+    /// The hash of the feature.
     pub hash: u128,
-    /// How often it occurs.
+    /// Number of occurrences in the document.
     pub count: u32,
-    /// Its weight; 0 if it does not count.
+    /// The weight in the document; 0 if the feature does not count.
     pub weight: f64,
 }
 
 impl Fingerprinter {
-    /// For a pipeline whose feature hash is as wide as the fingerprint.
+    /// Creates a fingerprinter. The feature hash must be at least as wide as the fingerprint.
     pub(super) fn new(pipeline: &Pipeline, width: Width) -> Self {
         Fingerprinter {
             stages: Stages::new(pipeline),
@@ -128,23 +128,23 @@ impl Fingerprinter {
         }
     }
 
-    /// The fingerprint of one document, the same as [`Pipeline::fingerprint`] gives.
+    /// Returns the fingerprint of one document, the same as [`Pipeline::fingerprint`].
     pub fn fingerprint(&mut self, document: &str) -> u128 {
         let found = self.fingerprint_if_any(document);
         found.unwrap_or_else(|| self.empty_fingerprint())
     }
 
-    /// The fingerprint of all documents in which no feature counts, see [`Pipeline::empty_fingerprint`].
+    /// The fingerprint of every document in which no feature counts; see [`Pipeline::empty_fingerprint`].
     pub fn empty_fingerprint(&self) -> u128 {
         self.pipeline.empty_fingerprint(self.width)
     }
 
-    /// The fingerprint of one document, or `None` if no feature counts in it: it may be empty, or hold nothing but emoji or
-    /// punctuation.
+    /// Returns the fingerprint of one document, or `None` if no feature counts, for example in an empty document or one
+    /// that contains only emoji or punctuation.
     ///
-    /// [`Fingerprinter::fingerprint`] gives all such documents one value, [`Pipeline::empty_fingerprint`], though they have
-    /// nothing in common. They are near to nothing; see [`dedup::content_identity`](crate::dedup::content_identity) for
-    /// those that are equal.
+    /// [`Fingerprinter::fingerprint`] returns the same value for all such documents, [`Pipeline::empty_fingerprint`],
+    /// although they have nothing in common. They are not near any document;
+    /// [`dedup::content_identity`](crate::dedup::content_identity) identifies equal ones.
     ///
     /// ```
     /// use simidx::Width;
@@ -163,7 +163,7 @@ impl Fingerprinter {
                 Width::W64 => self.vote::<u64>(document),
                 Width::W128 => self.vote::<u128>(document),
             },
-            // Of a set it does not matter how often a member comes.
+            // The number of occurrences does not matter for a set.
             (Sketch::MinHash, _) if self.pipeline.counts_all() => self.minimise(document),
             _ => {
                 self.for_each_feature(document, &mut |_| ());
@@ -172,11 +172,11 @@ impl Fingerprinter {
         }
     }
 
-    /// The same for a text that nobody vouches for. Normalisation makes eighteen characters of some, so that a short text
-    /// may take the time of a long one.
+    /// [`Fingerprinter::fingerprint_if_any`] for an untrusted text. Normalisation expands some characters to eighteen,
+    /// so a short text may take the time of a long one.
     ///
     /// # Errors
-    /// [`Error::TextTooLong`] for a text that becomes longer than `max_len` bytes.
+    /// [`Error::TextTooLong`] for a text that is longer than `max_len` bytes when it is normalised.
     ///
     /// ```
     /// use simidx::Width;
@@ -198,7 +198,7 @@ impl Fingerprinter {
         }
     }
 
-    /// Simhash, each occurrence of a feature with one vote.
+    /// Computes the simhash with one vote for each occurrence of a feature.
     fn vote<F: Fingerprint>(&mut self, document: &str) -> Option<u128> {
         let options = &*self.pipeline.options;
         let mut votes = Votes::<F>::new();
@@ -209,7 +209,7 @@ impl Fingerprinter {
         (!votes.are_none()).then(|| votes.fingerprint(options.ties).to_u128())
     }
 
-    /// MinHash of all features.
+    /// Computes the MinHash of all features.
     fn minimise(&mut self, document: &str) -> Option<u128> {
         let options = &*self.pipeline.options;
         let mut minima = Minima::new(self.width.bits());
@@ -225,12 +225,12 @@ impl Fingerprinter {
         &self.pipeline
     }
 
-    /// The width of the fingerprints; features do not depend on it.
+    /// The width of the fingerprints. Features do not depend on it.
     pub fn width(&self) -> Width {
         self.width
     }
 
-    /// The fingerprint of one document and the number of distinct features that count in it.
+    /// Returns the fingerprint of one document, and the number of distinct features that count.
     pub fn fingerprint_with_count(&mut self, document: &str) -> (u128, u32) {
         self.for_each_feature(document, &mut |_| ());
         let counted = self.weighed().filter(|(_, vote)| *vote > 0).count();
@@ -239,8 +239,8 @@ impl Fingerprinter {
         (fingerprint, u32::try_from(counted).unwrap_or(u32::MAX))
     }
 
-    /// Calls `visit` with each distinct feature of a document, in the order of their first occurrences, whether it
-    /// counts or not.
+    /// Calls `visit` with each distinct feature of a document, in the order of their first occurrences, including
+    /// features that do not count.
     pub fn for_each_feature(&mut self, document: &str, visit: &mut dyn FnMut(&str)) {
         let options = &*self.pipeline.options;
         let (hash, seed) = (options.feature_hash, options.seed);
@@ -263,7 +263,8 @@ impl Fingerprinter {
         });
     }
 
-    /// The distinct features of a document, from which its fingerprint is made, in the order of their first occurrences.
+    /// Returns the distinct features that the fingerprint of a document is made from, in the order of their first
+    /// occurrences.
     pub fn features(&mut self, document: &str) -> Vec<Feature> {
         let mut texts = Vec::new();
         self.for_each_feature(document, &mut |text| texts.push(text.to_owned()));
@@ -279,32 +280,32 @@ impl Fingerprinter {
         features.collect()
     }
 
-    /// The features of a document that count, as a set.
+    /// Returns the set of the features that count in a document.
     pub fn feature_set(&mut self, document: &str) -> FeatureSet {
         self.for_each_feature(document, &mut |_| ());
         let counted = self.weighed().filter(|(_, vote)| *vote > 0);
         FeatureSet::from_hashes(counted.map(|(entry, _)| entry.hash as u64).collect())
     }
 
-    /// The cleaned and normalised text of a document, which the tokenizer cuts.
+    /// Returns the cleaned and normalised text of a document, the input of the tokenizer.
     pub fn text(&mut self, document: &str) -> &str {
         let text = self.stages.cleaner.clean(document);
         self.stages.normaliser.normalise(text)
     }
 
-    /// The text of a document before it is normalised.
+    /// Returns the text of a document before normalisation.
     pub(crate) fn cleaned<'t>(&'t mut self, document: &'t str) -> &'t str {
         self.stages.cleaner.clean(document)
     }
 
-    /// Each feature in the tally, and its weight in units of 2^-16: 0 if it does not count.
+    /// Returns each feature in the tally with its weight in units of 2^-16, which is 0 if it does not count.
     fn weighed(&self) -> impl Iterator<Item = (&Entry, u64)> {
         let options = &self.pipeline.options;
         let votes = self.tally.votes(options.weights, options.select);
         self.tally.entries().iter().zip(votes)
     }
 
-    /// The fingerprint of the features in the tally; none if none counts.
+    /// Returns the fingerprint of the features in the tally, or `None` if no feature counts.
     fn combine(&self) -> Option<u128> {
         let options = &self.pipeline.options;
         match options.sketch {
@@ -320,7 +321,7 @@ impl Fingerprinter {
     }
 }
 
-/// The inverse document frequency of a feature, remembered where looking it up is dear.
+/// Returns the inverse document frequency of a feature, cached if the look-up is slow.
 fn inverse_document_frequency(
     idf: &Idf,
     feature: &str,

@@ -1,8 +1,8 @@
-//! The text of HTML, by a tokeniser of the WHATWG rules.
+//! Extracts the text of HTML with a tokenizer that follows the WHATWG rules.
 
 use html5gum::{Emitter, State, Tokenizer, naive_next_state};
 
-/// Whether a document begins as HTML does, after white space, comments and an XML declaration.
+/// Whether a document begins like HTML, after white space, comments and an XML declaration.
 pub(super) fn looks_like_html(document: &str) -> bool {
     let mut rest = document.trim_start_matches('\u{feff}').trim_start();
     loop {
@@ -20,50 +20,50 @@ pub(super) fn looks_like_html(document: &str) -> bool {
     starts.iter().any(|start| {
         let found = rest.as_bytes().get(..start.len());
         let is_start = found.is_some_and(|found| found.eq_ignore_ascii_case(start.as_bytes()));
-        // `<header>` is no `<head>`.
+        // `<header>` must not match `<head>`.
         let next = rest.as_bytes().get(start.len());
         is_start && !next.is_some_and(u8::is_ascii_alphanumeric)
     })
 }
 
-/// Appends the text of an HTML document to `out`: entities decoded, without comments, scripts, style sheets and
-/// navigation, with an end of line where a block begins or ends. Linear in the length.
+/// Appends the text of an HTML document to `out`. Entities are decoded; comments, scripts, style sheets and navigation
+/// are dropped. Each block begins and ends a line. The time is linear in the length.
 pub(super) fn append_text(document: &str, out: &mut String) {
     let emitter = TextEmitter {
         text: std::mem::take(out).into_bytes(),
         ..TextEmitter::default()
     };
     let mut tokenizer = Tokenizer::new_with_emitter(document, emitter);
-    // The emitter gives its text away as the only token, at the end; a string can always be read.
+    // The emitter returns the text as the only token, at the end. Reading a string cannot fail.
     let text = tokenizer.next().and_then(Result::ok).unwrap_or_default();
     *out = String::from_utf8(text)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
 }
 
-/// Takes what a tokeniser finds and keeps the text alone: no errors, no comments, no attribute but the one that counts.
+/// A receiver of tokens that keeps only the text. It ignores errors, comments, and all attributes except roles.
 #[derive(Debug, Default)]
 struct TextEmitter {
     /// The text so far, in UTF-8.
     text: Vec<u8>,
     is_at_end: bool,
     tag: Tag,
-    /// The start tag that the next raw text would end with.
+    /// The name of the last start tag, whose end tag ends raw text.
     last_start_tag: Vec<u8>,
-    /// Elements of other vocabularies that are open: in them no text is raw.
+    /// Number of open foreign elements (SVG and MathML), which contain no raw text.
     foreign: usize,
     skipped: Option<Skipped>,
 }
 
-/// The tag that is being read.
+/// The current tag.
 #[derive(Debug, Default)]
 struct Tag {
     name: Vec<u8>,
     is_end: bool,
     is_self_closing: bool,
-    /// The name of its current attribute, and the value if it is a role.
+    /// The name of the current attribute, and its value if it is a role.
     attribute: Vec<u8>,
     value: Vec<u8>,
-    /// Of several roles the first one counts.
+    /// Whether the element has a role already; only the first one counts.
     has_role: bool,
     is_navigation: bool,
 }
@@ -93,16 +93,16 @@ impl Tag {
     }
 }
 
-/// An element whose content is left out.
+/// An element whose content is skipped.
 #[derive(Debug)]
 struct Skipped {
     name: Vec<u8>,
-    /// Elements of its name that are open, itself included.
+    /// Number of open elements with its name, itself included.
     depth: usize,
 }
 
 impl TextEmitter {
-    /// Takes a whole start tag in, and tells how to read on if its content is read in another way.
+    /// Handles a complete start tag. Returns the tokenizer state for its content, if it differs from the usual one.
     fn open(&mut self) -> Option<State> {
         let is_foreign = is_foreign(&self.tag.name);
         self.foreign += usize::from(is_foreign);
@@ -125,7 +125,7 @@ impl TextEmitter {
         }
     }
 
-    /// Leaves out the element whose start tag has been read, unless nobody could tell where it ends.
+    /// Skips the element whose start tag was just read, unless its end would be ambiguous.
     fn skip(&mut self) {
         let name = &self.tag.name;
         if !is_void(name) && !has_optional_end(name) {
@@ -136,7 +136,7 @@ impl TextEmitter {
         }
     }
 
-    /// Takes an end tag in.
+    /// Handles an end tag.
     fn close(&mut self) {
         let is_foreign = is_foreign(&self.tag.name);
         self.foreign = self.foreign.saturating_sub(usize::from(is_foreign));
@@ -152,7 +152,7 @@ impl TextEmitter {
         }
     }
 
-    /// Ends the line unless the element runs on within one.
+    /// Ends the line, unless the element is inline.
     fn break_line(&mut self) {
         let is_open = self.text.last().is_some_and(|&last| last != b'\n');
         if is_open && !is_inline(&self.tag.name) {
@@ -246,7 +246,7 @@ impl Emitter for TextEmitter {
     fn emit_current_doctype(&mut self) {}
 }
 
-/// Elements whose content is not for reading, and those of navigation.
+/// Whether an element contains no readable text, or is navigation.
 fn is_no_text(name: &[u8]) -> bool {
     matches!(
         name,
@@ -254,12 +254,12 @@ fn is_no_text(name: &[u8]) -> bool {
     ) || matches!(name, b"svg" | b"math" | b"nav" | b"datalist" | b"select")
 }
 
-/// Elements of other vocabularies, which a slash may close.
+/// Whether an element is foreign (SVG or MathML), so that a slash may close it.
 fn is_foreign(name: &[u8]) -> bool {
     matches!(name, b"svg" | b"math")
 }
 
-/// Elements without content or end tag.
+/// Whether an element has neither content nor an end tag.
 fn is_void(name: &[u8]) -> bool {
     matches!(
         name,
@@ -267,7 +267,7 @@ fn is_void(name: &[u8]) -> bool {
     ) || matches!(name, b"meta" | b"source" | b"track" | b"wbr")
 }
 
-/// Elements that may go without an end tag.
+/// Whether the end tag of an element is optional.
 fn has_optional_end(name: &[u8]) -> bool {
     matches!(
         name,
@@ -275,7 +275,7 @@ fn has_optional_end(name: &[u8]) -> bool {
     ) || matches!(name, b"option" | b"optgroup" | b"body" | b"html" | b"head")
 }
 
-/// Elements that do not end a line of text.
+/// Whether an element does not end a line of text.
 fn is_inline(name: &[u8]) -> bool {
     matches!(
         name,
@@ -298,7 +298,7 @@ mod tests {
     use html5gum::Token;
     use proptest::prelude::*;
 
-    /// The same by the tokens of the library's own emitter.
+    /// Extracts the text from the tokens of the library's own emitter.
     fn by_tokens(html: &str) -> String {
         let mut emitter = TextEmitter::default();
         let mut tokenizer = Tokenizer::new(html);

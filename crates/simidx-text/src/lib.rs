@@ -1,26 +1,27 @@
-//! Documents to fingerprints: clean, normalise, tokenize, weigh features, combine their hashes.
+//! Computes fingerprints of documents: cleans and normalises them, cuts them into tokens, weighs features and combines
+//! their hashes.
 //!
-//! A [`Pipeline`] fixes every stage. An index file stores its [description](Pipeline::describe), so that the text of a
-//! query goes through the same stages as the indexed documents.
+//! A [`Pipeline`] determines every stage. An index file stores its [description](Pipeline::describe), so that queries
+//! pass through the same stages as the indexed documents.
 //!
 //! 1. **Clean**: extract the text of HTML, see [`Html`](stages::Html).
 //! 2. **Normalise**: see [`Normalise`](stages::Normalise).
 //! 3. **Tokenize**: cut the text into tokens, see [`Tokenizer`](stages::Tokenizer), and drop stop words.
-//! 4. **Features**: tokens, or shingles of several tokens. The weight of a feature is that of its number of occurrences
-//!    ([`Weights`](stages::Weights)), times its inverse document frequency ([`Idf`]), times the factor of its part of speech
-//!    ([`PartOfSpeechWeights`](stages::PartOfSpeechWeights)). [`FeatureSelection`] decides which features count.
+//! 4. **Features**: tokens, or shingles of several tokens. The weight of a feature depends on its number of occurrences
+//!    ([`Weights`](stages::Weights)), times its inverse document frequency ([`Idf`]), times the factor of its part of
+//!    speech ([`PartOfSpeechWeights`](stages::PartOfSpeechWeights)). [`FeatureSelection`] decides which features count.
 //! 5. **Fingerprint**: hash the features ([`FeatureHash`](stages::FeatureHash)) and combine the hashes ([`Sketch`]).
 //!
-//! [`Preset`]s are pipelines for a purpose. The default one is [`Preset::Web`], here and in the program `simidx`.
-//! [`Pipeline::fingerprint`] takes one document, a [`Fingerprinter`] many in turn, and a [`ParallelFingerprinter`] many
-//! at a time.
+//! A [`Preset`] is a pipeline for a purpose. The default is [`Preset::Web`], here and in the program `simidx`.
+//! [`Pipeline::fingerprint`] processes one document, a [`Fingerprinter`] many consecutively, and a
+//! [`ParallelFingerprinter`] many simultaneously.
 //!
-//! The module [`similar`] needs no fingerprints: it finds all pairs of texts of at least a Jaccard similarity, and the
-//! near-duplicates among them.
+//! The module [`similar`] works without fingerprints: it finds all pairs of texts with at least a given Jaccard
+//! similarity, and deduplicates texts.
 //!
-//! The feature `html`, which is on by default, extracts the text of HTML. `jieba` cuts Chinese texts by a dictionary, and
-//! `compat` has the hashes and tokens of other simhash libraries. Without them a pipeline that needs them is refused
-//! with an [`Error::Pipeline`] that names the feature.
+//! The feature `html`, which is on by default, extracts the text of HTML. `jieba` cuts Chinese texts by a dictionary,
+//! and `compat` has the hashes and tokens of other simhash libraries. Without such a feature, a pipeline that needs it
+//! is refused with an [`Error::Pipeline`] that names the feature.
 
 pub mod assets;
 mod clean;
@@ -70,7 +71,7 @@ use options::{Idf, Sketch};
 use simidx::Width;
 use weights::FeatureSelection;
 
-/// How documents become fingerprints. Cheap to clone.
+/// The stages that compute the fingerprint of a document. Cheap to clone.
 ///
 /// `Pipeline::default()` is the preset [`Preset::Web`].
 ///
@@ -93,7 +94,7 @@ pub struct Pipeline {
     dictionary: tokenizer::Dictionary,
 }
 
-/// The preset [`Preset::Web`], which is also the default of the program `simidx`. It needs the feature `html`.
+/// [`Preset::Web`], which is also the default of the program `simidx`. It needs the feature `html`.
 #[cfg(feature = "html")]
 impl Default for Pipeline {
     fn default() -> Self {
@@ -108,10 +109,9 @@ impl PartialEq for Pipeline {
 }
 
 impl Pipeline {
-    /// The pipeline of these stages.
+    /// Creates the pipeline of these stages.
     ///
     /// # Errors
-    ///
     /// [`Error::Pipeline`] for stages that do not fit together.
     pub fn new(options: PipelineOptions) -> Result<Self> {
         options.check()?;
@@ -135,7 +135,7 @@ impl Pipeline {
         &self.options
     }
 
-    /// The complete description of the pipeline: one line of JSON, its keys in fixed order.
+    /// Returns the complete description of the pipeline: one line of JSON with its keys in a fixed order.
     ///
     /// Its member `tables` names the versions of the tables that the stages of this build use. All other members depend
     /// only on the pipeline.
@@ -143,32 +143,31 @@ impl Pipeline {
         describe::write(&self.options)
     }
 
-    /// Reads a description; the files that it names must be among the assets.
+    /// Parses a description. The files that it names must be among the assets.
     ///
-    /// All versions of tables are accepted and then forgotten: pipelines that differ only in them are equal. A text gets
-    /// the same features from both versions unless it has characters that Unicode assigned or changed between them.
+    /// The versions of tables are ignored: pipelines that differ only in them are equal. A text gets the same features
+    /// from both versions unless it has characters that Unicode assigned or changed between them.
     ///
     /// # Errors
     ///
-    /// [`Error::Pipeline`] if a member is missing, repeated or unknown, or has a value that this build does not support,
-    /// or if a file is missing.
+    /// [`Error::Pipeline`] if a member is missing, repeated or unknown, or has a value that this build does not
+    /// support, or if a file is missing.
     pub fn parse(description: &str, assets: &Assets) -> Result<Pipeline> {
         Pipeline::new(describe::read(description, assets)?)
     }
 
-    /// The fingerprint of one document, in time linear in its length.
+    /// Returns the fingerprint of one document, in time linear in its length.
     ///
-    /// For many documents a [`Fingerprinter`] saves allocating for each.
+    /// For many documents, a [`Fingerprinter`] avoids allocations.
     ///
     /// # Errors
-    ///
-    /// As for [`Pipeline::fingerprinter`].
+    /// The errors of [`Pipeline::fingerprinter`].
     pub fn fingerprint(&self, document: &str, width: Width) -> Result<u128> {
         Ok(self.fingerprinter(width)?.fingerprint(document))
     }
 
-    /// What [`Pipeline::fingerprint`] gives for every document in which no feature counts: 0, or all bits set where ties set
-    /// a bit. [`Fingerprinter::fingerprint_if_any`] tells these documents from others.
+    /// The result of [`Pipeline::fingerprint`] for every document in which no feature counts: 0, or all bits set if
+    /// ties set a bit. [`Fingerprinter::fingerprint_if_any`] distinguishes these documents from others.
     ///
     /// ```
     /// use simidx::Width;
@@ -186,7 +185,7 @@ impl Pipeline {
         }
     }
 
-    /// The pipeline with working memory, for many documents in turn.
+    /// Returns the pipeline with working memory, for many documents consecutively.
     ///
     /// # Errors
     ///
@@ -201,7 +200,7 @@ impl Pipeline {
         Ok(Fingerprinter::new(self, width))
     }
 
-    /// Whether all features count, whatever they are.
+    /// Whether every feature counts.
     fn counts_all(&self) -> bool {
         let options = &*self.options;
         options.select == FeatureSelection::All

@@ -2,26 +2,26 @@
 
 use simidx::Width;
 
-/// Hashes that are gathered before they are taken in together: enough for the instructions chosen at run time to pay.
+/// Number of hashes that are buffered before they are processed, enough to amortise the choice of instructions.
 const GATHERED: usize = 64;
 
-/// The one-bit MinHash of a set of features by their hashes, in any order and however often.
+/// The one-bit MinHash of a set of features by their hashes. The order and repetitions of features do not matter.
 ///
-/// f hash functions are made of each feature hash: function i mixes its bits 0 to 31 plus its bits 64 to 95 times the
-/// i-th of a sequence of odd constants. Bit i of the fingerprint is the lowest bit of the least value of function i, so
-/// that two sets of Jaccard similarity J agree on it with probability (1 + J) / 2. (Broder 1997; Li and König, "b-Bit
-/// Minwise Hashing", WWW 2010, for b = 1.) About a quarter of a nanosecond for each feature and bit with vector
-/// instructions.
+/// Each of the f hash functions transforms a feature hash: function i mixes its bits 0 to 31 plus its bits 64 to 95
+/// times the i-th of a sequence of odd constants. Bit i of the fingerprint is the lowest bit of the smallest value of
+/// function i. Two sets with Jaccard similarity J therefore agree on it with probability (1 + J) / 2. (Broder 1997; Li
+/// and König, "b-Bit Minwise Hashing", WWW 2010, for b = 1.) With vector instructions, it takes about a quarter of a
+/// nanosecond for each feature and bit.
 #[derive(Clone, Debug)]
 pub(super) struct Minima {
-    /// Of each function.
+    /// The minimum of each function.
     minima: Vec<u32>,
     is_empty: bool,
     gathered: Vec<u128>,
 }
 
 impl Minima {
-    /// Of so many functions, and of no feature yet.
+    /// Creates `count` functions without features.
     pub(super) fn new(count: u32) -> Self {
         Minima {
             minima: vec![u32::MAX; count as usize],
@@ -30,7 +30,7 @@ impl Minima {
         }
     }
 
-    /// Takes a feature in; taking it twice changes nothing.
+    /// Adds a feature. A repetition changes nothing.
     #[inline]
     pub(super) fn add(&mut self, hash: u128) {
         self.gathered.push(hash);
@@ -45,7 +45,7 @@ impl Minima {
         self.gathered.clear();
     }
 
-    /// The lowest bits of the minima; none of no feature.
+    /// Returns the lowest bits of the minima, or `None` without features.
     pub(super) fn fingerprint(mut self) -> Option<u128> {
         self.take_in();
         let bits = self.minima.iter().enumerate();
@@ -54,26 +54,26 @@ impl Minima {
     }
 }
 
-/// The fingerprint of features by their hashes; none of no feature.
+/// Returns the fingerprint of features by their hashes, or `None` without features.
 pub(super) fn minhash(hashes: impl Iterator<Item = u128>, width: Width) -> Option<u128> {
     let mut minima = Minima::new(width.bits());
     hashes.for_each(|hash| minima.add(hash));
     minima.fingerprint()
 }
 
-/// The minima of so many hash functions over features by their hashes of 64 bits.
+/// Returns the minima of `count` hash functions over features by their hashes of 64 bits.
 pub(super) fn minima_of(count: u32, features: &[u64]) -> Vec<u32> {
     let mut minima = Minima::new(count);
     for &feature in features {
-        // The hash functions take 64 of 128 bits: the lower half of each half.
+        // The hash functions use 64 of 128 bits: the lower half of each half.
         minima.add(u128::from(feature as u32) | u128::from(feature >> 32) << 64);
     }
     minima.take_in();
     minima.minima
 }
 
-/// Takes features into the minima, eight functions at a time where the processor has AVX2. `SIMIDX_SIMD=off` in the
-/// environment keeps to the portable code, which gives the same result.
+/// Updates the minima with features, eight functions at once if the processor has AVX2. `SIMIDX_SIMD=off` in the
+/// environment selects the portable code, with the same result.
 fn take_in(minima: &mut [u32], hashes: &[u128]) {
     #[cfg(target_arch = "x86_64")]
     if crate::cpu::has_avx2_and_popcnt() {
@@ -84,7 +84,7 @@ fn take_in(minima: &mut [u32], hashes: &[u128]) {
     take_in_each(minima, hashes);
 }
 
-/// [`take_in_each`] in vector instructions, which the compiler finds by itself.
+/// [`take_in_each`], vectorised by the compiler.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn take_in_avx2(minima: &mut [u32], hashes: &[u128]) {
@@ -101,7 +101,7 @@ fn take_in_each(minima: &mut [u32], hashes: &[u128]) {
     }
 }
 
-/// Hash function `i` of a feature.
+/// Returns hash function `i` of a feature.
 #[inline(always)]
 fn mixed(low: u32, high: u32, i: u32) -> u32 {
     let odd = (2 * i + 1).wrapping_mul(0x9e37_79b9);
@@ -111,9 +111,10 @@ fn mixed(low: u32, high: u32, i: u32) -> u32 {
     x ^ x >> 16
 }
 
-/// The most likely Jaccard similarity of two sets of features whose MinHash fingerprints of f bits have this distance, 0 to 1.
+/// Estimates the Jaccard similarity of two sets of features, 0 to 1, from the distance of their MinHash fingerprints of
+/// f bits.
 ///
-/// Its standard deviation is at most 1 / sqrt(f): 0.125 for 64 bits.
+/// The standard deviation is at most 1 / sqrt(f), 0.125 for 64 bits.
 ///
 /// ```
 /// use simidx::Width;
@@ -149,7 +150,7 @@ mod tests {
 
     #[test]
     fn distances_tell_the_jaccard_similarity() {
-        // 300 pairs of sets of 200 features, of which so many are common.
+        // 300 pairs of sets of 200 features, of which `common` are common.
         for common in [0, 50, 100, 150, 190] {
             let jaccard = f64::from(common) / f64::from(400 - common);
             let estimates = (0..300).map(|pair| {

@@ -1,8 +1,8 @@
-//! Enums whose values have names, by which users choose them and which descriptions of pipelines hold.
+//! Enums whose values have names, which users and descriptions of pipelines use.
 
 use crate::Error;
 
-/// [`simidx::named`] with an [`Error`] that says what the names are of, and which are known.
+/// [`simidx::named`] with an [`Error`] that states the kind of name and the known names.
 macro_rules! named {
     ($Enum:ident, $what:literal, $and:literal, $($names:tt)+) => {
         simidx::named!(
@@ -16,14 +16,14 @@ macro_rules! named {
 
 pub(crate) use named;
 
-/// The error of a name that is not known.
+/// Returns the error of an unknown name.
 pub(crate) fn unknown(what: &str, name: &str, known: &[&str], and: &str) -> Error {
     let (last, others) = known.split_last().expect("it has values");
     let known = others.join(", ") + and + last;
     Error::Pipeline(format!("unknown {what} {name:?}, known are {known}"))
 }
 
-/// A number without sign or leading zeros.
+/// Parses a number without sign or leading zeros.
 pub(crate) fn plain_number<T: std::str::FromStr>(digits: &str) -> Option<T> {
     let is_plain = digits == "0" || !digits.starts_with('0');
     let is_plain = is_plain && digits.bytes().all(|b| b.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! Normalisation: drop control characters, apply NFKC, fold case or lower it, fold white space, or drop it in Chinese.
+//! Normalisation: drops control characters, applies NFKC, folds or lowers case, and folds or drops white space.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,9 +8,9 @@ use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 
 use crate::{Error, Result};
 
-/// Which steps of normalisation are taken, in this order. As text it is their names joined by `+`, or `none`.
+/// The steps of normalisation, in this order. The text form is their names joined by `+`, or `none`.
 ///
-/// Normalising twice is the same as normalising once.
+/// Normalisation is idempotent.
 ///
 /// ```
 /// use simidx_text::stages::Normalise;
@@ -22,34 +22,34 @@ use crate::{Error, Result};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Normalise {
-    /// `controls`: drop control characters that are not white space, and invisible ones: soft hyphens, zero-width spaces
-    /// and joiners, marks of direction, byte order marks.
+    /// `controls`: drop control characters that are not white space, and invisible characters: soft hyphens, zero-width
+    /// spaces and joiners, direction marks and byte order marks.
     pub controls: bool,
-    /// `nfkc`: apply Unicode normalisation form KC, which replaces full-width and half-width forms, ligatures and the
-    /// like by ordinary characters.
+    /// `nfkc`: apply Unicode normalisation form KC, which replaces full-width and half-width forms, ligatures and
+    /// similar characters by ordinary ones.
     pub nfkc: bool,
     /// `case`: map each character to lower case, then to upper case and to lower case again, by the full mappings: ß
-    /// becomes ss, and both lower-case sigmas become one. With `nfkc` that form is then restored.
+    /// becomes ss, and both lower-case sigmas become one. With `nfkc`, NFKC is then restored.
     pub case: bool,
-    /// `lower`: replace the text by its lower case, as [`str::to_lowercase`] and Python's `str.lower` do: ß stays, and a
-    /// sigma at the end of a word becomes ς. With `nfkc` that form is then restored.
+    /// `lower`: convert the text to lower case, as [`str::to_lowercase`] and Python's `str.lower` do: ß remains, and a
+    /// sigma at the end of a word becomes ς. With `nfkc`, NFKC is then restored.
     pub lower: bool,
     /// `space`: replace each run of white space by one space, and drop it at both ends.
     pub space: bool,
-    /// `cjk-space`: drop white space between two characters of Chinese or Japanese, which put none between words: there it
-    /// is mostly the end of a line.
+    /// `cjk-space`: drop white space between two characters of Chinese or Japanese, which are written without spaces:
+    /// there it is usually a line break.
     pub cjk_space: bool,
 }
 
 impl Default for Normalise {
-    /// All steps but `lower`.
+    /// All steps except `lower`.
     fn default() -> Self {
         Self::ALL
     }
 }
 
 impl Normalise {
-    /// Every step but `lower`, which `case` leaves nothing to do.
+    /// All steps except `lower`, which has no effect after `case`.
     pub const ALL: Normalise = Normalise {
         controls: true,
         nfkc: true,
@@ -58,7 +58,7 @@ impl Normalise {
         space: true,
         cjk_space: true,
     };
-    /// No step at all: the text stays as it is.
+    /// No step: the text remains unchanged.
     pub const NONE: Normalise = Normalise {
         controls: false,
         nfkc: false,
@@ -68,7 +68,7 @@ impl Normalise {
         cjk_space: false,
     };
 
-    /// The steps on white space alone.
+    /// Returns only the steps on white space.
     pub(super) fn of_space(self) -> Self {
         Normalise {
             space: self.space,
@@ -77,7 +77,7 @@ impl Normalise {
         }
     }
 
-    /// All others.
+    /// Returns all steps except those on white space.
     pub(super) fn but_space(self) -> Self {
         Normalise {
             space: false,
@@ -86,7 +86,7 @@ impl Normalise {
         }
     }
 
-    /// The steps, in order, by their names.
+    /// Returns the steps in order, with their names.
     fn steps(&mut self) -> [(&'static str, &mut bool); 6] {
         [
             ("controls", &mut self.controls),
@@ -135,13 +135,13 @@ impl FromStr for Normalise {
     }
 }
 
-/// The normalising stage with the buffers that it uses again for each document.
+/// The normalising stage, with buffers that it reuses for each document.
 #[derive(Clone, Debug)]
 pub(super) struct Normaliser {
     steps: Normalise,
     out: Folded,
     piece: Piece,
-    /// Bytes that the next text may become.
+    /// Largest length in bytes of the next normalised text.
     limit: usize,
 }
 
@@ -155,20 +155,20 @@ impl Normaliser {
         }
     }
 
-    /// Lets the next text, and no other, become no longer than this. One that would is empty then, and
-    /// [`Normaliser::is_cut`].
+    /// Limits the length of the next text, and only that one. If it would exceed the limit, it becomes empty, and
+    /// [`Normaliser::is_cut`] is true.
     ///
-    /// A character may become eighteen, and all that comes after takes the time of these.
+    /// A character may expand to eighteen, all of which the later stages have to process.
     pub(super) fn limit_next(&mut self, len: usize) {
         self.limit = len;
     }
 
-    /// Whether the last text would have become too long.
+    /// Whether the last text exceeded the limit.
     pub(super) fn is_cut(&self) -> bool {
         self.piece.is_cut
     }
 
-    /// The text after all steps, in time linear in its length.
+    /// Returns the text after all steps, in time linear in its length.
     pub(super) fn normalise(&mut self, text: &str) -> &str {
         self.out.clear();
         self.piece.is_cut = false;
@@ -192,11 +192,11 @@ impl Normaliser {
         &self.out.text
     }
 
-    /// All steps, with or without those on white space: what is plain is copied, and only what stands between goes
-    /// through the tables, step by step.
+    /// Applies all steps, with or without those on white space. Plain runs are copied, and only the text between them
+    /// passes through the Unicode tables, step by step.
     ///
-    /// A text may be cut beside every character that no step changes and that combines with nothing, and in front of an
-    /// ASCII character, which combines with nothing before it.
+    /// A text may be divided before and after every character that no step changes and that does not combine with
+    /// others, and before an ASCII character, which does not combine with characters before it.
     fn in_one_go(&mut self, text: &str) {
         let mut rest = text;
         while !rest.is_empty() {
@@ -207,7 +207,7 @@ impl Normaliser {
             };
             let after_next = &after[next.len_utf8()..];
             rest = match simple(next) {
-                // What it becomes may combine with what follows.
+                // Its normalised form may combine with the next character.
                 Some(simple) if next.is_ascii() || !after_next.starts_with(|c| !is_boundary(c)) => {
                     self.out.push(simple);
                     after_next
@@ -225,7 +225,7 @@ impl Normaliser {
         }
     }
 
-    /// Takes in what needs the tables, with the ASCII character before it, which it may combine with.
+    /// Normalises a text by the Unicode tables, together with the ASCII character before it, which it may combine with.
     fn by_the_tables(&mut self, text: &str) {
         self.piece.start("");
         self.piece.text.extend(self.out.pop_ascii());
@@ -241,7 +241,7 @@ impl Default for Normaliser {
     }
 }
 
-/// The normalised text, in which white space is folded as it comes.
+/// The normalised text. White space is folded as it is appended.
 #[derive(Clone, Debug)]
 struct Folded {
     text: String,
@@ -249,7 +249,7 @@ struct Folded {
     fold: bool,
     /// Whether folded white space is dropped between characters of Chinese or Japanese.
     join: bool,
-    /// White space that is due if more text comes.
+    /// Whether white space is pending until more text follows.
     has_space: bool,
 }
 
@@ -268,8 +268,8 @@ impl Folded {
         self.has_space = false;
     }
 
-    /// Appends a text without white space at its start, in which ASCII letters are still to become lower case and
-    /// white space is single but for the end, where it may be the first of several.
+    /// Appends a text whose ASCII letters may still be upper case. It does not start with white space, and its white
+    /// space is single, except that the last character may be the first of several.
     fn push_plain(&mut self, text: &str) {
         let kept = match text.strip_suffix(' ') {
             Some(kept) if self.fold => kept,
@@ -293,7 +293,7 @@ impl Folded {
         self.text.push(c);
     }
 
-    /// Appends a text that needs no more but the folding.
+    /// Appends a text that needs only the folding of white space.
     fn push_any(&mut self, text: &str) {
         if !self.fold {
             return self.text.push_str(text);
@@ -307,7 +307,7 @@ impl Folded {
         self.has_space &= text.is_empty() || text.ends_with(char::is_whitespace);
     }
 
-    /// Appends the space that is due in front of a character.
+    /// Appends the pending space before a character.
     fn push_due_space(&mut self, next: char) {
         if self.has_space && !self.text.is_empty() && !(self.join && is_joined(&self.text, next)) {
             self.text.push(' ');
@@ -315,19 +315,19 @@ impl Folded {
         self.has_space = false;
     }
 
-    /// Takes the last character back if it is ASCII.
+    /// Removes and returns the last character if it is ASCII.
     fn pop_ascii(&mut self) -> Option<char> {
         let is_ascii = !self.has_space && self.text.as_bytes().last()?.is_ascii();
         is_ascii.then(|| self.text.pop()).flatten()
     }
 }
 
-/// A text that goes through the steps one by one, with a second buffer to fill from the first.
+/// A text that passes through the steps one by one, with a second buffer for their output.
 #[derive(Clone, Debug, Default)]
 struct Piece {
     text: String,
     other: String,
-    /// Whether it would have become longer than it may.
+    /// Whether the text exceeded its limit.
     is_cut: bool,
 }
 
@@ -337,7 +337,8 @@ impl Piece {
         self.text.push_str(text);
     }
 
-    /// Takes the steps that concern characters; those on white space come when the text is put together, if any is folded.
+    /// Applies the steps on characters. The steps on white space follow when the text is appended, if any of it is
+    /// folded.
     fn normalise(&mut self, steps: Normalise, limit: usize) {
         if steps.controls {
             self.text.retain(|c| !is_control(c));
@@ -371,7 +372,7 @@ impl Piece {
         std::mem::swap(&mut self.text, &mut self.other);
     }
 
-    /// To normalisation form KC, if it is not known to be in it.
+    /// Converts to NFKC, unless the text is known to be in it.
     fn compose(&mut self, limit: usize) {
         if is_nfkc_quick(self.text.chars()) == IsNormalized::Yes {
             return;
@@ -388,9 +389,9 @@ impl Piece {
     }
 }
 
-/// Whether white space between a text and a character is dropped: that between two runs of Chinese or Japanese.
+/// Whether white space between a text and a character is dropped, as between two runs of Chinese or Japanese.
 ///
-/// The two sound marks that combine stay apart, or normalising once more would combine them.
+/// The two combining sound marks remain separate; otherwise, a second normalisation would combine them.
 pub(super) fn is_joined(before: &str, next: char) -> bool {
     is_cjk(next)
         && !matches!(next, '\u{3099}' | '\u{309a}')
@@ -413,7 +414,7 @@ fn join_cjk(text: &str, out: &mut String) {
     }
 }
 
-/// Whether a character is a control or is not to be seen, and is no white space.
+/// Whether a character is a control or invisible character, but not white space.
 fn is_control(c: char) -> bool {
     match c {
         ' '..='~' => false,
@@ -423,15 +424,15 @@ fn is_control(c: char) -> bool {
     }
 }
 
-/// What a character is by its first byte.
+/// The class of a character by its first byte.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Lead {
-    /// ASCII to be copied, or to become lower case.
+    /// ASCII that is copied, or converted to lower case.
     Kept,
     Space,
-    /// The first of three bytes that nearly all Han characters have, see [`plain_han_length`].
+    /// The first of three bytes of nearly all Han characters, see [`plain_han_length`].
     Han,
-    /// The first of two or three bytes, the others of which tell.
+    /// The first of two or three bytes, of which the others determine the class.
     Mixed,
     Other,
 }
@@ -454,8 +455,9 @@ const fn leads() -> [Lead; 256] {
     leads
 }
 
-/// Bytes at the start of a text, in UTF-8, that stay as they are but for the case of ASCII letters: printable ASCII,
-/// inert characters, and single spaces behind ASCII; a space may be the last of them, never the first.
+/// Returns the number of bytes at the start of a text that normalisation keeps, except for the case of ASCII letters:
+/// printable ASCII, inert characters, and single spaces after ASCII. A space may be the last of them, but not the
+/// first.
 fn plain_end(bytes: &[u8]) -> usize {
     let lead = |at: usize| bytes.get(at).map_or(Lead::Other, |&b| LEADS[b as usize]);
     let mut at = 0;
@@ -476,7 +478,7 @@ fn plain_end(bytes: &[u8]) -> usize {
     }
 }
 
-/// Bytes of the first character of a text if it is inert, else 0.
+/// Returns the length in bytes of the first character if it is inert, else 0.
 fn inert_length(bytes: &[u8]) -> usize {
     match *bytes {
         [0xc2, 0xb7, ..] => 2,                                          // U+00B7
@@ -489,12 +491,12 @@ fn inert_length(bytes: &[u8]) -> usize {
     }
 }
 
-/// Whether a text may be cut in front of a character.
+/// Whether a text may be divided before a character.
 fn is_boundary(c: char) -> bool {
     c.is_ascii() && !is_control(c) || inert_length(c.encode_utf8(&mut [0; 4]).as_bytes()) > 0
 }
 
-/// What all steps on characters make of one that becomes a single ASCII character or white space.
+/// Returns the result of all steps on a character if it is a single ASCII character or white space.
 fn simple(c: char) -> Option<char> {
     match c {
         '\u{3000}' => Some(' '),
@@ -508,12 +510,12 @@ fn simple(c: char) -> Option<char> {
     }
 }
 
-/// Appends the lower case of the upper case of the lower case of each character to `out`.
+/// Maps each character to lower case, then to upper case and to lower case again, and appends it to `out`.
 fn fold_case(text: &str, out: &mut String) {
     for c in text.chars() {
         match c {
             '\0'..='\x7f' => out.push(c.to_ascii_lowercase()),
-            // No letter of these has a case: kana, Han, Yi, and the syllables of Korean.
+            // These scripts have no case: kana, Han, Yi, and the syllables of Korean.
             '\u{3000}'..='\u{a63f}' | '\u{ac00}'..='\u{d7ff}' => out.push(c),
             _ => {
                 let upper = c.to_lowercase().flat_map(char::to_uppercase);
@@ -556,7 +558,7 @@ mod tests {
         }
     }
 
-    /// The definition, without short cuts.
+    /// The definition, without shortcuts.
     fn oracle(text: &str, steps: Normalise) -> String {
         let mut text = text.to_owned();
         if steps.controls {
@@ -612,9 +614,9 @@ mod tests {
         );
         assert_eq!(normalise("漢字 かな カナ"), "漢字かなカナ");
         assert_eq!(normalise("葛\u{e0100}\n城"), "葛\u{e0100}城");
-        // Elsewhere it is folded as ever.
+        // Elsewhere, white space is folded as usual.
         assert_eq!(normalise("中 a\n文。\n 中 1 한 글"), "中 a 文。 中 1 한 글");
-        // What would combine stays apart.
+        // Characters that would combine remain separate.
         assert_eq!(normalise("か \u{3099}"), "か \u{3099}");
         let unfolded = "normalise=cjk-space: 中\n \n文  a  b".to_owned();
         let mut alone = Normaliser::new("cjk-space".parse().unwrap());
@@ -682,7 +684,7 @@ mod tests {
         assert_eq!(normaliser.normalise(""), "");
     }
 
-    /// Every character there is, alone and between others, is normalised for good.
+    /// Normalises every character, alone and between others.
     #[test]
     fn normalising_any_character_twice_changes_nothing() {
         for c in '\0'..=char::MAX {
@@ -692,12 +694,12 @@ mod tests {
         }
     }
 
-    /// Where texts are cut, each way: in front of characters and behind them, whatever stands on the other side.
+    /// Checks that texts may be divided before and after inert characters, whatever the neighbouring characters are.
     #[test]
     fn inert_characters_combine_with_nothing() {
         let is_inert = |c: &char| inert_length(c.encode_utf8(&mut [0; 4]).as_bytes()) > 0;
         let inert: Vec<char> = ('\0'..=char::MAX).filter(is_inert).collect();
-        // Han without the hexagrams, and 27 marks of punctuation.
+        // Han characters without the hexagrams, and 27 punctuation marks.
         assert_eq!(inert.len(), 0x6c00 - 64 + 1 + 6 + 20);
         for &c in &inert {
             assert_eq!(oracle(&c.to_string(), Normalise::default()), c.to_string());
@@ -723,7 +725,7 @@ mod tests {
         }
     }
 
-    /// An ASCII character, its full-width form and what may combine with it.
+    /// Combines an ASCII character and its full-width form with every combining character.
     #[test]
     fn ascii_combines_with_what_follows() {
         let marks: Vec<char> = ('\u{80}'..=char::MAX)

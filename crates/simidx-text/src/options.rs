@@ -1,4 +1,4 @@
-//! The stages of a pipeline, and which of them fit together.
+//! The stages of a pipeline, and their valid combinations.
 
 use super::assets::{IdfTable, StopWords, UserDictionary};
 use super::clean::Html;
@@ -11,7 +11,7 @@ use crate::names::named;
 use crate::{Error, Result};
 use simidx::Fingerprint;
 
-/// How the hashes of features become a fingerprint.
+/// The method that computes a fingerprint from the hashes of features.
 ///
 /// ```
 /// use simidx_text::stages::Sketch;
@@ -21,12 +21,12 @@ use simidx::Fingerprint;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Sketch {
-    /// `simhash` (Charikar, STOC 2002): each bit is a vote of all features by their weights; the distance estimates
-    /// the angle between two documents as vectors of weights.
+    /// `simhash` (Charikar, STOC 2002): each bit is a vote of all features by their weights. The distance estimates the
+    /// angle between the two documents as vectors of weights.
     #[default]
     SimHash,
-    /// `minhash`: each bit is the lowest bit of the least value that a hash function takes on the features that
-    /// count; the distance estimates the Jaccard similarity of the sets of features.
+    /// `minhash`: each bit is the lowest bit of the smallest value of a hash function over the features that count. The
+    /// distance estimates the Jaccard similarity of the sets of features.
     MinHash,
 }
 
@@ -38,7 +38,7 @@ named!(
     MinHash = "minhash"
 );
 
-/// The inverse document frequencies by which weights are multiplied.
+/// The source of the inverse document frequencies that weights are multiplied by.
 ///
 /// ```
 /// use simidx_text::Preset;
@@ -52,19 +52,19 @@ named!(
 #[non_exhaustive]
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Idf {
-    /// None: every feature has the factor 1.
+    /// Every feature has the factor 1.
     #[default]
     None,
-    /// The table that comes with jieba, for Chinese words.
+    /// The built-in table of jieba, for Chinese words.
     Jieba,
     /// A table of the user.
     Table(IdfTable),
 }
 
-/// The stages of a pipeline. Start from a [`Preset`](super::Preset), by default [`Preset::Web`](super::Preset::Web), and
-/// change stages; [`Pipeline::new`](super::Pipeline::new) refuses stages that do not fit together.
+/// The stages of a pipeline. Start from a [`Preset`](super::Preset), by default [`Preset::Web`](super::Preset::Web),
+/// and change stages; [`Pipeline::new`](super::Pipeline::new) refuses stages that do not fit together.
 ///
-/// As text it is the name of a preset followed by changes: `web,segment=chars:4,shingle=1`. The stages are `html`,
+/// The text form is the name of a preset followed by changes: `web,segment=chars:4,shingle=1`. The stages are `html`,
 /// `normalise`, `segment`, `shingle`, `weights`, `idf` (`none` or `jieba`), `parts`, `select`, `hash`, `seed`,
 /// `fingerprint` and `ties`.
 ///
@@ -84,27 +84,28 @@ pub struct PipelineOptions {
     pub html: Html,
     /// The steps of normalisation.
     pub normalise: Normalise,
-    /// How a text is cut into tokens.
+    /// The tokenizer.
     pub tokenizer: Tokenizer,
     /// Words that jieba knows in addition to its own.
     pub user_dictionary: Option<UserDictionary>,
-    /// Tokens to drop; they are normalised like the text.
+    /// Tokens to drop. They are normalised like the text.
     pub stop_words: Option<StopWords>,
-    /// Tokens in a feature: each run of this many tokens is a feature, or all tokens if there are fewer.
+    /// Number of tokens in a feature: each run of this number of tokens is a feature. A document with fewer tokens has
+    /// one feature of all of them.
     pub shingle: GramLen,
-    /// The weight of a number of occurrences.
+    /// The weight of a feature by its number of occurrences.
     pub weights: Weights,
-    /// The inverse document frequencies by which weights are multiplied.
+    /// The inverse document frequencies that weights are multiplied by.
     pub idf: Idf,
-    /// Factors by part of speech by which the weights of tokens of jieba are multiplied.
+    /// Factors by part of speech that the weights of jieba's tokens are multiplied by.
     pub parts: Option<PartOfSpeechWeights>,
-    /// Which features count.
+    /// The selection of the features that count.
     pub select: FeatureSelection,
     /// The hash of a feature.
     pub feature_hash: FeatureHash,
-    /// The seed of the hash, at most 2^53 - 1: greater numbers are not the same for every reader of JSON.
+    /// The seed of the hash, at most 2^53 - 1, because some JSON readers round larger numbers.
     pub seed: u64,
-    /// How hashes become a fingerprint.
+    /// The method that computes a fingerprint from hashes.
     pub sketch: Sketch,
     /// The value of a bit on which the votes balance.
     pub ties: TieRule,
@@ -137,8 +138,8 @@ fn built_in_idf(name: &str) -> Result<Idf> {
     }
 }
 
-/// The largest seed, 2^53 - 1: readers of JSON in other languages may round greater numbers, and would then make other
-/// fingerprints of the same description.
+/// The largest seed, 2^53 - 1. JSON readers of other languages may round larger numbers, and would then compute other
+/// fingerprints for the same description.
 const MAX_SEED: u64 = (1 << 53) - 1;
 
 fn seed(digits: &str) -> Result<u64> {
@@ -150,7 +151,7 @@ fn seed(digits: &str) -> Result<u64> {
 }
 
 impl PipelineOptions {
-    /// Every stage at its simplest: the simhash of single words. Presets are written as what they change in it.
+    /// The simplest value of each stage: the simhash of single words. Presets are defined as changes to it.
     pub(super) const PLAIN: PipelineOptions = PipelineOptions {
         html: Html::No,
         normalise: Normalise::ALL,
@@ -193,9 +194,9 @@ impl PipelineOptions {
         Ok(())
     }
 
-    /// The stages, by their names, that weigh features in vain: MinHash knows only which features count.
+    /// Returns the names of stages whose weights have no effect, because MinHash ignores weights.
     ///
-    /// A factor of 0 is not in vain, as its feature does not count.
+    /// A factor of 0 has an effect, because its feature does not count.
     ///
     /// ```
     /// use simidx_text::PipelineOptions;
@@ -227,7 +228,7 @@ impl PipelineOptions {
         idle.map(|stage| stage.0).collect()
     }
 
-    /// What keeps these stages from making a pipeline.
+    /// Checks that these stages fit together.
     pub(super) fn check(&self) -> Result<()> {
         if self.seed > MAX_SEED {
             let clause = format!("the seed {} is above {MAX_SEED}", self.seed);

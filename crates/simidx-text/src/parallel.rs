@@ -1,4 +1,4 @@
-//! Fingerprinting on many threads, with the results in the order of the documents.
+//! Fingerprints documents on several threads, with results in the order of the documents.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -7,10 +7,10 @@ use simidx::{Fingerprints, Width};
 
 use super::{Fingerprinter, Pipeline, Result};
 
-/// A [`Pipeline`] that works on all threads of the current rayon pool; made by [`Pipeline::parallel`].
+/// A [`Pipeline`] that uses all threads of the current rayon pool, as [`Pipeline::parallel`] returns it.
 ///
-/// Results come in the order of the documents and do not depend on the number of threads. Each thread has the memory of
-/// a [`Fingerprinter`] of its own, which is used again for later calls.
+/// Results are in the order of the documents and do not depend on the number of threads. Each thread has its own
+/// [`Fingerprinter`], which later calls reuse.
 ///
 /// ```
 /// use simidx::Width;
@@ -28,16 +28,16 @@ use super::{Fingerprinter, Pipeline, Result};
 pub struct ParallelFingerprinter {
     pipeline: Pipeline,
     width: Width,
-    /// Fingerprinters that no thread is using.
+    /// Fingerprinters that are not in use.
     idle: Mutex<Vec<Fingerprinter>>,
 }
 
 impl Pipeline {
-    /// The pipeline on all threads of the current rayon pool.
+    /// Returns the pipeline for all threads of the current rayon pool.
     ///
     /// # Errors
     ///
-    /// As for [`Pipeline::fingerprinter`].
+    /// The errors of [`Pipeline::fingerprinter`].
     ///
     /// ```
     /// use simidx::Width;
@@ -57,13 +57,13 @@ impl Pipeline {
         })
     }
 
-    /// The fingerprints of a batch of documents, in order, worked out on all threads of the current rayon pool.
+    /// Returns the fingerprints of a batch of documents, in order, computed on all threads of the current rayon pool.
     ///
-    /// For several batches a [`ParallelFingerprinter`] saves setting up each thread again.
+    /// For several batches, a [`ParallelFingerprinter`] avoids setting up each thread again.
     ///
     /// # Errors
     ///
-    /// As for [`Pipeline::fingerprinter`].
+    /// The errors of [`Pipeline::fingerprinter`].
     ///
     /// ```
     /// use simidx::{Fingerprints, Width};
@@ -89,20 +89,20 @@ impl ParallelFingerprinter {
         &self.pipeline
     }
 
-    /// The width of the fingerprints; features do not depend on it.
+    /// The width of the fingerprints. Features do not depend on it.
     pub fn width(&self) -> Width {
         self.width
     }
 
-    /// The fingerprint of all documents in which no feature counts, see [`Pipeline::empty_fingerprint`].
+    /// The fingerprint of every document in which no feature counts; see [`Pipeline::empty_fingerprint`].
     pub fn empty_fingerprint(&self) -> u128 {
         self.pipeline.empty_fingerprint(self.width)
     }
 
-    /// The fingerprints of a batch of documents, in order.
+    /// Returns the fingerprints of a batch of documents, in order.
     ///
-    /// It takes the time of one thread divided by the number of threads, if there are many more documents than threads:
-    /// a single document is never divided.
+    /// If there are many more documents than threads, the time is that of one thread divided by the number of threads.
+    /// A single document is never divided.
     pub fn fingerprints<T: AsRef<str> + Sync>(&self, documents: &[T]) -> Fingerprints {
         let found = self.map(documents, |fingerprinter, document| {
             fingerprinter.fingerprint(document.as_ref())
@@ -112,7 +112,8 @@ impl ParallelFingerprinter {
         column
     }
 
-    /// The same, with `None` for documents without features, as [`Fingerprinter::fingerprint_if_any`] gives it.
+    /// [`ParallelFingerprinter::fingerprints`], but with `None` for documents without features, like
+    /// [`Fingerprinter::fingerprint_if_any`].
     ///
     /// ```
     /// use simidx::Width;
@@ -129,7 +130,7 @@ impl ParallelFingerprinter {
         })
     }
 
-    /// What `work` makes of each item with the fingerprinter of a thread, in order.
+    /// Returns the result of `work` for each item, in order. Each call gets the fingerprinter of its thread.
     pub(crate) fn map<T: Sync, R: Send>(
         &self,
         items: &[T],
@@ -144,7 +145,7 @@ impl ParallelFingerprinter {
             .collect()
     }
 
-    /// Lends a fingerprinter to `work`, for tasks that divide the documents among threads in their own way.
+    /// Lends a fingerprinter to `work`, for callers that divide documents among threads themselves.
     ///
     /// ```
     /// use simidx::Width;
@@ -160,7 +161,7 @@ impl ParallelFingerprinter {
         work(self.borrow().get())
     }
 
-    /// A fingerprinter for as long as a thread goes on with its share of a batch.
+    /// Borrows a fingerprinter for a thread's share of a batch.
     fn borrow(&self) -> Borrowed<'_> {
         Borrowed {
             owner: self,
@@ -169,12 +170,12 @@ impl ParallelFingerprinter {
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<Fingerprinter>> {
-        // A fingerprinter starts every document afresh, even after a panic in the last one.
+        // A fingerprinter resets itself before each document, even after a panic in the last one.
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A fingerprinter that goes back to its owner in the end.
+/// A borrowed fingerprinter, which is returned on drop.
 struct Borrowed<'o> {
     owner: &'o ParallelFingerprinter,
     fingerprinter: Option<Fingerprinter>,
@@ -204,7 +205,7 @@ mod tests {
         Pipeline::new(Preset::Short.options()).unwrap()
     }
 
-    /// Documents of very different lengths.
+    /// Returns documents of very different lengths.
     fn documents(count: usize) -> Vec<String> {
         let document = |i: usize| -> String {
             (0..i * i % 97)

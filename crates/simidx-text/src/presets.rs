@@ -1,4 +1,4 @@
-//! Presets: named pipelines for a purpose, from which all options start.
+//! Presets: named pipelines for a purpose, the starting points of all options.
 
 use std::str::FromStr;
 
@@ -25,15 +25,15 @@ use crate::{Error, Result};
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Preset {
-    /// `web`: pages and documents of any language: pairs of words by MinHash.
+    /// `web`: pages and documents in any language. Pairs of words by MinHash.
     #[default]
     Web,
-    /// `news-zh`: Chinese prose: single words, which are pairs of Chinese characters, by MinHash. It has more recall than
-    /// `web`, and little precision where texts share a template.
+    /// `news-zh`: Chinese prose. Single words, which are pairs of Chinese characters, by MinHash. It has a higher
+    /// recall than `web`, and low precision if texts share a template.
     NewsZh,
-    /// `code`: source text: like `web`, but case-sensitive and never taken for HTML.
+    /// `code`: source code. Like `web`, but case-sensitive, and documents are never HTML.
     Code,
-    /// `short`: titles, messages, search queries: single words by MinHash, never taken for HTML.
+    /// `short`: titles, messages, search queries. Single words by MinHash, and documents are never HTML.
     Short,
     /// `compat-1e0ng`: the Python package simhash by Liang Sun, with its default features.
     Compat1e0ng,
@@ -41,12 +41,11 @@ pub enum Preset {
     CompatMfonda,
     /// `compat-simhashcjk`: simhashCJK of the Go package by go-dedup.
     CompatSimhashCjk,
-    /// `compat-yanyiwu`: the C++ library simhash by Yanyi Wu with its five best keywords. It cuts texts
-    /// by jieba-rs instead of cppjieba; they share a dictionary but differ in some decisions, so most fingerprints are
-    /// the same, but not all.
+    /// `compat-yanyiwu`: the C++ library simhash by Yanyi Wu with its five best keywords. It uses jieba-rs instead of
+    /// cppjieba, with the same dictionary but some different decisions, so most fingerprints are equal, but not all.
     CompatYanyiwu,
-    /// `compat-text-dedup`: the Python package text-dedup, with the defaults of its simhash. Fingerprints of 128 bits need
-    /// the hash `xxh3-128`.
+    /// `compat-text-dedup`: the Python package text-dedup, with the defaults of its simhash. Fingerprints of 128 bits
+    /// need the hash `xxh3-128`.
     CompatTextDedup,
 }
 
@@ -75,12 +74,12 @@ impl Preset {
                 sketch: Sketch::MinHash,
                 ..PipelineOptions::PLAIN
             },
-            // Pairs of characters, which is what words are in Chinese without a dictionary, tell more than runs of them.
+            // Pairs of characters, the words of Chinese without a dictionary, discriminate better than runs of them.
             Preset::NewsZh => PipelineOptions {
                 shingle: GramLen::ONE,
                 ..Preset::Web.options()
             },
-            // Source text is neither HTML, even where it holds some, nor blind to case.
+            // Source code is never HTML, even if it contains some, and case matters.
             Preset::Code => PipelineOptions {
                 html: Html::No,
                 normalise: Normalise {
@@ -121,7 +120,7 @@ impl Preset {
                 feature_hash: FeatureHash::Jenkins,
                 ..PipelineOptions::PLAIN
             },
-            // Each distinct run of three words has one vote.
+            // Each distinct shingle of three words has one vote.
             Preset::CompatTextDedup => PipelineOptions {
                 normalise: Normalise {
                     lower: true,
@@ -138,7 +137,7 @@ impl Preset {
     }
 }
 
-/// The one step that the packages in other languages take.
+/// The only step of the packages in other languages.
 const LOWER: Normalise = Normalise {
     case: true,
     ..Normalise::NONE

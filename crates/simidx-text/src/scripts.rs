@@ -1,23 +1,24 @@
-//! Scripts that are written without spaces between words, told by ranges of characters.
+//! Scripts that are written without spaces between words, by character ranges.
 //!
-//! The ranges are written out, not taken from a Unicode table, lest a new table change the features of an old index.
+//! The ranges are constants, not taken from a Unicode table, so that a new table cannot change the features of an old
+//! index.
 
-/// How a stretch of text is cut into words.
+/// The script of a stretch of text, which determines how it is cut into words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Script {
-    /// Han characters alone.
+    /// Only Han characters.
     Han,
-    /// Han characters and kana, or kana alone: Japanese.
+    /// Japanese: kana, with or without Han characters.
     Kana,
     /// Thai, Lao, Khmer or Burmese.
     SouthEastAsian,
-    /// All others, which put spaces between words or need none.
+    /// All other scripts, which separate words by spaces or need no separation.
     Spaced,
 }
 
-/// Cuts a text into stretches of one script each, as long as can be, and calls `visit` with each in order.
+/// Divides a text into maximal stretches of one script, and calls `visit` with each in order.
 ///
-/// A variation selector belongs to the character before it. All of a run of Han characters and kana is one stretch.
+/// A variation selector belongs to the character before it. A run of Han characters and kana is a single stretch.
 pub(super) fn each_stretch<'t>(text: &'t str, mut visit: impl FnMut(&'t str, Script)) {
     let mut rest = text;
     while !rest.is_empty() {
@@ -33,9 +34,9 @@ pub(super) fn each_stretch<'t>(text: &'t str, mut visit: impl FnMut(&'t str, Scr
     }
 }
 
-/// Where the first character of a script without spaces stands; the length if there is none.
+/// Returns the offset of the first character of a script without spaces, or the length of the text.
 fn unspaced_start(text: &str) -> usize {
-    // None of these characters is shorter than three bytes, of which the first is at least E0.
+    // Each of these characters has at least three bytes, of which the first is at least E0.
     let Some(at) = text.bytes().position(|b| b >= 0xe0) else {
         return text.len();
     };
@@ -43,7 +44,7 @@ fn unspaced_start(text: &str) -> usize {
     text[at..].find(is_unspaced).map_or(text.len(), |n| at + n)
 }
 
-/// The length of the run at the start of a text that begins with a character of such a script, and which it is.
+/// Returns the length and the script of the run at the start of a text that begins with a character of such a script.
 fn unspaced_run(text: &str) -> (usize, Script) {
     if !text.starts_with(is_cjk) {
         let belongs = |c| is_south_east_asian(c) || is_variation_selector(c);
@@ -65,19 +66,19 @@ fn unspaced_run(text: &str) -> (usize, Script) {
     }
 }
 
-/// Bytes at the start of a text, in UTF-8, that are characters from U+4000 to U+9FFF without the hexagrams: nearly all
-/// Han characters there are, told by their first two bytes.
+/// Returns the number of bytes at the start of a text that are characters from U+4000 to U+9FFF without the hexagrams:
+/// nearly all Han characters, identified by their first two bytes.
 pub(super) fn plain_han_length(text: &[u8]) -> usize {
     let is_han = |c: &&[u8]| (0xe4..=0xe9).contains(&c[0]) && (c[0], c[1]) != (0xe4, 0xb7);
     3 * text.chunks_exact(3).take_while(is_han).count()
 }
 
-/// The Han characters of everyday use, which are all of three bytes and are changed by no normalisation.
+/// Whether a character is an everyday Han character. These have three bytes, and normalisation does not change them.
 pub(super) fn is_plain_han(c: char) -> bool {
     matches!(c, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}')
 }
 
-/// Han, Hiragana and Katakana with their iteration and sound marks.
+/// Whether a character is Han, Hiragana or Katakana, or one of their iteration and sound marks.
 pub(super) fn is_cjk(c: char) -> bool {
     is_plain_han(c)
         || is_kana(c)
@@ -116,7 +117,7 @@ pub(super) fn is_south_east_asian(c: char) -> bool {
     )
 }
 
-/// Marks that choose among the shapes of the character before them.
+/// Whether a character selects a variant of the character before it.
 pub(super) fn is_variation_selector(c: char) -> bool {
     matches!(c, '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
 }

@@ -1,14 +1,14 @@
-//! Shingles: runs of tokens, joined by a space, as features.
+//! Shingles: runs of tokens, joined by spaces, as features.
 
 use super::tokenizer::{GramLen, Token};
 
-/// The last tokens seen, of which the next shingle is made.
+/// The last tokens, from which the next shingle is made.
 #[derive(Clone, Debug)]
 pub(super) struct Shingles {
     length: usize,
-    /// The tokens that may still be in a shingle, each followed by a space.
+    /// The tokens that the next shingles may contain, each followed by a space.
     text: String,
-    /// Where the tokens start in `text`, and where the text after the last one would.
+    /// The offsets of the tokens in `text`, then the offset after the last one.
     starts: Vec<usize>,
 }
 
@@ -26,7 +26,7 @@ impl Shingles {
         self.length == 1
     }
 
-    /// Takes a token, and gives the shingle that ends with it, if there are tokens enough.
+    /// Adds a token, and emits the shingle that ends with it, if there are enough tokens.
     pub(super) fn push(&mut self, token: Token<'_>, emit: &mut dyn FnMut(Token<'_>)) {
         if self.are_tokens() {
             return emit(token);
@@ -42,7 +42,7 @@ impl Shingles {
         }
     }
 
-    /// Ends a document: one with fewer tokens than a shingle has gives one of all of them.
+    /// Ends a document. A document with fewer tokens than a shingle emits one of all its tokens.
     pub(super) fn finish(&mut self, emit: &mut dyn FnMut(Token<'_>)) {
         let count = self.starts.len() - 1;
         if self.length > 1 && (1..self.length).contains(&count) {
@@ -60,7 +60,7 @@ impl Shingles {
 
     fn drop_first(&mut self) {
         self.starts.remove(0);
-        // Moved down only now and then, lest each token cost a copy of all.
+        // The text is moved down only occasionally, so that tokens do not cause a copy each.
         if self.starts[0] > 4096 + (self.text.len() - self.starts[0]) {
             let start = self.starts[0];
             self.text.drain(..start);
@@ -76,7 +76,7 @@ mod tests {
     fn shingles(length: u8, tokens: &[&str]) -> Vec<String> {
         let mut shingles = Shingles::new(GramLen::new(length).unwrap());
         let mut all = Vec::new();
-        // Twice, so that a document sees nothing of the one before.
+        // Twice, to check that a document does not depend on the one before it.
         for _ in 0..2 {
             all.clear();
             let mut emit = |token: Token<'_>| all.push(token.text.to_owned());

@@ -1,9 +1,9 @@
-//! Simhash: a fingerprint from the hashes of features, by a vote on each bit.
+//! Simhash: combines the hashes of features into a fingerprint by a vote on each bit.
 
 use crate::names::named;
 use simidx::{Fingerprint, Width};
 
-/// The value of a bit on which the votes balance.
+/// The value of a bit whose votes are tied.
 ///
 /// ```
 /// use simidx::Width;
@@ -20,12 +20,12 @@ pub enum TieRule {
     /// `clear`: 0, as in most implementations. A document without features has the fingerprint 0.
     #[default]
     Clear,
-    /// `set`: 1. A document without features has all bits set.
+    /// `set`: 1. A document without features has a fingerprint with all bits set.
     Set,
 }
 
 impl TieRule {
-    /// The simhash of no features.
+    /// The simhash of an empty set of features.
     pub(super) fn of_none(self, width: Width) -> u128 {
         match self {
             TieRule::Clear => 0,
@@ -36,8 +36,8 @@ impl TieRule {
 
 named!(TieRule, "ties", " and ", Clear = "clear", Set = "set");
 
-/// The simhash of feature hashes with weights (Charikar, STOC 2002): bit i is set if the hashes that have it set
-/// weigh more than the others. Bits beyond the width do not count. The sum of the weights must be below 2^63.
+/// Returns the simhash of weighted feature hashes (Charikar, STOC 2002): bit i is set if the hashes that have it set
+/// weigh more than the others. Bits beyond the width are ignored. The sum of the weights must be below 2^63.
 ///
 /// ```
 /// use simidx::Width;
@@ -51,13 +51,13 @@ pub fn simhash(hashes: impl IntoIterator<Item = (u128, u64)>, width: Width, ties
     simhash_if_any(hashes, width, ties).unwrap_or_else(|| ties.of_none(width))
 }
 
-/// The same, if any hash has a weight.
+/// Returns [`simhash`], or `None` if every weight is 0.
 pub(super) fn simhash_if_any(
     hashes: impl IntoIterator<Item = (u128, u64)>,
     width: Width,
     ties: TieRule,
 ) -> Option<u128> {
-    // For each bit, the weight of the hashes that have it set.
+    // For each bit, the total weight of the hashes that have it set.
     let mut weights = [0; 128];
     let weights = &mut weights[..width.bits() as usize];
     let mut total = 0;
@@ -78,21 +78,20 @@ pub(super) fn simhash_if_any(
     (total > 0).then_some(bits)
 }
 
-/// Levels of the counter: enough for any number of features that a `u64` can count.
+/// Number of counter levels: enough for any number of features that a `u64` can count.
 const LEVELS: usize = 64;
 
 /// The votes of the features seen so far.
 ///
-/// The sum of +1 for each hash that has a bit set and -1 for each that has not is positive exactly
-/// if more than half of the hashes have it set, so only set bits are counted. The counts of all
-/// bits stand side by side: `sums[k]` holds the binary digit k of every count. A hash goes in at
-/// level 0, where each second arrival is added together with the one before it; their carries go
-/// on to level 1, again two by two, and so forth. That makes one addition per hash on average,
-/// whatever the width, and no count can overflow.
+/// The sum of +1 for each hash that has a bit set and -1 for each that has not is positive exactly if more than half of
+/// the hashes have it set, so only set bits are counted. The counts of all bits are bit-sliced: `sums[k]` holds the
+/// binary digit k of every count. A hash enters at level 0, where every second arrival is added together with the one
+/// before it; the carries continue to level 1, again in pairs, and so on. On average, that is one addition for each
+/// hash, at any width, and counts cannot overflow.
 #[derive(Clone, Debug)]
 pub(super) struct Votes<F> {
     sums: [F; LEVELS],
-    /// At level k, the first of a pair that waits for its second, where digit k of `count` is 1.
+    /// At each level k whose digit k of `count` is 1, the first of a pair, waiting for the second.
     waiting: [F; LEVELS],
     count: u64,
 }
@@ -106,11 +105,11 @@ impl<F: Fingerprint> Votes<F> {
         }
     }
 
-    /// Counts the vote of one occurrence of a feature.
+    /// Adds the vote of one occurrence of a feature.
     #[inline]
     pub(super) fn add(&mut self, hash: F) {
         let mut carry = hash;
-        // The levels on which a first one waits are the low 1 digits of the count.
+        // The levels with a waiting value are the low 1 digits of the count.
         let free = self.count.trailing_ones() as usize;
         for level in 0..free {
             let sum = self.sums[level];
@@ -120,12 +119,12 @@ impl<F: Fingerprint> Votes<F> {
         self.count += 1;
     }
 
-    /// Whether no feature has voted.
+    /// Whether there are no votes.
     pub(super) fn are_none(&self) -> bool {
         self.count == 0
     }
 
-    /// The bits that more than half of the hashes have set, or half of them if ties set a bit.
+    /// Returns the bits that more than half of the hashes have set, or at least half of them if ties set a bit.
     pub(super) fn fingerprint(&self, ties: TieRule) -> F {
         let half = match ties {
             TieRule::Clear => self.count / 2,
@@ -146,12 +145,12 @@ impl<F: Fingerprint> Votes<F> {
         above
     }
 
-    /// Levels that are in use: no count has more digits than that of all hashes.
+    /// Number of levels in use, the number of digits in the count of all hashes.
     fn levels(&self) -> usize {
         (u64::BITS - self.count.leading_zeros()) as usize
     }
 
-    /// The binary digits of the counts, what still waits included.
+    /// Returns the binary digits of the counts, including the waiting values.
     fn digits(&self) -> [F; LEVELS] {
         let mut carry = F::ZERO;
         let mut digits = self.sums;
@@ -166,14 +165,14 @@ impl<F: Fingerprint> Votes<F> {
     }
 }
 
-/// Adds three digits in every bit position: their sum modulo 2, and the carry.
+/// Adds three digits in every bit position. Returns their sum modulo 2, and the carry.
 #[inline]
 fn add3<F: Fingerprint>(a: F, b: F, c: F) -> (F, F) {
     let half = a ^ b;
     (half ^ c, (a & b) | (half & c))
 }
 
-/// The definition of simhash, bit by bit, against which the counter is tested.
+/// The definition of simhash, bit by bit, as a reference for tests of the counter.
 #[cfg(test)]
 pub(super) fn naive<F: Fingerprint>(hashes: &[F]) -> F {
     (0..F::WIDTH).fold(F::ZERO, |fingerprint, bit| {

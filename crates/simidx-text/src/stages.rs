@@ -1,4 +1,4 @@
-//! What each stage of a pipeline can be; [`PipelineOptions`](crate::PipelineOptions) holds one of each.
+//! The types of the stages of a pipeline; [`PipelineOptions`](crate::PipelineOptions) contains one value of each.
 //!
 //! ```
 //! use simidx_text::stages::{FeatureSelection, Sketch, Tokenizer};

@@ -5,24 +5,24 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use super::weights::{FeatureSelection, Weights};
 
-/// Votes are whole numbers: weights in units of 2^-16, so that sums come out the same everywhere.
+/// The unit of votes: weights are whole multiples of 2^-16, so that sums are equal on every machine.
 pub(super) const UNIT: f64 = 65536.0;
 
-/// The votes beyond which factors add none.
+/// Factors cannot increase a vote beyond this.
 const MAX_VOTE: f64 = (1u64 << 34) as f64;
 
-/// Places in the table that are always kept from one document to the next.
+/// Number of table entries that are always kept for the next document.
 const KEPT: usize = 1 << 14;
 
-/// One distinct feature.
+/// A distinct feature.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     pub(super) hash: u128,
-    /// How often it occurs.
+    /// Number of occurrences.
     pub(super) count: u32,
-    /// What the inverse document frequency and the part of speech multiply its weight by.
+    /// The product of the inverse document frequency and the part-of-speech factor, which multiplies the weight.
     pub(super) factor: f64,
-    /// Characters, where they matter.
+    /// Number of characters, if the selection needs it.
     length: u32,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Tally {
     numbers: HashMap<u128, u32, BuildHasherDefault<LowBits>>,
 }
 
-/// Takes the low bits of a hash for its hash.
+/// A hasher for keys that are hashes themselves.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LowBits(u64);
 
@@ -47,7 +47,7 @@ impl Hasher for LowBits {
     }
 
     fn write_u128(&mut self, hash: u128) {
-        // Hashes of 64 bits have nothing above; the multiplication spreads what the table looks at.
+        // Hashes of 64 bits have zeros above; the multiplication mixes the bits that the table uses.
         self.write_u64(hash as u64 ^ (hash >> 64) as u64);
     }
 
@@ -58,7 +58,8 @@ impl Hasher for LowBits {
 
 impl Tally {
     pub(super) fn clear(&mut self) {
-        // Emptying a table takes as long as it is large: after a long document the small ones get a small one.
+        // Clearing a table takes time in proportion to its capacity, so short documents after a long one get a new
+        // small table.
         if self.numbers.capacity() > KEPT.max(8 * self.entries.len()) {
             *self = Tally::default();
         }
@@ -66,8 +67,8 @@ impl Tally {
         self.numbers.clear();
     }
 
-    /// Counts an occurrence of a feature; `describe` tells the factor and the characters of a new one. Returns
-    /// whether it is new.
+    /// Counts an occurrence of a feature. `describe` returns the factor and the number of characters of a new feature.
+    /// Returns whether it is new.
     pub(super) fn add(&mut self, hash: u128, describe: impl FnOnce() -> (f64, u32)) -> bool {
         let next = self.entries.len() as u32;
         let number = *self.numbers.entry(hash).or_insert(next);
@@ -85,12 +86,12 @@ impl Tally {
         is_new
     }
 
-    /// The features in order, with the numbers that they were given.
+    /// Returns the features in order, each with its number.
     pub(super) fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// The weight of each feature in units of 2^-16: 0 for those that are not selected.
+    /// Returns the weight of each feature in units of 2^-16; 0 for features that are not selected.
     pub(super) fn votes(&self, weights: Weights, select: FeatureSelection) -> Vec<u64> {
         let entries = self.entries.iter();
         let mut votes: Vec<u64> = entries.map(|entry| entry.vote(weights)).collect();
@@ -110,14 +111,14 @@ impl Tally {
 impl Entry {
     fn vote(&self, weights: Weights) -> u64 {
         let counted = f64::from(weights.of(self.count));
-        // Factors are limited such that the votes of as many features as fit a document, 2^28, still fit 64 bits; the
-        // occurrences alone are not, since those of all features together are fewer than its bytes.
+        // Factors are limited so that the votes of the largest number of features in a document, 2^28, fit 64 bits. The
+        // occurrences are not limited, because their total is less than the number of bytes.
         let most = MAX_VOTE.max(counted * UNIT);
         (counted * self.factor * UNIT).round().min(most) as u64
     }
 }
 
-/// Sets the votes to 0 but those of so many with the greatest ranks, of equal ones the first.
+/// Sets all votes to 0, except the `count` votes of the greatest ranks; among equal ranks, the first are kept.
 fn keep(ranks: &[u64], votes: &mut [u64], count: u32) {
     let count = count as usize;
     if votes.len() <= count {

@@ -1,4 +1,4 @@
-//! The frozen values of the pipeline, and what they are good for.
+//! The frozen values of the pipeline, and their quality.
 
 use super::*;
 use crate::assets::*;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use simidx::Fingerprint;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Texts with their fingerprints by `words` and by `chars:3`, worked out by another implementation in another language.
+/// Texts with their fingerprints by `words` and by `chars:3`, computed by another implementation in another language.
 const GOLDEN: [(&str, u128, u128); 10] = [
     (
         "The quick brown fox jumps over the lazy dog, and the dog doesn't mind.",
@@ -61,7 +61,7 @@ fn pipeline(tokenizer: &str) -> Pipeline {
     Pipeline::new(options).unwrap()
 }
 
-/// The simhash of single words.
+/// Returns the pipeline for simhashes of single words.
 fn plain() -> Pipeline {
     Pipeline::new(PipelineOptions::PLAIN).unwrap()
 }
@@ -220,7 +220,7 @@ fn the_longest_sentences_are_a_signature() {
     );
 }
 
-/// Worked out by another implementation in another language.
+/// The values were computed by another implementation in another language.
 #[test]
 fn fingerprints_by_minhash_are_frozen() {
     let options: PipelineOptions = "web,html=no,shingle=1".parse().unwrap();
@@ -295,7 +295,8 @@ fn a_hash_narrower_than_the_fingerprint_is_refused() {
     );
 }
 
-/// A build without a feature refuses the descriptions of all pipelines that need it, and says so; one with it takes them.
+/// A build without a feature refuses the descriptions of all pipelines that need it, and names it; a build with the
+/// feature accepts them.
 #[test]
 fn a_description_names_the_feature_that_is_missing() {
     let is_built = |feature: &str| match feature {
@@ -349,7 +350,7 @@ fn every_preset_is_known_by_its_description() {
     }
 }
 
-/// Values that the tests of the packages themselves publish, or that the packages gave.
+/// The values were published in the tests of the packages, or computed by the packages.
 #[test]
 #[cfg(feature = "compat")]
 fn compatible_presets_give_the_published_values() {
@@ -414,7 +415,7 @@ fn published_votes_are_counted() {
     assert_eq!(ones(&[0xdeadbeef; 100]), 0xdeadbeef);
     assert_eq!(ones(&[0xdeadbeefdeadbeef, 0x2152411021524110]), 0);
     assert_eq!(ones(&[0xabcd, 0xbcde, 0xcdef]), 0xadcf);
-    // The C++ library of Yanyi Wu, weights in thousandths.
+    // The C++ library of Yanyi Wu, with weights in thousandths.
     let weighted: [(u128, u64); 5] = [
         (15142046212652221781, 318452),
         (2117559126361955906, 151001),
@@ -428,7 +429,7 @@ fn published_votes_are_counted() {
     );
 }
 
-/// The Python package simhash, with features of its user's.
+/// The Python package simhash, with features given by its user.
 #[test]
 #[cfg(feature = "compat")]
 fn published_votes_of_md5_are_counted() {
@@ -499,7 +500,7 @@ mod jieba {
     #[test]
     fn frequencies_are_those_of_the_table() {
         let idf = |word: &str| features(|o| o.idf = Idf::Jieba, word);
-        // From the table itself; the second word stands in none, so it gets the median.
+        // The first value is in the table; the second word is not, so it has the median.
         let [(word, weight)] = &idf("劳动防护")[..] else {
             return assert_eq!(idf("劳动防护").len(), 2);
         };
@@ -527,7 +528,7 @@ mod jieba {
         assert_eq!(weights, [("我", 1.0), ("喜欢", 2.0), ("北京", 3.0)]);
     }
 
-    /// The value that the C++ library's readme publishes.
+    /// The value is from the readme of the C++ library.
     #[test]
     #[cfg(feature = "compat")]
     fn keywords_give_the_value_of_the_library_in_c() {

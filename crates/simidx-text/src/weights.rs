@@ -7,10 +7,10 @@ use std::str::FromStr;
 use crate::names::plain_number;
 use crate::{Error, Result};
 
-/// The greatest factor that a table or a list may give.
+/// The largest factor in a table or a list.
 const MAX_WEIGHT: f64 = (1 << 20) as f64;
 
-/// The weight of a feature by its number of occurrences in a document.
+/// The weight of a feature as a function of its number of occurrences in a document.
 ///
 /// ```
 /// use simidx_text::stages::Weights;
@@ -32,7 +32,7 @@ pub enum Weights {
 }
 
 impl Weights {
-    /// The weight of a number of occurrences.
+    /// Returns the weight of a number of occurrences.
     pub(super) fn of(self, count: u32) -> u32 {
         match self {
             Weights::Count => count,
@@ -72,7 +72,7 @@ impl FromStr for Weights {
     }
 }
 
-/// Which features of a document count.
+/// The selection of the features of a document that count.
 ///
 /// ```
 /// use simidx_text::stages::FeatureSelection;
@@ -87,10 +87,10 @@ pub enum FeatureSelection {
     /// `all`: every feature.
     #[default]
     All,
-    /// `top:N`: the N of greatest weight; among equals those that occur first.
+    /// `top:N`: the N features of greatest weight; among equal weights, those that occur first.
     Top(NonZeroU32),
-    /// `longest:N`: the N with most characters; among equals those that occur first. With sentences as tokens, it is a
-    /// known signature of Chinese web pages.
+    /// `longest:N`: the N features with the most characters; among equal lengths, those that occur first. With
+    /// sentences as tokens, it is a known signature of Chinese web pages.
     Longest(NonZeroU32),
 }
 
@@ -119,7 +119,7 @@ impl FromStr for FeatureSelection {
     }
 }
 
-/// A decimal number from 0 to 2^20.
+/// Parses a decimal number from 0 to 2^20.
 pub(super) fn parse_weight(text: &str) -> Option<f64> {
     let value = text.parse::<f64>().ok()?;
     (0.0..=MAX_WEIGHT).contains(&value).then_some(value)
@@ -127,7 +127,7 @@ pub(super) fn parse_weight(text: &str) -> Option<f64> {
 
 /// Factors for the parts of speech that jieba assigns: `n:3/v:2/*:1`.
 ///
-/// A tag gets the factor of the longest entry that is a prefix of it, otherwise that of `*`, otherwise 0.
+/// The factor of a tag is that of the longest entry that is a prefix of the tag, otherwise that of `*`, otherwise 0.
 ///
 /// ```
 /// use simidx_text::PipelineOptions;
@@ -146,13 +146,13 @@ pub struct PartOfSpeechWeights {
 }
 
 impl PartOfSpeechWeights {
-    /// The factor of a part of speech.
+    /// Returns the factor of a part of speech.
     pub(super) fn get(&self, part: &str) -> f64 {
         let found = self.factors.iter().find(|(tag, _)| part.starts_with(tag));
         found.map_or(self.others, |&(_, factor)| factor)
     }
 
-    /// The least of all factors.
+    /// The smallest of all factors.
     pub(super) fn least(&self) -> f64 {
         let factors = self.factors.iter().map(|&(_, factor)| factor);
         factors.fold(self.others, f64::min)

@@ -24,10 +24,10 @@ use crate::support::output::{Report, row, stdout, write_report};
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::count;
 
-/// Longest time of the warm-up.
+/// Largest duration of the warm-up.
 const WARM_UP: Duration = Duration::from_secs(3);
 
-/// Most queries that are sampled: they are held in memory.
+/// Largest number of sampled queries, which are held in memory.
 const MAX_QUERIES: u64 = 100_000_000;
 
 /// The message about a document among the queries.
@@ -95,7 +95,7 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     Ok(true)
 }
 
-/// All fingerprints of a file, in hexadecimal digits where no other format is told; their ids are ignored.
+/// Reads all fingerprints in a file, by default in hexadecimal digits. Their ids are ignored.
 fn read_queries(path: &Path, set: &Set, args: &Args) -> Result<Vec<u128>, Failure> {
     let format = args.input.flatten();
     // A folder would be read as documents.
@@ -150,7 +150,7 @@ fn measure(set: &Set, args: &Args, mode: ProgressMode) -> Result<BenchReport, Fa
         distance,
         cold: args.cold,
         open_ms: 0.0,
-        // A clock may be too coarse to see the time of few queries.
+        // The resolution of a clock may exceed the time of a few queries.
         queries_per_second: count / elapsed.max(Duration::from_nanos(1)).as_secs_f64(),
         probes_per_query: measured.stats.probes as f64 / count,
         blocks_per_query: measured.stats.blocks as f64 / count,
@@ -160,7 +160,7 @@ fn measure(set: &Set, args: &Args, mode: ProgressMode) -> Result<BenchReport, Fa
     })
 }
 
-/// Asks the queries once, for some seconds at most.
+/// Runs the queries once, for at most some seconds.
 ///
 /// # Errors
 /// A damaged block.
@@ -176,7 +176,7 @@ pub(super) fn warm_up(set: &Set, queries: &[u128], distance: u32) -> Result<(), 
     Ok(())
 }
 
-/// The time that each of the queries takes, one after the other, for some seconds at most.
+/// Measures the time of each query, consecutively, for at most some seconds.
 ///
 /// # Errors
 /// A damaged block.
@@ -222,7 +222,7 @@ fn ask_all(set: &Set, queries: &[u128], distance: u32, args: &Args) -> Result<Me
     Ok(all)
 }
 
-/// Asks the queries one after the other, `prepare` before each and outside of its time.
+/// Runs the queries consecutively. `prepare` runs before each, outside the measured time.
 fn ask(
     (set, queries, distance): (&Set, &[u128], u32),
     cold: bool,
@@ -296,7 +296,7 @@ impl Report for BenchReport {
     }
 }
 
-/// Drops the pages of a mapped file, from this process first: those that are in use stay in the page cache.
+/// Drops the pages of a mapped file, first from this process, because pages in use remain in the page cache.
 #[cfg(any(target_os = "android", target_os = "freebsd", target_os = "linux"))]
 fn drop_pages(storage: &Storage, file: &File) -> io::Result<()> {
     storage.evict()?;
@@ -304,7 +304,7 @@ fn drop_pages(storage: &Storage, file: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// Says so in words: queries on a file that stays in memory are not cold.
+/// Fails with a message, because queries on a file that remains in memory are not cold.
 #[cfg(not(any(target_os = "android", target_os = "freebsd", target_os = "linux")))]
 fn drop_pages(_: &Storage, _: &File) -> io::Result<()> {
     let message = "--cold: this system cannot drop a file from the page cache";

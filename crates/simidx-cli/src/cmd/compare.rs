@@ -1,4 +1,4 @@
-//! `simidx compare`: two documents side by side, to explain why they are near-duplicates or not.
+//! `simidx compare`: compares two documents, to explain why they are near-duplicates or not.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -86,14 +86,14 @@ pub(crate) fn run(args: &Args) -> Answer {
     compare(args, &documents, fingerprinter, set.max_distance())
 }
 
-/// A document and what it is called.
+/// A document and its name.
 struct Document {
     name: String,
     text: String,
 }
 
 impl Args {
-    /// The two documents, files first.
+    /// Returns the two documents, files first.
     fn documents(&self) -> Result<[Document; 2], Failure> {
         if self.files.iter().filter(|file| is_stdin(file)).count() > 1 {
             return Err(Failure::new(
@@ -125,7 +125,7 @@ fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// The document that a file or standard input holds.
+/// Reads the document in a file or on standard input.
 fn read(path: &Path, encoding: TextEncoding) -> Result<Document, Failure> {
     let name = path.display().to_string();
     if !is_stdin(path) && path.is_dir() {
@@ -168,7 +168,7 @@ fn compare(
     Ok(compared.is_near())
 }
 
-/// How similar the texts are, if that decides.
+/// The similarity of the texts, if it determines the result.
 struct TextSimilarity {
     wanted: Similarity,
     jaccard: f64,
@@ -214,7 +214,7 @@ impl Compared<'_> {
         }
     }
 
-    /// The verdict on documents of which one has no features at least: there are no figures.
+    /// Prints the result for two documents of which at least one has no features, without figures.
     fn print_without_features(&self, out: &mut dyn Write) -> io::Result<()> {
         let found = &self.comparison;
         let who = match (found.a.has_features(), found.b.has_features()) {
@@ -257,7 +257,7 @@ impl Report for Compared<'_> {
             })
         });
         let [a, b] = sides;
-        // Fingerprints of documents without features say nothing.
+        // Fingerprints of documents without features carry no information.
         let has_figures = found.have_features();
         let figure = |value: f64| (has_figures || found.are_equal()).then_some(value);
         let feature = |f: &&ComparedFeature| json!({ "feature": f.text, "weight_a": f.weight_a, "weight_b": f.weight_b });
@@ -345,7 +345,7 @@ impl Report for Compared<'_> {
     }
 }
 
-/// The preset that the pipeline is, or its description.
+/// Returns the name of the preset, or the description of the pipeline.
 fn name(pipeline: &Pipeline) -> String {
     let is_it = |preset: &Preset| preset.options() == *pipeline.options();
     match Preset::ALL.into_iter().find(is_it) {

@@ -1,4 +1,4 @@
-//! `simidx completions`: scripts that let a shell complete command lines.
+//! `simidx completions`: scripts for shells that complete command lines.
 
 use std::io::Write;
 
@@ -29,7 +29,7 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Answer {
     let mut script = Vec::new();
-    // Into memory first: the generator does not report that its output is closed.
+    // The script is generated in memory, because the generator does not report a closed output.
     clap_complete::generate(args.shell, &mut Cli::command(), "simidx", &mut script);
     let mut out = stdout();
     out.write_all(&script)?;

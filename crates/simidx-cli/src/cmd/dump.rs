@@ -66,7 +66,7 @@ fn dump(set: &Set, args: &Args, out: &mut dyn Write) -> Result<(), Failure> {
         };
         let shown = set.width().to_hex(shown);
         if args.json {
-            // Gathered first: an object is printed whole or not at all.
+            // The line is assembled first: an object is printed completely or not at all.
             line.clear();
             write!(line, r#"{{"fingerprint":"{shown}","ids":"#)?;
             json_style().write_ids(&mut line, fingerprints.ids()?)?;
@@ -112,7 +112,7 @@ fn dump_records(set: &Set, args: &Args, out: &mut dyn Write) -> Result<(), Failu
     }
 }
 
-/// Prints the object of a fingerprint, if one was begun: whole or not at all.
+/// Prints the object of a fingerprint, if there is one, completely or not at all.
 fn end_object(line: &mut Vec<u8>, out: &mut dyn Write) -> Result<(), Failure> {
     if !line.is_empty() {
         line.extend_from_slice(b"]}\n");

@@ -1,4 +1,4 @@
-//! `simidx fingerprint`: documents in, fingerprints out.
+//! `simidx fingerprint`: prints the fingerprints of documents.
 
 use std::io::{self, BufWriter, Write};
 
@@ -53,7 +53,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// How a fingerprint is printed.
+/// The notation of a fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Notation {
     /// Hexadecimal digits
@@ -111,7 +111,7 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     Ok(true)
 }
 
-/// Says that a fingerprint stands for documents without features, if there are any.
+/// Reports that a fingerprint represents documents without features, if there are any.
 fn say_stand_in(pipeline: &Pipeline, args: &Args, width: simidx::Width, count: u64) {
     if count > 0 {
         let documents = counted(count, "document");
@@ -132,7 +132,7 @@ struct Printer {
 }
 
 impl Printer {
-    /// Prints a document, and its features if they are wanted.
+    /// Prints a document, and its features if requested.
     fn print(
         &mut self,
         fingerprint: u128,

@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
     let output = Output::for_text(&args.output, args.force, &args.input.files()?)?;
     let pipeline = unweighted(args)?;
     let mut counting = Counting {
-        // The width of fingerprints does not matter to the features; the narrowest suits every hash.
+        // Features do not depend on the width of fingerprints; the narrowest width is valid for every hash.
         fingerprinter: pipeline.parallel(simidx::Width::W32)?,
         counter: FrequencyCounter::new(args.max_features as usize),
         batch: Vec::new(),
@@ -83,7 +83,7 @@ pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
     Ok(true)
 }
 
-/// The pipeline up to features: how they are weighed does not matter to their counts.
+/// Returns the pipeline up to features. Weights do not affect the counts.
 fn unweighted(args: &Args) -> Result<Pipeline, Failure> {
     let pipeline = args.input.pipeline.unweighted()?;
     if matches!(pipeline.options().idf, Idf::Table(_)) {
@@ -95,7 +95,7 @@ fn unweighted(args: &Args) -> Result<Pipeline, Failure> {
     Ok(Pipeline::new(options)?)
 }
 
-/// What was counted.
+/// The counts.
 struct Counted {
     found: DocumentFrequencies,
     read: ReadCounts,
@@ -129,14 +129,14 @@ impl Report for Counted {
     }
 }
 
-/// Documents that are counted together. What is dropped for want of room depends on it, so that it must not depend on
-/// the number of threads.
+/// Number of documents that are counted together. It determines which features are dropped when memory is full, so it
+/// must not depend on the number of threads.
 const BATCH_DOCUMENTS: usize = 4096;
 
-/// Bytes of text that are held at a time.
+/// Largest number of bytes of text in memory.
 const BATCH_LEN: usize = 16 << 20;
 
-/// Documents that one task counts.
+/// Number of documents that one task counts.
 const TASK_DOCUMENTS: usize = 128;
 
 /// Counts the features of documents.
@@ -156,7 +156,7 @@ impl Counting {
         }
     }
 
-    /// Counts the documents that have been gathered; sums are the same in whatever order tasks end.
+    /// Counts the waiting documents. Sums do not depend on the order in which tasks end.
     fn count_batch(&mut self) {
         let batch = std::mem::take(&mut self.batch);
         self.batch_len = 0;
@@ -175,7 +175,7 @@ impl Counting {
     }
 }
 
-/// Counts the distinct features of a document once each.
+/// Counts each distinct feature of a document once.
 fn count_document(
     fingerprinter: &mut Fingerprinter,
     document: &str,

@@ -1,4 +1,4 @@
-//! `simidx lint`: whether searches in a set will be slow or find too much, and why.
+//! `simidx lint`: predicts whether searches in a set will be slow or find too much, and why.
 
 use std::io::{self, Write};
 
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
     }
 }
 
-/// The report on records that are in no index: that on the index which a build would make of them.
+/// Reports on records without an index, as on the index that a build would make of them.
 fn of_records(args: &Args, mode: ProgressMode) -> Answer {
     let width = args.source.records.width;
     let distance = distance_or(args.max_distance, width, DEFAULT_DISTANCE)?;
@@ -106,12 +106,12 @@ fn of_set(
     Ok(linted.warnings.is_empty())
 }
 
-/// What was found.
+/// The results.
 struct Linted<'a> {
     report: LintReport,
     documents: Option<DocumentLengths>,
     warnings: Vec<LintWarning>,
-    /// Those of the indexes.
+    /// The names of the indexes.
     names: &'a [String],
 }
 

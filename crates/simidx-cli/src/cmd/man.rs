@@ -22,7 +22,7 @@ Examples:
   simidx man --dir ~/.local/share/man/man1
   simidx man --dir man --force";
 
-/// The line of a head after which its examples come.
+/// The line in a help text that is followed by examples.
 const EXAMPLES: &str = "\n\nExamples:\n";
 
 /// Arguments of `simidx man`.
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Args) -> Answer {
     let none = InputFiles::default();
     let output = |name: &str| Output::for_text(&args.dir.join(name), args.force, &none);
     let outputs = pages.iter().map(|(name, _)| output(name));
-    // All are checked before the first is written.
+    // All outputs are checked before the first is written.
     let outputs = outputs.collect::<Result<Vec<_>, Failure>>()?;
     for ((_, page), output) in pages.iter().zip(outputs) {
         output.write(|out| Ok(out.write_all(page)?))?;
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Args) -> Answer {
     Ok(true)
 }
 
-/// The pages with their file names, that of the program first.
+/// Returns the pages with their file names, starting with the page of the program.
 fn pages() -> io::Result<Vec<(String, Vec<u8>)>> {
     let shown = |command: Command| command.hide(false).mut_args(|arg| arg.hide(false));
     let program = Cli::command().disable_help_subcommand(true);
@@ -66,7 +66,7 @@ fn pages() -> io::Result<Vec<(String, Vec<u8>)>> {
         .collect()
 }
 
-/// The page of a command.
+/// Returns the page of a command.
 fn page(command: &Command) -> io::Result<Vec<u8>> {
     let head = command.get_long_about().map(ToString::to_string);
     let head = head.unwrap_or_default();
@@ -93,7 +93,7 @@ fn page(command: &Command) -> io::Result<Vec<u8>> {
     Ok(page)
 }
 
-/// The examples, a line each, as they are.
+/// Returns the section of examples, one on each line, unchanged.
 fn examples_section(examples: &str) -> Roff {
     let mut section = Roff::new();
     section.control("SH", ["EXAMPLES"]);

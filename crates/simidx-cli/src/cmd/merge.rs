@@ -1,4 +1,4 @@
-//! `simidx merge`: several indexes into one, without some records.
+//! `simidx merge`: merges several indexes into one, without excluded records.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -78,7 +78,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Says that the memory of a merge is that beside its inputs, and how much it is by default.
+/// Adapts the help of `--memory`: the memory of a merge does not include the inputs, and has its own default.
 fn beside_inputs(memory: Arg) -> Arg {
     let memory = memory.help("Memory limit, such as 1GiB, in addition to the mapped inputs");
     memory.default_value("256MiB")
@@ -171,7 +171,7 @@ impl Args {
         options.newest_wins = self.newest_wins;
         options.memory = self.resources.memory_limit();
         options.temp_dir = Some(temp_dir_of(&self.resources, &self.output));
-        // Lists stay within the memory limit.
+        // The lists stay within the memory limit.
         let none = || {
             let temp_dir = options.temp_dir.clone();
             Ok(Exclusions::with_memory(options.memory, temp_dir)?)
@@ -181,24 +181,24 @@ impl Args {
     }
 }
 
-/// The labels of what was to be left out and is not there.
+/// The labels of excluded ids and fingerprints that do not exist.
 const IDS: &str = "ids not found";
 const FINGERPRINTS: &str = "fingerprints not found";
 
-/// Says that the sketches of the inputs are left out, if there are some, and why.
+/// Reports that the sketches of the inputs are left out, if there are any, and the reason.
 fn say_dropped_sketches(set: &Set) {
     if let Err(error @ simidx::Error::Mismatch { .. }) = set.sketch_parameters() {
         say(format_args!("sketches left out: {error}"));
     }
 }
 
-/// The distance of the tables that a merge has by default.
+/// Returns the default distance of the tables of a merge.
 fn largest_distance(set: &Set) -> u32 {
     let largest = set.segments().rev().max_by_key(|segment| segment.len());
     largest.map_or(0, Segment::max_distance)
 }
 
-/// How the tables of the merged index are coded: as those of a new index, or as those of the inputs.
+/// The codec of the tables of the merged index: as in a new index, or as in the inputs.
 fn codecs() -> impl Iterator<Item = Choice<MergeCodec>> {
     let new = |codec: CodecChoice| codec.map_or(MergeCodec::Chosen, MergeCodec::Given);
     let same = (

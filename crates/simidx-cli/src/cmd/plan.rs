@@ -1,4 +1,5 @@
-//! `simidx plan`: predicted size and latency of an index, by table design, or what finding similar texts takes.
+//! `simidx plan`: predicts the size and latency of an index for each table design, or the cost of a search for similar
+//! texts.
 
 use std::io::{self, Write};
 
@@ -18,18 +19,18 @@ use crate::support::output::{Report, row, stdout, write_report};
 use crate::support::quantity::{Size, block_size, count};
 use crate::support::similarity::{ID_SHARE, SimilarityArgs, features_of};
 
-/// Bytes of text for a word, in English with the space before it.
+/// Mean number of bytes of an English word with the space before it.
 const WORD_LEN: f64 = 6.5;
 
-/// Processor time in seconds for a text, and for a byte of text: a fit to 10^5 and 10^6 English descriptions of 500 bytes and
-/// to 5,468 licences of 3,000, on an x86-64 server of 2024.
+/// Processor time in seconds for a text, and for a byte of text: a fit to 10^5 and 10^6 English descriptions of 500
+/// bytes and to 5,468 licences of 3,000, on an x86-64 server of 2024.
 const TEXT_SECONDS: f64 = 1e-6;
 const BYTE_SECONDS: f64 = 12e-9;
 
-/// Processor time in seconds for finding what a text may be similar to and comparing it, where few are: from the same texts.
+/// Processor time in seconds for finding and comparing the candidates of a text, if they are few, from the same texts.
 const COMPARE_SECONDS: f64 = 1e-6;
 
-/// Values of a key.
+/// Number of values of a key.
 const KEYS: f64 = 4294967296.0;
 
 /// The head of `simidx plan --help` and of its man page.
@@ -88,7 +89,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Where the index file is when it is queried.
+/// The storage of the index file when it is queried.
 const MEDIA: [Choice<bool>; 2] = [
     ("memory", "In memory, read or mapped and cached", false),
     ("ssd", "On an SSD, nothing cached", true),
@@ -123,16 +124,16 @@ fn plan(args: &Args) -> Result<PlanReport<'_>, Failure> {
     })
 }
 
-/// The curve.
+/// The curve of sizes and latencies.
 struct PlanReport<'a> {
     args: &'a Args,
-    /// The smallest file first.
+    /// The possible indexes by ascending file size.
     indexes: Vec<PlannedIndex>,
-    /// Position of the recommended one.
+    /// Number of the recommended index.
     choice: Option<usize>,
 }
 
-/// Most address bits that a probe flips.
+/// Returns the largest number of address bits that a probe flips.
 fn flips(index: &PlannedIndex) -> u32 {
     let probes = index.plan.best().unwrap_or_default();
     probes.iter().map(|probe| probe.flips).max().unwrap_or(0)
@@ -183,7 +184,7 @@ fn print_index(index: &PlannedIndex, note: &str, out: &mut dyn Write) -> io::Res
     writeln!(out, "{}", line.trim_end())
 }
 
-/// A number with its significant digits.
+/// Formats a number with its significant digits.
 fn rounded(value: f64) -> String {
     match value {
         v if v < 10.0 => format!("{v:.1}"),
@@ -196,7 +197,7 @@ impl PlanReport<'_> {
         if self.args.on_ssd { "ssd" } else { "memory" }
     }
 
-    /// Says so if there is no index to recommend.
+    /// Warns if no index can be recommended.
     fn warn(&self) {
         let smallest = self.indexes.iter().map(|index| index.file_len).min();
         if let (None, Some(most), Some(smallest)) = (self.choice, self.args.max_size, smallest) {
@@ -255,30 +256,30 @@ impl Report for PlanReport<'_> {
     }
 }
 
-/// What a search for similar texts takes and finds.
+/// The cost and the recall of a search for similar texts.
 #[derive(Debug, Serialize)]
 struct SimilarityPlan {
     count: u64,
     similarity: f64,
     features: String,
     text_bytes: u64,
-    /// MinHash values in a band, and bands.
+    /// Number of MinHash values in a band, and number of bands.
     rows: usize,
     bands: usize,
-    /// The share of pairs at the least similarity that is found, and of those at it and above.
+    /// The share of found pairs at exactly the least similarity, and of those at it and above.
     recall: f64,
     mean_recall: f64,
-    /// With everything else in temporary files, and with everything in memory.
+    /// Memory with all other data in temporary files, and with all data in memory.
     least_memory: u64,
     full_memory: u64,
     /// Processor time, if most texts are similar to few others.
     cpu_seconds: f64,
-    /// Pairs of unlike texts that have a key in common by chance.
+    /// Number of pairs of dissimilar texts that have a key in common by chance.
     chance_candidates: f64,
 }
 
 impl SimilarityPlan {
-    /// The plan for so many texts of a mean size.
+    /// Creates the plan for `count` texts of a mean size.
     fn new(similarity: Similarity, count: u64, text_size: Size) -> Self {
         let least = similarity.least();
         let bands = Banding::for_similarity(least);
@@ -342,7 +343,7 @@ impl Report for SimilarityPlan {
     }
 }
 
-/// A duration with a unit that fits.
+/// Formats a duration with a suitable unit.
 fn duration(seconds: f64) -> String {
     match seconds {
         s if s < 120.0 => format!("{s:.1} s"),
@@ -361,7 +362,7 @@ mod tests {
         assert_eq!((plan.rows, plan.bands), (4, 15));
         assert!(plan.recall >= 0.99 && plan.mean_recall > plan.recall);
         assert!(plan.least_memory < plan.full_memory);
-        // 15 keys of 32 bits for each of half a billion pairs and a thousand times as many.
+        // 15 keys of 32 bits for each of the pairs of 10^6 texts.
         assert!((1745.0..1747.0).contains(&plan.chance_candidates));
         for percent in 2..=100 {
             let similarity = Similarity::of_words(f64::from(percent) / 100.0, 3).unwrap();

@@ -1,4 +1,4 @@
-//! `simidx query`: everything within a distance of fingerprints or documents.
+//! `simidx query`: finds everything within a distance of fingerprints or documents.
 
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -86,7 +86,7 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(args: Args) -> Answer {
     let mut files = args.open.open(&args.index)?;
-    // A set may be empty as yet. The width of the first file decides which words are fingerprints.
+    // A set may still be empty. The width of the first file determines which words are fingerprints.
     let width = files.first().map_or(Width::W64, Set::width);
     let words = Words::sort(&args, width)?;
     files.extend(args.open.open_each(&words.files)?);
@@ -145,7 +145,7 @@ fn answer(set: &Set, args: &Args, words: Words) -> Answer {
     Ok(answers.is_match)
 }
 
-/// Answers the queries in a file or a stream: those that have come, before others are waited for.
+/// Answers the queries in a file or a stream. Available queries are answered before it waits for others.
 fn answer_stream(answers: &mut Answers<'_>, mut queries: QueryReader<'_>) -> Result<(), Failure> {
     while let Some(batch) = queries.next_batch(|| answers.flush())? {
         answers.answer(&batch)?;
@@ -154,17 +154,17 @@ fn answer_stream(answers: &mut Answers<'_>, mut queries: QueryReader<'_>) -> Res
 }
 
 impl Args {
-    /// The format of fingerprints; `None` to detect it.
+    /// Returns the format of fingerprints; `None` to detect it.
     fn fingerprint_format(&self) -> Option<Format> {
         self.input.unwrap_or(Some(Format::Hex))
     }
 
-    /// How fingerprints among the arguments are written, in words, and what reads them.
+    /// Returns the name of the notation of fingerprints in arguments, and a function that parses it.
     ///
     /// # Errors
-    /// A format in which no argument can be written.
+    /// A format that arguments cannot have.
     fn word_format(&self) -> Result<WordFormat, Failure> {
-        // With documents the format is theirs.
+        // With documents, the format is theirs.
         let format = self
             .fingerprint_format()
             .filter(|_| self.documents.is_none());
@@ -191,7 +191,7 @@ struct Words {
 }
 
 impl Words {
-    /// Separates fingerprints as wide as those of the first index from files.
+    /// Separates fingerprints of the width of the first index from files.
     ///
     /// # Errors
     /// A word that is neither, or words that cannot be combined with the options or with each other.
@@ -239,7 +239,8 @@ impl Words {
     }
 }
 
-/// Whether no file of that name exists or can exist. One that cannot be examined exists, and is refused when it is opened.
+/// Whether no file with this name exists or can exist. A file that cannot be examined exists, and is refused when it is
+/// opened.
 fn is_missing(path: &Path) -> bool {
     use ErrorKind::{InvalidFilename, InvalidInput, NotADirectory, NotFound};
     let missing = [NotFound, NotADirectory, InvalidFilename, InvalidInput];

@@ -1,4 +1,4 @@
-//! `simidx serve`: index files over HTTP.
+//! `simidx serve`: serves index files over HTTP.
 
 use std::collections::HashMap;
 use std::io::{Read, Write};
@@ -42,13 +42,13 @@ Examples:
   simidx serve --check --listen 127.0.0.1:8080
   simidx serve crawl.simidx --listen 0.0.0.0:8080 --token-file token.txt";
 
-/// Bytes of a text that the page shows.
+/// Largest number of bytes of a text that the page shows.
 const MAX_TEXT_LEN: usize = 64 << 10;
 
-/// Bytes of an answer of a server that is asked whether it is ready.
+/// Largest number of bytes in the answer of a server to a readiness check.
 const MAX_CHECK_LEN: u64 = 64 << 10;
 
-/// Seconds of a flag, at most.
+/// Largest number of seconds in a flag.
 const MAX_SECONDS: f64 = 86_400.0;
 
 /// The heading of flags about the store.
@@ -99,10 +99,10 @@ pub(crate) struct Args {
     /// Private key of the certificate, a file in PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// Look at the files every so many seconds, and open those that were replaced
+    /// Check the files at this interval, and open those that were replaced
     #[arg(long, value_name = "SECONDS", value_parser = some_seconds)]
     watch: Option<Duration>,
-    /// Go on taking requests for so many seconds after SIGINT or SIGTERM, while /readyz says no; a second signal ends that
+    /// Go on taking requests for this time after SIGINT or SIGTERM, while /readyz says no; a second signal ends that
     #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = seconds)]
     drain_delay: Duration,
     /// Largest size of a body, and of a text once it is normalised
@@ -132,7 +132,7 @@ pub(crate) struct Args {
     /// Most batches and other expensive requests at a time
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = count(1..=100_000u32), help_heading = LIMITS)]
     max_waiting: u32,
-    /// What the log on stderr looks like
+    /// Format of the log on stderr
     #[arg(long, value_parser = one_of(LOG_FORMATS), value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
     /// Log each request
@@ -198,7 +198,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// The same, and more than none: after no time at all everything would be refused.
+/// Parses seconds above 0, because a limit of 0 would refuse everything.
 fn some_seconds(text: &str) -> Result<Duration, String> {
     match seconds(text)? {
         Duration::ZERO => Err(format!(
@@ -212,7 +212,7 @@ fn some_seconds(text: &str) -> Result<Duration, String> {
 #[derive(Debug, Clone)]
 struct Listen {
     address: SocketAddr,
-    /// The name that it was given by.
+    /// The host name that the address was given by.
     name: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! `simidx verify`: the full check of an index.
+//! `simidx verify`: checks an index completely.
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -44,7 +44,7 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
-    // All are opened before the first is checked, so that nobody waits for a refusal.
+    // All files are opened before the first is checked, so that a refusal comes early.
     let mut opened = Vec::new();
     let mut checks = Vec::new();
     for path in &args.index.paths {
@@ -65,7 +65,7 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
         if let (Ok(report), false) = (&report, args.json)
             && !(report.is_sound() && is_quiet())
         {
-            // At once: this file has been checked even if the next one cannot be.
+            // The result is printed immediately, in case the next file cannot be checked.
             bar.suspend(|| print(&path, report, &mut out).and_then(|()| out.flush()))?;
         }
         let outcome = report.map_err(|failure| {
@@ -91,7 +91,7 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     }
 }
 
-/// Opens the segments of a set. That the set is damaged, or a file is not the one that it lists, is a result.
+/// Opens the segments of a set. A damaged set, or a file other than the listed one, is a result.
 ///
 /// # Errors
 /// A file that cannot be read, is not an index or needs a newer reader.
@@ -139,8 +139,8 @@ fn stage_name(stage: Stage) -> String {
     }
 }
 
-/// A file, and what its check found; or that it is not the one that its set lists, that the set is damaged, or that the file
-/// changed its length meanwhile.
+/// A file, and the result of its check; or the reason why there is none: a damaged set, a file other than the one that
+/// its set lists, or a file whose length changed meanwhile.
 type Check = (String, Result<VerifyReport, String>);
 
 fn are_sound(checks: &[Check]) -> bool {
@@ -148,7 +148,7 @@ fn are_sound(checks: &[Check]) -> bool {
     checks.iter().all(is_sound)
 }
 
-/// The object of all files, or that of the only one; none if the only one could not be checked.
+/// Returns the object of all files, or of the only one; `None` if the only one could not be checked.
 fn to_json(checks: &[Check], has_failed: bool) -> Option<Value> {
     let checks = match checks {
         [_] if has_failed => return None,
@@ -167,7 +167,7 @@ fn to_json(checks: &[Check], has_failed: bool) -> Option<Value> {
     Some(json!({ "sound": are_sound(checks), "segments": files }))
 }
 
-/// What the check of a file found, as JSON.
+/// Returns the result for a file as JSON.
 fn verdict(report: &VerifyReport) -> Value {
     let problem = |error: &FormatError| {
         json!({
@@ -192,10 +192,10 @@ fn verdict(report: &VerifyReport) -> Value {
     object
 }
 
-/// Checks a file that could be opened.
+/// Checks an open file.
 ///
 /// # Errors
-/// The file has another length than when it was opened.
+/// The file no longer has the length that it had when it was opened.
 fn check(file: Segment<'_>, bar: &ProgressBar) -> Result<VerifyReport, Failure> {
     // Another file may have been checked for minutes since this one was opened.
     file.storage().check_len()?;
@@ -208,7 +208,7 @@ fn check(file: Segment<'_>, bar: &ProgressBar) -> Result<VerifyReport, Failure> 
     Ok(report)
 }
 
-/// What there is to say of a file that could not even be opened.
+/// Returns the report on a file that could not be opened.
 fn unreadable(problem: FormatError) -> VerifyReport {
     let mut report = VerifyReport::default();
     report.problem_count = 1;

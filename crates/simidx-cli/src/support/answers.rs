@@ -1,4 +1,4 @@
-//! The answers to queries, as `query` and `join` print them.
+//! Prints the answers to queries, for `query` and `join`.
 
 use std::io::{self, BufWriter, Write};
 
@@ -12,16 +12,16 @@ use crate::support::output::{Column, Stdout, json_style, stdout};
 use crate::support::quantity::count;
 use crate::support::queries::Query;
 
-/// Bytes of the answers of a piece, which wait until those before them are printed, at most.
+/// Largest number of bytes in the answers of a chunk while they wait for earlier answers to be printed.
 const WAITING_LEN: usize = 1 << 20;
 
-/// Pieces that are answered at a time, for each thread.
+/// Number of chunks for each thread that are answered at once.
 const PIECES: usize = 4;
 
-/// Queries of a piece, at most.
+/// Largest number of queries in a chunk.
 const PIECE: usize = 64;
 
-/// What answers contain and look like; shared by the commands that answer queries.
+/// The contents and the format of answers; shared by the commands that answer queries.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct AnswerArgs {
     /// Print at most N matches for each query: the nearest, of equally near ones the smallest
@@ -40,10 +40,10 @@ pub(crate) struct AnswerArgs {
 }
 
 impl AnswerArgs {
-    /// Writes a match of a query: a line for each of its ids, or one if it has none; or an object after `others`.
+    /// Writes a match of a query: one line for each of its ids, or one if it has none; or an object after `others`.
     ///
     /// # Errors
-    /// What `ids` or `out` reports.
+    /// Any error of `ids` or `out`.
     pub(crate) fn write_match(
         self,
         (query, others): (&Query, u64),
@@ -82,11 +82,11 @@ impl AnswerArgs {
         Ok(())
     }
 
-    /// Writes the object of an answer, of which `write_matches` writes the matches; as lines these alone. Names are in
+    /// Writes the object of an answer, whose matches `write_matches` writes; as lines, only the matches. Names are in
     /// alphabetical order.
     ///
     /// # Errors
-    /// What `write_matches` or `out` reports.
+    /// Any error of `write_matches` or `out`.
     pub(crate) fn write_answer<W: Write>(
         self,
         query: &Query,
@@ -114,13 +114,13 @@ pub(crate) struct Answers<'a> {
     style: AnswerArgs,
     scratch: SetScratch,
     out: BufWriter<Stdout>,
-    /// Queries of a piece: few after answers that were long.
+    /// Number of queries in a chunk, which is small after long answers.
     together: usize,
     pub(crate) total: QueryStats,
     pub(crate) query_count: u64,
-    /// Whether anything was found.
+    /// Whether any match was found.
     pub(crate) is_match: bool,
-    /// Queries that are documents without features.
+    /// Number of queries that are documents without features.
     pub(crate) without_features: u64,
 }
 
@@ -140,10 +140,10 @@ impl<'a> Answers<'a> {
         }
     }
 
-    /// Answers queries, several on all threads of the current pool.
+    /// Answers queries, several of them in parallel on the current thread pool.
     ///
     /// # Errors
-    /// Damage, or what standard output reports, after the answers to the queries before.
+    /// Damage, or an error of standard output, after the answers to the earlier queries.
     pub(crate) fn answer(&mut self, mut queries: &[Query]) -> Result<(), Failure> {
         let pieces = PIECES * rayon::current_num_threads();
         while queries.len() > 1 {
@@ -165,8 +165,8 @@ impl<'a> Answers<'a> {
                         self.out.write_all(&bytes)?;
                         self.count(piece, found);
                     }
-                    // Answers that are too long to wait are printed while they are found, and so are those before one that
-                    // cannot be found.
+                    // Answers that are too long to wait are printed while they are found. So are those before an answer
+                    // that fails.
                     Err(_) => {
                         self.together = 1;
                         match piece {
@@ -181,7 +181,7 @@ impl<'a> Answers<'a> {
         queries.iter().try_for_each(|query| self.answer_one(query))
     }
 
-    /// Answers a query and prints what is found at once; an object is printed whole or not at all.
+    /// Answers a query and prints matches immediately; an object is printed completely or not at all.
     fn answer_one(&mut self, query: &Query) -> Result<(), Failure> {
         let asked = (self.set, self.question, self.style);
         let query = std::slice::from_ref(query);
@@ -205,16 +205,16 @@ impl<'a> Answers<'a> {
         self.without_features += without_features.count() as u64;
     }
 
-    /// Brings everything to standard output.
+    /// Flushes standard output.
     ///
     /// # Errors
-    /// What it reports.
+    /// Any error of standard output.
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
         Ok(self.out.flush()?)
     }
 }
 
-/// What queries cost, and whether anything was found.
+/// The cost of queries, and whether any match was found.
 type Found = (QueryStats, bool);
 
 /// Writes the answers to queries.
@@ -224,7 +224,7 @@ fn search(
     queries: &[Query],
     out: &mut impl Write,
 ) -> simidx::Result<Found> {
-    // What is found together has its cost together.
+    // The cost of queries that are searched together cannot be separated.
     let len = match style.json && style.stats {
         true => 1,
         false => queries.len(),
@@ -253,7 +253,7 @@ fn search(
     Ok((all, is_match))
 }
 
-/// Writes an answer; there is none to a document without features.
+/// Writes an answer, unless the query is a document without features.
 fn write<W: Write>(
     style: AnswerArgs,
     width: Width,
@@ -271,7 +271,7 @@ fn write<W: Write>(
     })
 }
 
-/// Answers that may wait.
+/// A bounded buffer of answers.
 struct Bounded(Vec<u8>);
 
 impl Write for Bounded {

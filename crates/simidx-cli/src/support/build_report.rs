@@ -16,7 +16,7 @@ use crate::support::progress::ProgressMode;
 use crate::support::quantity::Size;
 use crate::support::report::FileReport;
 
-/// The time of each stage of a build, and its bar.
+/// The times of the stages of a build, and its progress bar.
 pub(crate) struct Stages {
     state: Arc<Mutex<State>>,
 }
@@ -38,7 +38,7 @@ impl Stages {
         }
     }
 
-    /// The watch of the build.
+    /// Returns the watch of the build.
     pub(crate) fn watch(&self) -> Watch {
         let state = Arc::clone(&self.state);
         Watch::new(move |progress| {
@@ -47,12 +47,12 @@ impl Stages {
         })
     }
 
-    /// Adds the time until now to the running stage, which ends.
+    /// Adds the time until now to the current stage, and ends it.
     pub(crate) fn end_stage(&self) {
         lock(&self.state).end_stage();
     }
 
-    /// Ends the last stage and takes the bar away. Returns the seconds since the start, and those of each stage.
+    /// Ends the last stage and removes the bar. Returns the seconds since the start, and the seconds of each stage.
     pub(crate) fn finish(self) -> (f64, StageSeconds) {
         let mut state = lock(&self.state);
         state.end_stage();
@@ -78,20 +78,20 @@ fn stage_name(stage: Stage) -> String {
     }
 }
 
-/// How far a build is.
+/// The progress of a build.
 struct State {
     mode: ProgressMode,
-    /// A new one for each stage, so that rate and time left are those of the stage.
+    /// The bar of the current stage. Each stage has its own, so that rate and remaining time refer to the stage.
     bar: ProgressBar,
     begun: Instant,
     last: Instant,
-    /// The running stage; `None` while the input is read, and after everything was handed to the output.
+    /// The current stage; `None` while the input is read, and after all data was passed to the output.
     stage: Option<Stage>,
     is_reading: bool,
     seconds: StageSeconds,
 }
 
-/// What takes time. Writing overlaps with the other stages: `write` is what is left of it at the end.
+/// The stages that take time. Writing overlaps with the other stages; `write` is only its rest at the end.
 const STAGES: [&str; 7] = [
     "read",
     "sort",
@@ -102,11 +102,11 @@ const STAGES: [&str; 7] = [
     "write",
 ];
 
-/// Seconds of each of [`STAGES`], those of all tables together.
+/// The seconds of each of [`STAGES`], summed over all tables.
 type StageSeconds = [(&'static str, f64); STAGES.len()];
 
 impl State {
-    /// Notes how far the running stage is, the same as before or the next.
+    /// Records the progress of the current stage, or of the next one.
     fn show(&mut self, progress: &Progress) {
         let written = format!("{:.0}", Size(progress.written));
         if self.stage != Some(progress.stage) {
@@ -121,7 +121,7 @@ impl State {
         self.bar.set_position(progress.done);
     }
 
-    /// Adds the time since the last stage ended to the running stage.
+    /// Adds the time since the last stage ended to the current stage.
     fn end_stage(&mut self) {
         let now = Instant::now();
         let ended = match self.stage.take() {
@@ -149,16 +149,16 @@ pub(crate) struct BuildReport<'a> {
     seconds: f64,
     stage_seconds: StageSeconds,
     memory_limit: u64,
-    /// Largest resident set, in bytes; `None` where the system does not report it.
+    /// The largest resident set in bytes; `None` if the system does not report it.
     peak_memory: Option<u64>,
-    /// Further figures, which only this command has, by their names.
+    /// Additional figures of this command, by their names.
     figures: Map<String, Value>,
-    /// The rows that say them to a person.
+    /// The rows of these figures for people.
     pub(crate) rows: Vec<(&'static str, String)>,
 }
 
 impl<'a> BuildReport<'a> {
-    /// The report on a file with these figures.
+    /// Creates the report on a file with these figures.
     pub(crate) fn new(index: FileReport<'a>, stages: Stages, memory_limit: u64) -> Self {
         let (seconds, stage_seconds) = stages.finish();
         BuildReport {
@@ -177,7 +177,7 @@ impl<'a> BuildReport<'a> {
         self.figures.insert(name.to_owned(), value.into());
     }
 
-    /// Adds a count, and a row on it if it is not 0.
+    /// Adds a count, with a row if it is not 0.
     pub(crate) fn add(&mut self, name: &str, label: &'static str, count: u64, note: &str) {
         self.note(name, count);
         if count > 0 {

@@ -1,4 +1,4 @@
-//! Why a command could not run: one line for the user.
+//! The reason why a command failed, as one line for the user.
 
 use std::fmt;
 use std::io;
@@ -10,7 +10,7 @@ use simidx::format::FormatError;
 use simidx_input::{InputError, RecordReader};
 use simidx_output::one_line;
 
-/// An error that ends a command, with the words for the user.
+/// An error that ends a command, with its message for the user.
 #[derive(Debug)]
 pub(crate) struct Failure {
     message: String,
@@ -25,31 +25,31 @@ impl Failure {
         }
     }
 
-    /// Puts the name of what the error is about before it.
+    /// Prefixes the message with the name of its subject.
     pub(crate) fn about(mut self, name: impl fmt::Display) -> Self {
         self.message = format!("{name}: {}", self.message);
         self
     }
 
-    /// Turns an error of the operating system about a file into a failure that names the file; for `map_err`.
+    /// Converts an error of the operating system to a failure that names the file; for `map_err`.
     pub(crate) fn at(path: &Path) -> impl Fn(io::Error) -> Failure + '_ {
         move |error| Failure::from(error).about(path.display())
     }
 
-    /// What is wrong with the record that was read last.
+    /// Creates the failure of the last record that was read.
     pub(crate) fn of_record(reader: &dyn RecordReader, message: impl Into<String>) -> Self {
         let (source, place) = reader.place();
         InputError::new(source, place, message).into()
     }
 
-    /// The failure to write something that is of no use unless it is complete, as an index is: that its reader went away is
-    /// no success.
+    /// Converts the failure of an output that is useless unless it is complete, such as an index: a reader that closed
+    /// it is then an error.
     pub(crate) fn of_whole(mut self) -> Self {
         self.broken_pipe = false;
         self
     }
 
-    /// Whether the reader of the output closed it, which is a quiet success.
+    /// Whether the reader of the output closed it, which counts as success without a message.
     pub(crate) fn is_broken_pipe(&self) -> bool {
         self.broken_pipe
     }
@@ -89,7 +89,7 @@ impl From<simidx_input::Error> for Failure {
     }
 }
 
-/// An error of the library as one of the operating system.
+/// Converts an error of the library to one of the operating system.
 pub(crate) fn into_io(error: Error) -> io::Error {
     match error {
         Error::Io(error) => error,
@@ -97,7 +97,7 @@ pub(crate) fn into_io(error: Error) -> io::Error {
     }
 }
 
-/// Errors of which the user needs only the message.
+/// Errors that only need their message.
 macro_rules! from_message {
     ($($error:ty),*) => {$(
         impl From<$error> for Failure {

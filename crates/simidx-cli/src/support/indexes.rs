@@ -1,4 +1,4 @@
-//! The index files that a command names: opening them, and leaving records out.
+//! Opens the index files of a command, and excludes records.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -28,7 +28,7 @@ pub(crate) struct IndexArgs {
     pub(crate) open: OpenArgs,
 }
 
-/// How index files are opened.
+/// Options for opening index files.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct OpenArgs {
     /// Read index files into memory instead of mapping them
@@ -37,15 +37,15 @@ pub(crate) struct OpenArgs {
 }
 
 impl IndexArgs {
-    /// Opens the files as one.
+    /// Opens the files as one set.
     ///
     /// # Errors
-    /// As for [`OpenArgs::open`], or two files, both named, that cannot be read as one.
+    /// The errors of [`OpenArgs::open`], or two files that cannot be combined, with both names.
     pub(crate) fn open(&self) -> Result<Set, Failure> {
         together(self.open.open_each(&self.paths)?)
     }
 
-    /// The index files, with those of sets in the place of these, whose manifests come last.
+    /// Returns the index files, with sets replaced by their files; the manifests of the sets come last.
     ///
     /// # Errors
     /// A manifest that cannot be read.
@@ -67,10 +67,10 @@ impl IndexArgs {
 }
 
 impl OpenArgs {
-    /// Opens an index file, or those of a folder with a manifest, each as a set of its own under its path.
+    /// Opens an index file, or the files of a folder with a manifest, each as its own set under its path.
     ///
     /// # Errors
-    /// Why one cannot be opened, with the name of the file.
+    /// A file that cannot be opened, with its name.
     pub(crate) fn open(&self, path: &Path) -> Result<Vec<Set>, Failure> {
         if is_set(path)? {
             let (_, files) = Manifest::read_and_open(path, |path| self.file(path))?;
@@ -84,14 +84,14 @@ impl OpenArgs {
     /// Opens index files and sets.
     ///
     /// # Errors
-    /// As for [`OpenArgs::open`].
+    /// The errors of [`OpenArgs::open`].
     pub(crate) fn open_each(&self, paths: &[PathBuf]) -> Result<Vec<Set>, Failure> {
         let opened = paths.iter().map(|path| self.open(path));
         let opened = opened.collect::<Result<Vec<_>, Failure>>()?;
         Ok(opened.into_iter().flatten().collect())
     }
 
-    /// Opens an index file; here a damaged file is a result and not an error.
+    /// Opens an index file. A damaged file is a result here, not an error.
     ///
     /// # Errors
     /// A file that cannot be read, is not an index or needs a newer reader.
@@ -113,23 +113,23 @@ impl OpenArgs {
     }
 }
 
-/// Where the records of a set without segments may be.
+/// The hint for a set without segments about its records.
 pub(crate) const UNSEALED: &str =
     "what a collection has not sealed yet is in its journal, which simidx serve --store reads";
 
 /// Whether a path is a set of index files.
 ///
 /// # Errors
-/// A file that is there and cannot be read.
+/// A file that exists and cannot be read.
 pub(crate) fn is_set(path: &Path) -> Result<bool, Failure> {
     Manifest::is_at(path).map_err(Failure::at(path))
 }
 
-/// Whether a file begins as an index does, or is called one, or a path is a set of indexes. What else is no regular file is
-/// none, nor is a pattern.
+/// Whether a file is an index by its first bytes or its name, or a path is a set of indexes. Other paths that are not
+/// regular files, and patterns, are not indexes.
 ///
 /// # Errors
-/// A file that is there and cannot be read.
+/// A file that exists and cannot be read.
 pub(crate) fn is_index(path: &Path) -> io::Result<bool> {
     let data = match path.metadata() {
         Ok(data) => data,
@@ -152,10 +152,10 @@ pub(crate) fn is_index(path: &Path) -> io::Result<bool> {
     Ok(head == MAGIC || is_called_one)
 }
 
-/// Index files as one.
+/// Combines index files into one set.
 ///
 /// # Errors
-/// Files that cannot be read as one.
+/// Files that cannot be combined.
 pub(crate) fn together(files: Vec<Set>) -> Result<Set, Failure> {
     if files.is_empty() {
         return Err(Failure::new(format!(
@@ -165,7 +165,7 @@ pub(crate) fn together(files: Vec<Set>) -> Result<Set, Failure> {
     Ok(Set::new(files)?)
 }
 
-/// The failure to open an index; what the operating system reports names the file already.
+/// Returns the failure to open an index. Errors of the operating system already name the file.
 fn open_failure(path: &Path, error: Error) -> Failure {
     match error {
         Error::Io(_) if path.to_str().is_some_and(is_url) => Failure::new(
@@ -181,10 +181,10 @@ fn is_url(name: &str) -> bool {
     name.starts_with("http://") || name.starts_with("https://")
 }
 
-/// The fingerprints of the records that have the id which an argument is, by the kind of ids of the indexes.
+/// Returns the fingerprints of the records with an id, which is parsed by the kind of ids of the indexes.
 ///
 /// # Errors
-/// Indexes without ids, a word that is not a number where ids are numbers, an id that no record has, or damage.
+/// Indexes without ids, a word that is not a number although ids are numbers, an unknown id, or damage.
 pub(crate) fn fingerprints_of(set: &Set, word: &str) -> Result<Vec<u128>, Failure> {
     let found = set.fingerprints_of_id(id_of_word(set.id_kind(), word)?)?;
     if found.is_empty() {
@@ -193,10 +193,10 @@ pub(crate) fn fingerprints_of(set: &Set, word: &str) -> Result<Vec<u128>, Failur
     Ok(found)
 }
 
-/// The id that an argument is.
+/// Parses an id in an argument.
 ///
 /// # Errors
-/// It cannot be one of this kind.
+/// The word is not an id of this kind.
 pub(crate) fn id_of_word(kind: IdKind, word: &str) -> Result<Id<'_>, Failure> {
     match (kind, u64::parse_dec(word)) {
         (IdKind::String, _) => Ok(Id::String(word)),
@@ -210,7 +210,7 @@ pub(crate) fn id_of_word(kind: IdKind, word: &str) -> Result<Id<'_>, Failure> {
     }
 }
 
-/// What to leave out of the indexes; shared by the commands that read them.
+/// The records to exclude from the indexes; shared by the commands that read them.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct ExcludeArgs {
     /// File of what to leave out of the indexes, one on each line
@@ -219,12 +219,12 @@ pub(crate) struct ExcludeArgs {
     /// File of what to leave out of one of the indexes, as --exclude from all. May be repeated
     #[arg(long, value_names = ["INDEX", "FILE"], num_args = 2)]
     exclude_from: Vec<PathBuf>,
-    /// What the lines of the files are [default: fingerprint]
+    /// Meaning of the lines of the files [default: fingerprint]
     #[arg(long, value_enum, value_name = "WHAT")]
     exclude_by: Option<ExcludeBy>,
 }
 
-/// How lists name records.
+/// The way that lists name records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 enum ExcludeBy {
     /// Hexadecimal fingerprints; all records of each are left out
@@ -235,10 +235,11 @@ enum ExcludeBy {
 }
 
 impl ExcludeArgs {
-    /// Checks that nothing is to be left out where there are no indexes to leave it out of: `remedy` says what to do then.
+    /// Checks that no records are excluded if there are no indexes to exclude them from. `remedy` is advice for the
+    /// message.
     ///
     /// # Errors
-    /// Something is.
+    /// Records are excluded.
     pub(crate) fn refuse(&self, remedy: &str) -> Result<(), Failure> {
         let has_list = self.exclude.is_some() || !self.exclude_from.is_empty();
         if !has_list && self.exclude_by.is_none() {
@@ -249,16 +250,17 @@ impl ExcludeArgs {
         )))
     }
 
-    /// The files.
+    /// Returns the paths of the files.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &PathBuf> {
         let of_one = self.exclude_from.as_chunks().0.iter();
         self.exclude.iter().chain(of_one.map(|[_, list]| list))
     }
 
-    /// Reads the files: what to leave out of all indexes, and of single ones by their numbers. `none` makes exclusions.
+    /// Reads the files: exclusions from all indexes, and from single ones by their numbers. `none` creates empty
+    /// exclusions.
     ///
     /// # Errors
-    /// What is wrong with the options or the files, or what `none` returns.
+    /// Invalid options or files, or any error of `none`.
     pub(crate) fn read(
         &self,
         set: &Set,
@@ -270,7 +272,7 @@ impl ExcludeArgs {
         }
         let lists = self.exclude_from.as_chunks().0;
         let numbers = lists.iter().map(|[index, _]| number_of(index, set.names()));
-        // Before a list is read, which can take long.
+        // This check comes before a list is read, which can take long.
         let numbers = numbers.collect::<Result<Vec<_>, _>>()?;
         let (mut of_all, mut of_one) = (none()?, BTreeMap::new());
         if let Some(list) = &self.exclude {
@@ -286,10 +288,10 @@ impl ExcludeArgs {
         Ok((of_all, of_one))
     }
 
-    /// The set without what is in the files.
+    /// Returns the set without the records in the files.
     ///
     /// # Errors
-    /// What is wrong with the files or the set.
+    /// Invalid files, or any error of the set.
     pub(crate) fn apply(&self, mut set: Set) -> Result<Set, Failure> {
         let (of_all, of_one) = self.read(&set, || Ok(Exclusions::default()))?;
         if self.exclude.is_some() {
@@ -304,7 +306,7 @@ impl ExcludeArgs {
     /// Adds the contents of a file to exclusions from indexes.
     ///
     /// # Errors
-    /// The file cannot be read, or a line of it names no records of such indexes.
+    /// The file cannot be read, or one of its lines does not name records of such indexes.
     fn add_list(&self, path: &Path, set: &Set, exclusions: &mut Exclusions) -> Result<(), Failure> {
         let format = match self.exclude_by.unwrap_or_default() {
             ExcludeBy::Fingerprint => Format::Hex,
@@ -316,7 +318,7 @@ impl ExcludeArgs {
             let record = record?;
             let problem = match record.content {
                 Content::Fingerprint(_) if record.id.is_some() => {
-                    // The user may mean this record only.
+                    // The user may mean only this record.
                     Some("has an id too, but all records of the fingerprint would be left out; remove the id".into())
                 }
                 Content::Fingerprint(fingerprint) => {
@@ -333,10 +335,10 @@ impl ExcludeArgs {
     }
 }
 
-/// The number of the index that has a name.
+/// Returns the number of the index with a name.
 ///
 /// # Errors
-/// There is none, or several have it.
+/// No index has that name, or several do.
 fn number_of(index: &Path, names: &[String]) -> Result<usize, Failure> {
     let name = index.display().to_string();
     let mut named = names
@@ -351,13 +353,13 @@ fn number_of(index: &Path, names: &[String]) -> Result<usize, Failure> {
     Err(Failure::new(format!("--exclude-from: {problem}")).about(name))
 }
 
-/// Adds an id, or says what is wrong with it.
+/// Adds an id. Returns a message if it is invalid.
 ///
 /// # Errors
 /// A temporary file cannot be written.
 fn add_id(exclusions: &mut Exclusions, ids: IdKind, id: &str) -> Result<Option<String>, Failure> {
     Ok(match (ids, u64::parse_dec(id)) {
-        // As dump and query print it.
+        // In the form that dump and query print.
         (IdKind::String, _) => match unescape(id) {
             Ok(id) => {
                 exclusions.add_string(&id)?;
@@ -374,14 +376,15 @@ fn add_id(exclusions: &mut Exclusions, ids: IdKind, id: &str) -> Result<Option<S
     })
 }
 
-/// The time between releases. Each costs a fault for each page that is still wanted, and within it some megabytes are read.
+/// Interval between releases. Each causes a page fault for each page that is still needed, and some megabytes are read
+/// in between.
 const PERIOD: Duration = Duration::from_millis(10);
 
-/// Does some work, and releases the pages that it has read again and again.
+/// Runs `work`, and periodically releases the pages that it has read.
 pub(crate) fn while_released<T>(set: &Set, work: impl FnOnce() -> T) -> T {
     thread::scope(|scope| {
         let (working, ended) = channel::<()>();
-        // Without the thread, the memory of the process looks larger than it is: no reason to stop.
+        // Without the thread, the process only appears to use more memory, so a failure is ignored.
         let _ = Builder::new().spawn_scoped(scope, move || {
             while ended.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout) {
                 release(set);
@@ -393,7 +396,7 @@ pub(crate) fn while_released<T>(set: &Set, work: impl FnOnce() -> T) -> T {
     })
 }
 
-/// Releases all pages. That this fails is no reason to stop either.
+/// Releases all pages. A failure is ignored.
 fn release(set: &Set) {
     #[cfg(unix)]
     for segment in set.segments() {

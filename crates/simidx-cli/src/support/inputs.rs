@@ -1,4 +1,4 @@
-//! The inputs that a command names, and what there is to say of their records.
+//! The inputs of a command, and the diagnostics about their records.
 
 use std::path::{Path, PathBuf};
 use std::{fmt, fs};
@@ -13,29 +13,29 @@ use crate::support::messages::{counted, say};
 use crate::support::options::{InputFormat, heading, input_format, width};
 use crate::support::pipeline::PipelineArgs;
 
-/// Files and folders that a command reads.
+/// The files and folders that a command reads.
 #[derive(Debug, Default)]
 pub(crate) struct InputFiles {
     files: Vec<FileId>,
-    /// Folders of documents: the name that the user gave, and the place.
+    /// Folders of documents: the path that the user gave, and the canonical one.
     folders: Vec<(PathBuf, PathBuf)>,
 }
 
-/// What a file is, whatever name leads to it: hard links and symbolic links included.
+/// The identity of a file, which hard links and symbolic links share.
 #[cfg(unix)]
 type FileId = (u64, u64);
 #[cfg(not(unix))]
 type FileId = PathBuf;
 
 impl InputFiles {
-    /// Those of these paths; `-` is standard input. What does not exist is no input.
+    /// Collects the files of these paths; `-` is standard input. Paths that do not exist are ignored.
     pub(crate) fn new<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> Self {
         let mut inputs = InputFiles::default();
         inputs.add(paths);
         inputs
     }
 
-    /// Adds further ones.
+    /// Adds further paths.
     pub(crate) fn add<P: AsRef<Path>>(&mut self, paths: impl IntoIterator<Item = P>) {
         for path in paths {
             let path = path.as_ref();
@@ -54,7 +54,7 @@ impl InputFiles {
     /// Refuses a target that is one of the inputs.
     ///
     /// # Errors
-    /// It is, or it lies in a folder of them.
+    /// The target is an input, or lies in an input folder.
     pub(crate) fn check_target(&self, target: &Path) -> Result<(), Failure> {
         if id(target).is_some_and(|id| self.files.contains(&id)) {
             let message = "is an input, and no input is replaced; name another output";
@@ -72,10 +72,10 @@ impl InputFiles {
         }
     }
 
-    /// Refuses a target that would appear in a folder of the inputs while that is still to be read.
+    /// Refuses a target that would appear in an input folder while it is still to be read.
     ///
     /// # Errors
-    /// It would.
+    /// The target lies in an input folder.
     pub(crate) fn check_outside(&self, target: &Path) -> Result<(), Failure> {
         let Some(folder) = self.folder_of(target) else {
             return Ok(());
@@ -87,7 +87,7 @@ impl InputFiles {
         Err(Failure::new(message).about(target.display()))
     }
 
-    /// The input folder that a target lies in, as the user named it.
+    /// Returns the input folder that a target lies in, as the user named it.
     fn folder_of(&self, target: &Path) -> Option<&Path> {
         let place = folder(target).canonicalize().ok()?;
         let mut folders = self.folders.iter();
@@ -96,7 +96,7 @@ impl InputFiles {
     }
 }
 
-/// The directory of a file; the current one for standard output.
+/// Returns the directory of a file; the current directory for standard output.
 pub(crate) fn folder(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -115,7 +115,7 @@ fn id_of(data: &fs::Metadata) -> FileId {
     (data.dev(), data.ino())
 }
 
-/// The file that standard input is, if it is one.
+/// Returns the identity of the file that is standard input, if it is a file.
 #[cfg(unix)]
 fn id_of_stdin() -> Option<FileId> {
     use std::os::fd::AsFd;
@@ -137,7 +137,7 @@ fn id_of_stdin() -> Option<FileId> {
 /// Number of diagnostics of a kind that are shown; the rest are only counted.
 const SHOWN: u64 = 10;
 
-/// What to do with a record that cannot be used.
+/// The action for an unusable record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub(crate) enum OnError {
     /// Stop with an error that names it
@@ -150,17 +150,17 @@ pub(crate) enum OnError {
     Keep,
 }
 
-/// Counts of the diagnostics so far.
+/// The diagnostics so far.
 #[derive(Debug, Default)]
 pub(crate) struct Diagnostics {
     on_error: OnError,
-    /// Records that are left out.
+    /// Number of records that are left out.
     pub(crate) skipped: u64,
-    /// Records in which bytes became U+FFFD.
+    /// Number of records in which bytes became U+FFFD.
     pub(crate) replaced: u64,
     guessed: u64,
     odd_ids: u64,
-    /// What is wrong with the first of them.
+    /// The problem of the first record with an invalid id.
     first_odd_id: Option<InputError>,
 }
 
@@ -175,7 +175,7 @@ impl Diagnostics {
     /// Skips a record.
     ///
     /// # Errors
-    /// What is wrong with it, if invalid records are not to be skipped.
+    /// The problem with the record, if invalid records are not to be skipped.
     pub(crate) fn skip_or_fail(&mut self, error: InputError) -> Result<(), Failure> {
         if self.on_error == OnError::Stop {
             return Err(error.into());
@@ -184,7 +184,7 @@ impl Diagnostics {
         Ok(())
     }
 
-    /// Notes that bytes of a record at this place became U+FFFD.
+    /// Counts a record, at this place, in which bytes became U+FFFD.
     pub(crate) fn note_faults(&mut self, (source, place): (&str, Place)) {
         let message = "invalid bytes were replaced by U+FFFD";
         name(
@@ -194,14 +194,14 @@ impl Diagnostics {
         );
     }
 
-    /// Notes that a record at this place has an id that is none, for which its position stands.
+    /// Counts a record, at this place, with an invalid id, which its position replaces.
     pub(crate) fn note_odd_id(&mut self, (source, place): (&str, Place), message: String) {
         self.odd_ids += 1;
         self.first_odd_id
             .get_or_insert_with(|| InputError::new(source, place, message));
     }
 
-    /// Notes that the encoding of an input, just opened, was detected from its bytes alone.
+    /// Reports that the encoding of an input, just opened, was detected only from its bytes.
     pub(crate) fn note_guess(&mut self, reader: &dyn RecordReader) {
         if let Some(encoding) = reader.guessed_encoding() {
             let (source, _) = reader.place();
@@ -239,7 +239,7 @@ impl Diagnostics {
     }
 }
 
-/// Counts one more, and shows it if it is among the first.
+/// Increments a count, and shows the record if it is among the first.
 fn name(count: &mut u64, what: &str, record: &dyn fmt::Display) {
     *count += 1;
     if *count <= SHOWN {
@@ -248,7 +248,7 @@ fn name(count: &mut u64, what: &str, record: &dyn fmt::Display) {
     }
 }
 
-/// Where records have their texts, fingerprints and ids, and how they are written; shared by the commands that read
+/// The fields with texts, fingerprints and ids, and the notation of the records; shared by the commands that read
 /// records.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct FieldArgs {
@@ -270,7 +270,7 @@ pub(crate) struct FieldArgs {
     encoding: Option<TextEncoding>,
 }
 
-/// Reads `--delimiter`.
+/// Parses `--delimiter`.
 fn delimiter(text: &str) -> Result<u8, String> {
     match (text, text.as_bytes()) {
         ("tab" | "\\t", _) => Ok(b'\t'),
@@ -280,16 +280,16 @@ fn delimiter(text: &str) -> Result<u8, String> {
 }
 
 impl FieldArgs {
-    /// The options, for a message about them.
+    /// The names of the options, for a message about them.
     pub(crate) const NAMES: &str =
         "--text-field, --fingerprint-field, --id-field, --delimiter and --encoding";
 
-    /// Whether anything is named.
+    /// Whether any of the options is given.
     pub(crate) fn are_given(&self) -> bool {
         self.options(Width::default()) != ReadOptions::default() || self.encoding.is_some()
     }
 
-    /// What the readers of fingerprints of a width take.
+    /// Returns the options of readers of fingerprints of a width.
     pub(crate) fn options(&self, width: Width) -> ReadOptions {
         let mut options = ReadOptions::default().width(width);
         options.fields.text.clone_from(&self.text_field);
@@ -304,7 +304,7 @@ impl FieldArgs {
     }
 }
 
-/// Which inputs to read and how; shared by the commands that read records.
+/// The inputs, and options for reading them; shared by the commands that read records.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct InputArgs {
     /// Files, folders of them, or quoted patterns such as 'crawl/*.tsv.gz'; `-` is standard input, the default. Files
@@ -319,7 +319,7 @@ pub(crate) struct InputArgs {
     /// Bits per fingerprint
     #[arg(long, value_name = "BITS", default_value_t = Width::W64, value_parser = width())]
     pub(crate) width: Width,
-    /// What to do with an invalid record
+    /// Action for an invalid record
     #[arg(long, value_enum, value_name = "ACTION", default_value_t = OnError::Stop, help_heading = heading::INPUT)]
     pub(crate) on_error: OnError,
     #[command(flatten)]
@@ -327,12 +327,12 @@ pub(crate) struct InputArgs {
 }
 
 impl InputArgs {
-    /// The format, if it is not for the reader to tell.
+    /// Returns the format; `None` to detect it.
     pub(crate) fn format(&self) -> Option<Format> {
         self.input.flatten()
     }
 
-    /// The inputs, standard input if none is named.
+    /// Returns the inputs, by default standard input.
     pub(crate) fn paths(&self) -> simidx_input::Result<Vec<PathBuf>> {
         if self.inputs.is_empty() {
             return Ok(vec![PathBuf::from("-")]);
@@ -342,10 +342,10 @@ impl InputArgs {
         Ok(inputs.collect::<Result<Vec<_>, _>>()?.concat())
     }
 
-    /// Everything that is read for these arguments.
+    /// Returns all files that are read for these arguments.
     ///
     /// # Errors
-    /// A pattern that nothing matches.
+    /// A pattern without matches.
     pub(crate) fn files(&self) -> Result<InputFiles, Failure> {
         let mut files = InputFiles::new(self.paths()?);
         files.add(self.pipeline.files.paths());
@@ -353,7 +353,7 @@ impl InputArgs {
     }
 }
 
-/// Index files or records; shared by the commands that take either.
+/// Index files or records; shared by the commands that accept either.
 #[derive(Debug, Clone, clap::Args)]
 #[command(
     mut_arg("inputs", |arg| arg.value_name("INDEX|INPUT").required(true).help(SOURCES)),
@@ -376,10 +376,11 @@ const SOURCE_FORMAT: &str =
     "Format of the records [default: auto; files that begin as indexes do are indexes]";
 
 impl SourceArgs {
-    /// Whether the files are records: in any case if a format is named, else by the first bytes of the files.
+    /// Whether the files are records. They are if a format is named; otherwise the first bytes of the files determine
+    /// it.
     ///
     /// # Errors
-    /// Files of which some are indexes and others are not, or one that cannot be read.
+    /// A mixture of indexes and other files, or a file that cannot be read.
     pub(crate) fn are_records(&self) -> Result<bool, Failure> {
         if self.records.input.is_some() {
             return Ok(true);
@@ -401,10 +402,10 @@ impl SourceArgs {
         Ok(first.is_some_and(|(_, is_index)| !is_index))
     }
 
-    /// The indexes as one, without what is to be left out of them; none if the files are records.
+    /// Opens the indexes as one set, without the excluded records; returns `None` if the files are records.
     ///
     /// # Errors
-    /// As for [`Self::are_records`], options for the other kind of files, and what keeps the indexes from being opened.
+    /// The errors of [`Self::are_records`], options for the other kind of files, and indexes that cannot be opened.
     pub(crate) fn open(&self, exclude: &ExcludeArgs) -> Result<Option<Set>, Failure> {
         if self.are_records()? {
             exclude.refuse("it cannot be used with records")?;

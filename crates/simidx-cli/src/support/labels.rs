@@ -1,4 +1,4 @@
-//! What documents are called: by their ids, else by their positions among the records.
+//! The names of documents: their ids, otherwise their positions among the records.
 
 use std::cell::RefCell;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
@@ -10,19 +10,19 @@ use tempfile::{SpooledTempFile, spooled_tempfile_in};
 use crate::support::failure::Failure;
 use crate::support::records::Fingerprinted;
 
-/// What is known of documents, in their order: what they are called, and how long they are.
+/// The names of documents, in order, and the lengths of their texts.
 pub(crate) struct Labels {
     pub(crate) ids: SpooledIds,
     pub(crate) positions: Positions,
-    /// Bytes of each text, if they are needed.
+    /// The number of bytes of each text, if needed.
     pub(crate) lengths: Option<Vec<u32>>,
     /// Number of documents so far.
     pub(crate) count: u64,
 }
 
 impl Labels {
-    /// No documents yet. Ids that take more than so many bytes go to a temporary file in this folder, by default in that of
-    /// the system.
+    /// Creates an empty list. Ids of more than `id_memory` bytes in total go to a temporary file in this folder, by
+    /// default in the folder of the system.
     pub(crate) fn new(temp_dir: Option<&Path>, id_memory: u64, keeps_lengths: bool) -> Self {
         Labels {
             ids: SpooledIds::new(temp_dir, id_memory),
@@ -32,7 +32,7 @@ impl Labels {
         }
     }
 
-    /// Takes the next document, and its id if that is to be known.
+    /// Adds the next document, and its id if it has one.
     ///
     /// # Errors
     /// The id cannot be written.
@@ -47,13 +47,13 @@ impl Labels {
         Ok(())
     }
 
-    /// Takes fingerprints without ids, from this position on.
+    /// Adds fingerprints without ids, from this position on.
     pub(crate) fn push_unnamed(&mut self, position: u64, count: u64) {
         self.positions.push(position, count);
         self.count += count;
     }
 
-    /// Says that all documents are there, among so many records.
+    /// Completes the list, after this number of records.
     ///
     /// # Errors
     /// The ids cannot be written.
@@ -62,18 +62,18 @@ impl Labels {
         self.ids.complete()
     }
 
-    /// What a document is called.
+    /// Returns the name of a document.
     ///
     /// # Errors
-    /// What keeps its id from being read.
+    /// The id cannot be read.
     pub(crate) fn of(&self, document: usize) -> Result<IdBuf, Error> {
         let id = self.ids.get(document as u64)?;
         Ok(id.unwrap_or_else(|| IdBuf::Number(self.positions.of(document))))
     }
 }
 
-/// The place of an item in a list, by its number among those that are not left out: `place` gives the places of those that
-/// are, of which there are `len`, ascending.
+/// Returns the position of an item in a list, from its number among the items that are not left out. `place` returns
+/// the positions of the `len` items that are left out, ascending.
 pub(crate) fn place_among(len: usize, place: impl Fn(usize) -> u64, item: u64) -> u64 {
     let (mut low, mut high) = (0, len);
     while low < high {
@@ -86,10 +86,10 @@ pub(crate) fn place_among(len: usize, place: impl Fn(usize) -> u64, item: u64) -
     item + low as u64
 }
 
-/// Where the documents stand among all records of the inputs. Memory: 8 bytes for each record that was skipped.
+/// The positions of the documents among all records of the inputs. Memory: 8 bytes for each skipped record.
 #[derive(Debug, Default)]
 pub(crate) struct Positions {
-    /// The positions of records that are no documents, ascending.
+    /// The positions of records that are not documents, ascending.
     skipped: Vec<u64>,
     /// The position after the last document.
     end: u64,
@@ -98,36 +98,36 @@ pub(crate) struct Positions {
 }
 
 impl Positions {
-    /// The next documents stand here, one after the other.
+    /// Adds the next documents, at consecutive positions.
     pub(crate) fn push(&mut self, position: u64, count: u64) {
         self.skipped.extend(self.end..position);
         self.end = position + count;
     }
 
-    /// The document that stands at a position; none if the record is no document.
+    /// Returns the number of the document at a position; `None` if the record is not a document.
     pub(crate) fn document_at(&self, position: u64) -> Option<usize> {
         let before = self.skipped.partition_point(|&skipped| skipped < position);
         let is_skipped = self.skipped.get(before) == Some(&position);
         (position < self.end && !is_skipped).then(|| position as usize - before)
     }
 
-    /// Where a document stands.
+    /// Returns the position of a document.
     pub(crate) fn of(&self, document: usize) -> u64 {
         let skipped = |number: usize| self.skipped[number];
         place_among(self.skipped.len(), skipped, document as u64)
     }
 
-    /// Says that there are so many records.
+    /// Sets the number of all records.
     pub(crate) fn end_at(&mut self, total: u64) {
         self.total = total;
     }
 
-    /// Number of records that are no documents.
+    /// Number of records that are not documents.
     pub(crate) fn skipped_count(&self) -> u64 {
         self.skipped.len() as u64 + (self.total - self.end)
     }
 
-    /// Says whether a further pass over the records, of which there were so many, had as many as the first one.
+    /// Checks that a further pass over the records had the same number of records as the first one.
     pub(crate) fn check(&self, count: u64) -> Result<(), Failure> {
         if count == self.total {
             return Ok(());
@@ -138,23 +138,23 @@ impl Positions {
     }
 }
 
-/// Ids that are read together.
+/// Number of ids that are read together.
 const BLOCK_LEN: u64 = 64;
 
-/// Ids by the numbers of their records, which need not all have one. Memory: `room`, a byte for every eight records, and
+/// Ids by the numbers of their records; records may have none. Memory: `room`, one byte for every eight records, and
 /// buffers.
 ///
-/// Each id is a line of JSON; that of a record without one is empty.
+/// Each id is a line of JSON, which is empty for a record without one.
 #[derive(Debug)]
 pub(crate) struct SpooledIds {
     folder: PathBuf,
-    /// The ids: in memory, as long as all of them fit.
+    /// The ids, in memory as long as all of them fit.
     file: RefCell<BufWriter<SpooledTempFile>>,
-    /// Where each block starts.
+    /// The offset of each block.
     starts: Vec<u64>,
-    /// Bytes of all ids.
+    /// Number of bytes of all ids.
     len: u64,
-    /// Records so far.
+    /// Number of records so far.
     count: u64,
     /// The block that was read last.
     block: RefCell<Block>,
@@ -168,8 +168,8 @@ struct Block {
 }
 
 impl SpooledIds {
-    /// No ids yet. They go to a temporary file in this folder, by default in that of the system, if they take more than so
-    /// many bytes.
+    /// Creates an empty list. Ids of more than `room` bytes in total go to a temporary file in this folder, by default
+    /// in the folder of the system.
     pub(crate) fn new(temp_dir: Option<&Path>, room: u64) -> Self {
         let folder = temp_dir.map_or_else(std::env::temp_dir, Path::to_owned);
         let room = usize::try_from(room).unwrap_or(usize::MAX);
@@ -183,10 +183,10 @@ impl SpooledIds {
         }
     }
 
-    /// Stores the id of a record; the records come in order.
+    /// Adds the id of a record; records must come in order.
     ///
     /// # Errors
-    /// What keeps it from being written.
+    /// The id cannot be written.
     pub(crate) fn push(&mut self, record: u64, id: &IdBuf) -> Result<(), Error> {
         let result = self.try_push(record, id);
         result.map_err(|error| self.blame(error).into())
@@ -211,19 +211,19 @@ impl SpooledIds {
         writeln!(self.file.get_mut(), "{line}")
     }
 
-    /// Makes the ids ready to be read.
+    /// Makes the ids readable.
     ///
     /// # Errors
-    /// What keeps them from being written.
+    /// The ids cannot be written.
     pub(crate) fn complete(&mut self) -> Result<(), Error> {
         let flushed = self.file.get_mut().flush();
         flushed.map_err(|error| self.blame(error).into())
     }
 
-    /// The id of a record, if it has one.
+    /// Returns the id of a record, if it has one.
     ///
     /// # Errors
-    /// What keeps it from being read.
+    /// The id cannot be read.
     pub(crate) fn get(&self, record: u64) -> Result<Option<IdBuf>, Error> {
         if record >= self.count {
             return Ok(None);
@@ -256,7 +256,7 @@ impl SpooledIds {
     }
 }
 
-/// The id of a record, out of its block.
+/// Returns the id of a record from its block.
 fn id_in(block: &[u8], record: u64) -> io::Result<Option<IdBuf>> {
     let mut lines = block.split(|&byte| byte == b'\n');
     let line = lines.nth((record % BLOCK_LEN) as usize).unwrap_or_default();

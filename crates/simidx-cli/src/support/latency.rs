@@ -1,4 +1,4 @@
-//! Latencies of queries in a few figures, and the queries that are made up to measure them.
+//! Statistics of query latencies, and synthetic queries to measure them.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub(crate) struct Latency {
 }
 
 impl Latency {
-    /// The figures of at least one latency.
+    /// Returns the quantiles of at least one latency.
     pub(crate) fn of(mut latencies: Vec<Duration>) -> Self {
         latencies.sort_unstable();
         let us = |latency: &Duration| latency.as_secs_f64() * 1e6;
@@ -42,11 +42,11 @@ impl Latency {
     }
 }
 
-/// Most bits that are flipped in a member to make a query: some matches, some near misses.
+/// Largest number of flipped bits in a query that is made from a member: some queries match, some narrowly miss.
 const MAX_FLIPS: usize = 5;
 
-/// Half members, each with 0 to 5 distinct bits flipped, half uniformly random, in turn. A fingerprint of several files is as
-/// likely as its number of files.
+/// Returns queries: alternately a member with 0 to 5 distinct bits flipped, and a uniformly random value. A fingerprint
+/// in several files is proportionally more likely.
 pub(crate) fn sample_queries(set: &Set, count: usize, seed: u64) -> Result<Vec<u128>, Failure> {
     let mut rng = SmallRng::seed_from_u64(seed);
     let width = set.width();
@@ -89,7 +89,7 @@ fn members(
     Ok(())
 }
 
-/// The fingerprint with 0 to 5 distinct bits flipped.
+/// Returns the fingerprint with 0 to 5 distinct bits flipped.
 fn flip(fingerprint: u128, width: Width, rng: &mut SmallRng) -> u128 {
     let flips = rng.random_range(0..=MAX_FLIPS);
     let positions = rand::seq::index::sample(rng, width.bits() as usize, flips);

@@ -1,4 +1,4 @@
-//! Messages to the user, and the words in them.
+//! Messages to the user, and formatting for them.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use simidx::index::QueryStats;
 
-/// Prints a message to stderr. A stderr that cannot be written to is no reason to stop.
+/// Prints a message to stderr. The program continues even if stderr cannot be written to.
 pub(crate) fn say(message: impl fmt::Display) {
     let _ = writeln!(io::stderr(), "simidx: {message}");
 }
 
-/// Says that some documents of an input are near to nothing but their equals.
+/// Reports that some documents of an input are near only to equal ones.
 pub(crate) fn say_without_features(count: u64) {
     if count > 0 {
         let documents = counted(count, "document");
@@ -21,7 +21,7 @@ pub(crate) fn say_without_features(count: u64) {
     }
 }
 
-/// Says that some queries are documents that nothing can be near to.
+/// Reports that some queries are documents that cannot be near to any other.
 pub(crate) fn say_nothing_near(count: u64) {
     if count > 0 {
         let documents = counted(count, "document");
@@ -31,7 +31,7 @@ pub(crate) fn say_nothing_near(count: u64) {
     }
 }
 
-/// A number of things with their name in the singular or plural, as in `1 query` and `2 queries`.
+/// Formats a count with its noun in the singular or plural, such as `1 query` and `2 queries`.
 pub(crate) fn counted(count: u64, name: &str) -> String {
     match (count, name.strip_suffix('y')) {
         (1, _) => format!("1 {name}"),
@@ -40,7 +40,7 @@ pub(crate) fn counted(count: u64, name: &str) -> String {
     }
 }
 
-/// What queries cost, in words.
+/// Formats the cost of queries.
 pub(crate) fn cost(stats: QueryStats) -> String {
     let probes = counted(stats.probes, "probe");
     let blocks = counted(stats.blocks, "block");
@@ -51,12 +51,12 @@ pub(crate) fn cost(stats: QueryStats) -> String {
 /// Set once, before the command runs.
 static QUIET: AtomicBool = AtomicBool::new(false);
 
-/// From now on no summary is printed.
+/// Suppresses summaries from now on.
 pub(crate) fn be_quiet() {
     QUIET.store(true, Ordering::Relaxed);
 }
 
-/// Whether summaries are left out.
+/// Whether summaries are suppressed.
 pub(crate) fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }

@@ -1,4 +1,4 @@
-//! What several commands share: opening indexes, reading records, output, progress, messages.
+//! Code that several commands share: opening indexes, reading records, output, progress, messages.
 
 pub(crate) mod answers;
 pub(crate) mod build_report;

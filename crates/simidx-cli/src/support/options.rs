@@ -21,22 +21,22 @@ pub(crate) mod heading {
     pub(crate) const RESOURCES: &str = "Resources";
 }
 
-/// The distance where neither the user nor an index says one.
+/// The distance if neither the user nor an index names one.
 pub(crate) const DEFAULT_DISTANCE: u32 = 3;
 
-/// Distances of fingerprints of any width.
+/// The distances of fingerprints of any width.
 pub(crate) const DISTANCES: RangeInclusive<u32> = 0..=Width::W128.bits();
 
-/// Distances that tables can be made for.
+/// The distances that tables can be made for.
 pub(crate) const TABLE_DISTANCES: RangeInclusive<u32> = 0..=MAX_DISTANCE;
 
-/// Numbers of threads that a machine can bear: each thread costs a stack and its share of the scheduler.
+/// Largest number of threads: each costs a stack and scheduling.
 pub(crate) const MOST_THREADS: u16 = 1024;
 
-/// A distance of fingerprints of this width, if one is given.
+/// Returns a distance of fingerprints of this width, if one is given.
 ///
 /// # Errors
-/// One above the width: it is a mistake, as all fingerprints are within the width.
+/// A distance above the width, which is certainly a mistake.
 pub(crate) fn distance_within(given: Option<u32>, width: Width) -> Result<Option<u32>, Failure> {
     match given {
         Some(distance) if distance > width.bits() => Err(Failure::new(format!(
@@ -46,23 +46,23 @@ pub(crate) fn distance_within(given: Option<u32>, width: Width) -> Result<Option
     }
 }
 
-/// The same, or else a default.
+/// Returns [`distance_within`], or a default.
 ///
 /// # Errors
-/// As for [`distance_within`].
+/// The errors of [`distance_within`].
 pub(crate) fn distance_or(given: Option<u32>, width: Width, default: u32) -> Result<u32, Failure> {
     Ok(distance_within(given, width)?.unwrap_or(default))
 }
 
-/// Reads `--width`.
+/// Parses `--width`.
 pub(crate) fn width() -> impl TypedValueParser<Value = Width> {
     PossibleValuesParser::new(["32", "64", "128"]).try_map(|bits| bits.parse())
 }
 
-/// A value that an option may have: its name, its help, and what it stands for.
+/// A value of an option: its name, its help, and its meaning.
 pub(crate) type Choice<T> = (&'static str, &'static str, T);
 
-/// A value parser of one of several values.
+/// Returns a parser of one of several values.
 pub(crate) fn one_of<T: Copy + Send + Sync + 'static>(
     choices: impl IntoIterator<Item = Choice<T>>,
 ) -> impl TypedValueParser<Value = T> {
@@ -76,10 +76,10 @@ pub(crate) fn one_of<T: Copy + Send + Sync + 'static>(
     })
 }
 
-/// `--input`, with `auto` for none.
+/// `--input`, with `None` for `auto`.
 pub(crate) type InputFormat = Option<Format>;
 
-/// Reads `--input`.
+/// Parses `--input`.
 pub(crate) fn input_format() -> impl TypedValueParser<Value = InputFormat> {
     let auto = ("auto", "By the extension, else by the first bytes", None);
     let named = Format::ALL.map(|format| (format.name(), describe(format), Some(format)));
@@ -101,12 +101,12 @@ fn describe(format: Format) -> &'static str {
         Format::Parquet => "Columns id and text or fingerprint",
         Format::Arrow => "The same columns in an Arrow file or stream, or a Feather file",
         Format::Warc => "The pages of a web archive",
-        // A format that is new to the reader is listed by its name.
+        // A format that is new in the reader is listed by its name.
         _ => "",
     }
 }
 
-/// The codec of a new index; `None` where the data decide.
+/// The codec of a new index; `None` if the data determine it.
 pub(crate) type CodecChoice = Option<Codec>;
 
 /// `--codec` of a new index.
@@ -130,7 +130,7 @@ pub(crate) const CODECS: [Choice<CodecChoice>; 5] = [
     ("lines", "The fastest: a row of lines", Some(Codec::Lines)),
 ];
 
-/// `--ids`: what the ids of records are.
+/// `--ids`: the ids of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum IdChoice {
     /// No ids
@@ -144,8 +144,8 @@ pub(crate) enum IdChoice {
 }
 
 impl IdChoice {
-    /// The kind of ids, where the first record has a name (it is a document or has an id) or not: `auto` takes `unnamed`
-    /// for one that has not.
+    /// Returns the kind of ids. For `auto`, it is strings if the first record is named (is a document or has an id),
+    /// otherwise `unnamed`.
     pub(crate) fn kind(self, first_is_named: bool, unnamed: IdKind) -> IdKind {
         match self {
             IdChoice::None => IdKind::None,
@@ -157,7 +157,7 @@ impl IdChoice {
     }
 }
 
-/// The resources of a command; shared by those that work on whole sets.
+/// The resources of a command; shared by commands that work on whole sets.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ResourceArgs {
     /// Memory limit, such as 1GiB; what does not fit goes to temporary files [default: half of the machine's memory]
@@ -170,14 +170,14 @@ pub(crate) struct ResourceArgs {
     threads: ThreadArgs,
 }
 
-/// Says that temporary files are by default where the output is, on a disk that has room for it.
+/// Adapts the help of `--temp-dir`: by default, temporary files are next to the output, on a disk with space for it.
 pub(crate) fn beside_output(temp_dir: Arg) -> Arg {
     temp_dir.help(
         "Directory for temporary files, which are deleted in any case [default: that of the output]",
     )
 }
 
-/// The threads of a command, of which the program takes the number from the matches before the command runs.
+/// The threads of a command. The program reads their number from the matches before the command runs.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ThreadArgs {
     /// Number of threads; 0 uses all cores
@@ -186,13 +186,14 @@ pub(crate) struct ThreadArgs {
 }
 
 impl ResourceArgs {
-    /// Bytes of memory to use.
+    /// Returns the memory limit in bytes.
     pub(crate) fn memory_limit(&self) -> u64 {
         self.memory.map_or_else(default_memory, |Size(bytes)| bytes)
     }
 }
 
-/// A directory in which temporary files can be made: they may be needed only after hours.
+/// Parses a directory and checks that temporary files can be created there, because they may be needed only after
+/// hours.
 pub(crate) fn temp_dir() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().try_map(|directory| {
         tempfile::tempfile_in(&directory)?;
@@ -200,10 +201,10 @@ pub(crate) fn temp_dir() -> impl TypedValueParser<Value = PathBuf> {
     })
 }
 
-/// Checks that temporary files can be made in the directory of an output, which is the one for them by default.
+/// Checks that temporary files can be created in the directory of an output, their default directory.
 ///
 /// # Errors
-/// No such directory, or one that cannot be written to.
+/// A directory that does not exist or cannot be written to.
 pub(crate) fn check_temp_dir(directory: &Path) -> Result<(), Failure> {
     match tempfile::tempfile_in(directory) {
         Ok(_) => Ok(()),

@@ -13,10 +13,10 @@ use crate::support::failure::Failure;
 use crate::support::messages::say;
 use crate::support::options::heading;
 
-/// The longest file that a pipeline may need, in bytes.
+/// Largest size of a file that a pipeline may need, in bytes.
 const MAX_FILE_LEN: u64 = 1 << 30;
 
-/// How documents become fingerprints; shared by the commands that read documents.
+/// The stages that fingerprint documents; shared by the commands that read documents.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct PipelineArgs {
     /// How documents become fingerprints: a preset (web, news-zh, code, short, compat-1e0ng, compat-mfonda,
@@ -42,24 +42,24 @@ fn parse_options(text: &str) -> simidx_text::Result<Box<PipelineOptions>> {
 }
 
 impl PipelineArgs {
-    /// Whether something other than the default is asked for that only fingerprints depend on.
+    /// Whether a stage or a file other than the default is given, which affects only fingerprints.
     pub(crate) fn is_given(&self) -> bool {
         self.stages() != Preset::default().options() || self.files.paths().next().is_some()
     }
 
-    /// Whether stages are asked for, be they the default ones, files apart.
+    /// Whether stages are named, even default ones; files do not count.
     #[cfg(feature = "serve")]
     pub(crate) fn names_stages(&self) -> bool {
         self.pipeline.is_some() || self.html.is_some()
     }
 
-    /// The stages of the preset that is asked for, or of the default one.
+    /// Returns the stages of the named preset, or of the default one.
     fn stages(&self) -> PipelineOptions {
         let given = self.pipeline.as_deref().cloned();
         given.unwrap_or_else(|| Preset::default().options())
     }
 
-    /// The pipeline. Warns of stages that have no effect in it.
+    /// Returns the pipeline. Warns about stages that have no effect in it.
     ///
     /// # Errors
     /// Stages that cannot be combined, or a file that cannot be read.
@@ -75,10 +75,10 @@ impl PipelineArgs {
         Ok(pipeline)
     }
 
-    /// The pipeline for a command that weighs no features, so without a warning about weights.
+    /// Returns the pipeline for a command that does not weigh features, without a warning about weights.
     ///
     /// # Errors
-    /// As for [`Self::pipeline`].
+    /// The errors of [`Self::pipeline`].
     pub(crate) fn unweighted(&self) -> Result<Pipeline, Failure> {
         let files = self.files.read()?;
         let mut options = self.stages();
@@ -92,7 +92,7 @@ impl PipelineArgs {
     }
 }
 
-/// The files of the user that a pipeline was made with.
+/// Returns the user's files that a pipeline was made with.
 pub(crate) fn files_of(pipeline: &Pipeline) -> Assets {
     let options = pipeline.options();
     let mut files = Assets::default();
@@ -104,10 +104,10 @@ pub(crate) fn files_of(pipeline: &Pipeline) -> Assets {
     files
 }
 
-/// The pipeline that indexes record, with these files; it can make fingerprints of their width.
+/// Returns the pipeline that indexes record, with these files. It can make fingerprints of their width.
 ///
 /// # Errors
-/// No pipeline recorded, or one that needs other files; the failure names the index.
+/// Indexes without a pipeline, or a pipeline that needs other files; the failure names the index.
 pub(crate) fn recorded(set: &Set, files: &Assets) -> Result<Pipeline, Failure> {
     let recorder = set
         .segments()
@@ -127,7 +127,7 @@ pub(crate) fn recorded(set: &Set, files: &Assets) -> Result<Pipeline, Failure> {
     pipeline.map_err(|error| blame(error.into()))
 }
 
-/// Files that a pipeline needs.
+/// The files that a pipeline needs.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct PipelineFiles {
     /// Dictionary for jieba: on each line a word and, optionally, its frequency and part of speech
@@ -142,13 +142,13 @@ pub(crate) struct PipelineFiles {
 }
 
 impl PipelineFiles {
-    /// The names of those that are given.
+    /// Returns the paths of the given files.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
         let all = [&self.user_dictionary, &self.stop_words, &self.idf];
         all.into_iter().flatten().map(PathBuf::as_path)
     }
 
-    /// Reads the files that are named.
+    /// Reads the named files.
     ///
     /// # Errors
     /// A file that cannot be read or used; the failure names it, and its line.

@@ -14,10 +14,10 @@ use crate::EXIT_FAILURE;
 use crate::support::failure::Failure;
 use crate::support::messages;
 
-/// The limit where the memory of the machine is unknown, in bytes.
+/// The memory limit in bytes if the memory of the machine is unknown.
 const UNKNOWN_MACHINE: u64 = 4 << 30;
 
-/// Half of the memory of the machine, or of the limit of the control group if that is smaller.
+/// Returns half of the memory of the machine, or of the limit of the control group if that is smaller.
 pub(crate) fn default_memory() -> u64 {
     total().unwrap_or(2 * UNKNOWN_MACHINE) / 2
 }
@@ -29,7 +29,7 @@ fn total() -> Option<u64> {
     Some(machine.min(control_group().unwrap_or(u64::MAX)))
 }
 
-/// The least limit of the control group of this process and those above it (version 2), if there is one.
+/// Returns the smallest limit of the control group (version 2) of this process and its ancestors, if there is one.
 #[cfg(target_os = "linux")]
 fn control_group() -> Option<u64> {
     let own = std::fs::read_to_string("/proc/self/cgroup").ok()?;
@@ -48,8 +48,8 @@ fn total() -> Option<u64> {
     None
 }
 
-/// Makes large buffers go back to the system when they are dropped. Left alone, the allocator of the GNU library takes the
-/// first ones that are freed for a sign that more will come, and keeps what is between them: twice what is in use.
+/// Makes the allocator return large buffers to the system when they are dropped. By default, the GNU allocator takes
+/// the first large frees as a sign that more will follow, and keeps the memory between them: twice the memory in use.
 pub(crate) fn return_large_buffers() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
@@ -57,16 +57,16 @@ pub(crate) fn return_large_buffers() {
             unsafe_code,
             reason = "the standard library has no setting of its allocator"
         )]
-        // SAFETY: the call changes a number inside the allocator and takes no pointer. `main` makes it before it starts any
-        // thread, which might allocate meanwhile.
+        // SAFETY: the call changes a number inside the allocator and takes no pointer. `main` makes it before it starts
+        // any thread, which might allocate meanwhile.
         unsafe {
-            // An allocation of a mebibyte is a mapping of its own.
+            // An allocation of a mebibyte gets its own mapping.
             libc::mallopt(libc::M_MMAP_THRESHOLD, 1 << 20);
         }
     }
 }
 
-/// The largest resident set of this process so far, in bytes; `None` where the system does not report it.
+/// Returns the largest resident set of this process so far, in bytes; `None` if the system does not report it.
 pub(crate) fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status
@@ -76,14 +76,14 @@ pub(crate) fn peak_memory() -> Option<u64> {
     Some(kib << 10)
 }
 
-/// Starts the threads that the whole process shares: as many as `--threads` says, where 0 is all cores. A command without
-/// this option gets none: it does all work on the thread that it runs on.
+/// Starts the threads that the whole process shares, `--threads` or, for 0, one for each core. A command without this
+/// option gets none: it does all work on its own thread.
 ///
-/// To be called once, before a file is opened: large files are opened on these threads, and what needs them first would start
-/// as many as there are cores.
+/// Must be called once, before a file is opened: large files are opened on these threads, and the first use would
+/// otherwise start one thread for each core.
 ///
 /// # Errors
-/// The system gives no more threads.
+/// The system permits no further threads.
 pub(crate) fn start_threads(count: Option<u16>) -> Result<(), Failure> {
     let (pool, way_out) = match count {
         Some(count) => (
@@ -104,16 +104,15 @@ pub(crate) fn start_threads(count: Option<u16>) -> Result<(), Failure> {
 /// The outputs that are being written, under their temporary names.
 static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// While this lives, a signal that ends the program removes the file first.
+/// While this value lives, a signal that ends the program removes the file first.
 #[derive(Debug)]
 pub(crate) struct RemoveOnSignal(PathBuf);
 
 impl RemoveOnSignal {
-    /// Takes charge of a file that `create` makes, whose path `path_of` gives. A signal that comes meanwhile
-    /// waits for it.
+    /// Protects a file that `create` makes; `path_of` returns its path. A signal that arrives meanwhile waits for it.
     ///
     /// # Errors
-    /// The signal handlers cannot be installed, and what `create` returns.
+    /// The signal handlers cannot be installed, or any error of `create`.
     pub(crate) fn create<T, E: From<io::Error>>(
         create: impl FnOnce() -> Result<T, E>,
         path_of: impl FnOnce(&T) -> &Path,
@@ -133,7 +132,7 @@ impl Drop for RemoveOnSignal {
     }
 }
 
-/// Lets `work` give names to what is finished. A signal that comes meanwhile waits.
+/// Lets `work` rename finished outputs. A signal that arrives meanwhile waits.
 pub(crate) fn undisturbed<T>(work: impl FnOnce() -> T) -> T {
     let _unfinished = unfinished();
     work()
@@ -143,7 +142,7 @@ fn unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Starts the thread that waits for SIGINT, SIGTERM and SIGHUP, on Linux for SIGBUS too, once.
+/// Starts, once, the thread that waits for SIGINT, SIGTERM and SIGHUP, and on Linux for SIGBUS.
 ///
 /// # Errors
 /// The signal handlers cannot be installed.
@@ -154,7 +153,7 @@ pub(crate) fn expect_signals() -> io::Result<()> {
     expect(&[SIGINT, SIGTERM, SIGHUP])
 }
 
-/// Starts the thread for SIGBUS alone, on Linux: the others are those of a command that ends by itself.
+/// Starts the thread that waits only for SIGBUS, on Linux. The command handles the other signals itself.
 ///
 /// # Errors
 /// The signal handlers cannot be installed.
@@ -163,7 +162,7 @@ pub(crate) fn expect_lost_pages() -> io::Result<()> {
     expect(&[])
 }
 
-/// Lets SIGHUP end nothing from now on. One that asks for a reload before files are open has nothing to do.
+/// Ignores SIGHUP from now on. Before files are open, a request to reload has no effect.
 ///
 /// # Errors
 /// The signal handler cannot be installed.
@@ -196,7 +195,7 @@ fn expect(which: &[i32]) -> io::Result<()> {
     result
 }
 
-/// SIGBUS: a page of a mapped file that is not there, since the file became shorter or its disk failed.
+/// SIGBUS: a missing page of a mapped file, because the file became shorter or its disk failed.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod lost_pages {
     use std::io;
@@ -204,19 +203,20 @@ mod lost_pages {
     use signal_hook::consts::SIGBUS;
     use signal_hook::iterator::Handle;
 
-    /// Lets the thread that waits for signals hear of it, and keeps the threads that get it from going on meanwhile: they
-    /// would meet it again at once.
+    /// Notifies the thread that waits for signals, and pauses the threads that receive SIGBUS, because they would
+    /// receive it again immediately.
     pub(crate) fn expect(waiting: &Handle) -> io::Result<()> {
         #[expect(unsafe_code, reason = "the standard library has no such call")]
-        // SAFETY: no handler is installed but taken away. That of the standard library, which knows overflows of the stack by
-        // other signals here, would leave the signal to the system after the first thread, and end all at the second.
+        // SAFETY: a handler is only removed, not installed. The handler of the standard library, which detects stack
+        // overflows by other signals here, would leave the signal to the system after the first thread, and end the
+        // process at the second.
         unsafe {
             libc::signal(libc::SIGBUS, libc::SIG_DFL);
         }
         waiting.add_signal(SIGBUS)?;
         let stay = || loop {
             #[expect(unsafe_code, reason = "the standard library has no such call")]
-            // SAFETY: the call takes no memory and no lock, and is one of those that handlers may make.
+            // SAFETY: the call uses neither memory nor locks, and is async-signal-safe.
             unsafe {
                 libc::pause();
             }
@@ -225,8 +225,8 @@ mod lost_pages {
             unsafe_code,
             reason = "what runs in a signal handler must be fit for it"
         )]
-        // SAFETY: all that runs is a call that is fit for it. Handlers run in the order of their registration, so the thread
-        // that waits has heard of the signal before.
+        // SAFETY: the handler only makes an async-signal-safe call. Handlers run in the order of their registration, so
+        // the waiting thread has already been notified.
         unsafe { signal_hook::low_level::register(SIGBUS, stay) }.map(drop)
     }
 
@@ -250,18 +250,18 @@ pub(crate) fn survive_hangups() -> io::Result<()> {
     Ok(())
 }
 
-/// Removes the unfinished outputs and ends as the signal would have, but with words where a file became shorter.
+/// Removes the unfinished outputs and ends the process like the signal, with a message if a file became shorter.
 #[cfg(unix)]
 fn remove_and_die(signal: i32) {
-    // The lock stays taken, so that no further output is begun, and none appears of which a part is removed.
+    // The lock remains held, so that no further output is started, and none appears from which a part was removed.
     let unfinished = unfinished();
     for path in unfinished.iter() {
-        // The process ends either way; a file that cannot be removed has a name that says what it is.
+        // The process ends in any case. A file that cannot be removed has a name that identifies it as temporary.
         let _ = std::fs::remove_file(path);
     }
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     if lost_pages::is_it(signal) {
-        // No thread holds the lock of stderr while it waits for a page: messages are written from memory.
+        // No thread holds the lock of stderr while it waits for a page, because messages are written from memory.
         messages::say(
             "a mapped file could not be read: it was truncated, or its disk failed; replace files by renaming, or use --no-mmap",
         );

@@ -11,18 +11,18 @@ use std::time::Duration;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use simidx::Watch;
 
-/// Columns of a terminal for which the bars are made.
+/// Number of terminal columns that the bars are designed for.
 const WIDTH: u16 = 80;
 
-/// Counts from which on only their first digits are shown: of records, of the values of a stage, of either in a second.
+/// Counts of records, of the values of a stage, and of either per second are abbreviated from this value on.
 const SHORT_FROM: u64 = 1_000_000;
 const SHORT_STAGE_FROM: u64 = 10_000_000;
 const SHORT_RATE_FROM: u64 = 10_000;
 
-/// Length of the name of a stage beside which all digits of seven have room.
+/// Largest length of a stage's name next to which all seven digits fit.
 const LONG_NAME: usize = 28;
 
-/// The time that counts at least for a rate.
+/// Smallest elapsed time for computing a rate.
 const LEAST_TIME: Duration = Duration::from_millis(100);
 
 /// Number of records between updates of a bar that counts them one by one.
@@ -44,24 +44,24 @@ impl ProgressMode {
         match self {
             ProgressMode::Never => ProgressDrawTarget::hidden(),
             ProgressMode::Auto if !std::io::stderr().is_terminal() => ProgressDrawTarget::hidden(),
-            // indicatif itself hides bars where there is no terminal; a width makes it draw.
+            // indicatif hides bars without a terminal; a fixed width makes it draw.
             ProgressMode::Auto => ProgressDrawTarget::stderr(),
             ProgressMode::Always => ProgressDrawTarget::term_like(Box::new(PlainStderr)),
         }
     }
 
-    /// A count of things whose total is not known.
+    /// Returns a counter without a known total.
     pub(crate) fn counter(self, what: &'static str) -> ProgressBar {
         let style = template("{msg} {count} {prefix} ({rate}/s, {elapsed})");
         let style = with_counts(style, ProgressState::pos);
         self.styled(style).with_prefix(what)
     }
 
-    /// A stage with a known number of records, and how much has been written so far. Its first line already shows its name
-    /// and figures.
+    /// Returns the bar of a stage with a known number of records, and the amount written so far. Its first line already
+    /// shows its name and figures.
     pub(crate) fn stage(self, name: String, total: u64, written: String) -> ProgressBar {
         let style = template("{msg} {done} ({rate}/s, {prefix}, {eta} left)");
-        // A long name leaves no room for all digits.
+        // Next to a long name, not all digits fit.
         let from = match name.len() > LONG_NAME {
             true => SHORT_FROM,
             false => SHORT_STAGE_FROM,
@@ -82,13 +82,13 @@ impl ProgressMode {
         bar
     }
 
-    /// The name of the running stage.
+    /// Returns a spinner with the name of the current stage.
     pub(crate) fn spinner(self, doing: impl Into<Cow<'static, str>>) -> ProgressBar {
         self.styled(template("{msg} ({elapsed})"))
             .with_message(doing)
     }
 
-    /// The share of texts that have been compared with each other, and the watch that moves the bar.
+    /// Returns a bar with the share of compared texts, and the watch that moves it.
     pub(crate) fn comparing(self) -> (ProgressBar, Watch) {
         let bar = self.styled(template("comparing texts ({percent}%, {elapsed})"));
         let shown = bar.clone();
@@ -100,7 +100,8 @@ impl ProgressMode {
         (bar, watch)
     }
 
-    /// What is done to records as they are read from inputs; with `total` bytes, if that is known, also the time left.
+    /// Returns the bar for reading records from inputs; if the `total` number of bytes is known, it shows the remaining
+    /// time.
     pub(crate) fn reading(
         self,
         doing: &'static str,
@@ -136,24 +137,24 @@ impl ProgressMode {
     }
 }
 
-/// What is said of inputs while they are read: when, what is done to them, and what they are of.
+/// The options of the bar for inputs: when it is drawn, the operation on them, and the name of their records.
 pub(crate) type Reading = (ProgressMode, &'static str, &'static str);
 
-/// Records and bytes of inputs as they are read.
+/// A bar with the numbers of records and bytes read from inputs.
 pub(crate) struct ReadingBar {
-    /// Counts bytes, from which the time left is estimated.
+    /// Counts bytes, from which the remaining time is estimated.
     bar: ProgressBar,
     records: Arc<AtomicU64>,
 }
 
 impl ReadingBar {
-    /// Shows what has been read altogether.
+    /// Shows the total number of records and bytes read.
     pub(crate) fn show(&self, records: u64, bytes: u64) {
         self.records.store(records, Ordering::Relaxed);
         self.bar.set_position(bytes);
     }
 
-    /// The same for each record, of which few are shown.
+    /// [`ReadingBar::show`] for calls at each record, of which few are shown.
     pub(crate) fn show_sometimes(&self, records: u64, bytes: u64) {
         if records.is_multiple_of(SHOWN_EVERY) {
             self.show(records, bytes);
@@ -165,7 +166,7 @@ impl ReadingBar {
     }
 }
 
-/// A count; from `from` on its first digits alone.
+/// Formats a count; from `from` on, only its first digits.
 fn short(count: u64, from: u64) -> String {
     if count < from {
         return HumanCount(count).to_string();
@@ -175,7 +176,7 @@ fn short(count: u64, from: u64) -> String {
         return count.to_string();
     };
     let value = count as f64 / 1000f64.powi(power as i32);
-    // Three digits, cut off rather than rounded up to four.
+    // Three digits, truncated instead of rounded up to four.
     let decimals = match value {
         v if v < 10.0 => 2,
         v if v < 100.0 => 1,
@@ -186,13 +187,13 @@ fn short(count: u64, from: u64) -> String {
     format!("{value:.*}{letter}", decimals as usize)
 }
 
-/// How many in a second. At first nothing can be said of it, and the least time that counts keeps it from being huge.
+/// Formats a count per second. The smallest elapsed time keeps it from being huge at first.
 fn rate(count: u64, elapsed: Duration) -> String {
     let rate = count as f64 / elapsed.max(LEAST_TIME).as_secs_f64();
     short(rate as u64, SHORT_RATE_FROM)
 }
 
-/// Adds how many there are, and how many of them in a second.
+/// Adds the count, and the count per second.
 fn with_counts(
     style: ProgressStyle,
     count: impl Fn(&ProgressState) -> u64 + Clone + Send + Sync + 'static,
@@ -214,7 +215,7 @@ fn template(style: &str) -> ProgressStyle {
     ProgressStyle::with_template(style).expect("the templates in this file are well-formed")
 }
 
-/// Draws on a stderr that is not a terminal: a line for each state, and nothing is erased.
+/// Draws on a stderr that is not a terminal: each state is a new line, and nothing is erased.
 #[derive(Debug)]
 struct PlainStderr;
 
@@ -290,7 +291,7 @@ mod tests {
         assert_eq!(rate(1_000_000, Duration::from_secs(1000)), "1,000");
     }
 
-    /// What is drawn.
+    /// The lines that were drawn.
     #[derive(Debug, Clone, Default)]
     struct Screen(Arc<Mutex<String>>);
 
@@ -333,7 +334,7 @@ mod tests {
         }
     }
 
-    /// The line of a bar.
+    /// Returns the line of a bar.
     fn line(bar: &ProgressBar) -> String {
         let screen = Screen::default();
         bar.set_draw_target(ProgressDrawTarget::term_like(Box::new(screen.clone())));

@@ -1,5 +1,5 @@
-//! Numbers among the arguments, read in one way everywhere: sizes such as 64MiB, 1.5GB or 1e9, and counts such as 10M or
-//! 8.6e9.
+//! Parses numbers in arguments, in the same way everywhere: sizes such as 64MiB, 1.5GB or 1e9, and counts such as 10M
+//! or 8.6e9.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -7,10 +7,10 @@ use std::str::FromStr;
 
 use simidx::ByteSize;
 
-/// Digits of a number, at most: more do not fit the arithmetic.
+/// Largest number of digits that fits the arithmetic.
 const MOST_DIGITS: usize = 28;
 
-/// The letters of the powers of a thousand, or of 1024. The next one would be that of exponents.
+/// The letters of the powers of a thousand, or of 1024. The next one would conflict with exponents.
 const LETTERS: &str = "kmgtp";
 
 /// A number of bytes.
@@ -23,7 +23,7 @@ impl FromStr for Size {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let size = Number::parse(text).and_then(|(number, unit)| {
             let unit = unit.trim_start().to_ascii_lowercase();
-            // The byte itself.
+            // The unit of bytes is optional.
             let prefix = unit.strip_suffix('b').unwrap_or(&unit);
             number.times(factor(prefix)?, false)
         });
@@ -38,13 +38,13 @@ impl fmt::Display for Size {
     }
 }
 
-/// The bytes of a block, for a value parser.
+/// Parses the size of a block in bytes.
 pub(crate) fn block_size(text: &str) -> Result<u32, &'static str> {
     let Size(bytes) = text.parse()?;
     u32::try_from(bytes).map_err(|_| "not a size from 128 bytes to 8KiB")
 }
 
-/// A value parser of whole numbers in a range.
+/// Returns a parser of whole numbers in a range.
 pub(crate) fn count<T: Copy + Into<u64> + TryFrom<u64> + Send + Sync + 'static>(
     range: RangeInclusive<T>,
 ) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
@@ -65,7 +65,7 @@ pub(crate) fn count<T: Copy + Into<u64> + TryFrom<u64> + Send + Sync + 'static>(
     }
 }
 
-/// What a unit multiplies by: powers of a thousand by one letter, of 1024 by `i` after it.
+/// Returns the factor of a unit: a power of a thousand for a letter, of 1024 for a letter with `i`.
 fn factor(unit: &str) -> Option<u128> {
     let mut chars = unit.chars();
     let Some(letter) = chars.next() else {
@@ -87,7 +87,7 @@ struct Number {
 }
 
 impl Number {
-    /// The number that a text begins with, and what follows it.
+    /// Parses the number that a text begins with. Returns it with the rest of the text.
     fn parse(text: &str) -> Option<(Number, &str)> {
         let (whole, rest) = split_digits(text);
         let (fraction, rest) = match rest.strip_prefix('.') {
@@ -98,7 +98,7 @@ impl Number {
         if digits.is_empty() || digits.trim_start_matches('0').len() > MOST_DIGITS {
             return None;
         }
-        // An `e` that no digit follows is a unit.
+        // An `e` without digits after it is a unit.
         let (exponent, rest) = exponent(rest).unwrap_or((0, rest));
         let number = Number {
             digits: digits.parse().ok()?,
@@ -107,7 +107,7 @@ impl Number {
         Some((number, rest))
     }
 
-    /// The product with a factor, rounded down, where it fits and, if it has to be, is whole.
+    /// Returns the product with a factor, rounded down, if it fits and is whole or need not be.
     fn times(self, factor: u128, must_be_whole: bool) -> Option<u64> {
         if self.digits == 0 {
             return Some(0);
@@ -128,7 +128,7 @@ fn split_digits(text: &str) -> (&str, &str) {
     text.split_at(end)
 }
 
-/// The power of ten after an `e`, and what follows it.
+/// Parses the power of ten after an `e`. Returns it with the rest of the text.
 fn exponent(text: &str) -> Option<(i32, &str)> {
     let text = text.strip_prefix(['e', 'E'])?;
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);

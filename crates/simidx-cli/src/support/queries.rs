@@ -1,5 +1,5 @@
-//! Queries out of a file or a stream, read by a thread of their own, so that those that have come are answered before
-//! others are waited for.
+//! Reads queries from a file or a stream on a separate thread, so that available queries are answered before it waits
+//! for others.
 
 use std::panic::resume_unwind;
 use std::path::Path;
@@ -15,13 +15,13 @@ use crate::support::failure::Failure;
 use crate::support::inputs::{Diagnostics, OnError};
 use crate::support::pipeline::{PipelineFiles, recorded};
 
-/// Queries that are answered together, at most.
+/// Largest number of queries that are answered together.
 const BATCH_QUERIES: usize = 4096;
 
-/// Bytes of documents that wait or are answered together, at most, not counting the last one.
+/// Largest number of bytes of documents that wait or are answered together, without the last one.
 const BATCH_TEXT_LEN: usize = 16 << 20;
 
-/// Which records are queries.
+/// The records that are queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum QueryKind {
     Fingerprints,
@@ -30,7 +30,7 @@ pub(crate) enum QueryKind {
 }
 
 impl QueryKind {
-    /// What to say of a record of the other kind.
+    /// Returns the message for a record of the other kind.
     fn refusal(self, content: &Content) -> Option<&'static str> {
         match (self, content) {
             (QueryKind::Fingerprints, Content::Text(_)) => {
@@ -47,15 +47,15 @@ impl QueryKind {
 /// A query as its answer names it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Query {
-    /// That of documents without features, if the query is one.
+    /// The fingerprint; for a document without features, the fingerprint of all such documents.
     pub(crate) fingerprint: u128,
     pub(crate) id: Option<IdBuf>,
-    /// Whether the query is a document in which nothing says what it is like: nothing is near it.
+    /// Whether the query is a document without features, to which nothing is near.
     pub(crate) is_without_features: bool,
 }
 
 impl Query {
-    /// A query by its fingerprint.
+    /// Creates a query by its fingerprint.
     pub(crate) fn new(fingerprint: u128, id: Option<IdBuf>) -> Self {
         Query {
             fingerprint,
@@ -64,7 +64,7 @@ impl Query {
         }
     }
 
-    /// A query by a document.
+    /// Creates a query by a document.
     pub(crate) fn of_text(
         text: &str,
         id: Option<IdBuf>,
@@ -82,12 +82,12 @@ impl Query {
 /// A record that is a query.
 struct Read {
     record: Record,
-    /// Where the record is in which bytes became U+FFFD.
+    /// The place of the record, if bytes in it became U+FFFD.
     fault: Option<(String, Place)>,
 }
 
 impl Read {
-    /// Bytes of a document.
+    /// Number of bytes of a document.
     fn text_len(&self) -> usize {
         match &self.record.content {
             Content::Text(text) => text.len(),
@@ -99,13 +99,13 @@ impl Read {
 /// Queries that were read together; a failure comes last.
 type Batch = Vec<Result<Read, Failure>>;
 
-/// What was read and nobody has taken yet.
+/// Queries that have been read but not taken.
 #[derive(Default)]
 struct Waiting {
     queries: Batch,
-    /// Bytes of the documents among them.
+    /// Number of bytes of their documents.
     text_len: usize,
-    /// Whether nothing more is read, or nobody takes any more.
+    /// Whether reading or taking has ended.
     is_over: bool,
 }
 
@@ -115,7 +115,8 @@ impl Waiting {
     }
 }
 
-/// Where the thread that reads and the one that answers meet: one waits while it is full, the other while it is empty.
+/// A bounded queue between the reading and the answering thread: one waits while it is full, the other while it is
+/// empty.
 #[derive(Default)]
 struct Meeting {
     waiting: Mutex<Waiting>,
@@ -123,7 +124,7 @@ struct Meeting {
 }
 
 impl Meeting {
-    /// Waits as long as it is as said.
+    /// Waits while a condition holds.
     fn wait_while(&self, is_so: impl Fn(&Waiting) -> bool) -> MutexGuard<'_, Waiting> {
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let waiting = self.changed.wait_while(waiting, |waiting| is_so(waiting));
@@ -131,7 +132,7 @@ impl Meeting {
     }
 }
 
-/// One side of a meeting, which is over when it goes.
+/// One end of the queue, which closes it when it is dropped.
 struct Side(Arc<Meeting>);
 
 impl Drop for Side {
@@ -141,27 +142,28 @@ impl Drop for Side {
     }
 }
 
-/// Hands out queries in batches.
+/// Returns queries in batches.
 pub(crate) struct QueryReader<'a> {
-    /// The thread ends when nobody takes queries any more, or with the program: it may wait for input that never comes.
+    /// The reading thread ends when queries are no longer taken, or with the program: it may wait indefinitely for
+    /// input.
     meeting: Side,
     thread: Option<JoinHandle<()>>,
-    /// Whether the queries are of a regular file, so that waiting for more of them is never in vain.
+    /// Whether the queries are in a regular file, so that waiting for more of them always succeeds.
     is_file: bool,
     diagnostics: Diagnostics,
-    /// What ended the reading, due after the queries before it.
+    /// The failure that ended the reading, to be returned after the queries before it.
     failure: Option<Failure>,
-    /// Documents become fingerprints as those of these indexes, from the first one on.
+    /// The indexes, whose pipeline fingerprints documents from the first one on.
     set: &'a Set,
     files: &'a PipelineFiles,
     fingerprinter: Option<ParallelFingerprinter>,
 }
 
 impl<'a> QueryReader<'a> {
-    /// Begins to read.
+    /// Starts to read.
     ///
     /// # Errors
-    /// What keeps the file from being opened, or its format from being told.
+    /// The file cannot be opened, or its format cannot be detected.
     pub(crate) fn open(
         path: &Path,
         (format, options): (Option<Format>, &ReadOptions),
@@ -191,11 +193,11 @@ impl<'a> QueryReader<'a> {
         })
     }
 
-    /// The next queries; `None` after the last one. Of a stream these are the ones that have come, and if there are none,
-    /// `before_waiting` is called before more are waited for.
+    /// Returns the next queries; `None` after the last one. From a stream, these are the available ones; if there are
+    /// none, `before_waiting` is called before waiting for more.
     ///
     /// # Errors
-    /// A record that is no query, or what keeps the file from being read: after all queries before it.
+    /// A record that is not a query, or a failure to read the file, after all queries before it.
     pub(crate) fn next_batch(
         &mut self,
         before_waiting: impl FnOnce() -> Result<(), Failure>,
@@ -209,7 +211,7 @@ impl<'a> QueryReader<'a> {
         for read in batch {
             match read {
                 Ok(read) => queries.push(read),
-                // Nothing comes after it.
+                // The failure is the last element.
                 Err(failure) => self.failure = Some(failure),
             }
         }
@@ -228,7 +230,7 @@ impl<'a> QueryReader<'a> {
         }
     }
 
-    /// The queries that have come; if there are none, those that are waited for. Those of a file come in full batches.
+    /// Returns the available queries, and waits if there are none. Queries from a file come in full batches.
     fn take(&self, waits: bool) -> Batch {
         let Side(meeting) = &self.meeting;
         let mut waiting = meeting.wait_while(|waiting| {
@@ -243,7 +245,7 @@ impl<'a> QueryReader<'a> {
         std::mem::take(&mut waiting.queries)
     }
 
-    /// The queries with their fingerprints, in order; documents are worked on in parallel.
+    /// Returns the queries with their fingerprints, in order. Documents are fingerprinted in parallel.
     fn fingerprinted(&mut self, queries: Vec<Read>) -> Result<Vec<Query>, Failure> {
         let is_document = |read: &Read| matches!(read.record.content, Content::Text(_));
         if !queries.iter().any(is_document) {
@@ -272,12 +274,12 @@ impl<'a> QueryReader<'a> {
     }
 }
 
-/// What makes fingerprints of documents as those of the indexes were made.
+/// Returns the fingerprinter of the indexes' documents.
 fn fingerprinter(set: &Set, files: &PipelineFiles) -> Result<ParallelFingerprinter, Failure> {
     Ok(recorded(set, &files.read()?)?.parallel(set.width())?)
 }
 
-/// Reads queries up to the end or the first failure, or until nobody takes them any more.
+/// Reads queries up to the end or the first failure, or until they are no longer taken.
 fn read(mut reader: Box<dyn RecordReader>, kind: QueryKind, is_file: bool, Side(meeting): &Side) {
     while let Some(record) = reader.next() {
         let query = record.map_err(Failure::from).and_then(|record| {
@@ -295,7 +297,7 @@ fn read(mut reader: Box<dyn RecordReader>, kind: QueryKind, is_file: bool, Side(
         }
         waiting.text_len += query.as_ref().map_or(0, Read::text_len);
         waiting.queries.push(query);
-        // A call of the system for each query of a file would cost more than the query.
+        // A system call for each query in a file would cost more than the query.
         if !is_file || waiting.is_full() {
             meeting.changed.notify_one();
         }

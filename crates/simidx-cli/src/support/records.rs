@@ -1,4 +1,4 @@
-//! Records of all inputs of a command, one after the other, with their fingerprints taken.
+//! Reads the records of all inputs of a command, consecutively, with their fingerprints.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,22 +16,22 @@ use crate::support::failure::Failure;
 use crate::support::inputs::{Diagnostics, InputArgs};
 use crate::support::progress::{ProgressMode, Reading, ReadingBar};
 
-/// Records that are fingerprinted at a time, in parallel.
+/// Number of records that are fingerprinted in parallel.
 const BATCH_RECORDS: usize = 4096;
 
-/// Bytes of text that are held at a time.
+/// Largest number of bytes of text in memory.
 const BATCH_TEXT_LEN: usize = 16 << 20;
 
-/// What is made of a document, on all threads.
+/// The results that are computed for a document, in parallel.
 pub(crate) enum Wanted {
     Fingerprint,
     /// The fingerprint, and the number of distinct features that count in it.
     FeatureCount,
     /// The fingerprint, and a sketch.
     Sketch(SketchText),
-    /// What is compared in place of the fingerprint.
+    /// The data that is compared instead of the fingerprint.
     Signed(TextSigner, Extras),
-    /// Nothing: the text is needed itself.
+    /// Nothing: the text itself is needed.
     Text,
 }
 
@@ -45,19 +45,19 @@ pub(crate) struct Extras {
 /// Makes the sketch of a text.
 pub(crate) type SketchText = Arc<dyn Fn(&str) -> TextSketch + Send + Sync>;
 
-/// A record whose fingerprint is known.
+/// A record with a known fingerprint.
 #[derive(Debug, Default)]
 pub(crate) struct Fingerprinted {
     pub(crate) fingerprint: u128,
     pub(crate) id: Option<IdBuf>,
-    /// Number of the record among all of the inputs, from 0; those that are skipped count too.
+    /// Number of the record among all inputs, from 0, including skipped records.
     pub(crate) position: u64,
     pub(crate) is_document: bool,
-    /// Bytes of the text of a document.
+    /// Number of bytes in the text of a document.
     pub(crate) text_len: u64,
-    /// Of a document without features its identity: the fingerprint then says nothing.
+    /// The identity of a document without features, whose fingerprint carries no information.
     pub(crate) without_features: Option<u128>,
-    /// Of a document, each if it is wanted.
+    /// Results for a document, each if it is wanted.
     pub(crate) feature_count: Option<u32>,
     pub(crate) sketch: Option<TextSketch>,
     pub(crate) signed: Option<SignedText>,
@@ -65,7 +65,7 @@ pub(crate) struct Fingerprinted {
 }
 
 impl Fingerprinted {
-    /// Makes it a document with this text.
+    /// Turns the record into a document with this text.
     fn take_text(&mut self, text: String, fingerprinter: &mut Fingerprinter, wanted: &Wanted) {
         (self.is_document, self.text_len) = (true, text.len() as u64);
         let has_features = match wanted {
@@ -111,14 +111,14 @@ fn distinct_fingerprint(fingerprinter: &mut Fingerprinter, text: &str) -> u128 {
     fingerprint.unwrap_or_else(|| content_identity(text) & fingerprinter.width().max())
 }
 
-/// Why a command does not take a record.
+/// The reason why a command does not accept a record.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// The record is at fault, for this reason; `--on-error` decides.
+    /// The record is invalid, for this reason; `--on-error` determines the consequence.
     Record(String),
-    /// The record shows that the input is not as it was said to be: an error in any case.
+    /// The record shows that the input is not as declared, which is always an error.
     Input(String),
-    /// The command cannot go on.
+    /// The command cannot continue.
     Fatal(Error),
 }
 
@@ -140,10 +140,11 @@ impl From<std::io::Error> for Refusal {
     }
 }
 
-/// The id of a record as a number or a string: if it has none, its position, but for a fingerprint that needs a string.
+/// Returns the id of a record as a number or a string. A record without an id gets its position, unless it is a
+/// fingerprint and ids are strings.
 ///
 /// # Errors
-/// A text that is not a number, or a fingerprint without an id where ids are strings.
+/// A text that is not a number, or a fingerprint without an id although ids are strings.
 pub(crate) fn id_of(record: &mut Fingerprinted, kind: IdKind) -> Result<IdBuf, Refusal> {
     Ok(match (kind, record.id.take()) {
         (IdKind::Number, None) => IdBuf::Number(record.position),
@@ -163,7 +164,7 @@ pub(crate) fn id_of(record: &mut Fingerprinted, kind: IdKind) -> Result<IdBuf, R
     })
 }
 
-/// An id as an index of this kind stores it; none if it cannot.
+/// Converts an id to the kind that an index stores; `None` if that is impossible.
 pub(crate) fn id_of_kind(id: IdBuf, kind: IdKind) -> Option<IdBuf> {
     match (kind, id) {
         (IdKind::None, _) => None,
@@ -173,36 +174,36 @@ pub(crate) fn id_of_kind(id: IdBuf, kind: IdKind) -> Option<IdBuf> {
     }
 }
 
-/// What reading came to.
+/// The counts after reading.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ReadCounts {
-    /// Records used.
+    /// Number of used records.
     pub(crate) records: u64,
-    /// Records left out.
+    /// Number of skipped records.
     pub(crate) skipped: u64,
-    /// Records used in which bytes that stand for nothing became U+FFFD.
+    /// Number of used records in which invalid bytes became U+FFFD.
     pub(crate) replaced: u64,
-    /// Documents among the records used that have no features.
+    /// Number of used documents without features.
     pub(crate) without_features: u64,
 }
 
-/// Takes records in.
+/// Receives records.
 pub(crate) trait Sink {
-    /// Takes one record.
+    /// Receives one record.
     fn record(&mut self, record: Fingerprinted) -> Result<(), Refusal>;
 
-    /// Whether fingerprints without ids, of which none is a document, may come many at a time from now on.
+    /// Whether fingerprints without ids, none of them a document, may be passed in bulk from now on.
     fn takes_fingerprints(&self) -> bool {
         false
     }
 
-    /// What is made of documents.
+    /// The results that are wanted for documents.
     fn wants(&self) -> &Wanted {
         &Wanted::Fingerprint
     }
 
-    /// Takes such fingerprints, the first of which has this position, up to the first one that there is something to be
-    /// said against; returns how many. That one then comes by itself.
+    /// Receives such fingerprints, starting at this position, up to the first one that it refuses. Returns their
+    /// number. The refused one is then passed by itself.
     fn fingerprints(
         &mut self,
         fingerprints: Column<'_>,
@@ -213,7 +214,7 @@ pub(crate) trait Sink {
     }
 }
 
-/// Takes records one by one in a closure, and of documents what is wanted.
+/// Passes records one by one to a closure, with the wanted results for documents.
 pub(crate) struct Each<C>(pub(crate) Wanted, pub(crate) C);
 
 impl<C: FnMut(Fingerprinted) -> Result<(), Refusal>> Sink for Each<C> {
@@ -226,11 +227,10 @@ impl<C: FnMut(Fingerprinted) -> Result<(), Refusal>> Sink for Each<C> {
     }
 }
 
-/// Reads all inputs and hands each record with its fingerprint, by the pipeline if it is a document, to `sink`, in
-/// order.
+/// Reads all inputs and passes each record to `sink`, in order. Documents are fingerprinted by the pipeline.
 ///
 /// # Errors
-/// An input that cannot be read, or a record that cannot be used and is not to be skipped.
+/// An input that cannot be read, or an unusable record that is not to be skipped.
 pub(crate) fn read(
     args: &InputArgs,
     pipeline: &Pipeline,
@@ -246,10 +246,10 @@ pub(crate) fn read(
     read_all((args, args.width), pipeline, readers, bar, sink)
 }
 
-/// Reads originals in the same way, with fingerprints of this width.
+/// Reads originals like [`read`], with fingerprints of this width.
 ///
 /// # Errors
-/// As for [`read`], and an original that has changed.
+/// The errors of [`read`], and an original that has changed.
 pub(crate) fn read_originals(
     (args, width): (&InputArgs, Width),
     pipeline: &Pipeline,
@@ -263,7 +263,7 @@ pub(crate) fn read_originals(
     read_all((args, width), pipeline, readers, bar, sink)
 }
 
-/// Reads everything that these readers give, each opened when the one before has been read.
+/// Reads everything from these readers. Each is opened after the one before it has been read.
 fn read_all(
     (args, width): (&InputArgs, Width),
     pipeline: &Pipeline,
@@ -272,7 +272,7 @@ fn read_all(
     sink: &mut dyn Sink,
 ) -> Result<ReadCounts, Failure> {
     let fingerprinter = match sink.wants() {
-        // It is not used, and every pipeline has one of this width.
+        // It is not used, and every pipeline supports this width.
         Wanted::Text => pipeline.parallel(Width::W32)?,
         _ => pipeline.parallel(width)?,
     };
@@ -297,10 +297,10 @@ fn read_all(
     })
 }
 
-/// Calls `visit` with each record and its position, without a record for one that is invalid; returns how many there are.
+/// Calls `visit` with each record and its position, without a record if it is invalid. Returns their number.
 ///
 /// # Errors
-/// An input that cannot be read, and what `visit` returns.
+/// An input that cannot be read, and any error of `visit`.
 pub(crate) fn visit_all(
     readers: impl Iterator<Item = simidx_input::Result<Box<dyn RecordReader>>>,
     bar: &ReadingBar,
@@ -323,11 +323,11 @@ pub(crate) fn visit_all(
     Ok(position)
 }
 
-/// Calls `visit` with the texts of documents and their ids; the position stands for an id that is not there. A record that is
-/// no document is passed over.
+/// Calls `visit` with the texts of documents and their ids. The position replaces a missing id. A record that is not a
+/// document is skipped.
 ///
 /// # Errors
-/// A pattern that nothing matches, and a file that cannot be read.
+/// A pattern without matches, and a file that cannot be read.
 pub(crate) fn visit_texts(
     patterns: &[PathBuf],
     (format, options): (Option<Format>, &ReadOptions),
@@ -351,7 +351,7 @@ pub(crate) fn visit_texts(
     Ok(())
 }
 
-/// Bytes of all inputs together, if each of them is a regular file.
+/// Returns the total size of all inputs, if each of them is a regular file.
 fn total_len(paths: &[PathBuf]) -> Option<u64> {
     let len = |path: &PathBuf| {
         let data = path.metadata().ok()?;
@@ -360,17 +360,17 @@ fn total_len(paths: &[PathBuf]) -> Option<u64> {
     paths.iter().map(len).sum()
 }
 
-/// A record and where it stands.
+/// A record and its place.
 struct Placed {
     record: Record,
     source: Arc<str>,
     place: Place,
-    /// As in [`Fingerprinted`].
+    /// The position, as in [`Fingerprinted`].
     position: u64,
 }
 
 impl Placed {
-    /// Makes of the contents what is wanted.
+    /// Computes the wanted results for the contents.
     fn fingerprinted(
         &mut self,
         fingerprinter: &ParallelFingerprinter,
@@ -393,11 +393,11 @@ struct Run {
     fingerprinter: ParallelFingerprinter,
     width: Width,
     diagnostics: Diagnostics,
-    /// But for those that the diagnostics count.
+    /// The counts, except those of the diagnostics.
     counts: ReadCounts,
     next_position: u64,
     bar: ReadingBar,
-    /// Bytes of the inputs that have been read to their ends.
+    /// Number of bytes in the inputs that have been read completely.
     bytes_before: u64,
 }
 
@@ -422,7 +422,7 @@ impl Run {
         Ok(())
     }
 
-    /// Hands on records for as long as they come many at a time and may go on so.
+    /// Passes on records in bulk as long as possible.
     fn read_many(
         &mut self,
         reader: &mut dyn RecordReader,
@@ -440,7 +440,7 @@ impl Run {
         Ok(())
     }
 
-    /// Hands on fingerprints that came together, the last of them from `place`.
+    /// Passes on fingerprints from a bulk read, the last of them at `place`.
     fn hand_on_many(
         &mut self,
         many: Column<'_>,
@@ -469,7 +469,7 @@ impl Run {
                     let first = last - behind * many.width().bytes() as u64;
                     InputError::new(source, Place::Offset(first), message)
                 }
-                // Lines without a record are not counted among those behind.
+                // Lines without a record are not counted.
                 _ => {
                     let message = format!("record {number} of all, from 0: {message}");
                     InputError::new(source, Place::File, message)
@@ -480,7 +480,7 @@ impl Run {
         Ok(())
     }
 
-    /// Counts a record, or deals with its refusal; returns whether it is used.
+    /// Counts a record, or handles its refusal. Returns whether it is used.
     fn judge(
         &mut self,
         result: Result<(), Refusal>,
@@ -504,7 +504,7 @@ impl Run {
         self.bar.show(self.next_position, self.bytes_before + bytes);
     }
 
-    /// The next records of a reader; none at its end.
+    /// Returns the next records of a reader; none at its end.
     fn read_batch(&mut self, reader: &mut dyn RecordReader) -> Result<Vec<Placed>, Failure> {
         let (mut batch, mut text_len) = (Vec::<Placed>::with_capacity(BATCH_RECORDS), 0);
         while batch.len() < BATCH_RECORDS && text_len < BATCH_TEXT_LEN {

@@ -1,4 +1,4 @@
-//! Indexes of records that vanish when a command ends.
+//! Indexes that are deleted when a command ends.
 
 use simidx::design::{MAX_DISTANCE, TableDesign};
 use simidx::{BuildOptions, IdBuf, IdKind, IndexBuilder, Set, Width};
@@ -7,20 +7,20 @@ use crate::support::failure::Failure;
 use crate::support::options::{IdChoice, ResourceArgs};
 use crate::support::records::{Fingerprinted, Refusal, id_of};
 
-/// Makes an index of records with ids, without documents that have no features.
+/// Builds an index of records with ids, without documents that have no features.
 pub(crate) struct TransientBuilder<'a> {
     width: Width,
     ids: IdChoice,
     distance: u32,
     resources: &'a ResourceArgs,
-    /// Whether the tables are those that a build chooses; else the index is as small as can be.
+    /// Whether the tables are chosen as in a build; otherwise, the index is as small as possible.
     pub(crate) chooses_tables: bool,
-    /// The builder and its kind of ids, once the first record shows what it is.
+    /// The builder and its kind of ids, once the first record determines it.
     open: Option<(IndexBuilder, IdKind)>,
 }
 
 impl<'a> TransientBuilder<'a> {
-    /// An index of no record yet, for queries within a distance.
+    /// Creates an empty index for queries within a distance.
     pub(crate) fn new(
         width: Width,
         ids: IdChoice,
@@ -37,7 +37,7 @@ impl<'a> TransientBuilder<'a> {
         }
     }
 
-    /// The builder; its kind of ids depends on whether the first record has a name.
+    /// Returns the builder. Its kind of ids depends on whether the first record has a name.
     fn opened(&mut self, first_is_named: bool) -> simidx::Result<&mut (IndexBuilder, IdKind)> {
         let open = match self.open.take() {
             Some(open) => open,
@@ -57,10 +57,10 @@ impl<'a> TransientBuilder<'a> {
         Ok(self.open.insert(open))
     }
 
-    /// Adds a record with its own id; a document without features is only looked at. Returns the id.
+    /// Adds a record with its own id; a document without features is only checked. Returns the id.
     ///
     /// # Errors
-    /// A record without an id of this kind, a memory limit that cannot be kept, or what the builder reports.
+    /// A record without an id of this kind, an insufficient memory limit, or any error of the builder.
     pub(crate) fn push(&mut self, mut record: Fingerprinted) -> Result<IdBuf, Refusal> {
         let (fingerprint, has_features) = (record.fingerprint, record.without_features.is_none());
         let (builder, ids) = self.opened(record.is_named())?;
@@ -74,15 +74,15 @@ impl<'a> TransientBuilder<'a> {
     /// Adds a fingerprint with a number.
     ///
     /// # Errors
-    /// As for [`TransientBuilder::push`].
+    /// The errors of [`TransientBuilder::push`].
     pub(crate) fn push_number(&mut self, fingerprint: u128, number: u64) -> simidx::Result<()> {
         self.opened(false)?.0.push_with_id(fingerprint, number)
     }
 
-    /// The index, in a file that has lost its name, or will when it is closed.
+    /// Returns the index, in a file without a name, or one that is deleted when it is closed.
     ///
     /// # Errors
-    /// What keeps it from being written or opened.
+    /// The index cannot be written or opened.
     pub(crate) fn finish(mut self) -> Result<Set, Failure> {
         self.opened(false)?;
         let folder = self.resources.temp_dir.clone();

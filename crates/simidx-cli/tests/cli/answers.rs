@@ -1,4 +1,4 @@
-//! Who asked and how many: ids of queries, limits, threads, and answers that come while more is asked.
+//! Ids of queries, limits, threads, and answers that arrive while more queries follow.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write};
@@ -10,7 +10,7 @@ use simidx::Fingerprint;
 
 use crate::support::{Ran, Sandbox, gzip, hex, sample};
 
-/// Documents with ids, of which some are near each other.
+/// Returns documents with ids, some of them near each other.
 fn documents() -> String {
     let mut lines = String::new();
     for i in 0..300 {
@@ -23,7 +23,7 @@ fn documents() -> String {
     lines
 }
 
-/// `x.simidx` of fingerprints without ids, `y.simidx` of documents with ids, and the documents.
+/// Returns a sandbox with `x.simidx` of fingerprints without ids, `y.simidx` of documents with ids, and the documents.
 fn sandbox() -> Sandbox {
     let sandbox = Sandbox::with_index(("a.hex", &hex(&sample(400))), &["--ids", "none"]);
     sandbox.write("docs.jsonl", documents());
@@ -33,7 +33,7 @@ fn sandbox() -> Sandbox {
     sandbox
 }
 
-/// Queries with ids, of which every other one is in the index.
+/// Returns queries with ids, every second of which is in the index.
 fn queries() -> String {
     let mut lines = String::new();
     for (i, value) in sample(400).iter().step_by(7).enumerate() {
@@ -54,7 +54,7 @@ fn the_id_of_a_query_is_a_column_on_request() {
     let plain = sandbox.pipe(&["query", "x.simidx"], queries().as_bytes());
     let named = sandbox.pipe(&["query", "x.simidx", "--query-ids"], queries().as_bytes());
     assert_eq!((plain.code, named.code), (Some(0), Some(0)));
-    // Where the index has no ids, the fourth column is empty.
+    // If the index has no ids, the fourth column is empty.
     let cut: Vec<String> = named
         .lines()
         .iter()
@@ -97,7 +97,7 @@ fn the_id_of_a_query_is_a_column_on_request() {
         .run(&["join", "y.simidx", "docs.jsonl", "--query-ids"])
         .done();
     assert_eq!(joined.text(), ran.text());
-    // Nobody asked: the column is there, and empty.
+    // A query without an id: the column exists, and is empty.
     let word = sample(400)[0].to_hex();
     let ran = sandbox
         .run(&["query", "x.simidx", &word, "--query-ids"])
@@ -237,7 +237,7 @@ fn answers_do_not_depend_on_the_number_of_threads() {
     }
 }
 
-/// Fingerprints, and an index of them that is large enough to be opened on many threads.
+/// Returns fingerprints, and an index of them that is large enough to be opened on several threads.
 fn large_index() -> (Vec<u64>, Sandbox) {
     let all = sample(200_000);
     let args = ["--ids", "none", "--tables", "8", "--block-size", "128"];
@@ -337,7 +337,7 @@ fn queries_may_be_many_arguments_lines_or_one_file() {
 
 #[test]
 fn answers_of_any_length_are_printed_in_order() {
-    // After short answers each is longer than what may wait for those before it, so that some are found again.
+    // After short answers, each is longer than the buffer of waiting answers, so some are searched again.
     let sandbox = Sandbox::new();
     let id = "x".repeat(30_000);
     let records: String = (0..200).map(|i| format!("{i:x}\t{id}{i}\n")).collect();
@@ -356,7 +356,7 @@ fn answers_of_any_length_are_printed_in_order() {
     }
 }
 
-/// A program that is asked line by line.
+/// A running program that answers line by line.
 struct Coprocess {
     child: Child,
     stdin: Option<ChildStdin>,
@@ -391,7 +391,7 @@ impl Coprocess {
         stdin.flush().unwrap();
     }
 
-    /// The next line, for which the program must not wait for more input.
+    /// Returns the next line, which the program must print without further input.
     fn answer(&self) -> String {
         self.lines.recv_timeout(Duration::from_secs(60)).unwrap()
     }

@@ -1,4 +1,4 @@
-//! `simidx build`: what it reads, what it writes and what it reports.
+//! `simidx build`: its inputs, its outputs and its report.
 
 use crate::support::{Sandbox, gzip, hex, keys, sample};
 
@@ -203,7 +203,7 @@ fn fingerprints_are_as_wide_as_asked_for() {
     }
 }
 
-/// What `dump` prints of an index of this input, digits shortened to the last.
+/// Returns the lines that `dump` prints of an index of this input, with only the last digit of fingerprints.
 fn ids(name: &str, input: &str, args: &[&str]) -> Vec<String> {
     let sandbox = Sandbox::with_index((name, input.as_bytes()), args);
     let dumped = sandbox.run(&["dump", "x.simidx"]).done();
@@ -361,7 +361,7 @@ fn bench_flips_bits_of_members_that_have_few_zeros() {
     let ran = sandbox.run(&["bench", "x.simidx", "--count", "50", "--json"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let found: serde_json::Value = serde_json::from_str(ran.text()).unwrap();
-    // Members with up to three flips match; those with four or five and random queries do not.
+    // Members with at most three flipped bits match; those with four or five, and random queries, do not.
     let matches = found["matches"].as_u64().unwrap();
     assert!((5..25).contains(&matches), "{matches}");
 }

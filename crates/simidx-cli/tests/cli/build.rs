@@ -7,7 +7,7 @@ fn sorted_records_give_the_same_file() {
     let sandbox = Sandbox::new();
     sandbox.write("mixed.hex", "1f\tb\n02\tx\n1f\ta\nff\tc\n");
     sandbox.write("sorted.hex", "02\tx\n1f\tb\n");
-    // The order goes on from file to file; ids of one fingerprint may come in any.
+    // The order continues across files; ids of the same fingerprint may come in any order.
     sandbox.write("more.hex", "1f\ta\nff\tc\n");
     sandbox.run(&["build", "mixed.hex", "-o", "mixed"]).done();
     let args = [
@@ -31,7 +31,7 @@ fn records_that_are_not_sorted_are_refused() {
     words[..8].fill(0xff);
     sandbox.write("a.le", words);
     for (name, message) in [
-        // Fingerprints alone are read many at a time, where lines are not counted.
+        // Fingerprints without ids are read in bulk, without counting lines.
         (
             "a.hex",
             "a.hex: record 3 of all, from 0: 000000000000001e follows 000000000000001f; omit",
@@ -51,7 +51,7 @@ fn records_that_are_not_sorted_are_refused() {
         );
     }
     assert_eq!(sandbox.names(), ["a.hex", "a.le", "named.tsv"]);
-    // It is no record at fault, so that it could be skipped.
+    // The error is not one of a record, so it cannot be skipped.
     let skip = [
         "build",
         "a.hex",

@@ -1,9 +1,9 @@
-//! `simidx clusters`: indexes and records, what comes first, its options and its errors.
+//! `simidx clusters`: indexes and records, representatives, options and errors.
 
 use crate::support::{Sandbox, hex, keys, sample};
 use serde_json::json;
 
-/// The lines of all clusters of distinct values, by walking from value to value.
+/// Returns the lines of all clusters of distinct values, found by brute force.
 fn expected(values: &[u64], distance: u32, min_size: usize) -> String {
     let mut left = values.to_vec();
     left.sort_unstable();
@@ -31,7 +31,7 @@ fn expected(values: &[u64], distance: u32, min_size: usize) -> String {
     lines.collect()
 }
 
-/// What is said of chains, if there are any.
+/// Whether stderr contains only the warning about chains, or nothing.
 fn is_warning_or_nothing(stderr: &str) -> bool {
     stderr.is_empty() || stderr.starts_with("simidx: chains: ") && stderr.lines().count() == 1
 }
@@ -88,7 +88,7 @@ fn several_indexes_are_one() {
     assert_eq!(ran.text(), expected(&values, 3, 2));
 }
 
-/// Two records share a fingerprint, a third lies near, two others share one, a sixth is alone.
+/// Two records share a fingerprint, a third is near, two others share another, a sixth is alone.
 const RECORDS: &str = "ff\t10\nfe\t8\nff\t9\nf0f0f0\t3\nff00000000\t5\nf0f0f0\t2\n";
 
 #[test]
@@ -118,7 +118,7 @@ fn records_are_counted_and_the_first_one_leads() {
         .run(&[&index[..], &["--min-size", "3"]].concat())
         .done();
     assert_eq!(ran.lines().len(), 3);
-    // Without an id column numbers are positions.
+    // Without an id column, numbers are positions.
     let args = [
         "clusters", "--input", "hex", "-", "--ids", "number", "-k", "1",
     ];
@@ -133,7 +133,7 @@ fn records_are_counted_and_the_first_one_leads() {
 
 #[test]
 fn the_member_in_the_middle_leads() {
-    // Of 0, 7, 3f the second has the least sum; more records at the end move the middle there.
+    // Of 0, 7 and 3f, the second has the smallest sum; more records at the end move the middle there.
     let sandbox = Sandbox::with_index(("a.hex", b"0\n7\n3f\n"), &["--ids", "number"]);
     let args = ["clusters", "x.simidx", "--representative", "central"];
     let ran = sandbox.run(&args).done();

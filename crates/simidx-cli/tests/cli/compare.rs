@@ -7,7 +7,7 @@ use crate::support::{Sandbox, gzip, keys};
 const A: &str = "The quick brown fox jumps over the lazy dog and runs into the dark wood at night";
 const B: &str = "the quick brown fox jumps over the lazy cat and walks into the dark wood at noon";
 
-/// The words of a text, which here are the features of the pipeline `news-zh`.
+/// Returns the words of a text, which are the features of the pipeline `news-zh` here.
 fn words(text: &str) -> BTreeSet<String> {
     text.split(' ').map(str::to_lowercase).collect()
 }
@@ -42,7 +42,7 @@ fn figures_are_those_of_the_words() {
     let estimate = (1.0 - distance as f64 / 32.0).max(0.0);
     assert_eq!(found["similarity_estimate"], estimate);
     assert_eq!(found["minhash_estimate"], estimate);
-    // dog, runs and night are in A only, cat, walks and noon in B only.
+    // dog, runs and night are only in A; cat, walks and noon only in B.
     let features = found["features"].as_array().unwrap();
     let texts: Vec<_> = features
         .iter()
@@ -138,7 +138,7 @@ fn the_exit_code_says_whether_they_are_near() {
         .no();
     assert!(ran.text().contains("not near-duplicates within 3"));
     assert!(ran.text().contains("feature that differs"));
-    // Control characters of a name or a feature do not reach the terminal.
+    // Control characters in a name or a feature do not reach the terminal.
     let args = [
         "compare",
         "--pipeline",

@@ -1,4 +1,4 @@
-//! The program on every file of the corpus: exit codes, rules named, contents.
+//! The program on every file of the corpus: exit codes, rules, contents.
 
 use std::process::{Command, Output};
 
@@ -18,7 +18,7 @@ fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
 
-/// The numbers of the rules that a message names: `(rule V21, table 0)` or `(rule V2)`.
+/// Returns the numbers of the rules that a message names: `(rule V21, table 0)` or `(rule V2)`.
 fn told_rules(message: &str) -> Vec<u8> {
     let rules = message.split("(rule V").skip(1);
     let number = |rest: &str| rest.split([',', ')']).next()?.parse().ok();
@@ -27,7 +27,7 @@ fn told_rules(message: &str) -> Vec<u8> {
         .collect()
 }
 
-/// `verify` says 0, 1 or 2 and names the rule; so does a dump of the table that shows it.
+/// `verify` returns 0, 1 or 2 and names the rule, as does a dump of the table that reveals it.
 #[test]
 fn the_program_says_about_every_file_what_the_manifest_says() {
     let folder = manifest::folder(FORMAT_VERSION);
@@ -62,7 +62,7 @@ fn the_program_says_about_every_file_what_the_manifest_says() {
             Stage::Open => assert!(refused(&dumped) && dumped.stdout.is_empty(), "{dumped:?}"),
             Stage::Query => {
                 let any = (0..entry.table_count).any(|table| refused(&dump(table)));
-                // A dump goes through the ids in their order and needs no look-up of their groups.
+                // A dump reads the ids in their order, without a look-up of their groups.
                 let lines = text(&dumped.stdout).lines();
                 let words = lines.filter_map(|line| line.split('\t').next());
                 let query: Vec<&str> = ["query", path, "-k", "0"]

@@ -1,8 +1,8 @@
-//! How many of the near-duplicates of real corpora `simidx dedup` drops, and how much of what it drops is one.
+//! Precision and recall of `simidx dedup` on corpora of real documents.
 //!
-//! A corpus is a file NAME.jsonl.gz of documents beside NAME.j80.tsv.gz, all pairs of them of which the Jaccard
-//! similarity of three-word shingles is 0.8 or more. Those of `data/` are always tested; further ones are looked for
-//! in the folder that the environment variable SIMIDX_CORPORA names.
+//! A corpus is a file NAME.jsonl.gz of documents with NAME.j80.tsv.gz, all pairs of them whose Jaccard similarity of
+//! three-word shingles is at least 0.8. The corpora in `data/` are always tested; further ones are in the folder that
+//! the environment variable SIMIDX_CORPORA names.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, File};
@@ -15,7 +15,7 @@ use simidx_text::compare::FeatureSet;
 /// The settings that are measured.
 const SETTINGS: [&[&str]; 2] = [&["-k", "3"], &["--similarity", "0.8", "--chains"]];
 
-/// For each setting what recall and precision must be at least: somewhat below what they are.
+/// For each setting the smallest permitted recall and precision, slightly below the current values.
 const FLOORS: [(&str, [[f64; 2]; 2]); 2] = [
     ("en", [[0.74, 0.77], [1.0, 0.80]]),
     ("zh", [[0.80, 0.90], [1.0, 0.90]]),
@@ -33,7 +33,7 @@ struct Corpus {
 }
 
 impl Corpus {
-    /// The corpus of this name in a folder.
+    /// Loads the corpus with this name from a folder.
     fn load(folder: &Path, name: &str) -> Self {
         let path = folder.join(format!("{name}.jsonl.gz"));
         let (mut ids, mut texts) = (HashMap::new(), Vec::new());
@@ -60,7 +60,7 @@ impl Corpus {
         }
     }
 
-    /// For each document that of its cluster which is kept.
+    /// Returns, for each document, the kept document of its cluster.
     fn kept(&self, setting: &[&str]) -> Vec<usize> {
         let sandbox = Sandbox::new();
         let path = self.path.canonicalize().unwrap();
@@ -85,8 +85,8 @@ impl Corpus {
 
     /// Prints and returns recall and precision of each setting.
     ///
-    /// A pair of documents is found if they are in one cluster. Precision counts a found pair as right if it is among
-    /// the pairs themselves; the figure in parentheses, if a chain of such pairs leads from one to the other.
+    /// A pair of documents is found if they are in the same cluster. Precision counts a found pair as correct if it is
+    /// one of the true pairs; the figure in parentheses counts it if a chain of true pairs connects the two.
     fn measure(&self) -> Vec<[f64; 2]> {
         let closed = all_pairs(&components(self.texts.len(), &self.pairs));
         let mut measured = Vec::new();
@@ -132,7 +132,7 @@ fn unzipped(path: &Path) -> String {
     text
 }
 
-/// For each number the smallest one that it is connected with.
+/// Returns, for each number, the smallest one that it is connected with.
 fn components(count: usize, pairs: &Pairs) -> Vec<usize> {
     let mut first: Vec<usize> = (0..count).collect();
     loop {
@@ -147,7 +147,7 @@ fn components(count: usize, pairs: &Pairs) -> Vec<usize> {
     }
 }
 
-/// All pairs of numbers with the same label.
+/// Returns all pairs of numbers with the same label.
 fn all_pairs(labels: &[usize]) -> Pairs {
     let mut clusters: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (number, label) in labels.iter().enumerate() {
@@ -174,7 +174,7 @@ fn the_pairs_in_the_data_are_all_there_are() {
         for (b, y) in sets.iter().enumerate() {
             for (a, x) in sets[..b].iter().enumerate() {
                 let lens = [x.hashes().len(), y.hashes().len()];
-                // Sets of which one is much smaller than the other cannot have so much in common.
+                // The similarity of sets of very different sizes is low.
                 let [small, large] = [lens[0].min(lens[1]), lens[0].max(lens[1])];
                 if small as f64 >= 0.8 * large as f64 && x.jaccard(y) >= 0.8 {
                     expected.insert((a, b));
@@ -198,7 +198,7 @@ fn without_options_nearly_all_similar_documents_go_and_nothing_else() {
         let corpus = Corpus::load(&data(), name);
         let kept = corpus.kept(&[]);
         let dropped = |text: &usize| kept[*text] != *text;
-        // What goes if the first of similar documents are kept.
+        // The dropped documents, if the first of similar documents are kept.
         let mut wanted = vec![false; kept.len()];
         let mut earlier: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for &(a, b) in &corpus.pairs {

@@ -1,4 +1,4 @@
-//! `--encoding`: texts in other encodings than UTF-8, and bytes that stand for nothing in them.
+//! `--encoding`: texts in encodings other than UTF-8, and invalid bytes in them.
 
 use crate::support::{Ran, Sandbox, gzip};
 use encoding_rs::{BIG5, Encoding, GBK};
@@ -14,7 +14,7 @@ fn encode(encoding: &'static Encoding, text: &str) -> Vec<u8> {
     bytes.into_owned()
 }
 
-/// The texts in each format that is made of lines, with the arguments to read it.
+/// Returns the texts in each line format, with the arguments to read it.
 fn inputs() -> [(String, Vec<&'static str>); 3] {
     let [a, b] = TEXTS;
     [
@@ -57,7 +57,7 @@ fn lines_may_be_in_any_encoding() {
                 (Some(0), &expected.stdout),
                 "{name} {args:?}"
             );
-            // Only a guess is told.
+            // Only a guess is reported.
             let guessed = match (name, &bytes[..2]) {
                 ("auto", b"\xfe\xff") => "",
                 ("auto", _) if bytes != text.as_bytes() => GUESSED,
@@ -218,7 +218,7 @@ fn replaced_bytes_are_told_by_their_places() {
         sandbox.read("kept"),
         "one\n中文\u{fffd}\u{fffd}\nthree\n\u{fffd} four\n".as_bytes()
     );
-    // Many are counted, and the first ten named.
+    // All are counted, and the first ten are named.
     sandbox.write("x", b"\xff x\n".repeat(5000));
     let ran = fingerprint(&sandbox, &args);
     assert_eq!(ran.stderr.lines().count(), 11);
@@ -226,7 +226,7 @@ fn replaced_bytes_are_told_by_their_places() {
         ran.stderr
             .ends_with("simidx: replaced bytes in 5000 records\n")
     );
-    // So it is where nobody named an encoding.
+    // The same holds if no encoding is named.
     sandbox.write(
         "x",
         "naïve café — déjà vu, señor, größer\n".repeat(3).as_bytes(),

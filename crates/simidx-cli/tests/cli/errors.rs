@@ -1,10 +1,10 @@
-//! Bad input, each with its one clear line, exit code 2 and nothing left behind.
+//! Invalid input: one clear line, exit code 2, and no files left.
 
 use std::fs::create_dir;
 
 use crate::support::{Sandbox, gzip, hex, newer, sample};
 
-/// Builds `out` of one input, which must be refused with this message and leave nothing behind.
+/// Builds `out` of one input, which must be refused with this message and without leaving a file.
 #[track_caller]
 fn build_refuses(name: &str, input: &[u8], args: &[&str], message: &str) {
     let sandbox = Sandbox::new();
@@ -12,7 +12,7 @@ fn build_refuses(name: &str, input: &[u8], args: &[&str], message: &str) {
     let build = ["build", name, "-o", "out"];
     sandbox.run(&[&build, args].concat()).refused(message);
     assert_eq!(sandbox.names(), [name]);
-    // And an output that was there before is as it was.
+    // An existing output remains unchanged.
     sandbox.write("out", "before");
     sandbox
         .run(&[&build, args, &["--force"]].concat())
@@ -296,7 +296,7 @@ fn a_bad_line_of_queries_is_named() {
     query(b"\xff\n", &[]).refused("-:1: not valid UTF-8");
     let message = "-: offset 4: 2 bytes are left over, a 32-bit fingerprint takes 4";
     query(b"123456", &["--input", "le", "-k", "0"]).refused(message);
-    // What was answered before the bad line stays, one answer in full.
+    // The answers before the invalid line remain, each complete.
     let ran = query(b"1f\nxyz\n", &[]);
     assert_eq!((ran.code, ran.text()), (Some(2), "0000001f\t0000001f\t0\n"));
 
@@ -413,7 +413,7 @@ fn arguments_that_make_no_sense_are_a_usage_error() {
         &["build", "a.hex", "-o", "out", "--html", "maybe"],
         &["build", "a.hex", "-o", "out", "-k", "-1"],
         &["build", "a.hex", "-o", "out", "--progress", "maybe"],
-        // Never more than just beyond the limit: were it not kept, the machine would bear that.
+        // Only slightly beyond the limit, so that the machine could bear it without the limit.
         &["build", "a.hex", "-o", "out", "--threads", "1025"],
         &["bench", "x.simidx", "--threads", "1025"],
         &["bench", "x.simidx", "--threads", "0"],

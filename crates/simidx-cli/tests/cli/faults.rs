@@ -1,5 +1,5 @@
-//! Faults while an index is built: a full disk, inputs that vanish or cannot be read, a process that is killed. Whatever
-//! happens, a file under the final name is complete, the message is clear, and a second run succeeds.
+//! Faults during a build: a full disk, inputs that vanish or cannot be read, a killed process. In any case, a file with
+//! the final name is complete, the message is clear, and a second run succeeds.
 #![cfg(target_os = "linux")]
 
 use std::io::Write;
@@ -11,7 +11,8 @@ use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use simidx_testkit::thorough;
 
-/// Runs a build with a small file system of memory mounted as `small`; `None` where this process may not do that.
+/// Runs a build with a small in-memory file system mounted as `small`; `None` if this process is not permitted to
+/// mount.
 fn build_on_small_disk(sandbox: &Sandbox, args: &[&str]) -> Option<crate::support::Ran> {
     std::fs::create_dir_all(sandbox.path("small")).unwrap();
     let own_mounts = |script: &str| {
@@ -28,7 +29,7 @@ fn build_on_small_disk(sandbox: &Sandbox, args: &[&str]) -> Option<crate::suppor
         simidx_testkit::report("skipped full disks: this process may not mount a file system");
         return None;
     }
-    // What is left on the small disk is printed behind the messages.
+    // The remaining files on the small disk are printed after the messages.
     let mut build = own_mounts(r#""$0" "$@"; code=$?; ls -A small >&2; exit $code"#);
     Some(crate::support::Ran::of(build.args(args).output().unwrap()))
 }
@@ -94,7 +95,7 @@ fn too_little_room_for_temporary_files_is_told_before_anything_is_read() {
 fn a_file_that_may_not_grow_is_an_error_that_leaves_nothing() {
     let sandbox = Sandbox::new();
     sandbox.write("in.le", words(200_000));
-    // In units of 512 bytes: half a megabyte. The signal that tells of it is ignored, so that writing fails.
+    // The unit is 512 bytes, so this is half a megabyte. The signal at the limit is ignored, so that writing fails.
     let script = r#"trap '' XFSZ; ulimit -f 1024; "$0" "$@""#;
     let ran = sandbox.shell(script, &["build", "in.le", "-o", "x.simidx"]);
     let message = "simidx: x.simidx: File too large (os error 27)\n";
@@ -214,7 +215,7 @@ fn a_build_killed_at_any_moment_leaves_the_old_file_or_the_new_one() {
     assert!(sandbox.read("x.simidx") == new);
 }
 
-/// Removes what killed builds have left: one file each at most, with a name that says what it is, and no index.
+/// Removes the files that killed builds have left: at most one each, with a name that identifies it, and no index.
 fn remove_leftovers(sandbox: &Sandbox) {
     assert_eq!(sandbox.path("temporary").read_dir().unwrap().count(), 0);
     let expected = ["in.le", "old.hex", "old.simidx", "temporary", "x.simidx"];
@@ -231,7 +232,7 @@ fn remove_leftovers(sandbox: &Sandbox) {
         );
         let complete = sandbox.run(&["verify", &name]).code == Some(0);
         let bytes = sandbox.read(&name);
-        // Between its last byte and its new name a file may be whole; never may it be taken for one when it is not.
+        // Before it is renamed, a file may be complete; but an incomplete file must never look complete.
         assert_eq!(complete, bytes.ends_with(b"XDIS"), "{name}");
         std::fs::remove_file(sandbox.path(&name)).unwrap();
     }

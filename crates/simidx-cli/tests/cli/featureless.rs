@@ -1,10 +1,10 @@
-//! Documents without features: near to nothing but their equals, in every command.
+//! Documents without features: near only to equal documents, in every command.
 
 use serde_json::{Value, json};
 
 use crate::support::{Ran, Sandbox};
 
-/// Documents of which six have no features; two of these are equal. Two others are near-duplicates.
+/// Documents, six of which have no features; two of these are equal. Two others are near-duplicates.
 const TEXTS: [(&str, &str); 9] = [
     ("a", "👍👍👍"),
     ("b", "❤️"),
@@ -29,7 +29,7 @@ fn sandbox() -> Sandbox {
     sandbox
 }
 
-/// The ids of the records in a file.
+/// Returns the ids of the records in a file.
 fn ids(sandbox: &Sandbox, name: &str) -> Vec<String> {
     let text = String::from_utf8(sandbox.read(name)).unwrap();
     let id = |line: &str| {
@@ -76,7 +76,7 @@ fn dedup_drops_only_equal_ones() {
 #[test]
 fn an_index_excludes_none_of_them() {
     let sandbox = sandbox();
-    // An index of fingerprints may hold the one that stands for no features.
+    // An index of fingerprints may contain the fingerprint of documents without features.
     sandbox.write("zero.hex", "0\n");
     let args = ["build", "zero.hex", "-o", "zero.simidx"];
     sandbox.run(&args).done();
@@ -152,7 +152,7 @@ fn clusters_are_equal_ones() {
     assert_eq!(members, all);
     let ran = told(clusters(&["--representative", "longest"]));
     assert_eq!(ran.lines()[0], format!("0\t{ZERO}\ta"));
-    // Without ids there are fingerprints only.
+    // Without ids, only fingerprints are printed.
     let ran = clusters(&["--ids", "none"]);
     assert_eq!((ran.code, ran.text(), &*ran.stderr), (Some(1), "", NOTICE));
 }

@@ -1,9 +1,9 @@
-//! Files as they are on a disk: compressed, of other kinds, empty, in folders, with odd names, without an end.
+//! Files on a disk: compressed, of other kinds, empty, in folders, with unusual names, without an end.
 
 use crate::formats::{TEXTS, expected, fingerprinted, kept};
 use crate::support::{Ran, Sandbox, gzip};
 
-/// The same line, compressed by the programs of these names.
+/// The same line, compressed by the programs with these names.
 const COMPRESSED: [(&str, &[u8]); 3] = [
     (
         "bz2",
@@ -121,7 +121,7 @@ fn empty_files_say_so() {
         .refused("-: is empty");
 }
 
-/// A folder with a file of one document for each text.
+/// Creates a folder with a file of one document for each text.
 fn shards(sandbox: &Sandbox, folder: &str) {
     std::fs::create_dir_all(sandbox.path(&format!("{folder}/more"))).unwrap();
     for (number, text) in TEXTS.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! `simidx fingerprint`: one text as an argument, its features, and how fingerprints are printed.
+//! `simidx fingerprint`: a text as an argument, its features, and the notations of fingerprints.
 
 use serde_json::json;
 

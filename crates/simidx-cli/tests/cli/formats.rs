@@ -1,4 +1,4 @@
-//! The formats of others: CSV, JSON of any shape, Arrow, and their fields.
+//! Formats of other programs: CSV, JSON of any shape, Arrow, and their fields.
 
 use crate::support::{Sandbox, gzip};
 
@@ -9,10 +9,10 @@ pub(crate) const TEXTS: [&str; 3] = [
     "The quick brown fox jumps over the lazy dog while five boxing wizards look for another pangram.",
 ];
 
-/// What `choose` in a message says.
+/// The advice in messages.
 const CHOOSE: &str = "choose with --text-field or --fingerprint-field";
 
-/// What `fingerprint` prints of the texts, each with an id.
+/// Returns the output of `fingerprint` for the texts, each with an id.
 pub(crate) fn expected(sandbox: &Sandbox, ids: [&str; 3]) -> String {
     let row = |(text, id): (&str, &str)| format!("{{\"id\":{id:?},\"text\":{text:?}}}\n");
     let rows: String = TEXTS.into_iter().zip(ids).map(row).collect();
@@ -27,7 +27,7 @@ pub(crate) fn fingerprinted(sandbox: &Sandbox, args: &[&str]) -> String {
     ran.text().to_owned()
 }
 
-/// A run of `dedup` that writes `kept`, whatever it prints.
+/// Runs `dedup`, which writes `kept`, and returns that file.
 #[track_caller]
 pub(crate) fn kept(sandbox: &Sandbox, args: &[&str]) -> String {
     let ran = sandbox.run(&[&["dedup", "-o", "kept", "--force"], args].concat());
@@ -35,7 +35,7 @@ pub(crate) fn kept(sandbox: &Sandbox, args: &[&str]) -> String {
     String::from_utf8(sandbox.read("kept")).unwrap()
 }
 
-/// A table of the texts, of which the first is in quotation marks and has a line end within.
+/// Returns a table of the texts. The first is in quotation marks and contains a line end.
 fn csv(delimiter: char) -> String {
     let first = TEXTS[0].replace("everywhere, and", "everywhere,\r\nand");
     let rows = [
@@ -103,7 +103,7 @@ fn errors_in_csv_name_the_file_the_line_and_what_there_is() {
     assert_eq!((ran.code, ran.lines().len()), (Some(0), 1));
     let open = "b.csv:5: the quotation marks that open in this row never close";
     assert!(ran.stderr.contains(open), "{ran:?}");
-    // What begins like a table but has none of the columns is a question.
+    // A file that begins like a table without any of the columns is refused with advice.
     sandbox.write("c", csv(','));
     let ran = sandbox.run(&["fingerprint", "c"]);
     assert!(
@@ -145,7 +145,7 @@ fn what_is_kept_of_csv_has_one_header_and_its_bytes() {
     );
 }
 
-/// The texts as members of objects, and a twin of each.
+/// Returns the texts as members of objects, and a copy of each.
 fn objects() -> Vec<String> {
     let object = |(number, text): (usize, &&str)| {
         format!(
@@ -186,7 +186,7 @@ fn json_is_read_in_any_shape() {
     ran.refused("g.json:12: the value that begins here has no end");
 }
 
-/// Objects on a line each.
+/// Objects, one on each line.
 trait Lines {
     fn map_lines(self) -> String;
 }
@@ -265,7 +265,7 @@ fn fingerprints_may_be_in_any_field() {
     for name in ["a.jsonl", "a.csv", "a.tsv"] {
         assert_eq!(dump(&[&[name], &names[..]].concat()), expected, "{name}");
     }
-    // A record with both is what its user says.
+    // The user chooses the content of a record with both fields.
     sandbox.write(
         "b.jsonl",
         "{\"id\":\"a\",\"fingerprint\":\"ff\",\"text\":\"some text\"}\n",
@@ -302,7 +302,7 @@ mod arrow {
 
     use super::*;
 
-    /// The texts twice, with ids and numbers, in two batches.
+    /// Returns the texts twice, with ids and numbers, in two batches.
     fn batches() -> Vec<RecordBatch> {
         let ids: ArrayRef = Arc::new(StringArray::from(vec!["u0", "u1", "u2"]));
         let texts: ArrayRef = Arc::new(StringArray::from(TEXTS.to_vec()));

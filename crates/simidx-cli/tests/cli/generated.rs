@@ -1,21 +1,21 @@
-//! Help, manual pages and shell completions: made from one definition, and complete.
+//! Help, manual pages and shell completions: generated from one definition, and complete.
 
 use std::collections::BTreeSet;
 use std::process::Command;
 
 use crate::support::Sandbox;
 
-/// The names of all commands, from the help of the program.
+/// Returns the names of all commands in the help of the program.
 fn commands(sandbox: &Sandbox) -> Vec<String> {
     let help = sandbox.run(&["--help"]).done();
     let names = help.lines().into_iter().filter_map(|line| {
-        // A name is indented by two; the lines that go on with its description by more.
+        // A name is indented by two spaces, and continuation lines by more.
         let name = line.strip_prefix("  ")?.split("  ").next()?;
         let is_name = |name: &str| name.chars().all(|c| c.is_ascii_lowercase());
         (!name.is_empty() && is_name(name) && name != "help").then(|| name.to_owned())
     });
     let mut names: Vec<String> = names.collect();
-    // What only few need is named in a line.
+    // Rarely needed commands are listed in one line.
     let also = "\nAlso: idf and lint, to tune; man and completions, to install\n";
     assert!(help.text().contains(also), "{help:?}");
     names.extend(["idf", "lint", "man", "completions"].map(str::to_owned));
@@ -23,7 +23,7 @@ fn commands(sandbox: &Sandbox) -> Vec<String> {
     names
 }
 
-/// The long flags that the help of a command lists.
+/// Returns the long flags in the help of a command.
 fn flags(help: &str) -> BTreeSet<String> {
     let lines = help.lines().map(str::trim_start);
     let options = lines.filter(|line| line.starts_with('-'));

@@ -1,4 +1,4 @@
-//! Ids with characters that break lines or move the cursor: printed escaped, and read back as they were.
+//! Ids with characters that break lines or move the cursor: printed with escapes, and read back unchanged.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use simidx::{Index, Set, Width};
 
 use crate::support::{Ran, Sandbox};
 
-/// Ids of one record each; the last forges a line of the output unless it is escaped.
+/// Ids of one record each; the last one forges a line of the output unless it is escaped.
 const IDS: [&str; 14] = [
     "plain",
     " spaces ",
@@ -24,14 +24,14 @@ const IDS: [&str; 14] = [
     "x\n0000000000000000\t0000000000000000\t0\tFORGED",
 ];
 
-/// An index of these ids, all with the fingerprint 7.
+/// Returns an index of these ids, all with the fingerprint 7.
 fn sandbox() -> Sandbox {
     let record = |id| serde_json::json!({ "fingerprint": "7", "id": id }).to_string() + "\n";
     let lines: String = IDS.iter().map(record).collect();
     Sandbox::with_index(("ids.jsonl", lines.as_bytes()), &[])
 }
 
-/// The lines, after a check that nothing in them moves a cursor.
+/// Returns the lines, after checking that they do not move a cursor.
 #[track_caller]
 fn tame(ran: &Ran) -> Vec<&str> {
     let moves =
@@ -44,7 +44,7 @@ fn unescaped(column: &str) -> String {
     simidx_input::unescape(column).unwrap().into_owned()
 }
 
-/// Checks that a column of the lines holds the ids, and that all lines have so many columns.
+/// Checks that a column of the lines contains the ids, and that all lines have `columns` columns.
 #[track_caller]
 fn check_column(lines: &[&str], column: usize, columns: usize) {
     let mut ids = BTreeSet::new();
@@ -119,7 +119,7 @@ fn documents_keep_their_ids() {
     );
     let ran = sandbox.run(&["fingerprint", "docs.jsonl"]).done();
     check_column(&tame(&ran), 1, 2);
-    // What is printed is read as it was meant.
+    // The printed form is read back correctly.
     sandbox.write("docs.tsv", &ran.stdout);
     let build = ["build", "docs.tsv", "-o", "x"];
     sandbox.run(&build).done();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::support::Sandbox;
 use serde_json::json;
 
-/// Documents of 30 words of which word i comes in about one of i + 1 documents, and `the` in all.
+/// Returns documents of 30 words. Word i is in about one of i + 1 documents, and `the` is in all.
 fn corpus(count: u64) -> Vec<String> {
     let occurs =
         |word: u64, document: u64| (document * 7919 + word * 104_729) % 997 < 997 / (word + 1);
@@ -28,7 +28,7 @@ fn jsonl(texts: &[String]) -> String {
         .collect()
 }
 
-/// The table that a corpus gives, by brute force.
+/// Returns the table of a corpus, by brute force.
 fn expected(texts: &[String], min_count: u64) -> String {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     for text in texts {
@@ -82,7 +82,7 @@ fn frequencies_are_those_of_a_count() {
         assert_eq!(report["feature_count"], table.lines().count() - 1);
         assert_eq!(report["most_missed"], 0);
     }
-    // The same bytes on any number of threads, also where features are dropped, and on standard output.
+    // The bytes are equal for any number of threads, if features are dropped, and on standard output.
     for max in ["4000000", "10"] {
         let run = |threads| {
             let args = [
@@ -140,7 +140,7 @@ fn common_words_lose_weight() {
         .find_map(|line| line.strip_prefix("w40\t"))
         .unwrap();
     assert!((weights[2] - line.parse::<f64>().unwrap()).abs() < 1e-4);
-    // Documents that share only what all have come apart.
+    // Documents become less similar if their only common words are in all documents.
     let cosine = |more: &[&str]| {
         let found = compare("the the the w40", "the the the w50", more);
         found["cosine"].as_f64().unwrap()
@@ -228,7 +228,7 @@ fn outputs_appear_whole_or_not_at_all() {
         ran.refusal(),
         "--idf does not apply here: features are counted, not weighted"
     );
-    // Nothing at all is a table too.
+    // An empty input also results in a table.
     let ran = sandbox.pipe(&["idf", "--input", "jsonl", "-o", "-"], b"");
     assert_eq!(body(&ran.stdout), "#default 0.693147\n");
 }

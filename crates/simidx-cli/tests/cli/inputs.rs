@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use crate::support::{Sandbox, gzip, hex, sample};
 
-/// A NumPy file of version 1 with these elements, shape and bytes.
+/// Returns a NumPy file of version 1 with these elements, shape and bytes.
 fn npy(descr: &str, shape: &str, bytes: &[u8]) -> Vec<u8> {
     let dict = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
     let header = format!("{dict:<117}\n");
@@ -18,7 +18,7 @@ fn npy_of(values: &[u64]) -> Vec<u8> {
     npy("<u8", &format!("({},)", values.len()), &bytes)
 }
 
-/// The index that comes of inputs.
+/// Returns the index that is built from inputs.
 #[track_caller]
 fn built(sandbox: &Sandbox, inputs: &[&str], more: &[&str]) -> Vec<u8> {
     let build = ["build", "-o", "out", "--force"];
@@ -41,7 +41,7 @@ fn arrays_give_the_index_that_lines_give() {
     let ran = sandbox.pipe(&["build", "-", "-o", "out", "--force"], &npy_of(&values));
     ran.done();
     assert!(sandbox.read("out") == expected);
-    // With ids the records come through another door.
+    // Records with ids are read by another code path.
     let numbered = built(&sandbox, &["a.hex"], &["--ids", "number"]);
     assert!(built(&sandbox, &["a.npy"], &["--ids", "number"]) == numbered);
 }
@@ -124,7 +124,7 @@ fn patterns_stand_for_their_files_in_order() {
     sandbox
         .run(&["build", "crawl/*.hex", "-o", "no"])
         .refused(message);
-    // What has the name is meant, not what matches.
+    // A file with the name takes precedence over matches of the pattern.
     sandbox.write("[d].tsv", "5\te\n");
     let alone = built(&sandbox, &["[d].tsv"], &[]);
     sandbox.write("e.tsv", "5\te\n");
@@ -156,7 +156,7 @@ fn a_file_that_becomes_shorter_is_refused() {
     let mut command = sandbox.command(&["fingerprint", "a.txt", "--input", "lines"]);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    // A line is there, so the file is open; and nobody reads on, so it cannot be read to its end.
+    // A line has arrived, so the file is open. Nothing reads further, so the file has not been read to its end.
     let mut out = BufReader::with_capacity(16, child.stdout.take().unwrap());
     out.read_line(&mut String::new()).unwrap();
     let file = std::fs::File::options()
@@ -197,7 +197,7 @@ const TEXTS: [&str; 3] = [
     "Near-duplicates of documents are everywhere; whoever searches them wants to see one of each.",
 ];
 
-/// What `fingerprint` prints of an input: a fingerprint and an id a line.
+/// Returns the lines that `fingerprint` prints: a fingerprint and an id each.
 #[track_caller]
 fn fingerprinted(sandbox: &Sandbox, args: &[&str]) -> Vec<(String, String)> {
     let ran = sandbox.run(&[&["fingerprint"], args].concat()).done();
@@ -208,7 +208,7 @@ fn fingerprinted(sandbox: &Sandbox, args: &[&str]) -> Vec<(String, String)> {
     ran.lines().iter().map(columns).collect()
 }
 
-/// The fingerprints of the texts, each by the id that stands for its number.
+/// Returns the fingerprints of the texts, each with the id at its number.
 fn expected(sandbox: &Sandbox, ids: [&str; 3]) -> Vec<(String, String)> {
     sandbox.write("texts", TEXTS.join("\n"));
     let lines = fingerprinted(sandbox, &["--input", "lines", "texts"]);
@@ -247,7 +247,7 @@ fn fields_may_have_any_names() {
         table.as_bytes(),
     );
     assert_eq!(piped.done().lines().len(), 3);
-    // The commands that take indexes or records know the fields too, and so do queries.
+    // The commands for indexes or records also support the fields, as do queries.
     let pairs = [
         "pairs",
         "--input",
@@ -340,7 +340,7 @@ fn files_may_be_in_any_encoding() {
     assert_eq!((ran.code, ran.lines().len()), (Some(0), 3));
 }
 
-/// A record of a web archive that holds a response.
+/// Returns a record of a web archive with a response.
 fn response(uri: &str, header: &str, body: &[u8]) -> Vec<u8> {
     let head = format!("HTTP/1.1 200 OK\r\n{header}\r\n");
     let record = format!(
@@ -382,7 +382,7 @@ fn pages_of_web_archives_are_documents() {
     for file in ["a.warc", "a.warc.gz", "a"] {
         assert_eq!(fingerprinted(&sandbox, &[file]), expected, "{file}");
     }
-    // HTML is for the pipeline.
+    // The pipeline handles HTML.
     let html = response(
         "http://h/",
         "Content-Type: text/html\r\n",
@@ -393,7 +393,7 @@ fn pages_of_web_archives_are_documents() {
     let of_file = fingerprinted(&sandbox, &["h", "--input", "files", "--pipeline", "web"]);
     let of_record = fingerprinted(&sandbox, &["h.warc", "--pipeline", "web"]);
     assert_eq!(of_record, [(of_file[0].0.clone(), "http://h/".to_owned())]);
-    // What is kept of an archive is an archive.
+    // The kept part of an archive is an archive.
     let twice = [&records[..], &records[..]].concat().concat();
     sandbox.write("b.warc", twice);
     let ran = sandbox.run(&["dedup", "b.warc", "-o", "kept.warc"]);
@@ -447,7 +447,7 @@ mod tables {
 
     use super::*;
 
-    /// A file of fingerprints with ids.
+    /// Returns a file of fingerprints with ids.
     fn table(values: &[u64]) -> Vec<u8> {
         let schema = "message rows { required int64 fingerprint; required binary id (UTF8); }";
         let schema = Arc::new(parse_message_type(schema).unwrap());

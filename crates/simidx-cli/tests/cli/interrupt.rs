@@ -1,4 +1,4 @@
-//! A run that is ended by a signal leaves nothing behind.
+//! A run that a signal ends leaves no files.
 #![cfg(unix)]
 
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
-/// Names in a folder that belong to an unfinished output.
+/// Counts the files in a folder that belong to an unfinished output.
 fn temporary_files(folder: &Path) -> usize {
     let names = std::fs::read_dir(folder)
         .unwrap()
@@ -18,7 +18,7 @@ fn temporary_files(folder: &Path) -> usize {
         .count()
 }
 
-/// Starts a run that takes a while and waits until it writes to a place.
+/// Starts a run that takes a while, and waits until it writes to a folder.
 fn run_that_writes(folder: &Path, place: &Path, args: &[&str]) -> Child {
     let mut run = Command::new(env!("CARGO_BIN_EXE_simidx"))
         .current_dir(folder)
@@ -64,7 +64,7 @@ fn signals_that_end_a_build_take_its_temporary_file_with_it() {
 
 #[test]
 fn a_signal_takes_a_folder_of_unfinished_outputs_with_it() {
-    // Many files, so that the next ones are begun while the folder is being removed.
+    // Many files, so that the program starts new ones while the folder is being removed.
     const FILES: usize = 1500;
     let folder = tempfile::tempdir().unwrap();
     let mut rng = SmallRng::seed_from_u64(1);
@@ -80,7 +80,7 @@ fn a_signal_takes_a_folder_of_unfinished_outputs_with_it() {
         for (out, place) in [("new", folder.path()), ("old", &folder.path().join("old"))] {
             let args = ["dedup", "in/*.hex", "--output-dir", out, "-k", "0"];
             let mut dedup = run_that_writes(folder.path(), place, &args);
-            // Some files are there, and most are not.
+            // Some files exist, but most do not.
             std::thread::sleep(Duration::from_millis(20));
             let kill = Command::new("kill")
                 .args([signal, &dedup.id().to_string()])

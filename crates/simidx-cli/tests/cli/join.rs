@@ -1,10 +1,10 @@
-//! `simidx join`: line for line what `simidx query` prints, whatever the strategy, the shards, the threads and the memory.
+//! `simidx join`: the same lines as `simidx query`, for every strategy and any number of shards, threads and memory.
 
 use crate::support::{Sandbox, hex, sample};
 use simidx_testkit::editor::Editor;
 use simidx_testkit::forged::{put_stranger, small};
 
-/// An index of some fingerprints with numbers, some of which share one, and queries in `q`.
+/// Returns an index of some fingerprints with numbers, some of which share one, and queries in `q`.
 fn sandbox(count: usize) -> Sandbox {
     let values = sample(count);
     let line = |(i, value): (usize, &u64)| format!("{value:016x}\t{}\n", i % 90);
@@ -150,7 +150,7 @@ fn what_cannot_be_joined_is_refused_in_one_line() {
     assert_eq!(refused, message);
 }
 
-/// An index with numbers whose table 1 holds a fingerprint that its table 0 lacks.
+/// Returns an index with numbers whose table 1 contains a fingerprint that its table 0 lacks.
 fn forged_file() -> (Vec<u8>, u64) {
     let records: Vec<(u64, u64)> = simidx_testkit::uniform(3000).into_iter().zip(0..).collect();
     let mut editor = Editor::new(simidx_testkit::build_numbers(small(), &records));

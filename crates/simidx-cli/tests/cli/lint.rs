@@ -1,4 +1,4 @@
-//! `simidx lint`: sound sets give no warning, planted defects are found and named.
+//! `simidx lint`: sound sets produce no warnings, and planted defects are found and named.
 
 use crate::support::{Sandbox, hex};
 use rand::rngs::SmallRng;
@@ -11,7 +11,7 @@ fn random(count: usize, seed: u64) -> Vec<u64> {
     (0..count).map(|_| rng.random()).collect()
 }
 
-/// The report on fingerprints, and the kinds of its warnings.
+/// Returns the report on fingerprints, and the kinds of its warnings.
 #[track_caller]
 fn lint(values: &[u64]) -> (Value, Vec<String>) {
     let sandbox = Sandbox::new();
@@ -75,7 +75,7 @@ fn a_dead_bit_is_named() {
 fn a_short_hash_in_a_wide_one_is_found() {
     let values: Vec<u64> = random(2000, 13).iter().map(|value| value >> 32).collect();
     let (report, kinds) = lint(&values);
-    // All of them have the prefix of the table of the upper half.
+    // All of them have the same prefix in the table of the upper half.
     assert_eq!(kinds, ["dead-bits", "crowded-prefixes"]);
     let reason = report["warnings"][0]["reason"].as_str().unwrap();
     assert!(reason.starts_with("bits 32 to 63 are the same"), "{reason}");
@@ -120,7 +120,7 @@ fn crowded_prefixes_are_found() {
         .map(|t| t["largest_prefix"].as_u64().unwrap())
         .max();
     assert!(shared.unwrap() >= 13_334, "{shared:?}");
-    // What shares a prefix, by brute force in table 0, whose order is that of the values.
+    // The values that share a prefix, by brute force in table 0, which has the order of the values.
     let table = &tables[0];
     let bits = table["address_bits"].as_u64().unwrap();
     assert_eq!(table["table"], 0);
@@ -201,7 +201,7 @@ fn an_index_is_judged_as_its_records_are() {
             assert_eq!(report[key], of_records[key], "{key}");
         }
     }
-    // Of two indexes with half of the records each.
+    // Two indexes, each with half of the records.
     let (first, second) = values.split_at(3000);
     for (name, values) in [("b", first), ("c", second)] {
         sandbox.write(name, hex(values));
@@ -227,7 +227,7 @@ fn lopsided_bits_are_found_where_they_matter() {
             .map(|value| value & (!bits | rng.random::<u64>() & rng.random::<u64>()))
             .collect()
     };
-    // One lopsided bit costs next to nothing, sixteen cost a lot.
+    // One biased bit costs almost nothing, but sixteen cost a lot.
     let (report, kinds) = lint(&lopsided(1 << 9));
     assert!(kinds.is_empty());
     assert_eq!(report["bits"]["lopsided"], serde_json::json!([9]));

@@ -1,4 +1,4 @@
-//! The program as a user meets it: outputs, messages, exit codes, files left and not left.
+//! The program from the user's point of view: outputs, messages, exit codes, and files.
 
 mod answers;
 mod basics;

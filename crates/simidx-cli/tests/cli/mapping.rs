@@ -1,4 +1,4 @@
-//! The program and mapped files: what happens when one becomes shorter, and that every command can do without.
+//! Mapped files: the effect of truncation, and commands without mapping.
 #![cfg(target_os = "linux")]
 
 use std::fs::{self, File};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::support::{Ran, Sandbox, words};
 
-/// The commands that open indexes, with what makes each of them read one.
+/// The commands that open indexes, with arguments that make each of them read one.
 const INDEX_COMMANDS: [&[&str]; 12] = [
     &["query", "x.simidx", "000000000000001f"],
     &["join", "x.simidx", "queries.hex"],
@@ -56,7 +56,7 @@ fn every_command_that_opens_an_index_can_do_without_a_mapping() {
         let read = sandbox.run(&[args, &["--no-mmap"]].concat());
         assert!(matches!(mapped.code, Some(0 | 1)), "{args:?}: {mapped:?}");
         assert_eq!(mapped.code, read.code, "{args:?}: {read:?}");
-        // Reports tell the time.
+        // These reports contain times.
         if !["bench", "merge", "dedup"].contains(&args[0]) {
             assert_eq!(mapped.stdout, read.stdout, "{args:?}");
         }
@@ -80,7 +80,7 @@ fn an_index_that_is_shortened_while_it_is_mapped_is_an_error_in_words() {
     let mut answers = BufReader::new(query.stdout.take().unwrap());
     let mut text = String::new();
     answers.read_line(&mut text).unwrap();
-    // Far from done: what the answers take passes what the pipe holds.
+    // The run is far from done, because the answers exceed the pipe.
     shorten(&sandbox, "x.simidx");
     answers.read_to_string(&mut text).unwrap();
     assert!(text.lines().count() < 50_000, "it went on to the end");
@@ -88,11 +88,11 @@ fn an_index_that_is_shortened_while_it_is_mapped_is_an_error_in_words() {
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(2), LOST_PAGES));
 }
 
-/// What the program says when a mapped page is not there.
+/// The message of the program if a mapped page is missing.
 #[cfg(target_env = "gnu")]
 const LOST_PAGES: &str = "simidx: a mapped file could not be read: it was truncated, or its disk failed; replace files by renaming, or use --no-mmap\n";
 
-/// Leaves the first page of a file.
+/// Truncates a file to its first page.
 #[cfg(target_env = "gnu")]
 fn shorten(sandbox: &Sandbox, name: &str) {
     let file = File::options().write(true).open(sandbox.path(name));
@@ -130,7 +130,7 @@ fn lost_pages_that_many_threads_meet_are_told_once_and_leave_no_output() {
             let mut command = sandbox.command(&[command, &[threads]].concat());
             command.stdout(Stdio::piped()).stderr(Stdio::piped());
             let mut child = command.spawn().unwrap();
-            // The index has been opened before the program looks for what goes with it.
+            // The program opens the index before the other files.
             let mut pipe = writer_of(&sandbox, "pipe", &mut child);
             shorten(&sandbox, "x");
             writeln!(pipe, "{:016x}", 1).unwrap();
@@ -149,7 +149,7 @@ fn lost_pages_that_many_threads_meet_are_told_once_and_leave_no_output() {
 fn a_file_that_grows_before_it_is_checked_hides_no_other_verdict() {
     let sandbox = Sandbox::new();
     sandbox.write("in.hex", "0000000000000001\n");
-    // So long a name that few verdicts fill the pipe: the program has to wait in the middle.
+    // The name is so long that a few results fill the pipe: the program has to wait in the middle.
     let folder = ["f".repeat(250), "g".repeat(250), "h".repeat(250)].join("/");
     fs::create_dir_all(sandbox.path(&folder)).unwrap();
     let name = format!("{folder}/x.simidx");

@@ -1,4 +1,4 @@
-//! The program keeps to its limit of memory, by what the system says of it.
+//! The program keeps to its memory limit, as measured by the system.
 #![cfg(target_os = "linux")]
 
 use std::io::Write;
@@ -106,7 +106,7 @@ fn resident_memory_of_a_merge_keeps_to_the_limit() {
     let peak = report["peak_memory_bytes"].as_u64().unwrap();
     assert!(report["file_bytes"].as_u64().unwrap() > LIMIT);
     assert!(peak <= LIMIT + LIMIT / 10, "{peak} bytes");
-    // Other tables are sorted, and so are the ids, of which each input has the same.
+    // Other tables are sorted, and so are the ids, which are the same in each input.
     let update = ["--newest-wins", "--tables", "4", "--force"];
     let report = run(folder.path(), &[&merge[..], &update].concat());
     assert_eq!(report["replaced_record_count"], count);

@@ -1,8 +1,8 @@
-//! `simidx merge`: the files of several builds become that of one.
+//! `simidx merge`: merges the files of several builds into the file of a single build.
 
 use crate::support::Sandbox;
 
-/// Documents of a day: those of two days overlap.
+/// Returns the documents of a day. Consecutive days overlap.
 fn day(number: u64) -> String {
     (number * 50..number * 50 + 80).fold(String::new(), |mut text, i| {
         use std::fmt::Write;
@@ -52,7 +52,7 @@ fn a_merge_is_the_build_of_all_inputs() {
         (&240.into(), &0.into())
     );
     sandbox.run(&["verify", "merged.simidx"]).done();
-    // To standard output with the report on stderr.
+    // To standard output, with the report on stderr.
     let ran = sandbox.run(&[&DAYS[..], &["-o", "-"]].concat());
     assert!(ran.code == Some(0) && ran.stdout == sandbox.read("all.simidx"));
     assert!(ran.stderr.contains("left out"), "{}", ran.stderr);
@@ -73,7 +73,7 @@ fn records_are_left_out_by_fingerprint() {
     ]
     .concat();
     let report = sandbox.run(&merge).done().json();
-    // Ten of the sixty are in the second day as well.
+    // Ten of the sixty are also in the second day.
     assert_eq!(report["dropped_record_count"], 70);
     assert_eq!(report["dropped_fingerprint_count"], 60);
     let kept: String = (0..3)

@@ -3,7 +3,7 @@
 use crate::support::{Sandbox, hex, keys, sample};
 use serde_json::json;
 
-/// The lines of all pairs within a distance, in order.
+/// Returns the lines of all pairs within a distance, in order.
 fn expected(values: &[u64], distance: u32) -> String {
     let mut set = values.to_vec();
     set.sort_unstable();
@@ -76,7 +76,7 @@ fn several_indexes_are_one() {
     assert_eq!(ran.done().text(), expected(&values, 3));
 }
 
-/// Two records share a fingerprint, a third lies near, a fourth far away.
+/// Two records share a fingerprint, a third is near, a fourth is far away.
 const RECORDS: &str = "ff\t10\nff\t9\nfe\t2\nff00000000\t5\n";
 
 #[test]
@@ -95,7 +95,7 @@ fn pairs_by_id_take_in_records_that_share_a_fingerprint() {
         assert_eq!(sandbox.run(&count).done().text(), "3\n");
         assert_eq!(sandbox.names(), ["a.tsv", "x.simidx"]);
     }
-    // Without an id column the ids are positions.
+    // Without an id column, the ids are positions.
     let ran = Sandbox::new().pipe(
         &["pairs", "--input", "hex", "-", "--by", "id", "-k", "1"],
         b"1\n0\nff\n0\n",

@@ -11,7 +11,7 @@ fn json(args: &[&str]) -> Value {
     plan(&[args, &["--json"]].concat()).done().json()
 }
 
-/// Numbers of tables of the indexes, in order.
+/// Returns the numbers of tables of the indexes, in order.
 fn tables(report: &Value) -> Vec<u64> {
     let indexes = report["indexes"].as_array().unwrap().iter();
     indexes
@@ -19,7 +19,7 @@ fn tables(report: &Value) -> Vec<u64> {
         .collect()
 }
 
-/// Number of tables of the recommended index.
+/// Returns the number of tables of the recommended index.
 fn choice(report: &Value) -> Option<u64> {
     let choice = report["choice"].as_u64()?;
     Some(tables(report)[choice as usize])
@@ -128,7 +128,7 @@ fn a_memory_limit_bounds_the_choice() {
     assert_eq!(limited("520MB"), (Some(1), Some(520_000_000)));
     assert_eq!(limited("0.5GiB"), (Some(1), Some(1 << 29)));
     assert_eq!(limited("400000000"), (None, Some(400_000_000)));
-    // The flag had this name once.
+    // The former name of the flag.
     let text = plan(&["--count", "1e8", "--memory", "1MB"]);
     assert_eq!(text.code, Some(1));
     assert!(text.text().contains("too large"));
@@ -225,7 +225,7 @@ fn a_similarity_has_a_plan_of_its_own() {
     assert_eq!(larger["features"], "runs of 5 words");
     let ran = Sandbox::new().run(&["plan", "--count", "9", "--text-size", "1KiB"]);
     assert!(ran.refusal().contains("--similarity"), "{ran:?}");
-    // The features alone ask for this plan, too.
+    // The option for features alone also selects this plan.
     let sandbox = Sandbox::new();
     let features = [
         "plan",

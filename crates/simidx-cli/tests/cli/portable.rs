@@ -1,8 +1,8 @@
-//! The program prints and writes the same where the environment forbids the instructions that not every processor has.
+//! The program has the same outputs when the environment disables optional processor instructions.
 
 use crate::support::{Ran, Sandbox, sample};
 
-/// Runs the program twice, the second time with portable instructions only, and returns what both printed.
+/// Runs the program twice, the second time with portable instructions only, and returns the outputs of both.
 fn both(sandbox: &Sandbox, args: &[&str]) -> Vec<u8> {
     let run = |simd: &str| {
         let mut command = sandbox.command(args);
@@ -16,7 +16,7 @@ fn both(sandbox: &Sandbox, args: &[&str]) -> Vec<u8> {
     quick.stdout
 }
 
-/// Values as lines of so many bits, the wide ones made of two.
+/// Returns values as lines of a width; wide ones are made of two values.
 fn lines(values: &[u64], width: &str) -> String {
     let line = |pair: &[u64]| match width {
         "32" => format!("{:08x}\n", pair[0] >> 32),
@@ -26,7 +26,7 @@ fn lines(values: &[u64], width: &str) -> String {
     values.windows(2).map(line).collect()
 }
 
-/// Another first digit.
+/// Changes the first digit.
 fn one_bit_off(digits: &str) -> String {
     let first = u32::from_str_radix(&digits[..1], 16).unwrap();
     format!("{:x}{}", first ^ 4, &digits[1..])
@@ -80,7 +80,7 @@ fn portable_instructions_build_and_answer_the_same() {
 fn portable_instructions_find_the_same_similar_texts() {
     let sandbox = Sandbox::new();
     let word = |number: u64| format!("w{} ", number % 997);
-    // Of each family of five one and another has other words at the end.
+    // The five texts of a family have their first words in common.
     let text = |i: u64| {
         let words = (0..40).map(|j| match j < 40 - 3 * (i % 5) {
             true => word(i / 5 * 1000 + j * j),
@@ -90,7 +90,7 @@ fn portable_instructions_find_the_same_similar_texts() {
     };
     sandbox.write("a.txt", (0..500).map(text).collect::<String>());
     for command in [&["pairs"][..], &["clusters"], &["dedup", "-o", "-"]] {
-        // What is not quiet reports times.
+        // Without --quiet, the outputs contain times.
         let input = [
             "a.txt",
             "--input",

@@ -7,7 +7,7 @@ use crate::support::{Sandbox, gzip, hex, keys, sample};
 use serde_json::{Value, json};
 use simidx_text::Pipeline;
 
-/// What `query` prints for one fingerprint on an index without ids, found the slow way.
+/// Returns the lines that `query` prints for one fingerprint on an index without ids, found by brute force.
 fn expected(values: &[u64], query: u64, distance: u32) -> String {
     let mut found: Vec<_> = values
         .iter()
@@ -389,7 +389,7 @@ fn fingerprint_names_documents_without_ids_by_position() {
     assert_eq!(json.json()["id"], 0);
 }
 
-/// The documents of a demo file, those of equal text together, by id.
+/// Returns the ids of the documents in a demo file that have the same text, by id.
 fn demo(path: &Path) -> BTreeMap<String, Vec<String>> {
     let file = std::fs::File::open(path).unwrap();
     let text = std::io::read_to_string(flate2::read::MultiGzDecoder::new(file)).unwrap();
@@ -424,7 +424,7 @@ fn identical_documents_of_the_demo_data_are_found_at_distance_zero() {
         let same = documents.iter().filter(|(_, ids)| ids.len() > 1);
         let mut groups = 0;
         for (text, ids) in same.take(10).chain(documents.iter().take(3)) {
-            // As one argument, so that a text that starts with a dash is no option.
+            // A single argument, so that a text that starts with a dash is not parsed as an option.
             let text = format!("--text={text}");
             let found = sandbox
                 .run(&["query", "x.simidx", &text, "--json"])

@@ -3,7 +3,7 @@
 use crate::support::{Ran, Sandbox, hex, keys, newer, sample};
 use serde_json::json;
 
-/// Where the blocks of table 0 start, with blocks of 512 bytes.
+/// The offset of the blocks of table 0, with blocks of 512 bytes.
 const FIRST_BLOCK: usize = 512;
 
 #[test]
@@ -96,7 +96,7 @@ fn ratios_are_shown_where_there_is_something_to_compress() {
     let bound = figure("bound_bits_per_fingerprint");
     let bound = format!(" a table; bound of uniform ones {bound} a table\n");
     assert!(ran.text().contains(&bound), "{ran:?}");
-    // Blocks that are next to empty say nothing.
+    // Nearly empty blocks carry no information about compression.
     for input in ["1f\n", ""] {
         let sandbox = Sandbox::with_index(("a.hex", input.as_bytes()), &[]);
         let ran = sandbox.run(&["info", "x.simidx"]).done();
@@ -149,7 +149,7 @@ fn a_sound_index_is_verified() {
     );
 }
 
-/// Runs `verify` with and without `--json` on a damaged file; both must say so.
+/// Runs `verify` with and without `--json` on a damaged file; both must report the damage.
 #[track_caller]
 fn damaged(sandbox: &Sandbox) -> serde_json::Value {
     let ran = sandbox.run(&["verify", "bad"]).no();
@@ -248,7 +248,7 @@ fn dump_prints_each_table_in_its_order() {
     assert_eq!(dump(&[]), hex(&sorted));
     assert_eq!(dump(&["--permuted"]), hex(&sorted));
     for (table, shift) in [("1", 32), ("2", 16), ("3", 0)] {
-        // The 16 bits of the band come first, the others keep their order.
+        // The 16 bits of the band come first, and the others keep their order.
         let mut permuted: Vec<(u64, u64)> = sorted
             .iter()
             .map(|&value| {
@@ -292,7 +292,7 @@ fn dump_prints_ids_in_every_table_and_as_json() {
     assert_eq!(json.json_lines(), expected);
 }
 
-/// Builds of what `dump` prints of `x.simidx`.
+/// Builds an index from the output of `dump` for `x.simidx`.
 fn rebuild(sandbox: &Sandbox, ids: &str) -> Ran {
     let dumped = sandbox.run(&["dump", "x.simidx"]).done();
     let args = ["build", "-", "--input", "tsv", "--ids", ids, "-o", "-"];
@@ -333,7 +333,7 @@ fn a_dump_of_documents_builds_the_same_index_but_for_the_pipeline() {
     sandbox.write("y.simidx", &again);
     let ids = sandbox.run(&["dump", "x.simidx"]).done().stdout;
     assert!(sandbox.run(&["dump", "y.simidx"]).done().stdout == ids);
-    // Up to the pipeline, which comes last but for directory and footer, all bytes are the same.
+    // All bytes are equal up to the pipeline, which is the last part except directory and footer.
     let info = sandbox.run(&["info", "x.simidx", "--json"]).done().json();
     let text = info["pipeline"].as_str().unwrap().as_bytes();
     let pipeline = whole.windows(text.len()).position(|bytes| bytes == text);
@@ -368,7 +368,7 @@ fn bench_measures_sampled_queries() {
         assert!(report[key].as_f64().unwrap() > 0.0, "{key}: {report}");
     }
     assert_eq!(report["probes_per_query"], 4.0);
-    // Half of the queries are members with 0 to 5 flipped bits: more than a third of those match.
+    // Half of the queries are members with 0 to 5 flipped bits, more than a third of which match.
     assert!(report["matches"].as_u64().unwrap() > 33, "{report}");
 
     let threads = bench(&["--threads", "2"]);

@@ -1,11 +1,11 @@
-//! What outputs may replace: never an input, by whatever name, and only with `--force`; modes stay.
+//! The files that outputs may replace: never an input, under any name, and only with `--force`; modes are kept.
 #![cfg(unix)]
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
 use crate::support::{Ran, Sandbox, hex};
 
-/// The commands that write files, with the files that each reads; the last argument is the output.
+/// The commands that write files, with their inputs; the last argument is the output.
 const COMMANDS: [(&str, &[&str]); 8] = [
     ("build a.jsonl --stop-words words -o", &["a.jsonl", "words"]),
     ("build a*.jsonl b.jsonl -o", &["a.jsonl", "b.jsonl"]),
@@ -135,7 +135,7 @@ fn what_is_replaced_keeps_its_mode() {
         let mode = std::fs::metadata(&path).unwrap().mode() & 0o777;
         assert_eq!(mode, 0o600, "{command}");
     }
-    // In a folder of outputs too; new files are as others are.
+    // Also in a folder of outputs. New files have the usual mode.
     let sandbox = sandbox();
     std::fs::create_dir(sandbox.path("out")).unwrap();
     sandbox.write("out/a.jsonl", "old");

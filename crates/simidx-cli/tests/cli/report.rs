@@ -1,5 +1,5 @@
-//! Pages to look at: `simidx report` and `simidx dedup --report` of a page. They are sound HTML, need nothing else, escape what
-//! is hostile, keep within their size, and say what other commands say.
+//! HTML pages: `simidx report` and `simidx dedup --report`. They are valid and self-contained, escape hostile values,
+//! stay within their size, and agree with other commands.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,13 +8,13 @@ use serde_json::json;
 
 use crate::support::{Sandbox, gzip, hex, sample};
 
-/// Most bytes of a page.
+/// Largest size of a page in bytes.
 const MAX_LEN: usize = 2_000_000;
 
-/// Elements without an end.
+/// Elements without an end tag.
 const VOID: [&str; 1] = ["meta"];
 
-/// An id that would break out of wherever it is put, if it could.
+/// An id that would break out of any context without escapes.
 const HOSTILE: &str = "\"'><script>alert(1)</script>&amp;\u{202e}<img src=x onerror=y>";
 
 /// A page that has been read.
@@ -22,15 +22,15 @@ const HOSTILE: &str = "\"'><script>alert(1)</script>&amp;\u{202e}<img src=x oner
 struct Page {
     /// Number of elements by their name.
     elements: BTreeMap<String, usize>,
-    /// What a person reads.
+    /// The visible text.
     text: String,
-    /// Rows of tables: their cells.
+    /// The cells of each row of a table.
     rows: Vec<Vec<String>>,
 }
 
 impl Page {
-    /// Reads a page by the rules of browsers, and asserts that there is nothing wrong with it: no error of the tokeniser, all
-    /// elements closed in order, ids different, references within the page only, nothing that runs.
+    /// Reads a page by the rules of browsers, and asserts that it is valid: the tokenizer reports no errors, all
+    /// elements are closed in order, ids are distinct, references are within the page, and nothing runs.
     #[track_caller]
     fn read(html: &[u8]) -> Self {
         assert!(html.len() <= MAX_LEN, "{} bytes", html.len());
@@ -110,7 +110,7 @@ impl Page {
         self.elements.get(element).copied().unwrap_or_default()
     }
 
-    /// The value of the first row of two cells with this name, without commas.
+    /// Returns the value of the first row of two cells with this name, without commas.
     #[track_caller]
     fn figure(&self, name: &str) -> String {
         let row = self
@@ -126,14 +126,14 @@ impl Page {
     }
 }
 
-/// The page on `x.simidx`.
+/// Returns the page on `x.simidx`.
 #[track_caller]
 fn report(sandbox: &Sandbox, args: &[&str]) -> Page {
     let report = ["report", "x.simidx", "-o", "-"];
     Page::read(&sandbox.run(&[&report, args].concat()).done().stdout)
 }
 
-/// Documents in three clusters and alone, some with hostile ids and texts.
+/// Returns documents, alone and in three clusters, some with hostile ids and texts.
 fn documents() -> String {
     let words = |from: usize| {
         (from..from + 60)
@@ -198,7 +198,7 @@ fn figures_are_those_of_the_other_commands() {
         );
         assert_eq!(row[7], bound);
     }
-    // Pairs by their distance, also those just beyond.
+    // Pairs by distance, including those slightly beyond it.
     let pairs = sandbox.run(&["pairs", "x.simidx", "-k", "5"]).done();
     let mut counts = [0; 6];
     for line in pairs.lines() {
@@ -274,7 +274,7 @@ fn nearest_neighbours_are_those_of_brute_force() {
             )
             .or_default() += 1;
     }
-    // The pairs have a table before it.
+    // The table comes before the pairs.
     let start = page
         .rows
         .iter()
@@ -286,7 +286,7 @@ fn nearest_neighbours_are_those_of_brute_force() {
         let count = counts.get(&distance).copied().unwrap_or_default();
         assert_eq!(row[..], [distance.to_string(), count.to_string()]);
     }
-    // Samples say so, and are the same each time.
+    // Samples are declared, and reproducible.
     let args = ["--latency-queries", "0", "--sample", "50"];
     let page = report(&sandbox, &args);
     page.says(&format!("for 50 of {} fingerprints", values.len()));
@@ -315,7 +315,7 @@ fn hostile_ids_and_texts_are_escaped() {
         page.elements
     );
     page.says("The documents have the texts of all");
-    // Documents of which none is in the index.
+    // Documents none of which are in the index.
     sandbox.write("other.jsonl", "{\"id\":\"none\",\"text\":\"a\"}\n");
     report(&sandbox, &["--texts", "other.jsonl"]).says("The documents have the texts of 0 of ");
 }
@@ -473,7 +473,7 @@ fn a_page_on_a_deduplication_shows_what_was_dropped_for_what() {
             args[0] == "--similarity"
         );
     }
-    // What an index has already, and inputs without texts.
+    // Records in an index, and inputs without texts.
     sandbox.run(&["build", "d.jsonl", "-o", "x.simidx"]).done();
     let against = sandbox.run(&[&dedup[..], &["--force", "--against", "x.simidx"]].concat());
     assert_eq!(against.done().json()["kept"], 0);
@@ -520,6 +520,6 @@ fn clusters_that_exceed_the_memory_are_left_out() {
     let page = Page::read(&sandbox.read("r.html"));
     assert!(row(&page).parse::<u64>().is_ok());
     assert!(!page.text.contains(words));
-    // Less than any search takes.
+    // Less than any search needs.
     with("1MiB").refusal();
 }

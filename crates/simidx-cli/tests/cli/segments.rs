@@ -1,12 +1,12 @@
-//! Several index files as one: every command that reads an index.
+//! Several index files as one set, in every command that reads an index.
 
 use crate::support::{Sandbox, hex, keys, newer, sample};
 use serde_json::json;
 
-/// Where the blocks of table 0 start, with blocks of 512 bytes.
+/// The offset of the blocks of table 0, with blocks of 512 bytes.
 const FIRST_BLOCK: usize = 512;
 
-/// Builds `name` of `input` with these further arguments.
+/// Builds `name` from `input` with additional arguments.
 #[track_caller]
 fn build(sandbox: &Sandbox, name: &str, input: &str, args: &[&str]) {
     sandbox.write("input", input);
@@ -14,7 +14,7 @@ fn build(sandbox: &Sandbox, name: &str, input: &str, args: &[&str]) {
     sandbox.run(&[&build, args].concat()).done();
 }
 
-/// Lines of a fingerprint and an id; some fingerprints come again and again.
+/// Returns lines of a fingerprint and an id. Some fingerprints are repeated.
 fn records() -> Vec<String> {
     let values = sample(900);
     let line = |(i, value): (usize, &u64)| {
@@ -24,7 +24,7 @@ fn records() -> Vec<String> {
     values.iter().enumerate().map(line).collect()
 }
 
-/// The records in `all`, and dealt out to `s1`, `s2` and `s3` of other designs.
+/// Returns a sandbox with the records in `all`, and distributed over `s1`, `s2` and `s3` of other designs.
 fn dealt(ids: &str) -> Sandbox {
     let sandbox = Sandbox::new();
     let records = records();
@@ -135,7 +135,7 @@ fn what_can_be_a_fingerprint_is_none_of_the_files() {
     assert_eq!(run(&["beef", "1234"]), 1);
     assert_eq!(run(&["./beef", "1234"]), 1);
     assert_eq!(run(&["./beef", "1234", "beef"]), 2);
-    // Between fingerprints, or too long for one.
+    // A file between fingerprints, or with a name too long for a fingerprint.
     assert_eq!(run(&["1234", "./beef", "beef"]), 2);
     assert_eq!(run(&["1234", "12345678901234567"]), 1);
     assert_eq!(run(&["--input", "dec", "4660"]), 0);
@@ -286,7 +286,7 @@ fn an_empty_file_goes_with_any() {
 #[test]
 fn verify_tells_of_each_file() {
     let sandbox = dealt("number");
-    // Each by itself: these could not be searched together.
+    // Each separately, because they could not be searched together.
     build(&sandbox, "wide", "1\n", &["--width", "128"]);
     let ran = sandbox.run(&["verify", "s1", "wide", "s2"]).done();
     let names: Vec<&str> = ran
@@ -407,7 +407,7 @@ fn files_that_do_not_go_together_are_refused_by_name() {
             &["dump", "x", "x", other],
             &["bench", "x", other],
         ] {
-            // A missing file could as well be a mistyped fingerprint.
+            // A missing file could be a mistyped fingerprint.
             if (args[0], other) != ("query", "no") {
                 let ran = sandbox.run(args);
                 assert!(ran.refusal().starts_with(message), "{ran:?}");
@@ -436,7 +436,7 @@ fn other_tables_are_dumped_where_all_files_have_their_order() {
             assert!(dump(&["a", "b"], args) == expected, "{args:?}");
         }
     }
-    // Table 0 has the same order everywhere.
+    // Table 0 has the same order in all designs.
     let args = ["other", "small", "a"];
     assert!(dump(&args, &["--permuted"]) == dump(&args, &[]));
     let ran = sandbox.run(&["dump", "a", "other", "--table", "1"]);
@@ -456,13 +456,13 @@ fn bench_asks_all_files_together() {
         sandbox.run(&args).done().json()
     };
     let report = bench(&["s1", "s2", "s3"], &[]);
-    // Half of the queries are members with 0 to 5 flipped bits: more than a third of those match.
+    // Half of the queries are members with 0 to 5 flipped bits, more than a third of which match.
     assert!(report["matches"].as_u64().unwrap() > 50, "{report}");
     for args in [&["--threads", "2"][..], &["--cold"], &["--no-mmap"]] {
         let again = bench(&["s1", "s2", "s3"], args);
         assert_eq!(again["matches"], report["matches"], "{args:?}");
     }
-    // Every member is asked of every file.
+    // Every member is searched in every file.
     let queries = hex(&sample(900));
     sandbox.write("q.hex", &queries);
     let args = ["--queries", "q.hex", "-k", "3", "--json"];
@@ -477,7 +477,7 @@ fn bench_asks_all_files_together() {
 #[test]
 fn bench_samples_members_of_every_file() {
     let sandbox = Sandbox::new();
-    // The first files hold nothing that is near to a query but by chance.
+    // The first files contain matches only by chance.
     build(&sandbox, "empty", "", &[]);
     build(&sandbox, "one", "1\n", &[]);
     build(

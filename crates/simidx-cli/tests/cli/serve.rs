@@ -1,5 +1,5 @@
-//! `simidx serve`: its arguments, its first line, its answers beside those of `query`, its end. The rest is tested in
-//! `simidx-server`.
+//! `simidx serve`: its arguments, its first line, its answers compared with those of `query`, its end. The rest is
+//! tested in `simidx-server`.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -13,7 +13,7 @@ const DOCUMENTS: &[u8] = br#"{"id":"a","text":"the quick brown fox jumps over th
 {"id":"c","text":"of something else entirely"}
 "#;
 
-/// A server that was started as a user does; it ends with this.
+/// A server that was started as by a user, and is stopped on drop.
 struct Serving {
     child: Child,
     address: String,
@@ -42,7 +42,7 @@ impl Serving {
         Serving { child, address }
     }
 
-    /// Asks, and returns status and body.
+    /// Sends a request, and returns status and body.
     fn ask(&self, head: &str, body: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream
@@ -73,7 +73,7 @@ impl Serving {
         assert!(kill.unwrap().success());
     }
 
-    /// Ends the server as a service manager does, and returns its log.
+    /// Stops the server like a service manager, and returns its log.
     fn end(mut self) -> String {
         self.signal("-TERM");
         let mut log = String::new();
@@ -90,7 +90,7 @@ impl Serving {
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        // After the end it is no more.
+        // After the end, the process no longer exists.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -322,7 +322,7 @@ fn killed_at_any_moment_a_store_loses_no_document() {
         assert_eq!(status, 200);
         assert_eq!(body.matches(&format!("[\"{id}\"]")).count(), 1, "{body}");
     }
-    // What each thread had asked for last may be there too.
+    // The last addition of each thread, which was not acknowledged, may also exist.
     let (_, metrics) = server.get("/metrics");
     let records = metrics
         .lines()
@@ -384,7 +384,7 @@ fn a_store_keeps_what_it_was_made_with() {
     Serving::start(&sandbox, &["--store", "pages"]).end();
 }
 
-/// A server whose files cannot grow beyond a size that its journal soon has.
+/// Starts a server with a limit on file sizes that its journal soon reaches.
 #[cfg(unix)]
 fn without_room(sandbox: &Sandbox, sync: &str) -> Serving {
     Serving::start(sandbox, &["--store", "pages"]).end();
@@ -404,7 +404,7 @@ fn without_room(sandbox: &Sandbox, sync: &str) -> Serving {
     Serving::of(command)
 }
 
-/// Documents that take more room than that.
+/// Returns documents that exceed the limit.
 #[cfg(unix)]
 fn many_documents() -> String {
     (0..40_000_u64)
@@ -441,7 +441,7 @@ fn a_journal_that_fails_is_said() {
     let (_, metrics) = server.get("/metrics");
     assert!(metrics.contains("simidx_store_failed{what=\"journal\"} 1\n"));
     assert!(metrics.contains("simidx_store_failed{what=\"seal\"} 0\n"));
-    // Without a wait for the end: the log is read while it runs.
+    // The log is read while the server runs, without waiting for its end.
     let mut server = server;
     let mut lines = BufReader::new(server.child.stderr.take().unwrap()).lines();
     let line = lines.find_map(|line| line.ok().filter(|line| line.contains("store-journal-")));
@@ -493,7 +493,7 @@ fn commands_say_where_the_records_of_a_new_store_are() {
     }
 }
 
-/// A server that may have so many files open at a time.
+/// Returns a command for a server with a limit on open files.
 #[cfg(unix)]
 fn with_files(sandbox: &Sandbox, count: u32) -> Command {
     let serve = sandbox.command(&["serve", "x.simidx", "--listen", "127.0.0.1:0"]);
@@ -556,7 +556,7 @@ fn a_server_is_asked_whether_it_is_ready() {
         assert!(started.elapsed() < Duration::from_secs(60));
     }
     assert_eq!(check().code, Some(1));
-    // The second time it drains no longer.
+    // The second signal ends the drain delay.
     server.signal("-TERM");
     assert_eq!(server.child.wait().unwrap().code(), Some(0));
     let gone = sandbox.run(&["serve", "--check", "--listen", &server.address]);
@@ -576,7 +576,7 @@ fn it_listens_at_a_name_of_this_machine() {
     server.end();
 }
 
-/// Asks a server that may end meanwhile.
+/// Sends a request to a server that may stop meanwhile.
 fn try_ask(address: &str, head: &str, body: &str) -> Option<(u16, String)> {
     let mut stream = TcpStream::connect(address).ok()?;
     let len = body.len();

@@ -1,10 +1,10 @@
-//! Sets of index files: a folder with a manifest in the place of the files that it lists.
+//! Sets of index files: a folder with a manifest instead of the listed files.
 
 use simidx::set::Manifest;
 
 use crate::support::{Sandbox, hex, sample};
 
-/// Two index files in `set` with a manifest, and one with all their records.
+/// Returns a sandbox with two index files and a manifest in `set`, and one file with all their records.
 fn published() -> Sandbox {
     let sandbox = Sandbox::new();
     let values = sample(400);

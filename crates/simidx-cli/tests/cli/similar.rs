@@ -1,4 +1,4 @@
-//! `--similarity` of pairs, clusters and compare: what brute force finds.
+//! `--similarity` of pairs, clusters and compare, against brute force.
 
 use serde_json::{Value, json};
 use simidx_text::dedup::Similarity;
@@ -7,7 +7,7 @@ use crate::dedup::similar::feature_sets;
 use crate::dedup::{jsonl, texts};
 use crate::support::{Sandbox, hex};
 
-/// All pairs of similar texts, the later text first in the order, with their similarities.
+/// Returns all pairs of similar texts, ordered by the later text, with their similarities.
 fn similar_pairs(similarity: Similarity) -> Vec<(usize, usize, f64)> {
     let sets = feature_sets(&texts(), similarity);
     let pairs = (0..sets.len()).flat_map(|b| (0..b).map(move |a| (a, b)));
@@ -72,7 +72,7 @@ fn pairs_come_once_with_their_similarity() {
 
 #[test]
 fn pairs_of_equal_texts_are_counted_without_going_through_them() {
-    // Two and a half thousand million pairs, of one group; and of another with each of it.
+    // Two and a half billion pairs within one group, and pairs between it and another one.
     let lines = "a b c d e\n".repeat(70_000) + &"a b c d e f\n".repeat(10) + "g h i\n";
     let count = 70_000_u64 * 69_999 / 2 + 45 + 70_000 * 10;
     let args = [
@@ -186,7 +186,7 @@ fn compare_judges_by_the_similarity() {
         ];
         Sandbox::new().run(&[&args[..], more].concat())
     };
-    // One of three runs.
+    // One of three shingles.
     for (least, code) in [("0.33", 0), ("0.34", 1)] {
         let ran = compare(least, &[]);
         assert_eq!(ran.code, Some(code), "{ran:?}");

@@ -1,10 +1,11 @@
-//! `simidx build --sketch` and `simidx join --similarity`: estimates beside the truth, texts that decide, what is refused.
+//! `simidx build --sketch` and `simidx join --similarity`: estimates compared with true similarities, comparisons of
+//! texts, and errors.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::support::Sandbox;
 
-/// Words of document i: every third one is a variant of the one before.
+/// Returns the words of document i. Every third document is a variant of the one before it.
 fn words(i: usize) -> Vec<String> {
     let word = |seed: usize| format!("w{}", seed.wrapping_mul(0x9e37_79b9) >> 7 & 0xffff);
     let (family, variant) = (i / 3, i % 3);
@@ -20,7 +21,7 @@ fn documents(numbers: impl Iterator<Item = usize>) -> String {
     numbers.map(line).collect()
 }
 
-/// The Jaccard similarity of runs of three words.
+/// The Jaccard similarity of shingles of three words.
 fn jaccard(a: usize, b: usize) -> f64 {
     let runs =
         |i: usize| -> BTreeSet<String> { words(i).windows(3).map(|run| run.join(" ")).collect() };
@@ -28,7 +29,7 @@ fn jaccard(a: usize, b: usize) -> f64 {
     a.intersection(&b).count() as f64 / a.union(&b).count() as f64
 }
 
-/// An index `x.simidx` of the first variants of 200 families, and queries `q.jsonl`: the others.
+/// Returns an index `x.simidx` of the first variants of 200 families, and queries `q.jsonl` of the others.
 fn sandbox(more: &[&str]) -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.write("docs.jsonl", documents((0..600).step_by(3)));
@@ -38,7 +39,7 @@ fn sandbox(more: &[&str]) -> Sandbox {
     sandbox
 }
 
-/// The third column by the first two.
+/// Returns the third column by the first two.
 fn by_pair(lines: &[&str]) -> BTreeMap<(usize, usize), f64> {
     let number = |id: &str| id.strip_prefix('d').unwrap().parse().unwrap();
     let pair = |line: &&str| {
@@ -144,7 +145,7 @@ fn texts_make_similarities_exact() {
         object["matches"][0]["similarity"].as_f64().is_some(),
         "{object}"
     );
-    // The queries and the texts need not be of the same format.
+    // The queries and the texts may have different formats.
     let lines: String = (0..600)
         .filter(|i| i % 3 > 0)
         .map(|i| words(i).join(" ") + "\n")
@@ -156,7 +157,7 @@ fn texts_make_similarities_exact() {
         .run(&[&other[..], &["--input", "lines"]].concat())
         .done();
     assert_eq!(ran.lines().len(), found.len());
-    // Texts whose format cannot be told are of that of the queries, and a pipe is read once.
+    // Texts whose format cannot be detected have that of the queries, and a pipe is read once.
     let lines: String = (0..600)
         .step_by(3)
         .map(|i| words(i).join(" ") + "\n")
@@ -176,7 +177,7 @@ fn texts_make_similarities_exact() {
     assert_eq!(of_file.lines().len(), found.len());
     let piped = sandbox.shell(&format!("cat n.txt | \"$0\" {}", of_texts("-")), &[]);
     assert_eq!((piped.code, piped.text()), (Some(0), of_file.text()));
-    // Texts of half of the documents.
+    // The texts of half of the documents.
     sandbox.write("some.jsonl", documents((0..300).step_by(3)));
     let mut fewer = join;
     fewer[6] = "some.jsonl";
@@ -201,7 +202,7 @@ fn a_limit_keeps_the_nearest() {
     let join = ["join", "x.simidx", "docs.jsonl", "--similarity", "0.6"];
     let all = sandbox.run(&join).done();
     let limited = sandbox.run(&[&join[..], &["--limit", "1"]].concat()).done();
-    // Each is the nearest of itself.
+    // Each is its own nearest.
     assert_eq!(limited.lines().len(), 300);
     assert!(
         limited
@@ -224,7 +225,7 @@ fn threads_and_memory_change_nothing() {
         .run(&[&join[..], &["--threads", "1"]].concat())
         .done();
     assert_eq!(ran.text(), expected.text());
-    // Few queries and matches fit in at a time.
+    // Few queries and matches fit the memory at once.
     for more in [
         &[][..],
         &["--json"],

@@ -1,9 +1,9 @@
-//! Standard output and error: who writes where, and what happens when that fails.
+//! Standard output and error: the outputs of each command, and failures to write them.
 #![cfg(target_os = "linux")]
 
 use crate::support::{Ran, Sandbox, hex, sample};
 
-/// A sandbox with an index of documents and everything that the commands below read.
+/// Returns a sandbox with an index of documents and all other files for the commands below.
 fn sandbox() -> Sandbox {
     let documents: String = (0..3000)
         .map(|i| format!("document {i} of {}\n", i % 9))

@@ -1,4 +1,4 @@
-//! What the tests of the command line share: a folder to work in, and the program run there.
+//! Helpers for tests of the command line: a folder, and runs of the program in it.
 #![allow(dead_code, reason = "no test file uses all of it")]
 
 use std::ffi::OsStr;
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 /// The program under test.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_simidx");
 
-/// A folder of its own; the program runs in it, so that messages name files without a folder.
+/// A temporary folder. The program runs in it, so that messages name files without a folder.
 pub(crate) struct Sandbox(TempDir);
 
 impl Sandbox {
@@ -23,7 +23,7 @@ impl Sandbox {
         Sandbox(tempfile::tempdir().unwrap())
     }
 
-    /// A sandbox that holds `x.simidx`, built of `input` with these further arguments.
+    /// Creates a sandbox with `x.simidx`, built from `input` with additional arguments.
     #[track_caller]
     pub(crate) fn with_index(input: (&str, &[u8]), args: &[&str]) -> Self {
         let sandbox = Sandbox::new();
@@ -45,7 +45,7 @@ impl Sandbox {
         fs::read(self.path(name)).unwrap()
     }
 
-    /// The names of everything in the folder, sorted.
+    /// Returns the names of everything in the folder, sorted.
     pub(crate) fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.0.path()).unwrap();
         let mut names: Vec<_> = entries
@@ -73,7 +73,7 @@ impl Sandbox {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let (mut stdin, input) = (child.stdin.take().unwrap(), input.to_vec());
-        // A program that ends before it has read everything is no failure of the test.
+        // A program that ends before it has read everything does not fail the test.
         let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
         let ran = Ran::of(child.wait_with_output().unwrap());
         writer.join().unwrap();
@@ -89,7 +89,7 @@ impl Sandbox {
     }
 }
 
-/// What a run of the program came to.
+/// The result of a run of the program.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
@@ -151,7 +151,7 @@ impl Ran {
         self.text().lines().collect()
     }
 
-    /// The one JSON object on stdout.
+    /// Returns the only JSON object on stdout.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
         let objects = self.json_lines();
@@ -169,7 +169,7 @@ impl Ran {
     }
 }
 
-/// The keys of a JSON object, sorted.
+/// Returns the keys of a JSON object, sorted.
 #[track_caller]
 pub(crate) fn keys(object: &Value) -> Vec<&str> {
     let mut keys: Vec<_> = object.as_object().unwrap().keys().map(|k| &**k).collect();
@@ -177,7 +177,7 @@ pub(crate) fn keys(object: &Value) -> Vec<&str> {
     keys
 }
 
-/// So many random words, little-endian: more than eight million bytes of them do not fit the room of the least memory.
+/// Returns `count` random little-endian words. More than eight million bytes of them exceed the smallest memory limit.
 pub(crate) fn words(count: u64) -> Vec<u8> {
     let mut rng = SmallRng::seed_from_u64(count);
     (0..count)
@@ -185,8 +185,7 @@ pub(crate) fn words(count: u64) -> Vec<u8> {
         .collect()
 }
 
-/// Fingerprints of which every fourth is random and the others lie within 5 bits of it, some
-/// of them twice.
+/// Returns fingerprints. Every fourth is random and the others are within 5 bits of it; some are repeated.
 pub(crate) fn sample(count: usize) -> Vec<u64> {
     let mut rng = SmallRng::seed_from_u64(7);
     let mut all = Vec::with_capacity(count);
@@ -202,7 +201,7 @@ pub(crate) fn sample(count: usize) -> Vec<u64> {
     all
 }
 
-/// A line of hexadecimal digits for each fingerprint.
+/// Returns a line of hexadecimal digits for each fingerprint.
 pub(crate) fn hex(fingerprints: &[u64]) -> Vec<u8> {
     let lines = fingerprints.iter().map(|value| format!("{value:016x}\n"));
     lines.collect::<String>().into_bytes()
@@ -214,7 +213,7 @@ pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// An index as a later version of the format would begin: another version, its checksum right.
+/// Changes the version of an index to a later one, with a valid checksum.
 pub(crate) fn newer(mut index: Vec<u8>) -> Vec<u8> {
     index[8..10].copy_from_slice(&2u16.to_le_bytes());
     let checksum = crc32fast::hash(&index[..12]);

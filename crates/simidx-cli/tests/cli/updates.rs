@@ -1,8 +1,10 @@
-//! Updates of an index: merges with a smaller one, new versions of records, deletions by the next merge and before it.
+//! Updates of an index: merges with a smaller one, new versions of records, and deletions, before the next merge and by
+//! it.
 
 use crate::support::Sandbox;
 
-/// A base of many records and a smaller delta with other tables, in which one record is new and one has changed.
+/// Returns a base of many records and a smaller delta with other tables, in which one record is new and one has
+/// changed.
 fn with_delta() -> Sandbox {
     let sandbox = Sandbox::new();
     let base: String = (0..2000u64)
@@ -213,7 +215,7 @@ fn lists_that_cannot_be_meant_are_refused() {
     }
 }
 
-/// What a command prints with a deletion list and the base and the delta, and with the merge that leaves the list out.
+/// Compares the output of each command for base, delta and a deletion list with that for the merge of all three.
 #[test]
 fn commands_answer_as_after_the_merge_that_leaves_the_list_out() {
     let sandbox = with_delta();
@@ -321,7 +323,7 @@ fn an_id_that_is_left_out_cannot_be_asked_for() {
     let ran = sandbox.run(&[&["query", "base.simidx", "--id", "page 1"], &out[..]].concat());
     assert_eq!(ran.code, Some(2));
     assert_eq!(ran.stderr, "simidx: no record has the id \"page 1\"\n");
-    // 1 is at distance 0 of the only fingerprint that has it.
+    // No other record is at distance 0.
     let query = ["query", "base.simidx", "9e3779b97f4a7c15", "-k", "0"];
     sandbox.run(&query).done();
     sandbox.run(&[&query, &out[..]].concat()).no();

@@ -1,4 +1,4 @@
-//! What all commands share: help, version, silence, numbers in JSON, messages about the command line.
+//! Properties of all commands: help, version, quietness, numbers in JSON, messages about the command line.
 
 use std::time::Duration;
 
@@ -133,7 +133,7 @@ fn quiet_commands_print_results_and_errors_alone() {
     }
     let json = sandbox.run(&["build", "a.hex", "-o", "y", "--force", "--json", "-q"]);
     assert_eq!(json.done().json()["record_count"], sample(500).len());
-    // Errors and warnings stay.
+    // Errors and warnings are still printed.
     sandbox
         .run(&["-q", "info", "none"])
         .refused("none: No such file or directory (os error 2)");
@@ -216,7 +216,7 @@ fn numbers_are_strings_in_json_on_request() {
         quoted.contains("\"count\":\"18446744073709551615\","),
         "{quoted}"
     );
-    // Small counts stay numbers, and lines of text are as they were.
+    // Small counts remain numbers, and plain text is unchanged.
     let (plain, quoted) = both(&["info", "x.simidx", "--json"]);
     assert_eq!(plain, quoted);
     let (plain, quoted) = both(&["dump", "x.simidx"]);
@@ -264,7 +264,7 @@ fn sizes_and_counts_are_read_alike_everywhere() {
         let ran = sandbox.run(args);
         assert!(ran.code != Some(2), "{ran:?}");
     }
-    // What is too little is said in the same units, and of what is done.
+    // An insufficient limit is reported in the same units, with its purpose.
     let least = "at least 64 MiB of memory, and the limit leaves 1 MiB; raise --memory";
     for args in [
         &["build", "a.hex", "-o", "v"][..],
@@ -316,7 +316,7 @@ fn indexes_and_records_are_told_apart() {
             (name.code, name.stdout),
             "{command} {guessed}"
         );
-        // The bytes count, whatever the name says.
+        // The content determines the kind of a file, whatever its name is.
         let index = sandbox.run(&[command, "no-extension"]);
         let misnamed = sandbox.run(&[command, "index.hex"]);
         assert!(index.code != Some(2), "{index:?}");
@@ -349,7 +349,7 @@ fn a_width_is_not_blamed_where_it_is_not_at_fault() {
         .refused(message);
 }
 
-/// Runs a command that may be hostile, for a minute at most.
+/// Runs a command that may be hostile, for at most a minute.
 #[track_caller]
 fn ends(sandbox: &Sandbox, args: &[&str]) -> Option<i32> {
     let mut command = sandbox.command(args);

@@ -1,4 +1,4 @@
-//! The journal: changes on disk before they are acknowledged, those of several threads in one commit.
+//! The journal: writes changes to disk before they are acknowledged, with one commit for several threads.
 
 mod change;
 mod committer;
@@ -29,24 +29,24 @@ use overlay::Overlay;
 use queue::{Queue, Shared};
 use recovery::{read, write_new};
 
-/// Changes that wait for the committer at most where nobody waits for the disk.
+/// Largest number of changes that wait for the committer when callers do not wait for the disk.
 const MOST_WAITING: usize = 1 << 16;
-/// Changes that wait from which on further ones are slowed down, so that they never come to a stop, and by how much.
+/// Number of waiting changes from which on further ones are delayed, and the first delay, so that callers rarely stop.
 const MANY_WAITING: usize = MOST_WAITING / 2;
 const SLOWED: Duration = Duration::from_millis(1);
 
 /// Deletions of records that are, or will be, in segments: the number of the change, and the id.
 const DELETED: TableDefinition<u64, &[u8]> = TableDefinition::new("checked-deleted");
-/// The beginning of the names of the tables with the changes of a generation.
+/// The prefix of the names of the tables with the changes of a generation.
 const CHANGES: &str = "checked-changes-";
 
-/// Bytes of the journal that are kept in memory at most.
+/// Largest number of bytes of the journal that are cached in memory.
 const CACHE_LEN: usize = 32 << 20;
 
-/// The files of a journal in a folder.
+/// The names of the files of a journal in a folder.
 pub(crate) const FILES: [&str; 2] = ["journal.redb", "journal.mark"];
 
-/// The paths of these files.
+/// The paths of the files of the journal in a folder.
 fn paths(folder: &Path) -> [PathBuf; 2] {
     FILES.map(|name| folder.join(name))
 }
@@ -55,11 +55,11 @@ fn paths(folder: &Path) -> [PathBuf; 2] {
 #[derive(Debug)]
 pub(crate) struct Journal {
     shared: Arc<Shared>,
-    /// Open until the journal is closed, unless it cannot be written at all.
+    /// The database, until the journal is closed; `None` if it cannot be written from the start.
     database: Mutex<Option<Arc<Database>>>,
     mark: Arc<Mark>,
     committer: Mutex<Option<JoinHandle<()>>>,
-    /// Bytes of the file.
+    /// Length of the file in bytes.
     len: Arc<AtomicU64>,
     /// Whether the committer has to be woken.
     wakes: AtomicBool,
@@ -69,7 +69,7 @@ pub(crate) struct Journal {
 fn builder() -> Builder {
     let mut builder = Database::builder();
     builder.set_cache_size(CACHE_LEN);
-    // Otherwise redb trusts a file that was closed, and may then panic or answer wrongly.
+    // Otherwise redb trusts a file that was closed, and may then panic or answer incorrectly.
     builder.set_check_integrity_on_open(true);
     builder
 }
@@ -84,7 +84,7 @@ fn damaged(what: &str) -> Error {
     ))
 }
 
-/// Tells a file that is damaged from one that the system does not give.
+/// Converts an error of redb: a damaged file is distinguished from a failure of the system.
 fn opening_error(error: redb::DatabaseError) -> Error {
     use std::io::ErrorKind::{InvalidData, UnexpectedEof};
 
@@ -98,7 +98,7 @@ fn opening_error(error: redb::DatabaseError) -> Error {
     }
 }
 
-/// Names the journal in an error of what it is made of.
+/// Returns a conversion that adds the name of the journal to an error.
 fn named(path: &Path) -> impl Fn(Error) -> Error + '_ {
     move |error| match error {
         Error::Journal(error) => {
@@ -109,20 +109,20 @@ fn named(path: &Path) -> impl Fn(Error) -> Error + '_ {
     }
 }
 
-/// Makes an empty journal in a folder that has none.
+/// Creates an empty journal in a folder without one.
 ///
 /// # Errors
-/// What the operating system reports.
+/// Any error of the operating system.
 pub(crate) fn make(folder: &Path) -> Result<()> {
     let [path, mark] = paths(folder);
     Mark::open(&mark)?.write_through(Marked::clean(0))?;
     write_new(&path, |_| Ok(())).map_err(named(&path))
 }
 
-/// Removes a journal without changes, of a creation that did not come to its end.
+/// Removes a journal without changes, which an interrupted creation has left.
 ///
 /// # Errors
-/// There are changes, or it cannot be read whether there are; and what the operating system reports.
+/// A journal that has changes or cannot be read, and any error of the operating system.
 pub(crate) fn remove_unused(folder: &Path) -> Result<()> {
     let [path, mark] = paths(folder);
     let is_unused = Marked::read(&mark)?.acknowledged == 0 && (!path.exists() || is_empty(&path)?);
@@ -144,7 +144,7 @@ pub(crate) fn remove_unused(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Whether a journal has no table, as before its first change.
+/// Whether a journal has no tables, as before its first change.
 fn is_empty(path: &Path) -> Result<bool> {
     let (database, _) = open_checked(path, untouched, |_| Ok(()))?;
     let read = database.begin_read().map_err(journal_error);
@@ -152,25 +152,25 @@ fn is_empty(path: &Path) -> Result<bool> {
     Ok(tables.map_err(named(path))? == 0)
 }
 
-/// Opens a file whose bytes are all on disk: redb may repair it where it is.
+/// Opens a file whose bytes are all on disk. redb may repair it in place.
 fn in_place(path: &Path) -> Result<Database> {
     builder().open(path).map_err(opening_error)
 }
 
-/// Opens a file of which the system may have in memory what never comes to disk: it is read, and stays as it is.
+/// Opens a file that is only read, because cached changes of the system may never reach the disk.
 fn untouched(path: &Path) -> Result<Database> {
     let opened = Overlay::open(path).map_err(redb::DatabaseError::from);
     let opened = opened.and_then(|file| builder().create_with_backend(file));
     opened.map_err(opening_error)
 }
 
-/// Opens a file of redb, reads it, and names it in errors.
+/// Opens and reads a redb file. Errors name the file.
 fn open_checked<T>(
     path: &Path,
     open: impl FnOnce(&Path) -> Result<Database>,
     read: impl FnOnce(&ReadTransaction) -> Result<T>,
 ) -> Result<(Database, T)> {
-    // It may panic on a file that is damaged.
+    // redb may panic on a damaged file.
     let opened = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         let database = open(path)?;
         let transaction = database.begin_read().map_err(journal_error)?;
@@ -182,7 +182,7 @@ fn open_checked<T>(
     opened.unwrap_or_else(damaged).map_err(named(path))
 }
 
-/// Why the journal fails, without what its errors begin with.
+/// Returns the reason for a failure of the journal, without the prefix of the error.
 fn failure_of(error: Error) -> String {
     match error {
         Error::Journal(error) => error,
@@ -194,17 +194,18 @@ fn file_len(path: &Path) -> Result<u64> {
     Ok(std::fs::metadata(path).map_err(at(path))?.len())
 }
 
-/// What a journal has at a moment.
+/// A consistent view of the changes in the journal.
 pub(crate) struct View {
     transaction: ReadTransaction,
     sealed: u64,
 }
 
 impl View {
-    /// Writes a journal that has it to another folder, for a collection of a width. Returns the number of its last change.
+    /// Writes the changes as a journal to another folder, for a collection of a width. Returns the number of the last
+    /// change.
     ///
     /// # Errors
-    /// A damaged change, and what the operating system reports.
+    /// A damaged change, and any error of the operating system.
     pub(crate) fn copy(&self, width: Width, folder: &Path) -> Result<u64> {
         let [path, mark] = paths(folder);
         let recovered = read(&self.transaction, width, self.sealed)?;
@@ -215,13 +216,15 @@ impl View {
 }
 
 impl Journal {
-    /// Opens the journal of a collection of this width in a folder, and reads it, where the changes up to `sealed` are in
-    /// segments. After an end that was not clean it is written anew: what the system has in memory of the old file may never have reached the disk, if an
-    /// fsync failed, and would never reach it. The old file stays as it is until the new one takes its name. If it cannot be
-    /// written, the journal has failed from the start.
+    /// Opens and reads the journal of a collection of this width in a folder. The changes up to `sealed` are in
+    /// segments.
+    ///
+    /// After an unclean shutdown the journal is written anew. If an fsync failed, the pages that the system has cached
+    /// of the old file may never have reached the disk, and never will. The old file remains unchanged until the new
+    /// one replaces it. If the new one cannot be written, the journal has failed from the start.
     ///
     /// # Errors
-    /// A journal that cannot be read or is damaged, or one that lacks changes that were acknowledged.
+    /// A journal that cannot be read or is damaged, or that lacks changes that were acknowledged.
     pub(crate) fn open(
         folder: &Path,
         width: Width,
@@ -231,7 +234,7 @@ impl Journal {
         let [path, mark_path] = paths(folder);
         let said = Marked::read(&mark_path)?;
         let mark = Arc::new(Mark::open(&mark_path)?);
-        // Before the journal is written to: if that fails, the next opening must know.
+        // Before the first write to the journal: if that fails, the next opening must know.
         let marked = mark.write_through(Marked::open(said.acknowledged));
         let is_trusted = said.is_clean && marked.is_ok();
         let open = if is_trusted { in_place } else { untouched };
@@ -277,7 +280,7 @@ impl Journal {
         let database = match database {
             Ok(database) => database,
             Err(error) => {
-                // Nothing is known to be on disk but the segments.
+                // Only the segments are known to be on disk.
                 queue.durable = sealed;
                 queue.failure = Some(format!("it cannot be written anew: {}", failure_of(error)));
                 drop(queue);
@@ -302,17 +305,17 @@ impl Journal {
         Ok((journal, recovered))
     }
 
-    /// What the journal has now, as it would be recovered.
+    /// Begins to read the current changes, as a recovery would find them.
     fn begin_read(&self) -> Result<Option<ReadTransaction>> {
         let database = lock(&self.database);
         let read = database.as_ref().map(|database| database.begin_read());
         read.transpose().map_err(journal_error)
     }
 
-    /// Begins to read the changes that have come, where those up to `sealed` are in segments, for a copy of the journal.
+    /// Begins to read the current changes, for a copy of the journal. The changes up to `sealed` are in segments.
     ///
     /// # Errors
-    /// The journal cannot be written or read.
+    /// A journal that cannot be written or read.
     pub(crate) fn view(&self, sealed: u64) -> Result<View> {
         self.sync()?;
         match self.begin_read()? {
@@ -324,16 +327,16 @@ impl Journal {
         }
     }
 
-    /// Bytes of the file.
+    /// Length of the file in bytes.
     pub(crate) fn len(&self) -> u64 {
         self.len.load(Ordering::Relaxed)
     }
 
-    /// Waits until changes may come, and says whether they may at all. Those that come faster than they can be written are
-    /// slowed down a little each.
+    /// Waits until the journal accepts changes. If changes arrive faster than they can be written, each is delayed a
+    /// little.
     ///
     /// # Errors
-    /// The journal has failed.
+    /// A journal that has failed.
     pub(crate) fn admit(&self) -> Result<()> {
         let mut queue = self.shared.lock();
         let waiting = queue.entries.len();
@@ -352,15 +355,15 @@ impl Journal {
         }
     }
 
-    /// Takes a change; they come in order. Whoever hands it over calls [`Journal::wake`] soon, without a lock: waking a thread
-    /// takes longer than a change.
+    /// Queues a change; changes arrive in order. The caller must call [`Journal::wake`] soon, without holding a lock:
+    /// waking a thread takes longer than a change.
     pub(crate) fn push(&self, entry: Entry) {
         if self.shared.lock().push(entry) {
             self.wakes.store(true, Ordering::Release);
         }
     }
 
-    /// Wakes the committer if it may sleep over a change.
+    /// Wakes the committer if it may be asleep with a change in the queue.
     pub(crate) fn wake(&self) {
         if self.wakes.swap(false, Ordering::AcqRel) {
             self.shared.work.notify_one();
@@ -370,7 +373,7 @@ impl Journal {
     /// Waits until a change may be acknowledged.
     ///
     /// # Errors
-    /// It could not be written.
+    /// A change that could not be written.
     pub(crate) fn acknowledge(&self, number: u64) -> Result<()> {
         match self.sync {
             Sync::Always => self.wait(self.shared.lock(), number),
@@ -378,10 +381,10 @@ impl Journal {
         }
     }
 
-    /// Waits until all changes that have come are on disk.
+    /// Waits until all queued changes are on disk.
     ///
     /// # Errors
-    /// They could not be written.
+    /// A change that could not be written.
     pub(crate) fn sync(&self) -> Result<()> {
         let mut queue = self.shared.lock();
         let handed = queue.handed;
@@ -409,10 +412,11 @@ impl Journal {
         self.shared.work.notify_one();
     }
 
-    /// Drops deletions whose records are in no segment any more: those up to a change, but those to keep.
+    /// Drops the deletions up to change `last` whose records are in none of the segments; `keep` selects deletions to
+    /// keep.
     ///
     /// # Errors
-    /// The journal cannot be read.
+    /// A journal that cannot be read.
     pub(crate) fn forget_deleted(&self, last: u64, keep: impl Fn(&str) -> bool) -> Result<()> {
         let mut forgotten = Vec::new();
         let Some(read) = self.begin_read()? else {
@@ -435,15 +439,15 @@ impl Journal {
         Ok(())
     }
 
-    /// Why it failed, if it did.
+    /// The reason why the journal has failed, if it has.
     pub(crate) fn failure(&self) -> Option<String> {
         self.shared.lock().failure.clone()
     }
 
-    /// Brings everything to disk and ends the committer. Changes that come later fail.
+    /// Writes everything to disk and ends the committer. Later changes fail.
     ///
     /// # Errors
-    /// What could not be written.
+    /// A change that could not be written.
     pub(crate) fn close(&self) -> Result<()> {
         let committer = lock(&self.committer).take();
         let Some(committer) = committer else {
@@ -473,7 +477,7 @@ impl Journal {
     }
 }
 
-/// How long a change waits before it may come, where so many wait for the committer.
+/// Returns the delay of a change when `waiting` changes wait for the committer.
 fn slowed(waiting: usize) -> Duration {
     let steps = (waiting - MANY_WAITING) * 5 / (MOST_WAITING - MANY_WAITING);
     SLOWED * 2_u32.pow(steps.min(4) as u32)

@@ -1,7 +1,7 @@
-//! A file that redb reads and repairs while it stays as it is: what is written goes to memory.
+//! A file that redb reads and repairs although it remains unchanged: writes go to memory.
 //!
-//! redb repairs a file when it opens it, and the repair is a commit in that file. It takes the place of the last commit but one,
-//! which may be the last that reached the disk, and it is made of what the system has in memory of the file.
+//! redb repairs a file when it opens it, by a commit in that file. The commit replaces the one before the last, which
+//! may be the last that reached the disk, and consists of pages that the system has cached.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -16,17 +16,17 @@ use crate::system::lock;
 
 const PAGE: usize = 4096;
 
-/// The file with what has been written since it was opened.
+/// The file, with the pages that were written since it was opened.
 #[derive(Debug)]
 pub(super) struct Overlay(Mutex<Pages>);
 
 #[derive(Debug)]
 struct Pages {
     file: File,
-    /// Bytes of the file that are read; those after them are zeros.
+    /// Length of the file that is read. Later bytes are zeros.
     file_len: u64,
     len: u64,
-    /// The pages that have been written, by their numbers.
+    /// The written pages by their numbers.
     written: HashMap<u64, Box<[u8; PAGE]>>,
 }
 
@@ -45,7 +45,8 @@ impl Pages {
         Ok(page)
     }
 
-    /// Visits the pages of a range of bytes: the number of each, the part of it, and the part of the range.
+    /// Visits the pages of a byte range, each with its number, the range within the page, and the range within the
+    /// buffer.
     fn visit(
         &mut self,
         offset: u64,
@@ -70,8 +71,10 @@ impl Pages {
 }
 
 impl Overlay {
+    /// Opens a file.
+    ///
     /// # Errors
-    /// An empty file, which redb would take for a new one, and what the operating system reports.
+    /// An empty file, which redb would take for a new one, and any error of the operating system.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
         let len = file.metadata()?.len();

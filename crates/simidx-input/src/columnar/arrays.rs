@@ -1,4 +1,4 @@
-//! Columns that are made of the cells of rows, among them those of new fields.
+//! Columns made from the cells of rows, including those of new fields.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -11,10 +11,11 @@ use crate::cells::{Cell, Kind};
 use crate::source::input_error;
 use crate::{Fate, FieldKind, NewField, Place, Result};
 
-/// Bytes of text in the new fields of a row group, or a record batch, and in a value. A column has room for twice as many.
+/// Largest number of bytes of text in the new fields of a row group or a record batch, and in a value. A column can
+/// hold twice as many.
 pub(super) const MAX_TEXT: usize = 1 << 30;
 
-/// The kind of the column of a new field.
+/// Returns the kind of the column of a new field.
 pub(super) fn kind(kind: FieldKind) -> Kind {
     match kind {
         FieldKind::Text => Kind::Text,
@@ -23,7 +24,7 @@ pub(super) fn kind(kind: FieldKind) -> Kind {
     }
 }
 
-/// A column that may have nulls.
+/// Returns a column that may have nulls.
 pub(super) fn field(name: &str, kind: Kind) -> Field {
     let data_type = match kind {
         Kind::Bool => DataType::Boolean,
@@ -35,7 +36,7 @@ pub(super) fn field(name: &str, kind: Kind) -> Field {
     Field::new(name, data_type, true)
 }
 
-/// The columns of new fields.
+/// Returns the columns of new fields.
 pub(super) fn new_fields(fields: &[NewField]) -> impl Iterator<Item = Field> {
     fields.iter().map(|new| field(&new.name, kind(new.kind)))
 }
@@ -59,7 +60,7 @@ impl Column {
         self.values.append_option(cell.text());
     }
 
-    /// The values so far, after which the column is empty: null where a cell held nothing of this kind.
+    /// Returns the values so far, with null for cells of another kind, and empties the column.
     pub(super) fn finish(&mut self) -> ArrayRef {
         let values = self.values.finish();
         let texts = values.iter();
@@ -77,22 +78,22 @@ fn parse<T: FromStr>(text: Option<&str>) -> Option<T> {
     text?.parse().ok()
 }
 
-/// What becomes of some rows.
+/// The fates of some rows.
 pub(super) struct Choice {
-    /// For each row whether it is kept.
+    /// Whether each row is kept.
     pub(super) kept: Vec<bool>,
-    /// The columns of the new fields of those that are.
+    /// The columns of the new fields of the kept rows.
     pub(super) new: Vec<ArrayRef>,
 }
 
 impl Choice {
-    /// Asks for the fate of the next `rows` rows.
+    /// Determines the fates of the next `rows` rows.
     pub(super) fn of(
         rows: usize,
         fields: &[NewField],
         mut fate: impl FnMut() -> std::io::Result<Fate>,
     ) -> Result<Self> {
-        // The number of rows is what the file declares.
+        // The number of rows is only declared by the file, so no memory is reserved for it.
         let mut kept = Vec::new();
         let columns = fields.iter().map(|field| Column::new(kind(field.kind)));
         let mut columns: Vec<Column> = columns.collect();

@@ -1,4 +1,4 @@
-//! The values of arrays, row by row.
+//! Reads the values of arrays, row by row.
 
 use std::ops::Range;
 
@@ -20,8 +20,8 @@ pub(super) enum Cell<'a> {
     Bytes(&'a [u8]),
 }
 
-/// Hands on the values to which the steps lead from a row, without nulls. Returns whether there is a value, or a list of
-/// them, even if it is empty.
+/// Calls `visit` with the values that the steps lead to from a row, except nulls. Returns whether there is a value, or
+/// a list, even an empty one.
 pub(super) fn visit<'a>(
     array: &'a dyn Array,
     row: usize,
@@ -53,7 +53,7 @@ pub(super) fn visit<'a>(
     }
 }
 
-/// Where the value of a row is, if it is in a dictionary or stands for several rows; none of null.
+/// Returns the array and the index that hold the value of a row, also of a dictionary or of runs; `None` for null.
 pub(super) fn resolve(array: &dyn Array, row: usize) -> Option<(&dyn Array, usize)> {
     if row >= array.len() || array.is_null(row) {
         return None;
@@ -71,7 +71,7 @@ pub(super) fn resolve(array: &dyn Array, row: usize) -> Option<(&dyn Array, usiz
     }
 }
 
-/// Where the elements of the list in a row are.
+/// Returns the array and the range of the elements of the list in a row.
 pub(super) fn elements(array: &dyn Array, row: usize) -> Option<(&dyn Array, Range<usize>)> {
     let range =
         |start: i64, end: i64| Some(usize::try_from(start).ok()?..usize::try_from(end).ok()?);
@@ -117,7 +117,7 @@ pub(super) fn elements(array: &dyn Array, row: usize) -> Option<(&dyn Array, Ran
     })
 }
 
-/// The value of a row that is not null.
+/// Returns the value of a row that is not null.
 pub(super) fn cell(array: &dyn Array, row: usize) -> Option<Cell<'_>> {
     macro_rules! number {
         ($type:ty, $kind:ident) => {
@@ -144,7 +144,7 @@ pub(super) fn cell(array: &dyn Array, row: usize) -> Option<Cell<'_>> {
     })
 }
 
-/// Appends the fingerprints of rows of an array of numbers, if none of it is null, and returns their number.
+/// Appends the fingerprints of rows of an array of numbers, if it has no nulls, and returns their number.
 pub(super) fn plain_fingerprints(
     array: &ArrayRef,
     rows: Range<usize>,
@@ -179,7 +179,7 @@ pub(super) fn plain_fingerprints(
     out.len() - before
 }
 
-/// The number of bytes of which the first is the most significant.
+/// Returns the number with these bytes, the most significant first.
 pub(super) fn big_endian(bytes: &[u8]) -> u128 {
     bytes.iter().fold(0, |all, &b| all << 8 | u128::from(b))
 }

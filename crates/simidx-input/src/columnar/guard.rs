@@ -1,15 +1,15 @@
-//! Calls of libraries that may panic on damaged files.
+//! Guards calls of libraries that may panic on damaged files.
 
 use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
 
 thread_local! {
-    /// Whether this thread is within a call in which a panic is an error of the file.
+    /// Whether this thread is in a guarded call, in which a panic is an error of the file.
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Keeps panics of guarded calls from being printed; all others go the way they went before.
+/// Suppresses the messages of panics in guarded calls. All other panics go to the previous hook.
 fn silence_guarded_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -22,7 +22,7 @@ fn silence_guarded_panics() {
     });
 }
 
-/// What a call returns; nothing if it panicked, which is an error of the file that it read.
+/// Returns the result of a call, or `None` if it panicked because of a damaged file.
 pub(super) fn guarded_call<T>(call: impl FnOnce() -> T) -> Option<T> {
     silence_guarded_panics();
     GUARDED.set(true);

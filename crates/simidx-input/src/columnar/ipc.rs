@@ -1,4 +1,4 @@
-//! Record batches out of a stream of Arrow messages; a file of Arrow is such a stream between two marks.
+//! Reads record batches from a stream of Arrow messages. An Arrow file is such a stream between two magic strings.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Read};
@@ -17,27 +17,27 @@ use crate::kinds;
 use crate::source::Source;
 use crate::{Place, Result};
 
-/// A file begins with a mark that is filled up with zeros to a multiple of so many bytes, and some of them to 64.
+/// A file begins with a magic string, padded by zeros to a multiple of this many bytes; some writers pad to 64.
 const FILE_HEAD: usize = 8;
 
-/// What a message begins with since version 0.15.
+/// The first bytes of a message since version 0.15.
 const CONTINUATION: [u8; 4] = [0xff; 4];
 
-/// Memory that is taken for a message before its bytes are there.
+/// Memory reserved for a message before its bytes have arrived.
 const ROOM: u64 = 1 << 20;
 
-/// The most that a buffer may hold, in bytes, and by its compressed length.
+/// Largest size of a buffer, in bytes and relative to its compressed length.
 const MAX_BUFFER: u64 = 4 << 30;
 const MAX_RATIO: u64 = 1 << 15;
 
 /// A stream of record batches.
 pub(crate) struct ArrowBatches {
     source: Source,
-    /// All columns, and those that are decoded.
+    /// All columns, and the decoded columns.
     whole: SchemaRef,
     schema: SchemaRef,
     dictionaries: HashMap<i64, ArrayRef>,
-    /// The columns that are decoded, ascending; none for all.
+    /// The decoded columns, ascending; `None` for all.
     projection: Option<Vec<usize>>,
     is_file: bool,
     /// The compression of the buffers in the last batch.
@@ -45,7 +45,7 @@ pub(crate) struct ArrowBatches {
     ended: bool,
 }
 
-/// A message, and the bytes that belong to it.
+/// A message, and the bytes of its body.
 struct Parts {
     message: MessageBuffer,
     body: Buffer,
@@ -92,7 +92,7 @@ impl ArrowBatches {
         })
     }
 
-    /// Whether the batches are in a file, which has a footer.
+    /// Whether the batches come from a file, which has a footer.
     pub(super) fn are_in_file(&self) -> bool {
         self.is_file
     }
@@ -101,7 +101,7 @@ impl ArrowBatches {
         self.compression
     }
 
-    /// The batch that a message holds; none if it holds something else.
+    /// Decodes the batch in a message; returns `None` for a message of another type.
     fn decode(&mut self, parts: &Parts) -> Result<Option<RecordBatch>, ArrowError> {
         let message = parts.message.as_ref();
         let (body, version) = (&parts.body, message.version());
@@ -133,7 +133,7 @@ impl ArrowBatches {
         }
     }
 
-    /// Checks that a file goes on to its last mark.
+    /// Checks that a file continues to its closing magic string.
     fn check_end(&mut self) -> Result<()> {
         if !self.is_file {
             return Ok(());
@@ -172,7 +172,7 @@ impl Batches for ArrowBatches {
 
     fn next(&mut self) -> Result<Option<RecordBatch>> {
         while !self.ended {
-            // Every failure is the end.
+            // The stream ends after every failure.
             self.ended = true;
             let parts = read_parts(self.source.reader());
             let Some(parts) = parts.map_err(|error| self.source.io_error(error))? else {
@@ -194,7 +194,7 @@ impl Batches for ArrowBatches {
     }
 }
 
-/// The next message with its body; none at the end.
+/// Reads the next message with its body; returns `None` at the end.
 fn read_parts(stream: &mut dyn io::BufRead) -> io::Result<Option<Parts>> {
     if stream.fill_buf()?.is_empty() {
         return Ok(None);
@@ -226,7 +226,7 @@ fn read_word(stream: &mut dyn io::BufRead) -> io::Result<[u8; 4]> {
     Ok(word)
 }
 
-/// So many bytes, for which memory is taken as they come.
+/// Reads `length` bytes. Memory grows as they arrive.
 fn read_bytes(stream: &mut dyn io::BufRead, length: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(length.min(ROOM) as usize);
     let read = stream.take(length).read_to_end(&mut bytes)?;
@@ -255,7 +255,7 @@ fn schema_of(parts: &Parts) -> Result<SchemaRef, ArrowError> {
     Ok(SchemaRef::new(try_fb_to_schema(schema)?))
 }
 
-/// Checks the lengths that compressed buffers are said to have, for which memory would be taken at once.
+/// Checks the declared lengths of compressed buffers, for which memory is allocated in advance.
 fn check_lengths(batch: &arrow_ipc::RecordBatch<'_>, body: &Buffer) -> Result<(), ArrowError> {
     if batch.compression().is_none() {
         return Ok(());
@@ -263,7 +263,7 @@ fn check_lengths(batch: &arrow_ipc::RecordBatch<'_>, body: &Buffer) -> Result<()
     for buffer in batch.buffers().into_iter().flatten() {
         let length = u64::try_from(buffer.length()).unwrap_or(0);
         let start = usize::try_from(buffer.offset()).ok();
-        // One without bytes lies where the next one does.
+        // An empty buffer has the offset of the next one.
         let start = start.filter(|_| length > 0);
         let bytes = start
             .and_then(|start| body.get(start..))
@@ -280,7 +280,7 @@ fn check_lengths(batch: &arrow_ipc::RecordBatch<'_>, body: &Buffer) -> Result<()
     Ok(())
 }
 
-/// What the library returns; see [`guarded`](super::guarded).
+/// Calls the library; see [`guarded`](super::guarded).
 pub(super) fn guarded<T>(call: impl FnOnce() -> Result<T, ArrowError>) -> Result<T, String> {
     super::guarded("Arrow", call)
 }

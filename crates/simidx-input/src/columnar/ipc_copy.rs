@@ -1,4 +1,4 @@
-//! Some rows of Arrow files copied into a new one, with all of their columns and maybe new ones.
+//! Copies some rows of Arrow files into a new file, with all their columns and optional new ones.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub(super) fn copy_rows(
     fields: &[NewField],
     fate: RowFate<'_>,
 ) -> Result<()> {
-    // One at a time, since there may be more of them than files can be open.
+    // Files are opened one at a time, because there may be more than the system lets a process open.
     let open = |input: &InputFile| ArrowBatches::open(input.source()?);
     let Some((first, others)) = inputs.split_first() else {
         return Ok(());
@@ -46,7 +46,7 @@ pub(super) fn copy_rows(
     let metadata = first.schema().metadata().clone();
     let schema = Schema::new_with_metadata(columns.collect::<Vec<_>>(), metadata);
     let schema = Arc::new(schema);
-    // What it is compressed by is told by its first batch.
+    // The first batch determines the compression.
     let batch = first.next()?;
     let mut out = Watched::new(out);
     let writer = guarded(|| Writer::new(&mut out, &schema, &first));
@@ -92,7 +92,7 @@ enum Writer<'a, 'b> {
 }
 
 impl<'a, 'b> Writer<'a, 'b> {
-    /// Writes rows of a schema as an input was written.
+    /// Creates a writer for rows of a schema, in the form of an input.
     fn new(
         out: &'a mut Watched<'b>,
         schema: &Schema,

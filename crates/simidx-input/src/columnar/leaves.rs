@@ -1,10 +1,10 @@
-//! The columns of an Arrow schema.
+//! The leaf columns of an Arrow schema.
 
 use arrow_schema::{DataType, Field, Schema};
 
 use super::schema::{Kind, Leaf};
 
-/// A step from a column to what is in it.
+/// A step from a column into its contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// To a member of a structure, by its number.
@@ -13,10 +13,10 @@ pub(super) enum Step {
     Elements,
 }
 
-/// The number of an outermost column, and the way from it.
+/// The number of a top-level column, and the steps from there.
 pub(super) type Route = (usize, Vec<Step>);
 
-/// All columns of values that hold no others, and the ways to them.
+/// Returns all columns whose values contain no others, and the routes to them.
 pub(super) fn leaves(schema: &Schema) -> (Vec<Leaf>, Vec<Route>) {
     let mut all = (Vec::new(), Vec::new());
     for (index, field) in schema.fields().iter().enumerate() {
@@ -50,7 +50,7 @@ fn add_type(data_type: &DataType, path: String, route: Route, all: &mut (Vec<Lea
         | DataType::Map(element, _) => {
             add(element, path + ".*", further(Step::Elements), all);
         }
-        // Values that are stored in another way, not others.
+        // These types store the same values in another form.
         DataType::Dictionary(_, values) => add_type(values, path, route, all),
         DataType::RunEndEncoded(_, values) => add(values, path, route, all),
         _ => {

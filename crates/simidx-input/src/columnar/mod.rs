@@ -1,4 +1,4 @@
-//! Rows of Parquet and Arrow files, one record batch after another: the formats `parquet` and `arrow`.
+//! Reads the rows of Parquet and Arrow files in record batches: the formats `parquet` and `arrow`.
 
 mod arrays;
 mod cells;
@@ -42,27 +42,27 @@ pub(super) use watched::Watched;
 
 /// The rows of a file or a stream.
 pub(super) trait Batches: Send {
-    /// What errors call the file.
+    /// The name of the file in errors.
     fn name(&self) -> &str;
 
     /// The columns of the batches.
     fn schema(&self) -> &SchemaRef;
 
-    /// The paths of all leaves as other programs show them, if those are different.
+    /// The paths of all leaves as other programs write them, if they differ.
     fn other_names(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Whether the values of a leaf are of a type that Arrow lacks.
+    /// Whether the values of a leaf have a type that Arrow lacks.
     fn has_other_type(&self, _leaf: usize) -> bool {
         false
     }
 
-    /// Decodes these leaves only, and `rows` rows at a time if the file leaves that open. Returns the leaves that the schema
-    /// has from now on, which may be more, in ascending order.
+    /// Limits decoding to these leaves, and to `rows` rows at a time if the file does not determine that. Returns the
+    /// leaves of the schema from now on, which may be more, in ascending order.
     fn decode_only(&mut self, leaves: &BTreeSet<usize>, rows: usize) -> Result<Vec<usize>>;
 
-    /// The next batch; none at the end and after a failure.
+    /// Returns the next batch; `None` at the end and after a failure.
     fn next(&mut self) -> Result<Option<RecordBatch>>;
 
     fn bytes_read(&self) -> u64;
@@ -112,7 +112,7 @@ fn check_new<'n>(
     }
 }
 
-/// What the library returns that reads files of a kind; see [`guard::guarded_call`].
+/// Calls the library that reads files of a kind; see [`guard::guarded_call`].
 fn guarded<T, E: ToString>(kind: &str, call: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
     let Some(result) = guard::guarded_call(call) else {
         return Err(format!("damaged {kind} file"));
@@ -127,7 +127,7 @@ fn guarded<T, E: ToString>(kind: &str, call: impl FnOnce() -> Result<T, E>) -> R
     })
 }
 
-/// The error of a file that cannot be read on.
+/// Returns the error of a file that cannot be read further.
 fn unreadable(name: &str, message: &str) -> Error {
     io_error(name, io::Error::new(io::ErrorKind::InvalidData, message))
 }

@@ -1,6 +1,6 @@
-//! Some rows of Parquet files copied into a new one, with all of their columns and maybe new ones.
+//! Copies some rows of Parquet files into a new file, with all their columns and optional new ones.
 //!
-//! Columns are copied value by value as they lie in the file, which keeps types that Arrow does not have.
+//! Columns are copied value by value in their physical types, which preserves types that Arrow lacks.
 
 use std::fs::File;
 use std::io::Write;
@@ -31,10 +31,10 @@ use crate::new_fields::RowFate;
 use crate::source::input_error;
 use crate::{InputFile, NewField, Place, Result};
 
-/// Rows of a column after which those that are kept are written.
+/// Number of rows of a column after which the kept ones are written.
 const ROWS: usize = 1024;
 
-/// Names of metadata that describe the columns in a form that only Arrow reads.
+/// The key of metadata that describes the columns in a form only for Arrow.
 const ARROW_SCHEMA: &str = "ARROW:schema";
 
 /// Copies the rows that `fate` does not drop, with new fields. See [`rewrite_records`](crate::rewrite_records).
@@ -44,7 +44,7 @@ pub(super) fn copy_rows(
     fields: &[NewField],
     fate: RowFate<'_>,
 ) -> Result<()> {
-    // One at a time, since there may be more of them than files can be open.
+    // Files are opened one at a time, because there may be more than the system lets a process open.
     let open = |input: &InputFile| ParquetFile::open(input.path());
     let Some((first, others)) = inputs.split_first() else {
         return Ok(());
@@ -85,7 +85,7 @@ fn schema_of(file: &ParquetFile) -> TypePtr {
     data.schema_descr().root_schema_ptr()
 }
 
-/// A schema with the columns of new fields after its own.
+/// Returns a schema with the columns of new fields after its own.
 fn with_columns(schema: TypePtr, fields: &[NewField]) -> Result<TypePtr, ParquetError> {
     if fields.is_empty() {
         return Ok(schema);
@@ -97,7 +97,7 @@ fn with_columns(schema: TypePtr, fields: &[NewField]) -> Result<TypePtr, Parquet
     Ok(Arc::new(schema.build()?))
 }
 
-/// Writes as a file was written, as far as its metadata tell.
+/// Returns the properties that a file was written with, as far as its metadata contains them.
 pub(super) fn properties(
     metadata: &ParquetMetaData,
     fields: &[NewField],
@@ -225,7 +225,7 @@ fn copy_column<W: Write + Send>(
     writer.close()
 }
 
-/// Copies the values of the rows that are kept. They may have definition levels and repetition levels.
+/// Copies the values of the kept rows, with definition levels and repetition levels if the column has them.
 fn copy_values<T: DataType>(
     reader: &mut ColumnReaderImpl<T>,
     writer: &mut ColumnWriterImpl<'_, T>,
@@ -252,7 +252,7 @@ fn copy_values<T: DataType>(
         if passed != rows {
             return Err(general("a column ends before its rows"));
         }
-        // Values of kept rows hold on to the pages of the dropped rows around them.
+        // Values of kept rows keep their pages in memory, which also hold dropped rows.
         held += rows;
         if held >= ROWS || runs.peek().is_none() {
             writer.write_batch(

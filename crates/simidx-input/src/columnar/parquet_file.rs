@@ -1,4 +1,4 @@
-//! Parquet files, read by columns.
+//! Reads Parquet files by columns.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -25,23 +25,23 @@ use crate::compression::Compression;
 use crate::source::{input_error, io_error, is_stdin, open_file, printable};
 use crate::{Error, MAX_DOCUMENT, Place, Result, kinds};
 
-/// What a file starts and ends with.
+/// The bytes at the start and the end of a file.
 const MAGIC: [u8; 4] = *b"PAR1";
 
-/// Rows that are decoded at a time where nothing else is asked for.
+/// Default number of rows that are decoded at a time.
 const ROWS: usize = 64;
 
-/// Bytes of values of fixed length that are decoded at a time.
+/// Largest number of bytes of fixed-length values that are decoded at a time.
 const MAX_FIXED: u64 = 64 << 20;
 
 /// An open file.
 pub(super) struct ParquetFile {
     pub(super) name: String,
-    /// Another handle of the file, to see what became of it.
+    /// A second handle of the file, to find the reason of a failure.
     file: File,
     pub(super) len: u64,
     pub(super) reader: SerializedFileReader<File>,
-    /// Rows of all row groups.
+    /// Number of rows in all row groups.
     pub(super) rows: u64,
 }
 
@@ -84,13 +84,13 @@ impl ParquetFile {
         })
     }
 
-    /// The bytes of the file that a number of rows stand for.
+    /// Returns the number of bytes of the file that corresponds to a number of rows.
     pub(super) fn share(&self, rows: u64) -> u64 {
         let share = u128::from(self.len) * u128::from(rows.min(self.rows));
         (share / u128::from(self.rows.max(1))) as u64
     }
 
-    /// The error of a file that could not be read on.
+    /// Returns the error of a file that could not be read further.
     pub(super) fn failure(&self, message: &str) -> Error {
         match self.file.metadata() {
             Ok(data) if data.len() < self.len => {
@@ -106,11 +106,11 @@ pub(crate) struct ParquetBatches {
     file: ParquetFile,
     metadata: ArrowReaderMetadata,
     schema: SchemaRef,
-    /// The columns that are decoded, and the rows at a time.
+    /// The decoded columns, and the number of rows at a time.
     mask: ProjectionMask,
     rows: usize,
-    /// The reader of a row group, and the rows that are still to be read of it. A reader of several groups would go on to
-    /// the next one where a column ends, whatever number of rows the group declares.
+    /// The reader of a row group, and its number of remaining rows. A reader of several groups would continue with the
+    /// next group where a column ends, independently of the declared number of rows.
     reader: Option<ParquetRecordBatchReader>,
     rows_left: u64,
     next_group: usize,
@@ -137,7 +137,7 @@ impl ParquetBatches {
         })
     }
 
-    /// A reader of some row groups.
+    /// Creates a reader of some row groups.
     fn start(&self, groups: Vec<usize>) -> Result<ParquetRecordBatchReader> {
         let (name, metadata) = (&self.file.name, self.metadata.clone());
         let rows = self.rows_at_a_time()?;
@@ -152,7 +152,8 @@ impl ParquetBatches {
         reader.map_err(|message| self.file.failure(&message))
     }
 
-    /// Rows that are decoded at a time. The library takes memory for all values of fixed length at once, even of nulls.
+    /// Returns the number of rows to decode at a time. The library allocates memory for all fixed-length values in
+    /// advance, including nulls.
     fn rows_at_a_time(&self) -> Result<usize> {
         let columns = self.metadata.parquet_schema().columns().iter().enumerate();
         let decoded = columns.filter(|&(leaf, _)| self.mask.leaf_included(leaf));
@@ -167,7 +168,7 @@ impl ParquetBatches {
         Ok(self.rows.min(most as usize).max(1))
     }
 
-    /// The next batch of the row group that is open; none at its end.
+    /// Returns the next batch of the open row group; `None` at its end.
     fn next_of_group(&mut self) -> Result<Option<RecordBatch>> {
         let Some(reader) = &mut self.reader else {
             return Ok(None);
@@ -213,7 +214,7 @@ impl Batches for ParquetBatches {
     }
 
     fn decode_only(&mut self, chosen: &BTreeSet<usize>, rows: usize) -> Result<Vec<usize>> {
-        // The library reads maps as a whole only.
+        // The library reads maps only as a whole.
         let (_, routes) = leaves(&self.schema);
         let columns = chosen.iter().map(|&leaf| routes[leaf].0);
         let whole = columns.filter(|&column| has_map(self.schema.field(column).data_type()));
@@ -230,7 +231,7 @@ impl Batches for ParquetBatches {
         if self.has_ended {
             return Ok(None);
         }
-        // Every failure is the end.
+        // The file ends after every failure.
         self.has_ended = true;
         let mut batch = self.next_of_group()?;
         while batch.is_none() {
@@ -255,15 +256,15 @@ impl Batches for ParquetBatches {
     }
 }
 
-/// What the library returns; see [`guarded`].
+/// Calls the library; see [`guarded`].
 pub(super) fn guarded_read<T, E: ToString>(
     call: impl FnOnce() -> Result<T, E>,
 ) -> Result<T, String> {
     guarded("Parquet", call)
 }
 
-/// How the columns are decoded. Strings are bytes in the pages that they lie in: these are not copied, and one that is
-/// not UTF-8 spoils its own row only.
+/// Reads the metadata and chooses the types of columns. Strings are read as bytes that remain in their pages without a
+/// copy, so that invalid UTF-8 affects only its own row.
 fn arrow_metadata(
     metadata: &ParquetMetaData,
     rows: u64,
@@ -272,7 +273,7 @@ fn arrow_metadata(
     let schema = SchemaDescriptor::new(without_strings(own.schema_descr().root_schema_ptr())?);
     let own = FileMetaData::new(
         own.version(),
-        // The library decodes at most as many at a time, and none if it is 0.
+        // The library decodes at most this many rows at a time; with 0, it decodes none.
         i64::try_from(rows.max(1)).unwrap_or(i64::MAX),
         None,
         None,
@@ -288,7 +289,7 @@ fn arrow_metadata(
     ArrowReaderMetadata::try_new(metadata, ArrowReaderOptions::new().with_schema(schema))
 }
 
-/// A type with bytes in the place of strings.
+/// Returns a type with bytes instead of strings.
 fn without_strings(column: TypePtr) -> Result<TypePtr, ParquetError> {
     if let Type::GroupType { basic_info, fields } = &*column {
         let fields = fields.iter().cloned().map(without_strings);
@@ -313,7 +314,8 @@ fn without_strings(column: TypePtr) -> Result<TypePtr, ParquetError> {
     Ok(Arc::new(bytes.build()?))
 }
 
-/// A field whose bytes stay in their pages, and whose old timestamps have the unit that all of their years fit.
+/// Returns a field whose bytes remain in their pages, and whose legacy timestamps have a unit that fits their range of
+/// years.
 fn with_views<'c>(field: &Field, columns: &mut impl Iterator<Item = &'c ColumnDescPtr>) -> Field {
     let data_type = match field.data_type() {
         DataType::Struct(members) => {

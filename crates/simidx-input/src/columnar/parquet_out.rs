@@ -1,4 +1,4 @@
-//! A Parquet file written row by row.
+//! Writes a Parquet file row by row.
 
 use std::sync::Arc;
 
@@ -17,31 +17,31 @@ use crate::cells::{Cell, Columns, Kind};
 use crate::source::input_error;
 use crate::{Error, NewField, Place, Result};
 
-/// Rows of a row group, and bytes of text in it.
+/// Largest number of rows in a row group, and of bytes of text in it.
 const GROUP_ROWS: usize = 1 << 17;
 const GROUP_LEN: usize = 64 << 20;
 
-/// The level of Zstandard. A file does not tell the one that it was written with.
+/// The level of Zstandard. A file does not record its level.
 const ZSTD_LEVEL: i32 = 3;
 
-/// Zstandard at the level that files are written with.
+/// Returns Zstandard at the level of written files.
 pub(super) fn zstd() -> Result<Compression, ParquetError> {
     Ok(Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL)?))
 }
 
-/// A file that takes rows. They are held in memory until a row group is full.
+/// Writes rows to a file. They are buffered until a row group is full.
 pub(crate) struct ParquetOut<'a, 'b> {
     writer: ArrowWriter<&'a mut Watched<'b>>,
     schema: SchemaRef,
     columns: Vec<Column>,
-    /// Columns that are not those of new fields.
+    /// Number of columns, without those of new fields.
     own: usize,
     rows: usize,
     len: usize,
 }
 
 impl<'a, 'b> ParquetOut<'a, 'b> {
-    /// Begins a file with these columns.
+    /// Creates a file with these columns.
     pub(crate) fn new(
         out: &'a mut Watched<'b>,
         columns: &Columns,
@@ -70,7 +70,7 @@ impl<'a, 'b> ParquetOut<'a, 'b> {
         })
     }
 
-    /// Adds a row. Cells at the end of its own may be missing.
+    /// Adds a row. Cells at the end of `row` may be missing.
     pub(crate) fn row(&mut self, row: &[Cell], new: &[Cell]) -> Result<()> {
         let cells = row.iter().chain(std::iter::repeat(&Cell::Missing));
         let cells = cells.take(self.own).chain(new);
@@ -102,7 +102,7 @@ impl<'a, 'b> ParquetOut<'a, 'b> {
         written.map_err(failure)
     }
 
-    /// Writes what is left, and the end of the file.
+    /// Writes the buffered rows and the footer.
     pub(crate) fn finish(mut self) -> Result<()> {
         if self.rows > 0 {
             self.write_group()?;
@@ -113,7 +113,7 @@ impl<'a, 'b> ParquetOut<'a, 'b> {
     }
 }
 
-/// The error of rows that Parquet cannot hold.
+/// Returns the error of rows that Parquet cannot store.
 fn failure(message: String) -> Error {
     let message = message.replace("cannot be read as Parquet", "cannot be written as Parquet");
     input_error("the output", Place::File, message)

@@ -1,4 +1,4 @@
-//! Records in the rows of record batches.
+//! Reads records from the rows of record batches.
 
 use std::collections::BTreeSet;
 
@@ -14,33 +14,34 @@ use crate::{Content, Error, MAX_DOCUMENT, Place, ReadOptions, Record, RecordRead
 use crate::{digits, id};
 use simidx::{Fingerprints, IdBuf};
 
-/// Rows of numbers, of strings, and of documents that are decoded at a time, if the file leaves that open.
+/// Number of rows of numbers, of strings, and of documents that are decoded at a time, if the file does not determine
+/// it.
 const NUMBERS: usize = 8192;
 const STRINGS: usize = 1024;
 const DOCUMENTS: usize = 64;
 
-/// Fingerprints that are returned at a time.
+/// Largest number of fingerprints that are returned at a time.
 const MANY: usize = 1 << 20;
 
-/// A reader of the rows of one record batch after another.
+/// Reads the rows of consecutive record batches.
 pub(crate) struct Records {
     batches: Box<dyn Batches>,
     schema: Schema,
-    /// The columns of `schema`, in its order, and that of the id.
+    /// The columns of `schema`, in its order, and the column of the id.
     content: Vec<Located>,
     id: Option<Located>,
     batch: Option<RecordBatch>,
-    /// The next row of the batch, and the rows returned so far.
+    /// The next row of the batch, and the number of rows returned so far.
     next: usize,
     row: u64,
-    /// The failure that ended the reading of many rows and is still to be reported.
+    /// The failure that ended a bulk read, still to be returned.
     untold: Option<Error>,
 }
 
-/// A column, and where its values are.
+/// A column, and the location of its values.
 struct Located {
     chosen: Chosen,
-    /// Number of the outermost column among those that are decoded.
+    /// Number of the top-level column among the decoded columns.
     column: usize,
     steps: Vec<Step>,
 }
@@ -93,14 +94,15 @@ impl Records {
         })
     }
 
-    /// Decodes the next batch if no row is left of the last one; false at the end and after a failure.
+    /// Decodes the next batch if all rows of the last one have been read. Returns `false` at the end and after a
+    /// failure.
     fn make_ready(&mut self) -> Result<bool> {
         while self
             .batch
             .as_ref()
             .is_none_or(|batch| self.next >= batch.num_rows())
         {
-            // The memory of the one is free before the other is read.
+            // This frees the memory of the last batch before the next one is read.
             self.batch = None;
             self.batch = self.batches.next()?;
             self.next = 0;
@@ -136,7 +138,7 @@ impl Records {
 }
 
 impl Located {
-    /// The value of a row, if it is there and not null.
+    /// Returns the value of a row, if it exists and is not null.
     fn cell<'b>(&self, batch: &'b RecordBatch, row: usize) -> Option<Cell<'b>> {
         let mut found = None;
         visit(batch.column(self.column), row, &self.steps, &mut |cell| {
@@ -145,7 +147,7 @@ impl Located {
         found
     }
 
-    /// The text of a row, nothing if it is null, or what is wrong with it.
+    /// Returns the text of a row, or `None` if it is null.
     fn text(&self, batch: &RecordBatch, row: usize) -> Result<Option<String>, String> {
         let read = |cell: Cell<'_>| match cell {
             Cell::Bytes(text) if text.len() as u64 <= MAX_DOCUMENT => utf8(text).map(str::to_owned),
@@ -168,7 +170,7 @@ fn null(name: &str) -> String {
     format!("{} is null", digits::quote(name))
 }
 
-/// The id that a cell holds, or what is wrong with it.
+/// Returns the id in a cell.
 fn id_of(cell: Cell<'_>, column: &Chosen) -> Result<IdBuf, String> {
     match cell {
         Cell::Bytes(text) => id::from_text(utf8(text)?),

@@ -1,4 +1,4 @@
-//! The rows of files, taken apart into cells.
+//! Converts the rows of files into cells.
 
 use arrow_array::cast::AsArray;
 use arrow_array::temporal_conversions as time;
@@ -23,12 +23,12 @@ pub(crate) struct BatchRows {
     batch: Option<RecordBatch>,
     /// The row of the batch after the current one.
     next: usize,
-    /// What errors call the format.
+    /// The name of the format in errors.
     library: &'static str,
 }
 
 impl BatchRows {
-    /// Opens an input. Its columns are those of the inputs before it.
+    /// Opens an input. `columns` are those of the inputs before it.
     pub(crate) fn open(input: &InputFile, columns: &mut Columns) -> Result<Self> {
         let batches = super::open(input)?;
         let schema = batches.schema();
@@ -69,7 +69,7 @@ impl BatchRows {
     }
 }
 
-/// A name that two columns have.
+/// Returns a name that two columns have.
 fn first_repeated(schema: &arrow_schema::Schema) -> Option<&str> {
     let fields = schema.fields();
     let names = || fields.iter().map(|field| field.name().as_str());
@@ -80,12 +80,12 @@ fn first_repeated(schema: &arrow_schema::Schema) -> Option<&str> {
 }
 
 impl BatchRows {
-    /// Goes on to the next row; false at the end.
+    /// Advances to the next row; returns `false` at the end.
     pub(crate) fn advance(&mut self) -> Result<bool> {
         self.next += 1;
         let rows = |batch: &RecordBatch| batch.num_rows();
         while self.batch.as_ref().map_or(0, rows) < self.next {
-            // The memory of the one is free before the other is read.
+            // This frees the memory of the last batch before the next one is read.
             self.batch = None;
             self.batch = self.batches.next()?;
             self.next = 1;
@@ -96,7 +96,7 @@ impl BatchRows {
         Ok(true)
     }
 
-    /// Appends the cells of the row, or says what is wrong with it.
+    /// Appends the cells of the row. The error describes an unusable value.
     pub(crate) fn row(&self, row: &mut Vec<Cell>) -> Result<(), String> {
         let Some(batch) = &self.batch else {
             return Err("is no row".into());
@@ -117,7 +117,7 @@ impl BatchRows {
     }
 }
 
-/// The kind of a column in another file.
+/// Returns the kind of a column when it is written to another file.
 fn kind(data_type: &DataType) -> Kind {
     match data_type {
         DataType::Boolean => Kind::Bool,
@@ -130,7 +130,7 @@ fn kind(data_type: &DataType) -> Kind {
     }
 }
 
-/// A type whose values cannot be shown, among those that a type consists of.
+/// Returns a type without a text form, if a type contains one.
 fn hidden(data_type: &DataType) -> Option<&DataType> {
     match data_type {
         DataType::Interval(_)
@@ -151,7 +151,7 @@ fn hidden(data_type: &DataType) -> Option<&DataType> {
     }
 }
 
-/// The value of a row; none if it cannot be shown.
+/// Returns the value of a row; `None` if it has no text form.
 fn cell(array: &dyn Array, row: usize) -> Option<Cell> {
     let Some((array, row)) = resolve(array, row) else {
         return Some(Cell::Null);
@@ -188,7 +188,7 @@ fn cell(array: &dyn Array, row: usize) -> Option<Cell> {
     }
 }
 
-/// A value that no record needs.
+/// Returns a value of a type that records do not need.
 fn other(array: &dyn Array, row: usize) -> Option<Cell> {
     macro_rules! native {
         ($type:ty) => {
@@ -247,7 +247,7 @@ fn other(array: &dyn Array, row: usize) -> Option<Cell> {
     })
 }
 
-/// How a time of day is written that is counted in a unit.
+/// Returns the format of a time of day in a unit.
 fn clock(unit: &TimeUnit) -> &'static str {
     match unit {
         TimeUnit::Second => "%H:%M:%S",

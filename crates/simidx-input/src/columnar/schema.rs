@@ -1,48 +1,48 @@
-//! Which columns of a table with types hold the records.
+//! Finds the columns of a typed table that contain the records.
 
 use crate::fields::{FoundId, Held, TEXT, joined, neither_column, no_column, null_texts};
 use crate::{Fields, MAX_DOCUMENT, ReadOptions, names};
 use simidx::{IdBuf, Width};
 
-/// A column of values that hold no others.
+/// A column whose values contain no others.
 #[derive(Debug)]
 pub(super) struct Leaf {
-    /// The path that leads to it, with `*` for the elements of a list.
+    /// The path of the column, with `*` for the elements of a list.
     pub(super) name: String,
-    /// The path as other programs show it, if that is another one.
+    /// The path as other programs write it, if it differs.
     pub(super) other_name: String,
-    /// None if the values can be nothing of a record.
+    /// The kind of the values; `None` if records cannot use them.
     pub(super) kind: Option<Kind>,
     /// Whether a row may have several of the values.
     pub(super) is_list: bool,
-    /// Whether the column is in no other one.
+    /// Whether the column is a top-level column.
     pub(super) is_top: bool,
 }
 
-/// What the values of a column are.
+/// The kind of the values of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Integer {
         bits: u32,
         signed: bool,
     },
-    /// As many bytes, the most significant first.
+    /// Fixed-length bytes, the most significant first.
     Fixed {
         bytes: usize,
     },
-    /// Strings that are the hexadecimal digits of fingerprints.
+    /// Strings with the hexadecimal digits of fingerprints.
     Digits(Width),
     /// Strings.
     Text,
 }
 
 impl Kind {
-    /// Whether the values are fingerprints that need not be read out of text.
+    /// Whether the values are fingerprints that do not need parsing.
     pub(super) fn is_ready_made(self) -> bool {
         matches!(self, Kind::Integer { .. } | Kind::Fixed { .. })
     }
 
-    /// Words for a message.
+    /// Returns the words for a kind in messages.
     fn words(kind: Option<Self>) -> String {
         match kind {
             Some(Kind::Integer { bits, .. }) => format!("{bits}-bit numbers"),
@@ -56,7 +56,7 @@ impl Kind {
 /// A column that is read.
 #[derive(Clone, Debug)]
 pub(super) struct Chosen {
-    /// Its number among the leaves.
+    /// The number of the column among the leaves.
     pub(super) index: usize,
     pub(super) name: String,
     pub(super) kind: Kind,
@@ -68,14 +68,14 @@ pub(super) struct Chosen {
 pub(super) struct Schema {
     pub(super) content: Held<Chosen>,
     pub(super) id: Option<Chosen>,
-    /// What is wrong with the column of the ids, if that is passed over.
+    /// The problem with the column of the ids, if ids are optional.
     odd_id: Option<String>,
     fields: Fields,
     width: Width,
 }
 
 impl Schema {
-    /// The columns of records, or why there are none.
+    /// Returns the columns of records. The error describes why there are none.
     pub(super) fn find(leaves: &[Leaf], options: &ReadOptions) -> Result<Self, String> {
         let (fields, width) = (&options.fields, options.width);
         let all = Leaves(leaves);
@@ -106,10 +106,10 @@ impl Schema {
         })
     }
 
-    /// The id of a row.
+    /// Returns the id of a row.
     ///
     /// # Errors
-    /// What is wrong with it, if it is not to be passed over.
+    /// The problem with the id, unless invalid ids are permitted.
     pub(super) fn found_id(&self, id: Option<Result<IdBuf, String>>) -> Result<FoundId, String> {
         match &self.odd_id {
             Some(message) => Ok((None, Some(message.clone()))),
@@ -117,12 +117,12 @@ impl Schema {
         }
     }
 
-    /// Whether a column of this width takes the records many at a time.
+    /// Whether the column supports bulk reads at this width.
     pub(super) fn fits(&self, width: Width) -> bool {
         self.is_plain() && self.width == width
     }
 
-    /// Whether records are fingerprints and nothing else, which need not be read out of text.
+    /// Whether records are fingerprints without ids that do not need parsing.
     pub(super) fn is_plain(&self) -> bool {
         match &self.content {
             Held::Fingerprint(chosen) => {
@@ -138,7 +138,7 @@ impl Schema {
 struct Leaves<'a>(&'a [Leaf]);
 
 impl Leaves<'_> {
-    /// The column of a name, or of a path whose parts are written with points between them.
+    /// Returns the column with a name, or with a path whose parts are joined by points.
     fn named(&self, name: &str) -> Option<usize> {
         let position = |is: &dyn Fn(&Leaf) -> bool| self.0.iter().position(is);
         position(&|leaf| leaf.is_top && leaf.name == name)
@@ -179,8 +179,8 @@ impl Leaves<'_> {
         })
     }
 
-    /// The only column of integers of the width that is not the id. Signed ones may be anything where documents may be
-    /// elsewhere.
+    /// Returns the only column of integers of the width that is not the id. Signed integers are not accepted if other
+    /// columns may contain documents.
     fn only_fitting(&self, width: Width, id: Option<usize>) -> Result<usize, String> {
         let others = || {
             let leaves = self.0.iter().enumerate();
@@ -242,21 +242,21 @@ fn list(leaf: &Leaf) -> String {
     )
 }
 
-/// The id that a signed number is, or what is wrong with it.
+/// Converts a signed number to an id.
 pub(super) fn number_id(number: i64, name: &str) -> Result<IdBuf, String> {
     let id = u64::try_from(number);
     id.map(IdBuf::Number)
         .map_err(|_| format!("{name:?} is {number}, which is below 0"))
 }
 
-/// The text of bytes, or what is wrong with them.
+/// Returns bytes as text.
 pub(super) fn utf8(bytes: &[u8]) -> Result<&str, String> {
     std::str::from_utf8(bytes).map_err(|_| "not valid UTF-8".into())
 }
 
-/// The texts of a row as one, or what is wrong with them.
+/// Joins the texts of a row.
 pub(super) fn one_text(mut all: Vec<Option<String>>, columns: &[Chosen]) -> Result<String, String> {
-    // One text, the usual case, is not copied.
+    // A single text, the usual case, is not copied.
     let text = match all.len() {
         1 => all.pop().flatten(),
         _ => joined(all),
@@ -274,7 +274,7 @@ pub(super) fn one_text(mut all: Vec<Option<String>>, columns: &[Chosen]) -> Resu
     }
 }
 
-/// What is wrong with a text in a column.
+/// Returns the message for a text that is too long.
 pub(super) fn too_long(name: &str) -> String {
     format!("{name:?} is longer than {MAX_DOCUMENT} bytes")
 }

@@ -1,4 +1,4 @@
-//! Files, written with the libraries, read, damaged and read again.
+//! Files written with the libraries, then read, damaged and read again.
 
 mod arrow;
 #[cfg(feature = "parquet")]

@@ -1,10 +1,10 @@
-//! Outputs that libraries write to, whose failures they would turn into words.
+//! Keeps failures of outputs that libraries write to, which would only return a message.
 
 use std::io::{self, Write};
 
 use crate::Result;
 
-/// An output whose failure is kept.
+/// An output that keeps its failure.
 pub(crate) struct Watched<'a> {
     out: &'a mut (dyn Write + Send),
     failure: Option<io::Error>,
@@ -15,7 +15,7 @@ impl<'a> Watched<'a> {
         Watched { out, failure: None }
     }
 
-    /// The failure of the output, if that is why what was written to it failed.
+    /// Returns the failure of the output, if it caused the error of a write.
     pub(crate) fn blame<T>(self, written: Result<T>) -> Result<T> {
         match (written, self.failure) {
             (Err(_), Some(failure)) => Err(failure.into()),

@@ -1,14 +1,15 @@
-//! What separates the values of a table, by its first line.
+//! Detects the delimiter of a table from its first line.
 
 use csv_core::ReaderBuilder;
 
 use crate::ReadOptions;
 use crate::table::TableColumns;
 
-/// Those that are tried, in this order.
+/// The candidates, in this order.
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 
-/// The delimiter with which a line names the columns of the fields; else the one with which it has the most.
+/// Returns the delimiter with which a line names the columns of the fields; otherwise the one that yields the most
+/// columns.
 pub(super) fn of(line: &[u8], options: &ReadOptions) -> u8 {
     let most = DELIMITERS
         .into_iter()
@@ -17,8 +18,8 @@ pub(super) fn of(line: &[u8], options: &ReadOptions) -> u8 {
     in_header(line, options).or(most).unwrap_or(DELIMITERS[0])
 }
 
-/// The delimiter with which a line names at least two columns, among them those of the fields; then it is certainly the
-/// head of a table.
+/// Returns the delimiter with which a line has at least two columns, including those of the fields. The line is then
+/// certainly a header.
 pub(crate) fn in_header(line: &[u8], options: &ReadOptions) -> Option<u8> {
     DELIMITERS.into_iter().find(|&delimiter| {
         let names = names(line, delimiter);
@@ -27,12 +28,12 @@ pub(crate) fn in_header(line: &[u8], options: &ReadOptions) -> Option<u8> {
     })
 }
 
-/// The values of a line; none if it is not UTF-8.
+/// Returns the values of a line; none if it is not valid UTF-8.
 pub(crate) fn names(line: &[u8], delimiter: u8) -> Vec<String> {
     let mut parser = ReaderBuilder::new().delimiter(delimiter).build();
     let (mut values, mut ends) = (vec![0; line.len() + 1], vec![0; line.len() + 1]);
     let (_, _, made, mut count) = parser.read_record(line, &mut values, &mut ends);
-    // An empty input is the end of the line, if it had none.
+    // Empty input ends a line that has no line end.
     let (_, _, _, more) = parser.read_record(&[], &mut values[made..], &mut ends[count..]);
     count += more;
     let mut start = 0;

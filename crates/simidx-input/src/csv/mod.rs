@@ -12,11 +12,11 @@ use crate::id;
 pub(super) use delimiter::in_header;
 pub(super) use rows::Rows;
 
-/// The greatest length of the first row in bytes, and of its first line where the delimiter is looked for.
+/// The greatest length in bytes of the first row, and of its first line when the delimiter is detected.
 const MAX_HEADER: u64 = 16 << 20;
 const SNIFFED: u64 = 1 << 20;
 
-/// A reader of rows. The first one names the columns, among them those of the fields.
+/// Returns a reader of rows. The first row names the columns, including those of the fields.
 pub(super) fn reader(source: Source, options: &ReadOptions) -> Result<ItemReader<Rows>> {
     let rows = open_rows(source, options)?;
     let columns = rows.values();
@@ -28,7 +28,7 @@ pub(super) fn reader(source: Source, options: &ReadOptions) -> Result<ItemReader
     }))
 }
 
-/// The rows of a source, of which the one with the names of the columns has been read.
+/// Returns the rows of a source after its header row.
 pub(super) fn open_rows(mut source: Source, options: &ReadOptions) -> Result<Rows> {
     let mut line = source.peek_line(SNIFFED)?;
     if line.starts_with(BYTE_ORDER_MARK) {
@@ -223,7 +223,7 @@ mod tests {
         );
     }
 
-    /// A value in quotation marks, or without them where it needs none.
+    /// Returns a value in quotation marks, or without them if it needs none.
     fn written(value: &str, is_quoted: bool) -> String {
         match is_quoted || value.is_empty() || value.contains(['"', ',', '\r', '\n']) {
             true => format!("\"{}\"", value.replace('"', "\"\"")),
@@ -232,7 +232,7 @@ mod tests {
     }
 
     proptest! {
-        /// Values are those that were written, and the rows all of the bytes.
+        /// The values equal the written ones, and the rows contain all bytes.
         #[test]
         fn what_is_written_is_read_back(
             table in prop::collection::vec(prop::collection::vec("[ab\",\r\n \u{e9}]{0,6}", 3), 0..6),

@@ -1,4 +1,4 @@
-//! Rows of comma-separated values, cut out of a stream.
+//! Splits a stream into rows of comma-separated values.
 
 use std::io::{self, ErrorKind};
 
@@ -8,7 +8,7 @@ use crate::items::Items;
 use crate::source::{Source, io_error};
 use crate::{MAX_PASSED_OVER, Place, Result};
 
-/// Room for the bytes of values that are made at a time.
+/// Number of bytes by which the buffer of values grows.
 const ROOM: usize = 64 << 10;
 
 /// The rows of a stream, each with its values and its bytes.
@@ -16,20 +16,21 @@ pub(crate) struct Rows {
     source: Source,
     delimiter: u8,
     parser: Reader,
-    /// The values of the row without quotation marks, one after another, then room; how far they go, and where each ends.
+    /// The unquoted values of the row without separators, followed by free space; their total length; and the end of
+    /// each.
     values: Vec<u8>,
     filled: usize,
     ends: Vec<usize>,
-    /// The row as it stands, with what ends it.
+    /// The bytes of the row, including its line end.
     raw: Vec<u8>,
-    /// Bytes that a row may have.
+    /// Largest length of a row in bytes.
     limit: u64,
-    /// The line in which the row begins, and the one that has been reached.
+    /// The number of the line in which the row begins, and of the current line.
     first_line: u64,
     line: u64,
-    /// Bytes of the row that is being read.
+    /// Number of bytes of the current row so far.
     length: u64,
-    /// Whether the row is too long and its rest is still to be passed over.
+    /// Whether the row is too long and its rest is still to be skipped.
     is_unfinished: bool,
 }
 
@@ -41,7 +42,7 @@ impl Items for Rows {
         }
         self.clear();
         self.length = 0;
-        // Where in the bytes of the row its last value begins.
+        // The offset of the last value in the bytes of the row.
         let mut value_start = 0;
         loop {
             let values = self.ends.len();
@@ -95,7 +96,7 @@ impl Items for Rows {
     }
 }
 
-/// What reading some bytes came to.
+/// The result of parsing some bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
     Within,
@@ -104,10 +105,10 @@ enum Step {
 }
 
 impl Rows {
-    /// The rows of a stream without a byte order mark, whose values stand between these bytes.
+    /// Creates the rows of a stream without a byte order mark, whose values are separated by `delimiter`.
     pub(crate) fn new(source: Source, delimiter: u8, limit: u64) -> Self {
         let mut parser = ReaderBuilder::new().delimiter(delimiter).build();
-        // After a blank line it takes no byte order mark for one of the file.
+        // After a blank line, the parser does not skip a byte order mark.
         parser.read_field(b"\n", &mut [0]);
         Rows {
             source,
@@ -125,12 +126,12 @@ impl Rows {
         }
     }
 
-    /// Lets the rows that follow have so many bytes.
+    /// Sets the largest length in bytes of the next rows.
     pub(crate) fn set_limit(&mut self, limit: u64) {
         self.limit = limit;
     }
 
-    /// The byte between values.
+    /// The byte that separates values.
     pub(crate) fn delimiter(&self) -> u8 {
         self.delimiter
     }
@@ -140,7 +141,7 @@ impl Rows {
         self.ends.len()
     }
 
-    /// A value of the row.
+    /// Returns a value of the row.
     pub(crate) fn value(&self, index: usize) -> Result<&str, String> {
         let start = index
             .checked_sub(1)
@@ -150,7 +151,7 @@ impl Rows {
         std::str::from_utf8(&self.values[start..end]).map_err(|_| "not valid UTF-8".into())
     }
 
-    /// All values of the row.
+    /// Returns all values of the row.
     pub(crate) fn values(&self) -> Result<Vec<&str>, String> {
         (0..self.len()).map(|index| self.value(index)).collect()
     }
@@ -161,7 +162,7 @@ impl Rows {
         self.raw.clear();
     }
 
-    /// Parses up to the end of a value or of the bytes that are there.
+    /// Parses up to the end of a value or of the available bytes.
     fn step(&mut self) -> Result<Step> {
         let bytes = loop {
             match self.source.reader().fill_buf() {
@@ -195,7 +196,7 @@ impl Rows {
         })
     }
 
-    /// Takes the line feed that belongs to a carriage return at the end of the row.
+    /// Consumes the line feed after a carriage return that ends the row.
     fn take_line_feed(&mut self) -> Result<()> {
         if !self.raw.ends_with(b"\r") {
             return Ok(());
@@ -212,7 +213,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Counts the lines of the row and of the blank ones before it.
+    /// Counts the lines of the row and of the blank lines before it.
     fn find_first_line(&mut self) {
         let lines = |bytes: &[u8]| bytes.iter().filter(|&&b| b == b'\n').count() as u64;
         let blank = self.raw.iter().take_while(|b| b"\r\n".contains(b)).count();
@@ -220,7 +221,8 @@ impl Rows {
         self.line += lines(&self.raw);
     }
 
-    /// The parser takes the end of the stream for that of a quotation, which then swallowed all rows since.
+    /// Refuses a row with an unclosed quotation, which the parser would end at the end of the stream, with all rows in
+    /// between.
     fn check_quotes(&self, value_start: usize) -> Result<()> {
         let last = self.raw.get(value_start..).unwrap_or_default();
         let blank = last.iter().take_while(|b| b"\r\n".contains(b)).count();
@@ -232,7 +234,7 @@ impl Rows {
         }
     }
 
-    /// Passes over the rest of a row that is too long.
+    /// Skips the rest of a row that is too long.
     fn pass_over(&mut self) -> Result<()> {
         let first_line = self.first_line;
         while self.length <= MAX_PASSED_OVER {

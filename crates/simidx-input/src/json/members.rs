@@ -1,4 +1,4 @@
-//! Members of a JSON object that are looked for, by paths, without keeping the rest.
+//! Finds members of a JSON object by their paths, without storing the rest.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,14 +6,14 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// A path that leads to a value.
+/// A path to a value.
 #[derive(Clone, Copy)]
 pub(super) struct Path<'a> {
-    /// Number of what is found there.
+    /// Number of the slot for the value.
     pub(super) slot: usize,
-    /// The part of the path that is still to be gone.
+    /// The remaining part of the path.
     pub(super) rest: &'a str,
-    /// Whether it has led through a list, from which several values come.
+    /// Whether the path has passed through a list, and so may have several values.
     in_list: bool,
 }
 
@@ -26,13 +26,13 @@ impl<'a> Path<'a> {
         }
     }
 
-    /// The same path from a member of this name on.
+    /// Returns the rest of the path after a member with this name, if the path begins with it.
     fn after(self, name: &str) -> Option<Self> {
         let rest = self.rest.strip_prefix(name)?.strip_prefix('.')?;
         Some(Path { rest, ..self })
     }
 
-    /// The same path from an element of a list on.
+    /// Returns the rest of the path in an element of a list.
     fn in_element(self) -> Option<Self> {
         let rest = match self.rest {
             "*" => "",
@@ -46,7 +46,7 @@ impl<'a> Path<'a> {
     }
 }
 
-/// A value, of which nothing is kept that cannot be used.
+/// A value. Unusable values are not stored.
 #[derive(Debug)]
 pub(super) enum Value {
     Text(String),
@@ -56,18 +56,18 @@ pub(super) enum Value {
     Other,
 }
 
-/// What a path led to.
+/// The values at the end of a path.
 #[derive(Default)]
 pub(super) struct Found {
     /// The value at the end of a path without lists.
     pub(super) value: Option<Value>,
-    /// The texts in a list, joined.
+    /// The joined texts in a list.
     texts: Option<String>,
-    /// How many they are.
+    /// Number of these texts.
     count: usize,
-    /// Whether there was something in the list that is neither a text nor null.
+    /// Whether the list contained an element that is neither a text nor null.
     has_others: bool,
-    /// Whether there was more than one value where one is wanted.
+    /// Whether there was more than one value, although only one is expected.
     pub(super) is_repeated: bool,
 }
 
@@ -76,7 +76,7 @@ impl Found {
         self.value.is_some() || self.texts.is_some()
     }
 
-    /// The text, nothing for null, or what is wrong.
+    /// Returns the text; `None` if it is null. The error describes another value.
     pub(super) fn into_text(self, name: &str) -> Result<Option<String>, String> {
         if self.has_others {
             return Err(format!("{name:?} leads to values that are no strings"));
@@ -102,14 +102,14 @@ impl Found {
                 texts.push('\n');
                 texts.push_str(&text);
             }
-            // The first one is not copied.
+            // The first text is not copied.
             texts => *texts = Some(text),
         }
         self.count += 1;
     }
 }
 
-/// Finds what the paths lead to in an object; `found` has a place for each slot.
+/// Finds the values of the paths in an object. `found` has an element for each slot.
 pub(super) fn find(
     object: &str,
     paths: &[Path<'_>],
@@ -124,14 +124,14 @@ pub(super) fn find(
 #[derive(Deserialize)]
 struct Name<'n>(#[serde(borrow)] Cow<'n, str>);
 
-/// A value at which paths end, or through which they lead.
+/// A value at which paths end or continue.
 struct Node<'a, 'f> {
     paths: &'f [Path<'a>],
     found: &'f mut [Found],
 }
 
 impl Node<'_, '_> {
-    /// Takes a value at which a path ends, if one does. In a list, texts alone are wanted; nulls are passed over.
+    /// Stores a value if a path ends at it. In a list, only texts are accepted, and nulls are skipped.
     fn end(&mut self, value: Value) {
         let mut paths = self.paths.iter();
         let Some(path) = paths.find(|path| path.rest.is_empty()) else {
@@ -170,7 +170,7 @@ impl<'de> Visitor<'de> for Node<'_, '_> {
             return IgnoredAny.visit_map(members).map(drop);
         }
         while let Some(Name(name)) = members.next_key()? {
-            // A path that ends here has precedence over those that lead through.
+            // A path that ends here has precedence over paths that continue.
             let end = inner.iter().find(|path| path.rest == name);
             let end = end.map(|path| Path { rest: "", ..*path });
             let within: Vec<_> = match end {
@@ -204,7 +204,7 @@ impl<'de> Visitor<'de> for Node<'_, '_> {
         Ok(())
     }
 
-    /// A list that is null is there.
+    /// A list that is null counts as present.
     fn visit_unit<E>(mut self) -> Result<(), E> {
         let to_list = |path: &&Path<'_>| !path.in_list && path.in_element().is_some();
         for path in self.paths.iter().filter(to_list) {

@@ -1,4 +1,4 @@
-//! JSON objects with a document or a fingerprint, and maybe an id: the formats `jsonl` and `json`.
+//! JSON objects with a document or a fingerprint, and an optional id: the formats `jsonl` and `json`.
 
 mod members;
 mod names;
@@ -19,12 +19,12 @@ use members::{Found, Path, Value, find};
 use simidx::{IdBuf, Width};
 pub(super) use values::Values;
 
-/// A reader of an object on each line: the format `jsonl`.
+/// Returns a reader of an object on each line: the format `jsonl`.
 pub(super) fn line_reader(source: Source, options: &ReadOptions) -> ItemReader<LineSource> {
     objects(LineSource::new(source, MAX_DOCUMENT), options)
 }
 
-/// A reader of objects, wherever their lines end: the format `json`.
+/// Returns a reader of objects, independent of line ends: the format `json`.
 pub(super) fn reader(source: Source, options: &ReadOptions) -> ItemReader<Values> {
     objects(Values::new(source, MAX_DOCUMENT), options)
 }
@@ -37,10 +37,10 @@ fn objects<I: Items>(items: I, options: &ReadOptions) -> ItemReader<I> {
     })
 }
 
-/// What is wrong with an object.
+/// The problem with an object.
 #[derive(Debug, PartialEq, Eq)]
 struct Fault {
-    /// Lines of the object before the one with the fault.
+    /// Number of lines of the object before the one with the problem.
     line: u64,
     message: String,
 }
@@ -51,7 +51,7 @@ impl From<String> for Fault {
     }
 }
 
-/// The record that an object holds, or what is wrong with it.
+/// Returns the record in an object.
 fn record(object: &str, options: &ReadOptions) -> Result<Record, Fault> {
     let fields = &options.fields;
     let texts = fields.texts();
@@ -110,7 +110,7 @@ fn record(object: &str, options: &ReadOptions) -> Result<Record, Fault> {
             false => return Err(absent(name).into()),
         }
     }
-    // One text, the usual case, is not copied.
+    // A single text, the usual case, is not copied.
     let text = match parts.len() {
         1 => parts.pop().flatten(),
         _ => joined(parts),
@@ -125,7 +125,7 @@ fn both() -> String {
     )
 }
 
-/// The id that a JSON value stands for, or what is wrong with it.
+/// Converts a JSON value to an id.
 fn id_of(value: Value, fields: &Fields) -> Result<IdBuf, String> {
     match value {
         Value::Text(text) => id::from_text(&text),
@@ -139,7 +139,7 @@ fn id_of(value: Value, fields: &Fields) -> Result<IdBuf, String> {
     }
 }
 
-/// The fingerprint that a JSON value stands for, or what is wrong with it.
+/// Converts a JSON value to a fingerprint.
 fn fingerprint_of(value: Value, fields: &Fields, width: Width) -> Result<u128, String> {
     match value {
         Value::Text(text) => digits::hex(&text, width),
@@ -152,7 +152,7 @@ fn fingerprint_of(value: Value, fields: &Fields, width: Width) -> Result<u128, S
     }
 }
 
-/// What is wrong with text that is not one JSON object.
+/// Returns the problem with text that is not one JSON object.
 fn not_an_object(error: &serde_json::Error) -> Fault {
     if error.classify() == Category::Data {
         return Fault::from("not a JSON object".to_owned());

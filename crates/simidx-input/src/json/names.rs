@@ -1,16 +1,16 @@
-//! The names that an object has, for the message about one that it has not.
+//! Lists the names in an object, for the message about a missing one.
 
 use serde_json::Value;
 
 use crate::names;
 
-/// Objects and lists within one another that are looked into.
+/// Largest depth of the objects and lists that are searched.
 const DEPTH: usize = 5;
 
-/// Names that are collected.
+/// Largest number of collected names.
 const MOST: usize = 200;
 
-/// The members of an object and of what is in it, the most similar to the wanted name first.
+/// Returns the members of an object and of its members, by descending similarity to the wanted name.
 #[cold]
 pub(super) fn list(wanted: &str, object: &str) -> String {
     let Ok(object) = serde_json::from_str::<Value>(object) else {
@@ -21,7 +21,7 @@ pub(super) fn list(wanted: &str, object: &str) -> String {
     names::list(wanted, &all)
 }
 
-/// Adds the paths of values that are neither objects nor lists, as far as they lie within `depth`.
+/// Adds the paths of values that are neither objects nor lists, up to `depth`.
 fn add(path: &str, value: &Value, depth: usize, all: &mut Vec<String>) {
     let within = |name: &str| match path {
         "" => name.to_owned(),

@@ -1,4 +1,4 @@
-//! JSON values one after another or in arrays, cut out of a stream without being parsed.
+//! Splits a stream into JSON values, consecutive or in arrays, without parsing them.
 
 use std::io::{self, ErrorKind};
 
@@ -6,13 +6,13 @@ use crate::items::Items;
 use crate::source::{Source, io_error};
 use crate::{Error, MAX_PASSED_OVER, Place, Result};
 
-/// The values of a stream, the elements of arrays among them, each in one buffer.
+/// The values of a stream, including the elements of arrays, each in one buffer.
 pub(crate) struct Values {
     source: Source,
     value: Vec<u8>,
-    /// Bytes that a value may have.
+    /// Largest length of a value in bytes.
     limit: u64,
-    /// The line in which the value begins, and the one that has been reached.
+    /// The number of the line in which the value begins, and of the current line.
     first_line: u64,
     line: u64,
     state: State,
@@ -20,12 +20,12 @@ pub(crate) struct Values {
     in_array: Option<bool>,
     /// Number of the value in its array, from 1.
     element: u64,
-    /// The value that is too long, as far as it has been scanned.
+    /// The scan of a value that is too long.
     unfinished: Option<Scan>,
     at_start: bool,
 }
 
-/// What may come next.
+/// The expected next token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Anywhere outside arrays: a value, an array or the end.
@@ -38,10 +38,10 @@ enum State {
     After,
 }
 
-/// How far a value has been scanned.
+/// The state of scanning a value.
 #[derive(Clone, Copy, Debug, Default)]
 struct Scan {
-    /// Objects and arrays that are open.
+    /// Number of open objects and arrays.
     depth: u64,
     in_string: bool,
     /// Whether the last byte was a backslash in a string.
@@ -59,7 +59,7 @@ impl Scan {
         }
     }
 
-    /// The number of these bytes that belong to the value, and whether it ends there.
+    /// Returns how many of these bytes belong to the value, and whether it ends there.
     fn take(&mut self, bytes: &[u8]) -> (usize, bool) {
         for (at, &byte) in bytes.iter().enumerate() {
             if self.is_word {
@@ -92,8 +92,8 @@ impl Scan {
 }
 
 impl Items for Values {
-    /// A value that is too long is an [`Error::Input`], and passed over by the next call. What is no JSON at all is an
-    /// [`Error::Io`], and ends the values.
+    /// A value that is too long is an [`Error::Input`], and the next call skips it. Invalid JSON is an [`Error::Io`],
+    /// and ends the values.
     fn advance(&mut self) -> Result<bool> {
         if let Some(scan) = self.unfinished.take() {
             self.pass_over(scan)?;
@@ -165,7 +165,7 @@ impl Values {
         }
     }
 
-    /// Whether the stream begins with an array; none as long as neither an array nor a value has been found.
+    /// Whether the stream begins with an array; `None` before the first array or value.
     pub(crate) fn are_in_array(&self) -> Option<bool> {
         self.in_array
     }
@@ -176,7 +176,7 @@ impl Values {
         self.error(message)
     }
 
-    /// Passes over the rest of a value that is too long.
+    /// Skips the rest of a value that is too long.
     fn pass_over(&mut self, mut scan: Scan) -> Result<()> {
         while scan.length <= MAX_PASSED_OVER {
             if self.scan_on(&mut scan, false)? {
@@ -194,7 +194,7 @@ impl Values {
         }
     }
 
-    /// Reads some bytes of a value; true at its end.
+    /// Reads some bytes of a value; returns `true` at its end.
     fn scan_on(&mut self, scan: &mut Scan, keeps: bool) -> Result<bool> {
         let bytes = match self.source.reader().fill_buf() {
             Ok(bytes) => bytes,
@@ -219,7 +219,7 @@ impl Values {
         Ok(is_end)
     }
 
-    /// Reads on to the first byte of the next value, which remains to be read; none at the end.
+    /// Advances to the first byte of the next value, without consuming it; returns `None` at the end.
     fn find_value(&mut self) -> Result<Option<u8>> {
         loop {
             let Some(byte) = self.peek_byte()? else {
@@ -276,7 +276,7 @@ impl Values {
         self.line += u64::from(byte == b'\n');
     }
 
-    /// Passes over a byte order mark.
+    /// Skips a byte order mark.
     fn pass_mark(&mut self) -> Result<()> {
         let mut mark = [0; 3];
         let read = self.source.reader().read_exact(&mut mark);
@@ -286,7 +286,7 @@ impl Values {
         }
     }
 
-    /// The error of a stream in which no further value can be found.
+    /// Returns the error of a stream in which no further value can be found.
     fn broken(&self, line: u64, message: &str) -> Error {
         let name = format!("{}:{line}", self.source.name());
         io_error(&name, io::Error::new(ErrorKind::InvalidData, message))

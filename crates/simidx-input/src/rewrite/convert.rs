@@ -1,4 +1,4 @@
-//! Records from one format to another.
+//! Converts records from one format to another.
 
 use std::io::Write;
 
@@ -12,7 +12,7 @@ use crate::new_fields::{Fate, NewField};
 use crate::source::input_error;
 use crate::{Format, Place, Result};
 
-/// What takes rows: the columns, the cells of a record, and those of its new fields.
+/// Receives rows: the columns, the cells of a record, and those of its new fields.
 type Take<'a> = &'a mut dyn FnMut(&mut Columns, &[Cell], &[Cell]) -> Result<()>;
 
 /// See [`rewrite_records`](super::rewrite_records).
@@ -70,12 +70,12 @@ pub(super) fn convert(
     }
 }
 
-/// The columns of all records that are not dropped.
+/// Returns the columns of all records that are not dropped.
 fn columns(inputs: &[InputFile], fields: &[NewField], fate: RecordFate<'_>) -> Result<Columns> {
     let mut columns = Columns::default();
     let is_json = |input: &InputFile| matches!(input.format(), Format::Jsonl | Format::Json);
     if inputs.iter().any(is_json) {
-        // Opening an input may set the kinds of the columns.
+        // Opening an input may determine the kinds of the columns.
         let mut kinds = Vec::new();
         each_row(inputs, &mut columns, fields, fate, &mut |_, row, _| {
             fit(&mut kinds, row);
@@ -90,7 +90,7 @@ fn columns(inputs: &[InputFile], fields: &[NewField], fate: RecordFate<'_>) -> R
     Ok(columns)
 }
 
-/// Opens an input whose records have fields. The columns are those of the inputs before it.
+/// Opens an input whose records have fields. `columns` are those of the inputs before it.
 fn open(input: &InputFile, columns: &mut Columns) -> Result<Records> {
     #[cfg(feature = "arrow")]
     if matches!(input.format(), Format::Parquet | Format::Arrow) {
@@ -112,7 +112,7 @@ fn check(input: &InputFile, columns: &Columns, fields: &[NewField]) -> Result<()
     }
 }
 
-/// Hands the records that are not dropped to `take`; returns how many cannot be taken apart.
+/// Calls `take` with the records that are not dropped. Returns how many cannot be converted.
 fn each_row(
     inputs: &[InputFile],
     columns: &mut Columns,

@@ -1,4 +1,4 @@
-//! Records written as they are read: lines, rows, and values of JSON.
+//! Writes records in their original form: lines, rows, and JSON values.
 
 use std::io::Write;
 
@@ -9,13 +9,13 @@ use crate::line_source::BYTE_ORDER_MARK;
 /// An output of records from several inputs.
 pub(super) struct Copier<'a> {
     out: &'a mut dyn Write,
-    /// Whether no line has been written.
+    /// Whether no line has been written yet.
     is_empty: bool,
-    /// Whether the line written last has no end.
+    /// Whether the last written line lacks its end.
     open_line: bool,
-    /// Whether the names of the columns have been written.
+    /// Whether the header has been written.
     pub(super) has_header: bool,
-    /// Whether values are written as elements of an array, once that is known.
+    /// Whether values are written as elements of an array; `None` before that is known.
     in_array: Option<bool>,
 }
 
@@ -32,7 +32,7 @@ impl<'a> Copier<'a> {
 }
 
 impl Copier<'_> {
-    /// Writes an array if the first input is one.
+    /// Selects an array if the first input is an array.
     pub(super) fn note_array(&mut self, values: &Values) {
         self.in_array = self.in_array.or(values.are_in_array());
     }
@@ -61,7 +61,7 @@ impl Copier<'_> {
         Ok(self.out.write_all(end)?)
     }
 
-    /// Writes a line such that it will be read as it is.
+    /// Writes a line so that readers read it unchanged.
     pub(super) fn write_raw(&mut self, (line, end): (&[u8], &[u8])) -> Result<()> {
         if self.is_empty && line.starts_with(BYTE_ORDER_MARK) {
             self.out.write_all(BYTE_ORDER_MARK)?;

@@ -1,11 +1,11 @@
-//! Rows of comma-separated values, as RFC 4180 has them.
+//! Writes rows of comma-separated values by RFC 4180.
 
 use std::io::{self, Write};
 
-/// What separates the values of rows that are not like others.
+/// The separator of rows without another one.
 const COMMA: u8 = b',';
 
-/// Writes a row. A cell is quoted where it must be.
+/// Writes a row. A cell is quoted only if necessary.
 pub(super) fn write_row<'a>(
     out: &mut dyn Write,
     cells: impl Iterator<Item = &'a str>,
@@ -25,7 +25,7 @@ pub(super) fn write_row<'a>(
     out.write_all(&row)
 }
 
-/// Appends a cell to a row, in quotation marks if it needs them.
+/// Appends a cell to a row, in quotation marks if necessary.
 pub(super) fn push_cell(row: &mut Vec<u8>, cell: &str, delimiter: u8) {
     let needs_quotes = |byte| byte == delimiter || b"\"\n\r".contains(&byte);
     match cell.bytes().any(needs_quotes) {

@@ -1,4 +1,4 @@
-//! The members of JSON objects.
+//! Reads and adds members of JSON objects.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use crate::cells::{Cell, Columns, has_already};
 use crate::new_fields::{FieldValue, NewField};
 
-/// The members of an object, in their order.
+/// The members of an object, in order.
 struct Members<V>(Vec<(String, V)>);
 
 impl<'de, V: Deserialize<'de>> Deserialize<'de> for Members<V> {
@@ -34,7 +34,7 @@ impl<'de, V: Deserialize<'de>> Deserialize<'de> for Members<V> {
     }
 }
 
-/// Takes an object apart into the cells of a row.
+/// Converts an object to the cells of a row.
 pub(super) fn take_apart(
     line: &str,
     columns: &mut Columns,
@@ -52,14 +52,14 @@ pub(super) fn take_apart(
     Ok(())
 }
 
-/// The cell that a value of JSON is.
+/// Converts a JSON value to a cell.
 fn cell(value: &str) -> Result<Cell, String> {
     Ok(match value.as_bytes().first() {
         Some(b'"') => {
             let text = serde_json::from_str(value);
             Cell::Text(text.map_err(|_| "a string holds half of a surrogate pair")?)
         }
-        // It shall fit a line.
+        // The value must fit a line.
         Some(b'{' | b'[') if value.contains(['\n', '\r']) => Cell::Json(compact(value)),
         Some(b'{' | b'[') => Cell::Json(value.to_owned()),
         Some(b't') => Cell::Bool(true),
@@ -69,7 +69,7 @@ fn cell(value: &str) -> Result<Cell, String> {
     })
 }
 
-/// JSON without the white space outside of strings.
+/// Removes the white space outside strings.
 fn compact(json: &str) -> String {
     let (mut in_string, mut escapes) = (false, false);
     let is_wanted = |&c: &char| {
@@ -81,7 +81,7 @@ fn compact(json: &str) -> String {
     json.chars().filter(is_wanted).collect()
 }
 
-/// An object with further members at its end, or what is wrong with it.
+/// Returns an object with further members at its end.
 pub(super) fn with_members(
     line: &str,
     fields: &[NewField],

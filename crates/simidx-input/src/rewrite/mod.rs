@@ -1,4 +1,4 @@
-//! Records written anew: with further fields, or in another format.
+//! Rewrites records with further fields, or in another format.
 
 mod convert;
 mod copier;
@@ -18,7 +18,7 @@ use super::source::input_error;
 use super::{Format, Place};
 use crate::Result;
 
-/// How [`rewrite_records`] writes records. Start from [`Rewrite::default`], which copies them as they are.
+/// Options of [`rewrite_records`]. Start from [`Rewrite::default`], which copies records unchanged.
 ///
 /// ```
 /// use simidx_input::{FieldKind, NewField, OutputFormat, Rewrite};
@@ -30,14 +30,14 @@ use crate::Result;
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Rewrite {
-    /// The format to write; by default that of the inputs, whose records are then copied byte for byte as far as they get
-    /// no new fields.
+    /// The format to write. By default, it is that of the inputs, and records without new fields are copied byte for
+    /// byte.
     pub format: Option<OutputFormat>,
-    /// Fields that records get, in this order, after those that they have.
+    /// Fields that are added to records, in this order, after the existing ones.
     pub fields: Vec<NewField>,
 }
 
-/// A format that records with fields can be written in.
+/// An output format for records with fields.
 ///
 /// ```
 /// use simidx_input::OutputFormat;
@@ -48,15 +48,14 @@ pub struct Rewrite {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OutputFormat {
-    /// A JSON object on each line. Values of a table are strings, and those of Parquet and Arrow files numbers, strings and
-    /// so on as they are; bytes that are no text become hexadecimal digits, dates and times strings.
+    /// A JSON object on each line. Values of a table are strings. Values of Parquet and Arrow files keep their types;
+    /// bytes that are not text become hexadecimal digits, dates and times strings.
     Jsonl,
-    /// Values between commas as RFC 4180 has it, with a first line of names. Missing values are empty; lists and objects
-    /// are JSON.
+    /// Comma-separated values by RFC 4180, with a header line. Missing values are empty; lists and objects are JSON.
     Csv,
-    /// Apache Parquet, compressed by Zstandard. All columns may have nulls. The members of JSON objects and the columns of
-    /// Arrow files become columns of booleans, 64-bit integers, doubles or strings, whatever all of their values are; lists
-    /// and objects are JSON. Values of a table are strings. It needs the feature `parquet`.
+    /// Apache Parquet, compressed by Zstandard. All columns may have nulls. The members of JSON objects and the columns
+    /// of Arrow files become columns of booleans, 64-bit integers, doubles or strings, depending on all of their
+    /// values; lists and objects are JSON. Values of a table are strings. It needs the feature `parquet`.
     Parquet,
 }
 
@@ -70,7 +69,7 @@ named!(
 );
 
 impl OutputFormat {
-    /// Whether records of this format are of that one already.
+    /// Whether records in `format` already have this output format.
     fn is(self, format: Format) -> bool {
         matches!(
             (self, format),
@@ -81,41 +80,41 @@ impl OutputFormat {
     }
 }
 
-/// A name that no output format has.
+/// The error for an unknown name of an output format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no output format, those are jsonl, csv and parquet")]
 pub struct UnknownOutputFormat(String);
 
-/// Decides what becomes of a record, given its number among those of all inputs, from 0, and the bytes of all inputs that
-/// have been read so far.
+/// Decides the fate of a record, given its number among those of all inputs, from 0, and the number of bytes read so
+/// far from all inputs.
 pub type RecordFate<'a> = &'a mut dyn FnMut(u64, u64) -> io::Result<Fate>;
 
-/// Writes the records that `fate` does not drop to `out`, in order, with new fields, or in another format. The output of
-/// compressed inputs is not compressed. Returns how many of these records could not be written because they cannot be read at
-/// all: lines that are too long, and the like.
+/// Writes the records that `fate` does not drop to `out`, in order, with new fields, or in another format. The output
+/// of compressed inputs is not compressed. Returns how many of these records could not be written because they cannot
+/// be read, for example lines that are too long.
 ///
-/// As they are, records are copied byte for byte, except that decoded lines are written in UTF-8. For an example see
-/// [`InputFile`].
+/// In their own format, records are copied byte for byte, except that decoded lines are written in UTF-8. For an
+/// example, see [`InputFile`].
 ///
 /// - Line formats: a record is its line with its end. A last line without an end gets one if another record follows. A
 ///   first record that begins with a byte order mark gets another, because readers ignore one at the start of a file.
 ///   The header of a `tsv` is copied once. Lines without a record are left out.
 /// - `csv`: a record is its row with its end, in the same way. The row with the names of the columns is copied once.
-/// - `json`: the output is an array if the first input begins with one, and otherwise has a value on each line or lines.
-///   What stands between the values is not copied.
+/// - `json`: the output is an array if the first input begins with one; otherwise, each value begins on a new line.
+///   Text between values is not copied.
 /// - `files`: a record is written as its path on a line.
 /// - `warc`: a record is written with its header; records that are not documents are left out.
 /// - `parquet`: rows are written with all columns, and with the schema, the metadata and the compression of the first
 ///   file; the others must have the same schema.
-/// - `arrow`: the same; the output is a file or a stream as the first input is.
+/// - `arrow`: like `parquet`; the output is a file or a stream, like the first input.
 ///
-/// Inputs whose records have fields are those of [`InputFile::has_fields`]; only these can get more of them or become records
-/// of another format. A JSON object is left as it is, but for its new members at its end, and so is a row of a table or of
-/// comma-separated values, which keep their delimiter; one that has not as many columns as the first gets no new ones. The
-/// bytes of Parquet and Arrow files are written anew. With new fields, the metadata of Arrow in Parquet files, which would be
-/// wrong, are left out.
+/// Only records with fields, see [`InputFile::has_fields`], can get new fields or another format. A JSON object is
+/// copied unchanged, with the new members at its end. So is a row of a table or of comma-separated values, with the
+/// same delimiter; a row with another number of columns than the first gets no new ones. Parquet and Arrow files are
+/// encoded anew. With new fields, the metadata of Arrow in Parquet files, which would be incorrect, is left out.
 ///
-/// JSON that becomes CSV or Parquet is read twice: first for the names and types of the columns. `fate` is asked again.
+/// JSON that becomes CSV or Parquet is read twice, first for the names and types of the columns. `fate` is then called
+/// twice for each record.
 ///
 /// ```
 /// use simidx_input::{Fate, FieldKind, FieldValue, InputFile, NewField, Rewrite, rewrite_records};
@@ -137,8 +136,9 @@ pub type RecordFate<'a> = &'a mut dyn FnMut(u64, u64) -> io::Result<Fate>;
 ///
 /// # Errors
 ///
-/// An input that cannot be read or has changed since it was opened, Parquet or Arrow files that differ in their schemas, inputs
-/// whose records have no fields, a record that has a new field already, and what `out` and `fate` return.
+/// An input that cannot be read or has changed since it was opened, Parquet or Arrow files that differ in their
+/// schemas, inputs whose records have no fields, a record that already has a new field, and any error of `out` and
+/// `fate`.
 pub fn rewrite_records(
     inputs: &[InputFile],
     mut out: &mut (dyn Write + Send),
@@ -159,7 +159,7 @@ pub fn rewrite_records(
     }
     inputs.iter().try_for_each(InputFile::check_unchanged)?;
     let lost = match first.format() {
-        // The rows of files that keep their columns apart.
+        // These columnar files are copied by rows.
         #[cfg(feature = "arrow")]
         Format::Parquet | Format::Arrow => {
             let mut number = 0;
@@ -175,7 +175,7 @@ pub fn rewrite_records(
     Ok(lost)
 }
 
-/// Records without named fields have no place for new ones.
+/// Records without named fields cannot get new ones.
 fn check_fields(inputs: &[InputFile]) -> Result<()> {
     let Some(input) = inputs.iter().find(|input| !input.has_fields()) else {
         return Ok(());
@@ -184,7 +184,7 @@ fn check_fields(inputs: &[InputFile]) -> Result<()> {
     Err(input_error(input.name(), Place::File, message))
 }
 
-/// Without its feature, a file cannot be opened, and the error says which one is missing.
+/// Opening a file whose feature is missing fails, with an error that names the feature.
 fn check_features(inputs: &[InputFile]) -> Result<()> {
     let needs_feature = |input: &&InputFile| match input.format() {
         Format::Parquet => !cfg!(feature = "parquet"),

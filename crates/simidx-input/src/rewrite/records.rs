@@ -1,4 +1,4 @@
-//! The records of an input, one by one, as they stand in it and as cells.
+//! The records of an input, one by one, as raw bytes and as cells.
 
 use super::copier::Copier;
 use super::{csv, json};
@@ -16,16 +16,16 @@ use crate::new_fields::{Fate, FieldValue, NewField};
 use crate::warc::WarcReader;
 use crate::{Error, Escaped, Format, InputFile, MAX_DOCUMENT, Result, columns};
 
-/// What stands between the columns of a table.
+/// The separator of columns in a table.
 const TAB: char = '\t';
 
 /// The records of an input.
 pub(super) enum Records {
     /// A record on each line, of which only JSON objects have fields.
     Lines(LineSource),
-    /// Objects wherever their lines end, maybe elements of an array.
+    /// Objects independent of line ends, possibly elements of an array.
     Values(Values),
-    /// Rows after one that names the columns, and how many these are.
+    /// Rows after a header, and the number of its columns.
     Tsv(LineSource, usize),
     Csv(Box<Rows>, usize),
     #[cfg(feature = "warc")]
@@ -62,7 +62,7 @@ impl Records {
         })
     }
 
-    /// Goes on to the next record; says whether it can be read, and nothing at the end.
+    /// Advances to the next record. Returns whether it can be read, or `None` at the end.
     pub(super) fn advance(&mut self) -> Result<Option<bool>> {
         let advanced = match self {
             Records::Lines(lines) | Records::Tsv(lines, _) => lines.advance(),
@@ -75,7 +75,7 @@ impl Records {
                 Ok(true)
             }),
             #[cfg(feature = "arrow")]
-            // What is wrong with a batch is wrong with the file.
+            // An error in a batch is an error of the file.
             Records::Batches(batches) => return Ok(batches.advance()?.then_some(true)),
         };
         match advanced {
@@ -98,7 +98,7 @@ impl Records {
         }
     }
 
-    /// The cells of the record, each in its column, or what is wrong with it.
+    /// Appends the cells of the record, each in its column.
     pub(super) fn row(&self, columns: &mut Columns, row: &mut Vec<Cell>) -> Result<(), String> {
         let (cells, width) = match self {
             Records::Lines(lines) => return take_apart(lines, columns, row),
@@ -116,7 +116,7 @@ impl Records {
         }
     }
 
-    /// The columns that a table names before its records; none of other inputs.
+    /// The columns in the header of a table; none for other inputs.
     pub(super) fn columns(&self) -> Result<Columns> {
         match self {
             Records::Tsv(lines, _) => columns_of(lines, tab_cells(lines)),
@@ -125,7 +125,7 @@ impl Records {
         }
     }
 
-    /// Writes the row that names the columns of a table, and those of new fields.
+    /// Writes the header of a table, with the names of new fields.
     pub(super) fn write_header(&self, copier: &mut Copier<'_>, fields: &[NewField]) -> Result<()> {
         let (row, end) = match self {
             Records::Tsv(lines, _) => lines.raw(),
@@ -150,7 +150,7 @@ impl Records {
             return Ok(());
         }
         let row = self.with_cells(row, fields.iter().map(|field| field.name.as_str()));
-        // Others follow it.
+        // Other records follow the header.
         let end: &[u8] = if end.is_empty() { b"\n" } else { end };
         copier.write_raw((&row, end))
     }
@@ -178,7 +178,7 @@ impl Records {
                     Some(values) => copier.write_value(&with_members(json, fields, values)?),
                 }
             }
-            // A row of another length has no place for new cells.
+            // A row of another length cannot have new cells.
             Records::Tsv(lines, width) => {
                 let is_whole = |cells: Vec<&str>| cells.len() == *width;
                 let grows = !fields.is_empty() && tab_cells(lines).is_ok_and(is_whole);
@@ -200,14 +200,14 @@ impl Records {
         }
     }
 
-    /// Notes what is known at the end of the records only.
+    /// Records properties that are known only at the end of the records.
     pub(super) fn end(&self, copier: &mut Copier<'_>) {
         if let Records::Values(values) = self {
             copier.note_array(values);
         }
     }
 
-    /// Writes a row of a table, maybe with further cells.
+    /// Writes a row of a table, with optional further cells.
     fn write_row(
         &self,
         copier: &mut Copier<'_>,
@@ -221,7 +221,7 @@ impl Records {
         copier.write_raw((&self.with_cells(row, cells), end))
     }
 
-    /// A row with further cells. In a table between tabs, what ends a cell or a row becomes a space.
+    /// Returns a row with further cells. In a tab-separated table, line ends and tabs in them become spaces.
     fn with_cells<'c>(&self, row: &[u8], cells: impl Iterator<Item = &'c str>) -> Vec<u8> {
         let mut row = row.to_owned();
         for cell in cells {
@@ -238,7 +238,7 @@ impl Records {
     }
 }
 
-/// The cells of new fields, of which a record may have no values.
+/// Returns the cells of new fields, which may have no values in a record.
 fn new_cells(fields: &[NewField], values: Option<&[Option<FieldValue>]>) -> Vec<Cell> {
     match values {
         Some(values) => values.iter().map(Cell::of).collect(),
@@ -246,7 +246,7 @@ fn new_cells(fields: &[NewField], values: Option<&[Option<FieldValue>]>) -> Vec<
     }
 }
 
-/// The lines of an input, bounded as its reader bounds them.
+/// Returns the lines of an input, with the limit of its reader.
 fn lines(input: &InputFile) -> Result<LineSource> {
     let limit = match input.format {
         Format::Hex | Format::Dec => columns::MAX_LINE,
@@ -256,7 +256,7 @@ fn lines(input: &InputFile) -> Result<LineSource> {
     Ok(LineSource::new(input.text()?, limit))
 }
 
-/// The cells of a line between tabs, or what is wrong with it.
+/// Returns the cells of a tab-separated line.
 fn tab_cells(lines: &LineSource) -> Result<Vec<&str>, String> {
     let line = std::str::from_utf8(lines.raw().0).map_err(|_| "not valid UTF-8")?;
     Ok(line.split(TAB).collect())
@@ -267,7 +267,7 @@ fn columns_of(row: &impl Items, names: Result<Vec<&str>, String>) -> Result<Colu
     Ok(Columns::of_table(names.into_iter()))
 }
 
-/// Takes an object apart into the cells of a row.
+/// Converts an object to the cells of a row.
 fn take_apart(
     object: &impl Items,
     columns: &mut Columns,
@@ -277,7 +277,7 @@ fn take_apart(
     json::take_apart(text, columns, row)
 }
 
-/// An object with further members at its end.
+/// Returns an object with further members at its end.
 fn with_members(
     object: &impl Items,
     fields: &[NewField],

@@ -3,7 +3,7 @@ use std::path::Path;
 use super::*;
 use crate::{FieldKind, FieldValue, ReadOptions, TextEncoding};
 
-/// What becomes of some inputs, of which each record gets these fates in turn.
+/// Rewrites some inputs; their records get these fates in turn.
 fn rewritten(
     inputs: &[(&str, &[u8])],
     text: Option<&str>,
@@ -120,7 +120,7 @@ fn other_records_have_no_fields() {
         fields: Vec::new(),
     };
     assert!(rewritten(&[lines], None, &rewrite, &[]).is_err());
-    // As they are they can be copied, and it is said which cannot.
+    // They can be copied unchanged, and the result counts those that cannot.
     let found = rewritten(&[lines], None, &Rewrite::default(), &[Fate::Copied]);
     assert_eq!(text(found), ("1\n".to_owned(), 0));
 }
@@ -136,7 +136,7 @@ fn objects_become_rows() {
     let expected = "text,n,z,of,distance,share\n\"a, \"\"b\"\"\",1.50,,x,1,\n\
                     \"two\nlines\",,\"{\"\"k\"\":[1, 2]}\",,,\n";
     assert_eq!(text(found), (expected.to_owned(), 1));
-    // One column that may be empty.
+    // A single column that may be empty.
     let fates = [Fate::Copied, Fate::Copied];
     rewrite.fields.clear();
     let lines: (&str, &[u8]) = ("a.jsonl", b"{\"text\":\"\"}\n{\"text\":\"x\"}\n");
@@ -223,7 +223,7 @@ mod parquet_files {
                         \"none\":null,\"of\":null,\"distance\":null,\"share\":null}\n";
         assert_eq!(text(back), (expected.to_owned(), 0));
 
-        // New columns beside those of a file, which has the same name.
+        // New columns in addition to those of a file, which has the same name.
         let two = [Fate::Dropped, Fate::With(vec![Some(FieldValue::Real(0.5))])];
         let mut rewrite = Rewrite {
             format: None,
@@ -357,7 +357,7 @@ fn rows_get_columns_between_their_delimiters() {
     let found = rewritten(&[clash], None, &three(), &[]);
     let message = "a.csv:2: has a field \"of\" already; give the new ones other names";
     assert_eq!(found.unwrap_err(), message);
-    // A name alone.
+    // A header without a line end.
     let bare: (&str, &[u8]) = ("a.csv", b"text");
     let found = rewritten(&[bare], None, &three(), &[]);
     assert_eq!(text(found), ("text,of,distance,share\n".to_owned(), 0));
@@ -382,7 +382,7 @@ fn comma_separated_values_become_objects() {
     let found = rewritten(&[file], Some("text"), &rewrite, &fates);
     let expected = "{\"id\":\"1\",\"text\":\"a\\nb\",\"cluster\":4}\n";
     assert_eq!(text(found), (expected.to_owned(), 3));
-    // What is of the format already is copied.
+    // Records that already have the format are copied.
     let rewrite = Rewrite {
         format: Some(OutputFormat::Csv),
         fields: Vec::new(),

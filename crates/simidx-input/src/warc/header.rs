@@ -1,8 +1,8 @@
-//! The headers of records and responses: lines of a name, a colon and a value.
+//! The headers of records and responses: lines with a name, a colon and a value.
 
-/// The value of the first line of a name, in whatever case it is written.
+/// Returns the value of the first line with a name, ignoring case.
 ///
-/// Archives hold what servers sent: lines that are malformed are passed over.
+/// Archives contain the original headers of servers: malformed lines are skipped.
 pub(super) fn value<'a>(header: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let mut lines = header.split(|&b| b == b'\n');
     lines.find_map(|line| {
@@ -14,7 +14,7 @@ pub(super) fn value<'a>(header: &'a [u8], name: &str) -> Option<&'a [u8]> {
     })
 }
 
-/// Bytes up to the end of the first empty line, if there is one.
+/// Returns the number of bytes up to the end of the first empty line, if there is one.
 pub(super) fn length(bytes: &[u8]) -> Option<usize> {
     let mut end = 0;
     for line in bytes.split_inclusive(|&b| b == b'\n') {
@@ -26,7 +26,7 @@ pub(super) fn length(bytes: &[u8]) -> Option<usize> {
     None
 }
 
-/// A media type, as far as it tells texts.
+/// A media type, as far as the reader of texts needs it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MediaType<'a>(pub(super) &'a [u8]);
 
@@ -37,18 +37,18 @@ impl<'a> MediaType<'a> {
         essence.unwrap_or_default().trim_ascii()
     }
 
-    /// Whether it is this type, which is in lower case.
+    /// Whether the type is `name`, which must be in lower case.
     pub(super) fn is(self, name: &str) -> bool {
         self.essence().eq_ignore_ascii_case(name.as_bytes())
     }
 
-    /// Whether it is HTML or plain text.
+    /// Whether the type is HTML or plain text.
     pub(super) fn is_text(self) -> bool {
         let texts = ["text/html", "text/plain", "application/xhtml+xml"];
         texts.iter().any(|name| self.is(name))
     }
 
-    /// The encoding that it names.
+    /// The charset that the type names.
     pub(super) fn charset(self) -> Option<&'a [u8]> {
         crate::encoding::value_of(self.0, b"charset")
     }

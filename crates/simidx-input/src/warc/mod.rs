@@ -17,44 +17,44 @@ use simidx::IdBuf;
 /// The greatest length of the header of a record, in bytes.
 const MAX_HEADER: u64 = 1 << 20;
 
-/// Bytes of a response that are read before it is known whether it is a document.
+/// Number of bytes of a response that are read before it is known whether it is a document.
 const RESPONSE_HEAD: u64 = 64 << 10;
 
-/// A reader of the documents among the records of an archive.
+/// Reads the documents among the records of an archive.
 pub(super) struct WarcReader {
     source: Source,
-    /// Where the record read last begins, and where the next one does, in bytes that are not compressed.
+    /// The offsets of the last record and of the next one in the decompressed archive.
     start: u64,
     position: u64,
-    /// The record read last, the empty line after its header included.
+    /// The header of the last record, including the empty line after it.
     header: Vec<u8>,
     block: Vec<u8>,
-    /// Bytes that a document may have.
+    /// Largest size of a document in bytes.
     limit: u64,
     encoding: TextEncoding,
     ended: bool,
 }
 
-/// What the header of a record tells.
+/// The relevant contents of the header of a record.
 struct Told {
     len: u64,
     kind: Kind,
 }
 
-/// What the block of a record is.
+/// The kind of the block of a record.
 #[derive(Clone, Copy)]
 enum Kind {
     Response,
-    /// A text without anything around it.
+    /// A bare text.
     Text,
-    /// Nothing that may be a document.
+    /// Anything that cannot be a document.
     Other,
 }
 
-/// A text and its id; nothing for a record that is no document; or what is wrong with one.
+/// A text and its id; `None` for a record that is not a document; or the problem with a document.
 type Judged = Result<Option<(Decoded, IdBuf)>, String>;
 
-/// What is wrong with a document that is too long.
+/// Returns the message for a document that is too long.
 fn too_long(limit: u64) -> String {
     format!("document is longer than {limit} bytes")
 }
@@ -77,12 +77,12 @@ impl WarcReader {
         self.source.bytes_read()
     }
 
-    /// The record returned last, as it stands, in parts.
+    /// The raw bytes of the last returned record, in parts.
     pub(super) fn raw(&self) -> [&[u8]; 3] {
         [&self.header, &self.block, b"\r\n\r\n"]
     }
 
-    /// The next document with its id; what is none is passed over.
+    /// Returns the next document with its id. Other records are skipped.
     pub(super) fn next_document(&mut self) -> Option<Result<(Decoded, IdBuf)>> {
         while !self.ended {
             match self.read_record() {
@@ -105,7 +105,7 @@ impl WarcReader {
         self.source.input_error(Place::Offset(self.start), message)
     }
 
-    /// Reads the next record, or nothing at the end. Errors are those after which no record can be found.
+    /// Reads the next record, or returns `None` at the end. After an error, no further record can be found.
     fn read_record(&mut self) -> io::Result<Option<Judged>> {
         if !self.read_header()? {
             return Ok(None);
@@ -121,7 +121,7 @@ impl WarcReader {
         )))
     }
 
-    /// Reads the header of the next record; false at the end.
+    /// Reads the header of the next record; returns `false` at the end.
     fn read_header(&mut self) -> io::Result<bool> {
         self.header.clear();
         self.start = self.position;
@@ -139,7 +139,7 @@ impl WarcReader {
                     return Err(damaged(format!("header is longer than {MAX_HEADER} bytes")));
                 }
                 (_, 0) => return Err(cut_off()),
-                // Between records.
+                // Blank lines between records are skipped.
                 (0, _) if is_blank => {
                     self.header.clear();
                     self.start = self.position;
@@ -158,7 +158,7 @@ impl WarcReader {
         }
     }
 
-    /// Reads the block of a record, of which only a document is kept. Tells whether it is one, or what is wrong with it.
+    /// Reads the block of a record, and stores it only if it is a document. Returns whether it is one.
     fn read_block(&mut self, told: &Told) -> io::Result<Result<bool, String>> {
         let mut left = told.len;
         let judged = match told.kind {
@@ -204,7 +204,7 @@ impl WarcReader {
         }
     }
 
-    /// The text of the block, or what is wrong with it.
+    /// Returns the text of the block.
     fn text(&self, kind: Kind) -> Result<Decoded, String> {
         match kind {
             Kind::Response => {
@@ -228,7 +228,7 @@ fn cut_off() -> io::Error {
     io::Error::new(ErrorKind::UnexpectedEof, "the record is cut off")
 }
 
-/// What a header tells, without which the next record cannot be found.
+/// Parses a header, without which the next record cannot be found.
 fn told(header: &[u8]) -> io::Result<Told> {
     let len = header::value(header, "content-length");
     let len = len.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
@@ -243,7 +243,7 @@ fn told(header: &[u8]) -> io::Result<Told> {
     Ok(Told { len, kind })
 }
 
-/// Whether the record is about the archive itself: wget puts its arguments and its log there.
+/// Whether the record is about the archive itself: wget stores its arguments and its log there.
 fn is_own(header: &[u8]) -> bool {
     let uri = header::value(header, "warc-target-uri").unwrap_or_default();
     bare(uri).starts_with(b"metadata:")
@@ -253,14 +253,14 @@ fn media_type(header: &[u8]) -> MediaType<'_> {
     MediaType(header::value(header, "content-type").unwrap_or_default())
 }
 
-/// The address that a record is of, or what is wrong with it.
+/// Returns the address of a record as an id.
 fn id_of(header: &[u8]) -> Result<IdBuf, String> {
     let uri = header::value(header, "warc-target-uri").ok_or("has no WARC-Target-URI")?;
     let uri = std::str::from_utf8(bare(uri));
     id::from_text(uri.map_err(|_| "WARC-Target-URI is not valid UTF-8")?)
 }
 
-/// An address without the angle brackets that some programs write around it.
+/// Returns an address without the angle brackets that some programs write around it.
 fn bare(uri: &[u8]) -> &[u8] {
     let bare = uri
         .strip_prefix(b"<")

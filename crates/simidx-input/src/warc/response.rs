@@ -1,4 +1,4 @@
-//! HTTP responses as archives hold them.
+//! HTTP responses in archives.
 
 use std::borrow::Cow;
 use std::io::{self, Read};
@@ -10,10 +10,10 @@ use zstd::stream::read::Decoder as ZstdDecoder;
 
 use super::header::{self, MediaType};
 
-/// Bytes of a body that a decoder takes at a time.
+/// Size in bytes of the input buffer of a decoder.
 const BUFFER: usize = 4 << 10;
 
-/// A response and the part of it that is known to be its header.
+/// A response, and its header.
 #[derive(Clone, Copy)]
 pub(super) struct Response<'a> {
     header: &'a [u8],
@@ -21,7 +21,7 @@ pub(super) struct Response<'a> {
 }
 
 impl<'a> Response<'a> {
-    /// Takes a response apart, or as much of its beginning as holds the header, or says what is wrong with it.
+    /// Parses a response, or the beginning of one that includes the header.
     pub(super) fn parse(bytes: &'a [u8]) -> Result<Self, String> {
         if !bytes.starts_with(b"HTTP/") {
             return Err("is no HTTP response".into());
@@ -31,7 +31,7 @@ impl<'a> Response<'a> {
         Ok(Response { header, body })
     }
 
-    /// Whether it is a page or a text that was asked for.
+    /// Whether the response is a successful page or text.
     pub(super) fn is_document(&self) -> bool {
         self.status() == Some(b"200") && self.media_type().is_text()
     }
@@ -47,9 +47,10 @@ impl<'a> Response<'a> {
         MediaType(header::value(self.header, "content-type").unwrap_or_default())
     }
 
-    /// The body of at most `limit` bytes without its codings, or what is wrong with it.
+    /// Returns the decoded body of at most `limit` bytes.
     ///
-    /// Some archives hold bodies decoded and headers as they were: what is obviously not coded is left alone.
+    /// Some archives contain decoded bodies with the original headers, so a body that is obviously not encoded is
+    /// returned unchanged.
     pub(super) fn payload(&self, limit: u64) -> Result<Vec<u8>, String> {
         let coded = |name| {
             header::value(self.header, name)
@@ -76,7 +77,7 @@ impl<'a> Response<'a> {
                 read("deflate", decoder, |d| !d.get_ref().is_empty(), limit)
             }
             (b"br", _) => {
-                // Only a read after the end fails for what the buffer still holds.
+                // Only a read after the end fails because of the remaining bytes in the buffer.
                 let has_rest = |d: &mut Decompressor<&[u8]>| {
                     d.read(&mut [0]).is_err() || !d.get_ref().is_empty()
                 };
@@ -92,7 +93,8 @@ impl<'a> Response<'a> {
             }
         };
         match decoded {
-            // Nothing certain tells a body that is coded: one that cannot be decoded and is text is none.
+            // An encoding cannot be recognised reliably, so a body that is text and cannot be decoded counts as not
+            // encoded.
             Err(Refusal::Coding(_)) if std::str::from_utf8(&body).is_ok() => Ok(body.into_owned()),
             Err(Refusal::Coding(message) | Refusal::TooLong(message)) => Err(message),
             Ok(bytes) => Ok(bytes),
@@ -100,9 +102,9 @@ impl<'a> Response<'a> {
     }
 }
 
-/// Why a body is not decoded.
+/// The reason why a body is not decoded.
 enum Refusal {
-    /// It is not in this coding.
+    /// The body is not valid in this coding.
     Coding(String),
     TooLong(String),
 }
@@ -115,7 +117,7 @@ impl Refusal {
     }
 }
 
-/// A decoder of Brotli as the web has it, without the large windows of other uses: these may take 1 GiB.
+/// Creates a decoder of Brotli without the large-window extension, whose windows may take 1 GiB.
 fn brotli_decoder(body: &[u8]) -> Decompressor<&[u8]> {
     let mut decoder = Decompressor::new(body, BUFFER);
     decoder.set_parameter(BROTLI_DECODER_PARAM_LARGE_WINDOW, 0);
@@ -126,8 +128,8 @@ fn is_zlib(first: u8, second: u8) -> bool {
     first & 15 == 8 && u16::from_be_bytes([first, second]).is_multiple_of(31)
 }
 
-/// The whole of a body, which must end where the coding does: plain text may begin like a short coded one. `has_rest` says
-/// of a decoder at its end whether more bytes of the body follow.
+/// Decodes a whole body, which must end at the end of the encoded data, because plain text may begin like a short
+/// encoded one. `has_rest` returns whether more bytes follow the end of a decoder.
 fn read<D: Read>(
     coding: &str,
     mut decoder: D,
@@ -147,7 +149,7 @@ fn read<D: Read>(
     }
 }
 
-/// The chunks of a body together; the body as it is if it does not begin with a chunk.
+/// Joins the chunks of a body; returns the body unchanged if it does not begin with a chunk.
 fn unchunked(body: &[u8]) -> Result<Cow<'_, [u8]>, String> {
     let (mut all, mut rest) = (Vec::new(), body);
     if chunk_len(body).is_none() {
@@ -168,9 +170,9 @@ fn unchunked(body: &[u8]) -> Result<Cow<'_, [u8]>, String> {
     }
 }
 
-/// The length of a chunk and what follows the line that tells it.
+/// Parses the length of a chunk. Returns it with the bytes after its line.
 fn chunk_len(body: &[u8]) -> Option<(u64, &[u8])> {
-    /// More bytes tell a length with an extension that nobody writes.
+    /// A longer line would have an extension, which servers do not use.
     const MAX_LINE: usize = 1024;
     let end = body.iter().take(MAX_LINE).position(|&b| b == b'\n')?;
     let digits = body[..end].split(|&b| b == b';').next()?.trim_ascii();
@@ -198,7 +200,7 @@ mod tests {
         body
     }
 
-    /// The bytes in all codings, each with its name.
+    /// Returns the bytes in all codings, each with its name.
     fn coded(bytes: &[u8]) -> [(&'static str, Vec<u8>); 5] {
         let mut raw = DeflateEncoder::new(Vec::new(), Compression::default());
         raw.write_all(bytes).unwrap();
@@ -299,7 +301,7 @@ mod tests {
 
     #[test]
     fn plain_bodies_may_begin_with_anything() {
-        // Some bytes are an empty body by themselves in Brotli.
+        // Some bytes are by themselves an empty body in Brotli.
         for first in 0..128 {
             let plain = "ine text, such as archives hold it decoded\n".as_bytes();
             for body in [
@@ -313,7 +315,7 @@ mod tests {
                 }
             }
         }
-        // It looks like the header of zlib.
+        // The text looks like the header of zlib.
         assert_eq!(
             payload_within(1 << 30, "content-encoding: deflate\n", b"x^2 + y").unwrap(),
             b"x^2 + y"
@@ -322,7 +324,7 @@ mod tests {
 
     #[test]
     fn what_is_too_long_is_not_taken_for_plain() {
-        // Brotli that does not compress: of 16 window bits, 21 bytes as they are, then the end.
+        // Uncompressed Brotli: 16 window bits, 21 literal bytes, then the end.
         let stored = |count: u8| {
             let start = [(count - 1) << 4, (count - 1) >> 4, 0x10];
             [&start[..], &vec![b'a'; count.into()], &[3]].concat()
@@ -345,7 +347,7 @@ mod tests {
 
     #[test]
     fn no_more_is_decoded_than_a_document_may_have() {
-        // It would be 64 MiB, out of a body of a few bytes.
+        // A body of a few bytes that would decode to 64 MiB.
         let bomb = brotli(&vec![0; 64 << 20]);
         assert!(bomb.len() < 1000, "{}", bomb.len());
         let message = payload("content-encoding: br\n", &bomb).unwrap_err();

@@ -1,4 +1,4 @@
-//! Archives written record by record, read, cut off anywhere and read again.
+//! Archives written record by record, then read, truncated at any byte and read again.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::super::source::tests::{gzip, source, zstd};
 use super::super::tests::{Read, document, drain};
 use super::*;
 
-/// A record with these lines in its header besides those of its kind, its media type and its length.
+/// Returns a record with these header lines in addition to its type, media type and length.
 pub(super) fn record(kind: &str, media_type: &str, more: &str, block: &[u8]) -> Vec<u8> {
     let header = format!(
         "WARC/1.0\r\nWARC-Type: {kind}\r\n{more}Content-Type: {media_type}\r\nContent-Length: {}\r\n\r\n",
@@ -28,7 +28,7 @@ fn response(uri: &str, header: &str, body: &[u8]) -> Vec<u8> {
 
 const HTML: &str = "Content-Type: text/html\r\n";
 
-/// Records of many kinds, of which those with `d` in their addresses are documents.
+/// Returns records of many kinds. Those with `d` in their addresses are documents.
 fn records() -> Vec<Vec<u8>> {
     let target = |name: &str| format!("WARC-Target-URI: http://{name}/\r\n");
     let (gbk, ..) = encoding_rs::GBK.encode("中文");
@@ -171,7 +171,7 @@ fn bad_documents_are_named_and_the_next_one_is_read() {
             [expected()[0].clone(), expected()[0].clone()]
         );
     }
-    // What is no document may be as long as it likes.
+    // The size of other records is not limited.
     let image = response("http://x/", "Content-Type: image/png\r\n", &[b'x'; 200_001]);
     let mut reader = WarcReader::new(
         source(&[&image[..], &good].concat()),
@@ -198,7 +198,7 @@ fn damage_ends_the_records_and_is_named() {
             &length("18446744073709551616"),
             "the record has no valid Content-Length",
         ),
-        // Nothing is set aside for bytes that are only claimed.
+        // Declared lengths do not reserve memory.
         (&length("18446744073709551615"), "the record is cut off"),
         (&length("200000000"), "the record is cut off"),
         ("WARC/1.0\r\nWARC-Type: resource", "the record is cut off"),
@@ -227,7 +227,7 @@ fn an_archive_may_be_cut_off_anywhere() {
         .collect();
     for length in 0..whole.len() {
         let read = read(&whole[..length]);
-        // The four bytes after a record say nothing.
+        // The four bytes after a record are optional.
         let is_whole = length == 0 || ends.iter().any(|end| (end - 4..=*end).contains(&length));
         let start = ends.iter().rev().find(|end| **end - 4 <= length).copied();
         match is_whole {
@@ -247,7 +247,7 @@ fn an_archive_may_be_cut_off_anywhere() {
     }
 }
 
-/// The records of bytes whose beginning may be too short to be opened.
+/// Reads records from bytes, which may be too short to be opened.
 fn read_all(bytes: &[u8]) -> Option<Read> {
     let opened = Source::new("in".into(), std::io::Cursor::new(bytes.to_vec()));
     Some(drain(&mut WarcReader::new(

@@ -1,4 +1,4 @@
-//! Bar charts as SVG, each with a title, a text in its place and the table of its figures.
+//! Bar charts as SVG, each with a title, an alternative text and a table of its figures.
 
 use std::fmt::Display;
 
@@ -7,37 +7,37 @@ use maud::{Markup, Render, html};
 use super::numbers::{grouped, short};
 use super::table::table;
 
-/// Pixels from the top to the highest bar, and to the axis.
+/// Distances in pixels from the top to the highest bar and to the axis.
 const PLOT: (f64, f64) = (34.0, 214.0);
 
-/// Most bars that have their values above them.
+/// Largest number of bars that are labelled with their values.
 const MAX_VALUES: usize = 14;
 
-/// Bars that a chart has room for at least: few bars are not the wider for it.
+/// Smallest number of bars that a chart reserves room for, so that a few bars are not wider.
 const LEAST_SLOTS: usize = 4;
 
-/// Most bars of a chart that is narrower than the page.
+/// Largest number of bars in a chart that is narrower than the page.
 const FEW: usize = 7;
 
-/// Most grid lines above the axis.
+/// Largest number of grid lines above the axis.
 const MAX_GRID_LINES: f64 = 4.0;
 
-/// Most characters of all labels below the bars together.
+/// Largest total number of characters in the labels below the bars.
 const MAX_LABEL_CHARS: usize = 48;
 
-/// A bar.
+/// A bar of a chart.
 #[derive(Debug)]
 pub struct Bar {
-    /// What stands below it.
+    /// The label below the bar.
     pub label: String,
-    /// Its height.
+    /// The height of the bar.
     pub value: f64,
-    /// What the table says of it, by column.
+    /// The cells of the bar in the table, one for each column.
     pub figures: Vec<String>,
 }
 
 impl Bar {
-    /// A bar of which the height is a number of things.
+    /// Creates a bar whose height is a count.
     pub fn count(label: impl Display, count: u64) -> Self {
         Bar {
             label: label.to_string(),
@@ -47,39 +47,39 @@ impl Bar {
     }
 }
 
-/// A line between the bars that are within something and those beyond.
+/// A vertical line that separates the bars within a limit from the bars beyond it.
 #[derive(Debug)]
 pub struct Limit {
-    /// Number of bars within it.
+    /// Number of bars within the limit.
     pub within: usize,
-    /// What it is.
+    /// The label of the line.
     pub label: String,
-    /// What the bars beyond it are.
+    /// A description of the bars beyond the limit.
     pub beyond: &'static str,
 }
 
-/// A chart of bars that stand side by side.
+/// A chart of vertical bars.
 #[derive(Debug, Default)]
 pub struct BarChart {
-    /// Different for each chart of a page.
+    /// The HTML id, unique within a page.
     pub id: &'static str,
-    /// What the chart is called.
+    /// The title of the chart.
     pub title: String,
-    /// What the chart shows, in words.
+    /// The alternative text of the chart.
     pub alternative: String,
-    /// What stands below the bars.
+    /// The label of the horizontal axis.
     pub x_label: &'static str,
-    /// What their heights are.
+    /// The label of the vertical axis.
     pub y_label: &'static str,
     /// The bars, from left to right.
     pub bars: Vec<Bar>,
-    /// Headings of the figures, if these are more than the heights.
+    /// The headings of the table's columns, if it has more columns than the heights.
     pub columns: &'static [&'static str],
-    /// A line between bars; those beyond it are hollow.
+    /// A line between bars. The bars beyond it are hollow.
     pub limit: Option<Limit>,
-    /// A line at a value, and what it says.
+    /// A horizontal line at a value, with its label.
     pub line: Option<(f64, String)>,
-    /// The value at the top; the largest one by default.
+    /// The value at the top of the chart; by default, the largest value.
     pub top: Option<f64>,
 }
 
@@ -127,7 +127,7 @@ impl BarChart {
                 }
                 @for (number, bar) in self.bars.iter().enumerate() {
                     @let left = number as f64;
-                    // What there is can be seen.
+                    // A positive value always remains visible.
                     @let upper = y(bar.value).min(PLOT.1 - if bar.value > 0.0 { 1.5 } else { 0.0 });
                     rect.beyond[self.limit.as_ref().is_some_and(|limit| number >= limit.within)]
                         x=(x(left + 0.1)) width=(x(0.8)) y=(px(upper)) height=(px(PLOT.1 - upper)) {}
@@ -151,7 +151,7 @@ impl BarChart {
         }
     }
 
-    /// Every how many bars one has its label, so that no two of these meet.
+    /// Returns the interval between labelled bars at which no two labels overlap.
     fn label_step(&self) -> usize {
         let chars: usize = self.bars.iter().map(|bar| bar.label.chars().count()).sum();
         let step = self.bars.len().div_ceil(MAX_VALUES);
@@ -171,12 +171,12 @@ impl BarChart {
     }
 }
 
-/// Pixels.
+/// Formats a number of pixels.
 fn px(value: f64) -> String {
     format!("{value:.1}")
 }
 
-/// The distance of grid lines, of which a few fit below a value: 1, 2 or 5 with zeros, since what is counted is whole.
+/// Returns the distance between grid lines: 1, 2 or 5 times a power of ten. It is whole, because the values are counts.
 fn grid_step(largest: f64) -> f64 {
     let mut power = 1.0;
     loop {

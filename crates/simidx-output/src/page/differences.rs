@@ -1,4 +1,4 @@
-//! Pairs by how much the two differ, and those of them that are doubtful.
+//! Counts of pairs by their difference, and samples of doubtful pairs.
 
 use maud::{Markup, html};
 
@@ -6,7 +6,7 @@ use super::chart::{Bar, BarChart, Limit};
 use super::document::shown;
 use super::sample::Sample;
 
-/// How many pairs there are of each difference, and some of them.
+/// Counts and samples of pairs for each difference.
 #[derive(Debug)]
 pub struct Differences<T> {
     limit: u32,
@@ -16,7 +16,8 @@ pub struct Differences<T> {
 }
 
 impl<T: Ord + Copy> Differences<T> {
-    /// No pairs. Near-duplicates differ by at most `limit`; at most `size` pairs are kept of each difference, by a seed.
+    /// Creates an empty collection. Near-duplicates differ by at most `limit`. It samples at most `size` pairs per
+    /// difference.
     pub fn new(limit: u32, size: usize, seed: u64) -> Self {
         Differences {
             limit,
@@ -26,7 +27,7 @@ impl<T: Ord + Copy> Differences<T> {
         }
     }
 
-    /// Adds a pair; `key` is one that no other pair has.
+    /// Adds a pair. `key` must be unique to the pair.
     pub fn add(&mut self, difference: u32, key: u128, pair: (T, T)) {
         let place = difference as usize;
         while self.samples.len() <= place {
@@ -35,22 +36,22 @@ impl<T: Ord + Copy> Differences<T> {
         self.samples[place].show(key, pair);
     }
 
-    /// Number of pairs of near-duplicates.
+    /// Number of pairs within the limit, the near-duplicates.
     pub fn within(&self) -> u64 {
         self.samples[..self.end()].iter().map(Sample::seen).sum()
     }
 
-    /// Number of pairs that differ more.
+    /// Number of pairs beyond the limit.
     pub fn beyond(&self) -> u64 {
         self.samples[self.end()..].iter().map(Sample::seen).sum()
     }
 
-    /// Where the samples of near-duplicates end.
+    /// The number of the first sample beyond the limit.
     fn end(&self) -> usize {
         self.samples.len().min(self.limit as usize + 1)
     }
 
-    /// A chart of the pairs from a first difference on, without what it is called. `label` says what a difference is.
+    /// Returns a chart of the pairs from a first difference on, without a title. `label` formats a difference.
     pub fn chart(
         &self,
         first: u32,
@@ -71,7 +72,7 @@ impl<T: Ord + Copy> Differences<T> {
         }
     }
 
-    /// The pairs near the limit: those within it, the farthest first, and those beyond it, the nearest first.
+    /// Returns sampled pairs in two lists, each nearest to the limit first: within the limit, and beyond it.
     fn near(&self) -> [Vec<(u32, (T, T))>; 2] {
         let numbered = |place: usize| {
             let pairs = self.samples[place].items().into_iter();
@@ -83,15 +84,15 @@ impl<T: Ord + Copy> Differences<T> {
         [within.collect(), beyond.collect()]
     }
 
-    /// The pairs that are shown.
+    /// The pairs that the page shows.
     pub fn pairs(&self) -> impl Iterator<Item = (T, T)> {
         self.near().into_iter().flatten().map(|(_, pair)| pair)
     }
 
-    /// The pairs near the limit, those within it first, each as `piece` shows it.
+    /// Returns the sampled pairs near the limit, those within it first, each formatted by `piece`.
     ///
     /// # Errors
-    /// What `piece` reports.
+    /// Any error of `piece`.
     pub fn doubtful<E>(
         &self,
         limit: &str,
@@ -102,7 +103,7 @@ impl<T: Ord + Copy> Differences<T> {
             if all == 0 {
                 return Ok(html! { p { "There is none." } });
             }
-            // No more of them are made than the page has room for.
+            // Formatting stops when the page is full.
             let mut failure = None;
             let pieces = pairs.into_iter().map_while(|(difference, pair)| {
                 let piece = piece(difference, pair);

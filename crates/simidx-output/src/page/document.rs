@@ -1,28 +1,28 @@
-//! A page as a whole: head, style, contents, and the limit of its size.
+//! The HTML document: head, style, contents and size limit.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::numbers::sampled;
 use crate::one_line;
 
-/// What a page looks like.
+/// The style sheet of a page.
 const STYLE: PreEscaped<&str> = PreEscaped(include_str!("style.css"));
 
-/// Nothing is loaded and nothing is run, whatever a text contains.
+/// The content security policy: the page loads and runs nothing, whatever its texts contain.
 pub const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
-/// The same for a page with a form, which goes to where the page came from.
+/// The content security policy of a page with a form, which may be sent only to the origin of the page.
 pub const POLICY_WITH_FORM: &str =
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'";
 
-/// Most bytes of a list of records that are shown.
+/// Largest size of a list of records, in bytes.
 const MAX_LIST_LEN: usize = 500_000;
 
-/// A part of a page: its id, its heading and what stands below it.
+/// A section of a page: its id, heading and contents.
 pub type Section = (&'static str, &'static str, Markup);
 
-/// A page with a title, what stands below that, and sections. The policy says what a browser may do with it.
+/// Returns a page with a title, an introduction and sections. `policy` is its content security policy.
 pub fn document(title: &str, policy: &str, lead: &Markup, sections: &[Section]) -> String {
     let title = one_line(title);
     let page = html! {
@@ -62,7 +62,7 @@ pub fn document(title: &str, policy: &str, lead: &Markup, sections: &[Section]) 
     legible(&page.0)
 }
 
-/// As many of the pieces as a page has room for, after a sentence on how many of all they are.
+/// Returns the pieces that fit a page, after a sentence with their number and the number of all.
 pub fn shown(pieces: impl IntoIterator<Item = Markup>, all: u64, name: &str, note: &str) -> Markup {
     let (mut list, mut count, mut is_cut) = (String::new(), 0, false);
     for PreEscaped(piece) in pieces {
@@ -81,12 +81,12 @@ pub fn shown(pieces: impl IntoIterator<Item = Markup>, all: u64, name: &str, not
     }
 }
 
-/// A paragraph that stands out.
+/// Returns a highlighted paragraph.
 pub fn warning(text: &str) -> Markup {
     html! { p.warning { (text) } }
 }
 
-/// HTML in which escapes stand for control characters, and for characters that change the direction of writing.
+/// Replaces control characters, and characters that change the writing direction, by escapes.
 fn legible(html: &str) -> String {
     let mut legible = String::with_capacity(html.len());
     for c in html.chars() {
@@ -98,7 +98,7 @@ fn legible(html: &str) -> String {
     legible
 }
 
-/// Whether a character controls how others are shown, or may not stand in a page. Lines and tabs are part of a text.
+/// Whether a character affects how others are displayed, or is invalid in HTML. Line ends and tabs are part of a text.
 fn is_unseen(c: char) -> bool {
     c.is_control() && !matches!(c, '\n' | '\t')
         || matches!(c,

@@ -1,20 +1,20 @@
-//! The figures of an index, as `simidx info --json` prints them.
+//! The figures of an index on a page, from the JSON of `simidx info --json`.
 
 use serde_json::Value;
 
 use super::chart::{Bar, BarChart};
 use super::numbers::{cut, decimal, grouped, sampled};
 
-/// Tables that are shown; a thousand files have thousands.
+/// Largest number of tables that are shown. A thousand files have thousands.
 const MAX_TABLES: usize = 100;
 
-/// Characters of a pipeline that are shown.
+/// Largest number of characters of a pipeline that are shown.
 const PIPELINE_LEN: usize = 1000;
 
-/// What tables are measured in.
+/// The unit of table sizes.
 const BITS: &str = " bits per fingerprint";
 
-/// The figures that are shown, by their keys, with what they are called and what they count.
+/// The figures that are shown: key, name and unit of each.
 const NAMES: [(&str, &str, &str); 14] = [
     ("width", "width", " bits"),
     ("record_count", "records", ""),
@@ -32,7 +32,7 @@ const NAMES: [(&str, &str, &str); 14] = [
     ("pipeline", "pipeline", ""),
 ];
 
-/// Names and values of the figures, as far as they are there.
+/// Returns the names and values of the figures that are present.
 pub fn glance(figures: &Value) -> Vec<(&'static str, String)> {
     let mut rows = Vec::new();
     if let Some(files) = figures["segments"].as_array() {
@@ -44,11 +44,11 @@ pub fn glance(figures: &Value) -> Vec<(&'static str, String)> {
         }
         let value = match &figures[key] {
             Value::Null => continue,
-            // It can be broken after commas.
+            // Spaces after commas let the browser break lines.
             Value::String(text) => cut(&text.replace(",\"", ", \""), PIPELINE_LEN),
             number => match (number.as_u64(), number.as_f64()) {
                 (Some(count), _) => grouped(count),
-                // Nothing is compared with an empty index.
+                // An empty index has no meaningful ratio.
                 (None, None | Some(0.0)) => continue,
                 (None, Some(share)) => decimal(share, 2),
             },
@@ -58,7 +58,8 @@ pub fn glance(figures: &Value) -> Vec<(&'static str, String)> {
     rows
 }
 
-/// What each table takes, next to the least that uniform fingerprints can take; none without tables.
+/// Returns a chart of the size of each table and the theoretical minimum for uniform fingerprints; `None` without
+/// tables.
 pub fn compression(figures: &Value) -> Option<BarChart> {
     let files = match figures["segments"].as_array() {
         Some(files) => &files[..],

@@ -1,4 +1,4 @@
-//! Pages to look at: tables, charts and texts side by side, in one file that needs nothing else.
+//! Self-contained HTML pages with tables, charts and compared texts.
 
 mod chart;
 mod differences;

@@ -1,6 +1,6 @@
-//! Numbers and names as a person reads them.
+//! Numbers and names in a form for people.
 
-/// A number with commas between thousands.
+/// Formats a number with commas between thousands.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::with_capacity(digits.len() * 4 / 3);
@@ -13,7 +13,7 @@ pub fn grouped(number: u64) -> String {
     grouped
 }
 
-/// A number with so many digits behind the point, and with commas between thousands.
+/// Formats a number with `digits` decimal places and with commas between thousands.
 pub fn decimal(number: f64, digits: usize) -> String {
     let rounded = format!("{number:.digits$}");
     let (whole, rest) = rounded.split_at(rounded.find('.').unwrap_or(rounded.len()));
@@ -23,7 +23,7 @@ pub fn decimal(number: f64, digits: usize) -> String {
     }
 }
 
-/// A number in four characters or so, for a label in a chart.
+/// Formats a number in about four characters, for a label in a chart.
 pub fn short(number: f64) -> String {
     let units = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
     for (unit, name) in units {
@@ -39,7 +39,7 @@ pub fn short(number: f64) -> String {
     }
 }
 
-/// A number of things, as in `1 pair` and `2,000 pairs`.
+/// Formats a count with its noun, such as `1 pair` and `2,000 pairs`.
 pub fn plural(count: u64, name: &str) -> String {
     match (count, name.strip_suffix('y')) {
         (1, _) => format!("1 {name}"),
@@ -48,7 +48,7 @@ pub fn plural(count: u64, name: &str) -> String {
     }
 }
 
-/// A sample and what it was taken of, as in `20 of 1,203,441 pairs`; `all 5 pairs` if it is everything.
+/// Formats the size of a sample, such as `20 of 1,203,441 pairs`, or `all 5 pairs` if the sample is complete.
 pub fn sampled(shown: u64, all: u64, name: &str) -> String {
     match shown == all {
         true if all == 1 => format!("the only {name}"),
@@ -57,7 +57,7 @@ pub fn sampled(shown: u64, all: u64, name: &str) -> String {
     }
 }
 
-/// The first characters of a text, and a sign for the rest.
+/// Shortens a text to `count` characters, with an ellipsis if it was longer.
 pub fn cut(text: &str, count: usize) -> String {
     match text.char_indices().nth(count) {
         Some((end, _)) => format!("{}\u{2026}", &text[..end]),

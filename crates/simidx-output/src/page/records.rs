@@ -1,4 +1,4 @@
-//! Records next to each other: pairs of near-duplicates and the members of clusters, with the words that differ marked.
+//! Pairs and clusters of records on a page, with their texts compared word by word.
 
 use maud::{Markup, html};
 use similar::{ChangeTag, TextDiff};
@@ -7,38 +7,38 @@ use super::numbers::{cut, grouped};
 use super::table::table;
 use crate::one_line;
 
-/// Characters of an id that are shown.
+/// Largest number of characters of an id that are shown.
 const ID_LEN: usize = 160;
 
-/// Characters of a text that are compared.
+/// Largest number of characters of a text that are compared.
 const COMPARED: usize = 8000;
 
-/// Characters of a text that are shown.
+/// Largest number of characters of a text that are shown.
 const SHOWN: usize = 2000;
 
-/// Alike text that is longer is cut in its middle.
+/// Largest number of characters of equal text that are shown whole; longer text is cut in the middle.
 const ALIKE: usize = 400;
 
-/// Characters of alike text that stay at each end of the cut.
+/// Characters of equal text that remain on each side of the cut.
 const CONTEXT: usize = 120;
 
-/// A record, or several with one fingerprint.
+/// A record, or several records with the same fingerprint.
 #[derive(Debug, Clone, Default)]
 pub struct Entry {
     /// The ids that are shown.
     pub ids: Vec<String>,
-    /// Whether there are more.
+    /// Whether there are more ids.
     pub has_more_ids: bool,
-    /// Its hexadecimal digits.
+    /// The fingerprint in hexadecimal.
     pub fingerprint: String,
-    /// What else is to be said, such as a distance.
+    /// A note next to the fingerprint, such as a distance.
     pub note: String,
-    /// The text of the record, if it is known.
+    /// The text of the record, if known.
     pub text: Option<String>,
 }
 
 impl Entry {
-    /// Ids and fingerprint; digits that differ from those of another one are marked.
+    /// Returns the ids and the fingerprint; digits that differ from those of `other` are marked.
     fn name(&self, other: &Entry) -> Markup {
         let mut others = other.fingerprint.chars();
         html! {
@@ -63,7 +63,7 @@ impl Entry {
     }
 }
 
-/// Two records, and why they stand here.
+/// Returns a pair of records below a heading.
 pub fn pair(heading: &str, first: &Entry, second: &Entry) -> Markup {
     html! {
         article {
@@ -73,7 +73,7 @@ pub fn pair(heading: &str, first: &Entry, second: &Entry) -> Markup {
     }
 }
 
-/// A cluster: the member that stands for it, and others of its members.
+/// Returns a cluster: its representative `first` and other members.
 pub fn cluster(heading: &str, is_open: bool, first: &Entry, others: &[Entry]) -> Markup {
     let all = || std::iter::once(first).chain(others);
     html! {
@@ -89,7 +89,7 @@ pub fn cluster(heading: &str, is_open: bool, first: &Entry, others: &[Entry]) ->
     }
 }
 
-/// Two records with their texts, as far as these are known.
+/// Returns two records next to each other, with their texts where known.
 fn next_to_each_other(first: &Entry, second: &Entry) -> Markup {
     let alone = |text: &str| words(&[(ChangeTag::Equal, text.to_owned())], ChangeTag::Equal);
     let texts = match (&first.text, &second.text) {
@@ -122,10 +122,10 @@ fn next_to_each_other(first: &Entry, second: &Entry) -> Markup {
     }
 }
 
-/// Consecutive words that stand in both texts or in one.
+/// Consecutive words that both texts have, or only one of them.
 type Run = (ChangeTag, String);
 
-/// The words of two texts, those that follow each other in the same part together.
+/// Returns the runs of equal and different words of two texts.
 fn runs(first: &str, second: &str) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for change in TextDiff::from_unicode_words(first, second).iter_all_changes() {
@@ -137,7 +137,7 @@ fn runs(first: &str, second: &str) -> Vec<Run> {
     runs
 }
 
-/// The runs of one side, its own ones marked.
+/// Returns the runs of one side; the words that only this side has are marked.
 fn words(runs: &[Run], own: ChangeTag) -> Markup {
     let (mut left, mut pieces) = (SHOWN, Vec::new());
     let is_here = |tag: ChangeTag| tag == ChangeTag::Equal || tag == own;
@@ -169,7 +169,7 @@ fn gap(what: &str) -> Markup {
     html! { span.gap { " [\u{2026} " (what) " \u{2026}] " } }
 }
 
-/// The first characters of a text.
+/// Returns the first `count` characters of a text.
 fn head(text: &str, count: usize) -> &str {
     &text[..head_len(text, count)]
 }

@@ -1,19 +1,19 @@
-//! Samples that depend on what there is and on a seed, and not on the order in which it comes.
+//! Random samples that depend on the items and a seed, not on the order of the items.
 
 use std::collections::BTreeSet;
 
-/// Keeps some of the items that it is shown, as chance would, by a seed.
+/// A random sample of the items that it is shown.
 #[derive(Debug)]
 pub struct Sample<T> {
     size: usize,
     seed: u64,
     seen: u64,
-    /// By the value of a hash function: the smallest are kept.
+    /// The items with the smallest hash values, in order.
     kept: BTreeSet<(u64, T)>,
 }
 
 impl<T: Ord + Copy> Sample<T> {
-    /// An empty sample of at most `size` items.
+    /// Creates an empty sample of at most `size` items.
     pub fn new(size: usize, seed: u64) -> Self {
         Sample {
             size,
@@ -23,7 +23,7 @@ impl<T: Ord + Copy> Sample<T> {
         }
     }
 
-    /// Shows an item; `key` is one that no other item has.
+    /// Adds an item to the population. `key` must be unique to the item.
     pub fn show(&mut self, key: u128, item: T) {
         self.seen += 1;
         let rank = mixed(mixed(self.seed, key as u64), (key >> 64) as u64);
@@ -37,12 +37,12 @@ impl<T: Ord + Copy> Sample<T> {
         }
     }
 
-    /// Number of items that were shown.
+    /// Number of items in the population.
     pub fn seen(&self) -> u64 {
         self.seen
     }
 
-    /// The items that are kept, in their order.
+    /// The sampled items in ascending order.
     pub fn items(&self) -> Vec<T> {
         let mut items: Vec<T> = self.kept.iter().map(|(_, item)| *item).collect();
         items.sort_unstable();
@@ -50,14 +50,14 @@ impl<T: Ord + Copy> Sample<T> {
     }
 }
 
-/// Puts an item among the first ones of an order, of which at most `count` are kept.
+/// Inserts an item into a sorted list that keeps its first `count` items.
 pub fn keep_first<T: Ord>(first: &mut Vec<T>, item: T, count: usize) {
     let place = first.partition_point(|other| *other <= item);
     first.insert(place, item);
     first.truncate(count);
 }
 
-/// A value of a hash function (the finalizer of SplitMix64).
+/// Hashes a value with the finalizer of SplitMix64.
 fn mixed(seed: u64, value: u64) -> u64 {
     let mut x = (value ^ seed.rotate_left(32))
         .wrapping_add(seed)

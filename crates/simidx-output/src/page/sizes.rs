@@ -1,12 +1,12 @@
-//! How many clusters there are of each size.
+//! Counts of clusters by size.
 
 use super::chart::{Bar, BarChart};
 use super::numbers::{grouped, plural};
 
-/// The sizes of clusters, in classes that double: 2, 3, 4, 5 to 8, 9 to 16 and so on.
+/// Counts of clusters in size classes that double: 2, 3, 4, 5 to 8, 9 to 16 and so on.
 #[derive(Debug, Default)]
 pub struct SizeClasses {
-    /// Clusters and their records.
+    /// The numbers of clusters and of their records, for each class.
     classes: Vec<(u64, u64)>,
 }
 
@@ -15,7 +15,7 @@ impl SizeClasses {
     pub fn add(&mut self, size: u64) {
         let class = match size {
             0..=4 => size.saturating_sub(2) as usize,
-            // 5 to 8 is class 3.
+            // Class 3 is 5 to 8.
             _ => (u64::BITS - (size - 1).leading_zeros()) as usize,
         };
         if self.classes.len() <= class {
@@ -25,7 +25,7 @@ impl SizeClasses {
         self.classes[class].1 += size;
     }
 
-    /// The sizes of a class.
+    /// Formats the sizes of a class.
     fn label(class: usize) -> String {
         match class {
             0..=2 => (class + 2).to_string(),
@@ -37,7 +37,7 @@ impl SizeClasses {
         }
     }
 
-    /// The chart of them.
+    /// Returns a chart of the classes.
     pub fn chart(&self) -> BarChart {
         let clusters: u64 = self.classes.iter().map(|class| class.0).sum();
         let bars = self.classes.iter().enumerate();

@@ -1,8 +1,8 @@
-//! Tables with captions, which a keyboard can scroll where a screen is narrow.
+//! Tables with captions, which scroll by keyboard on narrow screens.
 
 use maud::{Markup, Render, html};
 
-/// A table. The first cell of each row is its heading; behind the first columns, which hold texts, come numbers.
+/// Returns a table. The first cell of each row is its heading; the columns after the text columns hold numbers.
 pub fn table<T: Render>(
     caption: &str,
     headings: &[&str],
@@ -39,7 +39,7 @@ pub fn table<T: Render>(
     }
 }
 
-/// A table of names and values.
+/// Returns a table of names and values.
 pub fn figures(caption: &str, rows: &[(&str, String)]) -> Markup {
     let rows: Vec<Vec<&str>> = rows
         .iter()

@@ -1,4 +1,4 @@
-//! What one request may take of memory and of time.
+//! Limits of memory and time for a request.
 
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
@@ -14,14 +14,14 @@ use crate::sources::acting;
 const JSON: &str = "application/json";
 const NDJSON: &str = "application/x-ndjson";
 
-/// Bytes of each id, and how many records have the fingerprint `ff`: the answer to one query has 3.8 MB.
+/// Bytes of each id, and number of records with the fingerprint `ff`: the answer to one query has 3.8 MB.
 const ID_LEN: usize = 60_000;
 const RECORDS: usize = 64;
 
-/// Bytes that an answer may have: those to two queries fit in, those to three do not.
+/// Largest size of an answer in bytes: it fits the answers to two queries, but not to three.
 const MAX_ANSWER: usize = 8 << 20;
 
-/// A server of an index with long ids.
+/// Starts a server with an index of long ids.
 fn of_long_ids() -> (tempfile::TempDir, Running) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("index.simidx");
@@ -58,14 +58,14 @@ fn an_answer_has_no_more_bytes_than_permitted() {
             .len(),
         ID_LEN
     );
-    // 2 KB that would be answered by more than a gigabyte.
+    // The answers to a body of 2 KB would have more than a gigabyte.
     for count in [3, 300] {
         let refused = client.post("/v1/query", JSON, &batch(count));
         let found = (refused.status, &*refused.kind());
         assert_eq!(found, (422, "limit-reached"), "{count}");
         assert!(refused.text().contains("bytes in one answer"));
     }
-    // The answers that there are bytes for are in the lines, and the last one says so.
+    // The lines contain the answers within the limit, and the last line reports the limit.
     let lines = client.post("/v1/query", NDJSON, &b"\"ff\"\n".repeat(300));
     let mut lines: Vec<Value> = lines
         .text()
@@ -76,7 +76,7 @@ fn an_answer_has_no_more_bytes_than_permitted() {
     assert_eq!(last["error"]["kind"], "limit-reached", "{last}");
     assert!(!lines.is_empty() && lines.len() < 300);
     assert!(lines.iter().all(|line| line["query"] == "00000000000000ff"));
-    // One id is no more than an answer may have.
+    // A single id is within the limit of an answer.
     assert_eq!(client.get("/v1/query/ff").status, 200);
     until(|| server.metric("simidx_answer_bytes ") == 0.0);
 }
@@ -90,7 +90,7 @@ fn answers_that_are_not_read_share_a_room() {
         body.len()
     );
     let mut clients: Vec<Client> = Vec::new();
-    // All of the room has four answers of the largest size, and what the system takes from an answer is sent.
+    // Four answers of the largest size fill the budget; bytes that the system takes are sent.
     let room = 4 * MAX_ANSWER;
     let refused = loop {
         assert!(clients.len() < 40, "there was room for all");
@@ -104,7 +104,7 @@ fn answers_that_are_not_read_share_a_room() {
     };
     assert!(clients.len() >= 3, "{}", clients.len());
     drop(refused);
-    // Small answers need no room.
+    // Small answers need no permits.
     let small = server.client().get("/v1/query/ff00ff00ff00");
     assert_eq!(small.status, 200);
     let busy = server.client().post("/v1/query", JSON, &body);
@@ -120,7 +120,7 @@ fn a_store_gathers_no_more_bytes_of_ids_than_permitted() {
     let mut options = options(Vec::new());
     options.store = Some(store(&folder.path().join("pages"), Width::W64));
     options.limits.max_answer = 20_000;
-    // Fewer than are gathered, and reached before the bytes are when they are sent.
+    // The limit is below the number of matches, and is reached before the byte limit when the answer is streamed.
     options.limits.max_results = 2;
     let server = start(options);
     let mut client = server.client();
@@ -134,7 +134,7 @@ fn a_store_gathers_no_more_bytes_of_ids_than_permitted() {
         assert_eq!((refused.status, &*refused.kind()), (422, "limit-reached"));
         assert!(refused.text().contains("bytes in one answer"), "{path}");
     }
-    // Columns have no ids.
+    // Columns contain no ids.
     let columns = client.post(
         "/v1/query",
         "application/octet-stream",
@@ -171,7 +171,7 @@ fn the_parts_of_an_answer_share_what_takes_no_room() {
     builder.push_with_id(0xff_u64, &"i".repeat(100)).unwrap();
     builder.finish_to_path(&path).unwrap();
     let server = start(options(vec![default(&path)]));
-    // 256 queries, which are answered together, have answers of 50 KB. All of them are more than the system takes.
+    // 256 queries, answered together, have answers of 50 KB. The total exceeds the socket buffers.
     let body = "\"ff\"\n".repeat(100_000);
     let mut client = server.client();
     let head = format!(
@@ -193,7 +193,7 @@ fn an_addition_counts_ids_as_they_are_written() {
     options.store = Some(store(&folder.path().join("pages"), Width::W64));
     options.limits.max_answer = 20_000;
     let server = start(options);
-    // A byte that takes six.
+    // A byte that is escaped as six bytes.
     let add = |len: usize| {
         let document = json!({"id": "\u{1}".repeat(len), "fingerprint": "ff"}).to_string();
         let added = server
@@ -248,7 +248,7 @@ fn the_id_of_an_addition_can_be_named_by_an_address() {
             .client()
             .post("/v1/documents", JSON, document.as_bytes())
     };
-    // Each byte takes three in the address.
+    // Percent-encoding takes nine bytes for each of these characters of three bytes.
     let longest = "\u{fffd}".repeat(8190 / 3) + "ab";
     assert_eq!(add(&longest).status, 200);
     let escaped: String = longest.bytes().map(|byte| format!("%{byte:02x}")).collect();
@@ -263,14 +263,14 @@ fn the_id_of_an_addition_can_be_named_by_an_address() {
     assert!(refused.text().contains("8192"), "{}", refused.text());
 }
 
-/// A server with a source that is at a search until the sender is dropped, and one thread for such work.
+/// Starts a server with one worker thread, whose searches block until the sender is dropped.
 fn held(timeout: Duration) -> (mpsc::Sender<()>, Arc<Mutex<Vec<u128>>>, Running) {
     let (release, held) = mpsc::channel::<()>();
     let held = Mutex::new(held);
     let mut options = options(Vec::new());
     options.threads = 1;
     options.limits.timeout = timeout;
-    // Everything goes to the further thread.
+    // All queries run on the worker thread.
     options.warm = false;
     let searched = Arc::new(Mutex::new(Vec::new()));
     let log = searched.clone();
@@ -291,7 +291,7 @@ fn what_waits_for_a_thread_is_answered_at_the_deadline() {
         .send(b"GET /v1/query/1 HTTP/1.1\r\nhost: localhost\r\n\r\n")
         .unwrap();
     until(|| searched.lock().unwrap().contains(&1));
-    // The thread is at the first query until all of these have been answered.
+    // The thread blocks in the first query until all of these have been answered.
     let words = 2u64.to_le_bytes().repeat(300);
     for kind in ["one", "batch", "lines", "id", "page"] {
         let mut client = server.client();
@@ -309,7 +309,7 @@ fn what_waits_for_a_thread_is_answered_at_the_deadline() {
     assert_eq!(*searched.lock().unwrap(), [1]);
     drop(release);
     until(|| server.client().get("/v1/query/3").status == 200);
-    // Nobody waits for these any more.
+    // These queries were cancelled.
     assert!(!searched.lock().unwrap().contains(&2));
 }
 
@@ -321,7 +321,7 @@ fn a_text_becomes_no_longer_than_a_body_by_normalisation() {
     options.limits.max_body = 100_000;
     let server = start(options);
     let mut client = server.client();
-    // Eighteen characters each, 33 bytes, of three bytes.
+    // Each character of three bytes normalises to eighteen characters of 33 bytes.
     let long = "\u{fdfa}".repeat(4000);
     let short = "\u{fdfa}".repeat(3000);
     let plain = |text: &str| text.as_bytes().to_vec();

@@ -1,4 +1,4 @@
-//! A client that sends what it is told, byte for byte, and waits a bounded time.
+//! A client that sends exact bytes and waits a bounded time.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// How long anything may take: much longer than it does, much shorter than for ever.
+/// The timeout of every operation, far above its usual time.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Waits for something that will be so.
+/// Waits until a condition holds.
 #[track_caller]
 pub(crate) fn until(mut is_so: impl FnMut() -> bool) {
     let started = Instant::now();
@@ -23,7 +23,7 @@ pub(crate) fn until(mut is_so: impl FnMut() -> bool) {
 #[derive(Debug)]
 pub(crate) struct Response {
     pub(crate) status: u16,
-    /// Names in lower case, and values.
+    /// Header names in lower case, and values.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
 }
@@ -42,7 +42,7 @@ impl Response {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// The kind of a problem, after checking what all problems have.
+    /// Checks the properties that all problems have, and returns the kind.
     pub(crate) fn kind(&self) -> String {
         assert_eq!(
             self.header("content-type"),
@@ -65,11 +65,11 @@ impl Response {
     }
 }
 
-/// A connection that is kept.
+/// A persistent connection.
 #[derive(Debug)]
 pub(crate) struct Client {
     stream: BufReader<TcpStream>,
-    /// Further lines of the head of each request.
+    /// Additional header lines of each request.
     pub(crate) headers: String,
 }
 
@@ -89,7 +89,7 @@ impl Client {
         self.stream.get_mut().write_all(bytes)
     }
 
-    /// Says that nothing more is sent, and goes on reading.
+    /// Shuts down the sending side, and keeps reading.
     pub(crate) fn end_sending(&self) {
         self.stream.get_ref().shutdown(Shutdown::Write).unwrap();
     }
@@ -120,7 +120,7 @@ impl Client {
             request += &format!("content-length: {}\r\n", body.len());
         }
         let request = [request.as_bytes(), b"\r\n", body].concat();
-        // A server that refuses a body may have closed by now; its answer says why.
+        // A server that refuses a body may have closed the connection already; its answer gives the reason.
         let _ = self.send(&request);
         self.receive(method == "HEAD").unwrap()
     }
@@ -172,7 +172,7 @@ impl Client {
         Ok(response)
     }
 
-    /// A line of the head, or of the body.
+    /// Reads a line of the head or of the body.
     pub(crate) fn line(&mut self) -> io::Result<String> {
         let mut line = String::new();
         if self.stream.read_line(&mut line)? == 0 {
@@ -181,10 +181,10 @@ impl Client {
         Ok(line.trim_end_matches(['\r', '\n']).to_owned())
     }
 
-    /// Whether the server has closed the connection, or does while it is waited for.
+    /// Waits until the server closes the connection. Returns whether it does.
     pub(crate) fn is_closed(&mut self) -> bool {
         let mut rest = Vec::new();
-        // A connection that is cut is closed too.
+        // A reset connection is closed too.
         match self.stream.read_to_end(&mut rest) {
             Ok(_) => true,
             Err(error) => error.kind() == io::ErrorKind::ConnectionReset,

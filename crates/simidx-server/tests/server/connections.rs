@@ -1,4 +1,4 @@
-//! Slow, silent and many connections; and the end of the server.
+//! Slow, silent and many connections, and the shutdown of the server.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -24,7 +24,7 @@ fn heads_that_trickle_are_cut_while_others_are_answered() {
     for _ in 0..50 {
         assert_eq!(server.client().get("/v1/query/ff").status, 200);
     }
-    // They go on sending a byte now and then, and are closed all the same.
+    // These connections send a byte from time to time, and are closed nevertheless.
     std::thread::sleep(Duration::from_millis(200));
     for client in &mut slow {
         let _ = client.send(b"y");
@@ -55,7 +55,7 @@ fn bodies_that_trickle_are_cut() {
 fn bodies_that_are_announced_and_do_not_come_take_no_room() {
     let fixture = Fixture::<u64>::new(400);
     let server = serve(&fixture.path);
-    // Announced they are as much as all bodies together may be.
+    // The announced lengths add up to the limit of all bodies together.
     let head = "POST /v1/query HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/octet-stream\r\n\
                 expect: 100-continue\r\ncontent-length: 16776192\r\n\r\n";
     let mut idle: Vec<Client> = (0..20).map(|_| server.client()).collect();
@@ -134,7 +134,7 @@ fn more_batches_than_permitted_are_refused_with_a_time() {
     let response = client.post("/v1/query", "application/octet-stream", &body);
     assert_eq!((response.status, response.kind()), (503, "busy".to_owned()));
     assert_eq!(response.header("retry-after"), Some("1"));
-    // What is cheap is answered.
+    // Cheap requests are answered.
     assert_eq!(client.get("/v1/query/ff").status, 200);
     assert!(server.metric("simidx_shed_total ") >= 1.0);
 }
@@ -167,7 +167,7 @@ fn the_server_answers_while_it_drains() {
     let mut idle = server.client();
     assert_eq!(idle.get("/readyz").status, 200);
     server.handle.shut_down();
-    // While it drains it says so and still answers, also new connections.
+    // During the drain delay, the server reports it and still answers, also on new connections.
     let mut client = server.client();
     assert_eq!(client.get("/readyz").status, 503);
     assert_eq!(client.get("/livez").status, 200);
@@ -205,7 +205,7 @@ fn the_server_ends_after_what_it_has_begun() {
         .unwrap();
     begun.recv_timeout(PATIENCE).unwrap();
     server.handle.shut_down();
-    // It takes no connections any more, and the request is still there.
+    // The server accepts no connections any more, and the request is still in progress.
     let started = std::time::Instant::now();
     while TcpStream::connect(server.address).is_ok() {
         assert!(started.elapsed() < PATIENCE);

@@ -1,5 +1,5 @@
-//! The description of the addresses, compared with what the server does: each address, method and status in it is asked for,
-//! each body is as it says, and nothing else is answered.
+//! The OpenAPI description against the server: the test requests each address, method and status, checks each body, and
+//! allows no other answers.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ fn description() -> Value {
     serde_json::from_str(include_str!("../../openapi.json")).unwrap()
 }
 
-/// What is wrong with a value by a schema of the few words that the description uses.
+/// Returns how a value violates a schema, which may use only the keywords of the description.
 fn fault(all: &Value, schema: &Value, value: &Value) -> Option<String> {
     if let Some(name) = schema["$ref"].as_str() {
         let name = name.strip_prefix("#/components/schemas/").unwrap();
@@ -73,7 +73,7 @@ fn fault(all: &Value, schema: &Value, value: &Value) -> Option<String> {
         })
 }
 
-/// Asks, and notes what was answered.
+/// Sends requests, and records the answers.
 struct Asker<'a> {
     server: &'a Running,
     all: &'a Value,
@@ -111,7 +111,7 @@ impl Asker<'_> {
     fn note(&mut self, route: &str, method: &str, response: &Response) {
         let status = response.status.to_string();
         let methods = self.all["paths"][route].as_object().unwrap();
-        // What the address does not take is described with what it takes.
+        // A method that an address does not accept is checked against the description of a method that it accepts.
         let (known, operation) = match methods.get(&method.to_lowercase()) {
             Some(operation) => (method.to_lowercase(), operation),
             None => {
@@ -164,7 +164,7 @@ impl Asker<'_> {
 }
 
 impl Asker<'_> {
-    /// Asks for the page as its form does.
+    /// Requests the page as its form does.
     fn ask_for_page(&mut self, busy: &Running) {
         let form = "application/x-www-form-urlencoded";
         let long = format!("q={}", "a".repeat(2000));
@@ -290,7 +290,7 @@ fn every_address_and_status_is_as_described() {
     options.limits.max_body = 1000;
     options.limits.timeout = std::time::Duration::from_millis(500);
     options.limits.max_results = 1;
-    // Everything that is not cheap is refused.
+    // All expensive requests are refused.
     options.limits.max_waiting = 0;
     options.store = Some(store(&folder.path().join("busy"), Width::W64));
     let busy = start(options.clone());
@@ -515,8 +515,9 @@ fn every_address_and_status_is_as_described() {
         for (method, operation) in methods.as_object().unwrap() {
             for status in operation["responses"].as_object().unwrap().keys() {
                 let one = (route.clone(), method.clone(), status.clone());
-                // Not asked for here: 500 is tested of queries in sources.rs, and of other addresses nowhere; of 507, a disk
-                // that is full, the test below has the status alone; a full queue is tested in connections.rs.
+                // Statuses that this test does not cover: 500 is tested for queries in sources.rs, and for no other
+                // addresses; 507, a full disk, has only its status tested below; a full queue is tested in
+                // connections.rs.
                 let elsewhere =
                     status == "500" || status == "507" || status == "503" && method == "get";
                 if !elsewhere && !asker.seen.contains(&one) {

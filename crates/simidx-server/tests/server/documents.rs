@@ -1,4 +1,5 @@
-//! Documents come and go: each answer names what was near before, and every later query finds what was added.
+//! Documents are added and deleted: each answer names the near records before it, and every later query finds the
+//! addition.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -40,7 +41,7 @@ fn delete(server: &Running, id: &str) -> Response {
         .request("DELETE", &format!("/v1/documents/{id}"), "", b"")
 }
 
-/// The ids that an answer names.
+/// Returns the ids in an answer.
 fn named(answer: &Value) -> Vec<&str> {
     let matches = answer["matches"].as_array().unwrap().iter();
     let ids = matches.flat_map(|near| near["ids"].as_array().unwrap());
@@ -95,7 +96,7 @@ fn documents_come_and_go() {
     );
     assert_eq!(get("/").status, 200);
 
-    // It is there when the server starts again, whatever width it is asked for.
+    // The store survives a restart of the server, which ignores the requested width.
     drop(server);
     let server = start(with_store(&path, Width::W32));
     assert_eq!(named(&server.client().get("/v1/query/f01").json()), ["é"]);
@@ -262,7 +263,7 @@ fn near_duplicates_at_once_name_each_other() {
     }
 }
 
-/// The lines of an answer.
+/// Returns the lines of an answer.
 fn lines(answer: &Response) -> Vec<Value> {
     let lines = answer.text().lines();
     lines
@@ -281,7 +282,7 @@ fn matches_of_additions_are_bounded_and_counted() {
         add(&server, &json!({"id": id, "fingerprint": "f"}));
     }
     let answer = add(&server, &json!({"id": "last", "fingerprint": "f"})).json();
-    // One of the ten is the fingerprint.
+    // One of the ten results is the fingerprint.
     let expected: Vec<String> = (0..9).map(|number| format!("{number:02}")).collect();
     assert_eq!(named(&answer), expected);
     assert_eq!(
@@ -382,7 +383,7 @@ fn work_of_a_client_that_has_gone_still_takes_its_room() {
     drop(gone);
     std::thread::sleep(std::time::Duration::from_millis(100));
     let refused = delete(&server, "none");
-    // Unless all was done by then.
+    // Unless all lines were added by then.
     if count() < COUNT {
         assert_eq!(refused.kind(), "busy");
     }
@@ -390,7 +391,7 @@ fn work_of_a_client_that_has_gone_still_takes_its_room() {
     assert_eq!(count(), COUNT);
 }
 
-/// All records are near each query, so there are as many of them as the store had changes.
+/// Every record is near every query, so the number of matches equals the number of changes.
 #[test]
 fn an_answer_names_the_generation_that_it_comes_from() {
     const ADDITIONS: usize = 150;
@@ -454,7 +455,7 @@ fn the_records_of_a_generation_are_the_same_after_a_crash() {
     );
     let before = server.client().get("/v1/documents/a");
     assert_eq!(before.status, 200);
-    // What was seen has not come to disk.
+    // The visible record has not reached the disk.
     std::fs::create_dir(&crashed).unwrap();
     for entry in std::fs::read_dir(&path).unwrap() {
         let entry = entry.unwrap();
@@ -483,14 +484,14 @@ fn a_running_store_is_copied_on_request() {
     let copy = path.join(copied["snapshot"].as_str().unwrap());
     let restored = start(with_store(&copy, Width::W64));
     assert_eq!(named(&restored.client().get("/v1/query/ff").json()), ["a"]);
-    // The store goes on, and opens with its copies in its folder.
+    // The store continues, and can be opened with the copies in its folder.
     drop(server);
     let server = start(with_store(&path, Width::W64));
     assert_eq!(
         named(&server.client().get("/v1/query/ff").json()),
         ["a", "b"]
     );
-    // There is no room for a copy.
+    // The copy fails, because a file is in the place of its folder.
     std::fs::remove_dir_all(path.join("snapshots")).unwrap();
     std::fs::write(path.join("snapshots"), "").unwrap();
     let refused = server.client().request("POST", "/-/snapshot", "", b"");
@@ -571,7 +572,7 @@ fn a_seal_that_fails_is_told_from_a_journal_that_does() {
     assert_eq!((failed("journal"), failed("merge")), (0.0, 0.0));
     let fails = "ready; sealing fails: the log says why\n".to_owned();
     assert_eq!(readiness(), (200, fails));
-    // As many wait as may.
+    // These additions fill the largest permitted number of lots that wait to be sealed.
     let lines: String = (10..300)
         .map(|number| format!("{{\"id\":\"{number}\",\"fingerprint\":\"{number}\"}}\n"))
         .collect();
@@ -620,7 +621,7 @@ fn an_end_while_a_store_seals_leaves_no_file() {
     assert_eq!(added.status, 200);
     server.handle.shut_down();
     server.join();
-    // The process would end here: nothing goes on.
+    // The process would end here: nothing after this runs.
     let manifest = std::fs::read_to_string(path.join("manifest.simidx-set")).unwrap();
     for entry in std::fs::read_dir(&path).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();

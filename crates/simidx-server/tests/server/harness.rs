@@ -1,4 +1,4 @@
-//! Servers for tests, with what they should answer.
+//! Servers for tests, with their expected answers.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::client::Client;
 
-/// A running server; it ends with this.
+/// A running server, stopped on drop.
 pub(crate) struct Running {
     pub(crate) address: SocketAddr,
     pub(crate) handle: ServerHandle,
@@ -23,7 +23,7 @@ impl Running {
         Client::new(self.address)
     }
 
-    /// The value of a metric.
+    /// Returns the value of a metric.
     pub(crate) fn metric(&self, name: &str) -> f64 {
         let text = self.client().get("/metrics");
         let mut values = text
@@ -34,7 +34,7 @@ impl Running {
         value.trim().parse().unwrap()
     }
 
-    /// Waits until the server has ended.
+    /// Waits until the server has stopped.
     pub(crate) fn join(mut self) {
         self.thread.take().unwrap().join().unwrap();
     }
@@ -50,7 +50,7 @@ impl Drop for Running {
     }
 }
 
-/// Options of a server on any port.
+/// Returns options of a server on any free port.
 pub(crate) fn options(indexes: Vec<NamedIndex>) -> ServerOptions {
     let mut options = ServerOptions::new(indexes);
     options.listen = SocketAddr::from(([127, 0, 0, 1], 0));
@@ -73,7 +73,7 @@ pub(crate) fn run(server: Server) -> Running {
     }
 }
 
-/// A server of one index.
+/// Starts a server of one index.
 pub(crate) fn serve(path: &Path) -> Running {
     start(options(vec![default(path)]))
 }
@@ -82,7 +82,7 @@ pub(crate) fn default(path: &Path) -> NamedIndex {
     NamedIndex::new(NamedIndex::DEFAULT, [path]).unwrap()
 }
 
-/// Fingerprints with near ones among them, the same for the same seed.
+/// Returns fingerprints, some of them near each other, determined by the seed.
 pub(crate) fn fingerprints<F: Fingerprint>(count: usize, seed: u64) -> Vec<F> {
     let mut rng = simidx_testkit::rng(seed);
     let mut all: Vec<F> = Vec::with_capacity(count);
@@ -97,7 +97,7 @@ pub(crate) fn fingerprints<F: Fingerprint>(count: usize, seed: u64) -> Vec<F> {
     all
 }
 
-/// Writes an index of fingerprints, with string ids `id-0`, `id-1` and so on, or none.
+/// Writes an index of fingerprints, with string ids `id-0`, `id-1` and so on, or without ids.
 pub(crate) fn write<F: Fingerprint>(path: &Path, fingerprints: &[F], has_ids: bool) {
     let mut options = BuildOptions::default();
     if has_ids {
@@ -115,7 +115,7 @@ pub(crate) fn write<F: Fingerprint>(path: &Path, fingerprints: &[F], has_ids: bo
     builder.finish_to_path(path).unwrap();
 }
 
-/// An index in a folder of its own.
+/// An index in a temporary folder.
 pub(crate) struct Fixture<F> {
     pub(crate) folder: TempDir,
     pub(crate) path: PathBuf,
@@ -138,7 +138,7 @@ impl<F: Fingerprint> Fixture<F> {
         }
     }
 
-    /// The object that the library's answer makes.
+    /// Returns the answer of the library as an object.
     pub(crate) fn object(&self, query: F, k: u32) -> Value {
         let found = self.index.query(query, k).unwrap();
         let matches: Vec<Value> = found

@@ -1,4 +1,4 @@
-//! Requests that are wrong in every way: each gets an answer of the 400 family, and the server goes on.
+//! Invalid requests of every kind: each gets a 4xx answer, and the server continues.
 
 use simidx::Width;
 use simidx_server::Limits;
@@ -73,7 +73,7 @@ fn wrong_addresses_and_parameters_are_refused() {
     ] {
         check(&client.get(path), status, kind);
     }
-    // The largest numbers that are in range.
+    // The largest values in range.
     let response = client.get("/v1/query/1?limit=18446744073709551615");
     assert_eq!(response.status, 200);
     for (method, path) in [
@@ -257,7 +257,7 @@ fn more_results_than_permitted_are_no_short_answer() {
     );
     let response = client.get(&format!("/v1/query/{query:x}?k=6&limit=3"));
     assert_eq!(response.json()["matches"].as_array().unwrap().len(), 3);
-    // In lines the answers before it are there.
+    // A response in lines contains the answers before the error.
     let body = format!(
         "{{\"fingerprint\":\"{query:x}\",\"k\":0}}\n{{\"fingerprint\":\"{query:x}\",\"k\":6}}\n"
     );
@@ -317,7 +317,7 @@ fn connections_that_are_cut_do_no_harm() {
         client.send(&all.as_bytes()[..cut]).unwrap();
         drop(client);
     }
-    // Those that ask for much and read nothing of it.
+    // Clients that request large answers and read nothing.
     let body = "\"1\"\n".repeat(50_000);
     for _ in 0..20 {
         let request = format!(

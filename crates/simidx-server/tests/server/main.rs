@@ -1,4 +1,4 @@
-//! Tests of the server: a client that speaks plain HTTP asks a server on a port of its own.
+//! Tests of the server: a plain HTTP client sends requests to a server on a free port.
 
 mod bounds;
 mod client;

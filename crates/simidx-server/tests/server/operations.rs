@@ -65,7 +65,7 @@ fn everything_but_the_probes_takes_the_token() {
         assert_eq!(client.get(path).status, 200, "{path}");
     }
     assert_eq!(client.post("/-/reload", "", b"").status, 200);
-    // A browser asks for the page by name and password.
+    // A browser requests the page with a user name and password.
     client.headers = "authorization: Basic dTphIHRva2VuIG9mIHNvbWUgbGVuZ3Ro\r\n".to_owned();
     assert_eq!(client.get("/").status, 200);
     assert_eq!(client.get("/v1/info").status, 401);
@@ -76,7 +76,7 @@ fn metrics_count_what_was_answered() {
     let fixture = Fixture::<u64>::new(400);
     let server = serve(&fixture.path);
     let mut client = server.client();
-    // Metrics without values are described too, except those of a store that is not there.
+    // Metrics without values are also described, except those of a store, which this server lacks.
     let described = client.get("/metrics");
     assert!(described.text().contains("# TYPE simidx_matches_total"));
     assert!(!described.text().contains("simidx_store_"));
@@ -116,7 +116,7 @@ fn metrics_count_what_was_answered() {
         400.0
     );
     assert_eq!(server.metric("simidx_ready"), 1.0);
-    // What Prometheus demands: a type before the first sample, and no name twice.
+    // Prometheus demands a type before the first sample, and distinct names.
     let text = client.get("/metrics");
     let mut types = Vec::new();
     for line in text.text().lines() {
@@ -194,12 +194,12 @@ fn a_reload_reads_the_token_again() {
         client.request(method, path, "", b"").status
     };
     std::fs::write(&path, NEW).unwrap();
-    // To reload an index by its name is about this index alone.
+    // A reload of an index by name concerns only this index.
     assert_eq!(status(TOKEN, "POST", "/-/reload?index=default"), 200);
     assert_eq!(status(TOKEN, "POST", "/-/reload"), 200);
     assert_eq!(status(TOKEN, "GET", "/v1/info"), 401);
     assert_eq!(status(NEW, "GET", "/v1/info"), 200);
-    // A file that holds none changes nothing.
+    // A file with an invalid token changes nothing.
     std::fs::write(&path, "short").unwrap();
     assert_eq!(status(NEW, "POST", "/-/reload"), 422);
     assert_eq!(status(NEW, "GET", "/v1/info"), 200);

@@ -1,4 +1,4 @@
-//! For which names, and for which pages, the server answers; and which ways of sending a body it reads.
+//! Accepted host names and origins of requests, and accepted transfer encodings of bodies.
 
 use std::net::SocketAddr;
 
@@ -20,7 +20,7 @@ fn of_store(change: impl FnOnce(&mut ServerOptions)) -> (tempfile::TempDir, Runn
     (folder, start(options))
 }
 
-/// Sends a head as it is, and a body.
+/// Sends a head unchanged, then a body.
 fn send(server: &Running, head: &str, body: &str) -> Response {
     let mut client = server.client();
     let len = match body {
@@ -80,7 +80,7 @@ fn without_a_token_only_names_of_this_machine_are_served() {
             assert_eq!(found, (403, "forbidden"), "{host}: {line}");
         }
     }
-    // A whole address counts for more than the line.
+    // The host of an absolute URL takes precedence over the header.
     let head = "GET http://evil.example/v1/info HTTP/1.1\r\nhost: localhost";
     assert_eq!(send(&server, head, "").status, 403);
     assert_eq!(server.metric("simidx_store_records"), 0.0);
@@ -101,7 +101,7 @@ fn a_host_is_named_once() {
             let found = (refused.status, &*refused.kind());
             assert_eq!(found, (400, "bad-request"), "{head}");
         }
-        // HTTP/1.0 need not name any.
+        // HTTP/1.0 does not require a host.
         assert_eq!(send(server, "GET /livez HTTP/1.0", "").status, 200);
     }
 }
@@ -113,7 +113,7 @@ fn a_server_that_asks_for_a_token_or_is_open_has_any_name() {
         options.listen = SocketAddr::from(([0, 0, 0, 0], 0));
         options.insecure = true;
     });
-    // As a proxy passes the name on that it was asked for.
+    // A proxy may forward the host name of the original request.
     for server in [&secret, &open] {
         let head = format!(
             "GET /v1/info HTTP/1.1\r\nhost: search.example\r\nauthorization: Bearer {TOKEN}"
@@ -146,7 +146,7 @@ fn changes_that_pages_of_other_servers_ask_for_are_refused() {
             let refused = send(&server, &head, "");
             assert_eq!((refused.status, &*refused.kind()), (403, "forbidden"));
         }
-        // To ask is no change, and a browser does not let the page read it.
+        // A GET request is not a change, and the browser does not let the page read its response.
         let head = format!("GET /v1/documents/a HTTP/1.1\r\n{lines}");
         assert_eq!(send(&server, &head, "").status, 404);
     }

@@ -1,4 +1,4 @@
-//! The page for people: what stands on it, that nothing hostile gets onto it, and that a browser shows it.
+//! The page for people: its contents, its defence against hostile values, and its display in a browser.
 
 use std::path::Path;
 use std::process::Command;
@@ -48,7 +48,7 @@ fn with_texts(folder: &Path) -> ServerOptions {
     options
 }
 
-/// Checks what holds for every page.
+/// Checks the properties of every page.
 fn check(html: &str) {
     assert!(html.starts_with("<!DOCTYPE html>"));
     let lower = html.to_lowercase();
@@ -58,7 +58,7 @@ fn check(html: &str) {
         assert!(!lower.contains(wrong), "{wrong}");
     }
     assert!(html.contains("<html lang=\"en\">") && html.contains("color-scheme"));
-    // Each field has a name.
+    // Each field has a label.
     for field in ["q", "k"] {
         assert!(html.contains(&format!("<label for=\"{field}\"")), "{field}");
         assert!(html.contains(&format!(" id=\"{field}\"")), "{field}");
@@ -93,7 +93,7 @@ fn the_page_shows_matches_side_by_side_with_what_differs() {
     assert!(text.contains("<mark>") && text.contains("searched for"));
     assert!(text.contains("Each bar counts the matches since the start"));
 
-    // By text, by fingerprint, by what is nothing.
+    // Queries by text, by fingerprint, and by a hostile value.
     let text = TEXTS[1].1.replace(' ', "+");
     assert!(
         client
@@ -135,7 +135,7 @@ fn a_long_text_is_sent_by_the_form() {
     let folder = tempfile::tempdir().unwrap();
     let server = start(with_texts(folder.path()));
     let mut client = server.client();
-    // Where the page is, also below a path of a proxy.
+    // The form's action is the address of the page, also below a path of a proxy.
     let page = client.get("/");
     assert!(page.text().contains("<form method=\"post\" action=\".\""));
     // Nine bytes each in a form: an address of that length is refused.
@@ -147,7 +147,7 @@ fn a_long_text_is_sent_by_the_form() {
     assert!(found.text().contains(&text) && found.text().contains("3 matches within 64 bits"));
     let found = client.post("/", FORM, b"q=the+quick+brown+fox&k=64");
     assert!(found.text().contains("3 matches within 64 bits"));
-    // A browser sends the end of a line as two characters, and gets back what was typed.
+    // A browser sends a line end as two characters; the form repeats the original text.
     let found = client.post("/", FORM, b"q=one%0D%0Atwo&k=64");
     check(found.text());
     let filled = found.text().contains(">one\ntwo</textarea>");
@@ -178,7 +178,7 @@ fn the_page_of_a_store_has_no_figures_of_files() {
     }
 }
 
-/// Levels of headings, in their order.
+/// Returns the levels of the headings, in order.
 fn levels(html: &str) -> Vec<u8> {
     let starts = html
         .match_indices("<h")
@@ -233,6 +233,6 @@ fn a_browser_shows_the_page() {
         "{dom}"
     );
     assert!(dom.contains("<svg"), "{dom}");
-    // What the policy of the page forbids, or what is no HTML, would be in the log.
+    // The log would report violations of the page's policy, and invalid HTML.
     assert!(!log.contains("Content Security Policy"), "{log}");
 }

@@ -1,4 +1,4 @@
-//! Every way to ask, against the answers of the library.
+//! All kinds of queries, against the answers of the library.
 
 use serde_json::{Value, json};
 use simidx::{Fingerprint, Index};
@@ -71,7 +71,7 @@ fn limits_and_nearest_are_those_of_the_library() {
                 (format!("/v1/query/{query:x}?limit={count}"), 3),
                 (format!("/v1/query/{query:x}?nearest={count}&k=6"), 6),
                 (format!("/v1/nearest/{query:x}?count={count}&k=5"), 5),
-                // As far as the server permits.
+                // The largest permitted distance.
                 (format!("/v1/nearest/{query:x}?count={count}"), 7),
             ] {
                 let nearest = fixture.index.nearest(query, count, k).unwrap();
@@ -90,7 +90,7 @@ fn batches_of_all_forms_are_answered_alike_and_as_by_the_library() {
     let fixture = Fixture::<u64>::new(3000);
     let server = serve(&fixture.path);
     let mut client = server.client();
-    // Inline, in one chunk, in several.
+    // On the connection's thread, in one chunk, in several.
     for count in [0, 1, 10, 255, 256, 257, 1500] {
         let queries: Vec<u64> = fixture.fingerprints[..count]
             .iter()
@@ -170,7 +170,7 @@ fn plain(index: &Index<u64>, queries: &[u64]) -> Rows<u64> {
     .collect()
 }
 
-/// Reads the columns of an answer, all of which must be there and nothing else.
+/// Parses an answer in columns, which must be complete and without further bytes.
 fn from_columns<F: Fingerprint>(body: &[u8]) -> Rows<F> {
     let word = |at: usize| u32::from_le_bytes(body[at..at + 4].try_into().unwrap()) as usize;
     let query_count = word(0);
@@ -227,7 +227,7 @@ fn a_bad_line_ends_a_batch_after_the_answers_before_it() {
         (&lines[2]["error"]["line"], &lines[2]["error"]["status"]),
         (&json!(4), &json!(400))
     );
-    // Before any answer the status can say so.
+    // Before the first answer, the status can report the error.
     let response = client.post("/v1/query", NDJSON, b"{\"fingerprint\":\"zz\"}\n\"3\"\n");
     assert_eq!(
         (response.status, response.kind()),

@@ -1,4 +1,4 @@
-//! Files that are replaced while requests go on.
+//! Files that are replaced while requests continue.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,14 +10,14 @@ use simidx_server::NamedIndex;
 use crate::client::{Client, PATIENCE, until};
 use crate::harness::{Fixture, Running, default, fingerprints, options, serve, start, write};
 
-/// Puts a file in the place of another in one step.
+/// Replaces a file atomically.
 fn replace(path: &Path, bytes: &[u8]) {
     let beside = path.with_extension("new");
     std::fs::write(&beside, bytes).unwrap();
     std::fs::rename(beside, path).unwrap();
 }
 
-/// Two versions of a file, with their names and the number of matches of a query.
+/// Two versions of a file, with their generations and the number of matches of a query.
 struct Versions {
     bytes: [Vec<u8>; 2],
     generations: [String; 2],
@@ -51,7 +51,7 @@ fn reload(server: &Running) -> crate::client::Response {
     server.client().post("/-/reload", "", b"")
 }
 
-/// Sends queries until told to end, and checks that each answer is wholly of one version.
+/// Sends queries until `end` is set, and checks that each answer comes from a single version.
 fn load(mut client: Client, versions: &Versions, end: &AtomicBool, answered: &AtomicU64) {
     let path = format!("/v1/query/{:x}", versions.query);
     let body = versions.query.to_le_bytes().repeat(600);
@@ -154,7 +154,7 @@ fn a_watched_file_is_opened_when_it_was_replaced() {
     assert_eq!(generation(), versions.generations[0]);
     replace(&fixture.path, &versions.bytes[1]);
     until(|| generation() == versions.generations[1]);
-    // A bad one is tried once and not again.
+    // An invalid file is tried once, and not again.
     replace(&fixture.path, b"junk");
     until(|| server.metric("simidx_reloads_total{result=\"failed\"}") == 1.0);
     std::thread::sleep(Duration::from_millis(100));
@@ -197,7 +197,7 @@ fn a_reload_of_which_one_index_fails_changes_none() {
         let failed = server.metric("simidx_reloads_total{result=\"failed\"}");
         assert_eq!(failed, 2.0);
         assert_eq!(server.metric("simidx_reloads_total{result=\"good\"}"), 0.0);
-        // One alone is asked for by its name.
+        // A reload by name concerns only one index.
         let path = format!("/-/reload?index={}", names[1 - bad_one]);
         assert_eq!(server.client().post(&path, "", b"").status, 200);
         let mut changed = [old.clone(), old.clone()];

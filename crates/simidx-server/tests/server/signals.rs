@@ -1,4 +1,4 @@
-//! Signals that come before any request does. One test alone: a signal is for the whole process.
+//! Signals before the first request. This binary has only one test, because a signal concerns the whole process.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use simidx_server::{Hook, Server, StartError};
 use crate::client::PATIENCE;
 use crate::harness::{Fixture, default, fingerprints, options, run, write};
 
-/// Does something while the server is opened, after the files.
+/// Returns a hook that runs once during the start, after the files are open.
 fn opening(act: impl Fn() + Send + Sync + 'static) -> Option<Hook> {
     Some(Hook(Arc::new(move |queries| {
         if queries.is_none() {
@@ -56,7 +56,7 @@ fn signals_that_come_while_files_are_opened_are_obeyed() {
             assert!(started.elapsed() < PATIENCE);
         }
         drop(server);
-        // What takes long to open holds no end up.
+        // A slow start does not delay a stop.
         let (sender, receiver) = std::sync::mpsc::channel::<()>();
         let receiver = std::sync::Mutex::new(receiver);
         options.hook = opening(move || {

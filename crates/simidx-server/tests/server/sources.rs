@@ -1,4 +1,4 @@
-//! A store answers as a file does; and what goes on between the request and the search, seen from a hook before each search.
+//! A store answers as a file does; and events between a request and its search, simulated by a hook before each search.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
@@ -13,7 +13,7 @@ use crate::client::PATIENCE;
 use crate::documents::store;
 use crate::harness::{Fixture, Running, default, options, start};
 
-/// A server of an empty store that does something with the queries before each search.
+/// Starts a server of an empty store that passes the queries of each search to a hook.
 pub(crate) fn acting(
     options: ServerOptions,
     act: impl Fn(&Fingerprints) + Send + Sync + 'static,
@@ -21,13 +21,13 @@ pub(crate) fn acting(
     let folder = tempfile::tempdir().unwrap();
     let store = store(&folder.path().join("pages"), Width::W64);
     acting_on(store, options, move |queries| {
-        // It is there as long as the server is.
+        // The folder lives as long as the server.
         let _ = folder.path();
         act(queries);
     })
 }
 
-/// The same of a store.
+/// Starts a server of this store, with a hook before each search.
 fn acting_on(
     store: Arc<Collection>,
     mut options: ServerOptions,
@@ -50,7 +50,7 @@ fn a_store_answers_as_a_file_with_the_same_records() {
     let all: Vec<_> = all
         .map(|(number, f)| (format!("id-{number}"), *f))
         .collect();
-    // Half of them are in a segment, and half are recent.
+    // Half of the records are in a segment, and half are recent.
     let (sealed, recent) = all.split_at(all.len() / 2);
     records.add_many(sealed).1.unwrap();
     records.seal(&Watch::default()).unwrap();
@@ -98,7 +98,7 @@ fn answers_of_a_store_name_its_records_even_if_nothing_is_searched() {
     options.store = Some(records);
     let server = start(options);
     let mut client = server.client();
-    // More than are answered together, and one with features after them.
+    // More texts than one chunk holds, and one with features after them.
     let mut texts = vec!["…?!"; 600];
     texts.push("the quick brown fox jumps over the lazy dog");
     let lines = texts
@@ -122,7 +122,7 @@ fn answers_of_a_store_name_its_records_even_if_nothing_is_searched() {
 
 #[test]
 fn an_id_is_looked_up_again_only_if_its_own_record_has_changed() {
-    // The record of `own` has each of these fingerprints in turn, until the last one stays.
+    // The record `own` has each of these fingerprints in turn, and keeps the last one.
     let own = |store: &Collection, fingerprint: u64| {
         store.add("own", fingerprint).unwrap();
         store.add("other", fingerprint ^ 1).unwrap();
@@ -169,7 +169,7 @@ fn an_id_is_looked_up_again_only_if_its_own_record_has_changed() {
 fn a_body_takes_room_until_its_last_query_is_answered() {
     let (sender, receiver) = mpsc::channel::<()>();
     let receiver = Mutex::new(receiver);
-    // The query 2 waits until it is told.
+    // The query 2 blocks until the test releases it.
     let server = acting(options(Vec::new()), move |queries| {
         if queries.iter().any(|query| query == 2) {
             let _ = receiver.lock().unwrap().recv_timeout(PATIENCE);
@@ -185,7 +185,7 @@ fn a_body_takes_room_until_its_last_query_is_answered() {
     );
     client.send(head.as_bytes()).unwrap();
     client.send(body.as_bytes()).unwrap();
-    // The head of the answer and its first lines are there.
+    // The head of the answer and its first lines have arrived.
     assert!(client.line().unwrap().contains(" 200 "));
     assert!(server.metric("simidx_body_bytes ") >= body.len() as f64);
     drop(sender);
@@ -215,7 +215,7 @@ fn a_batch_that_takes_too_long_ends_after_the_query_at_which_it_does() {
         (503, "timeout".to_owned())
     );
     drop(server);
-    // One on each of two threads at most.
+    // At most one query on each of two threads.
     let asked = asked.lock().unwrap();
     assert!(
         asked.len() <= 2 && asked.iter().all(|&len| len == 1),

@@ -1,4 +1,4 @@
-//! HTTPS. The key in `tests/data` is for these tests alone; everybody has it.
+//! HTTPS. The key in `tests/data` is public, and only for these tests.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -47,7 +47,7 @@ fn requests_are_answered_over_https_and_nothing_else_is() {
         format!("GET /v1/query/{query:x} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).unwrap();
     let mut response = String::new();
-    // Not all servers say that they close.
+    // Some servers close without a notification.
     let _ = stream.read_to_string(&mut response);
     let (head, body) = response.split_once("\r\n\r\n").unwrap();
     assert!(head.starts_with("HTTP/1.1 200"), "{head}");

@@ -1,16 +1,16 @@
-//! Documents without features: only their bytes say which of them are the same.
+//! Identifies documents without features, which only their bytes distinguish.
 
 use xxhash_rust::xxh3::xxh3_128;
 
-/// A hash of all bytes of a document: the identity of one without features, for
+/// Returns a hash of all bytes of a document: the identity of a document without features, for
 /// [`Deduplicator::push_without_fingerprint`](simidx::batch::Deduplicator::push_without_fingerprint). Two different
-/// documents have the same one with a probability of 2^-128; it is no protection against texts that are made to collide.
+/// documents have the same hash with a probability of 2^-128, unless they were made to collide.
 pub fn content_identity(document: &str) -> u128 {
     xxh3_128(document.as_bytes())
 }
 
-/// Finds documents that are equal byte for byte, by their [`content_identity`]: for those without features, which no search
-/// of fingerprints should see. 32 bytes each.
+/// Finds documents that are equal byte for byte, by their [`content_identity`]. It serves documents without features,
+/// which fingerprints cannot compare. Memory: 32 bytes for each document.
 ///
 /// ```
 /// use simidx_text::dedup::{EqualTexts, content_identity};
@@ -28,18 +28,18 @@ pub struct EqualTexts {
 }
 
 impl EqualTexts {
-    /// Adds a document under a number.
+    /// Adds a document with a number.
     pub fn push(&mut self, number: u64, identity: u128) {
         self.texts.push((identity, number));
     }
 
-    /// Number of documents so far.
+    /// Number of added documents.
     pub fn count(&self) -> u64 {
         self.texts.len() as u64
     }
 
-    /// The numbers of documents that are equal, ascending, for at least so many of them: the largest groups first, of
-    /// equally large ones that with the smallest number.
+    /// Returns the groups of at least `least` equal documents. Each group lists its numbers in ascending order. The
+    /// largest groups come first; among groups of equal size, the one with the smallest number comes first.
     pub fn into_groups(mut self, least: u64) -> Vec<Vec<u64>> {
         self.texts.sort_unstable();
         let same = self.texts.chunk_by(|a, b| a.0 == b.0);

@@ -1,4 +1,4 @@
-//! What makes two texts near-duplicates, and documents without features.
+//! Defines near-duplicate texts, and handles documents without features.
 
 mod content;
 mod similarity;

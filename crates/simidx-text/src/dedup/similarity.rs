@@ -1,14 +1,15 @@
-//! How similar two texts must be: the least Jaccard similarity, and of which features.
+//! The similarity threshold: a least Jaccard similarity, and the features that it refers to.
 
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::Fingerprinter;
 use crate::compare::FeatureSet;
 
-/// The largest number of words in a run.
+/// The largest number of words in a shingle.
 const MAX_WORDS: usize = 64;
 
-/// The least Jaccard similarity of two texts, either of the features of a pipeline or of all runs of so many words.
+/// A least Jaccard similarity of two texts, either of their features by a pipeline or of all their shingles of a number
+/// of words.
 ///
 /// ```
 /// use simidx::Width;
@@ -26,7 +27,7 @@ const MAX_WORDS: usize = 64;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Similarity {
     least: f64,
-    /// Words in a run; without it the features of the pipeline are compared.
+    /// Number of words in a shingle; `None` to compare the features of the pipeline.
     words: Option<usize>,
 }
 
@@ -44,26 +45,24 @@ pub enum SimilarityError {
     /// The least similarity.
     #[error("{0} is not a similarity above 0 and at most 1")]
     Least(f64),
-    /// The number of words in a run.
+    /// The number of words in a shingle.
     #[error("{0} is not a number of words from 1 to {MAX_WORDS}")]
     Words(usize),
 }
 
 impl Similarity {
-    /// The least similarity of the features from which the fingerprints are made; above 0 and at most 1.
+    /// Creates a least similarity of the features that fingerprints are made from.
     ///
     /// # Errors
-    ///
-    /// Another number.
+    /// A number outside (0, 1].
     pub fn of_features(least: f64) -> Result<Self, SimilarityError> {
         Similarity { least, words: None }.checked()
     }
 
-    /// The least similarity of all runs of `words` words, 1 to 64, as [`FeatureSet::of_shingles`] cuts them.
+    /// Creates a least similarity of all shingles of `words` words, 1 to 64, as [`FeatureSet::of_shingles`] makes them.
     ///
     /// # Errors
-    ///
-    /// Numbers out of range.
+    /// A number out of range.
     pub fn of_words(least: f64, words: usize) -> Result<Self, SimilarityError> {
         let words = Some(words);
         Similarity { least, words }.checked()
@@ -84,19 +83,18 @@ impl Similarity {
         self.least
     }
 
-    /// The number of words in a run; `None` if the features of the pipeline are compared.
+    /// The number of words in a shingle; `None` if the features of the pipeline are compared.
     pub fn words(&self) -> Option<usize> {
         self.words
     }
 
-    /// What is compared of a document. One without any feature is a set of its own: it is similar only to those of the
-    /// same bytes.
+    /// Returns the features to compare. A document without features gets a set that only equal documents share.
     pub fn feature_set(&self, fingerprinter: &mut Fingerprinter, document: &str) -> FeatureSet {
         let set = self.features(fingerprinter, document);
         set.unwrap_or_else(|| Self::without_features(document))
     }
 
-    /// The features of a document, if it has some.
+    /// Returns the features of a document, or `None` if it has none.
     pub(crate) fn features(
         &self,
         fingerprinter: &mut Fingerprinter,
@@ -109,7 +107,7 @@ impl Similarity {
         Some(set).filter(|set| !set.hashes().is_empty())
     }
 
-    /// What stands for the features of a document that has none.
+    /// Returns the substitute for the features of a document that has none.
     pub(crate) fn without_features(document: &str) -> FeatureSet {
         FeatureSet::from_hashes(vec![xxh3_64(document.as_bytes())])
     }
@@ -121,7 +119,7 @@ impl Similarity {
 }
 
 impl Default for Similarity {
-    /// At least 0.8 of the runs of three words.
+    /// At least 0.8 of all shingles of three words.
     fn default() -> Self {
         Similarity {
             least: 0.8,

@@ -1,4 +1,4 @@
-//! The frozen description, and those that are refused.
+//! The frozen description, and invalid descriptions.
 
 use super::*;
 
@@ -26,7 +26,7 @@ fn the_description_is_frozen() {
     assert_eq!(tables, expected);
 }
 
-/// The stages of a description of version 2 that files may hold.
+/// Returns the stages of a description of version 2, as files may contain it.
 fn words_of_version_2() -> PipelineOptions {
     PipelineOptions {
         normalise: "controls+nfkc+case+space".parse().unwrap(),

@@ -1,24 +1,24 @@
-//! How many bands of how many minima find the pairs of a similarity, and with what probability.
+//! Chooses the number of bands, and of minima in each, that find the pairs of a similarity with a required probability.
 
-/// The share of pairs at exactly the least similarity that bands must find.
+/// Required share of found pairs at exactly the least similarity.
 const RECALL: f64 = 0.9995;
 
-/// Bands that a similarity takes at the most, if so many are enough with [`GOOD_ROWS`] minima in each.
+/// Largest number of bands, if they are enough with [`GOOD_ROWS`] minima in each.
 const FEW_BANDS: u32 = 16;
 
-/// Minima in a band from which on texts of little similarity seldom share one.
+/// Smallest number of minima in a band with which dissimilar texts rarely share a band.
 const GOOD_ROWS: u32 = 3;
 
-/// Bands at the most in all other cases.
+/// Largest number of bands in all other cases.
 const MOST_BANDS: u32 = 40;
 
-/// The least similarity for which there are bands.
+/// The smallest similarity that bands exist for.
 const LEAST: f64 = 0.02;
 
-/// Minima in a band at the most.
+/// Largest number of minima in a band.
 const MOST_ROWS: u32 = 64;
 
-/// So many bands of so many MinHash values. Two texts are compared if they agree in a whole band.
+/// A number of bands of MinHash values. Two texts are compared if they agree in a whole band.
 ///
 /// Two sets of Jaccard similarity J agree in a MinHash value with probability J, and so in one of b bands of r values
 /// with probability 1 - (1 - J^r)^b. (Leskovec, Rajaraman and Ullman, "Mining of Massive Datasets", section 3.4.)
@@ -39,8 +39,9 @@ pub struct Banding {
 }
 
 impl Banding {
-    /// The banding that finds at least 99.95 % of the pairs at this similarity, at most 1, and more of those above it; below
-    /// 0.02 it is that for 0.02. It is the one with most minima in a band, since it compares the fewest other pairs.
+    /// Returns the banding that finds at least 99.95 % of the pairs at this similarity, at most 1, and more of the
+    /// pairs above it. Similarities below 0.02 use the banding for 0.02. It has the most minima in a band, because it
+    /// then compares the fewest other pairs.
     pub fn for_similarity(least: f64) -> Self {
         let least = least.clamp(LEAST, 1.0);
         let best = |most_bands| {
@@ -63,18 +64,18 @@ impl Banding {
         self.bands as usize
     }
 
-    /// MinHash values in a band.
+    /// Number of MinHash values in a band.
     pub fn row_count(&self) -> usize {
         self.rows as usize
     }
 
-    /// The probability that two texts of this similarity are compared.
+    /// The probability that two texts with this similarity are compared.
     pub fn recall(&self, similarity: f64) -> f64 {
         let missed_by_one = (-similarity.powi(self.rows as i32)).ln_1p();
         1.0 - (f64::from(self.bands) * missed_by_one).exp()
     }
 
-    /// The mean of [`Banding::recall`] over all similarities from `least` to 1, each as likely as the others.
+    /// The mean of [`Banding::recall`] over all similarities from `least` to 1, in a uniform distribution.
     pub fn mean_recall(&self, least: f64) -> f64 {
         const STEPS: u32 = 1000;
         let width = (1.0 - least) / f64::from(STEPS);
@@ -83,12 +84,12 @@ impl Banding {
     }
 }
 
-/// Bands of so many minima that find the wanted share of the pairs.
+/// Returns the number of bands of `rows` minima that find the required share of the pairs.
 fn bands_needed(similarity: f64, rows: u32) -> u32 {
     let found_by_one = similarity.powi(rows as i32);
     match found_by_one >= 1.0 {
         true => 1,
-        // Exact for small probabilities, too.
+        // This form is also exact for small probabilities.
         false => ((1.0 - RECALL).ln() / (-found_by_one).ln_1p()).ceil() as u32,
     }
 }

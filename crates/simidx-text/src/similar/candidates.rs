@@ -1,4 +1,4 @@
-//! Texts that may be similar, and how two of them are compared.
+//! Texts that may be similar, and the comparison of two of them.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -16,54 +16,54 @@ use crate::ParallelFingerprinter;
 use crate::dedup::Similarity;
 use crate::feature_set::{jaccard, jaccard_if};
 
-/// Members of groups whose digests are looked at together.
+/// Largest number of group members whose digests are examined together.
 const MOST_FOUND: usize = 4096;
 
-/// Texts of which some have keys in common. Those are compared once they are there.
+/// Texts, some of which have keys in common. Once these have been given, they are compared.
 #[derive(Debug)]
 pub struct SimilarCandidates {
     pub(super) similarity: Similarity,
-    /// Whether a dropped text is to name the most similar one of those that are kept.
+    /// Whether a dropped text names the most similar kept one.
     pub(super) most_similar: bool,
     pub(super) fingerprinter: ParallelFingerprinter,
     /// The group of each text in each band, by place.
     pub(super) columns: Columns,
     pub(super) groups: Groups,
-    /// The text of each place in the order of decisions, if that is not the order of the texts.
+    /// The text at each place in the order of decisions, if that differs from the order of the texts.
     pub(super) text_at: Option<Vec<u32>>,
-    /// For each place the first one with equal features, `NONE` if it is the first.
+    /// For each place, the first place with equal features; `NONE` for the first place itself.
     pub(super) firsts: Vec<u32>,
-    /// Texts that are not the first.
+    /// Number of texts that are equal to an earlier one.
     pub(super) equal_count: u64,
-    /// Whether a text has a key in common with an unequal one, and no equal one comes before it.
+    /// Whether a text has a key in common with an unequal one, and is the first of its equals.
     pub(super) is_candidate: Vec<bool>,
-    /// The feature sets by text; those of all candidates, in the end.
+    /// The feature sets by text, in the end those of all candidates.
     pub(super) sets: Sets,
-    /// Bytes of memory for what is known of large groups.
+    /// Memory in bytes for data about large groups.
     pub(super) large_budget: Option<u64>,
-    /// Whether the sets are yet to come.
+    /// Whether the sets have not been given yet.
     pub(super) needs_sets: bool,
-    /// Texts with a single feature.
+    /// Number of texts with a single feature.
     pub(super) single_feature_count: usize,
-    /// Texts that have been given and wait to be signed together, and bytes of them.
+    /// Texts that wait to be signed together, and their size in bytes.
     pub(super) pending: Vec<(u32, String)>,
     pub(super) pending_len: usize,
     pub(super) compared: AtomicU64,
 }
 
-/// What a search has done.
+/// Counts of the work of a search.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
-    /// Texts that have the same features as an earlier one.
+    /// Number of texts that have the same features as an earlier one.
     pub equal_count: u64,
-    /// Texts that have a key in common with one of other features. Of equal texts only the first counts.
+    /// Number of texts that have a key in common with a text of other features. Of equal texts, only the first counts.
     pub candidate_count: u64,
-    /// Pairs of texts whose features were compared.
+    /// Number of pairs of texts whose features were compared.
     pub compared_count: u64,
 }
 
-/// Memory for comparing texts.
+/// Working memory for comparisons.
 #[derive(Debug, Default)]
 pub(super) struct Buffers {
     candidates: Vec<u32>,
@@ -71,15 +71,15 @@ pub(super) struct Buffers {
     pub(super) members: Vec<u32>,
     /// The groups of the text, and whether they may have kept members.
     looked_at: Vec<(usize, u32, bool)>,
-    /// Kept members of them.
+    /// The kept members of these groups.
     members_found: Vec<u32>,
-    /// Those that were compared with the text.
+    /// The members that were compared with the text.
     pub(super) failed: HashSet<u32>,
     pub(super) one: SetBuffer,
     pub(super) other: SetBuffer,
-    /// How many members of each group of the text are kept.
+    /// Number of kept members in each group of the text.
     pub(super) kept_counts: Vec<usize>,
-    /// How many members each group of the text has, or as many as make it large.
+    /// Number of members in each group of the text, up to the size of a large group.
     pub(super) member_counts: Vec<usize>,
 }
 
@@ -89,7 +89,7 @@ impl SimilarCandidates {
         self.is_candidate.len()
     }
 
-    /// Whether the text has to be given by [`SimilarCandidates::give`]: it may be similar to another one, and there was no
+    /// Whether [`SimilarCandidates::give`] needs a text: it may be similar to another one, and there was not enough
     /// memory to keep its features.
     pub fn needs_text(&self, text: usize) -> bool {
         self.needs_sets && self.is_candidate.get(text) == Some(&true)
@@ -100,11 +100,10 @@ impl SimilarCandidates {
         self.needs_sets && self.is_candidate.contains(&true)
     }
 
-    /// Takes a text that is needed, in any order.
+    /// Gives a needed text. The order of texts does not matter.
     ///
     /// # Errors
-    ///
-    /// What keeps its features from being written to the temporary file.
+    /// A failure to write its features to the temporary file.
     pub fn give(&mut self, number: usize, text: impl Into<String>) -> Result<()> {
         if !self.needs_text(number) {
             return Ok(());
@@ -148,7 +147,7 @@ impl SimilarCandidates {
         Ok(sets.flush()?)
     }
 
-    /// What has been done so far.
+    /// Returns the counts so far.
     pub fn counts(&self) -> Counts {
         let candidates = self.is_candidate.iter();
         Counts {
@@ -158,7 +157,7 @@ impl SimilarCandidates {
         }
     }
 
-    /// The text at a place.
+    /// Returns the text at a place.
     pub(super) fn text_at(&self, place: u32) -> u32 {
         match &self.text_at {
             Some(text_at) => text_at[place as usize],
@@ -166,7 +165,7 @@ impl SimilarCandidates {
         }
     }
 
-    /// The first place whose text has the same features as that at this one.
+    /// Returns the first place whose text has the same features as the text at this place.
     pub(super) fn first_of(&self, place: u32) -> u32 {
         match self.firsts[place as usize] {
             NONE => place,
@@ -174,7 +173,7 @@ impl SimilarCandidates {
         }
     }
 
-    /// The groups of the texts at these places: for each band a row.
+    /// Returns the groups of the texts at these places, in one row for each band.
     pub(super) fn groups_at(&self, places: Range<usize>) -> Result<Vec<Vec<u32>>> {
         let read = |band| {
             let mut row = Vec::with_capacity(places.len());
@@ -184,7 +183,8 @@ impl SimilarCandidates {
         (0..self.groups.band_count()).map(read).collect()
     }
 
-    /// The similarity of the texts at two places, whatever it is. If they are unequal, each must be a candidate.
+    /// Returns the similarity of the texts at two places, even if it is low. If the texts are unequal, both must be
+    /// candidates.
     pub(super) fn jaccard(&self, a: u32, b: u32, buffers: &mut Buffers) -> Result<f64> {
         let [a, b] = [a, b].map(|place| self.first_of(place));
         if a == b {
@@ -201,9 +201,9 @@ impl SimilarCandidates {
         self.sets.digest(self.text_at(place) as usize)
     }
 
-    /// Of the kept members from a place on, in the groups of a text, the first that is similar to it; those first that
-    /// share most keys with it, and of those the earliest. If `most_similar` is set, it is the most similar one instead. What
-    /// is known of large groups spares their members a look-up.
+    /// Returns a kept member of a text's groups, at place `from` or later, that is similar to the text. Among several,
+    /// it is the one with the most shared keys, then the earliest; if `most_similar` is set, it is the most similar
+    /// one. Data about large groups avoids look-ups of their members.
     pub(super) fn first_similar(
         &self,
         place: u32,
@@ -246,7 +246,7 @@ impl SimilarCandidates {
                 kept_counts.push(0);
                 continue;
             }
-            // To look into the file costs more than to ask what is known.
+            // Reading from the file costs more than checking the data about the group.
             let is_in_file = own_groups.is_in_file(band);
             let first = match is_in_file {
                 true => &[],
@@ -290,7 +290,7 @@ impl SimilarCandidates {
         Ok(similar)
     }
 
-    /// The more similar of two places, with its similarity; if they are equally similar, that of the first text.
+    /// Returns the more similar of two places, with its similarity; for equal similarities, the one of the first text.
     pub(super) fn more_similar(
         &self,
         one: Option<(u32, f64)>,
@@ -304,8 +304,8 @@ impl SimilarCandidates {
         if order.is_ge() { one } else { other }
     }
 
-    /// All first ones of equal texts before a place that are similar to the text there, by their places, ascending. Its own
-    /// first is not among them.
+    /// Returns all places before `place` whose texts are similar to its text, ascending. Of equal texts only the first
+    /// place is included; the first place of its own equals is not.
     pub(super) fn all_similar(
         &self,
         place: u32,
@@ -350,7 +350,7 @@ impl SimilarCandidates {
         Ok(similar)
     }
 
-    /// Compares a text with others, and calls `visit` with those that are similar, as long as it returns true.
+    /// Compares a text with others, and calls `visit` with the similar ones, until it returns `false`.
     pub(super) fn compare(
         &self,
         place: u32,
@@ -377,7 +377,7 @@ impl SimilarCandidates {
     }
 }
 
-/// Puts the members of groups in order: those of most groups first, then by place.
+/// Sorts the members of groups by descending number of groups, then by place.
 fn rank(candidates: &mut [u32], ranked: &mut Vec<(u32, u32)>) {
     candidates.sort_unstable();
     ranked.clear();

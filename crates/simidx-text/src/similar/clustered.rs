@@ -1,23 +1,24 @@
-//! The texts of large groups by their clusters, so that a text that is linked with one is not held against its members.
+//! The texts of large groups by their clusters: a text that is linked with a cluster is not compared with its other
+//! members.
 
 use std::collections::HashMap;
 
 use super::crowded::LARGE;
 use super::digest::{Digest, FoldedDigest};
 
-/// Bytes of a text that is alone in its cluster: a vector of four digests, and its place in another that may be twice as
-/// large as what it holds.
+/// Memory in bytes for a text that is alone in its cluster: a vector of four digests, and an element of another vector
+/// that may have twice the required capacity.
 const TEXT_LEN: u64 = 4 * size_of::<FoldedDigest>() as u64 + 2 * size_of::<Cluster>() as u64;
 
-/// The texts of a group that are in one cluster.
+/// The texts of a group that are in the same cluster.
 type Cluster = Vec<FoldedDigest>;
 
-/// The texts so far of all large groups, as far as there is memory for them.
+/// The texts of all large groups so far, as far as memory permits.
 #[derive(Debug)]
 pub(super) struct Clustered {
-    /// Texts for which there is memory left.
+    /// Number of further texts that memory permits.
     room: u64,
-    /// By band and group the clusters, `None` if there was no memory for them.
+    /// The clusters by band and group; `None` if memory was insufficient.
     clusters: HashMap<(usize, u32), Option<Vec<Cluster>>>,
 }
 
@@ -29,12 +30,12 @@ impl Clustered {
         }
     }
 
-    /// The texts of a group: two lists may be of clusters that have become one since.
+    /// Returns the texts of a group by cluster. Two lists may belong to clusters that have been merged since.
     pub(super) fn of(&self, band: usize, group: u32) -> Option<&[Cluster]> {
         self.clusters.get(&(band, group))?.as_deref()
     }
 
-    /// Adds a text to a group of so many members. All of them must be added, in their order.
+    /// Adds a text to a group of `member_count` members. All members must be added, in order.
     pub(super) fn add(
         &mut self,
         of: (usize, u32),
@@ -52,7 +53,7 @@ impl Clustered {
         };
         let digest = digest.folded(place).filter(|_| self.room > 0);
         let Some(digest) = digest else {
-            // If one is missing, none is of use.
+            // An incomplete group is useless.
             let known: usize = clusters.iter().map(Vec::len).sum();
             self.room = self.room.saturating_add(known as u64);
             *entry = None;

@@ -1,4 +1,4 @@
-//! Clusters of similar texts: what chains of similar texts lead to.
+//! Clusters of similar texts: the connected components of similarity.
 
 use std::ops::Range;
 
@@ -14,22 +14,22 @@ use super::dedup::{SimilarDedup, groups_of};
 use super::digest::FoldedDigest;
 use super::groups::place_of;
 
-/// Texts that are compared with earlier ones together: at first few, since of those of one cluster few are compared.
+/// Number of texts that are compared together with earlier ones. It starts small, because few texts of a cluster need
+/// comparisons.
 const FIRST_BLOCK: usize = 64;
 const LARGEST_BLOCK: usize = 1 << 12;
 
-/// Texts whose similarity to the first of their cluster is measured together.
+/// Number of texts whose similarity to the first of their cluster is measured together.
 const MEASURED_BLOCK: u32 = 1 << 14;
 
 impl SimilarCandidates {
-    /// For each text the first one of its cluster. Two texts are in one cluster if a chain of similar ones leads from one
-    /// to the other: the clusters are the connected components.
+    /// Returns the first text of the cluster of each text. Two texts are in the same cluster if a chain of similar
+    /// texts connects them: clusters are the connected components.
     ///
-    /// `watch` is called on this thread with how many texts are in their clusters, every few thousand of them.
+    /// `watch` is called on this thread with the number of assigned texts, every few thousand texts.
     ///
     /// # Errors
-    ///
-    /// A text that was needed and not given, temporary files that cannot be read or written, and
+    /// A needed text that was not given, temporary files that cannot be read or written, and
     /// [`Error::Interrupted`](simidx::Error::Interrupted).
     pub fn clusters(&mut self, watch: &Watch) -> Result<Vec<usize>> {
         let clusters = self.joined(watch)?;
@@ -88,8 +88,8 @@ impl SimilarCandidates {
         Ok(sets)
     }
 
-    /// The members of the groups of a text at these places that it is similar to, one of each cluster; of its own cluster none.
-    /// What is known of large groups spares their members a look-up.
+    /// Returns, from the members at these places of the groups of a text, one similar text of each cluster except its
+    /// own. Data about large groups avoids look-ups of their members.
     fn to_link(
         &self,
         place: u32,
@@ -119,7 +119,7 @@ impl SimilarCandidates {
             }
             Ok::<_, simidx::Error>(found)
         };
-        // The clusters that it is linked with: its own, if it is not alone there, and those that are found.
+        // The text's own cluster, if it has other texts, and the clusters found.
         let own_root = Some(sets.root(place)).filter(|&root| root != place);
         let mut roots: Vec<u32> = own_root.into_iter().collect();
         let is_linked =
@@ -160,14 +160,13 @@ impl SimilarCandidates {
         Ok(found)
     }
 
-    /// Keeps the first text of each cluster. A text may be dropped though it is not similar to the one that is kept:
-    /// it need only be similar to one that is similar to another, and so on.
+    /// Keeps the first text of each cluster. A dropped text need not be similar to the kept one: a chain of similar
+    /// texts connects them.
     ///
     /// `watch` is called as by [`SimilarCandidates::clusters`].
     ///
     /// # Errors
-    ///
-    /// As for [`SimilarCandidates::clusters`].
+    /// The errors of [`SimilarCandidates::clusters`].
     pub fn dedup_by_chains(mut self, watch: &Watch) -> Result<SimilarDedup> {
         let clusters = self.joined(watch)?;
         let count = self.text_count() as u32;
@@ -195,9 +194,9 @@ impl SimilarCandidates {
     }
 }
 
-/// Sets of places, each named by its first one.
+/// Sets of places, each identified by its first place.
 struct DisjointSets {
-    /// The place itself, or one before it in the same set.
+    /// For each place, itself or an earlier place of the same set.
     before: Vec<u32>,
 }
 
@@ -208,7 +207,7 @@ impl DisjointSets {
         }
     }
 
-    /// The first place of the set of a place.
+    /// Returns the first place of the set of a place.
     fn root(&self, mut place: u32) -> u32 {
         while self.before[place as usize] != place {
             place = self.before[place as usize];
@@ -221,7 +220,7 @@ impl DisjointSets {
         self.before[a.max(b) as usize] = a.min(b);
     }
 
-    /// The same as `root`, and shortens the way for the next time.
+    /// Returns [`DisjointSets::root`], and shortens the path for the next call.
     fn root_of(&mut self, place: u32) -> u32 {
         let root = self.root(place);
         let mut next = place;

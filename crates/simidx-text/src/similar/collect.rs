@@ -1,4 +1,4 @@
-//! Collects texts, and finds which may be similar.
+//! Collects texts, and finds candidates for similar pairs.
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
@@ -17,23 +17,24 @@ use crate::compare::FeatureSet;
 use crate::dedup::Similarity;
 use crate::{Fingerprinter, ParallelFingerprinter, Pipeline};
 
-/// Of a memory limit, the part of the columns; the rest is for the texts, their features and the groups.
+/// The share of the memory limit for columns is one part in this number; the rest is for texts, their features and
+/// groups.
 const COLUMN_SHARE: u64 = 16;
 
-/// Of a memory limit, the part that is left for features at the least, if not all of them fit.
+/// The share of the memory limit reserved for features, if not all of them fit, is one part in this number.
 const SET_SHARE: u64 = 8;
 
-/// Of what is left for groups, the part of what is known of large ones.
+/// The share of the memory for groups that holds data about large ones is one part in this number.
 const LARGE_SHARE: u64 = 4;
 
-/// Bytes that each text takes in memory: for its equal or what is kept for it 4, the similarity of the two 8, the place of
-/// its set 8, the parities of it 16, and whether it is a candidate 1. While groups are made it is no more.
+/// Memory in bytes for each text: 4 for its equal or the text kept for it, 8 for the similarity of the two, 8 for the
+/// place of its set, 16 for its parities, and 1 for whether it is a candidate. Making groups takes no more.
 const TEXT_LEN: u64 = 37;
 
-/// Bytes for the text at each place, if texts are decided on in an order of their own.
+/// Memory in bytes for the text at each place, if the order of decisions differs from the order of texts.
 const ORDER_LEN: u64 = 4;
 
-/// How similar texts are found.
+/// Options of the search for similar texts.
 ///
 /// ```
 /// use simidx_text::dedup::Similarity;
@@ -47,15 +48,15 @@ const ORDER_LEN: u64 = 4;
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct SimilarOptions {
-    /// How similar two texts must be. Default: at least 0.8 of all runs of three words.
+    /// The similarity threshold. Default: at least 0.8 of all shingles of three words.
     pub similarity: Similarity,
-    /// Bytes of memory. What does not fit goes to temporary files, but for 40 bytes a text, or 44 in an order of their own.
-    /// By default there is no limit, and no file.
+    /// Memory limit in bytes. Data beyond it goes to temporary files, except 40 bytes for each text, or 44 if texts
+    /// have an order of decisions. By default, there is no limit, and there are no files.
     pub memory: Option<u64>,
-    /// The folder of these files. By default that of the system.
+    /// The folder of temporary files. By default, the folder of the system.
     pub temp_dir: Option<PathBuf>,
-    /// Whether [`SimilarCandidates::dedup`] names for a dropped text the kept one that is most similar to it, of several the
-    /// first text, and not the one that it finds first. Which texts are kept is the same. It compares more texts.
+    /// Whether [`SimilarCandidates::dedup`] names, for a dropped text, the most similar kept text instead of the first
+    /// one found; among equally similar texts, the first one. The kept texts are the same, but more texts are compared.
     pub most_similar: bool,
 }
 
@@ -73,17 +74,17 @@ pub struct TextSigner {
     banding: Banding,
 }
 
-/// A text that has been signed: its features, and the keys by which similar texts are found.
+/// A signed text: its features, and the keys that similar texts are found by.
 #[derive(Debug, Clone)]
 pub struct SignedText {
-    /// The keys, and what else the columns hold.
+    /// The row of the columns: the keys, and the hash of the features.
     row: Box<[u32]>,
     features: FeatureSet,
     has_features: bool,
 }
 
 impl SignedText {
-    /// Whether the text has any feature. One without is similar only to those of the same bytes.
+    /// Whether the text has any feature. A text without features is similar only to texts with the same bytes.
     pub fn has_features(&self) -> bool {
         self.has_features
     }
@@ -93,14 +94,14 @@ impl SignedText {
         &self.row[..self.row.len() - HASH_NUMBERS]
     }
 
-    /// The features, of which one without any has a hash of its bytes.
+    /// The features. A text without features has a hash of its bytes instead.
     pub fn features(&self) -> &FeatureSet {
         &self.features
     }
 }
 
 impl TextSigner {
-    /// What signs texts by this similarity. That of a [`SimilarTexts`] is [`SimilarTexts::signer`].
+    /// Creates a signer for this similarity. [`SimilarTexts::signer`] returns the signer of a [`SimilarTexts`].
     pub fn new(similarity: Similarity) -> Self {
         TextSigner {
             banding: Banding::for_similarity(similarity.least()),
@@ -108,8 +109,9 @@ impl TextSigner {
         }
     }
 
-    /// The keys of a text for searches on many machines: 64 bits for each band, which is mixed in. Two texts that
-    /// [`SimilarTexts`] compares have one of them in common, but for texts whose keys of 32 bits are equal by chance.
+    /// Returns the keys of a text for a distributed search: 64 bits for each band, with the number of the band mixed
+    /// in. Two texts that [`SimilarTexts`] compares have one of these keys in common, unless their keys of 32 bits are
+    /// equal only by chance.
     ///
     /// ```
     /// use simidx::Width;
@@ -131,7 +133,7 @@ impl TextSigner {
         (0..).zip(keys).map(with_band).collect()
     }
 
-    /// The keys of texts, one list after the other, on all threads of the current rayon pool.
+    /// Returns the keys of texts, one list after the other, computed on all threads of the current rayon pool.
     pub fn all_wide_keys<T: AsRef<str> + Sync>(
         &self,
         parallel: &ParallelFingerprinter,
@@ -143,7 +145,7 @@ impl TextSigner {
         keys.concat()
     }
 
-    /// Takes a text apart: some microseconds a kilobyte.
+    /// Signs a text, in some microseconds for each kilobyte.
     pub fn sign(&self, fingerprinter: &mut Fingerprinter, text: &str) -> SignedText {
         let features = self.similarity.features(fingerprinter, text);
         let has_features = features.is_some();
@@ -156,26 +158,26 @@ impl TextSigner {
     }
 }
 
-/// Collects texts and finds those that are similar: all pairs of a Jaccard similarity of at least that of the options.
+/// Collects texts and finds the similar ones: all pairs whose Jaccard similarity is at least that of the options.
 ///
-/// Texts are numbered from 0 in the order in which they come. Each gets a number of keys from the MinHash values of its
-/// features ([`Banding`]). Texts that have one of their keys in common are compared, feature by feature. So whatever is
-/// found has the similarity. With the default the search misses four in ten thousand of the pairs of a similarity of
-/// exactly 0.8, and fewer of the more similar ones ([`Banding::recall`]).
+/// Texts are numbered from 0 in the order of their arrival. Each gets a number of keys from the MinHash values of its
+/// features ([`Banding`]). Texts with a common key are compared, feature by feature, so every result has the required
+/// similarity. By default, the search misses four in ten thousand of the pairs with a similarity of exactly 0.8, and
+/// fewer of the more similar pairs ([`Banding::recall`]).
 ///
-/// Of texts with equal features only the first takes part in the search; the others share its fate.
+/// Of texts with equal features, only the first takes part in the search, and the others get the same result.
 ///
-/// Memory, and what goes to temporary files if a limit is set:
+/// Memory, and the data that goes to temporary files if a limit is set:
 ///
 /// | | bytes | beyond the limit |
 /// |---|---|---|
-/// | each text | 37; 4 more in an order of its own | an error |
-/// | each text and key, and three more a text | 4 | in files beyond a sixteenth |
-/// | each text and key that another text has, too | 4 | in a file |
-/// | each feature | 8 | those of texts that have such keys are made again, and are in a file as far as they do not fit |
+/// | each text | 37, or 41 with an order of decisions | an error |
+/// | each text and key, and three more for each text | 4 | in files beyond a sixteenth |
+/// | each text and key, if another text has the key too | 4 | in a file |
+/// | each feature | 8 | recomputed for texts with such keys, and in a file if they do not fit |
 ///
-/// [`SimilarCandidates::clusters`] and [`SimilarCandidates::dedup_by_chains`] take 8 bytes a text more for their results.
-/// Whatever the limit, texts that wait take up to 16 MiB.
+/// [`SimilarCandidates::clusters`] and [`SimilarCandidates::dedup_by_chains`] take 8 more bytes for each text.
+/// Independently of the limit, texts that wait to be signed take up to 16 MiB.
 ///
 /// ```
 /// use simidx::Watch;
@@ -208,7 +210,7 @@ pub struct SimilarTexts {
     signer: TextSigner,
     fingerprinter: ParallelFingerprinter,
     columns: Columns,
-    /// The features of all texts, as long as they fit.
+    /// The features of all texts, until they exceed the memory.
     sets: Option<Sets>,
     single_feature_count: usize,
     pending: Vec<String>,
@@ -216,12 +218,11 @@ pub struct SimilarTexts {
 }
 
 impl SimilarTexts {
-    /// No texts yet. Of the pipeline only the first stage counts, which finds the text in an HTML document, unless the
-    /// similarity is that of the pipeline's features.
+    /// Creates an empty collection. Only the first stage of the pipeline matters, which extracts the text of HTML
+    /// documents, unless the similarity is that of the pipeline's features.
     ///
     /// # Errors
-    ///
-    /// As for [`Pipeline::fingerprinter`] with 64 bits.
+    /// The errors of [`Pipeline::fingerprinter`] with 64 bits.
     pub fn new(pipeline: &Pipeline, options: &SimilarOptions) -> crate::Result<Self> {
         let signer = TextSigner::new(options.similarity);
         let budget = options.memory.map(|memory| memory / COLUMN_SHARE);
@@ -238,26 +239,25 @@ impl SimilarTexts {
         })
     }
 
-    /// How the texts are found.
+    /// The banding of the search.
     pub fn banding(&self) -> Banding {
         self.signer.banding
     }
 
-    /// What signs texts elsewhere, to be pushed by [`SimilarTexts::push_signed`].
+    /// Returns a signer for texts that [`SimilarTexts::push_signed`] adds.
     pub fn signer(&self) -> TextSigner {
         self.signer.clone()
     }
 
-    /// Number of texts so far.
+    /// Number of added texts.
     pub fn text_count(&self) -> usize {
         self.columns.len() + self.pending.len()
     }
 
-    /// Takes the next text. Up to 4,096 texts wait until they are signed on all threads of the current rayon pool.
+    /// Adds the next text. Up to 4,096 texts wait until they are signed on all threads of the current rayon pool.
     ///
     /// # Errors
-    ///
-    /// More than 2^30 - 1 texts, and what keeps keys from being written to a temporary file.
+    /// More than 2^30 - 1 texts, and a failure to write keys to a temporary file.
     pub fn push(&mut self, text: impl Into<String>) -> Result<()> {
         let text = text.into();
         self.pending_len += text.len();
@@ -268,11 +268,10 @@ impl SimilarTexts {
         Ok(())
     }
 
-    /// Takes the next text, which has been signed by the [signer](SimilarTexts::signer).
+    /// Adds the next text, which was signed by the [signer](SimilarTexts::signer).
     ///
     /// # Errors
-    ///
-    /// As for [`SimilarTexts::push`].
+    /// The errors of [`SimilarTexts::push`].
     pub fn push_signed(&mut self, text: SignedText) -> Result<()> {
         if !self.pending.is_empty() {
             self.sign_pending()?;
@@ -303,7 +302,7 @@ impl SimilarTexts {
         let features = text.features.hashes();
         self.single_feature_count += usize::from(text.has_features && features.len() == 1);
         let memory = self.options.memory;
-        // If all texts have all keys in common with others.
+        // If every text shares every key with another one.
         let beside = most_of(self.columns.len() as u64, self.banding());
         let room = memory.map(|memory| memory.saturating_sub(memory / COLUMN_SHARE + beside));
         let has_room =
@@ -315,8 +314,8 @@ impl SimilarTexts {
         Ok(())
     }
 
-    /// Bytes of memory with which so many texts need no temporary file, whatever they have in common: their features are
-    /// kept, and the texts are read once. `features` is the number of their features together.
+    /// Returns the memory in bytes with which `text_count` texts never need temporary files: their features are kept,
+    /// and the texts are read once. `features` is the total number of their features.
     ///
     /// ```
     /// use simidx_text::dedup::Similarity;
@@ -337,30 +336,28 @@ impl SimilarTexts {
             .saturating_add(COLUMN_SHARE)
     }
 
-    /// Finds which texts have keys in common, in the order of their numbers.
+    /// Finds the texts that have keys in common. They are decided on in the order of their numbers.
     ///
     /// # Errors
-    ///
-    /// [`Error::Budget`] for a memory limit that is too small for what must be in memory of each text, and temporary files
-    /// that cannot be read or written.
+    /// [`Error::Budget`] for a memory limit below the minimum for this number of texts, and temporary files that cannot
+    /// be read or written.
     pub fn candidates(self) -> Result<SimilarCandidates> {
         self.candidates_in_order(None)
     }
 
-    /// The same for [`SimilarCandidates::dedup`] in another order: texts of higher value are decided on first, of equal
-    /// ones that with the lower number.
+    /// [`SimilarTexts::candidates`] for [`SimilarCandidates::dedup`] in another order: texts are decided on by
+    /// descending value, then by ascending number.
     ///
     /// # Errors
-    ///
-    /// As for [`SimilarTexts::candidates`].
+    /// The errors of [`SimilarTexts::candidates`].
     pub fn candidates_by(self, value: impl Fn(usize) -> u64) -> Result<SimilarCandidates> {
         let mut texts: Vec<u32> = (0..self.text_count() as u32).collect();
         texts.sort_by_key(|&text| std::cmp::Reverse(value(text as usize)));
         self.candidates_in_order(Some(texts))
     }
 
-    /// Bytes of memory below which so many texts cannot be compared, see [`SimilarOptions::memory`]: by
-    /// [`SimilarTexts::candidates`], or by [`SimilarTexts::candidates_by`].
+    /// Returns the smallest value of [`SimilarOptions::memory`], in bytes, with which `text_count` texts can be
+    /// compared by [`SimilarTexts::candidates`] or, if `by_value` is set, by [`SimilarTexts::candidates_by`].
     ///
     /// ```
     /// use simidx_text::similar::SimilarTexts;
@@ -373,7 +370,7 @@ impl SimilarTexts {
         fixed + fixed.saturating_sub(1) / (COLUMN_SHARE - 1)
     }
 
-    /// The memory that is left for feature sets at the least, for groups, and for what is known of large groups at the least.
+    /// Returns the memory for feature sets (at least), for groups, and for data about large groups (at least).
     fn shares(&self, is_ordered: bool) -> Result<Option<[u64; 3]>> {
         let Some(given) = self.options.memory else {
             return Ok(None);
@@ -431,7 +428,7 @@ impl SimilarTexts {
             self.columns.put(band, group_of)?;
         }
         (0..HASH_NUMBERS).for_each(|i| self.columns.clear(band_count + i));
-        // What the groups did not take is left for the features and for what is known of large groups, but for the texts
+        // Memory that the groups do not use is for features and for data about large groups, except the part for texts
         // that wait.
         let left = groups.room().saturating_sub(BATCH_LEN as u64);
         let needs_sets = self.sets.is_none();
@@ -461,8 +458,9 @@ impl SimilarTexts {
     }
 }
 
-/// Bytes that so many texts need beside their columns and features, if they have all keys in common with others: also for texts
-/// that wait, and once more for where the features are, which is in use while columns are sorted.
+/// Returns the memory in bytes for `text_count` texts without their columns and features, if every text shares every
+/// key with another one. It includes texts that wait, and a second copy of the places of features, which is in use
+/// while columns are sorted.
 fn most_of(text_count: u64, banding: Banding) -> u64 {
     let groups = MEMBER_LEN * banding.band_count() as u64;
     let with_large = groups * LARGE_SHARE / (LARGE_SHARE - 1);

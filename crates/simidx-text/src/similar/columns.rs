@@ -1,4 +1,4 @@
-//! Numbers of all texts, a column for each band: in memory as long as they fit, otherwise in a temporary file.
+//! Columns of numbers with a row for each text: in memory as long as they fit, otherwise in a temporary file.
 
 use std::io;
 use std::ops::Range;
@@ -6,24 +6,24 @@ use std::path::Path;
 
 use super::files::{NUMBER_LEN, TempFile};
 
-/// Bytes of a column that are written to the file together, at the most and at the least.
+/// Largest and smallest number of bytes of a column that are written to the file together.
 const WRITE_LEN: u64 = 1 << 18;
 const LEAST_WRITE_LEN: u64 = 1 << 10;
 
 /// Columns of equal length.
 ///
-/// All share one file, however many there are, since processes may have few files open. It has blocks of rows, and in each
-/// the numbers of one column after those of another.
+/// All columns share one file, because processes may have few open files. The file consists of blocks of rows, each
+/// with the numbers of one column after those of another.
 #[derive(Debug)]
 pub(super) struct Columns {
-    /// Bytes of memory for all of them.
+    /// Memory in bytes for all columns.
     budget: u64,
-    /// What comes after the blocks.
+    /// The rows after the blocks, by column.
     rest: Vec<Vec<u32>>,
     /// Number of rows.
     len: usize,
     file: TempFile,
-    /// Rows of a block, and how many blocks have been written.
+    /// Number of rows in a block, and number of written blocks.
     block_rows: usize,
     blocks: usize,
 }
@@ -31,7 +31,7 @@ pub(super) struct Columns {
 impl Columns {
     pub(super) fn new(count: usize, budget: Option<u64>, temp_dir: Option<&Path>) -> Self {
         let budget = budget.unwrap_or(u64::MAX);
-        // What waits to be written fits the memory.
+        // The rows that wait to be written fit the memory.
         let write_len = (budget / count.max(1) as u64).clamp(LEAST_WRITE_LEN, WRITE_LEN);
         Columns {
             budget,
@@ -48,17 +48,17 @@ impl Columns {
         self.len
     }
 
-    /// Rows in the file.
+    /// Number of rows in the file.
     fn written(&self) -> usize {
         self.blocks * self.block_rows
     }
 
-    /// Numbers in the file before those of a column in a block.
+    /// Returns the number of numbers in the file before a column of a block.
     fn start(&self, block: usize, column: usize) -> u64 {
         (block * self.rest.len() + column) as u64 * self.block_rows as u64
     }
 
-    /// Appends a row: a number for each column.
+    /// Appends a row, which has a number for each column.
     pub(super) fn push(&mut self, row: &[u32]) -> io::Result<()> {
         for (rest, &number) in self.rest.iter_mut().zip(row) {
             rest.push(number);
@@ -72,7 +72,7 @@ impl Columns {
         }
     }
 
-    /// Writes the whole blocks of what waits.
+    /// Writes the complete blocks of the waiting rows.
     fn write_blocks(&mut self) -> io::Result<()> {
         let blocks = (self.len - self.written()) / self.block_rows;
         for column in 0..self.rest.len() {
@@ -102,12 +102,12 @@ impl Columns {
         Ok(numbers)
     }
 
-    /// Forgets a column.
+    /// Clears a column.
     pub(super) fn clear(&mut self, column: usize) {
         self.rest[column] = Vec::new();
     }
 
-    /// Fills a column that was taken out. What is in the file stays where it is.
+    /// Fills a column that was taken out. Its rows in the file are overwritten in place.
     pub(super) fn put(&mut self, column: usize, mut numbers: Vec<u32>) -> io::Result<()> {
         let in_file = numbers.chunks_exact(self.block_rows).take(self.blocks);
         for (block, numbers) in in_file.enumerate() {
@@ -161,7 +161,7 @@ mod tests {
             assert!(part.into_iter().eq((199_000..ROWS).map(|i| !i)));
             let expected: Vec<u32> = (0..ROWS).map(|i| 7 * i).collect();
             assert_eq!(columns.take(1).unwrap(), expected);
-            // What is put back differs from what was there, and stands in the same place.
+            // The new numbers differ from the old ones, in the same places.
             let expected: Vec<u32> = expected.iter().map(|number| !number).collect();
             columns.put(1, expected.clone()).unwrap();
             let mut whole = Vec::new();

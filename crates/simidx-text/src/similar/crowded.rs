@@ -1,4 +1,5 @@
-//! The kept texts of large groups once more, each with its digest, so that thousands are looked through at the speed of memory.
+//! Copies of the kept texts of large groups with their digests, so that thousands can be checked at the speed of
+//! memory.
 
 use std::collections::HashMap;
 use std::io;
@@ -6,22 +7,22 @@ use std::io;
 use super::digest::{Digest, FoldedDigest, append_wanted};
 use super::groups::{Groups, place_of};
 
-/// Kept texts from which on a group is large.
+/// Smallest number of kept texts in a large group.
 pub(super) const LARGE: usize = 32;
 
-/// A vector grows by this part of its length. Half of one that doubled would be empty.
+/// A vector grows by its length divided by this number. Doubling would leave up to half of it empty.
 const GROWTH: usize = 4;
 
-/// Bytes of a text.
+/// Memory in bytes for a text.
 const TEXT_LEN: u64 = (size_of::<FoldedDigest>() + size_of::<FoldedDigest>() / GROWTH) as u64;
 
-/// What a group takes beside its texts, as texts.
+/// Memory for a group in addition to its texts, as a number of texts.
 const GROUP_TEXTS: u64 = 8;
 
-/// The kept texts of all large groups, as far as there is memory for them.
+/// The kept texts of all large groups, as far as memory permits.
 #[derive(Debug)]
 pub(super) struct Crowded {
-    /// Texts for which there is memory left.
+    /// Number of further texts that memory permits.
     room: u64,
     /// All kept texts of a group, by band and group.
     kept: HashMap<(usize, u32), Vec<FoldedDigest>>,
@@ -35,8 +36,8 @@ impl Crowded {
         }
     }
 
-    /// Appends to `out` the places of all kept texts of a group from a place on that may be similar to the text with this
-    /// digest. Returns how many are kept in the group, or `None` if nothing is known of it here.
+    /// Appends to `out` the places, from a place on, of all kept texts of a group that may be similar to the text with
+    /// this digest. Returns the number of kept texts in the group, or `None` if the group is not stored here.
     pub(super) fn candidates(
         &self,
         (band, group): (usize, u32),
@@ -57,7 +58,7 @@ impl Crowded {
         Some(kept.len())
     }
 
-    /// Takes notice of a text that was kept, which is the last of so many in its group.
+    /// Adds a text that was kept, the last of `kept_count` kept texts in its group.
     pub(super) fn note(
         &mut self,
         groups: &Groups,
@@ -91,7 +92,7 @@ impl Crowded {
                     self.room -= 1;
                     known.push(digest);
                 }
-                // If one is missing, none is of use.
+                // An incomplete group is useless.
                 _ => {
                     let freed = known.len() as u64 + GROUP_TEXTS;
                     self.room = self.room.saturating_add(freed);
@@ -111,7 +112,7 @@ mod tests {
     #[test]
     fn large_groups_are_known_as_far_as_there_is_memory() {
         const COUNT: u32 = 100;
-        // Every second text may be similar to one of 50 features, as far as its digest says.
+        // By its digest, every second text may be similar to a text of 50 features.
         let digest = |place: u32| Digest {
             len: if place.is_multiple_of(2) { 50 } else { 500 },
             parities: [0; 2],

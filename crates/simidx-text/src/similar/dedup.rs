@@ -1,4 +1,4 @@
-//! Which of a collection of texts to keep, so that each text that is dropped is similar to one that is kept.
+//! Decides which texts to keep, so that each dropped text is similar to a kept one.
 
 use rayon::prelude::*;
 use simidx::watch::Stage;
@@ -9,30 +9,31 @@ use super::candidates::{Buffers, Counts, SimilarCandidates};
 use super::crowded::Crowded;
 use super::templates::{self, Crowd, Crowds, Template};
 
-/// Texts that are decided on together: at first few, since each of them that is kept spares the others comparisons.
+/// Number of texts that are decided on together. It starts small, because each kept text saves comparisons of the
+/// others.
 const FIRST_BLOCK: usize = 64;
 const LARGEST_BLOCK: usize = 1 << 14;
 
-/// What becomes of a text.
+/// The fate of a text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Fate {
-    /// It is kept.
+    /// The text is kept.
     Kept,
-    /// It is dropped for a text that is kept.
+    /// The text is dropped, because it is similar to a kept one.
     Dropped {
-        /// The text that is kept.
+        /// The number of the kept text.
         kept: usize,
-        /// The Jaccard similarity of the two.
+        /// The Jaccard similarity of the two texts.
         jaccard: f64,
     },
 }
 
-/// Which texts are kept, and for which of them the others are dropped.
+/// The texts that are kept, and the kept text for each dropped one.
 #[derive(Debug, Clone)]
 pub struct SimilarDedup {
-    /// For each text the one that is kept for it, or `NONE`; for each place, as long as it is being decided.
+    /// For each text the text kept for it, or `NONE`; indexed by place until all texts are decided.
     kept_for: Vec<u32>,
-    /// Their similarity.
+    /// The similarity of each text to the one kept for it.
     jaccards: Vec<f64>,
     dropped_count: usize,
     single_feature_count: usize,
@@ -41,11 +42,10 @@ pub struct SimilarDedup {
 }
 
 impl SimilarDedup {
-    /// What becomes of a text.
+    /// Returns the fate of a text.
     ///
     /// # Panics
-    ///
-    /// If there is no such text.
+    /// If `text` is not below the number of texts.
     pub fn fate(&self, text: usize) -> Fate {
         match self.kept_for[text] {
             NONE => Fate::Kept,
@@ -56,7 +56,7 @@ impl SimilarDedup {
         }
     }
 
-    /// Whether a text is kept; so is one that was not among the texts.
+    /// Whether a text is kept. Numbers beyond the texts count as kept.
     pub fn is_kept(&self, text: usize) -> bool {
         self.kept_for.get(text).is_none_or(|&kept| kept == NONE)
     }
@@ -66,29 +66,29 @@ impl SimilarDedup {
         self.kept_for.len()
     }
 
-    /// Number of texts that are dropped.
+    /// Number of dropped texts.
     pub fn dropped_count(&self) -> usize {
         self.dropped_count
     }
 
-    /// Number of texts with a single feature, kept or not. With similarities of words these are the texts of no more words
-    /// than a run has, and those that repeat one word. Such a text is similar to its equals alone.
+    /// Number of texts with a single feature, kept or not. With similarities of words, these are texts with no more
+    /// words than a shingle, and texts that repeat a single word. Such a text is similar only to equal ones.
     pub fn single_feature_count(&self) -> usize {
         self.single_feature_count
     }
 
-    /// The largest [templates](Template) among the kept texts, the largest first: at most ten, each of 20 texts or more.
-    /// [`SimilarCandidates::dedup_by_chains`] finds none.
+    /// The largest [templates](Template) among the kept texts, the largest first: at most ten, each of at least 20
+    /// texts. [`SimilarCandidates::dedup_by_chains`] finds none.
     pub fn templates(&self) -> &[Template] {
         &self.templates
     }
 
-    /// What the search has done.
+    /// Counts of the work of the search.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// What is to be decided, from what is known of each place.
+    /// Creates a result whose texts are still to be decided on. `kept_for` has the initial value for each place.
     pub(super) fn undecided(kept_for: Vec<u32>) -> Self {
         SimilarDedup {
             jaccards: vec![0.0; kept_for.len()],
@@ -107,28 +107,28 @@ impl SimilarDedup {
 }
 
 impl SimilarCandidates {
-    /// Decides on one text after the other, in the order of [`SimilarTexts::candidates`](super::SimilarTexts::candidates) or
-    /// [`candidates_by`](super::SimilarTexts::candidates_by): a text is dropped if it is similar to one that is kept.
+    /// Decides on the texts in the order of [`SimilarTexts::candidates`](super::SimilarTexts::candidates) or
+    /// [`candidates_by`](super::SimilarTexts::candidates_by): a text is dropped if it is similar to a kept one.
     ///
-    /// So every dropped text has a kept one of at least the similarity, and no two kept ones are similar, as far as the
-    /// search finds them. It works on all threads of the current rayon pool; the outcome does not depend on their number,
-    /// nor on the memory.
+    /// Thus every dropped text is similar to a kept one, and no two kept texts are similar, as far as the search finds
+    /// them. It uses all threads of the current rayon pool; the result depends neither on their number nor on the
+    /// memory.
     ///
-    /// Cost: each text is compared with the kept ones that have a key in common with it. Texts of one template that are not
-    /// similar enough are all kept, so that their comparisons grow with the square of their number.
+    /// Cost: each text is compared with the kept texts that share a key with it. Texts of one template that are not
+    /// similar enough are all kept, so their comparisons grow with the square of their number.
     ///
-    /// `watch` is called on this thread with how many texts are decided, every few thousand of them.
+    /// `watch` is called on this thread with the number of decided texts, every few thousand texts.
     ///
     /// # Errors
     ///
-    /// A text that was needed and not given, temporary files that cannot be read or written, and
+    /// A needed text that was not given, temporary files that cannot be read or written, and
     /// [`Error::Interrupted`](simidx::Error::Interrupted).
     pub fn dedup(mut self, watch: &Watch) -> Result<SimilarDedup> {
         self.complete()?;
         let count = self.text_count();
         let mut crowds = Crowds::default();
         let mut crowded = Crowded::new(self.large_budget);
-        // Until it is its turn, a text that is equal to an earlier one has that in its place.
+        // Until its turn, a text that is equal to an earlier one has that one in its place.
         let mut decided = SimilarDedup::undecided(std::mem::take(&mut self.firsts));
         let (mut start, mut block) = (0, FIRST_BLOCK);
         while start < count {
@@ -151,7 +151,7 @@ impl SimilarCandidates {
             for (place, found) in (start as u32..).zip(earlier?) {
                 let first = decided.kept_for[place as usize];
                 if first != NONE {
-                    // It shares the fate of its equal.
+                    // A text has the same fate as its equal.
                     match decided.kept_for[first as usize] {
                         NONE => decided.drop_for(place, first, 1.0),
                         kept => decided.drop_for(place, kept, decided.jaccards[first as usize]),
@@ -159,7 +159,7 @@ impl SimilarCandidates {
                     continue;
                 }
                 let of_place = || groups_of(&groups, place as usize - start);
-                // Not yet compared are those of this block that are kept.
+                // The kept texts of this block have not been compared yet.
                 let found = match found {
                     Some(_) if !self.most_similar => found,
                     earlier => {
@@ -189,7 +189,7 @@ impl SimilarCandidates {
         self.decided(decided, crowds)
     }
 
-    /// The outcome, in the order of the texts.
+    /// Returns the result in the order of the texts.
     pub(super) fn decided(
         self,
         mut found: SimilarDedup,
@@ -197,7 +197,7 @@ impl SimilarCandidates {
     ) -> Result<SimilarDedup> {
         found.counts = self.counts();
         found.single_feature_count = self.single_feature_count;
-        // What was for comparing leaves room for what follows.
+        // This frees memory for the next steps.
         drop((self.sets, self.columns, self.firsts, self.is_candidate));
         let count = found.kept_for.len();
         let dropped = found.kept_for.iter().filter(|&&kept| kept != NONE);
@@ -226,7 +226,7 @@ impl SimilarCandidates {
     }
 }
 
-/// The groups of the text in a row: the band and the number of each.
+/// Returns the groups of the text in a row: the band and the number of each.
 pub(super) fn groups_of(groups: &[Vec<u32>], row: usize) -> impl Iterator<Item = (usize, u32)> {
     let all = groups.iter().enumerate();
     all.map(move |(band, column)| (band, column[row]))

@@ -1,4 +1,4 @@
-//! Texts with equal feature sets: each but the first stands back in the search.
+//! Texts with equal feature sets, of which only the first takes part in the search.
 
 use std::io;
 
@@ -8,18 +8,18 @@ use super::NONE;
 use super::columns::Columns;
 use super::digest::HASH_NUMBERS;
 
-/// Rows that are read together.
+/// Number of rows that are read together.
 const ROWS: usize = 1 << 14;
 
-/// For each place the first one whose text has the same features, `NONE` for the first ones themselves. The hashes are in
-/// the columns from this one on; `place_of` gives the place of a text.
+/// Returns, for each place, the first place whose text has the same features; `NONE` for the first places themselves.
+/// The hashes are in the columns from this one on; `place_of` returns the place of a text.
 pub(super) fn first_equals(
     columns: &Columns,
     first_column: usize,
     place_of: impl Fn(usize) -> u32,
 ) -> io::Result<Vec<u32>> {
     let count = columns.len();
-    // Of each the hash and, in the lowest 32 bits, the place.
+    // Each entry has the hash and, in the lowest 32 bits, the place.
     let mut hashes: Vec<u128> = Vec::with_capacity(count);
     let mut numbers = [const { Vec::new() }; HASH_NUMBERS];
     for start in (0..count).step_by(ROWS) {

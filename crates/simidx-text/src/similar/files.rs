@@ -1,13 +1,13 @@
-//! Temporary files, which are made once there is something to write to them.
+//! Temporary files, which are created at the first write.
 
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Bytes of a number.
+/// Number of bytes of a number.
 pub(super) const NUMBER_LEN: usize = 4;
 
-/// Numbers that are written together.
+/// Number of numbers that are written together.
 const PIECE: usize = 1 << 16;
 
 /// A temporary file. Errors name its folder.
@@ -18,7 +18,7 @@ pub(super) struct TempFile {
 }
 
 impl TempFile {
-    /// A file in a folder, by default that of the system.
+    /// Creates a file in a folder, by default the folder of the system.
     pub(super) fn new(folder: Option<&Path>) -> Self {
         TempFile {
             folder: folder.map_or_else(std::env::temp_dir, Path::to_owned),
@@ -50,7 +50,7 @@ impl TempFile {
         read_at(file, bytes, at).map_err(|error| blame(&self.folder, error))
     }
 
-    /// Writes numbers after so many others.
+    /// Writes numbers, from number `start` of the file on.
     pub(super) fn write_numbers(&mut self, start: u64, numbers: &[u32]) -> io::Result<()> {
         let (mut at, mut bytes) = (start * NUMBER_LEN as u64, Vec::new());
         for numbers in numbers.chunks(PIECE) {
@@ -77,7 +77,7 @@ impl TempFile {
     }
 }
 
-/// Names the folder of the file in an error.
+/// Adds the folder of the file to an error.
 fn blame(folder: &Path, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", folder.display()))
 }

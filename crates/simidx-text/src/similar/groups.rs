@@ -1,4 +1,4 @@
-//! Texts that agree in a band: the groups of one column of keys, in memory as far as they fit, the rest in a file.
+//! Groups of texts that agree in a band, of one column of keys each: in memory as far as they fit, the rest in a file.
 
 use std::io;
 use std::path::Path;
@@ -11,30 +11,30 @@ use super::files::TempFile;
 /// Flag of the last member of a group.
 const LAST: u32 = 1 << 31;
 
-/// Flag of a member that was kept. Those stand first in their group.
+/// Flag of a kept member. Kept members come first in their group.
 const KEPT: u32 = 1 << 30;
 
-/// The largest number of texts: what the flags leave.
+/// The largest number of texts, limited by the flags.
 pub(super) const MAX_TEXTS: usize = (1 << 30) - 1;
 
 /// Bytes of a member.
 pub(super) const MEMBER_LEN: u64 = 4;
 
-/// Members that are read from the file at first, and at the most at once.
+/// Number of members that the first read from the file fetches, and the largest number of any read.
 const FIRST_READ: usize = 16;
 const LARGEST_READ: usize = 1 << 16;
 
-/// The groups of all bands. A group is named by its band and the number of members before it there.
+/// The groups of all bands. A group is identified by its band and the number of members before it.
 ///
-/// A member is four bytes: the place of a text in the order of decisions, and two flags. Nothing else is stored, so that
-/// most groups, which are small, take no more than their members.
+/// A member is four bytes: the place of a text in the order of decisions, and two flags. Nothing else is stored, so
+/// that small groups, which are most, have no overhead.
 #[derive(Debug)]
 pub(super) struct Groups {
     /// Bytes of memory that are left.
     room: u64,
     bands: Vec<Band>,
     file: TempFile,
-    /// Members in the file.
+    /// Number of members in the file.
     written: u64,
 }
 
@@ -44,7 +44,7 @@ enum Band {
     InFile { start: u64, len: u64 },
 }
 
-/// The place of a member.
+/// Returns the place of a member.
 pub(super) fn place_of(member: &u32) -> u32 {
     member & !(LAST | KEPT)
 }
@@ -64,8 +64,8 @@ impl Groups {
         }
     }
 
-    /// Adds a band by its keys, which stand in the order of the texts: `place_of` gives the place of a text, if it takes
-    /// part. Returns the group of each place, `NONE` for those that have their key alone or take no part.
+    /// Adds a band by its keys, in the order of the texts. `place_of` returns the place of a text, if it takes part.
+    /// Returns the group of each place; `NONE` for texts that share their key with no other, or take no part.
     pub(super) fn add_band(
         &mut self,
         keys: Vec<u32>,
@@ -110,10 +110,10 @@ impl Groups {
         Ok(())
     }
 
-    /// Whether any member may have been kept: certainly not, if it says no.
+    /// Whether any member may have been kept. `false` is certain.
     ///
-    /// This is the first look at a group, which is anywhere in memory. It depends on no other, so that those at the groups
-    /// of a text take not much longer together than one.
+    /// This is the first access to a group, which is anywhere in memory. It depends on no other access, so the accesses
+    /// for all groups of a text overlap.
     #[inline]
     pub(super) fn may_have_kept(&self, band: usize, group: u32) -> bool {
         match &self.bands[band] {
@@ -128,7 +128,7 @@ impl Groups {
         matches!(self.bands[band], Band::InFile { .. })
     }
 
-    /// The members that were kept, ascending, each with its flags.
+    /// Returns the kept members, ascending, each with its flags.
     pub(super) fn kept<'b>(
         &'b self,
         band: usize,
@@ -138,7 +138,7 @@ impl Groups {
         self.first_kept(band, group, usize::MAX, buffer)
     }
 
-    /// The first of the members that were kept, at the most so many.
+    /// Returns the first of the kept members, at most `most`.
     pub(super) fn first_kept<'b>(
         &'b self,
         band: usize,
@@ -146,7 +146,7 @@ impl Groups {
         most: usize,
         buffer: &'b mut Vec<u32>,
     ) -> io::Result<&'b [u32]> {
-        // Those of the next group may be kept, too.
+        // The members of the next group may also be kept.
         let end = |members: &[u32]| {
             let ends = |member: &u32| member & (LAST | KEPT) != KEPT;
             match members.iter().take(most).position(ends) {
@@ -157,7 +157,7 @@ impl Groups {
         self.prefix(band, group, end, buffer)
     }
 
-    /// All members, each with its flags; ascending, if none was kept.
+    /// Returns all members, each with its flags. They are ascending if none was kept.
     pub(super) fn members<'b>(
         &'b self,
         band: usize,
@@ -168,7 +168,8 @@ impl Groups {
         self.prefix(band, group, end, buffer)
     }
 
-    /// The members of a group up to where `end` says, which returns `None` for a part of what is wanted.
+    /// Returns the members of a group up to the position that `end` returns; it returns `None` if it needs more
+    /// members.
     fn prefix<'b>(
         &'b self,
         band: usize,
@@ -198,7 +199,7 @@ impl Groups {
         }
     }
 
-    /// Keeps a member of a group of which so many are kept. It must come after all of them.
+    /// Keeps a member of a group with `kept_count` kept members. It must come after all of them.
     pub(super) fn keep(
         &mut self,
         band: usize,
@@ -206,7 +207,7 @@ impl Groups {
         kept_count: usize,
         place: u32,
     ) -> io::Result<()> {
-        // What it overwrites comes before it, and was dropped; or it is the member itself.
+        // The overwritten member comes before this one, and was dropped; or it is this member itself.
         let at = group as usize + kept_count;
         match &mut self.bands[band] {
             Band::InMemory(members) => {
@@ -250,7 +251,7 @@ mod tests {
             let group_of = groups
                 .add_band(keys.clone(), |text| Some(text as u32))
                 .unwrap();
-            // In another order, the last first, and without one of them.
+            // In reverse order, and without one of the texts.
             let backwards = |text: usize| (text != 2).then_some(6 - text as u32);
             let other_of = groups.add_band(keys, backwards).unwrap();
             let of = |band, group| places(groups.members(band, group, &mut Vec::new()).unwrap());
@@ -287,7 +288,7 @@ mod tests {
                 assert_eq!(kept, *list);
             }
         }
-        // All of a group, and of the next one.
+        // All members of a group, and of the next one.
         let mut groups = Groups::new(None, None);
         groups
             .add_band(vec![1, 1, 2, 2], |text| Some(text as u32))

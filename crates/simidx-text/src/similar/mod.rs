@@ -1,4 +1,4 @@
-//! Texts that are similar: all pairs of at least a Jaccard similarity, found by MinHash and verified on the texts.
+//! Finds all pairs of texts with at least a given Jaccard similarity, by MinHash and verification.
 
 mod banding;
 mod candidates;
@@ -31,9 +31,9 @@ pub use sketch::{
 };
 pub use templates::Template;
 
-/// Texts that wait until they are signed together, and bytes of them.
+/// Largest number of texts that are signed together, and their largest size in bytes.
 const BATCH_TEXTS: usize = 4096;
 const BATCH_LEN: usize = 16 << 20;
 
-/// Stands for no text and no group.
+/// Represents a missing text or group.
 const NONE: u32 = u32::MAX;

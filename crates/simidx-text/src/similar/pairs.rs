@@ -11,7 +11,7 @@ use super::NONE;
 use super::candidates::{Buffers, SimilarCandidates};
 use super::dedup::groups_of;
 
-/// Texts whose pairs are found before they are handed over, at the most, and pairs after which no further text is begun.
+/// Largest number of texts whose pairs are found together, and number of pairs after which no further text is started.
 const LARGEST_BLOCK: usize = 1 << 10;
 const BLOCK_PAIRS: usize = 1 << 18;
 
@@ -22,17 +22,16 @@ pub struct SimilarPair {
     pub a: usize,
     /// The text with the higher number.
     pub b: usize,
-    /// Their Jaccard similarity.
+    /// The Jaccard similarity of the two texts.
     pub jaccard: f64,
 }
 
 impl SimilarCandidates {
-    /// Hands over each pair of similar texts once, ordered by `b` and then by `a`, if the candidates are in the order of
-    /// the texts.
+    /// Calls `visit` with each pair of similar texts once, ordered by `b` and then by `a`, if the candidates are in the
+    /// order of the texts.
     ///
     /// # Errors
-    ///
-    /// What `visit` returns, a text that was needed and not given, and temporary files that cannot be read.
+    /// An error of `visit`, a needed text that was not given, and temporary files that cannot be read.
     pub fn for_each_pair<E: From<simidx::Error>>(
         &mut self,
         mut visit: impl FnMut(SimilarPair) -> Result<(), E>,
@@ -65,7 +64,7 @@ impl SimilarCandidates {
                     })?;
                 }
             }
-            // What was put off is begun with next time, with less to be put off again.
+            // The next block starts with the postponed texts and is smaller, so that fewer texts are postponed again.
             block = match start + found_count < end {
                 true => found_count,
                 false => (2 * block).min(LARGEST_BLOCK),
@@ -75,12 +74,11 @@ impl SimilarCandidates {
         Ok(())
     }
 
-    /// The number of pairs that [`SimilarCandidates::for_each_pair`] hands over, without going through those of equal texts.
-    /// `watch` is called on this thread with how many texts have been compared.
+    /// Returns the number of pairs that [`SimilarCandidates::for_each_pair`] visits, without enumerating the pairs of
+    /// equal texts. `watch` is called on this thread with the number of compared texts.
     ///
     /// # Errors
-    ///
-    /// A text that was needed and not given, temporary files that cannot be read, and
+    /// A needed text that was not given, temporary files that cannot be read, and
     /// [`Error::Interrupted`](simidx::Error::Interrupted).
     pub fn count_pairs(&mut self, watch: &Watch) -> Result<u64> {
         self.complete()?;
@@ -112,7 +110,7 @@ impl SimilarCandidates {
         Ok(count)
     }
 
-    /// For each place the next one with equal features, or `NONE`, which is beyond all.
+    /// Returns, for each place, the next one with equal features, or `NONE`, which is greater than all places.
     fn next_equals(&self) -> Vec<u32> {
         let firsts = &self.firsts;
         let mut next = vec![NONE; firsts.len()];
@@ -124,8 +122,9 @@ impl SimilarCandidates {
         next
     }
 
-    /// For each of the first places, at least one, the similar ones before it, of equal texts the first, and without its own
-    /// equals. It ends where there are more pairs than should be in memory.
+    /// Returns, for the first places of a range, the similar places before each. Of equal texts, only the first is
+    /// included; a place's own equals are not. Processes at least one place, and stops when there are more pairs than
+    /// memory should hold.
     fn similar_in(&self, places: Range<usize>) -> Result<Vec<Vec<(u32, f64)>>> {
         let groups = self.groups_at(places.clone())?;
         let start = places.start;

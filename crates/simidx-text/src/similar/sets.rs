@@ -10,22 +10,23 @@ use super::files::TempFile;
 /// Bytes of a feature.
 const FEATURE_LEN: usize = 8;
 
-/// Bytes that are written to the file together.
+/// Number of bytes that are written to the file together.
 const WRITE_LEN: usize = 1 << 20;
 
-/// Features that a set has at the least for its length to be stored elsewhere.
+/// Number of bits for the length of a set. Longer lengths are stored separately.
 const LEN_BITS: u32 = 24;
 const LONG: u64 = (1 << LEN_BITS) - 1;
 
-/// What is in memory of a set.
+/// The part of a set that is always in memory.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
-    /// The features before it, times 2^24, plus the number of its own; [`LONG`] if there are more.
+    /// The number of features before the set, times 2^24, plus the number of its own features, or [`LONG`] if that does
+    /// not fit.
     place: u64,
     parities: Parities,
 }
 
-/// Stands for no set.
+/// Represents a missing set.
 const ABSENT: Entry = Entry {
     place: u64::MAX,
     parities: [0; 2],
@@ -34,7 +35,7 @@ const ABSENT: Entry = Entry {
 /// Feature sets of numbered texts, added in any order.
 #[derive(Debug)]
 pub(super) struct Sets {
-    /// Features for which there is memory.
+    /// Number of features that memory permits.
     room: u64,
     /// The set of each text.
     index: Vec<Entry>,
@@ -43,12 +44,12 @@ pub(super) struct Sets {
     feature_count: u64,
     in_memory: Vec<u64>,
     file: TempFile,
-    /// Bytes in the file, and those that come after them.
+    /// Number of bytes in the file, and the bytes that follow them.
     written: u64,
     pending: Vec<u8>,
 }
 
-/// Memory for reading a set.
+/// Working memory for reading a set.
 #[derive(Debug, Default)]
 pub(super) struct SetBuffer {
     bytes: Vec<u8>,
@@ -56,7 +57,7 @@ pub(super) struct SetBuffer {
 }
 
 impl Sets {
-    /// No set for any of so many texts.
+    /// Creates storage for `text_count` texts, none of which has a set yet.
     pub(super) fn new(text_count: usize, budget: Option<u64>, temp_dir: Option<&Path>) -> Self {
         Sets {
             room: budget.map_or(u64::MAX, |bytes| bytes / FEATURE_LEN as u64),
@@ -94,7 +95,7 @@ impl Sets {
         if is_in_memory && self.feature_count <= self.room {
             let spare = self.in_memory.capacity() - self.in_memory.len();
             if spare < features.len() {
-                // Half of one that doubled would be empty.
+                // Doubling would leave up to half of the vector empty.
                 let more = features.len().max(self.in_memory.len() / 4);
                 self.in_memory.reserve_exact(more);
             }
@@ -109,7 +110,7 @@ impl Sets {
         }
     }
 
-    /// Makes what was added last readable.
+    /// Makes the last added sets readable.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         if !self.pending.is_empty() {
             self.file.write(&self.pending, self.written)?;
@@ -119,17 +120,17 @@ impl Sets {
         Ok(())
     }
 
-    /// Bytes of memory that the sets and the index take.
+    /// Memory in bytes for the sets and the index.
     pub(super) fn byte_count(&self) -> u64 {
         Self::byte_count_of(self.index.len() as u64, self.in_memory.len() as u64)
     }
 
-    /// The same with a text more, of so many features.
+    /// Memory in bytes after adding a text of `feature_count` features.
     pub(super) fn byte_count_with(&self, feature_count: usize) -> u64 {
         self.byte_count() + Self::byte_count_of(1, feature_count as u64)
     }
 
-    /// The same for so many texts, which have so many features together.
+    /// Memory in bytes for `text_count` texts with `feature_count` features in total.
     pub(super) fn byte_count_of(text_count: u64, feature_count: u64) -> u64 {
         let index = text_count.saturating_mul(size_of::<Entry>() as u64);
         index.saturating_add(feature_count.saturating_mul(FEATURE_LEN as u64))
@@ -140,7 +141,7 @@ impl Sets {
         self.index[text].place != ABSENT.place
     }
 
-    /// The digest of a set.
+    /// Returns the digest of a set.
     #[inline]
     pub(super) fn digest(&self, text: usize) -> Digest {
         let Entry { place, parities } = self.index[text];
@@ -151,8 +152,8 @@ impl Sets {
         Digest { len, parities }
     }
 
-    /// The features of a text that has a set, from memory or through the buffer. After the last set that was added comes
-    /// [`Sets::flush`].
+    /// Returns the features of a text that has a set, from memory or through the buffer. [`Sets::flush`] must have been
+    /// called after the last addition.
     pub(super) fn read<'b>(
         &'b self,
         text: usize,
@@ -163,7 +164,7 @@ impl Sets {
         if end <= self.in_memory.len() as u64 {
             return Ok(&self.in_memory[start as usize..end as usize]);
         }
-        // The set that did not fit any more, and all after it, are in the file.
+        // The first set that did not fit, and all later ones, are in the file.
         buffer.bytes.resize((end - start) as usize * FEATURE_LEN, 0);
         let at = (start - self.in_memory.len() as u64) * FEATURE_LEN as u64;
         self.file.read(&mut buffer.bytes, at)?;

@@ -1,11 +1,12 @@
-//! Signatures: the keys by which texts that may be similar are found.
+//! Signatures: the keys that candidates for similar texts are found by.
 
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::{Banding, digest};
 use crate::minhash::minima_of;
 
-/// What is stored of a set of feature hashes: the lower half of its [wide key](wide_keys) for each band, and then its hash.
+/// Returns the stored row of a set of feature hashes: the lower half of its [wide key](wide_keys) for each band, and
+/// then its hash.
 pub(super) fn row(banding: Banding, features: &[u64]) -> Box<[u32]> {
     let keys = wide_keys(banding, features).into_iter();
     let mut row: Vec<u32> = keys.map(|key| key as u32).collect();
@@ -14,7 +15,7 @@ pub(super) fn row(banding: Banding, features: &[u64]) -> Box<[u32]> {
     row.into_boxed_slice()
 }
 
-/// A hash of the minima of each band of a set of feature hashes.
+/// Returns a hash of the minima of each band of a set of feature hashes.
 pub(super) fn wide_keys(banding: Banding, features: &[u64]) -> Vec<u64> {
     let rows = banding.row_count();
     let mut bytes = Vec::with_capacity(4 * rows);
@@ -31,7 +32,7 @@ pub(super) fn wide_keys(banding: Banding, features: &[u64]) -> Vec<u64> {
 mod tests {
     use super::*;
 
-    /// Sets of 1000 features, of which so many are in both.
+    /// Returns two sets of 1000 features, of which `common` are common.
     fn sets(common: u64) -> [Vec<u64>; 2] {
         let feature = |i: u64| xxh3_64(&i.to_le_bytes());
         [0, 1000 - common].map(|start| (start..start + 1000).map(feature).collect())

@@ -1,4 +1,4 @@
-//! Texts that were made from one template: much alike, and not similar enough.
+//! Templates: groups of texts that resemble each other but are not similar enough.
 
 use std::collections::HashMap;
 use std::io;
@@ -6,23 +6,25 @@ use std::io;
 use super::NONE;
 use super::groups::{Groups, place_of};
 
-/// Texts that a template has at the least.
+/// Smallest number of texts of a template.
 const FLOOR: usize = 20;
 
-/// Kept texts of a group from which on it counts.
+/// Smallest number of kept texts of a group that counts.
 const GROUP_FLOOR: usize = 8;
 
-/// Templates that are named.
+/// Largest number of templates that are reported.
 const MOST_TEMPLATES: usize = 10;
 
-/// Groups that are remembered.
+/// Largest number of groups that are remembered.
 const MOST_CROWDS: usize = 1 << 16;
 
-/// Kept texts that have much in common, though no two of them are similar enough: pages of one form, notices of one kind.
+/// Kept texts that have much in common, although no two of them are similar enough: for example pages with the same
+/// layout, or notices of the same kind.
 ///
-/// Texts that have a key in common are a group; only groups of at least eight kept texts count. The largest group is a
-/// template. Then, from the next largest on: if half of a group or more are in one template, the rest of it joins that
-/// template; otherwise those that are in none are a template of their own. So no text is in two templates.
+/// Texts with a common key form a group; only groups of at least eight kept texts count. The largest group is a
+/// template. The others follow by descending size: if at least half of a group is in one template, the rest of it joins
+/// that template; otherwise, its texts that are not in any template form a new one. Thus a text is in at most one
+/// template.
 ///
 /// ```
 /// use simidx::Watch;
@@ -48,9 +50,9 @@ const MOST_CROWDS: usize = 1 << 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Template {
-    /// Kept texts that were made from it.
+    /// Number of kept texts of the template.
     pub count: usize,
-    /// The number of one of them: that which was decided on first.
+    /// The number of an example: the text that was decided on first.
     pub example: usize,
 }
 
@@ -58,11 +60,11 @@ pub struct Template {
 #[derive(Debug)]
 pub(super) struct Crowds {
     floor: usize,
-    /// Band and group of all that have had so many kept members.
+    /// Band and group of all groups with at least `floor` kept members.
     groups: Vec<(usize, u32)>,
 }
 
-/// How many kept members a group has, its band, and its number there.
+/// The number of kept members of a group, its band, and its number there.
 pub(super) type Crowd = (usize, usize, u32);
 
 impl Default for Crowds {
@@ -75,7 +77,7 @@ impl Default for Crowds {
 }
 
 impl Crowds {
-    /// Takes notice of one more kept member of a group, which now has so many.
+    /// Records that a group now has `kept_count` kept members.
     pub(super) fn note(
         &mut self,
         groups: &Groups,
@@ -88,7 +90,7 @@ impl Crowds {
         }
         self.groups.push((band, group));
         while self.groups.len() > MOST_CROWDS {
-            // Groups that are left out come back once they are large enough.
+            // Dropped groups return once they are large enough.
             self.floor *= 2;
             let large = self.sizes(groups)?.into_iter();
             let large = large.filter(|&(size, ..)| size >= self.floor);
@@ -106,7 +108,7 @@ impl Crowds {
         self.groups.iter().map(&mut size).collect()
     }
 
-    /// The groups, the largest first.
+    /// Returns the groups, the largest first.
     pub(super) fn sorted(self, groups: &Groups) -> io::Result<Vec<Crowd>> {
         let mut crowds = self.sizes(groups)?;
         crowds.sort_unstable_by_key(|&(size, band, group)| (std::cmp::Reverse(size), band, group));
@@ -114,7 +116,7 @@ impl Crowds {
     }
 }
 
-/// The templates of groups, the largest of which come first. Their examples are places.
+/// Returns the templates of groups, which must be sorted by descending size. Their examples are places.
 pub(super) fn templates(
     groups: &Groups,
     crowds: Vec<Crowd>,

@@ -7,12 +7,12 @@ use crate::dedup::Similarity;
 use simidx::{Watch, Width};
 use simidx_testkit::recording;
 
-/// Of `texts` one that stands before this one.
+/// Returns one of the texts before number `i`.
 fn texts_before(i: u64) -> String {
     texts(i / 2 + 1).pop().unwrap_or_default()
 }
 
-/// Texts of sixty words of which many are edits of others, and some are alike or empty.
+/// Returns texts of sixty words, many of them edits of others, some equal or empty.
 fn texts(count: u64) -> Vec<String> {
     let word = |seed: u64| {
         format!(
@@ -26,7 +26,7 @@ fn texts(count: u64) -> Vec<String> {
             return "?!".repeat((i % 3) as usize);
         }
         if i % 25 == 3 {
-            // Equal to an earlier one, but for the signs between the words.
+            // Equal to an earlier text, except for the characters between the words.
             return texts_before(i).replace(' ', " - ");
         }
         let mut words: Vec<String> = (0..60).map(|j| word(family * 1000 + j)).collect();
@@ -46,7 +46,7 @@ fn collected(texts: &[String], options: &SimilarOptions) -> SimilarTexts {
     collected
 }
 
-/// Gives the texts that are needed, the last first.
+/// Gives the needed texts, the last first.
 fn given(mut candidates: SimilarCandidates, texts: &[String]) -> SimilarCandidates {
     for (number, text) in texts.iter().enumerate().rev() {
         if candidates.needs_text(number) {
@@ -56,7 +56,7 @@ fn given(mut candidates: SimilarCandidates, texts: &[String]) -> SimilarCandidat
     candidates
 }
 
-/// All similar pairs by comparing each with each.
+/// Returns all similar pairs, found by comparing all texts.
 fn oracle(texts: &[String], least: f64) -> Vec<(usize, usize, f64)> {
     let similarity = Similarity::of_words(least, 3).unwrap();
     let mut fingerprinter = Pipeline::default().fingerprinter(Width::W64).unwrap();
@@ -76,7 +76,7 @@ fn oracle(texts: &[String], least: f64) -> Vec<(usize, usize, f64)> {
     pairs
 }
 
-/// What is dropped if texts are decided on in this order.
+/// Returns which texts are dropped if they are decided on in this order.
 fn dropped_in(order: &[usize], pairs: &[(usize, usize, f64)]) -> Vec<bool> {
     let mut dropped = vec![false; order.len()];
     let mut is_decided = vec![false; order.len()];
@@ -97,10 +97,10 @@ fn options_of(least: f64) -> SimilarOptions {
     }
 }
 
-/// Memory that holds neither all keys nor all features, and little more than what must be in memory of 700 texts.
+/// Memory that holds neither all keys nor all features, slightly above the minimum for 700 texts.
 const LITTLE: u64 = 100_000;
 const LEAST: u64 = 31_000;
-/// Memory that holds all features beside what else is needed, and the texts that wait.
+/// Memory that holds all features in addition to everything else that is needed, and the texts that wait.
 const PLENTY: u64 = 1_000_000 + BATCH_LEN as u64 * 16 / 15;
 
 #[test]
@@ -146,7 +146,7 @@ fn the_most_similar_kept_text_is_named() {
         let mut changed = 0;
         for text in 0..texts.len() {
             assert_eq!(found.is_kept(text), usual.is_kept(text));
-            // Equal texts share the answer of their first one.
+            // Equal texts share the result of the first one.
             let equals = before(text).filter(|(_, jaccard)| *jaccard == 1.0);
             let first = equals
                 .map(|(other, _)| *other)
@@ -196,7 +196,7 @@ fn pairs_are_those_of_a_comparison_of_all() {
         assert_eq!(count.unwrap(), found.len() as u64);
         assert!(found.iter().all(|pair| expected.contains(pair)), "{least}");
         assert!(found.is_sorted_by_key(|&(a, b, _)| (b, a)));
-        // The search is random, but the same in each run: of pairs at the least similarity it misses one in 2,000.
+        // The search is random, but reproducible: it misses one in 2,000 of the pairs at the least similarity.
         let missed = expected.len() - found.len();
         assert!(
             expected.len() > 400 && missed * 1000 <= expected.len(),
@@ -242,7 +242,7 @@ fn what_is_dropped_is_similar_to_what_is_kept() {
     }
 }
 
-/// Letters of one form, each much like the one before it and the one after it, in no order.
+/// Returns form letters in random order, each of which resembles the one before it and the one after it in a sequence.
 fn sliding(count: usize) -> Vec<String> {
     let words = |range: std::ops::Range<usize>| range.map(|i| format!("s{i} ")).collect::<String>();
     let text = |i: usize| {
@@ -257,7 +257,7 @@ fn chains_lead_to_clusters() {
     let texts = [texts(400), sliding(150), forms(60)].concat();
     let expected = oracle(&texts, 0.8);
     let mut first: Vec<usize> = (0..texts.len()).collect();
-    // As often as a chain may be long.
+    // The longest possible chain.
     for _ in 0..texts.len() {
         for &(a, b, _) in &expected {
             let least = first[a].min(first[b]);
@@ -267,12 +267,12 @@ fn chains_lead_to_clusters() {
     for memory in [None, Some(LEAST)] {
         let mut options = options_of(0.8);
         options.memory = memory;
-        // The texts of a form are in large groups, for which there is no memory in one of the cases.
+        // The texts of a form are in large groups, for which one of the cases has no memory.
         let candidates = || given(collected(&texts, &options).candidates().unwrap(), &texts);
         let mut chained = candidates();
         assert_eq!(chained.clusters(&Watch::default()).unwrap(), first);
         assert_eq!(chained.clusters(&Watch::default()).unwrap(), first);
-        // What came before leaves no trace.
+        // Earlier searches do not affect later ones.
         let fates = |found: SimilarDedup| {
             let all = 0..texts.len();
             all.map(|text| found.fate(text)).collect::<Vec<_>>()
@@ -288,7 +288,7 @@ fn chains_lead_to_clusters() {
                 Fate::Dropped { kept: other, .. } => assert_eq!(kept, other),
             }
         }
-        // Some were dropped for one that is not similar.
+        // Some texts were dropped for one that is not similar.
         let is_far =
             |text| matches!(found.fate(text), Fate::Dropped { jaccard, .. } if jaccard < 0.8);
         assert!((0..texts.len()).any(is_far));
@@ -365,7 +365,7 @@ fn the_outcome_depends_on_neither_threads_nor_memory() {
     }
 }
 
-/// Letters of one form: three quarters of each are the same, and the rest is its own.
+/// Returns form letters. Three quarters of each are equal in all, and the rest is unique.
 fn forms(count: usize) -> Vec<String> {
     let words = |start: usize, count| {
         (start..start + count)
@@ -401,7 +401,7 @@ fn templates_are_texts_that_have_much_in_common() {
         .map(|t| (t.count, t.example))
         .collect();
     assert_eq!(templates, [(300, 60), (40, 360)]);
-    // In the order of the last first, the copies are kept and not their originals.
+    // In reverse order, the copies are kept instead of their originals.
     let found = collected(&texts, &options_of(0.8))
         .candidates_by(|text| text as u64)
         .unwrap();
@@ -410,7 +410,7 @@ fn templates_are_texts_that_have_much_in_common() {
         (templates[0].count, templates[0].example),
         (300, texts.len() - 1)
     );
-    // No more than ten.
+    // At most ten.
     let many: Vec<String> = ('a'..'p').flat_map(|by| shifted(by, 20)).collect();
     let found = collected(&many, &options_of(0.8))
         .candidates()
@@ -515,7 +515,7 @@ fn too_little_memory_and_missing_texts_are_errors() {
     else {
         panic!("{error}");
     };
-    // What it says is needed is enough, and nothing less is.
+    // The stated memory is sufficient, and anything less is not.
     options.memory = Some(needed - 1);
     assert!(collected(&texts, &options).candidates().is_err());
     options.memory = Some(needed);

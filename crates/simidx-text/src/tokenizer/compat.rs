@@ -1,4 +1,4 @@
-//! The tokens of other implementations, to the letter.
+//! Tokenizers that are exactly compatible with other implementations.
 
 use unicode_normalization::char::is_combining_mark;
 
@@ -34,7 +34,7 @@ impl Tokenize for AsciiWords {
     }
 }
 
-/// Character n-grams of what is left when all but letters, digits and `_` are dropped.
+/// Character n-grams of the letters, digits and `_` in a text.
 #[derive(Clone, Debug)]
 pub(crate) struct JoinedChars {
     length: GramLen,
@@ -65,7 +65,7 @@ impl Tokenize for JoinedChars {
 /// Runs of letters, digits and `_`, if there are enough.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WordRuns {
-    /// A text with fewer has no token; if it is 0, one without has an empty token.
+    /// A text with fewer runs has no token; if this is 0, a text without runs has an empty token.
     pub(crate) least: u16,
 }
 
@@ -93,12 +93,12 @@ impl Tokenize for WordRuns {
     }
 }
 
-/// What the regular expressions of Python take for a word character: of general category L or N, or `_`.
+/// Whether a character is a word character in Python's regular expressions: of general category L or N, or `_`.
 fn is_python_word(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_alphanumeric() || c == '_';
     }
-    // Letters in circles and the like are alphabetic, but symbols.
+    // Circled letters and similar characters are alphabetic, but symbols.
     let is_circled = matches!(c,
         '\u{24b6}'..='\u{24e9}' | '\u{1f130}'..='\u{1f149}' | '\u{1f150}'..='\u{1f169}' | '\u{1f170}'..='\u{1f189}');
     let is_letter = c.is_alphabetic() && !is_combining_mark(c) && !is_circled;

@@ -2,7 +2,7 @@
 
 use super::{Emit, GramLen, Tokenize, untagged};
 
-/// All runs of so many characters, or the whole of a shorter text that is not empty.
+/// All runs of a number of characters, or the whole text if it is shorter and not empty.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Grams(pub(crate) GramLen);
 
@@ -17,8 +17,8 @@ impl Tokenize for Grams {
     }
 }
 
-/// Calls `emit` with the overlapping runs of `length` characters, or with the whole of a shorter text. Characters that
-/// do not count belong to the one before them.
+/// Calls `emit` with the overlapping runs of `length` characters, or with the whole text if it is shorter. Ignored
+/// characters belong to the character before them.
 pub(super) fn each_gram<'t>(
     text: &'t str,
     length: usize,
@@ -29,7 +29,7 @@ pub(super) fn each_gram<'t>(
         let counted = text.char_indices().filter(move |&(_, c)| counts(c));
         counted.map(|(at, _)| at)
     };
-    // Of a text too short only the last end is left, which makes one gram of the whole.
+    // For a short text, only the end of the text remains, which makes one gram of the whole.
     let ends = starts().skip(length).chain(std::iter::once(text.len()));
     starts()
         .zip(ends)

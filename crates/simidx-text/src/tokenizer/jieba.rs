@@ -12,7 +12,7 @@ use crate::scripts::is_plain_han;
 
 static BUILT_IN: LazyLock<Arc<Cutter>> = LazyLock::new(|| Arc::new(Cutter::new()));
 
-/// The built-in inverse document frequencies, with every word taken as it is.
+/// The built-in inverse document frequencies, for all words without exception.
 static FREQUENCIES: LazyLock<TfIdf> = LazyLock::new(|| {
     let mut table = TfIdf::default();
     let config = KeywordExtractConfig::builder()
@@ -22,22 +22,23 @@ static FREQUENCIES: LazyLock<TfIdf> = LazyLock::new(|| {
     table
 });
 
-/// What the built-in table gives for a word that it lacks.
+/// The value of the built-in table for unknown words.
 static MEDIAN: LazyLock<f64> = LazyLock::new(|| inverse_document_frequency("simidx"));
 
-/// Characters of the longest word that a table or dictionary holds. A longer token is looked up in neither: that takes time by
-/// the square of its length.
+/// Number of characters of the longest word in tables and dictionaries. Longer tokens are not looked up, because the
+/// time grows with the square of their length.
 pub(crate) const LONGEST_WORD: usize = 64;
 
-/// A dictionary, shared by all that cut with it.
+/// A dictionary, shared by all its tokenizers.
 #[derive(Clone, Default)]
 pub(crate) struct Dictionary {
-    /// The built-in one if there is none.
+    /// The user's dictionary; `None` for the built-in one.
     own: Option<Arc<Cutter>>,
 }
 
 impl Dictionary {
-    /// The built-in dictionary with the words of a user, normalised as texts are. Loading takes about a tenth of a second.
+    /// Creates the built-in dictionary with additional words of a user, normalised like texts. Loading takes about a
+    /// tenth of a second.
     pub(crate) fn with(words: &UserDictionary, normaliser: &mut Normaliser) -> Self {
         let mut cutter = Cutter::new();
         for word in words.words() {
@@ -61,14 +62,14 @@ impl fmt::Debug for Dictionary {
     }
 }
 
-/// Cuts by a dictionary, in jieba's precise mode with its model for unknown words.
+/// A tokenizer that uses a dictionary, in jieba's precise mode with its model for unknown words.
 pub(crate) struct Jieba {
     cutter: Arc<Cutter>,
     parts: bool,
 }
 
 impl Jieba {
-    /// A tokenizer that tells parts of speech if asked, at a third more time.
+    /// Creates a tokenizer. With `parts`, it assigns parts of speech and takes a third longer.
     pub(crate) fn new(dictionary: &Dictionary, parts: bool) -> Self {
         Jieba {
             cutter: dictionary.cutter(),
@@ -103,23 +104,23 @@ impl Tokenize for Jieba {
 }
 
 fn is_word(token: &str) -> bool {
-    // Most tokens begin with a letter that can be told without the tables.
+    // Most tokens begin with a letter that is recognised without the Unicode tables.
     token.starts_with(is_plain_han) || token.chars().any(char::is_alphanumeric)
 }
 
-/// The inverse document frequency of a word in the built-in table; the median of the table for other words. It takes
-/// microseconds.
+/// Returns the inverse document frequency of a word in the built-in table, or the median of the table for unknown
+/// words. It takes microseconds.
 pub(crate) fn inverse_document_frequency(word: &str) -> f64 {
     if word.chars().nth(LONGEST_WORD).is_some() {
         return *MEDIAN;
     }
     let mut cutter = Cutter::empty();
     cutter.add_word(word, Some(1), None);
-    // The weight of a keyword is its share of the text, here all of it, times the frequency asked for.
+    // The weight of a keyword is its share of the text, here 1, times the inverse document frequency.
     let keywords = FREQUENCIES.extract_keywords(&cutter, word, 2, Vec::new());
     match &keywords[..] {
         [keyword] if keyword.keyword == word => keyword.weight,
-        // No token can be looked up that is not one token to jieba.
+        // Only a word that is a single token for jieba can be looked up.
         _ => *MEDIAN,
     }
 }

@@ -1,4 +1,4 @@
-//! Tokenizers: a normalised text cut into tokens.
+//! Tokenizers, which cut normalised texts into tokens.
 
 #[cfg(feature = "compat")]
 mod compat;
@@ -22,15 +22,15 @@ pub(super) use jieba::{Dictionary, inverse_document_frequency};
 use crate::names::plain_number;
 use crate::{Error, Pipeline, Result};
 
-/// A piece of a text.
+/// A token of a text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token<'t> {
     pub(crate) text: &'t str,
-    /// Its part of speech by the tags of jieba; empty if it was not asked for.
+    /// The part of speech by the tags of jieba; empty if it was not requested.
     pub(crate) part: &'t str,
 }
 
-/// Takes tokens, in the order of the text.
+/// Receives tokens, in the order of the text.
 pub(crate) type Emit<'e> = &'e mut dyn FnMut(Token<'_>);
 
 /// Cuts normalised texts into tokens.
@@ -39,9 +39,9 @@ pub(crate) trait Tokenize: fmt::Debug + Send {
     fn tokenize(&mut self, text: &str, emit: Emit<'_>);
 }
 
-/// How a text is cut into tokens.
+/// The tokenizer of a pipeline.
 ///
-/// As text it is the name at the start of each description below. `Auto` and `Jieba` need the feature `jieba`,
+/// The text form is the name at the start of each description below. `Auto` and `Jieba` need the feature `jieba`,
 /// `AsciiWords`, `JoinedChars` and `WordRuns` the feature `compat`.
 ///
 /// ```
@@ -53,38 +53,38 @@ pub(crate) trait Tokenize: fmt::Debug + Send {
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Tokenizer {
-    /// `words`: those segments of UAX 29 that hold a letter or a digit.
+    /// `words`: the segments of UAX 29 that contain a letter or a digit.
     ///
-    /// UAX 29 splits Han characters and Japanese kana mostly into single characters. A maximal run of them gives its
-    /// overlapping pairs of characters instead, and one of Thai, Lao, Khmer or Burmese its overlapping triples; a shorter
-    /// run is one token. A variation selector belongs to the character before it. Punctuation, symbols and emoji are not
-    /// words.
+    /// UAX 29 splits Han characters and Japanese kana mostly into single characters. A maximal run of them is cut into
+    /// its overlapping pairs of characters instead, and a run of Thai, Lao, Khmer or Burmese into its overlapping
+    /// triples; a shorter run is one token. A variation selector belongs to the character before it. Punctuation,
+    /// symbols and emoji are not words.
     #[default]
     Words,
     /// `auto`: like `words`, but runs of Han characters without kana are cut by the dictionary of jieba (precise mode,
     /// with its model for unknown words).
     Auto,
-    /// `jieba`: the tokens of jieba for the whole text that hold a letter or a digit.
+    /// `jieba`: the tokens of jieba for the whole text that contain a letter or a digit.
     Jieba,
     /// `chars:N`: all runs of N characters, including spaces. A shorter text is one token.
     Chars(GramLen),
-    /// `sentences`: the parts between full stops, question and exclamation marks, semicolons (also Chinese ones) and ends
-    /// of lines, without white space at their ends, if they hold a letter or a digit. A point ends a sentence only before
-    /// white space or another point.
+    /// `sentences`: the parts between full stops, question and exclamation marks, semicolons (also Chinese ones) and
+    /// line ends, without white space at their ends, if they contain a letter or a digit. A point ends a sentence only
+    /// before white space or another point.
     Sentences,
-    /// `ascii-words`: words of ASCII letters, digits, `_` and `'`; a URL is one word. This is how the Go packages named
-    /// simhash cut texts.
+    /// `ascii-words`: words of ASCII letters, digits, `_` and `'`; a URL is one word. It is compatible with the Go
+    /// packages named simhash.
     AsciiWords,
-    /// `joined-chars:N`: all runs of N letters, digits and `_`, after everything else is dropped; a shorter text, even an
-    /// empty one, is one token. This is how the Python package simhash cuts texts.
+    /// `joined-chars:N`: all runs of N letters, digits and `_`, after all other characters are dropped; a shorter text,
+    /// even an empty one, is one token. It is compatible with the Python package simhash.
     JoinedChars(GramLen),
-    /// `word-runs:N`: the runs of letters, digits and `_`, as the regular expressions of Python know them; a text with fewer
-    /// than N has no token. With N = 0 a text without any has one empty token. This is how text-dedup cuts texts.
+    /// `word-runs:N`: the runs of letters, digits and `_`, as in Python's regular expressions; a text with fewer than N
+    /// runs has no token. With N = 0, a text without runs has one empty token. It is compatible with text-dedup.
     WordRuns(u16),
 }
 
 impl Tokenizer {
-    /// `Tokenizer::Chars` of `length` characters.
+    /// Creates `Tokenizer::Chars` of `length` characters.
     ///
     /// # Errors
     /// [`Error::Pipeline`] unless `length` is 1 to [`GramLen::MAX`].
@@ -97,7 +97,7 @@ impl Tokenizer {
         matches!(self, Tokenizer::Auto | Tokenizer::Jieba)
     }
 
-    /// Whether only other libraries use it, so that it needs the feature `compat`.
+    /// Whether the tokenizer needs the feature `compat`.
     pub(super) fn needs_compat(self) -> bool {
         matches!(
             self,
@@ -105,14 +105,14 @@ impl Tokenizer {
         )
     }
 
-    /// Whether the tokenizer must see the white space of the text, and take the steps on it itself.
+    /// Whether the tokenizer must see the white space of the text, and applies the steps on white space itself.
     pub(super) fn needs_space(self) -> bool {
         self == Tokenizer::Sentences
     }
 }
 
 impl Pipeline {
-    /// What cuts texts into the tokens of this pipeline. Where it must see white space, it takes the steps on it itself.
+    /// Returns the tokenizer of this pipeline. If it must see white space, it applies the steps on white space itself.
     pub(super) fn tokenizer(&self) -> Box<dyn Tokenize> {
         let options = &self.options;
         #[cfg(feature = "jieba")]
@@ -194,12 +194,12 @@ impl FromStr for Tokenizer {
 pub struct GramLen(u8);
 
 impl GramLen {
-    /// The least length, 1.
+    /// The smallest length, 1.
     pub const ONE: GramLen = GramLen(1);
-    /// The greatest length, 16.
+    /// The largest length, 16.
     pub const MAX: u8 = 16;
 
-    /// A length; `None` unless it is 1 to [`Self::MAX`].
+    /// Creates a length; `None` unless it is 1 to [`Self::MAX`].
     pub fn new(length: u8) -> Option<Self> {
         (1..=Self::MAX).contains(&length).then_some(GramLen(length))
     }
@@ -229,7 +229,7 @@ impl FromStr for GramLen {
     }
 }
 
-/// A token without a part of speech.
+/// Returns a token without a part of speech.
 pub(crate) fn untagged(text: &str) -> Token<'_> {
     Token { text, part: "" }
 }
@@ -239,7 +239,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::PipelineOptions;
 
-    /// The tokens that a tokenizer without dictionary makes.
+    /// Returns the tokens of a tokenizer without a dictionary.
     pub(crate) fn tokens(tokenizer: &str, text: &str) -> Vec<String> {
         let tokenizer: Tokenizer = tokenizer.parse().unwrap();
         let mut tokens = Vec::new();

@@ -1,9 +1,9 @@
-//! Sentences, told by their punctuation.
+//! Cuts a text into sentences by punctuation.
 
 use super::{Emit, Tokenize, untagged};
 use crate::normalise::{Normalise, Normaliser};
 
-/// What stands between ends of sentences and of lines.
+/// A tokenizer of the text between ends of sentences and of lines.
 #[derive(Clone, Debug)]
 pub(super) struct Sentences {
     /// The steps on white space, which apply to each sentence.
@@ -11,7 +11,7 @@ pub(super) struct Sentences {
 }
 
 impl Sentences {
-    /// With the steps on white space that `normalise` lists.
+    /// Creates a tokenizer that applies the steps on white space in `normalise`.
     pub(super) fn new(normalise: Normalise) -> Self {
         let space = Normaliser::new(normalise.of_space());
         Sentences { space }
@@ -41,12 +41,12 @@ impl Tokenize for Sentences {
     }
 }
 
-/// Whether a sentence ends at a character between these.
+/// Whether a sentence ends at character `c` between its neighbours.
 fn ends_sentence(before: Option<char>, c: char, next: Option<char>) -> bool {
     match c {
-        // Three of them are what NFKC makes of an ellipsis.
+        // NFKC converts an ellipsis to three points.
         '.' if before == Some('.') || next == Some('.') => true,
-        // Else it may stand in a number, a name or an address.
+        // Other points may be in a number, a name or an address.
         '.' => next.is_none_or(char::is_whitespace),
         '!' | '?' | ';' | '\n' | '\r' => true,
         '。' | '！' | '？' | '；' | '…' | '｡' | '\u{2028}' | '\u{2029}' => true,

@@ -1,4 +1,4 @@
-//! Words in any script: UAX 29 where words are spaced, a dictionary or n-grams where they are not.
+//! Words in any script: UAX 29 for scripts with spaces, a dictionary or n-grams for the others.
 
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -9,7 +9,7 @@ use super::word_boundaries::each_ascii_word;
 use super::{Emit, Tokenize, untagged};
 use crate::scripts::{Script, each_stretch, is_variation_selector};
 
-/// Without the feature, no value there can be.
+/// Without the feature, the type has no values.
 #[cfg(not(feature = "jieba"))]
 type Jieba = std::convert::Infallible;
 
@@ -34,21 +34,21 @@ impl Tokenize for Words {
     }
 }
 
-/// The overlapping runs of so many characters.
+/// Emits the overlapping runs of `length` characters.
 fn each_overlap(text: &str, length: usize, emit: Emit<'_>) {
     let counts = |c| !is_variation_selector(c);
     each_gram(text, length, counts, |gram| emit(untagged(gram)));
 }
 
-/// The words of a text, ASCII ones without Unicode's tables.
+/// Emits the words of a text; ASCII runs do not need the Unicode tables.
 fn each_spaced_word(text: &str, emit: Emit<'_>) {
-    // Between Han characters there is seldom more.
+    // The text between Han characters is usually punctuation.
     if text.chars().all(is_punctuation) {
         return;
     }
     let mut rest = text;
     while !rest.is_empty() {
-        // White space is a boundary whatever stands beside it.
+        // White space is a boundary, whatever its neighbours are.
         let beyond = rest.bytes().position(|b| !b.is_ascii());
         let ascii_end = beyond.unwrap_or(rest.len());
         let cut = match beyond {
@@ -68,7 +68,7 @@ fn each_spaced_word(text: &str, emit: Emit<'_>) {
     }
 }
 
-/// Whether a character is among those that surround words, of ASCII or of Chinese, and make none.
+/// Whether a character is ASCII or Chinese punctuation that surrounds words and is not part of any.
 fn is_punctuation(c: char) -> bool {
     match c {
         '\0'..='\x7f' => !c.is_ascii_alphanumeric(),
@@ -78,7 +78,7 @@ fn is_punctuation(c: char) -> bool {
     }
 }
 
-/// Bytes up to and with the last white space of an ASCII text.
+/// Returns the offset after the last white space of an ASCII text.
 fn last_space(text: &str) -> usize {
     let space = text.bytes().rposition(|b| b.is_ascii_whitespace());
     space.map_or(0, |at| at + 1)

@@ -1,4 +1,4 @@
-//! The preset of another package against fingerprints that the package made.
+//! The preset for text-dedup against fingerprints that the package computed.
 
 use simidx::Width;
 use simidx_text::{Pipeline, PipelineOptions};

@@ -1,4 +1,4 @@
-//! Documents without features: no fingerprint, and similar to equal ones only.
+//! Documents without features, which have no fingerprint and are similar only to equal documents.
 
 use simidx::Width;
 use simidx_text::Pipeline;

@@ -1,4 +1,4 @@
-//! How well the presets tell near-duplicates apart, on the project's own documents and the pairs known among them.
+//! The precision and recall of the presets on real documents with known near-duplicate pairs.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use simidx_input::{Content, Format};
 use simidx_text::similar::{SketchFeatures, Sketcher};
 use simidx_text::{Pipeline, PipelineOptions};
 
-/// Documents, and the pairs of them with a Jaccard similarity of word triples of 0.8 and more.
+/// Documents, and their pairs with a Jaccard similarity of word triples of at least 0.8.
 struct Set {
     texts: Vec<String>,
     pairs: HashSet<(usize, usize)>,
@@ -42,7 +42,7 @@ fn read(name: &str) -> Set {
         };
         let mut columns = line.split('\t');
         let [a, b] = [(); 2].map(|()| numbers.get(columns.next().unwrap()));
-        // The heading names no documents.
+        // The header does not name documents.
         if let (Some(&a), Some(&b)) = (a, b) {
             pairs.insert((a.min(b), a.max(b)));
         }
@@ -58,7 +58,7 @@ fn fingerprints(set: &Set, pipeline: &str) -> Vec<u128> {
     texts.map(|text| fingerprinter.fingerprint(text)).collect()
 }
 
-/// Precision and recall of the pairs within a distance.
+/// Returns the precision and recall of the pairs within a distance.
 fn quality(set: &Set, fingerprints: &[u128], distance: u32) -> (f64, f64) {
     let (mut found, mut hits) = (0, 0);
     for (a, &x) in fingerprints.iter().enumerate() {
@@ -73,7 +73,7 @@ fn quality(set: &Set, fingerprints: &[u128], distance: u32) -> (f64, f64) {
     (share(found), share(set.pairs.len()))
 }
 
-/// The figures that the readme shows, less a hundredth or two for other versions of the tables of Unicode and jieba.
+/// The figures in the readme, minus a hundredth or two for other versions of the tables of Unicode and jieba.
 #[test]
 fn presets_find_the_near_duplicates_of_real_documents() {
     let sets = [("en", read("en")), ("zh", read("zh"))];
@@ -97,7 +97,7 @@ fn presets_find_the_near_duplicates_of_real_documents() {
     }
 }
 
-/// Of a near-duplicate pair and a random one, the first is nearer in almost all cases; most often by 16 bits and more.
+/// A near-duplicate pair is almost always nearer than a random pair, usually by at least 16 bits.
 #[test]
 fn similar_texts_are_nearer_than_others() {
     let mut rng = StdRng::seed_from_u64(7);
@@ -128,7 +128,7 @@ fn similar_texts_are_nearer_than_others() {
     }
 }
 
-/// A Chinese text without the line breaks between its characters, which its kind of file puts anywhere.
+/// Returns a Chinese text without the line breaks between its characters, which its file format inserts anywhere.
 fn unbroken(text: &str) -> String {
     let is_han = |c: Option<char>| c.is_some_and(|c| ('\u{4e00}'..='\u{9fff}').contains(&c));
     let mut out = String::new();
@@ -142,7 +142,8 @@ fn unbroken(text: &str) -> String {
     out
 }
 
-/// Line breaks in Chinese change neither fingerprints nor the features of words, and English fingerprints are as before.
+/// Line breaks in Chinese change neither fingerprints nor the features of words. English fingerprints are as in earlier
+/// versions.
 #[test]
 fn white_space_in_chinese_changes_nothing() {
     let (zh, en) = (read("zh"), read("en"));
@@ -176,7 +177,7 @@ fn white_space_in_chinese_changes_nothing() {
     }
 }
 
-/// A line of ten megabytes is a document like any other.
+/// A line of ten megabytes is an ordinary document.
 #[test]
 fn a_document_of_ten_megabytes_has_a_fingerprint() {
     let sentence = "The quick brown fox jumps over the lazy dog, 敏捷的棕色狐狸跳过懒狗. ";
@@ -187,7 +188,7 @@ fn a_document_of_ten_megabytes_has_a_fingerprint() {
         let mut fingerprinter = pipeline.fingerprinter(Width::W64).unwrap();
         let twice = fingerprinter.fingerprint(&sentence.repeat(2));
         let distance = fingerprinter.fingerprint(&long).distance(twice);
-        // MinHash takes features as a set, and two repetitions have all of them.
+        // MinHash uses the set of features, and two repetitions contain all of them.
         assert_eq!(distance, 0);
     }
 }

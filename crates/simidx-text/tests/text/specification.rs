@@ -1,4 +1,4 @@
-//! `pipeline-spec.md` against the program: every list, range, table and test vector that it prints.
+//! `pipeline-spec.md` against the program: all its lists, ranges, tables and test vectors.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ops::RangeInclusive;
@@ -24,7 +24,7 @@ fn fingerprinter(spec: &str) -> Fingerprinter {
     pipeline.fingerprinter(Width::W64).unwrap()
 }
 
-/// All characters.
+/// Returns all characters.
 fn characters() -> impl Iterator<Item = char> {
     '\0'..=char::MAX
 }
@@ -34,7 +34,8 @@ fn html(document: &str) -> String {
     fingerprinter.text(document).to_owned()
 }
 
-/// Elements that HTML has or had, and some that it never had: those of each list and many in none.
+/// Current and former elements of HTML, and some names that were never elements: members of each list, and many in
+/// none.
 const ELEMENTS: &str = "a abbr acronym address applet area article aside audio b base basefont bdi bdo \
     bgsound big blink blockquote body br button canvas caption center cite code col colgroup data datalist dd \
     del details dfn dialog dir div dl dt em embed fieldset figcaption figure font footer form frame frameset h1 \
@@ -75,7 +76,7 @@ impl Elements {
         }
     }
 
-    /// All names there are.
+    /// Returns the names in all lists.
     fn all(&self) -> BTreeSet<String> {
         let all = words(ELEMENTS);
         let lists = [
@@ -117,7 +118,7 @@ fn elements_are_left_out_as_listed() {
 fn what_is_left_out_ends_with_as_many_end_tags() {
     let elements = Elements::read();
     for name in &elements.left_out {
-        // Within raw text there are no start tags.
+        // Raw text contains no start tags.
         if !elements.rawtext.contains(name) && name != "script" {
             let nested = html(&format!(
                 "a<{name}><{name}>b</{name}>b<p></p></x>b</{name}>c"
@@ -158,7 +159,7 @@ fn raw_text_is_that_of_the_elements_listed() {
             // A comment would hide the end tag.
             let text = html(&format!("<{name}><!--</{name}>c"));
             assert_eq!(text.contains('c'), is_raw, "{name}: {text:?}");
-            // Of script data alone a start tag in a comment counts.
+            // Only in script data does a start tag in a comment count.
             let text = html(&format!("<{name}><!--<script></{name}>c"));
             let is_script = name == "script";
             assert_eq!(text.contains('c'), is_raw && !is_script, "{name}: {text:?}");
@@ -236,7 +237,7 @@ fn controls_are_dropped_as_listed() {
     assert!(fingerprinter.text(&text) == expected.collect::<String>());
 }
 
-/// The characters by which a text is divided into runs.
+/// The character ranges that divide a text into runs.
 struct Scripts {
     /// Han characters and kana.
     cjk: Vec<RangeInclusive<u32>>,
@@ -258,7 +259,7 @@ impl Scripts {
     }
 }
 
-/// What `segment` makes of each character repeated four times, those that are asked for: the features of all.
+/// Returns the features that `segment` produces for some characters, each repeated four times.
 fn features(
     fingerprinter: &mut Fingerprinter,
     documents: impl Iterator<Item = String>,
@@ -297,12 +298,12 @@ fn kana_are_those_listed() {
         holds(&scripts.cjk, c)
     }));
     let mut words = fingerprinter("web,html=no,normalise=none,segment=auto,shingle=1");
-    // Of the supplementary planes every so many, for time's sake.
+    // Of the supplementary planes, only a sample is tested, to save time.
     let looked_at =
         |c: &char| holds(&scripts.cjk, *c) && (*c < '\u{20000}' || u32::from(*c) % 61 == 0);
     for c in characters().filter(looked_at) {
         let found = features(&mut words, [format!("{c}自由主义")].into_iter());
-        // Jieba knows the word, kana or not it would not be cut there.
+        // Jieba knows the word, so with kana or without, it would not be cut there.
         let by_pairs = found.contains("由主");
         assert_eq!(
             by_pairs,
@@ -344,7 +345,7 @@ fn sentences_end_where_they_are_said_to() {
         });
         assert_eq!(is_cut, holds(&listed, c), "U+{:04X}", u32::from(c));
     }
-    // Full stops before white space or the end or beside another.
+    // Full stops before white space, before the end, or next to another full stop.
     for (text, expected) in [
         ("one. two", vec!["one", "two"]),
         ("one.", vec!["one"]),
@@ -376,7 +377,7 @@ fn ascii_words_are_what_the_expression_matches() {
     }
 }
 
-/// The rows of the table of members: names, values and meaning.
+/// Returns the rows of the table of members: names, values and meaning.
 fn members() -> Vec<Vec<String>> {
     named_table(&pipeline_specification(), "members")
 }
@@ -412,7 +413,7 @@ fn descriptions_have_the_members_listed_in_their_order() {
     assert_eq!(row(&members, "version")[1], "2, 3");
 }
 
-/// The values that the refusal of another one names.
+/// Returns the values that the error for an unknown value names.
 fn known(refusal: &str) -> BTreeSet<String> {
     let (_, known) = refusal.split_once("known are ").unwrap();
     let known = known.split(" with N from ").next().unwrap();
@@ -479,7 +480,7 @@ fn members_have_the_values_listed() {
     let most = (1u64 << 53) - 1;
     let seeded = |seed: u64| format!("web,seed={seed}");
     assert!(parses(&seeded(most)) && !parses(&seeded(most + 1)) && !parses(&seeded(u64::MAX)));
-    // A description with a greater seed is refused too.
+    // A description with a greater seed is also refused.
     let example = named_block(&pipeline_specification(), "description-example").concat();
     for (seed, is_read) in [(most, true), (most + 1, false)] {
         let description = example.replacen("\"seed\":0", &format!("\"seed\":{seed}"), 1);
@@ -488,7 +489,7 @@ fn members_have_the_values_listed() {
     }
 }
 
-/// All values of a member that takes any of a list, with 3 for N, or some numbers of a range.
+/// Returns the values of a member: all of a list, with 3 for N, or some numbers of a range.
 fn values(member: &str) -> Vec<String> {
     let members = members();
     let values = &row(&members, member)[1];
@@ -548,7 +549,7 @@ fn letters_and_numbers_make_sentences() {
     }
 }
 
-/// A text in which `\uXXXX` stands for a character.
+/// Replaces each `\uXXXX` in a text by the character.
 fn unescaped(text: &str) -> String {
     serde_json::from_str(&format!("\"{text}\"")).unwrap()
 }
@@ -604,7 +605,7 @@ fn words_deviate_from_uax_29_where_the_specification_says_so() {
     let rows = named_table(&pipeline_specification(), "segmentation-deviation");
     for (after, first) in [("a letter", 'a'), ("a digit", '7')] {
         let listed = words(&row(&rows, after)[2]);
-        // The underscore joins what is around it by the rules.
+        // By the rules, the underscore joins its neighbours.
         let others = characters().filter(|c| c.is_ascii_punctuation() && *c != '_');
         for second in others {
             let text = format!("{first}{second}\u{200d}\u{1f469}");
@@ -616,7 +617,7 @@ fn words_deviate_from_uax_29_where_the_specification_says_so() {
     }
 }
 
-/// The hash of a run of words by section 9.4, its characters one after the other.
+/// Returns the hash of a shingle by section 9.4.
 fn hash_of_run(words: &[&str]) -> u64 {
     words.iter().fold(0, |hash, word| {
         let word = xxh3_64(word.as_bytes());
@@ -755,13 +756,13 @@ fn the_hash_of_python_2_is_that_of_the_vectors() {
     let mut fingerprinter = pipeline.fingerprinter(Width::W128).unwrap();
     for row in named_table(&pipeline_specification(), "python2-vectors") {
         let feature = if row[0] == "(empty)" { "" } else { &row[0] };
-        // The simhash of one feature is its hash, and that of none is 0.
+        // The simhash of one feature is its hash, and the simhash of none is 0.
         let found = format!("{:032x}", fingerprinter.fingerprint(feature));
         assert_eq!(found, row[1], "{feature}");
     }
 }
 
-/// The versions of the tables that a pipeline with jieba describes.
+/// Returns the versions of the tables in the description of a pipeline with jieba.
 fn tables() -> serde_json::Value {
     let pipeline = Pipeline::new("web,segment=auto".parse().unwrap()).unwrap();
     let description: serde_json::Value = serde_json::from_str(&pipeline.describe()).unwrap();
@@ -777,7 +778,8 @@ fn the_tables_of_unicode_are_those_pinned() {
     let rows = named_table(&text, "unicode");
     for row in &rows {
         let (used, pinned) = (version(tables[&row[0]].as_str().unwrap()), version(&row[2]));
-        // The properties of characters come with the compiler, which may be newer than the one the crate asks for.
+        // The compiler contains the properties of characters, and may be newer than the version that the crate
+        // requires.
         match &row[0][..] {
             "case" => assert!(used >= pinned, "{row:?}: {used:?}"),
             _ => assert_eq!(used, pinned, "{row:?}"),
@@ -799,7 +801,7 @@ fn the_tables_of_unicode_are_those_pinned() {
     assert_eq!(rows.len() + 1, members(&tables).len());
 }
 
-/// The platform that the compiler works on.
+/// Returns the platform of the compiler.
 fn host() -> String {
     let output = Command::new("rustc").arg("-vV").output().unwrap();
     let about = String::from_utf8(output.stdout).unwrap();
@@ -807,7 +809,7 @@ fn host() -> String {
     host.unwrap().to_owned()
 }
 
-/// What Cargo knows of the packages of this platform: their versions, and where their sources are.
+/// Returns Cargo's metadata on the packages of this platform: their versions and the locations of their sources.
 fn metadata() -> serde_json::Value {
     let mut command = Command::new(env!("CARGO"));
     command.args(["metadata", "--format-version", "1", "--locked"]);
@@ -822,7 +824,7 @@ fn metadata() -> serde_json::Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// The one package of this name.
+/// Returns the only package with this name.
 fn package<'m>(metadata: &'m serde_json::Value, name: &str) -> &'m serde_json::Value {
     let packages = metadata["packages"].as_array().unwrap();
     let mut found = packages.iter().filter(|package| package["name"] == name);

@@ -1,4 +1,4 @@
-//! From records to a builder: the kind of ids, the pipeline, the sketches, and which records are accepted.
+//! Passes records to a builder: chooses the kind of ids, the pipeline and the sketches, and checks the records.
 
 use std::sync::Arc;
 
@@ -13,33 +13,33 @@ use crate::support::failure::Failure;
 use crate::support::options::IdChoice;
 use crate::support::records::{Fingerprinted, Refusal, Sink, SketchText, Wanted, id_of};
 
-/// Takes records, and creates the builder when the first one shows what they are like.
+/// Collects records, and creates the builder when the first record determines its options.
 pub(super) struct Collector<'a> {
     args: &'a Args,
     metadata: Metadata,
     design: Option<TableDesign>,
     watch: Watch,
-    /// How documents become fingerprints.
+    /// The pipeline that fingerprints documents.
     pub(super) pipeline: Pipeline,
-    /// What the sketches are, if the index gets some.
+    /// The parameters of the sketches, if the index has sketches.
     pub(super) sketches: Option<SketchParameters>,
     wanted: Wanted,
     open: Option<Open>,
 }
 
-/// A builder, and what it requires of records.
+/// A builder, and its requirements for records.
 struct Open {
     builder: IndexBuilder,
     width: Width,
     ids: IdKind,
     documents: bool,
-    /// The smallest fingerprint that may come next, where records must be sorted.
+    /// The smallest fingerprint that may follow, if records must be sorted.
     least: Option<u128>,
     sketches: bool,
 }
 
 impl<'a> Collector<'a> {
-    /// Checks the parameters before anything is read.
+    /// Checks the parameters before any record is read.
     pub(super) fn new(args: &'a Args, watch: Watch) -> Result<Self, Failure> {
         let (width, distance) = (args.input.width, args.max_distance);
         let design = |count| TableDesign::with_table_count(width, distance, count);
@@ -64,7 +64,7 @@ impl<'a> Collector<'a> {
         Ok(collector)
     }
 
-    /// What is built of records with such ids.
+    /// Returns the options of an index with such ids.
     fn options(&self, ids: IdKind, documents: bool) -> BuildOptions {
         let mut options = BuildOptions::default();
         options.max_distance = self.args.max_distance;
@@ -94,12 +94,12 @@ impl<'a> Collector<'a> {
         })
     }
 
-    /// The kind of ids that `--ids` asks for, by whether the first record is a document or has an id.
+    /// Returns the kind of ids by `--ids`. `named` is whether the first record is a document or has an id.
     fn id_kind(&self, named: bool) -> IdKind {
         self.args.ids.kind(named, IdKind::None)
     }
 
-    /// The builder, created for a first record like this if there was none.
+    /// Returns the builder, and creates it if this is the first record.
     fn opened(&mut self, named: bool, documents: bool) -> Result<&mut Open, Error> {
         let open = match self.open.take() {
             Some(open) => open,
@@ -108,7 +108,7 @@ impl<'a> Collector<'a> {
         Ok(self.open.insert(open))
     }
 
-    /// The builder with all records, and the description of the text pipeline if it took part.
+    /// Returns the builder with all records, and the description of the text pipeline if it was used.
     pub(super) fn finish(mut self) -> Result<(IndexBuilder, Option<String>), Failure> {
         let open = match self.open.take() {
             Some(open) => open,
@@ -158,7 +158,7 @@ impl Sink for Collector<'_> {
 }
 
 impl Open {
-    /// The fingerprints up to the first one that is out of order, or all of them where order does not matter.
+    /// Returns the fingerprints up to the first one that is out of order, or all of them if the order does not matter.
     fn in_order<'f>(&mut self, fingerprints: Column<'f>) -> Column<'f> {
         let Some(least) = &mut self.least else {
             return fingerprints;
@@ -184,7 +184,7 @@ impl Open {
             return Err(Refusal::record(message));
         }
         if record.without_features.is_some() {
-            // It would be near to all others of its kind, with which it has nothing in common.
+            // It would be near to all documents without features, although they have nothing in common.
             return Ok(());
         }
         let fingerprint = record.fingerprint;
@@ -215,10 +215,10 @@ impl Open {
     }
 }
 
-/// What makes the sketches of texts.
+/// Returns a function that makes the sketches of texts.
 ///
 /// # Errors
-/// HTML, where this program was built without it.
+/// HTML, if this program was built without its feature.
 fn sketch_text(sketcher: Sketcher) -> Result<SketchText, Failure> {
     let fingerprinter = sketcher.pipeline()?.parallel(Width::W64)?;
     Ok(Arc::new(move |text| {

@@ -69,9 +69,9 @@ pub(crate) struct Args {
     /// Store a key and its value in the index; info prints them. May be repeated
     #[arg(long = "meta", value_name = "KEY=VALUE")]
     metadata: Vec<String>,
-    /// Store a sketch of BITS bits beside each fingerprint of a document, 64 to 512 and a multiple of 64: `simidx join
-    /// --similarity` then estimates how similar new documents are, without the texts of these. With 256 bits, 32 bytes per record
-    /// and a standard error of 0.04
+    /// Store a sketch of BITS bits next to each fingerprint of a document, 64 to 512 and a multiple of 64: `simidx join
+    /// --similarity` then estimates how similar new documents are, without the texts of these. With 256 bits, 32 bytes
+    /// per record and a standard error of 0.04
     #[arg(long, value_name = "BITS", value_parser = sketch_bits)]
     sketch: Option<u32>,
     /// Features that the sketches are of: words:N, all runs of N words [default: words:3]
@@ -90,7 +90,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Reads `--sketch`.
+/// Parses `--sketch`.
 fn sketch_bits(text: &str) -> Result<u32, String> {
     let bits = text.parse().ok();
     let bits =
@@ -98,10 +98,10 @@ fn sketch_bits(text: &str) -> Result<u32, String> {
     bits.ok_or_else(|| format!("a sketch has 64, 128, 192 … or {MAX_SKETCH_BITS} bits"))
 }
 
-/// The number of tables, if it is not for the library to choose.
+/// The number of tables; `None` if the library chooses it.
 type TableCount = Option<usize>;
 
-/// Reads `--tables`.
+/// Parses `--tables`.
 fn table_count(text: &str) -> Result<TableCount, &'static str> {
     match text {
         "auto" => Ok(None),
@@ -153,10 +153,10 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
 }
 
 impl Args {
-    /// What --meta says.
+    /// Returns the metadata of `--meta`.
     ///
     /// # Errors
-    /// An argument without `=`, a key that comes twice, or what a file cannot hold.
+    /// An argument without `=`, a repeated key, or metadata that a file cannot store.
     fn metadata(&self) -> Result<Metadata, Failure> {
         let mut metadata = Metadata::default();
         for entry in &self.metadata {
@@ -171,10 +171,11 @@ impl Args {
         Ok(metadata)
     }
 
-    /// What makes the sketches, if the index is to have some: of the text that the pipeline finds in HTML.
+    /// Returns the sketcher, if the index has sketches. It makes sketches of the text that the pipeline extracts from
+    /// HTML.
     ///
     /// # Errors
-    /// None that the checks of the arguments leave.
+    /// None after the checks of the arguments.
     fn sketcher(&self, pipeline: &Pipeline) -> Result<Option<Sketcher>, Failure> {
         let Some(bits) = self.sketch else {
             return Ok(None);
@@ -186,16 +187,17 @@ impl Args {
         Ok(Some(Sketcher::new(bits, features)?))
     }
 
-    /// Directory for temporary files.
+    /// Returns the directory for temporary files.
     fn temp_dir(&self) -> PathBuf {
         temp_dir_of(&self.resources, &self.output)
     }
 }
 
-/// Checks that temporary files can be made, and that there is room for them as far as the number of records is known.
+/// Checks that temporary files can be created, and that there is enough space for them as far as the number of records
+/// is known.
 ///
 /// # Errors
-/// No such directory, one that cannot be written to, or too little room in it.
+/// A directory that does not exist, cannot be written to or has too little free space.
 fn check_space(args: &Args) -> Result<(), Failure> {
     let folder = args.temp_dir();
     check_temp_dir(&folder)?;
@@ -210,7 +212,7 @@ fn check_space(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// Largest number of bytes of temporary files, as far as it is known: records are written as runs and then merged.
+/// Returns the largest size of the temporary files, as far as it is known: records are written as runs, then merged.
 fn temporary_len(args: &Args) -> Result<u64, Failure> {
     let paths = args.input.paths()?;
     let options = args.input.fields.options(args.input.width);
@@ -219,7 +221,7 @@ fn temporary_len(args: &Args) -> Result<u64, Failure> {
     let id_len = if args.ids == IdChoice::Number { 8 } else { 0 };
     let sketch_len = u64::from(args.sketch.unwrap_or(0) / 8);
     let bytes = records.saturating_mul(args.input.width.bytes() as u64 + id_len + sketch_len);
-    // Records with ids or sketches get half of the room.
+    // Records with ids or sketches get half of the memory.
     Ok(
         match bytes > args.resources.memory_limit() / if id_len + sketch_len == 0 { 1 } else { 2 } {
             true => bytes.saturating_mul(2),
@@ -228,7 +230,7 @@ fn temporary_len(args: &Args) -> Result<u64, Failure> {
     )
 }
 
-/// Bytes that are free in a directory; `None` where the system does not report it.
+/// Returns the number of free bytes in a directory; `None` if the system does not report it.
 fn free_len(folder: &Path) -> Option<u64> {
     #[cfg(unix)]
     {

@@ -1,4 +1,4 @@
-//! What `simidx lint` and `simidx bench` say of an index.
+//! The results of `simidx lint` and `simidx bench` on a page.
 
 use maud::{Markup, html};
 use simidx::Set;
@@ -10,7 +10,7 @@ use crate::support::failure::Failure;
 use crate::support::latency::{Latency, sample_queries};
 use crate::support::page::{Bar, BarChart, decimal, figures, grouped, plural, warning};
 
-/// The bits of the fingerprints: how often each is set, and what there is to warn of.
+/// Returns the section on the bits of the fingerprints: how often each is set, and warnings.
 ///
 /// # Errors
 /// A damaged block or page.
@@ -30,7 +30,7 @@ pub(super) fn bits(set: &Set, distance: u32) -> Result<Markup, Failure> {
     })
 }
 
-/// The share of ones of each bit.
+/// Returns a chart of the share of ones in each bit.
 fn bit_chart(report: &LintReport) -> BarChart {
     let all = report.fingerprint_count;
     let counts = report.bits.set_counts.iter().filter(|_| all > 0);
@@ -69,7 +69,7 @@ fn bit_chart(report: &LintReport) -> BarChart {
     }
 }
 
-/// How long queries take, by a few of them.
+/// Returns the section on the latency of a sample of queries.
 ///
 /// # Errors
 /// A damaged block.

@@ -1,4 +1,4 @@
-//! The clusters: how many there are of which size, and the largest of them.
+//! The clusters on a page: their sizes, and the largest ones.
 
 use std::cmp::Reverse;
 
@@ -13,12 +13,12 @@ use crate::support::page::{
     Entry, SizeClasses, cluster, grouped, keep_first, plural, sampled, shown, warning,
 };
 
-/// Members of a cluster that are shown next to the one that stands for it.
+/// Number of members of a cluster that are shown next to its representative.
 const MEMBERS: usize = 4;
 
-/// Clusters that were found.
+/// The clusters of a set.
 pub(super) struct Clusters {
-    /// What they come to; if the memory does not hold them, why.
+    /// The counts of clusters; if memory is insufficient, the reason.
     report: Result<ClusterReport, String>,
     distance: u32,
     sizes: SizeClasses,
@@ -30,15 +30,15 @@ pub(super) struct Clusters {
 struct Shown {
     heading: String,
     representative: u128,
-    /// Those that differ most from the representative, with their distances.
+    /// The members that differ most from the representative, with their distances.
     others: Vec<(Reverse<u32>, u128)>,
 }
 
 impl Clusters {
-    /// Finds them all, if the memory holds them.
+    /// Finds all clusters, if memory is sufficient.
     ///
     /// # Errors
-    /// What the search reports.
+    /// Any error of the search.
     pub(super) fn find(set: &Set, args: &Args) -> Result<Self, Failure> {
         let mut options = ClusterOptions::default();
         options.distance = args.distance(set);
@@ -84,7 +84,7 @@ impl Clusters {
         })
     }
 
-    /// The fingerprints that are shown.
+    /// Returns the fingerprints that are shown.
     pub(super) fn members(&self) -> impl Iterator<Item = u128> {
         self.largest.iter().flat_map(|shown| {
             let others = shown.others.iter().map(|(_, other)| *other);
@@ -92,7 +92,7 @@ impl Clusters {
         })
     }
 
-    /// Their figures.
+    /// Returns the figures of the clusters.
     pub(super) fn figures(&self) -> Vec<(&'static str, String)> {
         let clusters = "clusters of near-duplicates";
         match &self.report {
@@ -109,7 +109,7 @@ impl Clusters {
         }
     }
 
-    /// Their sizes, and the largest ones.
+    /// Returns the section on their sizes, and on the largest clusters.
     pub(super) fn section(&self, labels: &Labels) -> Markup {
         let report = match &self.report {
             Ok(report) => report,
@@ -147,7 +147,7 @@ impl Shown {
             .others
             .iter()
             .map(|&(Reverse(distance), other)| labels.entry(other, format!("distance {distance}")));
-        // Records with one fingerprint differ too, if they are nothing but that.
+        // In a cluster of a single fingerprint, its records may still differ.
         let alike = labels.further_records(self.representative, "the same fingerprint");
         let others: Vec<Entry> = others.chain(alike).take(MEMBERS).collect();
         cluster(&self.heading, is_open, &first, &others)

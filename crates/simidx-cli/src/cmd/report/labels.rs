@@ -1,4 +1,4 @@
-//! What the page says of a fingerprint: the ids of its records, and a text.
+//! The ids and a text of each fingerprint on the page.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -10,24 +10,24 @@ use crate::support::page::{Entry, sampled};
 use crate::support::progress::ProgressMode;
 use crate::support::records::{id_of_kind, visit_texts};
 
-/// Ids of a fingerprint that are shown.
+/// Largest number of ids of a fingerprint that are shown.
 const MAX_IDS: usize = 3;
 
-/// Bytes of a text that are held: more than the page compares.
+/// Largest number of bytes of a text in memory, more than the page compares.
 const MAX_TEXT_LEN: usize = 1 << 20;
 
 /// The ids and texts of the fingerprints that are shown.
 pub(super) struct Labels {
-    /// By the fingerprint: its first ids, one more than are shown.
+    /// For each fingerprint its first ids, one more than are shown.
     ids: HashMap<u128, Vec<IdBuf>>,
-    /// By the id: the text, once it is found.
+    /// For each id its text, once it is found.
     texts: HashMap<IdBuf, Option<String>>,
     kind: IdKind,
     width: Width,
 }
 
 impl Labels {
-    /// The ids of these fingerprints.
+    /// Reads the ids of these fingerprints.
     ///
     /// # Errors
     /// A damaged page.
@@ -54,7 +54,7 @@ impl Labels {
     /// Reads the texts of the records that are shown, each from the first document with its id.
     ///
     /// # Errors
-    /// Documents that cannot be read; a record that is no document is passed over.
+    /// Documents that cannot be read. A record that is not a document is skipped.
     pub(super) fn read_texts(&mut self, args: &Args, mode: ProgressMode) -> Result<(), Failure> {
         let options = args.fields.options(self.width);
         let format = (args.input, &options);
@@ -68,7 +68,7 @@ impl Labels {
         })
     }
 
-    /// What is shown of a fingerprint.
+    /// Returns the entry of a fingerprint on the page.
     pub(super) fn entry(&self, fingerprint: u128, note: String) -> Entry {
         let ids = self.ids_of(fingerprint);
         Entry {
@@ -80,7 +80,7 @@ impl Labels {
         }
     }
 
-    /// The records of a fingerprint after its first, as far as their texts are known: they may differ.
+    /// Returns the records of a fingerprint after the first whose texts are known, because they may differ.
     pub(super) fn further_records(
         &self,
         fingerprint: u128,
@@ -106,7 +106,7 @@ impl Labels {
         self.texts.get(id).cloned().flatten()
     }
 
-    /// How many texts there are.
+    /// Returns a sentence on the number of texts.
     pub(super) fn coverage(&self) -> String {
         let (found, all) = (self.texts.values().flatten().count(), self.texts.len());
         match all {

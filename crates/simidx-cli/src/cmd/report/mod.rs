@@ -1,4 +1,4 @@
-//! `simidx report`: a page to look at, on what indexes hold and how well.
+//! `simidx report`: an HTML page on the contents and the quality of indexes.
 
 mod checks;
 mod clusters;
@@ -25,7 +25,7 @@ use clusters::Clusters;
 use labels::Labels;
 use pairs::Pairs;
 
-/// Characters of the names of the indexes that are shown.
+/// Largest number of characters of the indexes' names that are shown.
 const TITLE_LEN: usize = 120;
 
 /// The head of `simidx report --help` and of its man page.

@@ -1,4 +1,4 @@
-//! How far the nearest other fingerprint is, for a sample of fingerprints.
+//! The distances to the nearest other fingerprint, for a sample of fingerprints.
 
 use maud::{Markup, html};
 use rayon::prelude::*;
@@ -9,16 +9,16 @@ use super::Args;
 use crate::support::failure::Failure;
 use crate::support::page::{BarChart, Differences, Sample, grouped, sampled};
 
-/// Most comparisons, next to those of the smallest sample.
+/// Largest number of comparisons, in addition to those of the smallest sample.
 const MAX_COMPARISONS: u64 = 1_000_000_000;
 
-/// Fingerprints that are sampled however many there are.
+/// Smallest sample, for any number of fingerprints.
 const LEAST_SAMPLE: u64 = 50;
 
-/// Fingerprints that are compared with the sample at a time.
+/// Number of fingerprints that are compared with the sample at once.
 const CHUNK: usize = 1 << 16;
 
-/// Compares a sample with all fingerprints.
+/// Compares a sample with all fingerprints, and returns the section.
 ///
 /// # Errors
 /// A damaged block.
@@ -40,7 +40,7 @@ pub(super) fn section(set: &Set, args: &Args) -> Result<Markup, Failure> {
         }
         nearest.par_iter_mut().for_each(|(own, nearest)| {
             let distances = chunk.iter().map(|other| own.distance(*other));
-            // Its own distance is 0, and the fingerprints are distinct.
+            // The distance to itself is 0; all other fingerprints are different.
             *nearest = distances
                 .filter(|&distance| distance > 0)
                 .fold(*nearest, u32::min);
@@ -48,7 +48,7 @@ pub(super) fn section(set: &Set, args: &Args) -> Result<Markup, Failure> {
     }
     let distance = args.distance(set);
     let mut found = Differences::new(distance, 0, args.seed);
-    // A fingerprint that is alone has no neighbour.
+    // A single fingerprint has no neighbour.
     for &(own, nearest) in nearest.iter().filter(|(_, nearest)| *nearest < u32::MAX) {
         found.add(nearest, own, (own, own));
     }

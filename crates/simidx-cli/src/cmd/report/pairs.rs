@@ -1,4 +1,4 @@
-//! Pairs by their distance, within the distance of near-duplicates and just beyond it, and those of them that are doubtful.
+//! Pairs by distance, within the distance of near-duplicates and slightly beyond it, and the doubtful pairs among them.
 
 use maud::{Markup, html};
 use simidx::batch::PairOptions;
@@ -9,7 +9,7 @@ use super::labels::Labels;
 use crate::support::failure::Failure;
 use crate::support::page::{BarChart, Differences, grouped, pair, plural};
 
-/// Bits beyond the distance that are looked at: what lies there is nearly a near-duplicate.
+/// Number of bits beyond the distance that are included: such pairs are almost near-duplicates.
 const BEYOND: u32 = 2;
 
 /// Pairs by their distance.
@@ -21,10 +21,10 @@ pub(super) struct Pairs {
 }
 
 impl Pairs {
-    /// Finds them all.
+    /// Finds all pairs.
     ///
     /// # Errors
-    /// What the search reports.
+    /// Any error of the search.
     pub(super) fn find(set: &Set, args: &Args) -> Result<Self, Failure> {
         let distance = args.distance(set);
         let mut options = PairOptions::default();
@@ -35,7 +35,7 @@ impl Pairs {
         let mut found = Differences::new(distance, args.pairs as usize, args.seed);
         let ended = set.pairs(&options, |pair| {
             let (a, b) = (pair.smaller, pair.larger);
-            // The two are told from all other pairs by their values, one of them turned.
+            // The two values identify the pair; one of them is rotated and multiplied.
             let key = a ^ b.rotate_left(64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             found.add(pair.distance, key, (a, b));
             Ok(())
@@ -51,7 +51,7 @@ impl Pairs {
         })
     }
 
-    /// How many are near-duplicates.
+    /// Returns the number of near-duplicates in words.
     pub(super) fn within(&self) -> String {
         let count = grouped(self.found.within());
         match self.is_cut {
@@ -60,12 +60,12 @@ impl Pairs {
         }
     }
 
-    /// The fingerprints of the pairs that are shown.
+    /// Returns the fingerprints of the pairs that are shown.
     pub(super) fn members(&self) -> impl Iterator<Item = u128> {
         self.found.pairs().flat_map(|(a, b)| [a, b])
     }
 
-    /// The chart of the pairs by distance.
+    /// Returns the section with the chart of the pairs by distance.
     pub(super) fn section(&self) -> Markup {
         let (within, beyond) = (self.found.within(), self.found.beyond());
         let chart = BarChart {
@@ -96,7 +96,7 @@ impl Pairs {
         }
     }
 
-    /// The pairs near the distance, those within it first.
+    /// Returns the section of the pairs near the distance, those within it first.
     pub(super) fn doubtful(&self, labels: &Labels) -> Result<Markup, Failure> {
         let limit = format!("distance of {}", self.distance);
         let note = if self.is_cut {

@@ -1,4 +1,4 @@
-//! `--annotate`: all records, with what was found out about each.
+//! `--annotate`: all records, with the results for each.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ fn objects_get_members() {
         String::from_utf8(sandbox.read("all.jsonl")).unwrap(),
         expected
     );
-    // Without ids there are positions; texts that were compared have a similarity.
+    // Without ids, positions are used; compared texts have a similarity.
     sandbox.write("b.jsonl", "{\"text\":\"a b\"}\n{\"text\":\"A b!\"}\n");
     let args = [
         "dedup",

@@ -43,17 +43,17 @@ fn records_are_converted_if_that_is_asked_for() {
     let expected = "{\"id\":1,\"text\":\"one, two\",\"tags\":\"[\\\"x\\\"]\"}\n\
                     {\"id\":2,\"text\":\"four five\",\"tags\":null}\n";
     assert_eq!(String::from_utf8(back).unwrap(), expected);
-    // The same format is no conversion.
+    // The same format needs no conversion.
     let same = convert("a.jsonl.gz", "same.jsonl", "jsonl");
     let (kept, _) = LINES.split_at(LINES.find("{\"id\":3").unwrap());
     assert_eq!(same, kept.as_bytes());
-    // Compressed as the name says.
+    // Compressed as the extension demands.
     convert("a.jsonl.gz", "z.csv.zst", "csv");
     assert_eq!(
         sandbox.shell("zstd -dc z.csv.zst || true", &[]).code,
         Some(0)
     );
-    // With what was found out.
+    // With the results added.
     let args = [
         "dedup",
         "a.jsonl.gz",

@@ -1,4 +1,4 @@
-//! Which records are kept, byte for byte, in every format.
+//! The kept records, byte for byte, in every format.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -97,7 +97,7 @@ fn every_format_keeps_its_records_as_they_are() {
             assert_eq!(done(ran).text(), expected, "{format}");
         }
     }
-    // A last line without an end is as it is, but for a record that follows.
+    // A last line without an end remains so, unless a record follows.
     sandbox.write("a.hex", "1");
     sandbox.write("b.hex", "ff00\nff01");
     sandbox.write("c.hex", "ffff0000");
@@ -133,7 +133,7 @@ fn documents_keep_all_their_fields() {
             expected
         );
     }
-    // Compressed as the name says.
+    // Compressed as the extension demands.
     for name in ["kept.jsonl.gz", "kept.jsonl.zst"] {
         done(sandbox.run(&["dedup", "a.jsonl.gz", "-o", name]));
         let again = done(sandbox.run(&["dedup", name, "-k", "0", "-o", "-"]));
@@ -153,7 +153,7 @@ fn documents_keep_all_their_fields() {
         .filter(|&i| first[i] == i && !texts[i].is_empty())
         .map(|i| format!("{}\n", texts[i]))
         .collect();
-    // The empty text is no record.
+    // An empty text is not a record.
     assert_eq!(kept, expected);
 }
 
@@ -236,7 +236,7 @@ fn a_pipe_is_read_once() {
 
 #[test]
 fn many_texts_of_the_same_words_take_no_time() {
-    // Ten thousand times the same text, and as many texts of the same words in other orders.
+    // Ten thousand equal texts, and as many texts of the same words in other orders.
     let mut lines = String::new();
     for i in 0..10_000u64 {
         lines += "{\"text\":\"to be or not to be\"}\n";

@@ -1,4 +1,4 @@
-//! `simidx dedup`: what is kept, what is said about it, where it goes.
+//! `simidx dedup`: the kept records, the figures, the outputs.
 
 mod annotate;
 mod formats;
@@ -17,7 +17,7 @@ use simidx_text::{Pipeline, Preset};
 
 use crate::support::Ran;
 
-/// Which items are kept, and for which one each is, where these are near each other: by brute force.
+/// Returns the kept item for each item, found by brute force.
 pub(super) fn clusters(count: usize, near: impl Fn(usize, usize) -> bool) -> Vec<usize> {
     let mut first: Vec<usize> = (0..count).collect();
     for a in 0..count {
@@ -34,7 +34,7 @@ pub(super) fn clusters(count: usize, near: impl Fn(usize, usize) -> bool) -> Vec
     first
 }
 
-/// Whether two texts are near-duplicates; those without words only if they are equal.
+/// Returns whether two texts are near-duplicates; texts without words are only if they are equal.
 pub(super) fn near(texts: &[String], k: u32) -> impl Fn(usize, usize) -> bool {
     let prints = prints(texts);
     let has_words = |text: &String| text.contains(char::is_alphanumeric);
@@ -45,7 +45,7 @@ pub(super) fn near(texts: &[String], k: u32) -> impl Fn(usize, usize) -> bool {
     }
 }
 
-/// The number of the cluster of each item, if that has several.
+/// Returns the number of the cluster of each item in a cluster of several.
 pub(super) fn numbers(first: &[usize], kept: impl Fn(usize) -> usize) -> Vec<Option<usize>> {
     let count = |of: usize| first.iter().filter(|&&other| other == of).count();
     let mut clusters: Vec<usize> = (0..first.len())
@@ -56,7 +56,7 @@ pub(super) fn numbers(first: &[usize], kept: impl Fn(usize) -> usize) -> Vec<Opt
     first.iter().map(number).collect()
 }
 
-/// The lines whose items are kept.
+/// Returns the lines of the kept items.
 pub(super) fn kept_lines(lines: &[String], first: &[usize]) -> String {
     let kept = lines.iter().enumerate().filter(|(i, _)| first[*i] == *i);
     kept.map(|(_, line)| &**line).collect()
@@ -70,7 +70,7 @@ pub(super) fn done(ran: Ran) -> Ran {
     ran
 }
 
-/// Texts, some of which are near others, the same or of the same words in another order.
+/// Returns texts, some of which are equal to others, near them, or have the same words in another order.
 pub(crate) fn texts() -> Vec<String> {
     let mut texts = Vec::new();
     for i in 0..40 {
@@ -94,7 +94,7 @@ pub(crate) fn texts() -> Vec<String> {
 pub(crate) fn jsonl(texts: &[String]) -> Vec<String> {
     let lines = texts.iter().enumerate();
     let line = |(i, text): (usize, &String)| {
-        // Fields and spaces that a copy must not touch.
+        // Fields and spaces that a copy must not change.
         format!(
             "{{ \"z\":[{i}, 1.50], \"id\":\"d{i}\",\t\"text\":{} }}\n",
             json!(text)
@@ -103,7 +103,7 @@ pub(crate) fn jsonl(texts: &[String]) -> Vec<String> {
     lines.map(line).collect()
 }
 
-/// The pipeline that documents go through unless told otherwise.
+/// Returns the default pipeline for documents.
 pub(super) fn pipeline() -> Pipeline {
     Pipeline::new(Preset::default().options()).unwrap()
 }

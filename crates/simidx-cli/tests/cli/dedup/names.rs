@@ -1,4 +1,4 @@
-//! What the names of outputs say: formats that would be others are refused.
+//! The extensions of outputs: contradictory formats are refused.
 
 use super::done;
 use crate::support::{Sandbox, gzip, hex};
@@ -78,7 +78,7 @@ fn other_names_say_nothing() {
         "a.jsonl -o kept.NDJSON.zst",
         "a.hex -o kept.tsv",
         "a.hex -o kept.txt",
-        // The name is like that of the input, whatever that is read as.
+        // The extension is that of the input, which may be read in any format.
         "--input lines a.csv -o kept.csv",
         "--input jsonl a.json -o kept.json",
     ] {

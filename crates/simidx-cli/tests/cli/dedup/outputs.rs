@@ -1,16 +1,16 @@
-//! Where records go: whole or not at all, and never over an input.
+//! Outputs: complete or absent, and never over an input.
 
 use super::done;
 use crate::support::{Ran, Sandbox, gzip, hex};
 
-/// The program waits for room in the pipe that it copies to; meanwhile the second file is changed.
+/// While the program waits for its full output pipe, the second file is changed.
 #[cfg(unix)]
 #[test]
 fn a_file_that_changes_between_passes_is_found() {
     use std::io::Read;
     use std::process::Stdio;
     let sandbox = Sandbox::new();
-    // More is kept than a pipe holds, so that the program is still copying when the second file has changed.
+    // The kept records exceed the pipe, so that the program is still copying when the second file has changed.
     let values: Vec<u64> = (0..200_000u64)
         .map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15))
         .collect();
@@ -115,7 +115,7 @@ fn write_shards(sandbox: &Sandbox) {
     sandbox.write("in/y=2/q.jsonl", "{\"text\":\"c, d\"}\n");
 }
 
-/// What is in the folder `out`.
+/// Returns the contents of the folder `out`.
 fn shards(sandbox: &Sandbox) -> [String; 3] {
     [
         "cat out/y=1/p.jsonl",
@@ -150,7 +150,7 @@ fn each_input_may_have_an_output() {
     sandbox
         .run(&["dedup", "in/*/*", "--output-dir", "out"])
         .refused(message);
-    // Into a folder that is there, over what is there; what is not an output stays.
+    // Into an existing folder, over existing files; files that are not outputs remain.
     sandbox.write("out/y=1/p.jsonl", "old");
     sandbox.write("out/other", "mine");
     std::fs::remove_file(sandbox.path("out/y=2/q.jsonl")).unwrap();
@@ -171,7 +171,7 @@ fn each_input_may_have_an_output() {
     assert_eq!(sandbox.read("out/other"), b"mine");
     let names = std::fs::read_dir(sandbox.path("out")).unwrap();
     assert_eq!(names.count(), 3);
-    // Beside each other they have no folder in common but their own.
+    // Without a common folder of the inputs except their own.
     done(sandbox.run(&["dedup", "in/y=2/q.jsonl", "--output-dir", "flat"]));
     assert_eq!(sandbox.read("flat/q.jsonl"), b"{\"text\":\"c, d\"}\n");
 }
@@ -194,7 +194,7 @@ fn a_folder_of_outputs_appears_whole_or_not_at_all() {
         "--on-error",
         "keep",
     ];
-    // A record that has a new field already shows itself only when the first files have been written.
+    // A record that already has a new field is detected only after the first files have been written.
     sandbox.write("in/y=2/q.jsonl", "{\"text\":\"x\",\"cluster\":1}\n");
     let ran = sandbox.run(&[&["dedup"][..], &all].concat());
     assert!(
@@ -296,7 +296,7 @@ fn an_output_in_the_input_folder_is_no_input() {
         .run(&["build", "d", "-o", "d/sub/b", "--force"])
         .refused(&message);
     assert_eq!(sandbox.read("d/sub/b"), b"three");
-    // The same in a folder that stands for the shards in it.
+    // The same in a folder that represents its shards.
     std::fs::create_dir_all(sandbox.path("shards/sub")).unwrap();
     sandbox.write("shards/sub/a.jsonl", "{\"text\":\"one\"}\n");
     let shards = |args: [&str; 2], name: &str, folder: &str| {
@@ -331,7 +331,7 @@ fn inputs_of_several_formats_need_no_common_output() {
         sandbox.read("r.tsv"),
         b"z\tx\t\tinput\t0\t1.0000\nu\ty\t\tinput\t1\t1.0000\n"
     );
-    // Each as it was, but for the end of its last line.
+    // Each is unchanged, except for the end of its last line.
     done(run(&["--output-dir", "out"]));
     let kept = ["a.csv", "b.jsonl", "c.csv"].map(|name| sandbox.read(&format!("out/{name}")));
     assert_eq!(kept[0], b"id,text\nx,one two\ny,three\n");
@@ -383,7 +383,7 @@ fn ids_that_are_none_leave_their_documents_in() {
         sandbox.read("r.tsv"),
         b"1\t0\t\tinput\t0\t1.0000\nx\t0\t\tinput\t0\t1.0000\n"
     );
-    // Where ids are what is asked for, they are still to be right.
+    // If ids are requested, they must still be correct.
     sandbox
         .run(&["build", "a.jsonl", "-o", "a.simidx"])
         .refusal();
@@ -408,7 +408,7 @@ fn the_folder_of_temporary_files_must_be_there() {
         let args: Vec<&str> = args.split(' ').chain(["--temp-dir", "nowhere"]).collect();
         sandbox.run(&args).refused(message);
     }
-    // None is needed for what fits.
+    // None is needed for data that fits.
     let mut command = sandbox.command(&["dedup", "a.jsonl", "-o", "kept"]);
     command.env("TMPDIR", "/nowhere");
     done(crate::support::Ran::of(command.output().unwrap()));
@@ -428,7 +428,7 @@ fn an_input_that_stands_after_against_is_told_its_place() {
     };
     dedup(&["not a simidx file", "a.jsonl"])
         .refused("a.jsonl: not a simidx file; inputs stand before --against");
-    // These are meant as indexes, whatever they are called.
+    // The user means these as indexes, whatever their names are.
     for index in ["cut.simidx", "no not a simidx file"] {
         let ran = dedup(&["not a simidx file", index]);
         let refusal = ran.refusal();

@@ -13,7 +13,7 @@ use parquet::schema::parser::parse_message_type;
 use super::{clusters, done, near, texts};
 use crate::support::Sandbox;
 
-/// Rows of a text, a number that may be missing, a list of any length and a switch, in groups of seven.
+/// Returns rows of a text, an optional number, a list of any length and a boolean, in groups of seven.
 fn table(texts: &[String]) -> Vec<u8> {
     let schema = "message rows { required binary text (UTF8); optional double score; \
                   optional group tags (LIST) { repeated group list { optional int32 element; } } \
@@ -47,7 +47,7 @@ fn table(texts: &[String]) -> Vec<u8> {
                     let [mut definitions, mut repetitions] = [vec![], vec![]];
                     let mut values = vec![];
                     for i in &numbers {
-                        // No list, an empty one, or elements of which some are missing.
+                        // No list, an empty list, or elements of which some are missing.
                         for j in 0..(i % 4).max(1) {
                             definitions.push(match i % 4 {
                                 0 => i16::from(i % 8 == 0),

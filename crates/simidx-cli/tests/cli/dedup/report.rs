@@ -113,7 +113,7 @@ fn very_many_dropped_are_a_reason_to_look() {
     let share = "simidx: 97.6 % of the documents are dropped as near-duplicates of others; \
                  look at a --report before you trust this\n";
     assert!(ran.stderr.ends_with(share), "{ran:?}");
-    // What an index has is no surprise.
+    // Records in an index are expected.
     sandbox.run(&["build", "a.hex", "-o", "x.simidx"]).done();
     let args = ["dedup", "a.hex", "--dry-run", "--against", "x.simidx"];
     let ran = done(sandbox.run(&args));

@@ -1,4 +1,4 @@
-//! Texts that are similar: found by default, and whatever else `--similarity` decides.
+//! Similar texts: the default search, and the other effects of `--similarity`.
 
 use serde_json::{Value, json};
 use simidx::Width;
@@ -10,7 +10,7 @@ use simidx_text::similar::{SketchFeatures, Sketcher};
 use super::{done, jsonl, texts};
 use crate::support::{Ran, Sandbox, hex};
 
-/// The feature set of each text.
+/// Returns the feature set of each text.
 pub(crate) fn feature_sets(texts: &[String], similarity: Similarity) -> Vec<FeatureSet> {
     let mut fingerprinter = Pipeline::default().fingerprinter(Width::W64).unwrap();
     let texts = texts.iter();
@@ -19,7 +19,7 @@ pub(crate) fn feature_sets(texts: &[String], similarity: Similarity) -> Vec<Feat
         .collect()
 }
 
-/// For each text the most similar one before it that is kept, in this order of decisions: by brute force.
+/// Returns, for each text, the most similar kept texts before it in this order of decisions, by brute force.
 fn kept_for(sets: &[FeatureSet], least: f64, order: &[usize]) -> Vec<Vec<(usize, f64)>> {
     let mut kept: Vec<usize> = Vec::new();
     let mut causes = vec![Vec::new(); sets.len()];
@@ -138,7 +138,7 @@ fn chains_lead_to_texts_that_are_not_similar() {
         assert_eq!(ran.code, Some(0), "{ran:?}");
         ran.json()
     };
-    // Greedily each second one is dropped; by chains all but the first.
+    // The greedy order drops every second one, chains drop all but the first.
     let found = dedup(&[]);
     assert_eq!(
         (&found["dropped"], &found["chained"]),
@@ -369,7 +369,7 @@ fn what_an_index_has_by_its_sketches_is_dropped_first() {
         assert_eq!(lines_of.next(), None);
         assert_eq!(String::from_utf8(sandbox.read("kept")).unwrap(), of(&kept));
     }
-    // For a person, in columns, and beside the records.
+    // For people, in columns, and in addition to the records.
     let args = [
         "dedup",
         "new.jsonl",
@@ -409,7 +409,7 @@ fn an_index_with_sketches_too_short_for_the_similarity_drops_nothing() {
         let args = ["dedup", &zh, "--against", "en.simidx", "--force"];
         sandbox.run(&[&args, more].concat())
     };
-    // Half of the bits are equal by chance: no Chinese text is like an English one.
+    // Half of the bits are equal by chance: no Chinese text resembles an English one.
     let page = ["-o", "kept.jsonl", "--report", "r.html"];
     let ran = dedup(&[&page[..], &["--similarity", "0.3"]].concat());
     ran.refused(
@@ -418,7 +418,7 @@ fn an_index_with_sketches_too_short_for_the_similarity_drops_nothing() {
     );
     assert!(!sandbox.path("kept.jsonl").exists());
     let ran = dedup(&[&page[..], &["--similarity", "0.63", "--json"]].concat()).done();
-    // One in a thousand of 1,520, if they have nothing in common.
+    // At most one in a thousand of 1,520, if they have nothing in common.
     assert!(ran.json()["in_index"].as_u64() <= Some(3), "{ran:?}");
     let html = String::from_utf8(sandbox.read("r.html")).unwrap();
     assert!(html.contains("estimates by sketches of 64 bits, standard error 0.094"));
@@ -432,7 +432,7 @@ fn an_index_with_sketches_too_short_for_the_similarity_drops_nothing() {
         "--force",
     ];
     sandbox.run(&build).done();
-    // One is similar, and a dozen copies of one template are a little like an English text.
+    // One is similar, and a dozen copies of one template resemble an English text a little.
     let ran = dedup(&["--dry-run", "--similarity", "0.3", "--json"]).done();
     assert!(ran.json()["in_index"].as_u64() <= Some(20), "{ran:?}");
     // A join shows estimates, and warns.
@@ -491,7 +491,7 @@ fn little_memory_changes_nothing() {
         assert!(roomy.len() > 10_000);
         assert!(roomy == tight, "{options:?}");
     }
-    // Less than what each text takes in any case, which `plan` names.
+    // Less than the minimum for each text, which `plan` reports.
     let args = ["dedup", "new.jsonl", "--dry-run", "--memory", "90000"];
     assert!(sandbox.run(&args).refusal().contains("comparing"));
     let args = ["plan", "--similarity", "0.8", "--count", "2958", "--json"];

@@ -60,7 +60,7 @@ fn the_figures_say_what_became_of_them() {
         let row = format!("\nnot judged              {row}\n");
         assert!(ran.code == Some(0) && ran.stderr.contains(&row), "{ran:?}");
     }
-    // What is no object has no place in a table.
+    // Values that are not objects cannot be in a table.
     let kept = [
         "dedup",
         "a.jsonl",

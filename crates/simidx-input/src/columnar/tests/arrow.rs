@@ -1,4 +1,4 @@
-//! Arrow files and streams, written with the library, read, damaged and read again.
+//! Arrow files and streams written with the library, then read, damaged and read again.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::tests::{Read, document, drain, drain_in_bulk, fields, filter_records,
 use crate::{Content, Fields, Format, InputFile, ReadOptions, open, open_with};
 use simidx::Width;
 
-/// A batch of these columns.
+/// Returns a batch of these columns.
 fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable(
         columns.into_iter().map(|(name, array)| (name, array, true)),
@@ -28,7 +28,7 @@ fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
     .unwrap()
 }
 
-/// A file, or a stream, of these batches.
+/// Returns a file, or a stream, of these batches.
 fn write(batches: &[RecordBatch], is_file: bool, compression: Option<CompressionType>) -> Vec<u8> {
     let options = IpcWriteOptions::default()
         .try_with_compression(compression)
@@ -62,7 +62,7 @@ fn strings(values: &[&str]) -> ArrayRef {
     Arc::new(StringArray::from(values.to_vec()))
 }
 
-/// The records of a source named `in`, which must be the same in bulk.
+/// Reads the records of a source named `in`, and checks that a bulk read returns the same.
 fn read_named(bytes: &[u8], names: &Fields) -> Result<Read, String> {
     read_with(bytes, &names.clone().into())
 }
@@ -114,7 +114,7 @@ fn files_and_streams_of_every_compression_are_read() {
         let read_back = read(&bytes).unwrap();
         assert_eq!(read_back.errors(), [""; 0], "{is_file} {codec:?}");
         assert!(read_back.records() == expected, "{is_file} {codec:?}");
-        // A stream has the same batches in it without the marks and the footer.
+        // A stream consists of the same batches, without the magic strings and the footer.
         for packed in [gzip(&bytes), zstd(&bytes)] {
             assert!(read(&packed).unwrap().records() == expected);
         }
@@ -188,7 +188,7 @@ fn texts_of_every_type_are_documents() {
     }
 }
 
-/// A column of conversations, each a list of structures, of which the third is null and the fourth empty.
+/// Returns a column of conversations. Each is a list of structures; the third is null and the fourth empty.
 fn conversations() -> ArrayRef {
     let members = vec![
         Field::new("role", DataType::Utf8, true),
@@ -304,7 +304,7 @@ fn the_only_numbers_are_fingerprints_with_or_without_an_id() {
     let bytes = file(vec![("url", strings(&["u"])), ("simhash", numbers(&[7]))]);
     let read = read_named(&bytes, &fields("", "url")).unwrap();
     assert_eq!(read.records(), [fingerprint(7, Some("u"))]);
-    // Signed numbers beside strings may be anything.
+    // If there are strings, signed numbers need not be fingerprints.
     let signed: ArrayRef = Arc::new(Int64Array::from(vec![7]));
     let bytes = file(vec![("body", strings(&["u"])), ("views", signed)]);
     assert!(self::read(&bytes).is_err());
@@ -356,13 +356,13 @@ fn damaged_files_are_errors() {
         for at in 0..whole.len() {
             let mut bytes = whole.clone();
             bytes[at] ^= 1 << (at % 8);
-            // Some bits mean nothing; whatever is read, nothing panics.
+            // Some changed bits have no effect. In any case, nothing panics.
             let _ = read_named(&bytes, &names);
         }
     }
 }
 
-/// The records of a copy of a file without those that are not wanted.
+/// Copies the wanted records of a file, and returns the copy.
 fn copied(bytes: &[u8], name: &str, wanted: &[bool]) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);

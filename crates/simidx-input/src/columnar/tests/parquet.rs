@@ -1,4 +1,4 @@
-//! Parquet files, written with the library, read, damaged and read again.
+//! Parquet files written with the library, then read, damaged and read again.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::tests::{Read, document, drain, drain_in_bulk, fields, filter_records,
 use crate::{Fate, Fields, OutputFormat, Record, Rewrite, open, open_with, rewrite_records};
 use simidx::{IdBuf, Width};
 
-/// The values of a column in one row group; a null for each `None`.
+/// The values of a column in one row group; `None` is null.
 enum Values {
     Small(Vec<Option<i32>>),
     Large(Vec<Option<i64>>),
@@ -35,7 +35,7 @@ fn strings(values: &[&str]) -> Values {
     Values::Bytes(values.iter().map(|v| Some(v.as_bytes().to_vec())).collect())
 }
 
-/// A file with these columns, and in each row group their values.
+/// Returns a file with these columns, and their values in each row group.
 fn write(columns: &str, groups: &[Vec<Values>], compression: Compression) -> Vec<u8> {
     let schema = parse_message_type(&format!("message rows {{ {columns} }}")).unwrap();
     let properties = WriterProperties::builder().set_compression(compression);
@@ -81,7 +81,7 @@ fn plain(columns: &str, groups: &[Vec<Values>]) -> Vec<u8> {
     write(columns, groups, Compression::UNCOMPRESSED)
 }
 
-/// The records of a file named `x.parquet`, which must be the same in bulk.
+/// Reads the records of a file named `x.parquet`, and checks that a bulk read returns the same.
 fn read(bytes: &[u8]) -> Result<Read, String> {
     read_as(Width::W64, bytes)
 }
@@ -357,14 +357,14 @@ fn damaged_files_are_errors() {
         for at in 0..whole.len() {
             let mut bytes = whole.clone();
             bytes[at] ^= 1 << (at % 8);
-            // Some bits mean nothing; whatever is read, nothing panics.
+            // Some changed bits have no effect. In any case, nothing panics.
             let _ = read(&bytes);
             let _ = lines(&bytes);
         }
     }
 }
 
-/// The rows of a file as lines of JSON.
+/// Returns the rows of a file as lines of JSON.
 fn lines(bytes: &[u8]) -> Result<String, String> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("x.parquet");
@@ -397,7 +397,7 @@ fn arrays_of_a_declared_length_take_little_memory() {
     assert_eq!(lines(&file(2_000_000_000)).unwrap_err(), message);
 }
 
-/// A file whose metadata are others.
+/// Returns a file with changed metadata.
 fn altered(
     file: &[u8],
     rows: i64,
@@ -450,7 +450,7 @@ fn a_row_group_has_the_rows_that_it_declares() {
     }
     let none_in_all = altered(&file, 0, <[_]>::to_vec);
     assert_eq!(read(&none_in_all).unwrap().records().len(), 5);
-    // The texts of the first group are those of the second, which are fewer.
+    // The first group has the texts of the second, which are fewer.
     let mixed = altered(&file, 5, |groups| {
         let columns = vec![groups[0].column(0).clone(), groups[1].column(1).clone()];
         let mixed = groups[0]
@@ -482,7 +482,7 @@ fn rows_between_many_dropped_ones_are_copied() {
     assert_eq!(read(&copy).unwrap().records(), expected);
 }
 
-/// The same with fields of these names.
+/// Reads the records of a file with these field names.
 fn read_named(bytes: &[u8], text: &str, id: &str) -> Result<Read, String> {
     read_with(bytes, &fields(text, id))
 }
@@ -555,7 +555,7 @@ fn columns_may_lie_within_others() {
     }
 }
 
-/// A row of three conversations, the last of which is empty and the one before it null, in each way to write lists.
+/// Returns a file of one row group, whose columns all have these levels and strings.
 fn conversations(schema: &str, levels: [&[i16]; 2], values: &[&str]) -> Vec<u8> {
     let schema = parse_message_type(&format!("message rows {{ {schema} }}")).unwrap();
     let mut file = Vec::new();
@@ -581,7 +581,7 @@ fn conversations(schema: &str, levels: [&[i16]; 2], values: &[&str]) -> Vec<u8> 
 #[test]
 fn lists_are_joined() {
     let wrapped = "optional group turns (LIST) { repeated group list { optional group element { optional binary said (UTF8); } } }";
-    // Two turns, of which one says nothing; one; no list; a list without turns.
+    // Three turns, the second without content; one turn; no list; an empty list.
     let levels: [&[i16]; 2] = [&[4, 3, 4, 4, 0, 1], &[0, 1, 1, 0, 0, 0]];
     let file = conversations(wrapped, levels, &["a", "b", "c"]);
     let read = read_named(&file, "turns.*.said", "").unwrap();

@@ -1,4 +1,4 @@
-//! Tests of objects on a line each: the format `jsonl`.
+//! Tests of the format `jsonl`: an object on each line.
 
 use crate::Format;
 use crate::tests::{Read, document, fields, fingerprint, read_all, read_by, read_with};

@@ -1,4 +1,4 @@
-//! Tests of objects one after another or in arrays: the format `json`.
+//! Tests of the format `json`: consecutive objects, or objects in arrays.
 
 use proptest::prelude::*;
 
@@ -12,7 +12,7 @@ fn json(text: &str) -> Read {
     read_all(text.as_bytes(), Format::Json)
 }
 
-/// The documents of these texts, without ids.
+/// Returns the documents of these texts, without ids.
 fn documents(texts: &[&str]) -> Vec<crate::Record> {
     texts.iter().map(|text| document(text, None)).collect()
 }
@@ -149,7 +149,7 @@ fn values_too_long_are_passed_over() {
     assert_eq!(seen, [long(1), "{\"a\": 1}".into(), long(3), "12".into()]);
 }
 
-/// JSON values of any kind, which are no deeper than a parser goes.
+/// Returns JSON values of any kind, within the depth limit of parsers.
 fn value() -> impl Strategy<Value = serde_json::Value> {
     let leaf = prop_oneof![
         Just(serde_json::Value::Null),
@@ -166,7 +166,7 @@ fn value() -> impl Strategy<Value = serde_json::Value> {
 }
 
 proptest! {
-    /// What is cut out without being parsed is what a parser finds.
+    /// The values, which are split without parsing, equal those of a parser.
     #[test]
     fn values_are_those_of_a_parser(
         values in prop::collection::vec(value(), 0..6),
@@ -178,7 +178,7 @@ proptest! {
             true => serde_json::to_string_pretty,
             false => serde_json::to_string,
         };
-        // Outside of an array, an array is one of records.
+        // Outside an array, an array would be an array of records.
         let values: Vec<_> = values.into_iter().filter(|v| in_array || !v.is_array()).collect();
         let texts: Vec<String> = values.iter().map(|value| write(value).unwrap()).collect();
         let text = match in_array {

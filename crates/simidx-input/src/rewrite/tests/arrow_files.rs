@@ -39,7 +39,7 @@ fn texts(values: &[&str]) -> ArrayRef {
     Arc::new(StringArray::from(values.to_vec()))
 }
 
-/// What is read of a file or a stream.
+/// Reads the batches of a file or a stream.
 fn batches(bytes: &[u8]) -> Vec<RecordBatch> {
     match bytes.starts_with(b"ARROW1") {
         true => {
@@ -111,7 +111,7 @@ fn rows_get_columns() {
     );
 }
 
-/// A row of each kind of value, and one of nulls.
+/// Returns a batch with a row of values of each kind, and a row of nulls.
 fn kinds() -> RecordBatch {
     let mut words = StringDictionaryBuilder::<Int32Type>::new();
     words.append_value("word");

@@ -1,9 +1,9 @@
-//! Records that are kept as they are.
+//! Records that are copied unchanged.
 
 use crate::tests::{fields, filter_records, read_all};
 use crate::{Error, Format, InputFile, ReadOptions, Result};
 
-/// What a copy of some files holds without the records that are not wanted, and what comes after those.
+/// Copies the wanted records of some files, and returns the copy.
 fn copied(files: &[(&str, &str)], options: &ReadOptions, wanted: &[bool]) -> Result<String, Error> {
     let folder = tempfile::tempdir().unwrap();
     let open = |(name, text): &(&str, &str)| {

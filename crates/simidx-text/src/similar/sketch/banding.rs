@@ -1,26 +1,26 @@
-//! How many bands of how many bits find sketches within a distance, and with what probability.
+//! Chooses the number of bands, and of bits in each, that find sketches within a distance with a required probability.
 
 use super::sketcher::standard_error;
 
-/// The share of sketches at exactly the largest distance that bands must find.
+/// Required share of found sketches at exactly the largest distance.
 const RECALL: f64 = 0.995;
 
-/// Bits of a band: a table of all their values is 2^8 to 2^18 long.
+/// Permitted number of bits in a band: a table of all their values has 2^8 to 2^18 entries.
 const BITS: std::ops::RangeInclusive<u32> = 8..=18;
 
-/// Bands at the most: beyond, a comparison with all is better.
+/// Largest number of bands. With more, comparing all sketches is faster.
 const MOST_BANDS: u32 = 400;
 
-/// What looking up a band costs beside comparing two sketches of 64 bits.
+/// Cost of a look-up in a band, relative to comparing two sketches of 64 bits.
 const LOOK_UP: f64 = 8.0;
 
-/// How sketches within a distance of any of many queries are found: by a comparison with all, or by bands. A band is a
-/// choice of bit positions; only queries that agree with a sketch in all bits of some band are compared with it.
+/// The method that finds sketches within a distance of any of many queries: it compares all sketches, or uses bands. A
+/// band is a choice of bit positions; only queries that agree with a sketch in all bits of some band are compared with
+/// it.
 ///
-/// Of B bits let d be different. A band of s random positions misses all of them with probability
-/// q = C(B - d, s) / C(B, s), and one of m bands does with probability 1 - (1 - q)^m. The bands are chosen without regard
-/// to one another, so this holds for each distance by itself; [`SketchBanding::recall`] takes the mean over the distances
-/// that texts of a similarity have.
+/// Let d of B bits differ. A band of s random positions contains none of them with probability q = C(B - d, s) / C(B,
+/// s), and at least one of m bands with probability 1 - (1 - q)^m. The bands are chosen independently, so this holds
+/// for each distance; [`SketchBanding::recall`] is the mean over the distances of texts with a similarity.
 ///
 /// ```
 /// use simidx_text::similar::SketchBanding;
@@ -36,18 +36,18 @@ const LOOK_UP: f64 = 8.0;
 pub struct SketchBanding {
     sketch_bits: u32,
     largest_distance: u32,
-    /// None where all are compared.
+    /// Number of bands; 0 if all sketches are compared.
     bands: u32,
     bits: u32,
 }
 
 impl SketchBanding {
-    /// The cheapest way for so many queries, which finds 99.5 % of all sketches at the largest distance and more of the
-    /// nearer ones. Looked for are estimates of at least `least` less `margin` standard errors.
+    /// Returns the fastest method for `query_count` queries that finds 99.5 % of all sketches at the largest distance,
+    /// and more of the nearer ones. The search is for estimates of at least `least` minus `margin` standard errors.
     pub fn new(least: f64, margin: f64, sketch_bits: u32, query_count: usize) -> Self {
         let least = least.clamp(0.0, 1.0);
         let lowered = (least - margin.max(0.0) * standard_error(least, sketch_bits)).max(0.0);
-        // A distance that gives exactly the least estimate counts, whatever the rounding.
+        // A distance whose estimate is exactly the least one counts, despite rounding.
         let most = f64::from(sketch_bits) * (1.0 - lowered) / 2.0 + 1e-9;
         let all = SketchBanding {
             sketch_bits,
@@ -80,29 +80,29 @@ impl SketchBanding {
         })
     }
 
-    /// The probability that a band has none of so many bits.
+    /// The probability that a band contains none of `distance` differing bits.
     fn found_by_one(&self, distance: u32) -> f64 {
         let (all, equal) = (self.sketch_bits, self.sketch_bits.saturating_sub(distance));
         let factor = |i: u32| f64::from(equal.saturating_sub(i)) / f64::from(all - i);
         (0..self.bits).map(factor).product()
     }
 
-    /// The largest distance that is looked for.
+    /// The largest distance of the search.
     pub fn largest_distance(&self) -> u32 {
         self.largest_distance
     }
 
-    /// Number of bands; 0 if all are compared.
+    /// Number of bands; 0 if all sketches are compared.
     pub fn band_count(&self) -> usize {
         self.bands as usize
     }
 
-    /// Bits in a band.
+    /// Number of bits in a band.
     pub fn band_bits(&self) -> u32 {
         self.bits
     }
 
-    /// Bits in a sketch.
+    /// Number of bits in a sketch.
     pub fn sketch_bits(&self) -> u32 {
         self.sketch_bits
     }
@@ -116,11 +116,12 @@ impl SketchBanding {
         }
     }
 
-    /// The probability that a text of a similarity is found: that its sketch is near enough, and that a band shows it.
+    /// The probability that a text with a similarity is found: that its sketch is within the largest distance and
+    /// agrees in a band.
     pub fn recall(&self, similarity: f64) -> f64 {
         let different = (1.0 - similarity.clamp(0.0, 1.0)) / 2.0;
         let count = self.sketch_bits;
-        // The binomial probability of each distance from that of the one before.
+        // Each binomial probability follows from the one before it.
         let mut probability = (1.0 - different).powi(count as i32);
         let mut found = 0.0;
         for distance in 0..=self.largest_distance.min(count) {
@@ -131,7 +132,7 @@ impl SketchBanding {
         found
     }
 
-    /// The bit positions of all bands, always the same ones.
+    /// Returns the bit positions of all bands, which never change.
     pub(super) fn positions(&self) -> Vec<u16> {
         let mut state = 0x5eed_0f5e_1ec7_ed01_u64;
         let mut random = |below: u64| {
@@ -197,7 +198,7 @@ mod tests {
     fn few_queries_are_compared_with_all() {
         assert_eq!(SketchBanding::new(0.8, 0.0, 256, 3).band_count(), 0);
         assert_eq!(SketchBanding::new(0.8, 0.0, 256, 3).recall_at(25), 1.0);
-        // So are many of so little similarity that bands are of no use.
+        // At such a low similarity, most sketches match, so bands are useless.
         let far = SketchBanding::new(0.0, 0.0, 64, 10);
         assert_eq!((far.band_count(), far.largest_distance()), (0, 32));
         assert!((far.recall(1.0) - 1.0).abs() < 1e-9);

@@ -1,5 +1,5 @@
-//! Similar texts by sketches, where the texts are not there: a few hundred bits a text, of which the distance lets the
-//! similarity be estimated.
+//! Finds similar texts by sketches, without the indexed texts: a sketch is a few hundred bits, and the distance of two
+//! sketches estimates the similarity of their texts.
 
 mod banding;
 mod keys;

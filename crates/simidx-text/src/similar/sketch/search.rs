@@ -1,4 +1,4 @@
-//! Similar texts in an index by sketches: a whole batch of new texts, compared in one pass over the sketches.
+//! Finds texts in an index that are similar to a batch of new texts, in one pass over the sketches.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -10,16 +10,16 @@ use simidx::{Result, Set};
 use super::sketcher::distance;
 use super::{JaccardEstimate, SketchBanding, Sketcher, TextSketch};
 
-/// Sketches of an index that one task compares.
+/// Number of sketches that one task compares.
 const TASK_LEN: u64 = 1 << 10;
 
-/// Tasks whose matches are held at a time.
+/// Number of tasks whose matches are in memory at once.
 const ROUND_TASKS: u64 = 32;
 
-/// Stands for the end of a list of queries.
+/// Marks the end of a list of queries.
 const NONE: u32 = u32::MAX;
 
-/// A record of an index whose sketch is near that of a query.
+/// A record of an index whose sketch is near the sketch of a query.
 ///
 /// ```
 /// use simidx_text::similar::SketchMatch;
@@ -34,36 +34,36 @@ pub struct SketchMatch {
     /// Number of the segment.
     pub segment: usize,
     /// Number of the record in the order of [`Index::records`](simidx::Index::records), for
-    /// [`Index::id_of_record`](simidx::Index::id_of_record); in an index without ids the rank.
+    /// [`Index::id_of_record`](simidx::Index::id_of_record). In an index without ids, it is the rank.
     pub record: u64,
-    /// Bits in which the sketches differ.
+    /// Number of bits in which the sketches differ.
     pub distance: u32,
 }
 
 impl SketchMatch {
-    /// The Jaccard similarity that the distance between sketches of so many bits lets expect.
+    /// Estimates the Jaccard similarity from the distance between sketches of `bits` bits.
     pub fn estimate(&self, bits: u32) -> JaccardEstimate {
         JaccardEstimate::at(self.distance, bits)
     }
 }
 
-/// Finds the records of an index, or of several, that are similar to new texts, by the sketches that the index carries: its
-/// texts need not be there. Whatever is found is an estimate with a known error, see [`JaccardEstimate`].
+/// Finds the records of a set of indexes that are similar to new texts. It uses the sketches in the indexes, not their
+/// texts. Similarities are estimates with a known error, see [`JaccardEstimate`].
 ///
-/// Looked for are sketches whose estimate is at least the least similarity, less a margin of so many standard errors.
-/// Without a margin, half of the texts of just this similarity are estimated below it, and as many of slightly less
-/// similarity above it. With a margin of 2 a search finds 97 % of them and more others: that is of use where texts are
-/// compared afterwards.
+/// The search finds sketches whose estimate is at least the least similarity, minus a margin in standard errors.
+/// Without a margin, half of the texts of exactly this similarity are missed, because their estimates are below it, and
+/// as many texts of slightly lower similarity are found. With a margin of 2, the search finds 97 % of them, and more
+/// others, which is useful if the texts are compared afterwards.
 ///
-/// A batch of queries takes one pass over all sketches, on all threads of the current rayon pool: some nanoseconds for each
-/// query and sketch where queries are few, and about a microsecond for each sketch where they are many
-/// ([`SketchBanding`]). Memory: the queries, and tables of 4 bytes for each band and query, and for each band and value of
-/// its bits: for 65,536 queries 45 MB at 0.8 with 256 bits, up to 400 MB at lower similarities or with a margin;
-/// [`SketchSearch::batch_len`] says how many queries fit less.
+/// A batch of queries takes one pass over all sketches, on all threads of the current rayon pool: some nanoseconds for
+/// each query and sketch for few queries, and about a microsecond for each sketch for many ([`SketchBanding`]). Memory:
+/// the queries, and tables of 4 bytes for each band and query, and for each band and value of its bits. For 65,536
+/// queries, this is 45 MB at 0.8 with 256 bits, and up to 400 MB at lower similarities or with a margin;
+/// [`SketchSearch::batch_len`] returns the number of queries for less memory.
 ///
-/// Half of the bits of two sketches are equal by chance. In a large index some sketches are therefore near that of a text
-/// that is like none of the documents, if the sketches are short or the least similarity is low:
-/// [`SketchSearch::chance_matches`] says how many.
+/// Half of the bits of two sketches are equal by chance. If sketches are short or the least similarity is low, a text
+/// that resembles no document therefore has matches in a large index; [`SketchSearch::chance_matches`] returns their
+/// expected number.
 ///
 /// ```
 /// use simidx::{BuildOptions, IndexBuilder, Set, Width};
@@ -97,11 +97,11 @@ pub struct SketchSearch<'a> {
 }
 
 impl<'a> SketchSearch<'a> {
-    /// Queries that one pass should take at the most: more take more memory, and hardly less time each.
+    /// Recommended largest number of queries in a pass. More queries take more memory, and hardly less time each.
     pub const BATCH: usize = 1 << 16;
 
-    /// Queries in a batch that takes no more than so many bytes, see [`SketchSearch::best_matches`]: from 256 to
-    /// [`SketchSearch::BATCH`].
+    /// Returns the number of queries in a batch that takes at most `memory` bytes, see [`SketchSearch::best_matches`]:
+    /// from 256 to [`SketchSearch::BATCH`].
     pub fn batch_len(&self, memory: u64) -> usize {
         const LEAST: usize = 256;
         let lists = rayon::current_num_threads() as u64 + 1;
@@ -116,11 +116,10 @@ impl<'a> SketchSearch<'a> {
         len
     }
 
-    /// A search for a similarity of at least `least`, from 0 to 1, less `margin` standard errors.
+    /// Creates a search for a similarity of at least `least`, from 0 to 1, minus `margin` standard errors.
     ///
     /// # Errors
-    ///
-    /// Segments without sketches, or with sketches of different kinds or of features that are not known here.
+    /// Segments without sketches, with sketches of different kinds, or with sketches of unknown features.
     pub fn new(set: &'a Set, least: f64, margin: f64) -> Result<Self> {
         let parameters = set.sketch_parameters()?.ok_or_else(|| {
             let message = "there are no sketches to compare texts with; build with --sketch 256";
@@ -137,8 +136,8 @@ impl<'a> SketchSearch<'a> {
         })
     }
 
-    /// How many records a text that has nothing in common with any of them is expected to match: the number of the sketches
-    /// times the probability that so many of the bits of two are equal by chance.
+    /// Returns the expected number of matches of a text that has nothing in common with any record: the number of
+    /// sketches times the probability that enough bits of two sketches are equal by chance.
     ///
     /// ```
     /// # use simidx::{BuildOptions, IndexBuilder, Set, Width};
@@ -172,30 +171,30 @@ impl<'a> SketchSearch<'a> {
         )
     }
 
-    /// How many sketches a file has.
+    /// Returns the number of sketches in a file.
     fn sketch_count(&self, segment: usize) -> Result<u64> {
         let file = self.set.segment(segment);
         let sketches = file.map_or(Ok(None), Segment::sketches)?;
         Ok(sketches.map_or(0, |sketches| sketches.len()))
     }
 
-    /// What makes sketches of new texts like those of the index.
+    /// The sketcher for new texts, which makes sketches like those of the index.
     pub fn sketcher(&self) -> &Sketcher {
         &self.sketcher
     }
 
-    /// How a batch of so many queries is compared.
+    /// Returns the method that compares a batch of `query_count` queries.
     pub fn banding(&self, query_count: usize) -> SketchBanding {
         let bits = self.sketcher.parameters().bits();
         SketchBanding::new(self.least, self.margin, bits, query_count)
     }
 
-    /// The nearest record of each query, of equally near ones the first of the first segment; `None` where none is near
-    /// enough. Equal queries are searched for once. Memory: 40 bytes for each query and thread, however many records match.
+    /// Returns the nearest record of each query; among equally near ones, the first of the first segment. It is `None`
+    /// if no record is near enough. Equal queries are searched once. Memory: 40 bytes for each query and thread,
+    /// independent of the number of matches.
     ///
     /// # Errors
-    ///
-    /// As for [`SketchSearch::for_each_match`].
+    /// The errors of [`SketchSearch::for_each_match`].
     pub fn best_matches(&self, queries: &[TextSketch]) -> Result<Vec<Option<SketchMatch>>> {
         let mut number_of: HashMap<&TextSketch, usize> = HashMap::new();
         let mut distinct: Vec<TextSketch> = Vec::new();
@@ -219,7 +218,7 @@ impl<'a> SketchSearch<'a> {
         let mut best: Vec<Option<SketchMatch>> = vec![None; queries.len()];
         for segment in 0..self.set.segment_count() {
             let tasks = self.sketch_count(segment)?.div_ceil(TASK_LEN);
-            // Few long runs of tasks, since each has its own list of the best.
+            // Few long runs of tasks, because each has its own list of the best matches.
             let least = tasks as usize / (4 * rayon::current_num_threads());
             let found = (0..tasks as usize)
                 .into_par_iter()
@@ -251,12 +250,11 @@ impl<'a> SketchSearch<'a> {
         Ok(best)
     }
 
-    /// Hands all matches of a batch of queries to `visit`: those of the first segment first, in the order of its records,
-    /// and those of a record in the order of the queries. Records that are left out of the segments are not found.
+    /// Calls `visit` with all matches of a batch of queries, ordered by segment, record and query. Excluded records are
+    /// not found.
     ///
     /// # Errors
-    ///
-    /// A query of another number of bits, a damaged page of a segment, or what `visit` returns.
+    /// A query with another number of bits, a damaged page of a segment, or an error of `visit`.
     pub fn for_each_match<E: From<simidx::Error>>(
         &self,
         queries: &[TextSketch],
@@ -309,7 +307,7 @@ impl<'a> SketchSearch<'a> {
         Ok(near)
     }
 
-    /// Hands over the matches of some records of a segment, as far as these are there.
+    /// Passes on the matches of some records of a segment, except excluded records.
     fn matches_of(
         &self,
         segment: usize,
@@ -340,13 +338,13 @@ impl<'a> SketchSearch<'a> {
     }
 }
 
-/// Expected chance matches of a text beyond which documents must not be dropped by sketches, see
-/// [`SketchSearch::chance_matches`]: one text in a thousand would be dropped by mistake.
+/// Largest acceptable number of expected chance matches for dropping documents by sketches, see
+/// [`SketchSearch::chance_matches`]: at this number, one text in a thousand would be dropped by mistake.
 pub const MOST_CHANCE_MATCHES: f64 = 0.001;
 
-/// How many of so many records a text that has nothing in common with them is expected to match by sketches of so many
-/// bits: those with an estimate of at least `least` less `margin` standard errors. It rounds to nothing beyond some 1,000
-/// bits.
+/// Returns the expected number of matches, among `records` records, of a text that has nothing in common with them.
+/// Matches are sketches of `sketch_bits` bits with an estimate of at least `least` minus `margin` standard errors. The
+/// result underflows to 0 above about 1,000 bits.
 ///
 /// ```
 /// use simidx_text::similar::chance_matches;
@@ -356,7 +354,7 @@ pub const MOST_CHANCE_MATCHES: f64 = 0.001;
 /// assert!(chance_matches(1_000_000, 0.5, 0.0, 256) < 1e-8);
 /// ```
 pub fn chance_matches(records: u64, least: f64, margin: f64, sketch_bits: u32) -> f64 {
-    // With no queries at all, all are compared: bands miss none.
+    // Without queries, all sketches are compared, so that no match is missed.
     let banding = SketchBanding::new(least, margin, sketch_bits, 0);
     records as f64 * banding.recall(0.0)
 }
@@ -364,7 +362,7 @@ pub fn chance_matches(records: u64, least: f64, margin: f64, sketch_bits: u32) -
 /// Bytes of the best match of a query.
 const BEST_LEN: u64 = size_of::<Option<SketchMatch>>() as u64;
 
-/// Puts a match in the place of a less near one of its query; of equally near ones the first stays.
+/// Replaces the best match of a query if `found` is nearer.
 fn keep_nearer(best: &mut [Option<SketchMatch>], found: SketchMatch) {
     let rank = |found: &SketchMatch| (found.distance, found.segment, found.record);
     let best = &mut best[found.query];
@@ -376,17 +374,17 @@ fn keep_nearer(best: &mut [Option<SketchMatch>], found: SketchMatch) {
 /// The queries of a batch, by the bits of their bands.
 struct Tables<'q> {
     queries: &'q [TextSketch],
-    /// Numbers of 64 bits in a sketch.
+    /// Number of 64-bit numbers in a sketch.
     words: usize,
     banding: SketchBanding,
     positions: Vec<u16>,
-    /// For each band and value of its bits the first query that has it, or none.
+    /// For each band and value of its bits, the first query that has it, or `NONE`.
     first: Vec<u32>,
-    /// For each band and query the next one with the same value.
+    /// For each band and query, the next query with the same value.
     next: Vec<u32>,
 }
 
-/// The queries that are near a sketch, and memory for finding them.
+/// The queries near a sketch, and working memory for finding them.
 #[derive(Default)]
 struct Near {
     found: Vec<(u32, u32)>,
@@ -394,7 +392,7 @@ struct Near {
 }
 
 impl<'q> Tables<'q> {
-    /// Bytes of the tables of so many queries, and of the queries.
+    /// Bytes of the tables of `query_count` queries, and of the queries.
     fn byte_count(banding: SketchBanding, query_count: usize) -> u64 {
         let values = banding.band_count() << banding.band_bits();
         let numbers = values + banding.band_count() * query_count;
@@ -423,7 +421,7 @@ impl<'q> Tables<'q> {
             next: vec![NONE; banding.band_count() * queries.len()],
         };
         for band in 0..banding.band_count() {
-            // The last one goes in first, so that lists ascend.
+            // Queries are inserted in reverse order, so that lists ascend.
             for (number, query) in queries.iter().enumerate().rev() {
                 let place = tables.place(band, query.as_u64s());
                 let first = std::mem::replace(&mut tables.first[place], number as u32);
@@ -433,7 +431,7 @@ impl<'q> Tables<'q> {
         Ok(tables)
     }
 
-    /// The place of a sketch in the table of a band.
+    /// Returns the position of a sketch in the table of a band.
     #[inline]
     fn place(&self, band: usize, sketch: &[u64]) -> usize {
         let bits = self.banding.band_bits() as usize;
@@ -444,7 +442,7 @@ impl<'q> Tables<'q> {
         })
     }
 
-    /// The queries that are near a sketch, in order.
+    /// Finds the queries near a sketch, in order.
     fn find(&self, sketch: &[u64], near: &mut Near) {
         let largest = self.banding.largest_distance();
         let Near { found, candidates } = near;

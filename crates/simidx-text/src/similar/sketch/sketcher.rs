@@ -1,4 +1,4 @@
-//! Sketches of texts: long one-bit MinHash values, from which the Jaccard similarity of two texts is estimated.
+//! Sketches of texts: long one-bit MinHash values that estimate the Jaccard similarity of two texts.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,15 +11,16 @@ use crate::minhash::minima_of;
 use crate::stages::Html;
 use crate::{Error, Fingerprinter, Pipeline, PipelineOptions, Result};
 
-/// What the name of the features begins with.
+/// The prefix of the features in their text form.
 const WORDS: &str = "words:";
 
-/// What the name of the first stage begins with.
+/// The prefix of the first stage in its text form.
 const HTML: &str = "html:";
 
-/// Of what in a document sketches are made: all runs of so many words of its text, and how the text is found in HTML.
+/// The features of a document that sketches are made from: all shingles of a number of words, and whether the text is
+/// extracted from HTML.
 ///
-/// It is written `words:3 html:no`, and an index records it in this form.
+/// The text form is `words:3 html:no`, as an index records it.
 ///
 /// ```
 /// use simidx_text::similar::SketchFeatures;
@@ -37,11 +38,10 @@ pub struct SketchFeatures {
 }
 
 impl SketchFeatures {
-    /// Runs of `words` words, 1 to 64, as [`FeatureSet::of_shingles`] cuts them.
+    /// Shingles of `words` words, 1 to 64, as [`FeatureSet::of_shingles`] makes them.
     ///
     /// # Errors
-    ///
-    /// Another number.
+    /// A number out of range.
     pub fn new(words: usize, html: Html) -> Result<Self> {
         match Similarity::of_words(1.0, words) {
             Ok(_) => Ok(SketchFeatures { words, html }),
@@ -51,7 +51,7 @@ impl SketchFeatures {
         }
     }
 
-    /// Words in a run.
+    /// Number of words in a shingle.
     pub fn words(&self) -> usize {
         self.words
     }
@@ -63,7 +63,7 @@ impl SketchFeatures {
 }
 
 impl Default for SketchFeatures {
-    /// Runs of three words of plain text.
+    /// Shingles of three words of plain text.
     fn default() -> Self {
         SketchFeatures {
             words: 3,
@@ -88,7 +88,7 @@ impl FromStr for SketchFeatures {
             let html = html.strip_prefix(HTML)?.parse().ok()?;
             SketchFeatures::new(words, html).ok()
         };
-        // Nothing but what is written: an index with `words:03` has features that this program does not know.
+        // Only the exact text form is known: the features of an index with `words:03` are unknown.
         let parsed = parsed().filter(|features| features.to_string() == text);
         parsed.ok_or_else(|| {
             let clause = format!("unknown features of sketches {text:?}, known are such as");
@@ -102,8 +102,9 @@ impl FromStr for SketchFeatures {
 
 /// Makes sketches of documents or of sets of features. Cheap to clone.
 ///
-/// Bit i of a sketch is the lowest bit of the least value of hash function i over all features. Two sets of Jaccard
-/// similarity J have equal bits with probability (1 + J) / 2, so that [`JaccardEstimate`] gets J back from the distance.
+/// Bit i of a sketch is the lowest bit of the smallest value of hash function i over all features. Two sets with
+/// Jaccard similarity J have equal bits with probability (1 + J) / 2, so [`JaccardEstimate`] can compute J from the
+/// distance.
 ///
 /// ```
 /// use simidx::Width;
@@ -124,11 +125,10 @@ pub struct Sketcher {
 }
 
 impl Sketcher {
-    /// Sketches of so many bits, a multiple of 64 from 64 to 512.
+    /// Creates a sketcher for sketches of `bits` bits, a multiple of 64 from 64 to 512.
     ///
     /// # Errors
-    ///
-    /// Another number.
+    /// Another number of bits.
     pub fn new(bits: u32, features: SketchFeatures) -> Result<Self> {
         let parameters = SketchParameters::new(bits, &features.to_string());
         Ok(Sketcher {
@@ -137,10 +137,9 @@ impl Sketcher {
         })
     }
 
-    /// Sketches like those of an index.
+    /// Creates a sketcher for sketches like those of an index.
     ///
     /// # Errors
-    ///
     /// Features that this program does not know.
     pub fn like(parameters: &SketchParameters) -> Result<Self> {
         Ok(Sketcher {
@@ -149,21 +148,20 @@ impl Sketcher {
         })
     }
 
-    /// What an index records of the sketches.
+    /// The parameters that an index records.
     pub fn parameters(&self) -> &SketchParameters {
         &self.parameters
     }
 
-    /// What the sketches are made of.
+    /// The features that sketches are made from.
     pub fn features(&self) -> SketchFeatures {
         self.features
     }
 
-    /// A pipeline that finds the text of documents as these sketches want it, for [`Sketcher::sketch`].
+    /// Returns a pipeline that extracts the text of documents for [`Sketcher::sketch`].
     ///
     /// # Errors
-    ///
-    /// HTML, where this crate was built without the feature `html`.
+    /// HTML, if this crate was built without the feature `html`.
     pub fn pipeline(&self) -> Result<Pipeline> {
         Pipeline::new(PipelineOptions {
             html: self.features.html,
@@ -171,24 +169,26 @@ impl Sketcher {
         })
     }
 
-    /// The least similarity of the features that these sketches are made of.
+    /// Returns the least similarity `least` of the features that these sketches are made from.
     pub fn similarity(&self, least: f64) -> Result<Similarity> {
         let similarity = Similarity::of_words(least, self.features.words);
         similarity.map_err(|error| Error::Pipeline(error.to_string()))
     }
 
-    /// The features of a document. The pipeline of the fingerprinter must find texts as the sketches want it.
+    /// Returns the features of a document. The pipeline of the fingerprinter must extract texts like
+    /// [`Sketcher::pipeline`].
     pub fn feature_set(&self, fingerprinter: &mut Fingerprinter, document: &str) -> FeatureSet {
         let similarity = Similarity::of_words(1.0, self.features.words).unwrap_or_default();
         similarity.feature_set(fingerprinter, document)
     }
 
-    /// The sketch of a document: a quarter of a nanosecond for each bit and word, and the time to find the words.
+    /// Returns the sketch of a document, in a quarter of a nanosecond for each bit and word, plus the time to find the
+    /// words.
     pub fn sketch(&self, fingerprinter: &mut Fingerprinter, document: &str) -> TextSketch {
         self.sketch_of(&self.feature_set(fingerprinter, document))
     }
 
-    /// The sketch of a set of features.
+    /// Returns the sketch of a set of features.
     pub fn sketch_of(&self, features: &FeatureSet) -> TextSketch {
         let minima = minima_of(self.parameters.bits(), features.hashes());
         let word = |minima: &[u32]| {
@@ -215,7 +215,7 @@ impl Sketcher {
 pub struct TextSketch(Box<[u64]>);
 
 impl TextSketch {
-    /// Its bits, 64 in a number: bit i is bit i mod 64 of number i / 64.
+    /// The bits of the sketch in numbers of 64 bits: bit i is bit i mod 64 of number i / 64.
     pub fn as_u64s(&self) -> &[u64] {
         &self.0
     }
@@ -225,23 +225,23 @@ impl TextSketch {
         self.0.len() as u32 * 64
     }
 
-    /// Bits in which two sketches of equal length differ.
+    /// Number of bits in which two sketches of equal length differ.
     pub fn distance(&self, other: &TextSketch) -> u32 {
         distance(&self.0, &other.0)
     }
 }
 
-/// Bits in which sketches of equal length differ.
+/// Number of bits in which sketches of equal length differ.
 #[inline(always)]
 pub(super) fn distance(a: &[u64], b: &[u64]) -> u32 {
     a.iter().zip(b).map(|(a, b)| (a ^ b).count_ones()).sum()
 }
 
-/// The Jaccard similarity that two sketches let expect, and how far it may be off.
+/// An estimate of the Jaccard similarity from two sketches, with its standard error.
 ///
-/// With d of B bits different it is 1 - 2d / B, or 0 if that is negative. Its standard error is 2 sqrt(p (1 - p) / B)
-/// with p = (1 + J) / 2: for J = 0.8 it is 0.053 with 128 bits, 0.0375 with 256, 0.027 with 512. Two thirds of all
-/// estimates are off by less, 95 % by less than twice as much.
+/// If d of B bits differ, the estimate is 1 - 2d / B, or 0 if that is negative. Its standard error is 2 sqrt(p (1 - p)
+/// / B) with p = (1 + J) / 2: for J = 0.8 it is 0.053 with 128 bits, 0.0375 with 256, 0.027 with 512. The error of two
+/// thirds of all estimates is less than the standard error, and that of 95 % is less than twice the standard error.
 ///
 /// ```
 /// use simidx_text::similar::JaccardEstimate;
@@ -254,12 +254,12 @@ pub(super) fn distance(a: &[u64], b: &[u64]) -> u32 {
 pub struct JaccardEstimate {
     /// The most likely Jaccard similarity, 0 to 1.
     pub similarity: f64,
-    /// The standard error if that is the similarity.
+    /// The standard error at this similarity.
     pub standard_error: f64,
 }
 
 impl JaccardEstimate {
-    /// The estimate from a distance between sketches of so many bits.
+    /// Estimates the similarity from a distance between sketches of `bits` bits.
     pub fn at(distance: u32, bits: u32) -> Self {
         let similarity = (1.0 - 2.0 * f64::from(distance) / f64::from(bits)).max(0.0);
         JaccardEstimate {
@@ -268,7 +268,7 @@ impl JaccardEstimate {
         }
     }
 
-    /// The estimate from two sketches of equal length.
+    /// Estimates the similarity from two sketches of equal length.
     pub fn of(a: &TextSketch, b: &TextSketch) -> Self {
         JaccardEstimate::at(a.distance(b), a.bits())
     }
@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn estimates_are_right_and_as_exact_as_they_say() {
-        // 400 pairs of sets of 200 features, of which so many are common.
+        // 400 pairs of sets of 200 features, of which `common` are common.
         for bits in [64, 128, 256, 512] {
             let sketcher = Sketcher::new(bits, SketchFeatures::default()).unwrap();
             for common in [100u64, 150, 178, 190] {
@@ -310,7 +310,7 @@ mod tests {
                     "{bits} {common}: {mean}"
                 );
                 let square = errors.iter().map(|error| error * error).sum::<f64>() / 400.0;
-                // The error of the error is a 28th of it.
+                // The standard error of the measured error is a 28th of it.
                 assert!(
                     (square.sqrt() / expected - 1.0).abs() < 0.2,
                     "{bits} {common}"

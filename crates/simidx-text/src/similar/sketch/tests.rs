@@ -1,4 +1,4 @@
-//! The search by sketches against a comparison with all.
+//! The search by sketches against a comparison of all sketches.
 
 use simidx::Set;
 
@@ -8,7 +8,7 @@ use simidx::{BuildOptions, Id, IdKind, Index, IndexBuilder, Storage, Width};
 use super::*;
 use crate::compare::FeatureSet;
 
-/// Sets of a hundred features; each family has variants, of which variant v lacks v of the features and has v others.
+/// Returns a set of a hundred features. Each family has variants: variant v lacks v of the features and has v others.
 fn set(family: u64, variant: u64) -> FeatureSet {
     let hash = |seed: u64| xxhash_rust::xxh3::xxh3_64(&seed.to_le_bytes());
     let own = (0..variant).map(|i| hash(1 << 40 | family << 20 | variant << 10 | i));
@@ -20,12 +20,12 @@ fn sketcher(bits: u32) -> Sketcher {
     Sketcher::new(bits, SketchFeatures::default()).unwrap()
 }
 
-/// A fingerprint of a family.
+/// Returns a fingerprint of a family.
 fn even(family: u64) -> u64 {
     family.wrapping_mul(0x9e37_79b9_7f4a_7c15) & !1
 }
 
-/// An index of some families, the variants 0 to 2 of each, with the ids 10 * family + variant.
+/// Returns an index of some families, the variants 0 to 2 of each, with the ids 10 * family + variant.
 fn index(families: std::ops::Range<u64>, bits: u32) -> Index<u64> {
     let sketcher = sketcher(bits);
     let mut options = BuildOptions::default();
@@ -35,7 +35,7 @@ fn index(families: std::ops::Range<u64>, bits: u32) -> Index<u64> {
     for family in families {
         for variant in 0..3 {
             let sketch = sketcher.sketch_of(&set(family, variant));
-            // Two records to a fingerprint.
+            // Two records for each fingerprint.
             let fingerprint = even(family) | (variant / 2);
             let id = 10 * family + variant;
             let pushed = builder.push_with_sketch(fingerprint, Some(id.into()), sketch.as_u64s());
@@ -53,7 +53,7 @@ fn queries(bits: u32) -> Vec<TextSketch> {
     queries.collect()
 }
 
-/// All matches by comparing all with all.
+/// Returns all matches, found by comparing all sketches.
 fn oracle(segments: &Set, queries: &[TextSketch], largest: u32) -> Vec<SketchMatch> {
     let mut all = Vec::new();
     for (segment, file) in segments.segments().enumerate() {
@@ -101,7 +101,7 @@ fn matches_are_those_of_a_comparison_with_all() {
             let found = found(&search, queries);
             assert!(found.iter().all(|one| expected.contains(one)));
             assert!(found.is_sorted_by_key(|one| (one.segment, one.record, one.query)));
-            // One in two hundred may be missed at the largest distance, fewer of nearer ones.
+            // At the largest distance, one in two hundred may be missed, and fewer at smaller distances.
             let missed = expected.len() - found.len();
             assert!(
                 missed * 200 <= expected.len() && expected.len() >= 5,
@@ -129,7 +129,7 @@ fn little_memory_makes_small_batches() {
         batches.is_sorted_by(|a, b| a >= b) && batches[3] < batches[1],
         "{batches:?}"
     );
-    // A margin takes more bands, and so more memory for as many queries.
+    // A margin needs more bands, and so more memory for the same number of queries.
     assert!(len(2.0, 1 << 26) < len(0.0, 1 << 26));
 }
 
