@@ -293,6 +293,7 @@ fn kept_for(fates: &SimilarDedup, document: usize) -> usize {
 mod tests {
     use super::*;
     use simidx::Watch;
+    use simidx_text::Pipeline;
 
     #[test]
     fn clusters_are_numbered_by_their_first_documents() {
