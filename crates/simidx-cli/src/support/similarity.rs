@@ -46,7 +46,7 @@ pub(crate) struct SimilarityArgs {
     features: Option<Features>,
 }
 
-/// What two texts may have in common: runs of so many words, or else what the pipeline makes fingerprints of.
+/// The features that texts are compared by: runs of this number of words, or else the features of the pipeline.
 type Features = Option<usize>;
 
 /// Reads a similarity.
@@ -241,7 +241,7 @@ impl SimilarDocuments {
     }
 }
 
-/// What has been signed of a document.
+/// Returns the signed text of a document.
 ///
 /// # Errors
 /// The record is none.
@@ -249,7 +249,7 @@ pub(crate) fn signed(signed: Option<SignedText>) -> Result<SignedText, Refusal> 
     signed.ok_or_else(|| Refusal::record(NO_TEXT))
 }
 
-/// What takes the number of a document and its text.
+/// A function that takes the number of a document and its text.
 type Visit<'a> = &'a mut dyn FnMut(usize, String) -> Result<(), Failure>;
 
 /// Hands the texts of the documents to `visit`, in order, in another pass over the inputs. Some documents may be fingerprints

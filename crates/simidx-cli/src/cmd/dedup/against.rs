@@ -240,7 +240,7 @@ fn sketch_search<'a>(
     Ok(search)
 }
 
-/// What to do where sketches are too short for the number of records.
+/// Returns the error for sketches that are too short for the number of records, with the ways out.
 fn too_short(search: &SketchSearch<'_>, records: u64, least: f64) -> String {
     let bits = search.sketcher().parameters().bits();
     let is_enough = |least, bits| chance_matches(records, least, 0.0, bits) <= MOST_CHANCE_MATCHES;

@@ -17,7 +17,7 @@ use crate::support::records::{Fingerprinted, Refusal, Sink};
 /// Reads the documents and decides on each by its fingerprint. Of a cluster the first is kept, or the longest.
 ///
 /// # Errors
-/// What keeps the documents from being read or compared.
+/// Documents that cannot be read or compared.
 pub(super) fn judge<'a>(job: &Job<'a>, distance: u32) -> Result<(Judged<'a>, Summary), Failure> {
     let mut options = DedupOptions::default();
     options.distance = distance;
@@ -72,7 +72,7 @@ struct Collector {
     known: Known,
     /// Whether records without texts are refused.
     needs_texts: bool,
-    /// Why no document can be compared with the index.
+    /// The reason why no document can be compared with the index.
     foreign: Option<String>,
 }
 
@@ -107,7 +107,7 @@ impl Sink for Collector {
     }
 }
 
-/// What is wrong with documents if the index was made of documents in another way.
+/// Returns the warning that the index was made of documents by another pipeline.
 fn foreign_pipeline(set: &Set, own: &Pipeline) -> Option<String> {
     let described = set.pipeline()?;
     let name = &set.names()[0];

@@ -1,4 +1,4 @@
-//! What was decided of each document, in the words that the outputs use.
+//! The decision on each document, in the words that the outputs use.
 
 use simidx::batch::DedupCounts;
 use simidx::{Error, IdBuf};
@@ -6,7 +6,7 @@ use simidx_text::similar::JaccardEstimate;
 
 use super::known::Known;
 
-/// What is decided of a document.
+/// The decision on a document.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Verdict {
     Kept,
@@ -24,7 +24,7 @@ pub(super) enum Verdict {
 
 /// The decisions on all documents, by their numbers from 0.
 pub(super) trait Decisions {
-    /// How many documents there are, and what becomes of them.
+    /// The number of documents of each kind.
     fn counts(&self) -> DedupCounts;
 
     fn verdict(&self, document: usize) -> Verdict;
@@ -49,13 +49,13 @@ pub(super) struct Member {
     pub(super) estimate: Option<JaccardEstimate>,
 }
 
-/// The decisions, and all that is known of the documents.
+/// The decisions, and the properties of the documents.
 pub(super) struct Judged<'a> {
     pub(super) decisions: Box<dyn Decisions + 'a>,
     pub(super) documents: Known,
 }
 
-/// Why a document is dropped.
+/// The reason why a document is dropped.
 pub(super) enum Cause {
     /// Another document of its cluster is kept.
     Document {
@@ -66,7 +66,7 @@ pub(super) enum Cause {
     Member(Member),
 }
 
-/// A document that is dropped: why, and the distance of the fingerprints, if they were compared.
+/// A dropped document: the reason, and the distance of the fingerprints if they were compared.
 pub(super) struct Dropped {
     pub(super) distance: Option<u32>,
     pub(super) cause: Cause,
@@ -78,12 +78,12 @@ impl Judged<'_> {
         self.decisions.counts().documents as usize
     }
 
-    /// What a document is called.
+    /// Returns the name of a document.
     pub(super) fn label(&self, document: usize) -> Result<IdBuf, Error> {
         self.documents.labels.of(document)
     }
 
-    /// Why a document is dropped; nothing if it is kept.
+    /// Returns the reason why a document is dropped; `None` if it is kept.
     pub(super) fn dropped(&self, document: usize) -> Result<Option<Dropped>, Error> {
         let (distance, cause) = match self.decisions.verdict(document) {
             Verdict::Kept => return Ok(None),

@@ -1,4 +1,4 @@
-//! What is known of documents apart from what is compared: what they are called, and how long they are.
+//! The names and the lengths of documents, which are kept apart from the data that is compared.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
@@ -9,10 +9,10 @@ use simidx::{Error, IdBuf};
 use crate::support::labels::Labels;
 use crate::support::records::Fingerprinted;
 
-/// What is known of documents, in their order.
+/// The names and lengths of documents, in their order.
 pub(super) struct Known {
     pub(super) labels: Labels,
-    /// Whether any id is a text.
+    /// Whether any id is a string.
     pub(super) has_text_ids: bool,
     pub(super) repeated_ids: RepeatedIds,
     /// Whether the ids are needed.
@@ -20,7 +20,7 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// No documents yet. Ids, and the search for those that come twice, take so many bytes of memory.
+    /// Creates an empty list. Ids, and the search for repeated ones, take at most `memory` bytes.
     pub(super) fn new(
         (keeps_ids, keeps_lengths): (bool, bool),
         temp_dir: Option<&Path>,
@@ -34,10 +34,10 @@ impl Known {
         }
     }
 
-    /// Takes the next document.
+    /// Adds the next document.
     ///
     /// # Errors
-    /// What keeps its id from being written.
+    /// An id that cannot be written.
     pub(super) fn push(&mut self, record: &Fingerprinted) -> Result<(), Error> {
         if let Some(id) = &record.id {
             self.repeated_ids.push(id);
@@ -56,18 +56,18 @@ const ID_LEN: u64 = 8 * 4;
 pub(super) struct RepeatedIds {
     state: RandomState,
     seen: HashSet<u64>,
-    /// Ids that the memory has room for.
+    /// The most ids that fit into the memory.
     most: usize,
-    /// Documents with ids that have been looked at.
+    /// Number of documents whose ids were checked.
     looked_at: u64,
-    /// Whether some have not been.
+    /// Whether the ids of later documents were not checked.
     is_partial: bool,
     count: u64,
     first: Option<String>,
 }
 
 impl RepeatedIds {
-    /// No ids yet, and so many bytes of memory for those to come.
+    /// Creates a counter that takes at most `memory` bytes.
     pub(super) fn new(memory: u64) -> Self {
         RepeatedIds {
             state: RandomState::new(),
@@ -80,7 +80,7 @@ impl RepeatedIds {
         }
     }
 
-    /// Takes the id of the next document. A number is the same as its digits.
+    /// Adds the id of the next document. A number is equal to its digits.
     pub(super) fn push(&mut self, id: &IdBuf) {
         if self.is_partial || self.seen.len() >= self.most {
             self.is_partial = true;
@@ -103,7 +103,7 @@ impl RepeatedIds {
         self.count
     }
 
-    /// What there is to be said about it.
+    /// Returns the warning about repeated ids, if there are any.
     pub(super) fn warning(&self) -> Option<String> {
         let first = self.first.as_ref()?;
         let count = self.count;

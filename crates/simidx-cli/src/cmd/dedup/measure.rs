@@ -1,4 +1,4 @@
-//! What makes documents near-duplicates: the distance of fingerprints, or the similarity of texts.
+//! The measure of near-duplicates: the distance of fingerprints, or the similarity of texts.
 
 use simidx::{Error, Set, Width};
 use simidx_input::{Content, InputFile};
@@ -11,18 +11,18 @@ use crate::support::options::DEFAULT_DISTANCE;
 use crate::support::page::{decimal, plural};
 use crate::support::similarity::{features_of, without_width};
 
-/// What makes documents near-duplicates.
+/// The measure of near-duplicates.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Measure {
-    /// Fingerprints that differ in at most so many bits, and why, if the user did not say so.
+    /// Fingerprints that differ in at most this number of bits, and the reason if the user did not choose it.
     Distance(u32, Option<&'static str>),
-    /// Texts that are at least so similar.
+    /// Texts of at least this similarity.
     Similarity(Similarity),
 }
 
 impl Measure {
-    /// What was asked for, or what fits the records: the similarity of texts where there are texts, unless something that
-    /// only concerns fingerprints is said.
+    /// Returns the measure that the user chose, or the one that fits the records: the similarity of texts where there are
+    /// texts, unless an option concerns only fingerprints.
     ///
     /// # Errors
     /// An option that does not go with it, and an input that cannot be read.
@@ -54,7 +54,7 @@ impl Measure {
         }
     }
 
-    /// The distance, if that is what counts.
+    /// Returns the distance, if fingerprints are compared.
     pub(super) fn distance(self) -> Option<u32> {
         match self {
             Measure::Distance(distance, _) => Some(distance),
@@ -62,7 +62,7 @@ impl Measure {
         }
     }
 
-    /// In a sentence.
+    /// Returns the definition of near-duplicates, as part of a sentence.
     pub(super) fn definition(self) -> String {
         match self {
             Measure::Distance(distance, _) => format!(
@@ -77,7 +77,7 @@ impl Measure {
         }
     }
 
-    /// How much two near-duplicates differ at the most: in bits, or in percent of their features.
+    /// Returns the largest difference of near-duplicates: in bits, or in percent of their features.
     pub(super) fn limit(self) -> u32 {
         match self {
             Measure::Distance(distance, _) => distance,
@@ -85,7 +85,7 @@ impl Measure {
         }
     }
 
-    /// What a difference is called.
+    /// Returns the label of a difference.
     pub(super) fn label(self, difference: u32) -> String {
         match self {
             Measure::Distance(..) => difference.to_string(),
@@ -93,7 +93,7 @@ impl Measure {
         }
     }
 
-    /// What the differences are.
+    /// Returns the unit of the differences.
     pub(super) fn unit(self) -> &'static str {
         match self {
             Measure::Distance(..) => "bits that differ",
@@ -108,7 +108,7 @@ pub(super) fn difference(jaccard: f64) -> u32 {
     ((1.0 - jaccard) * 100.0 + 1e-9) as u32
 }
 
-/// Why fingerprints are compared, if neither a similarity nor a distance is given.
+/// Returns the reason to compare fingerprints if neither a similarity nor a distance is given.
 fn about_fingerprints(
     args: &Args,
     against: Option<&Set>,

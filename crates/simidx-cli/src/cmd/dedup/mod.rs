@@ -1,4 +1,4 @@
-//! `simidx dedup`: documents without their near-duplicates, and a report of what was dropped for what.
+//! `simidx dedup`: documents without their near-duplicates, and a report of the dropped ones.
 
 mod against;
 mod fingerprints;
@@ -131,7 +131,7 @@ pub(crate) struct Args {
     resources: ResourceArgs,
 }
 
-/// Options that the help of other commands describes.
+/// The options that the help of other commands describes.
 const RARE: [&str; 9] = [
     "annotate_prefix",
     "delimiter",
@@ -150,7 +150,7 @@ fn without_rare(arg: Arg) -> Arg {
     arg.hide(is_rare)
 }
 
-/// What may be done with records that cannot be judged: here they can also be kept.
+/// Returns the parser of `--on-error`. Here, records that cannot be judged can also be kept.
 fn on_error() -> impl TypedValueParser<Value = OnError> {
     let values = [
         PossibleValue::new("stop").help("Stop with an error that names it"),
@@ -266,7 +266,7 @@ fn dedup(
     Ok(true)
 }
 
-/// What is to be deduplicated, and how.
+/// The documents to deduplicate, and the options.
 struct Job<'a> {
     args: &'a Args,
     /// The indexes of documents that were there before.
@@ -282,17 +282,17 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Hands the documents to `sink`.
+    /// Passes the documents to `sink`.
     ///
     /// # Errors
-    /// What keeps them from being read.
+    /// Documents that cannot be read.
     fn read(&self, sink: &mut dyn Sink) -> Result<ReadCounts, Failure> {
         let pass = (&self.args.input, self.width);
         let reading = (self.mode, "reading", "documents");
         read_originals(pass, &self.pipeline, self.originals, reading, sink)
     }
 
-    /// What is to be known of the documents.
+    /// Creates the list of the names and lengths of the documents.
     fn known(&self, keeps_ids: bool) -> Known {
         let keeps_lengths = self.args.keep == Keep::Longest;
         let temp_dir = self.args.resources.temp_dir.as_deref();
@@ -347,7 +347,7 @@ impl Args {
         Ok(originals)
     }
 
-    /// What is deduplicated.
+    /// Returns the title of the report.
     fn title(&self) -> String {
         match &self.input.inputs[..] {
             [] => "Deduplication of standard input".to_owned(),

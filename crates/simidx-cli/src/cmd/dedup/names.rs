@@ -56,7 +56,7 @@ fn ending(path: &Path) -> String {
     ending.map_or_else(String::new, |ending| ending.to_string_lossy().into_owned())
 }
 
-/// What the ending of a name says of the contents.
+/// The contents that the ending of a name stands for.
 fn said(path: &Path) -> Option<&'static str> {
     let ending = ending(path);
     let own = ENDINGS.map(|known| (known, known)).into_iter();
@@ -105,7 +105,7 @@ pub(super) fn check(
         Format::Hex | Format::Tsv if !first.has_fields() => ["hex", "tsv"].contains(&said),
         format => said == format.name(),
     };
-    // A name like those of the inputs is no more wrong than they are.
+    // The inputs have such a name as well.
     if fits || inputs.iter().all(|input| ending(input.path()) == own) {
         return Ok(());
     }

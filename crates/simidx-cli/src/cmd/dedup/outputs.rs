@@ -1,4 +1,4 @@
-//! Where the records and the report go.
+//! The outputs: the kept records and the report.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,12 +19,12 @@ use crate::support::inputs::{InputFiles, OnError, folder};
 use crate::support::output::{Output, Together};
 use crate::support::progress::ReadingBar;
 
-/// What takes bytes.
+/// A writer of bytes.
 type Sink<'a> = &'a mut (dyn io::Write + Send);
 
 /// The outputs, checked before anything is read.
 pub(super) struct Outputs {
-    /// Where records go: the file of `-o`, or one for each input. None if they go nowhere.
+    /// The files of kept records: that of `-o`, or one for each input; none with `--dry-run`.
     kept: Vec<(PathBuf, Output)>,
     /// The folder of these files, if it is not there yet.
     new_folder: Option<PathBuf>,
@@ -35,7 +35,7 @@ impl Outputs {
     /// Checks early that the outputs may be written.
     ///
     /// # Errors
-    /// One that may not, or two that are the same.
+    /// An output that may not be written, or two outputs in one file.
     pub(super) fn new(args: &Args, paths: &[PathBuf]) -> Result<Self, Failure> {
         let mut inputs = args.input.files()?;
         inputs.add(&args.against);
@@ -77,7 +77,7 @@ impl Outputs {
         Ok(outputs)
     }
 
-    /// The report is no file of records, and standard output has one use.
+    /// Checks that the report is not also a file of records, and that standard output has one use.
     fn check_each_other(&self, args: &Args) -> Result<(), Failure> {
         let needs_stdout = |option| {
             let message = format!("--json needs standard output; name a file with {option}");
@@ -140,11 +140,11 @@ impl Outputs {
         }
     }
 
-    /// Writes all outputs, which then appear together. The figures of what became of records that could not be judged come
-    /// to the summary, before the report is written.
+    /// Writes all outputs, which then appear together. The numbers of records that could not be judged are added to the
+    /// summary before the report is written.
     ///
     /// # Errors
-    /// What the inputs, the outputs, the indexes or temporary files report.
+    /// Any error of the inputs, the outputs, the indexes or temporary files.
     pub(super) fn write(
         &self,
         job: &Job<'_>,
@@ -248,14 +248,14 @@ fn shard_names(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     Ok(names)
 }
 
-/// Tells whether the last line has an end.
+/// A writer that knows whether the last line is complete.
 struct LineEnds<'a> {
     out: Sink<'a>,
     is_open: bool,
 }
 
 impl LineEnds<'_> {
-    /// Ends the last line, if it has no end.
+    /// Ends the last line, if it is not complete.
     fn end(&mut self) -> io::Result<()> {
         match self.is_open {
             true => self.write_all(b"\n"),
@@ -278,7 +278,7 @@ impl io::Write for LineEnds<'_> {
     }
 }
 
-/// The copying of records, input by input.
+/// Copies records, input by input.
 struct Copy<'a, 'j> {
     judged: &'a Judged<'j>,
     rewrite: Rewrite,
@@ -347,7 +347,7 @@ impl<'a, 'j> Copy<'a, 'j> {
         Ok(())
     }
 
-    /// What becomes of the record at a position.
+    /// Returns the fate of the record at a position.
     fn fate(&mut self, position: u64, bytes: u64) -> io::Result<Fate> {
         self.bar.show_sometimes(position, bytes);
         let document = self.judged.documents.labels.positions.document_at(position);
@@ -389,10 +389,10 @@ fn with_way_out(error: simidx_input::Error) -> Failure {
     }
 }
 
-/// Lets `write` write what goes to `out`, compressed as the name says.
+/// Calls `write` with a writer that compresses as the name says.
 ///
 /// # Errors
-/// What `write` or `out` report.
+/// Any error of `write` or `out`.
 fn compressed(
     path: &Path,
     out: Sink<'_>,

@@ -237,7 +237,7 @@ impl Page<'_, '_> {
         Ok(cluster(&heading, is_open, &kept, &others))
     }
 
-    /// What is shown of a document.
+    /// Returns the heading of a document.
     fn entry(&self, document: usize, note: String, texts: &Texts) -> Result<Entry, Failure> {
         Ok(Entry {
             ids: vec![Column::of(&self.judged.label(document)?).to_string()],

@@ -1,4 +1,4 @@
-//! The figures at the end, and what is to be thought of them.
+//! The figures at the end, and a warning about doubtful ones.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -29,15 +29,15 @@ pub(super) struct Summary {
     pub(super) max_distance: Option<u32>,
     /// The least similarity, if texts were.
     pub(super) similarity: Option<f64>,
-    /// What the texts have in common.
+    /// The features that texts are compared by.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) features: Option<String>,
     pub(super) documents: u64,
     pub(super) kept: u64,
     pub(super) dropped: u64,
-    /// Of those, what the index has.
+    /// Of the dropped documents, those that the index has.
     pub(super) in_index: u64,
-    /// And what is no near-duplicate of the document that is kept for it.
+    /// Of the dropped documents, those that are not near-duplicates of the document kept for them.
     pub(super) chained: u64,
     pub(super) clusters: u64,
     pub(super) largest_cluster: u64,
@@ -60,9 +60,9 @@ pub(super) struct Summary {
     pub(super) templates: Option<Vec<TemplateFigure>>,
     /// Documents with the id of an earlier one.
     pub(super) repeated_ids: u64,
-    /// Records that are no documents.
+    /// Number of records that are not documents.
     pub(super) skipped: u64,
-    /// Of those, what is in the output.
+    /// Of these, the number of records in the output.
     pub(super) skipped_kept: u64,
     /// Records in which bytes became U+FFFD.
     pub(super) replaced: u64,
@@ -88,7 +88,7 @@ pub(super) struct TemplateFigure {
 }
 
 impl Summary {
-    /// The figures of any run. The times are those of reading and of finding.
+    /// Creates the figures of any run. The times are those of reading and of finding.
     pub(super) fn new(
         counts: &DedupCounts,
         read: &ReadCounts,
@@ -109,12 +109,12 @@ impl Summary {
         }
     }
 
-    /// A time in seconds, in full milliseconds.
+    /// Returns a time in seconds, in full milliseconds.
     pub(super) fn seconds(time: Duration) -> f64 {
         (time.as_secs_f64() * 1000.0).round() / 1000.0
     }
 
-    /// Names and values of the figures, for a page.
+    /// Returns the names and values of the figures, for a page.
     pub(super) fn figures(&self) -> Vec<(&'static str, String)> {
         let figures = [
             ("documents", self.documents),
@@ -146,14 +146,14 @@ impl Summary {
     /// Prints the figures: for a person on stderr, as JSON on standard output.
     ///
     /// # Errors
-    /// What the output reports.
+    /// Any error of the output.
     pub(super) fn tell(&self, json: bool, measure: Measure) -> Result<(), Failure> {
         if json {
             let mut out = stdout();
             write_object(&mut out, &json!(self))?;
             out.flush()?;
         } else if !is_quiet() {
-            // That stderr cannot be written is no reason to fail.
+            // A command does not fail because stderr cannot be written.
             let _ = self.print(measure, &mut io::stderr());
         }
         if let Some(share) = self.share_dropped() {
@@ -165,7 +165,7 @@ impl Summary {
         Ok(())
     }
 
-    /// How documents of an index were found, if that was by estimates.
+    /// Returns the accuracy of the estimates, if documents of an index were found by estimates.
     fn estimates(&self) -> Option<String> {
         let (bits, error) = (self.sketch_bits?, self.estimate_standard_error?);
         Some(format!(
@@ -173,7 +173,7 @@ impl Summary {
         ))
     }
 
-    /// The share of documents that others are kept for, if it is very large. What an index has does not count.
+    /// Returns the share of documents that others are kept for, if it is very large. Documents of an index do not count.
     fn share_dropped(&self) -> Option<f64> {
         let judged = self.documents - self.in_index;
         let dropped = judged.saturating_sub(self.kept);
@@ -252,7 +252,7 @@ mod tests {
         assert_eq!(share(100, 0, 1), Some(0.99));
         assert_eq!(share(100, 0, 5), None);
         assert_eq!(share(0, 0, 0), None);
-        // An index that has everything is no surprise.
+        // An index may well have everything.
         assert_eq!(share(100, 100, 0), None);
         assert_eq!(share(200, 100, 1), Some(0.99));
     }

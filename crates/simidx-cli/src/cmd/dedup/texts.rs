@@ -24,7 +24,7 @@ use crate::support::similarity::{Rank, candidates, features_of, signed};
 /// Reads the documents and decides on each by its text.
 ///
 /// # Errors
-/// What keeps the documents from being read or compared.
+/// Documents that cannot be read or compared.
 pub(super) fn judge<'a>(
     job: &Job<'a>,
     similarity: Similarity,
@@ -136,7 +136,7 @@ const NONE: u32 = u32::MAX;
 /// The decisions, and the clusters that they make: documents that are dropped, and the one that is kept for them.
 /// Memory: 4 bytes a document in addition to those of the decisions.
 struct Similar<'a> {
-    /// Of the documents that no index has, and then of earlier ones.
+    /// The decisions on the documents that no index has, and then on earlier ones.
     fates: SimilarDedup,
     in_index: InIndex,
     earlier: Earlier,
@@ -207,7 +207,7 @@ impl<'a> Similar<'a> {
         }
     }
 
-    /// What the document of a text is called.
+    /// Returns the name of the document of a text.
     fn label(&self, text: usize, labels: &Labels) -> Result<IdBuf, Error> {
         let earlier = text.checked_sub(self.own_texts).zip(self.set);
         let id = earlier.map(|(number, set)| self.earlier.id(number, set));

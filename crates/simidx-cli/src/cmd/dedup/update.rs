@@ -21,10 +21,10 @@ use crate::support::records::{Fingerprinted, Refusal, id_of_kind};
 /// Bits of the sketches of a new folder, where keys do not fit: the standard error at a similarity of 0.7 is 0.032.
 const SKETCH_BITS: u32 = 512;
 
-/// The part of the memory that holds what is known of the documents, before it goes to a temporary file.
+/// The part of the memory that holds the data of documents before it goes to a temporary file.
 const MEMORY_SHARE: u64 = 16;
 
-/// A folder that is to remember documents, and what it is to know of each document of this run.
+/// A folder that is to remember documents, and the data of each document of this run.
 pub(super) struct Update {
     folder: PathBuf,
     manifest: Manifest,
@@ -36,10 +36,10 @@ pub(super) struct Update {
     documents: BufWriter<SpooledTempFile>,
 }
 
-/// The state of the folder of `--update` before the run.
+/// Returns the manifest of the folder of `--update`; an empty one if there is none yet.
 ///
 /// # Errors
-/// Something else is there, or a set that another program keeps.
+/// Something else is at this path, or a set that another program maintains.
 pub(super) fn read_manifest(folder: &Path) -> Result<Manifest, Failure> {
     let refuse = |message: &str| Err(Failure::new(message).about(folder.display()));
     if !folder.exists() {
@@ -104,10 +104,10 @@ impl Update {
         })
     }
 
-    /// Takes the next document.
+    /// Adds the next document.
     ///
     /// # Errors
-    /// A document without an id that the index can hold, and what keeps it from being written.
+    /// A document without an id that the index can hold, and a temporary file that cannot be written.
     pub(super) fn push(
         &mut self,
         record: &Fingerprinted,
@@ -134,8 +134,8 @@ impl Update {
     /// Adds the documents that are kept to the folder, as a file of their own.
     ///
     /// # Errors
-    /// What keeps the file from being built or written, and a folder that has changed since the run began. The folder is
-    /// then as it was.
+    /// A file that cannot be built or written, and a folder that has changed since the run began. The folder is then as it
+    /// was.
     pub(super) fn publish(mut self, job: &Job<'_>, judged: &Judged<'_>) -> Result<(), Failure> {
         let mut options = BuildOptions::default();
         options.ids = self.kind;
@@ -183,7 +183,7 @@ impl Update {
     }
 }
 
-/// What a new folder remembers of texts.
+/// Returns the parameters of the keys or sketches of a new folder.
 fn parameters(similarity: Similarity, pipeline: &Pipeline) -> Result<SketchParameters, Failure> {
     let html = pipeline.options().html;
     if let Some(parameters) = key_parameters(similarity, html) {
