@@ -46,14 +46,14 @@ if at least 80 % of the runs of three words that either has are in both, or the 
 and for records that are fingerprints, near-duplicates are those within a distance. A document without words, such as \
 one of emoji only, is a duplicate of equal documents only.
 
-It also takes what `simidx merge --help` says of --exclude-from, --exclude-by and --no-mmap, and `simidx build --help` of \
---fingerprint-field, --delimiter, --user-dictionary, --stop-words and --idf.
+It also takes what `simidx merge --help` says of --exclude, --exclude-from, --exclude-by and --no-mmap, and `simidx build --help` of \
+--encoding, --fingerprint-field, --delimiter, --user-dictionary, --stop-words and --idf.
 
 Examples:
   simidx dedup crawl.jsonl.gz -o kept.jsonl.gz
   simidx dedup docs.jsonl --similarity 0.9 -o kept.jsonl
   simidx dedup 'part-*.jsonl' --output-dir kept --report dropped.tsv
-  simidx dedup week2.jsonl --against seen --texts 'kept/*' --update -o kept/week2.jsonl
+  simidx dedup w2.jsonl --against seen --texts 'old/*' --update -o old/w2.jsonl
   simidx dedup docs.parquet --keep longest --similarity 0.7 -o kept.parquet
   simidx dedup docs.jsonl --dry-run --report dropped.html
   simidx dedup docs.jsonl --annotate -o all.jsonl";
@@ -98,12 +98,12 @@ pub(crate) struct Args {
     /// Largest distance of near-duplicates, to compare fingerprints instead of texts [default for fingerprints: 3]
     #[arg(short = 'k', long, value_name = "K", value_parser = count(DISTANCES))]
     max_distance: Option<u32>,
-    /// Index files; documents that are in one of them are dropped first: those within the distance of a fingerprint, or, if the indexes
-    /// carry sketches (build --sketch), those with an estimated similarity of at least J
+    /// Index files, or a folder of --update; documents that are in one of them are dropped first: by their texts with --texts,
+    /// else by estimates if the indexes carry sketches (build --sketch), else by the distance of fingerprints
     #[arg(long, value_name = "INDEX", num_args = 1..)]
     against: Vec<PathBuf>,
-    /// Files with the documents of these indexes, as they were kept: the texts of those that may be similar are then compared,
-    /// so that the same documents are kept as by one run over all of them. They are found by their ids
+    /// Files or a quoted pattern with the documents of these indexes: the texts of those that may be similar are compared, so
+    /// that the same documents are kept as by one run over everything. They are found by their ids
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "against", conflicts_with_all = ["max_distance", "chains"])]
     texts: Vec<PathBuf>,
     /// Add what is kept to the folder of --against, which is made if it does not exist
@@ -132,9 +132,11 @@ pub(crate) struct Args {
 }
 
 /// The options that the help of other commands describes.
-const RARE: [&str; 9] = [
+const RARE: [&str; 11] = [
     "annotate_prefix",
     "delimiter",
+    "encoding",
+    "exclude",
     "exclude_by",
     "exclude_from",
     "fingerprint_field",

@@ -237,7 +237,7 @@ impl Page<'_, '_> {
         Ok(cluster(&heading, is_open, &kept, &others))
     }
 
-    /// Returns the heading of a document.
+    /// Returns the entry of a document: its name, a note and its text.
     fn entry(&self, document: usize, note: String, texts: &Texts) -> Result<Entry, Failure> {
         Ok(Entry {
             ids: vec![Column::of(&self.judged.label(document)?).to_string()],
@@ -247,7 +247,7 @@ impl Page<'_, '_> {
         })
     }
 
-    /// How near a document is to the one that is kept for it.
+    /// Returns the distance or similarity of a document to the one that is kept for it, as a heading.
     fn heading(&self, difference: u32, document: usize) -> String {
         let mut heading = match self.judged.decisions.verdict(document) {
             Verdict::Duplicate {
