@@ -16,7 +16,8 @@
 //! at a time.
 //!
 //! The module [`similar`] needs no fingerprints: it finds all pairs of texts of at least a Jaccard similarity, and the
-//! near-duplicates among them.
+//! near-duplicates among them. The module [`contained`] finds texts that stand in longer ones, as items of a test set do in
+//! training data.
 //!
 //! The feature `html`, which is on by default, extracts the text of HTML. `jieba` cuts Chinese texts by a dictionary, and
 //! `compat` has the hashes and tokens of other simhash libraries. Without them a pipeline that needs them is refused
@@ -27,6 +28,7 @@ mod clean;
 pub mod compare;
 #[cfg(feature = "compat")]
 mod compat;
+pub mod contained;
 #[cfg(target_arch = "x86_64")]
 mod cpu;
 pub mod dedup;

@@ -35,7 +35,7 @@ pub(super) struct Tally {
 
 /// Takes the low bits of a hash for its hash.
 #[derive(Clone, Copy, Debug, Default)]
-struct LowBits(u64);
+pub(super) struct LowBits(u64);
 
 impl Hasher for LowBits {
     fn finish(&self) -> u64 {
@@ -44,6 +44,10 @@ impl Hasher for LowBits {
 
     fn write(&mut self, _: &[u8]) {
         unreachable!("a feature hash is written as a number");
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
     }
 
     fn write_u128(&mut self, hash: u128) {
