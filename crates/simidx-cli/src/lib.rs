@@ -47,7 +47,7 @@ Examples:
 /// `simidx --help`.
 static OVERVIEW: LazyLock<String> = LazyLock::new(|| match cfg!(feature = "serve") {
     true => COMMANDS.to_owned(),
-    false => COMMANDS.replace("  serve        Answer queries over HTTP\n", ""),
+    false => COMMANDS.replace("  serve          Answer queries over HTTP\n", ""),
 });
 
 /// The commands in groups, and the options that all of them have.
@@ -61,26 +61,26 @@ Examples:
 {usage-heading} {usage}
 
 Documents:
-  dedup        Copy documents, keeping one of each cluster of near-duplicates
-  compare      Compare two documents; exit code 1 if they are no near-duplicates
-  fingerprint  Turn documents into fingerprints
+  dedup          Copy documents, keeping one of each cluster of near-duplicates
+  compare        Compare two documents; exit code 1 if not near-duplicates
+  fingerprint    Turn documents into fingerprints
+  contamination  Find the items of a test set that stand in a corpus
 Indexes:
-  build        Build an index file from fingerprints or documents
-  merge        Merge several indexes into one, optionally without some records
-  info         Print the parameters and the compression of an index
-  verify       Check every byte of an index; exit code 1 if it is damaged
-  dump         Print the fingerprints of an index with their ids
+  build          Build an index file from fingerprints or documents
+  merge          Merge several indexes into one, optionally without some records
+  info           Print the parameters and the compression of an index
+  verify         Check every byte of an index; exit code 1 if it is damaged
+  dump           Print the fingerprints of an index with their ids
 Searches:
-  query        Find everything within a distance of fingerprints or documents
-  join         Find all matches of a whole batch of queries in one run
-  pairs        Print all pairs of fingerprints or records within a distance
-  clusters     Group fingerprints or records into clusters of near-duplicates
-  serve        Answer queries over HTTP
+  query          Find everything within a distance of fingerprints or documents
+  join           Find all matches of a whole batch of queries in one run
+  pairs          Print all pairs of fingerprints or records within a distance
+  clusters       Group fingerprints or records into clusters of near-duplicates
+  serve          Answer queries over HTTP
 Figures:
-  report       Write a page to look at: clusters, distances, compression
-  bench        Measure the latency of queries
-  plan         Predict the size and the latency of an index for each design
-Also: idf and lint, to tune; man and completions, to install
+  report         Write a page to look at: clusters, distances, compression
+  plan           Predict the size and the latency of an index for each design
+Also: idf, lint and bench, to tune; man and completions, to install
 
 Options:
   -h, --help, -V, --version

@@ -1,6 +1,8 @@
 //! The set of features of a text, and the similarity of two sets.
 
-use super::normalise::Normaliser;
+use std::ops::Range;
+
+use super::normalise::{Normalise, Normaliser, combines_with_none_before};
 use super::scripts::{is_cjk, is_south_east_asian};
 
 /// The distinct features of a text, as hashes of 64 bits. Memory: eight bytes for each feature.
@@ -27,10 +29,13 @@ impl FeatureSet {
     /// run of letters and digits, or one character of a script that is written without spaces: Chinese, Japanese, Thai,
     /// Lao, Khmer and Burmese.
     pub fn of_shingles(text: &str, length: usize) -> Self {
-        let mut normaliser = Normaliser::default();
-        let mut words = Vec::new();
-        each_word(normaliser.normalise(text), |word| words.push(hash(word)));
+        let words = word_hashes(text);
         let length = length.clamp(1, words.len().max(1));
+        Self::of_runs(&words, length)
+    }
+
+    /// All runs of `length` words, at least 1, of the words with these hashes.
+    pub(super) fn of_runs(words: &[u64], length: usize) -> Self {
         Self::from_hashes(words.windows(length).map(hash_of_run).collect())
     }
 
@@ -57,6 +62,40 @@ fn hash(feature: &str) -> u64 {
     xxhash_rust::xxh3::xxh3_64(feature.as_bytes())
 }
 
+/// The hashes of the words of a text, in order.
+pub(super) fn word_hashes(text: &str) -> Vec<u64> {
+    let mut normaliser = Normaliser::default();
+    let mut words = Vec::new();
+    each_word(normaliser.normalise(text), |word| words.push(hash(word)));
+    words
+}
+
+/// Where these words stand in the text, in bytes. It takes many times as long as [`word_hashes`].
+pub(super) fn word_places(text: &str) -> Vec<Range<usize>> {
+    let mut normaliser = Normaliser::new(Normalise::default().but_space());
+    let mut places: Vec<Range<usize>> = Vec::new();
+    let (mut start, mut is_open) = (0, false);
+    while start < text.len() {
+        // Such a piece becomes what it becomes within the text.
+        let mut after = text[start..].char_indices().skip(1);
+        let next = after.find(|&(_, c)| combines_with_none_before(c));
+        let end = next.map_or(text.len(), |(len, _)| start + len);
+        for c in normaliser.normalise(&text[start..end]).chars() {
+            if !c.is_alphanumeric() {
+                is_open = false;
+                continue;
+            }
+            match places.last_mut() {
+                Some(place) if is_open && !is_word(c) => place.end = end,
+                _ => places.push(start..end),
+            }
+            is_open = !is_word(c);
+        }
+        start = end;
+    }
+    places
+}
+
 /// Calls `visit` with the words of a normalised text.
 fn each_word(text: &str, mut visit: impl FnMut(&str)) {
     let mut rest = text;
@@ -80,7 +119,7 @@ fn is_word(c: char) -> bool {
 }
 
 /// Returns the hash of a shingle from the hashes of its words.
-fn hash_of_run(words: &[u64]) -> u64 {
+pub(super) fn hash_of_run(words: &[u64]) -> u64 {
     words.iter().fold(0, |before, word| {
         let product = u128::from(before ^ word ^ 0x9e37_79b9_7f4a_7c15) * 0xd1b5_4a32_d192_ed03;
         (product >> 64) as u64 ^ product as u64
@@ -145,6 +184,43 @@ mod tests {
         ];
         assert_eq!(words(text), expected);
         assert!(words(" \t…!").is_empty());
+    }
+
+    #[test]
+    fn the_places_of_words_are_those_in_the_text() {
+        let text = "\u{ff21}b_c1—x 2 汉字 ½ e\u{301}té\u{301}! ﬁn so\u{ad}ft カ\u{3099}";
+        let found = word_places(text).into_iter().map(|place| &text[place]);
+        let expected = [
+            "\u{ff21}b",
+            "c1",
+            "x",
+            "2",
+            "汉",
+            "字",
+            "½",
+            "½",
+            "e\u{301}té\u{301}",
+            "ﬁn",
+            "so\u{ad}ft",
+            "カ\u{3099}",
+        ];
+        assert_eq!(found.collect::<Vec<_>>(), expected);
+        // As many as there are words, whatever the characters.
+        let alphabet: Vec<char> = "aZ 1_.'é\u{301}\u{323}ßςΣ½ﬁ汉カ\u{3099}ｶﾞ한\u{1100}\u{1161}ก\u{e33}\u{200b}\u{345}αन\u{93c}\u{fdfa}"
+            .chars()
+            .collect();
+        let mut state = 1u64;
+        for length in 0..3000 {
+            let text = (0..length % 40).map(|_| {
+                state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+                alphabet[(state >> 33) as usize % alphabet.len()]
+            });
+            let text: String = text.collect();
+            let places = word_places(&text);
+            assert_eq!(places.len(), words(&text).len(), "{text:?}");
+            assert!(places.is_sorted_by_key(|place| (place.start, place.end)));
+            assert!(places.iter().all(|place| text.get(place.clone()).is_some()));
+        }
     }
 
     #[test]

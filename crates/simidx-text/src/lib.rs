@@ -17,7 +17,8 @@
 //! [`ParallelFingerprinter`] many simultaneously.
 //!
 //! The module [`similar`] works without fingerprints: it finds all pairs of texts with at least a given Jaccard
-//! similarity, and deduplicates texts.
+//! similarity, and deduplicates texts. The module [`contained`] finds texts that are part of longer ones, such as items of
+//! a test set in training data.
 //!
 //! The feature `html`, which is on by default, extracts the text of HTML. `jieba` cuts Chinese texts by a dictionary,
 //! and `compat` has the hashes and tokens of other simhash libraries. Without such a feature, a pipeline that needs it
@@ -28,6 +29,7 @@ mod clean;
 pub mod compare;
 #[cfg(feature = "compat")]
 mod compat;
+pub mod contained;
 #[cfg(target_arch = "x86_64")]
 mod cpu;
 pub mod dedup;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::scripts::{is_cjk, is_variation_selector, plain_han_length};
+use unicode_normalization::char::canonical_combining_class;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 
 use crate::{Error, Result};
@@ -494,6 +495,17 @@ fn inert_length(bytes: &[u8]) -> usize {
 /// Whether a text may be divided before a character.
 fn is_boundary(c: char) -> bool {
     c.is_ascii() && !is_control(c) || inert_length(c.encode_utf8(&mut [0; 4]).as_bytes()) > 0
+}
+
+/// Returns whether no step combines a character with one before it, even if that character changes: a text may be cut in
+/// front of it. Slower than [`is_boundary`], and true of many more.
+pub(super) fn combines_with_none_before(c: char) -> bool {
+    let mut decomposed = std::iter::once(c).nfkd();
+    !is_control(c)
+        && decomposed.next().is_none_or(|first| {
+            let is_normal = is_nfkc_quick(std::iter::once(first)) == IsNormalized::Yes;
+            is_normal && canonical_combining_class(first) == 0
+        })
 }
 
 /// Returns the result of all steps on a character if it is a single ASCII character or white space.

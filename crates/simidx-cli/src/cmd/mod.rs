@@ -5,6 +5,7 @@ mod build;
 mod clusters;
 mod compare;
 mod completions;
+mod contamination;
 mod dedup;
 mod dump;
 mod fingerprint;
@@ -63,7 +64,7 @@ pub(crate) enum Command {
     #[command(long_about = dump::HELP)]
     Dump(dump::Args),
     /// Measure the latency of queries
-    #[command(long_about = bench::HELP)]
+    #[command(long_about = bench::HELP, hide = true)]
     Bench(bench::Args),
     /// Predict the size and the latency of an index for each table design
     #[command(long_about = plan::HELP)]
@@ -81,6 +82,9 @@ pub(crate) enum Command {
     /// Compare two documents; exit code 1 if they are not near-duplicates
     #[command(long_about = compare::HELP)]
     Compare(Box<compare::Args>),
+    /// Find the items of a test set that stand in a corpus; exit code 1 if none does
+    #[command(long_about = contamination::HELP)]
+    Contamination(Box<contamination::Args>),
     /// Count document frequencies and write the weights for --idf
     #[command(long_about = idf::HELP, hide = true)]
     Idf(Box<idf::Args>),
@@ -116,6 +120,7 @@ impl Command {
             Command::Serve(args) => serve::run(*args),
             Command::Fingerprint(args) => fingerprint::run(args, mode),
             Command::Compare(args) => compare::run(&args),
+            Command::Contamination(args) => contamination::run(&args, mode),
             Command::Idf(args) => idf::run(&args, mode),
             Command::Lint(args) => lint::run(&args, mode),
             Command::Man(args) => man::run(&args),

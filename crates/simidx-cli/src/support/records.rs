@@ -8,6 +8,7 @@ use simidx::{Column, Error, Fingerprint, Fingerprints, IdBuf, IdKind, Width};
 use simidx_input::{
     self, Content, Format, InputError, InputFile, Place, ReadOptions, Record, RecordReader,
 };
+use simidx_text::contained::{Contained, ContainedSearch};
 use simidx_text::dedup::content_identity;
 use simidx_text::similar::{SignedText, Sketcher, TextSigner, TextSketch};
 use simidx_text::{Fingerprinter, ParallelFingerprinter, Pipeline};
@@ -31,6 +32,8 @@ pub(crate) enum Wanted {
     Sketch(SketchText),
     /// The data that is compared instead of the fingerprint.
     Signed(TextSigner, Extras),
+    /// The items that stand in the text, instead of the fingerprint.
+    Contained(ContainedSearch),
     /// Nothing: the text itself is needed.
     Text,
 }
@@ -61,6 +64,7 @@ pub(crate) struct Fingerprinted {
     pub(crate) feature_count: Option<u32>,
     pub(crate) sketch: Option<TextSketch>,
     pub(crate) signed: Option<SignedText>,
+    pub(crate) contained: Vec<Contained>,
     pub(crate) text: Option<String>,
 }
 
@@ -71,6 +75,10 @@ impl Fingerprinted {
         let has_features = match wanted {
             Wanted::Text => {
                 self.text = Some(text);
+                return;
+            }
+            Wanted::Contained(search) => {
+                self.contained = search.find(fingerprinter, &text);
                 return;
             }
             Wanted::Signed(signer, extras) => {

@@ -5,6 +5,7 @@ mod basics;
 mod build;
 mod clusters;
 mod compare;
+mod contamination;
 mod corpus;
 mod dedup;
 mod dedup_corpora;
