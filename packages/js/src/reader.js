@@ -99,6 +99,8 @@ export class Reads {
         this.signal = signal;
         this.units = new Map();
         this.made = new Map();
+        /** Ranks of fingerprints that were met in table 0. */
+        this.ranks = new Map();
         this.queue = [];
     }
 
@@ -207,6 +209,7 @@ export class Reads {
     async pause() {
         this.units.clear();
         this.made.clear();
+        this.ranks.clear();
         await new Promise((resolve) => setTimeout(resolve, 0));
         this.signal?.throwIfAborted();
     }

@@ -3,7 +3,7 @@
 import { SimidxError, checkArgument } from "./error.js";
 
 /** Bytes of the end of a file that are asked for first, unless the caller wants another number; at least the footer. */
-const TAIL_BYTES = 65536;
+const TAIL_BYTES = 16384;
 const LEAST_TAIL_BYTES = 40;
 
 /** What an operation ends with, when reading from a place ended with `cause`. */
