@@ -34,9 +34,6 @@ export async function open(input, options = {}) {
     // The source may not know signals.
     options.signal?.throwIfAborted();
     const store = new Store(source, tail, options.cacheBytes ?? DEFAULT_CACHE_BYTES);
-    store.traffic.roundTrips++;
-    store.traffic.requests++;
-    store.traffic.bytes += tail.length;
     const reads = new Reads(store, options.signal);
     const layout = await readLayout(store, reads);
     await Promise.all(layout.tables.map((table) => table.open(reads)));
@@ -123,9 +120,7 @@ export class Index {
     }
 
     async contains(fingerprint, options = {}) {
-        const target = this.#parse(fingerprint);
-        const found = await this.#search(this.#reads(options), target, 0, this.#exactPlan());
-        return found.length > 0;
+        return (await this.query(fingerprint, 0, { ...options, ids: false })).length > 0;
     }
 
     async ids(fingerprint, options = {}) {
@@ -197,14 +192,11 @@ export class Index {
         const within = Math.min(distance, width);
         let plan = this.#plans.get(within);
         if (plan === undefined) {
-            plan = within === 0 ? this.#exactPlan() : planOf(this.#tables, width, within, fingerprintCount);
+            const exact = [{ table: this.#tables[0], bits: width, flips: 0 }];
+            plan = within === 0 ? exact : planOf(this.#tables, width, within, fingerprintCount);
             this.#plans.set(within, plan);
         }
         return plan;
-    }
-
-    #exactPlan() {
-        return [{ table: this.#tables[0], bits: this.#layout.width, flips: 0 }];
     }
 
     /** The matches within a distance, by distance and then by value. */

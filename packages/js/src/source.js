@@ -158,13 +158,11 @@ export function sourceOf(input, options) {
     if (typeof input === "string" || input instanceof URL) {
         return new HttpSource(input, options);
     }
-    if (input instanceof ArrayBuffer) {
-        return new BufferSource(new Uint8Array(input), options);
+    const view = input instanceof ArrayBuffer ? new Uint8Array(input) : input;
+    if (ArrayBuffer.isView(view)) {
+        return new BufferSource(new Uint8Array(view.buffer, view.byteOffset, view.byteLength), options);
     }
-    if (ArrayBuffer.isView(input)) {
-        return new BufferSource(new Uint8Array(input.buffer, input.byteOffset, input.byteLength), options);
-    }
-    if (typeof Blob !== "undefined" && input instanceof Blob) {
+    if (input instanceof Blob) {
         return new RangeSource({ size: input.size, read: (at, length) => readBlob(input, at, length) }, options);
     }
     checkArgument(
