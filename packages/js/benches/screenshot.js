@@ -21,7 +21,7 @@ server.files = { ...pageFiles(), "/texts.jsonl.gz": packed };
 const browser = await startBrowser();
 try {
     const url = `${server.origin}/page/index.html?texts=/texts.jsonl.gz`;
-    const page = await browser.openPage(url, { width: 760, height: 860 });
+    const page = await browser.openPage(url, { width: 760, height: 960 });
     await page.until('document.getElementById("status").textContent.includes("fingerprints")');
     await page.evaluate(`document.getElementById("text").value = ${JSON.stringify(text)}`);
     await page.evaluate('document.getElementById("search").requestSubmit()');
