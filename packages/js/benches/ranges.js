@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 // Measures cold queries over HTTP ranges: ranges.js INDEX... prints a row of a table for each index, with and without
-// ids, and for each delay of the server. Each query opens the file anew. Its fingerprint is that of a record with 0 to 3
-// flipped bits. `ranges.js --records COUNT PREFIX | simidx build -o INDEX.simidx` makes an index of uniform
-// fingerprints with ids that are numbers, or strings that start with PREFIX.
+// ids, and for each delay of the server. Each query opens the file anew. Its fingerprint is that of a record with up to
+// three flipped bits. `ranges.js --records COUNT [PREFIX] | simidx build --ids KIND -o INDEX.simidx` makes an index of
+// uniform fingerprints with ids that are numbers, or strings that start with PREFIX.
 
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 

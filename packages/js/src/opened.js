@@ -273,8 +273,8 @@ export class Index {
     }
 
     /**
-     * Reads in advance what the ids of a fingerprint probably need, and gives a function that reads the ids of the ranks
-     * that it may have. Errors count only if that is wanted in fact.
+     * Reads in advance what the ids of a fingerprint probably need, and gives a function that reads the ids of the
+     * ranks that it may have. Errors count only if that is wanted in fact.
      */
     #readAhead(reads, fingerprint, idBytes = DEFAULT_ID_BYTES) {
         const { width, fingerprintCount } = this.#layout;

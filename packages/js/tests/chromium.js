@@ -160,12 +160,14 @@ function faintTexts() {
         return channelsOf(own)[3] === 255 ? own : groundOf(element.parentElement);
     };
     const luminance = (color) => {
-        const [r, g, b] = channelsOf(color).map((c) => (c <= 10 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
+        const linear = (c) => (c <= 10 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4);
+        const [r, g, b] = channelsOf(color).map(linear);
         return 0.2126 * r + 0.7152 * g + 0.0722 * b;
     };
     const found = [];
     for (const element of document.body.querySelectorAll("*")) {
-        const text = [...element.childNodes].filter(({ nodeType }) => nodeType === 3).map(({ data }) => data).join("").trim();
+        const texts = [...element.childNodes].filter(({ nodeType }) => nodeType === Node.TEXT_NODE);
+        const text = texts.map(({ data }) => data).join("").trim();
         if (text !== "" && element.checkVisibility() && !["SCRIPT", "STYLE"].includes(element.tagName)) {
             const pair = [getComputedStyle(element).color, groundOf(element)].map(luminance).sort((a, b) => a - b);
             const contrast = (pair[1] + 0.05) / (pair[0] + 0.05);

@@ -139,7 +139,7 @@ test("a cold query of a file that the program built takes few round trips and by
         const server = await serve(readFileSync(join(folder, "index.simidx")));
         t.after(() => server.close());
         server.delay = 40;
-        // Bits that differ from those of a record: none; such that table 0 finds it; such that only the other table does.
+        // Bits that differ from a record: none; so few of the first ones that table 0 finds it; more.
         for (const [flipped, ids, most] of [
             [0n, true, ofEqual], [1n << 60n, true, ofEqual + 1], [3n << 60n, true, ofEqual + 2], [3n << 60n, false, 3],
         ]) {

@@ -210,9 +210,10 @@ def main():
          literal(order)),
         ("RUNS", "Runs of characters: the value as a letter, and the length less 1 in base 36.",
          literal(table)),
-        ("DECOMPOSED", f"Characters after Unicode {base} with compatibility decompositions, in runs separated by spaces:"
-         " how many characters are skipped, how many more the run has, and the characters that its first becomes, the"
-         " last of which grows by one; none if the run is of characters that combine or are composed."
+        ("DECOMPOSED",
+         f"Characters after Unicode {base} with compatibility decompositions, in runs separated by spaces: how many"
+         " characters are skipped, how many more the run has, and the characters that its first becomes, the last of"
+         " which grows by one; none if the run is of characters that combine or are composed."
          " Numbers are in base 36, nothing is 0.", pairs({**mapped, **{chr(c): "" for c in other}})),
         ("LOWER", f"Characters after Unicode {base} and their lower case, in runs like DECOMPOSED.", pairs(lower)),
     ])
