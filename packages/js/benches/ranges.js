@@ -4,6 +4,7 @@
 // three flipped bits. `ranges.js --records COUNT [PREFIX] | simidx build --ids KIND -o INDEX.simidx` makes an index of
 // uniform fingerprints with ids that are numbers, or strings that start with PREFIX.
 
+import { once } from "node:events";
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 
 import { open } from "../src/index.js";
@@ -26,14 +27,16 @@ function random(seed) {
     };
 }
 
-function printRecords(count, prefix = "") {
+async function printRecords(count, prefix = "") {
     const [next, low] = [random(1), random(2)];
     let lines = "";
     for (let i = 0; i < count; i++) {
         const digits = [next(), low()].map((part) => part.toString(16).padStart(8, "0")).join("");
         lines += `${digits}\t${prefix}${i}\n`;
         if (lines.length > 1 << 16 || i + 1 === count) {
-            process.stdout.write(lines);
+            if (!process.stdout.write(lines)) {
+                await once(process.stdout, "drain");
+            }
             lines = "";
         }
     }
@@ -104,7 +107,7 @@ async function measure(path) {
 
 const args = process.argv.slice(2);
 if (args[0] === "--records") {
-    printRecords(Number(args[1]), args[2]);
+    await printRecords(Number(args[1]), args[2]);
 } else {
     const times = DELAYS.map((delay) => `ms at ${delay} ms a request`);
     console.log(`| fingerprints | answers | round trips | requests | kB | ${times.join(" | ")} |`);
