@@ -173,13 +173,10 @@ export class Code {
     /** @param lengths the length of the codeword of each symbol, which is a valid code by `rule` */
     constructor(lengths, rule, place) {
         const used = lengths.filter((length) => length > 0);
-        check(
-            used.every((length) => length <= LONGEST_CODEWORD),
-            rule,
-            `code lengths of ${place}`,
-        );
         const room = used.reduce((sum, length) => sum + 2 ** -length, 0);
-        check(used.length === 0 || room === (used.length === 1 ? 0.5 : 1), rule, `code lengths of ${place}`);
+        const isWhole = used.length === 0 || room === (used.length === 1 ? 0.5 : 1);
+        const isShort = used.every((length) => length <= LONGEST_CODEWORD);
+        check(isWhole && isShort, rule, `code lengths of ${place}`);
         // For each 12 bits the symbol whose codeword they start with, times 16, plus the length of that.
         this.entries = new Int32Array(1 << LONGEST_CODEWORD).fill(-1);
         let next = 0;

@@ -96,14 +96,9 @@ export class BlockTable {
         const reader = new BitReader(await reads.unit(this.keyGroups.offset + start, length, verify));
         const base = g === 0 ? 0n : this.lastKeys[g - 1] + 1n;
         const numbers = readEliasFano(reader, count, last - base - 1n);
-        check(numbers !== undefined && !reader.isOver && reader.restIsZero(), "V17", place);
-        const keys = numbers.map((number) => base + number);
-        keys.push(last);
-        check(
-            keys.every((key, i) => i === 0 || key > keys[i - 1]),
-            "V17",
-            place,
-        );
+        const keys = [...(numbers ?? []).map((number) => base + number), last];
+        const isOrdered = keys.every((key, i) => i === 0 || key > keys[i - 1]);
+        check(numbers !== undefined && !reader.isOver && reader.restIsZero() && isOrdered, "V17", place);
         return keys;
     }
 

@@ -92,7 +92,7 @@ class Ids {
         }
         const guess = this.chunkGuess(rank);
         let j = await lastRecordAtMost(reads, this.groups, readU64, 0, this.chunks, rank, guess);
-        check(j >= 0, "V29", "number of chunk 0 of the groups");
+        check(j >= 0, "V29", "chunk 0 of the groups");
         let chunk = await this.chunk(reads, j);
         let at = bitOfRank(chunk.bitmap, rank - chunk.number);
         check(at >= 0, "V29", `chunk ${j} of the groups`);
@@ -105,11 +105,12 @@ class Ids {
                 await reads.bytes(this.groups, j * CHUNK_LENGTH, ahead * CHUNK_LENGTH);
             }
             chunk = await this.chunk(reads, j);
-            check(chunk.number === rank + 1, "V29", `number of chunk ${j} of the groups`);
+            check(chunk.number === rank + 1, "V29", `chunk ${j} of the groups`);
         }
-        check(at >= 0 === rank < this.fingerprintCount - 1, "V29", `end of the group of rank ${rank}`);
-        const end = at < 0 ? this.recordCount : j * CHUNK_IDS + at;
-        check(first < this.recordCount && end <= this.recordCount - (at < 0 ? 0 : 1), "V29", `group of rank ${rank}`);
+        const isLast = rank >= this.fingerprintCount - 1;
+        const end = isLast ? this.recordCount : j * CHUNK_IDS + at;
+        const isInside = first < this.recordCount && (isLast || end < this.recordCount);
+        check(at < 0 === isLast && isInside, "V29", `group of rank ${rank}`);
         return { first, end };
     }
 
@@ -124,7 +125,7 @@ class Ids {
         for (let byte = 0; byte < at >> 3; byte++) {
             bits += countOnes(bitmap[byte]);
         }
-        check(bits >= 1 && bits <= this.fingerprintCount, "V29", `number of the chunk of id ${i}`);
+        check(bits >= 1 && bits <= this.fingerprintCount, "V29", `chunk of id ${i}`);
         return bits - 1;
     }
 

@@ -17,7 +17,7 @@ export interface OpenOptions {
     signal?: AbortSignal;
     /** Most bytes of the file that are kept in memory, 32 MiB by default, in addition to what opening reads. */
     cacheBytes?: number;
-    /** Bytes of the end of the file that the first request asks for, 65536 by default. */
+    /** Bytes of the end of the file that the first request asks for, 16384 by default. */
     tailBytes?: number;
     /** For URLs: used in place of the global `fetch`. */
     fetch?: typeof fetch;

@@ -47,9 +47,9 @@ const OWN_CHECKSUMS = new Set([...PAGED, "blocks", "keyGroups"]);
 function checkHeader(bytes) {
     const isMagic = bytes.length >= 8 && [...MAGIC].every((c, i) => bytes[i] === c.charCodeAt(0));
     check(isMagic, "V1", "the file does not begin with the magic");
-    check(bytes.length >= HEADER_LENGTH, "V2", "the file ends in the header");
     const view = viewOf(bytes);
-    check(view.getUint32(12, true) === crc32(bytes.subarray(0, 12)), "V2", "header checksum");
+    const isWhole = bytes.length >= HEADER_LENGTH && view.getUint32(12, true) === crc32(bytes.subarray(0, 12));
+    check(isWhole, "V2", "the header");
     checkVersion(view, 8);
 }
 
@@ -133,9 +133,7 @@ function readDirectory(bytes, width, directoryOffset, checksum) {
 
 function checkCounts({ width, fingerprintCount, recordCount, blockSize, maxDistance }, tableCount) {
     const isBlockSize = blockSize >= 128 && blockSize <= 8192 && (blockSize & (blockSize - 1)) === 0;
-    check(isBlockSize, "V8", "block size");
-    check(tableCount >= 1 && tableCount <= 255, "V8", "number of tables");
-    check(maxDistance <= width, "V8", "max_distance");
+    check(isBlockSize && tableCount >= 1 && tableCount <= 255 && maxDistance <= width, "V8", "design in the directory");
     const isCount = fingerprintCount <= Math.min(2 ** width, LARGEST_COUNT) && fingerprintCount <= recordCount;
     const isRecordCount = recordCount <= LARGEST_COUNT && (fingerprintCount > 0 || recordCount === 0);
     check(isCount && isRecordCount, "V8", "number of fingerprints or records");
@@ -157,13 +155,8 @@ function sectionRecordOf(view, at) {
 
 function tableRecordOf(bytes, number, width) {
     const codec = CODECS[bytes[8]];
-    check(codec !== undefined, "V9", `codec of table ${number}`);
-    const reserved = bytes.subarray(codec === "lines" ? 10 : 9, 16);
-    check(
-        reserved.every((byte) => byte === 0),
-        "V9",
-        `reserved field of table ${number}`,
-    );
+    const isPlain = bytes.subarray(codec === "lines" ? 10 : 9, 16).every((byte) => byte === 0);
+    check(codec !== undefined && isPlain, "V9", `codec or reserved field of table ${number}`);
     return {
         number,
         codec,
@@ -190,14 +183,13 @@ function checkTable(table, { width, fingerprintCount }) {
     } else {
         table.code = new Code(table.lengths, "V13", `table ${number}`);
     }
+    let isPossible = count <= fingerprintCount && fingerprintCount <= count * 65536;
     if (codec === "lines") {
-        check(addressBits >= 8 && addressBits <= Math.min(width, 48), "V14", `address bits of table ${number}`);
         const isEnough = 2 ** (addressBits - 8) <= count && fingerprintCount <= count * 256;
-        check(isEnough && fingerprintCount <= MOST_LINE_VALUES, "V14", `number of lines of table ${number}`);
-    } else {
-        const isPossible = count <= fingerprintCount && fingerprintCount <= count * 65536;
-        check(isPossible, "V14", `number of blocks of table ${number}`);
+        const areBits = addressBits >= 8 && addressBits <= Math.min(width, 48);
+        isPossible = areBits && isEnough && fingerprintCount <= MOST_LINE_VALUES;
     }
+    check(isPossible, "V14", `number of lines or blocks of table ${number}`);
 }
 
 /** Payload of a paged section of this length (section 3.5), negative or of another length if there is none. */
@@ -270,17 +262,9 @@ function checkSections(records, tables, layout) {
     const take = (section, table) => {
         const { name } = section;
         section.payload = PAGED.has(name) ? payloadOf(section.length) : section.length;
-        check(section.table === (table?.number ?? 0), "V15", `table of section ${next}, ${name}`);
-        check(
-            !OWN_CHECKSUMS.has(name) || section.checksum === 0,
-            "V15",
-            `checksum field of section ${next}, ${name}`,
-        );
-        check(
-            section.offset === align(end, alignmentOf(section, layout)),
-            "V15",
-            `offset of section ${next}, ${name}`,
-        );
+        const isPlain = !OWN_CHECKSUMS.has(name) || section.checksum === 0;
+        const isPlaced = section.offset === align(end, alignmentOf(section, layout));
+        check(isPlain && isPlaced && section.table === (table?.number ?? 0), "V15", `section ${next}, ${name}`);
         end = section.offset + section.length;
         next++;
     };
@@ -290,8 +274,8 @@ function checkSections(records, tables, layout) {
         if (isOptional && section?.name !== name) {
             continue;
         }
-        check(section?.name === name, "V15", `section ${next} is not ${name}`);
-        check(isLength ? isLength(section.length) : section.length === length, "V15", `length of ${name}`);
+        const isRight = section?.name === name && (isLength ? isLength(section.length) : section.length === length);
+        check(isRight, "V15", `section ${next}, ${name}`);
         take(section, table);
         if (table !== undefined) {
             table[name] = section;
@@ -301,7 +285,7 @@ function checkSections(records, tables, layout) {
     }
     layout.ancillary = records.slice(next);
     for (const section of layout.ancillary) {
-        check(section.name === "ancillary", "V15", `section ${next}, ${section.name}, is not expected`);
+        check(section.name === "ancillary", "V15", `section ${next}, ${section.name}`);
         take(section);
     }
     check(layout.directoryOffset === align(end, 64), "V15", "offset of the directory");

@@ -71,9 +71,12 @@ export class LineTable {
         return reads.packed(this.lowBits, this.lowBitCount, rank, count);
     }
 
-    /** Gives lists of [value, rank] like that of a table in blocks. */
-    async *search(reads, low, high, target, distance) {
-        const query = { low, high, target, distance, met: 0 };
+    /**
+     * Gives lists of [value, rank] like that of a table in blocks. `isBetween(first, last)`, if it is given, gets the
+     * ranks that the target may have.
+     */
+    async *search(reads, low, high, target, distance, isBetween = () => {}) {
+        const query = { low, high, target, distance, isBetween, met: 0 };
         const after = BigInt(this.lowBitCount + ADDRESS_BITS);
         const first = low >> after;
         const count = Number((high >> after) - first) + 1;
@@ -136,6 +139,9 @@ export class LineTable {
             const isBetween = above >= low >> after && above <= high >> after;
             if (isBetween && distanceOf(above, target >> after) <= distance) {
                 wanted.push({ above, start: i === 0 ? 0 : ends[i - 1], end: ends[i] });
+                if (above === target >> after) {
+                    query.isBetween(rank + wanted.at(-1).start, rank + ends[i] - 1);
+                }
             }
         });
         if (wanted.length === 0) {
@@ -171,30 +177,10 @@ export class LineTable {
         return found;
     }
 
-    /** The rank of a value, undefined if the table lacks it. `isBetween(first, last)` gets the ranks it may have. */
+    /** The rank of a value, undefined if the table lacks it. */
     async rankOf(reads, value, isBetween) {
-        let below = this.lowBitCount;
-        let line = await this.line(reads, Number(value >> BigInt(below + ADDRESS_BITS)), below);
-        while (line.isCrowded) {
-            below -= line.extraBits;
-            const finer = BigInt.asUintN(line.extraBits, value >> BigInt(below + ADDRESS_BITS));
-            line = await this.line(reads, line.first + Number(finer), below);
-        }
-        const at = line.addresses.indexOf(Number((value >> BigInt(below)) & 0xffn));
-        if (at < 0) {
-            return undefined;
-        }
-        const first = line.rank + (at === 0 ? 0 : line.ends[at - 1]);
-        const end = line.rank + line.ends[at];
-        isBetween(first, end - 1);
-        const reader = await this.readLowBits(reads, first, end - first);
-        const wanted = BigInt.asUintN(this.lowBitCount, value);
-        for (let rank = first; rank < end; rank++) {
-            if (reader.big(this.lowBitCount) === wanted) {
-                return rank;
-            }
-        }
-        return undefined;
+        const { value: found } = await this.search(reads, value, value, value, 0, isBetween).next();
+        return found[0]?.[1];
     }
 
     /** The value of a rank (V47). */

@@ -34,9 +34,6 @@ export async function open(input, options = {}) {
     // The source may not know signals.
     options.signal?.throwIfAborted();
     const store = new Store(source, tail, options.cacheBytes ?? DEFAULT_CACHE_BYTES);
-    store.traffic.roundTrips++;
-    store.traffic.requests++;
-    store.traffic.bytes += tail.length;
     const reads = new Reads(store, options.signal);
     const layout = await readLayout(store, reads);
     await Promise.all(layout.tables.map((table) => table.open(reads)));
@@ -99,7 +96,8 @@ export class Index {
         const target = this.#parse(fingerprint);
         checkArgument(Number.isInteger(distance) && distance >= 0, "a distance is an integer from 0 on");
         const reads = this.#reads(options);
-        const found = await this.#search(reads, target, distance, this.#planFor(distance));
+        const isBetween = this.#wantsIds(options) ? this.#readAhead(reads, target, options.idBytes) : undefined;
+        const found = await this.#search(reads, target, distance, this.#planFor(distance), isBetween);
         return this.#finish(reads, found, options);
     }
 
@@ -122,9 +120,7 @@ export class Index {
     }
 
     async contains(fingerprint, options = {}) {
-        const target = this.#parse(fingerprint);
-        const found = await this.#search(this.#reads(options), target, 0, this.#exactPlan());
-        return found.length > 0;
+        return (await this.query(fingerprint, 0, { ...options, ids: false })).length > 0;
     }
 
     async ids(fingerprint, options = {}) {
@@ -196,34 +192,36 @@ export class Index {
         const within = Math.min(distance, width);
         let plan = this.#plans.get(within);
         if (plan === undefined) {
-            plan = within === 0 ? this.#exactPlan() : planOf(this.#tables, width, within, fingerprintCount);
+            const exact = [{ table: this.#tables[0], bits: width, flips: 0 }];
+            plan = within === 0 ? exact : planOf(this.#tables, width, within, fingerprintCount);
             this.#plans.set(within, plan);
         }
         return plan;
     }
 
-    #exactPlan() {
-        return [{ table: this.#tables[0], bits: this.#layout.width, flips: 0 }];
-    }
-
     /** The matches within a distance, by distance and then by value. */
-    async #search(reads, target, distance, plan) {
+    async #search(reads, target, distance, plan, isBetween) {
         const found = new Map();
-        await Promise.all(plan.map((part) => this.#searchTable(reads, target, distance, part, found)));
+        await Promise.all(plan.map((part) => this.#searchTable(reads, target, distance, part, found, isBetween)));
         return [...found.values()].sort(byDistance);
     }
 
-    async #searchTable(reads, target, distance, { table, bits, flips }, found) {
+    async #searchTable(reads, target, distance, { table, bits, flips }, found, isBetween) {
         const { width } = this.#layout;
         const value = table.permutation.apply(target);
         const low = BigInt(width - bits);
         const below = (1n << low) - 1n;
+        const isFirst = table.number === 0;
         const probe = async (pattern) => {
             const start = ((value ^ pattern) >> low) << low;
-            for await (const values of table.search(reads, start, start | below, value, distance)) {
-                for (const [near] of values) {
+            const search = table.search(reads, start, start | below, value, distance, isFirst ? isBetween : undefined);
+            for await (const values of search) {
+                for (const [near, rank] of values) {
                     const fingerprint = table.permutation.invert(near);
                     found.set(fingerprint, { fingerprint, distance: distanceOf(near, value) });
+                    if (isFirst) {
+                        reads.ranks.set(fingerprint, rank);
+                    }
                 }
             }
         };
@@ -246,9 +244,13 @@ export class Index {
         return nearest.sort(byDistance);
     }
 
+    #wantsIds(options) {
+        return this.#ids !== undefined && options.ids !== false;
+    }
+
     /** Adds the ids to matches. */
     async #finish(reads, matches, options) {
-        if (this.#ids === undefined || options.ids === false) {
+        if (!this.#wantsIds(options)) {
             return matches;
         }
         const budget = { bytes: options.idBytes ?? DEFAULT_ID_BYTES };
@@ -261,21 +263,30 @@ export class Index {
 
     /** The ids of a fingerprint; undefined if table 0 does not hold it. */
     async #idsOf(reads, fingerprint, budget) {
+        let rank = reads.ranks.get(fingerprint);
+        if (rank === undefined) {
+            const [table] = this.#tables;
+            const isBetween = this.#readAhead(reads, fingerprint, budget.bytes);
+            rank = await table.rankOf(reads, table.permutation.apply(fingerprint), isBetween);
+        }
+        return rank === undefined ? undefined : this.#ids.ofRank(reads, rank, budget);
+    }
+
+    /**
+     * Reads in advance what the ids of a fingerprint probably need, and gives a function that reads the ids of the
+     * ranks that it may have. Errors count only if that is wanted in fact.
+     */
+    #readAhead(reads, fingerprint, idBytes = DEFAULT_ID_BYTES) {
         const { width, fingerprintCount } = this.#layout;
         const ids = this.#ids;
-        const [table] = this.#tables;
-        const value = table.permutation.apply(fingerprint);
-        const bytes = Math.min(budget.bytes, MOST_BYTES_AHEAD);
-        const readAhead = (rank) => ids.ofRank(reads, rank, { bytes }).catch(() => {});
-        let isBetween = () => {};
-        if (!this.#store.isInMemory) {
-            // What is probably wanted next is read in advance: its errors count only if it is wanted in fact.
-            const share = Number((fingerprint >> BigInt(width - 32)) & 0xffffffffn) / 2 ** 32;
-            ids.expect(reads, Math.floor(share * fingerprintCount));
-            isBetween = (first, last) => new Set([first, last]).forEach(readAhead);
+        if (this.#store.isInMemory) {
+            return () => {};
         }
-        const rank = await table.rankOf(reads, value, isBetween);
-        return rank === undefined ? undefined : ids.ofRank(reads, rank, budget);
+        const share = Number((fingerprint >> BigInt(width - 32)) & 0xffffffffn) / 2 ** 32;
+        ids.expect(reads, Math.floor(share * fingerprintCount));
+        const bytes = Math.min(idBytes, MOST_BYTES_AHEAD);
+        const readIds = (rank) => ids.ofRank(reads, rank, { bytes }).catch(() => {});
+        return (first, last) => new Set([first, last]).forEach(readIds);
     }
 
     async #section(reads, name) {

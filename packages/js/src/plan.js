@@ -1,5 +1,7 @@
 // Plans: which tables a query looks into, and where (section 11 of the format specification).
 
+import { bitLength, distanceOf } from "./bits.js";
+
 /** Most probes of a plan. */
 const MOST_PROBES = 4096;
 
@@ -109,13 +111,13 @@ export function* patterns(width, bits, flips, from = 0) {
  */
 export function planOf(tables, width, distance, count) {
     const scan = [{ table: tables[0], bits: 0, flips: 0 }];
-    // More address bits than this hold apart what is apart already.
-    const useful = count.toString(2).length;
+    // More address bits than this hold apart what is apart already. Those of lines cost nothing to look at.
+    const useful = bitLength(count);
     const costOf = ({ bits, flips }) => patternCount(bits, flips) * (PROBE_COST + count / 2 ** bits);
     for (let flips = 0; flips <= distance; flips++) {
         const plan = tables.map((table) => {
-            const prefixBits = [...table.mask.toString(2)].filter((digit) => digit === "1").length;
-            return { table, mask: table.mask, bits: Math.min(prefixBits, useful), flips };
+            const bits = Math.min(distanceOf(table.mask, 0n), Math.max(useful, table.addressBits));
+            return { table, mask: table.mask, bits, flips };
         });
         if (plan.some(({ bits }) => patternCount(bits, flips) > MOST_PROBES)) {
             return scan;

@@ -67,7 +67,8 @@ export class Store {
         this.tailOffset = source.size - tail.length;
         this.isInMemory = source.view !== undefined;
         this.cache = new Cache(cacheBytes);
-        this.traffic = { requests: 0, bytes: 0, roundTrips: 0 };
+        // The end of the file has been asked for.
+        this.traffic = { requests: 1, bytes: tail.length, roundTrips: 1 };
     }
 
     /** Reads from the source, where a request waits for another one to end if there are many. */
@@ -99,6 +100,8 @@ export class Reads {
         this.signal = signal;
         this.units = new Map();
         this.made = new Map();
+        /** Ranks of fingerprints that were met in table 0. */
+        this.ranks = new Map();
         this.queue = [];
     }
 
@@ -133,8 +136,8 @@ export class Reads {
         let end = 0;
         for (const range of queue) {
             const rangeEnd = range.offset + range.length;
-            const isNear = joined.length > 0 && range.offset <= end + LARGEST_GAP;
-            if (!isNear || rangeEnd - joined[0].offset > LONGEST_REQUEST) {
+            const isFar = range.offset > end + LARGEST_GAP || rangeEnd - joined[0]?.offset > LONGEST_REQUEST;
+            if (joined.length > 0 && isFar) {
                 this.request(joined, end);
                 joined = [];
                 end = 0;
@@ -146,9 +149,6 @@ export class Reads {
     }
 
     async request(ranges, end) {
-        if (ranges.length === 0) {
-            return;
-        }
         const { traffic } = this.store;
         const start = ranges[0].offset;
         // One more than the requests that may have led to this one.
@@ -207,6 +207,7 @@ export class Reads {
     async pause() {
         this.units.clear();
         this.made.clear();
+        this.ranks.clear();
         await new Promise((resolve) => setTimeout(resolve, 0));
         this.signal?.throwIfAborted();
     }

@@ -3,7 +3,7 @@
 import { SimidxError, checkArgument } from "./error.js";
 
 /** Bytes of the end of a file that are asked for first, unless the caller wants another number; at least the footer. */
-const TAIL_BYTES = 65536;
+const TAIL_BYTES = 16384;
 const LEAST_TAIL_BYTES = 40;
 
 /** What an operation ends with, when reading from a place ended with `cause`. */
@@ -158,13 +158,11 @@ export function sourceOf(input, options) {
     if (typeof input === "string" || input instanceof URL) {
         return new HttpSource(input, options);
     }
-    if (input instanceof ArrayBuffer) {
-        return new BufferSource(new Uint8Array(input), options);
+    const view = input instanceof ArrayBuffer ? new Uint8Array(input) : input;
+    if (ArrayBuffer.isView(view)) {
+        return new BufferSource(new Uint8Array(view.buffer, view.byteOffset, view.byteLength), options);
     }
-    if (ArrayBuffer.isView(input)) {
-        return new BufferSource(new Uint8Array(input.buffer, input.byteOffset, input.byteLength), options);
-    }
-    if (typeof Blob !== "undefined" && input instanceof Blob) {
+    if (input instanceof Blob) {
         return new RangeSource({ size: input.size, read: (at, length) => readBlob(input, at, length) }, options);
     }
     checkArgument(

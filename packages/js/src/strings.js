@@ -44,7 +44,6 @@ export class StringCode {
         const lengths = [];
         for (let length = 1; length <= 12; length++) {
             const count = view.getUint16(PREFIX_SYMBOLS + 2 * (length - 1), true);
-            check(count <= 4096, "V42", "number of symbols");
             for (let i = 0; i < count; i++) {
                 lengths.push(length);
             }
@@ -62,7 +61,7 @@ export class StringCode {
             this.symbols.push({ bytes: section.slice(at + 1, end), isLast: header >= 16 });
             at = end;
         }
-        check(at === section.length, "V42", "end of the string code");
+        check(at === section.length, "V42", "length of the string code");
     }
 
     /**

@@ -1,7 +1,7 @@
 // Fingerprints of texts by the pipeline specification: the values that the default pipelines use.
 
 import { SimidxError, checkArgument } from "./error.js";
-import { COMBINING, DECOMPOSED, KINDS, LOWER, RUNS } from "./unicode.js";
+import { DECOMPOSED, KINDS, LOWER, RUNS } from "./unicode.js";
 import { xxh3 } from "./xxh3.js";
 
 const LETTER_OR_NUMBER = 32;
@@ -13,9 +13,7 @@ const properties = new Uint8Array(0x110000);
 {
     const kinds = KINDS.split(" ").map(Number);
     let at = 0;
-    for (const run of RUNS.split(" ")) {
-        const [, skipped, kind, more] = /^([^A-Z]*)([A-Z])(.*)$/.exec(run);
-        at += Number.parseInt(skipped || "0", 36);
+    for (const [, kind, more] of RUNS.matchAll(/([A-Z])([^A-Z]*)/g)) {
         const end = at + Number.parseInt(more || "0", 36) + 1;
         properties.fill(kinds[kind.charCodeAt(0) - 65], at, end);
         at = end;
@@ -42,10 +40,13 @@ const CJK_SPACE = new RegExp(`([${CJK}][${SELECTORS}]*)\\p{White_Space}+(?=(?![\
 /** The characters of a table of runs, and what they become. */
 function mapOf(runs) {
     const map = new Map();
-    const plus = (character, i) => String.fromCodePoint(character.codePointAt(0) + i);
-    for (const [, first, more, start, last] of runs.matchAll(/(.)(\d*),(\S*)(\S)/gu)) {
-        for (let i = 0; i <= Number(more); i++) {
-            map.set(plus(first, i), start + plus(last, i));
+    let at = 0;
+    for (const run of runs.split(" ")) {
+        const [skipped, more, ...target] = run.split(",").map((digits) => Number.parseInt(digits || "0", 36));
+        at += skipped;
+        for (let i = 0; i <= more; i++, at++) {
+            const codes = target.map((code, n) => (n === target.length - 1 ? code + i : code));
+            map.set(String.fromCodePoint(at), String.fromCodePoint(...codes));
         }
     }
     return map;
@@ -55,14 +56,16 @@ const decomposed = mapOf(DECOMPOSED);
 const lowerCase = mapOf(LOWER);
 const upperCase = new Map([...lowerCase].map(([upper, lower]) => [lower, upper]));
 const NEW = new RegExp(`[${[...decomposed.keys()].join("")}]`, "gu");
-const NEW_COMBINING = new RegExp(`(?=\\p{Cn})[${COMBINING}]`, "u");
 
 function compose(text) {
-    const known = text.replace(NEW, (c) => decomposed.get(c));
-    if (NEW_COMBINING.test(known)) {
-        throw new SimidxError("unsupported", "the text has combining characters that this engine does not know");
-    }
-    return known.normalize("NFKC");
+    const replace = (c) => {
+        const known = decomposed.get(c) || c;
+        if (/\p{Cn}/u.test(c) && known === c) {
+            throw new SimidxError("unsupported", "the text has combining characters that this engine does not know");
+        }
+        return known;
+    };
+    return text.replace(NEW, replace).normalize("NFKC");
 }
 
 const toLower = (c) => lowerCase.get(c) ?? c.toLowerCase();
@@ -101,9 +104,8 @@ function substrings(units, count) {
 }
 
 // Values of Word_Break, in the order of tools/tables.py.
-const [, CR, LF, NEWLINE, EXTEND, ZWJ, FORMAT, KATAKANA, HEBREW, LETTER, SINGLE, DOUBLE, MID_NUM_LET, MID_LETTER] =
-    Array(14).keys();
-const [MID_NUM, NUMERIC, EXTEND_NUM_LET, REGIONAL, SPACE] = [14, 15, 16, 17, 18];
+const [, CR, LF, NEWLINE, EXTEND, ZWJ, FORMAT, KATAKANA, HEBREW, LETTER, SINGLE, DOUBLE, ...others] = Array(19).keys();
+const [MID_NUM_LET, MID_LETTER, MID_NUM, NUMERIC, EXTEND_NUM_LET, REGIONAL, SPACE] = others;
 const isAny = (kind, ...kinds) => kinds.includes(kind);
 const isLineEnd = (kind) => isAny(kind, CR, LF, NEWLINE);
 const isLetter = (kind) => isAny(kind, LETTER, HEBREW);

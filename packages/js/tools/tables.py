@@ -78,19 +78,16 @@ def properties():
 
 
 def runs(values):
-    """The runs of equal values that are not 0: what separates them, their lengths and values, in base 36."""
-    numbers, at, end = [], 0, 0
-    digits = lambda n: "" if n == 0 else digits(n // 36) + "0123456789abcdefghijklmnopqrstuvwxyz"[n % 36]
+    """The runs of equal values: the value as a letter, and the length less 1 in base 36."""
+    found, at = "", 0
     while at < LAST:
         start = at
         while at < LAST and values[at] in (None, values[start]):
             at += 1
-        if values[start]:
-            length = at - start
-            numbers.append(digits(start - end) + chr(ord("A") + kinds.setdefault(values[start], len(kinds)))
-                           + digits(length - 1))
-            end = at
-    return " ".join(numbers)
+        found += chr(ord("A") + kinds.setdefault(values[start], len(kinds))) + digits(at - start - 1)
+    if len(kinds) > 26:
+        sys.exit("more values than letters")
+    return found
 
 
 kinds = {}
@@ -176,28 +173,28 @@ def write(name, comment, constants):
             file.write(f"\n{lines}\nexport const {constant_name} =\n    {value};\n")
 
 
+def digits(number):
+    """A number in base 36, without digits if it is 0."""
+    return digits(number // 36) + "0123456789abcdefghijklmnopqrstuvwxyz"[number % 36] if number else ""
+
+
 def pairs(mapping):
-    """A mapping as runs: the first character, how many more, and what the first becomes, whose last character grows."""
+    """A mapping as runs: how many characters are skipped, how many more the run has, and what its first becomes, whose
+    last character grows; nothing if the mapping has an empty string."""
     runs = []
     for key, value in sorted(mapping.items()):
         if runs:
             first, count, text = runs[-1]
-            if ord(first) + count + 1 == ord(key) and text[:-1] + chr(ord(text[-1]) + count + 1) == value:
+            grown = text and text[:-1] + chr(ord(text[-1]) + count + 1)
+            if ord(first) + count + 1 == ord(key) and grown == value:
                 runs[-1][1] += 1
                 continue
         runs.append([key, 0, value])
-    return literal(" ".join(f"{key}{count or ''},{text}" for key, count, text in runs))
-
-
-def ranges_of(characters):
-    """A class of a regular expression."""
-    parts = []
-    for c in sorted(characters):
-        if parts and parts[-1][1] + 1 == c:
-            parts[-1][1] = c
-        else:
-            parts.append([c, c])
-    return literal("".join(chr(a) if a == b else f"{chr(a)}-{chr(b)}" for a, b in parts))
+    parts, end = [], 0
+    for key, count, text in runs:
+        parts.append(",".join(map(digits, [ord(key) - end, count, *map(ord, text)])))
+        end = ord(key) + count + 1
+    return literal(" ".join(parts))
 
 
 def main():
@@ -211,12 +208,13 @@ def main():
     write("unicode.js", "Versions of Unicode: section 11 of the pipeline specification.", [
         ("KINDS", "The values of RUNS: Word_Break, plus 32 for letters and numbers, plus 64 for pictographs.",
          literal(order)),
-        ("RUNS", "Runs of characters: those skipped, the value as a letter, the length less 1, in base 36.",
+        ("RUNS", "Runs of characters: the value as a letter, and the length less 1 in base 36.",
          literal(table)),
-        ("DECOMPOSED", f"Characters after Unicode {base} and their compatibility decompositions, in runs: the first,"
-         " how many more, a comma, and what the first becomes, whose last character grows by one.", pairs(mapped)),
-        ("COMBINING", f"Characters after Unicode {base} that combine or are composed, as a class.",
-         ranges_of(other)),
+        ("DECOMPOSED",
+         f"Characters after Unicode {base} with compatibility decompositions, in runs separated by spaces: how many"
+         " characters are skipped, how many more the run has, and the characters that its first becomes, the last of"
+         " which grows by one; none if the run is of characters that combine or are composed."
+         " Numbers are in base 36, nothing is 0.", pairs({**mapped, **{chr(c): "" for c in other}})),
         ("LOWER", f"Characters after Unicode {base} and their lower case, in runs like DECOMPOSED.", pairs(lower)),
     ])
     names = sorted(html.entities.html5.items())
