@@ -8,7 +8,7 @@ use simidx_input::{Format, InputError, Place, ReadOptions, RecordReader, TextEnc
 use simidx_output::one_line;
 
 use crate::support::failure::Failure;
-use crate::support::indexes::{ExcludeArgs, OpenArgs, is_index, together};
+use crate::support::indexes::{ExcludeArgs, IndexArgs, OpenArgs, is_index, together};
 use crate::support::messages::{counted, say};
 use crate::support::options::{InputFormat, heading, input_format, width};
 use crate::support::pipeline::PipelineArgs;
@@ -399,6 +399,24 @@ impl SourceArgs {
             }
         }
         Ok(first.is_some_and(|(_, is_index)| !is_index))
+    }
+
+    /// Everything that is read, with these lists.
+    ///
+    /// # Errors
+    /// A pattern that nothing matches, and what [`Self::are_records`] returns.
+    pub(crate) fn files(&self, exclude: &ExcludeArgs) -> Result<InputFiles, Failure> {
+        let (paths, open) = (self.records.inputs.clone(), self.open.clone());
+        let mut files = InputFiles::new(exclude.paths());
+        if !self.are_records()? {
+            files.add(IndexArgs { paths, open }.files()?);
+            return Ok(files);
+        }
+        files.add(self.records.paths()?);
+        files.add(self.records.pipeline.files.paths());
+        // A folder of shards has been expanded into them.
+        files.add(paths.iter().filter(|path| path.is_dir()));
+        Ok(files)
     }
 
     /// The indexes as one, without what is to be left out of them; none if the files are records.

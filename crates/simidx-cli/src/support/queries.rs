@@ -52,6 +52,8 @@ pub(crate) struct Query {
     pub(crate) id: Option<IdBuf>,
     /// Whether the query is a document in which nothing says what it is like: nothing is near it.
     pub(crate) is_without_features: bool,
+    /// Its position in its file, from 0.
+    pub(crate) row: u64,
 }
 
 impl Query {
@@ -60,7 +62,7 @@ impl Query {
         Query {
             fingerprint,
             id,
-            is_without_features: false,
+            ..Query::default()
         }
     }
 
@@ -75,6 +77,7 @@ impl Query {
             fingerprint: fingerprint.unwrap_or(fingerprinter.empty_fingerprint()),
             id,
             is_without_features: fingerprint.is_none(),
+            row: 0,
         }
     }
 }
@@ -149,6 +152,8 @@ pub(crate) struct QueryReader<'a> {
     /// Whether the queries are of a regular file, so that waiting for more of them is never in vain.
     is_file: bool,
     diagnostics: Diagnostics,
+    /// Queries that have been handed out.
+    count: u64,
     /// What ended the reading, due after the queries before it.
     failure: Option<Failure>,
     /// Documents become fingerprints as those of these indexes, from the first one on.
@@ -184,6 +189,7 @@ impl<'a> QueryReader<'a> {
             thread: Some(thread),
             is_file,
             diagnostics,
+            count: 0,
             failure: None,
             set,
             files,
@@ -217,7 +223,12 @@ impl<'a> QueryReader<'a> {
             self.diagnostics.note_faults((source, *place));
         }
         if !queries.is_empty() {
-            return self.fingerprinted(queries).map(Some);
+            let mut queries = self.fingerprinted(queries)?;
+            for query in &mut queries {
+                query.row = self.count;
+                self.count += 1;
+            }
+            return Ok(Some(queries));
         }
         match self.failure.take() {
             Some(failure) => Err(failure),

@@ -227,6 +227,7 @@ impl SimilarDocuments {
         let (pass, reading) = ((input, Width::W64), (mode, "reading", "documents"));
         let read = read_originals(pass, &pipeline, &originals, reading, &mut each)?;
         labels.end_at(read.records + read.skipped)?;
+        labels.inputs = read.inputs;
         let lengths = labels.lengths.take();
         let source = (originals.as_slice(), &labels.positions);
         let candidates = candidates(texts, lengths, &Some, source, mode)?;
