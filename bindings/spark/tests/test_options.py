@@ -22,11 +22,17 @@ def reported(path: Path) -> list[Line]:
     """The report of the program."""
     found = []
     for line in map(json.loads, path.read_text().splitlines()):
-        index = line.get("index", {})
         numbers = (line.get("similarity"), line.get("estimate"), line.get("standard_error"))
         shown = [None if number is None else round(number, 4) for number in numbers]
         found.append(
-            (line["dropped"], line.get("kept"), line.get("distance"), *shown, index.get("fingerprint"), index.get("id"))
+            (
+                line["dropped"],
+                line["kept"],
+                line["distance"],
+                *shown,
+                line.get("index_fingerprint"),
+                line.get("index_id"),
+            )
         )
     return sorted(found, key=str)
 

@@ -68,6 +68,8 @@ mod text_encoding;
 mod warc;
 mod words;
 
+#[cfg(feature = "parquet")]
+pub use columnar::ParquetOut;
 pub use encoding::Decoded;
 pub use error::{Error, InputError, Place, Result};
 pub use escape::{BadEscape, Escaped, unescape};
@@ -77,7 +79,9 @@ pub use input_file::InputFile;
 pub use new_fields::{Fate, FieldKind, FieldValue, NewField};
 pub use options::ReadOptions;
 pub use patterns::expand;
-pub use rewrite::{OutputFormat, RecordFate, Rewrite, UnknownOutputFormat, rewrite_records};
+pub use rewrite::{
+    OutputFormat, RecordFate, Rewrite, UnknownOutputFormat, rewrite_records, write_csv_row,
+};
 pub use text_encoding::{TextEncoding, UnknownEncoding};
 
 use std::path::{Path, PathBuf};

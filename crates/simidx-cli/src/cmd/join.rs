@@ -9,23 +9,23 @@ use simidx::batch::{JoinOptions, JoinStrategy, Shard};
 use simidx::index::QueryStats;
 use simidx::set::Question;
 use simidx::{Error, Fingerprints, IdBuf, IdKind, Match, Set};
-use simidx_input::Format;
+use simidx_input::{FieldKind, Format};
 
 use crate::cmd::Answer;
 use crate::support::answers::{AnswerArgs, Answers};
 use crate::support::failure::Failure;
 use crate::support::indexes::{ExcludeArgs, IndexArgs, is_index};
-use crate::support::inputs::FieldArgs;
+use crate::support::inputs::{FieldArgs, InputFiles};
 use crate::support::messages::{cost, counted, say, say_nothing_near};
 use crate::support::options::{
     Choice, DISTANCES, InputFormat, ResourceArgs, distance_or, heading, input_format, one_of,
 };
-use crate::support::output::{Stdout, stdout};
 use crate::support::pipeline::PipelineFiles;
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::count;
 use crate::support::queries::{Query, QueryKind, QueryReader};
 use crate::support::similarity::least;
+use crate::support::table::{Column, Lines, TableArgs, id_kind};
 
 /// The head of `simidx join --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -36,14 +36,15 @@ The queries are fingerprints, or documents, which are fingerprinted as those of 
 
 With --similarity, documents are compared by the sketches that `simidx build --sketch` stored. Each line then is the id of the \
 query, the id of the match, and an estimate of the Jaccard similarity of their runs of words. The standard error of an \
-estimate of 0.8 is 0.04 with 256 bits, 0.05 with 128. With --texts the similarities are exact.
+estimate of 0.8 is 0.04 with 256 bits, 0.05 with 128. With --texts the similarities are exact. With -o the output is a table \
+with named columns, among them the position of the query in its file, from 0.
 
 Examples:
   simidx join crawl.simidx new.tsv > matches.tsv
   simidx join crawl.simidx new.jsonl --query-ids --limit 5
   simidx join monday.simidx tuesday.simidx queries.hex -k 2 --stats
   simidx join crawl.simidx queries.hex --shard 1/4 > first.tsv
-  simidx join crawl.simidx new.jsonl --similarity 0.8
+  simidx join crawl.simidx new.jsonl --similarity 0.8 -o matches.parquet
   simidx join crawl.simidx new.jsonl --similarity 0.8 --texts crawl.jsonl
   simidx fingerprint new.jsonl | simidx join crawl.simidx -";
 
@@ -77,6 +78,8 @@ pub(crate) struct Args {
     exclude: ExcludeArgs,
     #[command(flatten)]
     style: AnswerArgs,
+    #[command(flatten)]
+    table: TableArgs,
     #[command(flatten)]
     resources: ResourceArgs,
 }
@@ -125,24 +128,43 @@ const STRATEGIES: [Choice<JoinStrategy>; 3] = [
 ];
 
 /// Runs the command.
-pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
-    let set = args.exclude.apply(args.index.open()?)?;
-    if let Some(least) = args.similar.similarity {
-        return similar::join(&set, &args, least);
+pub(crate) fn run(mut args: Args, mode: ProgressMode) -> Answer {
+    if args.table.path().is_some() {
+        (args.style.query_ids, args.style.query_rows) = (true, true);
     }
-    let options = args.options(&set)?;
+    let inputs = || args.files();
+    args.table.write(inputs, |sheet| {
+        let set = args.exclude.apply(args.index.open()?)?;
+        let mut out = Lines::new(sheet, &args.columns(set.id_kind()))?;
+        let found = join(&set, &args, &mut out, mode)?;
+        out.finish()?;
+        Ok(found)
+    })
+}
+
+fn join(set: &Set, args: &Args, out: &mut dyn Write, mode: ProgressMode) -> Answer {
+    if let Some(least) = args.similar.similarity {
+        return similar::join(set, args, least, out);
+    }
+    let options = args.options(set)?;
     match (args.style.limit, args.strategy) {
-        (Some(limit), JoinStrategy::Auto) => nearest(&set, &args, options.distance, limit),
-        _ => all(&set, &args, &options, mode),
+        (Some(limit), JoinStrategy::Auto) => nearest(set, args, options.distance, (limit, out)),
+        _ => all(set, args, &options, out, mode),
     }
 }
 
 /// All matches, found for all queries together.
-fn all(set: &Set, args: &Args, options: &JoinOptions, mode: ProgressMode) -> Answer {
+fn all(
+    set: &Set,
+    args: &Args,
+    options: &JoinOptions,
+    out: &mut dyn Write,
+    mode: ProgressMode,
+) -> Answer {
     let queries = Queries::read(set, args)?;
     let count = counted(queries.fingerprints.len() as u64, "query");
     let bar = mode.spinner(format!("joining {count}"));
-    let mut printer = Printer::new(set, &queries, args.answer_style());
+    let mut printer = Printer::new(set, &queries, args.answer_style(), out);
     let mut failure = None;
     let joined = set.join(&queries.fingerprints, options, |number, found| {
         printer.take(number, found).map_err(|error| {
@@ -171,12 +193,17 @@ fn all(set: &Set, args: &Args, options: &JoinOptions, mode: ProgressMode) -> Ans
 
 /// The nearest matches of each query, which are searched for each by itself: all matches of a large distance would be many
 /// times as many as are wanted.
-fn nearest(set: &Set, args: &Args, max_distance: u32, limit: u64) -> Answer {
+fn nearest(
+    set: &Set,
+    args: &Args,
+    max_distance: u32,
+    (limit, out): (u64, &mut dyn Write),
+) -> Answer {
     let question = Question::Nearest {
         count: usize::try_from(limit).unwrap_or(usize::MAX),
         max_distance,
     };
-    let mut answers = Answers::new(set, question, args.answer_style());
+    let mut answers = Answers::new(set, question, args.answer_style(), out);
     let mut queries = args.queries(set)?;
     while let Some(batch) = queries.next_batch(|| Ok(()))? {
         answers.answer(&batch)?;
@@ -190,6 +217,39 @@ fn nearest(set: &Set, args: &Args, max_distance: u32, limit: u64) -> Answer {
 }
 
 impl Args {
+    /// Everything that is read.
+    fn files(&self) -> Result<InputFiles, Failure> {
+        let mut files = InputFiles::new(self.index.files()?);
+        files.add([&self.queries]);
+        files.add(self.files.paths());
+        files.add(self.exclude.paths());
+        if let Some(texts) = &self.similar.texts {
+            files.add(simidx_input::expand(texts, None)?);
+        }
+        Ok(files)
+    }
+
+    /// The columns of a table of matches in indexes with ids of this kind: those of a line, and the rows of the queries.
+    fn columns(&self, kind: IdKind) -> Vec<Column> {
+        let (text, number) = (FieldKind::Text, FieldKind::Number);
+        let (query_id, query_row) = (("query_id", text), ("query_row", number));
+        if self.similar.similarity.is_none() {
+            let query = ("query_fingerprint", text);
+            let found = [("fingerprint", text), ("distance", number)];
+            let ids = [("id", id_kind(kind)), query_id, query_row];
+            return [&[query], &found[..], &ids].concat();
+        }
+        let found = match kind {
+            IdKind::None => ("fingerprint", text),
+            kind => ("id", id_kind(kind)),
+        };
+        let measure = match self.similar.texts {
+            Some(_) => "similarity",
+            None => "estimate",
+        };
+        vec![query_id, found, (measure, FieldKind::Real), query_row]
+    }
+
     /// Begins to read the queries.
     fn queries<'a>(&'a self, set: &'a Set) -> Result<QueryReader<'a>, Failure> {
         let mut options = self.fields.options(set.width());
@@ -267,6 +327,7 @@ impl Queries {
             fingerprint: self.fingerprints.get(number)?,
             id: self.ids.get(number).cloned().flatten(),
             is_without_features: self.without_features.binary_search(&number).is_ok(),
+            row: number as u64,
         })
     }
 }
@@ -276,7 +337,7 @@ struct Printer<'a> {
     set: &'a Set,
     queries: &'a Queries,
     style: AnswerArgs,
-    out: io::BufWriter<Stdout>,
+    out: &'a mut dyn Write,
     /// The query whose matches come, or whose object is printed next, and its number.
     query: Option<Query>,
     number: usize,
@@ -288,12 +349,12 @@ struct Printer<'a> {
 }
 
 impl<'a> Printer<'a> {
-    fn new(set: &'a Set, queries: &'a Queries, style: AnswerArgs) -> Self {
+    fn new(set: &'a Set, queries: &'a Queries, style: AnswerArgs, out: &'a mut dyn Write) -> Self {
         Printer {
             set,
             queries,
             style,
-            out: stdout(),
+            out,
             query: queries.get(0),
             number: 0,
             matches: Vec::new(),

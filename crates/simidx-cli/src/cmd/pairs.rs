@@ -1,27 +1,31 @@
 //! `simidx pairs`: all pairs of fingerprints or records within a distance, or of documents with similar texts.
 
-use std::io::{self, BufWriter, Write};
+use std::fmt::Display;
+use std::io::{self, Write};
 
 use indicatif::ProgressBar;
 use serde_json::json;
 use simidx::batch::{IdPair, Pair, PairFinder, PairOptions, id_pairs_with};
-use simidx::{Error, IdBuf, Set, Width};
+use simidx::{Error, Id, IdBuf, IdKind, Set, Width};
+use simidx_input::FieldKind;
 use simidx_text::dedup::{EqualTexts, Similarity};
-use simidx_text::similar::SimilarPair;
+use simidx_text::similar::{SimilarCandidates, SimilarPair};
 
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
 use crate::support::indexes::ExcludeArgs;
 use crate::support::inputs::SourceArgs;
+use crate::support::labels::Labels;
 use crate::support::messages::say_without_features;
 use crate::support::options::{
     Choice, DEFAULT_DISTANCE, DISTANCES, IdChoice, ResourceArgs, distance_or, one_of,
 };
-use crate::support::output::{Column, Stdout, id_to_json, stdout, write_object};
+use crate::support::output::{self, id_to_json, write_object};
 use crate::support::progress::{ProgressMode, Reading};
 use crate::support::quantity::count;
 use crate::support::records::{self, Each, Fingerprinted, Wanted};
 use crate::support::similarity::{SimilarDocuments, SimilarityArgs};
+use crate::support::table::{Column, Lines, Sheet, TableArgs, id_kind};
 use crate::support::transient::TransientBuilder;
 
 /// Number of pairs between updates of the progress bar.
@@ -32,13 +36,15 @@ pub(crate) const HELP: &str = "\
 Print all pairs of fingerprints or records within a distance, or of documents with similar texts.
 
 Each pair is a line: the smaller member, the larger one and the distance, separated by tabs. With --similarity it is a \
-line with the ids of two documents, the earlier one first, and their Jaccard similarity.
+line with the ids of two documents, the earlier one first, and their Jaccard similarity. With -o it is a row of a table \
+with named columns, which also say where records stand: their rows, from 0, and their files.
 
 Examples:
   simidx pairs crawl.simidx > pairs.tsv
   simidx pairs crawl.simidx --by id --sort --json
   simidx pairs docs.jsonl -k 5 --count-only
-  simidx pairs docs.jsonl --similarity 0.8 > similar.tsv";
+  simidx pairs docs.jsonl --similarity 0.8 > similar.tsv
+  simidx pairs docs.jsonl --similarity 0.8 -o similar.parquet";
 
 /// Arguments of `simidx pairs`.
 #[derive(Debug, clap::Args)]
@@ -65,8 +71,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = count(0..=u64::MAX))]
     max_pairs: Option<u64>,
     /// Print only the number of pairs
-    #[arg(long)]
+    #[arg(long, conflicts_with = "output")]
     count_only: bool,
+    #[command(flatten)]
+    table: TableArgs,
     /// Print JSON: an object for each pair
     #[arg(long)]
     json: bool,
@@ -104,34 +112,67 @@ enum By {
 
 /// Runs the command.
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
-    if let Some(similarity) = args.similarity.given() {
-        return of_texts(&args, similarity, mode);
-    }
-    match args.source.open(&args.exclude)? {
-        Some(set) => of_set(&set, &[], &args, mode),
-        None => of_records(&args, mode),
-    }
+    let inputs = || args.source.files(&args.exclude);
+    args.table.write(inputs, |sheet| {
+        if let Some(similarity) = args.similarity.given() {
+            return of_texts(&args, similarity, sheet, mode);
+        }
+        match args.source.open(&args.exclude)? {
+            Some(set) => of_set(&set, (&[], None), &args, sheet, mode),
+            None => of_records(&args, sheet, mode),
+        }
+    })
 }
 
-/// The pairs of indexes, and those of equal records that are in none.
-fn of_set(set: &Set, equal: &[Vec<IdBuf>], args: &Args, mode: ProgressMode) -> Answer {
+/// The columns of pairs of fingerprints.
+const FINGERPRINTS: [Column; 3] = [
+    ("a_fingerprint", FieldKind::Text),
+    ("b_fingerprint", FieldKind::Text),
+    DISTANCE,
+];
+const DISTANCE: Column = ("distance", FieldKind::Number);
+
+/// The columns of pairs of records whose ids are of this kind; where the records stand comes last, if that is known.
+fn of_ids(kind: FieldKind, measure: Column, has_places: bool) -> Vec<Column> {
+    let mut columns = vec![("a_id", kind), ("b_id", kind), measure];
+    if has_places {
+        columns.extend([("a_row", FieldKind::Number), ("a_file", FieldKind::Text)]);
+        columns.extend([("b_row", FieldKind::Number), ("b_file", FieldKind::Text)]);
+    }
+    columns
+}
+
+/// The pairs of indexes, and those of equal records that are in none. Ids may be the numbers of these records.
+fn of_set(
+    set: &Set,
+    (equal, records): (&[Vec<IdBuf>], Option<&Labels>),
+    args: &Args,
+    sheet: Option<Sheet<'_>>,
+    mode: ProgressMode,
+) -> Answer {
     let options = args.options(set.width(), set.max_distance())?;
-    let mut printer = Printer::new(args, set.width(), mode);
+    let kind = records.map_or_else(|| id_kind(set.id_kind()), Labels::id_kind);
+    let columns = match args.by {
+        By::Fingerprint => FINGERPRINTS.to_vec(),
+        By::Id => of_ids(kind, DISTANCE, records.is_some()),
+    };
+    let out = Lines::new(sheet, &columns)?;
+    let mut printer = Printer::new(args, set.width(), (out, records), mode);
     match args.by {
-        By::Id => id_pairs_with(set, equal, &options, |pair| Ok(printer.ids(pair)?))?,
+        By::Id => id_pairs_with(set, equal, &options, |pair| printer.ids(pair))?,
         By::Fingerprint => set.pairs(&options, |pair| Ok(printer.pair(pair)?))?,
     }
     printer.finish()
 }
 
 /// The pairs of records that are in no index.
-fn of_records(args: &Args, mode: ProgressMode) -> Answer {
+fn of_records(args: &Args, sheet: Option<Sheet<'_>>, mode: ProgressMode) -> Answer {
     let width = args.source.records.width;
     let options = args.options(width, DEFAULT_DISTANCE)?;
     let reading = (mode, "reading", "records");
     if args.by == By::Id {
-        let (set, equal) = transient_index(args, reading)?;
-        return of_set(&set, &equal, args, mode);
+        let (set, equal, records) = transient_index(args, sheet.is_some(), reading)?;
+        return of_set(&set, (&equal, records.as_ref()), args, sheet, mode);
     }
     let input = &args.source.records;
     let mut finder = PairFinder::new(width, &options)?;
@@ -143,27 +184,46 @@ fn of_records(args: &Args, mode: ProgressMode) -> Answer {
     });
     let read = records::read(input, &input.pipeline.pipeline()?, reading, &mut push)?;
     say_without_features(read.without_features);
-    let mut printer = Printer::new(args, width, mode);
+    let out = Lines::new(sheet, &FINGERPRINTS)?;
+    let mut printer = Printer::new(args, width, (out, None), mode);
     finder.finish(|pair| Ok(printer.pair(pair)?))?;
     printer.finish()
 }
 
-/// An index of records, and the ids of documents without features, group by group of equal ones.
-type Transient = (Set, Vec<Vec<IdBuf>>);
+/// An index of records, the ids of documents without features, group by group of equal ones, and the records if their ids
+/// are numbers.
+type Transient = (Set, Vec<Vec<IdBuf>>, Option<Labels>);
 
-/// An index of the records, and the ids of documents without features that are equal.
-fn transient_index(args: &Args, reading: Reading) -> Result<Transient, Failure> {
+/// An index of the records, and the ids of documents without features that are equal. Ids may be the numbers of the records.
+fn transient_index(
+    args: &Args,
+    are_numbered: bool,
+    reading: Reading,
+) -> Result<Transient, Failure> {
     let distance = args.max_distance.unwrap_or(DEFAULT_DISTANCE);
-    let mut builder = TransientBuilder::new(
-        args.source.records.width,
-        args.ids,
-        distance,
-        &args.resources,
-    );
+    let (width, ids) = match are_numbered {
+        true => (args.source.records.width, IdChoice::Number),
+        false => (args.source.records.width, args.ids),
+    };
+    let mut builder = TransientBuilder::new(width, ids, distance, &args.resources);
     let (mut texts, mut names) = (EqualTexts::default(), Vec::new());
+    let temp_dir = args.resources.temp_dir.as_deref();
+    let mut records = are_numbered.then(|| Labels::new(temp_dir, 0, false));
+    let mut kind = None;
     let mut each = Each(Wanted::Fingerprint, |record: Fingerprinted| {
-        let identity = record.without_features;
-        let id = builder.push(record)?;
+        let (fingerprint, identity) = (record.fingerprint, record.without_features);
+        let id = match &mut records {
+            None => builder.push(record)?,
+            Some(records) => {
+                let is_named = record.is_named();
+                let kind = kind.get_or_insert(args.ids.kind(is_named, IdKind::Number));
+                let number = records.push_own(record, *kind)?;
+                if identity.is_none() {
+                    builder.push_number(fingerprint, number)?;
+                }
+                IdBuf::Number(number)
+            }
+        };
         if let Some(identity) = identity {
             texts.push(names.len() as u64, identity);
             names.push(id);
@@ -177,25 +237,35 @@ fn transient_index(args: &Args, reading: Reading) -> Result<Transient, Failure> 
     let name = |number: u64| names[number as usize].clone();
     let equal = groups.map(|group| group.into_iter().map(name).collect());
     let equal = equal.collect();
-    Ok((builder.finish()?, equal))
+    if let Some(records) = &mut records {
+        records.end_at(read.records + read.skipped)?;
+        records.inputs = read.inputs;
+    }
+    Ok((builder.finish()?, equal, records))
 }
 
 /// Prints the pairs of documents with similar texts.
 ///
 /// # Errors
 /// What keeps the documents from being read, and more pairs than are wanted.
-fn of_texts(args: &Args, similarity: Similarity, mode: ProgressMode) -> Answer {
+fn of_texts(
+    args: &Args,
+    similarity: Similarity,
+    sheet: Option<Sheet<'_>>,
+    mode: ProgressMode,
+) -> Answer {
     let source = (&args.source, &args.exclude);
     let mut documents = SimilarDocuments::read(source, similarity, false, &args.resources, mode)?;
-    let mut printer = Printer::new(args, args.source.records.width, mode);
+    let (labels, measure) = (&documents.labels, ("similarity", FieldKind::Real));
+    let records = sheet.is_some().then_some(labels);
+    let out = Lines::new(sheet, &of_ids(labels.id_kind(), measure, true))?;
+    let mut printer = Printer::new(args, args.source.records.width, (out, records), mode);
     if args.count_only {
-        return printer.count_similar(&mut documents, mode);
+        return printer.count_similar(&mut documents.candidates, mode);
     }
-    let labels = &documents.labels;
     documents.candidates.for_each_pair(|pair| {
         args.check_count(printer.count + 1)?;
-        let of = |document| labels.of(document);
-        Ok::<_, Failure>(printer.similar([of(pair.a)?, of(pair.b)?], pair)?)
+        Ok::<_, Failure>(printer.similar(labels, pair)?)
     })?;
     printer.finish()
 }
@@ -228,20 +298,28 @@ impl Args {
 struct Printer<'a> {
     args: &'a Args,
     width: Width,
-    out: BufWriter<Stdout>,
+    out: Lines<'a>,
+    /// The records that the members are, if a table is to say where they stand.
+    records: Option<&'a Labels>,
     line: Vec<u8>,
     count: u64,
     bar: ProgressBar,
 }
 
 impl<'a> Printer<'a> {
-    fn new(args: &'a Args, width: Width, mode: ProgressMode) -> Self {
+    fn new(
+        args: &'a Args,
+        width: Width,
+        (out, records): (Lines<'a>, Option<&'a Labels>),
+        mode: ProgressMode,
+    ) -> Self {
         let bar = mode.counter("pairs");
         bar.set_message("finding");
         Printer {
             args,
             width,
-            out: stdout(),
+            out,
+            records,
             line: Vec::new(),
             count: 0,
             bar,
@@ -267,32 +345,55 @@ impl<'a> Printer<'a> {
         self.out.write_all(&self.line)
     }
 
-    fn ids(&mut self, pair: IdPair<'_>) -> io::Result<()> {
+    fn ids(&mut self, pair: IdPair<'_>) -> Result<(), Error> {
         self.found();
         let (a, b, distance) = (pair.smaller, pair.larger, pair.distance);
+        if let (Some(records), Id::Number(a), Id::Number(b)) = (self.records, a, b) {
+            return self.row(records, [a as usize, b as usize], distance);
+        }
         match (self.args.count_only, self.args.json) {
             (true, _) => Ok(()),
             (_, true) => {
                 let [a, b] = [a, b].map(id_to_json);
                 let pair = json!({ "smaller": a, "larger": b, "distance": distance });
-                write_object(&mut self.out, &pair)
+                Ok(write_object(&mut self.out, &pair)?)
             }
             _ => {
-                let [a, b] = [a, b].map(Column);
-                writeln!(self.out, "{a}\t{b}\t{distance}")
+                let [a, b] = [a, b].map(output::Column);
+                Ok(writeln!(self.out, "{a}\t{b}\t{distance}")?)
             }
         }
     }
 
-    fn similar(&mut self, [a, b]: [IdBuf; 2], pair: SimilarPair) -> io::Result<()> {
+    /// A row of a table.
+    fn row(
+        &mut self,
+        records: &Labels,
+        [a, b]: [usize; 2],
+        measure: impl Display,
+    ) -> Result<(), Error> {
+        let ((a, place_of_a), (b, place_of_b)) = (records.cells(a)?, records.cells(b)?);
+        let row = format_args!("{a}\t{b}\t{measure}\t{place_of_a}\t{place_of_b}");
+        Ok(writeln!(self.out, "{row}")?)
+    }
+
+    fn similar(&mut self, labels: &Labels, pair: SimilarPair) -> Result<(), Error> {
         self.found();
+        if let Some(records) = self.records {
+            return self.row(
+                records,
+                [pair.a, pair.b],
+                format_args!("{:?}", pair.jaccard),
+            );
+        }
+        let (a, b) = (labels.of(pair.a)?, labels.of(pair.b)?);
         if !self.args.json {
-            let [a, b] = [&a, &b].map(Column::of);
-            return writeln!(self.out, "{a}\t{b}\t{:.4}", pair.jaccard);
+            let [a, b] = [&a, &b].map(output::Column::of);
+            return Ok(writeln!(self.out, "{a}\t{b}\t{:.4}", pair.jaccard)?);
         }
         let [a, b] = [&a, &b].map(|id| id_to_json(id.as_id()));
         let pair = json!({ "a": a, "b": b, "similarity": pair.jaccard });
-        write_object(&mut self.out, &pair)
+        Ok(write_object(&mut self.out, &pair)?)
     }
 
     fn found(&mut self) {
@@ -303,9 +404,9 @@ impl<'a> Printer<'a> {
     }
 
     /// Prints the number of pairs, which need not be gone through one by one.
-    fn count_similar(mut self, documents: &mut SimilarDocuments, mode: ProgressMode) -> Answer {
+    fn count_similar(mut self, candidates: &mut SimilarCandidates, mode: ProgressMode) -> Answer {
         let (bar, watch) = mode.comparing();
-        self.count = documents.candidates.count_pairs(&watch)?;
+        self.count = candidates.count_pairs(&watch)?;
         bar.finish_and_clear();
         self.args.check_count(self.count)?;
         self.finish()
@@ -316,7 +417,7 @@ impl<'a> Printer<'a> {
         if self.args.count_only {
             writeln!(self.out, "{}", self.count)?;
         }
-        self.out.flush()?;
+        self.out.finish()?;
         Ok(self.count > 0)
     }
 }

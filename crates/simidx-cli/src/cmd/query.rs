@@ -17,6 +17,7 @@ use crate::support::messages::{cost, counted, say, say_nothing_near};
 use crate::support::options::{
     DISTANCES, InputFormat, ThreadArgs, distance_or, heading, input_format,
 };
+use crate::support::output::stdout;
 use crate::support::pipeline::{PipelineFiles, recorded};
 use crate::support::quantity::count;
 use crate::support::queries::{Query, QueryKind, QueryReader};
@@ -107,7 +108,8 @@ fn answer(set: &Set, args: &Args, words: Words) -> Answer {
             max_distance,
         },
     };
-    let mut answers = Answers::new(set, question, args.style);
+    let mut out = stdout();
+    let mut answers = Answers::new(set, question, args.style, &mut out);
     if let Some(text) = &args.text {
         let pipeline = recorded(set, &args.files.read()?)?;
         let query = Query::of_text(text, None, &pipeline.parallel(set.width())?);

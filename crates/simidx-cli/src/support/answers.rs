@@ -1,6 +1,6 @@
 //! Prints the answers to queries, for `query` and `join`.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 
 use rayon::prelude::*;
 use simidx::index::QueryStats;
@@ -8,7 +8,7 @@ use simidx::set::{Matches, Question, SetScratch};
 use simidx::{Fingerprints, IdBuf, Set, Width};
 
 use crate::support::failure::Failure;
-use crate::support::output::{Column, Stdout, json_style, stdout};
+use crate::support::output::{Column, json_style};
 use crate::support::quantity::count;
 use crate::support::queries::Query;
 
@@ -31,6 +31,9 @@ pub(crate) struct AnswerArgs {
     /// it in any case
     #[arg(long)]
     pub(crate) query_ids: bool,
+    /// Whether lines end with the position of the query in its file.
+    #[arg(skip)]
+    pub(crate) query_rows: bool,
     /// Report the cost of the queries: probes, blocks, candidates
     #[arg(long)]
     pub(crate) stats: bool,
@@ -62,11 +65,15 @@ impl AnswerArgs {
         line.push(b'\t');
         width.extend_hex(found, &mut line);
         write!(line, "\t{distance}")?;
-        let end = match (self.query_ids, &query.id) {
-            (true, Some(id)) => format!("\t{}\n", Column::of(id)),
-            (true, None) => "\t\n".to_owned(),
-            (false, _) => "\n".to_owned(),
+        let mut end = match (self.query_ids, &query.id) {
+            (true, Some(id)) => format!("\t{}", Column::of(id)),
+            (true, None) => "\t".to_owned(),
+            (false, _) => String::new(),
         };
+        if self.query_rows {
+            end += &format!("\t{}", query.row);
+        }
+        end.push('\n');
         let mut has_ids = false;
         for id in ids {
             let id = id?;
@@ -107,13 +114,13 @@ impl AnswerArgs {
     }
 }
 
-/// Answers and prints queries.
+/// Answers queries, and writes the answers.
 pub(crate) struct Answers<'a> {
     set: &'a Set,
     question: Question,
     style: AnswerArgs,
     scratch: SetScratch,
-    out: BufWriter<Stdout>,
+    out: &'a mut dyn Write,
     /// Number of queries in a chunk, which is small after long answers.
     together: usize,
     pub(crate) total: QueryStats,
@@ -125,13 +132,18 @@ pub(crate) struct Answers<'a> {
 }
 
 impl<'a> Answers<'a> {
-    pub(crate) fn new(set: &'a Set, question: Question, style: AnswerArgs) -> Self {
+    pub(crate) fn new(
+        set: &'a Set,
+        question: Question,
+        style: AnswerArgs,
+        out: &'a mut dyn Write,
+    ) -> Self {
         Answers {
             set,
             question,
             style,
             scratch: SetScratch::new(),
-            out: stdout(),
+            out,
             together: 1,
             total: QueryStats::default(),
             query_count: 0,
@@ -191,7 +203,7 @@ impl<'a> Answers<'a> {
             self.out.write_all(&object)?;
             found
         } else {
-            search(asked, &mut self.scratch, query, &mut self.out)?
+            search(asked, &mut self.scratch, query, self.out)?
         };
         self.count(query, found);
         Ok(())
@@ -205,7 +217,7 @@ impl<'a> Answers<'a> {
         self.without_features += without_features.count() as u64;
     }
 
-    /// Flushes standard output.
+    /// Flushes the output.
     ///
     /// # Errors
     /// Any error of standard output.
@@ -222,7 +234,7 @@ fn search(
     (set, question, style): (&Set, Question, AnswerArgs),
     scratch: &mut SetScratch,
     queries: &[Query],
-    out: &mut impl Write,
+    mut out: &mut (impl Write + ?Sized),
 ) -> simidx::Result<Found> {
     // The cost of queries that are searched together cannot be separated.
     let len = match style.json && style.stats {
@@ -241,13 +253,13 @@ fn search(
             is_match |= !matches.is_empty();
             for query in rest.by_ref() {
                 if !query.is_without_features {
-                    return write(style, width, (query, Some(matches)), out);
+                    return write(style, width, (query, Some(matches)), &mut out);
                 }
-                write(style, width, (query, None), out)?;
+                write(style, width, (query, None), &mut out)?;
             }
             Ok(())
         })?;
-        rest.try_for_each(|query| write(style, width, (query, None), out))?;
+        rest.try_for_each(|query| write(style, width, (query, None), &mut out))?;
         all += stats;
     }
     Ok((all, is_match))

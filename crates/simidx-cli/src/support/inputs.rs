@@ -8,7 +8,7 @@ use simidx_input::{Format, InputError, Place, ReadOptions, RecordReader, TextEnc
 use simidx_output::one_line;
 
 use crate::support::failure::Failure;
-use crate::support::indexes::{ExcludeArgs, OpenArgs, is_index, together};
+use crate::support::indexes::{ExcludeArgs, IndexArgs, OpenArgs, is_index, together};
 use crate::support::messages::{counted, say};
 use crate::support::options::{InputFormat, heading, input_format, width};
 use crate::support::pipeline::PipelineArgs;
@@ -400,6 +400,24 @@ impl SourceArgs {
             }
         }
         Ok(first.is_some_and(|(_, is_index)| !is_index))
+    }
+
+    /// Returns all files that are read, including these lists.
+    ///
+    /// # Errors
+    /// A pattern that nothing matches, and the errors of [`Self::are_records`].
+    pub(crate) fn files(&self, exclude: &ExcludeArgs) -> Result<InputFiles, Failure> {
+        let (paths, open) = (self.records.inputs.clone(), self.open.clone());
+        let mut files = InputFiles::new(exclude.paths());
+        if !self.are_records()? {
+            files.add(IndexArgs { paths, open }.files()?);
+            return Ok(files);
+        }
+        files.add(self.records.paths()?);
+        files.add(self.records.pipeline.files.paths());
+        // A folder of shards has been expanded into them.
+        files.add(paths.iter().filter(|path| path.is_dir()));
+        Ok(files)
     }
 
     /// Opens the indexes as one set, without the excluded records; returns `None` if the files are records.

@@ -4,11 +4,14 @@ use std::cell::RefCell;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use simidx::{Error, IdBuf};
+use simidx::{Error, IdBuf, IdKind};
+use simidx_input::{Escaped, FieldKind};
 use tempfile::{SpooledTempFile, spooled_tempfile_in};
 
 use crate::support::failure::Failure;
-use crate::support::records::Fingerprinted;
+use crate::support::output::Column;
+use crate::support::records::{Fingerprinted, Refusal, id_of};
+use crate::support::table::id_kind;
 
 /// The names of documents, in order, and the lengths of their texts.
 pub(crate) struct Labels {
@@ -18,6 +21,10 @@ pub(crate) struct Labels {
     pub(crate) lengths: Option<Vec<u32>>,
     /// Number of documents so far.
     pub(crate) count: u64,
+    /// Whether any id is a text.
+    has_text_ids: bool,
+    /// The inputs as they were read, if records are to be found again there: their names and first positions.
+    pub(crate) inputs: Vec<(String, u64)>,
 }
 
 impl Labels {
@@ -29,7 +36,24 @@ impl Labels {
             positions: Positions::default(),
             lengths: keeps_lengths.then(Vec::new),
             count: 0,
+            has_text_ids: false,
+            inputs: Vec::new(),
         }
+    }
+
+    /// Adds the next record, and its id as one of this kind if it has one. Returns the number of the record.
+    ///
+    /// # Errors
+    /// The errors of [`id_of`], and an id that cannot be written.
+    pub(crate) fn push_own(
+        &mut self,
+        mut record: Fingerprinted,
+        kind: IdKind,
+    ) -> Result<u64, Refusal> {
+        let (number, has_id) = (self.count, record.id.is_some());
+        let id = id_of(&mut record, kind)?;
+        self.push(&record, has_id.then_some(&id))?;
+        Ok(number)
     }
 
     /// Adds the next document, and its id if it has one.
@@ -39,6 +63,7 @@ impl Labels {
     pub(crate) fn push(&mut self, record: &Fingerprinted, id: Option<&IdBuf>) -> Result<(), Error> {
         if let Some(id) = id {
             self.ids.push(self.count, id)?;
+            self.has_text_ids |= matches!(id, IdBuf::String(_));
         }
         if let Some(lengths) = &mut self.lengths {
             lengths.push(u32::try_from(record.text_len).unwrap_or(u32::MAX));
@@ -69,6 +94,31 @@ impl Labels {
     pub(crate) fn of(&self, document: usize) -> Result<IdBuf, Error> {
         let id = self.ids.get(document as u64)?;
         Ok(id.unwrap_or_else(|| IdBuf::Number(self.positions.of(document))))
+    }
+
+    /// The kind of a column of ids in a table.
+    pub(crate) fn id_kind(&self) -> FieldKind {
+        id_kind(match self.has_text_ids {
+            true => IdKind::String,
+            false => IdKind::Number,
+        })
+    }
+
+    /// What a table says of a document: its id if it has one itself, and the cells of its position in its file and of the
+    /// file.
+    ///
+    /// # Errors
+    /// What keeps the id from being read.
+    pub(crate) fn cells(&self, document: usize) -> Result<(String, String), Error> {
+        let id = self.ids.get(document as u64)?;
+        let id = id.map_or_else(String::new, |id| Column::of(&id).to_string());
+        let position = self.positions.of(document);
+        let started = self.inputs.partition_point(|(_, first)| *first <= position);
+        let place = self.inputs[..started].last().map(|(name, first)| {
+            let row = position - first;
+            format!("{row}\t{}", Escaped(name))
+        });
+        Ok((id, place.unwrap_or_default()))
     }
 }
 

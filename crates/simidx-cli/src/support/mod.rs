@@ -17,6 +17,7 @@ pub(crate) mod quantity;
 pub(crate) mod queries;
 pub(crate) mod records;
 pub(crate) mod similarity;
+pub(crate) mod table;
 pub(crate) mod transient;
 
 pub(crate) use simidx_output::{page, report};

@@ -7,6 +7,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use flate2::write::GzEncoder;
 use serde_json::Value;
 use simidx::builder::AtomicFile;
 use simidx::{Id, IdBuf};
@@ -212,6 +213,59 @@ impl Output {
         };
         place(self).is_some_and(|place_of_self| place(other) == Some(place_of_self))
     }
+}
+
+/// Lets `write` write what goes to `out`, compressed as the name says.
+///
+/// # Errors
+/// What `write` or `out` report.
+pub(crate) fn compressed<T>(
+    path: &Path,
+    out: &mut (dyn Write + Send),
+    write: impl FnOnce(&mut (dyn Write + Send)) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let name = name(path);
+    if name.ends_with(".gz") {
+        let mut encoder = GzEncoder::new(out, flate2::Compression::default());
+        let result = write(&mut encoder)?;
+        encoder.finish()?;
+        Ok(result)
+    } else if name.ends_with(".zst") {
+        let mut encoder = zstd::stream::write::Encoder::new(out, zstd::DEFAULT_COMPRESSION_LEVEL)?;
+        encoder.include_checksum(true)?;
+        let result = write(&mut encoder)?;
+        encoder.finish()?;
+        Ok(result)
+    } else {
+        write(out)
+    }
+}
+
+/// The name of a file in lower case.
+fn name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().to_ascii_lowercase()
+}
+
+/// The name of a file in lower case, without the ending that tells the compression.
+fn plain_name(path: &Path) -> String {
+    let name = name(path);
+    let plain = name
+        .strip_suffix(".gz")
+        .or_else(|| name.strip_suffix(".zst"));
+    plain.unwrap_or(&name).to_owned()
+}
+
+/// Whether the name of a file says that it is compressed.
+pub(crate) fn is_compressed(path: &Path) -> bool {
+    plain_name(path) != name(path)
+}
+
+/// The ending of a name in lower case, without that of the compression.
+pub(crate) fn ending(path: &Path) -> String {
+    let name = plain_name(path);
+    let ending = Path::new(&name).extension();
+    ending.map_or_else(String::new, |ending| ending.to_string_lossy().into_owned())
 }
 
 /// Outputs that are written one after the other and appear together, when all of them are complete and on disk.

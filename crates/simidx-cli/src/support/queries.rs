@@ -52,6 +52,8 @@ pub(crate) struct Query {
     pub(crate) id: Option<IdBuf>,
     /// Whether the query is a document without features, to which nothing is near.
     pub(crate) is_without_features: bool,
+    /// Its position in its file, from 0.
+    pub(crate) row: u64,
 }
 
 impl Query {
@@ -60,7 +62,7 @@ impl Query {
         Query {
             fingerprint,
             id,
-            is_without_features: false,
+            ..Query::default()
         }
     }
 
@@ -75,6 +77,7 @@ impl Query {
             fingerprint: fingerprint.unwrap_or(fingerprinter.empty_fingerprint()),
             id,
             is_without_features: fingerprint.is_none(),
+            row: 0,
         }
     }
 }
@@ -151,6 +154,8 @@ pub(crate) struct QueryReader<'a> {
     /// Whether the queries are in a regular file, so that waiting for more of them always succeeds.
     is_file: bool,
     diagnostics: Diagnostics,
+    /// Number of queries that were returned.
+    count: u64,
     /// The failure that ended the reading, to be returned after the queries before it.
     failure: Option<Failure>,
     /// The indexes, whose pipeline fingerprints documents from the first one on.
@@ -186,6 +191,7 @@ impl<'a> QueryReader<'a> {
             thread: Some(thread),
             is_file,
             diagnostics,
+            count: 0,
             failure: None,
             set,
             files,
@@ -219,7 +225,12 @@ impl<'a> QueryReader<'a> {
             self.diagnostics.note_faults((source, *place));
         }
         if !queries.is_empty() {
-            return self.fingerprinted(queries).map(Some);
+            let mut queries = self.fingerprinted(queries)?;
+            for query in &mut queries {
+                query.row = self.count;
+                self.count += 1;
+            }
+            return Ok(Some(queries));
         }
         match self.failure.take() {
             Some(failure) => Err(failure),

@@ -1,6 +1,6 @@
 //! Reads the records of all inputs of a command, consecutively, with their fingerprints.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -183,8 +183,10 @@ pub(crate) fn id_of_kind(id: IdBuf, kind: IdKind) -> Option<IdBuf> {
 }
 
 /// The counts after reading.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct ReadCounts {
+    /// The inputs, in order: the name of each, and the position of its first record.
+    pub(crate) inputs: Vec<(String, u64)>,
     /// Number of used records.
     pub(crate) records: u64,
     /// Number of skipped records.
@@ -248,9 +250,8 @@ pub(crate) fn read(
     let paths = args.paths()?;
     let bar = mode.reading(doing, what, total_len(&paths));
     let options = args.fields.options(args.width);
-    let readers = paths
-        .iter()
-        .map(|path| simidx_input::open_with(path, args.format(), &options));
+    let open = |path| simidx_input::open_with(path, args.format(), &options);
+    let readers = paths.iter().map(|path| (path.as_path(), open(path)));
     read_all((args, args.width), pipeline, readers, bar, sink)
 }
 
@@ -267,15 +268,20 @@ pub(crate) fn read_originals(
 ) -> Result<ReadCounts, Failure> {
     let total = originals.iter().map(InputFile::byte_count).sum();
     let bar = mode.reading(doing, what, total);
-    let readers = originals.iter().map(InputFile::records);
+    let readers = originals
+        .iter()
+        .map(|input| (input.path(), input.records()));
     read_all((args, width), pipeline, readers, bar, sink)
 }
 
+/// The path of an input, and its reader.
+type Opened<'a> = (&'a Path, simidx_input::Result<Box<dyn RecordReader>>);
+
 /// Reads everything from these readers. Each is opened after the one before it has been read.
-fn read_all(
+fn read_all<'a>(
     (args, width): (&InputArgs, Width),
     pipeline: &Pipeline,
-    readers: impl Iterator<Item = simidx_input::Result<Box<dyn RecordReader>>>,
+    readers: impl Iterator<Item = Opened<'a>>,
     bar: ReadingBar,
     sink: &mut dyn Sink,
 ) -> Result<ReadCounts, Failure> {
@@ -293,7 +299,9 @@ fn read_all(
         bar,
         bytes_before: 0,
     };
-    for reader in readers {
+    for (path, reader) in readers {
+        let start = (path.display().to_string(), run.next_position);
+        run.counts.inputs.push(start);
         run.read_input(reader?.as_mut(), sink)?;
     }
     run.bar.finish();

@@ -232,6 +232,7 @@ impl SimilarDocuments {
         let (pass, reading) = ((input, Width::W64), (mode, "reading", "documents"));
         let read = read_originals(pass, &pipeline, &originals, reading, &mut each)?;
         labels.end_at(read.records + read.skipped)?;
+        labels.inputs = read.inputs;
         let lengths = labels.lengths.take();
         let rank = lengths.map(|lengths| move |text: usize| u64::from(lengths[text]));
         let rank = rank.as_ref().map(|rank| rank as Rank<'_>);

@@ -41,5 +41,6 @@ mod similar;
 mod sketches;
 mod streams;
 mod support;
+mod tables;
 mod updates;
 mod usage;

@@ -34,11 +34,9 @@ pub(super) use ipc::ArrowBatches;
 #[cfg(feature = "parquet")]
 pub(super) use parquet_file::ParquetBatches;
 #[cfg(feature = "parquet")]
-pub(super) use parquet_out::ParquetOut;
+pub use parquet_out::ParquetOut;
 pub(super) use records::Records;
 pub(super) use rows::BatchRows;
-#[cfg(feature = "parquet")]
-pub(super) use watched::Watched;
 
 /// The rows of a file or a stream.
 pub(super) trait Batches: Send {

@@ -1,5 +1,6 @@
 //! Writes a Parquet file row by row.
 
+use std::io::Write;
 use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
@@ -15,7 +16,7 @@ use super::parquet_file::guarded_read;
 use super::watched::Watched;
 use crate::cells::{Cell, Columns, Kind};
 use crate::source::input_error;
-use crate::{Error, NewField, Place, Result};
+use crate::{Error, FieldValue, NewField, Place, Result};
 
 /// Largest number of rows in a row group, and of bytes of text in it.
 const GROUP_ROWS: usize = 1 << 17;
@@ -29,9 +30,22 @@ pub(super) fn zstd() -> Result<Compression, ParquetError> {
     Ok(Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL)?))
 }
 
-/// Writes rows to a file. They are buffered until a row group is full.
-pub(crate) struct ParquetOut<'a, 'b> {
-    writer: ArrowWriter<&'a mut Watched<'b>>,
+/// Writes rows to a Parquet file, compressed by Zstandard. They are buffered until a row group is full. All columns
+/// may have nulls.
+///
+/// ```
+/// use simidx_input::{FieldKind, FieldValue, NewField, ParquetOut};
+///
+/// let mut file = Vec::new();
+/// let columns = [NewField::new("distance", FieldKind::Number)];
+/// let mut out = ParquetOut::of_fields(&mut file, &columns)?;
+/// out.write(&[Some(FieldValue::Number(3))])?;
+/// out.finish()?;
+/// assert!(file.starts_with(b"PAR1"));
+/// # Ok::<(), simidx_input::Error>(())
+/// ```
+pub struct ParquetOut<'a> {
+    writer: ArrowWriter<Watched<'a>>,
     schema: SchemaRef,
     columns: Vec<Column>,
     /// Number of columns, without those of new fields.
@@ -40,10 +54,19 @@ pub(crate) struct ParquetOut<'a, 'b> {
     len: usize,
 }
 
-impl<'a, 'b> ParquetOut<'a, 'b> {
+impl<'a> ParquetOut<'a> {
     /// Creates a file with these columns.
+    ///
+    /// # Errors
+    ///
+    /// Any error of `out`.
+    pub fn of_fields(out: &'a mut (dyn Write + Send), fields: &[NewField]) -> Result<Self> {
+        Self::new(out, &Columns::default(), fields)
+    }
+
+    /// Creates a file with these columns, and those of new fields after them.
     pub(crate) fn new(
-        out: &'a mut Watched<'b>,
+        out: &'a mut (dyn Write + Send),
         columns: &Columns,
         fields: &[NewField],
     ) -> Result<Self> {
@@ -58,7 +81,7 @@ impl<'a, 'b> ParquetOut<'a, 'b> {
                 .with_properties(properties)
                 .with_schema_root("schema".into())
                 .with_skip_arrow_metadata(true);
-            ArrowWriter::try_new_with_options(out, Arc::clone(&schema), options)
+            ArrowWriter::try_new_with_options(Watched::new(out), Arc::clone(&schema), options)
         });
         Ok(ParquetOut {
             writer: writer.map_err(failure)?,
@@ -68,6 +91,16 @@ impl<'a, 'b> ParquetOut<'a, 'b> {
             rows: 0,
             len: 0,
         })
+    }
+
+    /// Adds a row: a value, or none, for each field.
+    ///
+    /// # Errors
+    ///
+    /// A value longer than 1 GiB, and any error of the output.
+    pub fn write(&mut self, values: &[Option<FieldValue>]) -> Result<()> {
+        let cells: Vec<Cell> = values.iter().map(Cell::of).collect();
+        self.row(&[], &cells)
     }
 
     /// Adds a row. Cells at the end of `row` may be missing.
@@ -99,17 +132,26 @@ impl<'a, 'b> ParquetOut<'a, 'b> {
             self.writer.flush()
         });
         (self.rows, self.len) = (0, 0);
-        written.map_err(failure)
+        written.map_err(|message| self.failure(message))
     }
 
     /// Writes the buffered rows and the footer.
-    pub(crate) fn finish(mut self) -> Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// Any error of the output.
+    pub fn finish(mut self) -> Result<()> {
         if self.rows > 0 {
             self.write_group()?;
         }
-        guarded_read(|| self.writer.close())
-            .map(drop)
-            .map_err(failure)
+        let written = guarded_read(|| self.writer.finish());
+        written.map(drop).map_err(|message| self.failure(message))
+    }
+
+    /// The failure of the output if there was one, else that of the rows.
+    fn failure(&mut self, message: String) -> Error {
+        let of_output = self.writer.inner_mut().take_failure();
+        of_output.map_or_else(|| failure(message), Error::from)
     }
 }
 

@@ -5,22 +5,28 @@ use std::io::{self, Write};
 use crate::Result;
 
 /// An output that keeps its failure.
-pub(crate) struct Watched<'a> {
+pub(super) struct Watched<'a> {
     out: &'a mut (dyn Write + Send),
     failure: Option<io::Error>,
 }
 
 impl<'a> Watched<'a> {
-    pub(crate) fn new(out: &'a mut (dyn Write + Send)) -> Self {
+    pub(super) fn new(out: &'a mut (dyn Write + Send)) -> Self {
         Watched { out, failure: None }
     }
 
     /// Returns the failure of the output, if it caused the error of a write.
-    pub(crate) fn blame<T>(self, written: Result<T>) -> Result<T> {
+    pub(super) fn blame<T>(self, written: Result<T>) -> Result<T> {
         match (written, self.failure) {
             (Err(_), Some(failure)) => Err(failure.into()),
             (written, _) => written,
         }
+    }
+
+    /// The failure of the output, if there was one.
+    #[cfg(feature = "parquet")]
+    pub(super) fn take_failure(&mut self) -> Option<io::Error> {
+        self.failure.take()
     }
 
     fn keep(&mut self, error: io::Error) -> io::Error {

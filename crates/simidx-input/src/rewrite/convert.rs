@@ -7,7 +7,7 @@ use super::{OutputFormat, RecordFate, csv};
 use crate::InputFile;
 use crate::cells::{Cell, Columns, Kind, fit, has_already, write_object};
 #[cfg(feature = "parquet")]
-use crate::columnar::{ParquetOut, Watched};
+use crate::columnar::ParquetOut;
 use crate::new_fields::{Fate, NewField};
 use crate::source::input_error;
 use crate::{Format, Place, Result};
@@ -41,15 +41,12 @@ pub(super) fn convert(
     match format {
         #[cfg(feature = "parquet")]
         OutputFormat::Parquet => {
-            let mut out = Watched::new(out);
-            let written = ParquetOut::new(&mut out, &columns, fields).and_then(|mut writer| {
-                let lost = each_row(inputs, &mut columns, fields, fate, &mut |_, row, new| {
-                    writer.row(row, new)
-                })?;
-                writer.finish()?;
-                Ok(lost)
-            });
-            out.blame(written)
+            let mut writer = ParquetOut::new(out, &columns, fields)?;
+            let lost = each_row(inputs, &mut columns, fields, fate, &mut |_, row, new| {
+                writer.row(row, new)
+            })?;
+            writer.finish()?;
+            Ok(lost)
         }
         #[cfg(not(feature = "parquet"))]
         OutputFormat::Parquet => {
@@ -58,13 +55,13 @@ pub(super) fn convert(
         }
         _ => {
             let names = columns.names.iter().chain(fields.iter().map(|f| &f.name));
-            csv::write_row(out, names.map(String::as_str))?;
+            csv::write_csv_row(out, names.map(String::as_str))?;
             let width = columns.names.len();
             each_row(inputs, &mut columns, fields, fate, &mut |_, row, new| {
                 // The last members of an object may be missing.
                 let own = (0..width).map(|i| row.get(i).unwrap_or(&Cell::Missing));
                 let cells = own.chain(new).map(|cell| cell.text().unwrap_or_default());
-                Ok(csv::write_row(out, cells)?)
+                Ok(csv::write_csv_row(out, cells)?)
             })
         }
     }

@@ -5,8 +5,19 @@ use std::io::{self, Write};
 /// The separator of rows without another one.
 const COMMA: u8 = b',';
 
-/// Writes a row. A cell is quoted only if necessary.
-pub(super) fn write_row<'a>(
+/// Writes a row of comma-separated values. A cell is quoted only if necessary.
+///
+/// ```
+/// let mut out = Vec::new();
+/// simidx_input::write_csv_row(&mut out, ["a", "b,c"].into_iter())?;
+/// assert_eq!(out, b"a,\"b,c\"\n");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// Any error of `out`.
+pub fn write_csv_row<'a>(
     out: &mut dyn Write,
     cells: impl Iterator<Item = &'a str>,
 ) -> io::Result<()> {

@@ -9,6 +9,7 @@ mod records;
 use std::io::{self, Write};
 
 use copier::Copier;
+pub use csv::write_csv_row;
 use records::Records;
 use simidx::named;
 

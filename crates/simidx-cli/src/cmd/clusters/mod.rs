@@ -16,6 +16,7 @@ use crate::support::progress::ProgressMode;
 use crate::support::quantity::count;
 use crate::support::records::{Fingerprinted, Refusal, Sink, read};
 use crate::support::similarity::SimilarityArgs;
+use crate::support::table::{Sheet, TableArgs};
 use crate::support::transient::TransientBuilder;
 use printer::{KnownRecords, Printer};
 
@@ -25,13 +26,15 @@ Group fingerprints or records into clusters of near-duplicates.
 
 A cluster is a connected component of the pairs within the distance, or with --similarity of those of similar texts. \
 Each member is a line: the number of the cluster, the fingerprint and, if there are ids, an id, separated by tabs. With \
---similarity it is a line with the number of the cluster, the id and the similarity to the first member.
+--similarity it is a line with the number of the cluster, the id and the similarity to the first member. With -o it is a \
+row of a table with named columns, which also say where records stand: their rows, from 0, and their files.
 
 Examples:
   simidx clusters crawl.simidx > clusters.tsv
   simidx clusters crawl.simidx -k 3 --summary
   simidx clusters docs.jsonl --representative longest --json
-  simidx clusters docs.jsonl --similarity 0.8 > clusters.tsv";
+  simidx clusters docs.jsonl --similarity 0.8 > clusters.tsv
+  simidx clusters docs.jsonl --similarity 0.8 -o clusters.parquet";
 
 /// Arguments of `simidx clusters`.
 #[derive(Debug, clap::Args)]
@@ -62,6 +65,8 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    table: TableArgs,
+    #[command(flatten)]
     resources: ResourceArgs,
 }
 
@@ -78,17 +83,22 @@ enum Representative {
 
 /// Runs the command.
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
+    let inputs = || args.source.files(&args.exclude);
+    args.table.write(inputs, |sheet| find(&args, sheet, mode))
+}
+
+fn find(args: &Args, sheet: Option<Sheet<'_>>, mode: ProgressMode) -> Answer {
     if let Some(similarity) = args.similarity.given() {
-        return similar::run(&args, similarity, mode);
+        return similar::run(args, similarity, sheet, mode);
     }
     let Some(set) = args.source.open(&args.exclude)? else {
-        return of_records(&args, mode);
+        return of_records(args, sheet, mode);
     };
     if args.representative == Representative::Longest {
         let message = "--representative longest needs the documents; name them instead of an index";
         return Err(Failure::new(message));
     }
-    of_set(&set, None, (Vec::new(), 0), &args, mode)
+    of_set(&set, None, (Vec::new(), 0), args, sheet, mode)
 }
 
 /// The clusters of indexes, whose ids may be the numbers of these records, and groups of equal documents that are in no
@@ -98,11 +108,12 @@ fn of_set(
     records: Option<&KnownRecords>,
     equal: (Vec<Vec<u64>>, u128),
     args: &Args,
+    sheet: Option<Sheet<'_>>,
     mode: ProgressMode,
 ) -> Answer {
     let options = args.options(set.width(), set.max_distance())?;
     let ids = (set.id_kind() != IdKind::None).then_some((set, records));
-    let printer = Printer::new(args, set.width(), ids, equal);
+    let printer = Printer::new(args, set.width(), ids, equal, sheet)?;
     printed(
         args,
         mode,
@@ -120,7 +131,7 @@ fn of_set(
 }
 
 /// The clusters of records that are in no index.
-fn of_records(args: &Args, mode: ProgressMode) -> Answer {
+fn of_records(args: &Args, sheet: Option<Sheet<'_>>, mode: ProgressMode) -> Answer {
     let width = args.source.records.width;
     let by_length = args.representative == Representative::Longest;
     if by_length && args.ids == IdChoice::None {
@@ -140,16 +151,17 @@ fn of_records(args: &Args, mode: ProgressMode) -> Answer {
     let read = read(input, &pipeline, (mode, "reading", "records"), &mut taken)?;
     say_without_features(read.without_features);
     let Some((builder, mut records)) = taken.indexed else {
-        let printer = Printer::new(args, width, None, (Vec::new(), 0));
+        let printer = Printer::new(args, width, None, (Vec::new(), 0), sheet)?;
         return printed(args, mode, options.distance, printer, |visit| {
             taken.finder.finish(visit)
         });
     };
     records.labels.end_at(read.records + read.skipped)?;
+    records.labels.inputs = read.inputs;
     let equal = std::mem::take(&mut records.equal).into_groups(args.min_size);
     let empty = pipeline.empty_fingerprint(width);
     let set = builder.finish()?;
-    of_set(&set, Some(&records), (equal, empty), args, mode)
+    of_set(&set, Some(&records), (equal, empty), args, sheet, mode)
 }
 
 /// The records that are in no index.

@@ -1,18 +1,20 @@
 //! Clusters on standard output: a line for each member, a line for each cluster, or JSON.
 
 use std::cmp::Reverse;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 
 use serde_json::json;
 use simidx::batch::{Cluster, ClusterReport};
 use simidx::{Error, Id, IdBuf, IdKind, Set, Width};
+use simidx_input::FieldKind;
 use simidx_text::dedup::EqualTexts;
 
 use super::{Args, Representative};
 use crate::support::failure::Failure;
 use crate::support::labels::Labels;
-use crate::support::output::{Column, Stdout, json_style, stdout, write_object};
-use crate::support::records::{Fingerprinted, Refusal, id_of};
+use crate::support::output::{Column, json_style, write_object};
+use crate::support::records::{Fingerprinted, Refusal, id_of_kind};
+use crate::support::table::{self, Lines, Sheet, id_kind};
 
 /// What is known of records beside their fingerprints, by their numbers. Memory: 4 bytes a record where lengths count.
 pub(super) struct KnownRecords {
@@ -34,11 +36,8 @@ impl KnownRecords {
     }
 
     /// Takes the next record in and returns its number.
-    pub(super) fn push(&mut self, mut record: Fingerprinted) -> Result<u64, Refusal> {
-        let number = self.labels.count;
-        let id = id_of(&mut record, self.kind)?;
-        self.labels.push(&record, Some(&id))?;
-        Ok(number)
+    pub(super) fn push(&mut self, record: Fingerprinted) -> Result<u64, Refusal> {
+        self.labels.push_own(record, self.kind)
     }
 
     /// The number that an id of the index is.
@@ -56,17 +55,20 @@ impl KnownRecords {
         (Reverse(length), number)
     }
 
-    /// The id of a record.
+    /// The id of a record, for which its position may stand.
     ///
     /// # Errors
     /// What keeps it from being read.
-    pub(super) fn id(&self, number: u64) -> Result<Option<IdBuf>, Error> {
-        self.labels.ids.get(number)
+    fn id(&self, number: u64) -> Result<Option<IdBuf>, Error> {
+        Ok(id_of_kind(self.labels.of(number as usize)?, self.kind))
     }
 }
 
 /// Where ids come from: an index whose ids are the user's, or the numbers of these records.
 type IdSource<'a> = (&'a Set, Option<&'a KnownRecords>);
+
+/// The id of a record, and its number if it is not in an index of the user's.
+type Member = (IdBuf, Option<u64>);
 
 /// Prints clusters in order: those of most records first, then those of the smallest fingerprint. Among them are those of
 /// equal documents without features, which no index holds.
@@ -75,7 +77,8 @@ pub(super) struct Printer<'a> {
     ids: Option<IdSource<'a>>,
     summary: bool,
     json: bool,
-    out: BufWriter<Stdout>,
+    is_table: bool,
+    out: Lines<'a>,
     line: Vec<u8>,
     /// The groups of equal documents that are still to come, the last one first.
     groups: Vec<Vec<u64>>,
@@ -97,24 +100,29 @@ struct Shown<'c> {
     representative: u128,
     radius: u32,
     /// The ids of its only member, if no index has them.
-    ids: Option<Vec<IdBuf>>,
+    ids: Option<Vec<Member>>,
 }
 
 impl<'a> Printer<'a> {
     /// A printer of the clusters of an index with such ids, and of these groups in order.
-    pub(super) fn new(
+    ///
+    /// # Errors
+    /// What the output reports.
+    pub(super) fn new<'s: 'a>(
         args: &Args,
         width: Width,
         ids: Option<IdSource<'a>>,
         (mut groups, empty): (Vec<Vec<u64>>, u128),
-    ) -> Self {
+        sheet: Option<Sheet<'s>>,
+    ) -> Result<Self, Failure> {
         groups.reverse();
-        Printer {
+        Ok(Printer {
             width,
             ids,
             summary: args.summary,
             json: args.json,
-            out: stdout(),
+            is_table: sheet.is_some(),
+            out: Lines::new(sheet, &columns(args.summary, ids))?,
             line: Vec::new(),
             groups,
             empty,
@@ -122,7 +130,7 @@ impl<'a> Printer<'a> {
             group_count: 0,
             group_records: 0,
             widest: None,
-        }
+        })
     }
 
     /// Prints a cluster of the index, after the groups that come before it.
@@ -187,7 +195,7 @@ impl<'a> Printer<'a> {
         if let Some((_, number)) = self.widest {
             report.widest_cluster = number;
         }
-        self.out.flush()?;
+        self.out.finish()?;
         Ok(report)
     }
 
@@ -207,16 +215,28 @@ impl<'a> Printer<'a> {
         self.width.extend_hex(member, &mut self.line);
         let mut has_ids = false;
         for id in member_ids(self.ids, cluster, member)? {
-            let id = id?;
+            let cells = self.id_cells(id?)?;
             has_ids = true;
             self.out.write_all(&self.line)?;
-            writeln!(self.out, "\t{}", Column::of(&id))?;
+            writeln!(self.out, "\t{cells}")?;
         }
         if !has_ids {
             self.line.push(b'\n');
             self.out.write_all(&self.line)?;
         }
         Ok(())
+    }
+
+    /// The id of a record; in a table the one that it has itself, and where it stands.
+    fn id_cells(&self, (id, number): Member) -> simidx::Result<String> {
+        let records = self.ids.and_then(|(_, records)| records);
+        match (records, number) {
+            (Some(records), Some(number)) if self.is_table => {
+                let (id, place) = records.labels.cells(number as usize)?;
+                Ok(format!("{id}\t{place}"))
+            }
+            _ => Ok(Column::of(&id).to_string()),
+        }
     }
 
     fn summary(&mut self, cluster: &Shown<'_>) -> simidx::Result<()> {
@@ -232,7 +252,8 @@ impl<'a> Printer<'a> {
             .extend_hex(cluster.representative, &mut self.line);
         let mut ids = member_ids(self.ids, cluster, cluster.representative)?;
         if let Some(id) = ids.next().transpose()? {
-            write!(self.line, "\t{}", Column::of(&id))?;
+            let cells = self.id_cells(id)?;
+            write!(self.line, "\t{cells}")?;
         }
         self.line.push(b'\n');
         Ok(self.out.write_all(&self.line)?)
@@ -262,6 +283,7 @@ impl<'a> Printer<'a> {
             let hex = self.width.to_hex(member);
             write!(self.out, r#"{separator}{{"fingerprint":"{hex}","ids":"#)?;
             let ids = member_ids(self.ids, cluster, member)?;
+            let ids = ids.map(|id| id.map(|(id, _)| id));
             json_style().write_ids(&mut self.out, ids)?;
             self.out.write_all(b"}")?;
         }
@@ -269,8 +291,31 @@ impl<'a> Printer<'a> {
     }
 }
 
+/// The columns of members, or of clusters with their representatives.
+fn columns(summary: bool, ids: Option<IdSource<'_>>) -> Vec<table::Column> {
+    let (number, text) = (FieldKind::Number, FieldKind::Text);
+    let mut columns = vec![("cluster", number)];
+    if summary {
+        columns.extend([
+            ("size", number),
+            ("fingerprints", number),
+            ("radius", number),
+        ]);
+    }
+    columns.push(("fingerprint", text));
+    let kind = ids.map(|(set, records)| {
+        let of_records = records.map(|records| records.labels.id_kind());
+        of_records.unwrap_or_else(|| id_kind(set.id_kind()))
+    });
+    columns.extend(kind.map(|kind| ("id", kind)));
+    if let Some((_, Some(_))) = ids {
+        columns.extend([("row", number), ("file", text)]);
+    }
+    columns
+}
+
 /// The ids of a member.
-type MemberIds<'i> = Box<dyn Iterator<Item = simidx::Result<IdBuf>> + 'i>;
+type MemberIds<'i> = Box<dyn Iterator<Item = simidx::Result<Member>> + 'i>;
 
 /// The ids of a member, in order; of the representative that of its record comes first.
 fn member_ids<'i>(
@@ -285,7 +330,8 @@ fn member_ids<'i>(
         return Ok(Box::new(std::iter::empty()));
     };
     let Some(records) = records else {
-        return Ok(Box::new(set.ids_of(member)?));
+        let ids = set.ids_of(member)?;
+        return Ok(Box::new(ids.map(|id| Ok((id?, None)))));
     };
     let mut numbers = Vec::new();
     for number in set.ids_of(member)? {
@@ -304,10 +350,10 @@ fn member_ids<'i>(
 }
 
 /// The ids of records: those of the first so many, then those of the others in order.
-fn ids_of(numbers: Vec<u64>, records: &KnownRecords, first: usize) -> simidx::Result<Vec<IdBuf>> {
+fn ids_of(numbers: Vec<u64>, records: &KnownRecords, first: usize) -> simidx::Result<Vec<Member>> {
     let mut ids = Vec::with_capacity(numbers.len());
     for number in numbers {
-        ids.extend(records.id(number)?);
+        ids.extend(records.id(number)?.map(|id| (id, Some(number))));
     }
     ids[first..].sort_unstable();
     Ok(ids)

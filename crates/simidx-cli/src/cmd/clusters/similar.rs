@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
+use simidx_input::FieldKind;
 use simidx_text::dedup::Similarity;
 use simidx_text::similar::{Fate, SimilarDedup};
 
@@ -11,15 +12,21 @@ use crate::cmd::Answer;
 use crate::support::failure::{Failure, into_io};
 use crate::support::labels::Labels;
 use crate::support::messages::{counted, is_quiet, say};
-use crate::support::output::{Column, id_to_json, stdout, write_object};
+use crate::support::output::{Column, id_to_json, write_object};
 use crate::support::progress::ProgressMode;
 use crate::support::similarity::SimilarDocuments;
+use crate::support::table::{self, Lines, Sheet};
 
 /// Prints the connected components of similar texts.
 ///
 /// # Errors
 /// Options that do not go with texts, and what keeps the documents from being read.
-pub(super) fn run(args: &Args, similarity: Similarity, mode: ProgressMode) -> Answer {
+pub(super) fn run(
+    args: &Args,
+    similarity: Similarity,
+    sheet: Option<Sheet<'_>>,
+    mode: ProgressMode,
+) -> Answer {
     let longest_first = match args.representative {
         Representative::First => false,
         Representative::Longest => true,
@@ -34,7 +41,8 @@ pub(super) fn run(args: &Args, similarity: Similarity, mode: ProgressMode) -> An
     let (bar, watch) = mode.comparing();
     let found = documents.candidates.dedup_by_chains(&watch)?;
     bar.finish_and_clear();
-    let mut out = stdout();
+    let (labels, is_table) = (&documents.labels, sheet.is_some());
+    let mut out = Lines::new(sheet, &columns(args.summary, labels.id_kind()))?;
     let (mut clusters, mut records) = (0, 0);
     let all = in_clusters(&found);
     let mut wanted: Vec<&[(u32, u32)]> = all
@@ -44,17 +52,12 @@ pub(super) fn run(args: &Args, similarity: Similarity, mode: ProgressMode) -> An
     // Those of a size stay in the order of the documents.
     wanted.sort_by_key(|members| std::cmp::Reverse(members.len()));
     for members in wanted {
-        print(
-            args,
-            (clusters, members),
-            &found,
-            &documents.labels,
-            &mut out,
-        )?;
+        let numbered = (clusters, members);
+        print((args, is_table), numbered, &found, labels, &mut out)?;
         clusters += 1;
         records += members.len() as u64;
     }
-    out.flush()?;
+    out.finish()?;
     if args.summary && !is_quiet() {
         let records = counted(records, "document");
         say(format_args!(
@@ -85,14 +88,27 @@ fn in_clusters(found: &SimilarDedup) -> Vec<(u32, u32)> {
     members
 }
 
+/// The columns of members, or of clusters with their representatives.
+fn columns(summary: bool, id_kind: FieldKind) -> Vec<table::Column> {
+    let (number, id) = (FieldKind::Number, ("id", id_kind));
+    let mut columns = vec![("cluster", number)];
+    columns.extend(match summary {
+        true => [("size", number), id],
+        false => [id, ("similarity", FieldKind::Real)],
+    });
+    columns.extend([("row", number), ("file", FieldKind::Text)]);
+    columns
+}
+
 /// Prints a cluster, of which the representative comes first.
 fn print(
-    args: &Args,
+    (args, is_table): (&Args, bool),
     (number, members): (u64, &[(u32, u32)]),
     found: &SimilarDedup,
     labels: &Labels,
     out: &mut dyn Write,
 ) -> io::Result<()> {
+    let cells = |document: u32| labels.cells(document as usize).map_err(into_io);
     let label = |document: u32| labels.of(document as usize).map_err(into_io);
     let similarity = |document: u32| match found.fate(document as usize) {
         Fate::Kept => 1.0,
@@ -114,11 +130,21 @@ fn print(
         return write_object(out, &object);
     }
     if args.summary {
+        if is_table {
+            let (id, place) = cells(members[0].1)?;
+            return writeln!(out, "{number}\t{size}\t{id}\t{place}");
+        }
         let representative = Column::of(&representative);
         return writeln!(out, "{number}\t{size}\t{representative}");
     }
     for &(_, document) in members {
-        let (label, similarity) = (label(document)?, similarity(document));
+        let similarity = similarity(document);
+        if is_table {
+            let (id, place) = cells(document)?;
+            writeln!(out, "{number}\t{id}\t{similarity:?}\t{place}")?;
+            continue;
+        }
+        let label = label(document)?;
         writeln!(out, "{number}\t{}\t{similarity:.4}", Column::of(&label))?;
     }
     Ok(())

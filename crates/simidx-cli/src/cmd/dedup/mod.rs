@@ -117,8 +117,9 @@ pub(crate) struct Args {
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = Keep::First)]
     keep: Keep,
     /// File for a line on each document that is dropped: its id, the id of the document kept instead, their distance if
-    /// fingerprints are compared, `input` or `index`, the number of the cluster and the similarity, separated by tabs; JSON
-    /// Lines if the name ends in .jsonl, and a page to look at, with texts side by side, if it ends in .html
+    /// fingerprints are compared, `input` or `index`, the number of the cluster and the similarity, separated by tabs, without
+    /// a header. The same as a table with named columns if the name ends in .csv, .jsonl or .parquet, and a page to look at,
+    /// with texts side by side, if it ends in .html
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// Replace an existing output, and an existing report; an input is never replaced

@@ -5,6 +5,8 @@ use std::path::Path;
 use simidx_input::{Format, InputFile, OutputFormat};
 
 use crate::support::failure::Failure;
+use crate::support::output::{ending, is_compressed};
+use crate::support::table::{TABLE_ENDINGS, TableFormat};
 
 /// Endings of compressed files, but for .gz and .zst, which are written.
 const OTHER_COMPRESSION: [&str; 8] = ["xz", "bz2", "lz4", "br", "lzma", "zip", "7z", "rar"];
@@ -29,32 +31,6 @@ const FURTHER_ENDINGS: [(&str, &str); 11] = [
     ("u32", "le"),
     ("u64", "le"),
 ];
-
-/// The name of a file in lower case, without the ending that tells the compression.
-fn plain_name(path: &Path) -> String {
-    let name = name(path);
-    let plain = name
-        .strip_suffix(".gz")
-        .or_else(|| name.strip_suffix(".zst"));
-    plain.unwrap_or(&name).to_owned()
-}
-
-/// Whether the name of a file says that it is compressed.
-fn is_compressed(path: &Path) -> bool {
-    plain_name(path) != name(path)
-}
-
-pub(super) fn name(path: &Path) -> String {
-    let name = path.file_name().unwrap_or_default();
-    name.to_string_lossy().to_ascii_lowercase()
-}
-
-/// The ending of a name in lower case, without that of the compression.
-fn ending(path: &Path) -> String {
-    let name = plain_name(path);
-    let ending = Path::new(&name).extension();
-    ending.map_or_else(String::new, |ending| ending.to_string_lossy().into_owned())
-}
 
 /// The contents that the ending of a name stands for.
 fn said(path: &Path) -> Option<&'static str> {
@@ -124,10 +100,8 @@ pub(super) fn check(
 /// The format of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReportFormat {
-    /// Columns between tabs.
-    Tsv,
-    /// An object on each line.
-    Jsonl,
+    /// A row for each document that is dropped.
+    Table(TableFormat),
     /// A page to look at.
     Page,
 }
@@ -139,15 +113,17 @@ impl ReportFormat {
     /// It says another.
     pub(super) fn of(path: &Path) -> Result<Self, Failure> {
         let own = ending(path);
-        match said(path) {
-            _ if OTHER_COMPRESSION.contains(&own.as_str()) => {}
-            None | Some("tsv") => return Ok(ReportFormat::Tsv),
-            Some("jsonl" | "json") => return Ok(ReportFormat::Jsonl),
-            Some("html") => return Ok(ReportFormat::Page),
-            Some(_) => {}
-        }
-        let message = format!("a report is .tsv, .jsonl or .html, not .{own}");
-        Err(Failure::new(message).about(path.display()))
+        let format = match said(path) {
+            _ if OTHER_COMPRESSION.contains(&own.as_str()) => None,
+            None => Some(ReportFormat::Table(TableFormat::Tsv)),
+            Some("json") => Some(ReportFormat::Table(TableFormat::Jsonl)),
+            Some("html") => Some(ReportFormat::Page),
+            Some(_) => TableFormat::of(path).map(ReportFormat::Table),
+        };
+        format.ok_or_else(|| {
+            let message = format!("a report ends in .html, {TABLE_ENDINGS}, not in .{own}");
+            Failure::new(message).about(path.display())
+        })
     }
 }
 
@@ -170,13 +146,20 @@ mod tests {
     fn a_report_is_what_its_name_says() {
         let of = |name: &str| ReportFormat::of(Path::new(name)).ok();
         for name in ["r", "r.tsv", "r.txt.gz", "r.lst"] {
-            assert_eq!(of(name), Some(ReportFormat::Tsv), "{name}");
+            let format = Some(ReportFormat::Table(TableFormat::Tsv));
+            assert_eq!(of(name), format, "{name}");
         }
         for name in ["r.jsonl", "r.NDJSON.zst", "r.json"] {
-            assert_eq!(of(name), Some(ReportFormat::Jsonl), "{name}");
+            let format = Some(ReportFormat::Table(TableFormat::Jsonl));
+            assert_eq!(of(name), format, "{name}");
         }
         assert_eq!(of("r.HTML.gz"), Some(ReportFormat::Page));
-        for name in ["r.csv", "r.parquet", "r.tsv.xz"] {
+        let csv = Some(ReportFormat::Table(TableFormat::Csv));
+        assert_eq!(of("r.csv.zst"), csv);
+        let parquet = Some(ReportFormat::Table(TableFormat::Parquet));
+        let parquet = parquet.filter(|_| cfg!(feature = "parquet"));
+        assert_eq!(of("r.parquet"), parquet);
+        for name in ["r.parquet.gz", "r.arrow", "r.tsv.xz"] {
             assert_eq!(of(name), None, "{name}");
         }
     }

@@ -5,7 +5,6 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use flate2::write::GzEncoder;
 use simidx_input::{Fate, InputFile, Rewrite, rewrite_records};
 
 use super::judged::{Judged, Verdict};
@@ -16,7 +15,7 @@ use super::summary::Summary;
 use super::{Args, Job};
 use crate::support::failure::{Failure, into_io};
 use crate::support::inputs::{InputFiles, OnError, folder};
-use crate::support::output::{Output, Together};
+use crate::support::output::{Output, Together, compressed};
 use crate::support::progress::ReadingBar;
 
 /// A writer of bytes.
@@ -171,8 +170,7 @@ impl Outputs {
                         let html = page.html(&args.title(), &summary.figures())?;
                         Ok(out.write_all(html.as_bytes())?)
                     }
-                    ReportFormat::Tsv => report::write(judged, false, out),
-                    ReportFormat::Jsonl => report::write(judged, true, out),
+                    ReportFormat::Table(format) => report::write(job, judged, *format, out),
                 })
             })?;
         }
@@ -387,29 +385,4 @@ fn with_way_out(error: simidx_input::Error) -> Failure {
         }
         error => error.into(),
     }
-}
-
-/// Calls `write` with a writer that compresses as the name says.
-///
-/// # Errors
-/// Any error of `write` or `out`.
-fn compressed(
-    path: &Path,
-    out: Sink<'_>,
-    write: impl FnOnce(Sink<'_>) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    let name = names::name(path);
-    if name.ends_with(".gz") {
-        let mut encoder = GzEncoder::new(out, flate2::Compression::default());
-        write(&mut encoder)?;
-        encoder.finish()?;
-    } else if name.ends_with(".zst") {
-        let mut encoder = zstd::stream::write::Encoder::new(out, zstd::DEFAULT_COMPRESSION_LEVEL)?;
-        encoder.include_checksum(true)?;
-        write(&mut encoder)?;
-        encoder.finish()?;
-    } else {
-        write(out)?;
-    }
-    Ok(())
 }

@@ -1,110 +1,107 @@
-//! What is said of each document: `--report`, a line for each that is dropped, and the fields of `--annotate`.
+//! What is said of each document: `--report`, a row for each that is dropped, and the fields of `--annotate`.
 
-use std::io::{self, Write};
+use std::io::Write;
 
-use serde_json::{Value, json};
-use simidx::{Error, IdBuf};
+use simidx::{Error, IdBuf, IdKind, Set};
 use simidx_input::{FieldKind, FieldValue, NewField};
 
 use super::Job;
 use super::judged::{Cause, Dropped, Judged, Member};
 use crate::support::failure::Failure;
-use crate::support::output::{Column, id_to_json, write_object};
+use crate::support::output::Column;
+use crate::support::table::{self, Lines, Sheet, TableFormat, id_kind};
 
-/// Writes a line for each document that is dropped, in order: columns, or an object.
+/// Writes a row for each document that is dropped, in order. All rows have the same columns.
 ///
 /// # Errors
 /// What `out`, the index or the temporary files report.
 pub(super) fn write(
+    job: &Job<'_>,
     judged: &Judged<'_>,
-    as_json: bool,
+    format: TableFormat,
     out: &mut (dyn Write + Send),
 ) -> Result<(), Failure> {
+    // Scripts read the lines of TSV from the first one on, with four digits after the point.
+    let (sheet, is_tsv) = (Sheet(out, format, false), format == TableFormat::Tsv);
+    let columns = columns(job, judged);
+    let mut lines = Lines::new(Some(sheet), &columns)?;
     for document in 0..judged.count() {
-        let Some(dropped) = judged.dropped(document)? else {
-            continue;
-        };
-        let label = judged.label(document)?;
-        match as_json {
-            false => write_columns(&label, &dropped, out)?,
-            true => write_object(out, &object(&label, &dropped))?,
+        if let Some(dropped) = judged.dropped(document)? {
+            let cells = cells(&judged.label(document)?, &dropped, is_tsv);
+            writeln!(lines, "{}", cells[..columns.len()].join("\t"))?;
         }
     }
-    Ok(())
+    lines.finish()
 }
 
-/// The columns: what is dropped, for what, the distance if fingerprints were compared, where that is, the number of the
-/// cluster, the similarity or the id in the index.
-fn write_columns(label: &IdBuf, dropped: &Dropped, out: &mut (dyn Write + Send)) -> io::Result<()> {
-    let distance = dropped.distance.map(|bits| bits.to_string());
-    let (label, distance) = (Column::of(label), distance.unwrap_or_default());
-    match &dropped.cause {
+/// The columns: of all that there may be, those up to the last one that can have a value.
+fn columns(job: &Job<'_>, judged: &Judged<'_>) -> Vec<table::Column> {
+    let own_ids = id_kind(match judged.documents.has_text_ids {
+        true => IdKind::String,
+        false => IdKind::Number,
+    });
+    let index_ids = id_kind(job.set.map_or(IdKind::None, Set::id_kind));
+    let has_distance = job.measure.distance().is_some();
+    let count = match (job.set, has_distance) {
+        (None, true) => 5,
+        (None, false) => 6,
+        (Some(_), true) => 8,
+        (Some(_), false) => 10,
+    };
+    let mut columns = vec![
+        ("dropped", own_ids),
+        ("kept", own_ids),
+        ("distance", FieldKind::Number),
+        ("found_in", FieldKind::Text),
+        ("cluster", FieldKind::Number),
+        ("similarity", FieldKind::Real),
+        ("index_fingerprint", FieldKind::Text),
+        ("index_id", index_ids),
+        ("estimate", FieldKind::Real),
+        ("standard_error", FieldKind::Real),
+    ];
+    columns.truncate(count);
+    columns
+}
+
+/// A cell for each column that there may be.
+fn cells(label: &IdBuf, dropped: &Dropped, is_short: bool) -> [String; 10] {
+    let id = |id: &IdBuf| Column::of(id).to_string();
+    let text = |number: Option<u64>| number.map_or_else(String::new, |number| number.to_string());
+    let real = |number: Option<f64>| match number {
+        None => String::new(),
+        Some(number) if is_short => format!("{number:.4}"),
+        Some(number) => format!("{number:?}"),
+    };
+    let (place, kept, cluster, similarity, member) = match &dropped.cause {
         Cause::Document {
             of,
             cluster,
             similarity,
-        } => {
-            write!(out, "{label}\t{}\t{distance}\tinput\t", Column::of(of))?;
-            if let Some(cluster) = cluster {
-                write!(out, "{cluster}")?;
-            }
-            if let Some(similarity) = similarity {
-                write!(out, "\t{similarity:.4}")?;
-            }
-        }
-        Cause::Member(Member {
-            fingerprint,
-            id,
-            similarity,
-            estimate,
-        }) => {
-            write!(out, "{label}\t{fingerprint}\t{distance}\tindex\t")?;
-            let shown = similarity.or(estimate.map(|estimate| estimate.similarity));
-            match (id, shown) {
-                (Some(id), _) => write!(out, "\t{}", Column::of(id))?,
-                (None, Some(_)) => write!(out, "\t")?,
-                (None, None) => {}
-            }
-            if let Some(similarity) = shown {
-                write!(out, "\t{similarity:.4}")?;
-            }
-        }
-    }
-    writeln!(out)
-}
-
-fn object(label: &IdBuf, dropped: &Dropped) -> Value {
-    let mut object = json!({ "dropped": id_to_json(label.as_id()) });
-    if let Some(distance) = dropped.distance {
-        object["distance"] = distance.into();
-    }
-    match &dropped.cause {
-        Cause::Document {
-            of,
-            cluster,
-            similarity,
-        } => {
-            object["kept"] = id_to_json(of.as_id());
-            object["cluster"] = (*cluster).into();
-            if let Some(similarity) = similarity {
-                object["similarity"] = (*similarity).into();
-            }
-        }
-        Cause::Member(member) => {
-            object["index"] = json!({ "fingerprint": member.fingerprint });
-            if let Some(id) = &member.id {
-                object["index"]["id"] = id_to_json(id.as_id());
-            }
-            if let Some(similarity) = member.similarity {
-                object["similarity"] = similarity.into();
-            }
-            if let Some(estimate) = member.estimate {
-                object["estimate"] = estimate.similarity.into();
-                object["standard_error"] = estimate.standard_error.into();
-            }
-        }
-    }
-    object
+        } => ("input", id(of), *cluster, *similarity, None),
+        Cause::Member(member) => (
+            "index",
+            String::new(),
+            None,
+            member.similarity,
+            Some(member),
+        ),
+    };
+    let estimate = member.and_then(|member| member.estimate);
+    [
+        id(label),
+        kept,
+        text(dropped.distance.map(u64::from)),
+        place.to_owned(),
+        text(cluster),
+        real(similarity),
+        member.map_or_else(String::new, |member| member.fingerprint.clone()),
+        member
+            .and_then(|member| member.id.as_ref())
+            .map_or_else(String::new, id),
+        real(estimate.map(|estimate| estimate.similarity)),
+        real(estimate.map(|estimate| estimate.standard_error)),
+    ]
 }
 
 /// The new fields, in order.

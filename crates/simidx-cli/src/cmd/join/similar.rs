@@ -1,6 +1,7 @@
 //! `simidx join --similarity`: documents that are similar to those of an index, by sketches, and by their texts if these
 //! are there.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ use crate::cmd::Answer;
 use crate::support::failure::Failure;
 use crate::support::inputs::{Diagnostics, OnError};
 use crate::support::messages::{counted, say};
-use crate::support::output::{Column, id_to_json, stdout, write_object};
+use crate::support::output::{Column, id_to_json, write_object};
 use crate::support::records::id_of_kind;
 
 /// Documents that are sketched together, and bytes of them.
@@ -29,7 +30,7 @@ const BATCH_TEXT_LEN: usize = 16 << 20;
 const MARGIN_OF_TEXTS: f64 = 2.0;
 
 /// Runs the command.
-pub(super) fn join(set: &Set, args: &Args, least: f64) -> Answer {
+pub(super) fn join(set: &Set, args: &Args, least: f64, out: &mut dyn Write) -> Answer {
     let has_texts = args.similar.texts.is_some();
     if has_texts && set.id_kind() == IdKind::None {
         let message = "--texts finds documents by their ids, and the index has none";
@@ -53,6 +54,7 @@ pub(super) fn join(set: &Set, args: &Args, least: f64) -> Answer {
         search: &search,
         fingerprinter: &fingerprinter,
         args,
+        out: RefCell::new(out),
         least,
         room: Room::of(args.resources.memory_limit(), &search, texts.as_deref()),
         texts,
@@ -153,6 +155,8 @@ struct Joined<'a> {
     search: &'a SketchSearch<'a>,
     fingerprinter: &'a ParallelFingerprinter,
     args: &'a Args,
+    /// Where matches go.
+    out: RefCell<&'a mut dyn Write>,
     least: f64,
     room: Room,
     /// What matches are compared with, if they are.
@@ -173,6 +177,8 @@ struct Joined<'a> {
 /// A document that is asked for.
 struct Query {
     id: IdBuf,
+    /// Whether it has that id itself.
+    is_named: bool,
     /// Its features, if they are needed to compare texts.
     features: Option<FeatureSet>,
 }
@@ -188,6 +194,8 @@ struct Found {
 /// A document of a file.
 struct Document {
     id: IdBuf,
+    /// Whether it has that id itself.
+    is_named: bool,
     text: String,
 }
 
@@ -213,6 +221,7 @@ impl Joined<'_> {
                 sketches.push(sketch);
                 queries.push(Query {
                     id: document.id,
+                    is_named: document.is_named,
                     features,
                 });
                 if queries.len() >= self.room.queries || waiting_len >= self.room.features {
@@ -370,10 +379,12 @@ impl Joined<'_> {
     fn print(&self) -> Result<u64, Failure> {
         let args = self.args;
         let (limit, mut count) = (args.style.limit.unwrap_or(u64::MAX), 0);
-        let (mut out, mut matches) = (stdout(), self.found.iter().peekable());
+        let mut out = self.out.borrow_mut();
+        let mut matches = self.found.iter().peekable();
         let bits = self.search.sketcher().parameters().bits();
         for (number, query) in self.queries.iter().enumerate() {
             let (mut listed, mut rank) = (Vec::new(), 0);
+            let row = self.query_count + number as u64;
             while let Some(found) = matches.next_if(|found| found.sketches.query == number) {
                 rank += 1;
                 if rank > limit {
@@ -394,12 +405,18 @@ impl Joined<'_> {
                     listed.push(object);
                 } else {
                     let shown = rounded(found.similarity.unwrap_or(estimate.similarity));
-                    writeln!(out, "{}\t{text}\t{shown:.4}", Column::of(&query.id))?;
+                    let id = Column::of(&query.id);
+                    match (args.style.query_rows, query.is_named) {
+                        (false, _) => write!(out, "{id}\t{text}\t{shown:.4}")?,
+                        (true, true) => write!(out, "{id}\t{text}\t{shown:.4}\t{row}")?,
+                        (true, false) => write!(out, "\t{text}\t{shown:.4}\t{row}")?,
+                    }
+                    writeln!(out)?;
                 }
             }
             if args.style.json {
                 let id = id_to_json(query.id.as_id());
-                write_object(&mut out, &json!({ "id": id, "matches": listed }))?;
+                write_object(*out, &json!({ "id": id, "matches": listed }))?;
             }
         }
         out.flush()?;
@@ -439,10 +456,11 @@ fn for_each_batch(
         if record.has_faults {
             diagnostics.note_faults(reader.place());
         }
+        let is_named = record.id.is_some();
         let id = record.id.unwrap_or(IdBuf::Number(*next));
         *next += 1;
         text_len += text.len();
-        documents.push(Document { id, text });
+        documents.push(Document { id, is_named, text });
         if documents.len() >= BATCH_DOCUMENTS || text_len >= BATCH_TEXT_LEN {
             take(std::mem::take(&mut documents))?;
             text_len = 0;

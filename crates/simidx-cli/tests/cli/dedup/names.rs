@@ -46,12 +46,12 @@ fn a_name_that_says_something_else_is_refused() {
             "kept.parquet.gz: a Parquet file is compressed inside and not as a whole",
         ),
         (
-            "a.hex -o kept --report r.csv",
-            "r.csv: a report is .tsv, .jsonl or .html, not .csv",
+            "a.hex -o kept --report r.arrow",
+            "r.arrow: a report ends in .html, .tsv, .csv, .jsonl, each also with .gz or .zst, or .parquet, not in .arrow",
         ),
         (
             "a.hex -o kept --report r.tsv.xz",
-            "r.tsv.xz: a report is .tsv, .jsonl or .html, not .xz",
+            "r.tsv.xz: a report ends in .html, .tsv, .csv, .jsonl, each also with .gz or .zst, or .parquet, not in .xz",
         ),
         (
             "a.parquet --dry-run -o kept.csv",

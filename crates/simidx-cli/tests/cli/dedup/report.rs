@@ -50,13 +50,16 @@ fn what_an_index_has_is_dropped_first() {
         match nearest(value) {
             Some((distance, member)) => {
                 report += &format!(
-                    "c{i:04}\t{member:016x}\t{distance}\tindex\t\t{}\n",
+                    "c{i:04}\t\t{distance}\tindex\t\t\t{member:016x}\t{}\n",
                     members[&member]
                 );
             }
             None if first[i] != i => {
                 let number = numbers[i].unwrap();
-                report += &format!("c{i:04}\tc{:04}\t{distance}\tinput\t{number}\n", first[i])
+                report += &format!(
+                    "c{i:04}\tc{:04}\t{distance}\tinput\t{number}\t\t\t\n",
+                    first[i]
+                )
             }
             None => kept += &format!("{value:016x}\tc{i:04}\n"),
         }
@@ -128,6 +131,6 @@ fn a_report_is_compressed_as_its_name_says() {
         done(sandbox.run(&["dedup", "a.hex", "--dry-run", "--report", name]));
     }
     let lines = sandbox.shell("zcat r.tsv.gz r.jsonl.gz", &[]);
-    let expected = "1\t0\t0\tinput\t0\n{\"cluster\":0,\"distance\":0,\"dropped\":1,\"kept\":0}\n";
+    let expected = "1\t0\t0\tinput\t0\n{\"cluster\":0,\"distance\":0,\"dropped\":1,\"found_in\":\"input\",\"kept\":0}\n";
     assert_eq!(lines.text(), expected);
 }

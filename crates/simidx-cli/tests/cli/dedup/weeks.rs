@@ -126,7 +126,7 @@ fn reports_name_the_earlier_document_and_its_similarity() {
     done(sandbox.run(&[&run[..], &report].concat()));
     let report: serde_json::Value = serde_json::from_slice(&sandbox.read("r.jsonl")).unwrap();
     assert_eq!(
-        (&report["dropped"], &report["index"]["id"]),
+        (&report["dropped"], &report["index_id"]),
         (&json!("new"), &json!("old"))
     );
     assert_eq!(report["similarity"], json!(8.0 / 10.0));
