@@ -75,7 +75,7 @@ pub struct Contained {
 ///
 /// Nothing is missed and nothing is estimated, except that two runs with the same hash of 64 bits count as one.
 ///
-/// Memory: at most 60 bytes for each run of the items. A search takes the time in which the words of the document are
+/// Memory: at most 80 bytes for each run of the items. A search takes the time in which the words of the document are
 /// hashed, and that much again for each length of the items that are shorter than a run.
 ///
 /// ```
@@ -86,13 +86,13 @@ pub struct Contained {
 /// let mut fingerprinter = Pipeline::default().fingerprinter(Width::W64)?;
 /// let mut options = ContainedOptions::default();
 /// options.words = 2;
-/// let items = ["To be, or not to be", "Whether 'tis nobler"];
+/// let items = ["To be, or not", "Whether 'tis nobler"];
 /// let search = ContainedSearch::new(&mut fingerprinter, items, &options)?;
 ///
 /// let document = "He said: to be or not to be. Then he left.";
 /// let found = search.find(&mut fingerprinter, document);
 /// assert_eq!((found.len(), found[0].item, found[0].containment), (1, 0, 1.0));
-/// assert_eq!(&document[found[0].place.clone()], "to be or not to be");
+/// assert_eq!(&document[found[0].place.clone()], "to be or not");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
