@@ -89,8 +89,7 @@ def dedup_texts(
 
     Two texts are similar if the Jaccard similarity of their runs of ``words`` words is at least ``similarity``. With
     ``words=None``, the features of the pipeline are compared. Of similar texts the first is kept, or with
-    ``keep="longest"`` the longest in bytes of UTF-8. Texts in ``against`` come before all others: the mask is the end
-    of that for ``against`` and ``texts`` together.
+    ``keep="longest"`` the longest in bytes of UTF-8. Texts in ``against`` are decided before all others.
     """
     return _simidx.dedup_texts(locals())
 

@@ -334,8 +334,8 @@ fn member(
 /// same ids may be among them, which changes nothing: they are earlier documents as well.
 #[derive(Debug, Default)]
 pub(super) struct Earlier {
-    /// The records that are wanted, by their ids.
-    wanted: HashMap<IdBuf, (usize, u64)>,
+    /// The wanted records by their ids: the first record, the number of records, and the number of texts read.
+    wanted: HashMap<IdBuf, ((usize, u64), u64, u64)>,
     kind: IdKind,
     /// The record of each text, in the order of the texts.
     pub(super) records: Vec<(usize, u64)>,
@@ -355,9 +355,11 @@ impl Earlier {
         }
         let mut wanted = HashMap::new();
         for (segment, record) in near {
-            if let Some(id) = set.id_of_record(segment, record)? {
-                wanted.entry(id).or_insert((segment, record));
-            }
+            let Some(id) = set.id_of_record(segment, record)? else {
+                let message = "has a record without an id, by which its text could be found";
+                return Err(Failure::new(message).about(&set.names()[segment]));
+            };
+            wanted.entry(id).or_insert(((segment, record), 0, 0)).1 += 1;
         }
         Ok(Earlier {
             wanted,
@@ -386,10 +388,11 @@ impl Earlier {
                 return Ok(());
             };
             let id = record.id.unwrap_or(IdBuf::Number(position));
-            let place = id_of_kind(id, self.kind).and_then(|id| self.wanted.get(&id));
-            if let (Some(&place), Content::Text(text)) = (place, record.content) {
+            let wanted = id_of_kind(id, self.kind).and_then(|id| self.wanted.get_mut(&id));
+            if let (Some((place, _, read)), Content::Text(text)) = (wanted, record.content) {
                 visit(self.records.len(), text)?;
-                self.records.push(place);
+                *read += 1;
+                self.records.push(*place);
             }
             Ok(())
         })?;
@@ -399,22 +402,21 @@ impl Earlier {
 
     /// Checks that the text of each wanted record was there.
     fn check_all_read(&self) -> Result<(), Failure> {
-        let read: BTreeSet<_> = self.records.iter().collect();
-        let missing = |(_, place): &(&IdBuf, &(usize, u64))| !read.contains(place);
-        let mut missing = self.wanted.iter().filter(missing);
-        match missing.next() {
-            None => Ok(()),
-            Some((id, _)) => {
-                let others = match missing.count() {
-                    0 => String::new(),
-                    count => format!(" and {}", counted(count as u64, "other")),
-                };
-                Err(Failure::new(format!(
-                    "--texts has no document {id}{others}, which the index has and new ones may be similar to; without \
-                     --texts, sketches decide"
-                )))
-            }
-        }
+        let missing = self.wanted.iter();
+        let missing = missing.filter(|(_, (_, wanted, read))| read < wanted);
+        let mut missing: Vec<String> = missing.map(|(id, _)| id.to_string()).collect();
+        missing.sort_unstable();
+        let Some(first) = missing.first() else {
+            return Ok(());
+        };
+        let others = match missing.len() {
+            1 => String::new(),
+            count => format!(" and {}", counted(count as u64 - 1, "other")),
+        };
+        Err(Failure::new(format!(
+            "--texts has no document {first}{others}, which the index has and new ones may be similar to; name the file \
+             that has it"
+        )))
     }
 
     /// Reads the texts again for which there was no memory. The first of them has the number `first`.

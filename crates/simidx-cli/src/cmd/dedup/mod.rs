@@ -180,6 +180,10 @@ enum Keep {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
+    if !args.texts.is_empty() && args.input.inputs.is_empty() {
+        let message = "inputs stand before --texts; `-` is standard input";
+        return Err(Failure::new(message));
+    }
     if args.against.is_empty() {
         args.exclude.refuse("name them with --against")?;
         return dedup(args, None, None, mode);

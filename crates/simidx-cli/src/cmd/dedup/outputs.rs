@@ -40,7 +40,12 @@ impl Outputs {
         inputs.add(&args.against);
         for pattern in &args.texts {
             // Not their folders: what is kept of these documents may stand next to them.
-            inputs.add(simidx_input::expand(pattern, None).unwrap_or_default());
+            let files = simidx_input::expand(pattern, None).unwrap_or_default();
+            if let Some(file) = files.iter().find(|file| paths.contains(file)) {
+                let message = "is an input, and cannot be an earlier text of --texts as well";
+                return Err(Failure::new(message).about(file.display()));
+            }
+            inputs.add(files);
         }
         // Also of a folder of shards, which has been expanded into them.
         let folders = args.input.inputs.iter().filter(|path| path.is_dir());

@@ -45,8 +45,8 @@ fn columns(job: &Job<'_>, judged: &Judged<'_>) -> Vec<table::Column> {
     let count = match (job.set, has_distance) {
         (None, true) => 5,
         (None, false) => 6,
-        (Some(_), true) => 8,
-        (Some(_), false) => 10,
+        (Some(_), false) if job.args.texts.is_empty() => 10,
+        (Some(_), _) => 8,
     };
     let mut columns = vec![
         ("dropped", own_ids),

@@ -21,6 +21,9 @@ use crate::support::records::{Fingerprinted, Refusal, id_of_kind};
 /// Bits of the sketches of a new folder, where keys do not fit: the standard error at a similarity of 0.7 is 0.032.
 const SKETCH_BITS: u32 = 512;
 
+/// The file that a run locks while it changes the folder.
+const LOCK_NAME: &str = "update.lock";
+
 /// The part of the memory that holds the data of documents before it goes to a temporary file.
 const MEMORY_SHARE: u64 = 16;
 
@@ -49,8 +52,12 @@ pub(super) fn read_manifest(folder: &Path) -> Result<Manifest, Failure> {
         return refuse("--update adds to a folder, which it makes if it is not there");
     }
     if !Manifest::is_at(folder).map_err(Failure::at(folder))? {
-        let mut entries = fs::read_dir(folder).map_err(Failure::at(folder))?;
-        return match entries.next() {
+        let entries = fs::read_dir(folder).map_err(Failure::at(folder))?;
+        let is_other = |entry: &io::Result<fs::DirEntry>| match entry {
+            Ok(entry) => entry.file_name() != LOCK_NAME,
+            Err(_) => true,
+        };
+        return match entries.into_iter().find(is_other) {
             None => Ok(Manifest::default()),
             Some(_) => refuse("has other files, but no manifest of a set; name a new folder"),
         };
@@ -167,8 +174,16 @@ impl Update {
             return Ok(());
         }
         fs::create_dir_all(&self.folder).map_err(Failure::at(&self.folder))?;
+        // Held until the manifest is published, so that two runs do not overwrite each other.
+        let lock = self.folder.join(LOCK_NAME);
+        let lock = fs::File::create(&lock).map_err(Failure::at(&lock))?;
+        lock.lock()?;
+        if !Manifest::is_at(&self.folder)? && self.manifest.segments.is_empty() {
+            // A run that ends between here and the next manifest leaves an empty set, to which the next run adds.
+            Manifest::default().publish(&self.folder)?;
+        }
         if read_manifest(&self.folder)?.segments != self.manifest.segments {
-            let message = "has changed since this run began, and does not remember what it kept; run it again";
+            let message = "has changed since this run began, and does not remember what it kept; remove the output and run it again";
             return Err(Failure::new(message).about(self.folder.display()));
         }
         let numbers = self.manifest.segments.len() + 1..;

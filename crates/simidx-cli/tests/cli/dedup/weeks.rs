@@ -196,6 +196,11 @@ fn what_would_not_be_exact_is_refused() {
         assert_refused(ran, message);
     };
     update("noid.jsonl", "seen", "has no id");
+    update(
+        "kept/0.jsonl",
+        "seen",
+        "is an input, and cannot be an earlier text",
+    );
     update("week1.jsonl", "kept", "has other files");
     update("week1.jsonl", "week0.jsonl", "--update adds to a folder");
     let build = ["build", "week0.jsonl", "-o", "plain.simidx"];
