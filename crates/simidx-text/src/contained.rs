@@ -10,7 +10,7 @@ use crate::dedup::{Similarity, SimilarityError};
 use crate::feature_set::{hash_of_run, word_hashes, word_places};
 use crate::tally::LowBits;
 
-/// What a [`ContainedSearch`] finds. Start from [`ContainedOptions::default`].
+/// The options of a [`ContainedSearch`]. Start from [`ContainedOptions::default`].
 ///
 /// ```
 /// use simidx_text::contained::ContainedOptions;

@@ -250,7 +250,7 @@ fn no_text() -> Refusal {
     Refusal::record("has no text to compare")
 }
 
-/// What has been found so far.
+/// The items found so far.
 struct Found<'a> {
     args: &'a Args,
     /// The ids of the items.

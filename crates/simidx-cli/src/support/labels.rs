@@ -104,11 +104,11 @@ impl Labels {
         })
     }
 
-    /// What a table says of a document: its id if it has one itself, and the cells of its position in its file and of the
-    /// file.
+    /// Returns the cells of a document in a table: its id if it has one itself, and its position in its file with the name of
+    /// the file.
     ///
     /// # Errors
-    /// What keeps the id from being read.
+    /// An id that cannot be read.
     pub(crate) fn cells(&self, document: usize) -> Result<(String, String), Error> {
         let id = self.ids.get(document as u64)?;
         let id = id.map_or_else(String::new, |id| Column::of(&id).to_string());

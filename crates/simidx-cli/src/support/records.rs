@@ -38,7 +38,7 @@ pub(crate) enum Wanted {
     Text,
 }
 
-/// What else is to be known of a text that is compared: a sketch of the same features, and the fingerprint.
+/// Further data of a text that is compared: a sketch of the same features, and the fingerprint.
 #[derive(Default)]
 pub(crate) struct Extras {
     pub(crate) sketcher: Option<Sketcher>,

@@ -90,7 +90,7 @@ pub(crate) const TABLE_ENDINGS: &str = match cfg!(feature = "parquet") {
     false => ".tsv, .csv or .jsonl, each also with .gz or .zst",
 };
 
-/// What a table is written to, its format, and whether TSV has a header.
+/// The output of a table, its format, and whether TSV has a header.
 pub(crate) struct Sheet<'a>(
     pub(crate) &'a mut (dyn Write + Send),
     pub(crate) TableFormat,
@@ -131,10 +131,10 @@ enum Writer<'a> {
 }
 
 impl<'a> Lines<'a> {
-    /// Lines of these columns, into a table if one is given.
+    /// Creates lines of these columns, which go into a table if one is given.
     ///
     /// # Errors
-    /// What the output reports.
+    /// Any error of the output.
     pub(crate) fn new<'s: 'a>(
         sheet: Option<Sheet<'s>>,
         columns: &[Column],
@@ -171,10 +171,10 @@ impl<'a> Lines<'a> {
         }))
     }
 
-    /// Writes what is left.
+    /// Writes the buffered rows.
     ///
     /// # Errors
-    /// What the output reports.
+    /// Any error of the output.
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
         self.flush()?;
         match self {

@@ -153,7 +153,7 @@ fn the_test_set_has_fields_of_its_own() {
     assert_eq!(table(&ran)[0][..3], ["7", "d1", "1.0000"]);
     let ran = run(&fields[..2]).done();
     assert_eq!(table(&ran)[0][..2], ["0", "d1"]);
-    // Lines are told by --input alone, and the test set is told by its name.
+    // Only --input says that a file has lines; the test set is recognised by its name.
     sandbox.write(
         "c.txt",
         "It is which river flows through the old town of Bern.\n",
@@ -185,7 +185,7 @@ fn the_clean_corpus_is_the_other_records_byte_for_byte() {
     .done();
     assert_eq!(ran.text(), rest);
     assert_eq!(sandbox.read("found.tsv"), found.stdout);
-    // What was found in a clean corpus is nothing.
+    // In a clean corpus, nothing is found.
     let again = run(&sandbox, &["clean.jsonl", "-q", "--clean", "again.jsonl"]);
     again.no();
     assert_eq!(sandbox.read("again.jsonl"), rest.as_bytes());

@@ -402,7 +402,7 @@ fn tables_are_files_like_others() {
     let args: Vec<&str> = limited.split(' ').collect();
     assert_eq!(sandbox.run(&args).code, Some(2));
     assert!(!sandbox.path("limited.csv").exists());
-    // What finds nothing is a table without rows.
+    // A search that finds nothing writes a table without rows.
     let args = ["pairs", "x.simidx", "-k", "0", "-o", "empty.csv"];
     assert_eq!(sandbox.run(&args).code, Some(1));
     let header = "a_fingerprint,b_fingerprint,distance\n";

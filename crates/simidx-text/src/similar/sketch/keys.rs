@@ -14,7 +14,7 @@ use crate::similar::{Banding, SignedText, SketchFeatures};
 use crate::stages::Html;
 use crate::tally::LowBits;
 
-/// What the name of the features begins with.
+/// The start of the name of the features.
 const KEYS: &str = "keys:";
 
 /// Records of an index that one task compares.
