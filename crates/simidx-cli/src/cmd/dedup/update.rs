@@ -52,12 +52,12 @@ pub(super) fn read_manifest(folder: &Path) -> Result<Manifest, Failure> {
         return refuse("--update adds to a folder, which it makes if it is not there");
     }
     if !Manifest::is_at(folder).map_err(Failure::at(folder))? {
-        let entries = fs::read_dir(folder).map_err(Failure::at(folder))?;
+        let mut entries = fs::read_dir(folder).map_err(Failure::at(folder))?;
         let is_other = |entry: &io::Result<fs::DirEntry>| match entry {
             Ok(entry) => entry.file_name() != LOCK_NAME,
             Err(_) => true,
         };
-        return match entries.into_iter().find(is_other) {
+        return match entries.find(is_other) {
             None => Ok(Manifest::default()),
             Some(_) => refuse("has other files, but no manifest of a set; name a new folder"),
         };
@@ -187,9 +187,9 @@ impl Update {
             return Err(Failure::new(message).about(self.folder.display()));
         }
         let numbers = self.manifest.segments.len() + 1..;
-        let names = numbers.map(|number| format!("{number:06}.simidx"));
+        let mut names = numbers.map(|number| format!("{number:06}.simidx"));
         let is_free = |name: &String| !self.folder.join(name).exists();
-        let name = names.into_iter().find(is_free).unwrap_or_default();
+        let name = names.find(is_free).unwrap_or_default();
         builder.finish_to_path(self.folder.join(&name))?;
         self.manifest.add_file(&self.folder, &name)?;
         self.manifest.generation += 1;
