@@ -45,6 +45,8 @@ pub struct SimilarCandidates {
     pub(super) needs_sets: bool,
     /// Number of texts with a single feature.
     pub(super) single_feature_count: usize,
+    /// Number of texts, the first in the order of decisions, that are kept in any case.
+    pub(super) kept_first: usize,
     /// Texts that wait to be signed together, and their size in bytes.
     pub(super) pending: Vec<(u32, String)>,
     pub(super) pending_len: usize,

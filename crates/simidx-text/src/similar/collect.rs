@@ -279,13 +279,18 @@ impl SimilarTexts {
         self.add(text)
     }
 
+    /// Signs texts on all threads of the current rayon pool, without adding them.
+    pub fn sign_all(&self, texts: &[String]) -> Vec<SignedText> {
+        let sign = |fingerprinter: &mut Fingerprinter, text: &String| {
+            self.signer.sign(fingerprinter, text)
+        };
+        self.fingerprinter.map(texts, sign)
+    }
+
     fn sign_pending(&mut self) -> Result<()> {
         self.pending_len = 0;
         let pending = std::mem::take(&mut self.pending);
-        let signer = self.signer();
-        let sign =
-            |fingerprinter: &mut Fingerprinter, text: &String| signer.sign(fingerprinter, text);
-        for signed in self.fingerprinter.map(&pending, sign) {
+        for signed in self.sign_all(&pending) {
             self.add(signed)?;
         }
         Ok(())
@@ -451,6 +456,7 @@ impl SimilarTexts {
             large_budget: shares.map(|[.., least]| least + left - for_sets),
             needs_sets,
             single_feature_count: self.single_feature_count,
+            kept_first: 0,
             pending: Vec::new(),
             pending_len: 0,
             compared: AtomicU64::new(0),

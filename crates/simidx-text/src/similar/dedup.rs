@@ -107,6 +107,12 @@ impl SimilarDedup {
 }
 
 impl SimilarCandidates {
+    /// Makes [`SimilarCandidates::dedup`] keep the first `count` texts in the order of decisions, without a comparison
+    /// between them: texts that an earlier run kept. One that is equal to an earlier one counts as its duplicate.
+    pub fn keep_first(&mut self, count: usize) {
+        self.kept_first = count;
+    }
+
     /// Decides on the texts in the order of [`SimilarTexts::candidates`](super::SimilarTexts::candidates) or
     /// [`candidates_by`](super::SimilarTexts::candidates_by): a text is dropped if it is similar to a kept one.
     ///
@@ -139,7 +145,7 @@ impl SimilarCandidates {
                 .into_par_iter()
                 .map_init(Buffers::default, |buffers, place| {
                     match decided.kept_for[place] {
-                        NONE => {
+                        NONE if place >= self.kept_first => {
                             let of_place = groups_of(&groups, place - start);
                             self.first_similar(place as u32, of_place, 0, &crowded, buffers)
                         }
@@ -163,9 +169,10 @@ impl SimilarCandidates {
                 let found = match found {
                     Some(_) if !self.most_similar => found,
                     earlier => {
-                        let (start, buffers) = (start as u32, &mut buffers);
+                        let is_kept = (place as usize) < self.kept_first;
+                        let from = if is_kept { NONE } else { start as u32 };
                         let of_block =
-                            self.first_similar(place, of_place(), start, &crowded, buffers)?;
+                            self.first_similar(place, of_place(), from, &crowded, &mut buffers)?;
                         self.more_similar(earlier, of_block)
                     }
                 };

@@ -104,6 +104,34 @@ const LEAST: u64 = 31_000;
 const PLENTY: u64 = 1_000_000 + BATCH_LEN as u64 * 16 / 15;
 
 #[test]
+fn the_first_texts_are_kept_in_any_case() {
+    let texts = texts(700);
+    let kept_first = 250;
+    let pairs = oracle(&texts, 0.5);
+    let is_equal_pair = |text: usize| {
+        pairs
+            .iter()
+            .any(|&(_, b, jaccard)| b == text && jaccard == 1.0)
+    };
+    let mut is_kept = vec![true; texts.len()];
+    for text in kept_first..texts.len() {
+        let mut earlier = pairs.iter().filter(|pair| pair.1 == text);
+        is_kept[text] = earlier.all(|pair| !is_kept[pair.0]);
+    }
+    for memory in [None, Some(LEAST)] {
+        let mut options = options_of(0.5);
+        options.memory = memory;
+        let mut candidates = collected(&texts, &options).candidates().unwrap();
+        candidates.keep_first(kept_first);
+        let found = given(candidates, &texts).dedup(&Watch::default()).unwrap();
+        for (text, &is_kept) in is_kept.iter().enumerate() {
+            let is_first_equal = text < kept_first && is_equal_pair(text);
+            assert_eq!(found.is_kept(text), is_kept && !is_first_equal, "{text}");
+        }
+    }
+}
+
+#[test]
 fn the_most_similar_kept_text_is_named() {
     let texts = texts(700);
     let lengths = |text: usize| texts[text].len() as u64;

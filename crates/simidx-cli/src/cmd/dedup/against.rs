@@ -26,8 +26,15 @@ const WAITING_LEN: usize = 32 << 20;
 /// three million.
 const MARGIN_OF_TEXTS: f64 = 5.0;
 
-/// Bytes that a document of the index takes while its text is looked for: its id twice, and its record.
+/// The share of the memory of a search that holds keys, and also wanted records, is one part in this number.
+const MEMORY_PARTS: u64 = 4;
+
+/// Bytes that a record of the index takes while its text is looked for, without its id.
 const WANTED_LEN: u64 = 160;
+
+/// The most earlier texts, and bytes of them, that are signed together.
+const BATCH_TEXTS: usize = 4096;
+const BATCH_LEN: usize = 16 << 20;
 
 /// The texts that `--texts` names, opened before anything is read.
 ///
@@ -61,13 +68,18 @@ pub(super) struct Against<'a> {
     search: Search<'a>,
     /// The most documents whose sketches are compared together.
     batch_len: usize,
-    /// Bytes for the keys of documents.
-    key_memory: u64,
-    waiting: Vec<(SignedText, TextSketch)>,
+    /// Bytes for the keys of documents, and also for the records that may be similar.
+    memory: u64,
+    /// The sketches that are compared together.
+    sketches: Vec<TextSketch>,
+    /// Their texts, where estimates decide.
+    waiting: Vec<SignedText>,
     waiting_len: usize,
-    /// The records that may be similar where texts decide: the numbers of the segment and of the record.
-    near: BTreeSet<(usize, u64)>,
+    near: Near,
 }
+
+/// The records that may be similar where texts decide: the numbers of the segment and of the record.
+type Near = BTreeSet<(usize, u64)>;
 
 /// How records of the index are found.
 enum Search<'a> {
@@ -121,10 +133,11 @@ impl<'a> Against<'a> {
             set,
             search,
             batch_len,
-            key_memory: memory / 4,
+            memory: memory / MEMORY_PARTS,
+            sketches: Vec::new(),
             waiting: Vec::new(),
             waiting_len: 0,
-            near: BTreeSet::new(),
+            near: Near::new(),
         })
     }
 
@@ -147,18 +160,24 @@ impl<'a> Against<'a> {
         sketch: Option<TextSketch>,
         texts: &mut SimilarTexts,
     ) -> Result<(), Error> {
-        let Some(sketch) = sketch else {
-            if let Search::Keys(keys) = &mut self.search {
+        self.sketches.extend(sketch);
+        match &mut self.search {
+            Search::Keys(keys) => {
                 keys.push(&text);
-                if keys.byte_count() > self.key_memory {
-                    self.near.extend(keys.near_records()?);
+                let is_full = keys.byte_count() > self.memory;
+                texts.push_signed(text)?;
+                if is_full {
+                    self.compare(texts)?;
                 }
+                return Ok(());
             }
-            return texts.push_signed(text);
-        };
-        self.waiting_len += size_of_val(text.features().hashes());
-        self.waiting.push((text, sketch));
-        if self.waiting.len() >= self.batch_len || self.waiting_len >= WAITING_LEN {
+            Search::Sketches(_) => texts.push_signed(text)?,
+            Search::Estimates(..) => {
+                self.waiting_len += size_of_val(text.features().hashes());
+                self.waiting.push(text);
+            }
+        }
+        if self.sketches.len() >= self.batch_len || self.waiting_len >= WAITING_LEN {
             self.compare(texts)?;
         }
         Ok(())
@@ -166,15 +185,11 @@ impl<'a> Against<'a> {
 
     fn compare(&mut self, texts: &mut SimilarTexts) -> Result<(), Error> {
         self.waiting_len = 0;
-        let waiting = std::mem::take(&mut self.waiting).into_iter();
-        let (waiting, sketches): (Vec<_>, Vec<_>) = waiting.unzip();
+        let waiting = std::mem::take(&mut self.waiting);
+        let sketches = std::mem::take(&mut self.sketches);
         match &mut self.search {
             Search::Keys(keys) => self.near.extend(keys.near_records()?),
-            Search::Sketches(search) => {
-                self.near.extend(search.near_records(&sketches)?);
-                let mut waiting = waiting.into_iter();
-                waiting.try_for_each(|text| texts.push_signed(text))?;
-            }
+            Search::Sketches(search) => self.near.extend(search.near_records(&sketches)?),
             Search::Estimates(search, in_index) => {
                 let best = search.best_matches(&sketches)?;
                 for (text, found) in waiting.into_iter().zip(best) {
@@ -188,7 +203,7 @@ impl<'a> Against<'a> {
                 }
             }
         }
-        Ok(())
+        check_memory(&self.near, 0, self.memory)
     }
 
     /// Returns what was found once all documents are there. The texts of records that may be similar follow those of the
@@ -205,10 +220,25 @@ impl<'a> Against<'a> {
         if let Search::Estimates(_, in_index) = self.search {
             return Ok((in_index, Earlier::default()));
         }
-        let mut earlier = Earlier::new(self.set, self.near, job.memory.search / 4)?;
-        earlier.read(job, |_, text| Ok(texts.push(text)?))?;
-        earlier.check_all_read()?;
-        Ok((InIndex::default(), earlier))
+        let sketcher = self.sketcher().cloned();
+        let mut wanted = WantedTexts::new((self.set, sketcher), self.near, self.memory)?;
+        if !wanted.places.is_empty() {
+            wanted.read(job, texts)?;
+        }
+        Ok((InIndex::default(), wanted.found))
+    }
+}
+
+/// Checks the memory for records whose texts are looked for, with this number of bytes for their ids.
+fn check_memory(near: &Near, id_len: u64, memory: u64) -> Result<(), Error> {
+    let needed = near.len() as u64 * WANTED_LEN + id_len;
+    match needed > memory {
+        true => Err(Error::Budget {
+            purpose: format!("finding {} documents of the index by their ids", near.len()),
+            needed: needed * MEMORY_PARTS,
+            given: memory * MEMORY_PARTS,
+        }),
+        false => Ok(()),
     }
 }
 
@@ -330,80 +360,110 @@ fn member(
     })
 }
 
-/// Texts of earlier documents, which take part in the decisions: those that may be similar to a new one. Any others with the
-/// same ids may be among them, which changes nothing: they are earlier documents as well.
-#[derive(Debug, Default)]
-pub(super) struct Earlier {
-    /// The wanted records by their ids: the first record, the number of records, and the number of texts read.
-    wanted: HashMap<IdBuf, ((usize, u64), u64, u64)>,
+/// Reads the texts of records that may be similar to new documents. Of the texts with the id of such a record, it takes the
+/// one that has the record's keys or sketch: others are not what the index remembers.
+struct WantedTexts<'a> {
+    set: &'a Set,
     kind: IdKind,
-    /// The record of each text, in the order of the texts.
-    pub(super) records: Vec<(usize, u64)>,
+    sketcher: Option<Sketcher>,
+    /// The records by their ids, without those whose texts are found.
+    places: HashMap<IdBuf, Vec<(usize, u64)>>,
+    /// Texts that have such ids, with these and their positions.
+    waiting: Vec<(IdBuf, u64)>,
+    waiting_texts: Vec<String>,
+    waiting_len: usize,
+    found: Earlier,
 }
 
-impl Earlier {
-    fn new(set: &Set, near: BTreeSet<(usize, u64)>, memory: u64) -> Result<Self, Failure> {
-        let needed = near.len() as u64 * WANTED_LEN;
-        if needed > memory {
-            let purpose = format!("finding {} documents of the index by their ids", near.len());
-            let error = Error::Budget {
-                purpose,
-                needed: 4 * needed,
-                given: 4 * memory,
-            };
-            return Err(error.into());
-        }
-        let mut wanted = HashMap::new();
-        for (segment, record) in near {
+impl<'a> WantedTexts<'a> {
+    fn new(
+        (set, sketcher): (&'a Set, Option<Sketcher>),
+        near: Near,
+        memory: u64,
+    ) -> Result<Self, Failure> {
+        let mut places: HashMap<_, Vec<_>> = HashMap::new();
+        let mut id_len = 0;
+        for &(segment, record) in &near {
             let Some(id) = set.id_of_record(segment, record)? else {
                 let message = "has a record without an id, by which its text could be found";
                 return Err(Failure::new(message).about(&set.names()[segment]));
             };
-            wanted.entry(id).or_insert(((segment, record), 0, 0)).1 += 1;
+            if let IdBuf::String(id) = &id {
+                id_len += id.len() as u64;
+                check_memory(&near, id_len, memory)?;
+            }
+            places.entry(id).or_default().push((segment, record));
         }
-        Ok(Earlier {
-            wanted,
+        Ok(WantedTexts {
+            set,
             kind: set.id_kind(),
-            records: Vec::new(),
+            sketcher,
+            places,
+            waiting: Vec::new(),
+            waiting_texts: Vec::new(),
+            waiting_len: 0,
+            found: Earlier::default(),
         })
     }
 
-    /// Calls `visit` with the number and the text of each wanted document, in the order of the files.
-    fn read(
-        &mut self,
-        job: &Job<'_>,
-        mut visit: impl FnMut(usize, String) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        if self.wanted.is_empty() {
-            return Ok(());
-        }
-        self.records.clear();
-        let total = job.texts.iter().map(InputFile::byte_count).sum();
-        let bar = job
-            .mode
-            .reading("reading earlier texts", "documents", total);
-        let readers = job.texts.iter().map(InputFile::records);
-        visit_all(readers, &bar, |position, record| {
-            let Some(record) = record else {
-                return Ok(());
-            };
-            let id = record.id.unwrap_or(IdBuf::Number(position));
-            let wanted = id_of_kind(id, self.kind).and_then(|id| self.wanted.get_mut(&id));
-            if let (Some((place, _, read)), Content::Text(text)) = (wanted, record.content) {
-                visit(self.records.len(), text)?;
-                *read += 1;
-                self.records.push(*place);
+    /// Adds the texts of all records to `texts`, in the order of the files.
+    ///
+    /// # Errors
+    /// A file that cannot be read, a record whose text is in none, and the errors of `texts`.
+    fn read(&mut self, job: &Job<'_>, texts: &mut SimilarTexts) -> Result<(), Failure> {
+        visit_texts(job, |position, id, text| {
+            let id = id_of_kind(id, self.kind).filter(|id| self.places.contains_key(id));
+            if let Some(id) = id {
+                self.waiting_len += text.len();
+                self.waiting.push((id, position));
+                self.waiting_texts.push(text);
+                if self.waiting.len() >= BATCH_TEXTS || self.waiting_len >= BATCH_LEN {
+                    self.take_waiting(texts)?;
+                }
             }
             Ok(())
         })?;
-        let mut files = job.texts.iter();
-        Ok(files.try_for_each(InputFile::check_unchanged)?)
+        self.take_waiting(texts)?;
+        self.check_all_found()
     }
 
-    /// Checks that the text of each wanted record was there.
-    fn check_all_read(&self) -> Result<(), Failure> {
-        let missing = self.wanted.iter();
-        let missing = missing.filter(|(_, (_, wanted, read))| read < wanted);
+    fn take_waiting(&mut self, texts: &mut SimilarTexts) -> Result<(), Error> {
+        let signed = texts.sign_all(&self.waiting_texts);
+        self.waiting_texts.clear();
+        self.waiting_len = 0;
+        for ((id, position), text) in self.waiting.drain(..).zip(signed) {
+            let own = match &self.sketcher {
+                Some(sketcher) => sketcher.sketch_of(text.features()).as_u64s().to_vec(),
+                None => text.packed_keys(),
+            };
+            let mut remembered = Vec::with_capacity(own.len());
+            let mut is_of = |&(segment, record): &(usize, u64)| {
+                remembered.clear();
+                let record = record..record + 1;
+                self.set.read_sketches(segment, record, &mut remembered)?;
+                Ok::<_, Error>(remembered == own)
+            };
+            let places = self.places.entry(id).or_default();
+            let (mut first, mut others) = (None, Vec::new());
+            for place in places.drain(..) {
+                match is_of(&place)? {
+                    true => first = first.or(Some(place)),
+                    false => others.push(place),
+                }
+            }
+            *places = others;
+            if let Some(place) = first {
+                texts.push_signed(text)?;
+                self.found.records.push(place);
+                self.found.positions.push(position);
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that the text of each record was found.
+    fn check_all_found(&self) -> Result<(), Failure> {
+        let missing = self.places.iter().filter(|(_, places)| !places.is_empty());
         let mut missing: Vec<String> = missing.map(|(id, _)| id.to_string()).collect();
         missing.sort_unstable();
         let Some(first) = missing.first() else {
@@ -414,23 +474,62 @@ impl Earlier {
             count => format!(" and {}", counted(count as u64 - 1, "other")),
         };
         Err(Failure::new(format!(
-            "--texts has no document {first}{others}, which the index has and new ones may be similar to; name the file \
-             that has it"
+            "--texts has no document {first}{others} with the text that the index remembers, to which new ones may be \
+             similar; name the file that has it"
         )))
     }
+}
 
+/// Calls `visit` with the position, the id and the text of each document of `--texts`, in the order of the files.
+fn visit_texts(
+    job: &Job<'_>,
+    mut visit: impl FnMut(u64, IdBuf, String) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let total = job.texts.iter().map(InputFile::byte_count).sum();
+    let bar = job
+        .mode
+        .reading("reading earlier texts", "documents", total);
+    let readers = job.texts.iter().map(InputFile::records);
+    visit_all(readers, &bar, |position, record| match record {
+        Some(record) => {
+            let id = record.id.unwrap_or(IdBuf::Number(position));
+            match record.content {
+                Content::Text(text) => visit(position, id, text),
+                _ => Ok(()),
+            }
+        }
+        None => Ok(()),
+    })?;
+    let mut files = job.texts.iter();
+    Ok(files.try_for_each(InputFile::check_unchanged)?)
+}
+
+/// Texts of earlier documents, which follow those of the new ones, and to which these are compared.
+#[derive(Debug, Default)]
+pub(super) struct Earlier {
+    /// The record of each text.
+    pub(super) records: Vec<(usize, u64)>,
+    /// The position of each text in the files of `--texts`, ascending.
+    positions: Vec<u64>,
+}
+
+impl Earlier {
     /// Reads the texts again for which there was no memory. The first of them has the number `first`.
     ///
     /// # Errors
-    /// A file that cannot be read again, or that has other documents now.
+    /// A file that cannot be read again, or has changed.
     pub(super) fn give(
-        &mut self,
+        &self,
         job: &Job<'_>,
         first: usize,
         candidates: &mut SimilarCandidates,
     ) -> Result<(), Failure> {
-        self.read(job, |number, text| {
-            Ok(candidates.give(first + number, text)?)
+        let mut numbers = self.positions.iter().zip(first..).peekable();
+        visit_texts(job, |position, _, text| {
+            if let Some((_, number)) = numbers.next_if(|&(&next, _)| next == position) {
+                candidates.give(number, text)?;
+            }
+            Ok(())
         })
     }
 

@@ -190,7 +190,10 @@ pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
     }
     let folder = match (args.update, &args.against[..]) {
         (false, _) => None,
-        (true, [folder]) => Some((folder.as_path(), update::read_manifest(folder)?)),
+        (true, [folder]) => {
+            update::check_outside(folder, &[&args.output, &args.output_dir, &args.report])?;
+            Some((folder.as_path(), update::read_manifest(folder)?))
+        }
         (true, _) => {
             return Err(Failure::new(
                 "--update adds to one folder; name one --against",

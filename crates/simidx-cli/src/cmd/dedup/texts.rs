@@ -74,7 +74,7 @@ pub(super) fn judge<'a>(
     let read = job.read(&mut each)?;
     let reading = start.elapsed();
     known.labels.end_at(read.records + read.skipped)?;
-    let (in_index, mut earlier) = match against {
+    let (in_index, earlier) = match against {
         Some(against) => against.finish(job, &mut texts)?,
         None => Default::default(),
     };
@@ -93,6 +93,7 @@ pub(super) fn judge<'a>(
     if candidates.needs_texts() {
         earlier.give(job, own_texts, &mut candidates)?;
     }
+    candidates.keep_first(earlier.records.len());
     let finding = start.elapsed() - reading;
     let (bar, watch) = job.mode.comparing();
     let fates = match job.args.chains {

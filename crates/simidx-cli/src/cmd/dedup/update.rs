@@ -69,6 +69,22 @@ pub(super) fn read_manifest(folder: &Path) -> Result<Manifest, Failure> {
     }
 }
 
+/// Checks that no output is the folder of `--update` or in it, where the next run would refuse it.
+///
+/// # Errors
+/// The first that is.
+pub(super) fn check_outside(folder: &Path, outputs: &[&Option<PathBuf>]) -> Result<(), Failure> {
+    let folder = std::path::absolute(folder).map_err(Failure::at(folder))?;
+    for output in outputs.iter().copied().flatten() {
+        let path = std::path::absolute(output).map_err(Failure::at(output))?;
+        if path.starts_with(&folder) {
+            let message = "is in the folder of --update, which has only index files";
+            return Err(Failure::new(message).about(output.display()));
+        }
+    }
+    Ok(())
+}
+
 impl Update {
     /// Checks that the folder can remember what is compared.
     ///

@@ -202,6 +202,13 @@ fn what_would_not_be_exact_is_refused() {
         "is an input, and cannot be an earlier text",
     );
     update("week1.jsonl", "kept", "has other files");
+    for output in ["new/kept.jsonl", "new", "./new/../new/1.jsonl"] {
+        let run = ["dedup", "week1.jsonl", "--against", "new", "--update", "-o"];
+        assert_refused(
+            sandbox.run(&[&run[..], &[output]].concat()),
+            "is in the folder of --update",
+        );
+    }
     update("week1.jsonl", "week0.jsonl", "--update adds to a folder");
     let build = ["build", "week0.jsonl", "-o", "plain.simidx"];
     sandbox.run(&build).done();
@@ -221,4 +228,91 @@ fn a_week_without_anything_new_leaves_the_folder_as_it_is() {
     run_week(&sandbox, 1, &["--update"]);
     assert_eq!(sandbox.read("kept/1.jsonl"), b"");
     assert_eq!(sandbox.read("seen/manifest.simidx-set"), before);
+}
+
+/// Runs two weeks of such lines with these options, and returns what is kept of the second.
+fn kept_of_second(sandbox: &Sandbox, weeks: [&str; 2], options: &[&str]) -> String {
+    let mut kept = String::new();
+    for (week, lines) in weeks.iter().enumerate() {
+        let (input, output) = (format!("week{week}.jsonl"), format!("kept/{week}.jsonl"));
+        sandbox.write(&input, lines);
+        let run = ["dedup", &input, "--against", "seen", "--texts", "kept/*"];
+        let update = ["--update", "-o", &output];
+        done(sandbox.run(&[&run[..], &update, options].concat()));
+        kept = String::from_utf8(sandbox.read(&output)).unwrap();
+    }
+    kept
+}
+
+/// Lines of documents with these ids: sentences that begin with such a word.
+fn lines_of(documents: &[(serde_json::Value, &str)]) -> String {
+    let line = |(id, word): &(serde_json::Value, &str)| {
+        let text = format!("{word} one two three four five six seven eight nine ten");
+        format!("{}\n", json!({ "id": id, "text": text }))
+    };
+    documents.iter().map(line).collect()
+}
+
+#[test]
+fn a_repeated_id_leads_to_the_text_that_is_remembered() {
+    let sandbox = Sandbox::new();
+    std::fs::create_dir(sandbox.path("kept")).unwrap();
+    let old = [
+        (json!("a"), "zero"),
+        (json!("a"), "other words here are"),
+        (json!("b"), "b"),
+    ];
+    // The whole first week stands next to what is kept of it, with another text of the same id before it.
+    sandbox.write(
+        "kept/00.jsonl",
+        lines_of(&[(json!("a"), "not this one and not that")]),
+    );
+    let new = [
+        (json!("c"), "zero"),
+        (json!("a"), "new words of week two are"),
+    ];
+    let kept = kept_of_second(&sandbox, [&lines_of(&old), &lines_of(&new)], &[]);
+    assert_eq!(kept, lines_of(&new[1..]));
+}
+
+#[test]
+fn numbers_are_ids_and_records_can_be_left_out() {
+    let sandbox = Sandbox::new();
+    std::fs::create_dir(sandbox.path("kept")).unwrap();
+    let old = [(json!(7), "zero"), (json!(8), "other words here are")];
+    let new = [(json!(9), "zero"), (json!(10), "other words here are")];
+    sandbox.write("gone.txt", "8\n");
+    let weeks = [&*lines_of(&old), &*lines_of(&new)];
+    assert_eq!(kept_of_second(&sandbox, weeks, &[]), "");
+    std::fs::remove_file(sandbox.path("kept/1.jsonl")).unwrap();
+    let run = [
+        "dedup",
+        "week1.jsonl",
+        "--against",
+        "seen",
+        "--texts",
+        "kept/*",
+    ];
+    let leave_out = [
+        "--exclude-from",
+        "seen/000001.simidx",
+        "gone.txt",
+        "--exclude-by",
+        "id",
+        "-o",
+        "kept/1.jsonl",
+    ];
+    done(sandbox.run(&[&run[..], &leave_out].concat()));
+    let kept = String::from_utf8(sandbox.read("kept/1.jsonl")).unwrap();
+    assert_eq!(kept, lines_of(&new[1..]));
+}
+
+#[test]
+fn an_earlier_document_is_kept_although_a_longer_one_comes() {
+    let sandbox = Sandbox::new();
+    std::fs::create_dir(sandbox.path("kept")).unwrap();
+    let old = lines_of(&[(json!("old"), "zero")]);
+    let new = lines_of(&[(json!("long"), "zero and")]);
+    let longest = ["--keep", "longest", "--similarity", "0.72"];
+    assert_eq!(kept_of_second(&sandbox, [&old, &new], &longest), "");
 }
