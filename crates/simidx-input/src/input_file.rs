@@ -65,8 +65,7 @@ impl InputFile {
     /// system.
     ///
     /// # Errors
-    /// The errors of [`open`](super::open). [`Error::Input`] for the formats `le` and `npy`, which cannot be filtered.
-    /// [`Error::Io`] if a temporary file cannot be written.
+    /// The errors of [`open`](super::open). [`Error::Io`] if a temporary file cannot be written.
     pub fn open(path: &Path, format: Option<Format>, temp_dir: Option<&Path>) -> Result<Self> {
         Self::open_with(path, format, &ReadOptions::default(), temp_dir)
     }
@@ -119,14 +118,22 @@ impl InputFile {
                 input.header = rows.raw().0.to_owned();
                 Ok(input)
             }
-            Format::Le | Format::Npy => {
-                let message = format!(
-                    "records of the format {} cannot be copied one by one",
-                    input.format.name()
-                );
-                Err(input_error(&input.name, Place::File, message))
-            }
             _ => Ok(input),
+        }
+    }
+
+    /// Checks that records can be copied one by one, as those of the formats `le` and `npy` cannot.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if they cannot.
+    pub fn check_copyable(&self) -> Result<()> {
+        match self.format {
+            Format::Le | Format::Npy => {
+                let format = self.format.name();
+                let message = format!("records of the format {format} cannot be copied one by one");
+                Err(input_error(&self.name, Place::File, message))
+            }
+            _ => Ok(()),
         }
     }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::assets::{Assets, FileId, IdfTable, StopWords, UserDictionary, named};
 use super::feature_hash::FeatureHash;
 use super::options::{Idf, PipelineOptions};
-use super::tokenizer::GramLen;
+use super::tokenizer::{GramLen, Tokenizer};
 use crate::{Error, Result};
 
 /// The versions of the description that this build reads. A pipeline is written in the first version that has all its
@@ -168,10 +168,10 @@ impl Versions {
 
 /// Returns the first version that has all values of these stages.
 fn version_of(options: &PipelineOptions) -> u64 {
-    match options.normalise.cjk_space || options.feature_hash == FeatureHash::Python2 {
-        true => 3,
-        false => 2,
-    }
+    let has_new = options.normalise.cjk_space
+        || options.tokenizer == Tokenizer::Code
+        || options.feature_hash == FeatureHash::Python2;
+    if has_new { 3 } else { 2 }
 }
 
 /// Returns the description of the pipeline with these stages.

@@ -31,7 +31,8 @@ pub enum Preset {
     /// `news-zh`: Chinese prose. Single words, which are pairs of Chinese characters, by MinHash. It has a higher
     /// recall than `web`, and low precision if texts share a template.
     NewsZh,
-    /// `code`: source code. Like `web`, but case-sensitive, and documents are never HTML.
+    /// `code`: source code. Like `web`, but operators and brackets are tokens, case matters, and documents are never
+    /// HTML.
     Code,
     /// `short`: titles, messages, search queries. Single words by MinHash, and documents are never HTML.
     Short,
@@ -79,9 +80,10 @@ impl Preset {
                 shingle: GramLen::ONE,
                 ..Preset::Web.options()
             },
-            // Source code is never HTML, even if it contains some, and case matters.
+            // Source code is never HTML, even if it contains some, and case and operators matter.
             Preset::Code => PipelineOptions {
                 html: Html::No,
+                tokenizer: Tokenizer::Code,
                 normalise: Normalise {
                     case: false,
                     ..Normalise::default()

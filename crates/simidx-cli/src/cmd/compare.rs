@@ -22,20 +22,20 @@ use crate::support::options::{DEFAULT_DISTANCE, DISTANCES, distance_within, head
 use crate::support::output::{Report, row, stdout, write_report};
 use crate::support::pipeline::{PipelineArgs, recorded};
 use crate::support::quantity::count;
-use crate::support::similarity::{SimilarityArgs, features_of};
+use crate::support::similarity::{SimilarityArgs, about_fingerprints, features_of};
 
 /// The head of `simidx compare --help` and of its man page.
 pub(crate) const HELP: &str = "\
 Compare two documents: their fingerprints, their similarity, and the features that differ most.
 
-They are near-duplicates if their fingerprints are within the distance, or with --similarity if their texts are similar, \
-which is what `simidx dedup` compares by default. \
-The exit code is 1 if they are not.
+They are near-duplicates if their texts are similar, as for `simidx dedup`; with -k, --index, --width or a pipeline that \
+makes simhashes if their fingerprints are within the distance. The exit code is 1 if they are not. The book says what \
+similar means: \"Similarity and distance\".
 
 Examples:
   simidx compare old.html new.html
   simidx compare page.txt --text \"Some other text\" --top 20
-  simidx compare a.txt b.txt --similarity 0.8
+  simidx compare a.c b.c --pipeline code --similarity 0.9
   simidx compare a.txt b.txt --index crawl.simidx --json";
 
 /// Arguments of `simidx compare`.
@@ -55,7 +55,7 @@ pub(crate) struct Args {
     index: Option<PathBuf>,
     #[command(flatten)]
     open: OpenArgs,
-    /// Largest distance of near-duplicates [default: the one that --index was built for, else 3]
+    /// Largest distance of fingerprints that are near-duplicates [default: the one that --index was built for, else 3]
     #[arg(short = 'k', long, value_name = "K", value_parser = count(DISTANCES))]
     max_distance: Option<u32>,
     #[command(flatten)]
@@ -93,6 +93,19 @@ struct Document {
 }
 
 impl Args {
+    /// The similarity of texts that is wanted; none if an option makes fingerprints the subject.
+    fn text_similarity(&self) -> Option<Similarity> {
+        let has_pipeline = self.pipeline.is_given();
+        let is_about_fingerprints = self.max_distance.is_some()
+            || self.index.is_some()
+            || about_fingerprints(self.width, &self.pipeline).is_some();
+        match self.similarity.given(has_pipeline) {
+            None if is_about_fingerprints => None,
+            None => Some(self.similarity.or_default(has_pipeline)),
+            given => given,
+        }
+    }
+
     /// Returns the two documents, files first.
     fn documents(&self) -> Result<[Document; 2], Failure> {
         if self.files.iter().filter(|file| is_stdin(file)).count() > 1 {
@@ -147,7 +160,7 @@ fn compare(
 ) -> Answer {
     let [a, b] = documents;
     let distance = distance_within(args.max_distance, fingerprinter.width())?;
-    let texts = args.similarity.given().map(|similarity| {
+    let texts = args.text_similarity().map(|similarity| {
         let [a, b] =
             [a, b].map(|document| similarity.feature_set(&mut fingerprinter, &document.text));
         TextSimilarity {

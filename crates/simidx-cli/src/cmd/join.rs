@@ -9,7 +9,8 @@ use simidx::batch::{JoinOptions, JoinStrategy, Shard};
 use simidx::index::QueryStats;
 use simidx::set::Question;
 use simidx::{Error, Fingerprints, IdBuf, IdKind, Match, Set};
-use simidx_input::{FieldKind, Format};
+use simidx_input::{Content, FieldKind, Format};
+use simidx_text::similar::are_keys;
 
 use crate::cmd::Answer;
 use crate::support::answers::{AnswerArgs, Answers};
@@ -24,7 +25,7 @@ use crate::support::pipeline::PipelineFiles;
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::count;
 use crate::support::queries::{Query, QueryKind, QueryReader};
-use crate::support::similarity::least;
+use crate::support::similarity::{DEFAULT_LEAST, least};
 use crate::support::table::{Column, Lines, TableArgs, id_kind};
 
 /// The head of `simidx join --help` and of its man page.
@@ -34,9 +35,10 @@ Find all matches of a whole batch of queries in one run.
 The queries are fingerprints, or documents, which are fingerprinted as those of the index were. The output is that of \
 `simidx query`. Large batches are faster this way: one pass over the compressed fingerprints can answer all of them.
 
-With --similarity, documents are compared by the sketches that `simidx build --sketch` stored. Each line then is the id of the \
+Documents in a file are compared by the sketches that `simidx build --sketch` stored, if the index has them and no option \
+is about fingerprints; documents from a pipe with --similarity. Each line then is the id of the \
 query, the id of the match, and an estimate of the Jaccard similarity of their runs of words. The standard error of an \
-estimate of 0.8 is 0.04 with 256 bits, 0.05 with 128. With --texts the similarities are exact. With -o the output is a table \
+estimate of 0.8 is 0.04 with 256 bits, 0.05 with 128. With --texts the similarities are exact. The book says what similar means: \"Similarity and distance\". With -o the output is a table \
 with named columns, among them the position of the query in its file, from 0.
 
 Examples:
@@ -45,7 +47,7 @@ Examples:
   simidx join monday.simidx tuesday.simidx queries.hex -k 2 --stats
   simidx join crawl.simidx queries.hex --shard 1/4 > first.tsv
   simidx join crawl.simidx new.jsonl --similarity 0.8 -o matches.parquet
-  simidx join crawl.simidx new.jsonl --similarity 0.8 --texts crawl.jsonl
+  simidx join crawl.simidx new.jsonl --texts crawl.jsonl
   simidx fingerprint new.jsonl | simidx join crawl.simidx -";
 
 /// Arguments of `simidx join`.
@@ -87,17 +89,17 @@ pub(crate) struct Args {
 /// How documents are compared by their sketches.
 #[derive(Debug, clap::Args)]
 struct SimilarArgs {
-    /// Least Jaccard similarity of two texts, estimated by the sketches of the index
+    /// Least Jaccard similarity of two texts, estimated by the sketches of the index [default: 0.8]
     #[arg(long, value_name = "J", value_parser = least, conflicts_with_all = ["max_distance", "strategy", "shard", "query_ids"])]
     similarity: Option<f64>,
     /// Find those too whose estimate is up to Z standard errors lower [default: 0, with --texts 2, which misses one in forty
     /// at J]
-    #[arg(long, value_name = "Z", requires = "similarity", value_parser = margin)]
+    #[arg(long, value_name = "Z", conflicts_with_all = ["max_distance", "strategy", "shard", "query_ids"], value_parser = margin)]
     margin: Option<f64>,
     /// Files or a quoted pattern with the documents of the index: they are read to compare the texts of the matches
     /// themselves, of which those with a similarity of at least J are left; once if the matches fit into memory. A format
     /// that cannot be told is that of --input
-    #[arg(long, value_name = "FILE", requires = "similarity")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["max_distance", "strategy", "shard", "query_ids"])]
     texts: Option<PathBuf>,
 }
 
@@ -129,23 +131,25 @@ const STRATEGIES: [Choice<JoinStrategy>; 3] = [
 
 /// Runs the command.
 pub(crate) fn run(mut args: Args, mode: ProgressMode) -> Answer {
+    let explicit_ids = args.style.query_ids;
     if args.table.path().is_some() {
         (args.style.query_ids, args.style.query_rows) = (true, true);
     }
     let inputs = || args.files();
     args.table.write(inputs, |sheet| {
         let set = args.exclude.apply(args.index.open()?)?;
-        let mut out = Lines::new(sheet, &args.columns(set.id_kind()))?;
-        let found = join(&set, &args, &mut out, mode)?;
+        let least = args.least(&set, explicit_ids)?;
+        let mut out = Lines::new(sheet, &args.columns(set.id_kind(), least.is_some()))?;
+        let found = match least {
+            Some(least) => similar::join(&set, &args, least, &mut out)?,
+            None => join(&set, &args, &mut out, mode)?,
+        };
         out.finish()?;
         Ok(found)
     })
 }
 
 fn join(set: &Set, args: &Args, out: &mut dyn Write, mode: ProgressMode) -> Answer {
-    if let Some(least) = args.similar.similarity {
-        return similar::join(set, args, least, out);
-    }
     let options = args.options(set)?;
     match (args.style.limit, args.strategy) {
         (Some(limit), JoinStrategy::Auto) => nearest(set, args, options.distance, (limit, out)),
@@ -217,6 +221,33 @@ fn nearest(
 }
 
 impl Args {
+    /// The least similarity if texts are compared: one is given, or nothing is about fingerprints and documents in a file are
+    /// searched for in an index with sketches.
+    fn least(&self, set: &Set, explicit_ids: bool) -> Result<Option<f64>, Failure> {
+        let given = &self.similar;
+        if given.similarity.is_some() || given.margin.is_some() || given.texts.is_some() {
+            return Ok(Some(given.similarity.unwrap_or(DEFAULT_LEAST)));
+        }
+        let is_auto = self.strategy == JoinStrategy::Auto && self.max_distance.is_none();
+        let has_sketches = || {
+            let found = set.sketch_parameters().ok().flatten();
+            found.is_some_and(|parameters| !are_keys(parameters))
+        };
+        let is_about_fingerprints = explicit_ids || !is_auto || self.shard.is_some();
+        if is_about_fingerprints || !self.queries.is_file() || !has_sketches() {
+            return Ok(None);
+        }
+        let options = self.fields.options(set.width());
+        let format = self.input.flatten();
+        let queries = simidx_input::open_with(self.query_path()?, format, &options);
+        // A bad file, or one of numbers that may be hex or dec, is reported where it is read.
+        let first = queries
+            .ok()
+            .and_then(|mut queries| queries.find_map(Result::ok));
+        let is_text = first.is_some_and(|first| matches!(first.content, Content::Text(_)));
+        Ok(is_text.then_some(DEFAULT_LEAST))
+    }
+
     /// Everything that is read.
     fn files(&self) -> Result<InputFiles, Failure> {
         let mut files = InputFiles::new(self.index.files()?);
@@ -230,10 +261,10 @@ impl Args {
     }
 
     /// The columns of a table of matches in indexes with ids of this kind: those of a line, and the rows of the queries.
-    fn columns(&self, kind: IdKind) -> Vec<Column> {
+    fn columns(&self, kind: IdKind, are_similar: bool) -> Vec<Column> {
         let (text, number) = (FieldKind::Text, FieldKind::Number);
         let (query_id, query_row) = (("query_id", text), ("query_row", number));
-        if self.similar.similarity.is_none() {
+        if !are_similar {
             let query = ("query_fingerprint", text);
             let found = [("fingerprint", text), ("distance", number)];
             let ids = [("id", id_kind(kind)), query_id, query_row];

@@ -7,7 +7,7 @@ use indicatif::ProgressBar;
 use serde_json::json;
 use simidx::batch::{IdPair, Pair, PairFinder, PairOptions, id_pairs_with};
 use simidx::{Error, Id, IdBuf, IdKind, Set, Width};
-use simidx_input::FieldKind;
+use simidx_input::{FieldKind, InputFile};
 use simidx_text::dedup::{EqualTexts, Similarity};
 use simidx_text::similar::{SimilarCandidates, SimilarPair};
 
@@ -24,7 +24,7 @@ use crate::support::output::{self, id_to_json, write_object};
 use crate::support::progress::{ProgressMode, Reading};
 use crate::support::quantity::count;
 use crate::support::records::{self, Each, Fingerprinted, Wanted};
-use crate::support::similarity::{SimilarDocuments, SimilarityArgs};
+use crate::support::similarity::{Compared, SimilarDocuments, SimilarityArgs};
 use crate::support::table::{Column, Lines, Sheet, TableArgs, id_kind};
 use crate::support::transient::TransientBuilder;
 
@@ -33,18 +33,20 @@ const SHOWN_EVERY: u64 = 1 << 12;
 
 /// The head of `simidx pairs --help` and of its man page.
 pub(crate) const HELP: &str = "\
-Print all pairs of fingerprints or records within a distance, or of documents with similar texts.
+Print all pairs of documents with similar texts, or of fingerprints or records within a distance.
 
-Each pair is a line: the smaller member, the larger one and the distance, separated by tabs. With --similarity it is a \
-line with the ids of two documents, the earlier one first, and their Jaccard similarity. With -o it is a row of a table \
+Documents are compared by their texts: a pair is a line with the ids of two documents, the earlier one first, and their \
+Jaccard similarity. Fingerprints, indexes, and documents with -k, --by, --ids, --sort, --width or a pipeline that makes \
+simhashes are compared by distance: a pair is a line with the smaller member, the larger one and the distance. The book says \
+what similar means: \"Similarity and distance\". With -o it is a row of a table \
 with named columns, which also say where records stand: their rows, from 0, and their files.
 
 Examples:
   simidx pairs crawl.simidx > pairs.tsv
   simidx pairs crawl.simidx --by id --sort --json
-  simidx pairs docs.jsonl -k 5 --count-only
-  simidx pairs docs.jsonl --similarity 0.8 > similar.tsv
-  simidx pairs docs.jsonl --similarity 0.8 -o similar.parquet";
+  simidx pairs docs.jsonl > similar.tsv
+  simidx pairs docs.jsonl --similarity 0.9 -o similar.parquet
+  simidx pairs docs.jsonl -k 5 --count-only";
 
 /// Arguments of `simidx pairs`.
 #[derive(Debug, clap::Args)]
@@ -56,15 +58,15 @@ pub(crate) struct Args {
     max_distance: Option<u32>,
     #[command(flatten)]
     similarity: SimilarityArgs,
-    /// What the members of a pair are
-    #[arg(long, value_enum, value_name = "WHAT", default_value_t = By::Fingerprint, conflicts_with_all = ["similarity", "features"])]
-    by: By,
-    /// Ids of records, with --by id
-    #[arg(long, value_parser = one_of(RECORD_IDS), value_name = "KIND", default_value = "auto", conflicts_with_all = ["similarity", "features"])]
-    ids: IdChoice,
+    /// What the members of a pair within a distance are [default: fingerprint]
+    #[arg(long, value_enum, value_name = "WHAT", conflicts_with_all = ["similarity", "features"])]
+    by: Option<By>,
+    /// Ids of records, with --by id [default: auto]
+    #[arg(long, value_parser = one_of(RECORD_IDS), value_name = "KIND", conflicts_with_all = ["similarity", "features"])]
+    ids: Option<IdChoice>,
     #[command(flatten)]
     exclude: ExcludeArgs,
-    /// Sort the pairs by the smaller member, then by the larger one. Those of similar texts are in the order of the documents
+    /// Sort the pairs within a distance by the smaller member, then by the larger one
     #[arg(long, conflicts_with_all = ["similarity", "features"])]
     sort: bool,
     /// Stop with exit code 2 if there are more than N pairs
@@ -113,13 +115,16 @@ enum By {
 /// Runs the command.
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     let inputs = || args.source.files(&args.exclude);
+    let for_fingerprints =
+        args.max_distance.is_some() || args.by.is_some() || args.ids.is_some() || args.sort;
     args.table.write(inputs, |sheet| {
-        if let Some(similarity) = args.similarity.given() {
-            return of_texts(&args, similarity, sheet, mode);
-        }
-        match args.source.open(&args.exclude)? {
-            Some(set) => of_set(&set, (&[], None), &args, sheet, mode),
-            None => of_records(&args, sheet, mode),
+        let source = (&args.source, &args.exclude);
+        match Compared::of(source, &args.similarity, for_fingerprints, &args.resources)? {
+            Compared::Index(set) => of_set(&set, (&[], None), &args, sheet, mode),
+            Compared::Fingerprints(inputs) => of_records(&args, inputs.as_deref(), sheet, mode),
+            Compared::Texts(similarity, inputs) => {
+                of_texts(&args, (similarity, &inputs), sheet, mode)
+            }
         }
     })
 }
@@ -152,13 +157,13 @@ fn of_set(
 ) -> Answer {
     let options = args.options(set.width(), set.max_distance())?;
     let kind = records.map_or_else(|| id_kind(set.id_kind()), Labels::id_kind);
-    let columns = match args.by {
+    let columns = match args.by() {
         By::Fingerprint => FINGERPRINTS.to_vec(),
         By::Id => of_ids(kind, DISTANCE, records.is_some()),
     };
     let out = Lines::new(sheet, &columns)?;
     let mut printer = Printer::new(args, set.width(), (out, records), mode);
-    match args.by {
+    match args.by() {
         By::Id => id_pairs_with(set, equal, &options, |pair| printer.ids(pair))?,
         By::Fingerprint => set.pairs(&options, |pair| Ok(printer.pair(pair)?))?,
     }
@@ -166,11 +171,16 @@ fn of_set(
 }
 
 /// The pairs of records that are in no index.
-fn of_records(args: &Args, sheet: Option<Sheet<'_>>, mode: ProgressMode) -> Answer {
+fn of_records(
+    args: &Args,
+    inputs: Option<&[InputFile]>,
+    sheet: Option<Sheet<'_>>,
+    mode: ProgressMode,
+) -> Answer {
     let width = args.source.records.width;
     let options = args.options(width, DEFAULT_DISTANCE)?;
     let reading = (mode, "reading", "records");
-    if args.by == By::Id {
+    if args.by() == By::Id {
         let (set, equal, records) = transient_index(args, sheet.is_some(), reading)?;
         return of_set(&set, (&equal, records.as_ref()), args, sheet, mode);
     }
@@ -182,7 +192,8 @@ fn of_records(args: &Args, sheet: Option<Sheet<'_>>, mode: ProgressMode) -> Answ
             Some(_) => Ok(()),
         }
     });
-    let read = records::read(input, &input.pipeline.pipeline()?, reading, &mut push)?;
+    let pipeline = input.pipeline.pipeline()?;
+    let read = records::read_opened((input, inputs), &pipeline, reading, &mut push)?;
     say_without_features(read.without_features);
     let out = Lines::new(sheet, &FINGERPRINTS)?;
     let mut printer = Printer::new(args, width, (out, None), mode);
@@ -203,7 +214,7 @@ fn transient_index(
     let distance = args.max_distance.unwrap_or(DEFAULT_DISTANCE);
     let (width, ids) = match are_numbered {
         true => (args.source.records.width, IdChoice::Number),
-        false => (args.source.records.width, args.ids),
+        false => (args.source.records.width, args.ids()),
     };
     let mut builder = TransientBuilder::new(width, ids, distance, &args.resources);
     let (mut texts, mut names) = (EqualTexts::default(), Vec::new());
@@ -216,7 +227,7 @@ fn transient_index(
             None => builder.push(record)?,
             Some(records) => {
                 let is_named = record.is_named();
-                let kind = kind.get_or_insert(args.ids.kind(is_named, IdKind::Number));
+                let kind = kind.get_or_insert(args.ids().kind(is_named, IdKind::Number));
                 let number = records.push_own(record, *kind)?;
                 if identity.is_none() {
                     builder.push_number(fingerprint, number)?;
@@ -250,11 +261,11 @@ fn transient_index(
 /// What keeps the documents from being read, and more pairs than are wanted.
 fn of_texts(
     args: &Args,
-    similarity: Similarity,
+    (similarity, inputs): (Similarity, &[InputFile]),
     sheet: Option<Sheet<'_>>,
     mode: ProgressMode,
 ) -> Answer {
-    let source = (&args.source, &args.exclude);
+    let source = (&args.source.records, inputs);
     let mut documents = SimilarDocuments::read(source, similarity, false, &args.resources, mode)?;
     let (labels, measure) = (&documents.labels, ("similarity", FieldKind::Real));
     let records = sheet.is_some().then_some(labels);
@@ -271,6 +282,14 @@ fn of_texts(
 }
 
 impl Args {
+    fn by(&self) -> By {
+        self.by.unwrap_or(By::Fingerprint)
+    }
+
+    fn ids(&self) -> IdChoice {
+        self.ids.unwrap_or(IdChoice::Auto)
+    }
+
     /// # Errors
     /// So many pairs are more than are wanted.
     fn check_count(&self, count: u64) -> Result<(), Failure> {

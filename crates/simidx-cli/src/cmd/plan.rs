@@ -97,7 +97,7 @@ const MEDIA: [Choice<bool>; 2] = [
 
 /// Runs the command.
 pub(crate) fn run(args: Args) -> Answer {
-    if let Some(similarity) = args.similarity.given() {
+    if let Some(similarity) = args.similarity.given(false) {
         let plan = SimilarityPlan::new(similarity, args.count, args.text_size);
         write_report(stdout(), &plan, args.json)?;
         return Ok(true);

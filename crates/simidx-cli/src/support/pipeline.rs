@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use simidx::Set;
 use simidx_text::assets::{Assets, IdfTable, StopWords, UserDictionary};
-use simidx_text::stages::{Html, Idf};
+use simidx_text::stages::{Html, Idf, Sketch};
 use simidx_text::{Pipeline, PipelineOptions, Preset};
 
 use crate::support::failure::Failure;
@@ -42,9 +42,14 @@ fn parse_options(text: &str) -> simidx_text::Result<Box<PipelineOptions>> {
 }
 
 impl PipelineArgs {
-    /// Whether a stage or a file other than the default is given, which affects only fingerprints.
+    /// Whether a stage or a file other than the default is given.
     pub(crate) fn is_given(&self) -> bool {
         self.stages() != Preset::default().options() || self.files.paths().next().is_some()
+    }
+
+    /// Whether the pipeline is given, and makes simhashes.
+    pub(crate) fn makes_simhashes(&self) -> bool {
+        self.is_given() && self.stages().sketch == Sketch::SimHash
     }
 
     /// Whether stages are named, even default ones; files do not count.

@@ -255,6 +255,22 @@ pub(crate) fn read(
     read_all((args, args.width), pipeline, readers, bar, sink)
 }
 
+/// Reads the inputs like [`read`], which may be open already.
+///
+/// # Errors
+/// The errors of [`read`] and of [`read_originals`].
+pub(crate) fn read_opened(
+    (args, originals): (&InputArgs, Option<&[InputFile]>),
+    pipeline: &Pipeline,
+    reading: Reading,
+    sink: &mut dyn Sink,
+) -> Result<ReadCounts, Failure> {
+    match originals {
+        Some(originals) => read_originals((args, args.width), pipeline, originals, reading, sink),
+        None => read(args, pipeline, reading, sink),
+    }
+}
+
 /// Reads originals like [`read`], with fingerprints of this width.
 ///
 /// # Errors

@@ -2,17 +2,18 @@
 
 use std::cell::Cell;
 
-use simidx::Width;
 use simidx::builder::MIN_MEMORY;
+use simidx::{Set, Width};
 use simidx_input::{Content, InputFile};
 use simidx_text::dedup::Similarity;
 use simidx_text::similar::{SignedText, SimilarCandidates, SimilarOptions, SimilarTexts};
 
 use crate::support::failure::Failure;
 use crate::support::indexes::ExcludeArgs;
-use crate::support::inputs::SourceArgs;
+use crate::support::inputs::{InputArgs, SourceArgs};
 use crate::support::labels::{Labels, Positions};
 use crate::support::options::ResourceArgs;
+use crate::support::pipeline::PipelineArgs;
 use crate::support::progress::{ProgressMode, Reading};
 use crate::support::records::{
     Each, Extras, Fingerprinted, Refusal, Wanted, read_originals, visit_all,
@@ -22,7 +23,7 @@ use crate::support::records::{
 const SMALLEST: f64 = 0.02;
 
 /// The similarity where the user names none.
-const DEFAULT_LEAST: f64 = 0.8;
+pub(crate) const DEFAULT_LEAST: f64 = 0.8;
 
 /// How similar texts must be; shared by the commands that compare texts.
 #[derive(Debug, Clone, clap::Args)]
@@ -36,7 +37,7 @@ pub(crate) struct SimilarityArgs {
     )]
     similarity: Option<f64>,
     /// Features that texts are compared by: words:N, all runs of N words, or pipeline, what fingerprints are made of
-    /// [default: words:3]
+    /// [default: words:3; with --pipeline its features]
     #[arg(
         long,
         value_name = "FEATURES",
@@ -82,15 +83,16 @@ impl SimilarityArgs {
         self.similarity.is_some() || self.features.is_some()
     }
 
-    /// The similarity, if one is given.
-    pub(crate) fn given(&self) -> Option<Similarity> {
-        self.is_given().then(|| self.or_default())
+    /// The similarity, if one is given; `has_pipeline` if a pipeline is.
+    pub(crate) fn given(&self, has_pipeline: bool) -> Option<Similarity> {
+        self.is_given().then(|| self.or_default(has_pipeline))
     }
 
-    /// The similarity, 0.8 of runs of three words if nothing else is said.
-    pub(crate) fn or_default(&self) -> Similarity {
+    /// The similarity, by default 0.8 of runs of three words, or of the features of the pipeline if one is given.
+    pub(crate) fn or_default(&self, has_pipeline: bool) -> Similarity {
         let least = self.similarity.unwrap_or(DEFAULT_LEAST);
-        let similarity = match self.features.unwrap_or(Some(3)) {
+        let features = self.features.unwrap_or((!has_pipeline).then_some(3));
+        let similarity = match features {
             Some(words) => Similarity::of_words(least, words),
             None => Similarity::of_features(least),
         };
@@ -188,34 +190,108 @@ pub(crate) struct SimilarDocuments {
     pub(crate) labels: Labels,
 }
 
+/// What is compared.
+pub(crate) enum Compared {
+    /// The fingerprints of an index.
+    Index(Set),
+    /// The fingerprints of records, with the inputs if these had to be opened.
+    Fingerprints(Option<Vec<InputFile>>),
+    /// The texts of documents.
+    Texts(Similarity, Vec<InputFile>),
+}
+
+impl Compared {
+    /// Finds out whether texts or fingerprints are compared. Documents are compared by their texts, unless an option concerns
+    /// fingerprints, as `for_fingerprints` tells of those of one command.
+    ///
+    /// # Errors
+    /// Inputs that cannot be opened, and options that do not go with them.
+    pub(crate) fn of(
+        (source, exclude): (&SourceArgs, &ExcludeArgs),
+        args: &SimilarityArgs,
+        for_fingerprints: bool,
+        resources: &ResourceArgs,
+    ) -> Result<Self, Failure> {
+        let input = &source.records;
+        let has_pipeline = input.pipeline.is_given();
+        let originals = || {
+            let options = input.fields.options(input.width);
+            let temp_dir = resources.temp_dir.as_deref();
+            let open = |path| {
+                Ok(InputFile::open_with(
+                    path,
+                    input.format(),
+                    &options,
+                    temp_dir,
+                )?)
+            };
+            let originals: Result<Vec<_>, Failure> =
+                input.paths()?.iter().map(|path| open(path)).collect();
+            originals
+        };
+        if let Some(similarity) = args.given(has_pipeline) {
+            exclude.refuse("it cannot be used with --similarity")?;
+            if !source.are_records()? {
+                let message =
+                    "--similarity compares texts, which an index does not have; name the documents";
+                return Err(Failure::new(message));
+            }
+            without_width(input.width)?;
+            return Ok(Compared::Texts(similarity, originals()?));
+        }
+        if let Some(set) = source.open(exclude)? {
+            return Ok(Compared::Index(set));
+        }
+        if for_fingerprints || about_fingerprints(input.width, &input.pipeline).is_some() {
+            return Ok(Compared::Fingerprints(None));
+        }
+        let originals = originals()?;
+        Ok(match are_documents(&originals)? {
+            Some(true) => Compared::Texts(args.or_default(has_pipeline), originals),
+            _ => Compared::Fingerprints(Some(originals)),
+        })
+    }
+}
+
+/// Returns the option that makes fingerprints the subject, as a reason to compare them; none if there is none.
+pub(crate) fn about_fingerprints(width: Width, pipeline: &PipelineArgs) -> Option<&'static str> {
+    match width != Width::W64 {
+        true => Some("--width is that of fingerprints"),
+        false if pipeline.makes_simhashes() => Some("the pipeline makes simhashes"),
+        false => None,
+    }
+}
+
+/// Whether the first record is a document; `None` if there are no records. Invalid ones do not count.
+///
+/// # Errors
+/// An input that cannot be read.
+pub(crate) fn are_documents(originals: &[InputFile]) -> Result<Option<bool>, Failure> {
+    for original in originals {
+        for record in original.records()? {
+            match record.map(|record| record.content) {
+                Ok(content) => return Ok(Some(matches!(content, Content::Text(_)))),
+                Err(simidx_input::Error::Input(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+    Ok(None)
+}
+
 impl SimilarDocuments {
     /// Reads documents and finds which may be similar; with `longest_first` the longer ones are decided on first.
     ///
     /// # Errors
-    /// An index among the documents, or a list for one; what keeps the inputs from being read, a record without a text, and too
-    /// little memory.
+    /// What keeps the inputs from being read, a record without a text, and too little memory.
     pub(crate) fn read(
-        (source, exclude): (&SourceArgs, &ExcludeArgs),
+        (input, originals): (&InputArgs, &[InputFile]),
         similarity: Similarity,
         longest_first: bool,
         resources: &ResourceArgs,
         mode: ProgressMode,
     ) -> Result<Self, Failure> {
-        exclude.refuse("it cannot be used with --similarity")?;
-        if !source.are_records()? {
-            let message =
-                "--similarity compares texts, which an index does not have; name the documents";
-            return Err(Failure::new(message));
-        }
-        let input = &source.records;
-        without_width(input.width)?;
         let temp_dir = resources.temp_dir.as_deref();
-        let options = input.fields.options(input.width);
-        let originals = input
-            .paths()?
-            .into_iter()
-            .map(|path| InputFile::open_with(&path, input.format(), &options, temp_dir));
-        let originals = originals.collect::<Result<Vec<_>, _>>()?;
         let pipeline = input.pipeline.pipeline()?;
         let mut options = SimilarOptions::default();
         options.similarity = similarity;
@@ -230,13 +306,13 @@ impl SimilarDocuments {
             Ok(labels.push(&record, record.id.as_ref())?)
         });
         let (pass, reading) = ((input, Width::W64), (mode, "reading", "documents"));
-        let read = read_originals(pass, &pipeline, &originals, reading, &mut each)?;
+        let read = read_originals(pass, &pipeline, originals, reading, &mut each)?;
         labels.end_at(read.records + read.skipped)?;
         labels.inputs = read.inputs;
         let lengths = labels.lengths.take();
         let rank = lengths.map(|lengths| move |text: usize| u64::from(lengths[text]));
         let rank = rank.as_ref().map(|rank| rank as Rank<'_>);
-        let source = (originals.as_slice(), &labels.positions);
+        let source = (originals, &labels.positions);
         let candidates = candidates(texts, rank, &Some, source, mode)?;
         Ok(SimilarDocuments { candidates, labels })
     }
@@ -328,11 +404,16 @@ mod tests {
             similarity: None,
             features: None,
         };
-        assert_eq!(args.or_default(), Similarity::default());
-        assert_eq!(args.given(), None);
+        assert_eq!(args.or_default(false), Similarity::default());
+        assert_eq!(args.given(true), None);
+        let of_features = Similarity::of_features(0.8).ok();
+        assert_eq!(Some(args.or_default(true)), of_features);
         let features = Some(None);
         let args = SimilarityArgs { features, ..args };
-        assert_eq!(args.given(), Similarity::of_features(0.8).ok());
-        assert_eq!(features_of(args.or_default()), "features of the pipeline");
+        assert_eq!(args.given(false), of_features);
+        assert_eq!(
+            features_of(args.or_default(false)),
+            "features of the pipeline"
+        );
     }
 }

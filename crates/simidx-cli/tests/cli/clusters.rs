@@ -168,6 +168,8 @@ fn the_longest_document_leads() {
             "--input",
             "jsonl",
             "a.jsonl",
+            "-k",
+            "3",
             "--representative",
         ];
         let ran = sandbox.run(&[&args[..], &[representative]].concat()).done();
@@ -285,4 +287,52 @@ fn what_cannot_be_clustered_is_refused_in_one_line() {
     sandbox.write("many.hex", hex(&many));
     let message = refusal(&["--input", "hex", "many.hex", "--memory", "64MiB"]);
     assert!(message.contains("the limit leaves"), "{message}");
+}
+
+#[test]
+fn documents_are_compared_by_their_texts_unless_an_option_is_about_fingerprints() {
+    let sandbox = Sandbox::new();
+    let line = |id: u32, text: &str| json!({ "id": id, "text": text }).to_string() + "\n";
+    sandbox.write("a.jsonl", line(1, "a b c d") + &line(2, "A b, c d!"));
+    for command in ["clusters", "pairs"] {
+        let run = |more: &[&str]| {
+            let ran = sandbox.run(&[&[command, "a.jsonl"], more].concat());
+            assert!(ran.code < Some(2), "{ran:?}");
+            ran.text().to_owned()
+        };
+        let by_text = run(&["--similarity", "0.8"]);
+        assert!(by_text.contains("1.0000"), "{by_text}");
+        assert_eq!(run(&[]), by_text);
+        let piped = sandbox.pipe(&[command, "-"], &sandbox.read("a.jsonl"));
+        assert_eq!(piped.done().text(), by_text);
+        for option in [
+            "-k 3",
+            "--ids number",
+            "--width 32",
+            "--pipeline web,fingerprint=simhash",
+        ] {
+            let option: Vec<_> = option.split(' ').collect();
+            assert!(!run(&option).contains("1.0000"), "{command} {option:?}");
+        }
+    }
+    assert!(
+        sandbox
+            .run(&["pairs", "a.jsonl", "--by", "id"])
+            .done()
+            .text()
+            == "1\t2\t0\n"
+    );
+    // Fingerprints in a file or a pipe, in any format.
+    let prints = "0000000000000000\n0000000000000001\n";
+    sandbox.write("a.hex", prints);
+    let pair = "0000000000000000\t0000000000000001\t1\n";
+    assert_eq!(sandbox.run(&["pairs", "a.hex"]).done().text(), pair);
+    let piped = sandbox.pipe(&["pairs", "--input", "hex", "-"], prints.as_bytes());
+    assert_eq!(piped.done().text(), pair);
+    let le: Vec<u8> = [0u64, 1]
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect();
+    let piped = sandbox.pipe(&["pairs", "--input", "le", "-"], &le);
+    assert_eq!(piped.done().text(), pair);
 }

@@ -128,15 +128,44 @@ fn the_exit_code_says_whether_they_are_near() {
     let ran = sandbox
         .pipe(&["compare", "a.txt", "-"], A.as_bytes())
         .done();
-    assert!(ran.text().contains("near-duplicates within 3"));
+    assert!(
+        ran.text()
+            .contains("near-duplicates: a similarity of at least 0.8 is wanted")
+    );
+    assert!(
+        ran.text()
+            .contains("texts                   1.0000 jaccard of runs of 3 words")
+    );
     assert!(!ran.text().contains("feature that differs"));
-    sandbox
+    let ran = sandbox
         .run(&["compare", "a.txt", "--text", A, "-k", "0"])
         .done();
+    assert!(ran.text().contains("near-duplicates within 0"));
     let ran = sandbox
         .run(&["compare", "--text", A, "--text", "something else"])
         .no();
-    assert!(ran.text().contains("not near-duplicates within 3"));
+    assert!(ran.text().contains("not near-duplicates: a similarity"));
+    for about_fingerprints in [["--width", "32"], ["--pipeline", "web,fingerprint=simhash"]] {
+        let texts = ["compare", "--text", A, "--text", "something else"];
+        let ran = sandbox
+            .run(&[&texts[..], &about_fingerprints].concat())
+            .no();
+        assert!(ran.text().contains("not near-duplicates within 3"));
+    }
+    // Punctuation counts where source code is compared.
+    let changed = ["compare", "--text", "x += y", "--text", "x -= y"];
+    sandbox.run(&changed).done();
+    let ran = sandbox
+        .run(&[&changed[..], &["--pipeline", "code"]].concat())
+        .no();
+    assert!(
+        ran.text()
+            .contains("0.2000 jaccard of features of the pipeline"),
+        "{ran:?}"
+    );
+    let ran = sandbox
+        .run(&["compare", "--text", A, "--text", "something else"])
+        .no();
     assert!(ran.text().contains("feature that differs"));
     // Control characters in a name or a feature do not reach the terminal.
     let args = [

@@ -102,18 +102,21 @@ fn pairs_are_equal_ones() {
     assert_eq!(lines, ["a\te\t0"]);
     let ran = told(sandbox.run(&by_id));
     assert_eq!(ran.lines(), ["w1\tw2\t0", "a\te\t0"]);
-    let ran = sandbox.run(&[&pairs[..], &["--count-only"]].concat());
+    let ran = sandbox.run(&[&pairs[..], &["-k", "3", "--count-only"]].concat());
     assert_eq!(
         (ran.code, ran.text(), &*ran.stderr),
         (Some(1), "0\n", NOTICE)
     );
+    // By default texts are compared.
+    let ran = sandbox.run(&pairs).done();
+    assert_eq!(ran.lines(), ["a\te\t1.0000", "w1\tw2\t1.0000"]);
 }
 
 #[test]
 fn clusters_are_equal_ones() {
     let sandbox = sandbox();
     let clusters = |more: &[&str]| {
-        let args = ["clusters", "--input", "jsonl", "a.jsonl"];
+        let args = ["clusters", "--input", "jsonl", "a.jsonl", "-k", "3"];
         sandbox.run(&[&args, more].concat())
     };
     let ran = told(clusters(&[]));
@@ -214,7 +217,7 @@ fn one_fingerprint_stands_for_all_of_them() {
 fn compare_states_nothing_about_them() {
     let sandbox = Sandbox::new();
     let compare = |a: &str, b: &str, code: i32, verdict: &str| {
-        let args = ["compare", "--text", a, "--text", b];
+        let args = ["compare", "--text", a, "--text", b, "-k", "3"];
         let ran = sandbox.run(&args);
         assert_eq!((ran.code, &*ran.stderr), (Some(code), ""), "{ran:?}");
         let row = format!("\nverdict                 {verdict}\n");

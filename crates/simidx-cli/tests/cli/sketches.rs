@@ -312,6 +312,36 @@ fn info_and_merge_know_sketches() {
 }
 
 #[test]
+fn documents_are_joined_by_sketches_unless_an_option_is_about_fingerprints() {
+    let sandbox = sandbox(&[]);
+    let columns = |args: &[&str]| {
+        let ran = sandbox.run(&[&["join", "x.simidx"], args].concat()).done();
+        let first = ran.lines()[0].split('\t').map(str::to_owned);
+        first.collect::<Vec<_>>()
+    };
+    let by_sketches = ["join", "x.simidx", "q.jsonl", "--similarity", "0.8"];
+    let expected = sandbox.run(&by_sketches).done();
+    let ran = sandbox.run(&by_sketches[..3]).done();
+    assert_eq!(ran.text(), expected.text());
+    let exact = columns(&["q.jsonl", "--texts", "docs.jsonl"]);
+    assert!(exact[0].starts_with('d') && exact[1].starts_with('d'));
+    for about_fingerprints in [
+        &["-k", "64"][..],
+        &["--query-ids"],
+        &["--strategy", "probe"],
+        &["--shard", "1/1"],
+    ] {
+        let columns = columns(&[&["q.jsonl"], about_fingerprints].concat());
+        assert_eq!(columns[0].len(), 16, "{columns:?}");
+    }
+    sandbox.write(
+        "q.hex",
+        sandbox.run(&["fingerprint", "q.jsonl"]).done().text(),
+    );
+    assert_eq!(columns(&["q.hex", "--input", "hex"])[0].len(), 16);
+}
+
+#[test]
 fn without_sketches_there_is_no_estimate() {
     let sandbox = sandbox(&[]);
     sandbox
@@ -381,7 +411,7 @@ fn without_sketches_there_is_no_estimate() {
             "-k",
             "3",
         ],
-        &["join", "x.simidx", "q.jsonl", "--margin", "1"],
+        &["join", "x.simidx", "q.jsonl", "--margin", "1", "-k", "3"],
     ] {
         assert_eq!(sandbox.run(wrong).code, Some(2), "{wrong:?}");
     }

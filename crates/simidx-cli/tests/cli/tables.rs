@@ -128,11 +128,11 @@ const TABLES: [(&str, &str); 20] = [
     ("clusters x.simidx -o", "cluster* fingerprint id"),
     ("clusters n.simidx -o", "cluster* fingerprint id*"),
     (
-        "clusters a.jsonl b.jsonl -o",
+        "clusters a.jsonl b.jsonl -k 3 -o",
         "cluster* fingerprint id row* file",
     ),
     (
-        "clusters a.jsonl b.jsonl --summary -o",
+        "clusters a.jsonl b.jsonl -k 3 --summary -o",
         "cluster* size* fingerprints* radius* fingerprint id row* file",
     ),
     (
@@ -144,7 +144,7 @@ const TABLES: [(&str, &str); 20] = [
         "cluster* size* id row* file",
     ),
     (
-        "join x.simidx b.jsonl -o",
+        "join x.simidx b.jsonl -k 3 -o",
         "query_fingerprint fingerprint distance* id query_id query_row*",
     ),
     (

@@ -149,6 +149,7 @@ pub fn rewrite_records(
     let Some(first) = inputs.first() else {
         return Ok(0);
     };
+    inputs.iter().try_for_each(InputFile::check_copyable)?;
     let format = rewrite.format.filter(|to| !to.is(first.format()));
     let fields = &rewrite.fields[..];
     if format.is_some() || !fields.is_empty() {

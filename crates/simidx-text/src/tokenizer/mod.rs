@@ -1,5 +1,6 @@
 //! Tokenizers, which cut normalised texts into tokens.
 
+mod code;
 #[cfg(feature = "compat")]
 mod compat;
 mod grams;
@@ -72,6 +73,9 @@ pub enum Tokenizer {
     /// line ends, without white space at their ends, if they contain a letter or a digit. A point ends a sentence only
     /// before white space or another point.
     Sentences,
+    /// `code`: like `words`, and between words each character that is not white space as a token of its own, so that
+    /// operators and brackets count.
+    Code,
     /// `ascii-words`: words of ASCII letters, digits, `_` and `'`; a URL is one word. It is compatible with the Go
     /// packages named simhash.
     AsciiWords,
@@ -124,6 +128,7 @@ impl Pipeline {
             #[cfg(feature = "jieba")]
             Tokenizer::Jieba => Box::new(jieba()),
             Tokenizer::Chars(length) => Box::new(grams::Grams(length)),
+            Tokenizer::Code => Box::new(code::Code),
             Tokenizer::Sentences => Box::new(sentences::Sentences::new(options.normalise)),
             #[cfg(feature = "compat")]
             Tokenizer::AsciiWords => Box::new(compat::AsciiWords),
@@ -145,6 +150,7 @@ impl fmt::Display for Tokenizer {
             Tokenizer::Jieba => f.pad("jieba"),
             Tokenizer::Chars(length) => write!(f, "chars:{}", length.get()),
             Tokenizer::Sentences => f.pad("sentences"),
+            Tokenizer::Code => f.pad("code"),
             Tokenizer::AsciiWords => f.pad("ascii-words"),
             Tokenizer::JoinedChars(length) => write!(f, "joined-chars:{}", length.get()),
             Tokenizer::WordRuns(least) => write!(f, "word-runs:{least}"),
@@ -164,6 +170,7 @@ impl FromStr for Tokenizer {
             ("words", None) => Some(Tokenizer::Words),
             ("auto", None) => Some(Tokenizer::Auto),
             ("jieba", None) => Some(Tokenizer::Jieba),
+            ("code", None) => Some(Tokenizer::Code),
             ("sentences", None) => Some(Tokenizer::Sentences),
             ("ascii-words", None) => Some(Tokenizer::AsciiWords),
             ("chars", Some(length)) => GramLen::parse(length).map(Tokenizer::Chars),
@@ -173,7 +180,7 @@ impl FromStr for Tokenizer {
         };
         tokenizer.ok_or_else(|| {
             let known =
-                "words, auto, jieba, chars:N, sentences, ascii-words, joined-chars:N and word-runs:N";
+                "words, auto, jieba, chars:N, sentences, code, ascii-words, joined-chars:N and word-runs:N";
             let clause = format!(
                 "unknown segment {text:?}, known are {known} with N from 1 to 16, and from 0 to 65535 for word-runs"
             );
@@ -259,6 +266,7 @@ pub(crate) mod tests {
             "chars:1",
             "chars:16",
             "sentences",
+            "code",
             "ascii-words",
             "joined-chars:4",
             "word-runs:0",

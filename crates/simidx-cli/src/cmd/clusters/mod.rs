@@ -5,6 +5,7 @@ mod similar;
 
 use simidx::batch::{Cluster, ClusterFinder, ClusterOptions, ClusterReport, clusters_by_key};
 use simidx::{Column, Error, Id, IdKind, Set, Width};
+use simidx_input::InputFile;
 
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
@@ -14,27 +15,29 @@ use crate::support::messages::{counted, is_quiet, say, say_without_features};
 use crate::support::options::{DEFAULT_DISTANCE, DISTANCES, IdChoice, ResourceArgs, distance_or};
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::count;
-use crate::support::records::{Fingerprinted, Refusal, Sink, read};
-use crate::support::similarity::SimilarityArgs;
+use crate::support::records::{Fingerprinted, Refusal, Sink, read_opened};
+use crate::support::similarity::{Compared, SimilarityArgs};
 use crate::support::table::{Sheet, TableArgs};
 use crate::support::transient::TransientBuilder;
 use printer::{KnownRecords, Printer};
 
 /// The head of `simidx clusters --help` and of its man page.
 pub(crate) const HELP: &str = "\
-Group fingerprints or records into clusters of near-duplicates.
+Group documents, fingerprints or records into clusters of near-duplicates.
 
-A cluster is a connected component of the pairs within the distance, or with --similarity of those of similar texts. \
-Each member is a line: the number of the cluster, the fingerprint and, if there are ids, an id, separated by tabs. With \
---similarity it is a line with the number of the cluster, the id and the similarity to the first member. With -o it is a \
+A cluster is a connected component of pairs. Documents are compared by their texts: each member is a line with the number of \
+the cluster, the id and the similarity to the first member. Fingerprints, indexes, and documents with -k, --ids, --width, \
+--representative central or a pipeline that makes simhashes are compared by distance: each member is a line with the number \
+of the cluster, the fingerprint and, if there are ids, an id. The book says what similar means: \"Similarity and distance\". \
+With -o it is a \
 row of a table with named columns, which also say where records stand: their rows, from 0, and their files.
 
 Examples:
   simidx clusters crawl.simidx > clusters.tsv
   simidx clusters crawl.simidx -k 3 --summary
+  simidx clusters docs.jsonl > clusters.tsv
   simidx clusters docs.jsonl --representative longest --json
-  simidx clusters docs.jsonl --similarity 0.8 > clusters.tsv
-  simidx clusters docs.jsonl --similarity 0.8 -o clusters.parquet";
+  simidx clusters docs.jsonl --similarity 0.9 -o clusters.parquet";
 
 /// Arguments of `simidx clusters`.
 #[derive(Debug, clap::Args)]
@@ -47,9 +50,9 @@ pub(crate) struct Args {
     max_distance: Option<u32>,
     #[command(flatten)]
     similarity: SimilarityArgs,
-    /// Ids of records
-    #[arg(long, value_enum, value_name = "KIND", default_value_t = IdChoice::Auto, conflicts_with_all = ["similarity", "features"])]
-    ids: IdChoice,
+    /// Ids of records that are clustered within a distance [default: auto]
+    #[arg(long, value_enum, value_name = "KIND", conflicts_with_all = ["similarity", "features"])]
+    ids: Option<IdChoice>,
     #[command(flatten)]
     exclude: ExcludeArgs,
     /// Which member of a cluster comes first
@@ -88,11 +91,16 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
 }
 
 fn find(args: &Args, sheet: Option<Sheet<'_>>, mode: ProgressMode) -> Answer {
-    if let Some(similarity) = args.similarity.given() {
-        return similar::run(args, similarity, sheet, mode);
-    }
-    let Some(set) = args.source.open(&args.exclude)? else {
-        return of_records(args, sheet, mode);
+    let for_fingerprints = args.max_distance.is_some()
+        || args.ids.is_some()
+        || args.representative == Representative::Central;
+    let source = (&args.source, &args.exclude);
+    let set = match Compared::of(source, &args.similarity, for_fingerprints, &args.resources)? {
+        Compared::Index(set) => set,
+        Compared::Fingerprints(inputs) => return of_records(args, inputs.as_deref(), sheet, mode),
+        Compared::Texts(similarity, inputs) => {
+            return similar::run(args, (similarity, &inputs), sheet, mode);
+        }
     };
     if args.representative == Representative::Longest {
         let message = "--representative longest needs the documents; name them instead of an index";
@@ -131,10 +139,15 @@ fn of_set(
 }
 
 /// The clusters of records that are in no index.
-fn of_records(args: &Args, sheet: Option<Sheet<'_>>, mode: ProgressMode) -> Answer {
+fn of_records(
+    args: &Args,
+    inputs: Option<&[InputFile]>,
+    sheet: Option<Sheet<'_>>,
+    mode: ProgressMode,
+) -> Answer {
     let width = args.source.records.width;
     let by_length = args.representative == Representative::Longest;
-    if by_length && args.ids == IdChoice::None {
+    if by_length && args.ids() == IdChoice::None {
         let message = "--representative longest needs ids; leave --ids none out";
         return Err(Failure::new(message));
     }
@@ -148,7 +161,8 @@ fn of_records(args: &Args, sheet: Option<Sheet<'_>>, mode: ProgressMode) -> Answ
     };
     let input = &args.source.records;
     let pipeline = input.pipeline.pipeline()?;
-    let read = read(input, &pipeline, (mode, "reading", "records"), &mut taken)?;
+    let reading = (mode, "reading", "records");
+    let read = read_opened((input, inputs), &pipeline, reading, &mut taken)?;
     say_without_features(read.without_features);
     let Some((builder, mut records)) = taken.indexed else {
         let printer = Printer::new(args, width, None, (Vec::new(), 0), sheet)?;
@@ -183,7 +197,7 @@ impl Sink for Taken<'_> {
             return Err(Refusal::Input(message.into()));
         }
         let is_named = record.is_named();
-        let kind = args.ids.kind(is_named, IdKind::None);
+        let kind = args.ids().kind(is_named, IdKind::None);
         if std::mem::take(&mut self.is_first) && kind != IdKind::None {
             let (width, ids) = (args.source.records.width, IdChoice::Number);
             let builder = TransientBuilder::new(width, ids, self.distance, &args.resources);
@@ -198,7 +212,7 @@ impl Sink for Taken<'_> {
                 let number = records.push(record)?;
                 records.equal.push(number, identity);
             }
-            (None, _) if args.ids == IdChoice::Auto && is_named => {
+            (None, _) if args.ids() == IdChoice::Auto && is_named => {
                 let message = "has an id, but the first record had none; choose with --ids";
                 return Err(Refusal::record(message));
             }
@@ -261,6 +275,10 @@ fn warn_of_chains(report: &ClusterReport, distance: u32) {
 }
 
 impl Args {
+    fn ids(&self) -> IdChoice {
+        self.ids.unwrap_or(IdChoice::Auto)
+    }
+
     fn options(&self, width: Width, default_distance: u32) -> Result<ClusterOptions, Failure> {
         let mut options = ClusterOptions::default();
         options.distance = distance_or(self.max_distance, width, default_distance)?;

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
-use simidx_input::FieldKind;
+use simidx_input::{FieldKind, InputFile};
 use simidx_text::dedup::Similarity;
 use simidx_text::similar::{Fate, SimilarDedup};
 
@@ -23,7 +23,7 @@ use crate::support::table::{self, Lines, Sheet};
 /// Options that do not go with texts, and what keeps the documents from being read.
 pub(super) fn run(
     args: &Args,
-    similarity: Similarity,
+    (similarity, inputs): (Similarity, &[InputFile]),
     sheet: Option<Sheet<'_>>,
     mode: ProgressMode,
 ) -> Answer {
@@ -35,7 +35,7 @@ pub(super) fn run(
             return Err(Failure::new(message));
         }
     };
-    let source = (&args.source, &args.exclude);
+    let source = (&args.source.records, inputs);
     let documents =
         SimilarDocuments::read(source, similarity, longest_first, &args.resources, mode)?;
     let (bar, watch) = mode.comparing();

@@ -1,7 +1,7 @@
 //! The measure of near-duplicates: the distance of fingerprints, or the similarity of texts.
 
-use simidx::{Error, Set, Width};
-use simidx_input::{Content, InputFile};
+use simidx::{Error, Set};
+use simidx_input::InputFile;
 use simidx_text::dedup::Similarity;
 use simidx_text::similar::{SketchFeatures, are_keys};
 
@@ -9,7 +9,7 @@ use super::Args;
 use crate::support::failure::Failure;
 use crate::support::options::DEFAULT_DISTANCE;
 use crate::support::page::{decimal, plural};
-use crate::support::similarity::{features_of, without_width};
+use crate::support::similarity::{self, are_documents, features_of, without_width};
 
 /// The measure of near-duplicates.
 #[derive(Debug, Clone, Copy)]
@@ -31,7 +31,8 @@ impl Measure {
         against: Option<&Set>,
         originals: &[InputFile],
     ) -> Result<Self, Failure> {
-        let measure = match (args.similarity.given(), args.max_distance) {
+        let has_pipeline = args.input.pipeline.is_given();
+        let measure = match (args.similarity.given(has_pipeline), args.max_distance) {
             (Some(similarity), _) => {
                 without_width(args.input.width)?;
                 Measure::Similarity(similarity)
@@ -39,10 +40,10 @@ impl Measure {
             (None, Some(distance)) => Measure::Distance(distance, None),
             (None, None) if args.update || !args.texts.is_empty() => {
                 without_width(args.input.width)?;
-                Measure::Similarity(args.similarity.or_default())
+                Measure::Similarity(args.similarity.or_default(has_pipeline))
             }
             (None, None) => match about_fingerprints(args, against, originals)? {
-                None => Measure::Similarity(args.similarity.or_default()),
+                None => Measure::Similarity(args.similarity.or_default(has_pipeline)),
                 reason => Measure::Distance(DEFAULT_DISTANCE, reason),
             },
         };
@@ -128,29 +129,18 @@ fn about_fingerprints(
                     .features()
                     .parse()
                     .map(|f: SketchFeatures| f.words());
-                if words.ok() != args.similarity.or_default().words() {
+                let wanted = args.similarity.or_default(args.input.pipeline.is_given());
+                if words.ok() != wanted.words() {
                     return Ok(Some("the sketches of the index are of other features"));
                 }
             }
         }
     }
-    if args.input.width != Width::W64 {
-        return Ok(Some("--width is that of fingerprints"));
+    if let Some(reason) = similarity::about_fingerprints(args.input.width, &args.input.pipeline) {
+        return Ok(Some(reason));
     }
-    if args.input.pipeline.is_given() {
-        return Ok(Some("the pipeline makes fingerprints"));
-    }
-    for original in originals {
-        for record in original.records()? {
-            match record.map(|record| record.content) {
-                Ok(Content::Text(_)) => return Ok(None),
-                Ok(Content::Fingerprint(_)) => return Ok(Some("the records are fingerprints")),
-                Err(simidx_input::Error::Input(_)) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-    }
-    Ok(None)
+    let are_fingerprints = are_documents(originals)? == Some(false);
+    Ok(are_fingerprints.then_some("the records are fingerprints"))
 }
 
 #[cfg(test)]

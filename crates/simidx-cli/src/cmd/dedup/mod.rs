@@ -336,6 +336,7 @@ impl Args {
             let format = self.input.format();
             let temp_dir = self.resources.temp_dir.as_deref();
             let original = InputFile::open_with(path, format, &options, temp_dir)?;
+            original.check_copyable()?;
             let first = originals.first().filter(|_| self.has_one_format());
             if let Some(first) = first.filter(|first| !original.goes_with(first)) {
                 let (format, other) = (original.format().name(), first.format().name());

@@ -180,6 +180,8 @@ fn a_folder_gives_the_paths_that_are_kept() {
         "drop",
         "--pipeline",
         "short",
+        "-k",
+        "3",
     ];
     let ran = sandbox.run(&args);
     assert_eq!(ran.code, Some(0));

@@ -171,9 +171,9 @@ fn fingerprints_are_compared_by_distance_and_it_is_said() {
     };
     let similarity = "similarity              0.8 and more, by runs of 3 words\n";
     assert!(row(&[]).stderr.contains(similarity));
-    let ran = row(&["--pipeline", "short"]);
+    let ran = row(&["--pipeline", "web,fingerprint=simhash"]);
     assert!(
-        ran.stderr.contains(": the pipeline makes fingerprints\n"),
+        ran.stderr.contains(": the pipeline makes simhashes\n"),
         "{ran:?}"
     );
     let ran = row(&["--width", "128"]);
@@ -184,11 +184,15 @@ fn fingerprints_are_compared_by_distance_and_it_is_said() {
     let ran = row(&["-k", "2"]);
     assert!(!ran.stderr.contains("distance"), "{ran:?}");
     // The pipeline then makes the features.
-    let ran = row(&["--pipeline", "short", "--features", "pipeline"]);
-    assert!(
-        ran.stderr.contains("by features of the pipeline\n"),
-        "{ran:?}"
-    );
+    for more in [&[][..], &["--features", "pipeline"]] {
+        let ran = row(&[&["--pipeline", "short"], more].concat());
+        assert!(
+            ran.stderr.contains("by features of the pipeline\n"),
+            "{ran:?}"
+        );
+    }
+    let ran = row(&["--pipeline", "short", "--features", "words:2"]);
+    assert!(ran.stderr.contains("by runs of 2 words\n"), "{ran:?}");
 }
 
 #[test]

@@ -25,7 +25,8 @@ const KEY_LEN: u64 = 8 * 4;
 
 /// The parameters of an index that stores the keys of its texts in the place of sketches, so that a later run finds the
 /// texts that [`SimilarTexts`](super::super::SimilarTexts) would compare with new ones: `None` if the keys have more than
-/// the 512 bits of the longest sketch, as those of a similarity below 0.72 do.
+/// the 512 bits of the longest sketch, as those of a similarity below 0.72 do. The features of a pipeline are those of the
+/// one that the index records.
 ///
 /// ```
 /// use simidx_text::dedup::Similarity;
@@ -40,7 +41,10 @@ const KEY_LEN: u64 = 8 * 4;
 /// ```
 pub fn key_parameters(similarity: Similarity, html: Html) -> Option<SketchParameters> {
     let Banding { bands, rows } = Banding::for_similarity(similarity.least());
-    let features = SketchFeatures::new(similarity.words()?, html).ok()?;
+    let features = match similarity.words() {
+        Some(words) => SketchFeatures::new(words, html).ok()?.to_string(),
+        None => "pipeline".to_owned(),
+    };
     let bits = (32 * bands).next_multiple_of(64);
     let name = format!("{KEYS}{bands}x{rows} {features}");
     let parameters = (bits <= MAX_SKETCH_BITS).then(|| SketchParameters::new(bits, &name));
