@@ -38,6 +38,7 @@ pub(super) fn judge<'a>(job: &Job<'a>, distance: u32) -> Result<(Judged<'a>, Sum
         ..
     } = collector;
     known.labels.end_at(read.records + read.skipped)?;
+    known.labels.inputs.clone_from(&read.inputs);
     if let Some(set) = job.set {
         let bar = job.mode.spinner("looking documents up in the index");
         deduplicator.exclude(set)?;

@@ -6,7 +6,7 @@ use simidx::{Error, IdBuf, IdKind, Set};
 use simidx_input::{FieldKind, FieldValue, NewField};
 
 use super::Job;
-use super::judged::{Cause, Dropped, Judged, Member};
+use super::judged::{Cause, Dropped, Judged, Member, Verdict};
 use crate::support::failure::Failure;
 use crate::support::output::Column;
 use crate::support::table::{self, Lines, Sheet, TableFormat, id_kind};
@@ -21,15 +21,36 @@ pub(super) fn write(
     format: TableFormat,
     out: &mut (dyn Write + Send),
 ) -> Result<(), Failure> {
-    // Scripts read the lines of TSV from the first one on, with four digits after the point.
+    // Scripts read the lines of TSV from the first one on, with four digits after the point, and only the first columns.
     let (sheet, is_tsv) = (Sheet(out, format, false), format == TableFormat::Tsv);
-    let columns = columns(job, judged);
+    let mut columns = columns(job, judged);
+    let count = columns.len();
+    if !is_tsv {
+        columns.extend([
+            ("dropped_row", FieldKind::Number),
+            ("dropped_file", FieldKind::Text),
+        ]);
+        columns.extend([
+            ("kept_row", FieldKind::Number),
+            ("kept_file", FieldKind::Text),
+        ]);
+    }
     let mut lines = Lines::new(Some(sheet), &columns)?;
+    let place_of = |document: usize| Ok::<_, Error>(judged.documents.labels.cells(document)?.1);
     for document in 0..judged.count() {
-        if let Some(dropped) = judged.dropped(document)? {
-            let cells = cells(&judged.label(document)?, &dropped, is_tsv);
-            writeln!(lines, "{}", cells[..columns.len()].join("\t"))?;
+        let Some(dropped) = judged.dropped(document)? else {
+            continue;
+        };
+        let cells = cells(&judged.label(document)?, &dropped, is_tsv);
+        write!(lines, "{}", cells[..count].join("\t"))?;
+        if !is_tsv {
+            let kept = match judged.decisions.verdict(document) {
+                Verdict::Duplicate { of, .. } => place_of(of)?,
+                _ => "\t".to_owned(),
+            };
+            write!(lines, "\t{}\t{kept}", place_of(document)?)?;
         }
+        writeln!(lines)?;
     }
     lines.finish()
 }

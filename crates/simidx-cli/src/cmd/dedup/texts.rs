@@ -74,6 +74,7 @@ pub(super) fn judge<'a>(
     let read = job.read(&mut each)?;
     let reading = start.elapsed();
     known.labels.end_at(read.records + read.skipped)?;
+    known.labels.inputs.clone_from(&read.inputs);
     let (in_index, earlier) = match against {
         Some(against) => against.finish(job, &mut texts)?,
         None => Default::default(),
