@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -120,6 +120,21 @@ test("the page gives the answers of the program, with what it read and how texts
         assert.deepEqual(page.complaints, []);
     }
     assert.ok(differences > 0);
+});
+
+test("a folder that was made to be served has the page with the texts", options, async () => {
+    const make = new URL("../page/make.js", import.meta.url).pathname;
+    const output = join(folder, "site");
+    execFileSync(make, [join(folder, "demo.simidx"), "--texts", DOCUMENTS.pathname, "-o", output], { stdio: "pipe" });
+    for (const name of ["index.html", "index.simidx", "en.jsonl.gz", ...readdirSync(join(output, "src")).map((n) => `src/${n}`)]) {
+        server.files[`/site/${name}`] = readFileSync(join(output, name));
+    }
+    const page = await browser.openPage(`${server.origin}/site/index.html`);
+    await page.until(IS_OPEN);
+    await search(page, texts.get("libyara9"));
+    assert.deepEqual(await page.evaluate(ROWS), matchesOf(texts.get("libyara9")));
+    assert.ok((await page.evaluate('document.querySelectorAll("#matches ins").length')) > 0);
+    assert.deepEqual(page.complaints, []);
 });
 
 test("the page can be used with the keyboard", options, async () => {

@@ -1,6 +1,11 @@
 import assert from "node:assert/strict";
-import { readFileSync, readdirSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
+
+import { CORPUS, rowsOf } from "./corpus.js";
 
 const ROOT = new URL("../", import.meta.url);
 
@@ -28,5 +33,29 @@ test("modules import nothing but modules of the package", () => {
     const loadsTexts = /"\.\/(text|xxh3|unicode|html|entities)\.js"/;
     for (const file of ["index.js", "opened.js", "ids.js", "layout.js", "source.js", "reader.js"]) {
         assert.doesNotMatch(read(`src/${file}`), loadsTexts, file);
+    }
+});
+
+test("a page is made of a sound index only, and replaces nothing", () => {
+    const folder = mkdtempSync(join(tmpdir(), "simidx-make-"));
+    const make = (...args) => spawnSync(new URL("page/make.js", ROOT).pathname, args, { encoding: "utf8" });
+    const output = join(folder, "site");
+    try {
+        const sound = rowsOf("manifest.tsv").find(({ expect }) => expect === "good");
+        const index = new URL(sound.file, CORPUS).pathname;
+        assert.equal(make(index, "-o", output).status, 0);
+        assert.match(readFileSync(join(output, "index.html"), "utf8"), /"\.\/src\/index\.js"/);
+        assert.ok(existsSync(join(output, "src", "index.js")) && existsSync(join(output, "index.simidx")));
+        const again = make(index, "-o", output);
+        assert.equal(again.status, 2);
+        assert.match(again.stderr, /^simidx-page: .*exists already; --force replaces it\n$/);
+        assert.equal(make(index, "-o", output, "--force").status, 0);
+        writeFileSync(join(folder, "other"), "no index");
+        const other = make(join(folder, "other"), "-o", join(folder, "none"));
+        assert.equal(other.status, 2);
+        assert.ok(!existsSync(join(folder, "none")), other.stderr);
+        assert.match(make().stderr, /^simidx-page: usage: /);
+    } finally {
+        rmSync(folder, { recursive: true });
     }
 });
