@@ -15,7 +15,7 @@ use crate::documents;
 /// Most records of an input: a small compressed file may hold millions.
 const MOST_RECORDS: usize = 5_000;
 
-/// Encodings that are chosen by name, beside those that a format has.
+/// Encodings that are chosen by name, in addition to those of a format.
 const ENCODINGS: [&str; 7] = [
     "auto",
     "gb18030",
@@ -69,7 +69,7 @@ fn check_input(format: Option<Format>, how: u8, options: &ReadOptions, contents:
     fs::remove_file(&path).expect("the file is there");
 }
 
-/// What the records of an input are, and how many of them could not be used.
+/// The records of an input, and the number of invalid ones.
 #[derive(Debug, Clone, PartialEq)]
 struct Records {
     records: Vec<Record>,
@@ -169,7 +169,7 @@ fn check_copy(path: &Path, format: Option<Format>, options: &ReadOptions, record
     if !whole || records.records.is_empty() || format == Format::Files {
         return;
     }
-    // Of columns that are no field of a record nothing was read before.
+    // A column that is not a field of the record was not read before.
     if matches!(format, Format::Parquet | Format::Arrow) && copied.is_err() {
         return;
     }
@@ -177,7 +177,7 @@ fn check_copy(path: &Path, format: Option<Format>, options: &ReadOptions, record
     assert_eq!(asked, records.records.len());
     let mut options = options.clone();
     if format != Format::Warc {
-        // What was decoded is copied as UTF-8.
+        // Decoded text is copied as UTF-8.
         options.encoding = TextEncoding::default();
     }
     let copy = path.with_file_name("copy");

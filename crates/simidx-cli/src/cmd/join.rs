@@ -96,9 +96,9 @@ struct SimilarArgs {
     /// at J]
     #[arg(long, value_name = "Z", conflicts_with_all = ["max_distance", "strategy", "shard", "query_ids"], value_parser = margin)]
     margin: Option<f64>,
-    /// Files or a quoted pattern with the documents of the index: they are read to compare the texts of the matches
-    /// themselves, of which those with a similarity of at least J are left; once if the matches fit into memory. A format
-    /// that cannot be told is that of --input
+    /// Files or a quoted pattern with the documents of the index: the texts of the matches are compared, and matches with a
+    /// similarity of at least J are left. The files are read once if the matches fit into memory. If the format of one cannot
+    /// be detected, it is that of --input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["max_distance", "strategy", "shard", "query_ids"])]
     texts: Option<PathBuf>,
 }
@@ -157,7 +157,7 @@ fn join(set: &Set, args: &Args, out: &mut dyn Write, mode: ProgressMode) -> Answ
     }
 }
 
-/// All matches, found for all queries together.
+/// Finds all matches, for all queries together.
 fn all(
     set: &Set,
     args: &Args,
@@ -195,8 +195,7 @@ fn all(
     Ok(printer.found)
 }
 
-/// The nearest matches of each query, which are searched for each by itself: all matches of a large distance would be many
-/// times as many as are wanted.
+/// Finds the nearest matches of each query by itself, because all matches of a large distance would be many times as many.
 fn nearest(
     set: &Set,
     args: &Args,
@@ -221,8 +220,8 @@ fn nearest(
 }
 
 impl Args {
-    /// The least similarity if texts are compared: one is given, or nothing is about fingerprints and documents in a file are
-    /// searched for in an index with sketches.
+    /// Returns the least similarity if texts are compared: if one is given, or if no option is about fingerprints, the index
+    /// has sketches, and the queries are documents in a file.
     fn least(&self, set: &Set, explicit_ids: bool) -> Result<Option<f64>, Failure> {
         let given = &self.similar;
         if given.similarity.is_some() || given.margin.is_some() || given.texts.is_some() {
@@ -248,7 +247,7 @@ impl Args {
         Ok(is_text.then_some(DEFAULT_LEAST))
     }
 
-    /// Everything that is read.
+    /// Returns all files that are read.
     fn files(&self) -> Result<InputFiles, Failure> {
         let mut files = InputFiles::new(self.index.files()?);
         files.add([&self.queries]);
@@ -260,7 +259,8 @@ impl Args {
         Ok(files)
     }
 
-    /// The columns of a table of matches in indexes with ids of this kind: those of a line, and the rows of the queries.
+    /// Returns the columns of a table of matches in indexes with ids of this kind: those of a line, and the rows of the
+    /// queries.
     fn columns(&self, kind: IdKind, are_similar: bool) -> Vec<Column> {
         let (text, number) = (FieldKind::Text, FieldKind::Number);
         let (query_id, query_row) = (("query_id", text), ("query_row", number));
@@ -290,7 +290,7 @@ impl Args {
         QueryReader::open(self.query_path()?, format, QueryKind::Either, source)
     }
 
-    /// What the answers look like. The cost is told at the end alone.
+    /// Returns the style of the answers, without their costs, which are printed together at the end.
     fn answer_style(&self) -> AnswerArgs {
         AnswerArgs {
             stats: false,
@@ -298,7 +298,10 @@ impl Args {
         }
     }
 
-    /// The file of the queries, which must not be an index.
+    /// Returns the file of the queries.
+    ///
+    /// # Errors
+    /// An index in its place.
     fn query_path(&self) -> Result<&Path, Failure> {
         let path = &self.queries;
         if self.input.is_none() && is_index(path).map_err(Failure::at(path))? {
@@ -324,7 +327,7 @@ struct Queries {
     fingerprints: Fingerprints,
     /// The ids of the queries up to the last one that has one, if ids are to be printed.
     ids: Vec<Option<IdBuf>>,
-    /// The numbers of those that are documents without features, ascending.
+    /// The numbers of the queries that are documents without features, ascending.
     without_features: Vec<usize>,
 }
 
@@ -369,10 +372,10 @@ struct Printer<'a> {
     queries: &'a Queries,
     style: AnswerArgs,
     out: &'a mut dyn Write,
-    /// The query whose matches come, or whose object is printed next, and its number.
+    /// The current query and its number. Its object is printed when the next one begins.
     query: Option<Query>,
     number: usize,
-    /// Its matches that are not yet printed: those of an object come together.
+    /// The matches of its object, which are printed together.
     matches: Vec<u8>,
     /// Number of its matches.
     match_count: u64,

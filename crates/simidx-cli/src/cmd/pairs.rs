@@ -1,4 +1,4 @@
-//! `simidx pairs`: all pairs of fingerprints or records within a distance, or of documents with similar texts.
+//! `simidx pairs`: all pairs of documents with similar texts, or of fingerprints or records within a distance.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -58,7 +58,7 @@ pub(crate) struct Args {
     max_distance: Option<u32>,
     #[command(flatten)]
     similarity: SimilarityArgs,
-    /// What the members of a pair within a distance are [default: fingerprint]
+    /// Kind of the members of a pair within a distance [default: fingerprint]
     #[arg(long, value_enum, value_name = "WHAT", conflicts_with_all = ["similarity", "features"])]
     by: Option<By>,
     /// Ids of records, with --by id [default: auto]
@@ -84,7 +84,7 @@ pub(crate) struct Args {
     resources: ResourceArgs,
 }
 
-/// What the ids of records are.
+/// The choices of `--ids`.
 const RECORD_IDS: [Choice<IdChoice>; 3] = [
     (
         "number",
@@ -103,7 +103,7 @@ const RECORD_IDS: [Choice<IdChoice>; 3] = [
     ),
 ];
 
-/// What the members of a pair are.
+/// The kind of the members of a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum By {
     /// Distinct fingerprints
@@ -129,7 +129,7 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     })
 }
 
-/// The columns of pairs of fingerprints.
+/// Columns of pairs of fingerprints.
 const FINGERPRINTS: [Column; 3] = [
     ("a_fingerprint", FieldKind::Text),
     ("b_fingerprint", FieldKind::Text),
@@ -137,7 +137,7 @@ const FINGERPRINTS: [Column; 3] = [
 ];
 const DISTANCE: Column = ("distance", FieldKind::Number);
 
-/// The columns of pairs of records whose ids are of this kind; where the records stand comes last, if that is known.
+/// Returns the columns of pairs of records with ids of this kind; the places of the records come last, if they are known.
 fn of_ids(kind: FieldKind, measure: Column, has_places: bool) -> Vec<Column> {
     let mut columns = vec![("a_id", kind), ("b_id", kind), measure];
     if has_places {
@@ -147,7 +147,8 @@ fn of_ids(kind: FieldKind, measure: Column, has_places: bool) -> Vec<Column> {
     columns
 }
 
-/// The pairs of indexes, and those of equal records that are in none. Ids may be the numbers of these records.
+/// Prints the pairs of indexes, and of equal documents without features, which no index holds. If records are given, the
+/// ids are their numbers.
 fn of_set(
     set: &Set,
     (equal, records): (&[Vec<IdBuf>], Option<&Labels>),
@@ -170,7 +171,7 @@ fn of_set(
     printer.finish()
 }
 
-/// The pairs of records that are in no index.
+/// Prints the pairs of records that are not in an index.
 fn of_records(
     args: &Args,
     inputs: Option<&[InputFile]>,
@@ -201,11 +202,11 @@ fn of_records(
     printer.finish()
 }
 
-/// An index of records, the ids of documents without features, group by group of equal ones, and the records if their ids
-/// are numbers.
+/// An index of records, the groups of equal documents without features by their ids, and the records if ids are their
+/// numbers.
 type Transient = (Set, Vec<Vec<IdBuf>>, Option<Labels>);
 
-/// An index of the records, and the ids of documents without features that are equal. Ids may be the numbers of the records.
+/// Makes an index of the records, with their numbers as ids if `are_numbered`.
 fn transient_index(
     args: &Args,
     are_numbered: bool,
@@ -258,7 +259,7 @@ fn transient_index(
 /// Prints the pairs of documents with similar texts.
 ///
 /// # Errors
-/// What keeps the documents from being read, and more pairs than are wanted.
+/// Documents that cannot be read, and more pairs than `--max-pairs`.
 fn of_texts(
     args: &Args,
     (similarity, inputs): (Similarity, &[InputFile]),
@@ -291,7 +292,7 @@ impl Args {
     }
 
     /// # Errors
-    /// So many pairs are more than are wanted.
+    /// More pairs than `--max-pairs`.
     fn check_count(&self, count: u64) -> Result<(), Failure> {
         match self.max_pairs {
             Some(limit) if count > limit => {
@@ -318,7 +319,7 @@ struct Printer<'a> {
     args: &'a Args,
     width: Width,
     out: Lines<'a>,
-    /// The records that the members are, if a table is to say where they stand.
+    /// The records whose places a table names.
     records: Option<&'a Labels>,
     line: Vec<u8>,
     count: u64,
@@ -384,7 +385,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// A row of a table.
+    /// Writes a row of a table.
     fn row(
         &mut self,
         records: &Labels,
@@ -422,7 +423,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Prints the number of pairs, which need not be gone through one by one.
+    /// Prints the number of pairs, which are counted without a list of them.
     fn count_similar(mut self, candidates: &mut SimilarCandidates, mode: ProgressMode) -> Answer {
         let (bar, watch) = mode.comparing();
         self.count = candidates.count_pairs(&watch)?;

@@ -190,7 +190,7 @@ pub(crate) struct SimilarDocuments {
     pub(crate) labels: Labels,
 }
 
-/// What is compared.
+/// The data that is compared.
 pub(crate) enum Compared {
     /// The fingerprints of an index.
     Index(Set),
@@ -201,8 +201,8 @@ pub(crate) enum Compared {
 }
 
 impl Compared {
-    /// Finds out whether texts or fingerprints are compared. Documents are compared by their texts, unless an option concerns
-    /// fingerprints, as `for_fingerprints` tells of those of one command.
+    /// Decides whether texts or fingerprints are compared. Documents are compared by their texts, unless an option concerns
+    /// fingerprints; `for_fingerprints` if an option of the command does.
     ///
     /// # Errors
     /// Inputs that cannot be opened, and options that do not go with them.
@@ -283,7 +283,7 @@ impl SimilarDocuments {
     /// Reads documents and finds which may be similar; with `longest_first` the longer ones are decided on first.
     ///
     /// # Errors
-    /// What keeps the inputs from being read, a record without a text, and too little memory.
+    /// Inputs that cannot be read, a record without a text, and too little memory.
     pub(crate) fn read(
         (input, originals): (&InputArgs, &[InputFile]),
         similarity: Similarity,

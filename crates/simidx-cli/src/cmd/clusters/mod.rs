@@ -1,4 +1,4 @@
-//! `simidx clusters`: what pairs within a distance link, of indexes or straight from records.
+//! `simidx clusters`: connected components of near-duplicates, of indexes or records.
 
 mod printer;
 mod similar;
@@ -109,8 +109,8 @@ fn find(args: &Args, sheet: Option<Sheet<'_>>, mode: ProgressMode) -> Answer {
     of_set(&set, None, (Vec::new(), 0), args, sheet, mode)
 }
 
-/// The clusters of indexes, whose ids may be the numbers of these records, and groups of equal documents that are in no
-/// index, with the fingerprint of these.
+/// Prints the clusters of indexes, and the groups of equal documents without features, which no index holds, with their
+/// fingerprint. If records are given, the ids of the index are their numbers.
 fn of_set(
     set: &Set,
     records: Option<&KnownRecords>,
@@ -138,7 +138,7 @@ fn of_set(
     )
 }
 
-/// The clusters of records that are in no index.
+/// Prints the clusters of records that are not in an index.
 fn of_records(
     args: &Args,
     inputs: Option<&[InputFile]>,
@@ -178,13 +178,13 @@ fn of_records(
     of_set(&set, Some(&records), (equal, empty), args, sheet, mode)
 }
 
-/// The records that are in no index.
+/// Collects records that are not in an index.
 struct Taken<'a> {
     args: &'a Args,
     distance: u32,
-    /// Takes those without ids.
+    /// Takes records without ids.
     finder: ClusterFinder,
-    /// With ids the records get an index, in which they have numbers.
+    /// The index for records with ids, in which they have numbers.
     indexed: Option<(TransientBuilder<'a>, KnownRecords)>,
     is_first: bool,
 }
@@ -232,7 +232,7 @@ impl Sink for Taken<'_> {
     }
 }
 
-/// What is called with each cluster.
+/// A function that takes each cluster.
 type Visit<'v> = &'v mut dyn FnMut(Cluster<'_>) -> simidx::Result<()>;
 
 /// Prints the clusters that `find` finds.

@@ -16,10 +16,10 @@ use crate::support::output::{Column, json_style, write_object};
 use crate::support::records::{Fingerprinted, Refusal, id_of_kind};
 use crate::support::table::{self, Lines, Sheet, id_kind};
 
-/// What is known of records beside their fingerprints, by their numbers. Memory: 4 bytes a record where lengths count.
+/// Properties of records by their numbers, without their fingerprints. Memory: 4 bytes for each record if lengths count.
 pub(super) struct KnownRecords {
     kind: IdKind,
-    /// With the length of each text, if the longest is to come first.
+    /// The ids, and the lengths of the texts if the longest one comes first.
     pub(super) labels: Labels,
     /// Documents without features, which the index lacks.
     pub(super) equal: EqualTexts,
@@ -35,12 +35,12 @@ impl KnownRecords {
         }
     }
 
-    /// Takes the next record in and returns its number.
+    /// Adds the next record and returns its number.
     pub(super) fn push(&mut self, record: Fingerprinted) -> Result<u64, Refusal> {
         self.labels.push_own(record, self.kind)
     }
 
-    /// The number that an id of the index is.
+    /// Returns the number of a record, which is its id in the index.
     pub(super) fn number(id: Id<'_>) -> Option<u64> {
         match id {
             Id::Number(number) => Some(number),
@@ -55,23 +55,23 @@ impl KnownRecords {
         (Reverse(length), number)
     }
 
-    /// The id of a record, for which its position may stand.
+    /// Returns the id of a record, or its position if it has none.
     ///
     /// # Errors
-    /// What keeps it from being read.
+    /// An id that cannot be read.
     fn id(&self, number: u64) -> Result<Option<IdBuf>, Error> {
         Ok(id_of_kind(self.labels.of(number as usize)?, self.kind))
     }
 }
 
-/// Where ids come from: an index whose ids are the user's, or the numbers of these records.
+/// The source of ids: an index with the ids of the user, or with the numbers of these records.
 type IdSource<'a> = (&'a Set, Option<&'a KnownRecords>);
 
-/// The id of a record, and its number if it is not in an index of the user's.
+/// The id of a record, and its number if it is not in an index of the user.
 type Member = (IdBuf, Option<u64>);
 
-/// Prints clusters in order: those of most records first, then those of the smallest fingerprint. Among them are those of
-/// equal documents without features, which no index holds.
+/// Prints clusters by descending number of records, then by ascending fingerprint. Equal documents without features, which
+/// no index holds, are clusters too.
 pub(super) struct Printer<'a> {
     width: Width,
     ids: Option<IdSource<'a>>,
@@ -80,11 +80,11 @@ pub(super) struct Printer<'a> {
     is_table: bool,
     out: Lines<'a>,
     line: Vec<u8>,
-    /// The groups of equal documents that are still to come, the last one first.
+    /// The groups of equal documents that are not printed yet, the last one first.
     groups: Vec<Vec<u64>>,
-    /// The fingerprint that all of these documents have.
+    /// The fingerprint of all these documents.
     empty: u128,
-    /// Clusters printed so far, and the groups among them.
+    /// Number of printed clusters, and of groups among them.
     count: u64,
     group_count: u64,
     group_records: u64,
@@ -99,15 +99,15 @@ struct Shown<'c> {
     fingerprints: &'c [u128],
     representative: u128,
     radius: u32,
-    /// The ids of its only member, if no index has them.
+    /// The ids of the only member, if it is not in an index.
     ids: Option<Vec<Member>>,
 }
 
 impl<'a> Printer<'a> {
-    /// A printer of the clusters of an index with such ids, and of these groups in order.
+    /// Creates a printer of the clusters of an index with such ids, and of these groups in order.
     ///
     /// # Errors
-    /// What the output reports.
+    /// An output that cannot be written.
     pub(super) fn new<'s: 'a>(
         args: &Args,
         width: Width,
@@ -136,7 +136,7 @@ impl<'a> Printer<'a> {
     /// Prints a cluster of the index, after the groups that come before it.
     ///
     /// # Errors
-    /// What standard output or the index reports.
+    /// An output that cannot be written, and a damaged index.
     pub(super) fn cluster(&mut self, cluster: &Cluster<'_>) -> simidx::Result<()> {
         let own = (cluster.record_count, cluster.fingerprints.first());
         while let Some(group) = self.groups.last() {
@@ -181,10 +181,10 @@ impl<'a> Printer<'a> {
         })
     }
 
-    /// Prints what is still to come; returns what all clusters come to.
+    /// Prints the remaining groups, and returns the counts of all clusters.
     ///
     /// # Errors
-    /// What standard output or the temporary file of ids reports.
+    /// An output that cannot be written, and a temporary file of ids that cannot be read.
     pub(super) fn finish(mut self, mut report: ClusterReport) -> Result<ClusterReport, Failure> {
         while !self.groups.is_empty() {
             self.group()?;
@@ -208,7 +208,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// A line for each record of a member, or for the member itself where there are no ids.
+    /// Prints a line for each record of a member, or for the member itself if there are no ids.
     fn rows(&mut self, cluster: &Shown<'_>, member: u128) -> simidx::Result<()> {
         self.line.clear();
         write!(self.line, "{}\t", cluster.number)?;
@@ -227,7 +227,7 @@ impl<'a> Printer<'a> {
         Ok(())
     }
 
-    /// The id of a record; in a table the one that it has itself, and where it stands.
+    /// Returns the id of a record; in a table only one of its own, and the place of the record.
     fn id_cells(&self, (id, number): Member) -> simidx::Result<String> {
         let records = self.ids.and_then(|(_, records)| records);
         match (records, number) {
@@ -259,7 +259,7 @@ impl<'a> Printer<'a> {
         Ok(self.out.write_all(&self.line)?)
     }
 
-    /// A JSON object, its members written one by one: there may be many.
+    /// Prints a JSON object, one member after the other, because there may be many.
     fn object(&mut self, cluster: &Shown<'_>) -> simidx::Result<()> {
         let representative = self.width.to_hex(cluster.representative);
         let (number, size) = (cluster.number, cluster.record_count);
@@ -291,7 +291,7 @@ impl<'a> Printer<'a> {
     }
 }
 
-/// The columns of members, or of clusters with their representatives.
+/// Returns the columns of members, or of clusters with their representatives.
 fn columns(summary: bool, ids: Option<IdSource<'_>>) -> Vec<table::Column> {
     let (number, text) = (FieldKind::Number, FieldKind::Text);
     let mut columns = vec![("cluster", number)];
@@ -317,7 +317,7 @@ fn columns(summary: bool, ids: Option<IdSource<'_>>) -> Vec<table::Column> {
 /// The ids of a member.
 type MemberIds<'i> = Box<dyn Iterator<Item = simidx::Result<Member>> + 'i>;
 
-/// The ids of a member, in order; of the representative that of its record comes first.
+/// Returns the ids of a member in order; of the representative, the id of its record comes first.
 fn member_ids<'i>(
     source: Option<IdSource<'i>>,
     cluster: &'i Shown<'_>,
@@ -349,7 +349,7 @@ fn member_ids<'i>(
     Ok(Box::new(ids.into_iter().map(Ok)))
 }
 
-/// The ids of records: those of the first so many, then those of the others in order.
+/// Returns the ids of records: those of the first `count` as they are, then those of the others in order.
 fn ids_of(numbers: Vec<u64>, records: &KnownRecords, first: usize) -> simidx::Result<Vec<Member>> {
     let mut ids = Vec::with_capacity(numbers.len());
     for number in numbers {

@@ -20,7 +20,7 @@ use crate::support::table::{self, Lines, Sheet};
 /// Prints the connected components of similar texts.
 ///
 /// # Errors
-/// Options that do not go with texts, and what keeps the documents from being read.
+/// Options that texts do not take, and documents that cannot be read.
 pub(super) fn run(
     args: &Args,
     (similarity, inputs): (Similarity, &[InputFile]),
@@ -68,7 +68,7 @@ pub(super) fn run(
     Ok(clusters > 0)
 }
 
-/// All documents, each after the first document of its cluster, the representative before the others.
+/// Returns all documents by cluster, in the order of the first documents, the representative before the others.
 fn in_clusters(found: &SimilarDedup) -> Vec<(u32, u32)> {
     // There are fewer than 2^30 documents.
     let representative = |document: usize| match found.fate(document) {
@@ -88,7 +88,7 @@ fn in_clusters(found: &SimilarDedup) -> Vec<(u32, u32)> {
     members
 }
 
-/// The columns of members, or of clusters with their representatives.
+/// Returns the columns of members, or of clusters with their representatives.
 fn columns(summary: bool, id_kind: FieldKind) -> Vec<table::Column> {
     let (number, id) = (FieldKind::Number, ("id", id_kind));
     let mut columns = vec![("cluster", number)];
@@ -100,7 +100,7 @@ fn columns(summary: bool, id_kind: FieldKind) -> Vec<table::Column> {
     columns
 }
 
-/// Prints a cluster, of which the representative comes first.
+/// Prints a cluster, its representative first.
 fn print(
     (args, is_table): (&Args, bool),
     (number, members): (u64, &[(u32, u32)]),

@@ -83,7 +83,7 @@ pub(crate) struct Args {
     /// with -k the distance; with --against duplicate_in. Their names begin with the value of --annotate-prefix
     #[arg(long)]
     annotate: bool,
-    /// What the names of these fields begin with, if records have such names already
+    /// Prefix of the names of these fields, for records that have such names already
     #[arg(long, value_name = "PREFIX", default_value = "", requires = "annotate")]
     annotate_prefix: String,
     /// Write no records: only the figures, and a --report

@@ -1,4 +1,4 @@
-//! What is said of each document: `--report`, a row for each that is dropped, and the fields of `--annotate`.
+//! The outcome for each document: `--report`, a row for each dropped one, and the fields of `--annotate`.
 
 use std::io::Write;
 
@@ -14,7 +14,7 @@ use crate::support::table::{self, Lines, Sheet, TableFormat, id_kind};
 /// Writes a row for each document that is dropped, in order. All rows have the same columns.
 ///
 /// # Errors
-/// What `out`, the index or the temporary files report.
+/// An output that cannot be written, a damaged index, and temporary files that cannot be read.
 pub(super) fn write(
     job: &Job<'_>,
     judged: &Judged<'_>,
@@ -163,7 +163,7 @@ impl Notes {
     /// The values for a document: but for the cluster, none if it is kept.
     ///
     /// # Errors
-    /// What the index or the temporary files report.
+    /// A damaged index, and temporary files that cannot be read.
     pub(super) fn of(
         &self,
         document: usize,

@@ -35,7 +35,7 @@ pub(super) fn judge<'a>(
     options.memory = Some(job.memory.search);
     options.temp_dir.clone_from(&job.args.resources.temp_dir);
     let mut texts = SimilarTexts::new(&job.pipeline, &options)?;
-    // What is compared with each other takes most of its memory after that.
+    // The comparison of the documents takes most of its memory after that.
     let has_texts = !job.args.texts.is_empty();
     let against = |set| {
         Against::new(

@@ -1,5 +1,5 @@
-//! `simidx join --similarity`: documents that are similar to those of an index, by sketches, and by their texts if these
-//! are there.
+//! `simidx join` of documents: those that are similar to documents of an index by sketches, and by their texts if these are
+//! given.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -22,7 +22,7 @@ use crate::support::messages::{counted, say};
 use crate::support::output::{Column, id_to_json, write_object};
 use crate::support::records::id_of_kind;
 
-/// Documents that are sketched together, and bytes of them.
+/// The most documents, and bytes of text, that are sketched together.
 const BATCH_DOCUMENTS: usize = 4096;
 const BATCH_TEXT_LEN: usize = 16 << 20;
 
@@ -98,10 +98,10 @@ pub(super) fn join(set: &Set, args: &Args, least: f64, out: &mut dyn Write) -> A
     Ok(joined.match_count > 0)
 }
 
-/// A file of texts, and its format if that is to be said.
+/// A file of texts, and its format if it cannot be detected.
 type TextFile = (PathBuf, Option<Format>);
 
-/// The files of `--texts`. One whose format cannot be told is of that of the queries.
+/// Returns the files of `--texts`. If the format of a file cannot be detected, it is that of the queries.
 fn text_files(texts: &Path, args: &Args, width: Width) -> Result<Vec<TextFile>, Failure> {
     let options = args.fields.options(width);
     let of_queries = args.input.flatten();
@@ -115,13 +115,13 @@ fn text_files(texts: &Path, args: &Args, width: Width) -> Result<Vec<TextFile>, 
     Ok(paths.map(with_format).collect())
 }
 
-/// How much is held at a time.
+/// Limits of the data that is held at a time.
 struct Room {
-    /// Queries that are searched for together.
+    /// Number of queries in a search.
     queries: usize,
-    /// Matches until queries are answered.
+    /// Number of matches after which queries are answered.
     matches: usize,
-    /// Bytes of features of the queries that are searched for together, and of those that wait for their texts.
+    /// Bytes of features of the queries in a search, and also of those that wait for their texts.
     features: usize,
 }
 
@@ -129,7 +129,7 @@ struct Room {
 const COMPARED_MATCH_LEN: u64 = 256;
 
 impl Room {
-    /// What fits the memory.
+    /// Returns the limits for this memory.
     fn of(memory: u64, search: &SketchSearch<'_>, texts: Option<&[TextFile]>) -> Self {
         let share = memory / 4;
         let (matches, features) = match texts {
@@ -138,7 +138,7 @@ impl Room {
             Some(files) if files.iter().all(|(path, _)| path.is_file()) => {
                 ((share / COMPARED_MATCH_LEN) as usize, share as usize)
             }
-            // What cannot be read twice is read once, whatever that takes.
+            // A pipe cannot be read twice, so all queries wait for its one reading.
             Some(_) => (usize::MAX, usize::MAX),
         };
         Room {
@@ -149,35 +149,35 @@ impl Room {
     }
 }
 
-/// The queries that are not yet answered, and what is similar to them.
+/// The queries that are not yet answered, and their matches.
 struct Joined<'a> {
     set: &'a Set,
     search: &'a SketchSearch<'a>,
     fingerprinter: &'a ParallelFingerprinter,
     args: &'a Args,
-    /// Where matches go.
+    /// The output of the matches.
     out: RefCell<&'a mut dyn Write>,
     least: f64,
     room: Room,
-    /// What matches are compared with, if they are.
+    /// The texts that matches are compared with, if they are given.
     texts: Option<Vec<TextFile>>,
     queries: Vec<Query>,
     found: Vec<Found>,
     /// Bytes of the features of the queries.
     feature_len: usize,
-    /// Sketches that were looked at.
+    /// Number of compared sketches.
     compared: u64,
-    /// Queries that are answered, and their matches.
+    /// Number of answered queries, and of their matches.
     query_count: u64,
     match_count: u64,
-    /// Matches of which there are no texts.
+    /// Number of matches without a text.
     missing: u64,
 }
 
-/// A document that is asked for.
+/// A document of the queries.
 struct Query {
     id: IdBuf,
-    /// Whether it has that id itself.
+    /// Whether the id is its own, and not its position.
     is_named: bool,
     /// Its features, if they are needed to compare texts.
     features: Option<FeatureSet>,
@@ -185,7 +185,7 @@ struct Query {
 
 /// A match of a query.
 struct Found {
-    /// By the number of the query among all.
+    /// The match by sketches, with the number of the query among all.
     sketches: SketchMatch,
     /// The similarity of the texts, if they are known.
     similarity: Option<f64>,
@@ -194,14 +194,14 @@ struct Found {
 /// A document of a file.
 struct Document {
     id: IdBuf,
-    /// Whether it has that id itself.
+    /// Whether the id is its own, and not its position.
     is_named: bool,
     text: String,
 }
 
 impl Joined<'_> {
-    /// Reads all queries and finds what is similar to them by sketches, as many at a time as there is memory for. They are
-    /// answered as they come, but those whose texts are to be compared wait for others.
+    /// Reads all queries and searches for as many at a time as there is memory for. Each search is answered at once, unless
+    /// texts are compared, for which queries wait.
     fn read_queries(&mut self) -> Result<(), Failure> {
         let (mut queries, mut sketches, mut waiting_len) = (Vec::new(), Vec::new(), 0);
         let keeps_features = self.texts.is_some();
@@ -235,7 +235,7 @@ impl Joined<'_> {
         self.search_for((queries, sketches))
     }
 
-    /// Finds what is similar to queries, and forgets the features of those that nothing is similar to.
+    /// Finds the matches of queries, and drops the features of queries without a match.
     fn search_for(
         &mut self,
         (mut queries, mut sketches): (Vec<Query>, Vec<TextSketch>),
@@ -289,7 +289,7 @@ impl Joined<'_> {
         }
     }
 
-    /// Compares the texts of what was found so far if they are there, and answers.
+    /// Compares the texts of the matches so far, if these are given, and answers.
     fn finish_part(&mut self) -> Result<(), Failure> {
         if !self.found.is_empty() {
             self.verify()?;
@@ -297,7 +297,7 @@ impl Joined<'_> {
         self.hand_over()
     }
 
-    /// Compares the texts of the matches, if they are there, and keeps those that are similar.
+    /// Compares the texts of the matches, if these are given, and keeps the similar ones.
     fn verify(&mut self) -> Result<(), Failure> {
         let Some(texts) = &self.texts else {
             return Ok(());
@@ -360,12 +360,12 @@ impl Joined<'_> {
         Ok(())
     }
 
-    /// The id of the record of a match.
+    /// Returns the id of the record of a match.
     fn id(&self, found: &SketchMatch) -> Result<Option<IdBuf>, Failure> {
         Ok(self.set.id_of_record(found.segment, found.record)?)
     }
 
-    /// What stands for the record of a match: its id, or its fingerprint where there are no ids.
+    /// Returns the id of the record of a match, or its fingerprint if the index has no ids.
     fn name(&self, found: &SketchMatch) -> Result<(String, &'static str, Value), Failure> {
         if let Some(id) = self.id(found)? {
             return Ok((Column::of(&id).to_string(), "id", id_to_json(id.as_id())));
@@ -375,7 +375,7 @@ impl Joined<'_> {
         Ok((hex.clone(), "fingerprint", hex.into()))
     }
 
-    /// Prints the matches of each query, at most as many as are wanted; returns how many.
+    /// Prints the matches of each query, at most `--limit`, and returns their number.
     fn print(&self) -> Result<u64, Failure> {
         let args = self.args;
         let (limit, mut count) = (args.style.limit.unwrap_or(u64::MAX), 0);
@@ -424,18 +424,18 @@ impl Joined<'_> {
     }
 }
 
-/// Bytes of features.
+/// The size of features in bytes.
 fn feature_len(features: &FeatureSet) -> usize {
     size_of_val(features.hashes())
 }
 
-/// Four digits after the point.
+/// Rounds to four digits after the point.
 fn rounded(number: f64) -> f64 {
     (number * 1e4).round() / 1e4
 }
 
-/// Hands the documents of a file of this format, or of what it seems to be, to `take`, many at a time. One without an id gets its number among those of all files, as
-/// in a build: `next` is the number of the next one.
+/// Passes the documents of a file to `take`, many at a time. Without a format it is detected. A document without an id gets
+/// its number among all files, as in a build; `next` is the number of the next document.
 fn for_each_batch(
     path: &Path,
     format: Option<Format>,
