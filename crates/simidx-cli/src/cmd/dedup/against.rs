@@ -13,6 +13,7 @@ use simidx_text::similar::{
 };
 
 use super::judged::Member;
+use super::update::check_pipeline;
 use super::{Args, Job};
 use crate::support::failure::Failure;
 use crate::support::labels::place_among;
@@ -126,6 +127,10 @@ impl<'a> Against<'a> {
             ));
         } else if !has_texts {
             return refuse("remembers no sketches of documents; name their files with --texts");
+        } else if similarity.words().is_none()
+            && let Err(message) = check_pipeline(set, pipeline)
+        {
+            return refuse(&message);
         } else {
             Search::Keys(KeySearch::new(set, parameters))
         };

@@ -229,7 +229,7 @@ fn parameters(similarity: Similarity, pipeline: &Pipeline) -> Result<SketchParam
 }
 
 /// Checks that documents become the same fingerprints as those of the set.
-fn check_pipeline(set: &Set, pipeline: &Pipeline) -> Result<(), String> {
+pub(super) fn check_pipeline(set: &Set, pipeline: &Pipeline) -> Result<(), String> {
     match set.pipeline() {
         Some(recorded) if recorded == pipeline.describe() => Ok(()),
         Some(recorded) => Err(format!("was made by another pipeline: {recorded}")),

@@ -316,3 +316,26 @@ fn an_earlier_document_is_kept_although_a_longer_one_comes() {
     let longest = ["--keep", "longest", "--similarity", "0.72"];
     assert_eq!(kept_of_second(&sandbox, [&old, &new], &longest), "");
 }
+
+#[test]
+fn features_of_a_pipeline_are_those_of_one_pipeline() {
+    let sandbox = with_weeks();
+    run_week(&sandbox, 0, &["--update", "--pipeline", "code"]);
+    let run = [
+        "dedup",
+        "week1.jsonl",
+        "--against",
+        "seen",
+        "--texts",
+        "kept/*",
+        "--dry-run",
+    ];
+    done(sandbox.run(&[&run[..], &["--pipeline", "code"]].concat()));
+    let other = sandbox.run(&[&run[..], &["--pipeline", "short"]].concat());
+    assert_refused(other, "was made by another pipeline");
+    let words = sandbox.run(&run);
+    assert_refused(
+        words,
+        "remembers documents for another --similarity, --features or --html: it has keys:15x4 pipeline",
+    );
+}
