@@ -109,6 +109,7 @@ const [MID_NUM_LET, MID_LETTER, MID_NUM, NUMERIC, EXTEND_NUM_LET, REGIONAL, SPAC
 const isAny = (kind, ...kinds) => kinds.includes(kind);
 const isLineEnd = (kind) => isAny(kind, CR, LF, NEWLINE);
 const isLetter = (kind) => isAny(kind, LETTER, HEBREW);
+const isWordPart = (kind) => isAny(kind, LETTER, HEBREW, NUMERIC, EXTEND_NUM_LET);
 const isMidLetter = (kind) => isAny(kind, MID_LETTER, MID_NUM_LET, SINGLE);
 const isMidNumber = (kind) => isAny(kind, MID_NUM, MID_NUM_LET, SINGLE);
 const isIgnored = (kind) => isAny(kind, EXTEND, FORMAT, ZWJ);
@@ -156,13 +157,14 @@ function isBoundary(i, base, before, regionals, kinds, values) {
     }
     const isDeviation = next > i + 1 && kinds[next - 1] === ZWJ && (values[next] & PICTOGRAPHIC) !== 0;
     const after = kinds[next];
-    if (isLetter(base)) {
-        const isMiddle = isMidLetter(kind) && (isLetter(after) || isDeviation);
-        const isHebrew =
-            base === HEBREW && (kind === SINGLE || (kind === DOUBLE && (after === HEBREW || isDeviation)));
-        if (isLetter(kind) || kind === NUMERIC || kind === EXTEND_NUM_LET || isMiddle || isHebrew) {
-            return false;
-        }
+    if (isWordPart(base) && isWordPart(kind)) {
+        return false;
+    }
+    if (isLetter(base) && isMidLetter(kind) && (isLetter(after) || isDeviation)) {
+        return false;
+    }
+    if (base === HEBREW && (kind === SINGLE || (kind === DOUBLE && (after === HEBREW || isDeviation)))) {
+        return false;
     }
     if (isLetter(before) && isMidLetter(base) && isLetter(kind)) {
         return false;
@@ -170,11 +172,8 @@ function isBoundary(i, base, before, regionals, kinds, values) {
     if (before === HEBREW && base === DOUBLE && kind === HEBREW) {
         return false;
     }
-    if (base === NUMERIC) {
-        const isMiddle = isMidNumber(kind) && (after === NUMERIC || isDeviation);
-        if (kind === NUMERIC || isLetter(kind) || kind === EXTEND_NUM_LET || isMiddle) {
-            return false;
-        }
+    if (base === NUMERIC && isMidNumber(kind) && (after === NUMERIC || isDeviation)) {
+        return false;
     }
     if (before === NUMERIC && isMidNumber(base) && kind === NUMERIC) {
         return false;
@@ -182,13 +181,11 @@ function isBoundary(i, base, before, regionals, kinds, values) {
     if (isAny(base, KATAKANA, EXTEND_NUM_LET) && isAny(kind, KATAKANA, EXTEND_NUM_LET)) {
         return false;
     }
-    if (base === EXTEND_NUM_LET && (isLetter(kind) || kind === NUMERIC)) {
-        return false;
-    }
     return !(base === REGIONAL && kind === REGIONAL && regionals % 2 === 1);
 }
 
-function words(text) {
+/** The tokens of `words`, and with marks those of `code` (section 6). */
+function words(text, hasMarks) {
     const tokens = [];
     const addPlain = (plain) => {
         // ASCII white space is a boundary whatever follows it.
@@ -196,6 +193,8 @@ function words(text) {
             for (const segment of wordSegments(part)) {
                 if (hasLetterOrNumber(segment)) {
                     tokens.push(segment);
+                } else if (hasMarks) {
+                    tokens.push(...segment.replace(/\p{White_Space}/gu, ""));
                 }
             }
         }
@@ -260,7 +259,7 @@ const WEIGHTS = {
     log2: (count) => 32 - Math.clz32(count),
 };
 
-const SEGMENTS = /^(?:words|chars:([1-9][0-9]{0,9}))$/;
+const SEGMENTS = /^(?:words|code|chars:([1-9][0-9]{0,9}))$/;
 const CAPPED = /^capped:([1-9][0-9]{0,9})$/;
 
 /** The versions of Unicode of this module (section 11). */
@@ -269,18 +268,21 @@ const VERSIONS = { nfkc: "18.0.0", case: "17.0.0", words: "17.0.0" };
 const VERSION = '"[0-9]+[.][0-9]+[.][0-9]+"';
 const TABLES = new RegExp(`^{"case":${VERSION},"jieba":null,"nfkc":${VERSION},"words":${VERSION}}$`);
 
+const isNull = (value) => value === null;
+
 /** The values that this module knows, for each member of a description. */
 const KNOWN = {
     version: (value) => value === 2 || value === 3,
     html: (value) => ["no", "yes", "auto"].includes(value),
     normalise: (value, { version }) => value === "none" || areSteps(String(value).split("+"), version),
-    segment: (value) => SEGMENTS.test(value) && Number(SEGMENTS.exec(value)[1] ?? 1) < 2 ** 32,
-    user_dictionary: (value) => value === null,
-    stop_words: (value) => value === null,
+    segment: (value, { version }) =>
+        SEGMENTS.test(value) && Number(SEGMENTS.exec(value)[1] ?? 1) < 2 ** 32 && (value !== "code" || version > 2),
+    user_dictionary: isNull,
+    stop_words: isNull,
     shingle: (value) => Number.isInteger(value) && value >= 1 && value <= 16,
     weights: (value) => Object.hasOwn(WEIGHTS, value) || (CAPPED.test(value) && CAPPED.exec(value)[1] < 2 ** 32),
-    idf: (value) => value === null,
-    parts: (value) => value === null,
+    idf: isNull,
+    parts: isNull,
     select: (value) => value === "all",
     feature_hash: (value) => value === "xxh3-128",
     seed: (value) => value === 0,
@@ -301,7 +303,7 @@ function parse(description) {
     try {
         members = JSON.parse(description);
     } catch (cause) {
-        throw new SimidxError("argument", "the description of the pipeline is no JSON", { cause });
+        throw new SimidxError("argument", "the pipeline is not JSON", { cause });
     }
     // JSON.parse keeps the last of repeated members. The text has each name once more than its object then.
     for (const [, name] of description.matchAll(/"((?:[^"\\]|\\.)*)"\s*:/g)) {
@@ -348,7 +350,8 @@ class TextPipeline {
     fingerprint(document) {
         const { segment, shingle, weights, fingerprint, ties } = this.#members;
         const text = this.normalise(document.toWellFormed?.() ?? document);
-        const tokens = segment === "words" ? words(text) : substrings([...text], Number(SEGMENTS.exec(segment)[1]));
+        const length = SEGMENTS.exec(segment)[1];
+        const tokens = length ? substrings([...text], Number(length)) : words(text, segment === "code");
         const counts = new Map();
         for (const feature of features(tokens, shingle)) {
             counts.set(feature, (counts.get(feature) ?? 0) + 1);
