@@ -95,7 +95,7 @@ struct Document {
 impl Args {
     /// The similarity of texts that is wanted; none if an option makes fingerprints the subject.
     fn text_similarity(&self) -> Option<Similarity> {
-        let has_pipeline = self.pipeline.is_given();
+        let has_pipeline = self.pipeline.makes_features();
         let is_about_fingerprints = self.max_distance.is_some()
             || self.index.is_some()
             || about_fingerprints(self.width, &self.pipeline).is_some();

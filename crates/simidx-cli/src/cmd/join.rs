@@ -228,13 +228,20 @@ impl Args {
             return Ok(Some(given.similarity.unwrap_or(DEFAULT_LEAST)));
         }
         let is_auto = self.strategy == JoinStrategy::Auto && self.max_distance.is_none();
-        let has_sketches = || {
-            let found = set.sketch_parameters().ok().flatten();
-            found.is_some_and(|parameters| !are_keys(parameters))
-        };
         let is_about_fingerprints = explicit_ids || !is_auto || self.shard.is_some();
-        if is_about_fingerprints || !self.queries.is_file() || !has_sketches() {
+        if is_about_fingerprints || !self.queries.is_file() {
             return Ok(None);
+        }
+        match set.sketch_parameters() {
+            Ok(Some(parameters)) if !are_keys(parameters) => {}
+            Err(Error::Segment { .. }) => {
+                say(
+                    "fingerprints are compared, since not all indexes have sketches of the same kind",
+                );
+                return Ok(None);
+            }
+            Ok(_) => return Ok(None),
+            Err(error) => return Err(error.into()),
         }
         let options = self.fields.options(set.width());
         let format = self.input.flatten();

@@ -112,13 +112,18 @@ impl Labels {
     pub(crate) fn cells(&self, document: usize) -> Result<(String, String), Error> {
         let id = self.ids.get(document as u64)?;
         let id = id.map_or_else(String::new, |id| Column::of(&id).to_string());
+        Ok((id, self.place(document)))
+    }
+
+    /// The cells of the row and the file of a document, with a tab between.
+    pub(crate) fn place(&self, document: usize) -> String {
         let position = self.positions.of(document);
         let started = self.inputs.partition_point(|(_, first)| *first <= position);
         let place = self.inputs[..started].last().map(|(name, first)| {
             let row = position - first;
             format!("{row}\t{}", Escaped(name))
         });
-        Ok((id, place.unwrap_or_default()))
+        place.unwrap_or_default()
     }
 }
 

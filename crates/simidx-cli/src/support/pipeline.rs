@@ -47,6 +47,13 @@ impl PipelineArgs {
         self.stages() != Preset::default().options() || self.files.paths().next().is_some()
     }
 
+    /// Whether stages or files other than the default are given that change the features.
+    pub(crate) fn makes_features(&self) -> bool {
+        let files = &self.files;
+        let has_words = files.stop_words.is_some() || files.user_dictionary.is_some();
+        has_words || self.stages() != Preset::default().options()
+    }
+
     /// Whether the pipeline is given, and makes simhashes.
     pub(crate) fn makes_simhashes(&self) -> bool {
         self.is_given() && self.stages().sketch == Sketch::SimHash

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use simidx::builder::MIN_MEMORY;
 use simidx::{Set, Width};
-use simidx_input::{Content, InputFile};
+use simidx_input::{Content, Format, InputFile};
 use simidx_text::dedup::Similarity;
 use simidx_text::similar::{SignedText, SimilarCandidates, SimilarOptions, SimilarTexts};
 
@@ -37,7 +37,7 @@ pub(crate) struct SimilarityArgs {
     )]
     similarity: Option<f64>,
     /// Features that texts are compared by: words:N, all runs of N words, or pipeline, what fingerprints are made of
-    /// [default: words:3; with --pipeline its features]
+    /// [default: words:3; with --pipeline, --stop-words or --user-dictionary those of the pipeline]
     #[arg(
         long,
         value_name = "FEATURES",
@@ -213,7 +213,7 @@ impl Compared {
         resources: &ResourceArgs,
     ) -> Result<Self, Failure> {
         let input = &source.records;
-        let has_pipeline = input.pipeline.is_given();
+        let has_pipeline = input.pipeline.makes_features();
         let originals = || {
             let options = input.fields.options(input.width);
             let temp_dir = resources.temp_dir.as_deref();
@@ -242,15 +242,27 @@ impl Compared {
         if let Some(set) = source.open(exclude)? {
             return Ok(Compared::Index(set));
         }
-        if for_fingerprints || about_fingerprints(input.width, &input.pipeline).is_some() {
+        let is_about_fingerprints = about_fingerprints(input.width, &input.pipeline).is_some();
+        // These can be pipes, which would be copied to be read again.
+        let is_given = input.format().is_some_and(has_no_documents);
+        if for_fingerprints || is_about_fingerprints || is_given {
             return Ok(Compared::Fingerprints(None));
         }
         let originals = originals()?;
-        Ok(match are_documents(&originals)? {
-            Some(true) => Compared::Texts(args.or_default(has_pipeline), originals),
-            _ => Compared::Fingerprints(Some(originals)),
-        })
+        let format = originals.first().map(InputFile::format);
+        let without_records = !format.is_some_and(has_no_documents);
+        Ok(
+            match are_documents(&originals)?.unwrap_or(without_records) {
+                true => Compared::Texts(args.or_default(has_pipeline), originals),
+                false => Compared::Fingerprints(Some(originals)),
+            },
+        )
     }
+}
+
+/// Whether records of this format are always fingerprints.
+fn has_no_documents(format: Format) -> bool {
+    matches!(format, Format::Hex | Format::Dec | Format::Le | Format::Npy)
 }
 
 /// Returns the option that makes fingerprints the subject, as a reason to compare them; none if there is none.

@@ -377,7 +377,7 @@ fn without_sketches_there_is_no_estimate() {
     sandbox.write("f.hex", "0123456789abcdef\n");
     sandbox
         .run(&["join", "x.simidx", "f.hex", "--similarity", "0.8"])
-        .refused("f.hex:1: is a fingerprint; --similarity compares documents");
+        .refused("f.hex:1: is a fingerprint; --similarity compares documents, -k fingerprints");
     sandbox
         .run(&["build", "f.hex", "--sketch", "64", "-o", "f.simidx"])
         .refused("f.hex:1: a fingerprint has no text to sketch; --sketch needs documents");

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use rayon::prelude::*;
 use simidx::{Error, IdBuf, IdKind, Set};
 use simidx_input::{Content, InputFile};
 use simidx_text::Pipeline;
@@ -19,6 +20,7 @@ use crate::support::failure::Failure;
 use crate::support::labels::place_among;
 use crate::support::messages::counted;
 use crate::support::records::{id_of_kind, visit_all};
+use crate::support::similarity::ID_SHARE;
 
 /// Bytes of features that wait until their texts are compared with the index together.
 const WAITING_LEN: usize = 32 << 20;
@@ -31,7 +33,7 @@ const MARGIN_OF_TEXTS: f64 = 5.0;
 const MEMORY_PARTS: u64 = 4;
 
 /// Bytes that a record of the index takes while its text is looked for, without its id.
-const WANTED_LEN: u64 = 160;
+const WANTED_LEN: u64 = 256;
 
 /// The most earlier texts, and bytes of them, that are signed together.
 const BATCH_TEXTS: usize = 4096;
@@ -69,7 +71,7 @@ pub(super) struct Against<'a> {
     search: Search<'a>,
     /// The most documents whose sketches are compared together.
     batch_len: usize,
-    /// Bytes for the keys of documents, and also for the records that may be similar.
+    /// Bytes for the keys of documents, and as many for the records that may be similar.
     memory: u64,
     /// The sketches that are compared together.
     sketches: Vec<TextSketch>,
@@ -93,7 +95,7 @@ enum Search<'a> {
 }
 
 impl<'a> Against<'a> {
-    /// Checks that the index is of what is compared. A search takes at most `memory` bytes.
+    /// Checks that the index is of what is compared. A search takes at most half of the memory, in bytes.
     ///
     /// # Errors
     /// No sketches, or others.
@@ -112,7 +114,7 @@ impl<'a> Against<'a> {
         let mut batch_len = usize::MAX;
         let search = if !are_keys(parameters) {
             let search = sketch_search((set, has_texts), similarity, pipeline)?;
-            batch_len = search.batch_len(memory);
+            batch_len = search.batch_len(memory / 2);
             match has_texts {
                 true => Search::Sketches(search),
                 false => {
@@ -123,7 +125,7 @@ impl<'a> Against<'a> {
         } else if key_parameters(similarity, pipeline.options().html).as_ref() != Some(parameters) {
             let features = parameters.features();
             return refuse(&format!(
-                "remembers documents for another --similarity, --features or --html: it has {features}"
+                "remembers documents for another --similarity, --features, --pipeline or --html: it has {features}"
             ));
         } else if !has_texts {
             return refuse("remembers no sketches of documents; name their files with --texts");
@@ -240,8 +242,8 @@ fn check_memory(near: &Near, id_len: u64, memory: u64) -> Result<(), Error> {
     match needed > memory {
         true => Err(Error::Budget {
             purpose: format!("finding {} documents of the index by their ids", near.len()),
-            needed: needed * MEMORY_PARTS,
-            given: memory * MEMORY_PARTS,
+            needed: with_ids(needed * MEMORY_PARTS),
+            given: with_ids(memory * MEMORY_PARTS),
         }),
         false => Ok(()),
     }
@@ -365,14 +367,14 @@ fn member(
     })
 }
 
-/// Reads the texts of records that may be similar to new documents. Of the texts with the id of such a record, it takes the
-/// one that has the record's keys or sketch: others are not what the index remembers.
+/// Reads the texts of records that may be similar to new documents. Of the texts with the id of such a record, it takes those
+/// that have the record's keys or sketch. Others were not remembered.
 struct WantedTexts<'a> {
     set: &'a Set,
     kind: IdKind,
     sketcher: Option<Sketcher>,
-    /// The records by their ids, without those whose texts are found.
-    places: HashMap<IdBuf, Vec<(usize, u64)>>,
+    /// The records by their ids: the segment, the record, and whether its text is found.
+    places: HashMap<IdBuf, Vec<(usize, u64, bool)>>,
     /// Texts that have such ids, with these and their positions.
     waiting: Vec<(IdBuf, u64)>,
     waiting_texts: Vec<String>,
@@ -397,7 +399,9 @@ impl<'a> WantedTexts<'a> {
                 id_len += id.len() as u64;
                 check_memory(&near, id_len, memory)?;
             }
-            places.entry(id).or_default().push((segment, record));
+            let of_id = places.entry(id).or_default();
+            of_id.reserve_exact(1);
+            of_id.push((segment, record, false));
         }
         Ok(WantedTexts {
             set,
@@ -436,27 +440,25 @@ impl<'a> WantedTexts<'a> {
         let signed = texts.sign_all(&self.waiting_texts);
         self.waiting_texts.clear();
         self.waiting_len = 0;
-        for ((id, position), text) in self.waiting.drain(..).zip(signed) {
-            let own = match &self.sketcher {
-                Some(sketcher) => sketcher.sketch_of(text.features()).as_u64s().to_vec(),
-                None => text.packed_keys(),
-            };
-            let mut remembered = Vec::with_capacity(own.len());
-            let mut is_of = |&(segment, record): &(usize, u64)| {
+        let sketcher = self.sketcher.as_ref();
+        let own = signed.par_iter().map(|text| match sketcher {
+            Some(sketcher) => sketcher.sketch_of(text.features()).as_u64s().to_vec(),
+            None => text.packed_keys(),
+        });
+        let own: Vec<Vec<u64>> = own.collect();
+        let signed = signed.into_iter().zip(own);
+        let mut remembered = Vec::new();
+        for ((id, position), (text, own)) in self.waiting.drain(..).zip(signed) {
+            let mut first = None;
+            for (segment, record, is_found) in self.places.get_mut(&id).into_iter().flatten() {
                 remembered.clear();
-                let record = record..record + 1;
-                self.set.read_sketches(segment, record, &mut remembered)?;
-                Ok::<_, Error>(remembered == own)
-            };
-            let places = self.places.entry(id).or_default();
-            let (mut first, mut others) = (None, Vec::new());
-            for place in places.drain(..) {
-                match is_of(&place)? {
-                    true => first = first.or(Some(place)),
-                    false => others.push(place),
+                let records = *record..*record + 1;
+                self.set.read_sketches(*segment, records, &mut remembered)?;
+                if remembered == own {
+                    *is_found = true;
+                    first = first.or(Some((*segment, *record)));
                 }
             }
-            *places = others;
             if let Some(place) = first {
                 texts.push_signed(text)?;
                 self.found.records.push(place);
@@ -468,7 +470,8 @@ impl<'a> WantedTexts<'a> {
 
     /// Checks that the text of each record was found.
     fn check_all_found(&self) -> Result<(), Failure> {
-        let missing = self.places.iter().filter(|(_, places)| !places.is_empty());
+        let is_missing = |places: &[(usize, u64, bool)]| places.iter().any(|place| !place.2);
+        let missing = self.places.iter().filter(|(_, places)| is_missing(places));
         let mut missing: Vec<String> = missing.map(|(id, _)| id.to_string()).collect();
         missing.sort_unstable();
         let Some(first) = missing.first() else {
@@ -483,6 +486,11 @@ impl<'a> WantedTexts<'a> {
              similar; name the file that has it"
         )))
     }
+}
+
+/// The memory that a user gives, of which a search has this part.
+fn with_ids(search: u64) -> u64 {
+    search + search.div_ceil(ID_SHARE - 1)
 }
 
 /// Calls `visit` with the position, the id and the text of each document of `--texts`, in the order of the files.

@@ -31,7 +31,7 @@ impl Measure {
         against: Option<&Set>,
         originals: &[InputFile],
     ) -> Result<Self, Failure> {
-        let has_pipeline = args.input.pipeline.is_given();
+        let has_pipeline = args.input.pipeline.makes_features();
         let measure = match (args.similarity.given(has_pipeline), args.max_distance) {
             (Some(similarity), _) => {
                 without_width(args.input.width)?;
@@ -129,7 +129,9 @@ fn about_fingerprints(
                     .features()
                     .parse()
                     .map(|f: SketchFeatures| f.words());
-                let wanted = args.similarity.or_default(args.input.pipeline.is_given());
+                let wanted = args
+                    .similarity
+                    .or_default(args.input.pipeline.makes_features());
                 if words.ok() != wanted.words() {
                     return Ok(Some("the sketches of the index are of other features"));
                 }

@@ -36,7 +36,7 @@ pub(super) fn write(
         ]);
     }
     let mut lines = Lines::new(Some(sheet), &columns)?;
-    let place_of = |document: usize| Ok::<_, Error>(judged.documents.labels.cells(document)?.1);
+    let labels = &judged.documents.labels;
     for document in 0..judged.count() {
         let Some(dropped) = judged.dropped(document)? else {
             continue;
@@ -45,10 +45,10 @@ pub(super) fn write(
         write!(lines, "{}", cells[..count].join("\t"))?;
         if !is_tsv {
             let kept = match judged.decisions.verdict(document) {
-                Verdict::Duplicate { of, .. } => place_of(of)?,
+                Verdict::Duplicate { of, .. } => labels.place(of),
                 _ => "\t".to_owned(),
             };
-            write!(lines, "\t{}\t{kept}", place_of(document)?)?;
+            write!(lines, "\t{}\t{kept}", labels.place(document))?;
         }
         writeln!(lines)?;
     }

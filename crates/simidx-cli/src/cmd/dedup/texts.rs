@@ -42,7 +42,7 @@ pub(super) fn judge<'a>(
             (set, has_texts),
             similarity,
             &job.pipeline,
-            job.memory.search / 2,
+            job.memory.search,
         )
     };
     let mut against = job.set.map(against).transpose()?;

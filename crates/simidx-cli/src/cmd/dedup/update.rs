@@ -74,10 +74,20 @@ pub(super) fn read_manifest(folder: &Path) -> Result<Manifest, Failure> {
 /// # Errors
 /// The first that is.
 pub(super) fn check_outside(folder: &Path, outputs: &[&Option<PathBuf>]) -> Result<(), Failure> {
-    let folder = std::path::absolute(folder).map_err(Failure::at(folder))?;
-    for output in outputs.iter().copied().flatten() {
-        let path = std::path::absolute(output).map_err(Failure::at(output))?;
-        if path.starts_with(&folder) {
+    // Of paths of which only a start exists, `..` and symbolic links are followed there.
+    let place = |path: &Path| {
+        let path = std::path::absolute(path).map_err(Failure::at(path))?;
+        let mut ancestors = path.ancestors();
+        let found = ancestors.find_map(|start| Some((start, start.canonicalize().ok()?)));
+        Ok::<_, Failure>(match found {
+            Some((start, known)) => known.join(path.strip_prefix(start).unwrap_or(&path)),
+            None => path,
+        })
+    };
+    let folder = place(folder)?;
+    let outputs = outputs.iter().copied().flatten();
+    for output in outputs.filter(|path| path.as_os_str() != "-") {
+        if place(output)?.starts_with(&folder) {
             let message = "is in the folder of --update, which has only index files";
             return Err(Failure::new(message).about(output.display()));
         }

@@ -450,7 +450,7 @@ fn for_each_batch(
     while let Some(record) = reader.next() {
         let record = record?;
         let Content::Text(text) = record.content else {
-            let message = "is a fingerprint; --similarity compares documents";
+            let message = "is a fingerprint; --similarity compares documents, -k fingerprints";
             return Err(Failure::of_record(&*reader, message));
         };
         if record.has_faults {

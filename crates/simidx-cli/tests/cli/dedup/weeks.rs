@@ -336,6 +336,6 @@ fn features_of_a_pipeline_are_those_of_one_pipeline() {
     let words = sandbox.run(&run);
     assert_refused(
         words,
-        "remembers documents for another --similarity, --features or --html: it has keys:15x4 pipeline",
+        "remembers documents for another --similarity, --features, --pipeline or --html: it has keys:15x4 pipeline",
     );
 }
