@@ -77,9 +77,6 @@ pub(crate) struct Args {
     /// Features that the sketches are of: words:N, all runs of N words [default: words:3]
     #[arg(long, value_name = "FEATURES", requires = "sketch", value_parser = words)]
     features: Option<usize>,
-    /// Require the records to be sorted by fingerprint; unsorted input is an error
-    #[arg(long)]
-    sorted: bool,
     #[command(flatten)]
     resources: ResourceArgs,
     /// Replace an existing output
