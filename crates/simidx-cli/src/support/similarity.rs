@@ -13,6 +13,7 @@ use crate::support::indexes::ExcludeArgs;
 use crate::support::inputs::SourceArgs;
 use crate::support::labels::{Labels, Positions};
 use crate::support::options::ResourceArgs;
+use crate::support::originals::open_all;
 use crate::support::progress::{ProgressMode, Reading};
 use crate::support::records::{
     Each, Extras, Fingerprinted, Refusal, Wanted, read_originals, visit_all,
@@ -211,11 +212,7 @@ impl SimilarDocuments {
         without_width(input.width)?;
         let temp_dir = resources.temp_dir.as_deref();
         let options = input.fields.options(input.width);
-        let originals = input
-            .paths()?
-            .into_iter()
-            .map(|path| InputFile::open_with(&path, input.format(), &options, temp_dir));
-        let originals = originals.collect::<Result<Vec<_>, _>>()?;
+        let originals = open_all((input, &input.paths()?), &options, temp_dir, None)?;
         let pipeline = input.pipeline.pipeline()?;
         let mut options = SimilarOptions::default();
         options.similarity = similarity;

@@ -5,6 +5,7 @@ mod collector;
 use std::path::{Path, PathBuf};
 
 use simidx::format::{MAX_SKETCH_BITS, Metadata};
+use simidx_input::Format;
 use simidx_text::Pipeline;
 use simidx_text::similar::{SketchFeatures, Sketcher};
 
@@ -209,12 +210,18 @@ fn check_space(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// Returns the largest size of the temporary files, as far as it is known: records are written as runs, then merged.
+/// Returns the largest size of the temporary files, as far as the sizes of the inputs tell it: records are written as
+/// runs, then merged.
 fn temporary_len(args: &Args) -> Result<u64, Failure> {
-    let paths = args.input.paths()?;
-    let options = args.input.fields.options(args.input.width);
-    let records = simidx_input::expected_records_with(&paths, args.input.format(), &options);
-    let records = records.unwrap_or(0);
+    let mut len = 0;
+    for path in args.input.paths()? {
+        let format = args.input.format().or(Format::of_name(&path));
+        let is_known = matches!(format, Some(Format::Le | Format::Npy));
+        len += path
+            .metadata()
+            .map_or(0, |data| if is_known { data.len() } else { 0 });
+    }
+    let records = len / args.input.width.bytes() as u64;
     let id_len = if args.ids == IdChoice::Number { 8 } else { 0 };
     let sketch_len = u64::from(args.sketch.unwrap_or(0) / 8);
     let bytes = records.saturating_mul(args.input.width.bytes() as u64 + id_len + sketch_len);
