@@ -213,15 +213,14 @@ fn check_space(args: &Args) -> Result<(), Failure> {
 /// Returns the largest size of the temporary files, as far as the sizes of the inputs tell it: records are written as
 /// runs, then merged.
 fn temporary_len(args: &Args) -> Result<u64, Failure> {
-    let mut len = 0;
-    for path in args.input.paths()? {
-        let format = args.input.format().or(Format::of_name(&path));
-        let is_known = matches!(format, Some(Format::Le | Format::Npy));
-        len += path
-            .metadata()
-            .map_or(0, |data| if is_known { data.len() } else { 0 });
-    }
-    let records = len / args.input.width.bytes() as u64;
+    let holds_words = |path: &&PathBuf| {
+        let format = args.input.format().or(Format::of_name(path));
+        matches!(format, Some(Format::Le | Format::Npy))
+    };
+    let paths = args.input.paths()?;
+    let files = paths.iter().filter(holds_words);
+    let lens = files.filter_map(|path| Some(path.metadata().ok()?.len()));
+    let records = lens.sum::<u64>() / args.input.width.bytes() as u64;
     let id_len = if args.ids == IdChoice::Number { 8 } else { 0 };
     let sketch_len = u64::from(args.sketch.unwrap_or(0) / 8);
     let bytes = records.saturating_mul(args.input.width.bytes() as u64 + id_len + sketch_len);
