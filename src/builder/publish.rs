@@ -5,7 +5,7 @@ use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempPath};
 
 use super::IndexBuilder;
 use crate::error::Result;
@@ -96,17 +96,33 @@ impl AtomicFile {
         if old.is_some() && !replace {
             return Err(blame(io::ErrorKind::AlreadyExists.into()));
         }
-        let file = create_beside(&place, old).map_err(blame)?;
+        let file = create_in(folder(&place), old).map_err(blame)?;
+        Ok(Self::of(file, path, place, replace))
+    }
+
+    /// Starts a file in a folder, with the permissions of its target, which may lie in a folder that does not exist yet.
+    /// [`AtomicFile::into_synced`] ends it.
+    ///
+    /// # Errors
+    /// It cannot be written there.
+    #[doc(hidden)]
+    pub fn create_in(folder: &Path, path: &Path) -> io::Result<Self> {
+        let old = fs::metadata(path).ok().map(|old| old.permissions());
+        let file = create_in(folder, old).map_err(|error| named(path, error))?;
+        Ok(Self::of(file, path, path.to_owned(), false))
+    }
+
+    fn of(file: NamedTempFile, path: &Path, place: PathBuf, replace: bool) -> Self {
         let temporary = Temporary {
             file,
             target: path.to_owned(),
             pending: 0,
         };
-        Ok(AtomicFile {
+        AtomicFile {
             out: BufWriter::with_capacity(BUFFER_LEN, temporary),
             place,
             replace,
-        })
+        }
     }
 
     /// Returns the path that the file was created with.
@@ -135,17 +151,28 @@ impl AtomicFile {
     /// Any error of the operating system; the target is then unchanged. If only the folder could not be synced, the new
     /// file has the name, but a crash of the machine may restore the old one. After [`AtomicFile::create_new`] also
     /// [`io::ErrorKind::AlreadyExists`].
-    pub fn commit(mut self) -> io::Result<()> {
+    pub fn commit(self) -> io::Result<()> {
+        let (target, place) = (self.path().to_owned(), self.place.clone());
+        let replace = self.replace;
+        let file = self.into_synced()?;
+        let persisted = match replace {
+            true => file.persist(&place),
+            false => file.persist_noclobber(&place),
+        };
+        persisted.map_err(|error| named(&target, error.error))?;
+        sync_folder(folder(&place)).map_err(|error| named(&target, error))
+    }
+
+    /// Syncs the file to disk and closes it. It is removed with the path, unless that is made persistent.
+    ///
+    /// # Errors
+    /// Any error of the operating system.
+    #[doc(hidden)]
+    pub fn into_synced(mut self) -> io::Result<TempPath> {
         self.sync()?;
         // The buffer is empty after the sync.
         let (temporary, _) = self.out.into_parts();
-        let Temporary { file, target, .. } = temporary;
-        let persisted = match self.replace {
-            true => file.persist(&self.place),
-            false => file.persist_noclobber(&self.place),
-        };
-        persisted.map_err(|error| named(&target, error.error))?;
-        sync_folder(folder(&self.place)).map_err(|error| named(&target, error))
+        Ok(temporary.file.into_temp_path())
     }
 }
 
@@ -271,8 +298,8 @@ fn is_name(path: &Path) -> bool {
     path.file_name().is_some() && !ends_in_separator
 }
 
-/// Creates a temporary file in the folder of the target, with a recognizable name.
-fn create_beside(place: &Path, old: Option<Permissions>) -> io::Result<NamedTempFile> {
+/// Creates a temporary file with a recognizable name, and with the permissions of the file that it will replace.
+fn create_in(place: &Path, old: Option<Permissions>) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     #[cfg(unix)]
     {
@@ -284,7 +311,7 @@ fn create_beside(place: &Path, old: Option<Permissions>) -> io::Result<NamedTemp
     let file = builder
         .prefix(".simidx-")
         .suffix(".tmp")
-        .tempfile_in(folder(place))?;
+        .tempfile_in(place)?;
     #[cfg(unix)]
     if let Some(old) = old {
         use std::os::unix::fs::PermissionsExt;

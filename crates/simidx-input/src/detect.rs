@@ -7,7 +7,7 @@ use serde::de::IgnoredAny;
 use super::compression::split_suffix;
 use super::digits::quote;
 use super::fields::Holds;
-use super::source::{SNIFFED, Source, file_name, input_error, is_stdin, printable};
+use super::source::{SNIFFED, Source, file_name, input_error, is_folder, is_stdin, printable};
 use super::{Format, ReadOptions, csv, encoding, kinds, npy_header};
 use crate::{Place, Result};
 use simidx::Width;
@@ -43,32 +43,24 @@ impl Told {
         }
     }
 
-    /// Returns the format given by the user, otherwise the one from the path.
+    /// Returns the format given by the user, otherwise the one that the path determines.
     pub(super) fn by(named: Option<Format>, path: &Path, width: Width) -> Result<Self> {
-        match named {
-            Some(format) => Ok(Told::Surely(format)),
-            None => by_path(path, width),
+        if is_folder(path) {
+            return Ok(Told::Surely(Format::Files));
         }
+        if let Some(format) = named {
+            return Ok(Told::Surely(format));
+        }
+        if let Some(told) = width_of(&extension(path)).filter(|&told| told != width) {
+            let message = format!("the name tells {told}-bit fingerprints, not {width}-bit ones");
+            return Err(input_error(&printable(path), Place::File, message));
+        }
+        Ok(match Format::of_name(path) {
+            Some(format @ (Format::Json | Format::Jsonl)) => Told::Json(format),
+            Some(format) => Told::Surely(format),
+            None => Told::Nothing,
+        })
     }
-}
-
-/// Determines the format from the name of a file.
-pub(super) fn by_path(path: &Path, width: Width) -> Result<Told> {
-    let extension = extension(path);
-    if let Some(told) = width_of(&extension).filter(|&told| told != width) {
-        let message = format!("the name tells {told}-bit fingerprints, not {width}-bit ones");
-        return Err(input_error(&printable(path), Place::File, message));
-    }
-    Ok(match by_extension(&extension) {
-        Some(format @ (Format::Json | Format::Jsonl)) => Told::Json(format),
-        Some(format) => Told::Surely(format),
-        None => Told::Nothing,
-    })
-}
-
-/// Determines the format from the name of a file, for any width of fingerprints.
-pub(super) fn by_name(path: &Path) -> Option<Format> {
-    by_extension(&extension(path))
 }
 
 /// Returns the extension of a file in lower case, before that of a compression.
@@ -91,20 +83,33 @@ fn width_of(extension: &str) -> Option<Width> {
     }
 }
 
-fn by_extension(extension: &str) -> Option<Format> {
-    match extension {
-        "hex" => Some(Format::Hex),
-        "dec" => Some(Format::Dec),
-        "le" | "bin" | "u32" | "u64" | "u128" => Some(Format::Le),
-        "tsv" => Some(Format::Tsv),
-        "csv" => Some(Format::Csv),
-        "jsonl" | "ndjson" => Some(Format::Jsonl),
-        "json" => Some(Format::Json),
-        "npy" => Some(Format::Npy),
-        "parquet" | "pq" => Some(Format::Parquet),
-        "arrow" | "arrows" | "feather" | "ipc" => Some(Format::Arrow),
-        "warc" => Some(Format::Warc),
-        _ => None,
+impl Format {
+    /// Returns the format that the extension of a file names, before that of a compression.
+    ///
+    /// ```
+    /// use std::path::Path;
+    ///
+    /// use simidx_input::Format;
+    ///
+    /// assert_eq!(Format::of_name(Path::new("a.pq")), Some(Format::Parquet));
+    /// assert_eq!(Format::of_name(Path::new("a.jsonl.gz")), Some(Format::Jsonl));
+    /// assert_eq!(Format::of_name(Path::new("a.txt")), None);
+    /// ```
+    pub fn of_name(path: &Path) -> Option<Self> {
+        match &*extension(path) {
+            "hex" => Some(Format::Hex),
+            "dec" => Some(Format::Dec),
+            "le" | "bin" | "u32" | "u64" | "u128" => Some(Format::Le),
+            "tsv" => Some(Format::Tsv),
+            "csv" => Some(Format::Csv),
+            "jsonl" | "ndjson" => Some(Format::Jsonl),
+            "json" => Some(Format::Json),
+            "npy" => Some(Format::Npy),
+            "parquet" | "pq" => Some(Format::Parquet),
+            "arrow" | "arrows" | "feather" | "ipc" => Some(Format::Arrow),
+            "warc" => Some(Format::Warc),
+            _ => None,
+        }
     }
 }
 
@@ -302,7 +307,7 @@ mod tests {
     use super::*;
 
     fn told(path: &str) -> Told {
-        by_path(Path::new(path), Width::W64).unwrap()
+        Told::by(None, Path::new(path), Width::W64).unwrap()
     }
 
     fn guess_head(head: &str, whole: bool) -> Result<Format, String> {
@@ -351,7 +356,7 @@ mod tests {
 
     #[test]
     fn an_extension_of_another_width_is_refused() {
-        let error = by_path(Path::new("x.u32.gz"), Width::W64)
+        let error = Told::by(None, Path::new("x.u32.gz"), Width::W64)
             .unwrap_err()
             .to_string();
         assert_eq!(
@@ -359,7 +364,7 @@ mod tests {
             "x.u32.gz: the name tells 32-bit fingerprints, not 64-bit ones"
         );
         assert_eq!(
-            by_path(Path::new("x.u128"), Width::W128).unwrap(),
+            Told::by(None, Path::new("x.u128"), Width::W128).unwrap(),
             Told::Surely(Format::Le)
         );
     }

@@ -8,7 +8,7 @@ use simidx::Fingerprints;
 use walkdir::{DirEntry, WalkDir};
 
 use super::files::walk_error;
-use super::source::{Source, input_error, is_stdin, printable};
+use super::source::{Source, input_error, is_folder, printable};
 use super::{Format, ReadOptions, Record, RecordReader, detect, open_with};
 use crate::{Error, Place, Result};
 
@@ -29,7 +29,7 @@ struct Shard {
 
 /// Returns the inputs of an existing path; see [`expand`](super::expand).
 pub(super) fn expand(path: &Path, named: Option<Format>) -> Result<Vec<PathBuf>> {
-    if is_stdin(path) || !path.is_dir() {
+    if !is_folder(path) {
         return Ok(vec![path.to_owned()]);
     }
     Ok(shards(path, named)?.unwrap_or_else(|| vec![path.to_owned()]))
@@ -101,7 +101,7 @@ fn files(folder: &Path) -> Result<Vec<Shard>> {
         };
         if entry.file_type().is_file() {
             files.push(Shard {
-                format: detect::by_name(entry.path()),
+                format: Format::of_name(entry.path()),
                 is_empty: entry.metadata().is_ok_and(|data| data.len() == 0),
                 depth: entry.depth(),
                 path: entry.into_path(),

@@ -9,7 +9,7 @@ use super::detect::Told;
 use super::fields::Holds;
 use super::files::FilesReader;
 use super::items::Items;
-use super::source::{Source, input_error, io_error, is_stdin, open_file, printable};
+use super::source::{Source, input_error, io_error, is_folder, is_stdin, open_file, printable};
 use super::{Format, ReadOptions, RecordReader, csv, detect, folder, open_parquet, reader, table};
 use crate::{Error, Place, Result};
 
@@ -80,15 +80,11 @@ impl InputFile {
         options: &ReadOptions,
         temp_dir: Option<&Path>,
     ) -> Result<Self> {
-        let is_folder = !is_stdin(path) && path.is_dir();
-        if is_folder && folder::expand(path, format)? != [path] {
+        if is_folder(path) && folder::expand(path, format)? != [path] {
             let message = "is a folder of shards, of which each is an input";
             return Err(input_error(&printable(path), Place::File, message));
         }
-        let told = match is_folder {
-            true => Told::Surely(Format::Files),
-            false => Told::by(format, path, options.width)?,
-        };
+        let told = Told::by(format, path, options.width)?;
         let mut input = InputFile {
             path: path.to_owned(),
             name: printable(path),

@@ -23,8 +23,26 @@ pub(super) trait Items: Send {
     /// Whether invalid bytes in the item became U+FFFD.
     fn has_faults(&self) -> bool;
 
+    /// The number of columns of a row of a table.
+    fn cell_count(&self) -> usize {
+        0
+    }
+
+    /// The columns of a row of a table.
+    fn cells(&self) -> Result<Vec<&str>, String> {
+        Err("has no fields".into())
+    }
+
+    /// Whether the items are elements of an array; `None` before that is known.
+    fn are_in_array(&self) -> Option<bool> {
+        None
+    }
+
     /// Returns the error of the item.
-    fn error(&self, message: impl Into<String>) -> Error {
+    fn error(&self, message: impl Into<String>) -> Error
+    where
+        Self: Sized,
+    {
         self.error_at(0, message.into())
     }
 
@@ -35,7 +53,8 @@ pub(super) trait Items: Send {
 
     /// The item as text.
     fn text(&self) -> Result<&str> {
-        std::str::from_utf8(self.raw().0).map_err(|_| self.error("not valid UTF-8"))
+        let text = std::str::from_utf8(self.raw().0);
+        text.map_err(|_| self.error_at(0, "not valid UTF-8".into()))
     }
 
     /// Appends the fingerprints of the next items, up to the first item with other contents, and returns their number.

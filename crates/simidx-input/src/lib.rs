@@ -79,12 +79,10 @@ pub use input_file::InputFile;
 pub use new_fields::{Fate, FieldKind, FieldValue, NewField};
 pub use options::ReadOptions;
 pub use patterns::expand;
-pub use rewrite::{
-    OutputFormat, RecordFate, Rewrite, UnknownOutputFormat, rewrite_records, write_csv_row,
-};
+pub use rewrite::{RecordFate, Rewrite, rewrite_records, write_csv_row};
 pub use text_encoding::{TextEncoding, UnknownEncoding};
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use detect::Told;
 use fields::{FoundId, Holds};
@@ -204,11 +202,6 @@ pub trait RecordReader: Iterator<Item = Result<Record>> + Send {
     /// Number of bytes read from the file so far, before decompression.
     fn bytes_read(&self) -> u64;
 
-    /// The number of records that the input declares, if it does and none has been read yet.
-    fn expected_records(&self) -> Option<u64> {
-        None
-    }
-
     /// The encoding that was guessed for a line format with [`TextEncoding::AUTO`], unless it is UTF-8.
     fn guessed_encoding(&self) -> Option<&'static str> {
         None
@@ -259,24 +252,19 @@ pub fn open_with(
     format: Option<Format>,
     options: &ReadOptions,
 ) -> Result<Box<dyn RecordReader>> {
-    let is_folder = !source::is_stdin(path) && path.is_dir();
-    if is_folder && let Some(shards) = folder::ShardsReader::open(path, format, options)? {
+    if source::is_folder(path)
+        && let Some(shards) = folder::ShardsReader::open(path, format, options)?
+    {
         return Ok(Box::new(shards));
     }
-    let told = match is_folder {
-        true => Told::Surely(Format::Files),
-        false => Told::by(format, path, options.width)?,
-    };
-    match told.format() {
+    let told = Told::by(format, path, options.width)?;
+    let mut source = match told.format() {
         Some(Format::Files) => {
             options.check(&source::printable(path), Format::Files)?;
             let files = files::FilesReader::open(path, options.encoding)?;
             return Ok(Box::new(files));
         }
         Some(Format::Parquet) => return open_parquet(path, options),
-        _ => {}
-    }
-    let mut source = match told.format() {
         Some(Format::Le) => Source::open_by_name(path)?,
         _ => Source::open(path)?,
     };
@@ -297,26 +285,6 @@ pub fn open_with(
 pub fn read_document(path: &Path, encoding: TextEncoding) -> Result<Decoded> {
     let mut source = Source::open(path)?;
     files::read(&mut source, MAX_DOCUMENT, encoding)
-}
-
-/// Returns the number of records in all of these inputs, as [`open_with`] reads them, if each is a regular file that
-/// declares it: `le`, `npy` and `parquet`, not compressed.
-///
-/// Returns `None` if any of them cannot be opened; [`open_with`] reports the reason.
-pub fn expected_records_with(
-    paths: &[PathBuf],
-    format: Option<Format>,
-    options: &ReadOptions,
-) -> Option<u64> {
-    let expected = |path: &PathBuf| {
-        // Opening a pipe would consume some of its contents.
-        if !path.metadata().is_ok_and(|data| data.is_file()) {
-            return None;
-        }
-        open_with(path, format, options).ok()?.expected_records()
-    };
-    let counts = paths.iter().map(expected);
-    counts.reduce(|sum, count| sum?.checked_add(count?))?
 }
 
 #[cfg(feature = "parquet")]

@@ -65,6 +65,15 @@ impl Items for LineSource {
     }
 
     /// The next line might be the last one, or too long; in these cases, none is read.
+    fn cell_count(&self) -> usize {
+        self.line.split(|&byte| byte == b'\t').count()
+    }
+
+    fn cells(&self) -> Result<Vec<&str>, String> {
+        let line = std::str::from_utf8(&self.line).map_err(|_| "not valid UTF-8")?;
+        Ok(line.split('\t').collect())
+    }
+
     fn read_fingerprints(&mut self, radix: Radix, out: &mut Fingerprints) -> usize {
         if self.is_unfinished {
             return 0;

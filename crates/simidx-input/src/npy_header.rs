@@ -2,6 +2,9 @@
 
 use std::io::Read;
 
+use serde::Deserialize;
+use serde_json::Value;
+
 use super::digits::quote;
 use super::source::Source;
 use crate::{Place, Result};
@@ -63,6 +66,7 @@ fn layout(text: &str, width: Width) -> Result<Layout, String> {
     let array = Array::parse(text).ok_or("malformed NumPy header")?;
     let descr = array
         .descr
+        .as_str()
         .ok_or("holds records of several fields, not fingerprints")?;
     let (order, kind) = descr.split_at_checked(1).unwrap_or_default();
     let bytes = width.bytes().min(8);
@@ -91,47 +95,34 @@ fn other_width(bits: u32, width: Width) -> String {
 }
 
 /// The description of an array in a header.
-#[derive(Debug, PartialEq, Eq)]
-struct Array<'a> {
-    /// The type of the elements; `None` if it is not a single word.
-    descr: Option<&'a str>,
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Array {
+    /// The type of the elements, a string unless they have several fields.
+    descr: Value,
     fortran_order: bool,
     shape: Vec<u64>,
 }
 
-impl<'a> Array<'a> {
-    /// Parses the Python dictionary of a header.
-    fn parse(text: &'a str) -> Option<Self> {
-        let mut rest = Literal(text);
-        let (mut descr, mut fortran_order, mut shape) = (None, None, None);
-        rest.token("{")?;
-        while rest.token("}").is_none() {
-            let key = rest.string()?;
-            rest.token(":")?;
-            match key {
-                // Structured types are a list, which is not examined further.
-                "descr" if rest.token("[").is_some() => {
-                    return Some(Array {
-                        descr: None,
-                        fortran_order: false,
-                        shape: vec![],
-                    });
-                }
-                "descr" => descr = Some(rest.string()?),
-                "fortran_order" => fortran_order = Some(rest.boolean()?),
-                "shape" => shape = Some(rest.tuple()?),
-                _ => return None,
-            }
-            if rest.token(",").is_none() {
-                rest.token("}")?;
-                break;
-            }
+impl Array {
+    /// Parses the Python dictionary of a header, as the JSON that it is but for some spellings. Python 2 may have
+    /// appended an `L` to numbers.
+    fn parse(text: &str) -> Option<Self> {
+        let mut json: String = text.split_whitespace().collect();
+        for (python, own) in [
+            ("'", "\""),
+            ("(", "["),
+            (")", "]"),
+            ("True", "true"),
+            ("False", "false"),
+            ("L,", ","),
+            ("L]", "]"),
+            (",]", "]"),
+            (",}", "}"),
+        ] {
+            json = json.replace(python, own);
         }
-        Some(Array {
-            descr: Some(descr?),
-            fortran_order: fortran_order?,
-            shape: shape.filter(|_| rest.is_empty())?,
-        })
+        serde_json::from_str(&json).ok()
     }
 
     /// Returns the number of fingerprints, if the shape is valid for them.
@@ -152,61 +143,6 @@ impl<'a> Array<'a> {
                 ))
             }
         }
-    }
-}
-
-/// The rest of a Python literal.
-struct Literal<'a>(&'a str);
-
-impl<'a> Literal<'a> {
-    fn is_empty(&self) -> bool {
-        self.0.trim().is_empty()
-    }
-
-    fn token(&mut self, token: &str) -> Option<()> {
-        self.0 = self.0.trim_start().strip_prefix(token)?;
-        Some(())
-    }
-
-    fn string(&mut self) -> Option<&'a str> {
-        let quote = if self.token("'").is_some() {
-            '\''
-        } else {
-            self.token("\"").map(|()| '"')?
-        };
-        let (text, rest) = self.0.split_once(quote)?;
-        self.0 = rest;
-        (!text.contains('\\')).then_some(text)
-    }
-
-    fn boolean(&mut self) -> Option<bool> {
-        let truth = self.token("True").is_some();
-        if !truth {
-            self.token("False")?;
-        }
-        Some(truth)
-    }
-
-    fn tuple(&mut self) -> Option<Vec<u64>> {
-        let mut numbers = Vec::new();
-        self.token("(")?;
-        while self.token(")").is_none() {
-            numbers.push(self.number()?);
-            if self.token(",").is_none() {
-                self.token(")")?;
-                break;
-            }
-        }
-        Some(numbers)
-    }
-
-    /// Parses a number, to which Python 2 may have appended an `L`.
-    fn number(&mut self) -> Option<u64> {
-        let text = self.0.trim_start();
-        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-        let (number, rest) = text.split_at(digits);
-        self.0 = rest.strip_prefix('L').unwrap_or(rest);
-        number.parse().ok()
     }
 }
 

@@ -24,7 +24,6 @@ pub(super) struct Source {
     reader: Box<dyn BufRead + Send>,
     /// Number of bytes read so far, before decompression.
     raw_bytes: Arc<AtomicU64>,
-    compression: Compression,
     /// Size of the file in bytes, if it is a regular one.
     file_len: Option<u64>,
     /// The faulty lines of a stream that is decoded.
@@ -84,7 +83,6 @@ impl Source {
                 name,
                 reader,
                 raw_bytes,
-                compression,
                 file_len,
                 faulty_lines: None,
                 guessed_encoding: None,
@@ -130,12 +128,6 @@ impl Source {
     /// Number of bytes read so far, before decompression.
     pub(super) fn bytes_read(&self) -> u64 {
         self.raw_bytes.load(Ordering::Relaxed)
-    }
-
-    /// The total size of the source in bytes, if it is a regular file that is not compressed.
-    pub(super) fn plain_len(&self) -> Option<u64> {
-        self.file_len
-            .filter(|_| self.compression == Compression::None)
     }
 
     pub(super) fn name(&self) -> &str {
@@ -230,6 +222,11 @@ pub(super) fn file_name(path: &Path) -> String {
 /// Whether the path means standard input.
 pub(super) fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
+}
+
+/// Whether the path is a directory.
+pub(super) fn is_folder(path: &Path) -> bool {
+    !is_stdin(path) && path.is_dir()
 }
 
 /// Returns the path for messages: on one line, with unreadable characters escaped or replaced.

@@ -81,13 +81,14 @@ pub(super) fn reader(source: Source, options: &ReadOptions) -> Result<ItemReader
         let message = "is empty, where the first line names the columns";
         return Err(lines.source().input_error(Place::File, message));
     }
-    let names: Vec<&str> = lines.text()?.split('\t').collect();
-    let columns = TableColumns::find(&names, options);
+    let columns = lines.cells();
+    let columns = columns.and_then(|names| TableColumns::find(&names, options));
     let columns = columns.map_err(|message| lines.error(message))?;
     Ok(ItemReader::new(lines, move |line: &LineSource, _| {
-        let values: Vec<&str> = line.text()?.split('\t').collect();
-        let value = |index: usize| Ok(values.get(index).copied().unwrap_or_default());
-        let record = columns.record(values.len(), value, id::from_column);
+        let record = line.cells().and_then(|values| {
+            let value = |index: usize| Ok(values.get(index).copied().unwrap_or_default());
+            columns.record(values.len(), value, id::from_column)
+        });
         record.map_err(|message| line.error(message))
     }))
 }

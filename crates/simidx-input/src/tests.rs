@@ -246,42 +246,6 @@ fn the_place_is_that_of_the_record_returned_last() {
 }
 
 #[test]
-fn the_number_of_records_is_told_where_it_is_known() {
-    let dir = tempfile::tempdir().unwrap();
-    let npy = super::words::tests::npy("<u8", "(3,)", &[0; 24]);
-    let files = [
-        ("a.le", vec![0; 80]),
-        ("b.npy", npy.clone()),
-        ("c.le.gz", gzip(&[0; 80])),
-        ("d.le", vec![0; 81]),
-        ("e.npy", npy[..140].to_vec()),
-        ("f.npy.zst", zstd(&npy)),
-        ("g.hex", b"1\n".to_vec()),
-    ];
-    for (name, bytes) in &files {
-        write(dir.path().join(name), bytes).unwrap();
-    }
-    let expected = |names: &[&str]| {
-        let paths: Vec<_> = names.iter().map(|name| dir.path().join(name)).collect();
-        expected_records_with(&paths, None, &ReadOptions::default())
-    };
-    assert_eq!(expected(&["a.le", "b.npy", "a.le"]), Some(23));
-    for name in [
-        "c.le.gz",
-        "d.le",
-        "e.npy",
-        "f.npy.zst",
-        "g.hex",
-        "missing.le",
-        ".",
-    ] {
-        assert_eq!(expected(&["a.le", name]), None, "{name}");
-    }
-    let stdin = expected_records_with(&["-".into()], Some(Format::Le), &ReadOptions::default());
-    assert_eq!(stdin, None);
-}
-
-#[test]
 fn formats_without_fields_have_none_to_name() {
     for format in [
         Format::Hex,

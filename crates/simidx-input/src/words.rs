@@ -18,8 +18,6 @@ pub(super) struct WordReader {
     /// Number of words in an array; `None` if they continue to the end of the source.
     count: Option<u64>,
     is_big_endian: bool,
-    /// Number of words, if the size of the file matches it.
-    expected: Option<u64>,
     /// The offset of the first word.
     start: u64,
     /// Number of words that have been read.
@@ -36,10 +34,7 @@ pub(super) struct WordReader {
 impl WordReader {
     /// Reads little-endian words to the end of the source.
     pub(super) fn le(source: Source, width: Width) -> Self {
-        let bytes = width.bytes() as u64;
-        let whole = source.plain_len().filter(|len| len.is_multiple_of(bytes));
         WordReader {
-            expected: whole.map(|len| len / bytes),
             source,
             width,
             count: None,
@@ -56,11 +51,7 @@ impl WordReader {
     /// Reads the header of an array, and checks that the array contains fingerprints of the width.
     pub(super) fn npy(mut source: Source, width: Width) -> Result<Self> {
         let (Layout { count, big_endian }, start) = npy_header::read(&mut source, width)?;
-        let end = count.checked_mul(width.bytes() as u64);
-        let end = end.and_then(|length| length.checked_add(start));
-        let expected = end.filter(|&end| source.plain_len() == Some(end));
         Ok(WordReader {
-            expected: expected.map(|_| count),
             count: Some(count),
             is_big_endian: big_endian,
             start,
@@ -184,10 +175,6 @@ impl RecordReader for WordReader {
 
     fn bytes_read(&self) -> u64 {
         self.source.bytes_read()
-    }
-
-    fn expected_records(&self) -> Option<u64> {
-        self.expected
     }
 
     /// The place of the last returned word, or of the failure after it.

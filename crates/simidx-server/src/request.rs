@@ -1,11 +1,8 @@
 //! Parses parameters, bodies and lines of requests, none of which is trusted.
 
 use std::borrow::Cow;
-use std::fmt;
-use std::marker::PhantomData;
 
 use serde::Deserialize;
-use serde::de::{self, Deserializer, Visitor};
 use simidx::{Fingerprint, Width};
 
 use crate::problem::Problem;
@@ -197,6 +194,8 @@ pub fn document(width: Width, bytes: &[u8]) -> Result<(String, What), Problem> {
 }
 
 /// A fingerprint as a hexadecimal JSON string.
+#[derive(Deserialize)]
+#[serde(try_from = "String", bound = "F: Fingerprint")]
 struct Hex<F>(F);
 
 impl<F: Fingerprint> Hex<F> {
@@ -205,25 +204,12 @@ impl<F: Fingerprint> Hex<F> {
     }
 }
 
-impl<'de, F: Fingerprint> Deserialize<'de> for Hex<F> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Digits<F>(PhantomData<F>);
+impl<F: Fingerprint> TryFrom<String> for Hex<F> {
+    type Error = String;
 
-        impl<F: Fingerprint> Visitor<'_> for Digits<F> {
-            type Value = Hex<F>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "a string of at most {} hexadecimal digits", F::BYTES * 2)
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Hex<F>, E> {
-                let parsed = F::parse_hex(text);
-                parsed
-                    .map(Hex)
-                    .ok_or_else(|| E::custom(no_fingerprint(Width::of::<F>(), text)))
-            }
-        }
-        deserializer.deserialize_str(Digits(PhantomData))
+    fn try_from(text: String) -> Result<Self, String> {
+        let parsed = F::parse_hex(&text).map(Hex);
+        parsed.ok_or_else(|| no_fingerprint(Width::of::<F>(), &text))
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Arg;
 use serde_json::json;
 use simidx::{IdBuf, Width};
-use simidx_input::{Fate, Format, InputFile, Rewrite, rewrite_records};
+use simidx_input::{Fate, InputFile, Rewrite};
 use simidx_text::Pipeline;
 use simidx_text::contained::{Contained, ContainedOptions, ContainedSearch};
 
@@ -15,6 +15,7 @@ use crate::support::failure::Failure;
 use crate::support::inputs::{InputArgs, InputFiles};
 use crate::support::messages::{counted, is_quiet, say};
 use crate::support::options::{ThreadArgs, heading};
+use crate::support::originals::{Copier, check_name, open_all};
 use crate::support::output::{Column, Output, Together, id_to_json, write_object};
 use crate::support::progress::ProgressMode;
 use crate::support::records::{Each, Fingerprinted, Refusal, Wanted, read, read_originals};
@@ -37,9 +38,6 @@ Examples:
   simidx contamination test.jsonl 'crawl/*.jsonl.gz' --all -o found.tsv
   simidx contamination test.parquet crawl.parquet --clean clean.parquet
   simidx contamination test.jsonl crawl.jsonl --item-field question,answer";
-
-/// Endings of compressed files, which are not written.
-const COMPRESSED: [&str; 5] = ["gz", "zst", "xz", "bz2", "lz4"];
 
 /// The help of the corpus.
 const CORPUS: &str = "Files of the corpus, folders of them, or quoted patterns such as 'crawl/*.parquet'; `-` is standard input";
@@ -77,7 +75,7 @@ pub(crate) struct Args {
     /// File to write the lines to [default: standard output]
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
-    /// File to copy the documents to in which no item stands, unchanged and in their order; not compressed
+    /// File to copy the documents to in which no item stands, unchanged and in their order; .gz or .zst compresses it
     #[arg(long, value_name = "FILE")]
     clean: Option<PathBuf>,
     /// Replace an existing output, and an existing clean file; an input is never replaced
@@ -145,8 +143,18 @@ pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
         };
         found.finish(out)
     })?;
-    if let Some(clean) = clean {
-        together.write(&clean, |out| found.copy_others(&originals, out, mode))?;
+    if let (Some(path), Some(clean)) = (&args.clean, clean) {
+        let fate = |position| {
+            let is_found = found.documents.binary_search(&position).is_ok();
+            Ok(if is_found {
+                Fate::Dropped
+            } else {
+                Fate::Copied
+            })
+        };
+        let mut copier = Copier::new(&originals, Rewrite::default(), &fate, mode);
+        together.write(&clean, |out| copier.copy(&originals, path, out))?;
+        copier.finish();
     }
     together.appear()?;
     if !is_quiet() {
@@ -168,13 +176,7 @@ impl Args {
         let mut inputs: InputFiles = self.input.files()?;
         inputs.add(&self.input.inputs);
         inputs.add([&self.tests]);
-        let output = |path: &Path| {
-            let output = Output::for_text(path, self.force, &inputs)?;
-            if matches!(output, Output::File { .. }) {
-                inputs.check_outside(path)?;
-            }
-            Ok::<_, Failure>(output)
-        };
+        let output = |path: &Path| Output::outside(path, self.force, &inputs);
         let lines = self.output.as_deref().map_or(Ok(Output::Stdout), output)?;
         let clean = self.clean.as_deref().map(output).transpose()?;
         match (&lines, &clean) {
@@ -191,23 +193,9 @@ impl Args {
     /// The corpus, to be read twice and copied to a file of this name.
     fn originals(&self, clean: &Path) -> Result<Vec<InputFile>, Failure> {
         let options = self.input.fields.options(Width::W64);
-        let paths = self.input.paths()?;
-        let open = |path: &PathBuf| InputFile::open_with(path, self.input.format(), &options, None);
-        let originals = paths.iter().map(open).collect::<Result<Vec<_>, _>>()?;
-        let Some(first) = originals.first() else {
-            return Ok(originals);
-        };
-        if let Some(other) = originals.iter().find(|other| !other.goes_with(first)) {
-            let message = "has another format or other columns than the first; clean it by itself";
-            return Err(Failure::new(message).about(other.path().display()));
-        }
-        let ending = clean.extension().unwrap_or_default().to_ascii_lowercase();
-        let written = first.format().name();
-        let mut others = Format::ALL.into_iter().map(Format::name).chain(COMPRESSED);
-        if others.any(|name| ending == name && name != written) {
-            let message = format!("records are copied as {written}, not compressed");
-            return Err(Failure::new(message).about(clean.display()));
-        }
+        let corpus = (&self.input, &self.input.paths()?[..]);
+        let originals = open_all(corpus, &options, None, Some(&|_| "clean it by itself"))?;
+        check_name(clean, &originals, None, &[])?;
         Ok(originals)
     }
 
@@ -322,24 +310,5 @@ impl Found<'_> {
             out,
             "{item}\t{id}\t{containment:.4}\t{similarity:.4}\t{begin}\t{end}"
         )
-    }
-
-    /// Copies the documents in which no item stands, and records that could not be searched.
-    fn copy_others(
-        &self,
-        originals: &[InputFile],
-        out: &mut (dyn Write + Send),
-        mode: ProgressMode,
-    ) -> Result<(), Failure> {
-        let total = originals.iter().map(InputFile::byte_count).sum();
-        let bar = mode.reading("copying", "documents", total);
-        let mut fate = |position, bytes| {
-            bar.show_sometimes(position, bytes);
-            let found = self.documents.binary_search(&position);
-            Ok(found.map_or(Fate::Copied, |_| Fate::Dropped))
-        };
-        rewrite_records(originals, out, &Rewrite::default(), &mut fate)?;
-        bar.finish();
-        Ok(())
     }
 }

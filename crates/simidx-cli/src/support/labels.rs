@@ -22,7 +22,7 @@ pub(crate) struct Labels {
     /// Number of documents so far.
     pub(crate) count: u64,
     /// Whether any id is a text.
-    has_text_ids: bool,
+    pub(crate) has_text_ids: bool,
     /// The inputs as they were read, if records are to be found again there: their names and first positions.
     pub(crate) inputs: Vec<(String, u64)>,
 }

@@ -9,6 +9,7 @@ pub(crate) mod labels;
 pub(crate) mod latency;
 pub(crate) mod messages;
 pub(crate) mod options;
+pub(crate) mod originals;
 pub(crate) mod output;
 pub(crate) mod pipeline;
 pub(crate) mod process;

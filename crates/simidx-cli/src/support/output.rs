@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ use simidx::{Id, IdBuf};
 use simidx_input::Escaped;
 use simidx_output::JsonStyle;
 pub(crate) use simidx_output::row;
-use tempfile::{NamedTempFile, TempPath};
+use tempfile::TempPath;
 
 use crate::support::failure::Failure;
 use crate::support::inputs::{InputFiles, folder};
@@ -27,7 +27,7 @@ const BUFFER_LEN: usize = 1 << 20;
 
 /// Buffered standard output.
 pub(crate) fn stdout() -> BufWriter<Stdout> {
-    BufWriter::with_capacity(1 << 16, Stdout::new())
+    BufWriter::with_capacity(1 << 16, Stdout(io::stdout()))
 }
 
 /// What a command has to say at its end.
@@ -67,42 +67,22 @@ pub(crate) fn write_object(out: &mut (impl Write + ?Sized), object: &Value) -> i
     out.write_all(b"\n")
 }
 
-/// What is written to, named in its errors.
+/// Standard output, named in its errors.
 #[derive(Debug)]
-pub(crate) struct Named<W> {
-    pub(crate) out: W,
-    pub(crate) name: String,
-}
+pub(crate) struct Stdout(io::Stdout);
 
-/// Standard output.
-pub(crate) type Stdout = Named<io::Stdout>;
-
-impl Stdout {
-    fn new() -> Self {
-        Named {
-            out: io::stdout(),
-            name: "standard output".to_owned(),
-        }
-    }
-}
-
-impl<W> Named<W> {
-    fn blamed<T>(&self, result: io::Result<T>) -> io::Result<T> {
-        let name = &self.name;
-        result.map_err(|error| io::Error::new(error.kind(), format!("{name}: {error}")))
-    }
-}
-
-impl<W: Write> Write for Named<W> {
+impl Write for Stdout {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.out.write(bytes);
-        self.blamed(written)
+        self.0.write(bytes).map_err(blame_stdout)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let flushed = self.out.flush();
-        self.blamed(flushed)
+        self.0.flush().map_err(blame_stdout)
     }
+}
+
+fn blame_stdout(error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("standard output: {error}"))
 }
 
 /// The target of `-o`.
@@ -159,6 +139,18 @@ impl Output {
         })
     }
 
+    /// The same for a file that would be an input of the next run in a folder of inputs.
+    ///
+    /// # Errors
+    /// As for [`Output::for_text`], and a file in such a folder.
+    pub(crate) fn outside(path: &Path, force: bool, inputs: &InputFiles) -> Result<Self, Failure> {
+        let output = Self::for_text(path, force, inputs)?;
+        if matches!(output, Output::File { .. }) {
+            inputs.check_outside(path)?;
+        }
+        Ok(output)
+    }
+
     /// Prints the report on what was written: to standard output, unless that holds the contents.
     ///
     /// # Errors
@@ -180,26 +172,10 @@ impl Output {
         &self,
         write: impl FnOnce(&mut (dyn Write + Send)) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        match self {
-            Output::Stdout => {
-                let mut out = BufWriter::with_capacity(BUFFER_LEN, Stdout::new());
-                let result = write(&mut out)?;
-                out.flush()?;
-                Ok(result)
-            }
-            Output::File { path, force } => {
-                let create = || match force {
-                    true => AtomicFile::create(path),
-                    // A file that appears meanwhile is somebody else's.
-                    false => AtomicFile::create_new(path),
-                };
-                let (mut file, _guard) =
-                    RemoveOnSignal::create(create, AtomicFile::temporary_path)?;
-                let result = write(&mut file)?;
-                file.commit()?;
-                Ok(result)
-            }
-        }
+        let mut together = Together::default();
+        let result = together.write(self, write)?;
+        together.appear()?;
+        Ok(result)
     }
 
     /// Whether both are the same file, by whatever path.
@@ -298,24 +274,19 @@ impl Together {
         write: impl FnOnce(&mut (dyn Write + Send)) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         let Output::File { path, force } = output else {
-            return output.write(write);
+            let mut out = BufWriter::with_capacity(BUFFER_LEN, Stdout(io::stdout()));
+            let result = write(&mut out)?;
+            out.flush()?;
+            return Ok(result);
         };
-        let blame = Failure::at(path);
-        let target = std::path::absolute(path).map_err(&blame)?;
+        let target = std::path::absolute(path).map_err(Failure::at(path))?;
         let mut above = target.ancestors().skip(1);
         let place = above.find(|above| above.is_dir()).unwrap_or(&target);
-        let old = fs::metadata(path).ok().map(|old| old.permissions());
-        let create = || create_in(place, old.as_ref());
-        let (file, guard) = RemoveOnSignal::create(create, |file| file.path()).map_err(&blame)?;
-        let (file, temporary) = file.into_parts();
-        let out = Synced { file, pending: 0 };
-        let name = path.display().to_string();
-        let mut out = BufWriter::with_capacity(BUFFER_LEN, Named { out, name });
-        let result = write(&mut out)?;
-        let Named { out, .. } = out.into_inner().map_err(io::Error::from)?;
-        out.file.sync_all().map_err(&blame)?;
+        let create = || AtomicFile::create_in(place, path);
+        let (mut file, guard) = RemoveOnSignal::create(create, AtomicFile::temporary_path)?;
+        let result = write(&mut file)?;
         let complete = Complete {
-            file: temporary,
+            file: file.into_synced()?,
             // Of two targets that the disk takes for one, the second does not replace the first.
             force: *force && path.exists(),
             place: place.to_owned(),
@@ -356,7 +327,9 @@ fn appear(
         .map(folder)
         .map(std::path::absolute)
         .transpose()?;
-    let staging = place.map(|place| temporary().tempdir_in(place));
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".simidx-").suffix(".tmp");
+    let staging = place.map(|place| builder.tempdir_in(place));
     let staging = staging.transpose()?;
     let mut folders = BTreeSet::new();
     for complete in files {
@@ -394,64 +367,6 @@ fn appear(
         sync_folder(folder(path)).map_err(&blame)?;
     }
     Ok(())
-}
-
-/// What makes names of files that are not complete yet.
-fn temporary() -> tempfile::Builder<'static, 'static> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".simidx-").suffix(".tmp");
-    builder
-}
-
-/// Makes a temporary file with the permissions of any new file, or of the one that it will replace: from the start, so that
-/// nobody else reads it meanwhile.
-fn create_in(place: &Path, old: Option<&Permissions>) -> io::Result<NamedTempFile> {
-    let mut builder = temporary();
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let mode = old.map_or(0o666, |old| old.mode() & 0o777);
-        builder.permissions(Permissions::from_mode(mode));
-        let file = builder.tempfile_in(place)?;
-        if old.is_some() {
-            // This time without the umask.
-            let permissions = Permissions::from_mode(mode);
-            file.as_file().set_permissions(permissions)?;
-        }
-        Ok(file)
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = old;
-        builder.tempfile_in(place)
-    }
-}
-
-/// Bytes after which a file is brought to disk, so that little is left to do at its end.
-const SYNC_LEN: usize = 128 << 20;
-
-/// A file that is brought to disk as it grows.
-#[derive(Debug)]
-struct Synced {
-    file: File,
-    /// Bytes that may not be on disk yet.
-    pending: usize,
-}
-
-impl Write for Synced {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(bytes)?;
-        self.pending += written;
-        if self.pending >= SYNC_LEN {
-            self.file.sync_data()?;
-            self.pending = 0;
-        }
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
 }
 
 /// Makes the names in a folder last.

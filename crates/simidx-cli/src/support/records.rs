@@ -212,15 +212,10 @@ pub(crate) trait Sink {
         &Wanted::Fingerprint
     }
 
-    /// Receives such fingerprints, starting at this position, up to the first one that it refuses. Returns their
-    /// number. The refused one is then passed by itself.
-    fn fingerprints(
-        &mut self,
-        fingerprints: Column<'_>,
-        first_position: u64,
-    ) -> Result<usize, Error> {
+    /// Receives such fingerprints, starting at this position.
+    fn fingerprints(&mut self, fingerprints: Column<'_>, first_position: u64) -> Result<(), Error> {
         let _ = (fingerprints, first_position);
-        Ok(0)
+        Ok(())
     }
 }
 
@@ -466,48 +461,10 @@ impl Run {
             if reader.read_fingerprints(many) == 0 {
                 break;
             }
-            self.hand_on_many(Column::from(&*many), reader.place(), sink)?;
+            sink.fingerprints(Column::from(&*many), self.next_position)?;
+            self.next_position += many.len() as u64;
+            self.counts.records += many.len() as u64;
             self.show(reader.bytes_read());
-        }
-        Ok(())
-    }
-
-    /// Passes on fingerprints from a bulk read, the last of them at `place`.
-    fn hand_on_many(
-        &mut self,
-        many: Column<'_>,
-        (source, place): (&str, Place),
-        sink: &mut dyn Sink,
-    ) -> Result<(), Failure> {
-        let mut next = 0;
-        while next < many.len() {
-            let taken = sink.fingerprints(many.slice(next..many.len()), self.next_position)?;
-            self.next_position += taken as u64;
-            self.counts.records += taken as u64;
-            next += taken;
-            let Some(fingerprint) = many.get(next) else {
-                break;
-            };
-            next += 1;
-            let record = Fingerprinted {
-                fingerprint,
-                position: self.next_position,
-                ..Fingerprinted::default()
-            };
-            let result = sink.record(record);
-            let (number, behind) = (self.next_position, (many.len() - next) as u64);
-            self.judge(result, |message| match place {
-                Place::Offset(last) => {
-                    let first = last - behind * many.width().bytes() as u64;
-                    InputError::new(source, Place::Offset(first), message)
-                }
-                // Lines without a record are not counted.
-                _ => {
-                    let message = format!("record {number} of all, from 0: {message}");
-                    InputError::new(source, Place::File, message)
-                }
-            })?;
-            self.next_position += 1;
         }
         Ok(())
     }

@@ -52,9 +52,7 @@ impl TableArgs {
             let message = format!("a table ends in {TABLE_ENDINGS}");
             return Err(Failure::new(message).about(path.display()));
         };
-        let inputs = inputs()?;
-        let output = Output::for_text(path, self.force, &inputs)?;
-        inputs.check_outside(path)?;
+        let output = Output::outside(path, self.force, &inputs()?)?;
         let run = |out: &mut (dyn Write + Send)| run(Some(Sheet(out, format, true)));
         output.write(|out| compressed(path, out, run))
     }

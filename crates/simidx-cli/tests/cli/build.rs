@@ -1,68 +1,6 @@
-//! The options of `simidx build` for large inputs: sorted records, memory, temporary files, progress, the report.
+//! The options of `simidx build` for large inputs: memory, temporary files, progress, the report.
 
 use crate::support::{Sandbox, words};
-
-#[test]
-fn sorted_records_give_the_same_file() {
-    let sandbox = Sandbox::new();
-    sandbox.write("mixed.hex", "1f\tb\n02\tx\n1f\ta\nff\tc\n");
-    sandbox.write("sorted.hex", "02\tx\n1f\tb\n");
-    // The order continues across files; ids of the same fingerprint may come in any order.
-    sandbox.write("more.hex", "1f\ta\nff\tc\n");
-    sandbox.run(&["build", "mixed.hex", "-o", "mixed"]).done();
-    let args = [
-        "build",
-        "sorted.hex",
-        "more.hex",
-        "-o",
-        "sorted",
-        "--sorted",
-    ];
-    sandbox.run(&args).done();
-    assert_eq!(sandbox.read("mixed"), sandbox.read("sorted"));
-}
-
-#[test]
-fn records_that_are_not_sorted_are_refused() {
-    let sandbox = Sandbox::new();
-    sandbox.write("a.hex", "02\n1f\n1f\n1e\nff\n");
-    sandbox.write("named.tsv", "02\ta\n01\tb\n");
-    let mut words = words(3000);
-    words[..8].fill(0xff);
-    sandbox.write("a.le", words);
-    for (name, message) in [
-        // Fingerprints without ids are read in bulk, without counting lines.
-        (
-            "a.hex",
-            "a.hex: record 3 of all, from 0: 000000000000001e follows 000000000000001f; omit",
-        ),
-        ("a.le", "a.le: offset 8: "),
-        (
-            "named.tsv",
-            "named.tsv:2: 0000000000000001 follows 0000000000000002; omit",
-        ),
-    ] {
-        let ran = sandbox.run(&["build", name, "-o", "x", "--sorted"]);
-        assert_eq!(ran.code, Some(2));
-        assert!(
-            ran.stderr.starts_with(&format!("simidx: {message}")),
-            "{}",
-            ran.stderr
-        );
-    }
-    assert_eq!(sandbox.names(), ["a.hex", "a.le", "named.tsv"]);
-    // The error is not one of a record, so it cannot be skipped.
-    let skip = [
-        "build",
-        "a.hex",
-        "-o",
-        "x",
-        "--sorted",
-        "--on-error",
-        "skip",
-    ];
-    assert_eq!(sandbox.run(&skip).code, Some(2));
-}
 
 #[test]
 fn sizes_of_memory_are_checked() {

@@ -185,6 +185,10 @@ fn the_clean_corpus_is_the_other_records_byte_for_byte() {
     .done();
     assert_eq!(ran.text(), rest);
     assert_eq!(sandbox.read("found.tsv"), found.stdout);
+    // Compressed as the extension demands.
+    run(&sandbox, &["c.jsonl", "-q", "--clean", "z.jsonl.GZ"]).done();
+    let unpacked = sandbox.shell("gzip -dc < z.jsonl.GZ", &[]).done();
+    assert_eq!(unpacked.text(), rest);
     // In a clean corpus, nothing is found.
     let again = run(&sandbox, &["clean.jsonl", "-q", "--clean", "again.jsonl"]);
     again.no();
@@ -279,13 +283,13 @@ fn what_cannot_be_is_refused() {
     );
     refused(
         &["c.jsonl", "--clean", "x.csv"],
-        "x.csv: records are copied as jsonl, not compressed",
+        "x.csv: its name says csv, but the records are jsonl; let it end otherwise",
     );
     refused(
-        &["c.jsonl", "--clean", "x.jsonl.GZ"],
-        "x.jsonl.GZ: records are copied as jsonl, not compressed",
+        &["c.jsonl", "--clean", "x.jsonl.xz"],
+        "x.jsonl.xz: .xz cannot be written; name it .gz, .zst or without compression",
     );
-    let message = "c.csv: has another format or other columns than the first; clean it by itself";
+    let message = "c.csv: is read as csv and cannot go into one output with inputs read as jsonl; clean it by itself";
     refused(&["c.jsonl", "c.csv", "--clean", "x"], message);
     let message = "t.jsonl: is an input, and no input is replaced; name another output";
     refused(&["c.jsonl", "-o", "t.jsonl", "--force"], message);

@@ -64,11 +64,6 @@ pub(super) trait Batches: Send {
     fn next(&mut self) -> Result<Option<RecordBatch>>;
 
     fn bytes_read(&self) -> u64;
-
-    /// The number of rows that the file declares.
-    fn declared_rows(&self) -> Option<u64> {
-        None
-    }
 }
 
 /// Opens an input of either format.

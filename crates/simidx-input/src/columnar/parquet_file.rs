@@ -250,10 +250,6 @@ impl Batches for ParquetBatches {
     fn bytes_read(&self) -> u64 {
         self.file.share(self.rows_read)
     }
-
-    fn declared_rows(&self) -> Option<u64> {
-        Some(self.file.rows)
-    }
 }
 
 /// Calls the library; see [`guarded`].

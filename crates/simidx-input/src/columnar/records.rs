@@ -239,10 +239,6 @@ impl RecordReader for Records {
         self.batches.bytes_read()
     }
 
-    fn expected_records(&self) -> Option<u64> {
-        self.batches.declared_rows()
-    }
-
     fn place(&self) -> (&str, Place) {
         (self.batches.name(), Place::Row(self.row))
     }

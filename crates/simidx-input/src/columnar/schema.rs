@@ -204,22 +204,14 @@ fn fingerprints(leaf: &Leaf, width: Width) -> Result<Kind, String> {
         Some(Kind::Text) => Ok(Kind::Digits(width)),
         Some(kind @ Kind::Integer { bits, .. }) if bits == width.bits() => Ok(kind),
         Some(kind @ Kind::Fixed { bytes }) if bytes == width.bytes() => Ok(kind),
-        other => Err(format!(
-            "column {:?} holds {}, not {width}-bit fingerprints",
-            leaf.name,
-            Kind::words(other)
-        )),
+        _ => Err(other_kind(leaf, &format!("not {width}-bit fingerprints"))),
     }
 }
 
 fn texts(leaf: &Leaf) -> Result<Kind, String> {
     match leaf.kind {
         Some(Kind::Text) => Ok(Kind::Text),
-        other => Err(format!(
-            "column {:?} holds {}, not strings",
-            leaf.name,
-            Kind::words(other)
-        )),
+        _ => Err(other_kind(leaf, "not strings")),
     }
 }
 
@@ -227,12 +219,13 @@ fn ids(leaf: &Leaf) -> Result<Kind, String> {
     match leaf.kind {
         _ if leaf.is_list => Err(list(leaf)),
         Some(kind @ (Kind::Text | Kind::Integer { .. })) => Ok(kind),
-        other => Err(format!(
-            "column {:?} holds {}, neither strings nor integers",
-            leaf.name,
-            Kind::words(other)
-        )),
+        _ => Err(other_kind(leaf, "neither strings nor integers")),
     }
+}
+
+fn other_kind(leaf: &Leaf, wanted: &str) -> String {
+    let kind = Kind::words(leaf.kind);
+    format!("column {:?} holds {kind}, {wanted}", leaf.name)
 }
 
 fn list(leaf: &Leaf) -> String {

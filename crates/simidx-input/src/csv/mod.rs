@@ -19,11 +19,11 @@ const SNIFFED: u64 = 1 << 20;
 /// Returns a reader of rows. The first row names the columns, including those of the fields.
 pub(super) fn reader(source: Source, options: &ReadOptions) -> Result<ItemReader<Rows>> {
     let rows = open_rows(source, options)?;
-    let columns = rows.values();
+    let columns = rows.cells();
     let columns = columns.and_then(|names| TableColumns::find(&names, options));
     let columns = columns.map_err(|message| rows.error(message))?;
     Ok(ItemReader::new(rows, move |row: &Rows, _| {
-        let record = columns.record(row.len(), |index| row.value(index), id::from_text);
+        let record = columns.record(row.cell_count(), |index| row.value(index), id::from_text);
         record.map_err(|message| row.error(message))
     }))
 }
@@ -249,8 +249,7 @@ mod tests {
             let mut rows = Rows::new(pieces(text.as_bytes(), piece), b',', 1 << 20);
             for (values, line) in table.iter().zip(&lines) {
                 prop_assert!(rows.advance().unwrap());
-                let found: Result<Vec<_>, _> = (0..rows.len()).map(|i| rows.value(i)).collect();
-                prop_assert_eq!(found.unwrap(), values.iter().collect::<Vec<_>>());
+                prop_assert_eq!(&rows.cells().unwrap(), values);
                 prop_assert_eq!(rows.raw().0, line.as_bytes());
             }
             prop_assert!(!rows.advance().unwrap());

@@ -94,6 +94,16 @@ impl Items for Rows {
         let mut lines = self.first_line..self.line.max(self.first_line + 1);
         lines.any(|line| self.source.is_faulty(line))
     }
+
+    fn cell_count(&self) -> usize {
+        self.ends.len()
+    }
+
+    fn cells(&self) -> Result<Vec<&str>, String> {
+        (0..self.cell_count())
+            .map(|index| self.value(index))
+            .collect()
+    }
 }
 
 /// The result of parsing some bytes.
@@ -135,12 +145,6 @@ impl Rows {
     pub(crate) fn delimiter(&self) -> u8 {
         self.delimiter
     }
-
-    /// The number of values of the row.
-    pub(crate) fn len(&self) -> usize {
-        self.ends.len()
-    }
-
     /// Returns a value of the row.
     pub(crate) fn value(&self, index: usize) -> Result<&str, String> {
         let start = index
@@ -150,12 +154,6 @@ impl Rows {
         let end = self.ends.get(index).copied().unwrap_or(start);
         std::str::from_utf8(&self.values[start..end]).map_err(|_| "not valid UTF-8".into())
     }
-
-    /// Returns all values of the row.
-    pub(crate) fn values(&self) -> Result<Vec<&str>, String> {
-        (0..self.len()).map(|index| self.value(index)).collect()
-    }
-
     fn clear(&mut self) {
         self.filled = 0;
         self.ends.clear();

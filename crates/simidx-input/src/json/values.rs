@@ -139,6 +139,10 @@ impl Items for Values {
         lines.any(|line| self.source.is_faulty(line))
     }
 
+    fn are_in_array(&self) -> Option<bool> {
+        self.in_array
+    }
+
     fn error_at(&self, lines: u64, message: String) -> Error {
         let place = Place::Line(self.first_line + lines);
         let message = match self.element {
@@ -163,11 +167,6 @@ impl Values {
             unfinished: None,
             at_start: true,
         }
-    }
-
-    /// Whether the stream begins with an array; `None` before the first array or value.
-    pub(crate) fn are_in_array(&self) -> Option<bool> {
-        self.in_array
     }
 
     fn too_long(&mut self) -> Error {

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use super::records::Records;
-use super::{OutputFormat, RecordFate, csv};
+use super::{RecordFate, csv};
 use crate::InputFile;
 use crate::cells::{Cell, Columns, Kind, fit, has_already, write_object};
 #[cfg(feature = "parquet")]
@@ -19,10 +19,10 @@ type Take<'a> = &'a mut dyn FnMut(&mut Columns, &[Cell], &[Cell]) -> Result<()>;
 pub(super) fn convert(
     inputs: &[InputFile],
     out: &mut (dyn Write + Send),
-    (format, fields): (OutputFormat, &[NewField]),
+    (format, fields): (Format, &[NewField]),
     fate: RecordFate<'_>,
 ) -> Result<u64> {
-    if format == OutputFormat::Jsonl {
+    if format == Format::Jsonl {
         let mut columns = Columns::default();
         let mut line = Vec::new();
         return each_row(
@@ -40,7 +40,7 @@ pub(super) fn convert(
     let mut columns = columns(inputs, fields, fate)?;
     match format {
         #[cfg(feature = "parquet")]
-        OutputFormat::Parquet => {
+        Format::Parquet => {
             let mut writer = ParquetOut::new(out, &columns, fields)?;
             let lost = each_row(inputs, &mut columns, fields, fate, &mut |_, row, new| {
                 writer.row(row, new)
@@ -48,12 +48,7 @@ pub(super) fn convert(
             writer.finish()?;
             Ok(lost)
         }
-        #[cfg(not(feature = "parquet"))]
-        OutputFormat::Parquet => {
-            let message = "Parquet files need a simidx-input with its feature `parquet`";
-            Err(input_error(inputs[0].name(), Place::File, message))
-        }
-        _ => {
+        Format::Csv => {
             let names = columns.names.iter().chain(fields.iter().map(|f| &f.name));
             csv::write_csv_row(out, names.map(String::as_str))?;
             let width = columns.names.len();
@@ -63,6 +58,13 @@ pub(super) fn convert(
                 let cells = own.chain(new).map(|cell| cell.text().unwrap_or_default());
                 Ok(csv::write_csv_row(out, cells)?)
             })
+        }
+        _ => {
+            let message = match format {
+                Format::Parquet => "Parquet files need a simidx-input with its feature `parquet`",
+                _ => "records become jsonl, csv or parquet",
+            };
+            Err(input_error(inputs[0].name(), Place::File, message))
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use crate::Result;
-use crate::json::Values;
+use crate::items::Items;
 use crate::line_source::BYTE_ORDER_MARK;
 
 /// An output of records from several inputs.
@@ -33,7 +33,7 @@ impl<'a> Copier<'a> {
 
 impl Copier<'_> {
     /// Selects an array if the first input is an array.
-    pub(super) fn note_array(&mut self, values: &Values) {
+    pub(super) fn note_array(&mut self, values: &dyn Items) {
         self.in_array = self.in_array.or(values.are_in_array());
     }
 

@@ -11,7 +11,6 @@ use std::io::{self, Write};
 use copier::Copier;
 pub use csv::write_csv_row;
 use records::Records;
-use simidx::named;
 
 use super::input_file::InputFile;
 use super::new_fields::{Fate, NewField};
@@ -22,69 +21,29 @@ use crate::Result;
 /// Options of [`rewrite_records`]. Start from [`Rewrite::default`], which copies records unchanged.
 ///
 /// ```
-/// use simidx_input::{FieldKind, NewField, OutputFormat, Rewrite};
+/// use simidx_input::{FieldKind, Format, NewField, Rewrite};
 ///
 /// let mut rewrite = Rewrite::default();
-/// rewrite.format = Some(OutputFormat::Csv);
+/// rewrite.format = Some(Format::Csv);
 /// rewrite.fields = vec![NewField::new("cluster", FieldKind::Number)];
 /// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Rewrite {
     /// The format to write. By default, it is that of the inputs, and records without new fields are copied byte for
-    /// byte.
-    pub format: Option<OutputFormat>,
+    /// byte. Records can be converted to:
+    ///
+    /// - [`Format::Jsonl`]: a JSON object on each line. Values of a table are strings. Values of Parquet and Arrow files
+    ///   keep their types; bytes that are not text become hexadecimal digits, dates and times strings.
+    /// - [`Format::Csv`]: comma-separated values by RFC 4180, with a header line. Missing values are empty; lists and
+    ///   objects are JSON.
+    /// - [`Format::Parquet`], compressed by Zstandard. All columns may have nulls. The members of JSON objects and the
+    ///   columns of Arrow files become columns of booleans, 64-bit integers, doubles or strings, depending on all of
+    ///   their values; lists and objects are JSON. Values of a table are strings. It needs the feature `parquet`.
+    pub format: Option<Format>,
     /// Fields that are added to records, in this order, after the existing ones.
     pub fields: Vec<NewField>,
 }
-
-/// An output format for records with fields.
-///
-/// ```
-/// use simidx_input::OutputFormat;
-///
-/// assert_eq!("csv".parse(), Ok(OutputFormat::Csv));
-/// assert!("xml".parse::<OutputFormat>().is_err());
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum OutputFormat {
-    /// A JSON object on each line. Values of a table are strings. Values of Parquet and Arrow files keep their types;
-    /// bytes that are not text become hexadecimal digits, dates and times strings.
-    Jsonl,
-    /// Comma-separated values by RFC 4180, with a header line. Missing values are empty; lists and objects are JSON.
-    Csv,
-    /// Apache Parquet, compressed by Zstandard. All columns may have nulls. The members of JSON objects and the columns
-    /// of Arrow files become columns of booleans, 64-bit integers, doubles or strings, depending on all of their
-    /// values; lists and objects are JSON. Values of a table are strings. It needs the feature `parquet`.
-    Parquet,
-}
-
-named!(
-    OutputFormat,
-    UnknownOutputFormat,
-    |name| UnknownOutputFormat(name.to_owned()),
-    Jsonl = "jsonl",
-    Csv = "csv",
-    Parquet = "parquet",
-);
-
-impl OutputFormat {
-    /// Whether records in `format` already have this output format.
-    fn is(self, format: Format) -> bool {
-        matches!(
-            (self, format),
-            (OutputFormat::Jsonl, Format::Jsonl)
-                | (OutputFormat::Csv, Format::Csv)
-                | (OutputFormat::Parquet, Format::Parquet)
-        )
-    }
-}
-
-/// The error for an unknown name of an output format.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no output format, those are jsonl, csv and parquet")]
-pub struct UnknownOutputFormat(String);
 
 /// Decides the fate of a record, given its number among those of all inputs, from 0, and the number of bytes read so
 /// far from all inputs.
@@ -150,7 +109,7 @@ pub fn rewrite_records(
         return Ok(0);
     };
     inputs.iter().try_for_each(InputFile::check_copyable)?;
-    let format = rewrite.format.filter(|to| !to.is(first.format()));
+    let format = rewrite.format.filter(|&to| to != first.format());
     let fields = &rewrite.fields[..];
     if format.is_some() || !fields.is_empty() {
         check_fields(inputs)?;

@@ -5,7 +5,6 @@ use super::{csv, json};
 use crate::cells::{Cell, Columns, has_already};
 #[cfg(feature = "arrow")]
 use crate::columnar::BatchRows;
-use crate::csv::Rows;
 use crate::fields::Holds;
 use crate::files::FilesReader;
 use crate::items::Items;
@@ -16,18 +15,10 @@ use crate::new_fields::{Fate, FieldValue, NewField};
 use crate::warc::WarcReader;
 use crate::{Error, Escaped, Format, InputFile, MAX_DOCUMENT, Result, columns};
 
-/// The separator of columns in a table.
-const TAB: char = '\t';
-
 /// The records of an input.
 pub(super) enum Records {
-    /// A record on each line, of which only JSON objects have fields.
-    Lines(LineSource),
-    /// Objects independent of line ends, possibly elements of an array.
-    Values(Values),
-    /// Rows after a header, and the number of its columns.
-    Tsv(LineSource, usize),
-    Csv(Box<Rows>, usize),
+    /// Lines, rows or values.
+    Items(Box<dyn Items>, Shape),
     #[cfg(feature = "warc")]
     Warc(WarcReader),
     /// Documents, and the path of the last one.
@@ -36,38 +27,58 @@ pub(super) enum Records {
     Batches(BatchRows),
 }
 
+/// The shape of items.
+#[derive(Clone, Copy)]
+pub(super) enum Shape {
+    /// A record on each line, of which only JSON objects have fields.
+    Line,
+    /// A JSON object independent of line ends, possibly an element of an array.
+    Value,
+    /// A row after a header, which has this many columns.
+    Row {
+        width: usize,
+        /// The delimiter of comma-separated values; `None` in a table without quoting.
+        delimiter: Option<u8>,
+    },
+}
+
 impl Records {
     /// Opens an input that is neither Parquet nor Arrow.
     pub(super) fn open(input: &InputFile) -> Result<Self> {
-        Ok(match input.format {
+        let (items, shape): (Box<dyn Items>, _) = match input.format {
             Format::Files => {
                 let files = FilesReader::open(&input.path, input.options.encoding)?;
-                Records::Files(files, String::new())
+                return Ok(Records::Files(files, String::new()));
             }
             #[cfg(feature = "warc")]
-            Format::Warc => Records::Warc(WarcReader::new(input.source()?, input.options.encoding)),
+            Format::Warc => {
+                let warc = WarcReader::new(input.source()?, input.options.encoding);
+                return Ok(Records::Warc(warc));
+            }
             Format::Csv => {
                 let rows = crate::csv::open_rows(input.text()?, &input.options)?;
-                let width = rows.len();
-                Records::Csv(Box::new(rows), width)
+                let (width, delimiter) = (rows.cell_count(), Some(rows.delimiter()));
+                (Box::new(rows), Shape::Row { width, delimiter })
             }
-            Format::Json => Records::Values(Values::new(input.text()?, MAX_DOCUMENT)),
+            Format::Json => {
+                let values = Values::new(input.text()?, MAX_DOCUMENT);
+                (Box::new(values), Shape::Value)
+            }
             Format::Tsv if !input.header.is_empty() => {
-                let mut lines = lines(input)?;
+                let (mut lines, delimiter) = (lines(input)?, None);
                 lines.advance()?;
-                let width = tab_cells(&lines).map_or(0, |cells| cells.len());
-                Records::Tsv(lines, width)
+                let width = lines.cell_count();
+                (Box::new(lines), Shape::Row { width, delimiter })
             }
-            _ => Records::Lines(lines(input)?),
-        })
+            _ => (Box::new(lines(input)?), Shape::Line),
+        };
+        Ok(Records::Items(items, shape))
     }
 
     /// Advances to the next record. Returns whether it can be read, or `None` at the end.
     pub(super) fn advance(&mut self) -> Result<Option<bool>> {
         let advanced = match self {
-            Records::Lines(lines) | Records::Tsv(lines, _) => lines.advance(),
-            Records::Values(values) => values.advance(),
-            Records::Csv(rows, _) => rows.advance(),
+            Records::Items(items, _) => items.advance(),
             #[cfg(feature = "warc")]
             Records::Warc(warc) => warc.next_document().map_or(Ok(false), |d| d.map(|_| true)),
             Records::Files(files, path) => files.next_path().map_or(Ok(false), |next| {
@@ -87,9 +98,7 @@ impl Records {
 
     pub(super) fn bytes_read(&self) -> u64 {
         match self {
-            Records::Lines(lines) | Records::Tsv(lines, _) => lines.source().bytes_read(),
-            Records::Values(values) => values.source().bytes_read(),
-            Records::Csv(rows, _) => rows.source().bytes_read(),
+            Records::Items(items, _) => items.source().bytes_read(),
             #[cfg(feature = "warc")]
             Records::Warc(warc) => warc.bytes_read(),
             Records::Files(..) => 0,
@@ -100,38 +109,41 @@ impl Records {
 
     /// Appends the cells of the record, each in its column.
     pub(super) fn row(&self, columns: &mut Columns, row: &mut Vec<Cell>) -> Result<(), String> {
-        let (cells, width) = match self {
-            Records::Lines(lines) => return take_apart(lines, columns, row),
-            Records::Values(values) => return take_apart(values, columns, row),
-            Records::Tsv(lines, width) => (tab_cells(lines)?, *width),
-            Records::Csv(rows, width) => (rows.values()?, *width),
+        match self {
+            Records::Items(items, Shape::Row { width, .. }) => {
+                let cells = items.cells()?;
+                row.extend(cells.iter().map(|&cell| Cell::Text(cell.to_owned())));
+                match cells.len() == *width {
+                    true => Ok(()),
+                    false => Err("has not as many columns as the table".into()),
+                }
+            }
+            Records::Items(object, _) => {
+                let text = object.text().map_err(|error| error.to_string())?;
+                json::take_apart(text, columns, row)
+            }
             #[cfg(feature = "arrow")]
-            Records::Batches(batches) => return batches.row(row),
-            _ => return Err("has no fields".into()),
-        };
-        row.extend(cells.iter().map(|&cell| Cell::Text(cell.to_owned())));
-        match cells.len() == width {
-            true => Ok(()),
-            false => Err("has not as many columns as the table".into()),
+            Records::Batches(batches) => batches.row(row),
+            _ => Err("has no fields".into()),
         }
     }
 
     /// The columns in the header of a table; none for other inputs.
     pub(super) fn columns(&self) -> Result<Columns> {
-        match self {
-            Records::Tsv(lines, _) => columns_of(lines, tab_cells(lines)),
-            Records::Csv(rows, _) => columns_of(&**rows, rows.values()),
-            _ => Ok(Columns::default()),
-        }
+        let Records::Items(items, Shape::Row { .. }) = self else {
+            return Ok(Columns::default());
+        };
+        let names = items.cells();
+        let names = names.map_err(|message| items.error_at(0, message))?;
+        Ok(Columns::of_table(names.into_iter()))
     }
 
     /// Writes the header of a table, with the names of new fields.
     pub(super) fn write_header(&self, copier: &mut Copier<'_>, fields: &[NewField]) -> Result<()> {
-        let (row, end) = match self {
-            Records::Tsv(lines, _) => lines.raw(),
-            Records::Csv(rows, _) => rows.raw(),
-            _ => return Ok(()),
+        let Records::Items(header, Shape::Row { delimiter, .. }) = self else {
+            return Ok(());
         };
+        let (row, end) = header.raw();
         let is_first = !std::mem::replace(&mut copier.has_header, true);
         if fields.is_empty() {
             return match is_first {
@@ -140,19 +152,15 @@ impl Records {
             };
         }
         if let Some(field) = self.columns()?.clash(fields) {
-            return Err(match self {
-                Records::Csv(rows, _) => rows.error(has_already(field)),
-                Records::Tsv(lines, _) => lines.error(has_already(field)),
-                _ => unreachable!("only tables have a header"),
-            });
+            return Err(header.error_at(0, has_already(field)));
         }
         if !is_first {
             return Ok(());
         }
-        let row = self.with_cells(row, fields.iter().map(|field| field.name.as_str()));
+        let names = fields.iter().map(|field| field.name.as_str());
         // Other records follow the header.
         let end: &[u8] = if end.is_empty() { b"\n" } else { end };
-        copier.write_raw((&row, end))
+        copier.write_raw((&with_cells(row, *delimiter, names), end))
     }
 
     /// Writes the record with the values of its new fields, if there are such fields.
@@ -166,76 +174,65 @@ impl Records {
             Fate::With(values) if !fields.is_empty() => Some(&values[..]),
             _ => None,
         };
-        match self {
-            Records::Lines(lines) => match values {
-                None => copier.write_raw(lines.raw()),
-                Some(values) => copier.write(&with_members(lines, fields, values)?, lines.raw().1),
-            },
-            Records::Values(json) => {
-                copier.note_array(json);
-                match values {
-                    None => copier.write_value(json.raw().0),
-                    Some(values) => copier.write_value(&with_members(json, fields, values)?),
-                }
-            }
-            // A row of another length cannot have new cells.
-            Records::Tsv(lines, width) => {
-                let is_whole = |cells: Vec<&str>| cells.len() == *width;
-                let grows = !fields.is_empty() && tab_cells(lines).is_ok_and(is_whole);
-                self.write_row(
-                    copier,
-                    lines.raw(),
-                    grows.then(|| new_cells(fields, values)),
-                )
-            }
-            Records::Csv(rows, width) => {
-                let grows = !fields.is_empty() && rows.len() == *width;
-                self.write_row(copier, rows.raw(), grows.then(|| new_cells(fields, values)))
-            }
+        let (items, shape) = match self {
+            Records::Items(items, shape) => (&**items, *shape),
             #[cfg(feature = "warc")]
-            Records::Warc(warc) => copier.write_parts(warc.raw()),
-            Records::Files(_, path) => copier.write(Escaped(path).to_string().as_bytes(), b"\n"),
+            Records::Warc(warc) => return copier.write_parts(warc.raw()),
+            Records::Files(_, path) => {
+                return copier.write(Escaped(path).to_string().as_bytes(), b"\n");
+            }
             #[cfg(feature = "arrow")]
             Records::Batches(_) => unreachable!("rows of these files are copied together"),
+        };
+        let (raw, end) = items.raw();
+        match (shape, values) {
+            (Shape::Line, None) => copier.write_raw((raw, end)),
+            (Shape::Line, Some(values)) => copier.write(&with_members(items, fields, values)?, end),
+            (Shape::Value, _) => {
+                copier.note_array(items);
+                match values {
+                    None => copier.write_value(raw),
+                    Some(values) => copier.write_value(&with_members(items, fields, values)?),
+                }
+            }
+            (Shape::Row { width, delimiter }, _) => {
+                // A row of another length cannot have new cells.
+                if fields.is_empty() || items.cell_count() != width {
+                    return copier.write_raw((raw, end));
+                }
+                let cells = new_cells(fields, values);
+                let cells = cells.iter().map(|cell| cell.text().unwrap_or_default());
+                copier.write_raw((&with_cells(raw, delimiter, cells), end))
+            }
         }
     }
 
     /// Records properties that are known only at the end of the records.
     pub(super) fn end(&self, copier: &mut Copier<'_>) {
-        if let Records::Values(values) = self {
-            copier.note_array(values);
+        if let Records::Items(items, Shape::Value) = self {
+            copier.note_array(&**items);
         }
     }
+}
 
-    /// Writes a row of a table, with optional further cells.
-    fn write_row(
-        &self,
-        copier: &mut Copier<'_>,
-        (row, end): (&[u8], &[u8]),
-        cells: Option<Vec<Cell>>,
-    ) -> Result<()> {
-        let Some(cells) = cells else {
-            return copier.write_raw((row, end));
-        };
-        let cells = cells.iter().map(|cell| cell.text().unwrap_or_default());
-        copier.write_raw((&self.with_cells(row, cells), end))
-    }
-
-    /// Returns a row with further cells. In a tab-separated table, line ends and tabs in them become spaces.
-    fn with_cells<'c>(&self, row: &[u8], cells: impl Iterator<Item = &'c str>) -> Vec<u8> {
-        let mut row = row.to_owned();
-        for cell in cells {
-            if let Records::Csv(rows, _) = self {
-                row.push(rows.delimiter());
-                csv::push_cell(&mut row, cell, rows.delimiter());
-                continue;
+/// Returns a row with further cells. In a table without quoting, line ends and tabs in them become spaces.
+fn with_cells<'c>(
+    row: &[u8],
+    delimiter: Option<u8>,
+    cells: impl Iterator<Item = &'c str>,
+) -> Vec<u8> {
+    let mut row = row.to_owned();
+    for cell in cells {
+        row.push(delimiter.unwrap_or(b'\t'));
+        match delimiter {
+            Some(delimiter) => csv::push_cell(&mut row, cell, delimiter),
+            None => {
+                let shown = cell.chars().map(|c| if c.is_control() { ' ' } else { c });
+                row.extend(shown.collect::<String>().into_bytes());
             }
-            let shown = cell.chars().map(|c| if c.is_control() { ' ' } else { c });
-            row.push(TAB as u8);
-            row.extend(shown.collect::<String>().into_bytes());
         }
-        row
     }
+    row
 }
 
 /// Returns the cells of new fields, which may have no values in a record.
@@ -256,33 +253,12 @@ fn lines(input: &InputFile) -> Result<LineSource> {
     Ok(LineSource::new(input.text()?, limit))
 }
 
-/// Returns the cells of a tab-separated line.
-fn tab_cells(lines: &LineSource) -> Result<Vec<&str>, String> {
-    let line = std::str::from_utf8(lines.raw().0).map_err(|_| "not valid UTF-8")?;
-    Ok(line.split(TAB).collect())
-}
-
-fn columns_of(row: &impl Items, names: Result<Vec<&str>, String>) -> Result<Columns> {
-    let names = names.map_err(|message| row.error(message))?;
-    Ok(Columns::of_table(names.into_iter()))
-}
-
-/// Converts an object to the cells of a row.
-fn take_apart(
-    object: &impl Items,
-    columns: &mut Columns,
-    row: &mut Vec<Cell>,
-) -> Result<(), String> {
-    let text = object.text().map_err(|error| error.to_string())?;
-    json::take_apart(text, columns, row)
-}
-
 /// Returns an object with further members at its end.
 fn with_members(
-    object: &impl Items,
+    object: &dyn Items,
     fields: &[NewField],
     values: &[Option<FieldValue>],
 ) -> Result<Vec<u8>> {
     let object_with = json::with_members(object.text()?, fields, values);
-    object_with.map_err(|message| object.error(message))
+    object_with.map_err(|message| object.error_at(0, message))
 }

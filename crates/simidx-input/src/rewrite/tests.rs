@@ -116,7 +116,7 @@ fn other_records_have_no_fields() {
         "a.hex: records read as hex have no named fields"
     );
     let rewrite = Rewrite {
-        format: Some(OutputFormat::Csv),
+        format: Some(Format::Csv),
         fields: Vec::new(),
     };
     assert!(rewritten(&[lines], None, &rewrite, &[]).is_err());
@@ -131,7 +131,7 @@ fn objects_become_rows() {
                  {\"n\":null,\"z\":{\"k\":[1, 2]},\"text\":\"two\\nlines\"}\n";
     let fates = [values("x", 1), Fate::Dropped, Fate::Copied, Fate::Copied];
     let mut rewrite = three();
-    rewrite.format = Some(OutputFormat::Csv);
+    rewrite.format = Some(Format::Csv);
     let found = rewritten(&[("a.jsonl", lines.as_bytes())], None, &rewrite, &fates);
     let expected = "text,n,z,of,distance,share\n\"a, \"\"b\"\"\",1.50,,x,1,\n\
                     \"two\nlines\",,\"{\"\"k\"\":[1, 2]}\",,,\n";
@@ -148,7 +148,7 @@ fn objects_become_rows() {
 fn tables_become_objects() {
     let table: (&str, &[u8]) = ("a.tsv", b"id\ttext\n1\t\"q\"\n2\t\xff\n3\tx\ty\n");
     let rewrite = Rewrite {
-        format: Some(OutputFormat::Jsonl),
+        format: Some(Format::Jsonl),
         fields: fields(&[("cluster", FieldKind::Number)]),
     };
     let fates = [
@@ -183,7 +183,7 @@ mod parquet_files {
         let lines = "{\"text\":\"a\",\"n\":1,\"r\":1,\"b\":true,\"m\":1,\"l\":[\"x\"],\"u\":18446744073709551615}\n\
                      {\"text\":\"b\",\"n\":-2,\"r\":0.5,\"b\":null,\"m\":\"s\",\"none\":null}\n";
         let mut rewrite = three();
-        rewrite.format = Some(OutputFormat::Parquet);
+        rewrite.format = Some(Format::Parquet);
         let fates = [values("z", u64::MAX), Fate::Copied];
         let found = rewritten(&[("a.jsonl", lines.as_bytes())], None, &rewrite, &fates);
         let (bytes, lost) = found.unwrap();
@@ -207,7 +207,7 @@ mod parquet_files {
         assert!(found[0].ends_with("of: \"z\", distance: 18446744073709551615, share: null}"));
 
         let rewrite = Rewrite {
-            format: Some(OutputFormat::Jsonl),
+            format: Some(Format::Jsonl),
             fields: Vec::new(),
         };
         let back = rewritten(
@@ -252,7 +252,7 @@ mod parquet_files {
             .map(|n| format!("{{\"text\":\"{n}\"}}\n"))
             .collect();
         let rewrite = Rewrite {
-            format: Some(OutputFormat::Parquet),
+            format: Some(Format::Parquet),
             fields: Vec::new(),
         };
         let fates = vec![Fate::Copied; 300_000];
@@ -314,7 +314,7 @@ fn elements_get_members_and_stay_in_their_array() {
 fn elements_become_lines_and_rows() {
     let array = "[{\"text\": \"a, b\",\n \"x\": {\"k\": [1,\n 2], \"s\": \"\\\" \\\\\"} }, 7,\n {\"n\": 1}]";
     let mut rewrite = Rewrite {
-        format: Some(OutputFormat::Jsonl),
+        format: Some(Format::Jsonl),
         fields: fields(&[("c", FieldKind::Number)]),
     };
     let fates = [
@@ -325,7 +325,7 @@ fn elements_become_lines_and_rows() {
     let found = rewritten(&[("a.json", array.as_bytes())], None, &rewrite, &fates);
     let expected = "{\"text\":\"a, b\",\"x\":{\"k\":[1,2],\"s\":\"\\\" \\\\\"},\"c\":4}\n{\"n\":1,\"c\":null}\n";
     assert_eq!(text(found), (expected.to_owned(), 1));
-    rewrite.format = Some(OutputFormat::Csv);
+    rewrite.format = Some(Format::Csv);
     let found = rewritten(&[("a.json", array.as_bytes())], None, &rewrite, &fates);
     let expected =
         "text,x,n,c\n\"a, b\",\"{\"\"k\"\":[1,2],\"\"s\"\":\"\"\\\"\" \\\\\"\"}\",,4\n,,1,\n";
@@ -370,7 +370,7 @@ fn comma_separated_values_become_objects() {
         b"id;text\n1;\"a\nb\"\n2;\xff\xfe\n3;x;y\n4;\"never",
     );
     let rewrite = Rewrite {
-        format: Some(OutputFormat::Jsonl),
+        format: Some(Format::Jsonl),
         fields: fields(&[("cluster", FieldKind::Number)]),
     };
     let fates = [
@@ -384,7 +384,7 @@ fn comma_separated_values_become_objects() {
     assert_eq!(text(found), (expected.to_owned(), 3));
     // Records that already have the format are copied.
     let rewrite = Rewrite {
-        format: Some(OutputFormat::Csv),
+        format: Some(Format::Csv),
         fields: Vec::new(),
     };
     let found = rewritten(&[("a.csv", b"id;text\n1;\"a\"\n")], None, &rewrite, &fates);

@@ -30,11 +30,8 @@ pub(super) struct Collector<'a> {
 /// A builder, and its requirements for records.
 struct Open {
     builder: IndexBuilder,
-    width: Width,
     ids: IdKind,
     documents: bool,
-    /// The smallest fingerprint that may follow, if records must be sorted.
-    least: Option<u128>,
     sketches: bool,
 }
 
@@ -86,10 +83,8 @@ impl<'a> Collector<'a> {
         let options = self.options(ids, documents);
         Ok(Open {
             builder: IndexBuilder::new(self.args.input.width, options)?,
-            width: self.args.input.width,
             ids,
             documents,
-            least: self.args.sorted.then_some(0),
             sketches: self.sketches.is_some(),
         })
     }
@@ -140,36 +135,18 @@ impl Sink for Collector<'_> {
         }
     }
 
-    fn fingerprints(
-        &mut self,
-        fingerprints: Column<'_>,
-        first_position: u64,
-    ) -> Result<usize, Error> {
+    fn fingerprints(&mut self, fingerprints: Column<'_>, first_position: u64) -> Result<(), Error> {
         let open = self.opened(false, false)?;
-        let fingerprints = open.in_order(fingerprints);
         match open.ids {
-            IdKind::None => open.builder.extend_from_slice(fingerprints)?,
+            IdKind::None => open.builder.extend_from_slice(fingerprints),
             _ => (first_position..)
                 .zip(fingerprints.iter())
-                .try_for_each(|(id, value)| open.builder.push_with_id(value, id))?,
+                .try_for_each(|(id, value)| open.builder.push_with_id(value, id)),
         }
-        Ok(fingerprints.len())
     }
 }
 
 impl Open {
-    /// Returns the fingerprints up to the first one that is out of order, or all of them if the order does not matter.
-    fn in_order<'f>(&mut self, fingerprints: Column<'f>) -> Column<'f> {
-        let Some(least) = &mut self.least else {
-            return fingerprints;
-        };
-        let count = fingerprints
-            .iter()
-            .take_while(|&next| next >= std::mem::replace(least, next.max(*least)))
-            .count();
-        fingerprints.slice(0..count)
-    }
-
     fn push(&mut self, mut record: Fingerprinted, automatic: bool) -> Result<(), Refusal> {
         if self.sketches && !record.is_document {
             let message = "a fingerprint has no text to sketch; --sketch needs documents";
@@ -188,15 +165,6 @@ impl Open {
             return Ok(());
         }
         let fingerprint = record.fingerprint;
-        if let Some(least) = &mut self.least {
-            if fingerprint < *least {
-                let [fingerprint, before] = [fingerprint, *least].map(|f| self.width.to_hex(f));
-                return Err(Refusal::Input(format!(
-                    "{fingerprint} follows {before}; omit --sorted if the input is not sorted"
-                )));
-            }
-            *least = fingerprint;
-        }
         let sketch = record.sketch.take();
         let id = match self.ids {
             IdKind::None => None,

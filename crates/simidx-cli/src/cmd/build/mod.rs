@@ -5,6 +5,7 @@ mod collector;
 use std::path::{Path, PathBuf};
 
 use simidx::format::{MAX_SKETCH_BITS, Metadata};
+use simidx_input::Format;
 use simidx_text::Pipeline;
 use simidx_text::similar::{SketchFeatures, Sketcher};
 
@@ -77,9 +78,6 @@ pub(crate) struct Args {
     /// Features that the sketches are of: words:N, all runs of N words [default: words:3]
     #[arg(long, value_name = "FEATURES", requires = "sketch", value_parser = words)]
     features: Option<usize>,
-    /// Require the records to be sorted by fingerprint; unsorted input is an error
-    #[arg(long)]
-    sorted: bool,
     #[command(flatten)]
     resources: ResourceArgs,
     /// Replace an existing output
@@ -212,12 +210,17 @@ fn check_space(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// Returns the largest size of the temporary files, as far as it is known: records are written as runs, then merged.
+/// Returns the largest size of the temporary files, as far as the sizes of the inputs tell it: records are written as
+/// runs, then merged.
 fn temporary_len(args: &Args) -> Result<u64, Failure> {
+    let holds_words = |path: &&PathBuf| {
+        let format = args.input.format().or(Format::of_name(path));
+        matches!(format, Some(Format::Le | Format::Npy))
+    };
     let paths = args.input.paths()?;
-    let options = args.input.fields.options(args.input.width);
-    let records = simidx_input::expected_records_with(&paths, args.input.format(), &options);
-    let records = records.unwrap_or(0);
+    let files = paths.iter().filter(holds_words);
+    let lens = files.filter_map(|path| Some(path.metadata().ok()?.len()));
+    let records = lens.sum::<u64>() / args.input.width.bytes() as u64;
     let id_len = if args.ids == IdChoice::Number { 8 } else { 0 };
     let sketch_len = u64::from(args.sketch.unwrap_or(0) / 8);
     let bytes = records.saturating_mul(args.input.width.bytes() as u64 + id_len + sketch_len);

@@ -226,9 +226,8 @@ impl Sink for Taken<'_> {
         !self.is_first && self.indexed.is_none()
     }
 
-    fn fingerprints(&mut self, fingerprints: Column<'_>, _: u64) -> Result<usize, Error> {
-        self.finder.extend_from_slice(fingerprints)?;
-        Ok(fingerprints.len())
+    fn fingerprints(&mut self, fingerprints: Column<'_>, _: u64) -> Result<(), Error> {
+        self.finder.extend_from_slice(fingerprints)
     }
 }
 

@@ -96,15 +96,11 @@ impl Sink for Collector {
         !self.needs_texts
     }
 
-    fn fingerprints(
-        &mut self,
-        fingerprints: Column<'_>,
-        first_position: u64,
-    ) -> Result<usize, Error> {
+    fn fingerprints(&mut self, fingerprints: Column<'_>, first_position: u64) -> Result<(), Error> {
         self.deduplicator.extend_from_slice(fingerprints)?;
-        let count = fingerprints.len();
-        self.known.labels.push_unnamed(first_position, count as u64);
-        Ok(count)
+        let count = fingerprints.len() as u64;
+        self.known.labels.push_unnamed(first_position, count);
+        Ok(())
     }
 }
 

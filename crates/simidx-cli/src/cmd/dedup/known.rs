@@ -12,8 +12,6 @@ use crate::support::records::Fingerprinted;
 /// The names and lengths of documents, in their order.
 pub(super) struct Known {
     pub(super) labels: Labels,
-    /// Whether any id is a string.
-    pub(super) has_text_ids: bool,
     pub(super) repeated_ids: RepeatedIds,
     /// Whether the ids are needed.
     keeps_ids: bool,
@@ -28,7 +26,6 @@ impl Known {
     ) -> Self {
         Known {
             labels: Labels::new(temp_dir, memory / 2, keeps_lengths),
-            has_text_ids: false,
             repeated_ids: RepeatedIds::new(memory / 2),
             keeps_ids,
         }
@@ -41,7 +38,6 @@ impl Known {
     pub(super) fn push(&mut self, record: &Fingerprinted) -> Result<(), Error> {
         if let Some(id) = &record.id {
             self.repeated_ids.push(id);
-            self.has_text_ids |= matches!(id, IdBuf::String(_));
         }
         let id = record.id.as_ref().filter(|_| self.keeps_ids);
         self.labels.push(record, id)

@@ -5,7 +5,6 @@ mod fingerprints;
 mod judged;
 mod known;
 mod measure;
-mod names;
 mod outputs;
 mod page;
 mod report;
@@ -19,7 +18,7 @@ use clap::Arg;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use simidx::set::Manifest;
 use simidx::{Set, Width};
-use simidx_input::{InputFile, OutputFormat};
+use simidx_input::{Format, InputFile};
 use simidx_text::Pipeline;
 
 use crate::cmd::Answer;
@@ -28,6 +27,7 @@ use crate::support::indexes::{ExcludeArgs, OpenArgs, is_index, together};
 use crate::support::inputs::{InputArgs, OnError};
 use crate::support::messages::{counted, say};
 use crate::support::options::{DISTANCES, ResourceArgs, distance_within};
+use crate::support::originals::open_all;
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::count;
 use crate::support::records::{ReadCounts, Sink, read_originals};
@@ -77,8 +77,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "format"])]
     output_dir: Option<PathBuf>,
     /// Format of the output: jsonl, csv or parquet, for records with named fields [default: that of the input]
-    #[arg(long, value_name = "FORMAT")]
-    format: Option<OutputFormat>,
+    #[arg(long, value_name = "FORMAT", value_parser = output_format)]
+    format: Option<Format>,
     /// Keep all records, and add fields to each: duplicate_of (an id or a position from 0), cluster, and the similarity, or
     /// with -k the distance; with --against duplicate_in. Their names begin with the value of --annotate-prefix
     #[arg(long)]
@@ -130,6 +130,15 @@ pub(crate) struct Args {
     json: bool,
     #[command(flatten)]
     resources: ResourceArgs,
+}
+
+/// The formats that records with named fields can be converted to.
+const FORMATS: [Format; 3] = [Format::Jsonl, Format::Csv, Format::Parquet];
+
+/// Reads `--format`.
+fn output_format(text: &str) -> Result<Format, String> {
+    let format = FORMATS.into_iter().find(|format| format.name() == text);
+    format.ok_or_else(|| format!("{text:?} is no output format, those are jsonl, csv and parquet"))
 }
 
 /// The options that the help of other commands describes.
@@ -323,39 +332,24 @@ impl Args {
     /// Whether all inputs go into one output, in which they must be of one format. Lines of JSON take any.
     fn has_one_format(&self) -> bool {
         let has_one_output = self.output.is_some() && !self.dry_run;
-        has_one_output && self.format != Some(OutputFormat::Jsonl)
+        has_one_output && self.format != Some(Format::Jsonl)
     }
 
     /// The inputs, of one format if they go into one output.
     fn originals(&self, paths: &[PathBuf], width: Width) -> Result<Vec<InputFile>, Failure> {
-        let mut originals: Vec<InputFile> = Vec::new();
         let mut options = self.input.fields.options(width);
         // They only name documents, and positions do that as well.
         options.fields.odd_ids = true;
-        for path in paths {
-            let format = self.input.format();
-            let temp_dir = self.resources.temp_dir.as_deref();
-            let original = InputFile::open_with(path, format, &options, temp_dir)?;
-            original.check_copyable()?;
-            let first = originals.first().filter(|_| self.has_one_format());
-            if let Some(first) = first.filter(|first| !original.goes_with(first)) {
-                let (format, other) = (original.format().name(), first.format().name());
-                let message = match format == other {
-                    true => "has other columns than the inputs before it".to_owned(),
-                    false => format!(
-                        "is read as {format} and cannot go into one output with inputs read as {other}"
-                    ),
-                };
-                let way_out = match original.has_fields() && first.has_fields() {
-                    true => "use --output-dir, or --format jsonl",
-                    false => "use --output-dir",
-                };
-                let message = format!("{message}; {way_out}");
-                return Err(Failure::new(message).about(path.display()));
-            }
-            originals.push(original);
-        }
-        Ok(originals)
+        let way_out = |have_fields| match have_fields {
+            true => "use --output-dir, or --format jsonl",
+            false => "use --output-dir",
+        };
+        let way_out: Option<&dyn Fn(bool) -> &'static str> = match self.has_one_format() {
+            true => Some(&way_out),
+            false => None,
+        };
+        let temp_dir = self.resources.temp_dir.as_deref();
+        open_all((&self.input, paths), &options, temp_dir, way_out)
     }
 
     /// Returns the title of the report.

@@ -2,24 +2,20 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use simidx_input::{Fate, InputFile, Rewrite, rewrite_records};
+use simidx_input::{Fate, InputFile, Rewrite};
 
 use super::judged::{Judged, Verdict};
-use super::names::{self, ReportFormat};
 use super::page::Page;
-use super::report::{self, Notes};
+use super::report::{self, Notes, ReportFormat};
 use super::summary::Summary;
-use super::{Args, Job};
+use super::{Args, FORMATS, Job};
 use crate::support::failure::{Failure, into_io};
 use crate::support::inputs::{InputFiles, OnError, folder};
+use crate::support::originals::{Copier, check_name};
 use crate::support::output::{Output, Together, compressed};
-use crate::support::progress::ReadingBar;
-
-/// A writer of bytes.
-type Sink<'a> = &'a mut (dyn io::Write + Send);
 
 /// The outputs, checked before anything is read.
 pub(super) struct Outputs {
@@ -53,7 +49,9 @@ impl Outputs {
         let (mut kept, mut new_folder) = (Vec::new(), None);
         match (&args.output, &args.output_dir) {
             _ if args.dry_run => {}
-            (Some(path), _) => kept.push((path.clone(), file(path, args.force, &inputs)?)),
+            (Some(path), _) => {
+                kept.push((path.clone(), Output::outside(path, args.force, &inputs)?))
+            }
             (None, Some(path)) => {
                 inputs.check_outside(path)?;
                 new_folder = check_folder(path)?;
@@ -68,7 +66,7 @@ impl Outputs {
         let report = match &args.report {
             None => None,
             Some(path) => {
-                let output = file(path, args.force, &inputs)?;
+                let output = Output::outside(path, args.force, &inputs)?;
                 Some((output, ReportFormat::of(path)?))
             }
         };
@@ -136,10 +134,12 @@ impl Outputs {
             }
         }
         match &args.output {
-            Some(path) => names::check(path, originals, args.format),
+            Some(path) => check_name(path, originals, args.format, &FORMATS),
             None => {
                 let mut parts = originals.chunks(1).zip(&self.kept);
-                parts.try_for_each(|(original, (path, _))| names::check(path, original, None))
+                parts.try_for_each(|(original, (path, _))| {
+                    check_name(path, original, None, &FORMATS)
+                })
             }
         }
     }
@@ -158,15 +158,32 @@ impl Outputs {
         let (args, originals) = (job.args, job.originals);
         let mut together = Together::default();
         together.new_folder.clone_from(&self.new_folder);
-        let mut copy = Copy::new(job, judged);
+        let notes = args.annotate.then(|| Notes::new(job, judged));
+        let mut rewrite = Rewrite::default();
+        rewrite.format = args.format;
+        if let Some(notes) = &notes {
+            rewrite.fields.clone_from(&notes.fields);
+        }
+        let keeps_unjudged = args.input.on_error == OnError::Keep;
+        let fate = |position| fate(judged, notes.as_ref(), keeps_unjudged, position);
+        let mut copier = Copier::new(originals, rewrite, &fate, job.mode);
         let len = match args.output {
             Some(_) => originals.len().max(1),
             None => 1,
         };
         for (part, (path, output)) in originals.chunks(len).zip(&self.kept) {
-            together.write(output, |out| copy.copy(part, path, out))?;
+            let copied = together.write(output, |out| copier.copy(part, path, out));
+            copied.map_err(with_way_out)?;
         }
-        copy.finish(!self.kept.is_empty(), summary)?;
+        let (records, lost) = copier.finish();
+        let positions = &judged.documents.labels.positions;
+        if !self.kept.is_empty() {
+            positions.check(records)?;
+        }
+        summary.skipped = positions.skipped_count();
+        if keeps_unjudged {
+            summary.skipped_kept = summary.skipped.saturating_sub(lost);
+        }
         if let (Some((output, format)), Some(path)) = (&self.report, &args.report) {
             together.write(output, |out| {
                 compressed(path, out, |out| match format {
@@ -183,13 +200,23 @@ impl Outputs {
     }
 }
 
-/// A file, or standard output. It may not lie in a folder that is still to be read.
-fn file(path: &Path, force: bool, inputs: &InputFiles) -> Result<Output, Failure> {
-    let output = Output::for_text(path, force, inputs)?;
-    if matches!(output, Output::File { .. }) {
-        inputs.check_outside(path)?;
-    }
-    Ok(output)
+/// Returns the fate of the record at a position.
+fn fate(
+    judged: &Judged<'_>,
+    notes: Option<&Notes>,
+    keeps_unjudged: bool,
+    position: u64,
+) -> io::Result<Fate> {
+    let document = judged.documents.labels.positions.document_at(position);
+    let keeps = match (document, notes) {
+        (None, _) => keeps_unjudged,
+        (Some(document), None) => matches!(judged.decisions.verdict(document), Verdict::Kept),
+        (Some(document), Some(notes)) => {
+            let values = notes.of(document, judged);
+            return values.map(Fate::With).map_err(into_io);
+        }
+    };
+    Ok(if keeps { Fate::Copied } else { Fate::Dropped })
 }
 
 /// Checks early that a folder of outputs is there, or returns its path if it can be made.
@@ -251,143 +278,12 @@ fn shard_names(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     Ok(names)
 }
 
-/// A writer that knows whether the last line is complete.
-struct LineEnds<'a> {
-    out: Sink<'a>,
-    is_open: bool,
-}
-
-impl LineEnds<'_> {
-    /// Ends the last line, if it is not complete.
-    fn end(&mut self) -> io::Result<()> {
-        match self.is_open {
-            true => self.write_all(b"\n"),
-            false => Ok(()),
-        }
-    }
-}
-
-impl io::Write for LineEnds<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.out.write(bytes)?;
-        if let Some(last) = written.checked_sub(1) {
-            self.is_open = bytes[last] != b'\n';
-        }
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
-    }
-}
-
-/// Copies records, input by input.
-struct Copy<'a, 'j> {
-    judged: &'a Judged<'j>,
-    rewrite: Rewrite,
-    notes: Option<Notes>,
-    /// Whether records that could not be judged go into the output.
-    keeps_unjudged: bool,
-    bar: ReadingBar,
-    /// Records of the inputs that have been copied.
-    records: u64,
-    bytes: u64,
-    /// Records that were to be copied and could not.
-    lost: u64,
-}
-
-impl<'a, 'j> Copy<'a, 'j> {
-    fn new(job: &Job<'_>, judged: &'a Judged<'j>) -> Self {
-        let args = job.args;
-        let notes = args.annotate.then(|| Notes::new(job, judged));
-        let mut rewrite = Rewrite::default();
-        rewrite.format = args.format;
-        if let Some(notes) = &notes {
-            rewrite.fields.clone_from(&notes.fields);
-        }
-        let total = job.originals.iter().map(InputFile::byte_count).sum();
-        Copy {
-            judged,
-            rewrite,
-            notes,
-            keeps_unjudged: args.input.on_error == OnError::Keep,
-            bar: job.mode.reading("copying", "documents", total),
-            records: 0,
-            bytes: 0,
-            lost: 0,
-        }
-    }
-
-    /// Copies the next inputs to an output of this name.
-    fn copy(&mut self, originals: &[InputFile], path: &Path, out: Sink<'_>) -> Result<(), Failure> {
-        compressed(path, out, |out| {
-            let mut out = LineEnds {
-                out,
-                is_open: false,
-            };
-            // Only lines of JSON are made of inputs of several formats.
-            for alike in originals.chunk_by(|one, next| next.goes_with(one)) {
-                out.end()?;
-                self.copy_alike(alike, &mut out)?;
-            }
-            Ok(())
-        })
-    }
-
-    /// Copies inputs of one format.
-    fn copy_alike(&mut self, originals: &[InputFile], out: Sink<'_>) -> Result<(), Failure> {
-        let (mut records, mut bytes) = (0, 0);
-        let rewrite = self.rewrite.clone();
-        let mut fate = |number: u64, read: u64| {
-            records = records.max(number + 1);
-            bytes = read;
-            self.fate(self.records + number, self.bytes + read)
-        };
-        let lost = rewrite_records(originals, out, &rewrite, &mut fate);
-        self.lost += lost.map_err(with_way_out)?;
-        self.records += records;
-        self.bytes += bytes;
-        Ok(())
-    }
-
-    /// Returns the fate of the record at a position.
-    fn fate(&mut self, position: u64, bytes: u64) -> io::Result<Fate> {
-        self.bar.show_sometimes(position, bytes);
-        let document = self.judged.documents.labels.positions.document_at(position);
-        let keeps = match (document, &self.notes) {
-            (None, _) => self.keeps_unjudged,
-            (Some(document), None) => {
-                matches!(self.judged.decisions.verdict(document), Verdict::Kept)
-            }
-            (Some(document), Some(notes)) => {
-                let values = notes.of(document, self.judged);
-                return values.map(Fate::With).map_err(into_io);
-            }
-        };
-        Ok(if keeps { Fate::Copied } else { Fate::Dropped })
-    }
-
-    /// Checks that the inputs were what they had been, and counts what became of records that could not be judged.
-    fn finish(self, has_copied: bool, summary: &mut Summary) -> Result<(), Failure> {
-        self.bar.finish();
-        let positions = &self.judged.documents.labels.positions;
-        if has_copied {
-            positions.check(self.records)?;
-        }
-        summary.skipped = positions.skipped_count();
-        if self.keeps_unjudged {
-            summary.skipped_kept = summary.skipped.saturating_sub(self.lost);
-        }
-        Ok(())
-    }
-}
-
 /// The failure to write records, with the option that helps if they have the new fields already.
-fn with_way_out(error: simidx_input::Error) -> Failure {
-    match error {
-        simidx_input::Error::Input(error) if error.message.ends_with("other names") => {
-            Failure::new(format!("{error}, with --annotate-prefix"))
+fn with_way_out(failure: Failure) -> Failure {
+    match failure.to_string() {
+        message if message.ends_with("other names") => {
+            Failure::new(message + ", with --annotate-prefix")
         }
-        error => error.into(),
+        _ => failure,
     }
 }

@@ -1,6 +1,7 @@
 //! The outcome for each document: `--report`, a row for each dropped one, and the fields of `--annotate`.
 
 use std::io::Write;
+use std::path::Path;
 
 use simidx::{Error, IdBuf, IdKind, Set};
 use simidx_input::{FieldKind, FieldValue, NewField};
@@ -8,8 +9,39 @@ use simidx_input::{FieldKind, FieldValue, NewField};
 use super::Job;
 use super::judged::{Cause, Dropped, Judged, Member, Verdict};
 use crate::support::failure::Failure;
-use crate::support::output::Column;
-use crate::support::table::{self, Lines, Sheet, TableFormat, id_kind};
+use crate::support::originals::{OTHER_COMPRESSION, said};
+use crate::support::output::{Column, ending};
+use crate::support::table::{self, Lines, Sheet, TABLE_ENDINGS, TableFormat, id_kind};
+
+/// The format of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ReportFormat {
+    /// A row for each document that is dropped.
+    Table(TableFormat),
+    /// A page to look at.
+    Page,
+}
+
+impl ReportFormat {
+    /// That which a name says; columns if it says nothing.
+    ///
+    /// # Errors
+    /// It says another.
+    pub(super) fn of(path: &Path) -> Result<Self, Failure> {
+        let own = ending(path);
+        let format = match said(path) {
+            _ if OTHER_COMPRESSION.contains(&own.as_str()) => None,
+            None => Some(ReportFormat::Table(TableFormat::Tsv)),
+            Some("json") => Some(ReportFormat::Table(TableFormat::Jsonl)),
+            Some("html") => Some(ReportFormat::Page),
+            Some(_) => TableFormat::of(path).map(ReportFormat::Table),
+        };
+        format.ok_or_else(|| {
+            let message = format!("a report ends in .html, {TABLE_ENDINGS}, not in .{own}");
+            Failure::new(message).about(path.display())
+        })
+    }
+}
 
 /// Writes a row for each document that is dropped, in order. All rows have the same columns.
 ///
@@ -57,10 +89,7 @@ pub(super) fn write(
 
 /// The columns: of all that there may be, those up to the last one that can have a value.
 fn columns(job: &Job<'_>, judged: &Judged<'_>) -> Vec<table::Column> {
-    let own_ids = id_kind(match judged.documents.has_text_ids {
-        true => IdKind::String,
-        false => IdKind::Number,
-    });
+    let own_ids = judged.documents.labels.id_kind();
     let index_ids = id_kind(job.set.map_or(IdKind::None, Set::id_kind));
     let has_distance = job.measure.distance().is_some();
     let count = match (job.set, has_distance) {
@@ -137,7 +166,7 @@ impl Notes {
     pub(super) fn new(job: &Job<'_>, judged: &Judged<'_>) -> Self {
         let (prefix, has_index) = (&job.args.annotate_prefix, job.set.is_some());
         // Members of an index may have any ids.
-        let of = match has_index || judged.documents.has_text_ids {
+        let of = match has_index || judged.documents.labels.has_text_ids {
             true => FieldKind::Text,
             false => FieldKind::Number,
         };
@@ -214,5 +243,32 @@ fn value(label: IdBuf) -> FieldValue {
     match label {
         IdBuf::String(id) => FieldValue::Text(id),
         IdBuf::Number(number) => FieldValue::Number(number),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_is_what_its_name_says() {
+        let of = |name: &str| ReportFormat::of(Path::new(name)).ok();
+        for name in ["r", "r.tsv", "r.txt.gz", "r.lst"] {
+            let format = Some(ReportFormat::Table(TableFormat::Tsv));
+            assert_eq!(of(name), format, "{name}");
+        }
+        for name in ["r.jsonl", "r.NDJSON.zst", "r.json"] {
+            let format = Some(ReportFormat::Table(TableFormat::Jsonl));
+            assert_eq!(of(name), format, "{name}");
+        }
+        assert_eq!(of("r.HTML.gz"), Some(ReportFormat::Page));
+        let csv = Some(ReportFormat::Table(TableFormat::Csv));
+        assert_eq!(of("r.csv.zst"), csv);
+        let parquet = Some(ReportFormat::Table(TableFormat::Parquet));
+        let parquet = parquet.filter(|_| cfg!(feature = "parquet"));
+        assert_eq!(of("r.parquet"), parquet);
+        for name in ["r.parquet.gz", "r.arrow", "r.tsv.xz"] {
+            assert_eq!(of(name), None, "{name}");
+        }
     }
 }

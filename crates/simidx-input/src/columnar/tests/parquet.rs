@@ -17,7 +17,7 @@ use parquet::schema::parser::parse_message_type;
 
 use super::super::*;
 use crate::tests::{Read, document, drain, drain_in_bulk, fields, filter_records, fingerprint};
-use crate::{Fate, Fields, OutputFormat, Record, Rewrite, open, open_with, rewrite_records};
+use crate::{Fate, Fields, Format, Record, Rewrite, open, open_with, rewrite_records};
 use simidx::{IdBuf, Width};
 
 /// The values of a column in one row group; `None` is null.
@@ -331,16 +331,6 @@ fn what_is_no_file_of_this_format_is_refused() {
 }
 
 #[test]
-fn the_number_of_rows_is_known() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("x.parquet");
-    let groups = [vec![large(&[1, 2])], vec![large(&[3])]];
-    std::fs::write(&path, plain("required int64 fingerprint;", &groups)).unwrap();
-    let reader = open(&path, None).unwrap();
-    assert_eq!(reader.expected_records(), Some(3));
-}
-
-#[test]
 fn damaged_files_are_errors() {
     let values: Vec<u64> = (0..50).map(|i| i * 77).collect();
     let names: Vec<String> = values.iter().map(|v| format!("name {v}")).collect();
@@ -370,7 +360,7 @@ fn lines(bytes: &[u8]) -> Result<String, String> {
     let path = dir.path().join("x.parquet");
     std::fs::write(&path, bytes).unwrap();
     let rewrite = Rewrite {
-        format: Some(OutputFormat::Jsonl),
+        format: Some(Format::Jsonl),
         fields: Vec::new(),
     };
     let mut lines = Vec::new();
@@ -775,7 +765,7 @@ fn types_of_old_files_are_copied_and_shown() {
     assert_eq!(copy, [all[0], all[2]]);
 
     let rewrite = Rewrite {
-        format: Some(OutputFormat::Jsonl),
+        format: Some(Format::Jsonl),
         fields: Vec::new(),
     };
     let mut lines = Vec::new();

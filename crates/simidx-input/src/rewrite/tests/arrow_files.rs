@@ -177,7 +177,7 @@ fn kinds() -> RecordBatch {
 #[test]
 fn values_become_json_and_text() {
     let mut rewrite = Rewrite {
-        format: Some(OutputFormat::Jsonl),
+        format: Some(Format::Jsonl),
         fields: Vec::new(),
     };
     let fates = [Fate::Copied, Fate::Copied, Fate::Dropped, Fate::Copied];
@@ -199,7 +199,7 @@ fn values_become_json_and_text() {
         let found = rewritten(&[("a.arrow", &bytes)], None, &rewrite, &fates);
         assert_eq!(text(found), (format!("{values}\n{nulls}\n{nulls}\n"), 0));
     }
-    rewrite.format = Some(OutputFormat::Csv);
+    rewrite.format = Some(Format::Csv);
     let found = rewritten(&[("a.arrow", &file(&rows[..1]))], None, &rewrite, &fates);
     let (found, _) = text(found);
     let lines: Vec<&str> = found.lines().collect();
@@ -214,7 +214,7 @@ fn values_become_json_and_text() {
 #[test]
 fn files_go_together_by_their_columns() {
     let rewrite = Rewrite {
-        format: Some(OutputFormat::Jsonl),
+        format: Some(Format::Jsonl),
         fields: Vec::new(),
     };
     let fates = [Fate::Copied, Fate::Copied];
@@ -232,7 +232,7 @@ fn files_go_together_by_their_columns() {
 #[test]
 fn values_that_cannot_be_shown_are_errors() {
     let rewrite = Rewrite {
-        format: Some(OutputFormat::Jsonl),
+        format: Some(Format::Jsonl),
         fields: Vec::new(),
     };
     let fates = [Fate::Copied, Fate::Copied];
@@ -251,7 +251,7 @@ fn values_that_cannot_be_shown_are_errors() {
 #[test]
 fn a_column_fits_the_values_of_all_files() {
     let rewrite = Rewrite {
-        format: Some(OutputFormat::Parquet),
+        format: Some(Format::Parquet),
         fields: Vec::new(),
     };
     let numbers: ArrayRef = Arc::new(Int32Array::from(vec![1]));
@@ -266,7 +266,7 @@ fn a_column_fits_the_values_of_all_files() {
 #[test]
 fn types_become_those_of_parquet() {
     let rewrite = Rewrite {
-        format: Some(OutputFormat::Parquet),
+        format: Some(Format::Parquet),
         fields: Vec::new(),
     };
     let bytes = file(&[kinds()]);

@@ -1,0 +1,246 @@
+//! Inputs whose records are copied into outputs by their fates: dropped, copied as they are, or written with new fields.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use simidx_input::{Fate, Format, InputFile, ReadOptions, Rewrite, rewrite_records};
+
+use crate::support::failure::Failure;
+use crate::support::inputs::InputArgs;
+use crate::support::output::{compressed, ending, is_compressed};
+use crate::support::progress::{ProgressMode, ReadingBar};
+
+/// Endings of compressed files, but for .gz and .zst, which are written.
+pub(crate) const OTHER_COMPRESSION: [&str; 8] =
+    ["xz", "bz2", "lz4", "br", "lzma", "zip", "7z", "rar"];
+
+/// Endings of files that hold no records, or none that are read.
+const OTHER_ENDINGS: [&str; 9] = [
+    "avro", "html", "orc", "pdf", "simidx", "svg", "tar", "xlsx", "xml",
+];
+
+/// Opens inputs, which must go together if their records go into one output. For inputs that do not, `way_out` returns
+/// what helps, given whether all of their records have named fields.
+///
+/// # Errors
+/// An input that cannot be opened or copied, or that does not go with the first one.
+pub(crate) fn open_all(
+    (args, paths): (&InputArgs, &[PathBuf]),
+    options: &ReadOptions,
+    temp_dir: Option<&Path>,
+    way_out: Option<&dyn Fn(bool) -> &'static str>,
+) -> Result<Vec<InputFile>, Failure> {
+    let mut originals: Vec<InputFile> = Vec::new();
+    for path in paths {
+        let original = InputFile::open_with(path, args.format(), options, temp_dir)?;
+        original.check_copyable()?;
+        if let (Some(way_out), Some(first)) = (way_out, originals.first())
+            && !original.goes_with(first)
+        {
+            let (format, other) = (original.format().name(), first.format().name());
+            let message = match format == other {
+                true => "has other columns than the inputs before it".to_owned(),
+                false => format!(
+                    "is read as {format} and cannot go into one output with inputs read as {other}"
+                ),
+            };
+            let way_out = way_out(original.has_fields() && first.has_fields());
+            let message = format!("{message}; {way_out}");
+            return Err(Failure::new(message).about(path.display()));
+        }
+        originals.push(original);
+    }
+    Ok(originals)
+}
+
+/// The contents that the ending of a name stands for.
+pub(crate) fn said(path: &Path) -> Option<&'static str> {
+    if let Some(format) = Format::of_name(path) {
+        return Some(format.name());
+    }
+    let ending = match &*ending(path) {
+        "htm" => "html".to_owned(),
+        "tgz" => "tar".to_owned(),
+        other => other.to_owned(),
+    };
+    OTHER_ENDINGS.into_iter().find(|other| *other == ending)
+}
+
+/// Refuses a name of an output that says something else than what will be written: records in the format of the inputs,
+/// or in another one. `choices` are the formats that they can be converted to.
+///
+/// # Errors
+/// It does; the failure says how to name the output, or how to write what the name says.
+pub(crate) fn check_name(
+    path: &Path,
+    inputs: &[InputFile],
+    format: Option<Format>,
+    choices: &[Format],
+) -> Result<(), Failure> {
+    let refuse = |message: String| Err(Failure::new(message).about(path.display()));
+    if path == Path::new("-") {
+        return Ok(());
+    }
+    let Some(first) = inputs.first() else {
+        return Ok(());
+    };
+    let own = ending(path);
+    if OTHER_COMPRESSION.contains(&own.as_str()) {
+        return refuse(format!(
+            ".{own} cannot be written; name it .gz, .zst or without compression"
+        ));
+    }
+    let written = format.unwrap_or(first.format()).name();
+    if written == "parquet" && is_compressed(path) {
+        return refuse("a Parquet file is compressed inside and not as a whole".into());
+    }
+    let Some(said) = said(path) else {
+        return Ok(());
+    };
+    if let Some(format) = format {
+        return match said == written || said == "json" && written == "jsonl" {
+            true => Ok(()),
+            false => refuse(format!("its name says {said}, but --format says {format}")),
+        };
+    }
+    let fits = match first.format() {
+        Format::Jsonl => ["jsonl", "json"].contains(&said),
+        Format::Hex | Format::Tsv if !first.has_fields() => ["hex", "tsv"].contains(&said),
+        _ => said == written,
+    };
+    // The inputs have such a name as well.
+    if fits || inputs.iter().all(|input| ending(input.path()) == own) {
+        return Ok(());
+    }
+    let mut choices = choices.iter().filter(|_| first.has_fields());
+    refuse(match choices.find(|format| format.name() == said) {
+        Some(format) => format!(
+            "its name says {said}, but the records are {written}; name it .{written}, or add --format {format}"
+        ),
+        None => {
+            format!("its name says {said}, but the records are {written}; let it end otherwise")
+        }
+    })
+}
+
+/// Decides the fate of the record at a position among those of all inputs.
+pub(crate) type FateAt<'a> = &'a dyn Fn(u64) -> io::Result<Fate>;
+
+/// Copies records, input by input, into one output or several.
+pub(crate) struct Copier<'a> {
+    rewrite: Rewrite,
+    fate: FateAt<'a>,
+    bar: ReadingBar,
+    /// Records of the inputs that have been copied.
+    records: u64,
+    bytes: u64,
+    /// Records that were to be copied and could not.
+    lost: u64,
+}
+
+impl<'a> Copier<'a> {
+    pub(crate) fn new(
+        originals: &[InputFile],
+        rewrite: Rewrite,
+        fate: FateAt<'a>,
+        mode: ProgressMode,
+    ) -> Self {
+        let total = originals.iter().map(InputFile::byte_count).sum();
+        Copier {
+            rewrite,
+            fate,
+            bar: mode.reading("copying", "documents", total),
+            records: 0,
+            bytes: 0,
+            lost: 0,
+        }
+    }
+
+    /// Copies the next inputs to an output, compressed as its name says.
+    ///
+    /// # Errors
+    /// Any error of the inputs and the output.
+    pub(crate) fn copy(
+        &mut self,
+        originals: &[InputFile],
+        path: &Path,
+        out: &mut (dyn Write + Send),
+    ) -> Result<(), Failure> {
+        compressed(path, out, |out| {
+            let mut out = LineEnds {
+                out,
+                is_open: false,
+            };
+            // Only lines of JSON are made of inputs of several formats.
+            for alike in originals.chunk_by(|one, next| next.goes_with(one)) {
+                out.end()?;
+                let (mut records, mut bytes) = (0, 0);
+                let mut fate = |number: u64, read: u64| {
+                    records = records.max(number + 1);
+                    bytes = read;
+                    let position = self.records + number;
+                    self.bar.show_sometimes(position, self.bytes + read);
+                    (self.fate)(position)
+                };
+                self.lost += rewrite_records(alike, &mut out, &self.rewrite, &mut fate)?;
+                self.records += records;
+                self.bytes += bytes;
+            }
+            Ok(())
+        })
+    }
+
+    /// Returns the number of records of the inputs that have been copied, and of those that were to be copied and could
+    /// not.
+    pub(crate) fn finish(self) -> (u64, u64) {
+        self.bar.finish();
+        (self.records, self.lost)
+    }
+}
+
+/// An output that knows whether its last line still lacks its end.
+struct LineEnds<'a> {
+    out: &'a mut (dyn Write + Send),
+    is_open: bool,
+}
+
+impl LineEnds<'_> {
+    /// Ends the last line.
+    fn end(&mut self) -> io::Result<()> {
+        match self.is_open {
+            true => self.write_all(b"\n"),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Write for LineEnds<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        if let Some(last) = written.checked_sub(1) {
+            self.is_open = bytes[last] != b'\n';
+        }
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_say_formats_and_compression() {
+        let of = |name: &str| (said(Path::new(name)), is_compressed(Path::new(name)));
+        assert_eq!(of("a/B.JSONL.GZ"), (Some("jsonl"), true));
+        assert_eq!(of("x.pq"), (Some("parquet"), false));
+        assert_eq!(of("x.htm"), (Some("html"), false));
+        assert_eq!(of("kept.lst"), (None, false));
+        assert_eq!(of("kept.zst"), (None, true));
+        assert_eq!(of("csv"), (None, false));
+        assert_eq!(ending(Path::new("a.tsv.zst")), "tsv");
+    }
+}
