@@ -30,22 +30,22 @@ pub(crate) fn stdout() -> BufWriter<Stdout> {
     BufWriter::with_capacity(1 << 16, Stdout(io::stdout()))
 }
 
-/// What a command has to say at its end.
+/// The report of a command at its end.
 pub(crate) trait Report {
     /// The figures as a JSON object.
     fn to_json(&self) -> Value;
 
-    /// Prints them for a person.
+    /// Prints the report for a person.
     ///
     /// # Errors
-    /// What `out` reports.
+    /// An output that cannot be written.
     fn print(&self, out: &mut dyn Write) -> io::Result<()>;
 }
 
 /// Writes a report as one JSON object or for a person.
 ///
 /// # Errors
-/// What `out` reports.
+/// An output that cannot be written.
 pub(crate) fn write_report(
     mut out: impl Write,
     report: &impl Report,
@@ -61,7 +61,7 @@ pub(crate) fn write_report(
 /// Writes a JSON object on a line of its own.
 ///
 /// # Errors
-/// What `out` reports.
+/// An output that cannot be written.
 pub(crate) fn write_object(out: &mut (impl Write + ?Sized), object: &Value) -> io::Result<()> {
     json_style().write(&mut *out, object)?;
     out.write_all(b"\n")
@@ -163,11 +163,11 @@ impl Output {
         }
     }
 
-    /// Lets `write` write the contents. A file is written beside its target, flushed to disk and
+    /// Lets `write` write the contents. A file is written next to its target, flushed to disk and
     /// renamed; if anything fails, it is removed and the target is as it was.
     ///
     /// # Errors
-    /// What `write` or the operating system reports.
+    /// The errors of `write`, and of the operating system.
     pub(crate) fn write<T>(
         &self,
         write: impl FnOnce(&mut (dyn Write + Send)) -> Result<T, Failure>,
@@ -191,10 +191,10 @@ impl Output {
     }
 }
 
-/// Lets `write` write what goes to `out`, compressed as the name says.
+/// Lets `write` write to `out`, compressed as the name says.
 ///
 /// # Errors
-/// What `write` or `out` report.
+/// The errors of `write`, and an output that cannot be written.
 pub(crate) fn compressed<T>(
     path: &Path,
     out: &mut (dyn Write + Send),
@@ -223,7 +223,7 @@ fn name(path: &Path) -> String {
     name.to_string_lossy().to_ascii_lowercase()
 }
 
-/// The name of a file in lower case, without the ending that tells the compression.
+/// The name of a file in lower case, without the ending of the compression.
 fn plain_name(path: &Path) -> String {
     let name = name(path);
     let plain = name
@@ -264,10 +264,10 @@ struct Complete {
 }
 
 impl Together {
-    /// Lets `write` write the contents of one of them. What goes to standard output is there at once.
+    /// Lets `write` write the contents of one of them. Standard output is written at once.
     ///
     /// # Errors
-    /// What `write` or the operating system reports.
+    /// The errors of `write`, and of the operating system.
     pub(crate) fn write<T>(
         &mut self,
         output: &Output,
@@ -300,7 +300,7 @@ impl Together {
     /// replaced a file. A signal that comes meanwhile waits, so that all of them appear.
     ///
     /// # Errors
-    /// What the operating system reports.
+    /// The errors of the operating system.
     pub(crate) fn appear(self) -> Result<(), Failure> {
         let (files, _guards): (Vec<_>, Vec<_>) = self.files.into_iter().unzip();
         let new_folder = self.new_folder.as_deref();
