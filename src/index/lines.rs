@@ -125,7 +125,7 @@ impl<F: Fingerprint> LineTable<F> {
     pub(super) fn line<'a>(&self, file: &'a [u8], number: u64) -> Result<Line<'a>, FormatError> {
         let at = number as usize * LINE_LEN;
         let bytes = self.lines.bytes(file, at..at + LINE_LEN)?;
-        let bytes = bytes.as_array::<LINE_LEN>();
+        let bytes = bytes.first_chunk::<LINE_LEN>();
         let missing = || self.fault(LineFault::Finer, number);
         bytes.map(Line::new).ok_or_else(missing)
     }

@@ -5,9 +5,9 @@
  * Rules that hold for all functions:
  *
  * - Most return a status. SIMIDX_OK is 0. After any other, simidx_error_message() describes the failure.
- * - Results go to memory of the caller. Only handles must be freed: indexes, searchers and pipelines.
+ * - Results go to memory of the caller. Only handles must be freed: indexes, searchers, builders and pipelines.
  * - Handles may be closed twice, or be NULL: a call with a closed handle fails with SIMIDX_ERROR_CLOSED.
- * - All threads may use an index and a pipeline at the same time, but only one at a time may use a searcher.
+ * - All threads may use an index and a pipeline at the same time, but only one at a time a searcher or a builder.
  * - If `found` exceeds the capacity of a buffer, there are more results; those that fit have been written.
  * - Structs of options begin with their size. Set all bytes to 0 and then `struct_size` to its sizeof, or pass NULL.
  * - A pointer that is not NULL must point to as much as the function says, which must not change during the call. Failed
@@ -34,7 +34,7 @@ typedef enum {
     SIMIDX_ERROR_ARGUMENT = 1,
     /// The handle is of another type, has been closed, or was never valid.
     SIMIDX_ERROR_CLOSED = 2,
-    /// Another thread is using the searcher.
+    /// Another thread is using the searcher or the builder.
     SIMIDX_ERROR_BUSY = 3,
     /// The file does not exist.
     SIMIDX_ERROR_NOT_FOUND = 4,
@@ -65,6 +65,9 @@ typedef enum {
     /// Strings of 1 to 65,535 bytes of UTF-8.
     SIMIDX_IDS_STRINGS = 2,
 } simidx_id_kind;
+
+/// An index file under construction, whose records are added in batches. Only one thread may use it at a time.
+typedef struct simidx_builder simidx_builder;
 
 /// An open index: one file, or several that are searched as one. All threads may use it at the same time.
 typedef struct simidx_index simidx_index;
@@ -111,10 +114,11 @@ typedef struct {
 } simidx_info;
 
 /// A function of the caller that is called with the progress of long work: `done` of `total` in a stage, whose name is
-/// a string that is valid during the call. Return 0 to continue. Any other value stops: the call then fails with
-/// `SIMIDX_ERROR_STOPPED`. One thread of a call at a time calls the function. It may be another thread than that of the
-/// call, and may work for other calls meanwhile. The function must not throw, longjmp, call functions with the same
-/// searcher, or call the library while it holds a lock that another progress function takes.
+/// a string that is valid during the call. `total` is 0 if it is not known. Return 0 to continue. Any other value stops:
+/// the call then fails with `SIMIDX_ERROR_STOPPED`. One thread of a call at a time calls the function. It may be another
+/// thread than that of the call, and may work for other calls meanwhile. The function must not throw, longjmp, call
+/// functions with the same searcher or builder, or call the library while it holds a lock that another progress function
+/// takes.
 typedef int32_t (*simidx_progress)(void *user,
                                    const char *stage,
                                    uint64_t done,
@@ -205,6 +209,14 @@ typedef struct {
     /// Passed to `progress`.
     void *user;
 } simidx_build_options;
+
+/// A function of the caller that receives a pair: the numbers of two fingerprints, from 0 and the smaller one first, and
+/// the number of bits in which they differ. Return 0 to continue. Any other value stops: the call then fails with
+/// `SIMIDX_ERROR_STOPPED`. The function must not throw or longjmp.
+typedef int32_t (*simidx_pair_visit)(void *user,
+                                     uint64_t first,
+                                     uint64_t second,
+                                     uint32_t distance);
 
 #ifdef __cplusplus
 extern "C" {
@@ -476,6 +488,61 @@ simidx_status simidx_build(const char *path,
                            uint32_t max_distance,
                            const simidx_build_options *options);
 
+/// Begins an index file whose records are added in batches, which need not be in memory at the same time. With `memory`
+/// in the options, the library holds no more than that either. The file is that of `simidx_build` with all records.
+///
+/// @param path          the file, as for `simidx_build`; it appears when the build is finished
+/// @param width         bits of the fingerprints: 32, 64 or 128
+/// @param id_kind       the kind of the ids: a `simidx_id_kind`
+/// @param max_distance  the distance that the tables are chosen for: 0 to 12. Queries may use any distance
+/// @param options       may be NULL. It has no ids. Its progress function may be called until the builder is closed
+/// @param out           the builder, to be closed by `simidx_builder_finish` or `simidx_builder_abort`; NULL if the call
+///                      fails
+simidx_status simidx_builder_new(const char *path,
+                                 uint32_t width,
+                                 uint32_t id_kind,
+                                 uint32_t max_distance,
+                                 const simidx_build_options *options,
+                                 simidx_builder **out);
+
+/// Adds records to an index file under construction, in any order. They are copied. If the call fails, the builder can
+/// only be closed.
+///
+/// @param fingerprints  `count` values of `uint32_t`, `uint64_t` or `simidx_fingerprint`, one for each record
+/// @param width         their bits: 32, 64 or 128, those of the builder
+/// @param ids           options with the ids of these records and nothing else; NULL if the index has no ids
+simidx_status simidx_builder_add(simidx_builder *builder,
+                                 const void *fingerprints,
+                                 uint32_t width,
+                                 size_t count,
+                                 const simidx_build_options *ids);
+
+/// Writes the index file of all added records, as `simidx_build` does. Closes the builder, even if the call fails.
+simidx_status simidx_builder_finish(simidx_builder *builder);
+
+/// Closes a builder without an index file: any file of its name is unchanged. NULL and a closed builder are ignored.
+void simidx_builder_abort(simidx_builder *builder);
+
+/// Calls a function with each pair of fingerprints within `distance` bits, inclusive and each once: by the first number,
+/// then by the second. `n` equal fingerprints are `n (n - 1) / 2` pairs. Exact for every distance; time grows with it.
+/// Memory: about 40 bytes for each fingerprint, and 24 for each pair.
+///
+/// @param fingerprints  `count` values of `uint32_t`, `uint64_t` or `simidx_fingerprint`
+/// @param width         their bits: 32, 64 or 128
+/// @param max_pairs     the most pairs: if there are more, the call fails with `SIMIDX_ERROR_LIMIT` before it visits
+///                      any; 0 for no limit
+/// @param options       may be NULL
+/// @param visit         receives the pairs, on this thread
+/// @param user          passed to `visit`
+simidx_status simidx_pairs(const void *fingerprints,
+                           uint32_t width,
+                           size_t count,
+                           uint32_t distance,
+                           uint64_t max_pairs,
+                           const simidx_work_options *options,
+                           simidx_pair_visit visit,
+                           void *user);
+
 /// Opens a pipeline by its name, as in the option `--pipeline` of the program: a preset such as "web", optionally with
 /// changed stages as in "web,shingle=4"; or by a description, the line of JSON from `simidx_index_pipeline`. Close it
 /// with `simidx_pipeline_close`.
@@ -517,6 +584,28 @@ simidx_status simidx_fingerprint_texts(const simidx_pipeline *pipeline,
                                        uint32_t width,
                                        void *out,
                                        uint8_t *says);
+
+/// Finds texts that are similar to earlier ones, as `simidx dedup` does: each dropped text is similar to a kept one before
+/// it. Texts are compared if they share a key, which nearly all similar ones do. The similarity is the Jaccard similarity
+/// of all runs of `words` words: those that both texts have, as a share of those that either has. Memory: 8 bytes for each
+/// run, and about 300 for each text.
+///
+/// @param pipeline    the pipeline that extracts the text of HTML documents, and whose features are compared if `words`
+///                    is 0; NULL for "web"
+/// @param texts       `count` texts, each UTF-8
+/// @param lens        bytes of each; NULL if each is NUL-terminated
+/// @param similarity  the least similarity: above 0, at most 1, such as 0.8
+/// @param words       words in a run, 1 to 64, such as 3; 0 for the features of the pipeline
+/// @param options     may be NULL
+/// @param kept        receives for each text the number of the text that is kept for it, from 0: its own if it is kept
+simidx_status simidx_dedup_texts(const simidx_pipeline *pipeline,
+                                 const char *const *texts,
+                                 const size_t *lens,
+                                 size_t count,
+                                 double similarity,
+                                 uint32_t words,
+                                 const simidx_work_options *options,
+                                 uint64_t *kept);
 
 #ifdef __cplusplus
 }  // extern "C"

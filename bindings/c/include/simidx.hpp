@@ -225,6 +225,65 @@ void build(std::string const &path, std::vector<F> const &fingerprints, std::uin
     check(simidx_build(path.c_str(), fingerprints.data(), detail::width<F>(), fingerprints.size(), max_distance, options));
 }
 
+/// An index file whose records are added in batches. Without `finish` there is no file.
+class builder {
+public:
+    explicit builder(std::string const &path, std::uint32_t width = 64, simidx_id_kind ids = SIMIDX_IDS_NONE,
+                     std::uint32_t max_distance = 3, simidx_build_options const *options = nullptr) {
+        simidx_builder *handle = nullptr;
+        check(simidx_builder_new(path.c_str(), width, ids, max_distance, options, &handle));
+        handle_.reset(handle);
+    }
+
+    /// Adds records, with the ids of these options.
+    template <class F> void add(std::vector<F> const &fingerprints, simidx_build_options const *ids = nullptr) {
+        check(simidx_builder_add(handle_.get(), fingerprints.data(), detail::width<F>(), fingerprints.size(), ids));
+    }
+
+    void finish() { check(simidx_builder_finish(handle_.get())); }
+
+private:
+    std::unique_ptr<simidx_builder, detail::closer<simidx_builder, simidx_builder_abort>> handle_;
+};
+
+/// Two fingerprints near each other, by their numbers.
+struct pair {
+    std::uint64_t first, second;
+    std::uint32_t distance;
+};
+
+/// Finds all pairs within a distance, in order.
+template <class F>
+std::vector<pair> pairs(std::vector<F> const &fingerprints, std::uint32_t distance = 3, simidx_work_options const *options = nullptr) {
+    std::vector<pair> found;
+    auto add = [](void *to, std::uint64_t first, std::uint64_t second, std::uint32_t bits) -> std::int32_t {
+        try {
+            static_cast<std::vector<pair> *>(to)->push_back({first, second, bits});
+            return 0;
+        } catch (...) { // Exceptions must not pass through the library.
+            return 1;
+        }
+    };
+    check(simidx_pairs(fingerprints.data(), detail::width<F>(), fingerprints.size(), distance, 0, options, add, &found));
+    return found;
+}
+
+/// Returns for each text the number of the text that is kept for it: its own if it is kept.
+inline std::vector<std::uint64_t> dedup_texts(std::vector<std::string_view> const &texts, double similarity = 0.8,
+                                              std::uint32_t words = 3, pipeline const *of = nullptr,
+                                              simidx_work_options const *options = nullptr) {
+    std::vector<char const *> starts;
+    std::vector<std::size_t> lens;
+    for (auto text : texts) {
+        starts.push_back(text.data());
+        lens.push_back(text.size());
+    }
+    std::vector<std::uint64_t> kept(texts.size());
+    check(simidx_dedup_texts(of ? of->get() : nullptr, starts.data(), lens.data(), texts.size(), similarity, words, options,
+                             kept.data()));
+    return kept;
+}
+
 } // namespace simidx
 
 #endif

@@ -3,14 +3,17 @@
 use std::ffi::{c_char, c_void};
 use std::mem::offset_of;
 use std::path::Path;
+use std::ptr::null_mut;
+use std::sync::{Mutex, TryLockError};
 
 use simidx::builder::AtomicFile;
 use simidx::design::TableDesign;
 use simidx::{BuildOptions, Codec, Column, IdKind, IndexBuilder, Width};
 
-use crate::border::{self, At, Options};
+use crate::border::{self, At, Buffer, Options};
 use crate::fingerprint::{Many, known_width};
-use crate::status::simidx_status::SIMIDX_ERROR_INPUT;
+use crate::handles::{self, Handle};
+use crate::status::simidx_status::{SIMIDX_ERROR_BUSY, SIMIDX_ERROR_CLOSED, SIMIDX_ERROR_INPUT};
 use crate::status::{Failure, Result, guard, simidx_status};
 use crate::text::{description, simidx_pipeline};
 use crate::work::{Work, simidx_progress};
@@ -73,6 +76,14 @@ enum Ids<'a> {
 }
 
 impl<'a> Ids<'a> {
+    fn kind(&self) -> IdKind {
+        match self {
+            Ids::None => IdKind::None,
+            Ids::Numbers(_) => IdKind::Number,
+            Ids::Strings(_) => IdKind::String,
+        }
+    }
+
     /// # Safety
     /// The arrays are as the options say.
     unsafe fn read(options: &simidx_build_options, count: usize) -> Result<Self> {
@@ -165,12 +176,150 @@ pub unsafe extern "C" fn simidx_build(
             let fingerprints = Many::new(fingerprints, width, count);
             let ids = Ids::read(&options, count)?;
             let width = known_width(width)?;
-            let building = build_options(width, max_distance, &options, &ids)?;
+            let building = build_options(width, max_distance, &options, ids.kind())?;
             let work = Work::new(options.threads, options.progress, options.user)?;
             fingerprints.with(width, |column| {
-                work.run(|| write(building, &path, column, &ids, &work))
+                work.run(|| {
+                    let mut building = Building::new(&path, width, building, &work)?;
+                    building.add(column, &ids, count as u64)?;
+                    building.finish()
+                })
             })
         }
+    })
+}
+
+/// An index file under construction, whose records are added in batches. Only one thread may use it at a time.
+pub struct simidx_builder {
+    _private: [u8; 0],
+}
+
+impl Handle for simidx_builder {
+    /// Nothing after a failure.
+    type Value = Mutex<Option<Building>>;
+    const NAME: &'static str = "builder";
+}
+
+/// Begins an index file whose records are added in batches, which need not be in memory at the same time. With `memory`
+/// in the options, the library holds no more than that either. The file is that of `simidx_build` with all records.
+///
+/// @param path          the file, as for `simidx_build`; it appears when the build is finished
+/// @param width         bits of the fingerprints: 32, 64 or 128
+/// @param id_kind       the kind of the ids: a `simidx_id_kind`
+/// @param max_distance  the distance that the tables are chosen for: 0 to 12. Queries may use any distance
+/// @param options       may be NULL. It has no ids. Its progress function may be called until the builder is closed
+/// @param out           the builder, to be closed by `simidx_builder_finish` or `simidx_builder_abort`; NULL if the call
+///                      fails
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn simidx_builder_new(
+    path: *const c_char,
+    width: u32,
+    id_kind: u32,
+    max_distance: u32,
+    options: *const simidx_build_options,
+    out: *mut *mut simidx_builder,
+) -> simidx_status {
+    guard(|| {
+        // SAFETY: the caller's promises.
+        unsafe {
+            let out = Buffer::one("out", out, null_mut())?;
+            let options = border::options(options)?;
+            let path = border::path("path", border::string("path", path)?)?;
+            let width = known_width(width)?;
+            if !matches!(Ids::read(&options, 0)?, Ids::None) {
+                let message = "the options of a builder have no ids; each batch has its own";
+                return Err(Failure::argument(message));
+            }
+            let kind = match id_kind {
+                0 => IdKind::None,
+                1 => IdKind::Number,
+                2 => IdKind::String,
+                _ => {
+                    let message = format!("id_kind is {id_kind}; there are 0, 1 and 2");
+                    return Err(Failure::argument(message));
+                }
+            };
+            let building = build_options(width, max_distance, &options, kind)?;
+            let work = Work::new(options.threads, options.progress, options.user)?;
+            let building = Building::new(&path, width, building, &work)?;
+            out.set(handles::open(Mutex::new(Some(building)))?);
+            Ok(())
+        }
+    })
+}
+
+/// Adds records to an index file under construction, in any order. They are copied. If the call fails, the builder can
+/// only be closed.
+///
+/// @param fingerprints  `count` values of `uint32_t`, `uint64_t` or `simidx_fingerprint`, one for each record
+/// @param width         their bits: 32, 64 or 128, those of the builder
+/// @param ids           options with the ids of these records and nothing else; NULL if the index has no ids
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn simidx_builder_add(
+    builder: *mut simidx_builder,
+    fingerprints: *const c_void,
+    width: u32,
+    count: usize,
+    ids: *const simidx_build_options,
+) -> simidx_status {
+    change(builder, |mut building| {
+        // SAFETY: the caller's promises.
+        let (ids, fingerprints) = unsafe {
+            let ids = border::options(ids)?;
+            let fingerprints = Many::new(fingerprints, width, count);
+            (Ids::read(&ids, count)?, fingerprints)
+        };
+        let work = building.work.clone();
+        fingerprints.with(building.width, move |column| {
+            work.run(move || {
+                building.add(column, &ids, 0)?;
+                Ok(Some(building))
+            })
+        })
+    })
+}
+
+/// Writes the index file of all added records, as `simidx_build` does. Closes the builder, even if the call fails.
+#[unsafe(no_mangle)]
+pub extern "C" fn simidx_builder_finish(builder: *mut simidx_builder) -> simidx_status {
+    let status = change(builder, |building| {
+        let work = building.work.clone();
+        work.run(|| building.finish())?;
+        Ok(None)
+    });
+    if status != SIMIDX_ERROR_BUSY {
+        handles::close(builder);
+    }
+    status
+}
+
+/// Closes a builder without an index file: any file of its name is unchanged. NULL and a closed builder are ignored.
+#[unsafe(no_mangle)]
+pub extern "C" fn simidx_builder_abort(builder: *mut simidx_builder) {
+    handles::close(builder);
+}
+
+/// Changes what is under construction. A failure ends it.
+fn change(
+    builder: *const simidx_builder,
+    work: impl FnOnce(Building) -> Result<Option<Building>>,
+) -> simidx_status {
+    guard(|| {
+        let value = handles::get(builder)?;
+        let mut value = match value.try_lock() {
+            Ok(value) => value,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                let message = "another thread is using the builder";
+                return Err(Failure::new(SIMIDX_ERROR_BUSY, message));
+            }
+        };
+        let building = value.take().ok_or_else(|| {
+            let message = "the builder has failed before, and can only be closed";
+            Failure::new(SIMIDX_ERROR_CLOSED, message)
+        })?;
+        *value = work(building)?;
+        Ok(())
     })
 }
 
@@ -180,15 +329,11 @@ unsafe fn build_options(
     width: Width,
     max_distance: u32,
     given: &simidx_build_options,
-    ids: &Ids<'_>,
+    ids: IdKind,
 ) -> Result<BuildOptions> {
     let mut options = BuildOptions::default();
     options.max_distance = max_distance;
-    options.ids = match ids {
-        Ids::None => IdKind::None,
-        Ids::Numbers(_) => IdKind::Number,
-        Ids::Strings(_) => IdKind::String,
-    };
+    options.ids = ids;
     options.pipeline = description(given.pipeline)?;
     options.memory = Some(given.memory).filter(|&memory| memory > 0);
     if given.tables > 0 {
@@ -215,38 +360,54 @@ unsafe fn build_options(
     Ok(options)
 }
 
-fn write(
-    options: BuildOptions,
-    path: &Path,
-    fingerprints: Column<'_>,
-    ids: &Ids<'_>,
-    work: &Work,
-) -> Result<()> {
-    let total = fingerprints.len() as u64;
-    let mut builder = IndexBuilder::new(fingerprints.width(), options.watch(work.watch()))?;
-    // The target is checked before the work.
-    let mut file = AtomicFile::create(path)?;
-    let mut start = 0;
-    for piece in fingerprints.chunks(PIECE) {
-        match ids {
-            Ids::None => builder.extend_from_slice(piece)?,
-            Ids::Numbers(numbers) => {
-                for (fingerprint, &id) in piece.iter().zip(&numbers[start..]) {
-                    builder.push_with_id(fingerprint, id)?;
-                }
-            }
-            Ids::Strings(strings) => {
-                for (row, fingerprint) in (start..).zip(piece.iter()) {
-                    let pushed = builder.push_with_id(fingerprint, strings[row]);
-                    pushed.map_err(|error| of_row(row, error))?;
-                }
-            }
-        }
-        start += piece.len();
-        work.report("read", start as u64, total)?;
+/// A build under way.
+pub(crate) struct Building {
+    builder: IndexBuilder,
+    width: Width,
+    file: AtomicFile,
+    work: Work,
+}
+
+impl Building {
+    fn new(path: &Path, width: Width, options: BuildOptions, work: &Work) -> Result<Self> {
+        Ok(Building {
+            builder: IndexBuilder::new(width, options.watch(work.watch()))?,
+            width,
+            // The target is checked before the work.
+            file: AtomicFile::create(path)?,
+            work: work.clone(),
+        })
     }
-    builder.finish(&mut file)?;
-    Ok(file.commit()?)
+
+    /// Adds records, and reports their number of this total; 0 if it is not known.
+    fn add(&mut self, fingerprints: Column<'_>, ids: &Ids<'_>, total: u64) -> Result<()> {
+        let mut start = 0;
+        for piece in fingerprints.chunks(PIECE) {
+            match ids {
+                Ids::None => self.builder.extend_from_slice(piece)?,
+                Ids::Numbers(numbers) => {
+                    for (fingerprint, &id) in piece.iter().zip(&numbers[start..]) {
+                        self.builder.push_with_id(fingerprint, id)?;
+                    }
+                }
+                Ids::Strings(strings) => {
+                    for (row, fingerprint) in (start..).zip(piece.iter()) {
+                        let pushed = self.builder.push_with_id(fingerprint, strings[row]);
+                        pushed.map_err(|error| of_row(row, error))?;
+                    }
+                }
+            }
+            start += piece.len();
+            let done = self.builder.record_count();
+            self.work.report("read", done, total)?;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<()> {
+        self.builder.finish(&mut self.file)?;
+        Ok(self.file.commit()?)
+    }
 }
 
 /// Adds the number of the record to an error.

@@ -1,4 +1,4 @@
-//! Handles of indexes, searchers and pipelines: numbers in the type of a pointer.
+//! Handles of indexes, searchers, builders and pipelines: numbers in the type of a pointer.
 //!
 //! A handle is never dereferenced, and each number is given out only once. It is looked up in a table, so that a closed
 //! handle or one of another type is detected and not used. The table is in parts, each with its own lock, so that

@@ -40,6 +40,8 @@ pub mod ids;
 
 pub mod build;
 
+pub mod pairs;
+
 pub mod text;
 
 pub mod work;

@@ -19,7 +19,7 @@ pub enum simidx_status {
     SIMIDX_ERROR_ARGUMENT = 1,
     /// The handle is of another type, has been closed, or was never valid.
     SIMIDX_ERROR_CLOSED = 2,
-    /// Another thread is using the searcher.
+    /// Another thread is using the searcher or the builder.
     SIMIDX_ERROR_BUSY = 3,
     /// The file does not exist.
     SIMIDX_ERROR_NOT_FOUND = 4,

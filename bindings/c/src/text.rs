@@ -4,6 +4,8 @@ use std::ffi::{c_char, c_void};
 use std::ptr::null_mut;
 
 use simidx_text::assets::Assets;
+use simidx_text::dedup::Similarity;
+use simidx_text::similar::{Fate, SimilarOptions, SimilarTexts};
 use simidx_text::{ParallelFingerprinter, Pipeline, PipelineOptions};
 
 use crate::border::{self, At, Buffer};
@@ -140,6 +142,72 @@ pub unsafe extern "C" fn simidx_fingerprint_texts(
                     place += 1;
                 }
                 work.report("fingerprint", place as u64, texts.len() as u64)?;
+            }
+            Ok(())
+        })
+    })
+}
+
+/// Finds texts that are similar to earlier ones, as `simidx dedup` does: each dropped text is similar to a kept one before
+/// it. Texts are compared if they share a key, which nearly all similar ones do. The similarity is the Jaccard similarity
+/// of all runs of `words` words: those that both texts have, as a share of those that either has. Memory: 8 bytes for each
+/// run, and about 300 for each text.
+///
+/// @param pipeline    the pipeline that extracts the text of HTML documents, and whose features are compared if `words`
+///                    is 0; NULL for "web"
+/// @param texts       `count` texts, each UTF-8
+/// @param lens        bytes of each; NULL if each is NUL-terminated
+/// @param similarity  the least similarity: above 0, at most 1, such as 0.8
+/// @param words       words in a run, 1 to 64, such as 3; 0 for the features of the pipeline
+/// @param options     may be NULL
+/// @param kept        receives for each text the number of the text that is kept for it, from 0: its own if it is kept
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn simidx_dedup_texts(
+    pipeline: *const simidx_pipeline,
+    texts: *const *const c_char,
+    lens: *const usize,
+    count: usize,
+    similarity: f64,
+    words: u32,
+    options: *const simidx_work_options,
+    kept: *mut u64,
+) -> simidx_status {
+    guard(|| {
+        // SAFETY: the caller's promises.
+        let (work, texts, kept) = unsafe {
+            (
+                Work::read(options)?,
+                read_texts(texts, lens, count)?,
+                Buffer::new("kept", kept, count)?,
+            )
+        };
+        let least = match words {
+            0 => Similarity::of_features(similarity),
+            words => Similarity::of_words(similarity, words as usize),
+        };
+        let least = least.map_err(|error| Failure::argument(error.to_string()))?;
+        let pipeline = match pipeline.is_null() {
+            true => Pipeline::default(),
+            false => handles::get(pipeline)?.pipeline().clone(),
+        };
+        let work = &work;
+        work.run(move || {
+            let options = SimilarOptions::default().similarity(least);
+            let mut collected = SimilarTexts::new(&pipeline, &options)?;
+            let total = texts.len() as u64;
+            for piece in texts.chunks(PIECE) {
+                for &text in piece {
+                    collected.push(text)?;
+                }
+                work.report("sign", collected.text_count() as u64, total)?;
+            }
+            let found = collected.candidates()?.dedup(&work.watch())?;
+            for text in 0..texts.len() {
+                let kept_for = match found.fate(text) {
+                    Fate::Kept => text,
+                    Fate::Dropped { kept, .. } => kept,
+                };
+                kept.put(text, kept_for as u64);
             }
             Ok(())
         })

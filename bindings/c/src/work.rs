@@ -19,10 +19,11 @@ const MOST_THREADS: u32 = 1024;
 const MOST_KEPT: usize = 8;
 
 /// A function of the caller that is called with the progress of long work: `done` of `total` in a stage, whose name is
-/// a string that is valid during the call. Return 0 to continue. Any other value stops: the call then fails with
-/// `SIMIDX_ERROR_STOPPED`. One thread of a call at a time calls the function. It may be another thread than that of the
-/// call, and may work for other calls meanwhile. The function must not throw, longjmp, call functions with the same
-/// searcher, or call the library while it holds a lock that another progress function takes.
+/// a string that is valid during the call. `total` is 0 if it is not known. Return 0 to continue. Any other value stops:
+/// the call then fails with `SIMIDX_ERROR_STOPPED`. One thread of a call at a time calls the function. It may be another
+/// thread than that of the call, and may work for other calls meanwhile. The function must not throw, longjmp, call
+/// functions with the same searcher or builder, or call the library while it holds a lock that another progress function
+/// takes.
 pub type simidx_progress = Option<
     unsafe extern "C" fn(user: *mut c_void, stage: *const c_char, done: u64, total: u64) -> i32,
 >;

@@ -259,18 +259,102 @@ static void free_ids(ids made, size_t count) {
     free(made.numbers), free(made.ends), free(made.strings), free(made.bytes);
 }
 
+static void set_ids(simidx_build_options *options, const ids *made, int ids_as) {
+    options->struct_size = sizeof *options;
+    if (ids_as == 1)
+        options->id_numbers = made->numbers;
+    if (ids_as == 2)
+        options->id_strings = (const char *const *)made->strings;
+    if (ids_as == 3)
+        options->id_ends = made->ends, options->id_bytes = made->bytes, options->id_bytes_len = made->len;
+}
+
 static void build(const char *path, const records *r, size_t first, size_t count, int ids_as, simidx_build_options options) {
     ids made = make_ids(first, count);
-    options.struct_size = sizeof options;
-    if (ids_as == 1)
-        options.id_numbers = made.numbers;
-    if (ids_as == 2)
-        options.id_strings = (const char *const *)made.strings;
-    if (ids_as == 3)
-        options.id_ends = made.ends, options.id_bytes = made.bytes, options.id_bytes_len = made.len;
+    set_ids(&options, &made, ids_as);
     const char *from = (const char *)r->packed + first * bytes_of(r->width);
     OK(simidx_build(path, from, r->width, count, 3, &options));
     free_ids(made, count);
+}
+
+/* All records in batches of at most 99. */
+static void build_in_batches(const char *path, const records *r, int ids_as, uint32_t kind, simidx_build_options options) {
+    simidx_builder *builder;
+    options.struct_size = sizeof options;
+    OK(simidx_builder_new(path, r->width, kind, 3, &options, &builder));
+    for (size_t first = 0; first < r->count; first += 99) {
+        size_t count = r->count - first < 99 ? r->count - first : 99;
+        ids made = make_ids(first, count);
+        simidx_build_options of_batch = {0};
+        set_ids(&of_batch, &made, ids_as);
+        const char *from = (const char *)r->packed + first * bytes_of(r->width);
+        OK(simidx_builder_add(builder, from, r->width, count, ids_as ? &of_batch : NULL));
+        free_ids(made, count);
+    }
+    OK(simidx_builder_add(builder, NULL, r->width, 0, NULL));
+    OK(simidx_builder_finish(builder));
+}
+
+/* The next pair that the naive scan finds. */
+typedef struct {
+    const records *r;
+    uint32_t most;
+    size_t first, second;
+    uint64_t stop_after;
+} next_pair;
+
+static int32_t is_next(void *user, uint64_t first, uint64_t second, uint32_t bits) {
+    next_pair *next = user;
+    const simidx_fingerprint *all = next->r->all;
+    do {
+        if (++next->second >= next->r->count)
+            next->second = ++next->first + 1;
+    } while (next->second < next->r->count && distance(all[next->first], all[next->second]) > next->most);
+    CHECK(first == next->first && second == next->second && bits == distance(all[first], all[second]));
+    return next->stop_after > 0 && --next->stop_after == 0;
+}
+
+static void check_pairs(const records *r) {
+    uint32_t distances[] = {0, 3, 6};
+    for (size_t d = 0; d < 3; d++) {
+        uint64_t count = 0;
+        uint32_t most = distances[d];
+        for (size_t i = 0; i < r->count; i++)
+            for (size_t j = i + 1; j < r->count; j++)
+                count += distance(r->all[i], r->all[j]) <= most;
+        next_pair next = {r, most, 0, 0, 0}, seen = {r, most, 0, 0, count};
+        OK(simidx_pairs(r->packed, r->width, r->count, most, count, NULL, is_next, &next));
+        if (count > 0)
+            FAILS(SIMIDX_ERROR_STOPPED, "stopped", simidx_pairs(r->packed, r->width, r->count, most, 0, NULL, is_next, &seen));
+        if (count > 1)
+            FAILS(SIMIDX_ERROR_LIMIT, "pairs", simidx_pairs(r->packed, r->width, r->count, most, count - 1, NULL, is_next, &next));
+        CHECK(seen.stop_after == 0);
+    }
+}
+
+/* Each text twice, the second time with other case and one more sign, which no word has. */
+static void check_dedup(const char *const *texts, const size_t *lens, size_t count) {
+    const char **twice = allocate(2 * count * sizeof *twice);
+    uint64_t *kept = allocate(2 * count * sizeof *kept), *few = allocate(count * sizeof *few);
+    for (size_t i = 0; i < count; i++) {
+        char *copy = allocate(lens[i] + 1), *other = allocate(lens[i] + 2);
+        memcpy(copy, texts[i], lens[i]);
+        for (size_t j = 0; j < lens[i]; j++)
+            other[j] = copy[j] >= 'a' && copy[j] <= 'z' ? (char)(copy[j] - 32) : copy[j];
+        copy[lens[i]] = 0;
+        memcpy(other + lens[i], "!", 2);
+        twice[i] = copy, twice[count + i] = other;
+    }
+    OK(simidx_dedup_texts(NULL, twice, NULL, 2 * count, 0.8, 3, NULL, kept));
+    OK(simidx_dedup_texts(NULL, texts, lens, count, 0.8, 3, NULL, few));
+    for (size_t i = 0; i < count; i++) {
+        CHECK(kept[i] <= i && kept[kept[i]] == kept[i] && (kept[i] == i) == (few[i] == i));
+        CHECK(kept[count + i] < count && kept[kept[count + i]] == kept[count + i]);
+        CHECK(kept[i] != i || kept[count + i] == i);
+    }
+    for (size_t i = 0; i < 2 * count; i++)
+        free((char *)twice[i]);
+    free(twice), free(kept), free(few);
 }
 
 static int same_files(const char *a, const char *b) {
@@ -303,6 +387,7 @@ static void check_width(uint32_t width, const char *const *texts, const size_t *
             r.sorted[r.distinct++] = r.sorted[i];
     CHECK(r.distinct > count / 2);
 
+    check_pairs(&r);
     for (int ids_as = 0; ids_as < 4; ids_as++) {
         uint32_t kind = ids_as == 0 ? SIMIDX_IDS_NONE : ids_as == 1 ? SIMIDX_IDS_NUMBERS : SIMIDX_IDS_STRINGS;
         simidx_index *index;
@@ -313,6 +398,8 @@ static void check_width(uint32_t width, const char *const *texts, const size_t *
         OK(simidx_open(one, NULL, &index));
         check_index(index, &r, kind, 1);
         simidx_close(index);
+        build_in_batches(two, &r, ids_as, kind, options);
+        CHECK(same_files(one, two));
         if (ids_as == 3) {
             /* Other threads, other memory, the ids in another form: the same bytes. */
             options.threads = 3;
@@ -379,6 +466,7 @@ int main(int argc, char **argv) {
     uint32_t widths[] = {32, 64, 128};
     for (size_t w = 0; w < 3; w++)
         check_width(widths[w], texts, lens, count, argv[2]);
+    check_dedup(texts, lens, count);
     free(all), free(texts), free(lens);
     return finish("answers");
 }

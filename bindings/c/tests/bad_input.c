@@ -33,7 +33,7 @@ static int32_t see(void *user, const char *bytes, size_t len, uint64_t number) {
 }
 
 static int32_t stop(void *user, const char *stage, uint64_t done, uint64_t total) {
-    CHECK(stage != NULL && strlen(stage) > 0 && done <= total);
+    CHECK(stage != NULL && strlen(stage) > 0 && (done <= total || total == 0));
     ++*(int *)user;
     return -1;
 }
@@ -318,6 +318,69 @@ static void texts(void) {
     simidx_pipeline_close(pipeline);
 }
 
+static int32_t no_pair(void *user, uint64_t first, uint64_t second, uint32_t distance) {
+    (void)user, (void)first, (void)second, (void)distance;
+    CHECK(!"no pair is to be visited");
+    return 0;
+}
+
+static void pairs_and_dedup(void) {
+    uint64_t kept[4];
+    simidx_work_options threads = {sizeof threads, 4096, 0, NULL, NULL};
+    ARGUMENT("visit is NULL", simidx_pairs(fps, 64, 4, 3, 0, NULL, NULL, NULL));
+    ARGUMENT("fingerprints is NULL", simidx_pairs(NULL, 64, 4, 3, 0, NULL, no_pair, NULL));
+    ARGUMENT("width is 33", simidx_pairs(fps, 33, 4, 3, 0, NULL, no_pair, NULL));
+    ARGUMENT("threads", simidx_pairs(fps, 64, 4, 3, 0, &threads, no_pair, NULL));
+    FAILS(SIMIDX_ERROR_LIMIT, "pairs", simidx_pairs(fps, 64, 4, 3, 1, NULL, no_pair, NULL));
+    OK(simidx_pairs(NULL, 64, 0, 3, 0, NULL, no_pair, NULL));
+    ARGUMENT("kept is NULL", simidx_dedup_texts(NULL, names, NULL, 4, 0.8, 3, NULL, NULL));
+    ARGUMENT("texts is NULL", simidx_dedup_texts(NULL, NULL, NULL, 4, 0.8, 3, NULL, kept));
+    IS(SIMIDX_ERROR_ARGUMENT, simidx_dedup_texts(NULL, names, NULL, 4, 0, 3, NULL, kept));
+    IS(SIMIDX_ERROR_ARGUMENT, simidx_dedup_texts(NULL, names, NULL, 4, 1.5, 3, NULL, kept));
+    IS(SIMIDX_ERROR_ARGUMENT, simidx_dedup_texts(NULL, names, NULL, 4, 0.8, 65, NULL, kept));
+    OK(simidx_dedup_texts(NULL, NULL, NULL, 0, 0.8, 3, NULL, NULL));
+}
+
+static void builders(void) {
+    simidx_builder *builder;
+    simidx_build_options with = with_names();
+    ARGUMENT("path is NULL", simidx_builder_new(NULL, 64, SIMIDX_IDS_NONE, 3, NULL, &builder));
+    CHECK(builder == NULL);
+    ARGUMENT("out is NULL", simidx_builder_new(other, 64, SIMIDX_IDS_NONE, 3, NULL, NULL));
+    ARGUMENT("width is 1", simidx_builder_new(other, 1, SIMIDX_IDS_NONE, 3, NULL, &builder));
+    ARGUMENT("id_kind is 3", simidx_builder_new(other, 64, 3, 3, NULL, &builder));
+    ARGUMENT("distance", simidx_builder_new(other, 64, SIMIDX_IDS_NONE, 99, NULL, &builder));
+    ARGUMENT("have no ids", simidx_builder_new(other, 64, SIMIDX_IDS_STRINGS, 3, &with, &builder));
+    ARGUMENT("builder is NULL", simidx_builder_add(NULL, fps, 64, 4, NULL));
+    ARGUMENT("builder is NULL", simidx_builder_finish(NULL));
+    simidx_builder_abort(NULL);
+    /* Without an end there is no file, and after a failure only an end. */
+    remove(other);
+    OK(simidx_builder_new(other, 64, SIMIDX_IDS_STRINGS, 3, NULL, &builder));
+    OK(simidx_builder_add(builder, fps, 64, 4, &with));
+    simidx_builder_abort(builder);
+    CLOSED("builder", simidx_builder_add(builder, fps, 64, 4, &with));
+    CHECK(fopen(other, "rb") == NULL);
+    OK(simidx_builder_new(other, 64, SIMIDX_IDS_STRINGS, 3, NULL, &builder));
+    FAILS(SIMIDX_ERROR_INPUT, "id", simidx_builder_add(builder, fps, 64, 4, NULL));
+    CLOSED("failed before", simidx_builder_add(builder, fps, 64, 4, &with));
+    CLOSED("failed before", simidx_builder_finish(builder));
+    CLOSED("closed", simidx_builder_finish(builder));
+    simidx_builder_abort(builder);
+    CHECK(fopen(other, "rb") == NULL);
+    OK(simidx_builder_new(other, 64, SIMIDX_IDS_NONE, 3, NULL, &builder));
+    ARGUMENT("width is 32", simidx_builder_add(builder, fps, 32, 4, NULL));
+    simidx_builder_abort(builder);
+    int calls = 0;
+    simidx_build_options stopped = {.struct_size = sizeof stopped};
+    stopped.progress = stop;
+    stopped.user = &calls;
+    OK(simidx_builder_new(other, 64, SIMIDX_IDS_NONE, 3, &stopped, &builder));
+    FAILS(SIMIDX_ERROR_STOPPED, "stopped", simidx_builder_add(builder, fps, 64, 4, NULL));
+    CHECK(calls == 1);
+    simidx_builder_abort(builder);
+}
+
 static void paths(const char *folder) {
     simidx_index *index = NULL;
     char name[700];
@@ -504,6 +567,8 @@ int main(int argc, char **argv) {
     options(index);
     ids();
     texts();
+    pairs_and_dedup();
+    builders();
     paths(argv[2]);
     stops(index);
     forgets(index);

@@ -71,6 +71,24 @@ int main(int argc, char **argv) {
     simidx::build(path + "2", wide, 2);
     simidx::index const both_ways(std::vector<std::string>{path + "2", path + "2"});
     CHECK(simidx::searcher(both_ways).query({0, 1}, 128).size() == 1000);
+    std::remove((path + "3").c_str());
+    {
+        simidx::builder builder(path + "3", 64, SIMIDX_IDS_STRINGS, 3, nullptr);
+        auto batch = simidx::defaults<simidx_build_options>();
+        for (std::size_t i = 0; i < fps.size(); i += 2) {
+            batch.id_strings = names + i;
+            builder.add(std::vector{fps[i], fps[i + 1]}, &batch);
+        }
+        CHECK(status_of([&] { simidx::index const early(path + "3"); }) == SIMIDX_ERROR_NOT_FOUND);
+        builder.finish();
+        CHECK(simidx::index(path + "3").string_ids({0xff00, 0}).size() == 2);
+        CHECK(status_of([&] { builder.finish(); }) == SIMIDX_ERROR_CLOSED);
+    }
+    auto const pairs = simidx::pairs(fps);
+    CHECK(pairs.size() == 3 && pairs[0].first == 0 && pairs[0].second == 1 && pairs[0].distance == 1);
+    CHECK((simidx::dedup_texts({"one two three four", "five six seven", "One two, three four!"}) ==
+           std::vector<std::uint64_t>{0, 1, 0}));
+    CHECK((simidx::dedup_texts({"<html>a b c", "a b c"}, 1.0, 3, &web) == std::vector<std::uint64_t>{0, 0}));
     CHECK(status_of([&] { simidx::index const missing("missing"); }) == SIMIDX_ERROR_NOT_FOUND);
     CHECK(status_of([&] { simidx::pipeline const unknown("unknown"); }) == SIMIDX_ERROR_ARGUMENT);
     CHECK(status_of([&] { simidx::index const mixed(std::vector<std::string>{path, path + "2"}); }) == SIMIDX_ERROR_INPUT);

@@ -104,7 +104,7 @@ impl Budget {
 fn take(left: &AtomicUsize, least: usize, most: usize) -> Option<usize> {
     let taken = |left: usize| most.min(left).max(least);
     let step = |left: usize| left.checked_sub(taken(left));
-    let before = left.try_update(Ordering::Relaxed, Ordering::Relaxed, step);
+    let before = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, step);
     before.ok().map(taken)
 }
 

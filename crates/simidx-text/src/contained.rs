@@ -1,11 +1,10 @@
 //! Texts that stand in longer ones, as items of a test set do in training data: how much of them, and where.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::BuildHasherDefault;
 use std::ops::Range;
 
 use crate::Fingerprinter;
-use crate::compare::FeatureSet;
 use crate::dedup::{Similarity, SimilarityError};
 use crate::feature_set::{hash_of_run, word_hashes, word_places};
 use crate::tally::LowBits;
@@ -70,13 +69,14 @@ pub struct Contained {
 /// Items, such as those of a test set, to be found in any number of documents.
 ///
 /// The containment of an item in a document is the share of its distinct runs of words that the document has, in any
-/// order; the similarity is that of [`FeatureSet::of_shingles`]. An item with fewer words than a run has is one run, of all of
-/// its words, and compared with runs of as many words in documents. An item without words is never found.
+/// order; the similarity is that of [`FeatureSet::of_shingles`](crate::compare::FeatureSet::of_shingles). An item with
+/// fewer words than a run has is one run, of all of its words, and compared with runs of as many words in documents. An
+/// item without words is never found.
 ///
 /// Nothing is missed and nothing is estimated, except that two runs with the same hash of 64 bits count as one.
 ///
-/// Memory: at most 80 bytes for each run of the items. A search takes the time in which the words of the document are
-/// hashed, and that much again for each length of the items that are shorter than a run.
+/// Memory: at most 110 bytes for each run of the items. A search takes little more than the time in which the words of the
+/// document are hashed, and a tenth of it again for each length of the items that are shorter than a run.
 ///
 /// ```
 /// use simidx::Width;
@@ -99,10 +99,16 @@ pub struct Contained {
 pub struct ContainedSearch {
     options: ContainedOptions,
     items: Vec<Item>,
-    /// The hashes of runs, each with an item that has it, ascending.
-    postings: Vec<(u64, usize)>,
-    /// Where the postings of a run begin.
-    starts: HashMap<u64, usize, BuildHasherDefault<LowBits>>,
+    /// The distinct runs in the order of the items: one that follows another in a document often does so here.
+    runs: Vec<u64>,
+    /// The number of each run in this order.
+    numbers: HashMap<u64, usize, BuildHasherDefault<LowBits>>,
+    /// The number of a run, and an item that has it, ascending.
+    postings: Vec<(usize, usize)>,
+    /// Where the postings of each run begin.
+    starts: Vec<usize>,
+    /// Refuses most runs that no item has.
+    filter: Filter,
     /// The lengths that runs have in words, ascending.
     lengths: Vec<usize>,
 }
@@ -135,56 +141,74 @@ impl ContainedSearch {
         let mut search = ContainedSearch {
             options: *options,
             items: Vec::new(),
+            runs: Vec::new(),
+            numbers: HashMap::default(),
             postings: Vec::new(),
-            starts: HashMap::default(),
+            starts: Vec::new(),
+            filter: Filter::default(),
             lengths: Vec::new(),
         };
+        let mut sums = Vec::new();
         for item in items {
-            search.push(&word_hashes(fingerprinter.cleaned(item.as_ref())));
+            let words = word_hashes(fingerprinter.cleaned(item.as_ref()));
+            sums.extend(run_sums(&words, search.push(&words)));
         }
+        search.filter = Filter::of(sums);
         search.postings.sort_unstable();
+        search.postings.dedup();
         for (start, &(run, _)) in search.postings.iter().enumerate() {
-            search.starts.entry(run).or_insert(start);
+            if run == search.starts.len() {
+                search.starts.push(start);
+            }
         }
         search.lengths.sort_unstable();
         search.lengths.dedup();
         Ok(search)
     }
 
-    /// Adds an item with these words.
-    fn push(&mut self, words: &[u64]) {
+    /// Adds an item with these words, and returns the length of its runs.
+    fn push(&mut self, words: &[u64]) -> usize {
         let length = self.options.words.min(words.len()).max(1);
-        let runs = FeatureSet::of_runs(words, length);
-        let (number, runs) = (self.items.len(), runs.hashes());
-        self.postings.extend(runs.iter().map(|&run| (run, number)));
-        self.items.push(Item {
-            run_count: runs.len(),
-            length,
-        });
-        if !runs.is_empty() {
+        for run in words.windows(length).map(hash_of_run) {
+            let number = *self.numbers.entry(run).or_insert(self.runs.len());
+            if number == self.runs.len() {
+                self.runs.push(run);
+            }
+            self.postings.push((number, self.items.len()));
+        }
+        if words.len() >= length {
             self.lengths.push(length);
         }
+        let run_count = distinct_run_count(words, length);
+        self.items.push(Item { run_count, length });
+        length
     }
 
     /// The items that stand in a document, ascending.
     pub fn find(&self, fingerprinter: &mut Fingerprinter, document: &str) -> Vec<Contained> {
         let text = fingerprinter.cleaned(document);
         let words = word_hashes(text);
-        // The items, and the first place of each of their runs.
-        let mut shared = Vec::new();
-        for (start, at) in self.first_occurrences(&words) {
-            let run = self.postings[start].0;
-            let postings = self.postings[start..].iter();
-            let same = postings.take_while(|posting| posting.0 == run);
-            shared.extend(same.map(|&(_, item)| (item, at)));
+        let mut shared: HashMap<u64, Shared, BuildHasherDefault<LowBits>> = HashMap::default();
+        for (run, at) in self.first_occurrences(&words) {
+            let postings = self.postings[self.starts[run]..].iter();
+            for &(_, item) in postings.take_while(|posting| posting.0 == run) {
+                let one = Shared {
+                    count: 0,
+                    first: at,
+                    last: at,
+                };
+                let shared = shared.entry(item as u64).or_insert(one);
+                shared.count += 1;
+                shared.first = shared.first.min(at);
+                shared.last = shared.last.max(at);
+            }
         }
-        shared.sort_unstable();
         let mut places: Option<Vec<Range<usize>>> = None;
         // The distinct runs of each length in the document.
         let mut run_counts = BTreeMap::new();
         let mut found = Vec::new();
-        for runs in shared.chunk_by(|a, b| a.0 == b.0) {
-            let (both, (item, begin)) = (runs.len(), runs[0]);
+        for (item, shared) in shared {
+            let (item, both) = (item as usize, shared.count);
             let Item { run_count, length } = self.items[item];
             let containment = both as f64 / run_count as f64;
             if containment < self.options.containment.max(self.options.similarity) {
@@ -192,15 +216,15 @@ impl ContainedSearch {
             }
             let in_document = run_counts
                 .entry(length)
-                .or_insert_with(|| FeatureSet::of_runs(&words, length).hashes().len());
+                .or_insert_with(|| distinct_run_count(&words, length));
             let similarity = both as f64 / (*in_document + run_count - both) as f64;
             if similarity < self.options.similarity {
                 continue;
             }
             let places = places.get_or_insert_with(|| word_places(text));
-            let last = runs[both - 1].1 + length - 1;
-            let end = places.get(last).map_or(text.len(), |place| place.end);
-            let start = places.get(begin).map_or(end, |place| place.start);
+            let last = places.get(shared.last + length - 1);
+            let end = last.map_or(text.len(), |place| place.end);
+            let start = places.get(shared.first).map_or(end, |place| place.start);
             found.push(Contained {
                 item,
                 containment,
@@ -208,23 +232,95 @@ impl ContainedSearch {
                 place: start..end,
             });
         }
+        found.sort_unstable_by_key(|found| found.item);
         found
     }
 
-    /// The runs that an item has among those of these words: where the postings of each begin, and the number of the word
-    /// with which it begins first.
+    /// The runs that an item has among those of these words: the number of each, and that of the word with which it begins
+    /// first.
     fn first_occurrences(&self, words: &[u64]) -> Vec<(usize, usize)> {
         let mut found = Vec::new();
+        let mut next = 0;
         for &length in &self.lengths {
-            for (at, run) in words.windows(length).enumerate() {
-                if let Some(&start) = self.starts.get(&hash_of_run(run)) {
-                    found.push((start, at));
+            for (at, sum) in run_sums(words, length).enumerate() {
+                if !self.filter.may_have(sum) {
+                    continue;
+                }
+                let run = hash_of_run(&words[at..at + length]);
+                let number = match self.runs.get(next) == Some(&run) {
+                    true => Some(next),
+                    false => self.numbers.get(&run).copied(),
+                };
+                if let Some(number) = number {
+                    found.push((number, at));
+                    next = number + 1;
                 }
             }
         }
         found.sort_unstable();
-        found.dedup_by_key(|(start, _)| *start);
+        found.dedup_by_key(|(number, _)| *number);
         found
+    }
+}
+
+/// The number of distinct runs of `length` words.
+fn distinct_run_count(words: &[u64], length: usize) -> usize {
+    let mut runs: HashSet<u64, BuildHasherDefault<LowBits>> = HashSet::default();
+    runs.reserve(words.len());
+    runs.extend(run_sums(words, length));
+    runs.len()
+}
+
+/// The runs that an item and a document share.
+struct Shared {
+    count: usize,
+    /// The numbers of the words of the document with which the first and the last of them begin.
+    first: usize,
+    last: usize,
+}
+
+/// Numbers for all runs of `length` words, in order, each made from the one before. Equal runs have equal numbers.
+fn run_sums(words: &[u64], length: usize) -> impl Iterator<Item = u64> {
+    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+    let (mut sum, mut power) = (0u64, FACTOR);
+    let (first, others) = words.split_at((length - 1).min(words.len()));
+    for word in first {
+        sum = sum.wrapping_mul(FACTOR).wrapping_add(*word);
+        power = power.wrapping_mul(FACTOR);
+    }
+    let left = std::iter::once(&0).chain(words);
+    others.iter().zip(left).map(move |(entering, left)| {
+        let next = sum.wrapping_mul(FACTOR).wrapping_add(*entering);
+        sum = next.wrapping_sub(left.wrapping_mul(power));
+        sum
+    })
+}
+
+/// Bits by the highest bits of the sums of runs, few enough to stay in the cache: most runs of a corpus are in no item.
+#[derive(Clone, Debug, Default)]
+struct Filter {
+    bits: Vec<u64>,
+    shift: u32,
+}
+
+impl Filter {
+    fn of(sums: Vec<u64>) -> Self {
+        // One of 8 to 16 bits is set.
+        let count = (sums.len() * 8).next_power_of_two().max(64);
+        let mut filter = Filter {
+            bits: vec![0; count / 64],
+            shift: 64 - count.ilog2(),
+        };
+        for sum in sums {
+            let at = (sum >> filter.shift) as usize;
+            filter.bits[at / 64] |= 1 << (at % 64);
+        }
+        filter
+    }
+
+    fn may_have(&self, sum: u64) -> bool {
+        let at = (sum >> self.shift) as usize;
+        self.bits[at / 64] >> (at % 64) & 1 != 0
     }
 }
 
@@ -232,6 +328,7 @@ impl ContainedSearch {
 mod tests {
     use super::*;
     use crate::Pipeline;
+    use crate::compare::FeatureSet;
     use simidx::Width;
     use std::collections::BTreeSet;
 

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::normalise::{Normalise, Normaliser, combines_with_none_before};
-use super::scripts::{is_cjk, is_south_east_asian};
+use super::normalise::{Normalise, Normaliser, combines_with_none_before, inert_sign_length};
+use super::scripts::{is_cjk, is_south_east_asian, plain_han_length};
 
 /// The distinct features of a text, as hashes of 64 bits. Memory: eight bytes for each feature.
 ///
@@ -35,7 +35,7 @@ impl FeatureSet {
     }
 
     /// All runs of `length` words, at least 1, of the words with these hashes.
-    pub(super) fn of_runs(words: &[u64], length: usize) -> Self {
+    fn of_runs(words: &[u64], length: usize) -> Self {
         Self::from_hashes(words.windows(length).map(hash_of_run).collect())
     }
 
@@ -64,22 +64,51 @@ fn hash(feature: &str) -> u64 {
 
 /// The hashes of the words of a text, in order.
 pub(super) fn word_hashes(text: &str) -> Vec<u64> {
+    let lower = text.to_ascii_lowercase();
     let mut normaliser = Normaliser::default();
     let mut words = Vec::new();
-    each_word(normaliser.normalise(text), |word| words.push(hash(word)));
+    each_part(text, |part, is_word| match is_word {
+        true => words.push(hash(&lower[part])),
+        false => each_word(normaliser.normalise(&text[part]), |word| {
+            words.push(hash(word))
+        }),
+    });
     words
 }
 
-/// Where these words stand in the text, in bytes. It takes many times as long as [`word_hashes`].
+/// Where these words stand in the text, in bytes. It takes many times as long as [`word_hashes`] where a text is neither
+/// ASCII nor Han.
 pub(super) fn word_places(text: &str) -> Vec<Range<usize>> {
     let mut normaliser = Normaliser::new(Normalise::default().but_space());
-    let mut places: Vec<Range<usize>> = Vec::new();
-    let (mut start, mut is_open) = (0, false);
-    while start < text.len() {
+    let mut places = Vec::new();
+    each_part(text, |part, is_word| match is_word {
+        true => places.push(part),
+        false => places_by_the_tables(text, part, &mut normaliser, &mut places),
+    });
+    places
+}
+
+/// Appends the places of the words in a part of the text, each character normalised with those that combine with it.
+fn places_by_the_tables(
+    text: &str,
+    part: Range<usize>,
+    normaliser: &mut Normaliser,
+    places: &mut Vec<Range<usize>>,
+) {
+    let (mut start, mut is_open) = (part.start, false);
+    while start < part.end {
+        let rest = &text[start..part.end];
+        // Each is a word, but the last may combine with what follows.
+        if let plain @ 6.. = plain_han_length(rest.as_bytes()) {
+            let end = start + plain - 3;
+            places.extend((start..end).step_by(3).map(|at| at..at + 3));
+            (start, is_open) = (end, false);
+            continue;
+        }
         // Such a piece becomes what it becomes within the text.
-        let mut after = text[start..].char_indices().skip(1);
+        let mut after = rest.char_indices().skip(1);
         let next = after.find(|&(_, c)| combines_with_none_before(c));
-        let end = next.map_or(text.len(), |(len, _)| start + len);
+        let end = next.map_or(part.end, |(len, _)| start + len);
         for c in normaliser.normalise(&text[start..end]).chars() {
             if !c.is_alphanumeric() {
                 is_open = false;
@@ -93,7 +122,71 @@ pub(super) fn word_places(text: &str) -> Vec<Range<usize>> {
         }
         start = end;
     }
-    places
+}
+
+/// Divides a text without its normalisation, next to inert signs and in front of ASCII characters, with which no character
+/// before them combines. Calls `visit` with each word of ASCII, and `true`; and with each part with other characters between
+/// two such signs or characters that end words, and `false`. Such a part has the sign before it too, which may combine.
+fn each_part(text: &str, mut visit: impl FnMut(Range<usize>, bool)) {
+    let bytes = text.as_bytes();
+    let class = |at: usize| bytes.get(at).map_or(Class::Break, |&b| CLASSES[b as usize]);
+    // The length of a character that ends words.
+    let break_length = |at: usize| match class(at) {
+        Class::Break => 1,
+        Class::Word => 0,
+        Class::Other => inert_sign_length(&bytes[at..]),
+    };
+    let (mut at, mut before) = (0, 0);
+    loop {
+        while at < bytes.len()
+            && let length @ 1.. = break_length(at)
+        {
+            (before, at) = (at, at + length);
+        }
+        if at == bytes.len() {
+            return;
+        }
+        let start = at;
+        while class(at) == Class::Word {
+            at += 1;
+        }
+        if break_length(at) > 0 {
+            visit(start..at, true);
+            continue;
+        }
+        let start = if at == start { before } else { start };
+        while break_length(at) == 0 {
+            at += 1;
+        }
+        visit(start..at, false);
+    }
+}
+
+/// What a byte means for the words of a text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    /// An ASCII letter or digit.
+    Word,
+    /// Other ASCII, which ends words.
+    Break,
+    /// A control character, which normalisation drops, or not ASCII.
+    Other,
+}
+
+const CLASSES: [Class; 256] = classes();
+
+const fn classes() -> [Class; 256] {
+    let mut classes = [Class::Other; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        classes[byte] = match byte as u8 {
+            b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => Class::Word,
+            b'\t'..=b'\r' | b' '..=b'~' => Class::Break,
+            _ => Class::Other,
+        };
+        byte += 1;
+    }
+    classes
 }
 
 /// Calls `visit` with the words of a normalised text.
@@ -165,8 +258,10 @@ pub(super) fn jaccard_if(a: &[u64], b: &[u64], least: f64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use std::collections::BTreeSet;
 
+    /// The words of the whole text, normalised at once.
     fn words(text: &str) -> Vec<String> {
         let mut words = Vec::new();
         let mut normaliser = Normaliser::default();
@@ -206,7 +301,7 @@ mod tests {
         ];
         assert_eq!(found.collect::<Vec<_>>(), expected);
         // As many as there are words, whatever the characters.
-        let alphabet: Vec<char> = "aZ 1_.'é\u{301}\u{323}ßςΣ½ﬁ汉カ\u{3099}ｶﾞ한\u{1100}\u{1161}ก\u{e33}\u{200b}\u{345}αन\u{93c}\u{fdfa}"
+        let alphabet: Vec<char> = "aZ 1_<.'\0é\u{301}\u{323}ßςΣ½ﬁ汉カ\u{3099}ｶﾞ한\u{1100}\u{1161}ก\u{e33}\u{200b}\u{345}αन\u{93c}\u{fdfa}"
             .chars()
             .collect();
         let mut state = 1u64;
@@ -217,9 +312,34 @@ mod tests {
             });
             let text: String = text.collect();
             let places = word_places(&text);
-            assert_eq!(places.len(), words(&text).len(), "{text:?}");
+            assert_eq!(places, places_by_one_part(&text), "{text:?}");
+            let hashes: Vec<u64> = words(&text).iter().map(|word| hash(word)).collect();
+            assert_eq!(word_hashes(&text), hashes, "{text:?}");
+            assert_eq!(places.len(), hashes.len(), "{text:?}");
             assert!(places.is_sorted_by_key(|place| (place.start, place.end)));
             assert!(places.iter().all(|place| text.get(place.clone()).is_some()));
+        }
+    }
+
+    /// The places of the words of a text that is one part.
+    fn places_by_one_part(text: &str) -> Vec<Range<usize>> {
+        let mut normaliser = Normaliser::new(Normalise::default().but_space());
+        let mut places = Vec::new();
+        places_by_the_tables(text, 0..text.len(), &mut normaliser, &mut places);
+        places
+    }
+
+    proptest! {
+        #[test]
+        fn parts_change_no_word(
+            text in prop_oneof![
+                any::<String>(),
+                "[aZ9 _<=.•—─、\\n\\x00\\x1c\u{7f}\u{ad}\u{301}\u{338}\u{345}\u{5b0}éß’汉字カ\u{3099}ｶﾞＡ\u{3000}\u{e0100}½İı\u{1100}\u{1161}]{0,24}",
+            ]
+        ) {
+            let hashes: Vec<u64> = words(&text).iter().map(|word| hash(word)).collect();
+            prop_assert_eq!(word_hashes(&text), hashes);
+            prop_assert_eq!(word_places(&text), places_by_one_part(&text));
         }
     }
 

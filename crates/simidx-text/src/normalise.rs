@@ -482,12 +482,20 @@ fn plain_end(bytes: &[u8]) -> usize {
 /// Returns the length in bytes of the first character if it is inert, else 0.
 fn inert_length(bytes: &[u8]) -> usize {
     match *bytes {
+        [0xe3, 0x90..=0xbf, ..] => 3, // U+3400 to U+3FFF
+        [0xe4, 0xb7, ..] => 0,        // U+4DC0 to U+4DFF, the hexagrams
+        [0xe4..=0xe9, ..] => 3,       // U+4000 to U+9FFF
+        _ => inert_sign_length(bytes),
+    }
+}
+
+/// Returns the length in bytes of the first character if it is inert and neither a letter nor a digit, else 0.
+pub(super) fn inert_sign_length(bytes: &[u8]) -> usize {
+    match *bytes {
         [0xc2, 0xb7, ..] => 2,                                          // U+00B7
         [0xe2, 0x80, 0x93 | 0x94 | 0x98 | 0x99 | 0x9c | 0x9d, ..] => 3, // U+2013 to U+201D
+        [0xe2, 0x80, 0xa2, ..] | [0xe2, 0x94 | 0x95, ..] => 3,          // U+2022, U+2500 to U+257F
         [0xe3, 0x80, 0x81 | 0x82 | 0x88..=0x91 | 0x94..=0x9b, ..] => 3, // U+3001 to U+301B
-        [0xe3, 0x90..=0xbf, ..] => 3,                                   // U+3400 to U+3FFF
-        [0xe4, 0xb7, ..] => 0,  // U+4DC0 to U+4DFF, the hexagrams
-        [0xe4..=0xe9, ..] => 3, // U+4000 to U+9FFF
         _ => 0,
     }
 }
@@ -711,8 +719,8 @@ mod tests {
     fn inert_characters_combine_with_nothing() {
         let is_inert = |c: &char| inert_length(c.encode_utf8(&mut [0; 4]).as_bytes()) > 0;
         let inert: Vec<char> = ('\0'..=char::MAX).filter(is_inert).collect();
-        // Han characters without the hexagrams, and 27 punctuation marks.
-        assert_eq!(inert.len(), 0x6c00 - 64 + 1 + 6 + 20);
+        // Han characters without the hexagrams, 28 punctuation marks, and lines of boxes.
+        assert_eq!(inert.len(), 0x6c00 - 64 + 1 + 7 + 20 + 128);
         for &c in &inert {
             assert_eq!(oracle(&c.to_string(), Normalise::default()), c.to_string());
         }
@@ -721,9 +729,10 @@ mod tests {
         let marks = ('\0'..=char::MAX).filter(|&c| canonical_combining_class(c) != 0);
         let others: Vec<char> = restless.chain(marks).collect();
         assert!(others.len() > 5_000);
-        let some_inert = inert
-            .iter()
-            .filter(|&&c| u32::from(c) < 0x3400 || u32::from(c) % 4096 == 0);
+        let some_inert = inert.iter().filter(|&&c| match c {
+            '\u{2500}'..='\u{257f}' => u32::from(c) % 32 == 0,
+            _ => u32::from(c) < 0x3400 || u32::from(c) % 4096 == 0,
+        });
         for &c in some_inert {
             for &other in &others {
                 for text in [format!("{c}{other}"), format!("{other}{c}")] {

@@ -246,7 +246,8 @@ impl Manifest {
         let path = folder.as_ref().join(name);
         let set = open_named(&path, self.segments.len(), open_file)?;
         let segment = ManifestSegment::of_file(name, set.first())?;
-        Ok(self.segments.push_mut(segment))
+        self.segments.push(segment);
+        Ok(&self.segments[self.segments.len() - 1])
     }
 
     /// Publishes the manifest in a folder, in place of the one there: writes it next to that, syncs it to disk and
