@@ -1,8 +1,8 @@
 //! Progress bars on stderr.
 
 use std::borrow::Cow;
-use std::fmt::{Debug, Write};
-use std::io::{self, IsTerminal};
+use std::fmt::Write;
+use std::io::IsTerminal;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,9 +14,13 @@ use simidx::Watch;
 /// Number of terminal columns that the bars are designed for.
 const WIDTH: u16 = 80;
 
-/// Counts, and counts per second, are abbreviated from this value on.
+/// Counts of records, of the values of a stage, and of either per second are abbreviated from this value on.
 const SHORT_FROM: u64 = 1_000_000;
+const SHORT_STAGE_FROM: u64 = 10_000_000;
 const SHORT_RATE_FROM: u64 = 10_000;
+
+/// Largest length of a stage's name next to which all seven digits fit.
+const LONG_NAME: usize = 28;
 
 /// Smallest elapsed time for computing a rate.
 const LEAST_TIME: Duration = Duration::from_millis(100);
@@ -39,13 +43,10 @@ impl ProgressMode {
     fn target(self) -> ProgressDrawTarget {
         match self {
             ProgressMode::Never => ProgressDrawTarget::hidden(),
-            ProgressMode::Auto if !io::stderr().is_terminal() => ProgressDrawTarget::hidden(),
+            ProgressMode::Auto if !std::io::stderr().is_terminal() => ProgressDrawTarget::hidden(),
             // indicatif hides bars without a terminal; a fixed width makes it draw.
             ProgressMode::Auto => ProgressDrawTarget::stderr(),
-            ProgressMode::Always => ProgressDrawTarget::term_like(Box::new(Plain {
-                out: io::stderr(),
-                width: WIDTH,
-            })),
+            ProgressMode::Always => ProgressDrawTarget::term_like(Box::new(PlainStderr)),
         }
     }
 
@@ -53,30 +54,43 @@ impl ProgressMode {
     pub(crate) fn counter(self, what: &'static str) -> ProgressBar {
         let style = template("{msg} {count} {prefix} ({rate}/s, {elapsed})");
         let style = with_counts(style, ProgressState::pos);
-        self.shown(ProgressBar::hidden().with_style(style).with_prefix(what))
+        self.styled(style).with_prefix(what)
     }
 
-    /// Returns the bar of a stage with a known number of records, and the amount written so far.
+    /// Returns the bar of a stage with a known number of records, and the amount written so far. Its first line already
+    /// shows its name and figures.
     pub(crate) fn stage(self, name: String, total: u64, written: String) -> ProgressBar {
-        let total_count = short(total, SHORT_FROM);
-        let style =
-            format!("{{msg}} {{count}} of {total_count} ({{rate}}/s, {{prefix}}, {{eta}} left)");
-        let style = with_counts(template(&style), ProgressState::pos);
-        let bar = ProgressBar::hidden().with_style(style);
+        let style = template("{msg} {done} ({rate}/s, {prefix}, {eta} left)");
+        // Next to a long name, not all digits fit.
+        let from = match name.len() > LONG_NAME {
+            true => SHORT_FROM,
+            false => SHORT_STAGE_FROM,
+        };
+        let done = move |state: &ProgressState, out: &mut dyn Write| {
+            let total = state.len().unwrap_or_default();
+            let from = if total < from { u64::MAX } else { SHORT_FROM };
+            let [done, total] = [state.pos(), total].map(|count| short(count, from));
+            let _ = write!(out, "{done} of {total}");
+        };
+        let bar = ProgressBar::hidden();
+        bar.set_style(with_counts(style, ProgressState::pos).with_key("done", done));
+        bar.set_message(name);
+        bar.set_prefix(written);
         bar.set_length(total);
-        self.shown(bar.with_message(name).with_prefix(written))
+        bar.set_draw_target(self.target());
+        self.start_ticking(&bar);
+        bar
     }
 
     /// Returns a spinner with the name of the current stage.
     pub(crate) fn spinner(self, doing: impl Into<Cow<'static, str>>) -> ProgressBar {
-        let style = template("{msg} ({elapsed})");
-        self.shown(ProgressBar::hidden().with_style(style).with_message(doing))
+        self.styled(template("{msg} ({elapsed})"))
+            .with_message(doing)
     }
 
     /// Returns a bar with the share of compared texts, and the watch that moves it.
     pub(crate) fn comparing(self) -> (ProgressBar, Watch) {
-        let style = template("comparing texts ({percent}%, {elapsed})");
-        let bar = self.shown(ProgressBar::hidden().with_style(style));
+        let bar = self.styled(template("comparing texts ({percent}%, {elapsed})"));
         let shown = bar.clone();
         let watch = Watch::new(move |progress| {
             shown.set_length(progress.total);
@@ -101,23 +115,25 @@ impl ProgressMode {
         let records = Arc::<AtomicU64>::default();
         let counted = Arc::clone(&records);
         let style = with_counts(template(style), move |_| counted.load(Ordering::Relaxed));
-        let bar = ProgressBar::hidden().with_style(style).with_prefix(what);
+        let bar = self.styled(style).with_prefix(what);
         if let Some(total) = total {
             bar.set_length(total);
         }
-        ReadingBar {
-            bar: self.shown(bar.with_message(doing)),
-            records,
-        }
+        bar.set_message(doing);
+        ReadingBar { bar, records }
     }
 
-    /// Draws a hidden bar from now on. Its first line already has its texts and figures.
-    fn shown(self, bar: ProgressBar) -> ProgressBar {
-        bar.set_draw_target(self.target());
+    fn styled(self, style: ProgressStyle) -> ProgressBar {
+        let bar = ProgressBar::with_draw_target(None, self.target());
+        bar.set_style(style);
+        self.start_ticking(&bar);
+        bar
+    }
+
+    fn start_ticking(self, bar: &ProgressBar) {
         if self != ProgressMode::Never {
             bar.enable_steady_tick(Duration::from_millis(200));
         }
-        bar
     }
 }
 
@@ -199,59 +215,56 @@ fn template(style: &str) -> ProgressStyle {
     ProgressStyle::with_template(style).expect("the templates in this file are well-formed")
 }
 
-/// Draws without a terminal: each state is a new line, and nothing is erased.
+/// Draws on a stderr that is not a terminal: each state is a new line, and nothing is erased.
 #[derive(Debug)]
-struct Plain<W> {
-    out: W,
-    width: u16,
-}
+struct PlainStderr;
 
-impl<W: Debug + Send + Sync> indicatif::TermLike for Plain<W>
-where
-    for<'w> &'w W: io::Write,
-{
+impl indicatif::TermLike for PlainStderr {
     fn width(&self) -> u16 {
-        self.width
+        WIDTH
     }
 
-    fn move_cursor_up(&self, _: usize) -> io::Result<()> {
+    fn move_cursor_up(&self, _: usize) -> std::io::Result<()> {
         Ok(())
     }
 
-    fn move_cursor_down(&self, _: usize) -> io::Result<()> {
+    fn move_cursor_down(&self, _: usize) -> std::io::Result<()> {
         Ok(())
     }
 
-    fn move_cursor_right(&self, _: usize) -> io::Result<()> {
+    fn move_cursor_right(&self, _: usize) -> std::io::Result<()> {
         Ok(())
     }
 
-    fn move_cursor_left(&self, _: usize) -> io::Result<()> {
+    fn move_cursor_left(&self, _: usize) -> std::io::Result<()> {
         Ok(())
     }
 
-    fn write_line(&self, line: &str) -> io::Result<()> {
-        io::Write::write_fmt(&mut &self.out, format_args!("{}\n", line.trim_end()))
+    fn write_line(&self, line: &str) -> std::io::Result<()> {
+        use std::io::Write;
+        writeln!(std::io::stderr(), "{}", line.trim_end())
     }
 
-    fn write_str(&self, text: &str) -> io::Result<()> {
+    fn write_str(&self, text: &str) -> std::io::Result<()> {
         match text.trim_end() {
             "" => Ok(()),
             line => self.write_line(line),
         }
     }
 
-    fn clear_line(&self) -> io::Result<()> {
+    fn clear_line(&self) -> std::io::Result<()> {
         Ok(())
     }
 
-    fn flush(&self) -> io::Result<()> {
+    fn flush(&self) -> std::io::Result<()> {
         Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use super::*;
 
     #[test]
@@ -278,16 +291,55 @@ mod tests {
         assert_eq!(rate(1_000_000, Duration::from_secs(1000)), "1,000");
     }
 
+    /// The lines that were drawn.
+    #[derive(Debug, Clone, Default)]
+    struct Screen(Arc<Mutex<String>>);
+
+    impl indicatif::TermLike for Screen {
+        fn width(&self) -> u16 {
+            300
+        }
+
+        fn move_cursor_up(&self, _: usize) -> std::io::Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_down(&self, _: usize) -> std::io::Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_right(&self, _: usize) -> std::io::Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_left(&self, _: usize) -> std::io::Result<()> {
+            Ok(())
+        }
+
+        fn write_line(&self, line: &str) -> std::io::Result<()> {
+            self.write_str(line)
+        }
+
+        fn write_str(&self, text: &str) -> std::io::Result<()> {
+            self.0.lock().unwrap().push_str(text);
+            Ok(())
+        }
+
+        fn clear_line(&self) -> std::io::Result<()> {
+            Ok(())
+        }
+
+        fn flush(&self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
     /// Returns the line of a bar.
     fn line(bar: &ProgressBar) -> String {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let screen = Plain {
-            out: file.reopen().unwrap(),
-            width: 300,
-        };
-        bar.set_draw_target(ProgressDrawTarget::term_like(Box::new(screen)));
+        let screen = Screen::default();
+        bar.set_draw_target(ProgressDrawTarget::term_like(Box::new(screen.clone())));
         bar.tick();
-        let line = std::fs::read_to_string(file.path()).unwrap();
+        let line = screen.0.lock().unwrap();
         line.trim_end().to_owned()
     }
 
