@@ -18,6 +18,9 @@ D = TypeVar("D")
 #: The most bytes of the set of texts whose features are needed. If it is larger, the features of all are sent.
 MOST_NEEDED = 256 << 20
 
+#: The most links at the place of a component, unless more are asked for.
+MOST_LINKS = 20_000_000
+
 #: Texts that lead at a key in the first round; twice as many in each one after it.
 LEADERS = 4
 
@@ -111,10 +114,10 @@ class Similar(Generic[D]):
         by_rank = [self._engine.map(some, s.ByRank(self._places)) for some in data]
         grouped = self._kept([*by_rank, of_values], s.Group(self._places))
         largest = max(row["bytes"] for row in self._engine.collect(self._at([grouped], Count())))
-        if largest > 24 * self._most:
+        room = 24 * max(self._most, MOST_LINKS)
+        if largest > room:
             raise InputError(
-                f"{largest} bytes of links between similar texts come to one task, of at most {24 * self._most}: "
-                "raise united"
+                f"{largest} bytes of links between similar texts come to one task, of at most {room}: raise united"
             )
         return [grouped]
 
