@@ -14,7 +14,7 @@ import simidx
 from simidx import InputError, OptionError, Pipeline, _simidx
 from simidx_spark import _wiring as wiring
 from simidx_spark import distributed as d
-from simidx_spark._search import UNITED, keep, labels, members
+from simidx_spark._search import UNITED, Spark, keep, labels, members
 from simidx_spark._wiring import run, shuffle
 from simidx_spark.distributed._columns import distances, from_arrow
 from simidx_spark.distributed._segments import fetched
@@ -30,6 +30,9 @@ GONE = "simidx id of a dropped document"
 #: The default similarity and the default distance of near-duplicates.
 SIMILARITY = 0.8
 DISTANCE = 3
+
+#: The most bytes of linked texts that one task takes with ``chains``.
+MOST_LINKED = 1 << 30
 
 Path = str | os.PathLike[str]
 
@@ -97,7 +100,8 @@ def dedup(
     ``keep="longest"`` keeps the longest text instead of the smallest id. ``against`` names index files or sets, whose
     documents are dropped first: by their sketches if texts are compared, otherwise by their fingerprints.
 
-    Ids must be unique, and the same on every read. ``memory`` limits each task.
+    Ids must be unique, and the same on every read. ``memory`` limits the tasks of ``chains`` and of ``k``. Up to
+    ``united`` links, one task decides; beyond that, all tasks do.
     """
     made = as_pipeline(pipeline, width)
     _check(text_column, fingerprint_column, similarity, k, keep)
@@ -271,10 +275,39 @@ def _by_text(df: DataFrame, job: Job, similarity: float, paths: list[str]) -> Da
             facts = (job.id_type, index.width, _index_id(index), similarity, job.words, job.pipeline)
         in_index = _kept(run(documents, d.SimilarToIndex(paths, ("id", "text"), *facts)))
         documents = _without(documents, in_index, "id")
+    if job.chains:
+        found = _by_chains(documents, job, similarity, places)
+    else:
+        found = _by_links(documents, job, similarity, places)
+    return _together(found, in_index)
+
+
+def _by_links(documents: DataFrame, job: Job, similarity: float, places: int) -> DataFrame:
+    """Decides where the keys, the features and the links of texts come together; see `simidx_spark.distributed`."""
+    engine = Spark()
+    lengths = documents.select("id", F.octet_length("text").cast("bigint").alias("length"))
+    similar = d.Similar(engine, job.id_type, similarity, job.words, job.pipeline)
+    try:
+        found = _kept(similar.report(documents, lengths, places, job.is_longest, job.united))
+        # What it is made of is not needed any more.
+        found.count()
+    finally:
+        engine.release()
+    return found
+
+
+def _by_chains(documents: DataFrame, job: Job, similarity: float, places: int) -> DataFrame:
+    """Decides on all texts that shared keys link at one place."""
     keys = run(documents, d.SendKeys("id", "text", similarity, job.words, job.pipeline, places))
     links = _kept(run(shuffle(keys, places), d.ShareKeys()))
     records = run(run(documents, Nodes("id", "text", job.id_type)), d.SendRecords("node", places))
     everything = records.unionAll(labels(links, 64, places, job.united))
-    together = run(shuffle(everything, places), d.Members("node", 64, places))
-    how = {"pipeline": job.pipeline, "memory": job.memory, "longest": job.is_longest, "chains": job.chains}
-    return _together(run(shuffle(together, places), d.Judge(job.id_type, similarity, job.words, how)), in_index)
+    together = _kept(run(shuffle(everything, places), d.Members("node", 64, places)))
+    size = together.groupBy("place").agg(F.sum(F.length("data")).alias("size")).agg(F.max("size")).collect()[0][0] or 0
+    if size > MOST_LINKED:
+        raise InputError(
+            f"chains=True brings {size} bytes of linked texts to one task, of at most {MOST_LINKED}: set more "
+            "partitions, or leave chains out"
+        )
+    how = {"pipeline": job.pipeline, "memory": job.memory, "longest": job.is_longest, "chains": True}
+    return run(shuffle(together, places), d.Judge(job.id_type, similarity, job.words, how))

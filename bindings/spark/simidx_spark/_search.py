@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property, reduce
+from typing import Any
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
@@ -12,26 +13,65 @@ from simidx import _simidx
 from simidx_spark import _wiring as wiring
 from simidx_spark import distributed as d
 from simidx_spark._wiring import run, shuffle
-from simidx_spark.distributed._components import Settled, Stars
 from simidx_spark.distributed._pairs import PLACE
 
 #: The most links from which one task finds the clusters. It takes about 70 bytes for each, so these take 1.4 GB.
 UNITED = 20_000_000
 
-_kept: list[DataFrame] = []
+
+class Spark:
+    """Spark as the engine of `simidx_spark.distributed`, and what it has persisted."""
+
+    def __init__(self) -> None:
+        self._persisted: list[DataFrame] = []
+
+    def map(self, data: DataFrame, stage: Any) -> DataFrame:
+        """Runs a stage on each part."""
+        # The rows of other parts do not have to pass through Python.
+        return data.where(F.col("part").isin(stage.parts)) if isinstance(stage, d.Only) else run(data, stage)
+
+    def by_place(self, data: list[DataFrame], places: int) -> DataFrame:
+        """Brings messages of equal place to one part."""
+        return shuffle(reduce(DataFrame.unionAll, data), places)
+
+    def collect(self, data: DataFrame) -> list[dict[str, Any]]:
+        """Returns all rows."""
+        return [row.asDict() for row in data.collect()]
+
+    def keep(self, data: DataFrame) -> DataFrame:
+        """Persists data on the disks of the executors."""
+        self._persisted.append(data.persist(StorageLevel.DISK_ONLY))
+        return _without_plan(data)
+
+    def release(self) -> None:
+        """Frees what was persisted."""
+        while self._persisted:
+            self._persisted.pop().unpersist()
+
+
+def _without_plan(df: DataFrame) -> DataFrame:
+    """Returns a DataFrame whose plan is only its rows: plans of plans would grow by a factor in each round."""
+    try:
+        of_java: Any = df._jdf
+        rows = of_java.queryExecution().toRdd()
+        return DataFrame(of_java.sparkSession().internalCreateDataFrame(rows, of_java.schema(), False), df.sparkSession)
+    except Exception:  # Spark Connect has no plan here.
+        return df
+
+
+#: What is persisted for results.
+RESULTS = Spark()
 
 
 def keep(df: DataFrame) -> DataFrame:
     """Persists a DataFrame that is used more than once on the disks of the executors."""
-    df = df.persist(StorageLevel.DISK_ONLY)
-    _kept.append(df)
+    RESULTS.keep(df)
     return df
 
 
 def release() -> None:
     """Frees everything that earlier calls have persisted. Their DataFrames are then computed from the start."""
-    while _kept:
-        _kept.pop().unpersist()
+    RESULTS.release()
 
 
 class Near:
@@ -102,23 +142,7 @@ def pairs(
 
 def labels(links: DataFrame, width: int, places: int, united: int) -> DataFrame:
     """Returns the label of each linked value, at its place."""
-    size = links.agg(F.sum(F.length("data"))).collect()[0][0] or 0
-    if size // (width // 4) <= united:
-        return run(links.repartition(1), d.Unite(width, places))
-    edges = run(links, d.Links(width, places))
-    before = None
-    while True:
-        edges = keep(_star(edges, width, places))
-        rows = run(shuffle(edges, places), Stars(width)).collect()
-        now = reduce(lambda at, row: (at[0] + row["count"], at[1] + row["hash"]), rows, (0, 0))
-        if now == before:
-            return run(shuffle(edges, places), Settled(width, places))
-        before = now
-
-
-def _star(edges: DataFrame, width: int, places: int) -> DataFrame:
-    large = run(shuffle(edges, places), d.LargeStar(width, places))
-    return run(shuffle(large, places), d.SmallStar(width, places))
+    return d.labels(RESULTS, [links], width, places, united)
 
 
 def members(records: DataFrame, k: int, partitions: int | None, united: int) -> tuple[DataFrame, int]:

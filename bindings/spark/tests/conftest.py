@@ -14,8 +14,6 @@ import numpy as np
 import pytest
 
 pyspark = pytest.importorskip("pyspark", minversion="4.1", reason="PySpark 4.1 or newer is not here")
-if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-    pytest.skip("Java is not here: install a headless runtime of version 17 or newer", allow_module_level=True)
 
 from pyspark.sql import DataFrame, SparkSession  # noqa: E402
 from pyspark.sql import types as T  # noqa: E402, N812
@@ -24,11 +22,17 @@ from .sessions import start  # noqa: E402
 
 Program = Callable[..., str]
 
+#: Tests of stages, which need no Spark.
+WITHOUT_JAVA = ["test_order.py", "test_similar.py"]
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    no_java = shutil.which("java") is None and "JAVA_HOME" not in os.environ
     for item in items:
         if Path(__file__).parent in Path(item.fspath).parents:
             item.add_marker(pytest.mark.spark)
+            if no_java and Path(item.fspath).name not in WITHOUT_JAVA:
+                item.add_marker(pytest.mark.skip(reason="Java 17 or newer is not here"))
 
 
 @pytest.fixture(scope="session")

@@ -19,10 +19,12 @@ from simidx_spark.distributed import (
     _against,
     _columns,
     _components,
+    _engine,
     _join,
     _messages,
     _pairs,
     _segments,
+    _similar,
     _store,
     _texts,
 )
@@ -33,7 +35,10 @@ from simidx_spark.distributed._texts import Nodes
 from .conftest import Program, near_values
 from .test_texts import documents, write
 
-MODULES = [_against, _columns, _components, _dedup, _join, _messages, _pairs, _segments, _store, _texts]
+MODULES = [
+    *(_against, _columns, _components, _dedup, _engine, _join),
+    *(_messages, _pairs, _segments, _similar, _store, _texts),
+]
 
 #: Places of messages.
 PLACES = 4
@@ -93,6 +98,28 @@ class Tried:
         for other in orders(blocks):
             assert at_place(list(stage(iter(other)))) == found, type(stage).__name__
         return each(stage, blocks)
+
+
+class Reordering(d.Local):
+    """An engine that gives each stage its blocks in several orders."""
+
+    def __init__(self, tried: Tried) -> None:
+        self._tried = tried
+
+    def map(self, data: list[Blocks], stage: Any) -> list[Blocks]:
+        """Runs a stage on each part."""
+        self._tried.names.add(type(stage).__name__)
+        # What is gathered into the same messages depends on the order; the answer does not, see `test_similar`.
+        gathers = isinstance(stage, _similar._OfTexts)
+        for part in [] if gathers else data:
+            if sum(block.num_rows for block in part) < 3 or len(part) < 3:
+                continue
+            in_order = isinstance(stage, (_similar._AtPlaces, _similar.Report))
+            given = rows if in_order else lambda stage, part: sorted(map(repr, rows(stage, part)))
+            found = given(stage, part)
+            for other in orders(part):
+                assert given(stage, other) == found, type(stage).__name__
+        return super().map(data, stage)
 
 
 def fingerprints(values: list[int]) -> pa.Table:
@@ -177,6 +204,11 @@ def of_texts(tried: Tried, program: Program, tmp_path: Path) -> None:
     how: dict[str, Any] = {"pipeline": made, "memory": None, "longest": False, "chains": False}
     tried.reduces(d.Judge(pa.string(), 0.8, 3, how), together)
 
+    table = pa.table({"id": ids, "length": [len(text.encode()) for text in texts]})
+    similar: d.Similar[list[Blocks]] = d.Similar(Reordering(tried), pa.string(), 0.4, 2, made)
+    lengths = [[block] for block in table.to_batches(max_chunksize=40)]
+    assert similar.report([[block] for block in blocks], lengths, PLACES, False, 150)
+
     documents_ = [block.drop_columns(["identity"]) for block in prints]
     collapsed = each(d.Collapse("fingerprint", PLACES), documents_)
     known = [row for row in rows(d.Distinct(), collapsed) if row["count"]]
@@ -200,6 +232,7 @@ def test_no_stage_depends_on_the_order_of_blocks(
     tried = Tried()
     # Several places have the fingerprints of a round.
     monkeypatch.setattr(_pairs, "PLACE", 500)
+    monkeypatch.setattr(_similar, "LEAST_TEXTS", 100)
     (tmp_path / "set").mkdir()
     of_fingerprints(tried, tmp_path / "set")
     of_texts(tried, program, tmp_path)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from simidx_spark.distributed._against import NearIndex, SimilarToIndex
 from simidx_spark.distributed._columns import arrow_type, from_arrow, sort_key, to_arrow, width_of
 from simidx_spark.distributed._components import LargeStar, Links, Members, SmallStar, Together, Unite
+from simidx_spark.distributed._engine import Engine, Local, Only, Similar, labels
 from simidx_spark.distributed._join import Attach, Meet, Records, Spread
 from simidx_spark.distributed._messages import MESSAGE, SendRecords
 from simidx_spark.distributed._pairs import (
@@ -33,15 +34,18 @@ __all__ = [
     "Collapse",
     "Decide",
     "Distinct",
+    "Engine",
     "Find",
     "Fingerprint",
     "Judge",
     "LargeStar",
     "Links",
+    "Local",
     "Meet",
     "Meeting",
     "Members",
     "NearIndex",
+    "Only",
     "Prints",
     "Profile",
     "Range",
@@ -52,6 +56,7 @@ __all__ = [
     "SendKeys",
     "SendRecords",
     "ShareKeys",
+    "Similar",
     "SimilarToIndex",
     "SmallStar",
     "Splits",
@@ -61,6 +66,7 @@ __all__ = [
     "arrow_type",
     "choose_rounds",
     "from_arrow",
+    "labels",
     "sort_key",
     "sweep",
     "to_arrow",

@@ -113,7 +113,7 @@ class SendKeys(_Sends):
             check_ids(ids)
             texts = given_texts(table.column(self._text_column), ids)
             given = {"similarity": self._similarity, "words": self._words, "pipeline": self._pipeline, "threads": 1}
-            rows = _simidx.text_keys({"texts": texts, **given})
+            rows = _simidx.text_keys({"texts": texts, **given}, False)[0]
             keys.append(rows.reshape(-1))
             nodes.append(np.repeat(nodes_of(ids), rows.shape[1]))
             count += rows.size

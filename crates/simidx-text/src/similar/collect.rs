@@ -109,40 +109,39 @@ impl TextSigner {
         }
     }
 
-    /// Returns the keys of a text for a distributed search: 64 bits for each band, with the number of the band mixed
-    /// in. Two texts that [`SimilarTexts`] compares have one of these keys in common, unless their keys of 32 bits are
-    /// equal only by chance.
+    /// Returns the keys of a text with these features for a distributed search: 64 bits for each band, with the number
+    /// of the band mixed in. Two texts that [`SimilarTexts`] compares have one of these keys in common, unless their
+    /// keys of 32 bits are equal only by chance.
     ///
     /// ```
-    /// use simidx::Width;
     /// use simidx_text::Pipeline;
     /// use simidx_text::dedup::Similarity;
     /// use simidx_text::similar::TextSigner;
     ///
     /// let signer = TextSigner::new(Similarity::of_words(0.8, 3)?);
-    /// let mut fingerprinter = Pipeline::default().fingerprinter(Width::W64)?;
-    /// let keys = signer.wide_keys(&mut fingerprinter, "a rose is a rose is a rose");
+    /// let parallel = Pipeline::default().parallel(simidx::Width::W64)?;
+    /// let sets = signer.all_features(&parallel, &["a rose is a rose", "A rose is a rose!"]);
+    /// let keys = signer.wide_keys(&sets[0]);
     /// assert_eq!(keys.len(), 15);
-    /// assert_eq!(keys, signer.wide_keys(&mut fingerprinter, "A rose is a rose is a rose!"));
+    /// assert_eq!(keys, signer.wide_keys(&sets[1]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn wide_keys(&self, fingerprinter: &mut Fingerprinter, text: &str) -> Vec<u64> {
-        let features = self.similarity.feature_set(fingerprinter, text);
+    pub fn wide_keys(&self, features: &FeatureSet) -> Vec<u64> {
         let keys = wide_keys(self.banding, features.hashes()).into_iter();
         let with_band = |(band, key): (u64, u64)| key ^ band.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (0..).zip(keys).map(with_band).collect()
     }
 
-    /// Returns the keys of texts, one list after the other, computed on all threads of the current rayon pool.
-    pub fn all_wide_keys<T: AsRef<str> + Sync>(
+    /// Returns the features of texts, on all threads of the current rayon pool. A text without features has a hash of
+    /// its bytes instead.
+    pub fn all_features<T: AsRef<str> + Sync>(
         &self,
         parallel: &ParallelFingerprinter,
         texts: &[T],
-    ) -> Vec<u64> {
-        let keys = parallel.map(texts, |fingerprinter, text| {
-            self.wide_keys(fingerprinter, text.as_ref())
-        });
-        keys.concat()
+    ) -> Vec<FeatureSet> {
+        parallel.map(texts, |fingerprinter, text| {
+            self.similarity.feature_set(fingerprinter, text.as_ref())
+        })
     }
 
     /// Signs a text, in some microseconds for each kilobyte.

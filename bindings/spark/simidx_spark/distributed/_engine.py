@@ -1,0 +1,194 @@
+"""Deduplication of texts over any engine that can do three things with its data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Generic, Protocol, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from simidx import InputError, Pipeline, _simidx
+from simidx_spark.distributed import _similar as s
+from simidx_spark.distributed._components import LargeStar, Links, Settled, SmallStar, Stars, Unite
+from simidx_spark.distributed._messages import MESSAGE, Batches
+
+D = TypeVar("D")
+
+#: The most bytes of the set of texts whose features are needed. If it is larger, the features of all are sent.
+MOST_NEEDED = 256 << 20
+
+#: The most links at the place of a component, unless more are asked for.
+MOST_LINKS = 20_000_000
+
+#: Texts that lead at a key in the first round; twice as many in each one after it.
+LEADERS = 4
+
+
+class Engine(Protocol[D]):
+    """What an engine does with its data, which are parts of batches."""
+
+    def map(self, data: D, stage: Any) -> D:
+        """Runs a stage on each part."""
+
+    def by_place(self, data: list[D], places: int) -> D:
+        """Brings messages of equal place to one part, which may have several places."""
+
+    def collect(self, data: D) -> list[dict[str, Any]]:
+        """Returns all rows."""
+
+    def keep(self, data: D) -> D:
+        """Computes data once, for more than one use."""
+
+
+class Only:
+    """Messages of some parts."""
+
+    schema: pa.Schema = MESSAGE
+
+    def __init__(self, *parts: int) -> None:
+        self.parts: list[int] = list(parts)
+
+    def __call__(self, batches: Batches) -> Batches:
+        parts = pa.array(self.parts, pa.int32())
+        for batch in batches:
+            yield batch.filter(pc.is_in(batch.column("part"), parts))
+
+
+class Similar(Generic[D]):
+    """Decides which of the documents are dropped for similar ones, and for which."""
+
+    def __init__(
+        self, engine: Engine[D], id_type: pa.DataType, similarity: float, words: int | None, pipeline: Pipeline
+    ) -> None:
+        self._engine, self._id_type, self._similarity = engine, id_type, similarity
+        self._how = (similarity, words, pipeline)
+
+    def report(self, documents: D, lengths: D, cores: int, longest: bool, most: int) -> D:
+        """Returns the dropped documents: ``id``, ``duplicate_of``, ``similarity``.
+
+        ``documents`` have the columns ``id`` and ``text``, and ``lengths`` the columns ``id`` and ``length``, in bytes.
+        ``most`` is the largest number of links that one task takes.
+        """
+        rows = self._engine.collect(self._engine.map(lengths, s.SampleOrder()))
+        order = s.Order.of(rows, cores, longest)
+        given = {"similarity": self._how[0], "words": self._how[1], "pipeline": self._how[2]}
+        bands = _simidx.text_keys({"texts": ["a"], **given}, False)[0].shape[1]
+        self._places = order.homes
+        ranked = self._kept([self._engine.map(documents, s.Sign(order, *self._how))], s.Rank(longest, order.homes))
+        names = self._only(ranked, s.NAMES)
+        alike = self._kept([self._only(ranked, s.FIRSTS)], s.Alike(order.homes, bands))
+        self._most, self._linked = most, 0
+        links = self._links(documents, order, names, self._only(alike, s.KEYS))
+        fates = self._at(self._components(links, None), s.Settle(True))
+        fates = self._at([fates, self._only(alike, s.COPIES)], s.Resolve())
+        named = self._kept([fates, names], s.Name())
+        told = self._at([names, self._only(named, s.ASKED)], s.Tell())
+        return self._at([told, self._only(named, s.REPORTS)], s.Report(self._id_type))
+
+    def _links(self, documents: D, order: s.Order, names: D, keys: D) -> list[D]:
+        """Returns the links between similar texts, in several pieces, of which dropped ones need not all be there."""
+        links: list[D] = []
+        held, leaders = [keys], LEADERS
+        while True:
+            met = self._kept(held, s.Meet(leaders, self._similarity))
+            pairs = self._kept([self._only(met, s.PAIRS)], s.Pairs())
+            needed = self._kept([names, pairs], s.Needed())
+            sets = self._engine.collect(self._only(needed, s.NEEDED))
+            read = self._engine.map(documents, s.Read(_sets(sets), order, *self._how))
+            lent = self._at([read, self._only(needed, s.NAMES), self._only(pairs, s.ASKED)], s.Lend())
+            links.append(self._kept([lent, self._only(pairs, s.PAIRS)], s.Verify(self._similarity)))
+            self._linked += self._count(links[-1], s.LINKS)
+            if not self._count(met, s.OPEN):
+                return links
+            dropped = self._kept(self._components(links, self._only(met, s.OPEN)), s.Settle(False))
+            held, leaders = [self._only(met, s.HELD), dropped], 2 * leaders
+
+    def _components(self, links: list[D], opened: D | None) -> list[D]:
+        """Returns links and open texts at the places of their components: all at one if there are few."""
+        data = [*links] if opened is None else [*links, opened]
+        if self._linked <= self._most:
+            return data
+        ends = [self._engine.map(some, s.Ends()) for some in links]
+        of_values = labels(self._engine, ends, 64, self._places, self._most)
+        by_rank = [self._engine.map(some, s.ByRank(self._places)) for some in data]
+        grouped = self._kept([*by_rank, of_values], s.Group(self._places))
+        largest = max(row["bytes"] for row in self._engine.collect(self._at([grouped], Count())))
+        room = 24 * max(self._most, MOST_LINKS)
+        if largest > room:
+            raise InputError(
+                f"{largest} bytes of links between similar texts come to one task, of at most {room}: raise united"
+            )
+        return [grouped]
+
+    def _at(self, data: list[D], stage: Any) -> D:
+        return self._engine.map(self._engine.by_place(data, self._places), stage)
+
+    def _kept(self, data: list[D], stage: Any) -> D:
+        return self._engine.keep(self._at(data, stage))
+
+    def _only(self, data: D, *parts: int) -> D:
+        return self._engine.map(data, Only(*parts))
+
+    def _count(self, data: D, part: int) -> int:
+        return _bytes(self._engine, [self._only(data, part)]) // (8 * s.COLUMNS[part])
+
+
+class Count:
+    """The bytes of messages in a part."""
+
+    schema: pa.Schema = pa.schema([("bytes", pa.int64())])
+
+    def __call__(self, batches: Batches) -> Batches:
+        size = sum(pc.sum(pc.binary_length(batch.column("data"))).as_py() or 0 for batch in batches)
+        yield pa.RecordBatch.from_pylist([{"bytes": size}], schema=self.schema)
+
+
+def _bytes(engine: Engine[D], data: list[D]) -> int:
+    rows = [row for some in data for row in engine.collect(engine.map(some, Count()))]
+    return sum(int(row["bytes"]) for row in rows)
+
+
+def labels(engine: Engine[D], links: list[D], width: int, places: int, united: int) -> D:
+    """Returns the label of each linked value, at its place. One task unites up to ``united`` links."""
+    if _bytes(engine, links) // (width // 4) <= united:
+        return engine.map(engine.by_place(links, 1), Unite(width, places))
+    edges = [engine.map(some, Links(width, places)) for some in links]
+    before = None
+    while True:
+        large = engine.map(engine.by_place(edges, places), LargeStar(width, places))
+        edges = [engine.keep(engine.map(engine.by_place([large], places), SmallStar(width, places)))]
+        rows = engine.collect(engine.map(engine.by_place(edges, places), Stars(width)))
+        now = (sum(row["count"] for row in rows), sum(row["hash"] for row in rows))
+        if now == before:
+            return engine.map(engine.by_place(edges, places), Settled(width, places))
+        before = now
+
+
+def _sets(rows: Iterable[dict[str, Any]]) -> dict[int, bytes] | None:
+    sets = {row["place"]: bytes(row["data"]) for row in rows}
+    return sets if sum(map(len, sets.values())) <= MOST_NEEDED else None
+
+
+class Local:
+    """An engine in this process: data are lists of parts."""
+
+    def map(self, data: list[list[pa.RecordBatch]], stage: Any) -> list[list[pa.RecordBatch]]:
+        """Runs a stage on each part."""
+        return [list(stage(iter(part))) for part in data]
+
+    def by_place(self, data: list[list[list[pa.RecordBatch]]], places: int) -> list[list[pa.RecordBatch]]:
+        """Brings messages of equal place to one part."""
+        parts: list[list[pa.RecordBatch]] = [[] for _ in range(places)]
+        for batch in (batch for some in data for part in some for batch in part):
+            for place in pc.unique(batch.column("place")).to_pylist():
+                parts[place].append(batch.filter(pc.equal(batch.column("place"), place)))
+        return parts
+
+    def collect(self, data: list[list[pa.RecordBatch]]) -> list[dict[str, Any]]:
+        """Returns all rows."""
+        return [row for part in data for batch in part for row in batch.to_pylist()]
+
+    def keep(self, data: list[list[pa.RecordBatch]]) -> list[list[pa.RecordBatch]]:
+        """Returns data as they are."""
+        return data

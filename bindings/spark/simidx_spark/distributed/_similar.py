@@ -1,0 +1,607 @@
+"""Similar texts: decisions on them where their keys, features and links come together, never all texts at one place.
+
+A document has a rank, which is its place in the order of decisions: in the upper bits the *home* where its name is, and
+the position there. Messages carry rows of 64-bit numbers, ranks in particular, or tables with ids or features; their
+``part`` says which.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from simidx import Pipeline, _simidx
+from simidx_spark.distributed._columns import Array, empty, from_arrow, pack, to_arrow, unpack
+from simidx_spark.distributed._components import LABELS, check_ids, two_columns, unique_ids
+from simidx_spark.distributed._messages import (
+    Batches,
+    Rows,
+    _Sends,
+    as_stream,
+    brought_together,
+    by_place,
+    divided,
+    from_stream,
+    gathered,
+    order_by_place,
+    pieces,
+    received,
+    rows_for,
+)
+from simidx_spark.distributed._texts import given_texts, nodes_of
+
+#: Parts of messages with tables: ids with what is known of their texts, names, ids with features, and ranks with them.
+SIGNED, NAMES, READ, FEATURES, REPORTS = range(1, 6)
+
+#: Parts of messages with rows of numbers.
+FIRSTS, KEYS, COPIES, HELD, OPEN, DROPPED, PAIRS, ASKED, LINKS, FATES = range(10, 20)
+
+#: Those that hold a set of the ids whose features are needed.
+NEEDED = 30
+
+#: The numbers in a row.
+COLUMNS = {KEYS: 5, COPIES: 2, HELD: 6, OPEN: 2, DROPPED: 1, PAIRS: 2, ASKED: 2, LINKS: 3, FATES: 3}
+
+#: Numbers in the brief of the features of a text: a hash of two numbers, their number, and parities of two numbers.
+BRIEF = 5
+
+#: Bits of a rank that hold the position at its home.
+POSITION = np.uint64(40)
+
+#: States of a text at a key: to be compared with those behind it, and dropped.
+WAITS, GONE = 0, 2
+
+#: The most texts of a key that are all compared in the first round.
+SMALL = 16
+
+#: Numbers in a message.
+PIECE = 1 << 20
+
+#: About the most bytes of text and the most documents of a home, and the least if there are cores without one.
+HOME_BYTES = 256 << 20
+HOME_TEXTS = 1 << 20
+LEAST_TEXTS = 256
+
+#: Ids that each place returns to find out how to divide the order.
+SAMPLE = 256
+
+
+def home(ranks: Array) -> Array:
+    """Returns the homes of documents."""
+    return (ranks >> POSITION).astype(np.int64)
+
+
+def send(part: int, to: Array, rows: Array) -> Rows:
+    """Sends rows of numbers to places."""
+    if not len(rows):
+        return
+    count = int(to.max()) + 1
+    order = order_by_place(to, count)
+    ends = np.searchsorted(to[order], np.arange(count), side="right")
+    for place, some in divided(rows[order], ends):
+        step = max(1, PIECE // some.shape[1])
+        for start in range(0, len(some), step):
+            yield place, part, some[start : start + step].tobytes()
+
+
+def columns(*parts: Array) -> Array:
+    """Returns rows of these columns."""
+    return np.column_stack([part.astype(np.uint64) for part in parts])
+
+
+def unique(rows: Array) -> Array:
+    """Returns distinct rows in order."""
+    rows = rows[np.lexsort(rows.T[::-1])]
+    is_new = np.ones(len(rows), dtype=bool)
+    is_new[1:] = (rows[1:] != rows[:-1]).any(axis=1)
+    return rows[is_new]
+
+
+class Received:
+    """What came to a place, by part."""
+
+    def __init__(self) -> None:
+        self._parts: dict[int, list[Any]] = {}
+
+    def add(self, part: int, data: Any) -> None:
+        """Adds a message."""
+        self._parts.setdefault(part, []).append(data)
+
+    def raw(self, part: int) -> list[Any]:
+        """Takes the data of a part."""
+        return self._parts.pop(part, [])
+
+    def rows(self, part: int, width: int | None = None) -> Array:
+        """Takes the rows of numbers of a part."""
+        width = COLUMNS[part] if width is None else width
+        parts = [np.frombuffer(data, dtype="<u8").reshape(-1, width) for data in self.raw(part)]
+        return np.concatenate([np.empty((0, width), dtype=np.uint64), *parts])
+
+    def table(self, *parts: int) -> pa.Table | None:
+        """Takes the table of parts; ``None`` if there is none."""
+        streams = [from_stream(data) for part in parts for data in self.raw(part)]
+        return brought_together(streams).combine_chunks() if streams else None
+
+
+def all_at_places(batches: Batches) -> Iterator[tuple[int, Received]]:
+    """Yields the places of messages in order, each with all that came there."""
+    places: dict[int, Received] = {}
+    for place, part, data in received(batches):
+        places.setdefault(place, Received()).add(part, data)
+    for place in sorted(places):
+        yield place, places.pop(place)
+
+
+class _AtPlaces(_Sends):
+    """A stage behind a shuffle: it takes all that came to a place."""
+
+    def _rows(self, batches: Batches) -> Rows:
+        for place, got in all_at_places(batches):
+            yield from self._at(place, got)
+
+    def _at(self, place: int, got: Received) -> Rows:
+        raise NotImplementedError
+
+
+class Order:
+    """The order of decisions, by the ids of documents or first by their lengths, divided among homes."""
+
+    def __init__(self, homes: int, splits: list[Any], longest: bool) -> None:
+        self.homes, self.longest, self._splits = homes, longest, splits
+
+    @staticmethod
+    def of(rows: Iterable[dict[str, Any]], cores: int, longest: bool) -> Order:
+        """Returns the order of sampled documents."""
+        sampled: list[Any] = []
+        count = total = 0
+        for row in rows:
+            count += row["count"]
+            total += row["bytes"]
+            table = from_stream(row["sample"])
+            sampled += _sort_keys(table, longest)
+        homes = max(1, min(cores, count // LEAST_TEXTS), -(-total // HOME_BYTES), -(-count // HOME_TEXTS))
+        sampled.sort()
+        at = [len(sampled) * i // homes for i in range(1, homes)] if sampled else []
+        return Order(homes, [sampled[i] for i in at], longest)
+
+    def homes_of(self, table: pa.Table) -> Array:
+        """Returns the homes of documents."""
+        keys = _sort_keys(table, self.longest)
+        return np.fromiter((bisect_right(self._splits, key) for key in keys), dtype=np.int64, count=len(keys))
+
+
+def _sort_keys(table: pa.Table, longest: bool) -> list[Any]:
+    ids: list[Any] = table.column("id").to_pylist()
+    return list(zip(pc.negate(table.column("length")).to_pylist(), ids, strict=True)) if longest else ids
+
+
+class SampleOrder:
+    """Returns the number of documents, their bytes, and a sample of ids and lengths that depends on ids only."""
+
+    schema: pa.Schema = pa.schema([("count", pa.int64()), ("bytes", pa.int64()), ("sample", pa.binary())])
+
+    def __call__(self, batches: Batches) -> Batches:
+        best: pa.Table | None = None
+        count = size = 0
+        for batch in batches:
+            check_ids(batch.column("id"))
+            count += batch.num_rows
+            size += pc.sum(batch.column("length")).as_py() or 0
+            hashes = nodes_of(batch.column("id")) * np.uint64(0x9E3779B97F4A7C15)
+            some = pa.Table.from_batches([batch]).append_column("hash", pa.array(hashes))
+            best = some if best is None else pa.concat_tables([best, some])
+            best = best.take(pc.select_k_unstable(best, SAMPLE, [("hash", "ascending"), ("id", "ascending")]))
+        if best is not None and count:
+            row = {"count": count, "bytes": size, "sample": as_stream(best.drop_columns(["hash"]))}
+            yield pa.RecordBatch.from_pylist([row], schema=self.schema)
+
+
+class _OfTexts(_Sends):
+    """A stage that reads texts."""
+
+    def __init__(self, order: Order, similarity: float, words: int | None, pipeline: Pipeline) -> None:
+        self._order = order
+        self._given = {"similarity": similarity, "words": words, "pipeline": pipeline, "threads": 1}
+
+    def _tables(self, batches: Batches) -> Iterator[tuple[pa.Table, Array]]:
+        for table in gathered(batches, 1 << 13):
+            check_ids(table.column("id"))
+            texts = given_texts(table.column("text"), table.column("id"))
+            table = table.append_column("length", pc.binary_length(texts))
+            yield table, self._order.homes_of(table)
+
+
+class Sign(_OfTexts):
+    """Sends the ids of texts, with their keys and a brief of their features, to their homes."""
+
+    def _rows(self, batches: Batches) -> Rows:
+        for table, homes in self._tables(batches):
+            keys, briefs, _, _ = _simidx.text_keys({"texts": table.column("text"), **self._given}, False)
+            rows = np.ascontiguousarray(np.hstack([briefs, keys]))
+            width = 8 * rows.shape[1]
+            signs = pa.Array.from_buffers(pa.binary(width), len(rows), [None, pa.py_buffer(rows)])
+            sent = table.drop_columns(["text"]).append_column("sign", signs)
+            for place, data in by_place(sent, homes, self._order.homes):
+                yield place, SIGNED, data
+
+
+class Rank(_AtPlaces):
+    """Ranks the documents of a home. Of texts with equal features there, only the first goes on."""
+
+    def __init__(self, longest: bool, places: int) -> None:
+        self._longest, self._places = longest, places
+
+    def _at(self, place: int, got: Received) -> Rows:
+        table = got.table(SIGNED)
+        assert table is not None
+        unique_ids(table.column("id"))
+        by_length = [("length", "descending")] if self._longest else []
+        table = table.sort_by([*by_length, ("id", "ascending")]).combine_chunks()
+        signs = table.column("sign").combine_chunks()
+        rows = np.frombuffer(signs.buffers()[1], dtype="<u8").reshape(len(table), -1)
+        ranks = np.uint64(place) << POSITION | np.arange(len(table), dtype=np.uint64)
+        order = np.lexsort((ranks, rows[:, 1], rows[:, 0]))
+        firsts = _firsts(rows[order, :2])
+        first = np.empty_like(ranks)
+        first[order] = ranks[order[firsts]]
+        names = pa.table({"rank": to_arrow(ranks), "first": to_arrow(first), "id": table.column("id")})
+        for piece in pieces(names, rows_for(self._places)):
+            yield place, NAMES, as_stream(piece)
+        own = first == ranks
+        rows = np.column_stack([ranks[own], rows[own]])
+        yield from send(FIRSTS, _simidx.places(rows[:, 1], self._places), rows)
+
+
+def _firsts(ordered: Array) -> Array:
+    """Returns for each row the first of those that equal it, which follow each other."""
+    is_new = np.ones(len(ordered), dtype=bool)
+    is_new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    starts = np.flatnonzero(is_new)
+    result: Array = starts[np.cumsum(is_new) - 1] if len(ordered) else starts
+    return result
+
+
+class Alike(_AtPlaces):
+    """Of texts with equal features only the first goes on, to the places of its keys. The others are its copies."""
+
+    def __init__(self, places: int, bands: int) -> None:
+        self._places, self._bands = places, bands
+
+    def _at(self, _: int, got: Received) -> Rows:
+        rows = got.rows(FIRSTS, 1 + BRIEF + self._bands)
+        rows = rows[np.lexsort((rows[:, 0], rows[:, 2], rows[:, 1]))]
+        firsts = _firsts(rows[:, 1:3])
+        own = firsts == np.arange(len(rows))
+        copies = columns(rows[~own, 0], rows[firsts[~own], 0])
+        yield from send(COPIES, home(copies[:, 1]), copies)
+        rows = rows[own]
+        for start in range(0, len(rows), 1 << 16):
+            some = rows[start : start + (1 << 16)]
+            keys = some[:, 1 + BRIEF :].reshape(-1)
+            brief = np.repeat(some[:, [0, 3, 4, 5]], self._bands, axis=0)
+            yield from send(KEYS, _simidx.places(keys, self._places), np.column_stack([keys, brief]))
+
+
+def may_be_similar(one: Array, other: Array, least: float) -> Array:
+    """Returns whether texts may be as similar, row by row: a bound by the number of features and their parities.
+
+    Where parities differ, one of the texts has a feature that the other lacks.
+    """
+    a, b = one[:, 0].astype(np.int64), other[:, 0].astype(np.int64)
+    odd = np.bitwise_count(one[:, 1] ^ other[:, 1]).astype(np.int64) + np.bitwise_count(one[:, 2] ^ other[:, 2])
+    both = np.maximum(a + b - np.maximum(odd, np.abs(a - b)), 0) // 2
+    result: Array = both * (1 + 1e-9) >= least * (a + b - both)
+    return result
+
+
+class Meet(_AtPlaces):
+    """Compares the first texts of each key that are not dropped, the leaders, with all behind them, by their briefs.
+
+    Texts that have not led are held for the next round, with those that may still be more similar to one of them.
+    """
+
+    def __init__(self, leaders: int, similarity: float) -> None:
+        self._leaders, self._similarity = leaders, similarity
+
+    def _at(self, place: int, got: Received) -> Rows:
+        new = got.rows(KEYS)
+        rows = np.concatenate([got.rows(HELD), np.column_stack([new, np.zeros(len(new), dtype=np.uint64)])])
+        gone = got.rows(DROPPED)[:, 0]
+        rows[np.isin(rows[:, 1], gone), 5] = GONE
+        rows = rows[np.lexsort((rows[:, 1], rows[:, 0]))]
+        starts = np.unique(_firsts(rows[:, :1]))
+        ends = np.append(starts[1:], len(rows))
+        group = np.repeat(np.arange(len(starts)), ends - starts)
+        waits = np.flatnonzero(rows[:, 5] == WAITS)
+        # The number of each among those of its group that wait. Small groups take a single round.
+        of_group = group[waits]
+        slot = np.arange(len(waits)) - np.searchsorted(of_group, of_group, side="left")
+        leads = (slot < self._leaders) | ((ends - starts) <= SMALL)[of_group]
+        by_slot = np.argsort(slot[leads], kind="stable")
+        leaders = waits[leads][by_slot]
+        yield from self._pairs(rows, leaders, ends[group[leaders]])
+        # A leader has met all behind it, and is compared with those before it by them.
+        left = np.zeros(len(starts), dtype=bool)
+        left[of_group[~leads]] = True
+        keep = left[group]
+        keep[leaders] = False
+        held = rows[keep]
+        yield from send(HELD, np.full(len(held), place), held)
+        ranks = np.unique(held[held[:, 5] == WAITS, 1])
+        yield from send(OPEN, np.zeros(len(ranks), dtype=np.int64), columns(ranks, np.full(len(ranks), place)))
+
+    def _pairs(self, rows: Array, leaders: Array, ends: Array) -> Rows:
+        counts = ends - leaders - 1
+        cuts = np.searchsorted(np.cumsum(counts), np.arange(PIECE, counts.sum() + PIECE, PIECE)) + 1
+        for some in np.split(np.arange(len(leaders)), cuts):
+            count = counts[some]
+            left = np.repeat(leaders[some], count)
+            right = left + 1 + np.arange(len(left)) - np.repeat(np.cumsum(count) - count, count)
+            near = may_be_similar(rows[left, 2:5], rows[right, 2:5], self._similarity)
+            pairs = columns(rows[left[near], 1], rows[right[near], 1])
+            yield from send(PAIRS, home(pairs[:, 1]), pairs)
+
+
+class Pairs(_AtPlaces):
+    """Takes each pair once at the home of the second, and asks the home of the first for its features."""
+
+    def _at(self, place: int, got: Received) -> Rows:
+        pairs = unique(got.rows(PAIRS))
+        yield from send(PAIRS, np.full(len(pairs), place), pairs)
+        asked = np.unique(pairs[:, 0])
+        yield from send(ASKED, home(asked), columns(asked, np.full(len(asked), place)))
+
+
+class Needed(_AtPlaces):
+    """Returns the names of texts whose features are needed, and a set of them, which may seem to have others, too."""
+
+    def _at(self, place: int, got: Received) -> Rows:
+        names, ranks = got.table(NAMES), np.concatenate([got.rows(PAIRS)[:, 1], got.rows(ASKED)[:, 0]])
+        if names is None or not len(ranks):
+            return
+        named = from_arrow(names.column("rank"))
+        names = names.filter(pa.array(np.isin(named, ranks))).drop_columns(["first"]).sort_by("rank")
+        for piece in pieces(names, 1 << 18):
+            yield place, NAMES, as_stream(piece)
+        bits = np.zeros(16 * len(names) + 64, dtype=bool)
+        bits[_bit_of(names.column("id"), len(bits))] = True
+        yield place, NEEDED, np.packbits(bits).tobytes()
+
+
+def _bit_of(ids: pa.ChunkedArray | pa.Array, size: int) -> Array:
+    hashes = nodes_of(ids) * np.uint64(0x9E3779B97F4A7C15)
+    bits: Array = (hashes >> np.uint64(17)) % np.uint64(size // 8 * 8)
+    return bits.astype(np.int64)
+
+
+class Read(_OfTexts):
+    """Sends the features of the texts that are in these sets to their homes."""
+
+    def __init__(self, needed: dict[int, bytes] | None, *of_texts: Any) -> None:
+        super().__init__(*of_texts)
+        self._needed = needed
+
+    def _rows(self, batches: Batches) -> Rows:
+        sets = {place: np.frombuffer(data, dtype=np.uint8) for place, data in (self._needed or {}).items()}
+        for table, homes in self._tables(batches):
+            if self._needed is not None:
+                wanted = np.zeros(len(table), dtype=bool)
+                for place in np.unique(homes).tolist():
+                    if place in sets:
+                        rows = np.flatnonzero(homes == place)
+                        at = _bit_of(table.column("id").take(pa.array(rows)), 8 * len(sets[place]))
+                        wanted[rows] = sets[place][at >> 3] >> (7 - (at & 7)).astype(np.uint8) & 1
+                table, homes = table.filter(pa.array(wanted)), homes[wanted]
+            if not len(table):
+                continue
+            _, _, ends, features = _simidx.text_keys({"texts": table.column("text"), **self._given}, True)
+            lists = pa.LargeListArray.from_arrays(np.concatenate([[0], ends]), to_arrow(features))
+            read = pa.table({"id": table.column("id"), "features": lists})
+            for place, data in by_place(read, homes, self._order.homes):
+                yield place, READ, data
+
+
+class Lend(_AtPlaces):
+    """Ranks the texts whose features came, and sends these to the places that ask for them."""
+
+    def _at(self, place: int, got: Received) -> Rows:
+        names, read, asked = got.table(NAMES), got.table(READ), got.rows(ASKED)
+        if names is None or read is None:
+            return
+        found = pc.index_in(read.column("id"), names.column("id").combine_chunks())
+        there = found.is_valid()
+        ranks = names.column("rank").take(found.filter(there))
+        table = pa.table({"rank": ranks, "features": read.column("features").filter(there)}).sort_by("rank")
+        for piece in pieces(table, 1 << 18):
+            yield place, FEATURES, as_stream(piece)
+        at = _simidx.lookup(from_arrow(table.column("rank")), asked[:, 0])
+        to = asked[:, 1].astype(np.int64)
+        for other in np.unique(to[to != place]).tolist():
+            for piece in pieces(table.take(pa.array(np.sort(at[to == other]))), 1 << 18):
+                yield other, FEATURES, as_stream(piece)
+
+
+class Verify(_AtPlaces):
+    """Links the pairs that are similar."""
+
+    def __init__(self, similarity: float) -> None:
+        self._similarity = similarity
+
+    def _at(self, _: int, got: Received) -> Rows:
+        pairs, table = got.rows(PAIRS), got.table(FEATURES)
+        if table is None or not len(pairs):
+            return
+        pairs = unique(pairs)
+        table = table.sort_by("rank").combine_chunks()
+        ranks = from_arrow(table.column("rank"))
+        lists = table.column("features").combine_chunks()
+        ends = np.cumsum(pc.list_value_length(lists).to_numpy(zero_copy_only=False)).astype(np.int64)
+        left, right = (_simidx.lookup(ranks, np.ascontiguousarray(pairs[:, side])) for side in (0, 1))
+        found = _simidx.similarities(ends, from_arrow(lists.flatten()), left, right)
+        near = found >= self._similarity
+        links = np.column_stack([pairs[near], found[near].view(np.uint64)])
+        yield from send(LINKS, np.zeros(len(links), dtype=np.int64), links)
+
+
+class Ends(_Sends):
+    """Turns links into those of which components are made."""
+
+    def _rows(self, batches: Batches) -> Rows:
+        for _, _, data in received(batches):
+            yield 0, 64, pack(np.frombuffer(data, dtype="<u8").reshape(-1, COLUMNS[LINKS])[:, :2].T.copy())
+
+
+class ByRank(_Sends):
+    """Sends links, and texts that are open, to the places of their labels."""
+
+    def __init__(self, places: int) -> None:
+        self._places = places
+
+    def _rows(self, batches: Batches) -> Rows:
+        for _, part, data in received(batches):
+            rows = np.frombuffer(data, dtype="<u8").reshape(-1, COLUMNS[part])
+            yield from send(part, _simidx.places(np.ascontiguousarray(rows[:, 0]), self._places), rows)
+
+
+class Group(_AtPlaces):
+    """Sends links, and texts that are open and linked, to the places of their connected components."""
+
+    def __init__(self, places: int) -> None:
+        self._places = places
+
+    def _at(self, _: int, got: Received) -> Rows:
+        values, least = two_columns([empty(64), *(unpack(data, 64) for data in got.raw(LABELS))])
+        values, at = np.unique(values, return_index=True)
+        for part in (LINKS, OPEN):
+            rows = unique(got.rows(part))
+            found = _simidx.lookup(values, np.ascontiguousarray(rows[:, 0]))
+            rows, labels = rows[found >= 0], least[at[found[found >= 0]]]
+            yield from send(part, _simidx.places(labels, self._places), rows)
+
+
+class Settle(_AtPlaces):
+    """Decides on linked texts in their order: one is dropped if it is similar to a kept one before it.
+
+    Texts that have not met all before them stay open: those that are dropped are sent to the places of their keys.
+    Otherwise all fates are sent home: the rank of each dropped text, the most similar kept ones, and how similar.
+    """
+
+    def __init__(self, is_last: bool) -> None:
+        self._is_last = is_last
+
+    def _at(self, _: int, got: Received) -> Rows:
+        links, opened = unique(got.rows(LINKS)), got.rows(OPEN)
+        ranks, numbers = np.unique(links[:, :2], return_inverse=True)
+        left, right = numbers.reshape(-1, 2).T
+        is_open = np.isin(ranks, opened[:, 0])
+        kept, dropped = _greedy(left, right, is_open)
+        if not self._is_last:
+            gone = opened[np.isin(opened[:, 0], ranks[dropped])]
+            yield from send(DROPPED, gone[:, 1].astype(np.int64), gone[:, :1])
+            return
+        fates = links[kept[left] & dropped[right]]
+        fates = fates[np.lexsort((fates[:, 0], -fates[:, 2].view(np.float64), fates[:, 1]))]
+        # The ids decide which of several that are as similar.
+        fates = fates[fates[:, 2] == fates[_firsts(fates[:, 1:2]), 2]]
+        yield from send(FATES, home(fates[:, 1]), fates[:, [1, 0, 2]])
+
+
+def _greedy(left: Array, right: Array, is_open: Array) -> tuple[Array, Array]:
+    """Returns which texts are surely kept and which dropped; the first of each pair comes before the second."""
+    count = len(is_open)
+    kept, dropped = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
+    while True:
+        waits = np.zeros(count, dtype=bool)
+        waits[right] = True
+        now = ~waits & ~kept & ~dropped & ~is_open
+        kept |= now
+        hit = kept[left]
+        dropped[right[hit]] = True
+        # A dropped text no longer stands before others, and what is decided waits for none.
+        alive = ~dropped[left] & ~dropped[right]
+        if alive.all() and not now.any():
+            return kept, dropped
+        left, right = left[alive], right[alive]
+
+
+class Resolve(_AtPlaces):
+    """Sends the fates of texts to their homes, and to those of their copies."""
+
+    def _at(self, _: int, got: Received) -> Rows:
+        fates, copies = got.rows(FATES), got.rows(COPIES)
+        of_copies = _fates_of(copies[:, 0], copies[:, 1], fates)
+        both = unique(np.concatenate([fates, of_copies]))
+        yield from send(FATES, home(both[:, 0]), both)
+
+
+def _fates_of(ranks: Array, firsts: Array, fates: Array) -> Array:
+    """Returns the fates of copies: those of the first ones, or to be dropped for these if they are kept."""
+    fates = unique(fates)
+    start, end = (np.searchsorted(fates[:, 0], firsts, side=side) for side in ("left", "right"))
+    alone = start == end
+    of_kept = columns(ranks[alone], firsts[alone], np.full(alone.sum(), 1.0).view(np.uint64))
+    counts = end - start
+    at = np.repeat(start, counts) + np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    return np.concatenate([of_kept, np.column_stack([np.repeat(ranks, counts), fates[at, 1:]])])
+
+
+class Name(_AtPlaces):
+    """Names the texts that are dropped, and asks for the ids of those that are kept for them."""
+
+    def _at(self, place: int, got: Received) -> Rows:
+        names, fates = got.table(NAMES), got.rows(FATES)
+        if names is None:
+            return
+        names = names.sort_by("rank")
+        ranks, firsts = from_arrow(names.column("rank")), from_arrow(names.column("first"))
+        is_copy = ranks != firsts
+        fates = unique(np.concatenate([fates, _fates_of(ranks[is_copy], firsts[is_copy], fates)]))
+        ids = names.column("id").take(pa.array(_simidx.lookup(ranks, np.ascontiguousarray(fates[:, 0]))))
+        kept = np.ascontiguousarray(fates[:, 1])
+        similar = np.ascontiguousarray(fates[:, 2]).view(np.float64)
+        table = pa.table({"id": ids, "rank": to_arrow(kept), "similarity": similar})
+        for piece in pieces(table, 1 << 18):
+            yield place, REPORTS, as_stream(piece)
+        asked = np.unique(kept)
+        yield from send(ASKED, home(asked), columns(asked, np.full(len(asked), place)))
+
+
+class Tell(_AtPlaces):
+    """Sends ids to the places that ask for them."""
+
+    def _at(self, _: int, got: Received) -> Rows:
+        names, asked = got.table(NAMES), unique(got.rows(ASKED))
+        if names is None:
+            return
+        names = names.sort_by("rank").drop_columns(["first"])
+        at = _simidx.lookup(from_arrow(names.column("rank")), np.ascontiguousarray(asked[:, 0]))
+        for other in np.unique(asked[:, 1]).tolist():
+            for piece in pieces(names.take(pa.array(at[asked[:, 1] == other])), 1 << 18):
+                yield other, NAMES, as_stream(piece)
+
+
+class Report:
+    """Returns for each dropped text the one that it is dropped for: of equally similar ones that of the smallest id."""
+
+    def __init__(self, id_type: pa.DataType) -> None:
+        self.schema: pa.Schema = pa.schema([("id", id_type), ("duplicate_of", id_type), ("similarity", pa.float64())])
+
+    def __call__(self, batches: Batches) -> Batches:
+        for _, got in all_at_places(batches):
+            names, reports = got.table(NAMES), got.table(REPORTS)
+            if names is None or reports is None:
+                continue
+            names = names.sort_by("rank")
+            at = _simidx.lookup(from_arrow(names.column("rank")), from_arrow(reports.column("rank")))
+            kept = names.column("id").take(pa.array(at))
+            table = pa.table([reports.column("id"), kept, reports.column("similarity")], names=self.schema.names)
+            table = table.sort_by([("id", "ascending"), ("duplicate_of", "ascending")]).combine_chunks()
+            ids = table.column("id")
+            is_first = np.ones(len(ids), dtype=bool)
+            is_first[1:] = pc.not_equal(ids[1:], ids[:-1]).to_numpy()
+            yield from table.filter(pa.array(is_first)).cast(self.schema).to_batches(max_chunksize=1 << 16)

@@ -1,0 +1,102 @@
+"""Deduplication of texts without Spark: the answer is that of one search over all, on any number of parts."""
+
+from __future__ import annotations
+
+import random
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import simidx
+from simidx import InputError, Pipeline
+from simidx_spark.distributed import Local, Similar, _engine, _similar
+
+from .test_texts import documents, most_similar
+
+Rows = list[tuple[Any, str]]
+
+
+def templates(count: int, seed: int) -> list[str]:
+    """Texts of few templates, in which some words differ, and copies of them."""
+    chance = random.Random(seed)
+    words = [f"word{i}" for i in range(90)]
+    made = [[chance.choice(words) for _ in range(60)] for _ in range(3)]
+    texts: list[str] = []
+    for _ in range(count):
+        tokens = list(chance.choice(made))
+        for _ in range(chance.randrange(0, 9)):
+            tokens[chance.randrange(len(tokens))] = chance.choice(words)
+        texts.append(chance.choice(texts) if texts and chance.random() < 0.2 else " ".join(tokens))
+    return texts
+
+
+def report(rows: Rows, parts: int, similarity: float, words: int | None, longest: bool) -> list[Any]:
+    """The report of documents that come in parts, in any order."""
+    rows = random.Random(parts).sample(rows, len(rows))
+    id_type = pa.string() if isinstance(rows[0][0], str) else pa.int64()
+    table = pa.table({"id": pa.array([id for id, _ in rows], id_type), "text": [text for _, text in rows]})
+    cuts = [table.slice(start, -(-len(rows) // parts)) for start in range(0, len(rows), -(-len(rows) // parts))]
+    documents = [cut.to_batches(max_chunksize=50) for cut in cuts]
+    lengths = [
+        [pa.record_batch({"id": b.column("id"), "length": pa.compute.binary_length(b.column("text"))}) for b in part]
+        for part in documents
+    ]
+    similar = Similar(Local(), id_type, similarity, words, Pipeline("web"))
+    found = similar.report(documents, lengths, parts, longest, 10**6)
+    return sorted((row["id"], row["duplicate_of"], round(row["similarity"], 4)) for row in Local().collect(found))
+
+
+@pytest.mark.parametrize("keep", ["first", "longest"])
+@pytest.mark.parametrize(
+    ("make", "similarity", "words"), [(documents, 0.8, 3), (templates, 0.6, 2), (templates, 0.8, 3)]
+)
+def test_the_answer_is_that_of_one_search(
+    make: Any, similarity: float, words: int, keep: Literal["first", "longest"], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_similar, "LEAST_TEXTS", 20)
+    for seed in range(3):
+        texts = make(500, seed)
+        rows: Rows = [(f"d{i:05}", text) for i, text in enumerate(texts)]
+        longest = keep == "longest"
+        mask = simidx.dedup_texts(texts, similarity, words=words, keep=keep)
+        kept = {rows[row][0] for row in np.flatnonzero(mask).tolist()}
+        expected = most_similar(rows, kept, similarity, words, longest)
+        assert 10 < len(kept) < 480
+        # With few leaders there are several rounds.
+        for parts, leaders in ((1, 64), (4, 2), (9, 5)):
+            monkeypatch.setattr(_engine, "LEADERS", leaders)
+            assert report(rows, parts, similarity, words, longest) == expected
+
+
+@pytest.mark.parametrize("tails", [7, 10**6])
+def test_the_largest_task_does_not_grow(tails: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[tuple[int, str]] = []
+
+    class Watched(Local):
+        def map(self, data: Any, stage: Any) -> Any:
+            sizes.append((max(sum(batch.nbytes for batch in part) for part in data), type(stage).__name__))
+            return super().map(data, stage)
+
+    monkeypatch.setattr(_similar, "HOME_TEXTS", 500)
+    largest: list[tuple[int, str]] = []
+    for count in (2000, 8000):
+        sizes.clear()
+        template = " ".join(f"word{i}" for i in range(400))
+        texts = [f"{template} tail {i % tails}" for i in range(count)]
+        documents = pa.table({"id": range(count), "text": texts}).to_batches(max_chunksize=500)
+        lengths = [pa.record_batch({"id": b.column("id"), "length": pa.compute.binary_length(b[1])}) for b in documents]
+        similar = Similar(Watched(), pa.int64(), 0.8, 3, Pipeline("web"))
+        found = similar.report([[b] for b in documents], [[b] for b in lengths], 2, False, 10**6)
+        assert len(Local().collect(found)) == count - 1
+        largest.append(max(sizes))
+    assert largest[1] < (1.5 * largest[0][0], "")
+    assert largest[1] < (8000 * len(template) // 8, "")
+
+
+def test_ids_and_limits() -> None:
+    with pytest.raises(InputError, match="two records have the id 7"):
+        report([(7, "one two three"), (8, "four five six"), (7, "seven")], 2, 0.8, 3, False)
+    assert report([(-5, "a b c"), (3, "a b c"), (-7, "A b c!")], 3, 0.8, 3, False) == [(-5, -7, 1.0), (3, -7, 1.0)]
+    assert report([(1, "a b c")], 3, 0.8, 3, False) == []
