@@ -505,8 +505,8 @@ simidx_status simidx_builder_new(const char *path,
                                  const simidx_build_options *options,
                                  simidx_builder **out);
 
-/// Adds records to an index file under construction, in any order. They are copied. If the call fails, the builder can
-/// only be closed.
+/// Adds records to an index file under construction, in any order. They are copied. If the call fails, but for
+/// SIMIDX_ERROR_BUSY, the builder can only be closed.
 ///
 /// @param fingerprints  `count` values of `uint32_t`, `uint64_t` or `simidx_fingerprint`, one for each record
 /// @param width         their bits: 32, 64 or 128, those of the builder
@@ -517,7 +517,8 @@ simidx_status simidx_builder_add(simidx_builder *builder,
                                  size_t count,
                                  const simidx_build_options *ids);
 
-/// Writes the index file of all added records, as `simidx_build` does. Closes the builder, even if the call fails.
+/// Writes the index file of all added records, as `simidx_build` does. Closes the builder, even if the call fails,
+/// but for SIMIDX_ERROR_BUSY.
 simidx_status simidx_builder_finish(simidx_builder *builder);
 
 /// Closes a builder without an index file: any file of its name is unchanged. NULL and a closed builder are ignored.

@@ -248,8 +248,8 @@ pub unsafe extern "C" fn simidx_builder_new(
     })
 }
 
-/// Adds records to an index file under construction, in any order. They are copied. If the call fails, the builder can
-/// only be closed.
+/// Adds records to an index file under construction, in any order. They are copied. If the call fails, but for
+/// SIMIDX_ERROR_BUSY, the builder can only be closed.
 ///
 /// @param fingerprints  `count` values of `uint32_t`, `uint64_t` or `simidx_fingerprint`, one for each record
 /// @param width         their bits: 32, 64 or 128, those of the builder
@@ -279,7 +279,8 @@ pub unsafe extern "C" fn simidx_builder_add(
     })
 }
 
-/// Writes the index file of all added records, as `simidx_build` does. Closes the builder, even if the call fails.
+/// Writes the index file of all added records, as `simidx_build` does. Closes the builder, even if the call fails,
+/// but for SIMIDX_ERROR_BUSY.
 #[unsafe(no_mangle)]
 pub extern "C" fn simidx_builder_finish(builder: *mut simidx_builder) -> simidx_status {
     let status = change(builder, |building| {

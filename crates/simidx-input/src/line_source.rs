@@ -64,7 +64,6 @@ impl Items for LineSource {
         self.has_faults
     }
 
-    /// The next line might be the last one, or too long; in these cases, none is read.
     fn cell_count(&self) -> usize {
         self.line.split(|&byte| byte == b'\t').count()
     }
@@ -74,6 +73,7 @@ impl Items for LineSource {
         Ok(line.split('\t').collect())
     }
 
+    /// The next line might be the last one, or too long; in these cases, none is read.
     fn read_fingerprints(&mut self, radix: Radix, out: &mut Fingerprints) -> usize {
         if self.is_unfinished {
             return 0;

@@ -208,8 +208,10 @@ impl ContainedSearch {
         let mut run_counts = BTreeMap::new();
         let mut found = Vec::new();
         for (item, shared) in shared {
-            let (item, both) = (item as usize, shared.count);
+            let item = item as usize;
             let Item { run_count, length } = self.items[item];
+            // Distinct runs are counted by other hashes than shared ones.
+            let both = shared.count.min(run_count);
             let containment = both as f64 / run_count as f64;
             if containment < self.options.containment.max(self.options.similarity) {
                 continue;
@@ -217,7 +219,8 @@ impl ContainedSearch {
             let in_document = run_counts
                 .entry(length)
                 .or_insert_with(|| distinct_run_count(&words, length));
-            let similarity = both as f64 / (*in_document + run_count - both) as f64;
+            let both_at_most = both.min(*in_document);
+            let similarity = both_at_most as f64 / (*in_document + run_count - both_at_most) as f64;
             if similarity < self.options.similarity {
                 continue;
             }

@@ -118,6 +118,10 @@ impl Output {
         }
         inputs.check_target(path)?;
         let refuse = |message: &str| Err(Failure::new(message).about(path.display()));
+        let last = path.as_os_str().as_encoded_bytes().last();
+        if last.is_some_and(|&last| std::path::is_separator(last.into())) {
+            return refuse("is not the name of a file");
+        }
         match fs::symlink_metadata(path) {
             Ok(metadata) if metadata.is_symlink() => {
                 return refuse("is a symbolic link; name its target instead");
@@ -351,6 +355,10 @@ fn appear(
         let above = above.take_while(|above| above.starts_with(&complete.place));
         folders.extend(above.map(Path::to_owned));
         new.extend(is_new.then_some(target));
+    }
+    if new_folder.is_none() {
+        // All files are there. One that a failure of the disk may lose is better than none.
+        new.clear();
     }
     for path in &folders {
         sync_folder(path).map_err(Failure::at(path))?;

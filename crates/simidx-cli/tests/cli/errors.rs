@@ -446,3 +446,13 @@ fn a_message_is_one_line_whatever_a_file_is_called() {
         assert!(ran.refusal().starts_with('a'), "{ran:?}");
     }
 }
+
+#[test]
+fn a_name_of_a_folder_is_refused_before_anything_is_read() {
+    let sandbox = Sandbox::new();
+    // The input is missing, which would be said next.
+    let ran = sandbox.run(&["build", "missing.hex", "-o", "out/"]);
+    assert_eq!(ran.refusal(), "out/: is not the name of a file");
+    let ran = sandbox.run(&["dedup", "missing.jsonl", "-o", "out/"]);
+    assert_eq!(ran.refusal(), "out/: is not the name of a file");
+}
