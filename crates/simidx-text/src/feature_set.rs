@@ -162,7 +162,7 @@ fn each_part(text: &str, mut visit: impl FnMut(Range<usize>, bool)) {
     }
 }
 
-/// What a byte means for the words of a text.
+/// The effect of a byte on the words of a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
     /// An ASCII letter or digit.

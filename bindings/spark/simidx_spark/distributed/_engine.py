@@ -26,7 +26,7 @@ LEADERS = 4
 
 
 class Engine(Protocol[D]):
-    """What an engine does with its data, which are parts of batches."""
+    """The operations of an engine on its data, which are parts of batches."""
 
     def map(self, data: D, stage: Any) -> D:
         """Runs a stage on each part."""

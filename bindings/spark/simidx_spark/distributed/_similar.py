@@ -103,7 +103,7 @@ def unique(rows: Array) -> Array:
 
 
 class Received:
-    """What came to a place, by part."""
+    """The messages at a place, by part."""
 
     def __init__(self) -> None:
         self._parts: dict[int, list[Any]] = {}
