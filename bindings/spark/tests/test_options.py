@@ -189,3 +189,11 @@ def test_options_that_do_not_go_together(spark: SparkSession, program: Program, 
         with pytest.raises(Exception, match="the record 'b' has no text"):
             on_spark.dedup(nothing, **how)  # type: ignore[arg-type]
     on_spark.release()
+
+
+def test_repeated_ids_and_null_texts_are_refused_in_the_order_of_lengths(spark: SparkSession) -> None:
+    repeated, without_text = ("a", "a longer text of other words"), ("b", None)
+    for row, error in [(repeated, "two records have the id 'a'"), (without_text, "has no text")]:
+        df = spark.createDataFrame([("a", "x y z"), row], "id string, text string")
+        with pytest.raises(simidx.InputError, match=error):
+            on_spark.dedup(df, keep="longest")
