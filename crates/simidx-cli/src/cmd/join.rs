@@ -9,7 +9,7 @@ use simidx::batch::{JoinOptions, JoinStrategy, Shard};
 use simidx::index::QueryStats;
 use simidx::set::Question;
 use simidx::{Error, Fingerprints, IdBuf, IdKind, Match, Set};
-use simidx_input::{Content, FieldKind, Format};
+use simidx_input::{FieldKind, Format};
 use simidx_text::similar::are_keys;
 
 use crate::cmd::Answer;
@@ -25,7 +25,7 @@ use crate::support::pipeline::PipelineFiles;
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::count;
 use crate::support::queries::{Query, QueryKind, QueryReader};
-use crate::support::similarity::{DEFAULT_LEAST, least};
+use crate::support::similarity::{DEFAULT_LEAST, begins_with_document, least};
 use crate::support::table::{Column, Lines, TableArgs, id_kind};
 
 /// The head of `simidx join --help` and of its man page.
@@ -86,20 +86,23 @@ pub(crate) struct Args {
     resources: ResourceArgs,
 }
 
+/// Options that make fingerprints the subject.
+const ABOUT_FINGERPRINTS: [&str; 4] = ["max_distance", "strategy", "shard", "query_ids"];
+
 /// How documents are compared by their sketches.
 #[derive(Debug, clap::Args)]
 struct SimilarArgs {
     /// Least Jaccard similarity of two texts, estimated by the sketches of the index [default: 0.8]
-    #[arg(long, value_name = "J", value_parser = least, conflicts_with_all = ["max_distance", "strategy", "shard", "query_ids"])]
+    #[arg(long, value_name = "J", value_parser = least, conflicts_with_all = ABOUT_FINGERPRINTS)]
     similarity: Option<f64>,
     /// Find those too whose estimate is up to Z standard errors lower [default: 0, with --texts 2, which misses one in forty
     /// at J]
-    #[arg(long, value_name = "Z", conflicts_with_all = ["max_distance", "strategy", "shard", "query_ids"], value_parser = margin)]
+    #[arg(long, value_name = "Z", conflicts_with_all = ABOUT_FINGERPRINTS, value_parser = margin)]
     margin: Option<f64>,
     /// Files or a quoted pattern with the documents of the index: the texts of the matches are compared, and matches with a
     /// similarity of at least J are left. The files are read once if the matches fit into memory. If the format of one cannot
     /// be detected, it is that of --input
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["max_distance", "strategy", "shard", "query_ids"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ABOUT_FINGERPRINTS)]
     texts: Option<PathBuf>,
 }
 
@@ -247,11 +250,9 @@ impl Args {
         let format = self.input.flatten();
         let queries = simidx_input::open_with(self.query_path()?, format, &options);
         // A bad file, or one of numbers that may be hex or dec, is reported where it is read.
-        let first = queries
-            .ok()
-            .and_then(|mut queries| queries.find_map(Result::ok));
-        let is_text = first.is_some_and(|first| matches!(first.content, Content::Text(_)));
-        Ok(is_text.then_some(DEFAULT_LEAST))
+        let first = queries.map(begins_with_document);
+        let is_document = matches!(first, Ok(Ok(Some(true))));
+        Ok(is_document.then_some(DEFAULT_LEAST))
     }
 
     /// Returns all files that are read.

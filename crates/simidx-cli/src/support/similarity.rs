@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use simidx::builder::MIN_MEMORY;
 use simidx::{Set, Width};
-use simidx_input::{Content, Format, InputFile};
+use simidx_input::{Content, Format, InputFile, RecordReader};
 use simidx_text::dedup::Similarity;
 use simidx_text::similar::{SignedText, SimilarCandidates, SimilarOptions, SimilarTexts};
 
@@ -280,12 +280,25 @@ pub(crate) fn about_fingerprints(width: Width, pipeline: &PipelineArgs) -> Optio
 /// An input that cannot be read.
 pub(crate) fn are_documents(originals: &[InputFile]) -> Result<Option<bool>, Failure> {
     for original in originals {
-        for record in original.records()? {
-            match record.map(|record| record.content) {
-                Ok(content) => return Ok(Some(matches!(content, Content::Text(_)))),
-                Err(simidx_input::Error::Input(_)) => {}
-                Err(error) => return Err(error.into()),
-            }
+        if let Some(is_document) = begins_with_document(original.records()?)? {
+            return Ok(Some(is_document));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether the first record of one input is a document, like [`are_documents`].
+///
+/// # Errors
+/// An input that cannot be read.
+pub(crate) fn begins_with_document(
+    records: Box<dyn RecordReader>,
+) -> Result<Option<bool>, Failure> {
+    for record in records {
+        match record.map(|record| record.content) {
+            Ok(content) => return Ok(Some(matches!(content, Content::Text(_)))),
+            Err(simidx_input::Error::Input(_)) => {}
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(None)

@@ -7,9 +7,16 @@ use crate::support::{Ran, Sandbox};
 
 const WEEKS: usize = 4;
 
+/// A sandbox with the folder `kept`.
+fn with_folder() -> Sandbox {
+    let sandbox = Sandbox::new();
+    std::fs::create_dir(sandbox.path("kept")).unwrap();
+    sandbox
+}
+
 /// Documents of some weeks, dealt out in turn, some of them without words or empty.
 fn with_weeks() -> Sandbox {
-    let sandbox = Sandbox::new();
+    let sandbox = with_folder();
     let mut texts = texts();
     texts.extend(["🙂", "", "?!", "🙂", "🙂🙂", "", "?!", "🙂🙂", "🙂"].map(String::from));
     let lines = jsonl(&texts);
@@ -19,7 +26,6 @@ fn with_weeks() -> Sandbox {
     for (week, lines) in weeks.iter().enumerate() {
         sandbox.write(&format!("week{week}.jsonl"), lines);
     }
-    std::fs::create_dir(sandbox.path("kept")).unwrap();
     sandbox
 }
 
@@ -255,8 +261,7 @@ fn lines_of(documents: &[(serde_json::Value, &str)]) -> String {
 
 #[test]
 fn a_repeated_id_leads_to_the_text_that_is_remembered() {
-    let sandbox = Sandbox::new();
-    std::fs::create_dir(sandbox.path("kept")).unwrap();
+    let sandbox = with_folder();
     let old = [
         (json!("a"), "zero"),
         (json!("a"), "other words here are"),
@@ -277,8 +282,7 @@ fn a_repeated_id_leads_to_the_text_that_is_remembered() {
 
 #[test]
 fn numbers_are_ids_and_records_can_be_left_out() {
-    let sandbox = Sandbox::new();
-    std::fs::create_dir(sandbox.path("kept")).unwrap();
+    let sandbox = with_folder();
     let old = [(json!(7), "zero"), (json!(8), "other words here are")];
     let new = [(json!(9), "zero"), (json!(10), "other words here are")];
     sandbox.write("gone.txt", "8\n");
@@ -309,8 +313,7 @@ fn numbers_are_ids_and_records_can_be_left_out() {
 
 #[test]
 fn an_earlier_document_is_kept_although_a_longer_one_comes() {
-    let sandbox = Sandbox::new();
-    std::fs::create_dir(sandbox.path("kept")).unwrap();
+    let sandbox = with_folder();
     let old = lines_of(&[(json!("old"), "zero")]);
     let new = lines_of(&[(json!("long"), "zero and")]);
     let longest = ["--keep", "longest", "--similarity", "0.72"];
