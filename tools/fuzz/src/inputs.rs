@@ -151,6 +151,9 @@ fn check_copy(path: &Path, format: Option<Format>, options: &ReadOptions, record
     let Ok(original) = InputFile::open_with(path, format, options, None) else {
         return;
     };
+    if original.check_copyable().is_err() {
+        return;
+    }
     let format = original.format();
     let (mut out, mut asked) = (Vec::new(), 0);
     let mut fate = |_, _| {
