@@ -3,9 +3,9 @@
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use simidx::Error;
-use simidx_text::Pipeline;
 use simidx_text::dedup::Similarity;
 use simidx_text::similar::{Fate, SimilarCandidates, SimilarOptions, SimilarTexts};
+use simidx_text::{Pipeline, PipelineOptions};
 
 use crate::column::Texts;
 use crate::errors::Class;
@@ -45,17 +45,23 @@ impl Search {
     /// Reads the texts and the options of a call.
     pub(crate) fn new(given: &Given<'_>) -> PyResult<Self> {
         let similarity = options::similarity(&given.value("similarity")?, "similarity")?;
-        // `None` selects the features of the pipeline.
-        let words = given.read("words", options::count)?;
+        let pipeline = texts::given(given.get("pipeline")?.as_ref(), given.py())?;
+        let words = match given.get("words")? {
+            // As in the program.
+            None if *pipeline.options() == PipelineOptions::default() => Some(3),
+            None => None,
+            Some(words) if words.eq("pipeline")? => None,
+            Some(words) => Some(options::count(&words, "words")?),
+        };
         let least = match words {
             Some(words) => Similarity::of_words(similarity, words),
             None => Similarity::of_features(similarity),
         };
         let mut options = SimilarOptions::default();
         options.similarity = least.map_err(|_| {
-            let words = words.map_or_else(|| "None".to_owned(), |words| words.to_string());
+            let words = words.map_or_else(String::new, |words| format!(", words={words}"));
             let message = format!(
-                "similarity={similarity}, words={words}: a Jaccard similarity above 0 and at most 1 is expected, of 1 to 64 words"
+                "similarity={similarity}{words}: a Jaccard similarity above 0 and at most 1 is expected, of 1 to 64 words"
             );
             Class::Option.error(given.py(), message)
         })?;
@@ -67,7 +73,7 @@ impl Search {
                 .get("against")?
                 .map(|texts| input::texts(&texts))
                 .transpose()?,
-            pipeline: texts::given(given.get("pipeline")?.as_ref(), given.py())?,
+            pipeline,
             options,
             how: given.how()?,
         })

@@ -153,6 +153,18 @@ def test_two_texts_compared() -> None:
     assert "jaccard=0.5" in repr(found)
 
 
+def test_a_pipeline_says_what_is_compared() -> None:
+    # The preset for code keeps operators, which are no words.
+    texts = ["x += y", "x -= y"]
+    assert simidx.dedup_texts(texts, words=1).tolist() == [True, False]
+    assert simidx.dedup_texts(texts, pipeline="code").tolist() == [True, True]
+    assert simidx.dedup_texts(texts, pipeline="code", words=1).tolist() == [True, False]
+    # The default compares runs of words; the features of "web" are pairs of tokens, of which these have all in common.
+    texts = ["a b a b", "a b a"]
+    assert simidx.dedup_texts(texts, pipeline="web").tolist() == [True, True]
+    assert simidx.dedup_texts(texts, words="pipeline").tolist() == [True, False]
+
+
 def test_wrong_texts_are_refused() -> None:
     pa = pytest.importorskip("pyarrow")
     wrong: list[Any] = ["one text", None, 5, ["a", None], ["a", 5], [b"a"], ["\ud800"], pa.array(["a", None])]
@@ -218,8 +230,8 @@ def test_wrong_options_are_said_as_they_were_given(tmp_path: Path) -> None:
     texts = ["a b c", "a b c"]
     with pytest.raises(simidx.OptionError, match=r"similarity=1.5, words=3: a Jaccard"):
         simidx.dedup_texts(texts, 1.5)
-    with pytest.raises(simidx.OptionError, match=r"similarity=1.5, words=None: a Jaccard"):
-        simidx.dedup_texts(texts, 1.5, words=None)
+    with pytest.raises(simidx.OptionError, match=r"similarity=1.5: a Jaccard"):
+        simidx.dedup_texts(texts, 1.5, words="pipeline")
     with pytest.raises(simidx.OptionTypeError, match=r"similarity='0.8': a number is expected"):
         simidx.dedup_texts(texts, "0.8")  # type: ignore[arg-type]
     with pytest.raises(simidx.FileMissingError, match=r"temp_dir='.*/missing': there is no such folder"):

@@ -78,7 +78,7 @@ def dedup_texts(
     *,
     against: Texts | None = None,
     keep: Literal["first", "longest"] = "first",
-    words: int | None = 3,
+    words: int | Literal["pipeline"] | None = None,
     pipeline: str | Pipeline | None = None,
     memory: Memory | None = None,
     temp_dir: Path | None = None,
@@ -87,9 +87,10 @@ def dedup_texts(
 ) -> Mask:
     """Select the texts to keep, so that no two are similar: each dropped text is similar to a kept one.
 
-    Two texts are similar if the Jaccard similarity of their runs of ``words`` words is at least ``similarity``. With
-    ``words=None``, the features of the pipeline are compared. Of similar texts the first is kept, or with
-    ``keep="longest"`` the longest in bytes of UTF-8. Texts in ``against`` are decided before all others.
+    Two texts are similar if the Jaccard similarity of their runs of ``words`` words is at least ``similarity``.
+    ``words="pipeline"`` compares the features of the pipeline instead. The default is 3, or with another ``pipeline``
+    than "web" its features. Of similar texts the first is kept, or with ``keep="longest"`` the longest in bytes of
+    UTF-8. Texts in ``against`` are decided before all others.
     """
     return _simidx.dedup_texts(locals())
 
@@ -100,7 +101,7 @@ def dropped_texts(
     *,
     against: Texts | None = None,
     keep: Literal["first", "longest"] = "first",
-    words: int | None = 3,
+    words: int | Literal["pipeline"] | None = None,
     pipeline: str | Pipeline | None = None,
     memory: Memory | None = None,
     temp_dir: Path | None = None,
@@ -115,7 +116,7 @@ def pairs_texts(
     texts: Texts,
     similarity: float = 0.8,
     *,
-    words: int | None = 3,
+    words: int | Literal["pipeline"] | None = None,
     pipeline: str | Pipeline | None = None,
     max_pairs: int | None = None,
     memory: Memory | None = None,
@@ -131,7 +132,7 @@ def clusters_texts(
     texts: Texts,
     similarity: float = 0.8,
     *,
-    words: int | None = 3,
+    words: int | Literal["pipeline"] | None = None,
     pipeline: str | Pipeline | None = None,
     memory: Memory | None = None,
     temp_dir: Path | None = None,
