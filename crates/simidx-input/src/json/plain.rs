@@ -121,7 +121,7 @@ mod tests {
     use crate::json::members;
     use proptest::prelude::*;
 
-    /// What is found, or `None` if that is not decided.
+    /// The values that are found, or `None` if the general parser decides.
     fn found(object: &str, is_plain: bool) -> Option<String> {
         let paths = ["text", "id"].into_iter().enumerate();
         let paths: Vec<_> = paths.map(|(slot, name)| Path::new(slot, name)).collect();
