@@ -308,22 +308,28 @@ struct Filter {
 
 impl Filter {
     fn of(sums: Vec<u64>) -> Self {
-        // One of 8 to 16 bits is set.
+        // Two of 8 to 16 bits are set.
         let count = (sums.len() * 8).next_power_of_two().max(64);
         let mut filter = Filter {
             bits: vec![0; count / 64],
             shift: 64 - count.ilog2(),
         };
         for sum in sums {
-            let at = (sum >> filter.shift) as usize;
-            filter.bits[at / 64] |= 1 << (at % 64);
+            let (number, two) = filter.place(sum);
+            filter.bits[number] |= two;
         }
         filter
     }
 
+    /// Two bits for the sum of a run, in a number that is loaded once.
+    fn place(&self, sum: u64) -> (usize, u64) {
+        let [one, other] = [self.shift, self.shift - 6].map(|shift| 1 << (sum >> shift & 63));
+        ((sum >> self.shift) as usize / 64, one | other)
+    }
+
     fn may_have(&self, sum: u64) -> bool {
-        let at = (sum >> self.shift) as usize;
-        self.bits[at / 64] >> (at % 64) & 1 != 0
+        let (number, two) = self.place(sum);
+        self.bits[number] & two == two
     }
 }
 

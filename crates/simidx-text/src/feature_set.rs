@@ -2,8 +2,10 @@
 
 use std::ops::Range;
 
+use xxhash_rust::xxh3::xxh3_64;
+
 use super::normalise::{Normalise, Normaliser, combines_with_none_before, inert_sign_length};
-use super::scripts::{is_cjk, is_south_east_asian, plain_han_length};
+use super::scripts::{is_cjk, is_south_east_asian, plain_han_length, plain_han_start};
 
 /// The distinct features of a text, as hashes of 64 bits. Memory: eight bytes for each feature.
 ///
@@ -59,7 +61,7 @@ impl FeatureSet {
 }
 
 fn hash(feature: &str) -> u64 {
-    xxhash_rust::xxh3::xxh3_64(feature.as_bytes())
+    xxh3_64(feature.as_bytes())
 }
 
 /// The hashes of the words of a text, in order.
@@ -69,11 +71,24 @@ pub(super) fn word_hashes(text: &str) -> Vec<u64> {
     let mut words = Vec::new();
     each_part(text, |part, is_word| match is_word {
         true => words.push(hash(&lower[part])),
-        false => each_word(normaliser.normalise(&text[part]), |word| {
-            words.push(hash(word))
-        }),
+        false => push_words(&text[part], &mut normaliser, &mut words),
     });
     words
+}
+
+/// Appends the hashes of the words in a part of a text. Each Han character is a word, and the text may be divided around it.
+fn push_words(part: &str, normaliser: &mut Normaliser, words: &mut Vec<u64>) {
+    let mut rest = part;
+    while !rest.is_empty() {
+        let (han, after) = rest.split_at(plain_han_length(rest.as_bytes()));
+        let (han, _) = han.as_bytes().as_chunks::<3>();
+        words.extend(han.iter().map(|character| xxh3_64(character)));
+        let (others, next) = after.split_at(plain_han_start(after.as_bytes()));
+        if !others.is_empty() {
+            each_word(normaliser.normalise(others), |word| words.push(hash(word)));
+        }
+        rest = next;
+    }
 }
 
 /// Where these words stand in the text, in bytes. It takes many times as long as [`word_hashes`] where a text is neither
@@ -133,8 +148,8 @@ fn each_part(text: &str, mut visit: impl FnMut(Range<usize>, bool)) {
     // The length of a character that ends words.
     let break_length = |at: usize| match class(at) {
         Class::Break => 1,
-        Class::Word => 0,
         Class::Other => inert_sign_length(&bytes[at..]),
+        _ => 0,
     };
     let (mut at, mut before) = (0, 0);
     loop {
@@ -147,19 +162,45 @@ fn each_part(text: &str, mut visit: impl FnMut(Range<usize>, bool)) {
             return;
         }
         let start = at;
-        while class(at) == Class::Word {
-            at += 1;
-        }
+        at += word_length(&bytes[at..]);
         if break_length(at) > 0 {
             visit(start..at, true);
             continue;
         }
         let start = if at == start { before } else { start };
         while break_length(at) == 0 {
-            at += 1;
+            at += if class(at) == Class::Han { 3 } else { 1 };
         }
         visit(start..at, false);
     }
+}
+
+/// Returns the number of ASCII letters and digits at the start of a text, eight bytes at a time: most words end within them.
+fn word_length(text: &[u8]) -> usize {
+    let mut length = 0;
+    while let Some(eight) = text[length..].first_chunk() {
+        let others = !word_bits(u64::from_le_bytes(*eight)) & HIGH_BITS;
+        if others != 0 {
+            return length + others.trailing_zeros() as usize / 8;
+        }
+        length += 8;
+    }
+    let rest = text[length..].iter();
+    let is_word = |byte: &&u8| CLASSES[usize::from(**byte)] == Class::Word;
+    length + rest.take_while(is_word).count()
+}
+
+/// The highest bit of each of eight bytes.
+const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
+
+/// Sets the highest bit of each of eight bytes that is an ASCII letter or digit.
+fn word_bits(bytes: u64) -> u64 {
+    let each = |byte: u8| u64::from_ne_bytes([byte; 8]);
+    let low = bytes & !HIGH_BITS;
+    // A sum of seven bits each reaches the highest bit from the first of the range on, and another one after the last.
+    let are_in =
+        |low: u64, first: u8, last: u8| (low + each(0x80 - first)) & !(low + each(0x7f - last));
+    (are_in(low | each(0x20), b'a', b'z') | are_in(low, b'0', b'9')) & !bytes
 }
 
 /// The effect of a byte on the words of a text.
@@ -169,6 +210,8 @@ enum Class {
     Word,
     /// Other ASCII, which ends words.
     Break,
+    /// The first of three bytes of a character from U+4000 to U+9FFF, of which each Han character is a word.
+    Han,
     /// A control character, which normalisation drops, or not ASCII.
     Other,
 }
@@ -178,10 +221,11 @@ const CLASSES: [Class; 256] = classes();
 const fn classes() -> [Class; 256] {
     let mut classes = [Class::Other; 256];
     let mut byte = 0;
-    while byte < 128 {
+    while byte < 256 {
         classes[byte] = match byte as u8 {
             b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => Class::Word,
             b'\t'..=b'\r' | b' '..=b'~' => Class::Break,
+            0xe4..=0xe9 => Class::Han,
             _ => Class::Other,
         };
         byte += 1;
@@ -318,6 +362,20 @@ mod tests {
             assert_eq!(places.len(), hashes.len(), "{text:?}");
             assert!(places.is_sorted_by_key(|place| (place.start, place.end)));
             assert!(places.iter().all(|place| text.get(place.clone()).is_some()));
+        }
+    }
+
+    #[test]
+    fn words_of_ascii_end_at_any_other_byte() {
+        for length in 0..20 {
+            for end in 0..=u8::MAX {
+                let text = [&b"aZ09zA".repeat(4)[..length], &[end], b"word and others"].concat();
+                let found = word_length(&text);
+                match end.is_ascii_alphanumeric() {
+                    true => assert_eq!(found, length + 5, "{end}"),
+                    false => assert_eq!(found, length, "{end}"),
+                }
+            }
         }
     }
 

@@ -69,8 +69,17 @@ fn unspaced_run(text: &str) -> (usize, Script) {
 /// Returns the number of bytes at the start of a text that are characters from U+4000 to U+9FFF without the hexagrams:
 /// nearly all Han characters, identified by their first two bytes.
 pub(super) fn plain_han_length(text: &[u8]) -> usize {
-    let is_han = |c: &&[u8]| (0xe4..=0xe9).contains(&c[0]) && (c[0], c[1]) != (0xe4, 0xb7);
-    3 * text.chunks_exact(3).take_while(is_han).count()
+    3 * text.chunks_exact(3).take_while(|c| is_han(c)).count()
+}
+
+/// Returns the offset of the first such character in a text, or its length.
+pub(super) fn plain_han_start(text: &[u8]) -> usize {
+    text.windows(3).position(is_han).unwrap_or(text.len())
+}
+
+/// Whether three bytes of UTF-8 are such a character. The first of them is never another byte of a character.
+fn is_han(bytes: &[u8]) -> bool {
+    (0xe4..=0xe9).contains(&bytes[0]) && (bytes[0], bytes[1]) != (0xe4, 0xb7)
 }
 
 /// Whether a character is an everyday Han character. These have three bytes, and normalisation does not change them.

@@ -38,11 +38,11 @@ pub(crate) enum Wanted {
     Text,
 }
 
-/// Further data of a text that is compared: a sketch of the same features, and the fingerprint.
+/// Further data of a text that is compared: a sketch of the same features, and the text itself.
 #[derive(Default)]
 pub(crate) struct Extras {
     pub(crate) sketcher: Option<Sketcher>,
-    pub(crate) fingerprint: bool,
+    pub(crate) text: bool,
 }
 
 /// Makes the sketch of a text.
@@ -85,9 +85,6 @@ impl Fingerprinted {
                 let signed = self.signed.insert(signer.sign(fingerprinter, &text));
                 let sketcher = extras.sketcher.as_ref();
                 self.sketch = sketcher.map(|sketcher| sketcher.sketch_of(signed.features()));
-                if extras.fingerprint {
-                    self.fingerprint = distinct_fingerprint(fingerprinter, &text);
-                }
                 signed.has_features()
             }
             Wanted::FeatureCount => {
@@ -105,18 +102,15 @@ impl Fingerprinted {
             self.sketch = has_features.then(|| sketch(&text));
         }
         self.without_features = (!has_features).then(|| content_identity(&text));
+        if let Wanted::Signed(_, Extras { text: true, .. }) = wanted {
+            self.text = Some(text);
+        }
     }
 
     /// Whether the record has an id, or is a document, which gets one.
     pub(crate) fn is_named(&self) -> bool {
         self.is_document || self.id.is_some()
     }
-}
-
-/// The fingerprint of a text; of one without features a hash of its bytes, which is not near those of others.
-fn distinct_fingerprint(fingerprinter: &mut Fingerprinter, text: &str) -> u128 {
-    let fingerprint = fingerprinter.fingerprint_if_any(text);
-    fingerprint.unwrap_or_else(|| content_identity(text) & fingerprinter.width().max())
 }
 
 /// The reason why a command does not accept a record.

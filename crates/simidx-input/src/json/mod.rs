@@ -2,6 +2,7 @@
 
 mod members;
 mod names;
+mod plain;
 #[cfg(test)]
 mod tests;
 mod values;
@@ -69,7 +70,10 @@ fn record(object: &str, options: &ReadOptions) -> Result<Record, Fault> {
     }
     let mut found: Vec<Found> = Vec::new();
     found.resize_with(id + 1, Found::default);
-    find(object, &paths, &mut found).map_err(|error| not_an_object(&error))?;
+    if plain::find(object, &paths, &mut found).is_none() {
+        found.fill_with(Found::default);
+        find(object, &paths, &mut found).map_err(|error| not_an_object(&error))?;
+    }
     for path in &paths {
         if found[path.slot].is_repeated {
             return Err(format!("{:?} appears twice", path.rest).into());

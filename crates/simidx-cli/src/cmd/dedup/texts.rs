@@ -52,7 +52,7 @@ pub(super) fn judge<'a>(
             (None, Some(against)) => against.sketcher().cloned(),
             (None, None) => None,
         },
-        fingerprint: update.is_some(),
+        text: update.is_some(),
     };
     let mut known = job.known(true);
     let wanted = Wanted::Signed(texts.signer(), extras);
@@ -60,7 +60,7 @@ pub(super) fn judge<'a>(
     let mut each = Each(wanted, |mut record: Fingerprinted| {
         let text = signed(record.signed.take())?;
         if let Some(update) = &mut update {
-            update.push(&record, &text)?;
+            update.push(&mut record, &text)?;
         }
         let is_single = text.has_features() && text.features().hashes().len() == 1;
         single_features += u64::from(is_single);

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use simidx::format::SketchParameters;
 use simidx::set::Manifest;
 use simidx::{BuildOptions, IdBuf, IdKind, IndexBuilder, Set};
-use simidx_text::Pipeline;
-use simidx_text::dedup::Similarity;
+use simidx_text::dedup::{Similarity, content_identity};
 use simidx_text::similar::{SignedText, SketchFeatures, Sketcher, are_keys, key_parameters};
+use simidx_text::{ParallelFingerprinter, Pipeline};
 use tempfile::{SpooledTempFile, spooled_tempfile_in};
 
 use super::Job;
@@ -24,8 +24,8 @@ const SKETCH_BITS: u32 = 512;
 /// The file that a run locks while it changes the folder.
 const LOCK_NAME: &str = "update.lock";
 
-/// The part of the memory that holds the data of documents before it goes to a temporary file.
-const MEMORY_SHARE: u64 = 16;
+/// The part of the memory that holds the data of documents before it goes to a temporary file, and as much for texts.
+const MEMORY_SHARE: u64 = 32;
 
 /// A folder that is to remember documents, and the data of each document of this run.
 pub(super) struct Update {
@@ -35,8 +35,17 @@ pub(super) struct Update {
     /// Makes sketches, if these are remembered and not the keys that texts are compared by.
     pub(super) sketcher: Option<Sketcher>,
     kind: IdKind,
-    /// For each document its fingerprint, and its keys or its sketch.
+    /// For each document its keys or its sketch.
     documents: BufWriter<SpooledTempFile>,
+    /// The fingerprints of the first documents.
+    fingerprints: BufWriter<SpooledTempFile>,
+    fingerprinter: ParallelFingerprinter,
+    /// The texts of the documents after them. A fingerprint takes as long as the comparison, so none is made of a document
+    /// that is dropped while its text waits.
+    texts: Vec<String>,
+    texts_len: usize,
+    /// Bytes that the texts may have.
+    room: usize,
 }
 
 /// Returns the manifest of the folder of `--update`; an empty one if there is none yet.
@@ -133,7 +142,12 @@ impl Update {
             },
             parameters,
             kind,
-            documents: BufWriter::new(spooled_tempfile_in(room, temp_dir)),
+            documents: BufWriter::new(spooled_tempfile_in(room, &temp_dir)),
+            fingerprints: BufWriter::new(spooled_tempfile_in(room / 8, &temp_dir)),
+            fingerprinter: job.pipeline.parallel(job.width)?,
+            texts: Vec::new(),
+            texts_len: 0,
+            room,
         })
     }
 
@@ -143,7 +157,7 @@ impl Update {
     /// A document without an id that the index can hold, and a temporary file that cannot be written.
     pub(super) fn push(
         &mut self,
-        record: &Fingerprinted,
+        record: &mut Fingerprinted,
         text: &SignedText,
     ) -> Result<(), Refusal> {
         let id = record.id.clone().and_then(|id| id_of_kind(id, self.kind));
@@ -154,14 +168,44 @@ impl Update {
             };
             return Err(Refusal::record(message));
         }
-        self.documents
-            .write_all(&record.fingerprint.to_le_bytes())?;
         let mut write = |word: &u64| self.documents.write_all(&word.to_le_bytes());
         match &record.sketch {
             Some(sketch) => sketch.as_u64s().iter().try_for_each(write)?,
             None => text.packed_keys().iter().try_for_each(&mut write)?,
         }
+        let text = record.text.take().unwrap_or_default();
+        self.texts_len += text.len();
+        self.texts.push(text);
+        if self.texts_len > self.room {
+            self.texts_len = 0;
+            let texts = std::mem::take(&mut self.texts);
+            for fingerprint in self.fingerprints_of(&texts) {
+                self.fingerprints.write_all(&fingerprint.to_le_bytes())?;
+            }
+        }
         Ok(())
+    }
+
+    /// The fingerprints of texts; of one without features a hash of its bytes, which is not near those of others.
+    fn fingerprints_of(&self, texts: &[String]) -> Vec<u128> {
+        let found = self.fingerprinter.fingerprints_if_any(texts).into_iter();
+        let instead = |text: &String| content_identity(text) & self.fingerprinter.width().max();
+        let found = found.zip(texts);
+        found
+            .map(|(found, text)| found.unwrap_or_else(|| instead(text)))
+            .collect()
+    }
+
+    /// The fingerprints of the last documents, whose texts wait. Those of documents that are dropped may be any.
+    fn last_fingerprints(&mut self, judged: &Judged<'_>) -> Vec<u128> {
+        let mut texts = std::mem::take(&mut self.texts);
+        let first = judged.count() - texts.len();
+        for (document, text) in (first..).zip(&mut texts) {
+            if !is_kept(judged, document) {
+                *text = String::new();
+            }
+        }
+        self.fingerprints_of(&texts)
     }
 
     /// Adds the documents that are kept to the folder, as a file of their own.
@@ -177,24 +221,35 @@ impl Update {
         options.temp_dir.clone_from(&job.args.resources.temp_dir);
         options.pipeline = Some(job.pipeline.describe());
         let mut builder = IndexBuilder::new(job.width, options)?;
-        self.documents.flush()?;
-        self.documents.rewind()?;
+        let last = self.last_fingerprints(judged);
+        let first_of_last = judged.count() - last.len();
+        for written in [&mut self.documents, &mut self.fingerprints] {
+            written.flush()?;
+            written.rewind()?;
+        }
         let mut documents = io::BufReader::new(self.documents.get_mut());
-        let mut fingerprint = [0; 16];
+        let mut fingerprints = io::BufReader::new(self.fingerprints.get_mut());
         let mut sketch = vec![0; self.parameters.u64_count()];
         for document in 0..judged.count() {
-            documents.read_exact(&mut fingerprint)?;
+            let fingerprint = match document.checked_sub(first_of_last) {
+                Some(number) => last[number],
+                None => {
+                    let mut bytes = [0; 16];
+                    fingerprints.read_exact(&mut bytes)?;
+                    u128::from_le_bytes(bytes)
+                }
+            };
             for word in &mut sketch {
                 let mut bytes = [0; 8];
                 documents.read_exact(&mut bytes)?;
                 *word = u64::from_le_bytes(bytes);
             }
-            if !matches!(judged.decisions.verdict(document), Verdict::Kept) {
+            if !is_kept(judged, document) {
                 continue;
             }
             let id = id_of_kind(judged.label(document)?, self.kind);
             let id = id.as_ref().map(IdBuf::as_id);
-            builder.push_with_sketch(u128::from_le_bytes(fingerprint), id, &sketch)?;
+            builder.push_with_sketch(fingerprint, id, &sketch)?;
         }
         if builder.record_count() == 0 {
             return Ok(());
@@ -222,6 +277,10 @@ impl Update {
         self.manifest.publish(&self.folder)?;
         Ok(())
     }
+}
+
+fn is_kept(judged: &Judged<'_>, document: usize) -> bool {
+    matches!(judged.decisions.verdict(document), Verdict::Kept)
 }
 
 /// Returns the parameters of the keys or sketches of a new folder.

@@ -80,6 +80,26 @@ fn weeks_are_kept_as_by_one_run_over_everything() {
 }
 
 #[test]
+fn the_folder_is_the_same_whatever_the_memory() {
+    let sandbox = Sandbox::new();
+    // More than the texts that wait for their fingerprints in the smaller memory.
+    let text = |i: u64| {
+        let words = (0..10_000).map(|j| format!("w{}", (i * 7919 + j) * j % 99_991));
+        words.collect::<Vec<_>>().join(" ")
+    };
+    let mut texts: Vec<String> = (0..50).map(text).collect();
+    texts.extend(["🙂".into(), texts[0].clone(), text(50), texts[49].clone()]);
+    sandbox.write("week.jsonl", jsonl(&texts).concat());
+    let folders = [("small", "64MiB"), ("large", "1GiB")].map(|(folder, memory)| {
+        let run = ["dedup", "week.jsonl", "--against", folder, "--update"];
+        let options = ["--memory", memory, "-o", "kept.jsonl", "--force"];
+        done(sandbox.run(&[&run[..], &options].concat()));
+        sandbox.read(&format!("{folder}/000001.simidx"))
+    });
+    assert!(folders[0] == folders[1]);
+}
+
+#[test]
 fn an_index_with_sketches_and_its_texts_decide_alike() {
     let sandbox = with_weeks();
     done(sandbox.run(&["dedup", "all.jsonl", "-o", "once.jsonl"]));
