@@ -70,6 +70,26 @@ def test_the_answer_is_that_of_one_search(
             assert report(rows, parts, similarity, words, longest) == expected
 
 
+@pytest.mark.parametrize("longest", [False, True])
+def test_homes_are_even_if_parts_are_not(longest: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_similar, "HOME_TEXTS", 2000)
+    monkeypatch.setattr(_similar, "HOME_BYTES", 2000 * 100)
+    ids = np.arange(22_000)
+    # Most documents are in one part, and some of them are long.
+    chance = np.random.default_rng(4)
+    lengths = np.where(chance.random(len(ids)) < 0.9, 50, 1000)
+    table = pa.table({"id": ids, "length": lengths})
+    parts = [table.slice(0, 20_000), *(table.slice(start, 50) for start in range(20_000, 22_000, 50))]
+    blocks = [block for part in parts for block in _similar.SampleOrder()(iter(part.to_batches()))]
+    rows = [row for block in blocks for row in block.to_pylist()]
+    order = _similar.Order.of(rows, 2, longest)
+    homes = order.homes_of(table)
+    shares = np.bincount(homes, np.maximum(lengths / (2000 * 100), 1 / 2000))
+    assert 15 < order.homes < 30
+    assert len(shares) == order.homes
+    assert shares.max() < 2.5
+
+
 @pytest.mark.parametrize("tails", [7, 10**6])
 def test_the_largest_task_does_not_grow(tails: int, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[tuple[int, str]] = []

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -158,16 +159,21 @@ class Order:
     def of(rows: Iterable[dict[str, Any]], cores: int, longest: bool) -> Order:
         """Returns the order of sampled documents."""
         sampled: list[Any] = []
-        count = total = 0
+        loads: list[Array] = []
+        count = 0
         for row in rows:
             count += row["count"]
-            total += row["bytes"]
             table = from_stream(row["sample"])
             sampled += _sort_keys(table, longest)
-        homes = max(1, min(cores, count // LEAST_TEXTS), -(-total // HOME_BYTES), -(-count // HOME_TEXTS))
-        sampled.sort()
-        at = [len(sampled) * i // homes for i in range(1, homes)] if sampled else []
-        return Order(homes, [sampled[i] for i in at], longest)
+            # The share of a home of the documents of the part for which each one in the sample stands.
+            load = np.maximum(table.column("length").to_numpy() / HOME_BYTES, 1 / HOME_TEXTS)
+            loads.append(load * (row["count"] / len(table)))
+        load = np.concatenate([np.empty(0), *loads])
+        homes = max(1, min(cores, count // LEAST_TEXTS), ceil(load.sum()))
+        order = sorted(range(len(sampled)), key=sampled.__getitem__)
+        before = np.cumsum(load[order])
+        at = np.searchsorted(before[:-1], np.arange(1, homes) / homes * load.sum(), side="right")
+        return Order(homes, [sampled[order[i]] for i in at.tolist()], longest)
 
     def homes_of(self, table: pa.Table) -> Array:
         """Returns the homes of documents."""
@@ -181,23 +187,22 @@ def _sort_keys(table: pa.Table, longest: bool) -> list[Any]:
 
 
 class SampleOrder:
-    """Returns the number of documents, their bytes, and a sample of ids and lengths that depends on ids only."""
+    """Returns the number of documents, and a sample of ids and lengths that depends on ids only."""
 
-    schema: pa.Schema = pa.schema([("count", pa.int64()), ("bytes", pa.int64()), ("sample", pa.binary())])
+    schema: pa.Schema = pa.schema([("count", pa.int64()), ("sample", pa.binary())])
 
     def __call__(self, batches: Batches) -> Batches:
         best: pa.Table | None = None
-        count = size = 0
+        count = 0
         for batch in batches:
             check_ids(batch.column("id"))
             count += batch.num_rows
-            size += pc.sum(batch.column("length")).as_py() or 0
             hashes = nodes_of(batch.column("id")) * np.uint64(0x9E3779B97F4A7C15)
             some = pa.Table.from_batches([batch]).append_column("hash", pa.array(hashes))
             best = some if best is None else pa.concat_tables([best, some])
             best = best.take(pc.select_k_unstable(best, SAMPLE, [("hash", "ascending"), ("id", "ascending")]))
         if best is not None and count:
-            row = {"count": count, "bytes": size, "sample": as_stream(best.drop_columns(["hash"]))}
+            row = {"count": count, "sample": as_stream(best.drop_columns(["hash"]))}
             yield pa.RecordBatch.from_pylist([row], schema=self.schema)
 
 
