@@ -72,7 +72,8 @@ def test_the_answer_is_that_of_one_search(
 
 @pytest.mark.parametrize("longest", [False, True])
 def test_homes_are_even_if_parts_are_not(longest: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_similar, "HOME_TEXTS", 2000)
+    # With 10 keys.
+    monkeypatch.setattr(_similar, "HOME_NUMBERS", 2000 * 16)
     monkeypatch.setattr(_similar, "HOME_BYTES", 2000 * 100)
     ids = np.arange(22_000)
     # Most documents are in one part, and some of them are long.
@@ -82,7 +83,7 @@ def test_homes_are_even_if_parts_are_not(longest: bool, monkeypatch: pytest.Monk
     parts = [table.slice(0, 20_000), *(table.slice(start, 50) for start in range(20_000, 22_000, 50))]
     blocks = [block for part in parts for block in _similar.SampleOrder()(iter(part.to_batches()))]
     rows = [row for block in blocks for row in block.to_pylist()]
-    order = _similar.Order.of(rows, 2, longest)
+    order = _similar.Order.of(rows, 2, longest, 10)
     homes = order.homes_of(table)
     shares = np.bincount(homes, np.maximum(lengths / (2000 * 100), 1 / 2000))
     assert 15 < order.homes < 30
@@ -99,7 +100,7 @@ def test_the_largest_task_does_not_grow(tails: int, monkeypatch: pytest.MonkeyPa
             sizes.append((max(sum(batch.nbytes for batch in part) for part in data), type(stage).__name__))
             return super().map(data, stage)
 
-    monkeypatch.setattr(_similar, "HOME_TEXTS", 500)
+    monkeypatch.setattr(_similar, "HOME_NUMBERS", 500 * 21)
     largest: list[tuple[int, str]] = []
     for count in (2000, 8000):
         sizes.clear()

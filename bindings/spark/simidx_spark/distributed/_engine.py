@@ -71,9 +71,9 @@ class Similar(Generic[D]):
         ``most`` is the largest number of links that one task takes.
         """
         rows = self._engine.collect(self._engine.map(lengths, s.SampleOrder()))
-        order = s.Order.of(rows, cores, longest)
         given = {"similarity": self._how[0], "words": self._how[1], "pipeline": self._how[2]}
         bands = _simidx.text_keys({"texts": ["a"], **given}, False)[0].shape[1]
+        order = s.Order.of(rows, cores, longest, bands)
         self._places = order.homes
         ranked = self._kept([self._engine.map(documents, s.Sign(order, *self._how))], s.Rank(longest, order.homes))
         names = self._only(ranked, s.NAMES)

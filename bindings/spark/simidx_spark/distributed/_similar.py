@@ -20,6 +20,7 @@ from simidx import Pipeline, _simidx
 from simidx_spark.distributed._columns import Array, empty, from_arrow, pack, to_arrow, unpack
 from simidx_spark.distributed._components import LABELS, check_ids, two_columns, unique_ids
 from simidx_spark.distributed._messages import (
+    GATHERED,
     Batches,
     Rows,
     _Sends,
@@ -63,9 +64,11 @@ SMALL = 16
 #: Numbers in a message.
 PIECE = 1 << 20
 
-#: About the most bytes of text and the most documents of a home, and the least if there are cores without one.
+#: About the most bytes of text of a home, and the most numbers that its documents have: their ranks, briefs and keys.
 HOME_BYTES = 256 << 20
-HOME_TEXTS = 1 << 20
+HOME_NUMBERS = 1 << 22
+
+#: The least documents of a home if there are cores without one.
 LEAST_TEXTS = 256
 
 #: Ids that each place returns to find out how to divide the order.
@@ -85,9 +88,14 @@ def send(part: int, to: Array, rows: Array) -> Rows:
     order = order_by_place(to, count)
     ends = np.searchsorted(to[order], np.arange(count), side="right")
     for place, some in divided(rows[order], ends):
-        step = max(1, PIECE // some.shape[1])
-        for start in range(0, len(some), step):
-            yield place, part, some[start : start + step].tobytes()
+        yield from send_to(place, part, some)
+
+
+def send_to(place: int, part: int, rows: Array) -> Rows:
+    """Sends rows of numbers to a place."""
+    step = max(1, PIECE // rows.shape[1])
+    for start in range(0, len(rows), step):
+        yield place, part, rows[start : start + step].tobytes()
 
 
 def columns(*parts: Array) -> Array:
@@ -120,8 +128,28 @@ class Received:
     def rows(self, part: int, width: int | None = None) -> Array:
         """Takes the rows of numbers of a part."""
         width = COLUMNS[part] if width is None else width
-        parts = [np.frombuffer(data, dtype="<u8").reshape(-1, width) for data in self.raw(part)]
-        return np.concatenate([np.empty((0, width), dtype=np.uint64), *parts])
+        parts = self.raw(part)[::-1]
+        rows = np.empty((sum(map(len, parts)) // (8 * width), width), dtype=np.uint64)
+        start = 0
+        while parts:
+            # Each message is freed when it is copied.
+            some = np.frombuffer(parts.pop(), dtype="<u8").reshape(-1, width)
+            rows[start : start + len(some)] = some
+            start += len(some)
+        return rows
+
+    def distinct(self, part: int) -> Array:
+        """Takes the distinct rows of numbers of a part, in order, without all repeated ones at a time."""
+        parts = self.raw(part)
+        rows = np.empty((0, COLUMNS[part]), dtype=np.uint64)
+        while parts:
+            some = Received()
+            size = 0
+            while parts and size <= max(rows.nbytes, GATHERED):
+                size += len(parts[-1])
+                some.add(part, parts.pop())
+            rows = unique(np.concatenate([rows, some.rows(part)]))
+        return rows
 
     def table(self, *parts: int) -> pa.Table | None:
         """Takes the table of parts; ``None`` if there is none."""
@@ -156,8 +184,8 @@ class Order:
         self.homes, self.longest, self._splits = homes, longest, splits
 
     @staticmethod
-    def of(rows: Iterable[dict[str, Any]], cores: int, longest: bool) -> Order:
-        """Returns the order of sampled documents."""
+    def of(rows: Iterable[dict[str, Any]], cores: int, longest: bool, bands: int) -> Order:
+        """Returns the order of sampled documents, each of which has a key for each band."""
         sampled: list[Any] = []
         loads: list[Array] = []
         count = 0
@@ -166,7 +194,7 @@ class Order:
             table = from_stream(row["sample"])
             sampled += _sort_keys(table, longest)
             # The share of a home of the documents of the part for which each one in the sample stands.
-            load = np.maximum(table.column("length").to_numpy() / HOME_BYTES, 1 / HOME_TEXTS)
+            load = np.maximum(table.column("length").to_numpy() / HOME_BYTES, (1 + BRIEF + bands) / HOME_NUMBERS)
             loads.append(load * (row["count"] / len(table)))
         load = np.concatenate([np.empty(0), *loads])
         homes = max(1, min(cores, count // LEAST_TEXTS), ceil(load.sum()))
@@ -314,11 +342,19 @@ class Meet(_AtPlaces):
         self._leaders, self._similarity = leaders, similarity
 
     def _at(self, place: int, got: Received) -> Rows:
+        rows = got.rows(HELD)
         new = got.rows(KEYS)
-        rows = np.concatenate([got.rows(HELD), np.column_stack([new, np.zeros(len(new), dtype=np.uint64)])])
+        if len(new):
+            # Nothing is held yet. Each step frees what the one before it has made.
+            rows = np.zeros((len(new), COLUMNS[HELD]), dtype=np.uint64)
+            rows[:, :-1] = new
+        del new
         gone = got.rows(DROPPED)[:, 0]
         rows[np.isin(rows[:, 1], gone), 5] = GONE
-        rows = rows[np.lexsort((rows[:, 1], rows[:, 0]))]
+        order = np.lexsort((rows[:, 1], rows[:, 0]))
+        for column in rows.T:
+            column[:] = column[order]
+        del order
         starts = np.unique(_firsts(rows[:, :1]))
         ends = np.append(starts[1:], len(rows))
         group = np.repeat(np.arange(len(starts)), ends - starts)
@@ -335,10 +371,11 @@ class Meet(_AtPlaces):
         left[of_group[~leads]] = True
         keep = left[group]
         keep[leaders] = False
-        held = rows[keep]
-        yield from send(HELD, np.full(len(held), place), held)
-        ranks = np.unique(held[held[:, 5] == WAITS, 1])
-        yield from send(OPEN, np.zeros(len(ranks), dtype=np.int64), columns(ranks, np.full(len(ranks), place)))
+        held = np.flatnonzero(keep)
+        for start in range(0, len(held), PIECE):
+            yield from send_to(place, HELD, rows[held[start : start + PIECE]])
+        ranks = np.unique(rows[held[rows[held, 5] == WAITS], 1])
+        yield from send_to(0, OPEN, columns(ranks, np.full(len(ranks), place)))
 
     def _pairs(self, rows: Array, leaders: Array, ends: Array) -> Rows:
         counts = ends - leaders - 1
@@ -356,8 +393,8 @@ class Pairs(_AtPlaces):
     """Takes each pair once at the home of the second, and asks the home of the first for its features."""
 
     def _at(self, place: int, got: Received) -> Rows:
-        pairs = unique(got.rows(PAIRS))
-        yield from send(PAIRS, np.full(len(pairs), place), pairs)
+        pairs = got.distinct(PAIRS)
+        yield from send_to(place, PAIRS, pairs)
         asked = np.unique(pairs[:, 0])
         yield from send(ASKED, home(asked), columns(asked, np.full(len(asked), place)))
 
@@ -450,7 +487,7 @@ class Verify(_AtPlaces):
         found = _simidx.similarities(ends, from_arrow(lists.flatten()), left, right)
         near = found >= self._similarity
         links = np.column_stack([pairs[near], found[near].view(np.uint64)])
-        yield from send(LINKS, np.zeros(len(links), dtype=np.int64), links)
+        yield from send_to(0, LINKS, links)
 
 
 class Ends(_Sends):
