@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -16,6 +17,7 @@ from simidx_spark.distributed import Local, Similar, _engine, _similar
 from .test_texts import documents, most_similar
 
 Rows = list[tuple[Any, str]]
+Parts = list[list[pa.RecordBatch]]
 
 
 def templates(count: int, seed: int) -> list[str]:
@@ -32,7 +34,26 @@ def templates(count: int, seed: int) -> list[str]:
     return texts
 
 
-def report(rows: Rows, parts: int, similarity: float, words: int | None, longest: bool) -> list[Any]:
+class Watched(Local):
+    """An engine that shows what it gives to stages."""
+
+    def __init__(self, see: Callable[[Any, Parts], None]) -> None:
+        self._see = see
+
+    def map(self, data: Parts, stage: Any) -> Parts:
+        self._see(stage, data)
+        return super().map(data, stage)
+
+
+def report(
+    rows: Rows,
+    parts: int,
+    similarity: float,
+    words: int | None,
+    longest: bool,
+    most: int = 10**6,
+    engine: Local | None = None,
+) -> list[Any]:
     """The report of documents that come in parts, in any order."""
     rows = random.Random(parts).sample(rows, len(rows))
     id_type = pa.string() if isinstance(rows[0][0], str) else pa.int64()
@@ -43,8 +64,8 @@ def report(rows: Rows, parts: int, similarity: float, words: int | None, longest
         [pa.record_batch({"id": b.column("id"), "length": pa.compute.binary_length(b.column("text"))}) for b in part]
         for part in documents
     ]
-    similar = Similar(Local(), id_type, similarity, words, Pipeline("web"))
-    found = similar.report(documents, lengths, parts, longest, 10**6)
+    similar = Similar(engine or Local(), id_type, similarity, words, Pipeline("web"))
+    found = similar.report(documents, lengths, parts, longest, most)
     return sorted((row["id"], row["duplicate_of"], round(row["similarity"], 4)) for row in Local().collect(found))
 
 
@@ -95,10 +116,8 @@ def test_homes_are_even_if_parts_are_not(longest: bool, monkeypatch: pytest.Monk
 def test_the_largest_task_does_not_grow(tails: int, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[tuple[int, str]] = []
 
-    class Watched(Local):
-        def map(self, data: Any, stage: Any) -> Any:
-            sizes.append((max(sum(batch.nbytes for batch in part) for part in data), type(stage).__name__))
-            return super().map(data, stage)
+    def see(stage: Any, data: Parts) -> None:
+        sizes.append((max(sum(batch.nbytes for batch in part) for part in data), type(stage).__name__))
 
     monkeypatch.setattr(_similar, "HOME_NUMBERS", 500 * 21)
     largest: list[tuple[int, str]] = []
@@ -108,12 +127,38 @@ def test_the_largest_task_does_not_grow(tails: int, monkeypatch: pytest.MonkeyPa
         texts = [f"{template} tail {i % tails}" for i in range(count)]
         documents = pa.table({"id": range(count), "text": texts}).to_batches(max_chunksize=500)
         lengths = [pa.record_batch({"id": b.column("id"), "length": pa.compute.binary_length(b[1])}) for b in documents]
-        similar = Similar(Watched(), pa.int64(), 0.8, 3, Pipeline("web"))
+        similar = Similar(Watched(see), pa.int64(), 0.8, 3, Pipeline("web"))
         found = similar.report([[b] for b in documents], [[b] for b in lengths], 2, False, 10**6)
         assert len(Local().collect(found)) == count - 1
         largest.append(max(sizes))
     assert largest[1] < (1.5 * largest[0][0], "")
     assert largest[1] < (8000 * len(template) // 8, "")
+
+
+def test_one_task_decides_on_few_links_and_open_texts_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    decided: list[list[int]] = []
+
+    def see(stage: Any, data: Parts) -> None:
+        if isinstance(stage, _similar.Settle):
+            rows = [row for part in data for block in part for row in block.to_pylist()]
+            places = len({row["place"] for row in rows})
+            counts = [
+                sum(len(row["data"]) for row in rows if row["part"] == part) // (8 * _similar.COLUMNS[part])
+                for part in (_similar.LINKS, _similar.OPEN)
+            ]
+            decided.append([places, *counts])
+
+    monkeypatch.setattr(_engine, "LEADERS", 1)
+    monkeypatch.setattr(_similar, "SMALL", 1)
+    monkeypatch.setattr(_similar, "LEAST_TEXTS", 20)
+    rows: Rows = list(enumerate(documents(500, 1)))
+    found = report(rows, 4, 0.6, 2, False, engine=Watched(see))
+    assert {places for places, _, _ in decided} == {1}
+    _, links, opened = decided[0]
+    assert opened > 10
+    decided.clear()
+    assert report(rows, 4, 0.6, 2, False, links, Watched(see)) == found
+    assert {places for places, _, _ in decided} == {4}
 
 
 def test_ids_and_limits() -> None:

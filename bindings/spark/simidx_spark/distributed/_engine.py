@@ -78,17 +78,18 @@ class Similar(Generic[D]):
         ranked = self._kept([self._engine.map(documents, s.Sign(order, *self._how))], s.Rank(longest, order.homes))
         names = self._only(ranked, s.NAMES)
         alike = self._kept([self._only(ranked, s.FIRSTS)], s.Alike(order.homes, bands))
-        self._most, self._linked = most, 0
+        self._most = most
         links = self._links(documents, order, names, self._only(alike, s.KEYS))
-        fates = self._at(self._components(links, None), s.Settle(True))
+        fates = self._at(links, s.Settle(True))
         fates = self._at([fates, self._only(alike, s.COPIES)], s.Resolve())
         named = self._kept([fates, names], s.Name())
         told = self._at([names, self._only(named, s.ASKED)], s.Tell())
         return self._at([told, self._only(named, s.REPORTS)], s.Report(self._id_type))
 
     def _links(self, documents: D, order: s.Order, names: D, keys: D) -> list[D]:
-        """Returns the links between similar texts, in several pieces, of which dropped ones need not all be there."""
+        """Returns the links between similar texts, of which dropped ones need not all be there, by `_components`."""
         links: list[D] = []
+        linked = 0
         held, leaders = [keys], LEADERS
         while True:
             met = self._kept(held, s.Meet(leaders, self._similarity))
@@ -98,20 +99,21 @@ class Similar(Generic[D]):
             read = self._engine.map(documents, s.Read(_sets(sets), order, *self._how))
             lent = self._at([read, self._only(needed, s.NAMES), self._only(pairs, s.ASKED)], s.Lend())
             links.append(self._kept([lent, self._only(pairs, s.PAIRS)], s.Verify(self._similarity)))
-            self._linked += self._count(links[-1], s.LINKS)
-            if not self._count(met, s.OPEN):
-                return links
-            dropped = self._kept(self._components(links, self._only(met, s.OPEN)), s.Settle(False))
+            linked += self._count(links[-1], s.LINKS)
+            opened = self._count(met, s.OPEN)
+            if not opened:
+                return self._components(links, [], linked)
+            together = self._components(links, [self._only(met, s.OPEN)], linked + opened)
+            dropped = self._kept(together, s.Settle(False))
             held, leaders = [self._only(met, s.HELD), dropped], 2 * leaders
 
-    def _components(self, links: list[D], opened: D | None) -> list[D]:
-        """Returns links and open texts at the places of their components: all at one if there are few."""
-        data = [*links] if opened is None else [*links, opened]
-        if self._linked <= self._most:
-            return data
+    def _components(self, links: list[D], opened: list[D], rows: int) -> list[D]:
+        """Returns links and open texts at the places of their components: all at one if they have few rows."""
+        if rows <= self._most:
+            return links + opened
         ends = [self._engine.map(some, s.Ends()) for some in links]
         of_values = labels(self._engine, ends, 64, self._places, self._most)
-        by_rank = [self._engine.map(some, s.ByRank(self._places)) for some in data]
+        by_rank = [self._engine.map(some, s.ByRank(self._places)) for some in links + opened]
         grouped = self._kept([*by_rank, of_values], s.Group(self._places))
         largest = max(row["bytes"] for row in self._engine.collect(self._at([grouped], Count())))
         room = 24 * max(self._most, MOST_LINKS)
