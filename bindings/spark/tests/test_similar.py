@@ -161,6 +161,21 @@ def test_one_task_decides_on_few_links_and_open_texts_only(monkeypatch: pytest.M
     assert {places for places, _, _ in decided} == {4}
 
 
+def test_large_sets_are_not_collected(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Collects(Local):
+        def collect(self, data: Parts) -> list[dict[str, Any]]:
+            rows = super().collect(data)
+            assert all(row.get("part") != _similar.NEEDED for row in rows)
+            return rows
+
+    rows: Rows = list(enumerate(documents(200, 2)))
+    found = report(rows, 3, 0.8, 3, False)
+    with pytest.raises(AssertionError):
+        report(rows, 3, 0.8, 3, False, engine=Collects())
+    monkeypatch.setattr(_engine, "MOST_NEEDED", 0)
+    assert report(rows, 3, 0.8, 3, False, engine=Collects()) == found
+
+
 def test_ids_and_limits() -> None:
     with pytest.raises(InputError, match="two records have the id 7"):
         report([(7, "one two three"), (8, "four five six"), (7, "seven")], 2, 0.8, 3, False)

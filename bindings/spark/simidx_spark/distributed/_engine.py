@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, Generic, Protocol, TypeVar
 
 import pyarrow as pa
@@ -95,8 +94,7 @@ class Similar(Generic[D]):
             met = self._kept(held, s.Meet(leaders, self._similarity))
             pairs = self._kept([self._only(met, s.PAIRS)], s.Pairs())
             needed = self._kept([names, pairs], s.Needed())
-            sets = self._engine.collect(self._only(needed, s.NEEDED))
-            read = self._engine.map(documents, s.Read(_sets(sets), order, *self._how))
+            read = self._engine.map(documents, s.Read(self._sets(self._only(needed, s.NEEDED)), order, *self._how))
             lent = self._at([read, self._only(needed, s.NAMES), self._only(pairs, s.ASKED)], s.Lend())
             links.append(self._kept([lent, self._only(pairs, s.PAIRS)], s.Verify(self._similarity)))
             linked += self._count(links[-1], s.LINKS)
@@ -106,6 +104,12 @@ class Similar(Generic[D]):
             together = self._components(links, [self._only(met, s.OPEN)], linked + opened)
             dropped = self._kept(together, s.Settle(False))
             held, leaders = [self._only(met, s.HELD), dropped], 2 * leaders
+
+    def _sets(self, needed: D) -> dict[int, bytes] | None:
+        """Returns the sets of texts whose features are needed, by home; ``None`` if they are too large to be sent."""
+        if _bytes(self._engine, [needed]) > MOST_NEEDED:
+            return None
+        return {row["place"]: bytes(row["data"]) for row in self._engine.collect(needed)}
 
     def _components(self, links: list[D], opened: list[D], rows: int) -> list[D]:
         """Returns links and open texts at the places of their components: all at one if they have few rows."""
@@ -165,11 +169,6 @@ def labels(engine: Engine[D], links: list[D], width: int, places: int, united: i
         if now == before:
             return engine.map(engine.by_place(edges, places), Settled(width, places))
         before = now
-
-
-def _sets(rows: Iterable[dict[str, Any]]) -> dict[int, bytes] | None:
-    sets = {row["place"]: bytes(row["data"]) for row in rows}
-    return sets if sum(map(len, sets.values())) <= MOST_NEEDED else None
 
 
 class Local:
