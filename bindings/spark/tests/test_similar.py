@@ -176,6 +176,25 @@ def test_large_sets_are_not_collected(monkeypatch: pytest.MonkeyPatch) -> None:
     assert report(rows, 3, 0.8, 3, False, engine=Collects()) == found
 
 
+@pytest.mark.parametrize("longest", [False, True])
+def test_documents_that_change_are_refused(longest: bool) -> None:
+    texts = templates(40, 4)
+    changed = [f"new {text}" for text in texts]
+    longer = [f"{text} {text} and more" for text in texts]
+    for again in (changed, longer, [*texts[:-1], "other words"], texts[:7], []):
+
+        class Changes(Local):
+            def map(self, data: Parts, stage: Any, again: list[str] = again) -> Parts:
+                if isinstance(stage, _similar.Read):
+                    data = [
+                        [pa.record_batch({"id": pa.array(range(len(again))), "text": pa.array(again, pa.string())})]
+                    ]
+                return super().map(data, stage)
+
+        with pytest.raises(InputError, match="changed between two reads"):
+            report(list(enumerate(texts)), 3, 0.6, 2, longest, engine=Changes())
+
+
 def test_ids_and_limits() -> None:
     with pytest.raises(InputError, match="two records have the id 7"):
         report([(7, "one two three"), (8, "four five six"), (7, "seven")], 2, 0.8, 3, False)

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from simidx import Pipeline, _simidx
+from simidx import InputError, Pipeline, _simidx
 from simidx_spark.distributed._columns import Array, empty, from_arrow, pack, to_arrow, unpack
 from simidx_spark.distributed._components import LABELS, check_ids, two_columns, unique_ids
 from simidx_spark.distributed._messages import (
@@ -282,7 +282,9 @@ class Rank(_AtPlaces):
         firsts = _firsts(rows[order, :2])
         first = np.empty_like(ranks)
         first[order] = ranks[order[firsts]]
-        names = pa.table({"rank": to_arrow(ranks), "first": to_arrow(first), "id": table.column("id")})
+        hashes = to_arrow(np.ascontiguousarray(rows[:, 0]))
+        named = [to_arrow(ranks), to_arrow(first), table.column("id"), hashes]
+        names = pa.table(named, names=["rank", "first", "id", "hash"])
         for piece in pieces(names, rows_for(self._places)):
             yield place, NAMES, as_stream(piece)
         own = first == ranks
@@ -441,9 +443,10 @@ class Read(_OfTexts):
                 table, homes = table.filter(pa.array(wanted)), homes[wanted]
             if not len(table):
                 continue
-            _, _, ends, features = _simidx.text_keys({"texts": table.column("text"), **self._given}, True)
+            _, briefs, ends, features = _simidx.text_keys({"texts": table.column("text"), **self._given}, True)
             lists = pa.LargeListArray.from_arrays(np.concatenate([[0], ends]), to_arrow(features))
-            read = pa.table({"id": table.column("id"), "features": lists})
+            hashes = to_arrow(np.ascontiguousarray(briefs[:, 0]))
+            read = pa.table({"id": table.column("id"), "hash": hashes, "features": lists})
             for place, data in by_place(read, homes, self._order.homes):
                 yield place, READ, data
 
@@ -453,12 +456,16 @@ class Lend(_AtPlaces):
 
     def _at(self, place: int, got: Received) -> Rows:
         names, read, asked = got.table(NAMES), got.table(READ), got.rows(ASKED)
-        if names is None or read is None:
+        if names is None:
             return
-        found = pc.index_in(read.column("id"), names.column("id").combine_chunks())
-        there = found.is_valid()
-        ranks = names.column("rank").take(found.filter(there))
-        table = pa.table({"rank": ranks, "features": read.column("features").filter(there)}).sort_by("rank")
+        names = names.sort_by("rank")
+        if read is None:
+            raise _changed(names)
+        read = read.take(pc.index_in(names.column("id"), read.column("id").combine_chunks()))
+        same = pc.equal(names.column("hash"), read.column("hash")).fill_null(False)
+        if not pc.all(same).as_py():
+            raise _changed(names.filter(pc.invert(same)))
+        table = pa.table({"rank": names.column("rank"), "features": read.column("features")}).combine_chunks()
         for piece in pieces(table, 1 << 18):
             yield place, FEATURES, as_stream(piece)
         at = _simidx.lookup(from_arrow(table.column("rank")), asked[:, 0])
@@ -466,6 +473,11 @@ class Lend(_AtPlaces):
         for other in np.unique(to[to != place]).tolist():
             for piece in pieces(table.take(pa.array(np.sort(at[to == other]))), 1 << 18):
                 yield other, FEATURES, as_stream(piece)
+
+
+def _changed(names: pa.Table) -> InputError:
+    id = names.column("id")[0].as_py()
+    return InputError(f"the text of {id!r} changed between two reads: write the documents, and read what was written")
 
 
 class Verify(_AtPlaces):
@@ -620,7 +632,7 @@ class Tell(_AtPlaces):
         names, asked = got.table(NAMES), unique(got.rows(ASKED))
         if names is None:
             return
-        names = names.sort_by("rank").drop_columns(["first"])
+        names = names.sort_by("rank").select(["rank", "id"])
         at = _simidx.lookup(from_arrow(names.column("rank")), np.ascontiguousarray(asked[:, 0]))
         for other in np.unique(asked[:, 1]).tolist():
             for piece in pieces(names.take(pa.array(at[asked[:, 1] == other])), 1 << 18):
