@@ -161,6 +161,35 @@ def test_one_task_decides_on_few_links_and_open_texts_only(monkeypatch: pytest.M
     assert {places for places, _, _ in decided} == {4}
 
 
+def by_rule(left: Any, right: Any, is_open: Any) -> tuple[Any, Any]:
+    """Which texts are surely kept and which dropped, decided again until nothing changes."""
+    kept, dropped = np.zeros(len(is_open), dtype=bool), np.zeros(len(is_open), dtype=bool)
+    while True:
+        before = kept.sum() + dropped.sum()
+        dropped[right[kept[left]]] = True
+        behind = np.zeros(len(is_open), dtype=bool)
+        behind[right[~dropped[left]]] = True
+        kept |= ~behind & ~dropped & ~is_open
+        if kept.sum() + dropped.sum() == before:
+            return kept, dropped
+
+
+def test_texts_are_decided_on_in_their_order() -> None:
+    for seed in range(200):
+        chance = np.random.default_rng(seed)
+        count = int(chance.integers(1, 60))
+        pairs = np.sort(chance.integers(0, count, (int(chance.integers(0, 120)), 2)), axis=1)
+        left, right = np.unique(pairs[pairs[:, 0] < pairs[:, 1]], axis=0).T
+        is_open = chance.random(count) < seed % 4 / 10
+        for found, expected in zip(_similar._greedy(left, right, is_open), by_rule(left, right, is_open), strict=True):
+            assert (found == expected).all()
+    # A long chain: the naive way takes a step for each text.
+    chain = np.arange(300_000)
+    kept, dropped = _similar._greedy(chain[:-1], chain[1:], np.zeros(len(chain), dtype=bool))
+    assert (kept == (chain % 2 == 0)).all()
+    assert (dropped == (chain % 2 == 1)).all()
+
+
 def test_large_sets_are_not_collected(monkeypatch: pytest.MonkeyPatch) -> None:
     class Collects(Local):
         def collect(self, data: Parts) -> list[dict[str, Any]]:

@@ -566,21 +566,18 @@ class Settle(_AtPlaces):
 
 
 def _greedy(left: Array, right: Array, is_open: Array) -> tuple[Array, Array]:
-    """Returns which texts are surely kept and which dropped; the first of each pair comes before the second."""
-    count = len(is_open)
-    kept, dropped = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
-    while True:
-        waits = np.zeros(count, dtype=bool)
-        waits[right] = True
-        now = ~waits & ~kept & ~dropped & ~is_open
-        kept |= now
-        hit = kept[left]
-        dropped[right[hit]] = True
-        # A dropped text no longer stands before others, and what is decided waits for none.
-        alive = ~dropped[left] & ~dropped[right]
-        if alive.all() and not now.any():
-            return kept, dropped
-        left, right = left[alive], right[alive]
+    """Returns which texts are surely kept and which dropped.
+
+    The first of each pair comes before the second, and pairs are in the order of the first ones.
+    """
+    waits, dropped = is_open.copy(), np.zeros(len(is_open), dtype=bool)
+    texts, starts = np.unique(left, return_index=True)
+    ends = np.searchsorted(left, texts, side="right")
+    for text, start, end in zip(texts.tolist(), starts.tolist(), ends.tolist(), strict=True):
+        # All before it are decided. A dropped text says nothing of others.
+        if not dropped[text]:
+            (waits if waits[text] else dropped)[right[start:end]] = True
+    return ~waits & ~dropped, dropped
 
 
 class Resolve(_AtPlaces):
