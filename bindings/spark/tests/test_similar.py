@@ -16,7 +16,7 @@ from simidx_spark.distributed import Local, Similar, _engine, _similar
 
 from .test_texts import documents, most_similar
 
-Rows = list[tuple[Any, str]]
+Rows = list[tuple[Any, Any]]
 Parts = list[list[pa.RecordBatch]]
 
 
@@ -224,8 +224,15 @@ def test_documents_that_change_are_refused(longest: bool) -> None:
             report(list(enumerate(texts)), 3, 0.6, 2, longest, engine=Changes())
 
 
-def test_ids_and_limits() -> None:
+def test_ids_and_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="two records have the id 7"):
         report([(7, "one two three"), (8, "four five six"), (7, "seven")], 2, 0.8, 3, False)
+    # In the order of lengths, the two are far from each other.
+    monkeypatch.setattr(_similar, "LEAST_TEXTS", 2)
+    rows: Rows = [(i, "word " * (i + 1)) for i in range(40)]
+    with pytest.raises(InputError, match="two records have the id 3: ids must be unique"):
+        report([*rows, (3, "word " * 60)], 4, 0.8, 3, True)
+    with pytest.raises(InputError, match="the record 50 has no text: filter rows whose text is null"):
+        report([*rows, (50, None)], 4, 0.8, 3, True)
     assert report([(-5, "a b c"), (3, "a b c"), (-7, "A b c!")], 3, 0.8, 3, False) == [(-5, -7, 1.0), (3, -7, 1.0)]
     assert report([(1, "a b c")], 3, 0.8, 3, False) == []

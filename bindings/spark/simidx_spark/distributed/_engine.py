@@ -74,6 +74,11 @@ class Similar(Generic[D]):
         bands = _simidx.text_keys({"texts": ["a"], **given}, False)[0].shape[1]
         order = s.Order.of(rows, cores, longest, bands)
         self._places = order.homes
+        if longest:
+            for row in self._engine.collect(
+                self._at([self._engine.map(lengths, s.SendLengths(order.homes))], s.Refuse())
+            ):
+                raise InputError(row["error"])
         ranked = self._kept([self._engine.map(documents, s.Sign(order, *self._how))], s.Rank(longest, order.homes))
         names = self._only(ranked, s.NAMES)
         alike = self._kept([self._only(ranked, s.FIRSTS)], s.Alike(order.homes, bands))

@@ -37,8 +37,9 @@ from simidx_spark.distributed._messages import (
 )
 from simidx_spark.distributed._texts import given_texts, nodes_of
 
-#: Parts of messages with tables: ids with what is known of their texts, names, ids with features, and ranks with them.
-SIGNED, NAMES, READ, FEATURES, REPORTS = range(1, 6)
+#: Parts of messages with tables: ids with lengths, ids with what is known of their texts, names, ids with features, and
+#: ranks with them.
+LENGTHS, SIGNED, NAMES, READ, FEATURES, REPORTS = range(6)
 
 #: Parts of messages with rows of numbers.
 FIRSTS, KEYS, COPIES, HELD, OPEN, DROPPED, PAIRS, ASKED, LINKS, FATES = range(10, 20)
@@ -226,12 +227,43 @@ class SampleOrder:
             check_ids(batch.column("id"))
             count += batch.num_rows
             hashes = nodes_of(batch.column("id")) * np.uint64(0x9E3779B97F4A7C15)
-            some = pa.Table.from_batches([batch]).append_column("hash", pa.array(hashes))
+            # A text that is null is refused later.
+            lengths = pc.fill_null(batch.column("length"), 0)
+            some = pa.table({"id": batch.column("id"), "length": lengths, "hash": pa.array(hashes)})
             best = some if best is None else pa.concat_tables([best, some])
             best = best.take(pc.select_k_unstable(best, SAMPLE, [("hash", "ascending"), ("id", "ascending")]))
         if best is not None and count:
             row = {"count": count, "sample": as_stream(best.drop_columns(["hash"]))}
             yield pa.RecordBatch.from_pylist([row], schema=self.schema)
+
+
+class SendLengths(_Sends):
+    """Sends ids and lengths to the places of the ids."""
+
+    def __init__(self, places: int) -> None:
+        self._places = places
+
+    def _rows(self, batches: Batches) -> Rows:
+        for table in gathered(batches, rows_for(self._places)):
+            places = _simidx.places(nodes_of(table.column("id")), self._places)
+            for place, data in by_place(table, places, self._places):
+                yield place, LENGTHS, data
+
+
+class Refuse:
+    """Returns why documents are refused: in the order of lengths, no home sees all of an id."""
+
+    schema: pa.Schema = pa.schema([("error", pa.string())])
+
+    def __call__(self, batches: Batches) -> Batches:
+        for _, got in all_at_places(batches):
+            table = got.table(LENGTHS)
+            assert table is not None
+            try:
+                given_texts(table.column("length"), table.column("id"))
+                unique_ids(table.column("id"))
+            except InputError as error:
+                yield pa.RecordBatch.from_pylist([{"error": str(error)}], schema=self.schema)
 
 
 class _OfTexts(_Sends):
