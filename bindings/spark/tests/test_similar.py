@@ -69,15 +69,22 @@ def report(
     return sorted((row["id"], row["duplicate_of"], round(row["similarity"], 4)) for row in Local().collect(found))
 
 
+@pytest.mark.parametrize(("most", "seeds"), [(10**6, [0, 1, 2]), (0, [3])])
 @pytest.mark.parametrize("keep", ["first", "longest"])
 @pytest.mark.parametrize(
     ("make", "similarity", "words"), [(documents, 0.8, 3), (templates, 0.6, 2), (templates, 0.8, 3)]
 )
 def test_the_answer_is_that_of_one_search(
-    make: Any, similarity: float, words: int, keep: Literal["first", "longest"], monkeypatch: pytest.MonkeyPatch
+    make: Any,
+    similarity: float,
+    words: int,
+    keep: Literal["first", "longest"],
+    most: int,
+    seeds: list[int],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(_similar, "LEAST_TEXTS", 20)
-    for seed in range(3):
+    for seed in seeds:
         texts = make(500, seed)
         rows: Rows = [(f"d{i:05}", text) for i, text in enumerate(texts)]
         longest = keep == "longest"
@@ -88,7 +95,7 @@ def test_the_answer_is_that_of_one_search(
         # With few leaders there are several rounds.
         for parts, leaders in ((1, 64), (4, 2), (9, 5)):
             monkeypatch.setattr(_engine, "LEADERS", leaders)
-            assert report(rows, parts, similarity, words, longest) == expected
+            assert report(rows, parts, similarity, words, longest, most) == expected
 
 
 @pytest.mark.parametrize("longest", [False, True])
