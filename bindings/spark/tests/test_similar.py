@@ -197,6 +197,17 @@ def test_texts_are_decided_on_in_their_order() -> None:
     assert (dropped == (chain % 2 == 1)).all()
 
 
+def test_templates_of_texts_that_are_not_similar_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = random.Random(1)
+    template = [f"word{i}" for i in range(330)]
+    texts = [" ".join([*template, *(f"w{chance.random()}" for _ in range(72))]) for _ in range(150)]
+    rows: Rows = list(enumerate(texts))
+    assert report(rows, 2, 0.8, 3, False) == []
+    monkeypatch.setattr(_engine, "MOST_PAIRS", 1000)
+    with pytest.raises(InputError, match="texts wait for others with an equal key, and a round brings"):
+        report(rows, 2, 0.8, 3, False)
+
+
 def test_large_sets_are_not_collected(monkeypatch: pytest.MonkeyPatch) -> None:
     class Collects(Local):
         def collect(self, data: Parts) -> list[dict[str, Any]]:

@@ -20,8 +20,13 @@ MOST_NEEDED = 256 << 20
 #: The most links at the place of a component, unless more are asked for.
 MOST_LINKS = 20_000_000
 
-#: Texts that lead at a key in the first round; twice as many in each one after it.
+#: Texts that lead at a key in the first round; twice as many in each one after it, if pairs permit it.
 LEADERS = 4
+
+#: The most pairs of a round that a task brings, unless few leaders bring more, and the least part of the waiting texts
+#: that such a round must decide on.
+MOST_PAIRS = 1 << 25
+LEAST_DECIDED = 1 / 16
 
 
 class Engine(Protocol[D]):
@@ -93,22 +98,31 @@ class Similar(Generic[D]):
     def _links(self, documents: D, order: s.Order, names: D, keys: D) -> list[D]:
         """Returns the links between similar texts, of which dropped ones need not all be there, by `_components`."""
         links: list[D] = []
-        linked = 0
+        linked = before = 0
         held, leaders = [keys], LEADERS
         while True:
             met = self._kept(held, s.Meet(leaders, self._similarity))
+            sizes = self._engine.collect(self._engine.map(self._only(met, s.PAIRS), Count()))
+            brought = max(row["bytes"] for row in sizes) // (8 * s.COLUMNS[s.PAIRS])
+            opened = self._count(met, s.OPEN)
+            is_large = 2 * brought > MOST_PAIRS
+            if is_large and before and opened > (1 - LEAST_DECIDED) * before:
+                raise InputError(
+                    f"{opened} texts wait for others with an equal key, and a round brings {brought} pairs to one task "
+                    "but hardly decides: they share a template and are not similar; raise similarity or words"
+                )
+            before = opened
             pairs = self._kept([self._only(met, s.PAIRS)], s.Pairs())
             needed = self._kept([names, pairs], s.Needed())
             read = self._engine.map(documents, s.Read(self._sets(self._only(needed, s.NEEDED)), order, *self._how))
             lent = self._at([read, self._only(needed, s.NAMES), self._only(pairs, s.ASKED)], s.Lend())
             links.append(self._kept([lent, self._only(pairs, s.PAIRS)], s.Verify(self._similarity)))
             linked += self._count(links[-1], s.LINKS)
-            opened = self._count(met, s.OPEN)
             if not opened:
                 return self._components(links, [], linked)
             together = self._components(links, [self._only(met, s.OPEN)], linked + opened)
             dropped = self._kept(together, s.Settle(False))
-            held, leaders = [self._only(met, s.HELD), dropped], 2 * leaders
+            held, leaders = [self._only(met, s.HELD), dropped], leaders if is_large else 2 * leaders
 
     def _sets(self, needed: D) -> dict[int, bytes] | None:
         """Returns the sets of texts whose features are needed, by home; ``None`` if they are too large to be sent."""
