@@ -286,8 +286,6 @@ def _by_links(documents: DataFrame, job: Job, similarity: float, places: int) ->
     """Decides where the keys, the features and the links of texts come together; see `simidx_spark.distributed`."""
     engine = Spark()
     lengths = documents.select("id", F.octet_length("text").cast("bigint").alias("length"))
-    if job.is_longest:
-        _check_lengths(lengths)
     similar = d.Similar(engine, job.id_type, similarity, job.words, job.pipeline)
     try:
         found = _kept(similar.report(documents, lengths, places, job.is_longest, job.united))
@@ -296,17 +294,6 @@ def _by_links(documents: DataFrame, job: Job, similarity: float, places: int) ->
     finally:
         engine.release()
     return found
-
-
-def _check_lengths(lengths: DataFrame) -> None:
-    """Refuses repeated ids and null texts: in the order of lengths, no task sees all records of an id."""
-    counts = lengths.groupBy("id").agg(F.count("*").alias("records"), F.count("length").alias("texts"))
-    odd = counts.where("records > 1 or texts < records").head()
-    if odd is None:
-        return
-    if odd["texts"] < odd["records"]:
-        raise InputError(f"the record {odd['id']!r} has no text: filter rows whose text is null")
-    raise InputError(f"two records have the id {odd['id']!r}: ids must be unique")
 
 
 def _by_chains(documents: DataFrame, job: Job, similarity: float, places: int) -> DataFrame:

@@ -38,10 +38,14 @@ class Spark:
         """Returns all rows."""
         return [row.asDict() for row in data.collect()]
 
-    def keep(self, data: DataFrame) -> DataFrame:
-        """Persists data on the disks of the executors."""
+    def persist(self, data: DataFrame) -> DataFrame:
+        """Persists data on the disks of the executors, once they are computed."""
         self._persisted.append(data.persist(StorageLevel.DISK_ONLY))
-        return _without_plan(data)
+        return data
+
+    def keep(self, data: DataFrame) -> DataFrame:
+        """Computes data once, for more than one use."""
+        return _without_plan(self.persist(data))
 
     def release(self) -> None:
         """Frees what was persisted."""
@@ -51,12 +55,12 @@ class Spark:
 
 def _without_plan(df: DataFrame) -> DataFrame:
     """Returns a DataFrame whose plan is only its rows: plans of plans would grow by a factor in each round."""
-    try:
-        of_java: Any = df._jdf
-        rows = of_java.queryExecution().toRdd()
-        return DataFrame(of_java.sparkSession().internalCreateDataFrame(rows, of_java.schema(), False), df.sparkSession)
-    except Exception:  # Spark Connect has no plan here.
+    # Spark Connect has no plan here.
+    of_java: Any = getattr(df, "_jdf", None)
+    if of_java is None:
         return df
+    rows = of_java.queryExecution().toRdd()
+    return DataFrame(of_java.sparkSession().internalCreateDataFrame(rows, of_java.schema(), False), df.sparkSession)
 
 
 #: What is persisted for results.
@@ -65,8 +69,7 @@ RESULTS = Spark()
 
 def keep(df: DataFrame) -> DataFrame:
     """Persists a DataFrame that is used more than once on the disks of the executors."""
-    RESULTS.keep(df)
-    return df
+    return RESULTS.persist(df)
 
 
 def release() -> None:

@@ -208,6 +208,7 @@ def of_texts(tried: Tried, program: Program, tmp_path: Path) -> None:
     similar: d.Similar[list[Blocks]] = d.Similar(Reordering(tried), pa.string(), 0.4, 2, made)
     lengths = [[block] for block in table.to_batches(max_chunksize=40)]
     assert similar.report([[block] for block in blocks], lengths, PLACES, False, 150)
+    assert similar.report([[block] for block in blocks[:2]], lengths[:2], PLACES, True, 150)
 
     documents_ = [block.drop_columns(["identity"]) for block in prints]
     collapsed = each(d.Collapse("fingerprint", PLACES), documents_)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -203,6 +204,28 @@ def test_dedup_by_stars_and_numbers(spark: SparkSession) -> None:
     for united in (0, 10**6):
         kept, _ = on_spark.dedup(df, united=united)
         assert sorted(row["id"] + 200 for row in kept.collect()) == mask.nonzero()[0].tolist()
+    on_spark.release()
+
+
+def test_a_failed_job_is_not_run_again(spark: SparkSession, tmp_path: Path) -> None:
+    class Fails:
+        schema = MESSAGE
+
+        def __call__(self, batches: Any) -> Any:
+            for _ in batches:
+                (tmp_path / uuid.uuid4().hex).touch()
+                raise simidx.InputError("no luck")
+            yield from ()
+
+    message = spark.sql("SELECT 0 AS place, 0 AS part, X'00' AS data")
+    on_spark._search.keep(on_spark._wiring.run(message, Fails()))
+    assert list(tmp_path.iterdir()) == []
+    engine = on_spark._search.Spark()
+    with pytest.raises(Exception, match="no luck"):
+        engine.keep(engine.map(engine.by_place([engine.map(message, Fails())], 2), distributed.Only(0)))
+    # The attempts of one task.
+    assert len(list(tmp_path.iterdir())) == 4
+    engine.release()
     on_spark.release()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, Generic, Protocol, TypeVar
 
 import pyarrow as pa
@@ -21,8 +20,13 @@ MOST_NEEDED = 256 << 20
 #: The most links at the place of a component, unless more are asked for.
 MOST_LINKS = 20_000_000
 
-#: Texts that lead at a key in the first round; twice as many in each one after it.
+#: Texts that lead at a key in the first round; twice as many in each one after it, if pairs permit it.
 LEADERS = 4
+
+#: The most pairs of a round that a task brings, unless few leaders bring more, and the least part of the waiting texts
+#: that such a round must decide on.
+MOST_PAIRS = 1 << 25
+LEAST_DECIDED = 1 / 16
 
 
 class Engine(Protocol[D]):
@@ -71,47 +75,68 @@ class Similar(Generic[D]):
         ``most`` is the largest number of links that one task takes.
         """
         rows = self._engine.collect(self._engine.map(lengths, s.SampleOrder()))
-        order = s.Order.of(rows, cores, longest)
         given = {"similarity": self._how[0], "words": self._how[1], "pipeline": self._how[2]}
         bands = _simidx.text_keys({"texts": ["a"], **given}, False)[0].shape[1]
+        order = s.Order.of(rows, cores, longest, bands)
         self._places = order.homes
+        if longest:
+            for row in self._engine.collect(
+                self._at([self._engine.map(lengths, s.SendLengths(order.homes))], s.Refuse())
+            ):
+                raise InputError(row["error"])
         ranked = self._kept([self._engine.map(documents, s.Sign(order, *self._how))], s.Rank(longest, order.homes))
         names = self._only(ranked, s.NAMES)
         alike = self._kept([self._only(ranked, s.FIRSTS)], s.Alike(order.homes, bands))
-        self._most, self._linked = most, 0
+        self._most = most
         links = self._links(documents, order, names, self._only(alike, s.KEYS))
-        fates = self._at(self._components(links, None), s.Settle(True))
+        fates = self._at(links, s.Settle(True))
         fates = self._at([fates, self._only(alike, s.COPIES)], s.Resolve())
         named = self._kept([fates, names], s.Name())
         told = self._at([names, self._only(named, s.ASKED)], s.Tell())
         return self._at([told, self._only(named, s.REPORTS)], s.Report(self._id_type))
 
     def _links(self, documents: D, order: s.Order, names: D, keys: D) -> list[D]:
-        """Returns the links between similar texts, in several pieces, of which dropped ones need not all be there."""
+        """Returns the links between similar texts, of which dropped ones need not all be there, by `_components`."""
         links: list[D] = []
+        linked = before = 0
         held, leaders = [keys], LEADERS
         while True:
             met = self._kept(held, s.Meet(leaders, self._similarity))
+            sizes = self._engine.collect(self._engine.map(self._only(met, s.PAIRS), Count()))
+            brought = max(row["bytes"] for row in sizes) // (8 * s.COLUMNS[s.PAIRS])
+            opened = self._count(met, s.OPEN)
+            is_large = 2 * brought > MOST_PAIRS
+            if is_large and before and opened > (1 - LEAST_DECIDED) * before:
+                raise InputError(
+                    f"{opened} texts wait for others with an equal key, and a round brings {brought} pairs to one task "
+                    "but hardly decides: they share a template and are not similar; raise similarity or words"
+                )
+            before = opened
             pairs = self._kept([self._only(met, s.PAIRS)], s.Pairs())
             needed = self._kept([names, pairs], s.Needed())
-            sets = self._engine.collect(self._only(needed, s.NEEDED))
-            read = self._engine.map(documents, s.Read(_sets(sets), order, *self._how))
+            read = self._engine.map(documents, s.Read(self._sets(self._only(needed, s.NEEDED)), order, *self._how))
             lent = self._at([read, self._only(needed, s.NAMES), self._only(pairs, s.ASKED)], s.Lend())
             links.append(self._kept([lent, self._only(pairs, s.PAIRS)], s.Verify(self._similarity)))
-            self._linked += self._count(links[-1], s.LINKS)
-            if not self._count(met, s.OPEN):
-                return links
-            dropped = self._kept(self._components(links, self._only(met, s.OPEN)), s.Settle(False))
-            held, leaders = [self._only(met, s.HELD), dropped], 2 * leaders
+            linked += self._count(links[-1], s.LINKS)
+            if not opened:
+                return self._components(links, [], linked)
+            together = self._components(links, [self._only(met, s.OPEN)], linked + opened)
+            dropped = self._kept(together, s.Settle(False))
+            held, leaders = [self._only(met, s.HELD), dropped], leaders if is_large else 2 * leaders
 
-    def _components(self, links: list[D], opened: D | None) -> list[D]:
-        """Returns links and open texts at the places of their components: all at one if there are few."""
-        data = [*links] if opened is None else [*links, opened]
-        if self._linked <= self._most:
-            return data
+    def _sets(self, needed: D) -> dict[int, bytes] | None:
+        """Returns the sets of texts whose features are needed, by home; ``None`` if they are too large to be sent."""
+        if _bytes(self._engine, [needed]) > MOST_NEEDED:
+            return None
+        return {row["place"]: bytes(row["data"]) for row in self._engine.collect(needed)}
+
+    def _components(self, links: list[D], opened: list[D], rows: int) -> list[D]:
+        """Returns links and open texts at the places of their components: all at one if they have few rows."""
+        if rows <= self._most:
+            return links + opened
         ends = [self._engine.map(some, s.Ends()) for some in links]
         of_values = labels(self._engine, ends, 64, self._places, self._most)
-        by_rank = [self._engine.map(some, s.ByRank(self._places)) for some in data]
+        by_rank = [self._engine.map(some, s.ByRank(self._places)) for some in links + opened]
         grouped = self._kept([*by_rank, of_values], s.Group(self._places))
         largest = max(row["bytes"] for row in self._engine.collect(self._at([grouped], Count())))
         room = 24 * max(self._most, MOST_LINKS)
@@ -163,11 +188,6 @@ def labels(engine: Engine[D], links: list[D], width: int, places: int, united: i
         if now == before:
             return engine.map(engine.by_place(edges, places), Settled(width, places))
         before = now
-
-
-def _sets(rows: Iterable[dict[str, Any]]) -> dict[int, bytes] | None:
-    sets = {row["place"]: bytes(row["data"]) for row in rows}
-    return sets if sum(map(len, sets.values())) <= MOST_NEEDED else None
 
 
 class Local:

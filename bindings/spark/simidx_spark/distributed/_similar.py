@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from math import ceil
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from simidx import Pipeline, _simidx
+from simidx import InputError, Pipeline, _simidx
 from simidx_spark.distributed._columns import Array, empty, from_arrow, pack, to_arrow, unpack
 from simidx_spark.distributed._components import LABELS, check_ids, two_columns, unique_ids
 from simidx_spark.distributed._messages import (
+    GATHERED,
     Batches,
     Rows,
     _Sends,
@@ -35,8 +37,9 @@ from simidx_spark.distributed._messages import (
 )
 from simidx_spark.distributed._texts import given_texts, nodes_of
 
-#: Parts of messages with tables: ids with what is known of their texts, names, ids with features, and ranks with them.
-SIGNED, NAMES, READ, FEATURES, REPORTS = range(1, 6)
+#: Parts of messages with tables: ids with lengths, ids with what is known of their texts, names, ids with features, and
+#: ranks with them.
+LENGTHS, SIGNED, NAMES, READ, FEATURES, REPORTS = range(6)
 
 #: Parts of messages with rows of numbers.
 FIRSTS, KEYS, COPIES, HELD, OPEN, DROPPED, PAIRS, ASKED, LINKS, FATES = range(10, 20)
@@ -62,9 +65,11 @@ SMALL = 16
 #: Numbers in a message.
 PIECE = 1 << 20
 
-#: About the most bytes of text and the most documents of a home, and the least if there are cores without one.
+#: About the most bytes of text of a home, and the most numbers that its documents have: their ranks, briefs and keys.
 HOME_BYTES = 256 << 20
-HOME_TEXTS = 1 << 20
+HOME_NUMBERS = 1 << 22
+
+#: The least documents of a home if there are cores without one.
 LEAST_TEXTS = 256
 
 #: Ids that each place returns to find out how to divide the order.
@@ -84,9 +89,14 @@ def send(part: int, to: Array, rows: Array) -> Rows:
     order = order_by_place(to, count)
     ends = np.searchsorted(to[order], np.arange(count), side="right")
     for place, some in divided(rows[order], ends):
-        step = max(1, PIECE // some.shape[1])
-        for start in range(0, len(some), step):
-            yield place, part, some[start : start + step].tobytes()
+        yield from send_to(place, part, some)
+
+
+def send_to(place: int, part: int, rows: Array) -> Rows:
+    """Sends rows of numbers to a place."""
+    step = max(1, PIECE // rows.shape[1])
+    for start in range(0, len(rows), step):
+        yield place, part, rows[start : start + step].tobytes()
 
 
 def columns(*parts: Array) -> Array:
@@ -119,8 +129,28 @@ class Received:
     def rows(self, part: int, width: int | None = None) -> Array:
         """Takes the rows of numbers of a part."""
         width = COLUMNS[part] if width is None else width
-        parts = [np.frombuffer(data, dtype="<u8").reshape(-1, width) for data in self.raw(part)]
-        return np.concatenate([np.empty((0, width), dtype=np.uint64), *parts])
+        parts = self.raw(part)[::-1]
+        rows = np.empty((sum(map(len, parts)) // (8 * width), width), dtype=np.uint64)
+        start = 0
+        while parts:
+            # Each message is freed when it is copied.
+            some = np.frombuffer(parts.pop(), dtype="<u8").reshape(-1, width)
+            rows[start : start + len(some)] = some
+            start += len(some)
+        return rows
+
+    def distinct(self, part: int) -> Array:
+        """Takes the distinct rows of numbers of a part, in order, without all repeated ones at a time."""
+        parts = self.raw(part)
+        rows = np.empty((0, COLUMNS[part]), dtype=np.uint64)
+        while parts:
+            some = Received()
+            size = 0
+            while parts and size <= max(rows.nbytes, GATHERED):
+                size += len(parts[-1])
+                some.add(part, parts.pop())
+            rows = unique(np.concatenate([rows, some.rows(part)]))
+        return rows
 
     def table(self, *parts: int) -> pa.Table | None:
         """Takes the table of parts; ``None`` if there is none."""
@@ -155,19 +185,24 @@ class Order:
         self.homes, self.longest, self._splits = homes, longest, splits
 
     @staticmethod
-    def of(rows: Iterable[dict[str, Any]], cores: int, longest: bool) -> Order:
-        """Returns the order of sampled documents."""
+    def of(rows: Iterable[dict[str, Any]], cores: int, longest: bool, bands: int) -> Order:
+        """Returns the order of sampled documents, each of which has a key for each band."""
         sampled: list[Any] = []
-        count = total = 0
+        loads: list[Array] = []
+        count = 0
         for row in rows:
             count += row["count"]
-            total += row["bytes"]
             table = from_stream(row["sample"])
             sampled += _sort_keys(table, longest)
-        homes = max(1, min(cores, count // LEAST_TEXTS), -(-total // HOME_BYTES), -(-count // HOME_TEXTS))
-        sampled.sort()
-        at = [len(sampled) * i // homes for i in range(1, homes)] if sampled else []
-        return Order(homes, [sampled[i] for i in at], longest)
+            # The share of a home of the documents of the part for which each one in the sample stands.
+            load = np.maximum(table.column("length").to_numpy() / HOME_BYTES, (1 + BRIEF + bands) / HOME_NUMBERS)
+            loads.append(load * (row["count"] / len(table)))
+        load = np.concatenate([np.empty(0), *loads])
+        homes = max(1, min(cores, count // LEAST_TEXTS), ceil(load.sum()))
+        order = sorted(range(len(sampled)), key=sampled.__getitem__)
+        before = np.cumsum(load[order])
+        at = np.searchsorted(before[:-1], np.arange(1, homes) / homes * load.sum(), side="right")
+        return Order(homes, [sampled[order[i]] for i in at.tolist()], longest)
 
     def homes_of(self, table: pa.Table) -> Array:
         """Returns the homes of documents."""
@@ -181,24 +216,54 @@ def _sort_keys(table: pa.Table, longest: bool) -> list[Any]:
 
 
 class SampleOrder:
-    """Returns the number of documents, their bytes, and a sample of ids and lengths that depends on ids only."""
+    """Returns the number of documents, and a sample of ids and lengths that depends on ids only."""
 
-    schema: pa.Schema = pa.schema([("count", pa.int64()), ("bytes", pa.int64()), ("sample", pa.binary())])
+    schema: pa.Schema = pa.schema([("count", pa.int64()), ("sample", pa.binary())])
 
     def __call__(self, batches: Batches) -> Batches:
         best: pa.Table | None = None
-        count = size = 0
+        count = 0
         for batch in batches:
             check_ids(batch.column("id"))
             count += batch.num_rows
-            size += pc.sum(batch.column("length")).as_py() or 0
             hashes = nodes_of(batch.column("id")) * np.uint64(0x9E3779B97F4A7C15)
-            some = pa.Table.from_batches([batch]).append_column("hash", pa.array(hashes))
+            # A text that is null is refused later.
+            lengths = pc.fill_null(batch.column("length"), 0)
+            some = pa.table({"id": batch.column("id"), "length": lengths, "hash": pa.array(hashes)})
             best = some if best is None else pa.concat_tables([best, some])
             best = best.take(pc.select_k_unstable(best, SAMPLE, [("hash", "ascending"), ("id", "ascending")]))
         if best is not None and count:
-            row = {"count": count, "bytes": size, "sample": as_stream(best.drop_columns(["hash"]))}
+            row = {"count": count, "sample": as_stream(best.drop_columns(["hash"]))}
             yield pa.RecordBatch.from_pylist([row], schema=self.schema)
+
+
+class SendLengths(_Sends):
+    """Sends ids and lengths to the places of the ids."""
+
+    def __init__(self, places: int) -> None:
+        self._places = places
+
+    def _rows(self, batches: Batches) -> Rows:
+        for table in gathered(batches, rows_for(self._places)):
+            places = _simidx.places(nodes_of(table.column("id")), self._places)
+            for place, data in by_place(table, places, self._places):
+                yield place, LENGTHS, data
+
+
+class Refuse:
+    """Returns why documents are refused: in the order of lengths, no home sees all of an id."""
+
+    schema: pa.Schema = pa.schema([("error", pa.string())])
+
+    def __call__(self, batches: Batches) -> Batches:
+        for _, got in all_at_places(batches):
+            table = got.table(LENGTHS)
+            assert table is not None
+            try:
+                given_texts(table.column("length"), table.column("id"))
+                unique_ids(table.column("id"))
+            except InputError as error:
+                yield pa.RecordBatch.from_pylist([{"error": str(error)}], schema=self.schema)
 
 
 class _OfTexts(_Sends):
@@ -249,7 +314,9 @@ class Rank(_AtPlaces):
         firsts = _firsts(rows[order, :2])
         first = np.empty_like(ranks)
         first[order] = ranks[order[firsts]]
-        names = pa.table({"rank": to_arrow(ranks), "first": to_arrow(first), "id": table.column("id")})
+        hashes = to_arrow(np.ascontiguousarray(rows[:, 0]))
+        named = [to_arrow(ranks), to_arrow(first), table.column("id"), hashes]
+        names = pa.table(named, names=["rank", "first", "id", "hash"])
         for piece in pieces(names, rows_for(self._places)):
             yield place, NAMES, as_stream(piece)
         own = first == ranks
@@ -309,11 +376,19 @@ class Meet(_AtPlaces):
         self._leaders, self._similarity = leaders, similarity
 
     def _at(self, place: int, got: Received) -> Rows:
+        rows = got.rows(HELD)
         new = got.rows(KEYS)
-        rows = np.concatenate([got.rows(HELD), np.column_stack([new, np.zeros(len(new), dtype=np.uint64)])])
+        if len(new):
+            # Nothing is held yet. Each step frees what the one before it has made.
+            rows = np.zeros((len(new), COLUMNS[HELD]), dtype=np.uint64)
+            rows[:, :-1] = new
+        del new
         gone = got.rows(DROPPED)[:, 0]
         rows[np.isin(rows[:, 1], gone), 5] = GONE
-        rows = rows[np.lexsort((rows[:, 1], rows[:, 0]))]
+        order = np.lexsort((rows[:, 1], rows[:, 0]))
+        for column in rows.T:
+            column[:] = column[order]
+        del order
         starts = np.unique(_firsts(rows[:, :1]))
         ends = np.append(starts[1:], len(rows))
         group = np.repeat(np.arange(len(starts)), ends - starts)
@@ -330,10 +405,11 @@ class Meet(_AtPlaces):
         left[of_group[~leads]] = True
         keep = left[group]
         keep[leaders] = False
-        held = rows[keep]
-        yield from send(HELD, np.full(len(held), place), held)
-        ranks = np.unique(held[held[:, 5] == WAITS, 1])
-        yield from send(OPEN, np.zeros(len(ranks), dtype=np.int64), columns(ranks, np.full(len(ranks), place)))
+        held = np.flatnonzero(keep)
+        for start in range(0, len(held), PIECE):
+            yield from send_to(place, HELD, rows[held[start : start + PIECE]])
+        ranks = np.unique(rows[held[rows[held, 5] == WAITS], 1])
+        yield from send_to(0, OPEN, columns(ranks, np.full(len(ranks), place)))
 
     def _pairs(self, rows: Array, leaders: Array, ends: Array) -> Rows:
         counts = ends - leaders - 1
@@ -351,8 +427,8 @@ class Pairs(_AtPlaces):
     """Takes each pair once at the home of the second, and asks the home of the first for its features."""
 
     def _at(self, place: int, got: Received) -> Rows:
-        pairs = unique(got.rows(PAIRS))
-        yield from send(PAIRS, np.full(len(pairs), place), pairs)
+        pairs = got.distinct(PAIRS)
+        yield from send_to(place, PAIRS, pairs)
         asked = np.unique(pairs[:, 0])
         yield from send(ASKED, home(asked), columns(asked, np.full(len(asked), place)))
 
@@ -399,9 +475,10 @@ class Read(_OfTexts):
                 table, homes = table.filter(pa.array(wanted)), homes[wanted]
             if not len(table):
                 continue
-            _, _, ends, features = _simidx.text_keys({"texts": table.column("text"), **self._given}, True)
+            _, briefs, ends, features = _simidx.text_keys({"texts": table.column("text"), **self._given}, True)
             lists = pa.LargeListArray.from_arrays(np.concatenate([[0], ends]), to_arrow(features))
-            read = pa.table({"id": table.column("id"), "features": lists})
+            hashes = to_arrow(np.ascontiguousarray(briefs[:, 0]))
+            read = pa.table({"id": table.column("id"), "hash": hashes, "features": lists})
             for place, data in by_place(read, homes, self._order.homes):
                 yield place, READ, data
 
@@ -411,12 +488,16 @@ class Lend(_AtPlaces):
 
     def _at(self, place: int, got: Received) -> Rows:
         names, read, asked = got.table(NAMES), got.table(READ), got.rows(ASKED)
-        if names is None or read is None:
+        if names is None:
             return
-        found = pc.index_in(read.column("id"), names.column("id").combine_chunks())
-        there = found.is_valid()
-        ranks = names.column("rank").take(found.filter(there))
-        table = pa.table({"rank": ranks, "features": read.column("features").filter(there)}).sort_by("rank")
+        names = names.sort_by("rank")
+        if read is None:
+            raise _changed(names)
+        read = read.take(pc.index_in(names.column("id"), read.column("id").combine_chunks()))
+        same = pc.equal(names.column("hash"), read.column("hash")).fill_null(False)
+        if not pc.all(same).as_py():
+            raise _changed(names.filter(pc.invert(same)))
+        table = pa.table({"rank": names.column("rank"), "features": read.column("features")}).combine_chunks()
         for piece in pieces(table, 1 << 18):
             yield place, FEATURES, as_stream(piece)
         at = _simidx.lookup(from_arrow(table.column("rank")), asked[:, 0])
@@ -424,6 +505,11 @@ class Lend(_AtPlaces):
         for other in np.unique(to[to != place]).tolist():
             for piece in pieces(table.take(pa.array(np.sort(at[to == other]))), 1 << 18):
                 yield other, FEATURES, as_stream(piece)
+
+
+def _changed(names: pa.Table) -> InputError:
+    id = names.column("id")[0].as_py()
+    return InputError(f"the text of {id!r} changed between two reads: write the documents, and read what was written")
 
 
 class Verify(_AtPlaces):
@@ -445,7 +531,7 @@ class Verify(_AtPlaces):
         found = _simidx.similarities(ends, from_arrow(lists.flatten()), left, right)
         near = found >= self._similarity
         links = np.column_stack([pairs[near], found[near].view(np.uint64)])
-        yield from send(LINKS, np.zeros(len(links), dtype=np.int64), links)
+        yield from send_to(0, LINKS, links)
 
 
 class Ends(_Sends):
@@ -512,21 +598,18 @@ class Settle(_AtPlaces):
 
 
 def _greedy(left: Array, right: Array, is_open: Array) -> tuple[Array, Array]:
-    """Returns which texts are surely kept and which dropped; the first of each pair comes before the second."""
-    count = len(is_open)
-    kept, dropped = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
-    while True:
-        waits = np.zeros(count, dtype=bool)
-        waits[right] = True
-        now = ~waits & ~kept & ~dropped & ~is_open
-        kept |= now
-        hit = kept[left]
-        dropped[right[hit]] = True
-        # A dropped text no longer stands before others, and what is decided waits for none.
-        alive = ~dropped[left] & ~dropped[right]
-        if alive.all() and not now.any():
-            return kept, dropped
-        left, right = left[alive], right[alive]
+    """Returns which texts are surely kept and which dropped.
+
+    The first of each pair comes before the second, and pairs are in the order of the first ones.
+    """
+    waits, dropped = is_open.copy(), np.zeros(len(is_open), dtype=bool)
+    texts, starts = np.unique(left, return_index=True)
+    ends = np.searchsorted(left, texts, side="right")
+    for text, start, end in zip(texts.tolist(), starts.tolist(), ends.tolist(), strict=True):
+        # All before it are decided. A dropped text says nothing of others.
+        if not dropped[text]:
+            (waits if waits[text] else dropped)[right[start:end]] = True
+    return ~waits & ~dropped, dropped
 
 
 class Resolve(_AtPlaces):
@@ -578,7 +661,7 @@ class Tell(_AtPlaces):
         names, asked = got.table(NAMES), unique(got.rows(ASKED))
         if names is None:
             return
-        names = names.sort_by("rank").drop_columns(["first"])
+        names = names.sort_by("rank").select(["rank", "id"])
         at = _simidx.lookup(from_arrow(names.column("rank")), np.ascontiguousarray(asked[:, 0]))
         for other in np.unique(asked[:, 1]).tolist():
             for piece in pieces(names.take(pa.array(at[asked[:, 1] == other])), 1 << 18):
