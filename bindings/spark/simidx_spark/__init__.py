@@ -11,7 +11,8 @@ runs on the JVM but Spark itself.
 from __future__ import annotations
 
 from simidx_spark._dedup import Dedup, dedup
-from simidx_spark._search import clusters, pairs, release
+from simidx_spark._jobs import release
+from simidx_spark._search import clusters, pairs
 from simidx_spark._segments import build, join, sweep
 from simidx_spark._texts import fingerprint
 

@@ -14,6 +14,8 @@ import simidx
 from simidx import InputError, OptionError, Pipeline, _simidx
 from simidx_spark import _wiring as wiring
 from simidx_spark import distributed as d
+from simidx_spark._jobs import job as as_job
+from simidx_spark._jobs import running
 from simidx_spark._search import UNITED, Spark, keep, labels, members
 from simidx_spark._wiring import run, shuffle
 from simidx_spark.distributed._columns import distances, from_arrow
@@ -70,6 +72,7 @@ class Job(NamedTuple):
         return self.text_column
 
 
+@as_job
 def dedup(
     df: DataFrame,
     text_column: str | None = "text",
@@ -133,7 +136,11 @@ def dedup(
     else:
         report = _by_fingerprint(df, job, k, paths)
     report = _kept(report)
-    return Dedup(_without(df, report, id_column), report)
+    kept = _without(df, report, id_column)
+    # The report has been counted: what it is made of is not needed any more.
+    running.get().release(but=report)
+    # The job holds its DataFrames, so it returns others.
+    return Dedup(kept, report.select("*"))
 
 
 #: The argument `keep` of `dedup` has the same name.

@@ -13,6 +13,7 @@ import simidx
 from simidx import FileError, InputError, OptionError, Pipeline
 from simidx_spark import _wiring as wiring
 from simidx_spark import distributed as d
+from simidx_spark._jobs import job
 from simidx_spark._search import Near
 from simidx_spark._wiring import run, shuffle
 from simidx_spark.distributed._join import QUERIES, STORED
@@ -37,6 +38,7 @@ BROADCAST = 10_000_000
 SHARE = 1 << 12
 
 
+@job
 def build(
     df: DataFrame,
     path: str | os.PathLike[str],
@@ -100,6 +102,7 @@ def _sample(fingerprints: DataFrame) -> tuple[list[Any], int]:
     return rows, sum(row["count"] for row in rows)
 
 
+@job
 def join(
     df: DataFrame,
     path: str | os.PathLike[str],

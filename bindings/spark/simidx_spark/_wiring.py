@@ -15,12 +15,17 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 import simidx
 from simidx import Error, InputError, InputTypeError, OptionError, OptionTypeError
+from simidx_spark._jobs import running
+from simidx_spark.distributed._engine import Count
 
 Stage = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 def run(df: DataFrame, stage: Any) -> DataFrame:
     """Runs a stage on each partition."""
+    # What is counted says more than that it is.
+    if (call := running.get(None)) and not isinstance(stage, Count):
+        call.stage(type(stage).__name__)
     schema: pa.Schema = _without_sizes(stage.schema)
     return df.mapInArrow(_adapted(stage, schema), from_arrow_schema(schema))
 
