@@ -174,7 +174,7 @@ class Store:
             kept = os.path.join(_own_folder(), f"{segment.content}-{footer[12:24].hex()}.simidx")
             with contextlib.suppress(FileNotFoundError):
                 # It stays while it is used.
-                os.utime(kept)
+                os.utime(kept, ns=(time.time_ns(), os.stat(kept).st_mtime_ns))
                 return kept
             source.seek(0)
             temp = os.path.join(_own_folder(), f"{UNFINISHED}{uuid.uuid4().hex}.simidx")
@@ -216,6 +216,7 @@ def _own_folder() -> str:
     for entry in os.scandir(folder):
         # Another task may remove the same file.
         with contextlib.suppress(FileNotFoundError):
-            if time.time() - entry.stat().st_mtime > ABANDONED:
+            about = entry.stat()
+            if time.time() - max(about.st_atime, about.st_mtime) > ABANDONED:
                 os.unlink(entry.path)
     return folder
