@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from functools import reduce
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -33,6 +34,9 @@ LEAST_SAMPLE = 1 << 14
 
 #: The most queries that are all sent to all tasks: 80 MB of 64 bits.
 BROADCAST = 10_000_000
+
+#: The name of the column of queries while they are joined with the rows that they came from.
+QUERY = "simidx query"
 
 #: With fewer queries, each segment is searched by a single task.
 SHARE = 1 << 12
@@ -111,42 +115,91 @@ def join(
     fingerprint_column: str = "fingerprint",
     partitions: int | None = None,
     broadcast: int = BROADCAST,
+    columns: bool = False,
+    exists: bool = False,
 ) -> DataFrame:
     """Finds all fingerprints of a set within ``k`` bits of queries: ``query``, ``match``, ``distance``, ``id``.
 
     Returns a row for each id of a match; in a set without ids it is null. Repeated queries count once. ``k`` is by
-    default that of the segments.
+    default that of the segments. ``columns`` returns these rows for each row of ``df``, with all its columns, and with
+    ``match``, ``distance`` and ``match_id``. ``exists`` instead adds to each row of ``df`` whether it has any match.
 
     The queries are read at once and persisted on disk. Up to ``broadcast`` of them are sent to all tasks, 8 bytes each,
     and each segment is searched by one task, or by several that share the queries if there are fewer segments than
     cores. More queries, and all fingerprints of the set, are sent to where near ones meet, as for `pairs`: the set is
     then read completely.
     """
-    store = Store(path)
-    path = store.path
-    width = wiring.fingerprints(df, fingerprint_column)
-    if k is not None:
-        wiring.distance(k, width)
+    queries = Near(df, fingerprint_column, partitions)
+    if columns and exists:
+        raise OptionError("columns has a row for each match, and exists one for each query: choose one of the two")
+    added = ["exists"] if exists else ["match", "distance", "match_id"] if columns else []
+    wiring.refuse_columns(df, added)
+    found = _matches(queries, Store(path).path, k, broadcast, exists)
+    if not added:
+        return found
+    if exists:
+        found = found.select("query").distinct().withColumn("exists", F.lit(True))
+    found = found.toDF(QUERY, *added)
+    rows = df.join(found, wiring.bits(df, fingerprint_column) == F.col(QUERY), "left" if exists else "inner")
+    return rows.drop(QUERY).fillna(False, added) if exists else rows.drop(QUERY)
+
+
+class Facts(NamedTuple):
+    """What all segments of a set have in common, and the distance of the first."""
+
+    width: int
+    id_type: pa.DataType
+    has_ids: bool
+    pipeline: str | None
+    k: int
+
+
+def facts(path: str) -> Facts:
+    """Reads the first segment of a set."""
     listed = segments_of(path)
     if not listed:
         raise InputError(f"{path}: the set has no segments")
-    with simidx.open(store.fetch(listed[0])) as first:
-        if first.width != width:
-            raise InputError(f"{path}: its fingerprints have {first.width} bits, and those of the queries {width}")
-        has_ids = first.id_kind != "none"
+    with simidx.open(Store(path).fetch(listed[0])) as first:
         id_type = pa.int64() if first.id_kind == "number" else pa.string()
-        k = first.k if k is None else k
-    queries = Near(df, fingerprint_column, partitions)
+        return Facts(first.width, id_type, first.id_kind != "none", first.pipeline, first.k)
+
+
+def nearest(df: DataFrame, column: str, paths: list[str], k: int, partitions: int | None) -> DataFrame:
+    """Returns the nearest record in sets for each fingerprint that has any: ``query``, ``match``, ``distance``, ``id``.
+
+    Of equally near ones it is the smallest, with its smallest id.
+    """
+    queries = Near(df, column, partitions)
+    found = reduce(DataFrame.unionAll, [_matches(queries, path, k, BROADCAST, True) for path in paths])
+    unsigned = F.col("match")
+    if queries.width < 128:
+        unsigned = unsigned.bitwiseXOR(F.lit(-1 << (queries.width - 1)).cast(found.schema["match"].dataType))
+    best = F.min(F.struct("distance", unsigned.alias("unsigned"), "id", "match")).alias("best")
+    return found.groupBy("query").agg(best).select("query", "best.match", "best.distance", "best.id")
+
+
+def _matches(queries: Near, path: str, k: int | None, broadcast: int, nearest: bool) -> DataFrame:
+    """Returns the matches in a set, at least the nearest of each query."""
+    width = queries.width
+    if k is not None:
+        wiring.distance(k, width)
+    of = facts(path)
+    if of.width != width:
+        raise InputError(f"{path}: its fingerprints have {of.width} bits, and those of the queries {width}")
+    k = of.k if k is None else k
+    listed = segments_of(path)
     count = queries.profile.count
     shares = max(1, min(queries.cores // len(listed), count // SHARE)) if count <= broadcast else 1
     rows = [(i * shares + share, share, *segment) for i, segment in enumerate(listed) for share in range(shares)]
-    segments = df.sparkSession.createDataFrame(rows, "place int, share int, name string, content string")
+    session = queries.packed.sparkSession
+    segments = session.createDataFrame(rows, "place int, share int, name string, content string")
     segments = shuffle(segments, len(rows)).drop("place")
     if count <= broadcast:
         of_shares = run(shuffle(run(queries.packed, d.Spread(shares)), shares), d.Distinct())
         sent = F.broadcast(of_shares.select(F.col("place").alias("share"), "data"))
-        return run(segments.join(sent, "share").drop("share"), d.Search(path, width, id_type, k))
-    return _join_by_shuffle(queries, segments.drop("share"), d.Records(path, width, id_type, has_ids), k, id_type)
+        return run(segments.join(sent, "share").drop("share"), d.Search(path, width, of.id_type, k, nearest))
+    read = d.Records(path, width, of.id_type, of.has_ids)
+    return _join_by_shuffle(queries, segments.drop("share"), read, k, of.id_type)
 
 
 def _join_by_shuffle(queries: Near, segments: DataFrame, read: d.Records, k: int, id_type: pa.DataType) -> DataFrame:

@@ -75,6 +75,14 @@ def parallelism(df: DataFrame, partitions: int | None) -> int:
         return int(setting) if setting.isdecimal() else 200
 
 
+def refuse_columns(df: DataFrame, names: list[str]) -> None:
+    """Refuses to add columns that are there already."""
+    there = {name.lower() for name in df.columns}
+    for name in names:
+        if name.lower() in there:
+            raise InputError(f"there is a column {name!r} already: rename it")
+
+
 def distance(k: Any, width: int) -> None:
     """Checks a distance between fingerprints of ``width`` bits."""
     try:
@@ -118,6 +126,15 @@ def fingerprints(df: DataFrame, name: str) -> int:
         "unsigned numbers, decimal(20,0) as unsigned columns of Parquet are read, or binary of 16 bytes for 128 bits"
         + ("; hexadecimal strings become bigint by conv(column, 16, -10)" if isinstance(type, T.StringType) else "")
     )
+
+
+def bits(df: DataFrame, name: str) -> Column:
+    """Returns a column of fingerprints in the type that stages give them."""
+    values = column(df, name)
+    if not isinstance(_field(df, name, "fingerprints").dataType, T.DecimalType):
+        return values
+    half, whole = (F.lit(str(1 << power)).cast("decimal(20,0)") for power in (63, 64))
+    return F.when(values >= half, values - whole).otherwise(values).cast("bigint")
 
 
 def texts(df: DataFrame, name: str) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import simidx
 from simidx import _simidx
@@ -196,10 +197,13 @@ def matches_schema(width: int, id_type: pa.DataType) -> pa.Schema:
 
 
 class Search:
-    """Finds the matches of packed queries in segments. Its rows hold a segment's ``name``, ``content``, and queries."""
+    """Finds the matches of packed queries in segments. Its rows hold a segment's ``name``, ``content``, and queries.
 
-    def __init__(self, path: str, width: int, id_type: pa.DataType, k: int | None) -> None:
-        self._path, self._width, self._k = path, width, k
+    With ``nearest``, each query has only its nearest match in a segment, of equals the smallest, with the first id.
+    """
+
+    def __init__(self, path: str, width: int, id_type: pa.DataType, k: int | None, nearest: bool = False) -> None:
+        self._path, self._width, self._k, self._nearest = path, width, k, nearest
         self.schema: pa.Schema = matches_schema(width, id_type)
 
     def __call__(self, batches: Batches) -> Batches:
@@ -215,11 +219,15 @@ class Search:
         for start in range(0, len(queries), 1 << 18):
             some = queries[start : start + (1 << 18)]
             found = index.join(some, self._k, threads=1)
-            rows = np.arange(found.match_count)
+            # The first match of a query is the nearest.
+            rows = found.offsets[:-1][found.counts > 0] if self._nearest else np.arange(found.match_count)
             ids: pa.Array = pa.nulls(len(rows), self.schema.field("id").type)
             if index.id_kind != "none" and len(rows):
                 lists = pa.array(found.ids_arrow())
-                rows, ids = lists.value_parent_indices().to_numpy(), lists.flatten()
+                if self._nearest:
+                    ids = pc.list_element(lists.take(pa.array(rows)), 0)
+                else:
+                    rows, ids = lists.value_parent_indices().to_numpy(), lists.flatten()
             columns = [
                 to_arrow(some[found.queries[rows]]),
                 to_arrow(found.fingerprints[rows]),
