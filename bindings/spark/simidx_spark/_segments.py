@@ -148,10 +148,19 @@ class Facts(NamedTuple):
     """What all segments of a set have in common, and the distance of the first."""
 
     width: int
-    id_type: pa.DataType
-    has_ids: bool
+    ids: str
     pipeline: str | None
     k: int
+
+    @property
+    def id_type(self) -> pa.DataType:
+        """The type of its ids, even if it has none."""
+        return pa.int64() if self.ids == "number" else pa.string()
+
+
+def are_sets(paths: list[str]) -> bool:
+    """Returns whether all of these are folders of segments."""
+    return all(Store(path).read(MANIFEST) is not None for path in paths)
 
 
 def facts(path: str) -> Facts:
@@ -160,8 +169,7 @@ def facts(path: str) -> Facts:
     if not listed:
         raise InputError(f"{path}: the set has no segments")
     with simidx.open(Store(path).fetch(listed[0])) as first:
-        id_type = pa.int64() if first.id_kind == "number" else pa.string()
-        return Facts(first.width, id_type, first.id_kind != "none", first.pipeline, first.k)
+        return Facts(first.width, first.id_kind, first.pipeline, first.k)
 
 
 def nearest(df: DataFrame, column: str, paths: list[str], k: int, partitions: int | None) -> DataFrame:
@@ -198,7 +206,7 @@ def _matches(queries: Near, path: str, k: int | None, broadcast: int, nearest: b
         of_shares = run(shuffle(run(queries.packed, d.Spread(shares)), shares), d.Distinct())
         sent = F.broadcast(of_shares.select(F.col("place").alias("share"), "data"))
         return run(segments.join(sent, "share").drop("share"), d.Search(path, width, of.id_type, k, nearest))
-    read = d.Records(path, width, of.id_type, of.has_ids)
+    read = d.Records(path, width, of.id_type, of.ids != "none")
     return _join_by_shuffle(queries, segments.drop("share"), read, k, of.id_type)
 
 

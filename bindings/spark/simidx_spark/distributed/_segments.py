@@ -162,12 +162,12 @@ def segments_of(path: str) -> list[Segment]:
     return [Segment(name, content) for name, content, _ in _simidx.manifest_segments(data)]
 
 
-def fetched(paths: Iterable[str]) -> list[str]:
-    """Returns local paths of index files and sets, which are copied from elsewhere if necessary."""
+def fetched(paths: Iterable[str], most: int | None = None) -> list[str]:
+    """Returns local paths of index files and sets. Of a set elsewhere, up to ``most`` segments are copied."""
     found: list[str] = []
     for path in paths:
         store = Store(path)
-        found += [store.path] if store.is_local else [store.fetch(segment) for segment in segments_of(path)]
+        found += [store.path] if store.is_local else [store.fetch(segment) for segment in segments_of(path)[:most]]
     return found
 
 
