@@ -14,6 +14,6 @@ from simidx_spark._dedup import Dedup, dedup
 from simidx_spark._jobs import release
 from simidx_spark._search import clusters, pairs
 from simidx_spark._segments import build, join, sweep
-from simidx_spark._texts import fingerprint
+from simidx_spark._texts import fingerprint, register
 
-__all__ = ["Dedup", "build", "clusters", "dedup", "fingerprint", "join", "pairs", "release", "sweep"]
+__all__ = ["Dedup", "build", "clusters", "dedup", "fingerprint", "join", "pairs", "register", "release", "sweep"]
