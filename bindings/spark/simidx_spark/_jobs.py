@@ -32,7 +32,7 @@ class Job:
         self._context: Any = None
         # Spark Connect has no context, and what is not a DataFrame is refused later.
         with contextlib.suppress(Exception):
-            self._context = df.sparkSession.sparkContext
+            self._context = getattr(df, "sparkSession", df).sparkContext
             self._before = self._context.getLocalProperty(DESCRIPTION)
         weakref.finalize(self, _free_apart, self.persisted).atexit = False
 
@@ -74,12 +74,12 @@ _JOBS: weakref.WeakSet[Job] = weakref.WeakSet()
 
 
 def job(call: Callable[P, R]) -> Callable[P, R]:
-    """Makes a job of each call of a function whose first argument is a DataFrame."""
+    """Makes a job of each call of a function whose first argument is a DataFrame, or a session."""
 
     @functools.wraps(call)
     def called(*args: P.args, **given: P.kwargs) -> R:
         start = time.monotonic()
-        made = Job(call.__name__, args[0] if args else given.get("df"))
+        made = Job(call.__name__, args[0] if args else given.get("df", given.get("session")))
         before = running.set(made)
         try:
             result = call(*args, **given)

@@ -7,7 +7,7 @@ from functools import reduce
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import simidx
@@ -19,8 +19,9 @@ from simidx_spark._search import Near
 from simidx_spark._wiring import run, shuffle
 from simidx_spark.distributed._join import QUERIES, STORED
 from simidx_spark.distributed._pairs import PLACE
-from simidx_spark.distributed._segments import commit, segments_of
+from simidx_spark.distributed._segments import commit, segments_of, small_segments, without_segments
 from simidx_spark.distributed._store import MANIFEST, Store
+from simidx_spark.distributed._texts import as_pipeline
 
 #: Records in a segment, unless fewer records keep more cores busy.
 SEGMENT = 1 << 23
@@ -54,6 +55,7 @@ def build(
     segments: int | None = None,
     merged: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
+    append: bool = False,
     memory: int | str | None = None,
     pipeline: str | Pipeline | None = None,
     partitions: int | None = None,
@@ -64,7 +66,8 @@ def build(
     Each segment holds a range of fingerprints. The manifest is written last, so nothing is visible before all are
     complete. The set can then be read by `simidx.open`, by `join`, and by the commands of the program. ``merged`` names
     a file on the driver into which the segments are merged; it is the file that ``simidx build`` makes. ``memory``
-    limits each task; other options are those of `simidx.build`.
+    limits each task; other options are those of `simidx.build`. ``append`` adds the segments to those of a set that is
+    there. Only one job at a time may change a set.
     """
     # Workers may have another working directory.
     store = Store(path)
@@ -72,9 +75,17 @@ def build(
     if merged is not None and "://" in os.fspath(merged):
         raise OptionError(f"merged={merged}: merged is a file on the driver")
     store.prepare()
-    if not overwrite and store.read(MANIFEST) is not None:
-        raise FileError(f"{path}: there is a set already; overwrite=True replaces it")
-    wiring.distance(k, wiring.fingerprints(df, fingerprint_column))
+    if overwrite and append:
+        raise OptionError("overwrite replaces a set, and append adds to it: choose one of the two")
+    there = store.read(MANIFEST)
+    if there is not None and not (overwrite or append):
+        raise FileError(f"{path}: there is a set already; overwrite=True replaces it, and append=True adds to it")
+    width = wiring.fingerprints(df, fingerprint_column)
+    wiring.distance(k, width)
+    before = [there] if there is not None and append else []
+    if before and segments_of(path):
+        kinds = {pa.string(): "string", pa.int64(): "number"}
+        _same(path, width, "none" if id_column is None else kinds[wiring.ids(df, id_column)], pipeline)
     data = wiring.records(df, fingerprint_column, id_column)
     rows, count = _sample(data.select("fingerprint"))
     cores = wiring.parallelism(df, partitions)
@@ -86,11 +97,50 @@ def build(
     how = {name: value for name, value in how.items() if value is not None}
     built = run(shuffle(sent, len(splits)), d.Build(path, how)).collect()
     built.sort(key=lambda row: int(row["place"]))
-    commit(path, [bytes(row["manifest"]) for row in built], {"written-by": f"simidx {simidx.__version__}"})
+    _commit(path, before, built)
     if merged is not None:
         merge_options = {"tables": tables, "k": k, "memory": memory}
         given: dict[str, Any] = {name: value for name, value in merge_options.items() if value is not None}
         simidx.merge(merged, [store.fetch(segment) for segment in segments_of(path)], **given).close()
+    return [str(row["name"]) for row in built]
+
+
+def _commit(path: str, before: list[bytes], built: list[Any]) -> None:
+    manifests = [*before, *(bytes(row["manifest"]) for row in built)]
+    commit(path, manifests, {"written-by": f"simidx {simidx.__version__}"})
+
+
+def _same(path: str, width: int, ids: str, pipeline: str | Pipeline | None) -> None:
+    """Refuses to append records that a set cannot have next to its own."""
+    of = facts(path)
+    if of.width != width:
+        raise InputError(f"{path}: its fingerprints have {of.width} bits, and those to append {width}")
+    if of.ids != ids:
+        raise InputError(f"{path}: the kind of its ids is {of.ids}, and of those to append {ids}")
+    if of.pipeline != (None if pipeline is None else as_pipeline(pipeline, width).description):
+        raise InputError(f"{path} was built with another pipeline, which `simidx info` shows: pass that one")
+
+
+@job
+def compact(
+    session: SparkSession, path: str | os.PathLike[str], *, records: int = SEGMENT, memory: int | str | None = None
+) -> list[str]:
+    """Merges small segments of a set on the executors, into ones of at most ``records`` records; returns their names.
+
+    The manifest is replaced last. The merged files stay for who reads them, until `sweep` removes them.
+    """
+    path = Store(path).path
+    segments_of(path)
+    manifest = Store(path).read(MANIFEST) or b""
+    groups = small_segments(manifest, records)
+    if not groups:
+        return []
+    rows = [(i, [s.name for s in group], [s.content for s in group]) for i, group in enumerate(groups)]
+    data = session.createDataFrame(rows, "place int, names array<string>, contents array<string>")
+    how = {"threads": 1} if memory is None else {"threads": 1, "memory": memory}
+    built = run(shuffle(data, len(rows)), d.Compact(path, how)).collect()
+    left = without_segments(manifest, {s.name for group in groups for s in group})
+    _commit(path, [left], built)
     return [str(row["name"]) for row in built]
 
 
