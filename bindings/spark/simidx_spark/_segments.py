@@ -195,7 +195,7 @@ def join(
 
 
 class Facts(NamedTuple):
-    """What all segments of a set have in common, and the distance of the first."""
+    """The width, the kind of ids and the pipeline of all segments of a set, and the distance of the first."""
 
     width: int
     ids: str

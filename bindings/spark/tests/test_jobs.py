@@ -1,4 +1,4 @@
-"""What jobs persist belongs to their results, and Spark's interface and the log name their stages."""
+"""Results free the data that jobs persist, and Spark's interface and the log name the stages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def persisted(spark: SparkSession) -> Callable[[], int]:
 
 
 def freed(persisted: Callable[[], int], left: int) -> bool:
-    """Whether only so many are left soon."""
+    """Whether only this number is left soon."""
     end = time.monotonic() + 10
     while persisted() != left and time.monotonic() < end:
         time.sleep(0.05)
