@@ -11,8 +11,21 @@ runs on the JVM but Spark itself.
 from __future__ import annotations
 
 from simidx_spark._dedup import Dedup, dedup
-from simidx_spark._search import clusters, pairs, release
-from simidx_spark._segments import build, join, sweep
-from simidx_spark._texts import fingerprint
+from simidx_spark._jobs import release
+from simidx_spark._search import clusters, pairs
+from simidx_spark._segments import build, compact, join, sweep
+from simidx_spark._texts import fingerprint, register
 
-__all__ = ["Dedup", "build", "clusters", "dedup", "fingerprint", "join", "pairs", "release", "sweep"]
+__all__ = [
+    "Dedup",
+    "build",
+    "clusters",
+    "compact",
+    "dedup",
+    "fingerprint",
+    "join",
+    "pairs",
+    "register",
+    "release",
+    "sweep",
+]

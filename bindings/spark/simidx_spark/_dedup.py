@@ -14,7 +14,10 @@ import simidx
 from simidx import InputError, OptionError, Pipeline, _simidx
 from simidx_spark import _wiring as wiring
 from simidx_spark import distributed as d
+from simidx_spark._jobs import job as as_job
+from simidx_spark._jobs import running
 from simidx_spark._search import UNITED, Spark, keep, labels, members
+from simidx_spark._segments import are_sets, facts, nearest
 from simidx_spark._wiring import run, shuffle
 from simidx_spark.distributed._columns import distances, from_arrow
 from simidx_spark.distributed._segments import fetched
@@ -70,6 +73,7 @@ class Job(NamedTuple):
         return self.text_column
 
 
+@as_job
 def dedup(
     df: DataFrame,
     text_column: str | None = "text",
@@ -133,7 +137,11 @@ def dedup(
     else:
         report = _by_fingerprint(df, job, k, paths)
     report = _kept(report)
-    return Dedup(_without(df, report, id_column), report)
+    kept = _without(df, report, id_column)
+    # The report has been counted: what it is made of is not needed any more.
+    running.get().release(but=report)
+    # The job holds its DataFrames, so it returns others.
+    return Dedup(kept, report.select("*"))
 
 
 #: The argument `keep` of `dedup` has the same name.
@@ -172,9 +180,11 @@ def _distance(
     if fingerprint_column is not None:
         return DISTANCE
     if paths:
-        with simidx.open(fetched(paths)) as index:
-            if words is None or _simidx.sketch_words(index) != words:
-                return DISTANCE
+        # The first file of a set shows whether the others have to be copied from elsewhere.
+        for most in (1, None):
+            with simidx.open(fetched(paths, most)) as index:
+                if words is None or _simidx.sketch_words(index) != words:
+                    return DISTANCE
     return None
 
 
@@ -229,7 +239,7 @@ def _by_fingerprint(df: DataFrame, job: Job, k: int, paths: list[str]) -> DataFr
         documents = documents.where("identity is null").drop("identity")
     in_index = None
     if paths:
-        in_index = _kept(run(documents.select("id", "fingerprint"), _near_index(job, paths, width, k)))
+        in_index = _kept(_near_index(documents.select("id", "fingerprint"), job, paths, width, k))
         documents = _without(documents, in_index, "id")
     found, places = members(documents, k, job.partitions, job.united)
     if job.is_longest:
@@ -252,16 +262,29 @@ def _equal(same: DataFrame, places: int, job: Job) -> DataFrame:
     return _first_kept(found, places, 128, job.id_type)
 
 
-def _near_index(job: Job, paths: list[str], width: int, k: int) -> d.NearIndex:
-    with simidx.open(fetched(paths)) as index:
-        if index.width != width:
-            raise InputError(
-                f"{paths[0]}: its fingerprints have {index.width} bits, and those of the documents {width}"
-            )
-        own = job.pipeline.description
-        if job.fingerprint_column is None and index.pipeline not in (None, own):
-            raise InputError(f"{paths[0]} was built with another pipeline, which `simidx info` shows: pass that one")
-        return d.NearIndex(paths, "id", job.id_type, width, _index_id(index), k)
+def _near_index(documents: DataFrame, job: Job, paths: list[str], width: int, k: int) -> DataFrame:
+    """Returns the documents near a record of an index, each with the nearest one."""
+    if not are_sets(paths):
+        with simidx.open(fetched(paths)) as index:
+            _check_index(paths[0], job, width, index.width, index.pipeline)
+            return run(documents, d.NearIndex(paths, "id", job.id_type, width, _index_id(index), k))
+    # Each task searches some segments, and no machine copies them all.
+    for path in paths:
+        of = facts(path)
+        _check_index(path, job, width, of.width, of.pipeline)
+        if of.ids != facts(paths[0]).ids:
+            raise InputError(f"{path}: its ids are not of the same kind as those of {paths[0]}")
+    found = nearest(documents, "fingerprint", paths, k, job.partitions)
+    found = found.toDF(GONE, "index_fingerprint", "distance", "index_id")
+    rows = documents.join(found, wiring.bits(documents, "fingerprint") == F.col(GONE))
+    return rows.select("id", "index_fingerprint", "index_id", "distance")
+
+
+def _check_index(path: str, job: Job, width: int, of_index: int, pipeline: str | None) -> None:
+    if of_index != width:
+        raise InputError(f"{path}: its fingerprints have {of_index} bits, and those of the documents {width}")
+    if job.fingerprint_column is None and pipeline not in (None, job.pipeline.description):
+        raise InputError(f"{path} was built with another pipeline, which `simidx info` shows: pass that one")
 
 
 def _by_text(df: DataFrame, job: Job, similarity: float, paths: list[str]) -> DataFrame:

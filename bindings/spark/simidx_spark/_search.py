@@ -12,6 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from simidx import _simidx
 from simidx_spark import _wiring as wiring
 from simidx_spark import distributed as d
+from simidx_spark._jobs import job, running
 from simidx_spark._wiring import run, shuffle
 from simidx_spark.distributed._pairs import PLACE
 
@@ -22,8 +23,8 @@ UNITED = 20_000_000
 class Spark:
     """Spark as the engine of `simidx_spark.distributed`, and what it has persisted."""
 
-    def __init__(self) -> None:
-        self._persisted: list[DataFrame] = []
+    def __init__(self, persisted: list[DataFrame] | None = None) -> None:
+        self._persisted: list[DataFrame] = [] if persisted is None else persisted
 
     def map(self, data: DataFrame, stage: Any) -> DataFrame:
         """Runs a stage on each part."""
@@ -63,18 +64,10 @@ def _without_plan(df: DataFrame) -> DataFrame:
     return DataFrame(of_java.sparkSession().internalCreateDataFrame(rows, of_java.schema(), False), df.sparkSession)
 
 
-#: What is persisted for results.
-RESULTS = Spark()
-
-
 def keep(df: DataFrame) -> DataFrame:
-    """Persists a DataFrame that is used more than once on the disks of the executors."""
-    return RESULTS.persist(df)
-
-
-def release() -> None:
-    """Frees everything that earlier calls have persisted. Their DataFrames are then computed from the start."""
-    RESULTS.release()
+    """Persists a DataFrame that is used more than once on the disks of the executors, until its job is released."""
+    running.get().persisted.append(df.persist(StorageLevel.DISK_ONLY))
+    return df
 
 
 class Near:
@@ -132,6 +125,7 @@ class Near:
         return self.packed.select(places.alias("place"), "part", "data")
 
 
+@job
 def pairs(
     df: DataFrame, k: int = 3, *, fingerprint_column: str = "fingerprint", partitions: int | None = None
 ) -> DataFrame:
@@ -145,7 +139,7 @@ def pairs(
 
 def labels(links: DataFrame, width: int, places: int, united: int) -> DataFrame:
     """Returns the label of each linked value, at its place."""
-    return d.labels(RESULTS, [links], width, places, united)
+    return d.labels(Spark(running.get().persisted), [links], width, places, united)
 
 
 def members(records: DataFrame, k: int, partitions: int | None, united: int) -> tuple[DataFrame, int]:
@@ -161,6 +155,7 @@ def members(records: DataFrame, k: int, partitions: int | None, united: int) -> 
     return run(shuffle(everything, places), d.Members("fingerprint", near.width, places, equals=True)), places
 
 
+@job
 def clusters(
     df: DataFrame,
     k: int = 3,

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from functools import reduce
+from typing import Any, NamedTuple
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import simidx
 from simidx import FileError, InputError, OptionError, Pipeline
 from simidx_spark import _wiring as wiring
 from simidx_spark import distributed as d
+from simidx_spark._jobs import job
 from simidx_spark._search import Near
 from simidx_spark._wiring import run, shuffle
 from simidx_spark.distributed._join import QUERIES, STORED
 from simidx_spark.distributed._pairs import PLACE
-from simidx_spark.distributed._segments import commit, segments_of
+from simidx_spark.distributed._segments import commit, segments_of, small_segments, without_segments
 from simidx_spark.distributed._store import MANIFEST, Store
+from simidx_spark.distributed._texts import as_pipeline
 
 #: Records in a segment, unless fewer records keep more cores busy.
 SEGMENT = 1 << 23
@@ -33,10 +36,14 @@ LEAST_SAMPLE = 1 << 14
 #: The most queries that are all sent to all tasks: 80 MB of 64 bits.
 BROADCAST = 10_000_000
 
+#: The name of the column of queries while they are joined with the rows that they came from.
+QUERY = "simidx query"
+
 #: With fewer queries, each segment is searched by a single task.
 SHARE = 1 << 12
 
 
+@job
 def build(
     df: DataFrame,
     path: str | os.PathLike[str],
@@ -48,6 +55,7 @@ def build(
     segments: int | None = None,
     merged: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
+    append: bool = False,
     memory: int | str | None = None,
     pipeline: str | Pipeline | None = None,
     partitions: int | None = None,
@@ -58,7 +66,8 @@ def build(
     Each segment holds a range of fingerprints. The manifest is written last, so nothing is visible before all are
     complete. The set can then be read by `simidx.open`, by `join`, and by the commands of the program. ``merged`` names
     a file on the driver into which the segments are merged; it is the file that ``simidx build`` makes. ``memory``
-    limits each task; other options are those of `simidx.build`.
+    limits each task; other options are those of `simidx.build`. ``append`` adds the segments to those of a set that is
+    there. Only one job at a time may change a set.
     """
     # Workers may have another working directory.
     store = Store(path)
@@ -66,9 +75,17 @@ def build(
     if merged is not None and "://" in os.fspath(merged):
         raise OptionError(f"merged={merged}: merged is a file on the driver")
     store.prepare()
-    if not overwrite and store.read(MANIFEST) is not None:
-        raise FileError(f"{path}: there is a set already; overwrite=True replaces it")
-    wiring.distance(k, wiring.fingerprints(df, fingerprint_column))
+    if overwrite and append:
+        raise OptionError("overwrite replaces a set, and append adds to it: choose one of the two")
+    there = store.read(MANIFEST)
+    if there is not None and not (overwrite or append):
+        raise FileError(f"{path}: there is a set already; overwrite=True replaces it, and append=True adds to it")
+    width = wiring.fingerprints(df, fingerprint_column)
+    wiring.distance(k, width)
+    before = [there] if there is not None and append else []
+    if before and segments_of(path):
+        kinds = {pa.string(): "string", pa.int64(): "number"}
+        _same(path, width, "none" if id_column is None else kinds[wiring.ids(df, id_column)], pipeline)
     data = wiring.records(df, fingerprint_column, id_column)
     rows, count = _sample(data.select("fingerprint"))
     cores = wiring.parallelism(df, partitions)
@@ -80,11 +97,50 @@ def build(
     how = {name: value for name, value in how.items() if value is not None}
     built = run(shuffle(sent, len(splits)), d.Build(path, how)).collect()
     built.sort(key=lambda row: int(row["place"]))
-    commit(path, [bytes(row["manifest"]) for row in built], {"written-by": f"simidx {simidx.__version__}"})
+    _commit(path, before, built)
     if merged is not None:
         merge_options = {"tables": tables, "k": k, "memory": memory}
         given: dict[str, Any] = {name: value for name, value in merge_options.items() if value is not None}
         simidx.merge(merged, [store.fetch(segment) for segment in segments_of(path)], **given).close()
+    return [str(row["name"]) for row in built]
+
+
+def _commit(path: str, before: list[bytes], built: list[Any]) -> None:
+    manifests = [*before, *(bytes(row["manifest"]) for row in built)]
+    commit(path, manifests, {"written-by": f"simidx {simidx.__version__}"})
+
+
+def _same(path: str, width: int, ids: str, pipeline: str | Pipeline | None) -> None:
+    """Refuses to append records that a set cannot have next to its own."""
+    of = facts(path)
+    if of.width != width:
+        raise InputError(f"{path}: its fingerprints have {of.width} bits, and those to append {width}")
+    if of.ids != ids:
+        raise InputError(f"{path}: the kind of its ids is {of.ids}, and of those to append {ids}")
+    if of.pipeline != (None if pipeline is None else as_pipeline(pipeline, width).description):
+        raise InputError(f"{path} was built with another pipeline, which `simidx info` shows: pass that one")
+
+
+@job
+def compact(
+    session: SparkSession, path: str | os.PathLike[str], *, records: int = SEGMENT, memory: int | str | None = None
+) -> list[str]:
+    """Merges small segments of a set on the executors, into ones of at most ``records`` records; returns their names.
+
+    The manifest is replaced last. The merged files stay for who reads them, until `sweep` removes them.
+    """
+    path = Store(path).path
+    segments_of(path)
+    manifest = Store(path).read(MANIFEST) or b""
+    groups = small_segments(manifest, records)
+    if not groups:
+        return []
+    rows = [(i, [s.name for s in group], [s.content for s in group]) for i, group in enumerate(groups)]
+    data = session.createDataFrame(rows, "place int, names array<string>, contents array<string>")
+    how = {"threads": 1} if memory is None else {"threads": 1, "memory": memory}
+    built = run(shuffle(data, len(rows)), d.Compact(path, how)).collect()
+    left = without_segments(manifest, {s.name for group in groups for s in group})
+    _commit(path, [left], built)
     return [str(row["name"]) for row in built]
 
 
@@ -100,6 +156,7 @@ def _sample(fingerprints: DataFrame) -> tuple[list[Any], int]:
     return rows, sum(row["count"] for row in rows)
 
 
+@job
 def join(
     df: DataFrame,
     path: str | os.PathLike[str],
@@ -108,42 +165,99 @@ def join(
     fingerprint_column: str = "fingerprint",
     partitions: int | None = None,
     broadcast: int = BROADCAST,
+    columns: bool = False,
+    exists: bool = False,
 ) -> DataFrame:
     """Finds all fingerprints of a set within ``k`` bits of queries: ``query``, ``match``, ``distance``, ``id``.
 
     Returns a row for each id of a match; in a set without ids it is null. Repeated queries count once. ``k`` is by
-    default that of the segments.
+    default that of the segments. ``columns`` returns these rows for each row of ``df``, with all its columns, and with
+    ``match``, ``distance`` and ``match_id``. ``exists`` instead adds to each row of ``df`` whether it has any match.
 
     The queries are read at once and persisted on disk. Up to ``broadcast`` of them are sent to all tasks, 8 bytes each,
     and each segment is searched by one task, or by several that share the queries if there are fewer segments than
     cores. More queries, and all fingerprints of the set, are sent to where near ones meet, as for `pairs`: the set is
     then read completely.
     """
-    store = Store(path)
-    path = store.path
-    width = wiring.fingerprints(df, fingerprint_column)
-    if k is not None:
-        wiring.distance(k, width)
+    queries = Near(df, fingerprint_column, partitions)
+    if columns and exists:
+        raise OptionError("columns has a row for each match, and exists one for each query: choose one of the two")
+    added = ["exists"] if exists else ["match", "distance", "match_id"] if columns else []
+    wiring.refuse_columns(df, added)
+    found = _matches(queries, Store(path).path, k, broadcast, exists)
+    if not added:
+        return found
+    if exists:
+        found = found.select("query").distinct().withColumn("exists", F.lit(True))
+    found = found.toDF(QUERY, *added)
+    rows = df.join(found, wiring.bits(df, fingerprint_column) == F.col(QUERY), "left" if exists else "inner")
+    return rows.drop(QUERY).fillna(False, added) if exists else rows.drop(QUERY)
+
+
+class Facts(NamedTuple):
+    """The width, the kind of ids and the pipeline of all segments of a set, and the distance of the first."""
+
+    width: int
+    ids: str
+    pipeline: str | None
+    k: int
+
+    @property
+    def id_type(self) -> pa.DataType:
+        """The type of its ids, even if it has none."""
+        return pa.int64() if self.ids == "number" else pa.string()
+
+
+def are_sets(paths: list[str]) -> bool:
+    """Returns whether all of these are folders of segments."""
+    return all(Store(path).read(MANIFEST) is not None for path in paths)
+
+
+def facts(path: str) -> Facts:
+    """Reads the first segment of a set."""
     listed = segments_of(path)
     if not listed:
         raise InputError(f"{path}: the set has no segments")
-    with simidx.open(store.fetch(listed[0])) as first:
-        if first.width != width:
-            raise InputError(f"{path}: its fingerprints have {first.width} bits, and those of the queries {width}")
-        has_ids = first.id_kind != "none"
-        id_type = pa.int64() if first.id_kind == "number" else pa.string()
-        k = first.k if k is None else k
-    queries = Near(df, fingerprint_column, partitions)
+    with simidx.open(Store(path).fetch(listed[0])) as first:
+        return Facts(first.width, first.id_kind, first.pipeline, first.k)
+
+
+def nearest(df: DataFrame, column: str, paths: list[str], k: int, partitions: int | None) -> DataFrame:
+    """Returns the nearest record in sets for each fingerprint that has any: ``query``, ``match``, ``distance``, ``id``.
+
+    Of equally near ones it is the smallest, with its smallest id.
+    """
+    queries = Near(df, column, partitions)
+    found = reduce(DataFrame.unionAll, [_matches(queries, path, k, BROADCAST, True) for path in paths])
+    unsigned = F.col("match")
+    if queries.width < 128:
+        unsigned = unsigned.bitwiseXOR(F.lit(-1 << (queries.width - 1)).cast(found.schema["match"].dataType))
+    best = F.min(F.struct("distance", unsigned.alias("unsigned"), "id", "match")).alias("best")
+    return found.groupBy("query").agg(best).select("query", "best.match", "best.distance", "best.id")
+
+
+def _matches(queries: Near, path: str, k: int | None, broadcast: int, nearest: bool) -> DataFrame:
+    """Returns the matches in a set, at least the nearest of each query."""
+    width = queries.width
+    if k is not None:
+        wiring.distance(k, width)
+    of = facts(path)
+    if of.width != width:
+        raise InputError(f"{path}: its fingerprints have {of.width} bits, and those of the queries {width}")
+    k = of.k if k is None else k
+    listed = segments_of(path)
     count = queries.profile.count
     shares = max(1, min(queries.cores // len(listed), count // SHARE)) if count <= broadcast else 1
     rows = [(i * shares + share, share, *segment) for i, segment in enumerate(listed) for share in range(shares)]
-    segments = df.sparkSession.createDataFrame(rows, "place int, share int, name string, content string")
+    session = queries.packed.sparkSession
+    segments = session.createDataFrame(rows, "place int, share int, name string, content string")
     segments = shuffle(segments, len(rows)).drop("place")
     if count <= broadcast:
         of_shares = run(shuffle(run(queries.packed, d.Spread(shares)), shares), d.Distinct())
         sent = F.broadcast(of_shares.select(F.col("place").alias("share"), "data"))
-        return run(segments.join(sent, "share").drop("share"), d.Search(path, width, id_type, k))
-    return _join_by_shuffle(queries, segments.drop("share"), d.Records(path, width, id_type, has_ids), k, id_type)
+        return run(segments.join(sent, "share").drop("share"), d.Search(path, width, of.id_type, k, nearest))
+    read = d.Records(path, width, of.id_type, of.ids != "none")
+    return _join_by_shuffle(queries, segments.drop("share"), read, k, of.id_type)
 
 
 def _join_by_shuffle(queries: Near, segments: DataFrame, read: d.Records, k: int, id_type: pa.DataType) -> DataFrame:

@@ -15,12 +15,17 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 import simidx
 from simidx import Error, InputError, InputTypeError, OptionError, OptionTypeError
+from simidx_spark._jobs import running
+from simidx_spark.distributed._engine import Count
 
 Stage = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 def run(df: DataFrame, stage: Any) -> DataFrame:
     """Runs a stage on each partition."""
+    # What is counted says more than that it is.
+    if (call := running.get(None)) and not isinstance(stage, Count):
+        call.stage(type(stage).__name__)
     schema: pa.Schema = _without_sizes(stage.schema)
     return df.mapInArrow(_adapted(stage, schema), from_arrow_schema(schema))
 
@@ -70,6 +75,14 @@ def parallelism(df: DataFrame, partitions: int | None) -> int:
         return int(setting) if setting.isdecimal() else 200
 
 
+def refuse_columns(df: DataFrame, names: list[str]) -> None:
+    """Refuses to add columns that are there already."""
+    there = {name.lower() for name in df.columns}
+    for name in names:
+        if name.lower() in there:
+            raise InputError(f"there is a column {name!r} already: rename it")
+
+
 def distance(k: Any, width: int) -> None:
     """Checks a distance between fingerprints of ``width`` bits."""
     try:
@@ -113,6 +126,15 @@ def fingerprints(df: DataFrame, name: str) -> int:
         "unsigned numbers, decimal(20,0) as unsigned columns of Parquet are read, or binary of 16 bytes for 128 bits"
         + ("; hexadecimal strings become bigint by conv(column, 16, -10)" if isinstance(type, T.StringType) else "")
     )
+
+
+def bits(df: DataFrame, name: str) -> Column:
+    """Returns a column of fingerprints in the type that stages give them."""
+    values = column(df, name)
+    if not isinstance(_field(df, name, "fingerprints").dataType, T.DecimalType):
+        return values
+    half, whole = (F.lit(str(1 << power)).cast("decimal(20,0)") for power in (63, 64))
+    return F.when(values >= half, values - whole).otherwise(values).cast("bigint")
 
 
 def texts(df: DataFrame, name: str) -> None:

@@ -18,6 +18,8 @@ from simidx_spark import _wiring, distributed
 from simidx_spark.distributed import _pairs
 from simidx_spark.distributed._store import MANIFEST
 
+from .conftest import unsigned
+
 HIGH = [0, 1, 2**63 - 1, 2**63, 2**64 - 1]
 
 
@@ -148,3 +150,22 @@ def test_a_sample_has_the_smallest_hashes(wide: bool) -> None:
         smallest = values[np.argsort(hashes, kind="stable")[:500]]
         assert (_pairs.smallest_hashes(values, 500) == smallest).all()
         assert len(_pairs.smallest_hashes(values[:499], 500)) == 499
+
+
+@pytest.mark.parametrize("width", [32, 64, 128])
+def test_functions_of_sql(spark: SparkSession, width: int) -> None:
+    on_spark.register(spark, width=width)
+    rows = [(1, "some words of a text"), (2, "quite other words"), (3, ""), (4, None)]
+    spark.createDataFrame(rows, "id int, text string").createOrReplaceTempView("sql_texts")
+    made = spark.sql("select *, simidx_fingerprint(text) f, simidx_has_features(text) has from sql_texts order by id")
+    found = made.collect()
+    values = simidx.Pipeline("web", width=width).fingerprints([str(text) for _, text in rows[:2]])
+    first, second = (unsigned(value, width) for value in distributed.to_arrow(values).to_pylist())
+    assert [unsigned(row["f"], width) for row in found[:2]] == [first, second]
+    assert [row["f"] for row in found[2:]] == [None, None]
+    assert [row["has"] for row in found] == [True, True, False, False]
+    made.createOrReplaceTempView("sql_prints")
+    apart = spark.sql(
+        "select simidx_distance(a.f, b.f) d from sql_prints a join sql_prints b on a.id = 1 order by b.id"
+    )
+    assert [row["d"] for row in apart.collect()] == [0, (first ^ second).bit_count(), None, None]

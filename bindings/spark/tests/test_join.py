@@ -94,3 +94,51 @@ def test_no_queries_and_queries_that_do_not_fit(spark: SparkSession, tmp_path: P
         on_spark.join(frame(spark, [1, 2], 32, 1), tmp_path / "set")
     with pytest.raises(simidx.OptionError, match="k=65"):
         on_spark.join(frame(spark, VALUES[:2], 64, 1), tmp_path / "set", k=65, broadcast=0)
+
+
+@pytest.mark.parametrize("broadcast", [10**6, 0], ids=["broadcast", "shuffled"])
+def test_rows_of_queries_keep_their_columns(spark: SparkSession, tmp_path: Path, broadcast: int) -> None:
+    on_spark.build(frame(spark, VALUES[:3000], 64, 3), tmp_path / "set", segments=3)
+    # Each query twice, and some without a fingerprint.
+    queries = frame(spark, VALUES[2000:] + VALUES[2000:], 64, 3).withColumn("query", F.lit("mine"))
+    queries = queries.unionByName(queries.limit(5).withColumn("fingerprint", F.lit(None).cast("bigint")))
+    how: Any = {"k": 4, "broadcast": broadcast}
+    plain = {
+        (r["query"], r["match"], r["distance"], r["id"])
+        for r in on_spark.join(queries, tmp_path / "set", **how).collect()
+    }
+    rows = on_spark.join(queries, tmp_path / "set", columns=True, **how)
+    assert rows.columns == ["id", "fingerprint", "query", "match", "distance", "match_id"]
+    found = rows.collect()
+    assert {(r["fingerprint"], r["match"], r["distance"], r["match_id"]) for r in found} == plain
+    of_query = {r["id"] for r in found if r["fingerprint"] == found[0]["fingerprint"]}
+    assert len(of_query) > 1
+    flags = on_spark.join(queries, tmp_path / "set", exists=True, **how).collect()
+    assert len(flags) == queries.count()
+    near = {query for query, *_ in plain}
+    assert all(r["exists"] == (r["fingerprint"] in near) and r["query"] == "mine" for r in flags)
+    assert 0 < sum(r["exists"] for r in flags) < len(flags)
+
+
+@pytest.mark.parametrize("type", ["int", "decimal(20,0)", "binary"])
+def test_rows_of_every_type_of_fingerprint(spark: SparkSession, tmp_path: Path, type: str) -> None:
+    width = {"int": 32, "binary": 128}.get(type, 64)
+    values = near_values(width, 90, 3)
+    assert max(values) >> (width - 1)
+    df = frame(spark, values, width, 2)
+    on_spark.build(df, tmp_path / "set", k=0)
+    if type == "decimal(20,0)":
+        # As Spark reads unsigned numbers.
+        df = df.withColumn("fingerprint", F.expr("cast(conv(hex(fingerprint), 16, 10) as decimal(20,0))"))
+    rows = on_spark.join(df, tmp_path / "set", columns=True).where("id = match_id")
+    assert rows.count() == 90
+    assert on_spark.join(df, tmp_path / "set", exists=True).where("exists").count() == 90
+
+
+def test_options_of_rows(spark: SparkSession, tmp_path: Path) -> None:
+    df = frame(spark, VALUES[:50], 64, 2)
+    on_spark.build(df, tmp_path / "set")
+    with pytest.raises(simidx.OptionError, match="choose one"):
+        on_spark.join(df, tmp_path / "set", columns=True, exists=True)
+    with pytest.raises(simidx.InputError, match="column 'exists'"):
+        on_spark.join(df.withColumn("Exists", F.lit(1)), tmp_path / "set", exists=True)

@@ -146,8 +146,15 @@ def test_documents_of_an_index_are_dropped_first(
     on_spark.release()
 
 
-def test_fingerprints_against_a_set(spark: SparkSession, program: Program, tmp_path: Path) -> None:
+@pytest.mark.parametrize("broadcast", [10**6, 0], ids=["broadcast", "shuffled"])
+def test_fingerprints_against_a_set(
+    spark: SparkSession, program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broadcast: int
+) -> None:
+    monkeypatch.setattr("simidx_spark._segments.BROADCAST", broadcast)
+    # Each task searches segments, and none the whole set.
+    monkeypatch.setattr("simidx_spark.distributed.NearIndex", None)
     values = near_values(64, 2000, 17)
+    assert max(values) >= 1 << 63
     on_spark.build(frame(spark, values[:900], 64, 3), tmp_path / "set", segments=3)
     lines = "".join(f"{value:016x}\td{i:05}\n" for i, value in enumerate(values))
     (tmp_path / "new.tsv").write_text(lines)
@@ -158,6 +165,23 @@ def test_fingerprints_against_a_set(spark: SparkSession, program: Program, tmp_p
     expected = [line.split("\t")[1] for line in (tmp_path / "kept.tsv").read_text().splitlines()]
     assert sorted(row["id"] for row in kept.collect()) == expected
     on_spark.release()
+
+
+@pytest.mark.parametrize("width", [32, 128])
+def test_fingerprints_against_sets_with_common_ones(spark: SparkSession, tmp_path: Path, width: int) -> None:
+    values = near_values(width, 600, 4)
+    old = frame(spark, values[:400], width, 2)
+    on_spark.build(old.where("id < 'd00250'"), tmp_path / "a", segments=2)
+    on_spark.build(old.where("id > 'd00150'"), tmp_path / "b")
+    simidx.merge(tmp_path / "ab.simidx", [tmp_path / "a", tmp_path / "b"])
+    df = frame(spark, values, width, 3)
+    how: dict[str, Any] = {"fingerprint_column": "fingerprint", "k": 2}
+    expected = rows_of(on_spark.dedup(df, None, against=tmp_path / "ab.simidx", **how).report, width)
+    assert sum(line[1] is None for line in expected) >= 400
+    assert rows_of(on_spark.dedup(df, None, against=[tmp_path / "b", tmp_path / "a"], **how).report, width) == expected
+    on_spark.build(old.selectExpr("1 as id", "fingerprint"), tmp_path / "numbers")
+    with pytest.raises(simidx.InputError, match="not of the same kind"):
+        on_spark.dedup(df, None, against=[tmp_path / "a", tmp_path / "numbers"], **how)
 
 
 def test_options_that_do_not_go_together(spark: SparkSession, program: Program, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812
 import simidx
 import simidx_spark as on_spark
 from simidx_spark import distributed
+from simidx_spark.distributed._segments import segments_of
 from simidx_spark.distributed._store import MANIFEST
 
 from .conftest import Program, frame, near_values, tsv
@@ -92,6 +93,50 @@ def test_nothing_is_visible_before_the_commit_and_orphans_are_swept(spark: Spark
         on_spark.build(frame(spark, VALUES, 64, 3, "number"), path)
     on_spark.build(frame(spark, VALUES[:99], 64, 3, "number"), path, overwrite=True)
     assert simidx.open(path).record_count == 99
+
+
+def test_days_are_appended_and_compacted(spark: SparkSession, tmp_path: Path) -> None:
+    df, path = frame(spark, VALUES, 64, 3), tmp_path / "set"
+    days = [df.where(f"int(substr(id, 2)) % 3 = {day}") for day in range(3)]
+    names = [on_spark.build(day, path, segments=2, append=True) for day in days]
+    assert len(os.listdir(path)) == 7
+    expected = sorted(zip(VALUES, (f"d{i:05}" for i in range(len(VALUES))), strict=True))
+
+    def stored() -> list[Any]:
+        with simidx.open(path) as index:
+            records: Any = index.records()
+            values, ids = records
+            return sorted(zip(values.tolist(), pa.array(ids).to_pylist(), strict=True))
+
+    assert stored() == expected
+    matches = sorted(map(tuple, on_spark.join(df, path, k=2).collect()))
+    most = len(VALUES) // 2
+    merged = on_spark.compact(spark, path, records=most)
+    assert merged
+    assert len(segments_of(str(path))) < 6
+    assert stored() == expected
+    assert sorted(map(tuple, on_spark.join(df, path, k=2).collect())) == matches
+    assert len(on_spark.compact(spark, path)) == 1
+    assert on_spark.compact(spark, path) == []
+    assert stored() == expected
+    assert set(on_spark.sweep(path, older_than=0)) >= {name for day in names for name in day}
+    assert len(os.listdir(path)) == 2
+
+
+def test_what_does_not_fit_is_not_appended(spark: SparkSession, tmp_path: Path) -> None:
+    df, path = frame(spark, VALUES[:20], 64, 2), tmp_path / "set"
+    on_spark.build(df, path)
+    numbers = frame(spark, VALUES[:20], 64, 2, "number")
+    for other, how, error in [
+        (numbers, {}, "the kind of its ids is string, and of those to append number"),
+        (df, {"pipeline": "web"}, "another pipeline"),
+        (frame(spark, [1, 2], 32, 1), {}, "have 64 bits"),
+    ]:
+        with pytest.raises(simidx.InputError, match=error):
+            on_spark.build(other, path, append=True, **how)  # type: ignore[arg-type]
+    with pytest.raises(simidx.OptionError, match="choose one"):
+        on_spark.build(df, path, append=True, overwrite=True)
+    assert simidx.open(path).record_count == 20
 
 
 class Faulty:

@@ -117,12 +117,12 @@ def test_what_killed_tasks_leave_on_their_machine_goes_a_day_later(temp: Path) -
     folder = Path(Store("s3://bucket/crawl").unfinished()).parent
     assert folder.parent == temp
     left = [".simidx-V2zUKe.tmp", ".unfinished-1.simidx"]
-    kept = "0123456789abcdef0123456789abcdef.simidx"
-    for name in [*left, kept]:
+    kept, unused = (f"{digit}123456789abcdef0123456789abcdef.simidx" for digit in "01")
+    for name in [*left, kept, unused]:
         (folder / name).write_bytes(b"left behind")
     Store("s3://bucket/crawl").unfinished()
-    assert sorted(os.listdir(folder)) == sorted([*left, kept])
-    for name in [*left, kept]:
+    assert sorted(os.listdir(folder)) == sorted([*left, kept, unused])
+    for name in [*left, unused]:
         os.utime(folder / name, (0, 0))
     Store("s3://bucket/crawl").unfinished()
     assert os.listdir(folder) == [kept]

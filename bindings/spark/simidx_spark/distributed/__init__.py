@@ -24,7 +24,7 @@ from simidx_spark.distributed._pairs import (
     Send,
     choose_rounds,
 )
-from simidx_spark.distributed._segments import Build, Range, Sample, Search, Splits, sweep
+from simidx_spark.distributed._segments import Build, Compact, Range, Sample, Search, Splits, sweep
 from simidx_spark.distributed._texts import Decide, Fingerprint, Judge, Prints, SendKeys, ShareKeys
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "Attach",
     "Build",
     "Collapse",
+    "Compact",
     "Decide",
     "Distinct",
     "Engine",

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from simidx import InputError, InputTypeError, OptionError
 
@@ -132,6 +133,17 @@ def distances(left: Array, right: Array) -> Array:
     """Returns the number of bits in which fingerprints differ, row by row."""
     counts = np.bitwise_count(left ^ right)
     return counts.sum(axis=1, dtype=np.int32) if counts.ndim == 2 else counts.astype(np.int32)
+
+
+def distances_of(left: pa.Array, right: pa.Array) -> pa.Array:
+    """Returns the distances between the fingerprints of two columns; null where one is null."""
+    if width_of(left.type) != width_of(right.type):
+        raise InputTypeError(f"fingerprints of types {left.type} and {right.type}: both must have the same width")
+    both = pc.and_(left.is_valid(), right.is_valid())
+    rows = both.to_numpy(zero_copy_only=False)
+    found = np.zeros(len(rows), np.int32)
+    found[rows] = distances(from_arrow(left.filter(both)), from_arrow(right.filter(both)))
+    return pa.array(found, mask=~rows)
 
 
 def order_of(array: Array) -> Array:

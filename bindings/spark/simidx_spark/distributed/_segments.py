@@ -7,11 +7,14 @@ twice, even at the same time: both runs write the same file. The manifest define
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+import zlib
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import simidx
 from simidx import _simidx
@@ -129,18 +132,63 @@ class Build:
             yield pa.RecordBatch.from_pylist([row], schema=self.schema)
 
     def _build(self, place: int, records: pa.Table) -> tuple[str, bytes]:
-        store = Store(self._path)
-        file = store.unfinished()
         ids = records.column("id").combine_chunks() if "id" in records.column_names else None
         values = from_arrow(records.column("fingerprint"))
-        try:
-            simidx.build(file, values, ids, **self._options).close()
-            name, manifest = _simidx.segment_manifest(file, f"segment-{place:05}-{{content}}.simidx")
-            store.put(file, name)
-        finally:
-            if os.path.exists(file):
-                os.unlink(file)
-        return name, manifest
+        return _added(Store(self._path), place, lambda file: simidx.build(file, values, ids, **self._options))
+
+
+def _added(store: Store, place: int, write: Callable[[str], simidx.Index]) -> tuple[str, bytes]:
+    """Writes a segment, and returns its name and its entry in the manifest."""
+    file = store.unfinished()
+    try:
+        write(file).close()
+        name, manifest = _simidx.segment_manifest(file, f"segment-{place:05}-{{content}}.simidx")
+        store.put(file, name)
+    finally:
+        if os.path.exists(file):
+            os.unlink(file)
+    return name, manifest
+
+
+class Compact:
+    """Merges the segments of each row, its ``names`` and ``contents``, into one. Returns what `Build` returns."""
+
+    schema: pa.Schema = Build.schema
+
+    def __init__(self, path: str, options: dict[str, Any]) -> None:
+        self._path, self._options = path, options
+
+    def __call__(self, batches: Batches) -> Batches:
+        store = Store(self._path)
+        for batch in batches:
+            for row in batch.to_pylist():
+                files = [store.fetch(Segment(*of)) for of in zip(row["names"], row["contents"], strict=True)]
+                name, manifest = _added(store, row["place"], partial(simidx.merge, inputs=files, **self._options))
+                made = {"place": row["place"], "name": name, "manifest": manifest}
+                yield pa.RecordBatch.from_pylist([made], schema=self.schema)
+
+
+def small_segments(manifest: bytes, records: int) -> list[list[Segment]]:
+    """Returns groups of several segments that have at most this number of records together, in their order."""
+    groups: list[list[Segment]] = []
+    held = records
+    for line in manifest.decode().split("\n"):
+        kind, *fields = line.split("\t")
+        if kind != "segment" or (count := int(fields[2])) >= records:
+            continue
+        if held + count > records:
+            groups.append([])
+            held = 0
+        groups[-1].append(Segment(fields[0], fields[1]))
+        held += count
+    return [group for group in groups if len(group) > 1]
+
+
+def without_segments(manifest: bytes, names: set[str]) -> bytes:
+    """Returns a manifest that does not list these segments."""
+    lines = [line.split("\t") for line in manifest.decode().split("\n")[:-2]]
+    left = "".join("\t".join(line) + "\n" for line in lines if line[0] != "segment" or line[1] not in names).encode()
+    return left + b"crc32 %08x\n" % zlib.crc32(left)
 
 
 def commit(path: str, manifests: Iterable[bytes], notes: dict[str, str]) -> None:
@@ -161,12 +209,12 @@ def segments_of(path: str) -> list[Segment]:
     return [Segment(name, content) for name, content, _ in _simidx.manifest_segments(data)]
 
 
-def fetched(paths: Iterable[str]) -> list[str]:
-    """Returns local paths of index files and sets, which are copied from elsewhere if necessary."""
+def fetched(paths: Iterable[str], most: int | None = None) -> list[str]:
+    """Returns local paths of index files and sets. Of a set elsewhere, up to ``most`` segments are copied."""
     found: list[str] = []
     for path in paths:
         store = Store(path)
-        found += [store.path] if store.is_local else [store.fetch(segment) for segment in segments_of(path)]
+        found += [store.path] if store.is_local else [store.fetch(segment) for segment in segments_of(path)[:most]]
     return found
 
 
@@ -196,10 +244,13 @@ def matches_schema(width: int, id_type: pa.DataType) -> pa.Schema:
 
 
 class Search:
-    """Finds the matches of packed queries in segments. Its rows hold a segment's ``name``, ``content``, and queries."""
+    """Finds the matches of packed queries in segments. Its rows hold a segment's ``name``, ``content``, and queries.
 
-    def __init__(self, path: str, width: int, id_type: pa.DataType, k: int | None) -> None:
-        self._path, self._width, self._k = path, width, k
+    With ``nearest``, each query has only its nearest match in a segment, of equals the smallest, with the first id.
+    """
+
+    def __init__(self, path: str, width: int, id_type: pa.DataType, k: int | None, nearest: bool = False) -> None:
+        self._path, self._width, self._k, self._nearest = path, width, k, nearest
         self.schema: pa.Schema = matches_schema(width, id_type)
 
     def __call__(self, batches: Batches) -> Batches:
@@ -215,11 +266,15 @@ class Search:
         for start in range(0, len(queries), 1 << 18):
             some = queries[start : start + (1 << 18)]
             found = index.join(some, self._k, threads=1)
-            rows = np.arange(found.match_count)
+            # The first match of a query is the nearest.
+            rows = found.offsets[:-1][found.counts > 0] if self._nearest else np.arange(found.match_count)
             ids: pa.Array = pa.nulls(len(rows), self.schema.field("id").type)
             if index.id_kind != "none" and len(rows):
                 lists = pa.array(found.ids_arrow())
-                rows, ids = lists.value_parent_indices().to_numpy(), lists.flatten()
+                if self._nearest:
+                    ids = pc.list_element(lists.take(pa.array(rows)), 0)
+                else:
+                    rows, ids = lists.value_parent_indices().to_numpy(), lists.flatten()
             columns = [
                 to_arrow(some[found.queries[rows]]),
                 to_arrow(found.fingerprints[rows]),

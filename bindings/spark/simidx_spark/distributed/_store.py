@@ -31,7 +31,7 @@ TEMPORARY = (".simidx-", ".tmp")
 #: Bytes of the footer of an index file.
 FOOTER = 40
 
-#: Seconds after which an incomplete file is abandoned.
+#: Seconds after which a file that nobody reads or writes is abandoned.
 ABANDONED = 24 * 3600.0
 
 
@@ -172,7 +172,9 @@ class Store:
             # The content id identifies the records, which may have been built in several ways.
             footer = _footer(source)
             kept = os.path.join(_own_folder(), f"{segment.content}-{footer[12:24].hex()}.simidx")
-            if os.path.exists(kept):
+            with contextlib.suppress(FileNotFoundError):
+                # It stays while it is used.
+                os.utime(kept, ns=(time.time_ns(), os.stat(kept).st_mtime_ns))
                 return kept
             source.seek(0)
             temp = os.path.join(_own_folder(), f"{UNFINISHED}{uuid.uuid4().hex}.simidx")
@@ -204,7 +206,7 @@ def is_unfinished(name: str) -> bool:
 def _own_folder() -> str:
     """Returns this user's folder for copied and unfinished segments, in which other users must not write.
 
-    Removes files that killed tasks left there, once they are `ABANDONED`.
+    Removes files that have not been used for `ABANDONED` seconds: copies, and what killed tasks left.
     """
     folder = os.path.join(tempfile.gettempdir(), f"simidx-segments-{os.getuid()}")
     os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -214,6 +216,7 @@ def _own_folder() -> str:
     for entry in os.scandir(folder):
         # Another task may remove the same file.
         with contextlib.suppress(FileNotFoundError):
-            if is_unfinished(entry.name) and time.time() - entry.stat().st_mtime > ABANDONED:
+            about = entry.stat()
+            if time.time() - max(about.st_atime, about.st_mtime) > ABANDONED:
                 os.unlink(entry.path)
     return folder
