@@ -10,9 +10,28 @@ runs on the JVM but Spark itself.
 
 from __future__ import annotations
 
-from simidx_spark._dedup import Dedup, dedup
-from simidx_spark._search import clusters, pairs, release
-from simidx_spark._segments import build, join, sweep
-from simidx_spark._texts import fingerprint
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from simidx_spark._dedup import Dedup, dedup
+    from simidx_spark._search import clusters, pairs, release
+    from simidx_spark._segments import build, join, sweep
+    from simidx_spark._texts import fingerprint
 
 __all__ = ["Dedup", "build", "clusters", "dedup", "fingerprint", "join", "pairs", "release", "sweep"]
+
+#: The modules of the public names, which are imported on first use: `simidx_spark.array` runs without PySpark.
+_MODULES = {
+    "_dedup": ("Dedup", "dedup"),
+    "_search": ("clusters", "pairs", "release"),
+    "_segments": ("build", "join", "sweep"),
+    "_texts": ("fingerprint",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _MODULES.items():
+        if name in names:
+            return getattr(import_module(f"simidx_spark.{module}"), name)
+    raise AttributeError(f"module 'simidx_spark' has no attribute {name!r}")
