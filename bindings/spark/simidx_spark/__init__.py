@@ -10,11 +10,15 @@ runs on the JVM but Spark itself.
 
 from __future__ import annotations
 
-from simidx_spark._dedup import Dedup, dedup
-from simidx_spark._jobs import release
-from simidx_spark._search import clusters, pairs
-from simidx_spark._segments import build, compact, join, sweep
-from simidx_spark._texts import fingerprint, register
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from simidx_spark._dedup import Dedup, dedup
+    from simidx_spark._jobs import release
+    from simidx_spark._search import clusters, pairs
+    from simidx_spark._segments import build, compact, join, sweep
+    from simidx_spark._texts import fingerprint, register
 
 __all__ = [
     "Dedup",
@@ -29,3 +33,19 @@ __all__ = [
     "release",
     "sweep",
 ]
+
+#: The modules of the public names, which are imported on first use: `simidx_spark.array` runs without PySpark.
+_MODULES = {
+    "_dedup": ("Dedup", "dedup"),
+    "_jobs": ("release",),
+    "_search": ("clusters", "pairs"),
+    "_segments": ("build", "compact", "join", "sweep"),
+    "_texts": ("fingerprint", "register"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _MODULES.items():
+        if name in names:
+            return getattr(import_module(f"simidx_spark.{module}"), name)
+    raise AttributeError(f"module 'simidx_spark' has no attribute {name!r}")

@@ -14,8 +14,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 import simidx
 import simidx_spark as spark
-from simidx import Error, FileError, InputError, OptionError
+from simidx import Error, FileError, InputError
 from simidx_spark._dedup import SIMILARITY
+from simidx_spark.array import words
 from simidx_spark.distributed._segments import fetched
 
 EXAMPLES = """examples:
@@ -116,16 +117,6 @@ def _with_fingerprints(df: DataFrame, args: argparse.Namespace) -> tuple[DataFra
     return spark.fingerprint(df, args.text_field, pipeline=args.pipeline), "fingerprint"
 
 
-def _words(features: str | None) -> int | None:
-    """Reads the number of words of a run; ``None`` for the features of the pipeline."""
-    name, _, count = (features or "words:3").partition(":")
-    if name == "words" and count.isdecimal():
-        return int(count)
-    if features == "pipeline":
-        return None
-    raise OptionError(f"--features {features}: words:N and pipeline are possible")
-
-
 def _refuse_existing(session: Any, paths: list[str]) -> None:
     """Refuses existing outputs before the work, not after it."""
     try:
@@ -160,7 +151,7 @@ def _run(session: SparkSession, args: argparse.Namespace) -> None:
             text,
             args.id_field,
             similarity=SIMILARITY if args.similarity is None and args.features else args.similarity,
-            words=_words(args.features),
+            words=words(args.features),
             pipeline=args.pipeline,
             k=args.max_distance,
             width=args.width,

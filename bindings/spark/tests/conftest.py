@@ -23,7 +23,7 @@ from .sessions import start  # noqa: E402
 Program = Callable[..., str]
 
 #: Tests of stages, which need no Spark.
-WITHOUT_JAVA = ["test_order.py", "test_similar.py"]
+WITHOUT_JAVA = ["test_array.py", "test_order.py", "test_similar.py"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

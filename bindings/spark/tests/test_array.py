@@ -1,0 +1,114 @@
+"""Deduplication by several processes that share a folder: the answer is that of one search over all files."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import simidx
+
+from .test_texts import documents
+
+
+def start(folder: Path, shard: str, *more: str) -> subprocess.Popen[str]:
+    # As if PySpark were not installed.
+    code = "import sys; sys.modules['pyspark'] = None; from simidx_spark.array import main; sys.exit(main())"
+    args = ["dedup", "in", "-o", "out", "--state", "state", "--shard", shard, "--report", "report.parquet", *more]
+    return subprocess.Popen([sys.executable, "-c", code, *args], cwd=folder, stderr=subprocess.PIPE, text=True)
+
+
+def finish(process: subprocess.Popen[str]) -> tuple[int, str]:
+    _, error = process.communicate(timeout=100)
+    return process.returncode, error
+
+
+def write(folder: Path, texts: list[str]) -> None:
+    """Writes four files of three formats."""
+    (folder / "in").mkdir()
+    step = -(-len(texts) // 4)
+    for number in range(4):
+        some = [{"n": number * step + i, "text": text} for i, text in enumerate(texts[number * step :][:step])]
+        lines = "".join(json.dumps(row) + "\n" for row in some).encode()
+        if number < 2:
+            pq.write_table(pa.Table.from_pylist(some), folder / f"in/{number}.parquet", row_group_size=50)
+        elif number == 2:
+            (folder / "in/2.jsonl.gz").write_bytes(gzip.compress(lines))
+        else:
+            (folder / "in/3.jsonl").write_bytes(lines)
+
+
+def kept(folder: Path) -> list[int]:
+    rows: list[Any] = []
+    for path in sorted((folder / "out").iterdir()):
+        if path.suffix == ".parquet":
+            rows += pq.read_table(path).to_pylist()
+        else:
+            data = path.read_bytes()
+            rows += map(json.loads, (gzip.decompress(data) if path.suffix == ".gz" else data).splitlines())
+    return [row["n"] for row in rows]
+
+
+def expected(texts: list[str], keep: Literal["first", "longest"] = "first") -> list[int]:
+    rows: list[int] = np.flatnonzero(simidx.dedup_texts(texts, keep=keep)).tolist()
+    return rows
+
+
+@pytest.mark.parametrize(("shards", "keep"), [(1, "first"), (2, "longest"), (3, "first")])
+def test_shards_at_once_keep_what_one_search_keeps(
+    shards: int, keep: Literal["first", "longest"], tmp_path: Path
+) -> None:
+    texts = documents(800, shards)
+    write(tmp_path, texts)
+    running = [start(tmp_path, f"{shard}/{shards}", "--keep", keep) for shard in range(shards)]
+    assert [finish(process)[0] for process in running] == [0] * shards
+    assert kept(tmp_path) == expected(texts, keep)
+    assert pq.read_table(tmp_path / "report.parquet").num_rows == len(texts) - len(expected(texts, keep))
+
+
+def test_a_killed_shard_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    texts = documents(800, 7)
+    write(tmp_path, texts)
+    killed = start(tmp_path, "1/2")
+    until = time.monotonic() + 60
+    while not list(tmp_path.glob("state/00001-*/00003.arrow")) and time.monotonic() < until:
+        # It needs the lengths of the other shard only after this step.
+        time.sleep(0.05)
+    killed.kill()
+    finish(killed)
+    done = {path: path.stat().st_ino for path in tmp_path.glob("state/*/*.arrow")}
+    assert done
+    # What a killed write leaves is not a result.
+    (tmp_path / "state/00002-Sign").mkdir(exist_ok=True)
+    (tmp_path / "state/00002-Sign/.0.partial").write_bytes(b"half")
+    code, error = finish(start(tmp_path, "1/2", "--wait", "0"))
+    assert code == 2
+    assert "shard 0 has to make it" in error
+    running = [start(tmp_path, f"{shard}/2") for shard in range(2)]
+    assert [finish(process)[0] for process in running] == [0, 0]
+    assert kept(tmp_path) == expected(texts)
+    assert {path: path.stat().st_ino for path in done} == done
+
+
+def test_another_input_option_or_count_is_refused(tmp_path: Path) -> None:
+    write(tmp_path, documents(80, 1))
+    assert finish(start(tmp_path, "0/1"))[0] == 0
+    assert "with other shards:" in finish(start(tmp_path, "0/2"))[1]
+    assert "with other options:" in finish(start(tmp_path, "0/1", "--similarity", "0.7"))[1]
+    os.utime(tmp_path / "in/3.jsonl", (1, 1))
+    code, error = finish(start(tmp_path, "0/1"))
+    assert code == 2
+    assert "with other inputs:" in error
+    assert error.count("\n") == 1
+    (tmp_path / "state/manifest.json").unlink()
+    assert "not empty" in finish(start(tmp_path, "0/1"))[1]
