@@ -16,7 +16,7 @@ import simidx
 import simidx_spark as spark
 from simidx import Error, FileError, InputError
 from simidx_spark._dedup import SIMILARITY
-from simidx_spark.array import words
+from simidx_spark.array import FEATURES, words
 from simidx_spark.distributed._segments import fetched
 
 EXAMPLES = """examples:
@@ -69,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     dedup.add_argument("--against", nargs="+", metavar="INDEX", help="indexes or sets, whose documents are dropped")
     dedup.add_argument("--keep", choices=["first", "longest"], default="first", help="[default: first]")
-    dedup.add_argument("--features", metavar="WHAT", help="words:N, or pipeline [default: words:3]")
+    dedup.add_argument("--features", metavar="WHAT", help=FEATURES)
     dedup.add_argument("--memory", metavar="SIZE", help="limit of each task, such as 1GiB")
     dedup.add_argument("--report", metavar="DIR", help="folder for a row on each document that is dropped")
     dedup.add_argument("--output-format", choices=["parquet", "json"], help="format of the output, if not the input's")

@@ -22,7 +22,7 @@ from simidx_spark._wiring import run, shuffle
 from simidx_spark.distributed._columns import distances, from_arrow
 from simidx_spark.distributed._segments import fetched
 from simidx_spark.distributed._store import Store
-from simidx_spark.distributed._texts import Nodes, as_pipeline
+from simidx_spark.distributed._texts import Nodes, Words, as_pipeline, compared
 
 #: The most dropped documents whose ids are sent to all executors.
 BROADCAST = 4_000_000
@@ -59,7 +59,7 @@ class Job(NamedTuple):
     id_type: pa.DataType
     fingerprint_column: str | None
     pipeline: Pipeline
-    words: int | None
+    words: Words
     memory: int | str | None
     partitions: int | None
     united: int
@@ -80,7 +80,7 @@ def dedup(
     id_column: str = "id",
     *,
     similarity: float | None = None,
-    words: int | None = 3,
+    words: Words | None = None,
     pipeline: str | Pipeline = "web",
     k: int | None = None,
     width: int = 64,
@@ -95,8 +95,9 @@ def dedup(
     """Keeps one of each set of near-duplicates, as ``simidx dedup`` does for the documents in the order of their ids.
 
     By default texts are compared: a document is dropped if the Jaccard similarity of its runs of ``words`` words with
-    those of a kept one of smaller id is at least ``similarity``, 0.8 by default. With ``words=None``, the features of
-    the pipeline are compared. ``chains`` also drops documents that chains of similar ones link.
+    those of a kept one of smaller id is at least ``similarity``, 0.8 by default. ``words="pipeline"`` compares the
+    features of the pipeline instead. The default is 3, or with another ``pipeline`` than "web" its features. ``chains``
+    also drops documents that chains of similar ones link.
 
     With ``k``, fingerprints of ``width`` bits are compared: of each cluster within ``k`` bits, the document with the
     smallest id is kept. In this case ``fingerprint_column`` may name them instead of a text.
@@ -108,6 +109,7 @@ def dedup(
     ``united`` links, one task decides; beyond that, all tasks do.
     """
     made = as_pipeline(pipeline, width)
+    words = compared(words, made)
     _check(text_column, fingerprint_column, similarity, k, keep)
     # Once here, because the tasks would try several times.
     least = SIMILARITY if similarity is None else similarity
@@ -171,9 +173,7 @@ def _paths(against: Path | Sequence[Path] | None) -> list[str]:
     return [Store(path).path for path in given]
 
 
-def _distance(
-    similarity: float | None, fingerprint_column: str | None, paths: list[str], words: int | None
-) -> int | None:
+def _distance(similarity: float | None, fingerprint_column: str | None, paths: list[str], words: Words) -> int | None:
     """Returns the distance if fingerprints are to be compared by default."""
     if similarity is not None:
         return None
@@ -183,7 +183,7 @@ def _distance(
         # The first file of a set shows whether the others have to be copied from elsewhere.
         for most in (1, None):
             with simidx.open(fetched(paths, most)) as index:
-                if words is None or _simidx.sketch_words(index) != words:
+                if _simidx.sketch_words(index) != words:
                     return DISTANCE
     return None
 

@@ -21,21 +21,25 @@ from simidx import Error, FileError, InputError, OptionError, Pipeline
 from simidx_spark.distributed._engine import MOST_LINKS, Similar
 from simidx_spark.distributed._messages import Batches
 from simidx_spark.distributed._shards import Shards, agree, whole
+from simidx_spark.distributed._texts import Words, compared
 
 #: Bits of an id that hold the number of a record in its file; those above hold the number of the file.
 RECORD = 40
+
+#: The help of ``--features``.
+FEATURES = "words:N, or pipeline [default: words:3; with a pipeline other than web, its features]"
 
 #: Records in a batch.
 BATCH = 4096
 
 
-def words(features: str | None) -> int | None:
-    """Reads the number of words of a run; ``None`` for the features of the pipeline."""
-    name, _, count = (features or "words:3").partition(":")
+def words(features: str | None) -> Words | None:
+    """Reads what texts are compared by."""
+    if features is None or features == "pipeline":
+        return "pipeline" if features else None
+    name, _, count = features.partition(":")
     if name == "words" and count.isdecimal():
         return int(count)
-    if features == "pipeline":
-        return None
     raise OptionError(f"--features {features}: words:N and pipeline are possible")
 
 
@@ -162,7 +166,8 @@ def _run(args: argparse.Namespace) -> None:
     options = {name: getattr(args, name) for name in ("similarity", "features", "pipeline", "keep", "text_field")}
     files = [[str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns] for path in paths]
     # What the options mean is checked before they are written down.
-    how = (args.similarity, words(args.features), Pipeline(args.pipeline))
+    pipeline = Pipeline(args.pipeline)
+    how = (args.similarity, compared(words(args.features), pipeline), pipeline)
     simidx.dedup_texts(["a"], how[0], words=how[1], pipeline=how[2])
     agree(
         Path(args.state),
@@ -195,7 +200,7 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--shard", type=_shard, default=(0, 1), metavar="I/N", help="from 0 to N-1 [default: 0/1]")
     made.add_argument("--wait", type=float, default=3600.0, metavar="S", help="for other shards [default: 3600]")
     made.add_argument("--similarity", type=float, default=0.8, metavar="J", help="[default: 0.8]")
-    made.add_argument("--features", default="words:3", metavar="WHAT", help="words:N, or pipeline [default: words:3]")
+    made.add_argument("--features", metavar="WHAT", help=FEATURES)
     made.add_argument("--pipeline", default="web", help="how texts become features [default: web]")
     made.add_argument("--keep", choices=["first", "longest"], default="first", help="[default: first]")
     made.add_argument("--text-field", default="text", metavar="NAME", help="column of the texts [default: text]")

@@ -56,7 +56,8 @@ BY_TEXT = [
         {"chains": True, "keep": "longest", "words": 2, "similarity": 0.5},
         ["--chains", "--keep", "longest", "--features", "words:2", "--similarity", "0.5"],
     ),
-    ({"words": None, "similarity": 0.7}, ["--features", "pipeline", "--similarity", "0.7"]),
+    ({"words": "pipeline", "similarity": 0.7}, ["--features", "pipeline", "--similarity", "0.7"]),
+    ({"pipeline": "code", "chains": True}, ["--pipeline", "code", "--chains"]),
 ]
 BY_FINGERPRINT = [
     ({"k": 3}, ["-k", "3"]),

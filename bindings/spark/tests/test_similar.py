@@ -49,7 +49,7 @@ def report(
     rows: Rows,
     parts: int,
     similarity: float,
-    words: int | None,
+    words: Any,
     longest: bool,
     most: int = 10**6,
     engine: Local | None = None,

@@ -120,9 +120,7 @@ def test_texts_without_features_are_in_no_cluster_and_no_set(
     on_spark.release()
 
 
-def most_similar(
-    rows: list[Document], kept: set[Any], similarity: float, words: int | None, longest: bool
-) -> list[Any]:
+def most_similar(rows: list[Document], kept: set[Any], similarity: float, words: Any, longest: bool) -> list[Any]:
     """The report by its rule: of the kept documents that are decided on before it the most similar one, of several the
     one of the smallest id. Equal texts share the answer of the first of them.
     """

@@ -13,7 +13,7 @@ from simidx import Pipeline, _simidx
 from simidx_spark.distributed._columns import Array, arrow_type, from_arrow, to_arrow, with_fingerprints
 from simidx_spark.distributed._messages import GATHERED, Batches, gathered
 from simidx_spark.distributed._segments import fetched
-from simidx_spark.distributed._texts import given_texts
+from simidx_spark.distributed._texts import Words, given_texts
 
 
 class _Against:
@@ -86,7 +86,7 @@ class SimilarToIndex(_Against):
         width: int,
         index_id: pa.DataType,
         similarity: float,
-        words: int | None,
+        words: Words,
         pipeline: Pipeline,
     ) -> None:
         schema = [

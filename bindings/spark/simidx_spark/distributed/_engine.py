@@ -11,6 +11,7 @@ from simidx import InputError, Pipeline, _simidx
 from simidx_spark.distributed import _similar as s
 from simidx_spark.distributed._components import LargeStar, Links, Settled, SmallStar, Stars, Unite
 from simidx_spark.distributed._messages import MESSAGE, Batches
+from simidx_spark.distributed._texts import Words
 
 D = TypeVar("D")
 
@@ -63,7 +64,7 @@ class Similar(Generic[D]):
     """Decides which of the documents are dropped for similar ones, and for which."""
 
     def __init__(
-        self, engine: Engine[D], id_type: pa.DataType, similarity: float, words: int | None, pipeline: Pipeline
+        self, engine: Engine[D], id_type: pa.DataType, similarity: float, words: Words, pipeline: Pipeline
     ) -> None:
         self._engine, self._id_type, self._similarity = engine, id_type, similarity
         self._how = (similarity, words, pipeline)

@@ -35,7 +35,7 @@ from simidx_spark.distributed._messages import (
     received,
     rows_for,
 )
-from simidx_spark.distributed._texts import given_texts, nodes_of
+from simidx_spark.distributed._texts import Words, given_texts, nodes_of
 
 #: Parts of messages with tables: ids with lengths, ids with what is known of their texts, names, ids with features, and
 #: ranks with them.
@@ -269,7 +269,7 @@ class Refuse:
 class _OfTexts(_Sends):
     """A stage that reads texts."""
 
-    def __init__(self, order: Order, similarity: float, words: int | None, pipeline: Pipeline) -> None:
+    def __init__(self, order: Order, similarity: float, words: Words, pipeline: Pipeline) -> None:
         self._order = order
         self._given = {"similarity": similarity, "words": words, "pipeline": pipeline, "threads": 1}
 

@@ -7,7 +7,7 @@ the library decides on them as it would on all, because a text is not similar to
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,16 @@ from simidx_spark.distributed._messages import Batches, Rows, _Sends, at_places,
 def as_pipeline(pipeline: str | Pipeline, width: int = 64) -> Pipeline:
     """Opens a pipeline by name, or returns a given one."""
     return Pipeline(pipeline, width=width) if isinstance(pipeline, str) else pipeline
+
+
+#: What texts are compared by: the number of words in a run, or the features of the pipeline.
+Words = int | Literal["pipeline"]
+
+
+def compared(words: Words | None, pipeline: Pipeline) -> Words:
+    """Returns what texts are compared by, by default as in the program."""
+    is_default = pipeline.description == Pipeline("web", width=pipeline.width).description
+    return words if words is not None else 3 if is_default else "pipeline"
 
 
 class Fingerprint:
@@ -95,7 +105,7 @@ class SendKeys(_Sends):
     """Sends the keys of texts to their places, each with the number of its record."""
 
     def __init__(
-        self, id_column: str, text_column: str, similarity: float, words: int | None, pipeline: Pipeline, places: int
+        self, id_column: str, text_column: str, similarity: float, words: Words, pipeline: Pipeline, places: int
     ) -> None:
         self._id_column, self._text_column, self._places = id_column, text_column, places
         self._similarity, self._words, self._pipeline = similarity, words, pipeline
@@ -178,7 +188,7 @@ class _Decides:
 class Judge(_Decides):
     """Decides which of the texts that came to a place are dropped, for which one, and how similar the two are."""
 
-    def __init__(self, id_type: pa.DataType, similarity: float, words: int | None, how: dict[str, Any]) -> None:
+    def __init__(self, id_type: pa.DataType, similarity: float, words: Words, how: dict[str, Any]) -> None:
         """``how`` are the options ``pipeline``, ``memory``, ``longest`` and ``chains``."""
         super().__init__(id_type, "similarity", pa.float64())
         self._given = {"similarity": similarity, "words": words, **how, "threads": 1}
