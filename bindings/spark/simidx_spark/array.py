@@ -21,6 +21,7 @@ from simidx import Error, FileError, InputError, OptionError, Pipeline
 from simidx_spark.distributed._engine import MOST_LINKS, Similar
 from simidx_spark.distributed._messages import Batches
 from simidx_spark.distributed._shards import Shards, agree, whole
+from simidx_spark.distributed._similar import Report
 from simidx_spark.distributed._texts import Words, compared
 
 #: Bits of an id that hold the number of a record in its file; those above hold the number of the file.
@@ -179,12 +180,12 @@ def _run(args: argparse.Namespace) -> None:
     parts: list[Any] = [[some] for some in documents]
     found = similar.report(parts, engine.map(parts, _Lengths()), count, args.keep == "longest", MOST_LINKS)
     batches = [batch for part in found for read in part for batch in read()]
-    table = pa.Table.from_batches(batches).sort_by("id") if batches else None
-    dropped = table.column("id").to_numpy() if table else np.empty(0, dtype=np.int64)
+    table = pa.Table.from_batches(batches, Report(pa.int64()).schema).sort_by("id")
+    dropped = table.column("id").to_numpy()
     for number, some in enumerate(documents):
         if engine.owns(number):
             some.copy(output / paths[number].name, dropped)
-    if args.report and shard == 0 and table is not None:
+    if args.report and shard == 0:
         _report(Path(args.report), paths, table)
     print(f"dropped {len(dropped)} documents", file=sys.stderr)
 

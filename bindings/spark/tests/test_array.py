@@ -76,6 +76,16 @@ def test_shards_at_once_keep_what_one_search_keeps(
     assert pq.read_table(tmp_path / "report.parquet").num_rows == len(texts) - len(expected(texts, keep))
 
 
+def test_nothing_may_be_dropped(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/a.jsonl").write_bytes(b'{"text": "one two three four"}\n{"text": "five six seven eight"}')
+    (tmp_path / "in/b.jsonl").write_bytes(b"")
+    assert finish(start(tmp_path, "0/1"))[0] == 0
+    for name in ("a.jsonl", "b.jsonl"):
+        assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "in" / name).read_bytes()
+    assert pq.read_table(tmp_path / "report.parquet").num_rows == 0
+
+
 def test_a_killed_shard_goes_on_where_it_stopped(tmp_path: Path) -> None:
     texts = documents(800, 7)
     write(tmp_path, texts)
