@@ -19,7 +19,7 @@ use crate::{Error, Place, Result};
 /// temporary file. A change of a file is detected by its length and modification time.
 ///
 /// ```
-/// use simidx_input::{Fate, InputFile, Rewrite, rewrite_records};
+/// use simidx_input::{Fate, InputFile, rewrite_records};
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("texts.jsonl");
@@ -36,7 +36,7 @@ use crate::{Error, Place, Result};
 /// // Second pass: copies them.
 /// let mut out = Vec::new();
 /// let mut fate = |number: u64, _| Ok(fates[number as usize].clone());
-/// rewrite_records(&[input], &mut out, &Rewrite::default(), &mut fate)?;
+/// rewrite_records(&[input], &mut out, &[], &mut fate)?;
 /// assert_eq!(out, b"{\"text\": \"two\"}\n");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -30,7 +30,6 @@
 //! `bzip2`, `lz4` and `xz` read through these compressions. Without its feature, an input is refused with an error that
 //! names the feature.
 
-mod cells;
 #[cfg(feature = "arrow")]
 mod columnar;
 mod columns;
@@ -79,7 +78,7 @@ pub use input_file::InputFile;
 pub use new_fields::{Fate, FieldKind, FieldValue, NewField};
 pub use options::ReadOptions;
 pub use patterns::expand;
-pub use rewrite::{RecordFate, Rewrite, rewrite_records, write_csv_row};
+pub use rewrite::{RecordFate, rewrite_records, write_csv_row};
 pub use text_encoding::{TextEncoding, UnknownEncoding};
 
 use std::path::Path;

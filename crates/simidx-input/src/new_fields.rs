@@ -1,7 +1,10 @@
 //! Fields that are added to records when they are copied, and the fates of records.
 
+use std::borrow::Cow;
 #[cfg(feature = "arrow")]
 use std::io;
+
+use serde_json::Value;
 
 /// A field that is added to records.
 ///
@@ -66,6 +69,26 @@ pub enum FieldValue {
     Real(f64),
 }
 
+impl FieldValue {
+    /// The value in the cell of a table. A real number has a point or an exponent, which distinguishes it from an integer.
+    pub(super) fn text(&self) -> Cow<'_, str> {
+        match self {
+            FieldValue::Text(text) => text.into(),
+            FieldValue::Number(number) => number.to_string().into(),
+            FieldValue::Real(number) => format!("{number:?}").into(),
+        }
+    }
+
+    /// The value in a JSON object.
+    pub(super) fn json(&self) -> Value {
+        match self {
+            FieldValue::Text(text) => text.as_str().into(),
+            &FieldValue::Number(number) => number.into(),
+            &FieldValue::Real(number) => number.into(),
+        }
+    }
+}
+
 /// The fate of a record.
 ///
 /// ```
@@ -87,3 +110,11 @@ pub enum Fate {
 /// Decides the fate of a row, given the number of bytes read so far.
 #[cfg(feature = "arrow")]
 pub(super) type RowFate<'a> = &'a mut dyn FnMut(u64) -> io::Result<Fate>;
+
+/// Returns the message for a record, or a file, that already has a new field.
+pub(super) fn has_already(field: &NewField) -> String {
+    format!(
+        "has a field {:?} already; give the new ones other names",
+        field.name
+    )
+}

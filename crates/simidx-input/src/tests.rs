@@ -395,7 +395,7 @@ pub(super) fn filter_records(
     out: &mut (dyn std::io::Write + Send),
     keep: &mut dyn FnMut(u64) -> bool,
 ) -> Result<u64> {
-    rewrite_records(inputs, out, &Rewrite::default(), &mut |_, bytes| {
+    rewrite_records(inputs, out, &[], &mut |_, bytes| {
         Ok(match keep(bytes) {
             true => Fate::Copied,
             false => Fate::Dropped,

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use simidx::{Fingerprints, Width};
 use simidx_input::{
-    Content, Fate, Format, InputFile, ReadOptions, Record, RecordReader, Rewrite, TextEncoding,
+    Content, Fate, Format, InputFile, ReadOptions, Record, RecordReader, TextEncoding,
     open_with, rewrite_records,
 };
 
@@ -163,7 +163,7 @@ fn check_copy(path: &Path, format: Option<Format>, options: &ReadOptions, record
             false => Fate::Dropped,
         })
     };
-    let copied = rewrite_records(&[original], &mut out, &Rewrite::default(), &mut fate);
+    let copied = rewrite_records(&[original], &mut out, &[], &mut fate);
     let whole = records.is_complete && records.errors == 0;
     if !whole || records.records.is_empty() || format == Format::Files {
         return;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Arg;
 use serde_json::json;
 use simidx::{IdBuf, Width};
-use simidx_input::{Fate, InputFile, Rewrite};
+use simidx_input::{Fate, InputFile};
 use simidx_text::Pipeline;
 use simidx_text::contained::{Contained, ContainedOptions, ContainedSearch};
 
@@ -152,7 +152,7 @@ pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
                 Fate::Copied
             })
         };
-        let mut copier = Copier::new(&originals, Rewrite::default(), &fate, mode);
+        let mut copier = Copier::new(&originals, &[], &fate, mode);
         together.write(&clean, |out| copier.copy(&originals, path, out))?;
         copier.finish();
     }
@@ -194,8 +194,8 @@ impl Args {
     fn originals(&self, clean: &Path) -> Result<Vec<InputFile>, Failure> {
         let options = self.input.fields.options(Width::W64);
         let corpus = (&self.input, &self.input.paths()?[..]);
-        let originals = open_all(corpus, &options, None, Some(&|_| "clean it by itself"))?;
-        check_name(clean, &originals, None, &[])?;
+        let originals = open_all(corpus, &options, None, Some("clean it by itself"))?;
+        check_name(clean, &originals)?;
         Ok(originals)
     }
 

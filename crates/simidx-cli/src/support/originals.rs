@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use simidx_input::{Fate, Format, InputFile, ReadOptions, Rewrite, rewrite_records};
+use simidx_input::{Fate, Format, InputFile, NewField, ReadOptions, rewrite_records};
 
 use crate::support::failure::Failure;
 use crate::support::inputs::InputArgs;
@@ -19,8 +19,11 @@ const OTHER_ENDINGS: [&str; 9] = [
     "avro", "html", "orc", "pdf", "simidx", "svg", "tar", "xlsx", "xml",
 ];
 
-/// Opens inputs, which must go together if their records go into one output. For inputs that do not, `way_out` returns
-/// what helps, given whether all of their records have named fields.
+/// Formats that other programs convert records with named fields to.
+const CONVERTED: [&str; 3] = ["csv", "jsonl", "parquet"];
+
+/// Opens inputs. With `way_out`, their records go into one output, and they must go together; it is what helps if they do
+/// not.
 ///
 /// # Errors
 /// An input that cannot be opened or copied, or that does not go with the first one.
@@ -28,7 +31,7 @@ pub(crate) fn open_all(
     (args, paths): (&InputArgs, &[PathBuf]),
     options: &ReadOptions,
     temp_dir: Option<&Path>,
-    way_out: Option<&dyn Fn(bool) -> &'static str>,
+    way_out: Option<&str>,
 ) -> Result<Vec<InputFile>, Failure> {
     let mut originals: Vec<InputFile> = Vec::new();
     for path in paths {
@@ -44,7 +47,6 @@ pub(crate) fn open_all(
                     "is read as {format} and cannot go into one output with inputs read as {other}"
                 ),
             };
-            let way_out = way_out(original.has_fields() && first.has_fields());
             let message = format!("{message}; {way_out}");
             return Err(Failure::new(message).about(path.display()));
         }
@@ -66,17 +68,11 @@ pub(crate) fn said(path: &Path) -> Option<&'static str> {
     OTHER_ENDINGS.into_iter().find(|other| *other == ending)
 }
 
-/// Refuses a name of an output that says something else than what will be written: records in the format of the inputs,
-/// or in another one. `choices` are the formats that they can be converted to.
+/// Refuses a name of an output that says something else than the format of the inputs, in which their records are written.
 ///
 /// # Errors
-/// It does; the failure says how to name the output, or how to write what the name says.
-pub(crate) fn check_name(
-    path: &Path,
-    inputs: &[InputFile],
-    format: Option<Format>,
-    choices: &[Format],
-) -> Result<(), Failure> {
+/// It does; the failure says how to name the output.
+pub(crate) fn check_name(path: &Path, inputs: &[InputFile]) -> Result<(), Failure> {
     let refuse = |message: String| Err(Failure::new(message).about(path.display()));
     if path == Path::new("-") {
         return Ok(());
@@ -90,19 +86,13 @@ pub(crate) fn check_name(
             ".{own} cannot be written; name it .gz, .zst or without compression"
         ));
     }
-    let written = format.unwrap_or(first.format()).name();
+    let written = first.format().name();
     if written == "parquet" && is_compressed(path) {
         return refuse("a Parquet file is compressed inside and not as a whole".into());
     }
     let Some(said) = said(path) else {
         return Ok(());
     };
-    if let Some(format) = format {
-        return match said == written || said == "json" && written == "jsonl" {
-            true => Ok(()),
-            false => refuse(format!("its name says {said}, but --format says {format}")),
-        };
-    }
     let fits = match first.format() {
         Format::Jsonl => ["jsonl", "json"].contains(&said),
         Format::Hex | Format::Tsv if !first.has_fields() => ["hex", "tsv"].contains(&said),
@@ -112,15 +102,13 @@ pub(crate) fn check_name(
     if fits || inputs.iter().all(|input| ending(input.path()) == own) {
         return Ok(());
     }
-    let mut choices = choices.iter().filter(|_| first.has_fields());
-    refuse(match choices.find(|format| format.name() == said) {
-        Some(format) => format!(
-            "its name says {said}, but the records are {written}; name it .{written}, or add --format {format}"
-        ),
-        None => {
-            format!("its name says {said}, but the records are {written}; let it end otherwise")
-        }
-    })
+    let way_out = match first.has_fields() && CONVERTED.contains(&said) {
+        true => format!("name it .{written}, and convert it then, for example with DuckDB"),
+        false => "let it end otherwise".to_owned(),
+    };
+    refuse(format!(
+        "its name says {said}, but the records are {written}; {way_out}"
+    ))
 }
 
 /// Decides the fate of the record at a position among those of all inputs.
@@ -128,7 +116,7 @@ pub(crate) type FateAt<'a> = &'a dyn Fn(u64) -> io::Result<Fate>;
 
 /// Copies records, input by input, into one output or several.
 pub(crate) struct Copier<'a> {
-    rewrite: Rewrite,
+    fields: &'a [NewField],
     fate: FateAt<'a>,
     bar: ReadingBar,
     /// Records of the inputs that have been copied.
@@ -141,13 +129,13 @@ pub(crate) struct Copier<'a> {
 impl<'a> Copier<'a> {
     pub(crate) fn new(
         originals: &[InputFile],
-        rewrite: Rewrite,
+        fields: &'a [NewField],
         fate: FateAt<'a>,
         mode: ProgressMode,
     ) -> Self {
         let total = originals.iter().map(InputFile::byte_count).sum();
         Copier {
-            rewrite,
+            fields,
             fate,
             bar: mode.reading("copying", "documents", total),
             records: 0,
@@ -167,25 +155,17 @@ impl<'a> Copier<'a> {
         out: &mut (dyn Write + Send),
     ) -> Result<(), Failure> {
         compressed(path, out, |out| {
-            let mut out = LineEnds {
-                out,
-                is_open: false,
+            let (mut records, mut bytes) = (0, 0);
+            let mut fate = |number: u64, read: u64| {
+                records = number + 1;
+                bytes = read;
+                let position = self.records + number;
+                self.bar.show_sometimes(position, self.bytes + read);
+                (self.fate)(position)
             };
-            // Only lines of JSON are made of inputs of several formats.
-            for alike in originals.chunk_by(|one, next| next.goes_with(one)) {
-                out.end()?;
-                let (mut records, mut bytes) = (0, 0);
-                let mut fate = |number: u64, read: u64| {
-                    records = records.max(number + 1);
-                    bytes = read;
-                    let position = self.records + number;
-                    self.bar.show_sometimes(position, self.bytes + read);
-                    (self.fate)(position)
-                };
-                self.lost += rewrite_records(alike, &mut out, &self.rewrite, &mut fate)?;
-                self.records += records;
-                self.bytes += bytes;
-            }
+            self.lost += rewrite_records(originals, out, self.fields, &mut fate)?;
+            self.records += records;
+            self.bytes += bytes;
             Ok(())
         })
     }
@@ -195,36 +175,6 @@ impl<'a> Copier<'a> {
     pub(crate) fn finish(self) -> (u64, u64) {
         self.bar.finish();
         (self.records, self.lost)
-    }
-}
-
-/// An output that knows whether its last line still lacks its end.
-struct LineEnds<'a> {
-    out: &'a mut (dyn Write + Send),
-    is_open: bool,
-}
-
-impl LineEnds<'_> {
-    /// Ends the last line.
-    fn end(&mut self) -> io::Result<()> {
-        match self.is_open {
-            true => self.write_all(b"\n"),
-            false => Ok(()),
-        }
-    }
-}
-
-impl Write for LineEnds<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.out.write(bytes)?;
-        if let Some(last) = written.checked_sub(1) {
-            self.is_open = bytes[last] != b'\n';
-        }
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
     }
 }
 

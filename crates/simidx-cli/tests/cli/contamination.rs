@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use simidx_text::compare::FeatureSet;
 
-use crate::support::{Ran, Sandbox, gzip, keys};
+use crate::support::{Ran, Sandbox, gzip, keys, parquet};
 
 const TESTS: &str = r#"{"id":"q1","text":"Which river flows through the old town of Bern, the capital?"}
 {"id":"q2","text":"Two halves of an item that stand in two documents are not found."}
@@ -208,22 +208,11 @@ fn parquet_files_become_a_clean_parquet_file() {
     // A column of Parquet has an id in each row or none at all.
     let with_id =
         |lines: &str, id: &str| lines.replace("{\"text\"", &format!("{{\"id\":\"{id}\",\"text\""));
-    sandbox.write("t.jsonl", with_id(TESTS, "q5"));
-    sandbox.write("c.jsonl", with_id(CORPUS, "d5"));
-    for (from, to) in [("t.jsonl", "t.parquet"), ("c.jsonl", "c.parquet")] {
-        let convert = [
-            "dedup",
-            from,
-            "--similarity",
-            "1",
-            "--format",
-            "parquet",
-            "-o",
-            to,
-            "-q",
-        ];
-        sandbox.run(&convert).done();
-    }
+    sandbox.write("t.parquet", parquet(&with_id(TESTS, "q5"), &["id", "text"]));
+    sandbox.write(
+        "c.parquet",
+        parquet(&with_id(CORPUS, "d5"), &["id", "text"]),
+    );
     let clean = [
         "contamination",
         "t.parquet",
@@ -233,23 +222,8 @@ fn parquet_files_become_a_clean_parquet_file() {
         "clean.parquet",
     ];
     assert_eq!(table(&sandbox.run(&clean).done()).len(), 4);
-    let left = [
-        "dedup",
-        "clean.parquet",
-        "--similarity",
-        "1",
-        "--format",
-        "jsonl",
-        "-o",
-        "-",
-        "-q",
-    ];
-    let left = sandbox.run(&left).done();
-    let ids: Vec<Value> = left
-        .json_lines()
-        .iter()
-        .map(|row| row["id"].clone())
-        .collect();
+    let left = sandbox.run(&["fingerprint", "clean.parquet", "-q"]).done();
+    let ids: Vec<&str> = table(&left).into_iter().map(|row| row[1]).collect();
     assert_eq!(ids, ["d0", "d1", "d2", "d3"]);
 }
 
@@ -283,7 +257,7 @@ fn what_cannot_be_is_refused() {
     );
     refused(
         &["c.jsonl", "--clean", "x.csv"],
-        "x.csv: its name says csv, but the records are jsonl; let it end otherwise",
+        "x.csv: its name says csv, but the records are jsonl; name it .jsonl, and convert it then, for example with DuckDB",
     );
     refused(
         &["c.jsonl", "--clean", "x.jsonl.xz"],

@@ -140,9 +140,7 @@ fn what_is_kept_of_csv_has_one_header_and_its_bytes() {
         "a.csv",
         "c.csv",
     ]);
-    ran.refused(
-        "c.csv: has other columns than the inputs before it; use --output-dir, or --format jsonl",
-    );
+    ran.refused("c.csv: has other columns than the inputs before it; use --output-dir");
 }
 
 /// Returns the texts as members of objects, and a copy of each.

@@ -6,7 +6,11 @@ use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
 
+use parquet::data_type::{ByteArray, ByteArrayType};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::Value;
@@ -211,6 +215,35 @@ pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()
+}
+
+/// Returns a Parquet file of the members with these names, which are strings, of lines of JSON.
+pub(crate) fn parquet(lines: &str, names: &[&str]) -> Vec<u8> {
+    let lines = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap());
+    let rows: Vec<Value> = lines.collect();
+    let columns = names.iter();
+    let columns: String = columns
+        .map(|name| format!("optional binary {name} (UTF8); "))
+        .collect();
+    let schema = parse_message_type(&format!("message rows {{ {columns} }}")).unwrap();
+    let mut file = Vec::new();
+    let mut writer =
+        SerializedFileWriter::new(&mut file, Arc::new(schema), Arc::default()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    for name in names {
+        let texts = rows.iter().map(|row| row[*name].as_str());
+        let levels: Vec<i16> = texts.clone().map(|text| text.is_some().into()).collect();
+        let texts: Vec<ByteArray> = texts.flatten().map(ByteArray::from).collect();
+        let mut column = group.next_column().unwrap().unwrap();
+        let values = column.typed::<ByteArrayType>();
+        values.write_batch(&texts, Some(&levels), None).unwrap();
+        column.close().unwrap();
+    }
+    group.close().unwrap();
+    writer.close().unwrap();
+    file
 }
 
 /// Changes the version of an index to a later one, with a valid checksum.

@@ -1,75 +1,60 @@
-//! Columns made from the cells of rows, including those of new fields.
+//! Columns made from the values of new fields.
 
 use std::str::FromStr;
 use std::sync::Arc;
 
 use arrow_array::builder::StringBuilder;
-use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, UInt64Array};
+use arrow_array::{ArrayRef, Float64Array, UInt64Array};
 use arrow_schema::{DataType, Field};
 
-use crate::cells::{Cell, Kind};
 use crate::source::input_error;
-use crate::{Fate, FieldKind, NewField, Place, Result};
+use crate::{Fate, FieldKind, FieldValue, NewField, Place, Result};
 
 /// Largest number of bytes of text in the new fields of a row group or a record batch, and in a value. A column can
 /// hold twice as many.
 pub(super) const MAX_TEXT: usize = 1 << 30;
 
-/// Returns the kind of the column of a new field.
-pub(super) fn kind(kind: FieldKind) -> Kind {
-    match kind {
-        FieldKind::Text => Kind::Text,
-        FieldKind::Number => Kind::Unsigned,
-        FieldKind::Real => Kind::Real,
-    }
-}
-
-/// Returns a column that may have nulls.
-pub(super) fn field(name: &str, kind: Kind) -> Field {
-    let data_type = match kind {
-        Kind::Bool => DataType::Boolean,
-        Kind::Integer => DataType::Int64,
-        Kind::Unsigned => DataType::UInt64,
-        Kind::Real => DataType::Float64,
-        Kind::Text | Kind::Unknown => DataType::Utf8,
-    };
-    Field::new(name, data_type, true)
-}
-
-/// Returns the columns of new fields.
+/// Returns the columns of new fields, which may have nulls.
 pub(super) fn new_fields(fields: &[NewField]) -> impl Iterator<Item = Field> {
-    fields.iter().map(|new| field(&new.name, kind(new.kind)))
+    fields.iter().map(|new| {
+        let data_type = match new.kind {
+            FieldKind::Text => DataType::Utf8,
+            FieldKind::Number => DataType::UInt64,
+            FieldKind::Real => DataType::Float64,
+        };
+        Field::new(&new.name, data_type, true)
+    })
 }
 
 /// The values of a column so far, as text.
 pub(super) struct Column {
-    kind: Kind,
+    kind: FieldKind,
     values: StringBuilder,
 }
 
 impl Column {
-    pub(super) fn new(kind: Kind) -> Self {
+    pub(super) fn new(field: &NewField) -> Self {
         Column {
-            kind,
+            kind: field.kind,
             values: StringBuilder::new(),
         }
     }
 
-    /// Adds the value of the next row.
-    pub(super) fn push(&mut self, cell: &Cell) {
-        self.values.append_option(cell.text());
+    /// Adds the value of the next row, and returns its length as text.
+    pub(super) fn push(&mut self, value: Option<&FieldValue>) -> usize {
+        let text = value.map(FieldValue::text);
+        self.values.append_option(text.as_deref());
+        text.map_or(0, |text| text.len())
     }
 
-    /// Returns the values so far, with null for cells of another kind, and empties the column.
+    /// Returns the values so far, with null for values of another kind, and empties the column.
     pub(super) fn finish(&mut self) -> ArrayRef {
         let values = self.values.finish();
         let texts = values.iter();
         match self.kind {
-            Kind::Bool => Arc::new(texts.map(parse::<bool>).collect::<BooleanArray>()),
-            Kind::Integer => Arc::new(texts.map(parse::<i64>).collect::<Int64Array>()),
-            Kind::Unsigned => Arc::new(texts.map(parse::<u64>).collect::<UInt64Array>()),
-            Kind::Real => Arc::new(texts.map(parse::<f64>).collect::<Float64Array>()),
-            Kind::Text | Kind::Unknown => Arc::new(values),
+            FieldKind::Number => Arc::new(texts.map(parse::<u64>).collect::<UInt64Array>()),
+            FieldKind::Real => Arc::new(texts.map(parse::<f64>).collect::<Float64Array>()),
+            FieldKind::Text => Arc::new(values),
         }
     }
 }
@@ -95,20 +80,21 @@ impl Choice {
     ) -> Result<Self> {
         // The number of rows is only declared by the file, so no memory is reserved for it.
         let mut kept = Vec::new();
-        let columns = fields.iter().map(|field| Column::new(kind(field.kind)));
-        let mut columns: Vec<Column> = columns.collect();
+        let mut columns: Vec<Column> = fields.iter().map(Column::new).collect();
         let mut text_len = 0;
         for _ in 0..rows {
             let fate = fate()?;
             kept.push(fate != Fate::Dropped);
             match fate {
                 Fate::Dropped => {}
-                Fate::Copied => columns.iter_mut().for_each(|c| c.push(&Cell::Null)),
+                Fate::Copied => {
+                    for column in &mut columns {
+                        column.push(None);
+                    }
+                }
                 Fate::With(values) => {
                     for (column, value) in columns.iter_mut().zip(&values) {
-                        let cell = Cell::of(value);
-                        text_len += cell.text().map_or(0, str::len);
-                        column.push(&cell);
+                        text_len += column.push(value.as_ref());
                     }
                 }
             }

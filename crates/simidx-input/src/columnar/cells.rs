@@ -54,7 +54,7 @@ pub(super) fn visit<'a>(
 }
 
 /// Returns the array and the index that hold the value of a row, also of a dictionary or of runs; `None` for null.
-pub(super) fn resolve(array: &dyn Array, row: usize) -> Option<(&dyn Array, usize)> {
+fn resolve(array: &dyn Array, row: usize) -> Option<(&dyn Array, usize)> {
     if row >= array.len() || array.is_null(row) {
         return None;
     }
@@ -72,7 +72,7 @@ pub(super) fn resolve(array: &dyn Array, row: usize) -> Option<(&dyn Array, usiz
 }
 
 /// Returns the array and the range of the elements of the list in a row.
-pub(super) fn elements(array: &dyn Array, row: usize) -> Option<(&dyn Array, Range<usize>)> {
+fn elements(array: &dyn Array, row: usize) -> Option<(&dyn Array, Range<usize>)> {
     let range =
         |start: i64, end: i64| Some(usize::try_from(start).ok()?..usize::try_from(end).ok()?);
     Some(match array.data_type() {
@@ -118,7 +118,7 @@ pub(super) fn elements(array: &dyn Array, row: usize) -> Option<(&dyn Array, Ran
 }
 
 /// Returns the value of a row that is not null.
-pub(super) fn cell(array: &dyn Array, row: usize) -> Option<Cell<'_>> {
+fn cell(array: &dyn Array, row: usize) -> Option<Cell<'_>> {
     macro_rules! number {
         ($type:ty, $kind:ident) => {
             Cell::$kind(array.as_primitive_opt::<$type>()?.value(row).into())

@@ -13,7 +13,6 @@ mod parquet_file;
 #[cfg(feature = "parquet")]
 mod parquet_out;
 mod records;
-mod rows;
 mod schema;
 mod watched;
 
@@ -25,8 +24,7 @@ use arrow_schema::SchemaRef;
 
 #[cfg(feature = "parquet")]
 use super::Format;
-use super::cells::has_already;
-use super::new_fields::RowFate;
+use super::new_fields::{RowFate, has_already};
 use super::source::{input_error, io_error};
 use super::{InputFile, NewField};
 use crate::{Error, Place, Result};
@@ -36,7 +34,6 @@ pub(super) use parquet_file::ParquetBatches;
 #[cfg(feature = "parquet")]
 pub use parquet_out::ParquetOut;
 pub(super) use records::Records;
-pub(super) use rows::BatchRows;
 
 /// The rows of a file or a stream.
 pub(super) trait Batches: Send {
@@ -64,15 +61,6 @@ pub(super) trait Batches: Send {
     fn next(&mut self) -> Result<Option<RecordBatch>>;
 
     fn bytes_read(&self) -> u64;
-}
-
-/// Opens an input of either format.
-fn open(input: &InputFile) -> Result<Box<dyn Batches>> {
-    match input.format() {
-        #[cfg(feature = "parquet")]
-        Format::Parquet => Ok(Box::new(ParquetBatches::open(input.path())?)),
-        _ => Ok(Box::new(ArrowBatches::open(input.source()?)?)),
-    }
 }
 
 /// Copies the rows that `fate` does not drop, with new fields. See [`rewrite_records`](crate::rewrite_records).

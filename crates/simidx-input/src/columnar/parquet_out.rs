@@ -11,10 +11,9 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 
-use super::arrays::{self, Column, MAX_TEXT};
+use super::arrays::{Column, MAX_TEXT, new_fields};
 use super::parquet_file::guarded_read;
 use super::watched::Watched;
-use crate::cells::{Cell, Columns, Kind};
 use crate::source::input_error;
 use crate::{Error, FieldValue, NewField, Place, Result};
 
@@ -48,8 +47,6 @@ pub struct ParquetOut<'a> {
     writer: ArrowWriter<Watched<'a>>,
     schema: SchemaRef,
     columns: Vec<Column>,
-    /// Number of columns, without those of new fields.
-    own: usize,
     rows: usize,
     len: usize,
 }
@@ -61,20 +58,7 @@ impl<'a> ParquetOut<'a> {
     ///
     /// Any error of `out`.
     pub fn of_fields(out: &'a mut (dyn Write + Send), fields: &[NewField]) -> Result<Self> {
-        Self::new(out, &Columns::default(), fields)
-    }
-
-    /// Creates a file with these columns, and those of new fields after them.
-    pub(crate) fn new(
-        out: &'a mut (dyn Write + Send),
-        columns: &Columns,
-        fields: &[NewField],
-    ) -> Result<Self> {
-        let own = columns.names.iter().zip(columns.kinds.iter().copied());
-        let new = fields.iter().map(|f| (&f.name, arrays::kind(f.kind)));
-        let all: Vec<(&String, Kind)> = own.chain(new).collect();
-        let schema = all.iter().map(|&(name, kind)| arrays::field(name, kind));
-        let schema = Arc::new(Schema::new(schema.collect::<Vec<_>>()));
+        let schema = Arc::new(Schema::new(new_fields(fields).collect::<Vec<_>>()));
         let writer = guarded_read(|| {
             let properties = WriterProperties::builder().set_compression(zstd()?).build();
             let options = ArrowWriterOptions::new()
@@ -86,8 +70,7 @@ impl<'a> ParquetOut<'a> {
         Ok(ParquetOut {
             writer: writer.map_err(failure)?,
             schema,
-            columns: all.iter().map(|&(_, kind)| Column::new(kind)).collect(),
-            own: columns.names.len(),
+            columns: fields.iter().map(Column::new).collect(),
             rows: 0,
             len: 0,
         })
@@ -99,21 +82,13 @@ impl<'a> ParquetOut<'a> {
     ///
     /// A value longer than 1 GiB, and any error of the output.
     pub fn write(&mut self, values: &[Option<FieldValue>]) -> Result<()> {
-        let cells: Vec<Cell> = values.iter().map(Cell::of).collect();
-        self.row(&[], &cells)
-    }
-
-    /// Adds a row. Cells at the end of `row` may be missing.
-    pub(crate) fn row(&mut self, row: &[Cell], new: &[Cell]) -> Result<()> {
-        let cells = row.iter().chain(std::iter::repeat(&Cell::Missing));
-        let cells = cells.take(self.own).chain(new);
-        for (column, cell) in self.columns.iter_mut().zip(cells) {
-            let len = cell.text().map_or(0, str::len);
-            if len > MAX_TEXT {
+        for (column, value) in self.columns.iter_mut().zip(values) {
+            if let Some(FieldValue::Text(text)) = value
+                && text.len() > MAX_TEXT
+            {
                 return Err(failure("a value is longer than 1 GiB".into()));
             }
-            self.len += len;
-            column.push(cell);
+            self.len += column.push(value.as_ref());
         }
         self.rows += 1;
         match self.rows >= GROUP_ROWS || self.len >= GROUP_LEN {

@@ -1,6 +1,5 @@
-//! Rewrites records with further fields, or in another format.
+//! Copies records, with further fields if they are to get some.
 
-mod convert;
 mod copier;
 mod csv;
 mod json;
@@ -18,42 +17,15 @@ use super::source::input_error;
 use super::{Format, Place};
 use crate::Result;
 
-/// Options of [`rewrite_records`]. Start from [`Rewrite::default`], which copies records unchanged.
-///
-/// ```
-/// use simidx_input::{FieldKind, Format, NewField, Rewrite};
-///
-/// let mut rewrite = Rewrite::default();
-/// rewrite.format = Some(Format::Csv);
-/// rewrite.fields = vec![NewField::new("cluster", FieldKind::Number)];
-/// ```
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct Rewrite {
-    /// The format to write. By default, it is that of the inputs, and records without new fields are copied byte for
-    /// byte. Records can be converted to:
-    ///
-    /// - [`Format::Jsonl`]: a JSON object on each line. Values of a table are strings. Values of Parquet and Arrow files
-    ///   keep their types; bytes that are not text become hexadecimal digits, dates and times strings.
-    /// - [`Format::Csv`]: comma-separated values by RFC 4180, with a header line. Missing values are empty; lists and
-    ///   objects are JSON.
-    /// - [`Format::Parquet`], compressed by Zstandard. All columns may have nulls. The members of JSON objects and the
-    ///   columns of Arrow files become columns of booleans, 64-bit integers, doubles or strings, depending on all of
-    ///   their values; lists and objects are JSON. Values of a table are strings. It needs the feature `parquet`.
-    pub format: Option<Format>,
-    /// Fields that are added to records, in this order, after the existing ones.
-    pub fields: Vec<NewField>,
-}
-
 /// Decides the fate of a record, given its number among those of all inputs, from 0, and the number of bytes read so
 /// far from all inputs.
 pub type RecordFate<'a> = &'a mut dyn FnMut(u64, u64) -> io::Result<Fate>;
 
-/// Writes the records that `fate` does not drop to `out`, in order, with new fields, or in another format. The output
-/// of compressed inputs is not compressed. Returns how many of these records could not be written because they cannot
-/// be read, for example lines that are too long.
+/// Writes the records that `fate` does not drop to `out`, in order, with these new fields. The output of compressed
+/// inputs is not compressed. Returns how many of these records could not be written because they cannot be read, for
+/// example lines that are too long.
 ///
-/// In their own format, records are copied byte for byte, except that decoded lines are written in UTF-8. For an
+/// Without new fields, records are copied byte for byte, except that decoded lines are written in UTF-8. For an
 /// example, see [`InputFile`].
 ///
 /// - Line formats: a record is its line with its end. A last line without an end gets one if another record follows. A
@@ -68,25 +40,20 @@ pub type RecordFate<'a> = &'a mut dyn FnMut(u64, u64) -> io::Result<Fate>;
 ///   file; the others must have the same schema.
 /// - `arrow`: like `parquet`; the output is a file or a stream, like the first input.
 ///
-/// Only records with fields, see [`InputFile::has_fields`], can get new fields or another format. A JSON object is
-/// copied unchanged, with the new members at its end. So is a row of a table or of comma-separated values, with the
-/// same delimiter; a row with another number of columns than the first gets no new ones. Parquet and Arrow files are
-/// encoded anew. With new fields, the metadata of Arrow in Parquet files, which would be incorrect, is left out.
-///
-/// JSON that becomes CSV or Parquet is read twice, first for the names and types of the columns. `fate` is then called
-/// twice for each record.
+/// Only records with fields, see [`InputFile::has_fields`], can get new fields. A JSON object is copied unchanged, with
+/// the new members at its end. So is a row of a table or of comma-separated values, with the same delimiter; a row with
+/// another number of columns than the first gets no new ones. Parquet and Arrow files are encoded anew. With new fields, the metadata of Arrow in Parquet files, which would be incorrect, is left out.
 ///
 /// ```
-/// use simidx_input::{Fate, FieldKind, FieldValue, InputFile, NewField, Rewrite, rewrite_records};
+/// use simidx_input::{Fate, FieldKind, FieldValue, InputFile, NewField, rewrite_records};
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("texts.jsonl");
 /// std::fs::write(&path, "{\"text\": \"one\"}\n{\"text\": \"two\"}\n")?;
 /// let input = InputFile::open(&path, None, None)?;
-/// let mut rewrite = Rewrite::default();
-/// rewrite.fields = vec![NewField::new("length", FieldKind::Number)];
+/// let fields = [NewField::new("length", FieldKind::Number)];
 /// let mut out = Vec::new();
-/// rewrite_records(&[input], &mut out, &rewrite, &mut |number, _| Ok(match number {
+/// rewrite_records(&[input], &mut out, &fields, &mut |number, _| Ok(match number {
 ///     0 => Fate::With(vec![Some(FieldValue::Number(3))]),
 ///     _ => Fate::Dropped,
 /// }))?;
@@ -102,22 +69,17 @@ pub type RecordFate<'a> = &'a mut dyn FnMut(u64, u64) -> io::Result<Fate>;
 pub fn rewrite_records(
     inputs: &[InputFile],
     mut out: &mut (dyn Write + Send),
-    rewrite: &Rewrite,
+    fields: &[NewField],
     fate: RecordFate<'_>,
 ) -> Result<u64> {
     let Some(first) = inputs.first() else {
         return Ok(0);
     };
     inputs.iter().try_for_each(InputFile::check_copyable)?;
-    let format = rewrite.format.filter(|&to| to != first.format());
-    let fields = &rewrite.fields[..];
-    if format.is_some() || !fields.is_empty() {
+    if !fields.is_empty() {
         check_fields(inputs)?;
     }
     check_features(inputs)?;
-    if let Some(format) = format {
-        return convert::convert(inputs, out, (format, fields), fate);
-    }
     inputs.iter().try_for_each(InputFile::check_unchanged)?;
     let lost = match first.format() {
         // These columnar files are copied by rows.

@@ -1,16 +1,15 @@
-//! The records of an input, one by one, as raw bytes and as cells.
+//! The records of an input, one by one, as raw bytes.
+
+use std::borrow::Cow;
 
 use super::copier::Copier;
 use super::{csv, json};
-use crate::cells::{Cell, Columns, has_already};
-#[cfg(feature = "arrow")]
-use crate::columnar::BatchRows;
 use crate::fields::Holds;
 use crate::files::FilesReader;
 use crate::items::Items;
 use crate::json::Values;
 use crate::line_source::LineSource;
-use crate::new_fields::{Fate, FieldValue, NewField};
+use crate::new_fields::{Fate, FieldValue, NewField, has_already};
 #[cfg(feature = "warc")]
 use crate::warc::WarcReader;
 use crate::{Error, Escaped, Format, InputFile, MAX_DOCUMENT, Result, columns};
@@ -23,8 +22,6 @@ pub(super) enum Records {
     Warc(WarcReader),
     /// Documents, and the path of the last one.
     Files(FilesReader, String),
-    #[cfg(feature = "arrow")]
-    Batches(BatchRows),
 }
 
 /// The shape of items.
@@ -85,9 +82,6 @@ impl Records {
                 *path = next?;
                 Ok(true)
             }),
-            #[cfg(feature = "arrow")]
-            // An error in a batch is an error of the file.
-            Records::Batches(batches) => return Ok(batches.advance()?.then_some(true)),
         };
         match advanced {
             Ok(is_record) => Ok(is_record.then_some(true)),
@@ -102,40 +96,7 @@ impl Records {
             #[cfg(feature = "warc")]
             Records::Warc(warc) => warc.bytes_read(),
             Records::Files(..) => 0,
-            #[cfg(feature = "arrow")]
-            Records::Batches(batches) => batches.bytes_read(),
         }
-    }
-
-    /// Appends the cells of the record, each in its column.
-    pub(super) fn row(&self, columns: &mut Columns, row: &mut Vec<Cell>) -> Result<(), String> {
-        match self {
-            Records::Items(items, Shape::Row { width, .. }) => {
-                let cells = items.cells()?;
-                row.extend(cells.iter().map(|&cell| Cell::Text(cell.to_owned())));
-                match cells.len() == *width {
-                    true => Ok(()),
-                    false => Err("has not as many columns as the table".into()),
-                }
-            }
-            Records::Items(object, _) => {
-                let text = object.text().map_err(|error| error.to_string())?;
-                json::take_apart(text, columns, row)
-            }
-            #[cfg(feature = "arrow")]
-            Records::Batches(batches) => batches.row(row),
-            _ => Err("has no fields".into()),
-        }
-    }
-
-    /// The columns in the header of a table; none for other inputs.
-    pub(super) fn columns(&self) -> Result<Columns> {
-        let Records::Items(items, Shape::Row { .. }) = self else {
-            return Ok(Columns::default());
-        };
-        let names = items.cells();
-        let names = names.map_err(|message| items.error_at(0, message))?;
-        Ok(Columns::of_table(names.into_iter()))
     }
 
     /// Writes the header of a table, with the names of new fields.
@@ -151,7 +112,12 @@ impl Records {
                 false => Ok(()),
             };
         }
-        if let Some(field) = self.columns()?.clash(fields) {
+        let columns = header.cells();
+        let columns = columns.map_err(|message| header.error_at(0, message))?;
+        if let Some(field) = fields
+            .iter()
+            .find(|new| columns.contains(&new.name.as_str()))
+        {
             return Err(header.error_at(0, has_already(field)));
         }
         if !is_first {
@@ -181,8 +147,6 @@ impl Records {
             Records::Files(_, path) => {
                 return copier.write(Escaped(path).to_string().as_bytes(), b"\n");
             }
-            #[cfg(feature = "arrow")]
-            Records::Batches(_) => unreachable!("rows of these files are copied together"),
         };
         let (raw, end) = items.raw();
         match (shape, values) {
@@ -201,7 +165,7 @@ impl Records {
                     return copier.write_raw((raw, end));
                 }
                 let cells = new_cells(fields, values);
-                let cells = cells.iter().map(|cell| cell.text().unwrap_or_default());
+                let cells = cells.iter().map(|cell| &**cell);
                 copier.write_raw((&with_cells(raw, delimiter, cells), end))
             }
         }
@@ -236,11 +200,17 @@ fn with_cells<'c>(
 }
 
 /// Returns the cells of new fields, which may have no values in a record.
-fn new_cells(fields: &[NewField], values: Option<&[Option<FieldValue>]>) -> Vec<Cell> {
-    match values {
-        Some(values) => values.iter().map(Cell::of).collect(),
-        None => vec![Cell::Null; fields.len()],
-    }
+fn new_cells<'v>(
+    fields: &[NewField],
+    values: Option<&'v [Option<FieldValue>]>,
+) -> Vec<Cow<'v, str>> {
+    let Some(values) = values else {
+        return vec![Cow::default(); fields.len()];
+    };
+    let texts = values
+        .iter()
+        .map(|value| value.as_ref().map(FieldValue::text));
+    texts.map(Option::unwrap_or_default).collect()
 }
 
 /// Returns the lines of an input, with the limit of its reader.

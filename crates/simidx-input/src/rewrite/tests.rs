@@ -7,7 +7,7 @@ use crate::{FieldKind, FieldValue, ReadOptions, TextEncoding};
 fn rewritten(
     inputs: &[(&str, &[u8])],
     text: Option<&str>,
-    rewrite: &Rewrite,
+    fields: &[NewField],
     fates: &[Fate],
 ) -> Result<(Vec<u8>, u64), String> {
     let folder = tempfile::tempdir().unwrap();
@@ -21,7 +21,7 @@ fn rewritten(
     let inputs: Result<Vec<_>> = inputs.iter().map(open).collect();
     let mut out = Vec::new();
     let mut fate = |number: u64, _| Ok(fates[number as usize].clone());
-    let lost = rewrite_records(&inputs.unwrap(), &mut out, rewrite, &mut fate);
+    let lost = rewrite_records(&inputs.unwrap(), &mut out, fields, &mut fate);
     let name = |error: crate::Error| {
         let place = format!("{}/", folder.path().display());
         error.to_string().replace(&place, "")
@@ -49,15 +49,12 @@ fn values(of: &str, distance: u64) -> Fate {
     ])
 }
 
-fn three() -> Rewrite {
-    Rewrite {
-        format: None,
-        fields: fields(&[
-            ("of", FieldKind::Text),
-            ("distance", FieldKind::Number),
-            ("share", FieldKind::Real),
-        ]),
-    }
+fn three() -> Vec<NewField> {
+    fields(&[
+        ("of", FieldKind::Text),
+        ("distance", FieldKind::Number),
+        ("share", FieldKind::Real),
+    ])
 }
 
 #[test]
@@ -115,58 +112,41 @@ fn other_records_have_no_fields() {
         found.unwrap_err(),
         "a.hex: records read as hex have no named fields"
     );
-    let rewrite = Rewrite {
-        format: Some(Format::Csv),
-        fields: Vec::new(),
-    };
-    assert!(rewritten(&[lines], None, &rewrite, &[]).is_err());
     // They can be copied unchanged, and the result counts those that cannot.
-    let found = rewritten(&[lines], None, &Rewrite::default(), &[Fate::Copied]);
+    let found = rewritten(&[lines], None, &[], &[Fate::Copied]);
     assert_eq!(text(found), ("1\n".to_owned(), 0));
 }
 
 #[test]
-fn objects_become_rows() {
-    let lines = "{\"text\":\"a, \\\"b\\\"\",\"n\":1.50}\n{\"text\":\"dropped\",\"y\":1}\n[]\n\
-                 {\"n\":null,\"z\":{\"k\":[1, 2]},\"text\":\"two\\nlines\"}\n";
-    let fates = [values("x", 1), Fate::Dropped, Fate::Copied, Fate::Copied];
-    let mut rewrite = three();
-    rewrite.format = Some(Format::Csv);
-    let found = rewritten(&[("a.jsonl", lines.as_bytes())], None, &rewrite, &fates);
-    let expected = "text,n,z,of,distance,share\n\"a, \"\"b\"\"\",1.50,,x,1,\n\
-                    \"two\nlines\",,\"{\"\"k\"\":[1, 2]}\",,,\n";
-    assert_eq!(text(found), (expected.to_owned(), 1));
-    // A single column that may be empty.
-    let fates = [Fate::Copied, Fate::Copied];
-    rewrite.fields.clear();
-    let lines: (&str, &[u8]) = ("a.jsonl", b"{\"text\":\"\"}\n{\"text\":\"x\"}\n");
-    let found = rewritten(&[lines], None, &rewrite, &fates);
-    assert_eq!(text(found).0, "text\n\"\"\nx\n");
-}
-
-#[test]
-fn tables_become_objects() {
-    let table: (&str, &[u8]) = ("a.tsv", b"id\ttext\n1\t\"q\"\n2\t\xff\n3\tx\ty\n");
-    let rewrite = Rewrite {
-        format: Some(Format::Jsonl),
-        fields: fields(&[("cluster", FieldKind::Number)]),
+fn cells_of_rows_are_quoted_if_necessary() {
+    let row = |cells: &[&str]| {
+        let mut out = Vec::new();
+        write_csv_row(&mut out, cells.iter().copied()).unwrap();
+        String::from_utf8(out).unwrap()
     };
-    let fates = [
-        Fate::With(vec![Some(FieldValue::Number(4))]),
-        Fate::Copied,
-        Fate::Copied,
-    ];
-    let found = rewritten(&[table], Some("text"), &rewrite, &fates);
-    let expected = "{\"id\":\"1\",\"text\":\"\\\"q\\\"\",\"cluster\":4}\n";
-    assert_eq!(text(found), (expected.to_owned(), 2));
+    assert_eq!(row(&["a, \"b\"", "1.50", ""]), "\"a, \"\"b\"\"\",1.50,\n");
+    assert_eq!(row(&["two\nlines"]), "\"two\nlines\"\n");
+    assert_eq!(row(&[""]), "\"\"\n");
 }
 
 #[cfg(feature = "parquet")]
 mod parquet_files {
-    use super::*;
     use parquet::file::reader::{FileReader, SerializedFileReader};
 
-    pub(super) fn rows(bytes: Vec<u8>) -> (Vec<String>, Vec<String>) {
+    use super::*;
+    use crate::ParquetOut;
+
+    /// Writes a file of these columns and rows.
+    fn written(columns: &[NewField], rows: &[Vec<Option<FieldValue>>]) -> Vec<u8> {
+        let mut file = Vec::new();
+        let mut out = ParquetOut::of_fields(&mut file, columns).unwrap();
+        rows.iter().for_each(|row| out.write(row).unwrap());
+        out.finish().unwrap();
+        file
+    }
+
+    /// Returns the names and types of the columns, and the rows.
+    fn rows(bytes: Vec<u8>) -> (Vec<String>, Vec<String>) {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&bytes).unwrap();
         let reader = SerializedFileReader::new(file).unwrap();
@@ -179,87 +159,46 @@ mod parquet_files {
     }
 
     #[test]
-    fn objects_become_typed_columns_and_objects_again() {
-        let lines = "{\"text\":\"a\",\"n\":1,\"r\":1,\"b\":true,\"m\":1,\"l\":[\"x\"],\"u\":18446744073709551615}\n\
-                     {\"text\":\"b\",\"n\":-2,\"r\":0.5,\"b\":null,\"m\":\"s\",\"none\":null}\n";
-        let mut rewrite = three();
-        rewrite.format = Some(Format::Parquet);
-        let fates = [values("z", u64::MAX), Fate::Copied];
-        let found = rewritten(&[("a.jsonl", lines.as_bytes())], None, &rewrite, &fates);
-        let (bytes, lost) = found.unwrap();
-        assert_eq!(lost, 0);
-        let (columns, found) = rows(bytes.clone());
-        let expected = [
-            "text BYTE_ARRAY",
-            "n INT64",
-            "r DOUBLE",
-            "b BOOLEAN",
-            "m BYTE_ARRAY",
-            "l BYTE_ARRAY",
-            "u BYTE_ARRAY",
-            "none BYTE_ARRAY",
-            "of BYTE_ARRAY",
-            "distance INT64",
-            "share DOUBLE",
+    fn files_get_columns_after_their_own() {
+        let text = |text: &str| Some(FieldValue::Text(text.to_owned()));
+        let file = [
+            vec![text("z"), Some(FieldValue::Number(u64::MAX)), None],
+            // Numbers may be texts.
+            vec![None, text("7"), text("0.5")],
         ];
-        assert_eq!(columns, expected);
-        assert_eq!(found.len(), 2);
-        assert!(found[0].ends_with("of: \"z\", distance: 18446744073709551615, share: null}"));
+        let bytes = written(&three(), &file);
+        let (columns, found) = rows(bytes.clone());
+        let own = ["of BYTE_ARRAY", "distance INT64", "share DOUBLE"];
+        assert_eq!(columns, own);
+        let expected = [
+            "{of: \"z\", distance: 18446744073709551615, share: null}",
+            "{of: null, distance: 7, share: 0.5}",
+        ];
+        assert_eq!(found, expected);
 
-        let rewrite = Rewrite {
-            format: Some(Format::Jsonl),
-            fields: Vec::new(),
-        };
-        let back = rewritten(
-            &[("a.parquet", &bytes)],
-            None,
-            &rewrite,
-            &[Fate::Copied, Fate::Copied],
-        );
-        let expected = "{\"text\":\"a\",\"n\":1,\"r\":1.0,\"b\":true,\"m\":\"1\",\"l\":\"[\\\"x\\\"]\",\
-                        \"u\":\"18446744073709551615\",\"none\":null,\"of\":\"z\",\
-                        \"distance\":18446744073709551615,\"share\":null}\n\
-                        {\"text\":\"b\",\"n\":-2,\"r\":0.5,\"b\":null,\"m\":\"s\",\"l\":null,\"u\":null,\
-                        \"none\":null,\"of\":null,\"distance\":null,\"share\":null}\n";
-        assert_eq!(text(back), (expected.to_owned(), 0));
-
-        // New columns in addition to those of a file, which has the same name.
         let two = [Fate::Dropped, Fate::With(vec![Some(FieldValue::Real(0.5))])];
-        let mut rewrite = Rewrite {
-            format: None,
-            fields: fields(&[("similarity", FieldKind::Real)]),
-        };
-        let found = rewritten(&[("a.parquet", &bytes)], None, &rewrite, &two).unwrap();
+        let new = fields(&[("similarity", FieldKind::Real)]);
+        let found = rewritten(&[("a.parquet", &bytes)], Some("of"), &new, &two).unwrap();
         let (columns, found) = rows(found.0);
-        assert_eq!(columns.len(), 12);
-        assert_eq!(found.len(), 1);
-        assert!(
-            found[0].ends_with("share: null, similarity: 0.5}"),
-            "{found:?}"
-        );
-        rewrite.fields = fields(&[("n", FieldKind::Number)]);
-        let found = rewritten(&[("a.parquet", &bytes)], None, &rewrite, &two);
+        assert_eq!(columns, [&own[..], &["similarity DOUBLE"]].concat());
+        let expected = ["{of: null, distance: 7, share: 0.5, similarity: 0.5}"];
+        assert_eq!(found, expected);
+        let new = fields(&[("distance", FieldKind::Number)]);
+        let found = rewritten(&[("a.parquet", &bytes)], Some("of"), &new, &two);
         assert!(
             found
                 .unwrap_err()
-                .starts_with("a.parquet: has a field \"n\" already")
+                .starts_with("a.parquet: has a field \"distance\" already")
         );
     }
 
     #[test]
     fn many_rows_are_written_in_groups() {
-        let lines: String = (0..300_000)
-            .map(|n| format!("{{\"text\":\"{n}\"}}\n"))
-            .collect();
-        let rewrite = Rewrite {
-            format: Some(Format::Parquet),
-            fields: Vec::new(),
-        };
-        let fates = vec![Fate::Copied; 300_000];
-        let found = rewritten(&[("a.jsonl", lines.as_bytes())], None, &rewrite, &fates);
-        let (_, found) = rows(found.unwrap().0);
+        let row = |number| vec![Some(FieldValue::Number(number))];
+        let all: Vec<_> = (0..300_000).map(row).collect();
+        let (_, found) = rows(written(&fields(&[("n", FieldKind::Number)]), &all));
         assert_eq!(found.len(), 300_000);
-        assert_eq!(found[299_999], "{text: \"299999\"}");
+        assert_eq!(found[299_999], "{n: 299999}");
     }
 }
 
@@ -274,8 +213,7 @@ fn the_error_of_a_fate_ends_it() {
         asked += 1;
         Err(io::Error::other("on purpose"))
     };
-    let rewrite = Rewrite::default();
-    let ended = rewrite_records(&[input], &mut Vec::new(), &rewrite, &mut fate);
+    let ended = rewrite_records(&[input], &mut Vec::new(), &[], &mut fate);
     assert_eq!(ended.unwrap_err().to_string(), "on purpose");
     assert_eq!(asked, 1);
 }
@@ -311,28 +249,6 @@ fn elements_get_members_and_stay_in_their_array() {
 }
 
 #[test]
-fn elements_become_lines_and_rows() {
-    let array = "[{\"text\": \"a, b\",\n \"x\": {\"k\": [1,\n 2], \"s\": \"\\\" \\\\\"} }, 7,\n {\"n\": 1}]";
-    let mut rewrite = Rewrite {
-        format: Some(Format::Jsonl),
-        fields: fields(&[("c", FieldKind::Number)]),
-    };
-    let fates = [
-        Fate::With(vec![Some(FieldValue::Number(4))]),
-        Fate::Copied,
-        Fate::Copied,
-    ];
-    let found = rewritten(&[("a.json", array.as_bytes())], None, &rewrite, &fates);
-    let expected = "{\"text\":\"a, b\",\"x\":{\"k\":[1,2],\"s\":\"\\\" \\\\\"},\"c\":4}\n{\"n\":1,\"c\":null}\n";
-    assert_eq!(text(found), (expected.to_owned(), 1));
-    rewrite.format = Some(Format::Csv);
-    let found = rewritten(&[("a.json", array.as_bytes())], None, &rewrite, &fates);
-    let expected =
-        "text,x,n,c\n\"a, b\",\"{\"\"k\"\":[1,2],\"\"s\"\":\"\"\\\"\" \\\\\"\"}\",,4\n,,1,\n";
-    assert_eq!(text(found), (expected.to_owned(), 1));
-}
-
-#[test]
 fn rows_get_columns_between_their_delimiters() {
     let files: [(&str, &[u8]); 2] = [
         (
@@ -361,34 +277,6 @@ fn rows_get_columns_between_their_delimiters() {
     let bare: (&str, &[u8]) = ("a.csv", b"text");
     let found = rewritten(&[bare], None, &three(), &[]);
     assert_eq!(text(found), ("text,of,distance,share\n".to_owned(), 0));
-}
-
-#[test]
-fn comma_separated_values_become_objects() {
-    let file: (&str, &[u8]) = (
-        "a.csv",
-        b"id;text\n1;\"a\nb\"\n2;\xff\xfe\n3;x;y\n4;\"never",
-    );
-    let rewrite = Rewrite {
-        format: Some(Format::Jsonl),
-        fields: fields(&[("cluster", FieldKind::Number)]),
-    };
-    let fates = [
-        Fate::With(vec![Some(FieldValue::Number(4))]),
-        Fate::Copied,
-        Fate::Copied,
-        Fate::Copied,
-    ];
-    let found = rewritten(&[file], Some("text"), &rewrite, &fates);
-    let expected = "{\"id\":\"1\",\"text\":\"a\\nb\",\"cluster\":4}\n";
-    assert_eq!(text(found), (expected.to_owned(), 3));
-    // Records that already have the format are copied.
-    let rewrite = Rewrite {
-        format: Some(Format::Csv),
-        fields: Vec::new(),
-    };
-    let found = rewritten(&[("a.csv", b"id;text\n1;\"a\"\n")], None, &rewrite, &fates);
-    assert_eq!(text(found).0, "id;text\n1;\"a\"\n");
 }
 
 #[cfg(feature = "arrow")]

@@ -18,7 +18,7 @@ use clap::Arg;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use simidx::set::Manifest;
 use simidx::{Set, Width};
-use simidx_input::{Format, InputFile};
+use simidx_input::InputFile;
 use simidx_text::Pipeline;
 
 use crate::cmd::Answer;
@@ -74,11 +74,8 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
     /// Directory for a file of kept records for each input, under the same name; inputs in several directories keep these.
     /// It is made if it does not exist, in a directory that does
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "format"])]
+    #[arg(long, value_name = "DIR", conflicts_with = "output")]
     output_dir: Option<PathBuf>,
-    /// Format of the output: jsonl, csv or parquet, for records with named fields [default: that of the input]
-    #[arg(long, value_name = "FORMAT", value_parser = output_format)]
-    format: Option<Format>,
     /// Keep all records, and add fields to each: duplicate_of (an id or a position from 0), cluster, and the similarity, or
     /// with -k the distance; with --against duplicate_in. Their names begin with the value of --annotate-prefix
     #[arg(long)]
@@ -130,15 +127,6 @@ pub(crate) struct Args {
     json: bool,
     #[command(flatten)]
     resources: ResourceArgs,
-}
-
-/// The formats that records with named fields can be converted to.
-const FORMATS: [Format; 3] = [Format::Jsonl, Format::Csv, Format::Parquet];
-
-/// Reads `--format`.
-fn output_format(text: &str) -> Result<Format, String> {
-    let format = FORMATS.into_iter().find(|format| format.name() == text);
-    format.ok_or_else(|| format!("{text:?} is no output format, those are jsonl, csv and parquet"))
 }
 
 /// The options that the help of other commands describes.
@@ -329,25 +317,13 @@ fn check_width(set: &Set, width: Width) -> Result<(), Failure> {
 }
 
 impl Args {
-    /// Whether all inputs go into one output, in which they must be of one format. Lines of JSON take any.
-    fn has_one_format(&self) -> bool {
-        let has_one_output = self.output.is_some() && !self.dry_run;
-        has_one_output && self.format != Some(Format::Jsonl)
-    }
-
     /// The inputs, of one format if they go into one output.
     fn originals(&self, paths: &[PathBuf], width: Width) -> Result<Vec<InputFile>, Failure> {
         let mut options = self.input.fields.options(width);
         // They only name documents, and positions do that as well.
         options.fields.odd_ids = true;
-        let way_out = |have_fields| match have_fields {
-            true => "use --output-dir, or --format jsonl",
-            false => "use --output-dir",
-        };
-        let way_out: Option<&dyn Fn(bool) -> &'static str> = match self.has_one_format() {
-            true => Some(&way_out),
-            false => None,
-        };
+        let has_one_output = self.output.is_some() && !self.dry_run;
+        let way_out = has_one_output.then_some("use --output-dir");
         let temp_dir = self.resources.temp_dir.as_deref();
         open_all((&self.input, paths), &options, temp_dir, way_out)
     }

@@ -5,13 +5,13 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use simidx_input::{Fate, InputFile, Rewrite};
+use simidx_input::{Fate, InputFile};
 
 use super::judged::{Judged, Verdict};
 use super::page::Page;
 use super::report::{self, Notes, ReportFormat};
 use super::summary::Summary;
-use super::{Args, FORMATS, Job};
+use super::{Args, Job};
 use crate::support::failure::{Failure, into_io};
 use crate::support::inputs::{InputFiles, OnError, folder};
 use crate::support::originals::{Copier, check_name};
@@ -118,28 +118,18 @@ impl Outputs {
         originals: &[InputFile],
     ) -> Result<(), Failure> {
         let bare = originals.iter().find(|original| !original.has_fields());
-        if let Some(original) = bare {
+        if let (Some(original), true) = (bare, args.annotate) {
             let format = original.format();
-            let message = match (args.annotate, args.format) {
-                (true, _) => Some(format!(
-                    "records read as {format} have no fields to annotate; use --report instead"
-                )),
-                (false, Some(to)) => Some(format!(
-                    "records read as {format} have no fields and cannot be converted to {to}"
-                )),
-                (false, None) => None,
-            };
-            if let Some(message) = message {
-                return Err(Failure::new(message).about(original.path().display()));
-            }
+            let message = format!(
+                "records read as {format} have no fields to annotate; use --report instead"
+            );
+            return Err(Failure::new(message).about(original.path().display()));
         }
         match &args.output {
-            Some(path) => check_name(path, originals, args.format, &FORMATS),
+            Some(path) => check_name(path, originals),
             None => {
                 let mut parts = originals.chunks(1).zip(&self.kept);
-                parts.try_for_each(|(original, (path, _))| {
-                    check_name(path, original, None, &FORMATS)
-                })
+                parts.try_for_each(|(original, (path, _))| check_name(path, original))
             }
         }
     }
@@ -159,14 +149,10 @@ impl Outputs {
         let mut together = Together::default();
         together.new_folder.clone_from(&self.new_folder);
         let notes = args.annotate.then(|| Notes::new(job, judged));
-        let mut rewrite = Rewrite::default();
-        rewrite.format = args.format;
-        if let Some(notes) = &notes {
-            rewrite.fields.clone_from(&notes.fields);
-        }
+        let fields = notes.as_ref().map_or(&[][..], |notes| &notes.fields);
         let keeps_unjudged = args.input.on_error == OnError::Keep;
         let fate = |position| fate(judged, notes.as_ref(), keeps_unjudged, position);
-        let mut copier = Copier::new(originals, rewrite, &fate, job.mode);
+        let mut copier = Copier::new(originals, fields, &fate, job.mode);
         let len = match args.output {
             Some(_) => originals.len().max(1),
             None => 1,

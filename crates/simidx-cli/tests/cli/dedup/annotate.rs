@@ -8,10 +8,11 @@ use arrow_array::types::UInt64Type;
 use arrow_array::{ArrayRef, RecordBatch, StringArray, UInt64Array};
 use arrow_ipc::reader::FileReader;
 use arrow_ipc::writer::FileWriter;
+use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use serde_json::{Value, json};
 
 use super::done;
-use crate::support::{Sandbox, gzip};
+use crate::support::{Sandbox, gzip, parquet};
 
 const LINES: &str = "{\"id\":\"a\",\"text\":\"one two three\"}\n\
                      {\"id\":\"b\",\"text\":\"four five six\"}\n\
@@ -202,4 +203,18 @@ fn elements_rows_and_columns_get_fields() {
         vec![None, Some(0), None],
     ];
     assert_eq!(values, expected);
+    // So does a Parquet file.
+    let lines = "{\"text\":\"a b\"}\n{\"text\":\"A b!\"}\n{\"text\":\"c\"}\n";
+    sandbox.write("a.parquet", parquet(lines, &["text"]));
+    annotated("a.parquet");
+    let file = std::fs::File::open(sandbox.path("all")).unwrap();
+    let found = SerializedFileReader::new(file).unwrap();
+    let rows = found.get_row_iter(None).unwrap();
+    let rows: Vec<String> = rows.map(|row| row.unwrap().to_string()).collect();
+    let expected = [
+        "{text: \"a b\", duplicate_of: null, cluster: 0, distance: null}",
+        "{text: \"A b!\", duplicate_of: 0, cluster: 0, distance: 0}",
+        "{text: \"c\", duplicate_of: null, cluster: null, distance: null}",
+    ];
+    assert_eq!(rows, expected);
 }

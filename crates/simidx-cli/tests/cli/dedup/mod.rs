@@ -1,7 +1,6 @@
 //! `simidx dedup`: the kept records, the figures, the outputs.
 
 mod annotate;
-mod formats;
 mod kept;
 mod names;
 mod outputs;

@@ -1,7 +1,7 @@
 //! The extensions of outputs: contradictory formats are refused.
 
 use super::done;
-use crate::support::{Sandbox, gzip, hex};
+use crate::support::{Sandbox, gzip, hex, parquet};
 
 #[test]
 fn a_name_that_says_something_else_is_refused() {
@@ -9,21 +9,20 @@ fn a_name_that_says_something_else_is_refused() {
     sandbox.write("a.jsonl", "{\"text\":\"one\"}\n");
     sandbox.write("a.hex", hex(&[1]));
     sandbox.write("a.txt.gz", gzip(b"one\n"));
-    let parquet = ["dedup", "a.jsonl", "-o", "a.parquet", "--format", "parquet"];
-    done(sandbox.run(&parquet));
+    sandbox.write("a.parquet", parquet("{\"text\":\"one\"}\n", &["text"]));
     let before = sandbox.names();
     for (args, message) in [
         (
             "a.parquet -o kept.jsonl",
-            "kept.jsonl: its name says jsonl, but the records are parquet; name it .parquet, or add --format jsonl",
+            "kept.jsonl: its name says jsonl, but the records are parquet; name it .parquet, and convert it then, for example with DuckDB",
         ),
         (
             "a.jsonl -o kept.csv",
-            "kept.csv: its name says csv, but the records are jsonl; name it .jsonl, or add --format csv",
+            "kept.csv: its name says csv, but the records are jsonl; name it .jsonl, and convert it then, for example with DuckDB",
         ),
         (
             "a.jsonl -o kept.CSV.gz",
-            "kept.CSV.gz: its name says csv, but the records are jsonl; name it .jsonl, or add --format csv",
+            "kept.CSV.gz: its name says csv, but the records are jsonl; name it .jsonl, and convert it then, for example with DuckDB",
         ),
         (
             "a.jsonl -o kept.html",
@@ -38,11 +37,7 @@ fn a_name_that_says_something_else_is_refused() {
             "kept.txt.xz: .xz cannot be written; name it .gz, .zst or without compression",
         ),
         (
-            "a.jsonl --format csv -o kept.parquet",
-            "kept.parquet: its name says parquet, but --format says csv",
-        ),
-        (
-            "a.jsonl --format parquet -o kept.parquet.gz",
+            "a.parquet -o kept.parquet.gz",
             "kept.parquet.gz: a Parquet file is compressed inside and not as a whole",
         ),
         (
@@ -55,7 +50,7 @@ fn a_name_that_says_something_else_is_refused() {
         ),
         (
             "a.parquet --dry-run -o kept.csv",
-            "kept.csv: its name says csv, but the records are parquet; name it .parquet, or add --format csv",
+            "kept.csv: its name says csv, but the records are parquet; name it .parquet, and convert it then, for example with DuckDB",
         ),
     ] {
         let args: Vec<&str> = ["dedup"].into_iter().chain(args.split(' ')).collect();

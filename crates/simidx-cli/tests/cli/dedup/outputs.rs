@@ -324,7 +324,7 @@ fn inputs_of_several_formats_need_no_common_output() {
     let inputs = ["dedup", "a.csv", "b.jsonl", "c.csv"];
     let run = |more: &[&str]| sandbox.run(&[&inputs[..], more].concat());
     run(&["-o", "kept.csv"]).refused(
-        "b.jsonl: is read as jsonl and cannot go into one output with inputs read as csv; use --output-dir, or --format jsonl",
+        "b.jsonl: is read as jsonl and cannot go into one output with inputs read as csv; use --output-dir",
     );
     done(run(&["--dry-run", "--report", "r.tsv"]));
     assert_eq!(
@@ -337,30 +337,20 @@ fn inputs_of_several_formats_need_no_common_output() {
     assert_eq!(kept[0], b"id,text\nx,one two\ny,three\n");
     assert_eq!(kept[1], b"{\"id\":7, \"text\":\"four\"}");
     assert_eq!(kept[2], b"text;id\nfive;v\n");
-    done(run(&["-o", "all.jsonl", "--format", "jsonl"]));
-    let expected = "{\"id\":\"x\",\"text\":\"one two\"}\n{\"id\":\"y\",\"text\":\"three\"}\n\
-                    {\"id\":7, \"text\":\"four\"}\n{\"text\":\"five\",\"id\":\"v\"}\n";
+    done(run(&["--output-dir", "notes", "--annotate"]));
+    let noted = |name: &str| String::from_utf8(sandbox.read(&format!("notes/{name}"))).unwrap();
     assert_eq!(
-        String::from_utf8(sandbox.read("all.jsonl")).unwrap(),
-        expected
+        noted("a.csv"),
+        "id,text,duplicate_of,cluster,similarity\nx,one two,,0,\ny,three,,1,\n"
     );
-    done(run(&[
-        "-o",
-        "n.jsonl.gz",
-        "--format",
-        "jsonl",
-        "--annotate",
-    ]));
-    let lines = sandbox.shell("gzip -dc n.jsonl.gz", &[]).done();
-    let found: Vec<serde_json::Value> = lines
-        .text()
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
-    let of: Vec<_> = found.iter().map(|record| &record["duplicate_of"]).collect();
     assert_eq!(
-        serde_json::json!(of),
-        serde_json::json!([null, null, "x", null, "y", null])
+        noted("b.jsonl"),
+        "{\"id\": \"z\", \"text\": \"one two\",\"duplicate_of\":\"x\",\"cluster\":0,\"similarity\":1.0}\n\
+         {\"id\":7, \"text\":\"four\",\"duplicate_of\":null,\"cluster\":null,\"similarity\":null}"
+    );
+    assert_eq!(
+        noted("c.csv"),
+        "text;id;duplicate_of;cluster;similarity\nThree;u;y;1;1.0\nfive;v;;;\n"
     );
 }
 
