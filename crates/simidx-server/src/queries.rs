@@ -71,7 +71,8 @@ pub(crate) async fn nearest(call: Call) -> Answer {
 
 async fn near(app: &Arc<App>, hex: &str, params: &Params) -> Answer {
     let generation = app.index(params.index.as_deref())?.current();
-    let what = What::Fingerprint(request::fingerprint(generation.source.width(), hex)?);
+    let hex = request::decode(hex, false)?;
+    let what = What::Fingerprint(request::fingerprint(generation.source.width(), &hex)?);
     let asked = Asked::new(what, question(app, &generation.source, params)?);
     let batch = Batch::new(app, &generation, [asked], Form::Lines);
     object(batch).await

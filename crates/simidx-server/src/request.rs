@@ -136,14 +136,13 @@ pub fn decode(text: &str, is_query: bool) -> Result<Cow<'_, str>, Problem> {
     Ok(Cow::Owned(text))
 }
 
-/// Parses a fingerprint in an address.
+/// Parses a fingerprint.
 ///
 /// # Errors
 /// The text is not a hexadecimal number, or it does not fit the width.
 pub fn fingerprint(width: Width, text: &str) -> Result<u128, Problem> {
-    let text = decode(text, false)?;
-    let wrong = || Problem::bad("bad-fingerprint", no_fingerprint(width, &text));
-    width.parse_hex(&text).ok_or_else(wrong)
+    let wrong = || Problem::bad("bad-fingerprint", no_fingerprint(width, text));
+    width.parse_hex(text).ok_or_else(wrong)
 }
 
 fn no_fingerprint(width: Width, text: &str) -> String {

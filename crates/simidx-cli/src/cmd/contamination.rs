@@ -154,7 +154,11 @@ pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
         };
         let mut copier = Copier::new(&originals, &[], &fate, mode);
         together.write(&clean, |out| copier.copy(&originals, path, out))?;
-        copier.finish();
+        let (_, lost) = copier.finish();
+        if lost > 0 {
+            let records = counted(lost, "skipped record");
+            say(format_args!("{records} cannot be copied"));
+        }
     }
     together.appear()?;
     if !is_quiet() {

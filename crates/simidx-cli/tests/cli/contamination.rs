@@ -306,6 +306,16 @@ fn what_cannot_be_is_refused() {
         "{ran:?}"
     );
     assert!(sandbox.read("x.jsonl").ends_with(b"\n{\"text\":\n"));
+    // One that does not end cannot be copied.
+    sandbox.write("bad.csv", "id,text\n1,a b\n2\n3,\"never");
+    let skip = ["bad.csv", "--on-error", "skip", "-q", "--clean", "x.csv"];
+    let ran = run(&sandbox, &skip);
+    assert!(
+        ran.stderr
+            .ends_with("simidx: skipped 2 records\nsimidx: 1 skipped record cannot be copied\n"),
+        "{ran:?}"
+    );
+    assert_eq!(sandbox.read("x.csv"), b"id,text\n1,a b\n2\n");
 }
 
 /// The texts of a file of the project, by their ids.

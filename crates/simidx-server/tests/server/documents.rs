@@ -190,6 +190,12 @@ fn bad_documents_are_refused() {
             400,
             "bad-fingerprint",
         ),
+        // Only in an address are characters escaped in this way.
+        (
+            json!({"id": "a", "fingerprint": "%31"}),
+            400,
+            "bad-fingerprint",
+        ),
         (
             json!({"id": "a", "fingerprint": "1".repeat(17)}),
             400,
