@@ -50,8 +50,14 @@ impl Search {
             // As in the program.
             None if *pipeline.options() == PipelineOptions::default() => Some(3),
             None => None,
-            Some(words) if words.eq("pipeline")? => None,
-            Some(words) => Some(options::count(&words, "words")?),
+            Some(words) => match words.extract::<&str>() {
+                Ok("pipeline") => None,
+                Ok(other) => {
+                    let message = format!("words={other:?}: a number or \"pipeline\" is expected");
+                    return Err(Class::OptionType.error(given.py(), message));
+                }
+                Err(_) => Some(options::count(&words, "words")?),
+            },
         };
         let least = match words {
             Some(words) => Similarity::of_words(similarity, words),

@@ -85,7 +85,7 @@ fn escaped(text: &str) -> Option<(char, usize)> {
             let digits = text.get(2..6)?;
             let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
             let code = u32::from_str_radix(digits, 16).ok().filter(|_| is_hex)?;
-            // Two surrogates are one character.
+            // A surrogate is half a character, of which the general parser joins two.
             return Some((char::from_u32(code)?, 6));
         }
         b'n' => '\n',

@@ -43,10 +43,15 @@ pub(super) struct Update {
     /// The texts of the documents after them. A fingerprint takes as long as the comparison, so none is made of a document
     /// that is dropped while its text waits.
     texts: Vec<String>,
+    /// Bytes that they take.
     texts_len: usize,
-    /// Bytes that the texts may have.
+    /// Bytes that the texts may take.
     room: usize,
 }
+
+/// Bytes of a text that waits, next to its own: the string, what the allocator adds, its fingerprint, and the room that a
+/// growing vector has in reserve.
+const WAITING: usize = 128;
 
 /// Returns the manifest of the folder of `--update`; an empty one if there is none yet.
 ///
@@ -174,7 +179,7 @@ impl Update {
             None => text.packed_keys().iter().try_for_each(&mut write)?,
         }
         let text = record.text.take().unwrap_or_default();
-        self.texts_len += text.len();
+        self.texts_len += text.capacity() + WAITING;
         self.texts.push(text);
         if self.texts_len > self.room {
             self.texts_len = 0;
