@@ -183,6 +183,14 @@ def of_fingerprints(tried: Tried, tmp_path: Path) -> None:
     tried.names.add("Attach")
     found, *others = (sorted(map(repr, rows(attach, blocks))) for blocks in [sent, *orders(sent)])
     assert others == [found, found]
+    groups = [[listed[at], listed[(at + 1) % len(listed)]] for at in range(3)]
+    merges = [
+        pa.RecordBatch.from_pylist(
+            [{"place": at, "names": [s.name for s in group], "contents": [s.content for s in group]}]
+        )
+        for at, group in enumerate(groups)
+    ]
+    tried.maps(d.Compact(str(tmp_path), {"threads": 1}), merges)
     index = [str(tmp_path / segment.name) for segment in listed]
     tried.maps(d.NearIndex(index, "id", pa.string(), 64, pa.string(), 3), blocks)
 

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import simidx
 import simidx_spark as on_spark
-from simidx_spark import distributed
+from simidx_spark import _jobs, distributed
 from simidx_spark.distributed import _messages
 from simidx_spark.distributed._messages import MESSAGE
 from simidx_spark.distributed._texts import by_id
@@ -216,7 +216,7 @@ def test_a_failed_job_is_not_run_again(spark: SparkSession, tmp_path: Path) -> N
             yield from ()
 
     message = spark.sql("SELECT 0 AS place, 0 AS part, X'00' AS data")
-    on_spark._search.keep(on_spark._wiring.run(message, Fails()))
+    _jobs.job(lambda df: on_spark._search.keep(on_spark._wiring.run(df, Fails())))(message)
     assert list(tmp_path.iterdir()) == []
     engine = on_spark._search.Spark()
     with pytest.raises(Exception, match="no luck"):
