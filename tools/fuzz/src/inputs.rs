@@ -6,8 +6,8 @@ use std::path::Path;
 
 use simidx::{Fingerprints, Width};
 use simidx_input::{
-    Content, Fate, Format, InputFile, ReadOptions, Record, RecordReader, TextEncoding,
-    open_with, rewrite_records,
+    Content, Fate, Format, InputFile, ReadOptions, Record, RecordReader, TextEncoding, open_with,
+    rewrite_records,
 };
 
 use crate::documents;
