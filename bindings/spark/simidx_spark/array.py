@@ -76,7 +76,8 @@ class _Documents:
         for number, line in enumerate(_lines(self._path), 1):
             try:
                 text = json.loads(line)[self._field]
-            except (ValueError, KeyError, TypeError):
+                text.encode()
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
                 text = None
             if not isinstance(text, str):
                 raise InputError(f"{self._path}: record {number} is not JSON with a text in {self._field!r}")
@@ -162,6 +163,8 @@ def _report(path: Path, paths: list[Path], table: pa.Table) -> None:
 
 def _run(args: argparse.Namespace) -> None:
     paths, output, (shard, count) = _inputs(args.input), Path(args.output), args.shard
+    if output.resolve() in [path.resolve().parent for path in paths]:
+        raise OptionError(f"{output} has inputs, which the outputs would replace: choose another folder")
     if not (Path(args.state) / "manifest.json").exists() and output.exists() and any(output.iterdir()):
         raise FileError(f"{output} is there already and not empty")
     options = {name: getattr(args, name) for name in ("similarity", "features", "pipeline", "keep", "text_field")}
@@ -172,7 +175,13 @@ def _run(args: argparse.Namespace) -> None:
     simidx.dedup_texts(["a"], how[0], words=how[1], pipeline=how[2])
     agree(
         Path(args.state),
-        {"version": simidx.__version__, "shards": count, "options": options, "inputs": files},
+        {
+            "version": simidx.__version__,
+            "shards": count,
+            "options": options,
+            "inputs": files,
+            "output": str(output.resolve()),
+        },
     )
     engine = Shards(Path(args.state), shard, count, args.wait)
     documents = [_Documents(path, number, args.text_field) for number, path in enumerate(paths)]

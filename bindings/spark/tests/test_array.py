@@ -115,6 +115,11 @@ def test_another_input_option_or_count_is_refused(tmp_path: Path) -> None:
     assert finish(start(tmp_path, "0/1"))[0] == 0
     assert "with other shards:" in finish(start(tmp_path, "0/2"))[1]
     assert "with other options:" in finish(start(tmp_path, "0/1", "--similarity", "0.7"))[1]
+    assert "with other output:" in finish(start(tmp_path, "0/1", "-o", "other"))[1]
+    assert not (tmp_path / "other").exists()
+    before = (tmp_path / "in/3.jsonl").read_bytes()
+    assert "in has inputs" in finish(start(tmp_path, "0/1", "-o", "in"))[1]
+    assert (tmp_path / "in/3.jsonl").read_bytes() == before
     os.utime(tmp_path / "in/3.jsonl", (1, 1))
     code, error = finish(start(tmp_path, "0/1"))
     assert code == 2
