@@ -134,11 +134,7 @@ def dedup(
         keep == "longest",
         chains,
     )
-    if k is None:
-        report = _by_text(df, job, SIMILARITY if similarity is None else similarity, paths)
-    else:
-        report = _by_fingerprint(df, job, k, paths)
-    report = _kept(report)
+    report = _kept(_by_text(df, job, least, paths) if k is None else _by_fingerprint(df, job, k, paths))
     kept = _without(df, report, id_column)
     # The report has been counted: what it is made of is not needed any more.
     running.get().release(but=report)

@@ -36,8 +36,10 @@ BATCH = 4096
 
 def words(features: str | None) -> Words | None:
     """Reads what texts are compared by."""
-    if features is None or features == "pipeline":
-        return "pipeline" if features else None
+    if features is None:
+        return None
+    if features == "pipeline":
+        return "pipeline"
     name, _, count = features.partition(":")
     if name == "words" and count.isdecimal():
         return int(count)
