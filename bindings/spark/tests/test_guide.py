@@ -54,5 +54,4 @@ def test_the_program_dedups_json_lines(spark: SparkSession, tmp_path: Path, capf
     assert "words:N and pipeline are possible" in capfd.readouterr().err
     assert main(["dedup", docs, kept, "--id-field", "name", "--force"]) == 2
     assert "no column 'name'" in capfd.readouterr().err
-    assert main(["sweep", str(tmp_path), "--older-than", "0"]) == 0
     on_spark.release()
