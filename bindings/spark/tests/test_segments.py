@@ -166,7 +166,9 @@ def wrapped(monkeypatch: pytest.MonkeyPatch) -> Any:
     return lambda make: wrap_stages(__name__, make, monkeypatch.setattr)
 
 
-@pytest.mark.parametrize("kill", [False, True], ids=["failing twice", "killed"])
+@pytest.mark.parametrize(
+    "kill", [pytest.param(False, id="failing twice", marks=pytest.mark.slow), pytest.param(True, id="killed")]
+)
 def test_tasks_may_fail(spark: SparkSession, tmp_path: Path, wrapped: Any, kill: bool) -> None:
     df = frame(spark, VALUES, 64, 3)
     on_spark.build(df, tmp_path / "set", segments=3)

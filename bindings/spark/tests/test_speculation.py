@@ -70,6 +70,7 @@ def master(tmp_path: Path) -> Iterator[str]:
             process.wait(PATIENCE)
 
 
+@pytest.mark.slow
 def test_second_attempts_leave_no_trace(spark: SparkSession, master: str, tmp_path: Path) -> None:
     df = frame(spark, VALUES, 64, 4)
     pq.write_table(df.toArrow(), tmp_path / "records.parquet")
