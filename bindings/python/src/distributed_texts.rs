@@ -1,5 +1,5 @@
-//! Distributed deduplication of texts for `simidx_spark.distributed`: keys of texts, and decisions where all similar
-//! texts are together.
+//! Distributed deduplication for `simidx_spark.distributed`: keys and similarities of texts, and decisions where all near
+//! records are together.
 
 use numpy::{IntoPyArray, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -9,8 +9,7 @@ use simidx_text::Pipeline;
 use simidx_text::compare::FeatureSet;
 use simidx_text::dedup::{Similarity, content_identity};
 use simidx_text::similar::{
-    Fate, JaccardEstimate, MOST_CHANCE_MATCHES, SketchFeatures, SketchSearch, TextSigner,
-    TextSketch,
+    JaccardEstimate, MOST_CHANCE_MATCHES, SketchFeatures, SketchSearch, TextSigner, TextSketch,
 };
 
 use crate::arrays::array;
@@ -115,32 +114,6 @@ pub(crate) fn similarities<'py>(
     let pairs = left.as_slice()?.iter().zip(right.as_slice()?);
     let found = pairs.map(|(&left, &right)| sets[left as usize].jaccard(&sets[right as usize]));
     Ok(found.collect::<Vec<f64>>().into_pyarray(py).into_any())
-}
-
-/// Returns the decisions of `dedup_texts` and their reasons: for each text the row that is kept for it, or -1, and
-/// their similarity. This is the most similar of the kept rows, of equals the first. With `longest`, longer texts are
-/// decided first. With `chains`, texts that chains of similar ones link to a text are dropped, each for the first text
-/// of its chain.
-#[pyfunction]
-pub(crate) fn decide_texts(given: Given<'_>) -> PyResult<[Bound<'_, PyAny>; 2]> {
-    given.only(&[&Search::NAMES[..], &["longest", "chains"]].concat())?;
-    let (py, longest, chains) = (given.py(), given.flag("longest")?, given.flag("chains")?);
-    let mut search = Search::new(&given)?;
-    // The first match would depend on which other texts came to the same place.
-    search.options.most_similar = true;
-    let (kept, jaccards) = search.run(py, longest, move |_, candidates, watch| {
-        let found = match chains {
-            false => candidates.dedup(&watch.of_library())?,
-            true => candidates.dedup_by_chains(&watch.of_library())?,
-        };
-        let fates = (0..found.text_count()).map(|text| match found.fate(text) {
-            Fate::Kept => (-1, 1.0),
-            Fate::Dropped { kept, jaccard } => (kept as i64, jaccard),
-        });
-        Ok(fates.unzip::<i64, f64, Vec<_>, Vec<_>>())
-    })?;
-    let (kept, jaccards) = (kept.into_pyarray(py), jaccards.into_pyarray(py));
-    Ok([kept.into_any(), jaccards.into_any()])
 }
 
 /// Returns the decisions of `simidx dedup -k` and their reasons: for each document the row that is kept for it, or -1,

@@ -65,8 +65,7 @@ mod _simidx {
     };
     #[pymodule_export]
     use crate::distributed_texts::{
-        decide_documents, decide_texts, identities, similarities, sketch_matches, sketch_words,
-        text_keys,
+        decide_documents, identities, similarities, sketch_matches, sketch_words, text_keys,
     };
     #[pymodule_export]
     use crate::facts::Facts;

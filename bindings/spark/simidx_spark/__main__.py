@@ -43,7 +43,6 @@ def _parser() -> argparse.ArgumentParser:
     dedup.add_argument("--fingerprint-field", metavar="NAME", help="column of fingerprints, to compare these instead")
     dedup.add_argument("--similarity", type=float, metavar="J", help="least Jaccard similarity of texts [default: 0.8]")
     dedup.add_argument("--features", metavar="WHAT", help=FEATURES)
-    dedup.add_argument("--chains", action="store_true", help="drop what chains of similar documents lead to")
     dedup.add_argument("-k", "--max-distance", type=int, metavar="K", help="compare fingerprints, within K bits")
     dedup.add_argument("--pipeline", default="web", help="how texts become features [default: web]")
     dedup.add_argument(
@@ -92,7 +91,6 @@ def _run(session: SparkSession, args: argparse.Namespace) -> None:
         fingerprint_column=args.fingerprint_field,
         against=args.against,
         keep=args.keep,
-        chains=args.chains,
         memory=args.memory,
         partitions=args.partitions,
     )

@@ -16,13 +16,13 @@ from simidx_spark import _wiring as wiring
 from simidx_spark import distributed as d
 from simidx_spark._jobs import job as as_job
 from simidx_spark._jobs import running
-from simidx_spark._search import UNITED, Spark, keep, labels, members
+from simidx_spark._search import UNITED, Spark, keep, members
 from simidx_spark._segments import are_sets, facts, nearest
 from simidx_spark._wiring import run, shuffle
 from simidx_spark.distributed._columns import distances, from_arrow
 from simidx_spark.distributed._segments import fetched
 from simidx_spark.distributed._store import Store
-from simidx_spark.distributed._texts import Nodes, Words, as_pipeline, compared
+from simidx_spark.distributed._texts import Words, as_pipeline, compared
 
 #: The most dropped documents whose ids are sent to all executors.
 BROADCAST = 4_000_000
@@ -33,9 +33,6 @@ GONE = "simidx id of a dropped document"
 #: The default similarity and the default distance of near-duplicates.
 SIMILARITY = 0.8
 DISTANCE = 3
-
-#: The most bytes of linked texts that one task takes with ``chains``.
-MOST_LINKED = 1 << 30
 
 Path = str | os.PathLike[str]
 
@@ -64,7 +61,6 @@ class Job(NamedTuple):
     partitions: int | None
     united: int
     is_longest: bool
-    chains: bool
 
     def text(self) -> str:
         """The column of the texts, which must exist."""
@@ -87,7 +83,6 @@ def dedup(
     fingerprint_column: str | None = None,
     against: Path | Sequence[Path] | None = None,
     keep: Literal["first", "longest"] = "first",
-    chains: bool = False,
     memory: int | str | None = None,
     partitions: int | None = None,
     united: int = UNITED,
@@ -96,8 +91,7 @@ def dedup(
 
     By default texts are compared: a document is dropped if the Jaccard similarity of its runs of ``words`` words with
     those of a kept one of smaller id is at least ``similarity``, 0.8 by default. ``words="pipeline"`` compares the
-    features of the pipeline instead. The default is 3, or with another ``pipeline`` than "web" its features. ``chains``
-    also drops documents that chains of similar ones link.
+    features of the pipeline instead. The default is 3, or with another ``pipeline`` than "web" its features.
 
     With ``k``, fingerprints of ``width`` bits are compared: of each cluster within ``k`` bits, the document with the
     smallest id is kept. In this case ``fingerprint_column`` may name them instead of a text.
@@ -105,22 +99,20 @@ def dedup(
     ``keep="longest"`` keeps the longest text instead of the smallest id. ``against`` names index files or sets, whose
     documents are dropped first: by their sketches if texts are compared, otherwise by their fingerprints.
 
-    Ids must be unique, and the same on every read. ``memory`` limits the tasks of ``chains`` and of ``k``. Up to
-    ``united`` links, one task decides; beyond that, all tasks do.
+    Ids must be unique, and the same on every read. ``memory`` limits the tasks of ``k``. Up to ``united`` links, one
+    task decides; beyond that, all tasks do.
     """
     made = as_pipeline(pipeline, width)
     words = compared(words, made)
     _check(text_column, fingerprint_column, similarity, k, keep)
     # Once here, because the tasks would try several times.
     least = SIMILARITY if similarity is None else similarity
-    _simidx.decide_texts({"texts": [], "similarity": least, "words": words, "pipeline": made, "memory": memory})
+    simidx.dedup_texts(["a"], least, words=words, pipeline=made, memory=memory)
     if k is not None:
         wiring.distance(k, made.width if fingerprint_column is None else wiring.fingerprints(df, fingerprint_column))
     paths = _paths(against)
     if k is None:
         k = _distance(similarity, fingerprint_column, paths, words)
-    if k is not None and chains:
-        raise OptionError("chains=True goes with a similarity; within a distance, chains always count")
     job = Job(
         text_column,
         id_column,
@@ -132,7 +124,6 @@ def dedup(
         partitions,
         united,
         keep == "longest",
-        chains,
     )
     report = _kept(_by_text(df, job, least, paths) if k is None else _by_fingerprint(df, job, k, paths))
     kept = _without(df, report, id_column)
@@ -254,7 +245,7 @@ def _first_kept(found: DataFrame, places: int, width: int, id_type: pa.DataType)
 def _equal(same: DataFrame, places: int, job: Job) -> DataFrame:
     """Returns the documents that are dropped for equal ones, which have no features to compare."""
     sent = run(same, d.SendRecords("fingerprint", places))
-    found = run(shuffle(sent, places), d.Members("fingerprint", 128, places, equals=True))
+    found = run(shuffle(sent, places), d.Members("fingerprint", 128, places))
     return _first_kept(found, places, 128, job.id_type)
 
 
@@ -294,11 +285,7 @@ def _by_text(df: DataFrame, job: Job, similarity: float, paths: list[str]) -> Da
             facts = (job.id_type, index.width, _index_id(index), similarity, job.words, job.pipeline)
         in_index = _kept(run(documents, d.SimilarToIndex(paths, ("id", "text"), *facts)))
         documents = _without(documents, in_index, "id")
-    if job.chains:
-        found = _by_chains(documents, job, similarity, places)
-    else:
-        found = _by_links(documents, job, similarity, places)
-    return _together(found, in_index)
+    return _together(_by_links(documents, job, similarity, places), in_index)
 
 
 def _by_links(documents: DataFrame, job: Job, similarity: float, places: int) -> DataFrame:
@@ -313,20 +300,3 @@ def _by_links(documents: DataFrame, job: Job, similarity: float, places: int) ->
     finally:
         engine.release()
     return found
-
-
-def _by_chains(documents: DataFrame, job: Job, similarity: float, places: int) -> DataFrame:
-    """Decides on all texts that shared keys link at one place."""
-    keys = run(documents, d.SendKeys("id", "text", similarity, job.words, job.pipeline, places))
-    links = _kept(run(shuffle(keys, places), d.ShareKeys()))
-    records = run(run(documents, Nodes("id", "text", job.id_type)), d.SendRecords("node", places))
-    everything = records.unionAll(labels(links, 64, places, job.united))
-    together = _kept(run(shuffle(everything, places), d.Members("node", 64, places)))
-    size = together.groupBy("place").agg(F.sum(F.length("data")).alias("size")).agg(F.max("size")).collect()[0][0] or 0
-    if size > MOST_LINKED:
-        raise InputError(
-            f"chains=True brings {size} bytes of linked texts to one task, of at most {MOST_LINKED}: set more "
-            "partitions, or leave chains out"
-        )
-    how = {"pipeline": job.pipeline, "memory": job.memory, "longest": job.is_longest, "chains": True}
-    return run(shuffle(together, places), d.Judge(job.id_type, similarity, job.words, how))

@@ -152,7 +152,7 @@ def members(records: DataFrame, k: int, partitions: int | None, united: int) -> 
     links = keep(near.find(k, links=True))
     sent = run(records, d.SendRecords("fingerprint", places))
     everything = sent.unionAll(labels(links, near.width, places, united))
-    return run(shuffle(everything, places), d.Members("fingerprint", near.width, places, equals=True)), places
+    return run(shuffle(everything, places), d.Members("fingerprint", near.width, places)), places
 
 
 @job

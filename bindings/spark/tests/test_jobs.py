@@ -51,7 +51,7 @@ def test_what_is_persisted_is_freed_with_the_result(spark: SparkSession, persist
     assert persisted() == before
 
 
-@pytest.mark.parametrize("how", [{}, {"k": 3}, {"k": 3, "keep": "longest"}, {"chains": True}], ids=str)
+@pytest.mark.parametrize("how", [{}, {"k": 3}, {"k": 3, "keep": "longest"}], ids=str)
 def test_only_the_report_of_dedup_is_persisted(
     spark: SparkSession, persisted: Callable[[], int], how: dict[str, Any]
 ) -> None:

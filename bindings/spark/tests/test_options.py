@@ -51,13 +51,11 @@ def rows_of(report: DataFrame, width: int = 64) -> list[Line]:
 
 BY_TEXT = [
     ({"keep": "longest"}, ["--keep", "longest"]),
-    ({"chains": True, "similarity": 0.6}, ["--chains", "--similarity", "0.6"]),
     (
-        {"chains": True, "keep": "longest", "words": 2, "similarity": 0.5},
-        ["--chains", "--keep", "longest", "--features", "words:2", "--similarity", "0.5"],
+        {"keep": "longest", "words": 2, "similarity": 0.5},
+        ["--keep", "longest", "--features", "words:2", "--similarity", "0.5"],
     ),
     ({"words": "pipeline", "similarity": 0.7}, ["--features", "pipeline", "--similarity", "0.7"]),
-    ({"pipeline": "code", "chains": True}, ["--pipeline", "code", "--chains"]),
 ]
 BY_FINGERPRINT = [
     ({"k": 3}, ["-k", "3"]),
@@ -81,7 +79,7 @@ def test_options_are_those_of_the_program(
     kept, report = on_spark.dedup(df, partitions=partitions, **given)
     assert sorted(row["id"] for row in kept.collect()) == expected
     found, lines = rows_of(report), reported(tmp_path / "report.jsonl")
-    if given in [given for given, _ in BY_TEXT] and not given.get("chains"):
+    if given in [given for given, _ in BY_TEXT]:
         # The program names the first similar one that it finds.
         how = (given.get("similarity", 0.8), given.get("words", 3), given.get("keep") == "longest")
         assert [line[:1] for line in found] == [line[:1] for line in lines]
@@ -115,7 +113,7 @@ SKETCHED = ["--sketch", "128"]
         (SKETCHED, {"similarity": 0.6}, ["--similarity", "0.6"]),
         (SKETCHED, {"words": 2}, ["--features", "words:2", "-k", "3"]),
         (["--ids", "none"], {"k": 5}, ["-k", "5"]),
-        ([*SKETCHED, "--ids", "none"], {"chains": True}, ["--chains"]),
+        ([*SKETCHED, "--ids", "none"], {"similarity": 0.6}, ["--similarity", "0.6"]),
     ],
 )
 def test_documents_of_an_index_are_dropped_first(
@@ -134,7 +132,7 @@ def test_documents_of_an_index_are_dropped_first(
     lines = reported(tmp_path / "report.jsonl")
     assert sum(line[1] is None for line in lines) > 40
     found = rows_of(report)
-    if build == SKETCHED and not {"words", "chains"} & set(given):
+    if SKETCHED[0] in build and "words" not in given:
         # Among the new ones the program names the first similar one that it finds.
         in_index = {line[0]: line for line in lines if line[1] is None}
         assert {line[0]: line for line in found if line[1] is None} == in_index
@@ -189,7 +187,6 @@ def test_options_that_do_not_go_together(spark: SparkSession, program: Program, 
     df = spark.createDataFrame([("a", "x y z", 1)], "id string, text string, fingerprint long")
     for given, error in [
         ({"k": 3, "similarity": 0.8}, "choose one"),
-        ({"k": 3, "chains": True}, "chains"),
         ({"keep": "last"}, "longest"),
         ({"text_column": None, "fingerprint_column": "fingerprint", "keep": "longest"}, "needs a text_column"),
         ({"text_column": None}, "name a text_column"),

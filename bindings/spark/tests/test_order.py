@@ -30,7 +30,6 @@ from simidx_spark.distributed import (
 )
 from simidx_spark.distributed._components import Settled, Stars
 from simidx_spark.distributed._join import QUERIES, STORED
-from simidx_spark.distributed._texts import Nodes
 
 from .conftest import Program, near_values
 from .test_texts import documents, write
@@ -152,7 +151,7 @@ def of_fingerprints(tried: Tried, tmp_path: Path) -> None:
     tried.reduces(Stars(64), edges)
     tried.reduces(Settled(64, PLACES), edges)
 
-    members = d.Members("fingerprint", 64, PLACES, equals=True)
+    members = d.Members("fingerprint", 64, PLACES)
     sent = tried.sends(d.SendRecords("fingerprint", PLACES), blocks, lambda sent: rows(members, sent + labels))
     together = tried.reduces(members, sent + labels)
     clusters = tried.reduces(d.Together(64, pa.string()), together)
@@ -200,17 +199,7 @@ def of_texts(tried: Tried, program: Program, tmp_path: Path) -> None:
     texts = documents(600, 3)
     ids = [f"d{i:05}" for i in range(len(texts))]
     blocks = pa.table({"id": ids, "text": texts}).to_batches(max_chunksize=40)
-    tried.maps(d.Fingerprint(blocks[0].schema, "text", made, "fingerprint"), blocks)
     prints = tried.maps(d.Prints("id", "text", pa.string(), made, True), blocks)
-    shared = d.ShareKeys()
-    keys = tried.sends(d.SendKeys("id", "text", 0.8, 3, made, PLACES), blocks, lambda sent: rows(shared, sent))
-    labels = list(d.Unite(64, PLACES)(iter(tried.reduces(shared, keys))))
-    nodes = tried.maps(Nodes("id", "text", pa.string()), blocks)
-    members = d.Members("node", 64, PLACES)
-    sent = tried.sends(d.SendRecords("node", PLACES), nodes, lambda sent: rows(members, sent + labels))
-    together = tried.reduces(members, sent + labels)
-    how: dict[str, Any] = {"pipeline": made, "memory": None, "longest": False, "chains": False}
-    tried.reduces(d.Judge(pa.string(), 0.8, 3, how), together)
 
     table = pa.table({"id": ids, "length": [len(text.encode()) for text in texts]})
     similar: d.Similar[list[Blocks]] = d.Similar(Reordering(tried), pa.string(), 0.4, 2, made)
@@ -226,7 +215,7 @@ def of_texts(tried: Tried, program: Program, tmp_path: Path) -> None:
     assert meeting is not None
     links = d.Find(meeting, links=True)(iter(each(d.Send(meeting), list(d.Distinct()(iter(collapsed))))))
     labels = list(d.Unite(64, PLACES)(links))
-    near = d.Members("fingerprint", 64, PLACES, equals=True)
+    near = d.Members("fingerprint", 64, PLACES)
     together = tried.reduces(near, each(d.SendRecords("fingerprint", PLACES), documents_) + labels)
     tried.reduces(d.Decide(pa.string(), 8, None), together)
 

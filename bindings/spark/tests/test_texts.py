@@ -176,23 +176,23 @@ def test_the_report_does_not_depend_on_partitions(spark: SparkSession) -> None:
     on_spark.release()
 
 
-def test_long_texts_are_sent_in_small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_ids_are_sent_in_small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     size = 1 << 16
     monkeypatch.setattr(_messages, "GATHERED", size)
-    rows = pa.table({"node": pa.array(range(3000), pa.int64()), "id": range(3000), "text": ["text " * 200] * 3000})
-    sent = list(distributed.SendRecords("node", 3)(iter(rows.to_batches(1000))))
+    rows = pa.table({"fingerprint": pa.array(range(3000), pa.int64()), "id": [f"{i:01000}" for i in range(3000)]})
+    sent = list(distributed.SendRecords("fingerprint", 3)(iter(rows.to_batches(1000))))
     labels = np.concatenate([np.arange(3000, dtype=np.uint64), np.zeros(3000, dtype=np.uint64)])
     linked = [
         pa.RecordBatch.from_pylist([{"place": p, "part": -1, "data": labels.tobytes()}], MESSAGE) for p in range(3)
     ]
-    together = list(distributed.Members("node", 64, 3)(iter(sent + linked)))
+    together = list(distributed.Members("fingerprint", 64, 3)(iter(sent + linked)))
     for blocks in (sent, together):
         messages = [row["data"] for block in blocks for row in block.to_pylist()]
         assert sum(_messages.from_stream(data).num_rows for data in messages) == 3000
         # The rest is what a stream of Arrow has around its columns.
         assert max(map(len, messages)) < size + 2000
-    # All come to one place, whose texts may be of more than 2 GiB.
-    assert next(by_id(iter(together))).schema.field("text").type == pa.large_string()
+    # All come to one place, whose ids may be of more than 2 GiB.
+    assert next(by_id(iter(together))).schema.field("id").type == pa.large_string()
 
 
 def test_dedup_by_stars_and_numbers(spark: SparkSession) -> None:

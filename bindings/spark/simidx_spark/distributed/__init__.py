@@ -25,7 +25,7 @@ from simidx_spark.distributed._pairs import (
     choose_rounds,
 )
 from simidx_spark.distributed._segments import Build, Compact, Range, Sample, Search, Splits, sweep
-from simidx_spark.distributed._texts import Decide, Fingerprint, Judge, Prints, SendKeys, ShareKeys
+from simidx_spark.distributed._texts import Decide, Prints
 
 __all__ = [
     "MESSAGE",
@@ -37,8 +37,6 @@ __all__ = [
     "Distinct",
     "Engine",
     "Find",
-    "Fingerprint",
-    "Judge",
     "LargeStar",
     "Links",
     "Local",
@@ -54,9 +52,7 @@ __all__ = [
     "Sample",
     "Search",
     "Send",
-    "SendKeys",
     "SendRecords",
-    "ShareKeys",
     "Similar",
     "SimilarToIndex",
     "SmallStar",

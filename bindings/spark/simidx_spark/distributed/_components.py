@@ -206,12 +206,11 @@ class Settled(_Links):
 class Members(_Sends):
     """Sends the records that have a label to its place, with the label in the column ``label``.
 
-    With ``equals``, records with the same value have it as a label if there is no other. Without it, the value
-    identifies the id, and two records with one id are an error.
+    Records with the same value have it as a label if there is no other.
     """
 
-    def __init__(self, column: str, width: int, places: int, equals: bool = False) -> None:
-        self._column, self._width, self._places, self._equals = column, width, places, equals
+    def __init__(self, column: str, width: int, places: int) -> None:
+        self._column, self._width, self._places = column, width, places
 
     def _rows(self, batches: Batches) -> Rows:
         records: dict[int, list[pa.Table]] = {}
@@ -229,12 +228,7 @@ class Members(_Sends):
             member = found >= 0
             label = own.copy()
             label[member] = least[found[member]]
-            is_shared = _shared(own)
-            if self._equals:
-                member |= is_shared
-            elif is_shared.any():
-                unique_ids(table.column("id").filter(pa.array(is_shared)))
-            rows = np.flatnonzero(member)
+            rows = np.flatnonzero(member | _shared(own))
             rows = rows[_in_order(own[rows], table.column("id").take(pa.array(rows)))]
             label = label[rows]
             together = table.take(pa.array(rows)).append_column("label", to_arrow(label))
