@@ -97,15 +97,6 @@ fn quiet_commands_print_results_and_errors_alone() {
         ],
         &["merge", "x.simidx", "-o", "y", "--force"],
         &["dedup", "docs.jsonl", "-o", "kept", "--force"],
-        &[
-            "idf",
-            "docs.jsonl",
-            "-o",
-            "idf",
-            "--force",
-            "--min-count",
-            "1",
-        ],
         &["verify", "x.simidx"],
         &["verify", "x.simidx", "x.simidx"],
     ] {
@@ -339,13 +330,12 @@ fn a_width_is_not_blamed_where_it_is_not_at_fault() {
     let sandbox = Sandbox::new();
     sandbox.write("f.tsv", "63af59176de81e83\ta\n");
     let message = "f.tsv:1: is a fingerprint; this command reads documents";
-    sandbox.run(&["idf", "f.tsv", "-o", "o"]).refused(message);
     sandbox.run(&["fingerprint", "f.tsv"]).refused(message);
     let wide = format!("{:032x}\n", u128::MAX);
     sandbox.write("w.hex", wide);
     let message = "w.hex:1: is a fingerprint; this command reads documents";
     sandbox
-        .run(&["idf", "w.hex", "--width", "128", "-o", "o"])
+        .run(&["fingerprint", "w.hex", "--width", "128"])
         .refused(message);
 }
 
