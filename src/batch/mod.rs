@@ -14,7 +14,6 @@ mod group;
 mod id_lists;
 mod id_pairs;
 mod join;
-mod lint;
 mod ordered;
 mod pair_lists;
 mod pairs;
@@ -40,8 +39,3 @@ pub use clusters::clusters_by_key;
 pub use id_lists::{IdColumn, positions_of_all};
 #[doc(hidden)]
 pub use id_pairs::id_pairs_with;
-#[doc(hidden)]
-pub use lint::{
-    BitReport, DocumentLengths, DuplicateGroup, LintOptions, LintReport, LintWarning,
-    LintWarningKind, TableCrowding, lint,
-};

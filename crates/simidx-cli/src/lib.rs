@@ -80,7 +80,7 @@ Searches:
 Figures:
   report         Write a page to look at: clusters, distances, compression
   plan           Predict the size and the latency of an index for each design
-Also: lint and bench, to tune; man and completions, to install
+Also: bench, to tune; man and completions, to install
 
 Options:
   -h, --help, -V, --version

@@ -11,7 +11,6 @@ mod dump;
 mod fingerprint;
 mod info;
 mod join;
-mod lint;
 mod man;
 mod merge;
 mod pairs;
@@ -84,9 +83,6 @@ pub(crate) enum Command {
     /// Find the items of a test set that stand in a corpus; exit code 1 if none does
     #[command(long_about = contamination::HELP)]
     Contamination(Box<contamination::Args>),
-    /// Report whether a set will search badly, and why; exit code 1 if so
-    #[command(long_about = lint::HELP, hide = true)]
-    Lint(Box<lint::Args>),
     /// Write the manual pages
     #[command(long_about = man::HELP, hide = true)]
     Man(man::Args),
@@ -117,7 +113,6 @@ impl Command {
             Command::Fingerprint(args) => fingerprint::run(args, mode),
             Command::Compare(args) => compare::run(&args),
             Command::Contamination(args) => contamination::run(&args, mode),
-            Command::Lint(args) => lint::run(&args, mode),
             Command::Man(args) => man::run(&args),
             Command::Completions(args) => completions::run(&args),
         }

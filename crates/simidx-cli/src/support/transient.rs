@@ -13,8 +13,6 @@ pub(crate) struct TransientBuilder<'a> {
     ids: IdChoice,
     distance: u32,
     resources: &'a ResourceArgs,
-    /// Whether the tables are chosen as in a build; otherwise, the index is as small as possible.
-    pub(crate) chooses_tables: bool,
     /// The builder and its kind of ids, once the first record determines it.
     open: Option<(IndexBuilder, IdKind)>,
 }
@@ -32,7 +30,6 @@ impl<'a> TransientBuilder<'a> {
             ids,
             distance: distance.min(MAX_DISTANCE),
             resources,
-            chooses_tables: false,
             open: None,
         }
     }
@@ -44,9 +41,8 @@ impl<'a> TransientBuilder<'a> {
             None => {
                 let mut options = BuildOptions::default();
                 options.max_distance = self.distance;
-                if !self.chooses_tables {
-                    options.design = Some(TableDesign::partition(self.width, self.distance, 1)?);
-                }
+                // The index is as small as possible.
+                options.design = Some(TableDesign::partition(self.width, self.distance, 1)?);
                 options.ids = self.ids.kind(first_is_named, IdKind::Number);
                 options.memory = Some(self.resources.memory_limit());
                 options.temp_dir = self.resources.temp_dir.clone();

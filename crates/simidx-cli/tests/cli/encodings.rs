@@ -272,7 +272,6 @@ fn every_command_that_reads_documents_knows_encodings() {
         &["fingerprint", "x"][..],
         &["pairs", "x"],
         &["clusters", "x"],
-        &["lint", "x"],
     ] {
         let ran = sandbox.run(&[command, &named].concat());
         assert!(ran.code != Some(2), "{ran:?}");
@@ -280,7 +279,7 @@ fn every_command_that_reads_documents_knows_encodings() {
     sandbox
         .run(&["query", "i", "0", "--encoding", "gbk"])
         .refused("--text-field, --fingerprint-field, --id-field, --delimiter and --encoding require --documents");
-    for command in ["lint", "pairs", "clusters"] {
+    for command in ["pairs", "clusters"] {
         for option in ["--text-field", "--id-field", "--encoding"] {
             sandbox.run(&[command, "i", option, "gbk"]).refused(
                 "--text-field, --fingerprint-field, --id-field, --delimiter and --encoding are for records, not for an index",

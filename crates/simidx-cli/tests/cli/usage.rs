@@ -296,8 +296,6 @@ fn indexes_and_records_are_told_apart() {
         ("pairs", "a.hex", "hex"),
         ("clusters", "docs.jsonl", "jsonl"),
         ("clusters", "a.hex", "hex"),
-        ("lint", "docs.jsonl", "jsonl"),
-        ("lint", "a.hex", "hex"),
     ] {
         let guess = sandbox.run(&[command, guessed]);
         let name = sandbox.run(&[command, guessed, "--input", named]);
@@ -421,7 +419,6 @@ fn huge_numbers_end_soon() {
             ],
             2,
         ),
-        (&["lint", "x.simidx", "--groups", "4294967295"], 0),
         (&["plan", "--count", "18446744073709551615", "-k", "12"], 0),
         (
             &["plan", "--count", "18446744073709551615", "--width", "32"],
