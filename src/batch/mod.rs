@@ -24,7 +24,7 @@ mod row_pairs;
 mod spill;
 
 pub use answers::Answers;
-pub use clusters::{Cluster, ClusterFinder, ClusterOptions, ClusterReport, Representative};
+pub use clusters::{Cluster, ClusterFinder, ClusterOptions, ClusterReport};
 pub use dedup::{Decision, DedupCounts, DedupOptions, Deduplicated, Deduplicator};
 pub use id_lists::IdLists;
 pub use id_pairs::IdPair;
@@ -33,8 +33,6 @@ pub use pairs::{Pair, PairFinder, PairOptions};
 pub use row_pairs::{RowPair, row_pairs};
 
 // For the program and the bindings only; not an interface to rely on.
-#[doc(hidden)]
-pub use clusters::clusters_by_key;
 #[doc(hidden)]
 pub use id_lists::{IdColumn, positions_of_all};
 #[doc(hidden)]

@@ -267,7 +267,7 @@ fn of_texts(
     mode: ProgressMode,
 ) -> Answer {
     let source = (&args.source.records, inputs);
-    let mut documents = SimilarDocuments::read(source, similarity, false, &args.resources, mode)?;
+    let mut documents = SimilarDocuments::read(source, similarity, &args.resources, mode)?;
     let (labels, measure) = (&documents.labels, ("similarity", FieldKind::Real));
     let records = sheet.is_some().then_some(labels);
     let out = Lines::new(sheet, &of_ids(labels.id_kind(), measure, true))?;

@@ -1,6 +1,5 @@
 //! Clusters on standard output: a line for each member, a line for each cluster, or JSON.
 
-use std::cmp::Reverse;
 use std::io::Write;
 
 use serde_json::json;
@@ -9,17 +8,17 @@ use simidx::{Error, Id, IdBuf, IdKind, Set, Width};
 use simidx_input::FieldKind;
 use simidx_text::dedup::EqualTexts;
 
-use super::{Args, Representative};
+use super::Args;
 use crate::support::failure::Failure;
 use crate::support::labels::Labels;
 use crate::support::output::{Column, json_style, write_object};
 use crate::support::records::{Fingerprinted, Refusal, id_of_kind};
 use crate::support::table::{self, Lines, Sheet, id_kind};
 
-/// Properties of records by their numbers, without their fingerprints. Memory: 4 bytes for each record if lengths count.
+/// Properties of records by their numbers, without their fingerprints.
 pub(super) struct KnownRecords {
     kind: IdKind,
-    /// The ids, and the lengths of the texts if the longest one comes first.
+    /// The ids.
     pub(super) labels: Labels,
     /// Documents without features, which the index lacks.
     pub(super) equal: EqualTexts,
@@ -27,10 +26,9 @@ pub(super) struct KnownRecords {
 
 impl KnownRecords {
     pub(super) fn new(args: &Args, kind: IdKind) -> Self {
-        let by_length = args.representative == Representative::Longest;
         KnownRecords {
             kind,
-            labels: Labels::new(args.resources.temp_dir.as_deref(), 0, by_length),
+            labels: Labels::new(args.resources.temp_dir.as_deref(), 0, false),
             equal: EqualTexts::default(),
         }
     }
@@ -41,18 +39,11 @@ impl KnownRecords {
     }
 
     /// Returns the number of a record, which is its id in the index.
-    pub(super) fn number(id: Id<'_>) -> Option<u64> {
+    fn number(id: Id<'_>) -> Option<u64> {
         match id {
             Id::Number(number) => Some(number),
             Id::String(_) => None,
         }
-    }
-
-    /// Orders records: the one with the least key comes first.
-    pub(super) fn key(&self, number: u64) -> (Reverse<u32>, u64) {
-        let lengths = self.labels.lengths.as_deref().unwrap_or_default();
-        let length = lengths.get(number as usize).copied().unwrap_or(0);
-        (Reverse(length), number)
     }
 
     /// Returns the id of a record, or its position if it has none.
@@ -339,7 +330,7 @@ fn member_ids<'i>(
     }
     let mut first = 0;
     if member == cluster.representative {
-        let least = (0..numbers.len()).min_by_key(|&at| records.key(numbers[at]));
+        let least = (0..numbers.len()).min_by_key(|&at| numbers[at]);
         if let Some(least) = least {
             numbers.swap(0, least);
         }
