@@ -28,7 +28,7 @@ pub use clusters::{Cluster, ClusterFinder, ClusterOptions, ClusterReport};
 pub use dedup::{Decision, DedupCounts, DedupOptions, Deduplicated, Deduplicator};
 pub use id_lists::IdLists;
 pub use id_pairs::IdPair;
-pub use join::{JoinOptions, JoinReport, JoinStrategy, Shard};
+pub use join::{JoinOptions, JoinReport, JoinStrategy};
 pub use pairs::{Pair, PairFinder, PairOptions};
 pub use row_pairs::{RowPair, row_pairs};
 
