@@ -35,5 +35,3 @@ pub use row_pairs::{RowPair, row_pairs};
 // For the program and the bindings only; not an interface to rely on.
 #[doc(hidden)]
 pub use id_lists::{IdColumn, positions_of_all};
-#[doc(hidden)]
-pub use id_pairs::id_pairs_with;

@@ -86,22 +86,20 @@ fn find(args: &Args, sheet: Option<Sheet<'_>>, mode: ProgressMode) -> Answer {
             return similar::run(args, (similarity, &inputs), sheet, mode);
         }
     };
-    of_set(&set, None, (Vec::new(), 0), args, sheet, mode)
+    of_set(&set, None, args, sheet, mode)
 }
 
-/// Prints the clusters of indexes, and the groups of equal documents without features, which no index holds, with their
-/// fingerprint. If records are given, the ids of the index are their numbers.
+/// Prints the clusters of indexes. If records are given, the ids of the index are their numbers.
 fn of_set(
     set: &Set,
     records: Option<&KnownRecords>,
-    equal: (Vec<Vec<u64>>, u128),
     args: &Args,
     sheet: Option<Sheet<'_>>,
     mode: ProgressMode,
 ) -> Answer {
     let options = args.options(set.width(), set.max_distance())?;
     let ids = (set.id_kind() != IdKind::None).then_some((set, records));
-    let printer = Printer::new(args, set.width(), ids, equal, sheet)?;
+    let printer = Printer::new(args, set.width(), ids, sheet)?;
     printed(args, mode, options.distance, printer, |visit| {
         set.clusters(&options, visit)
     })
@@ -129,17 +127,15 @@ fn of_records(
     let read = read_opened((input, inputs), &pipeline, reading, &mut taken)?;
     say_without_features(read.without_features);
     let Some((builder, mut records)) = taken.indexed else {
-        let printer = Printer::new(args, width, None, (Vec::new(), 0), sheet)?;
+        let printer = Printer::new(args, width, None, sheet)?;
         return printed(args, mode, options.distance, printer, |visit| {
             taken.finder.finish(visit)
         });
     };
     records.labels.end_at(read.records + read.skipped)?;
     records.labels.inputs = read.inputs;
-    let equal = std::mem::take(&mut records.equal).into_groups(args.min_size);
-    let empty = pipeline.empty_fingerprint(width);
     let set = builder.finish()?;
-    of_set(&set, Some(&records), (equal, empty), args, sheet, mode)
+    of_set(&set, Some(&records), args, sheet, mode)
 }
 
 /// Collects records that are not in an index.
@@ -163,21 +159,18 @@ impl Sink for Taken<'_> {
             let builder = TransientBuilder::new(width, ids, self.distance, &args.resources);
             self.indexed = Some((builder, KnownRecords::new(args, kind)));
         }
-        let (fingerprint, identity) = (record.fingerprint, record.without_features);
-        match (&mut self.indexed, identity) {
-            (Some((builder, records)), None) => {
+        if self.indexed.is_none() && args.ids() == IdChoice::Auto && is_named {
+            let message = "has an id, but the first record had none; choose with --ids";
+            return Err(Refusal::record(message));
+        }
+        let fingerprint = record.fingerprint;
+        match &mut self.indexed {
+            // It is near to nothing.
+            _ if record.without_features.is_some() => {}
+            Some((builder, records)) => {
                 builder.push_number(fingerprint, records.push(record)?)?;
             }
-            (Some((_, records)), Some(identity)) => {
-                let number = records.push(record)?;
-                records.equal.push(number, identity);
-            }
-            (None, _) if args.ids() == IdChoice::Auto && is_named => {
-                let message = "has an id, but the first record had none; choose with --ids";
-                return Err(Refusal::record(message));
-            }
-            (None, None) => self.finder.push(fingerprint)?,
-            (None, Some(_)) => {}
+            None => self.finder.push(fingerprint)?,
         }
         Ok(())
     }
@@ -208,7 +201,7 @@ fn printed(
         printer.cluster(&cluster)
     })?;
     bar.finish_and_clear();
-    let report = printer.finish(report)?;
+    printer.finish()?;
     if report.chain_count > 0 {
         warn_of_chains(&report, distance);
     }
