@@ -67,7 +67,7 @@ pub(crate) enum Command {
     /// Predict the size and the latency of an index for each table design
     #[command(long_about = plan::HELP)]
     Plan(plan::Args),
-    /// Write a page to look at: clusters, distances, doubtful pairs, compression
+    /// Write a page to look at: clusters, distances, doubtful pairs
     #[command(long_about = report::HELP)]
     Report(report::Args),
     /// Answer queries over HTTP

@@ -30,7 +30,7 @@ const TITLE_LEN: usize = 120;
 
 /// The head of `simidx report --help` and of its man page.
 pub(crate) const HELP: &str = "\
-Write a page to look at: clusters, distances, doubtful pairs, bits and compression.
+Write a page to look at: clusters, distances, doubtful pairs and bits.
 
 The page is one HTML file of at most 2 MB that loads nothing and runs nothing. An index holds no texts: with \
 --texts they stand side by side, with the differences marked.
@@ -130,13 +130,6 @@ fn page(set: &Set, args: &Args, mode: ProgressMode) -> Result<String, Failure> {
     glance.push(("distance of near-duplicates", distance.to_string()));
     glance.push(("pairs within the distance", pairs.within()));
     glance.extend(clusters.figures());
-    let compression = html! {
-        p {
-            "A code for a random set of so many fingerprints takes at least as many bits as the bound says. Each table \
-             holds all fingerprints of its index."
-        }
-        @if let Some(chart) = page::compression(&figures) { (chart) }
-    };
     let sections = [
         (
             "figures",
@@ -151,7 +144,6 @@ fn page(set: &Set, args: &Args, mode: ProgressMode) -> Result<String, Failure> {
         ("doubtful", "Doubtful pairs", pairs.doubtful(&labels)?),
         ("clusters", "Clusters", clusters.section(&labels)),
         ("bits", "Bits", bits),
-        ("compression", "Compression", compression),
     ];
     let title = cut(&set.names().join(", "), TITLE_LEN);
     Ok(document(&title, POLICY, &lead, &sections))
