@@ -9,7 +9,6 @@ use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, Tokenizer};
 use simidx::Width;
 use simidx_input::Content;
-use simidx_text::assets::FrequencyCounter;
 use simidx_text::{Pipeline, PipelineOptions};
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -152,38 +151,6 @@ fn html(criterion: &mut Criterion) {
     }
 }
 
-/// Document frequencies of the English words.
-fn idf(criterion: &mut Criterion) {
-    let documents = documents("en");
-    let mut group = criterion.benchmark_group("text/idf");
-    let bytes: usize = documents.iter().map(String::len).sum();
-    group.throughput(Throughput::Bytes(bytes as u64));
-    let mut fingerprinter = pipeline("short")
-        .fingerprinter(Width::W64)
-        .expect("64 bits");
-    group.bench_function("fingerprints", |bencher| {
-        bencher.iter(|| {
-            for text in &documents {
-                black_box(fingerprinter.fingerprint(text));
-            }
-        });
-    });
-    group.bench_function("frequencies", |bencher| {
-        bencher.iter(|| {
-            let mut counter = FrequencyCounter::new(1 << 20);
-            for text in &documents {
-                let mut features = Vec::new();
-                fingerprinter.for_each_feature(text, &mut |feature| {
-                    features.push((feature.to_owned(), 1));
-                });
-                counter.add(1, features);
-            }
-            black_box(counter.finish(2))
-        });
-    });
-    group.finish();
-}
-
 /// The default pipeline on one thread and on all.
 fn parallel(criterion: &mut Criterion) {
     let documents = documents("en");
@@ -206,5 +173,5 @@ fn parallel(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, parallel, english, chinese, html, idf);
+criterion_group!(benches, parallel, english, chinese, html);
 criterion_main!(benches);

@@ -1,4 +1,4 @@
-//! Operations on whole sets compared with peers: all pairs, clusters, many queries at once, health. Same data, one run.
+//! Operations on whole sets compared with peers: all pairs, clusters, many queries at once. Same data, one run.
 //!
 //! Contenders must agree on the number of pairs or matches and on a sum over them before their times are told.
 
@@ -6,7 +6,6 @@ mod clusters;
 #[path = "../common/mod.rs"]
 mod common;
 mod joins;
-mod lint;
 mod pairs;
 
 use std::time::Instant;
@@ -27,7 +26,6 @@ fn main() {
             pairs::run(&settings, count);
             clusters::run(&settings, count);
             joins::run(&settings, count);
-            lint::run(&settings, count);
         }
     });
 }

@@ -80,72 +80,29 @@ impl Set {
     pub fn id_pairs(
         &self,
         options: &PairOptions,
-        visit: impl FnMut(IdPair<'_>) -> Result<()>,
+        mut visit: impl FnMut(IdPair<'_>) -> Result<()>,
     ) -> Result<()> {
-        id_pairs_with(self, &[], options, visit)
+        id_pairs_of_any(self, options, &mut visit)
     }
 }
 
-/// [`Set::id_pairs`], plus all pairs of each group of `equal` at distance 0. Such a group holds records that are equal but
-/// have no fingerprint, such as documents without features whose contents are the same.
-///
-/// ```
-/// use simidx::batch::{PairOptions, id_pairs_with};
-/// use simidx::Set;
-/// use simidx::{BuildOptions, IdBuf, IdKind, Index, IndexBuilder, Width};
-///
-/// let mut options = BuildOptions::default();
-/// options.ids = IdKind::Number;
-/// let mut file = Vec::new();
-/// IndexBuilder::new(Width::W64, options)?.finish(&mut file)?;
-/// let set = Set::from_bytes(file)?;
-/// let equal = [[7, 2, 5].map(IdBuf::Number).to_vec()];
-/// let mut found = Vec::new();
-/// id_pairs_with(&set, &equal, &PairOptions::default(), |pair| {
-///     found.push(format!("{} {}", pair.smaller, pair.larger));
-///     Ok(())
-/// })?;
-/// assert_eq!(found, ["2 7", "5 7", "2 5"]);
-/// # Ok::<(), simidx::Error>(())
-/// ```
-///
-/// # Errors
-/// As for [`Set::id_pairs`].
-pub fn id_pairs_with(
-    set: &Set,
-    equal: &[Vec<IdBuf>],
-    options: &PairOptions,
-    mut visit: impl FnMut(IdPair<'_>) -> Result<()>,
-) -> Result<()> {
-    id_pairs_of_any(set, equal, options, &mut visit)
+fn id_pairs_of_any(set: &Set, options: &PairOptions, visit: Visit<'_>) -> Result<()> {
+    at_width!(set, set => id_pairs_of(set, options, visit))
 }
-
-fn id_pairs_of_any(
-    set: &Set,
-    equal: &[Vec<IdBuf>],
-    options: &PairOptions,
-    visit: Visit<'_>,
-) -> Result<()> {
-    at_width!(set, set => id_pairs_of((set, equal), options, visit))
-}
-
-/// The sources of pairs: segments, and groups of equal records.
-type Source<'a, F> = (Typed<'a, F>, &'a [Vec<IdBuf>]);
 
 fn id_pairs_of<F: Fingerprint>(
-    source: Source<'_, F>,
+    segments: Typed<'_, F>,
     options: &PairOptions,
     visit: Visit<'_>,
 ) -> Result<()> {
-    let (segments, _) = source;
     match segments.id_kind() {
         IdKind::None if !segments.is_empty() => {
             let message = format!("{} has no ids; leave --by id out", segments.name(0));
             Err(Error::option("by", message))
         }
-        _ if !options.sorted => find(source, options, visit),
-        IdKind::Number => sort_numbers(source, options, visit),
-        _ => sort_names(source, options, visit),
+        _ if !options.sorted => find(segments, options, visit),
+        IdKind::Number => sort_numbers(segments, options, visit),
+        _ => sort_names(segments, options, visit),
     }
 }
 
@@ -154,7 +111,7 @@ type Visit<'v> = &'v mut dyn FnMut(IdPair<'_>) -> Result<()>;
 
 /// Visits the pairs in the order in which they are found.
 fn find<F: Fingerprint>(
-    (segments, equal): Source<'_, F>,
+    segments: Typed<'_, F>,
     options: &PairOptions,
     visit: Visit<'_>,
 ) -> Result<()> {
@@ -172,9 +129,6 @@ fn find<F: Fingerprint>(
             ids.push(id?);
         }
         all_pairs(&ids, &mut visit)?;
-    }
-    for ids in equal {
-        all_pairs(ids, &mut visit)?;
     }
     let mut look_up = LookUp {
         segments,
@@ -250,14 +204,14 @@ fn share(options: &PairOptions) -> Result<(usize, PairOptions)> {
 }
 
 fn sort_numbers<F: Fingerprint>(
-    source: Source<'_, F>,
+    segments: Typed<'_, F>,
     options: &PairOptions,
     visit: Visit<'_>,
 ) -> Result<()> {
     let (budget, rest) = share(options)?;
     let temp = MemoryLimit::unlimited().temp(options.temp_dir.clone());
     let mut sorter = PairSorter::<u64>::new(temp, budget);
-    find(source, &rest, &mut |pair| {
+    find(segments, &rest, &mut |pair| {
         let (Id::Number(smaller), Id::Number(larger)) = (pair.smaller, pair.larger) else {
             return Ok(());
         };
@@ -279,14 +233,14 @@ fn sort_numbers<F: Fingerprint>(
 }
 
 fn sort_names<F: Fingerprint>(
-    source: Source<'_, F>,
+    segments: Typed<'_, F>,
     options: &PairOptions,
     visit: Visit<'_>,
 ) -> Result<()> {
     let (budget, rest) = share(options)?;
     let temp = MemoryLimit::unlimited().temp(options.temp_dir.clone());
     let mut sorter = name_sorter(temp, budget);
-    find(source, &rest, &mut |pair| {
+    find(segments, &rest, &mut |pair| {
         let (Id::String(smaller), Id::String(larger)) = (pair.smaller, pair.larger) else {
             return Ok(());
         };

@@ -14,7 +14,6 @@ mod group;
 mod id_lists;
 mod id_pairs;
 mod join;
-mod lint;
 mod ordered;
 mod pair_lists;
 mod pairs;
@@ -25,23 +24,14 @@ mod row_pairs;
 mod spill;
 
 pub use answers::Answers;
-pub use clusters::{Cluster, ClusterFinder, ClusterOptions, ClusterReport, Representative};
+pub use clusters::{Cluster, ClusterFinder, ClusterOptions, ClusterReport};
 pub use dedup::{Decision, DedupCounts, DedupOptions, Deduplicated, Deduplicator};
 pub use id_lists::IdLists;
 pub use id_pairs::IdPair;
-pub use join::{JoinOptions, JoinReport, JoinStrategy, Shard};
+pub use join::{JoinOptions, JoinReport, JoinStrategy};
 pub use pairs::{Pair, PairFinder, PairOptions};
 pub use row_pairs::{RowPair, row_pairs};
 
 // For the program and the bindings only; not an interface to rely on.
 #[doc(hidden)]
-pub use clusters::clusters_by_key;
-#[doc(hidden)]
 pub use id_lists::{IdColumn, positions_of_all};
-#[doc(hidden)]
-pub use id_pairs::id_pairs_with;
-#[doc(hidden)]
-pub use lint::{
-    BitReport, DocumentLengths, DuplicateGroup, LintOptions, LintReport, LintWarning,
-    LintWarningKind, TableCrowding, lint,
-};

@@ -402,11 +402,9 @@ impl<F: Fingerprint> Index<F> {
         Err(Error::option("table", message))
     }
 
-    /// Returns the blocks of table 0 that hold all fingerprints from `low` to `high`, and few others.
-    pub(crate) fn blocks_between(&self, low: F, high: F) -> Range<usize> {
-        let table = &self.tables[0];
-        let end = table.first_part_at_least(high) + 1;
-        table.first_part_at_least(low)..end.min(table.part_count())
+    /// Returns the number of blocks of table 0.
+    pub(crate) fn block_count(&self) -> usize {
+        self.tables[0].part_count()
     }
 
     /// Returns the fingerprints of some blocks of table 0.

@@ -51,14 +51,6 @@ impl<F: Fingerprint> Table<F> {
         }
     }
 
-    /// Returns the first part that may hold a value of at least `low`, or the number of parts if there is none.
-    pub(super) fn first_part_at_least(&self, low: F) -> usize {
-        match self {
-            Table::Blocks(table) => table.keys.first_at_least(low),
-            Table::Lines(table) => table.part_of(low),
-        }
-    }
-
     /// Returns the greatest value that a part can hold.
     pub(super) fn last_of_part(&self, part: usize) -> F {
         match self {

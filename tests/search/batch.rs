@@ -1,9 +1,9 @@
-//! Pairs and joins against brute force: all widths, distances, shapes of data, threads, shards and memory limits.
+//! Pairs and joins against brute force: all widths, distances, shapes of data, threads and memory limits.
 
 use std::collections::BTreeMap;
 
 use rand::RngExt;
-use simidx::batch::{JoinOptions, JoinStrategy, Pair, PairFinder, PairOptions, Shard};
+use simidx::batch::{JoinOptions, JoinStrategy, Pair, PairFinder, PairOptions};
 use simidx::design::TableDesign;
 use simidx::{BuildOptions, Codec, Error, Fingerprint, Id, Match, Scratch, Set, Width};
 use simidx_testkit::brute_force::all_pairs;
@@ -391,33 +391,9 @@ fn check_join<F: Fingerprint>(values: &[F], query_count: usize, distances: &[u32
                 (options.distance, options.strategy) = (distance, strategy);
                 let what = format!("{} bits, {distance}, {strategy:?}", F::WIDTH);
                 assert!(joined(&segments, &queries, &options) == expected, "{what}");
-                check_shards(&segments, &queries, &mut options, &expected, &what);
             }
         }
     }
-}
-
-/// The union of all shards is the whole, and each holds only its range.
-fn check_shards<F: Fingerprint>(
-    segments: &Set,
-    queries: &[F],
-    options: &mut JoinOptions,
-    expected: &Matches<F>,
-    what: &str,
-) {
-    let count = 3;
-    let mut all = Vec::new();
-    let mut last = None;
-    for number in 1..=count {
-        options.shard = Shard::new(number, count).unwrap();
-        let found = joined(segments, queries, options);
-        let range = found.iter().map(|f| f.1.1);
-        assert!(last < range.clone().min() || found.is_empty(), "{what}");
-        last = last.max(range.max());
-        all.extend(found);
-    }
-    all.sort_unstable();
-    assert!(all == *expected, "{what}, in shards");
 }
 
 #[test]

@@ -6,11 +6,10 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use simidx::batch::{
     Cluster, ClusterFinder, ClusterOptions, ClusterReport, Pair, PairFinder, PairOptions,
-    Representative,
 };
 use simidx::design::TableDesign;
 use simidx::{Fingerprint, Set, Width};
-use simidx_testkit::brute_force::{central, components};
+use simidx_testkit::brute_force::components;
 use simidx_testkit::{
     build, build_numbers, build_strings, flipped, open_set, options, rng, sorted_set,
 };
@@ -75,10 +74,7 @@ fn expected<F: Fingerprint>(
     let components = components(&values, options.distance).into_iter();
     let mut found: Vec<Found<F>> = components
         .map(|members| {
-            let representative = match options.representative {
-                Representative::Central => central(&members, &|member| records[&member]),
-                _ => first(&members),
-            };
+            let representative = first(&members);
             let distances = members.iter().map(|m| m.distance(representative));
             Found {
                 record_count: members.iter().map(|member| records[member]).sum(),
@@ -122,9 +118,6 @@ fn check_shapes<F: Fingerprint>() {
         for distance in [0, 1, 2, 3, 5, 8] {
             let mut options = cluster_options(distance);
             options.min_size = u64::from(distance % 2) + 1;
-            if distance > 2 {
-                options.representative = Representative::Central;
-            }
             check(&data.fingerprints, &options, data.name);
         }
     }
@@ -150,14 +143,11 @@ proptest! {
     #[test]
     fn clusters_of_any_values_are_those_of_brute_force(
         values in prop::collection::vec(any::<u32>(), 0..300), kept: u32, narrow: u32, distance in 0u32..8,
-        min_size in 1u64..5, is_central: bool,
+        min_size in 1u64..5,
     ) {
         let values: Vec<u32> = values.into_iter().map(|v| v & kept & narrow).collect();
         let mut options = cluster_options(distance);
         options.min_size = min_size;
-        if is_central {
-            options.representative = Representative::Central;
-        }
         check(&values, &options, "any");
     }
 }
@@ -323,26 +313,24 @@ fn records_of_segments_count_and_the_smallest_id_comes_first() {
     }
     let of_numbers = dealt(&numbers, |d, r| build_numbers(options(d, 128), r));
     let of_strings = dealt(&strings, |d, r| build_strings(options(d, 128), r));
-    for representative in [Representative::First, Representative::Central] {
-        for (distance, min_size) in [(0, 2), (1, 1), (3, 2), (3, 5)] {
-            let mut options = cluster_options(distance);
-            (options.representative, options.min_size) = (representative, min_size);
-            let smallest_number = |members: &[u64]| {
-                let members = members.iter().copied();
-                members.min_by_key(|m| (first_number[m], *m)).unwrap()
-            };
-            let expected_numbers = expected(&counts, &options, smallest_number);
-            let (found, report) = of_segments(&of_numbers, &options);
-            assert_eq!(found, expected_numbers, "{options:?}");
-            let records: u64 = expected_numbers.iter().map(|c| c.record_count).sum();
-            assert_eq!(report.record_count, records);
-            let smallest_string = |members: &[u64]| {
-                let members = members.iter().copied();
-                members.min_by_key(|m| (&first_string[m], *m)).unwrap()
-            };
-            let expected_strings = expected(&counts, &options, smallest_string);
-            assert_eq!(of_segments(&of_strings, &options).0, expected_strings);
-        }
+    for (distance, min_size) in [(0, 2), (1, 1), (3, 2), (3, 5)] {
+        let mut options = cluster_options(distance);
+        options.min_size = min_size;
+        let smallest_number = |members: &[u64]| {
+            let members = members.iter().copied();
+            members.min_by_key(|m| (first_number[m], *m)).unwrap()
+        };
+        let expected_numbers = expected(&counts, &options, smallest_number);
+        let (found, report) = of_segments(&of_numbers, &options);
+        assert_eq!(found, expected_numbers, "{options:?}");
+        let records: u64 = expected_numbers.iter().map(|c| c.record_count).sum();
+        assert_eq!(report.record_count, records);
+        let smallest_string = |members: &[u64]| {
+            let members = members.iter().copied();
+            members.min_by_key(|m| (&first_string[m], *m)).unwrap()
+        };
+        let expected_strings = expected(&counts, &options, smallest_string);
+        assert_eq!(of_segments(&of_strings, &options).0, expected_strings);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use simidx::batch::{
     ClusterFinder, ClusterOptions, DedupOptions, Deduplicator, JoinOptions, JoinStrategy,
-    LintOptions, PairFinder, PairOptions, lint,
+    PairFinder, PairOptions,
 };
 use simidx::design::{Costs, Coverage, MAX_DISTANCE, PlanRequest, TableDesign};
 use simidx::{BuildOptions, Error, Fingerprint, Index, IndexBuilder, Set, Width};
@@ -117,10 +117,6 @@ fn check_sets<F: Fingerprint>() {
         let decided = dedup.finish().unwrap();
         assert_eq!(decided.counts().kept, 1);
         assert_eq!(decided.chained_count(distance), 0);
-        let mut options = LintOptions::default();
-        options.distance = Some(distance);
-        let report = lint(&segments, &options).unwrap();
-        assert_eq!(report.distance, F::WIDTH);
     }
 }
 

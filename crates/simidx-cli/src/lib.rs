@@ -78,9 +78,9 @@ Searches:
   clusters       Group fingerprints or records into clusters of near-duplicates
   serve          Answer queries over HTTP
 Figures:
-  report         Write a page to look at: clusters, distances, compression
+  report         Write a page to look at: clusters, distances, doubtful pairs
   plan           Predict the size and the latency of an index for each design
-Also: idf, lint and bench, to tune; man and completions, to install
+Also: bench, to tune; man and completions, to install
 
 Options:
   -h, --help, -V, --version

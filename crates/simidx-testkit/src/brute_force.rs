@@ -37,18 +37,3 @@ pub fn components<F: Fingerprint>(values: &[F], distance: u32) -> Vec<Vec<F>> {
     }
     components
 }
-
-/// Returns the member with the least sum of distances to the others, each weighted.
-pub fn central<F: Fingerprint>(members: &[F], weight: &dyn Fn(F) -> u64) -> F {
-    let sum = |x: F| -> u64 {
-        let distances = members
-            .iter()
-            .map(|&y| u64::from(x.distance(y)) * weight(y));
-        distances.sum()
-    };
-    members
-        .iter()
-        .copied()
-        .min_by_key(|&x| (sum(x), x))
-        .unwrap()
-}

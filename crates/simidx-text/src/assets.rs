@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::weights::parse_weight;
-pub use crate::document_frequency::{DocumentFrequencies, FrequencyCounter};
 use crate::{Error, Result};
 
 /// Largest number of characters of a word in a user dictionary. Longer words would slow down segmentation.

@@ -2,9 +2,7 @@
 
 use std::collections::HashMap;
 
-use xxhash_rust::xxh3::xxh3_128;
-
-use super::minhash::{jaccard_estimate, minhash};
+use super::minhash::jaccard_estimate;
 use super::options::Sketch;
 use super::{Feature, Fingerprinter};
 pub use crate::feature_set::FeatureSet;
@@ -61,8 +59,6 @@ pub struct ComparedDocument {
     pub counted_count: u64,
     /// Number of occurrences of features.
     pub occurrence_count: u64,
-    /// The one-bit MinHash of the features that count, even if the pipeline uses another method.
-    minhash: u128,
 }
 
 impl ComparedDocument {
@@ -123,19 +119,12 @@ impl Fingerprinter {
     /// Returns one side of a comparison, with the features of the document.
     fn compared(&mut self, document: &str) -> (ComparedDocument, Vec<Feature>) {
         let features = self.features(document);
-        let counted = || features.iter().filter(|feature| feature.weight > 0.0);
-        // MinHash needs a hash of 128 bits.
-        let is_wide = self.pipeline.options.feature_hash.width() >= 128;
-        let hash = |feature: &Feature| match is_wide {
-            true => feature.hash,
-            false => xxh3_128(feature.text.as_bytes()),
-        };
+        let counted = features.iter().filter(|feature| feature.weight > 0.0);
         let document = ComparedDocument {
             fingerprint: self.fingerprint(document),
             distinct_count: features.len() as u64,
-            counted_count: counted().count() as u64,
+            counted_count: counted.count() as u64,
             occurrence_count: features.iter().map(|f| u64::from(f.count)).sum(),
-            minhash: minhash(counted().map(hash), self.width).unwrap_or(0),
         };
         (document, features)
     }
@@ -267,16 +256,6 @@ impl Comparison {
         }
     }
 
-    /// Estimates [`Comparison::jaccard`] from one-bit MinHash fingerprints of the features, even if the pipeline uses
-    /// another method. The result is 0 to 1. If feature hashes have fewer than 128 bits, the features are hashed by
-    /// XXH3 instead.
-    pub fn minhash_estimate(&self) -> f64 {
-        if !self.have_features() {
-            return self.if_equal();
-        }
-        jaccard_estimate(self.a.minhash.distance(self.b.minhash), self.width)
-    }
-
     /// Returns at most `count` of the features whose weights differ, by descending difference; features with equal
     /// differences are in the order of [`features`](Self::features).
     pub fn most_different(&self, count: usize) -> Vec<&ComparedFeature> {
@@ -340,12 +319,6 @@ mod tests {
             assert_eq!(found.a.fingerprint, of("one two three four").unwrap());
             assert_eq!(found.b.fingerprint, of("one two three five").unwrap());
         }
-        // A pipeline that differs only in the method, MinHash, estimates the same.
-        let (a, b) = ("a b c d e f g h", "a b c d e f g i");
-        let minhash = compare("short", a, b);
-        assert_eq!(minhash.estimate(), minhash.minhash_estimate());
-        let simhash = compare("short,fingerprint=simhash", a, b);
-        assert_eq!(simhash.minhash_estimate(), minhash.estimate());
     }
 
     #[test]
@@ -360,9 +333,8 @@ mod tests {
                     found.jaccard(),
                     found.weighted_jaccard(),
                     found.estimate(),
-                    found.minhash_estimate(),
                 ];
-                assert_eq!(figures, [expected; 6], "{pipeline}: {a:?} {b:?}");
+                assert_eq!(figures, [expected; 5], "{pipeline}: {a:?} {b:?}");
                 assert_eq!(found.is_near(64), a == b);
                 assert!(!found.have_features() && !found.a.has_features());
                 assert_eq!(found.b.has_features(), b == "word");

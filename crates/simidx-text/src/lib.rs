@@ -34,7 +34,6 @@ pub mod contained;
 mod cpu;
 pub mod dedup;
 mod describe;
-mod document_frequency;
 mod error;
 mod feature_hash;
 mod feature_set;

@@ -1,40 +1,30 @@
-//! Counts the records of each group by reading their ids, and finds the record with the least key in each.
+//! Counts the records of each group by reading their ids, and finds the record with the smallest id in each.
 
 use super::MemoryBudget;
 use super::groups::{Group, Groups, NONE};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
-use crate::id::Id;
+use crate::id::IdBuf;
 use crate::set::Typed;
 
-/// The ranks of values with several records, ascending, each with its number of records.
-pub(super) type Shared = Vec<(u32, u64)>;
-
-/// Computes the key of a record from its fingerprint and its id.
-pub(super) type KeyOf<'k, F, K> = &'k mut dyn FnMut(F, Id<'_>) -> K;
-
-/// Reads all ids once. Counts the records of each group, makes the value of the record with the least key the
-/// representative if there are keys, and adds a group for each ungrouped value that has several records.
+/// Reads all ids once. Counts the records of each group, makes the value of the record with the smallest id the
+/// representative, and adds a group for each ungrouped value that has several records.
 ///
 /// # Errors
 /// Damaged segments, segments that hold other fingerprints than `values`, and values that exceed the budget.
-pub(super) fn count<F: Fingerprint, K: Ord>(
+pub(super) fn count<F: Fingerprint>(
     segments: Typed<'_, F>,
     values: &[F],
     groups: &mut Groups,
-    mut key: Option<KeyOf<'_, F, K>>,
     budget: &MemoryBudget,
-) -> Result<Shared> {
-    let beside = size_of_val(values) + groups.len() + groups.groups.len() * size_of::<Option<K>>();
+) -> Result<()> {
+    let ids_len = groups.groups.len() * size_of::<Option<IdBuf>>();
+    let beside = size_of_val(values) + groups.len() + ids_len;
     budget.check_beside(beside, values.len(), size_of::<u32>())?;
     let beside = beside + values.len() * size_of::<u32>();
     let of_ranks = groups.of_ranks(values.len());
-    let mut least_keys: Vec<Option<K>> = Vec::new();
-    if key.is_some() {
-        least_keys.resize_with(groups.groups.len(), || None);
-    }
+    let mut smallest: Vec<Option<IdBuf>> = vec![None; groups.groups.len()];
     groups.groups.iter_mut().for_each(|g| g.record_count = 0);
-    let mut shared = Shared::new();
     let mut fingerprints = segments.fingerprints(0)?;
     for (rank, &value) in (0..).zip(values) {
         let next = fingerprints.next().transpose()?;
@@ -45,39 +35,36 @@ pub(super) fn count<F: Fingerprint, K: Ord>(
         let mut ids = fingerprints.ids()?;
         while let Some(id) = ids.read()? {
             count += 1;
-            let new = key.as_mut().map(|key| key(value, id));
-            if is_less(&new, &least) {
-                least = new;
-            }
-        }
-        if count > 1 {
-            let each_len = size_of::<(u32, u64)>() + size_of::<Group>();
-            budget.check_beside(beside, shared.len(), each_len)?;
-            shared.push((rank, count));
+            take_smaller(&mut least, Some(IdBuf::from(id)));
         }
         match of_ranks[rank as usize] {
-            NONE if count > 1 => groups.push_single(rank, count),
+            NONE if count > 1 => {
+                let each_len = size_of::<Group>();
+                budget.check_beside(beside, groups.groups.len() - smallest.len(), each_len)?;
+                groups.push_single(rank, count);
+            }
             NONE => {}
             group => {
                 groups.groups[group as usize].record_count += count;
-                if let Some(least_of_group) = least_keys.get_mut(group as usize)
-                    && is_less(&least, least_of_group)
-                {
-                    *least_of_group = least;
+                if take_smaller(&mut smallest[group as usize], least) {
                     groups.groups[group as usize].representative = rank;
                 }
             }
         }
     }
-    Ok(shared)
+    Ok(())
 }
 
-/// Returns whether there is a key that is less than the least one so far.
-fn is_less<K: Ord>(key: &Option<K>, least: &Option<K>) -> bool {
-    match (key, least) {
-        (Some(key), Some(least)) => key < least,
-        (key, _) => key.is_some(),
+/// Replaces the smallest id so far if a new one is smaller, and returns whether it was.
+fn take_smaller(smallest: &mut Option<IdBuf>, new: Option<IdBuf>) -> bool {
+    let is_smaller = match (&new, &*smallest) {
+        (Some(new), Some(smallest)) => new < smallest,
+        (new, _) => new.is_some(),
+    };
+    if is_smaller {
+        *smallest = new;
     }
+    is_smaller
 }
 
 fn changed() -> Error {

@@ -1,6 +1,5 @@
 //! Clusters: groups of fingerprints that near pairs link, directly or through others.
 
-mod central;
 mod count_records;
 mod groups;
 mod ranks;
@@ -12,29 +11,23 @@ use crate::error::{Error, Result};
 use crate::extsort::{MemoryLimit, Sorted};
 use crate::fingerprint::{Column, Fingerprint, Width, by_width, taken};
 use crate::format::IdKind;
-use crate::id::{Id, IdBuf};
 use crate::set::{Set, Typed, at_width};
 use crate::setters;
 use crate::watch::Watch;
-use count_records::Shared;
-use groups::{Group, Groups, NONE};
+use groups::{Groups, NONE};
 
 /// How clusters are found. Start from [`ClusterOptions::default`] and set what differs.
 ///
 /// ```
-/// use simidx::batch::{ClusterOptions, Representative};
+/// use simidx::batch::ClusterOptions;
 ///
-/// let options = ClusterOptions::default()
-///     .representative(Representative::Central)
-///     .min_size(1);
+/// let options = ClusterOptions::default().distance(6).min_size(1);
 /// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ClusterOptions {
     /// The largest distance in bits at which two fingerprints are linked; any value is exact. Default 3.
     pub distance: u32,
-    /// The member that represents a cluster. Default [`Representative::First`].
-    pub representative: Representative,
     /// The least number of records of a cluster. With 1, a fingerprint without neighbours is a cluster too. Default 2.
     pub min_size: u64,
     /// The most bytes of memory, at least 64 MiB. Unlimited by default.
@@ -49,7 +42,6 @@ pub struct ClusterOptions {
 
 setters!(ClusterOptions {
     distance(u32)
-    representative(Representative)
     min_size(u64)
     memory(Some(u64))
     temp_dir(Some(impl Into<PathBuf>))
@@ -60,40 +52,12 @@ impl Default for ClusterOptions {
     fn default() -> Self {
         ClusterOptions {
             distance: 3,
-            representative: Representative::First,
             min_size: 2,
             memory: None,
             temp_dir: None,
             watch: Watch::default(),
         }
     }
-}
-
-/// The member that represents a cluster.
-///
-/// ```
-/// use simidx::Width;
-/// use simidx::batch::{ClusterFinder, ClusterOptions, Representative};
-///
-/// let options = ClusterOptions::default().representative(Representative::Central);
-/// let mut finder = ClusterFinder::new(Width::W64, &options)?;
-/// finder.extend_from_slice(&[0xff00_u64, 0xff01, 0xff03])?;
-/// let report = finder.finish(|cluster| {
-///     assert_eq!(cluster.representative, 0xff01); // one bit from each of the others
-///     Ok(())
-/// })?;
-/// assert_eq!(report.cluster_count, 1);
-/// # Ok::<(), simidx::Error>(())
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum Representative {
-    /// The fingerprint of the record with the smallest id; without ids the smallest fingerprint.
-    #[default]
-    First,
-    /// The member with the least sum of distances to the others, weighted by records; of equals the smallest. Exact for
-    /// clusters of any size, because it is found by counting bits.
-    Central,
 }
 
 /// Fingerprints that are linked by steps within a distance.
@@ -124,7 +88,8 @@ pub struct Cluster<'a> {
     pub record_count: u64,
     /// The members, distinct and ascending.
     pub fingerprints: &'a [u128],
-    /// The member that represents the cluster.
+    /// The member that represents the cluster: the fingerprint of the record with the smallest id; without ids the
+    /// smallest fingerprint.
     pub representative: u128,
     /// The largest distance from the representative to a member, in bits.
     pub radius: u32,
@@ -222,96 +187,10 @@ fn clusters_of<F: Fingerprint>(
 ) -> Result<ClusterReport> {
     let mut finder = Finder::new(options)?;
     finder.gathered.extend_from_set(segments)?;
-    let (budget, representative) = (finder.budget, options.representative);
-    finder.find(
-        visit,
-        &mut |values, groups| match (segments.id_kind(), representative) {
-            (IdKind::None, _) => Ok(Shared::new()),
-            (_, Representative::First) => count_records::count(
-                segments,
-                values,
-                groups,
-                Some(&mut |_, id: Id<'_>| IdBuf::from(id)),
-                &budget,
-            ),
-            (_, Representative::Central) => {
-                count_records::count::<F, ()>(segments, values, groups, None, &budget)
-            }
-        },
-    )
-}
-
-/// [`Set::clusters`], but the record with the least key represents its cluster, and [`ClusterOptions::representative`] is
-/// ignored. `key` is called once for each record; of equal keys, the record with the smaller fingerprint wins.
-///
-/// For example, to let the longest document of a cluster represent it, or the first one: give each record its position
-/// as a number id, and let `key` look up the length or the time of that position.
-///
-/// ```
-/// use std::cmp::Reverse;
-///
-/// use simidx::batch::{ClusterOptions, clusters_by_key};
-/// use simidx::Set;
-/// use simidx::{BuildOptions, Id, IdKind, Index, IndexBuilder, Width};
-///
-/// let documents = [(0xff00u64, "a page"), (0xff01, "a page, and its footer"), (0x1234_5678, "another")];
-/// let mut options = BuildOptions::default();
-/// options.ids = IdKind::Number;
-/// let mut builder = IndexBuilder::new(Width::W64, options)?;
-/// for (&(fingerprint, _), position) in documents.iter().zip(0..) {
-///     builder.push_with_id(fingerprint, position)?;
-/// }
-/// let mut file = Vec::new();
-/// builder.finish(&mut file)?;
-/// let set = Set::from_bytes(file)?;
-///
-/// let longest_first = |_, id: Id<'_>| match id {
-///     Id::Number(position) => Reverse(documents[position as usize].1.len()),
-///     Id::String(_) => Reverse(0),
-/// };
-/// let mut representatives = Vec::new();
-/// clusters_by_key(&set, &ClusterOptions::default(), longest_first, |cluster| {
-///     representatives.push(cluster.representative);
-///     Ok(())
-/// })?;
-/// assert_eq!(representatives, [0xff01]);
-/// # Ok::<(), simidx::Error>(())
-/// ```
-///
-/// Memory: as for [`Set::clusters`], plus one key for each cluster. Memory that a key owns elsewhere does not count towards
-/// the limit.
-///
-/// # Errors
-/// As for [`Set::clusters`], and a set that has records but no ids.
-pub fn clusters_by_key<K: Ord>(
-    set: &Set,
-    options: &ClusterOptions,
-    mut key: impl FnMut(u128, Id<'_>) -> K,
-    mut visit: impl FnMut(Cluster<'_>) -> Result<()>,
-) -> Result<ClusterReport> {
-    at_width!(set, set => {
-        let key = |fingerprint, id: Id<'_>| key(Fingerprint::to_u128(fingerprint), id);
-        clusters_of_by_key(set, options, key, &mut visit)
-    })
-}
-
-fn clusters_of_by_key<F: Fingerprint, K: Ord>(
-    segments: Typed<'_, F>,
-    options: &ClusterOptions,
-    mut key: impl FnMut(F, Id<'_>) -> K,
-    visit: VisitCluster<'_>,
-) -> Result<ClusterReport> {
-    if segments.id_kind() == IdKind::None && !segments.is_empty() {
-        let message = "only records with ids have keys, and the segments have no ids";
-        return Err(Error::option("key", message));
-    }
-    let mut options = options.clone();
-    options.representative = Representative::First;
-    let mut finder = Finder::new(&options)?;
-    finder.gathered.extend_from_set(segments)?;
     let budget = finder.budget;
-    finder.find(visit, &mut |values, groups| {
-        count_records::count(segments, values, groups, Some(&mut key), &budget)
+    finder.find(visit, &mut |values, groups| match segments.id_kind() {
+        IdKind::None => Ok(()),
+        _ => count_records::count(segments, values, groups, &budget),
     })
 }
 
@@ -409,7 +288,7 @@ impl ClusterFinder {
 
     fn give(self, visit: VisitCluster<'_>) -> Result<ClusterReport> {
         by_width!(OfWidth, self.finder, finder => {
-            finder.find(visit, &mut |_, _| Ok(Shared::new()))
+            finder.find(visit, &mut |_, _| Ok(()))
         })
     }
 }
@@ -437,17 +316,16 @@ impl<F: Fingerprint> Finder<F> {
     fn find(
         self,
         visit: VisitCluster<'_>,
-        count: &mut dyn FnMut(&[F], &mut Groups) -> Result<Shared>,
+        count: &mut dyn FnMut(&[F], &mut Groups) -> Result<()>,
     ) -> Result<ClusterReport> {
         let (options, budget) = (self.options, self.budget);
         let values = distinct(self.gathered, &budget)?;
         let mut groups = Groups::of_linked(&values, &options, &budget)?;
-        let shared = count(&values, &mut groups)?;
+        count(&values, &mut groups)?;
         groups.select(options.min_size);
         let found = Found {
             values: &values,
             groups: &groups,
-            shared: &shared,
             options: &options,
         };
         found.give(visit)
@@ -478,7 +356,6 @@ fn distinct<F: Fingerprint>(gathered: Gathered<F>, budget: &MemoryBudget) -> Res
 struct Found<'a, F> {
     values: &'a [F],
     groups: &'a Groups,
-    shared: &'a Shared,
     options: &'a ClusterOptions,
 }
 
@@ -490,7 +367,8 @@ impl<F: Fingerprint> Found<'_, F> {
             let members = self.groups.members(group, self.values);
             fingerprints.clear();
             fingerprints.extend(members.iter().map(|member| member.to_u128()));
-            let representative = self.representative(group, &members);
+            let first = self.values.get(group.representative as usize);
+            let representative = first.copied().unwrap_or(members[0]);
             let distances = members.iter().map(|member| member.distance(representative));
             let cluster = Cluster {
                 number: report.cluster_count,
@@ -525,26 +403,6 @@ impl<F: Fingerprint> Found<'_, F> {
             visit(cluster)?;
         }
         Ok(())
-    }
-
-    fn representative(&self, group: &Group, members: &[F]) -> F {
-        let ranks = self.groups.ranks(group);
-        match self.options.representative {
-            Representative::First => {
-                let first = self.values.get(group.representative as usize);
-                first.copied().unwrap_or(members[0])
-            }
-            Representative::Central => {
-                let weights = ranks.iter().map(|&rank| self.record_count(rank));
-                central::central(members.iter().copied().zip(weights))
-            }
-        }
-    }
-
-    /// Returns the number of records of a value in a cluster.
-    fn record_count(&self, rank: u32) -> u64 {
-        let found = self.shared.binary_search_by_key(&rank, |&(rank, _)| rank);
-        found.map_or(1, |at| self.shared[at].1)
     }
 }
 

@@ -6,7 +6,6 @@
 mod hits;
 mod probe;
 mod query_tables;
-mod shard;
 mod stream;
 
 use std::path::PathBuf;
@@ -22,7 +21,6 @@ use crate::watch::Watch;
 use crate::{named, setters};
 use hits::HitSorter;
 use query_tables::QueryTables;
-pub use shard::Shard;
 
 /// Nanoseconds to decode a fingerprint of table 0.
 const DECODE_NS: f64 = 3.0;
@@ -63,13 +61,11 @@ named!(
 /// Options of a join.
 ///
 /// ```
-/// use simidx::batch::{JoinOptions, JoinStrategy, Shard};
+/// use simidx::batch::{JoinOptions, JoinStrategy};
 ///
 /// let options = JoinOptions::default()
 ///     .strategy(JoinStrategy::Stream)
-///     .shard(Shard::new(2, 4)?)
 ///     .distance(6);
-/// # Ok::<(), simidx::Error>(())
 /// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -78,8 +74,6 @@ pub struct JoinOptions {
     pub distance: u32,
     /// How the answers are found.
     pub strategy: JoinStrategy,
-    /// The part of the fingerprints to search; all by default.
-    pub shard: Shard,
     /// The most bytes of memory for matches, at least 64 MiB. Matches beyond it go
     /// to temporary files. The queries and their tables take about 80 bytes a query in addition. Unlimited by default.
     pub memory: Option<u64>,
@@ -93,7 +87,6 @@ pub struct JoinOptions {
 setters!(JoinOptions {
     distance(u32)
     strategy(JoinStrategy)
-    shard(Shard)
     memory(Some(u64))
     temp_dir(Some(impl Into<PathBuf>))
     watch(Watch)
@@ -104,7 +97,6 @@ impl Default for JoinOptions {
         JoinOptions {
             distance: 3,
             strategy: JoinStrategy::Auto,
-            shard: Shard::default(),
             memory: None,
             temp_dir: None,
             watch: Watch::default(),
@@ -142,7 +134,7 @@ pub struct JoinReport {
 impl Set {
     /// Answers many queries. Calls `visit` with the number of a query in `queries` and a match of it, ordered by query,
     /// distance and value. Each match is visited once, however many segments hold it. The matches of a query are those of
-    /// [`Set::query`](crate::Set::query) that lie in the shard.
+    /// [`Set::query`](crate::Set::query).
     ///
     /// Works on all threads of the current pool and calls `visit` on this one. A million queries on ten million
     /// fingerprints take two to three seconds on one thread.
@@ -211,7 +203,6 @@ pub(super) fn join_of<F: Fingerprint>(
         segments,
         queries: &queries,
         distance: options.distance.min(F::WIDTH),
-        shard: &options.shard,
     };
     let plan = QueryTables::plan(queries.distinct(), input.distance);
     let strategy = match options.strategy {
@@ -231,7 +222,6 @@ struct JoinInput<'a, F> {
     segments: Typed<'a, F>,
     queries: &'a Queries<F>,
     distance: u32,
-    shard: &'a Shard,
 }
 
 impl<F: Fingerprint> JoinInput<'_, F> {
@@ -240,7 +230,7 @@ impl<F: Fingerprint> JoinInput<'_, F> {
     fn cheaper(&self, look_up_ns: f64) -> JoinStrategy {
         let segments = self.segments.indexes();
         let counts = segments.clone().map(|s| s.len() as f64);
-        let streamed = counts.sum::<f64>() / f64::from(self.shard.count());
+        let streamed = counts.sum::<f64>();
         let probe_ns: f64 = segments.map(|s| s.plan(self.distance).ns()).sum();
         let probes = self.queries.distinct().len() as f64 * probe_ns;
         match streamed * (DECODE_NS + look_up_ns) <= probes {

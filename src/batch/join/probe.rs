@@ -71,7 +71,6 @@ fn ask<F: Fingerprint>(
     first: usize,
     found: &mut Vec<Hit<F>>,
 ) -> Result<()> {
-    let (low, high) = input.shard.bounds::<F>();
     let is_checked = input.segments.segment_count() > 1
         && index.id_kind() != IdKind::None
         && index.plan(input.distance).best().is_some();
@@ -79,15 +78,13 @@ fn ask<F: Fingerprint>(
     let mut stranger = None;
     index.query_many_with(scratch, queries, input.distance, |number, matches| {
         for m in matches {
-            if (low..=high).contains(&m.fingerprint) {
-                found.push(Hit {
-                    query: (first + number) as u32,
-                    distance: m.distance,
-                    fingerprint: m.fingerprint,
-                });
-                if is_checked && m.rank.is_none() {
-                    stranger = Some(*m);
-                }
+            found.push(Hit {
+                query: (first + number) as u32,
+                distance: m.distance,
+                fingerprint: m.fingerprint,
+            });
+            if is_checked && m.rank.is_none() {
+                stranger = Some(*m);
             }
         }
     })?;

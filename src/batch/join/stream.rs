@@ -64,16 +64,15 @@ pub(super) fn run<F: Fingerprint>(
     Ok(stats.into_inner().unwrap_or_default())
 }
 
-/// Divides the blocks that hold the shard into tasks.
+/// Divides the blocks of all segments into tasks.
 fn tasks<'a, F: Fingerprint>(input: &JoinInput<'a, F>) -> Vec<Task<'a, F>> {
-    let (low, high) = input.shard.bounds::<F>();
     let mut tasks = Vec::new();
     for (segment, index) in input.segments.indexes().enumerate() {
-        let blocks = index.blocks_between(low, high);
-        let share = blocks.len() / (TASKS_PER_THREAD * rayon::current_num_threads());
+        let count = index.block_count();
+        let share = count / (TASKS_PER_THREAD * rayon::current_num_threads());
         let task_len = share.clamp(1, MOST_TASK_BLOCKS);
-        for start in blocks.clone().step_by(task_len) {
-            let blocks = start..blocks.end.min(start + task_len);
+        for start in (0..count).step_by(task_len) {
+            let blocks = start..count.min(start + task_len);
             tasks.push(Task {
                 segment,
                 index,
@@ -91,12 +90,10 @@ fn search_task<F: Fingerprint>(
     look_ups: &mut LookUps<F>,
     give: Give<'_, Hit<F>>,
 ) -> Result<()> {
-    let (low, high) = input.shard.bounds::<F>();
     let mut values = task.index.fingerprints_of_blocks(task.blocks.clone());
     let mut gathered = Vec::new();
     while let Some(chunk) = values.next_chunk() {
-        let fingerprints = chunk?.iter().map(|value| value.0);
-        gathered.extend(fingerprints.filter(|f| (low..=high).contains(f)));
+        gathered.extend(chunk?.iter().map(|value| value.0));
         if gathered.len() >= GATHERED {
             search(input, tables, task, &gathered, look_ups, give)?;
             gathered.clear();

@@ -161,10 +161,7 @@ fn measure(set: &Set, args: &Args, mode: ProgressMode) -> Result<BenchReport, Fa
 }
 
 /// Runs the queries once, for at most some seconds.
-///
-/// # Errors
-/// A damaged block.
-pub(super) fn warm_up(set: &Set, queries: &[u128], distance: u32) -> Result<(), Failure> {
+fn warm_up(set: &Set, queries: &[u128], distance: u32) -> Result<(), Failure> {
     let started = Instant::now();
     let mut scratch = SetScratch::new();
     for &query in queries {
@@ -176,25 +173,12 @@ pub(super) fn warm_up(set: &Set, queries: &[u128], distance: u32) -> Result<(), 
     Ok(())
 }
 
-/// Measures the time of each query, consecutively, for at most some seconds.
-///
-/// # Errors
-/// A damaged block.
-pub(super) fn latencies(
-    set: &Set,
-    queries: &[u128],
-    distance: u32,
-) -> Result<Vec<Duration>, Failure> {
-    let measured = ask((set, queries, distance), false, Some(WARM_UP), || Ok(()))?;
-    Ok(measured.latencies)
-}
-
 fn ask_all(set: &Set, queries: &[u128], distance: u32, args: &Args) -> Result<Measured, Failure> {
     if args.cold {
         let files = args.index.files()?;
         let open = |path: &PathBuf| File::open(path).map_err(Failure::at(path));
         let opened: Vec<File> = files.iter().map(open).collect::<Result<_, _>>()?;
-        return ask((set, queries, distance), true, None, || {
+        return ask((set, queries, distance), true, || {
             let mut caches = set.segments().zip(files.iter().zip(&opened));
             caches.try_for_each(|(segment, (path, file))| {
                 drop_pages(segment.storage(), file).map_err(Failure::at(path))
@@ -205,7 +189,7 @@ fn ask_all(set: &Set, queries: &[u128], distance: u32, args: &Args) -> Result<Me
     let shares: Vec<Result<Measured, Failure>> = std::thread::scope(|scope| {
         let threads: Vec<_> = queries
             .chunks(share)
-            .map(|part| scope.spawn(move || ask((set, part, distance), false, None, || Ok(()))))
+            .map(|part| scope.spawn(move || ask((set, part, distance), false, || Ok(()))))
             .collect();
         threads
             .into_iter()
@@ -226,10 +210,8 @@ fn ask_all(set: &Set, queries: &[u128], distance: u32, args: &Args) -> Result<Me
 fn ask(
     (set, queries, distance): (&Set, &[u128], u32),
     cold: bool,
-    longest: Option<Duration>,
     prepare: impl Fn() -> Result<(), Failure>,
 ) -> Result<Measured, Failure> {
-    let begun = Instant::now();
     let mut scratch = SetScratch::new();
     scratch.expect_cold_blocks(cold);
     let mut measured = Measured::default();
@@ -241,9 +223,6 @@ fn ask(
         measured.latencies.push(started.elapsed());
         measured.matches += matches as u64;
         measured.stats += scratch.stats();
-        if longest.is_some_and(|longest| begun.elapsed() > longest) {
-            break;
-        }
     }
     Ok(measured)
 }

@@ -293,7 +293,6 @@ impl Report for Compared<'_> {
             "cosine": figure(found.cosine()),
             "jaccard": figure(found.jaccard()),
             "weighted_jaccard": figure(found.weighted_jaccard()),
-            "minhash_estimate": figure(found.minhash_estimate()),
             "features": features,
         })
     }
@@ -350,7 +349,6 @@ impl Report for Compared<'_> {
             ("cosine of weights", found.cosine()),
             ("jaccard of features", found.jaccard()),
             ("jaccard of weights", found.weighted_jaccard()),
-            ("MinHash estimate", found.minhash_estimate()),
         ] {
             writeln!(out, "{label:<24}{figure:.4}")?;
         }

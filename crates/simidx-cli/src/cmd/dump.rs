@@ -6,7 +6,7 @@ use simidx::{IdKind, Set};
 
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
-use crate::support::indexes::{ExcludeArgs, IndexArgs, fingerprints_of, id_of_word};
+use crate::support::indexes::{ExcludeArgs, IndexArgs};
 use crate::support::output::{Column, json_style, stdout};
 use crate::support::quantity::count;
 
@@ -17,7 +17,6 @@ Print the fingerprints of an index with their ids, decoded, in the order of a ta
 Examples:
   simidx dump crawl.simidx | head
   simidx dump crawl.simidx --table 1 --permuted
-  simidx dump crawl.simidx --id https://example.org/
   simidx dump crawl.simidx --json > fingerprints.jsonl";
 
 /// Arguments of `simidx dump`.
@@ -28,9 +27,6 @@ pub(crate) struct Args {
     /// Table whose order to print
     #[arg(long, value_name = "T", default_value_t = 0, value_parser = count(0..=u8::MAX))]
     table: u8,
-    /// Records with this id: print only their fingerprints. May be repeated
-    #[arg(long = "id", value_name = "ID", conflicts_with_all = ["table", "permuted"])]
-    ids: Vec<String>,
     #[command(flatten)]
     exclude: ExcludeArgs,
     /// Print permuted values, as they are stored in the table
@@ -50,9 +46,6 @@ pub(crate) fn run(args: Args) -> Answer {
 }
 
 fn dump(set: &Set, args: &Args, out: &mut dyn Write) -> Result<(), Failure> {
-    if !args.ids.is_empty() {
-        return dump_ids(set, args, out);
-    }
     if args.table == 0 && !args.permuted && set.id_kind() != IdKind::None {
         return dump_records(set, args, out);
     }
@@ -118,25 +111,6 @@ fn end_object(line: &mut Vec<u8>, out: &mut dyn Write) -> Result<(), Failure> {
         line.extend_from_slice(b"]}\n");
         out.write_all(line)?;
         line.clear();
-    }
-    Ok(())
-}
-
-/// Prints the fingerprints of records by their ids.
-fn dump_ids(set: &Set, args: &Args, out: &mut dyn Write) -> Result<(), Failure> {
-    for word in &args.ids {
-        for fingerprint in fingerprints_of(set, word)? {
-            let shown = set.width().to_hex(fingerprint);
-            let id = id_of_word(set.id_kind(), word)?;
-            match args.json {
-                true => {
-                    write!(out, r#"{{"fingerprint":"{shown}","ids":["#)?;
-                    json_style().write_id(&mut *out, id)?;
-                    out.write_all(b"]}\n")?;
-                }
-                false => writeln!(out, "{shown}\t{}", Column(id))?,
-            }
-        }
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ mod similar;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use simidx::batch::{JoinOptions, JoinStrategy, Shard};
+use simidx::batch::{JoinOptions, JoinStrategy};
 use simidx::index::QueryStats;
 use simidx::set::Question;
 use simidx::{Error, Fingerprints, IdBuf, IdKind, Match, Set};
@@ -38,16 +38,14 @@ The queries are fingerprints, or documents, which are fingerprinted as those of 
 Documents in a file are compared by the sketches that `simidx build --sketch` stored, if the index has them and no option \
 is about fingerprints; documents from a pipe with --similarity. Each line then is the id of the \
 query, the id of the match, and an estimate of the Jaccard similarity of their runs of words. The standard error of an \
-estimate of 0.8 is 0.04 with 256 bits, 0.05 with 128. With --texts the similarities are exact. The book says what similar means: \"Similarity and distance\". With -o the output is a table \
+estimate of 0.8 is 0.04 with 256 bits, 0.05 with 128. The book says what similar means: \"Similarity and distance\". With -o the output is a table \
 with named columns, among them the position of the query in its file, from 0.
 
 Examples:
   simidx join crawl.simidx new.tsv > matches.tsv
   simidx join crawl.simidx new.jsonl --query-ids --limit 5
   simidx join monday.simidx tuesday.simidx queries.hex -k 2 --stats
-  simidx join crawl.simidx queries.hex --shard 1/4 > first.tsv
   simidx join crawl.simidx new.jsonl --similarity 0.8 -o matches.parquet
-  simidx join crawl.simidx new.jsonl --texts crawl.jsonl
   simidx fingerprint new.jsonl | simidx join crawl.simidx -";
 
 /// Arguments of `simidx join`.
@@ -71,11 +69,9 @@ pub(crate) struct Args {
     /// How to find the matches; the result is the same. With --limit, auto is a search for the nearest of each query
     #[arg(long, value_parser = one_of(STRATEGIES), value_name = "STRATEGY", default_value = "auto")]
     strategy: JoinStrategy,
-    /// Search only the I-th of N ranges of fingerprints; the lines of all N shards together are the full result
-    #[arg(long, value_name = "I/N", conflicts_with = "limit")]
-    shard: Option<Shard>,
-    #[command(flatten)]
-    similar: SimilarArgs,
+    /// Least Jaccard similarity of two texts, estimated by the sketches of the index [default: 0.8]
+    #[arg(long, value_name = "J", value_parser = least, conflicts_with_all = ABOUT_FINGERPRINTS)]
+    similarity: Option<f64>,
     #[command(flatten)]
     exclude: ExcludeArgs,
     #[command(flatten)]
@@ -87,31 +83,7 @@ pub(crate) struct Args {
 }
 
 /// Options that make fingerprints the subject.
-const ABOUT_FINGERPRINTS: [&str; 4] = ["max_distance", "strategy", "shard", "query_ids"];
-
-/// How documents are compared by their sketches.
-#[derive(Debug, clap::Args)]
-struct SimilarArgs {
-    /// Least Jaccard similarity of two texts, estimated by the sketches of the index [default: 0.8]
-    #[arg(long, value_name = "J", value_parser = least, conflicts_with_all = ABOUT_FINGERPRINTS)]
-    similarity: Option<f64>,
-    /// Find those too whose estimate is up to Z standard errors lower [default: 0, with --texts 2, which misses one in forty
-    /// at J]
-    #[arg(long, value_name = "Z", conflicts_with_all = ABOUT_FINGERPRINTS, value_parser = margin)]
-    margin: Option<f64>,
-    /// Files or a quoted pattern with the documents of the index: the texts of the matches are compared, and matches with a
-    /// similarity of at least J are left. The files are read once if the matches fit into memory. If the format of one cannot
-    /// be detected, it is that of --input
-    #[arg(long, value_name = "FILE", conflicts_with_all = ABOUT_FINGERPRINTS)]
-    texts: Option<PathBuf>,
-}
-
-/// Reads `--margin`.
-fn margin(text: &str) -> Result<f64, &'static str> {
-    let margin = text.parse().ok();
-    let margin = margin.filter(|margin| (0.0..=10.0).contains(margin));
-    margin.ok_or("a number of standard errors is from 0 to 10")
-}
+const ABOUT_FINGERPRINTS: [&str; 3] = ["max_distance", "strategy", "query_ids"];
 
 /// How the matches of a batch are found.
 const STRATEGIES: [Choice<JoinStrategy>; 3] = [
@@ -226,12 +198,11 @@ impl Args {
     /// Returns the least similarity if texts are compared: if one is given, or if no option is about fingerprints, the index
     /// has sketches, and the queries are documents in a file.
     fn least(&self, set: &Set, explicit_ids: bool) -> Result<Option<f64>, Failure> {
-        let given = &self.similar;
-        if given.similarity.is_some() || given.margin.is_some() || given.texts.is_some() {
-            return Ok(Some(given.similarity.unwrap_or(DEFAULT_LEAST)));
+        if self.similarity.is_some() {
+            return Ok(self.similarity);
         }
         let is_auto = self.strategy == JoinStrategy::Auto && self.max_distance.is_none();
-        let is_about_fingerprints = explicit_ids || !is_auto || self.shard.is_some();
+        let is_about_fingerprints = explicit_ids || !is_auto;
         if is_about_fingerprints || !self.queries.is_file() {
             return Ok(None);
         }
@@ -261,9 +232,6 @@ impl Args {
         files.add([&self.queries]);
         files.add(self.files.paths());
         files.add(self.exclude.paths());
-        if let Some(texts) = &self.similar.texts {
-            files.add(simidx_input::expand(texts, None)?);
-        }
         Ok(files)
     }
 
@@ -282,11 +250,7 @@ impl Args {
             IdKind::None => ("fingerprint", text),
             kind => ("id", id_kind(kind)),
         };
-        let measure = match self.similar.texts {
-            Some(_) => "similarity",
-            None => "estimate",
-        };
-        vec![query_id, found, (measure, FieldKind::Real), query_row]
+        vec![query_id, found, ("estimate", FieldKind::Real), query_row]
     }
 
     /// Begins to read the queries.
@@ -323,7 +287,6 @@ impl Args {
         let mut options = JoinOptions::default();
         options.distance = distance_or(self.max_distance, set.width(), set.max_distance())?;
         options.strategy = self.strategy;
-        options.shard = self.shard.unwrap_or_default();
         options.memory = Some(self.resources.memory_limit());
         options.temp_dir = self.resources.temp_dir.clone();
         Ok(options)

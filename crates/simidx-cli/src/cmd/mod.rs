@@ -9,10 +9,8 @@ mod contamination;
 mod dedup;
 mod dump;
 mod fingerprint;
-mod idf;
 mod info;
 mod join;
-mod lint;
 mod man;
 mod merge;
 mod pairs;
@@ -69,7 +67,7 @@ pub(crate) enum Command {
     /// Predict the size and the latency of an index for each table design
     #[command(long_about = plan::HELP)]
     Plan(plan::Args),
-    /// Write a page to look at: clusters, distances, doubtful pairs, compression
+    /// Write a page to look at: clusters, distances, doubtful pairs
     #[command(long_about = report::HELP)]
     Report(report::Args),
     /// Answer queries over HTTP
@@ -85,12 +83,6 @@ pub(crate) enum Command {
     /// Find the items of a test set that stand in a corpus; exit code 1 if none does
     #[command(long_about = contamination::HELP)]
     Contamination(Box<contamination::Args>),
-    /// Count document frequencies and write the weights for --idf
-    #[command(long_about = idf::HELP, hide = true)]
-    Idf(Box<idf::Args>),
-    /// Report whether a set will search badly, and why; exit code 1 if so
-    #[command(long_about = lint::HELP, hide = true)]
-    Lint(Box<lint::Args>),
     /// Write the manual pages
     #[command(long_about = man::HELP, hide = true)]
     Man(man::Args),
@@ -121,8 +113,6 @@ impl Command {
             Command::Fingerprint(args) => fingerprint::run(args, mode),
             Command::Compare(args) => compare::run(&args),
             Command::Contamination(args) => contamination::run(&args, mode),
-            Command::Idf(args) => idf::run(&args, mode),
-            Command::Lint(args) => lint::run(&args, mode),
             Command::Man(args) => man::run(&args),
             Command::Completions(args) => completions::run(&args),
         }

@@ -5,10 +5,10 @@ use std::io::{self, Write};
 
 use indicatif::ProgressBar;
 use serde_json::json;
-use simidx::batch::{IdPair, Pair, PairFinder, PairOptions, id_pairs_with};
-use simidx::{Error, Id, IdBuf, IdKind, Set, Width};
+use simidx::batch::{IdPair, Pair, PairFinder, PairOptions};
+use simidx::{Error, Id, IdKind, Set, Width};
 use simidx_input::{FieldKind, InputFile};
-use simidx_text::dedup::{EqualTexts, Similarity};
+use simidx_text::dedup::Similarity;
 use simidx_text::similar::{SimilarCandidates, SimilarPair};
 
 use crate::cmd::Answer;
@@ -120,7 +120,7 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     args.table.write(inputs, |sheet| {
         let source = (&args.source, &args.exclude);
         match Compared::of(source, &args.similarity, for_fingerprints, &args.resources)? {
-            Compared::Index(set) => of_set(&set, (&[], None), &args, sheet, mode),
+            Compared::Index(set) => of_set(&set, None, &args, sheet, mode),
             Compared::Fingerprints(inputs) => of_records(&args, inputs.as_deref(), sheet, mode),
             Compared::Texts(similarity, inputs) => {
                 of_texts(&args, (similarity, &inputs), sheet, mode)
@@ -147,11 +147,10 @@ fn of_ids(kind: FieldKind, measure: Column, has_places: bool) -> Vec<Column> {
     columns
 }
 
-/// Prints the pairs of indexes, and of equal documents without features, which no index holds. If records are given, the
-/// ids are their numbers.
+/// Prints the pairs of indexes. If records are given, the ids are their numbers.
 fn of_set(
     set: &Set,
-    (equal, records): (&[Vec<IdBuf>], Option<&Labels>),
+    records: Option<&Labels>,
     args: &Args,
     sheet: Option<Sheet<'_>>,
     mode: ProgressMode,
@@ -165,7 +164,7 @@ fn of_set(
     let out = Lines::new(sheet, &columns)?;
     let mut printer = Printer::new(args, set.width(), (out, records), mode);
     match args.by() {
-        By::Id => id_pairs_with(set, equal, &options, |pair| printer.ids(pair))?,
+        By::Id => set.id_pairs(&options, |pair| printer.ids(pair))?,
         By::Fingerprint => set.pairs(&options, |pair| Ok(printer.pair(pair)?))?,
     }
     printer.finish()
@@ -182,8 +181,8 @@ fn of_records(
     let options = args.options(width, DEFAULT_DISTANCE)?;
     let reading = (mode, "reading", "records");
     if args.by() == By::Id {
-        let (set, equal, records) = transient_index(args, sheet.is_some(), reading)?;
-        return of_set(&set, (&equal, records.as_ref()), args, sheet, mode);
+        let (set, records) = transient_index(args, sheet.is_some(), reading)?;
+        return of_set(&set, records.as_ref(), args, sheet, mode);
     }
     let input = &args.source.records;
     let mut finder = PairFinder::new(width, &options)?;
@@ -202,58 +201,43 @@ fn of_records(
     printer.finish()
 }
 
-/// An index of records, the groups of equal documents without features by their ids, and the records if ids are their
-/// numbers.
-type Transient = (Set, Vec<Vec<IdBuf>>, Option<Labels>);
-
-/// Makes an index of the records, with their numbers as ids if `are_numbered`.
+/// Makes an index of the records, with their numbers as ids if `are_numbered`; then the records are returned, too.
 fn transient_index(
     args: &Args,
     are_numbered: bool,
     reading: Reading,
-) -> Result<Transient, Failure> {
+) -> Result<(Set, Option<Labels>), Failure> {
     let distance = args.max_distance.unwrap_or(DEFAULT_DISTANCE);
     let (width, ids) = match are_numbered {
         true => (args.source.records.width, IdChoice::Number),
         false => (args.source.records.width, args.ids()),
     };
     let mut builder = TransientBuilder::new(width, ids, distance, &args.resources);
-    let (mut texts, mut names) = (EqualTexts::default(), Vec::new());
     let temp_dir = args.resources.temp_dir.as_deref();
     let mut records = are_numbered.then(|| Labels::new(temp_dir, 0, false));
     let mut kind = None;
     let mut each = Each(Wanted::Fingerprint, |record: Fingerprinted| {
-        let (fingerprint, identity) = (record.fingerprint, record.without_features);
-        let id = match &mut records {
-            None => builder.push(record)?,
+        let fingerprint = record.fingerprint;
+        match &mut records {
+            // It is near to nothing.
+            _ if record.without_features.is_some() => Ok(()),
+            None => builder.push(record),
             Some(records) => {
                 let is_named = record.is_named();
                 let kind = kind.get_or_insert(args.ids().kind(is_named, IdKind::Number));
                 let number = records.push_own(record, *kind)?;
-                if identity.is_none() {
-                    builder.push_number(fingerprint, number)?;
-                }
-                IdBuf::Number(number)
+                Ok(builder.push_number(fingerprint, number)?)
             }
-        };
-        if let Some(identity) = identity {
-            texts.push(names.len() as u64, identity);
-            names.push(id);
         }
-        Ok(())
     });
     let input = &args.source.records;
     let read = records::read(input, &input.pipeline.pipeline()?, reading, &mut each)?;
     say_without_features(read.without_features);
-    let groups = texts.into_groups(2).into_iter();
-    let name = |number: u64| names[number as usize].clone();
-    let equal = groups.map(|group| group.into_iter().map(name).collect());
-    let equal = equal.collect();
     if let Some(records) = &mut records {
         records.end_at(read.records + read.skipped)?;
         records.inputs = read.inputs;
     }
-    Ok((builder.finish()?, equal, records))
+    Ok((builder.finish()?, records))
 }
 
 /// Prints the pairs of documents with similar texts.
@@ -267,7 +251,7 @@ fn of_texts(
     mode: ProgressMode,
 ) -> Answer {
     let source = (&args.source.records, inputs);
-    let mut documents = SimilarDocuments::read(source, similarity, false, &args.resources, mode)?;
+    let mut documents = SimilarDocuments::read(source, similarity, &args.resources, mode)?;
     let (labels, measure) = (&documents.labels, ("similarity", FieldKind::Real));
     let records = sheet.is_some().then_some(labels);
     let out = Lines::new(sheet, &of_ids(labels.id_kind(), measure, true))?;

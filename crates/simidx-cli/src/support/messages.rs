@@ -11,13 +11,11 @@ pub(crate) fn say(message: impl fmt::Display) {
     let _ = writeln!(io::stderr(), "simidx: {message}");
 }
 
-/// Reports that some documents of an input are near only to equal ones.
+/// Reports that some documents of an input are left out.
 pub(crate) fn say_without_features(count: u64) {
     if count > 0 {
         let documents = counted(count, "document");
-        say(format_args!(
-            "no features in {documents}: only equal ones are near each other"
-        ));
+        say(format_args!("no features in {documents}, left out"));
     }
 }
 

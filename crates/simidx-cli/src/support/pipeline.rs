@@ -148,7 +148,8 @@ pub(crate) struct PipelineFiles {
     /// Words to ignore, one on each line
     #[arg(long, value_name = "FILE", help_heading = heading::DOCUMENTS)]
     stop_words: Option<PathBuf>,
-    /// Inverse document frequencies to weight features by, a file that `simidx idf` wrote
+    /// Inverse document frequencies to weight features by: on each line a feature, a tab and a number; `#default` and a
+    /// number for all others
     #[arg(long, value_name = "FILE", help_heading = heading::DOCUMENTS)]
     idf: Option<PathBuf>,
 }

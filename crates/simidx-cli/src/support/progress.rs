@@ -14,17 +14,6 @@ use simidx::Watch;
 /// Number of terminal columns that the bars are designed for.
 const WIDTH: u16 = 80;
 
-/// Counts of records, of the values of a stage, and of either per second are abbreviated from this value on.
-const SHORT_FROM: u64 = 1_000_000;
-const SHORT_STAGE_FROM: u64 = 10_000_000;
-const SHORT_RATE_FROM: u64 = 10_000;
-
-/// Largest length of a stage's name next to which all seven digits fit.
-const LONG_NAME: usize = 28;
-
-/// Smallest elapsed time for computing a rate.
-const LEAST_TIME: Duration = Duration::from_millis(100);
-
 /// Number of records between updates of a bar that counts them one by one.
 const SHOWN_EVERY: u64 = 1 << 10;
 
@@ -52,28 +41,16 @@ impl ProgressMode {
 
     /// Returns a counter without a known total.
     pub(crate) fn counter(self, what: &'static str) -> ProgressBar {
-        let style = template("{msg} {count} {prefix} ({rate}/s, {elapsed})");
-        let style = with_counts(style, ProgressState::pos);
+        let style = template("{msg} {human_pos} {prefix} ({elapsed})");
         self.styled(style).with_prefix(what)
     }
 
     /// Returns the bar of a stage with a known number of records, and the amount written so far. Its first line already
     /// shows its name and figures.
     pub(crate) fn stage(self, name: String, total: u64, written: String) -> ProgressBar {
-        let style = template("{msg} {done} ({rate}/s, {prefix}, {eta} left)");
-        // Next to a long name, not all digits fit.
-        let from = match name.len() > LONG_NAME {
-            true => SHORT_FROM,
-            false => SHORT_STAGE_FROM,
-        };
-        let done = move |state: &ProgressState, out: &mut dyn Write| {
-            let total = state.len().unwrap_or_default();
-            let from = if total < from { u64::MAX } else { SHORT_FROM };
-            let [done, total] = [state.pos(), total].map(|count| short(count, from));
-            let _ = write!(out, "{done} of {total}");
-        };
+        let style = template("{msg} {human_pos} of {human_len} ({prefix}, {eta} left)");
         let bar = ProgressBar::hidden();
-        bar.set_style(with_counts(style, ProgressState::pos).with_key("done", done));
+        bar.set_style(style);
         bar.set_message(name);
         bar.set_prefix(written);
         bar.set_length(total);
@@ -109,12 +86,15 @@ impl ProgressMode {
         total: Option<u64>,
     ) -> ReadingBar {
         let style = match total {
-            Some(_) => "{msg} {count} {prefix} ({rate}/s, {bytes} of {total_bytes}, {eta} left)",
-            None => "{msg} {count} {prefix} ({rate}/s, {bytes}, {elapsed})",
+            Some(_) => "{msg} {count} {prefix} ({bytes} of {total_bytes}, {eta} left)",
+            None => "{msg} {count} {prefix} ({bytes}, {elapsed})",
         };
         let records = Arc::<AtomicU64>::default();
         let counted = Arc::clone(&records);
-        let style = with_counts(template(style), move |_| counted.load(Ordering::Relaxed));
+        let count = move |_: &ProgressState, out: &mut dyn Write| {
+            let _ = write!(out, "{}", HumanCount(counted.load(Ordering::Relaxed)));
+        };
+        let style = template(style).with_key("count", count);
         let bar = self.styled(style).with_prefix(what);
         if let Some(total) = total {
             bar.set_length(total);
@@ -164,51 +144,6 @@ impl ReadingBar {
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
     }
-}
-
-/// Formats a count; from `from` on, only its first digits.
-fn short(count: u64, from: u64) -> String {
-    if count < from {
-        return HumanCount(count).to_string();
-    }
-    let power = count.max(1).ilog10() / 3;
-    let Some(letter) = " KMGTPE".chars().nth(power as usize).filter(|_| power > 0) else {
-        return count.to_string();
-    };
-    let value = count as f64 / 1000f64.powi(power as i32);
-    // Three digits, truncated instead of rounded up to four.
-    let decimals = match value {
-        v if v < 10.0 => 2,
-        v if v < 100.0 => 1,
-        _ => 0,
-    };
-    let scale = 10f64.powi(decimals);
-    let value = (value * scale).floor() / scale;
-    format!("{value:.*}{letter}", decimals as usize)
-}
-
-/// Formats a count per second. The smallest elapsed time keeps it from being huge at first.
-fn rate(count: u64, elapsed: Duration) -> String {
-    let rate = count as f64 / elapsed.max(LEAST_TIME).as_secs_f64();
-    short(rate as u64, SHORT_RATE_FROM)
-}
-
-/// Adds the count, and the count per second.
-fn with_counts(
-    style: ProgressStyle,
-    count: impl Fn(&ProgressState) -> u64 + Clone + Send + Sync + 'static,
-) -> ProgressStyle {
-    let timed = count.clone();
-    style
-        .with_key(
-            "count",
-            move |state: &ProgressState, out: &mut dyn Write| {
-                let _ = out.write_str(&short(count(state), SHORT_FROM));
-            },
-        )
-        .with_key("rate", move |state: &ProgressState, out: &mut dyn Write| {
-            let _ = out.write_str(&rate(timed(state), state.elapsed()));
-        })
 }
 
 fn template(style: &str) -> ProgressStyle {
@@ -266,30 +201,6 @@ mod tests {
     use std::sync::Mutex;
 
     use super::*;
-
-    #[test]
-    fn counts_are_short() {
-        for (count, shown) in [
-            (0, "0"),
-            (999, "999"),
-            (1000, "1.00K"),
-            (9_999, "9.99K"),
-            (12_345, "12.3K"),
-            (999_999, "999K"),
-            (1_000_000, "1.00M"),
-            (8_600_000_000, "8.60G"),
-            (u64::MAX, "18.4E"),
-        ] {
-            assert_eq!(short(count, 1000), shown);
-        }
-        assert_eq!(short(5_000_000, 10_000_000), "5,000,000");
-    }
-
-    #[test]
-    fn a_rate_is_finite_when_no_time_has_passed() {
-        assert_eq!(rate(1_000_000, Duration::ZERO), "10.0M");
-        assert_eq!(rate(1_000_000, Duration::from_secs(1000)), "1,000");
-    }
 
     /// The lines that were drawn.
     #[derive(Debug, Clone, Default)]
@@ -352,7 +263,7 @@ mod tests {
         ];
         for (name, total) in stages
             .into_iter()
-            .flat_map(|name| [(name, 9_999_999), (name, u64::MAX)])
+            .flat_map(|name| [(name, 9_999_999), (name, 999_999_999)])
         {
             let bar = ProgressMode::Never.stage(name.into(), total, "1023 MiB".into());
             bar.set_position(total - 1);
@@ -364,7 +275,7 @@ mod tests {
         }
         for what in ["documents", "records"] {
             let reading = ProgressMode::Never.reading("reading again", what, Some(999 << 30));
-            reading.show(999_999, 998 << 30);
+            reading.show(999_999_999, 998 << 30);
             let shown = line(&reading.bar);
             assert!(
                 shown.chars().count() <= WIDTH.into() && shown.contains(what),

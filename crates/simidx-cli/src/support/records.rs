@@ -26,8 +26,6 @@ const BATCH_TEXT_LEN: usize = 16 << 20;
 /// The results that are computed for a document, in parallel.
 pub(crate) enum Wanted {
     Fingerprint,
-    /// The fingerprint, and the number of distinct features that count in it.
-    FeatureCount,
     /// The fingerprint, and a sketch.
     Sketch(SketchText),
     /// The data that is compared instead of the fingerprint.
@@ -61,7 +59,6 @@ pub(crate) struct Fingerprinted {
     /// The identity of a document without features, whose fingerprint carries no information.
     pub(crate) without_features: Option<u128>,
     /// Results for a document, each if it is wanted.
-    pub(crate) feature_count: Option<u32>,
     pub(crate) sketch: Option<TextSketch>,
     pub(crate) signed: Option<SignedText>,
     pub(crate) contained: Vec<Contained>,
@@ -86,11 +83,6 @@ impl Fingerprinted {
                 let sketcher = extras.sketcher.as_ref();
                 self.sketch = sketcher.map(|sketcher| sketcher.sketch_of(signed.features()));
                 signed.has_features()
-            }
-            Wanted::FeatureCount => {
-                let (fingerprint, count) = fingerprinter.fingerprint_with_count(&text);
-                (self.fingerprint, self.feature_count) = (fingerprint, Some(count));
-                count > 0
             }
             Wanted::Fingerprint | Wanted::Sketch(_) => {
                 let fingerprint = fingerprinter.fingerprint_if_any(&text);

@@ -305,14 +305,13 @@ pub(crate) fn begins_with_document(
 }
 
 impl SimilarDocuments {
-    /// Reads documents and finds which may be similar; with `longest_first` the longer ones are decided on first.
+    /// Reads documents and finds which may be similar.
     ///
     /// # Errors
     /// Inputs that cannot be read, a record without a text, and too little memory.
     pub(crate) fn read(
         (input, originals): (&InputArgs, &[InputFile]),
         similarity: Similarity,
-        longest_first: bool,
         resources: &ResourceArgs,
         mode: ProgressMode,
     ) -> Result<Self, Failure> {
@@ -324,7 +323,7 @@ impl SimilarDocuments {
         options.memory = Some(memory.search);
         options.temp_dir.clone_from(&resources.temp_dir);
         let mut texts = SimilarTexts::new(&pipeline, &options)?;
-        let mut labels = Labels::new(temp_dir, memory.ids, longest_first);
+        let mut labels = Labels::new(temp_dir, memory.ids, false);
         let wanted = Wanted::Signed(texts.signer(), Extras::default());
         let mut each = Each(wanted, |mut record: Fingerprinted| {
             texts.push_signed(signed(record.signed.take())?)?;
@@ -334,11 +333,8 @@ impl SimilarDocuments {
         let read = read_originals(pass, &pipeline, originals, reading, &mut each)?;
         labels.end_at(read.records + read.skipped)?;
         labels.inputs = read.inputs;
-        let lengths = labels.lengths.take();
-        let rank = lengths.map(|lengths| move |text: usize| u64::from(lengths[text]));
-        let rank = rank.as_ref().map(|rank| rank as Rank<'_>);
         let source = (originals, &labels.positions);
-        let candidates = candidates(texts, rank, &Some, source, mode)?;
+        let candidates = candidates(texts, None, &Some, source, mode)?;
         Ok(SimilarDocuments { candidates, labels })
     }
 }

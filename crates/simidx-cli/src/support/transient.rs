@@ -1,20 +1,18 @@
 //! Indexes that are deleted when a command ends.
 
 use simidx::design::{MAX_DISTANCE, TableDesign};
-use simidx::{BuildOptions, IdBuf, IdKind, IndexBuilder, Set, Width};
+use simidx::{BuildOptions, IdKind, IndexBuilder, Set, Width};
 
 use crate::support::failure::Failure;
 use crate::support::options::{IdChoice, ResourceArgs};
 use crate::support::records::{Fingerprinted, Refusal, id_of};
 
-/// Builds an index of records with ids, without documents that have no features.
+/// Builds an index of records with ids.
 pub(crate) struct TransientBuilder<'a> {
     width: Width,
     ids: IdChoice,
     distance: u32,
     resources: &'a ResourceArgs,
-    /// Whether the tables are chosen as in a build; otherwise, the index is as small as possible.
-    pub(crate) chooses_tables: bool,
     /// The builder and its kind of ids, once the first record determines it.
     open: Option<(IndexBuilder, IdKind)>,
 }
@@ -32,7 +30,6 @@ impl<'a> TransientBuilder<'a> {
             ids,
             distance: distance.min(MAX_DISTANCE),
             resources,
-            chooses_tables: false,
             open: None,
         }
     }
@@ -44,9 +41,8 @@ impl<'a> TransientBuilder<'a> {
             None => {
                 let mut options = BuildOptions::default();
                 options.max_distance = self.distance;
-                if !self.chooses_tables {
-                    options.design = Some(TableDesign::partition(self.width, self.distance, 1)?);
-                }
+                // The index is as small as possible.
+                options.design = Some(TableDesign::partition(self.width, self.distance, 1)?);
                 options.ids = self.ids.kind(first_is_named, IdKind::Number);
                 options.memory = Some(self.resources.memory_limit());
                 options.temp_dir = self.resources.temp_dir.clone();
@@ -57,18 +53,14 @@ impl<'a> TransientBuilder<'a> {
         Ok(self.open.insert(open))
     }
 
-    /// Adds a record with its own id; a document without features is only checked. Returns the id.
+    /// Adds a record with its own id.
     ///
     /// # Errors
     /// A record without an id of this kind, an insufficient memory limit, or any error of the builder.
-    pub(crate) fn push(&mut self, mut record: Fingerprinted) -> Result<IdBuf, Refusal> {
-        let (fingerprint, has_features) = (record.fingerprint, record.without_features.is_none());
+    pub(crate) fn push(&mut self, mut record: Fingerprinted) -> Result<(), Refusal> {
         let (builder, ids) = self.opened(record.is_named())?;
         let id = id_of(&mut record, *ids)?;
-        if has_features {
-            builder.push_with_id(fingerprint, &id)?;
-        }
-        Ok(id)
+        Ok(builder.push_with_id(record.fingerprint, &id)?)
     }
 
     /// Adds a fingerprint with a number.

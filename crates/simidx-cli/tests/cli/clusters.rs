@@ -1,4 +1,4 @@
-//! `simidx clusters`: indexes and records, representatives, options and errors.
+//! `simidx clusters`: indexes and records, options and errors.
 
 use crate::support::{Sandbox, hex, keys, sample};
 use serde_json::json;
@@ -129,66 +129,6 @@ fn records_are_counted_and_the_first_one_leads() {
         "0\t0000000000000000\t2",
     ];
     assert_eq!(ran.lines(), lines);
-}
-
-#[test]
-fn the_member_in_the_middle_leads() {
-    // Of 0, 7 and 3f, the second has the smallest sum; more records at the end move the middle there.
-    let sandbox = Sandbox::with_index(("a.hex", b"0\n7\n3f\n"), &["--ids", "number"]);
-    let args = ["clusters", "x.simidx", "--representative", "central"];
-    let ran = sandbox.run(&args).done();
-    assert!(ran.lines()[0].ends_with("7\t1"), "{}", ran.text());
-    let heavy = b"0\n7\n3f\n3f\n3f\n";
-    let args = [
-        "clusters",
-        "--input",
-        "hex",
-        "-",
-        "--ids",
-        "number",
-        "--representative",
-        "central",
-    ];
-    let ran = sandbox.pipe(&args, heavy).done();
-    assert!(ran.lines()[0].ends_with("3f\t2"), "{}", ran.text());
-}
-
-#[test]
-fn the_longest_document_leads() {
-    let sandbox = Sandbox::new();
-    let document = |id: &str, text: &str| json!({ "id": id, "text": text }).to_string() + "\n";
-    let documents = document("short", "a b c")
-        + &document("far", "quite another text with many other words")
-        + &document("long", "A b  C!")
-        + &document("other", "a B c...");
-    sandbox.write("a.jsonl", &documents);
-    let ids = |representative: &str| {
-        let args = [
-            "clusters",
-            "--input",
-            "jsonl",
-            "a.jsonl",
-            "-k",
-            "3",
-            "--representative",
-        ];
-        let ran = sandbox.run(&[&args[..], &[representative]].concat()).done();
-        let id = |line: &&str| line.split('\t').nth(2).unwrap().to_owned();
-        ran.lines().iter().map(id).collect::<Vec<_>>()
-    };
-    assert_eq!(ids("first"), ["short", "long", "other"]);
-    assert_eq!(ids("longest"), ["other", "long", "short"]);
-    sandbox.run(&["build", "a.jsonl", "-o", "x.simidx"]).done();
-    let longest = ["--representative", "longest"];
-    let refusal = |args: &[&str]| {
-        let ran = sandbox.run(&[&["clusters"], args, &longest].concat());
-        ran.refusal().to_owned()
-    };
-    assert!(refusal(&["x.simidx"]).contains("needs the documents"));
-    assert!(refusal(&["--input", "jsonl", "a.jsonl", "--ids", "none"]).contains("needs ids"));
-    sandbox.write("a.hex", "1\n");
-    let message = refusal(&["--input", "hex", "a.hex", "--on-error", "skip"]);
-    assert!(message.starts_with("a.hex:1: has no text"), "{message}");
 }
 
 #[test]

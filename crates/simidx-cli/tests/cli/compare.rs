@@ -41,7 +41,6 @@ fn figures_are_those_of_the_words() {
     let distance = found["distance"].as_u64().unwrap();
     let estimate = (1.0 - distance as f64 / 32.0).max(0.0);
     assert_eq!(found["similarity_estimate"], estimate);
-    assert_eq!(found["minhash_estimate"], estimate);
     // dog, runs and night are only in A; cat, walks and noon only in B.
     let features = found["features"].as_array().unwrap();
     let texts: Vec<_> = features
@@ -84,7 +83,6 @@ fn figures_are_those_of_the_words() {
             "jaccard",
             "least_similarity",
             "max_distance",
-            "minhash_estimate",
             "near_duplicates",
             "pipeline",
             "similarity",

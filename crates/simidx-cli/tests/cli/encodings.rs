@@ -91,7 +91,7 @@ fn guesses_are_told_of_each_input_on_a_line() {
         ])
         .done();
     for command in [
-        &["idf", "x", "-o", "-"][..],
+        &["fingerprint", "x"][..],
         &["query", "i", "--documents", "x"],
         &["dedup", "x", "-o", "kept", "--similarity", "0.8"],
     ] {
@@ -156,7 +156,7 @@ fn a_record_that_is_skipped_is_not_one_of_those_replaced() {
     assert_eq!(counts, [Some(1); 3], "{built}");
     let line = b"{\"id\": \"\xff\", \"fingerprint\": \"00\"}\n";
     sandbox.write("x", [lines[0], line].concat());
-    let ran = sandbox.run(&[&["idf", "x", "-o", "-"], &args[..]].concat());
+    let ran = sandbox.run(&[&["fingerprint", "x"], &args[..]].concat());
     let told: Vec<&str> = ran.stderr.lines().collect();
     assert!(
         told.contains(&"simidx: replaced bytes in 1 record"),
@@ -269,30 +269,17 @@ fn every_command_that_reads_documents_knows_encodings() {
     let ran = sandbox.run(&[&query[..], &named].concat()).done();
     assert_eq!(ran.lines().len(), 2);
     for command in [
-        &["idf", "x", "-o", "-"][..],
+        &["fingerprint", "x"][..],
         &["pairs", "x"],
         &["clusters", "x"],
-        &["lint", "x"],
     ] {
         let ran = sandbox.run(&[command, &named].concat());
         assert!(ran.code != Some(2), "{ran:?}");
     }
-    let idf = [
-        "idf",
-        "x",
-        "-o",
-        "-",
-        "--min-count",
-        "1",
-        "--pipeline",
-        "news-zh",
-    ];
-    let ran = sandbox.run(&[&idf[..], &named].concat());
-    assert!(ran.text().contains("自由"), "{ran:?}");
     sandbox
         .run(&["query", "i", "0", "--encoding", "gbk"])
         .refused("--text-field, --fingerprint-field, --id-field, --delimiter and --encoding require --documents");
-    for command in ["lint", "pairs", "clusters"] {
+    for command in ["pairs", "clusters"] {
         for option in ["--text-field", "--id-field", "--encoding"] {
             sandbox.run(&[command, "i", option, "gbk"]).refused(
                 "--text-field, --fingerprint-field, --id-field, --delimiter and --encoding are for records, not for an index",

@@ -187,7 +187,7 @@ fn other_folders_are_documents_or_refused() {
     let message = "mixed: holds files of several kinds: 3 jsonl, 1 csv, 1 other such as README.md; \
                    name those to read by a pattern such as 'mixed/**/*.jsonl', \
                    or read every file as a document with --input files";
-    for command in ["fingerprint", "build", "dedup", "idf"] {
+    for command in ["fingerprint", "build", "dedup"] {
         let out = ["mixed", "-o", "no", "--on-error", "skip"];
         let args = if command == "fingerprint" {
             &out[..1]

@@ -16,10 +16,10 @@ fn commands(sandbox: &Sandbox) -> Vec<String> {
     });
     let mut names: Vec<String> = names.collect();
     // Rarely needed commands are listed in one line.
-    let also = "\nAlso: idf, lint and bench, to tune; man and completions, to install\n";
+    let also = "\nAlso: bench, to tune; man and completions, to install\n";
     assert!(help.text().contains(also), "{help:?}");
-    names.extend(["idf", "lint", "bench", "man", "completions"].map(str::to_owned));
-    assert!(names.len() >= 21, "{names:?}");
+    names.extend(["bench", "man", "completions"].map(str::to_owned));
+    assert!(names.len() >= 19, "{names:?}");
     names
 }
 

@@ -1,4 +1,4 @@
-//! `simidx join`: the same lines as `simidx query`, for every strategy and any number of shards, threads and memory.
+//! `simidx join`: the same lines as `simidx query`, for every strategy and any number of threads and memory.
 
 use crate::support::{Sandbox, hex, sample};
 use simidx_testkit::editor::Editor;
@@ -70,35 +70,6 @@ fn several_indexes_are_joined_as_one() {
 }
 
 #[test]
-fn the_lines_of_all_shards_are_those_of_the_whole() {
-    let sandbox = sandbox(1500);
-    let mut whole = by_query(&sandbox, &[])
-        .lines()
-        .map(str::to_owned)
-        .collect::<Vec<_>>();
-    whole.sort();
-    for strategy in ["stream", "probe"] {
-        let mut lines = Vec::new();
-        for shard in ["1/4", "2/4", "3/4", "4/4"] {
-            let args = [
-                "join",
-                "x.simidx",
-                "q",
-                "--strategy",
-                strategy,
-                "--shard",
-                shard,
-            ];
-            let ran = sandbox.run(&args);
-            assert!(ran.lines().len() < whole.len());
-            lines.extend(ran.lines().into_iter().map(str::to_owned));
-        }
-        lines.sort();
-        assert_eq!(lines, whole, "{strategy}");
-    }
-}
-
-#[test]
 fn stats_tell_the_strategy_and_its_cost() {
     let sandbox = sandbox(600);
     let queries = sandbox
@@ -143,7 +114,6 @@ fn what_cannot_be_joined_is_refused_in_one_line() {
     assert!(refusal(&["x.simidx"]).contains("--help"));
     let last = "x.simidx: is an index; the file of the queries comes last";
     assert_eq!(refusal(&["x.simidx", "x.simidx"]), last);
-    assert!(refusal(&["x.simidx", "a.hex", "--shard", "3/2"]).contains("there is no shard 3 of 2"));
     assert!(refusal(&["x.simidx", "a.hex", "--memory", "1KiB"]).contains("memory"));
     let refused = refusal(&["x.simidx", "q.jsonl", "--input", "jsonl"]);
     let message = "x.simidx: the index records no text pipeline, as it was built from fingerprints";

@@ -22,7 +22,6 @@ mod idf;
 mod inputs;
 mod interrupt;
 mod join;
-mod lint;
 mod mapping;
 mod memory;
 mod merge;

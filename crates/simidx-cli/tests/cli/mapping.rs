@@ -10,12 +10,11 @@ use std::time::Duration;
 use crate::support::{Ran, Sandbox, words};
 
 /// The commands that open indexes, with arguments that make each of them read one.
-const INDEX_COMMANDS: [&[&str]; 12] = [
+const INDEX_COMMANDS: [&[&str]; 11] = [
     &["query", "x.simidx", "000000000000001f"],
     &["join", "x.simidx", "queries.hex"],
     &["pairs", "x.simidx"],
     &["clusters", "x.simidx"],
-    &["lint", "x.simidx"],
     &["info", "x.simidx"],
     &["verify", "x.simidx"],
     &["dump", "x.simidx"],

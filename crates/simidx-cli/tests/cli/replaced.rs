@@ -6,10 +6,9 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use crate::support::{Ran, Sandbox, hex};
 
 /// The commands that write files, with their inputs; the last argument is the output.
-const COMMANDS: [(&str, &[&str]); 8] = [
+const COMMANDS: [(&str, &[&str]); 7] = [
     ("build a.jsonl --stop-words words -o", &["a.jsonl", "words"]),
     ("build a*.jsonl b.jsonl -o", &["a.jsonl", "b.jsonl"]),
-    ("idf a.jsonl --stop-words words -o", &["a.jsonl", "words"]),
     (
         "merge x.simidx y.simidx --exclude list -o",
         &["x.simidx", "y.simidx", "list"],
@@ -94,11 +93,7 @@ fn no_command_replaces_an_input() {
 fn the_file_on_standard_input_is_an_input() {
     let sandbox = sandbox();
     let before = sandbox.read("a.jsonl");
-    for command in [
-        "dedup - -o",
-        "build --input jsonl - -o",
-        "idf --input jsonl -o",
-    ] {
+    for command in ["dedup - -o", "build --input jsonl - -o"] {
         let args: Vec<&str> = command.split(' ').chain(["a.jsonl", "--force"]).collect();
         let ran = sandbox.shell(r#""$0" "$@" < a.jsonl"#, &args);
         ran.refused("a.jsonl: is an input, and no input is replaced; name another output");

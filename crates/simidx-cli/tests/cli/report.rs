@@ -183,21 +183,6 @@ fn figures_are_those_of_the_other_commands() {
         page.figure("bound of one table"),
         format!("{bound} bits per fingerprint")
     );
-    let tables: Vec<_> = page
-        .rows
-        .iter()
-        .filter(|row| row.len() == 9 && row[0] != "table")
-        .collect();
-    assert_eq!(tables.len(), 4);
-    for (row, table) in tables.iter().zip(info["tables"].as_array().unwrap()) {
-        assert_eq!(row[4].replace(',', ""), table["block_count"].to_string());
-        assert_eq!(row[5].replace(',', ""), table["bytes"].to_string());
-        assert_eq!(
-            row[6],
-            format!("{:.2}", table["bits_per_fingerprint"].as_f64().unwrap())
-        );
-        assert_eq!(row[7], bound);
-    }
     // Pairs by distance, including those slightly beyond it.
     let pairs = sandbox.run(&["pairs", "x.simidx", "-k", "5"]).done();
     let mut counts = [0; 6];
@@ -249,13 +234,28 @@ fn grouped(count: usize) -> String {
 }
 
 #[test]
+fn bits_are_counted_and_dead_ones_named() {
+    let values: Vec<u64> = sample(400).iter().map(|value| value >> 32).collect();
+    let sandbox = Sandbox::with_index(("a.hex", &hex(&values)), &[]);
+    let page = report(&sandbox, &[]);
+    page.says("32 of the 64 bits are the same in every fingerprint");
+    let distinct: BTreeSet<u64> = values.into_iter().collect();
+    let start = page
+        .rows
+        .iter()
+        .rposition(|row| row[0] == "bit, 0 is the lowest");
+    let rows = &page.rows[start.unwrap() + 1..];
+    for (bit, row) in rows.iter().enumerate().take(64) {
+        let count = distinct.iter().filter(|&&value| value >> bit & 1 == 1);
+        assert_eq!(row[2], count.count().to_string(), "{bit}");
+    }
+}
+
+#[test]
 fn nearest_neighbours_are_those_of_brute_force() {
     let mut values = sample(400);
     let sandbox = Sandbox::with_index(("a.hex", &hex(&values)), &[]);
-    let page = report(
-        &sandbox,
-        &["--latency-queries", "0", "--pairs", "0", "--clusters", "0"],
-    );
+    let page = report(&sandbox, &["--pairs", "0", "--clusters", "0"]);
     values.sort_unstable();
     values.dedup();
     page.says(&format!(
@@ -287,7 +287,7 @@ fn nearest_neighbours_are_those_of_brute_force() {
         assert_eq!(row[..], [distance.to_string(), count.to_string()]);
     }
     // Samples are declared, and reproducible.
-    let args = ["--latency-queries", "0", "--sample", "50"];
+    let args = ["--sample", "50"];
     let page = report(&sandbox, &args);
     page.says(&format!("for 50 of {} fingerprints", values.len()));
     assert_eq!(page.text, report(&sandbox, &args).text);
@@ -455,7 +455,7 @@ fn a_page_on_a_deduplication_shows_what_was_dropped_for_what() {
             ("kept", "kept"),
             ("dropped", "dropped"),
             ("clusters", "clusters"),
-            ("documents of the largest cluster", "largest_cluster"),
+            ("largest cluster", "largest_cluster"),
         ] {
             assert_eq!(page.figure(name), summary[key].to_string(), "{name}");
         }
@@ -504,9 +504,7 @@ fn clusters_that_exceed_the_memory_are_left_out() {
         "--sample",
         "1",
     ];
-    let with = |memory| {
-        sandbox.run(&[&args[..], &["--latency-queries", "0", "--memory", memory]].concat())
-    };
+    let with = |memory| sandbox.run(&[&args[..], &["--memory", memory]].concat());
     with("64MiB").done();
     let page = Page::read(&sandbox.read("r.html"));
     let row = |page: &Page| {

@@ -34,7 +34,6 @@ fn commands_take_a_set_as_its_files() {
         &["dump", "--json"],
         &["pairs", "-k", "9"],
         &["clusters", "-k", "9"],
-        &["lint"],
         &["info"],
         &["verify"],
     ] {

@@ -107,58 +107,39 @@ fn clusters_are_what_chains_of_similar_texts_lead_to() {
             .filter(|f| **f == high)
             .for_each(|f| *f = low);
     }
-    for (which, is_longest) in [("first", false), ("longest", true)] {
-        let mut clusters: Vec<Vec<usize>> = Vec::new();
-        for of in 0..sets.len() {
-            let mut members: Vec<usize> =
-                (0..sets.len()).filter(|&text| first[text] == of).collect();
-            if is_longest && members.len() > 1 {
-                let longest = members
-                    .iter()
-                    .copied()
-                    .max_by_key(|&text| (texts()[text].len(), std::cmp::Reverse(text)));
-                members.sort_by_key(|&text| Some(text) != longest);
-            }
-            if members.len() > 1 {
-                clusters.push(members);
-            }
+    let mut clusters: Vec<Vec<usize>> = Vec::new();
+    for of in 0..sets.len() {
+        let members: Vec<usize> = (0..sets.len()).filter(|&text| first[text] == of).collect();
+        if members.len() > 1 {
+            clusters.push(members);
         }
-        assert!(clusters.len() > 5);
-        let lines: String = clusters
-            .iter()
-            .enumerate()
-            .flat_map(|(number, members)| {
-                members.iter().map(move |&text| (number, members[0], text))
-            })
-            .map(|(number, head, text)| {
-                format!(
-                    "{number}\td{text}\t{:.4}\n",
-                    sets[head].jaccard(&sets[text])
-                )
-            })
-            .collect();
-        let args = [
-            "clusters",
-            "a.jsonl",
-            "--similarity",
-            "0.5",
-            "--representative",
-            which,
-        ];
-        assert_eq!(sandbox.run(&args).done().text(), lines);
-        let ran = sandbox.run(&[&args[..], &["--json"]].concat()).done();
-        let found: Value = serde_json::from_str(ran.text().lines().next().unwrap()).unwrap();
-        assert_eq!(found["size"], clusters[0].len());
-        assert_eq!(found["representative"], format!("d{}", clusters[0][0]));
-        assert_eq!(
-            found["members"][0],
-            json!({ "id": format!("d{}", clusters[0][0]), "similarity": 1.0 })
-        );
-        let ran = sandbox.run(&[&args[..], &["--summary"]].concat());
-        let line = format!("0\t{}\td{}\n", clusters[0].len(), clusters[0][0]);
-        assert!(ran.text().starts_with(&line), "{ran:?}");
-        assert_eq!(ran.text().lines().count(), clusters.len());
     }
+    assert!(clusters.len() > 5);
+    let lines: String = clusters
+        .iter()
+        .enumerate()
+        .flat_map(|(number, members)| members.iter().map(move |&text| (number, members[0], text)))
+        .map(|(number, head, text)| {
+            format!(
+                "{number}\td{text}\t{:.4}\n",
+                sets[head].jaccard(&sets[text])
+            )
+        })
+        .collect();
+    let args = ["clusters", "a.jsonl", "--similarity", "0.5"];
+    assert_eq!(sandbox.run(&args).done().text(), lines);
+    let ran = sandbox.run(&[&args[..], &["--json"]].concat()).done();
+    let found: Value = serde_json::from_str(ran.text().lines().next().unwrap()).unwrap();
+    assert_eq!(found["size"], clusters[0].len());
+    assert_eq!(found["representative"], format!("d{}", clusters[0][0]));
+    assert_eq!(
+        found["members"][0],
+        json!({ "id": format!("d{}", clusters[0][0]), "similarity": 1.0 })
+    );
+    let ran = sandbox.run(&[&args[..], &["--summary"]].concat());
+    let line = format!("0\t{}\td{}\n", clusters[0].len(), clusters[0][0]);
+    assert!(ran.text().starts_with(&line), "{ran:?}");
+    assert_eq!(ran.text().lines().count(), clusters.len());
 }
 
 #[test]

@@ -1,5 +1,4 @@
-//! `simidx build --sketch` and `simidx join --similarity`: estimates compared with true similarities, comparisons of
-//! texts, and errors.
+//! `simidx build --sketch` and `simidx join --similarity`: estimates compared with true similarities, and errors.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -113,86 +112,6 @@ fn estimates_are_near_the_truth() {
 }
 
 #[test]
-fn texts_make_similarities_exact() {
-    let sandbox = sandbox(&[]);
-    let join = [
-        "join",
-        "x.simidx",
-        "q.jsonl",
-        "--similarity",
-        "0.8",
-        "--texts",
-        "docs.jsonl",
-    ];
-    let ran = sandbox.run(&join).done();
-    let found = by_pair(&ran.lines());
-    let all = (0..600).filter(|i| i % 3 > 0).map(|i| (i, i / 3 * 3));
-    let similar: Vec<(usize, usize)> = all.filter(|&(a, b)| jaccard(a, b) >= 0.8).collect();
-    assert!(similar.len() > 150);
-    for (pair, similarity) in &found {
-        assert!(similar.contains(pair), "{pair:?}");
-        assert!((similarity - jaccard(pair.0, pair.1)).abs() < 1e-4);
-    }
-    // One in forty may be missed.
-    assert!(
-        found.len() * 20 >= similar.len() * 19,
-        "{} of {}",
-        found.len(),
-        similar.len()
-    );
-    let object = &sandbox.run(&[&join[..], &["--json"]].concat()).json_lines()[0];
-    assert!(
-        object["matches"][0]["similarity"].as_f64().is_some(),
-        "{object}"
-    );
-    // The queries and the texts may have different formats.
-    let lines: String = (0..600)
-        .filter(|i| i % 3 > 0)
-        .map(|i| words(i).join(" ") + "\n")
-        .collect();
-    sandbox.write("q.txt", lines);
-    let mut other = join;
-    other[2] = "q.txt";
-    let ran = sandbox
-        .run(&[&other[..], &["--input", "lines"]].concat())
-        .done();
-    assert_eq!(ran.lines().len(), found.len());
-    // Texts whose format cannot be detected have that of the queries, and a pipe is read once.
-    let lines: String = (0..600)
-        .step_by(3)
-        .map(|i| words(i).join(" ") + "\n")
-        .collect();
-    sandbox.write("n.txt", &lines);
-    let build = [
-        "build", "n.txt", "--input", "lines", "--ids", "number", "-o", "n.simidx", "--sketch",
-        "256",
-    ];
-    sandbox.run(&build).done();
-    let of_texts = |texts: &str| {
-        format!("join n.simidx q.txt --input lines --similarity 0.8 --memory 1 --texts {texts}")
-    };
-    let args: Vec<String> = of_texts("n.txt").split(' ').map(str::to_owned).collect();
-    let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    let of_file = sandbox.run(&args).done();
-    assert_eq!(of_file.lines().len(), found.len());
-    let piped = sandbox.shell(&format!("cat n.txt | \"$0\" {}", of_texts("-")), &[]);
-    assert_eq!((piped.code, piped.text()), (Some(0), of_file.text()));
-    // The texts of half of the documents.
-    sandbox.write("some.jsonl", documents((0..300).step_by(3)));
-    let mut fewer = join;
-    fewer[6] = "some.jsonl";
-    let ran = sandbox.run(&fewer);
-    assert!(
-        ran.stderr
-            .ends_with("left out: some.jsonl has no documents with their ids\n"),
-        "{}",
-        ran.stderr
-    );
-    let some = by_pair(&ran.lines());
-    assert_eq!(some.len(), found.keys().filter(|pair| pair.1 < 300).count());
-}
-
-#[test]
 fn a_limit_keeps_the_nearest() {
     let sandbox = Sandbox::new();
     sandbox.write("docs.jsonl", documents(0..300));
@@ -226,13 +145,8 @@ fn threads_and_memory_change_nothing() {
         .done();
     assert_eq!(ran.text(), expected.text());
     // Few queries and matches fit the memory at once.
-    for more in [
-        &[][..],
-        &["--json"],
-        &["--limit", "2"],
-        &["--texts", "docs.jsonl"],
-    ] {
-        let join = [&join[..4], &["0.1", "--margin", "1"], more].concat();
+    for more in [&[][..], &["--json"], &["--limit", "2"]] {
+        let join = [&join[..4], &["0.1"], more].concat();
         let roomy = sandbox.run(&join);
         assert_eq!(roomy.code, Some(0));
         assert!(roomy.lines().len() >= 400);
@@ -323,13 +237,10 @@ fn documents_are_joined_by_sketches_unless_an_option_is_about_fingerprints() {
     let expected = sandbox.run(&by_sketches).done();
     let ran = sandbox.run(&by_sketches[..3]).done();
     assert_eq!(ran.text(), expected.text());
-    let exact = columns(&["q.jsonl", "--texts", "docs.jsonl"]);
-    assert!(exact[0].starts_with('d') && exact[1].starts_with('d'));
     for about_fingerprints in [
         &["-k", "64"][..],
         &["--query-ids"],
         &["--strategy", "probe"],
-        &["--shard", "1/1"],
     ] {
         let columns = columns(&[&["q.jsonl"], about_fingerprints].concat());
         assert_eq!(columns[0].len(), 16, "{columns:?}");
@@ -411,7 +322,6 @@ fn without_sketches_there_is_no_estimate() {
             "-k",
             "3",
         ],
-        &["join", "x.simidx", "q.jsonl", "--margin", "1", "-k", "3"],
     ] {
         assert_eq!(sandbox.run(wrong).code, Some(2), "{wrong:?}");
     }
@@ -427,45 +337,7 @@ fn without_sketches_there_is_no_estimate() {
             "64",
         ])
         .done();
-    let texts = [
-        "join",
-        "n.simidx",
-        "q.jsonl",
-        "--similarity",
-        "0.8",
-        "--texts",
-        "docs.jsonl",
-    ];
-    sandbox
-        .run(&texts)
-        .refused("n.simidx: --texts finds documents by their ids, and the index has none");
-    let ran = sandbox.run(&texts[..5]).done();
+    let ran = sandbox.run(&["join", "n.simidx", "q.jsonl"]).done();
     let fingerprint = ran.lines()[0].split('\t').nth(1).unwrap();
     assert_eq!(fingerprint.len(), 16);
-}
-
-#[test]
-fn texts_without_ids_are_numbered_over_all_files() {
-    let sandbox = Sandbox::new();
-    let line = |text: &str| format!("{{\"text\":\"{text}\"}}\n");
-    sandbox.write(
-        "p1.jsonl",
-        line("one two three four five") + &line("six seven eight nine ten"),
-    );
-    sandbox.write("p2.jsonl", line("a b c d e f g h"));
-    let build = [
-        "build", "p1.jsonl", "p2.jsonl", "--ids", "number", "--sketch", "256", "-o", "x.simidx",
-    ];
-    sandbox.run(&build).done();
-    sandbox.write("q.jsonl", "{\"id\":\"q\",\"text\":\"A b c d e f g h!\"}\n");
-    let args = [
-        "join",
-        "x.simidx",
-        "q.jsonl",
-        "--similarity",
-        "0.8",
-        "--texts",
-        "p*.jsonl",
-    ];
-    assert_eq!(sandbox.run(&args).done().text(), "q\t2\t1.0000\n");
 }

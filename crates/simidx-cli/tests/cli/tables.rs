@@ -103,7 +103,7 @@ mod parquet {
 }
 
 /// Commands, and the columns of their tables. A star marks numbers, and a hash real numbers.
-const TABLES: [(&str, &str); 20] = [
+const TABLES: [(&str, &str); 19] = [
     ("pairs f.simidx -o", "a_fingerprint b_fingerprint distance*"),
     ("pairs a.hex -o", "a_fingerprint b_fingerprint distance*"),
     ("pairs x.simidx --by id -o", "a_id b_id distance*"),
@@ -158,10 +158,6 @@ const TABLES: [(&str, &str); 20] = [
     (
         "join x.simidx b.jsonl --similarity 0.6 -o",
         "query_id id estimate# query_row*",
-    ),
-    (
-        "join x.simidx b.jsonl --similarity 0.6 --texts a.jsonl -o",
-        "query_id id similarity# query_row*",
     ),
 ];
 

@@ -3,5 +3,5 @@
 mod content;
 mod similarity;
 
-pub use content::{EqualTexts, content_identity};
+pub use content::content_identity;
 pub use similarity::{Similarity, SimilarityError};

@@ -29,7 +29,6 @@ const MOST_ROWS: u32 = 64;
 /// let banding = Banding::for_similarity(0.8);
 /// assert_eq!((banding.band_count(), banding.row_count()), (15, 4));
 /// assert!(banding.recall(0.8) > 0.9995);
-/// assert!(banding.mean_recall(0.8) > 0.9999);
 /// assert!(banding.recall(0.2) < 0.03); // so few of such pairs are compared for nothing
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,14 +73,6 @@ impl Banding {
         let missed_by_one = (-similarity.powi(self.rows as i32)).ln_1p();
         1.0 - (f64::from(self.bands) * missed_by_one).exp()
     }
-
-    /// The mean of [`Banding::recall`] over all similarities from `least` to 1, in a uniform distribution.
-    pub fn mean_recall(&self, least: f64) -> f64 {
-        const STEPS: u32 = 1000;
-        let width = (1.0 - least) / f64::from(STEPS);
-        let at = |step: u32| self.recall(least + (f64::from(step) + 0.5) * width);
-        (0..STEPS).map(at).sum::<f64>() / f64::from(STEPS)
-    }
 }
 
 /// Returns the number of bands of `rows` minima that find the required share of the pairs.
@@ -104,10 +95,6 @@ mod tests {
             let least = f64::from(percent) / 100.0;
             let banding = Banding::for_similarity(least);
             assert!(banding.recall(least) >= 0.99, "{least}: {banding:?}");
-            assert!(
-                banding.mean_recall(least) >= banding.recall(least) - 1e-9,
-                "{least}"
-            );
             if least >= 0.3 {
                 assert!(banding.bands <= MOST_BANDS, "{least}: {banding:?}");
                 assert!(banding.recall(least) >= RECALL, "{least}: {banding:?}");

@@ -318,28 +318,6 @@ impl SimilarTexts {
         Ok(())
     }
 
-    /// Returns the memory in bytes with which `text_count` texts never need temporary files: their features are kept,
-    /// and the texts are read once. `features` is the total number of their features.
-    ///
-    /// ```
-    /// use simidx_text::dedup::Similarity;
-    /// use simidx_text::similar::SimilarTexts;
-    ///
-    /// // A million texts of a hundred words.
-    /// let memory = SimilarTexts::full_memory(Similarity::default(), 1_000_000, 100_000_000);
-    /// assert!((1_000_000_000..1_300_000_000).contains(&memory));
-    /// ```
-    pub fn full_memory(similarity: Similarity, text_count: u64, features: u64) -> u64 {
-        let banding = Banding::for_similarity(similarity.least());
-        let column_count = (banding.band_count() + HASH_NUMBERS) as u64;
-        let columns = text_count.saturating_mul(column_count * MEMBER_LEN);
-        let sets = Sets::byte_count_of(text_count, features);
-        let all = most_of(text_count, banding).saturating_add(sets);
-        let all = all.saturating_add(all.div_ceil(COLUMN_SHARE - 1));
-        all.max(columns.saturating_mul(COLUMN_SHARE))
-            .saturating_add(COLUMN_SHARE)
-    }
-
     /// Finds the texts that have keys in common. They are decided on in the order of their numbers.
     ///
     /// # Errors

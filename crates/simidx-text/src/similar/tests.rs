@@ -341,28 +341,6 @@ fn the_first_of_an_order_stands_for_its_cluster() {
 }
 
 #[test]
-fn full_memory_holds_all_features() {
-    let texts = texts(700);
-    let mut fingerprinter = Pipeline::default().fingerprinter(Width::W64).unwrap();
-    let similarity = Similarity::default();
-    let sets = texts
-        .iter()
-        .map(|text| similarity.feature_set(&mut fingerprinter, text));
-    let features: usize = sets.map(|set| set.hashes().len()).sum();
-    let full = SimilarTexts::full_memory(similarity, texts.len() as u64, features as u64);
-    for (memory, needs_texts) in [(full, false), (full - 10_000, true)] {
-        let mut options = options_of(0.8);
-        options.memory = Some(memory);
-        let candidates = collected(&texts, &options).candidates().unwrap();
-        assert_eq!(candidates.needs_texts(), needs_texts, "{memory}");
-    }
-    assert_eq!(
-        SimilarTexts::full_memory(similarity, u64::MAX, u64::MAX),
-        u64::MAX
-    );
-}
-
-#[test]
 fn the_outcome_depends_on_neither_threads_nor_memory() {
     let texts: Vec<String> = texts(700).into_iter().chain(forms(300)).collect();
     let dedup = |threads, memory| {

@@ -3,8 +3,8 @@
 mod printer;
 mod similar;
 
-use simidx::batch::{Cluster, ClusterFinder, ClusterOptions, ClusterReport, clusters_by_key};
-use simidx::{Column, Error, Id, IdKind, Set, Width};
+use simidx::batch::{Cluster, ClusterFinder, ClusterOptions, ClusterReport};
+use simidx::{Column, Error, IdKind, Set, Width};
 use simidx_input::InputFile;
 
 use crate::cmd::Answer;
@@ -26,8 +26,8 @@ pub(crate) const HELP: &str = "\
 Group documents, fingerprints or records into clusters of near-duplicates.
 
 A cluster is a connected component of pairs. Documents are compared by their texts: each member is a line with the number of \
-the cluster, the id and the similarity to the first member. Fingerprints, indexes, and documents with -k, --ids, --width, \
---representative central or a pipeline that makes simhashes are compared by distance: each member is a line with the number \
+the cluster, the id and the similarity to the first member. Fingerprints, indexes, and documents with -k, --ids, --width \
+or a pipeline that makes simhashes are compared by distance: each member is a line with the number \
 of the cluster, the fingerprint and, if there are ids, an id. The book says what similar means: \"Similarity and distance\". \
 With -o it is a \
 row of a table with named columns, which also say where records stand: their rows, from 0, and their files.
@@ -36,7 +36,7 @@ Examples:
   simidx clusters crawl.simidx > clusters.tsv
   simidx clusters crawl.simidx -k 3 --summary
   simidx clusters docs.jsonl > clusters.tsv
-  simidx clusters docs.jsonl --representative longest --json
+  simidx clusters docs.jsonl --json
   simidx clusters docs.jsonl --similarity 0.9 -o clusters.parquet";
 
 /// Arguments of `simidx clusters`.
@@ -55,9 +55,6 @@ pub(crate) struct Args {
     ids: Option<IdChoice>,
     #[command(flatten)]
     exclude: ExcludeArgs,
-    /// Which member of a cluster comes first
-    #[arg(long, value_enum, value_name = "WHICH", default_value_t = Representative::First)]
-    representative: Representative,
     /// Leave out clusters of fewer records; 1 also prints records without a near-duplicate
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = count(0..=u64::MAX))]
     min_size: u64,
@@ -73,17 +70,6 @@ pub(crate) struct Args {
     resources: ResourceArgs,
 }
 
-/// Which member comes first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Representative {
-    /// The first record; in an index the smallest id, or without ids the smallest fingerprint
-    First,
-    /// The longest document, which must not be in an index; the first of several
-    Longest,
-    /// The fingerprint with the smallest sum of distances to the others
-    Central,
-}
-
 /// Runs the command.
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     let inputs = || args.source.files(&args.exclude);
@@ -91,9 +77,7 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
 }
 
 fn find(args: &Args, sheet: Option<Sheet<'_>>, mode: ProgressMode) -> Answer {
-    let for_fingerprints = args.max_distance.is_some()
-        || args.ids.is_some()
-        || args.representative == Representative::Central;
+    let for_fingerprints = args.max_distance.is_some() || args.ids.is_some();
     let source = (&args.source, &args.exclude);
     let set = match Compared::of(source, &args.similarity, for_fingerprints, &args.resources)? {
         Compared::Index(set) => set,
@@ -102,40 +86,23 @@ fn find(args: &Args, sheet: Option<Sheet<'_>>, mode: ProgressMode) -> Answer {
             return similar::run(args, (similarity, &inputs), sheet, mode);
         }
     };
-    if args.representative == Representative::Longest {
-        let message = "--representative longest needs the documents; name them instead of an index";
-        return Err(Failure::new(message));
-    }
-    of_set(&set, None, (Vec::new(), 0), args, sheet, mode)
+    of_set(&set, None, args, sheet, mode)
 }
 
-/// Prints the clusters of indexes, and the groups of equal documents without features, which no index holds, with their
-/// fingerprint. If records are given, the ids of the index are their numbers.
+/// Prints the clusters of indexes. If records are given, the ids of the index are their numbers.
 fn of_set(
     set: &Set,
     records: Option<&KnownRecords>,
-    equal: (Vec<Vec<u64>>, u128),
     args: &Args,
     sheet: Option<Sheet<'_>>,
     mode: ProgressMode,
 ) -> Answer {
     let options = args.options(set.width(), set.max_distance())?;
     let ids = (set.id_kind() != IdKind::None).then_some((set, records));
-    let printer = Printer::new(args, set.width(), ids, equal, sheet)?;
-    printed(
-        args,
-        mode,
-        options.distance,
-        printer,
-        |visit| match records {
-            Some(records) if args.representative == Representative::Longest => {
-                let key =
-                    |_, id: Id<'_>| KnownRecords::number(id).map(|number| records.key(number));
-                clusters_by_key(set, &options, key, visit)
-            }
-            _ => set.clusters(&options, visit),
-        },
-    )
+    let printer = Printer::new(args, set.width(), ids, sheet)?;
+    printed(args, mode, options.distance, printer, |visit| {
+        set.clusters(&options, visit)
+    })
 }
 
 /// Prints the clusters of records that are not in an index.
@@ -146,11 +113,6 @@ fn of_records(
     mode: ProgressMode,
 ) -> Answer {
     let width = args.source.records.width;
-    let by_length = args.representative == Representative::Longest;
-    if by_length && args.ids() == IdChoice::None {
-        let message = "--representative longest needs ids; leave --ids none out";
-        return Err(Failure::new(message));
-    }
     let options = args.options(width, DEFAULT_DISTANCE)?;
     let mut taken = Taken {
         args,
@@ -165,17 +127,15 @@ fn of_records(
     let read = read_opened((input, inputs), &pipeline, reading, &mut taken)?;
     say_without_features(read.without_features);
     let Some((builder, mut records)) = taken.indexed else {
-        let printer = Printer::new(args, width, None, (Vec::new(), 0), sheet)?;
+        let printer = Printer::new(args, width, None, sheet)?;
         return printed(args, mode, options.distance, printer, |visit| {
             taken.finder.finish(visit)
         });
     };
     records.labels.end_at(read.records + read.skipped)?;
     records.labels.inputs = read.inputs;
-    let equal = std::mem::take(&mut records.equal).into_groups(args.min_size);
-    let empty = pipeline.empty_fingerprint(width);
     let set = builder.finish()?;
-    of_set(&set, Some(&records), (equal, empty), args, sheet, mode)
+    of_set(&set, Some(&records), args, sheet, mode)
 }
 
 /// Collects records that are not in an index.
@@ -192,10 +152,6 @@ struct Taken<'a> {
 impl Sink for Taken<'_> {
     fn record(&mut self, record: Fingerprinted) -> Result<(), Refusal> {
         let args = self.args;
-        if args.representative == Representative::Longest && !record.is_document {
-            let message = "has no text; --representative longest needs documents";
-            return Err(Refusal::Input(message.into()));
-        }
         let is_named = record.is_named();
         let kind = args.ids().kind(is_named, IdKind::None);
         if std::mem::take(&mut self.is_first) && kind != IdKind::None {
@@ -203,21 +159,18 @@ impl Sink for Taken<'_> {
             let builder = TransientBuilder::new(width, ids, self.distance, &args.resources);
             self.indexed = Some((builder, KnownRecords::new(args, kind)));
         }
-        let (fingerprint, identity) = (record.fingerprint, record.without_features);
-        match (&mut self.indexed, identity) {
-            (Some((builder, records)), None) => {
+        if self.indexed.is_none() && args.ids() == IdChoice::Auto && is_named {
+            let message = "has an id, but the first record had none; choose with --ids";
+            return Err(Refusal::record(message));
+        }
+        let fingerprint = record.fingerprint;
+        match &mut self.indexed {
+            // It is near to nothing.
+            _ if record.without_features.is_some() => {}
+            Some((builder, records)) => {
                 builder.push_number(fingerprint, records.push(record)?)?;
             }
-            (Some((_, records)), Some(identity)) => {
-                let number = records.push(record)?;
-                records.equal.push(number, identity);
-            }
-            (None, _) if args.ids() == IdChoice::Auto && is_named => {
-                let message = "has an id, but the first record had none; choose with --ids";
-                return Err(Refusal::record(message));
-            }
-            (None, None) => self.finder.push(fingerprint)?,
-            (None, Some(_)) => {}
+            None => self.finder.push(fingerprint)?,
         }
         Ok(())
     }
@@ -248,7 +201,7 @@ fn printed(
         printer.cluster(&cluster)
     })?;
     bar.finish_and_clear();
-    let report = printer.finish(report)?;
+    printer.finish()?;
     if report.chain_count > 0 {
         warn_of_chains(&report, distance);
     }
@@ -281,11 +234,6 @@ impl Args {
     fn options(&self, width: Width, default_distance: u32) -> Result<ClusterOptions, Failure> {
         let mut options = ClusterOptions::default();
         options.distance = distance_or(self.max_distance, width, default_distance)?;
-        options.representative = match self.representative {
-            Representative::Central => simidx::batch::Representative::Central,
-            // Keys say which record is the longest.
-            _ => simidx::batch::Representative::First,
-        };
         options.min_size = self.min_size;
         options.memory = Some(self.resources.memory_limit());
         options.temp_dir = self.resources.temp_dir.clone();

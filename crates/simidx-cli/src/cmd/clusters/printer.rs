@@ -1,37 +1,31 @@
 //! Clusters on standard output: a line for each member, a line for each cluster, or JSON.
 
-use std::cmp::Reverse;
 use std::io::Write;
 
 use serde_json::json;
-use simidx::batch::{Cluster, ClusterReport};
+use simidx::batch::Cluster;
 use simidx::{Error, Id, IdBuf, IdKind, Set, Width};
 use simidx_input::FieldKind;
-use simidx_text::dedup::EqualTexts;
 
-use super::{Args, Representative};
+use super::Args;
 use crate::support::failure::Failure;
 use crate::support::labels::Labels;
 use crate::support::output::{Column, json_style, write_object};
 use crate::support::records::{Fingerprinted, Refusal, id_of_kind};
 use crate::support::table::{self, Lines, Sheet, id_kind};
 
-/// Properties of records by their numbers, without their fingerprints. Memory: 4 bytes for each record if lengths count.
+/// Properties of records by their numbers, without their fingerprints.
 pub(super) struct KnownRecords {
     kind: IdKind,
-    /// The ids, and the lengths of the texts if the longest one comes first.
+    /// The ids.
     pub(super) labels: Labels,
-    /// Documents without features, which the index lacks.
-    pub(super) equal: EqualTexts,
 }
 
 impl KnownRecords {
     pub(super) fn new(args: &Args, kind: IdKind) -> Self {
-        let by_length = args.representative == Representative::Longest;
         KnownRecords {
             kind,
-            labels: Labels::new(args.resources.temp_dir.as_deref(), 0, by_length),
-            equal: EqualTexts::default(),
+            labels: Labels::new(args.resources.temp_dir.as_deref(), 0, false),
         }
     }
 
@@ -41,18 +35,11 @@ impl KnownRecords {
     }
 
     /// Returns the number of a record, which is its id in the index.
-    pub(super) fn number(id: Id<'_>) -> Option<u64> {
+    fn number(id: Id<'_>) -> Option<u64> {
         match id {
             Id::Number(number) => Some(number),
             Id::String(_) => None,
         }
-    }
-
-    /// Orders records: the one with the least key comes first.
-    pub(super) fn key(&self, number: u64) -> (Reverse<u32>, u64) {
-        let lengths = self.labels.lengths.as_deref().unwrap_or_default();
-        let length = lengths.get(number as usize).copied().unwrap_or(0);
-        (Reverse(length), number)
     }
 
     /// Returns the id of a record, or its position if it has none.
@@ -70,8 +57,7 @@ type IdSource<'a> = (&'a Set, Option<&'a KnownRecords>);
 /// The id of a record, and its number if it is not in an index of the user.
 type Member = (IdBuf, Option<u64>);
 
-/// Prints clusters by descending number of records, then by ascending fingerprint. Equal documents without features, which
-/// no index holds, are clusters too.
+/// Prints clusters in order.
 pub(super) struct Printer<'a> {
     width: Width,
     ids: Option<IdSource<'a>>,
@@ -80,31 +66,10 @@ pub(super) struct Printer<'a> {
     is_table: bool,
     out: Lines<'a>,
     line: Vec<u8>,
-    /// The groups of equal documents that are not printed yet, the last one first.
-    groups: Vec<Vec<u64>>,
-    /// The fingerprint of all these documents.
-    empty: u128,
-    /// Number of printed clusters, and of groups among them.
-    count: u64,
-    group_count: u64,
-    group_records: u64,
-    /// The number of the first cluster of the largest radius.
-    widest: Option<(u32, u64)>,
-}
-
-/// A cluster to be printed.
-struct Shown<'c> {
-    number: u64,
-    record_count: u64,
-    fingerprints: &'c [u128],
-    representative: u128,
-    radius: u32,
-    /// The ids of the only member, if it is not in an index.
-    ids: Option<Vec<Member>>,
 }
 
 impl<'a> Printer<'a> {
-    /// Creates a printer of the clusters of an index with such ids, and of these groups in order.
+    /// Creates a printer of the clusters of an index with such ids.
     ///
     /// # Errors
     /// An output that cannot be written.
@@ -112,10 +77,8 @@ impl<'a> Printer<'a> {
         args: &Args,
         width: Width,
         ids: Option<IdSource<'a>>,
-        (mut groups, empty): (Vec<Vec<u64>>, u128),
         sheet: Option<Sheet<'s>>,
     ) -> Result<Self, Failure> {
-        groups.reverse();
         Ok(Printer {
             width,
             ids,
@@ -124,92 +87,31 @@ impl<'a> Printer<'a> {
             is_table: sheet.is_some(),
             out: Lines::new(sheet, &columns(args.summary, ids))?,
             line: Vec::new(),
-            groups,
-            empty,
-            count: 0,
-            group_count: 0,
-            group_records: 0,
-            widest: None,
         })
     }
 
-    /// Prints a cluster of the index, after the groups that come before it.
+    /// Prints a cluster.
     ///
     /// # Errors
     /// An output that cannot be written, and a damaged index.
     pub(super) fn cluster(&mut self, cluster: &Cluster<'_>) -> simidx::Result<()> {
-        let own = (cluster.record_count, cluster.fingerprints.first());
-        while let Some(group) = self.groups.last() {
-            let size = group.len() as u64;
-            let comes_first = size > own.0 || size == own.0 && Some(&self.empty) <= own.1;
-            if !comes_first {
-                break;
-            }
-            self.group()?;
+        match (self.json, self.summary) {
+            (true, _) => self.object(cluster),
+            (_, true) => self.summary(cluster),
+            _ => members(cluster).try_for_each(|member| self.rows(cluster, member)),
         }
-        let widest = self.widest.map(|(widest, _)| widest);
-        if widest.is_none_or(|widest| cluster.radius > widest) {
-            self.widest = Some((cluster.radius, self.count));
-        }
-        self.print(Shown {
-            number: self.count,
-            record_count: cluster.record_count,
-            fingerprints: cluster.fingerprints,
-            representative: cluster.representative,
-            radius: cluster.radius,
-            ids: None,
-        })
     }
 
-    /// Prints the next group.
-    fn group(&mut self) -> simidx::Result<()> {
-        let Some(group) = self.groups.pop() else {
-            return Ok(());
-        };
-        self.group_count += 1;
-        self.group_records += group.len() as u64;
-        self.print(Shown {
-            number: self.count,
-            record_count: group.len() as u64,
-            fingerprints: &[self.empty],
-            representative: self.empty,
-            radius: 0,
-            ids: match self.ids {
-                Some((_, Some(records))) => Some(ids_of(group, records, 1)?),
-                _ => None,
-            },
-        })
-    }
-
-    /// Prints the remaining groups, and returns the counts of all clusters.
+    /// Writes the buffered lines.
     ///
     /// # Errors
-    /// An output that cannot be written, and a temporary file of ids that cannot be read.
-    pub(super) fn finish(mut self, mut report: ClusterReport) -> Result<ClusterReport, Failure> {
-        while !self.groups.is_empty() {
-            self.group()?;
-        }
-        report.cluster_count += self.group_count;
-        report.record_count += self.group_records;
-        report.fingerprint_count += u64::from(self.group_count > 0);
-        if let Some((_, number)) = self.widest {
-            report.widest_cluster = number;
-        }
-        self.out.finish()?;
-        Ok(report)
-    }
-
-    fn print(&mut self, cluster: Shown<'_>) -> simidx::Result<()> {
-        self.count += 1;
-        match (self.json, self.summary) {
-            (true, _) => self.object(&cluster),
-            (_, true) => self.summary(&cluster),
-            _ => members(&cluster).try_for_each(|member| self.rows(&cluster, member)),
-        }
+    /// An output that cannot be written.
+    pub(super) fn finish(self) -> Result<(), Failure> {
+        self.out.finish()
     }
 
     /// Prints a line for each record of a member, or for the member itself if there are no ids.
-    fn rows(&mut self, cluster: &Shown<'_>, member: u128) -> simidx::Result<()> {
+    fn rows(&mut self, cluster: &Cluster<'_>, member: u128) -> simidx::Result<()> {
         self.line.clear();
         write!(self.line, "{}\t", cluster.number)?;
         self.width.extend_hex(member, &mut self.line);
@@ -239,7 +141,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    fn summary(&mut self, cluster: &Shown<'_>) -> simidx::Result<()> {
+    fn summary(&mut self, cluster: &Cluster<'_>) -> simidx::Result<()> {
         self.line.clear();
         let fingerprint_count = cluster.fingerprints.len();
         let (number, size) = (cluster.number, cluster.record_count);
@@ -260,7 +162,7 @@ impl<'a> Printer<'a> {
     }
 
     /// Prints a JSON object, one member after the other, because there may be many.
-    fn object(&mut self, cluster: &Shown<'_>) -> simidx::Result<()> {
+    fn object(&mut self, cluster: &Cluster<'_>) -> simidx::Result<()> {
         let representative = self.width.to_hex(cluster.representative);
         let (number, size) = (cluster.number, cluster.record_count);
         let figures = json!({
@@ -320,12 +222,9 @@ type MemberIds<'i> = Box<dyn Iterator<Item = simidx::Result<Member>> + 'i>;
 /// Returns the ids of a member in order; of the representative, the id of its record comes first.
 fn member_ids<'i>(
     source: Option<IdSource<'i>>,
-    cluster: &'i Shown<'_>,
+    cluster: &'i Cluster<'_>,
     member: u128,
 ) -> simidx::Result<MemberIds<'i>> {
-    if let Some(ids) = &cluster.ids {
-        return Ok(Box::new(ids.iter().cloned().map(Ok)));
-    }
     let Some((set, records)) = source else {
         return Ok(Box::new(std::iter::empty()));
     };
@@ -337,30 +236,19 @@ fn member_ids<'i>(
     for number in set.ids_of(member)? {
         numbers.extend(KnownRecords::number(number?.as_id()));
     }
-    let mut first = 0;
-    if member == cluster.representative {
-        let least = (0..numbers.len()).min_by_key(|&at| records.key(numbers[at]));
-        if let Some(least) = least {
-            numbers.swap(0, least);
-        }
-        first = numbers.len().min(1);
-    }
-    let ids = ids_of(numbers, records, first)?;
-    Ok(Box::new(ids.into_iter().map(Ok)))
-}
-
-/// Returns the ids of records: those of the first `count` as they are, then those of the others in order.
-fn ids_of(numbers: Vec<u64>, records: &KnownRecords, first: usize) -> simidx::Result<Vec<Member>> {
+    // Of the representative, the first record comes first.
+    let is_first = member == cluster.representative;
+    let first = usize::from(is_first).min(numbers.len());
     let mut ids = Vec::with_capacity(numbers.len());
     for number in numbers {
         ids.extend(records.id(number)?.map(|id| (id, Some(number))));
     }
     ids[first..].sort_unstable();
-    Ok(ids)
+    Ok(Box::new(ids.into_iter().map(Ok)))
 }
 
 /// The members, the representative first.
-fn members(cluster: &Shown<'_>) -> impl Iterator<Item = u128> {
+fn members(cluster: &Cluster<'_>) -> impl Iterator<Item = u128> {
     let representative = cluster.representative;
     let others = cluster.fingerprints.iter().copied();
     std::iter::once(representative).chain(others.filter(move |&other| other != representative))

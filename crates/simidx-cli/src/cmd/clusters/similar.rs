@@ -7,9 +7,9 @@ use simidx_input::{FieldKind, InputFile};
 use simidx_text::dedup::Similarity;
 use simidx_text::similar::{Fate, SimilarDedup};
 
-use super::{Args, Representative};
+use super::Args;
 use crate::cmd::Answer;
-use crate::support::failure::{Failure, into_io};
+use crate::support::failure::into_io;
 use crate::support::labels::Labels;
 use crate::support::messages::{counted, is_quiet, say};
 use crate::support::output::{Column, id_to_json, write_object};
@@ -20,24 +20,15 @@ use crate::support::table::{self, Lines, Sheet};
 /// Prints the connected components of similar texts.
 ///
 /// # Errors
-/// Options that texts do not take, and documents that cannot be read.
+/// Documents that cannot be read.
 pub(super) fn run(
     args: &Args,
     (similarity, inputs): (Similarity, &[InputFile]),
     sheet: Option<Sheet<'_>>,
     mode: ProgressMode,
 ) -> Answer {
-    let longest_first = match args.representative {
-        Representative::First => false,
-        Representative::Longest => true,
-        Representative::Central => {
-            let message = "--representative central is for distances; with --similarity it is first or longest";
-            return Err(Failure::new(message));
-        }
-    };
     let source = (&args.source.records, inputs);
-    let documents =
-        SimilarDocuments::read(source, similarity, longest_first, &args.resources, mode)?;
+    let documents = SimilarDocuments::read(source, similarity, &args.resources, mode)?;
     let (bar, watch) = mode.comparing();
     let found = documents.candidates.dedup_by_chains(&watch)?;
     bar.finish_and_clear();

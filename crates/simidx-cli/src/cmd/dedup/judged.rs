@@ -55,21 +55,17 @@ pub(super) struct Judged<'a> {
     pub(super) documents: Known,
 }
 
-/// The reason why a document is dropped.
-pub(super) enum Cause {
-    /// Another document of its cluster is kept.
-    Document {
-        of: IdBuf,
-        cluster: Option<u64>,
-        similarity: Option<f64>,
-    },
-    Member(Member),
-}
-
-/// A dropped document: the reason, and the distance of the fingerprints if they were compared.
+/// A dropped document: what is kept instead, and how near the two are.
 pub(super) struct Dropped {
+    /// The document that is kept, and its number; none if an index has a near one.
+    pub(super) kept: Option<(IdBuf, usize)>,
+    /// The member of an index that is near.
+    pub(super) member: Option<Member>,
+    pub(super) cluster: Option<u64>,
+    /// The distance of the fingerprints, if they were compared.
     pub(super) distance: Option<u32>,
-    pub(super) cause: Cause,
+    /// The similarity of the texts, if they were compared.
+    pub(super) similarity: Option<f64>,
 }
 
 impl Judged<'_> {
@@ -83,27 +79,31 @@ impl Judged<'_> {
         self.documents.labels.of(document)
     }
 
-    /// Returns the reason why a document is dropped; `None` if it is kept.
+    /// Returns what is kept instead of a document; `None` if it is kept itself.
     pub(super) fn dropped(&self, document: usize) -> Result<Option<Dropped>, Error> {
-        let (distance, cause) = match self.decisions.verdict(document) {
-            Verdict::Kept => return Ok(None),
+        Ok(match self.decisions.verdict(document) {
+            Verdict::Kept => None,
             Verdict::Duplicate {
                 of,
                 distance,
                 similarity,
-            } => {
-                let cause = Cause::Document {
-                    of: self.label(of)?,
-                    cluster: self.decisions.cluster_of(document),
-                    similarity,
-                };
-                (distance, Some(cause))
-            }
-            Verdict::Excluded { distance } => (
+            } => Some(Dropped {
+                kept: Some((self.label(of)?, of)),
+                member: None,
+                cluster: self.decisions.cluster_of(document),
                 distance,
-                self.decisions.member(document)?.map(Cause::Member),
-            ),
-        };
-        Ok(cause.map(|cause| Dropped { distance, cause }))
+                similarity,
+            }),
+            Verdict::Excluded { distance } => {
+                let member = self.decisions.member(document)?;
+                member.map(|member| Dropped {
+                    kept: None,
+                    cluster: None,
+                    distance,
+                    similarity: member.similarity,
+                    member: Some(member),
+                })
+            }
+        })
     }
 }

@@ -175,7 +175,7 @@ impl Outputs {
                 compressed(path, out, |out| match format {
                     ReportFormat::Page => {
                         let page = Page { job, judged };
-                        let html = page.html(&args.title(), &summary.figures())?;
+                        let html = page.html(&args.title(), &summary.rows(job.measure))?;
                         Ok(out.write_all(html.as_bytes())?)
                     }
                     ReportFormat::Table(format) => report::write(job, judged, *format, out),

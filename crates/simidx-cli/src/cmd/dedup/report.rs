@@ -7,7 +7,7 @@ use simidx::{Error, IdBuf, IdKind, Set};
 use simidx_input::{FieldKind, FieldValue, NewField};
 
 use super::Job;
-use super::judged::{Cause, Dropped, Judged, Member, Verdict};
+use super::judged::{Dropped, Judged};
 use crate::support::failure::Failure;
 use crate::support::originals::{OTHER_COMPRESSION, said};
 use crate::support::output::{Column, ending};
@@ -76,9 +76,9 @@ pub(super) fn write(
         let cells = cells(&judged.label(document)?, &dropped, is_tsv);
         write!(lines, "{}", cells[..count].join("\t"))?;
         if !is_tsv {
-            let kept = match judged.decisions.verdict(document) {
-                Verdict::Duplicate { of, .. } => labels.place(of),
-                _ => "\t".to_owned(),
+            let kept = match dropped.kept {
+                Some((_, of)) => labels.place(of),
+                None => "\t".to_owned(),
             };
             write!(lines, "\t{}\t{kept}", labels.place(document))?;
         }
@@ -123,28 +123,17 @@ fn cells(label: &IdBuf, dropped: &Dropped, is_short: bool) -> [String; 10] {
         Some(number) if is_short => format!("{number:.4}"),
         Some(number) => format!("{number:?}"),
     };
-    let (place, kept, cluster, similarity, member) = match &dropped.cause {
-        Cause::Document {
-            of,
-            cluster,
-            similarity,
-        } => ("input", id(of), *cluster, *similarity, None),
-        Cause::Member(member) => (
-            "index",
-            String::new(),
-            None,
-            member.similarity,
-            Some(member),
-        ),
-    };
+    let kept = dropped.kept.as_ref().map(|(kept, _)| id(kept));
+    let place = if kept.is_some() { "input" } else { "index" };
+    let member = dropped.member.as_ref();
     let estimate = member.and_then(|member| member.estimate);
     [
         id(label),
-        kept,
+        kept.unwrap_or_default(),
         text(dropped.distance.map(u64::from)),
         place.to_owned(),
-        text(cluster),
-        real(similarity),
+        text(dropped.cluster),
+        real(dropped.similarity),
         member.map_or_else(String::new, |member| member.fingerprint.clone()),
         member
             .and_then(|member| member.id.as_ref())
@@ -204,30 +193,19 @@ impl Notes {
         let (mut similarity, mut estimate) = (None, None);
         if let Some(dropped) = judged.dropped(document)? {
             distance = dropped.distance.map(|bits| FieldValue::Number(bits.into()));
-            match dropped.cause {
-                Cause::Document {
-                    of: label,
-                    similarity: found,
-                    ..
-                } => {
-                    of = Some(value(label));
-                    similarity = found.map(FieldValue::Real);
-                    place = Some("input");
-                }
-                Cause::Member(Member {
-                    fingerprint,
-                    id,
-                    similarity: compared,
-                    estimate: found,
-                }) => {
-                    similarity = compared.map(FieldValue::Real);
-                    estimate = found.map(|found| FieldValue::Real(found.similarity));
-                    of = Some(match id {
-                        Some(id) => value(id),
-                        None => FieldValue::Text(fingerprint),
-                    });
-                    place = Some("index");
-                }
+            similarity = dropped.similarity.map(FieldValue::Real);
+            place = Some(if dropped.kept.is_some() {
+                "input"
+            } else {
+                "index"
+            });
+            of = dropped.kept.map(|(kept, _)| value(kept));
+            if let Some(member) = dropped.member {
+                estimate = member
+                    .estimate
+                    .map(|found| FieldValue::Real(found.similarity));
+                let fingerprint = FieldValue::Text(member.fingerprint);
+                of = Some(member.id.map_or(fingerprint, value));
             }
         }
         let place = place.map(|place| FieldValue::Text(place.to_owned()));

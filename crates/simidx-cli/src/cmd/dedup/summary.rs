@@ -12,8 +12,7 @@ use simidx::batch::DedupCounts;
 use super::measure::Measure;
 use crate::support::failure::Failure;
 use crate::support::messages::{counted, is_quiet, say};
-use crate::support::output::{Column, stdout, write_object};
-use crate::support::page::grouped;
+use crate::support::output::{Column, row, stdout, write_object};
 use crate::support::records::ReadCounts;
 
 /// The share of documents that only a mistake drops, mostly.
@@ -114,33 +113,58 @@ impl Summary {
         (time.as_secs_f64() * 1000.0).round() / 1000.0
     }
 
-    /// Returns the names and values of the figures, for a page.
-    pub(super) fn figures(&self) -> Vec<(&'static str, String)> {
-        let figures = [
-            ("documents", self.documents),
-            ("kept", self.kept),
-            ("dropped", self.dropped),
-            ("of these, near a member of the index", self.in_index),
-            ("of these, linked by chains only", self.chained),
-            ("clusters", self.clusters),
-            ("documents of the largest cluster", self.largest_cluster),
-            ("documents without features", self.without_features),
-            (
-                "documents with a single feature",
-                self.single_feature.unwrap_or(0),
+    /// Returns the names and values of the figures for people, without the times.
+    pub(super) fn rows(&self, measure: Measure) -> Vec<(&'static str, String)> {
+        let mut rows = Vec::new();
+        let mut row = |name, value: &dyn fmt::Display| rows.push((name, value.to_string()));
+        row("documents", &self.documents);
+        row("kept", &self.kept);
+        match self.in_index {
+            0 => row("dropped", &self.dropped),
+            known => row(
+                "dropped",
+                &format_args!("{}, {known} of them in the index", self.dropped),
             ),
-            ("documents with the id of an earlier one", self.repeated_ids),
-            ("records not judged", self.skipped),
-        ];
-        let mut figures = figures.map(|(name, value)| (name, grouped(value))).to_vec();
-        if let Some(estimates) = self.estimates() {
-            figures.push(("how members of the index were found", estimates));
         }
-        for TemplateFigure { count, label, .. } in self.templates.iter().flatten() {
-            let template = format!("{}, such as {}", grouped(*count), Column::of(label));
-            figures.push(("kept documents of one template", template));
+        if self.chained > 0 {
+            row("dropped by chains only", &self.chained);
         }
-        figures
+        if let (Some(similarity), Some(features)) = (self.similarity, &self.features) {
+            let measure = format_args!("{similarity} and more, by {features}");
+            row("similarity", &measure);
+        }
+        if let (Some(bits), Some(error)) = (self.sketch_bits, self.estimate_standard_error) {
+            let method =
+                format_args!("estimates by sketches of {bits} bits, standard error {error:.3}");
+            row("in the index", &method);
+        }
+        if let Measure::Distance(distance, Some(reason)) = measure {
+            let bits = counted(distance.into(), "bit");
+            row("distance", &format_args!("at most {bits}: {reason}"));
+        }
+        row("clusters", &self.clusters);
+        row("largest cluster", &self.largest_cluster);
+        if self.without_features > 0 {
+            row("without features", &self.without_features);
+        }
+        match (self.skipped, self.skipped_kept) {
+            (0, _) => {}
+            (count, 0) => row("not judged", &format_args!("{count}, left out")),
+            (count, kept) if kept == count => row("not judged", &format_args!("{count}, kept")),
+            (count, kept) => row("not judged", &format_args!("{count}, {kept} of them kept")),
+        }
+        if let Some(count @ 1..) = self.single_feature {
+            row("with a single feature", &count);
+        }
+        for template in self.templates.iter().flatten().take(SHOWN_TEMPLATES) {
+            let TemplateFigure { count, label, .. } = template;
+            let label = Column::of(label);
+            row("of one template", &format_args!("{count}, such as {label}"));
+        }
+        if let Some(pairs) = self.compared_pairs {
+            row("compared pairs of texts", &pairs);
+        }
+        rows
     }
 
     /// Prints the figures: for a person on stderr, as JSON on standard output.
@@ -165,14 +189,6 @@ impl Summary {
         Ok(())
     }
 
-    /// Returns the accuracy of the estimates, if documents of an index were found by estimates.
-    fn estimates(&self) -> Option<String> {
-        let (bits, error) = (self.sketch_bits?, self.estimate_standard_error?);
-        Some(format!(
-            "estimates by sketches of {bits} bits, standard error {error:.3}"
-        ))
-    }
-
     /// Returns the share of documents that others are kept for, if it is very large. Documents of an index do not count.
     fn share_dropped(&self) -> Option<f64> {
         let judged = self.documents - self.in_index;
@@ -182,57 +198,15 @@ impl Summary {
     }
 
     fn print(&self, measure: Measure, out: &mut dyn Write) -> io::Result<()> {
-        let mut row = |name: &str, value: &dyn fmt::Display| writeln!(out, "{name:<24}{value}");
-        row("documents", &self.documents)?;
-        row("kept", &self.kept)?;
-        match self.in_index {
-            0 => row("dropped", &self.dropped)?,
-            known => row(
-                "dropped",
-                &format_args!("{}, {known} of them in the index", self.dropped),
-            )?,
+        for (name, value) in self.rows(measure) {
+            row(out, name, value)?;
         }
-        if self.chained > 0 {
-            row("dropped by chains only", &self.chained)?;
-        }
-        if let (Some(similarity), Some(features)) = (self.similarity, &self.features) {
-            let measure = format_args!("{similarity} and more, by {features}");
-            row("similarity", &measure)?;
-        }
-        if let Some(method) = self.estimates() {
-            row("in the index", &method)?;
-        }
-        if let Measure::Distance(distance, Some(reason)) = measure {
-            let bits = counted(distance.into(), "bit");
-            row("distance", &format_args!("at most {bits}: {reason}"))?;
-        }
-        row("clusters", &self.clusters)?;
-        row("largest cluster", &self.largest_cluster)?;
-        if self.without_features > 0 {
-            row("without features", &self.without_features)?;
-        }
-        match (self.skipped, self.skipped_kept) {
-            (0, _) => {}
-            (count, 0) => row("not judged", &format_args!("{count}, left out"))?,
-            (count, kept) if kept == count => row("not judged", &format_args!("{count}, kept"))?,
-            (count, kept) => row("not judged", &format_args!("{count}, {kept} of them kept"))?,
-        }
-        if let Some(count @ 1..) = self.single_feature {
-            row("with a single feature", &count)?;
-        }
-        for template in self.templates.iter().flatten().take(SHOWN_TEMPLATES) {
-            let TemplateFigure { count, label, .. } = template;
-            let label = Column::of(label);
-            row("of one template", &format_args!("{count}, such as {label}"))?;
-        }
-        if let Some(pairs) = self.compared_pairs {
-            row("compared pairs of texts", &pairs)?;
+        if let Some(comparing) = self.comparing_seconds {
             let (reading, finding) = (self.reading_seconds, self.finding_seconds);
-            let comparing = self.comparing_seconds.unwrap_or_default();
             let times = format_args!(
                 "reading {reading:.1} s, finding candidates {finding:.1} s, comparing {comparing:.1} s"
             );
-            row("time", &times)?;
+            row(out, "time", times)?;
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! `simidx report`: an HTML page on the contents and the quality of indexes.
 
-mod checks;
+mod bits;
 mod clusters;
 mod labels;
 mod neighbours;
@@ -30,7 +30,7 @@ const TITLE_LEN: usize = 120;
 
 /// The head of `simidx report --help` and of its man page.
 pub(crate) const HELP: &str = "\
-Write a page to look at: clusters, distances, doubtful pairs, bits, compression and latency.
+Write a page to look at: clusters, distances, doubtful pairs and bits.
 
 The page is one HTML file of at most 2 MB that loads nothing and runs nothing. An index holds no texts: with \
 --texts they stand side by side, with the differences marked.
@@ -38,7 +38,7 @@ The page is one HTML file of at most 2 MB that loads nothing and runs nothing. A
 Examples:
   simidx report crawl.simidx -o crawl.html
   simidx report crawl.simidx --texts crawl.jsonl.gz -o crawl.html
-  simidx report a.simidx b.simidx -k 6 --latency-queries 0 -o week.html";
+  simidx report a.simidx b.simidx -k 6 -o week.html";
 
 /// Arguments of `simidx report`.
 #[derive(Debug, clap::Args)]
@@ -68,9 +68,6 @@ pub(crate) struct Args {
     /// Largest number of fingerprints of which the nearest other one is looked for
     #[arg(long, value_name = "COUNT", default_value_t = 1000, value_parser = count(0..=100_000u32))]
     sample: u32,
-    /// Queries to measure the latency with; 0 leaves it out, and the page is the same each time
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = count(0..=1_000_000u32))]
-    latency_queries: u32,
     /// Stop with the distances after N pairs, and say so on the page
     #[arg(long, value_name = "N", default_value_t = 50_000_000, value_parser = count(0..=u64::MAX))]
     max_pairs: u64,
@@ -113,14 +110,9 @@ fn page(set: &Set, args: &Args, mode: ProgressMode) -> Result<String, Failure> {
     let clusters = Clusters::find(set, args)?;
     spinner.set_message("looking for nearest neighbours");
     let neighbours = neighbours::section(set, args)?;
-    spinner.set_message("looking at bits and tables");
-    let bits = checks::bits(set, distance)?;
+    spinner.set_message("counting bits");
+    let bits = bits::section(set)?;
     let figures = SetReport::of(set)?.to_json();
-    let mut latency = None;
-    if args.latency_queries > 0 {
-        spinner.set_message("measuring");
-        latency = Some(("latency", "Latency", checks::latency(set, args)?));
-    }
     spinner.finish_and_clear();
 
     let mut labels = Labels::new(set, pairs.members().chain(clusters.members()))?;
@@ -138,14 +130,7 @@ fn page(set: &Set, args: &Args, mode: ProgressMode) -> Result<String, Failure> {
     glance.push(("distance of near-duplicates", distance.to_string()));
     glance.push(("pairs within the distance", pairs.within()));
     glance.extend(clusters.figures());
-    let compression = html! {
-        p {
-            "A code for a random set of so many fingerprints takes at least as many bits as the bound says. Each table \
-             holds all fingerprints of its index."
-        }
-        @if let Some(chart) = page::compression(&figures) { (chart) }
-    };
-    let mut sections = vec![
+    let sections = [
         (
             "figures",
             "At a glance",
@@ -159,9 +144,7 @@ fn page(set: &Set, args: &Args, mode: ProgressMode) -> Result<String, Failure> {
         ("doubtful", "Doubtful pairs", pairs.doubtful(&labels)?),
         ("clusters", "Clusters", clusters.section(&labels)),
         ("bits", "Bits", bits),
-        ("compression", "Compression", compression),
     ];
-    sections.extend(latency);
     let title = cut(&set.names().join(", "), TITLE_LEN);
     Ok(document(&title, POLICY, &lead, &sections))
 }

@@ -392,7 +392,6 @@ fn the_folder_of_temporary_files_must_be_there() {
         "clusters a.jsonl --similarity 0.8",
         "join a.simidx a.jsonl",
         "report a.simidx -o a.html",
-        "lint a.simidx",
         "merge a.simidx -o b.simidx",
     ] {
         let args: Vec<&str> = args.split(' ').chain(["--temp-dir", "nowhere"]).collect();
