@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import simidx
@@ -21,7 +20,7 @@ from simidx import Error, FileError, InputError, OptionError, Pipeline
 from simidx_spark.distributed._engine import MOST_LINKS, Similar
 from simidx_spark.distributed._messages import Batches
 from simidx_spark.distributed._shards import Shards, agree, whole
-from simidx_spark.distributed._similar import Report
+from simidx_spark.distributed._similar import Lengths, Report
 from simidx_spark.distributed._texts import Words, compared
 
 #: Bits of an id that hold the number of a record in its file; those above hold the number of the file.
@@ -29,6 +28,9 @@ RECORD = 40
 
 #: The help of ``--features``.
 FEATURES = "words:N, or pipeline [default: words:3; with a pipeline other than web, its features]"
+
+#: The help of ``--wait``.
+WAIT = "seconds without progress of any shard after which to stop [default: 3600]"
 
 #: Records in a batch.
 BATCH = 4096
@@ -114,17 +116,6 @@ class _Documents:
                 out.write_table(table.filter(pa.array(kept)))
 
 
-class _Lengths:
-    """The lengths of texts."""
-
-    schema: pa.Schema = pa.schema([("id", pa.int64()), ("length", pa.int64())])
-
-    def __call__(self, batches: Batches) -> Batches:
-        for batch in batches:
-            columns = [batch.column("id"), pc.binary_length(batch.column("text")).cast(pa.int64())]
-            yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
-
-
 def _inputs(names: list[str]) -> list[Path]:
     """Returns the files of the inputs, in order: those of a folder or pattern by their names."""
     paths: list[Path] = []
@@ -175,7 +166,7 @@ def _run(args: argparse.Namespace) -> None:
     pipeline = Pipeline(args.pipeline)
     how = (args.similarity, compared(words(args.features), pipeline), pipeline)
     simidx.dedup_texts(["a"], how[0], words=how[1], pipeline=how[2])
-    agree(
+    results = agree(
         Path(args.state),
         {
             "version": simidx.__version__,
@@ -185,11 +176,11 @@ def _run(args: argparse.Namespace) -> None:
             "output": str(output.resolve()),
         },
     )
-    engine = Shards(Path(args.state), shard, count, args.wait)
+    engine = Shards(results, shard, count, args.wait)
     documents = [_Documents(path, number, args.text_field) for number, path in enumerate(paths)]
     similar = Similar(engine, pa.int64(), *how)
     parts: list[Any] = [[some] for some in documents]
-    found = similar.report(parts, engine.map(parts, _Lengths()), count, args.keep == "longest", MOST_LINKS)
+    found = similar.report(parts, engine.map(parts, Lengths()), count, args.keep == "longest", MOST_LINKS)
     batches = [batch for part in found for read in part for batch in read()]
     table = pa.Table.from_batches(batches, Report(pa.int64()).schema).sort_by("id")
     dropped = table.column("id").to_numpy()
@@ -210,7 +201,7 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("-o", "--output", required=True, metavar="DIR", help="folder of the kept records")
     made.add_argument("--state", required=True, metavar="DIR", help="folder that all shards share, to go on from")
     made.add_argument("--shard", type=_shard, default=(0, 1), metavar="I/N", help="from 0 to N-1 [default: 0/1]")
-    made.add_argument("--wait", type=float, default=3600.0, metavar="S", help="for other shards [default: 3600]")
+    made.add_argument("--wait", type=float, default=3600.0, metavar="S", help=WAIT)
     made.add_argument("--similarity", type=float, default=0.8, metavar="J", help="[default: 0.8]")
     made.add_argument("--features", metavar="WHAT", help=FEATURES)
     made.add_argument("--pipeline", default="web", help="how texts become features [default: web]")

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any, Literal
@@ -17,6 +18,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import simidx
+from simidx import FileError, OptionError
+from simidx_spark.distributed import _shards
+from simidx_spark.distributed._messages import Batches
+from simidx_spark.distributed._shards import Shards, agree
+from simidx_spark.distributed._similar import Lengths
 
 from .test_texts import documents
 
@@ -91,23 +97,25 @@ def test_a_killed_shard_goes_on_where_it_stopped(tmp_path: Path) -> None:
     write(tmp_path, texts)
     killed = start(tmp_path, "1/2")
     until = time.monotonic() + 60
-    while not list(tmp_path.glob("state/00001-*/00003.arrow")) and time.monotonic() < until:
+    while not list(tmp_path.glob("state/*/00001-*/00003.arrow")) and time.monotonic() < until:
         # It needs the lengths of the other shard only after this step.
         time.sleep(0.05)
     killed.kill()
     finish(killed)
-    done = {path: path.stat().st_ino for path in tmp_path.glob("state/*/*.arrow")}
+    done = {path: path.stat().st_ino for path in tmp_path.glob("state/*/*/*.arrow")}
     assert done
     # What a killed write leaves is not a result.
-    (tmp_path / "state/00002-Sign").mkdir(exist_ok=True)
-    (tmp_path / "state/00002-Sign/.0.partial").write_bytes(b"half")
+    left = next(iter(done)).parent.parent / "00002-Sign/.00001.arrow.0.partial"
+    left.parent.mkdir(exist_ok=True)
+    left.write_bytes(b"half")
     code, error = finish(start(tmp_path, "1/2", "--wait", "0"))
     assert code == 2
-    assert "shard 0 has to make it" in error
+    assert "start shard 0/2 again" in error
     running = [start(tmp_path, f"{shard}/2") for shard in range(2)]
     assert [finish(process)[0] for process in running] == [0, 0]
     assert kept(tmp_path) == expected(texts)
     assert {path: path.stat().st_ino for path in done} == done
+    assert not left.exists()
 
 
 def test_another_input_option_or_count_is_refused(tmp_path: Path) -> None:
@@ -127,3 +135,54 @@ def test_another_input_option_or_count_is_refused(tmp_path: Path) -> None:
     assert error.count("\n") == 1
     (tmp_path / "state/manifest.json").unlink()
     assert "not empty" in finish(start(tmp_path, "0/1"))[1]
+
+
+def test_results_are_those_of_one_manifest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_link(*_: Any) -> None:
+        raise OSError("this file system has no hard links")
+
+    synced: list[int] = []
+    monkeypatch.setattr(os, "link", no_link)
+    monkeypatch.setattr(os, "fsync", synced.append)
+    first = agree(tmp_path, {"inputs": ["a"]})
+    assert len(synced) == 1
+    assert agree(tmp_path, {"inputs": ["a"]}) == first
+    with pytest.raises(OptionError, match="with other inputs:"):
+        agree(tmp_path, {"inputs": ["b"]})
+    (tmp_path / "manifest.json").unlink()
+    other = agree(tmp_path, {"inputs": ["b"]})
+    assert first.parent == other.parent == tmp_path
+    assert first != other
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", '{"inputs": ["a'])
+def test_a_damaged_manifest_is_an_error(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_shards, "WRITING", 0.0)
+    (tmp_path / "manifest.json").write_text(text)
+    with pytest.raises(FileError, match=r"manifest\.json is damaged: delete .*, and start all shards again"):
+        agree(tmp_path, {"inputs": ["a"]})
+
+
+def test_a_manifest_is_read_when_it_is_whole(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text('{"inputs": [')
+    rest = threading.Timer(0.5, (tmp_path / "manifest.json").write_text, ['{"inputs": ["a"]}'])
+    rest.start()
+    assert agree(tmp_path, {"inputs": ["a"]}).parent == tmp_path
+    rest.join()
+
+
+def test_a_shard_waits_as_long_as_others_make_progress(tmp_path: Path) -> None:
+    def slow() -> Batches:
+        for number in range(12):
+            time.sleep(0.5)
+            yield pa.record_batch({"id": [number], "text": ["text"]})
+
+    parts: Any = [[], [slow]]
+    _, result = Shards(tmp_path, 0, 2, 0.0).map(parts, Lengths())
+    with pytest.raises(FileError, match=r"no shard made progress for 0 s: start shard 1/2 again"):
+        list(result[0]())
+    other = threading.Thread(target=Shards(tmp_path, 1, 2, 0.0).map, args=(parts, Lengths()))
+    other.start()
+    _, result = Shards(tmp_path, 0, 2, 4.0).map(parts, Lengths())
+    assert sum(batch.num_rows for batch in result[0]()) == 12
+    other.join()
