@@ -201,6 +201,8 @@ def of_texts(tried: Tried, program: Program, tmp_path: Path) -> None:
     blocks = pa.table({"id": ids, "text": texts}).to_batches(max_chunksize=40)
     prints = tried.maps(d.Prints("id", "text", pa.string(), made, True), blocks)
 
+    numbered = [block.set_column(0, "id", pa.array(range(block.num_rows))) for block in blocks]
+    tried.maps(_similar.Lengths(), numbered)
     table = pa.table({"id": ids, "length": [len(text.encode()) for text in texts]})
     similar: d.Similar[list[Blocks]] = d.Similar(Reordering(tried), pa.string(), 0.4, 2, made)
     lengths = [[block] for block in table.to_batches(max_chunksize=40)]

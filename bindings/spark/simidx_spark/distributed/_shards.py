@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import glob
+import hashlib
 import json
 import os
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +25,18 @@ Part = Callable[[], Batches]
 #: Seconds between two looks at the folder.
 POLL = 0.2
 
+#: Seconds after which a manifest that another process has begun must be complete.
+WRITING = 10.0
+
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
     """Gives a name to write to, and renames the file when it is complete: under ``path`` it is whole or not there."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{uuid.uuid4().hex}.partial")
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
+        # A process that was killed cannot remove it.
+        left.unlink(missing_ok=True)
+    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
     try:
         yield partial
         with open(partial, "rb") as file:
@@ -41,20 +49,20 @@ def whole(path: Path) -> Iterator[Path]:
 class Result:
     """The result of a stage for a part, which one of the processes makes; of one place if ``place`` is not ``None``."""
 
-    def __init__(self, path: Path, owner: int, wait: float, place: int | None = None) -> None:
-        self.path, self.owner, self.wait, self.place = path, owner, wait, place
+    def __init__(self, shards: Shards, path: Path, part: int, place: int | None = None) -> None:
+        self._shards, self._path, self._part, self._place = shards, path, part, place
+
+    def of(self, place: int) -> Result:
+        """Returns the messages in it that are for a place."""
+        return Result(self._shards, self._path, self._part, place)
 
     def __call__(self) -> Batches:
-        until = time.monotonic() + self.wait
-        while not self.path.exists():
-            if time.monotonic() >= until:
-                raise FileError(f"{self.path} is not there after {self.wait:g} s: shard {self.owner} has to make it")
-            time.sleep(POLL)
-        with pa.memory_map(str(self.path)) as file, pa.ipc.open_file(file) as reader:
+        self._shards.wait_for(self._path, self._part)
+        with pa.memory_map(str(self._path)) as file, pa.ipc.open_file(file) as reader:
             for number in range(reader.num_record_batches):
                 batch = reader.get_batch(number)
-                if self.place is not None:
-                    batch = batch.filter(pc.equal(batch.column("place"), self.place))
+                if self._place is not None:
+                    batch = batch.filter(pc.equal(batch.column("place"), self._place))
                 yield batch
 
 
@@ -67,10 +75,35 @@ class Shards:
     def __init__(self, folder: Path, shard: int, count: int, wait: float) -> None:
         self._folder, self._shard, self._count, self._wait = folder, shard, count, wait
         self._step = 0
+        folder.mkdir(parents=True, exist_ok=True)
+        # Its time is that of the last progress of any process.
+        self._progress = folder / "progress"
+        self._progress.touch()
+        self._touched = time.monotonic()
 
     def owns(self, part: int) -> bool:
         """Returns whether this process makes a part."""
         return part % self._count == self._shard
+
+    def wait_for(self, path: Path, part: int) -> None:
+        """Waits for a result of another process, as long as any process makes progress."""
+        seen, since = None, time.monotonic()
+        while not path.exists():
+            now = self._progress.stat().st_mtime_ns
+            if now != seen:
+                seen, since = now, time.monotonic()
+            elif time.monotonic() >= since + self._wait:
+                shard = f"start shard {part % self._count}/{self._count} again"
+                raise FileError(f"{path} is not there, and no shard made progress for {self._wait:g} s: {shard}")
+            time.sleep(POLL)
+
+    def _noted(self, batches: Batches) -> Batches:
+        """Shows the other processes that this one makes progress, at most once a second."""
+        for batch in batches:
+            if time.monotonic() >= self._touched + 1:
+                self._progress.touch()
+                self._touched = time.monotonic()
+            yield batch
 
     def map(self, data: list[list[Part]], stage: Any) -> list[list[Part]]:
         """Runs a stage on the parts of this process that are not there yet."""
@@ -81,15 +114,16 @@ class Shards:
             path = folder / f"{number:05}.arrow"
             if self.owns(number) and not path.exists():
                 with whole(path) as partial, pa.ipc.new_file(str(partial), stage.schema) as writer:
-                    for batch in stage(batch for read in part for batch in read()):
+                    batches = self._noted(batch for read in part for batch in read())
+                    for batch in self._noted(stage(batches)):
                         writer.write_batch(batch)
-            made.append([Result(path, number % self._count, self._wait)])
+            made.append([Result(self, path, number)])
         return made
 
     def by_place(self, data: list[list[list[Part]]], places: int) -> list[list[Part]]:
         """Brings messages of equal place to one part."""
         results = [result for some in data for part in some for result in part if isinstance(result, Result)]
-        return [[Result(r.path, r.owner, r.wait, place) for r in results] for place in range(places)]
+        return [[result.of(place) for result in results] for place in range(places)]
 
     def collect(self, data: list[list[Part]]) -> list[dict[str, Any]]:
         """Returns all rows, when the other processes have made theirs."""
@@ -100,21 +134,30 @@ class Shards:
         return data
 
 
-def agree(folder: Path, manifest: dict[str, Any]) -> None:
-    """Writes what a run is about, or refuses to go on with another one in its folder."""
-    path = folder / "manifest.json"
-    if not path.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        mine = folder / f".{uuid.uuid4().hex}.partial"
-        mine.write_text(json.dumps(manifest, indent=1) + "\n")
-        try:
-            os.link(mine, path)
-        except FileExistsError:
-            # Another shard was faster.
-            pass
-        finally:
-            mine.unlink()
-    there = json.loads(path.read_text())
+def agree(folder: Path, manifest: dict[str, Any]) -> Path:
+    """Writes what a run is about, and returns the folder of its results; refuses the folder of another run."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path, text = folder / "manifest.json", json.dumps(manifest, indent=1) + "\n"
+    # A rename would replace the manifest of a faster process, which may be about another run.
+    with suppress(FileExistsError), open(path, "x") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    there = _manifest(path)
     other = [name for name in manifest if there.get(name) != manifest[name]]
     if other:
         raise OptionError(f"{folder} is the state of a run with other {', '.join(other)}: choose a new folder")
+    return folder / hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _manifest(path: Path) -> dict[str, Any]:
+    """Reads a manifest, of which no beginning is JSON, when the process that writes it is done."""
+    until = time.monotonic() + WRITING
+    while True:
+        with suppress(ValueError):
+            there = json.loads(path.read_bytes())
+            if isinstance(there, dict):
+                return there
+        if time.monotonic() >= until:
+            raise FileError(f"{path} is damaged: delete {path.parent}, and start all shards again")
+        time.sleep(POLL)

@@ -215,6 +215,17 @@ def _sort_keys(table: pa.Table, longest: bool) -> list[Any]:
     return list(zip(pc.negate(table.column("length")).to_pylist(), ids, strict=True)) if longest else ids
 
 
+class Lengths:
+    """Returns the lengths of texts in bytes."""
+
+    schema: pa.Schema = pa.schema([("id", pa.int64()), ("length", pa.int64())])
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            columns = [batch.column("id"), pc.binary_length(batch.column("text")).cast(pa.int64())]
+            yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+
 class SampleOrder:
     """Returns the number of documents, and a sample of ids and lengths that depends on ids only."""
 
