@@ -123,6 +123,20 @@ def test_days_are_appended_and_compacted(spark: SparkSession, tmp_path: Path) ->
     assert len(os.listdir(path)) == 2
 
 
+def test_another_build_of_the_same_records_replaces_no_file(spark: SparkSession, tmp_path: Path) -> None:
+    df, path = frame(spark, VALUES, 64, 2), tmp_path / "set"
+    names = on_spark.build(df, path, segments=2, k=3)
+    before = contents(path)
+    others = on_spark.build(df, path, segments=2, k=6, overwrite=True)
+    assert set(others).isdisjoint(names)
+    assert {name: (path / name).read_bytes() for name in names} == {name: before[name] for name in names}
+    # As after a commit that failed: the files of the other build are there, and the first set is listed.
+    (path / MANIFEST).write_bytes(before[MANIFEST])
+    simidx.open(path).verify()
+    assert on_spark.build(df, path, segments=2, k=3, overwrite=True) == names
+    assert contents(path) == before | {name: (path / name).read_bytes() for name in others}
+
+
 def test_what_does_not_fit_is_not_appended(spark: SparkSession, tmp_path: Path) -> None:
     df, path = frame(spark, VALUES[:20], 64, 2), tmp_path / "set"
     on_spark.build(df, path)

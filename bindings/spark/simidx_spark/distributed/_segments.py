@@ -1,7 +1,8 @@
 """Sets of segments: records to index files by ranges of fingerprints, and queries to the segments of a set.
 
-A segment has the hash of its contents in its name, and the same records make the same bytes. A task may therefore run
-twice, even at the same time: both runs write the same file. The manifest defines the set, and is written last.
+A segment has in its name the hash of its records and the checksum of its directory, and the same build makes the same
+bytes. A task may therefore run twice, even at the same time: both runs write the same file. Another build of the same
+records has another name. The manifest defines the set, and is written last.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from simidx_spark.distributed._columns import (
 from simidx_spark.distributed._components import check_ids
 from simidx_spark.distributed._messages import Batches, Rows, _Sends, by_place, gathered, records_at_places, rows_for
 from simidx_spark.distributed._pairs import smallest_hashes
-from simidx_spark.distributed._store import MANIFEST, Segment, Store, is_unfinished
+from simidx_spark.distributed._store import MANIFEST, Segment, Store, build_id, is_unfinished
 
 #: Fingerprints in the sample from which ranges are chosen.
 SAMPLE = 1 << 14
@@ -142,7 +143,9 @@ def _added(store: Store, place: int, write: Callable[[str], simidx.Index]) -> tu
     file = store.unfinished()
     try:
         write(file).close()
-        name, manifest = _simidx.segment_manifest(file, f"segment-{place:05}-{{content}}.simidx")
+        with open(file, "rb") as made:
+            build = build_id(made)
+        name, manifest = _simidx.segment_manifest(file, f"segment-{place:05}-{{content}}-{build}.simidx")
         store.put(file, name)
     finally:
         if os.path.exists(file):
