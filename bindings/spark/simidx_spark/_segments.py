@@ -19,7 +19,7 @@ from simidx_spark._search import Near
 from simidx_spark._wiring import run, shuffle
 from simidx_spark.distributed._join import QUERIES, STORED
 from simidx_spark.distributed._pairs import PLACE
-from simidx_spark.distributed._segments import commit, segments_of, small_segments, without_segments
+from simidx_spark.distributed._segments import commit, manifest_of, segments_of, small_segments
 from simidx_spark.distributed._store import MANIFEST, Store
 from simidx_spark.distributed._texts import as_pipeline
 
@@ -38,6 +38,9 @@ BROADCAST = 10_000_000
 
 #: The name of the column of queries while they are joined with the rows that they came from.
 QUERY = "simidx query"
+
+#: What the manifest notes.
+NOTES = {"written-by": f"simidx {simidx.__version__}"}
 
 #: With fewer queries, each segment is searched by a single task.
 SHARE = 1 << 12
@@ -82,8 +85,7 @@ def build(
         raise FileError(f"{path}: there is a set already; overwrite=True replaces it, and append=True adds to it")
     width = wiring.fingerprints(df, fingerprint_column)
     wiring.distance(k, width)
-    before = [there] if there is not None and append else []
-    if before and segments_of(path):
+    if append and there is not None and segments_of(path):
         kinds = {pa.string(): "string", pa.int64(): "number"}
         _same(path, width, "none" if id_column is None else kinds[wiring.ids(df, id_column)], pipeline)
     data = wiring.records(df, fingerprint_column, id_column)
@@ -97,17 +99,13 @@ def build(
     how = {name: value for name, value in how.items() if value is not None}
     built = run(shuffle(sent, len(splits)), d.Build(path, how)).collect()
     built.sort(key=lambda row: int(row["place"]))
-    _commit(path, before, built)
+    manifests = [bytes(row["manifest"]) for row in built]
+    commit(path, manifests, NOTES, there, set() if append else None)
     if merged is not None:
         merge_options = {"tables": tables, "k": k, "memory": memory}
         given: dict[str, Any] = {name: value for name, value in merge_options.items() if value is not None}
         simidx.merge(merged, [store.fetch(segment) for segment in segments_of(path)], **given).close()
     return [str(row["name"]) for row in built]
-
-
-def _commit(path: str, before: list[bytes], built: list[Any]) -> None:
-    manifests = [*before, *(bytes(row["manifest"]) for row in built)]
-    commit(path, manifests, {"written-by": f"simidx {simidx.__version__}"})
 
 
 def _same(path: str, width: int, ids: str, pipeline: str | Pipeline | None) -> None:
@@ -127,11 +125,10 @@ def compact(
 ) -> list[str]:
     """Merges small segments of a set on the executors, into ones of at most ``records`` records; returns their names.
 
-    The manifest is replaced last. The merged files stay for who reads them, until `sweep` removes them.
+    The manifest is replaced last. The merged files stay for readers of the old one, until `sweep` removes them.
     """
     path = Store(path).path
-    segments_of(path)
-    manifest = Store(path).read(MANIFEST) or b""
+    manifest = manifest_of(path)
     groups = small_segments(manifest, records)
     if not groups:
         return []
@@ -139,8 +136,8 @@ def compact(
     data = session.createDataFrame(rows, "place int, names array<string>, contents array<string>")
     how = {"threads": 1} if memory is None else {"threads": 1, "memory": memory}
     built = run(shuffle(data, len(rows)), d.Compact(path, how)).collect()
-    left = without_segments(manifest, {s.name for group in groups for s in group})
-    _commit(path, [left], built)
+    merged = {segment.name for group in groups for segment in group}
+    commit(path, [bytes(row["manifest"]) for row in built], NOTES, manifest, merged)
     return [str(row["name"]) for row in built]
 
 

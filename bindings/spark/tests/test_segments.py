@@ -100,6 +100,7 @@ def test_days_are_appended_and_compacted(spark: SparkSession, tmp_path: Path) ->
     days = [df.where(f"int(substr(id, 2)) % 3 = {day}") for day in range(3)]
     names = [on_spark.build(day, path, segments=2, append=True) for day in days]
     assert len(os.listdir(path)) == 7
+    assert (path / MANIFEST).read_text().startswith("simidx-set 1\ngeneration 3\nnote\twritten-by\tsimidx ")
     expected = sorted(zip(VALUES, (f"d{i:05}" for i in range(len(VALUES))), strict=True))
 
     def stored() -> list[Any]:
@@ -134,7 +135,7 @@ def test_another_build_of_the_same_records_replaces_no_file(spark: SparkSession,
     (path / MANIFEST).write_bytes(before[MANIFEST])
     simidx.open(path).verify()
     assert on_spark.build(df, path, segments=2, k=3, overwrite=True) == names
-    assert contents(path) == before | {name: (path / name).read_bytes() for name in others}
+    assert {name: (path / name).read_bytes() for name in names} == {name: before[name] for name in names}
 
 
 def test_what_does_not_fit_is_not_appended(spark: SparkSession, tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ records has another name. The manifest defines the set, and is written last.
 from __future__ import annotations
 
 import os
-import zlib
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
@@ -173,43 +172,51 @@ class Compact:
 
 def small_segments(manifest: bytes, records: int) -> list[list[Segment]]:
     """Returns groups of several segments that have at most this number of records together, in their order."""
-    groups: list[list[Segment]] = []
-    held = records
-    for line in manifest.decode().split("\n"):
-        kind, *fields = line.split("\t")
-        if kind != "segment" or (count := int(fields[2])) >= records:
+    groups: list[list[Segment]] = [[]]
+    held = 0
+    for name, content, _, count in _simidx.manifest_segments(manifest):
+        if count >= records:
             continue
         if held + count > records:
             groups.append([])
             held = 0
-        groups[-1].append(Segment(fields[0], fields[1]))
+        groups[-1].append(Segment(name, content))
         held += count
     return [group for group in groups if len(group) > 1]
 
 
-def without_segments(manifest: bytes, names: set[str]) -> bytes:
-    """Returns a manifest that does not list these segments."""
-    lines = [line.split("\t") for line in manifest.decode().split("\n")[:-2]]
-    left = "".join("\t".join(line) + "\n" for line in lines if line[0] != "segment" or line[1] not in names).encode()
-    return left + b"crc32 %08x\n" % zlib.crc32(left)
+def commit(
+    path: str,
+    manifests: Iterable[bytes],
+    notes: dict[str, str],
+    before: bytes | None = None,
+    gone: set[str] | None = None,
+) -> None:
+    """Replaces the manifest ``before`` by one without the segments ``gone``, by default all, and with other segments.
 
-
-def commit(path: str, manifests: Iterable[bytes], notes: dict[str, str]) -> None:
-    """Publishes a set of exactly these segments, in this order. Each file must be complete."""
+    Each file must be complete.
+    """
     store = Store(path)
-    manifest = _simidx.join_manifests(list(manifests), notes)
-    store.require({name: length for name, _, length in _simidx.manifest_segments(manifest)})
+    manifest = _simidx.next_manifest(before, gone, list(manifests), notes)
+    store.require({name: length for name, _, length, _ in _simidx.manifest_segments(manifest)})
+    if store.read(MANIFEST) != before:
+        raise simidx.FileError(f"{path}: another job has changed the set since this one began: run this one again")
     store.write(MANIFEST, manifest)
 
 
-def segments_of(path: str) -> list[Segment]:
-    """Returns the segments of a set."""
+def manifest_of(path: str) -> bytes:
+    """Returns the manifest of a set."""
     data = Store(path).read(MANIFEST)
     if data is None:
         raise simidx.FileMissingError(
             f"{path}: there is no {MANIFEST}; the set has not been committed, or it is not a set"
         )
-    return [Segment(name, content) for name, content, _ in _simidx.manifest_segments(data)]
+    return data
+
+
+def segments_of(path: str) -> list[Segment]:
+    """Returns the segments of a set."""
+    return [Segment(name, content) for name, content, *_ in _simidx.manifest_segments(manifest_of(path))]
 
 
 def fetched(paths: Iterable[str], most: int | None = None) -> list[str]:
@@ -230,7 +237,7 @@ def sweep(path: str, older_than: float = 24 * 3600.0) -> list[str]:
     """
     store = Store(path)
     data = store.read(MANIFEST)
-    listed = {name for name, _, _ in _simidx.manifest_segments(data)} if data is not None else set()
+    listed = {name for name, *_ in _simidx.manifest_segments(data)} if data is not None else set()
     gone = []
     for name, age, _ in store.names():
         is_ours = is_unfinished(name) or (name.startswith("segment-") and name.endswith(".simidx"))
