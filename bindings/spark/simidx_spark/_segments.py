@@ -19,7 +19,7 @@ from simidx_spark._search import Near
 from simidx_spark._wiring import run, shuffle
 from simidx_spark.distributed._join import QUERIES, STORED
 from simidx_spark.distributed._pairs import PLACE
-from simidx_spark.distributed._segments import commit, manifest_of, segments_of, small_segments
+from simidx_spark.distributed._segments import commit, manifest_of, refuse_repeated, segments_of, small_segments
 from simidx_spark.distributed._store import MANIFEST, Store
 from simidx_spark.distributed._texts import as_pipeline
 
@@ -69,8 +69,12 @@ def build(
     Each segment holds a range of fingerprints. The manifest is written last, so nothing is visible before all are
     complete. The set can then be read by `simidx.open`, by `join`, and by the commands of the program. ``merged`` names
     a file on the driver into which the segments are merged; it is the file that ``simidx build`` makes. ``memory``
-    limits each task; other options are those of `simidx.build`. ``append`` adds the segments to those of a set that is
-    there. Only one job at a time may change a set.
+    limits each task; other options are those of `simidx.build`. ``overwrite`` replaces a set. Only one job at a time
+    may change a set.
+
+    ``append`` adds the segments to those of a set that is there, or fails if the set has one of them already. Pass
+    ``segments`` to jobs that may be run again: by default the number of cores decides where segments end, and other
+    segments of the same records are added a second time. So are the records of segments that `compact` has merged.
     """
     # Workers may have another working directory.
     store = Store(path)
@@ -100,6 +104,8 @@ def build(
     built = run(shuffle(sent, len(splits)), d.Build(path, how)).collect()
     built.sort(key=lambda row: int(row["place"]))
     manifests = [bytes(row["manifest"]) for row in built]
+    if append and there is not None:
+        refuse_repeated(path, there, manifests)
     commit(path, manifests, NOTES, there, set() if append else None)
     if merged is not None:
         merge_options = {"tables": tables, "k": k, "memory": memory}

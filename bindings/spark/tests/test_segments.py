@@ -95,6 +95,20 @@ def test_nothing_is_visible_before_the_commit_and_orphans_are_swept(spark: Spark
     assert simidx.open(path).record_count == 99
 
 
+def test_records_are_appended_once(spark: SparkSession, tmp_path: Path) -> None:
+    df, path = frame(spark, VALUES, 64, 3), tmp_path / "set"
+    for day in (df.where("id < 'd02000'"), df.where("id >= 'd02000'")):
+        on_spark.build(day, path, segments=2, append=True)
+        before = contents(path)
+        with pytest.raises(simidx.FileError, match="set: 2 of 2 segments to append have been committed already, such"):
+            on_spark.build(day, path, segments=2, append=True)
+        assert contents(path) == before
+    with pytest.raises(simidx.FileError, match="committed already"):
+        on_spark.build(day, path, segments=2, k=6, append=True)
+    assert on_spark.build(df.where("false"), path, append=True) == []
+    assert simidx.open(path).record_count == len(VALUES)
+
+
 def test_days_are_appended_and_compacted(spark: SparkSession, tmp_path: Path) -> None:
     df, path = frame(spark, VALUES, 64, 3), tmp_path / "set"
     days = [df.where(f"int(substr(id, 2)) % 3 = {day}") for day in range(3)]

@@ -219,6 +219,18 @@ def segments_of(path: str) -> list[Segment]:
     return [Segment(name, content) for name, content, *_ in _simidx.manifest_segments(manifest_of(path))]
 
 
+def refuse_repeated(path: str, before: bytes, manifests: Iterable[bytes]) -> None:
+    """Refuses to append segments whose records a set has already."""
+    listed = {content for _, content, *_ in _simidx.manifest_segments(before)}
+    added = [segment for manifest in manifests for segment in _simidx.manifest_segments(manifest)]
+    again = [name for name, content, *_ in added if content in listed]
+    if again:
+        raise simidx.FileError(
+            f"{path}: {len(again)} of {len(added)} segments to append have been committed already, such as {again[0]}: "
+            "the set has their records, and nothing was added"
+        )
+
+
 def fetched(paths: Iterable[str], most: int | None = None) -> list[str]:
     """Returns local paths of index files and sets. Of a set elsewhere, up to ``most`` segments are copied."""
     found: list[str] = []
