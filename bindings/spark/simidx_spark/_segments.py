@@ -281,9 +281,9 @@ def _join_by_shuffle(queries: Near, segments: DataFrame, read: d.Records, k: int
 
 
 def sweep(path: str | os.PathLike[str], older_than: float = 24 * 3600.0) -> list[str]:
-    """Removes files that failed or repeated tasks left in the folder of a set, and returns their names.
+    """Removes files that failed or repeated tasks left in the folder of a set, and segments that have left the set.
 
-    Removes only files that the manifest does not list and that have not changed within ``older_than`` seconds, which
-    must be longer than any build that may be running there.
+    Returns the names of the files. Removes only what has not changed within ``older_than`` seconds, and has not been in
+    the set within them. They must be longer than any job on the set takes, be it one that writes or one that reads.
     """
     return d.sweep(os.fspath(path), older_than)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,40 @@ def test_nothing_is_visible_before_the_commit_and_orphans_are_swept(spark: Spark
         on_spark.build(frame(spark, VALUES, 64, 3, "number"), path)
     on_spark.build(frame(spark, VALUES[:99], 64, 3, "number"), path, overwrite=True)
     assert simidx.open(path).record_count == 99
+
+
+def age(file: Path, hours: float) -> None:
+    changed = time.time() - 3600 * hours
+    os.utime(file, (changed, changed))
+
+
+def test_what_leaves_a_set_stays_another_day(spark: SparkSession, tmp_path: Path) -> None:
+    df, path = frame(spark, VALUES, 64, 3), tmp_path / "set"
+    on_spark.build(df.where("id < 'd02000'"), path, segments=2)
+    on_spark.build(df.where("id >= 'd02000'"), path, segments=2, append=True)
+    merged = [segment.name for segment in segments_of(str(path))]
+    for file in path.iterdir():
+        age(file, 1000)
+    on_spark.compact(spark, path)
+    (path / "segment-00007-ff.simidx").write_bytes(b"left behind")
+    assert on_spark.sweep(path) == []
+    # A young manifest does not keep what failed tasks left.
+    age(path / "segment-00007-ff.simidx", 25)
+    assert on_spark.sweep(path) == ["segment-00007-ff.simidx"]
+    with simidx.open([path / name for name in merged]) as index:
+        assert index.record_count == len(VALUES)
+    [replaced] = path.glob("replaced-*.simidx-set")
+    age(replaced, 23)
+    assert on_spark.sweep(path) == []
+    age(replaced, 25)
+    assert set(on_spark.sweep(path)) == {replaced.name, *merged}
+    simidx.open(path).verify()
+    # A set that is replaced as a whole leaves in the same way.
+    [whole] = [segment.name for segment in segments_of(str(path))]
+    age(path / whole, 1000)
+    on_spark.build(df.limit(9), path, overwrite=True)
+    assert on_spark.sweep(path) == []
+    assert whole in on_spark.sweep(path, older_than=0)
 
 
 def test_records_are_appended_once(spark: SparkSession, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ records has another name. The manifest defines the set, and is written last.
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
@@ -32,7 +33,15 @@ from simidx_spark.distributed._columns import (
 from simidx_spark.distributed._components import check_ids
 from simidx_spark.distributed._messages import Batches, Rows, _Sends, by_place, gathered, records_at_places, rows_for
 from simidx_spark.distributed._pairs import smallest_hashes
-from simidx_spark.distributed._store import MANIFEST, Segment, Store, build_id, is_unfinished
+from simidx_spark.distributed._store import (
+    MANIFEST,
+    REPLACED,
+    Segment,
+    Store,
+    build_id,
+    is_replaced,
+    is_unfinished,
+)
 
 #: Fingerprints in the sample from which ranges are chosen.
 SAMPLE = 1 << 14
@@ -194,13 +203,16 @@ def commit(
 ) -> None:
     """Replaces the manifest ``before`` by one without the segments ``gone``, by default all, and with other segments.
 
-    Each file must be complete.
+    Each file must be complete. If segments leave the set, the old manifest is kept under another name, so that `sweep`
+    does not yet remove them.
     """
     store = Store(path)
     manifest = _simidx.next_manifest(before, gone, list(manifests), notes)
     store.require({name: length for name, _, length, _ in _simidx.manifest_segments(manifest)})
     if store.read(MANIFEST) != before:
         raise simidx.FileError(f"{path}: another job has changed the set since this one began: run this one again")
+    if before is not None and gone != set():
+        store.write(f"{REPLACED[0]}{uuid.uuid4().hex}{REPLACED[1]}", before)
     store.write(MANIFEST, manifest)
 
 
@@ -241,18 +253,23 @@ def fetched(paths: Iterable[str], most: int | None = None) -> list[str]:
 
 
 def sweep(path: str, older_than: float = 24 * 3600.0) -> list[str]:
-    """Removes files that failed, killed or repeated tasks left, and returns their names.
+    """Removes files that failed, killed or repeated tasks left, and what has left the set; returns their names.
 
     These are segments that the manifest does not list, and incomplete files; none of them has changed within the given
-    seconds. For a set elsewhere, the files that a task leaves on its local disk are removed a day later, when another
-    task works there.
+    seconds, or been in the set. For a set elsewhere, the files that a task leaves on its local disk are removed a day
+    later, when another task works there.
     """
     store = Store(path)
-    data = store.read(MANIFEST)
-    listed = {name for name, *_ in _simidx.manifest_segments(data)} if data is not None else set()
+    # Before the files are listed: what leaves the set in between stays.
+    manifests = [store.read(MANIFEST)]
+    files = store.names()
+    manifests += [store.read(name) for name, age, _ in files if is_replaced(name) and age < older_than]
+    read = (_simidx.manifest_segments(data) for data in manifests if data is not None)
+    listed = {name for segments in read for name, *_ in segments}
     gone = []
-    for name, age, _ in store.names():
-        is_ours = is_unfinished(name) or (name.startswith("segment-") and name.endswith(".simidx"))
+    for name, age, _ in files:
+        is_segment = name.startswith("segment-") and name.endswith(".simidx")
+        is_ours = is_segment or is_unfinished(name) or is_replaced(name)
         if is_ours and name not in listed and age >= older_than:
             store.delete(name)
             gone.append(name)

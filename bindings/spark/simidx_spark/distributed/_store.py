@@ -21,6 +21,9 @@ from simidx import FileError
 #: The list of the segments of a set, which is written last.
 MANIFEST = "manifest.simidx-set"
 
+#: The start and the end of the name of a manifest that was replaced, while its segments may still be read.
+REPLACED = ("replaced-", ".simidx-set")
+
 #: The suffix of incomplete files.
 UNFINISHED = ".unfinished-"
 
@@ -203,6 +206,11 @@ def build_id(file: Any) -> str:
 def is_unfinished(name: str) -> bool:
     """Returns whether a file with this name is incomplete, of a task or of the library in it."""
     return name.startswith(UNFINISHED) or (name.startswith(TEMPORARY[0]) and name.endswith(TEMPORARY[1]))
+
+
+def is_replaced(name: str) -> bool:
+    """Returns whether a file with this name is a manifest that was replaced."""
+    return name.startswith(REPLACED[0]) and name.endswith(REPLACED[1])
 
 
 def _own_folder() -> str:
