@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import simidx
-from simidx import FileError, InputError, OptionError, Pipeline
+from simidx import FileError, InputError, OptionError, Pipeline, _simidx
 from simidx_spark import _wiring as wiring
 from simidx_spark import distributed as d
 from simidx_spark._jobs import job
@@ -216,6 +216,12 @@ def are_sets(paths: list[str]) -> bool:
     return all(Store(path).read(MANIFEST) is not None for path in paths)
 
 
+def is_empty(path: str) -> bool:
+    """Returns whether this is a set without segments."""
+    manifest = Store(path).read(MANIFEST)
+    return manifest is not None and not _simidx.manifest_segments(manifest)
+
+
 def facts(path: str) -> Facts:
     """Reads the first segment of a set."""
     listed = segments_of(path)
@@ -244,15 +250,17 @@ def _matches(queries: Near, path: str, k: int | None, broadcast: int, nearest: b
     width = queries.width
     if k is not None:
         wiring.distance(k, width)
+    session = queries.packed.sparkSession
+    listed = segments_of(path)
+    if not listed:
+        return run(session.range(0), d.Search(path, width, pa.string(), k, nearest))
     of = facts(path)
     if of.width != width:
         raise InputError(f"{path}: its fingerprints have {of.width} bits, and those of the queries {width}")
     k = of.k if k is None else k
-    listed = segments_of(path)
     count = queries.profile.count
     shares = max(1, min(queries.cores // len(listed), count // SHARE)) if count <= broadcast else 1
     rows = [(i * shares + share, share, *segment) for i, segment in enumerate(listed) for share in range(shares)]
-    session = queries.packed.sparkSession
     segments = session.createDataFrame(rows, "place int, share int, name string, content string")
     segments = shuffle(segments, len(rows)).drop("place")
     if count <= broadcast:
