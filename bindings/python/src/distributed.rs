@@ -1,6 +1,6 @@
 //! Steps of distributed searches for `simidx_spark.distributed`: arrays in, arrays out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use numpy::IntoPyArray;
@@ -303,29 +303,43 @@ pub(crate) fn segment_manifest<'py>(
     Ok((name, PyBytes::new(py, &bytes)))
 }
 
-/// Returns one manifest of the segments of several, in their order.
+/// Returns the manifest that replaces `before`: without the segments `gone`, and with those of `added` after the others.
+/// It keeps the notes that `notes` does not replace. Without `gone` it keeps no segment and no note.
 #[pyfunction]
-pub(crate) fn join_manifests<'py>(
+pub(crate) fn next_manifest<'py>(
     py: Python<'py>,
-    manifests: Vec<Vec<u8>>,
+    before: Option<&[u8]>,
+    gone: Option<HashSet<String>>,
+    added: Vec<Vec<u8>>,
     notes: BTreeMap<String, String>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let raise = |error: simidx::Error| Failure::from(error).raise(py);
-    let mut all = Manifest::default();
-    for bytes in manifests {
-        let one = Manifest::from_bytes(&bytes).map_err(raise)?;
-        all.segments.extend(one.segments);
+    let mut next = Manifest::default();
+    match (before.map(Manifest::from_bytes), gone) {
+        (Some(before), Some(gone)) => {
+            next = before.map_err(raise)?;
+            next.segments
+                .retain(|segment| !gone.contains(&segment.name));
+        }
+        // A manifest of which nothing is kept may be damaged.
+        (Some(before), None) => next.generation = before.map_or(0, |before| before.generation),
+        (None, _) => {}
     }
-    all.notes = notes;
-    Ok(PyBytes::new(py, &all.to_bytes().map_err(raise)?))
+    for bytes in added {
+        let one = Manifest::from_bytes(&bytes).map_err(raise)?;
+        next.segments.extend(one.segments);
+    }
+    next.notes.extend(notes);
+    next.generation = next.generation.saturating_add(1);
+    Ok(PyBytes::new(py, &next.to_bytes().map_err(raise)?))
 }
 
-/// Returns the names of the segments of a manifest, each with its content id and the length of its file.
+/// A segment in Python: its name, its content id, the length of its file, and the number of its records.
+type Listed = (String, String, u64, u64);
+
+/// Returns the segments of a manifest.
 #[pyfunction]
-pub(crate) fn manifest_segments(
-    py: Python<'_>,
-    manifest: &[u8],
-) -> PyResult<Vec<(String, String, u64)>> {
+pub(crate) fn manifest_segments(py: Python<'_>, manifest: &[u8]) -> PyResult<Vec<Listed>> {
     let read = Manifest::from_bytes(manifest);
     let read = read.map_err(|error| Failure::from(error).raise(py))?;
     Ok(read
@@ -333,7 +347,8 @@ pub(crate) fn manifest_segments(
         .into_iter()
         .map(|segment| {
             let content = format!("{:032x}", segment.content_id);
-            (segment.name, content, segment.file_len)
+            let (len, records) = (segment.file_len, segment.record_count);
+            (segment.name, content, len, records)
         })
         .collect())
 }

@@ -60,7 +60,7 @@ mod _simidx {
     use crate::collection::{PyCollection, add, add_many};
     #[pymodule_export]
     use crate::distributed::{
-        PyRounds, components, distinct, join_manifests, lookup, manifest_segments, places, scatter,
+        PyRounds, components, distinct, lookup, manifest_segments, next_manifest, places, scatter,
         segment_manifest,
     };
     #[pymodule_export]

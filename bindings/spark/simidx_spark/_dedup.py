@@ -17,7 +17,7 @@ from simidx_spark import distributed as d
 from simidx_spark._jobs import job as as_job
 from simidx_spark._jobs import running
 from simidx_spark._search import UNITED, Spark, keep, members
-from simidx_spark._segments import are_sets, facts, nearest
+from simidx_spark._segments import are_sets, facts, is_empty, nearest
 from simidx_spark._wiring import run, shuffle
 from simidx_spark.distributed._columns import distances, from_arrow
 from simidx_spark.distributed._segments import fetched
@@ -97,7 +97,8 @@ def dedup(
     smallest id is kept. In this case ``fingerprint_column`` may name them instead of a text.
 
     ``keep="longest"`` keeps the longest text instead of the smallest id. ``against`` names index files or sets, whose
-    documents are dropped first: by their sketches if texts are compared, otherwise by their fingerprints.
+    documents are dropped first: by their sketches if texts are compared, otherwise by their fingerprints. Sets may be
+    empty.
 
     Ids must be unique, and the same on every read. ``memory`` limits the tasks of ``k``. Up to ``united`` links, one
     task decides; beyond that, all tasks do.
@@ -154,13 +155,19 @@ def _check(
         raise OptionError("name a text_column, or a fingerprint_column")
 
 
-def _paths(against: Path | Sequence[Path] | None) -> list[str]:
-    given = [] if against is None else [against] if isinstance(against, (str, os.PathLike)) else list(against)
+def _paths(against: Path | Sequence[Path] | None) -> list[str] | None:
+    """Returns the indexes that have records, or ``None`` if none are named."""
+    if not against:
+        return None
+    given = [against] if isinstance(against, (str, os.PathLike)) else list(against)
     # Workers may have another working directory.
-    return [Store(path).path for path in given]
+    paths = [Store(path).path for path in given]
+    return [path for path in paths if not is_empty(path)]
 
 
-def _distance(similarity: float | None, fingerprint_column: str | None, paths: list[str], words: Words) -> int | None:
+def _distance(
+    similarity: float | None, fingerprint_column: str | None, paths: list[str] | None, words: Words
+) -> int | None:
     """Returns the distance if fingerprints are to be compared by default."""
     if similarity is not None:
         return None
@@ -207,7 +214,7 @@ class Dropped:
             yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
 
-def _by_fingerprint(df: DataFrame, job: Job, k: int, paths: list[str]) -> DataFrame:
+def _by_fingerprint(df: DataFrame, job: Job, k: int, paths: list[str] | None) -> DataFrame:
     """Returns the documents that are dropped for others within a distance."""
     id = wiring.column(df, job.id_column).cast("string" if job.id_type == pa.string() else "bigint").alias("id")
     if job.fingerprint_column is not None:
@@ -225,7 +232,7 @@ def _by_fingerprint(df: DataFrame, job: Job, k: int, paths: list[str]) -> DataFr
         same = documents.where("identity is not null").select("id", F.col("identity").alias("fingerprint"))
         documents = documents.where("identity is null").drop("identity")
     in_index = None
-    if paths:
+    if paths is not None:
         in_index = _kept(_near_index(documents.select("id", "fingerprint"), job, paths, width, k))
         documents = _without(documents, in_index, "id")
     found, places = members(documents, k, job.partitions, job.united)
@@ -251,6 +258,8 @@ def _equal(same: DataFrame, places: int, job: Job) -> DataFrame:
 
 def _near_index(documents: DataFrame, job: Job, paths: list[str], width: int, k: int) -> DataFrame:
     """Returns the documents near a record of an index, each with the nearest one."""
+    if not paths:
+        return run(documents.limit(0), d.NearIndex(paths, "id", job.id_type, width, job.id_type, k))
     if not are_sets(paths):
         with simidx.open(fetched(paths)) as index:
             _check_index(paths[0], job, width, index.width, index.pipeline)
@@ -274,18 +283,26 @@ def _check_index(path: str, job: Job, width: int, of_index: int, pipeline: str |
         raise InputError(f"{path} was built with another pipeline, which `simidx info` shows: pass that one")
 
 
-def _by_text(df: DataFrame, job: Job, similarity: float, paths: list[str]) -> DataFrame:
+def _by_text(df: DataFrame, job: Job, similarity: float, paths: list[str] | None) -> DataFrame:
     """Returns the documents that are dropped for those with similar texts."""
     wiring.texts(df, job.text())
     places = wiring.parallelism(df, job.partitions)
     documents = df.select(wiring.column(df, job.id_column).alias("id"), wiring.column(df, job.text()).alias("text"))
     in_index = None
-    if paths:
-        with simidx.open(fetched(paths)) as index:
-            facts = (job.id_type, index.width, _index_id(index), similarity, job.words, job.pipeline)
-        in_index = _kept(run(documents, d.SimilarToIndex(paths, ("id", "text"), *facts)))
+    if paths is not None:
+        in_index = _kept(_similar_to_index(documents, job, similarity, paths))
         documents = _without(documents, in_index, "id")
     return _together(_by_links(documents, job, similarity, places), in_index)
+
+
+def _similar_to_index(documents: DataFrame, job: Job, similarity: float, paths: list[str]) -> DataFrame:
+    """Returns the documents similar to a record of an index, each with the most similar one."""
+    width, index_id = job.pipeline.width, job.id_type
+    if paths:
+        with simidx.open(fetched(paths)) as index:
+            width, index_id = index.width, _index_id(index)
+    found = d.SimilarToIndex(paths, ("id", "text"), job.id_type, width, index_id, similarity, job.words, job.pipeline)
+    return run(documents if paths else documents.limit(0), found)
 
 
 def _by_links(documents: DataFrame, job: Job, similarity: float, places: int) -> DataFrame:

@@ -44,8 +44,10 @@ class Job:
 
     def end(self) -> None:
         """Restores the description from before the call."""
-        if self._context is not None:
-            self._context.setLocalProperty(DESCRIPTION, self._before)
+        # The session may have ended; an error of the call is then the one to raise.
+        with contextlib.suppress(Exception):
+            if self._context is not None:
+                self._context.setLocalProperty(DESCRIPTION, self._before)
 
     def release(self, but: DataFrame | None = None) -> None:
         """Frees what is persisted, except one DataFrame."""

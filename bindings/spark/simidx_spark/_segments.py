@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import simidx
-from simidx import FileError, InputError, OptionError, Pipeline
+from simidx import FileError, InputError, OptionError, Pipeline, _simidx
 from simidx_spark import _wiring as wiring
 from simidx_spark import distributed as d
 from simidx_spark._jobs import job
@@ -19,7 +19,7 @@ from simidx_spark._search import Near
 from simidx_spark._wiring import run, shuffle
 from simidx_spark.distributed._join import QUERIES, STORED
 from simidx_spark.distributed._pairs import PLACE
-from simidx_spark.distributed._segments import commit, segments_of, small_segments, without_segments
+from simidx_spark.distributed._segments import commit, manifest_of, refuse_repeated, segments_of, small_segments
 from simidx_spark.distributed._store import MANIFEST, Store
 from simidx_spark.distributed._texts import as_pipeline
 
@@ -38,6 +38,9 @@ BROADCAST = 10_000_000
 
 #: The name of the column of queries while they are joined with the rows that they came from.
 QUERY = "simidx query"
+
+#: What the manifest notes.
+NOTES = {"written-by": f"simidx {simidx.__version__}"}
 
 #: With fewer queries, each segment is searched by a single task.
 SHARE = 1 << 12
@@ -66,8 +69,12 @@ def build(
     Each segment holds a range of fingerprints. The manifest is written last, so nothing is visible before all are
     complete. The set can then be read by `simidx.open`, by `join`, and by the commands of the program. ``merged`` names
     a file on the driver into which the segments are merged; it is the file that ``simidx build`` makes. ``memory``
-    limits each task; other options are those of `simidx.build`. ``append`` adds the segments to those of a set that is
-    there. Only one job at a time may change a set.
+    limits each task; other options are those of `simidx.build`. ``overwrite`` replaces a set. Only one job at a time
+    may change a set.
+
+    ``append`` adds the segments to those of a set that is there, or fails if the set has one of them already. Pass
+    ``segments`` to jobs that may be run again: by default the number of cores decides where segments end, and other
+    segments of the same records are added a second time. So are the records of segments that `compact` has merged.
     """
     # Workers may have another working directory.
     store = Store(path)
@@ -82,8 +89,7 @@ def build(
         raise FileError(f"{path}: there is a set already; overwrite=True replaces it, and append=True adds to it")
     width = wiring.fingerprints(df, fingerprint_column)
     wiring.distance(k, width)
-    before = [there] if there is not None and append else []
-    if before and segments_of(path):
+    if append and there is not None and segments_of(path):
         kinds = {pa.string(): "string", pa.int64(): "number"}
         _same(path, width, "none" if id_column is None else kinds[wiring.ids(df, id_column)], pipeline)
     data = wiring.records(df, fingerprint_column, id_column)
@@ -97,17 +103,15 @@ def build(
     how = {name: value for name, value in how.items() if value is not None}
     built = run(shuffle(sent, len(splits)), d.Build(path, how)).collect()
     built.sort(key=lambda row: int(row["place"]))
-    _commit(path, before, built)
+    manifests = [bytes(row["manifest"]) for row in built]
+    if append and there is not None:
+        refuse_repeated(path, there, manifests)
+    commit(path, manifests, NOTES, there, set() if append else None)
     if merged is not None:
         merge_options = {"tables": tables, "k": k, "memory": memory}
         given: dict[str, Any] = {name: value for name, value in merge_options.items() if value is not None}
         simidx.merge(merged, [store.fetch(segment) for segment in segments_of(path)], **given).close()
     return [str(row["name"]) for row in built]
-
-
-def _commit(path: str, before: list[bytes], built: list[Any]) -> None:
-    manifests = [*before, *(bytes(row["manifest"]) for row in built)]
-    commit(path, manifests, {"written-by": f"simidx {simidx.__version__}"})
 
 
 def _same(path: str, width: int, ids: str, pipeline: str | Pipeline | None) -> None:
@@ -127,11 +131,10 @@ def compact(
 ) -> list[str]:
     """Merges small segments of a set on the executors, into ones of at most ``records`` records; returns their names.
 
-    The manifest is replaced last. The merged files stay for who reads them, until `sweep` removes them.
+    The manifest is replaced last. The merged files stay for readers of the old one, until `sweep` removes them.
     """
     path = Store(path).path
-    segments_of(path)
-    manifest = Store(path).read(MANIFEST) or b""
+    manifest = manifest_of(path)
     groups = small_segments(manifest, records)
     if not groups:
         return []
@@ -139,8 +142,8 @@ def compact(
     data = session.createDataFrame(rows, "place int, names array<string>, contents array<string>")
     how = {"threads": 1} if memory is None else {"threads": 1, "memory": memory}
     built = run(shuffle(data, len(rows)), d.Compact(path, how)).collect()
-    left = without_segments(manifest, {s.name for group in groups for s in group})
-    _commit(path, [left], built)
+    merged = {segment.name for group in groups for segment in group}
+    commit(path, [bytes(row["manifest"]) for row in built], NOTES, manifest, merged)
     return [str(row["name"]) for row in built]
 
 
@@ -213,6 +216,12 @@ def are_sets(paths: list[str]) -> bool:
     return all(Store(path).read(MANIFEST) is not None for path in paths)
 
 
+def is_empty(path: str) -> bool:
+    """Returns whether this is a set without segments."""
+    manifest = Store(path).read(MANIFEST)
+    return manifest is not None and not _simidx.manifest_segments(manifest)
+
+
 def facts(path: str) -> Facts:
     """Reads the first segment of a set."""
     listed = segments_of(path)
@@ -241,15 +250,17 @@ def _matches(queries: Near, path: str, k: int | None, broadcast: int, nearest: b
     width = queries.width
     if k is not None:
         wiring.distance(k, width)
+    session = queries.packed.sparkSession
+    listed = segments_of(path)
+    if not listed:
+        return run(session.range(0), d.Search(path, width, pa.string(), k, nearest))
     of = facts(path)
     if of.width != width:
         raise InputError(f"{path}: its fingerprints have {of.width} bits, and those of the queries {width}")
     k = of.k if k is None else k
-    listed = segments_of(path)
     count = queries.profile.count
     shares = max(1, min(queries.cores // len(listed), count // SHARE)) if count <= broadcast else 1
     rows = [(i * shares + share, share, *segment) for i, segment in enumerate(listed) for share in range(shares)]
-    session = queries.packed.sparkSession
     segments = session.createDataFrame(rows, "place int, share int, name string, content string")
     segments = shuffle(segments, len(rows)).drop("place")
     if count <= broadcast:
@@ -278,9 +289,9 @@ def _join_by_shuffle(queries: Near, segments: DataFrame, read: d.Records, k: int
 
 
 def sweep(path: str | os.PathLike[str], older_than: float = 24 * 3600.0) -> list[str]:
-    """Removes files that failed or repeated tasks left in the folder of a set, and returns their names.
+    """Removes files that failed or repeated tasks left in the folder of a set, and segments that have left the set.
 
-    Removes only files that the manifest does not list and that have not changed within ``older_than`` seconds, which
-    must be longer than any build that may be running there.
+    Returns the names of the files. Removes only what has not changed within ``older_than`` seconds, and has not been in
+    the set within them. They must be longer than any job on the set takes, be it one that writes or one that reads.
     """
     return d.sweep(os.fspath(path), older_than)

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 import simidx
 import simidx_spark as on_spark
+from simidx_spark._jobs import job
 
 from .conftest import frame, near_values
 
@@ -80,3 +81,26 @@ def test_jobs_are_described_and_logged(spark: SparkSession, caplog: pytest.LogCa
     jobs = context._jsc.sc().statusStore().jobsList(context._jvm.java.util.ArrayList())
     shown = [jobs.apply(i).description() for i in range(jobs.size())]
     assert "simidx clusters: Distinct" in {text.get() for text in shown if text.isDefined()}
+
+
+class StoppedContext:
+    """The context of a session that ends during a call."""
+
+    def getLocalProperty(self, name: str) -> None:  # noqa: N802
+        return None
+
+    def setLocalProperty(self, name: str, value: str | None) -> None:  # noqa: N802
+        raise ConnectionRefusedError("the session has ended")
+
+
+class StoppedSession:
+    sparkContext = StoppedContext()  # noqa: N815
+
+
+def test_the_error_of_a_call_survives_the_end_of_the_session() -> None:
+    @job
+    def fails(session: Any) -> None:
+        raise simidx.InputError("the reason")
+
+    with pytest.raises(simidx.InputError, match="the reason"):
+        fails(StoppedSession())

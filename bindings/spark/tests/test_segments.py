@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -95,11 +96,60 @@ def test_nothing_is_visible_before_the_commit_and_orphans_are_swept(spark: Spark
     assert simidx.open(path).record_count == 99
 
 
+def age(file: Path, hours: float) -> None:
+    changed = time.time() - 3600 * hours
+    os.utime(file, (changed, changed))
+
+
+def test_what_leaves_a_set_stays_another_day(spark: SparkSession, tmp_path: Path) -> None:
+    df, path = frame(spark, VALUES, 64, 3), tmp_path / "set"
+    on_spark.build(df.where("id < 'd02000'"), path, segments=2)
+    on_spark.build(df.where("id >= 'd02000'"), path, segments=2, append=True)
+    merged = [segment.name for segment in segments_of(str(path))]
+    for file in path.iterdir():
+        age(file, 1000)
+    on_spark.compact(spark, path)
+    (path / "segment-00007-ff.simidx").write_bytes(b"left behind")
+    assert on_spark.sweep(path) == []
+    # A young manifest does not keep what failed tasks left.
+    age(path / "segment-00007-ff.simidx", 25)
+    assert on_spark.sweep(path) == ["segment-00007-ff.simidx"]
+    with simidx.open([path / name for name in merged]) as index:
+        assert index.record_count == len(VALUES)
+    [replaced] = path.glob("replaced-*.simidx-set")
+    age(replaced, 23)
+    assert on_spark.sweep(path) == []
+    age(replaced, 25)
+    assert set(on_spark.sweep(path)) == {replaced.name, *merged}
+    simidx.open(path).verify()
+    # A set that is replaced as a whole leaves in the same way.
+    [whole] = [segment.name for segment in segments_of(str(path))]
+    age(path / whole, 1000)
+    on_spark.build(df.limit(9), path, overwrite=True)
+    assert on_spark.sweep(path) == []
+    assert whole in on_spark.sweep(path, older_than=0)
+
+
+def test_records_are_appended_once(spark: SparkSession, tmp_path: Path) -> None:
+    df, path = frame(spark, VALUES, 64, 3), tmp_path / "set"
+    for day in (df.where("id < 'd02000'"), df.where("id >= 'd02000'")):
+        on_spark.build(day, path, segments=2, append=True)
+        before = contents(path)
+        with pytest.raises(simidx.FileError, match="set: 2 of 2 segments to append have been committed already, such"):
+            on_spark.build(day, path, segments=2, append=True)
+        assert contents(path) == before
+    with pytest.raises(simidx.FileError, match="committed already"):
+        on_spark.build(day, path, segments=2, k=6, append=True)
+    assert on_spark.build(df.where("false"), path, append=True) == []
+    assert simidx.open(path).record_count == len(VALUES)
+
+
 def test_days_are_appended_and_compacted(spark: SparkSession, tmp_path: Path) -> None:
     df, path = frame(spark, VALUES, 64, 3), tmp_path / "set"
     days = [df.where(f"int(substr(id, 2)) % 3 = {day}") for day in range(3)]
     names = [on_spark.build(day, path, segments=2, append=True) for day in days]
     assert len(os.listdir(path)) == 7
+    assert (path / MANIFEST).read_text().startswith("simidx-set 1\ngeneration 3\nnote\twritten-by\tsimidx ")
     expected = sorted(zip(VALUES, (f"d{i:05}" for i in range(len(VALUES))), strict=True))
 
     def stored() -> list[Any]:
@@ -121,6 +171,20 @@ def test_days_are_appended_and_compacted(spark: SparkSession, tmp_path: Path) ->
     assert stored() == expected
     assert set(on_spark.sweep(path, older_than=0)) >= {name for day in names for name in day}
     assert len(os.listdir(path)) == 2
+
+
+def test_another_build_of_the_same_records_replaces_no_file(spark: SparkSession, tmp_path: Path) -> None:
+    df, path = frame(spark, VALUES, 64, 2), tmp_path / "set"
+    names = on_spark.build(df, path, segments=2, k=3)
+    before = contents(path)
+    others = on_spark.build(df, path, segments=2, k=6, overwrite=True)
+    assert set(others).isdisjoint(names)
+    assert {name: (path / name).read_bytes() for name in names} == {name: before[name] for name in names}
+    # As after a commit that failed: the files of the other build are there, and the first set is listed.
+    (path / MANIFEST).write_bytes(before[MANIFEST])
+    simidx.open(path).verify()
+    assert on_spark.build(df, path, segments=2, k=3, overwrite=True) == names
+    assert {name: (path / name).read_bytes() for name in names} == {name: before[name] for name in names}
 
 
 def test_what_does_not_fit_is_not_appended(spark: SparkSession, tmp_path: Path) -> None:

@@ -137,3 +137,29 @@ def test_dedup_of_fingerprints_keeps_what_the_program_keeps(
     reported = {(name(r["id"]), name(r["duplicate_of"]), r["distance"]) for r in report.collect()}
     assert reported == {(line["dropped"], line["kept"], line["distance"]) for line in lines}
     on_spark.release()
+
+
+@pytest.mark.parametrize("how", [{"similarity": 0.8}, {"k": 3}, {"k": 3, "text_column": None}], ids=str)
+def test_an_empty_set_has_nothing(spark: SparkSession, tmp_path: Path, how: dict[str, Any]) -> None:
+    texts = [f"some words of a text about the number {i // 2} and nothing else" for i in range(9)]
+    df = on_spark.fingerprint(spark.createDataFrame(list(enumerate(texts)), "id long, text string"), pipeline="web")
+    on_spark.build(df.where("false"), tmp_path / "empty")
+    if "text_column" in how:
+        how = {**how, "fingerprint_column": "fingerprint"}
+    kept, report = on_spark.dedup(df, **how)
+    expected = sorted(map(tuple, report.collect()))
+    both = on_spark.dedup(df, against=[tmp_path / "empty", tmp_path / "empty"], **how)
+    assert sorted(row["id"] for row in both.kept.collect()) == sorted(row["id"] for row in kept.collect())
+    assert sorted(map(tuple, both.report.select(report.columns).collect())) == expected
+    assert {"index_fingerprint", "index_id"} <= set(both.report.columns)
+    assert on_spark.join(df, tmp_path / "empty").collect() == []
+    assert on_spark.join(df, tmp_path / "empty", exists=True).where("exists").count() == 0
+    if "k" in how:
+        on_spark.build(df.limit(3), tmp_path / "set", pipeline="web")
+        reports = [
+            sorted(map(tuple, on_spark.dedup(df, against=paths, **how).report.collect()))
+            for paths in (tmp_path / "set", [tmp_path / "empty", tmp_path / "set"])
+        ]
+        assert reports[0] == reports[1]
+        assert len(reports[0]) > len(expected)
+    on_spark.release()

@@ -15,8 +15,9 @@ from pyspark.sql import SparkSession
 
 import simidx
 import simidx_spark as on_spark
+from simidx import _simidx
 from simidx_spark import distributed
-from simidx_spark.distributed._segments import commit, fetched, segments_of
+from simidx_spark.distributed._segments import commit, fetched, segments_of, small_segments
 from simidx_spark.distributed._store import MANIFEST, Store
 
 from .conftest import frame, near_values
@@ -107,6 +108,40 @@ def test_a_manifest_is_of_files_that_are_there(tmp_path: Path, scheme: str) -> N
         assert index.record_count == len(VALUES)
 
 
+def test_manifests_count_up_and_keep_notes(tmp_path: Path) -> None:
+    first, second = build(str(tmp_path), VALUES)
+
+    def committed(**how: Any) -> tuple[str, list[str], list[str]]:
+        before = (tmp_path / MANIFEST).read_bytes()
+        commit(str(tmp_path), [], how.pop("notes", {}), before, **how)
+        lines = (tmp_path / MANIFEST).read_text().splitlines()
+        notes = [line for line in lines if line.startswith("note")]
+        return lines[1], notes, [segment.name for segment in segments_of(str(tmp_path))]
+
+    crawl = ["note\tcrawl\t2026-11"]
+    assert committed(notes={"crawl": "2026-11"}, gone=set()) == ("generation 2", crawl, [first, second])
+    old = (tmp_path / MANIFEST).read_bytes()
+    assert committed(gone={first}) == ("generation 3", crawl, [second])
+    with pytest.raises(simidx.FileError, match="another job has changed the set"):
+        commit(str(tmp_path), [], {}, old, set())
+    assert committed() == ("generation 4", [], [])
+    (tmp_path / MANIFEST).write_bytes(b"damaged")
+    with pytest.raises(simidx.Error, match="not a simidx set"):
+        committed(gone=set())
+    assert committed() == ("generation 1", [], [])
+
+
+def test_a_segment_without_records_is_small(tmp_path: Path) -> None:
+    manifests = []
+    for name, values in [("empty", []), ("full", VALUES), ("some", VALUES[:9])]:
+        file = str(tmp_path / name)
+        simidx.build(file, np.array(values, dtype=np.uint64)).close()
+        manifests.append(_simidx.segment_manifest(file, name)[1])
+    manifest = _simidx.next_manifest(None, None, manifests, {})
+    names = [[segment.name for segment in group] for group in small_segments(manifest, 100)]
+    assert names == [["empty", "some"]]
+
+
 def test_a_task_without_the_folder_says_where(tmp_path: Path) -> None:
     # As on a machine that does not share it.
     with pytest.raises(simidx.FileError, match=f"no such folder on {socket.gethostname()}: build in a folder that all"):
@@ -171,11 +206,14 @@ def test_a_copy_of_a_segment_that_was_built_again_is_taken_again(temp: Path, tmp
     written = [os.stat(copy).st_mtime_ns for copy in copies]
     assert fetched([path]) == copies
     assert [os.stat(copy).st_mtime_ns for copy in copies] == written
-    # The same records in other tables have the same names.
+    # The same records in other tables have the same content ids.
+    listed = segments_of(path)
     (tmp_path / "shared" / MANIFEST).unlink()
-    assert build(path, VALUES[:100], tables=4) == names
+    names = build(path, VALUES[:100], tables=4)
+    assert [segment.content for segment in segments_of(path)] == [segment.content for segment in listed]
     again = fetched([path])
     assert set(again).isdisjoint(copies)
+    assert fetched([path]) == again
     for name, copy in zip(names, again, strict=True):
         assert Path(copy).read_bytes() == (tmp_path / "shared" / name).read_bytes()
 

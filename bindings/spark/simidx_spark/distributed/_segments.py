@@ -1,13 +1,14 @@
 """Sets of segments: records to index files by ranges of fingerprints, and queries to the segments of a set.
 
-A segment has the hash of its contents in its name, and the same records make the same bytes. A task may therefore run
-twice, even at the same time: both runs write the same file. The manifest defines the set, and is written last.
+A segment has in its name the hash of its records and the checksum of its directory, and the same build makes the same
+bytes. A task may therefore run twice, even at the same time: both runs write the same file. Another build of the same
+records has another name. The manifest defines the set, and is written last.
 """
 
 from __future__ import annotations
 
 import os
-import zlib
+import uuid
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
@@ -32,7 +33,15 @@ from simidx_spark.distributed._columns import (
 from simidx_spark.distributed._components import check_ids
 from simidx_spark.distributed._messages import Batches, Rows, _Sends, by_place, gathered, records_at_places, rows_for
 from simidx_spark.distributed._pairs import smallest_hashes
-from simidx_spark.distributed._store import MANIFEST, Segment, Store, is_unfinished
+from simidx_spark.distributed._store import (
+    MANIFEST,
+    REPLACED,
+    Segment,
+    Store,
+    build_id,
+    is_replaced,
+    is_unfinished,
+)
 
 #: Fingerprints in the sample from which ranges are chosen.
 SAMPLE = 1 << 14
@@ -142,7 +151,9 @@ def _added(store: Store, place: int, write: Callable[[str], simidx.Index]) -> tu
     file = store.unfinished()
     try:
         write(file).close()
-        name, manifest = _simidx.segment_manifest(file, f"segment-{place:05}-{{content}}.simidx")
+        with open(file, "rb") as made:
+            build = build_id(made)
+        name, manifest = _simidx.segment_manifest(file, f"segment-{place:05}-{{content}}-{build}.simidx")
         store.put(file, name)
     finally:
         if os.path.exists(file):
@@ -170,43 +181,66 @@ class Compact:
 
 def small_segments(manifest: bytes, records: int) -> list[list[Segment]]:
     """Returns groups of several segments that have at most this number of records together, in their order."""
-    groups: list[list[Segment]] = []
-    held = records
-    for line in manifest.decode().split("\n"):
-        kind, *fields = line.split("\t")
-        if kind != "segment" or (count := int(fields[2])) >= records:
+    groups: list[list[Segment]] = [[]]
+    held = 0
+    for name, content, _, count in _simidx.manifest_segments(manifest):
+        if count >= records:
             continue
         if held + count > records:
             groups.append([])
             held = 0
-        groups[-1].append(Segment(fields[0], fields[1]))
+        groups[-1].append(Segment(name, content))
         held += count
     return [group for group in groups if len(group) > 1]
 
 
-def without_segments(manifest: bytes, names: set[str]) -> bytes:
-    """Returns a manifest that does not list these segments."""
-    lines = [line.split("\t") for line in manifest.decode().split("\n")[:-2]]
-    left = "".join("\t".join(line) + "\n" for line in lines if line[0] != "segment" or line[1] not in names).encode()
-    return left + b"crc32 %08x\n" % zlib.crc32(left)
+def commit(
+    path: str,
+    manifests: Iterable[bytes],
+    notes: dict[str, str],
+    before: bytes | None = None,
+    gone: set[str] | None = None,
+) -> None:
+    """Replaces the manifest ``before`` by one without the segments ``gone``, by default all, and with other segments.
 
-
-def commit(path: str, manifests: Iterable[bytes], notes: dict[str, str]) -> None:
-    """Publishes a set of exactly these segments, in this order. Each file must be complete."""
+    Each file must be complete. If segments leave the set, the old manifest is kept under another name, so that `sweep`
+    does not yet remove them.
+    """
     store = Store(path)
-    manifest = _simidx.join_manifests(list(manifests), notes)
-    store.require({name: length for name, _, length in _simidx.manifest_segments(manifest)})
+    manifest = _simidx.next_manifest(before, gone, list(manifests), notes)
+    store.require({name: length for name, _, length, _ in _simidx.manifest_segments(manifest)})
+    if store.read(MANIFEST) != before:
+        raise simidx.FileError(f"{path}: another job has changed the set since this one began: run this one again")
+    if before is not None and gone != set():
+        store.write(f"{REPLACED[0]}{uuid.uuid4().hex}{REPLACED[1]}", before)
     store.write(MANIFEST, manifest)
 
 
-def segments_of(path: str) -> list[Segment]:
-    """Returns the segments of a set."""
+def manifest_of(path: str) -> bytes:
+    """Returns the manifest of a set."""
     data = Store(path).read(MANIFEST)
     if data is None:
         raise simidx.FileMissingError(
             f"{path}: there is no {MANIFEST}; the set has not been committed, or it is not a set"
         )
-    return [Segment(name, content) for name, content, _ in _simidx.manifest_segments(data)]
+    return data
+
+
+def segments_of(path: str) -> list[Segment]:
+    """Returns the segments of a set."""
+    return [Segment(name, content) for name, content, *_ in _simidx.manifest_segments(manifest_of(path))]
+
+
+def refuse_repeated(path: str, before: bytes, manifests: Iterable[bytes]) -> None:
+    """Refuses to append segments whose records a set has already."""
+    listed = {content for _, content, *_ in _simidx.manifest_segments(before)}
+    added = [segment for manifest in manifests for segment in _simidx.manifest_segments(manifest)]
+    again = [name for name, content, *_ in added if content in listed]
+    if again:
+        raise simidx.FileError(
+            f"{path}: {len(again)} of {len(added)} segments to append have been committed already, such as {again[0]}: "
+            "the set has their records, and nothing was added"
+        )
 
 
 def fetched(paths: Iterable[str], most: int | None = None) -> list[str]:
@@ -219,18 +253,23 @@ def fetched(paths: Iterable[str], most: int | None = None) -> list[str]:
 
 
 def sweep(path: str, older_than: float = 24 * 3600.0) -> list[str]:
-    """Removes files that failed, killed or repeated tasks left, and returns their names.
+    """Removes files that failed, killed or repeated tasks left, and what has left the set; returns their names.
 
     These are segments that the manifest does not list, and incomplete files; none of them has changed within the given
-    seconds. For a set elsewhere, the files that a task leaves on its local disk are removed a day later, when another
-    task works there.
+    seconds, or been in the set. For a set elsewhere, the files that a task leaves on its local disk are removed a day
+    later, when another task works there.
     """
     store = Store(path)
-    data = store.read(MANIFEST)
-    listed = {name for name, _, _ in _simidx.manifest_segments(data)} if data is not None else set()
+    # Before the files are listed: what leaves the set in between stays.
+    manifests = [store.read(MANIFEST)]
+    files = store.names()
+    manifests += [store.read(name) for name, age, _ in files if is_replaced(name) and age < older_than]
+    read = (_simidx.manifest_segments(data) for data in manifests if data is not None)
+    listed = {name for segments in read for name, *_ in segments}
     gone = []
-    for name, age, _ in store.names():
-        is_ours = is_unfinished(name) or (name.startswith("segment-") and name.endswith(".simidx"))
+    for name, age, _ in files:
+        is_segment = name.startswith("segment-") and name.endswith(".simidx")
+        is_ours = is_segment or is_unfinished(name) or is_replaced(name)
         if is_ours and name not in listed and age >= older_than:
             store.delete(name)
             gone.append(name)

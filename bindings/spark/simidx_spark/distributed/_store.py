@@ -21,6 +21,9 @@ from simidx import FileError
 #: The list of the segments of a set, which is written last.
 MANIFEST = "manifest.simidx-set"
 
+#: The start and the end of the name of a manifest that was replaced, while its segments may still be read.
+REPLACED = ("replaced-", ".simidx-set")
+
 #: The suffix of incomplete files.
 UNFINISHED = ".unfinished-"
 
@@ -169,9 +172,8 @@ class Store:
             return os.path.join(self.path, segment.name)
         system, base = self._system()
         with system.open_input_file(f"{base}/{segment.name}") as source:
-            # The content id identifies the records, which may have been built in several ways.
-            footer = _footer(source)
-            kept = os.path.join(_own_folder(), f"{segment.content}-{footer[12:24].hex()}.simidx")
+            build = build_id(source)
+            kept = os.path.join(_own_folder(), f"{segment.content}-{build}.simidx")
             with contextlib.suppress(FileNotFoundError):
                 # It stays while it is used.
                 os.utime(kept, ns=(time.time_ns(), os.stat(kept).st_mtime_ns))
@@ -181,7 +183,7 @@ class Store:
             try:
                 with open(temp, "w+b") as copy:
                     shutil.copyfileobj(source, copy, 8 << 20)
-                    if _footer(copy) != footer:
+                    if build_id(copy) != build:
                         raise FileError(f"{self.path}/{segment.name}: it was replaced while it was copied; try again")
                 os.replace(temp, kept)
             finally:
@@ -190,17 +192,25 @@ class Store:
         return kept
 
 
-def _footer(file: Any) -> bytes:
-    """Returns the last bytes of an index file. Bytes 12 to 23 are the checksum of its directory and its length."""
+def build_id(file: Any) -> str:
+    """Returns the checksum of the directory of an index file, and the length of the file.
+
+    The content id identifies the records, which may have been built in several ways. These two differ between the ways.
+    """
     end = file.seek(0, os.SEEK_END)
     file.seek(max(0, end - FOOTER))
-    data: bytes = file.read(FOOTER)
-    return data
+    footer: bytes = file.read(FOOTER)
+    return footer[12:24].hex()
 
 
 def is_unfinished(name: str) -> bool:
     """Returns whether a file with this name is incomplete, of a task or of the library in it."""
     return name.startswith(UNFINISHED) or (name.startswith(TEMPORARY[0]) and name.endswith(TEMPORARY[1]))
+
+
+def is_replaced(name: str) -> bool:
+    """Returns whether a file with this name is a manifest that was replaced."""
+    return name.startswith(REPLACED[0]) and name.endswith(REPLACED[1])
 
 
 def _own_folder() -> str:
