@@ -292,6 +292,6 @@ def sweep(path: str | os.PathLike[str], older_than: float = 24 * 3600.0) -> list
     """Removes files that failed or repeated tasks left in the folder of a set, and segments that have left the set.
 
     Returns the names of the files. Removes only what has not changed within ``older_than`` seconds, and has not been in
-    the set within them. They must be longer than any job on the set takes, be it one that writes or one that reads.
+    the set within them. They must be longer than any job takes that writes or reads the set.
     """
     return d.sweep(os.fspath(path), older_than)
