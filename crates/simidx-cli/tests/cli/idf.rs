@@ -30,7 +30,7 @@ fn common_words_lose_weight() {
     assert!(weights_of(&[]).values().all(|&weight| weight == 1.0));
     let weighed = weights_of(&["--idf", "i.tsv"]);
     for (word, weight) in [("the", 0.001), ("w1", 0.7), ("w40", 3.5), ("new", 6.2)] {
-        assert!((weighed[word] - weight).abs() < 1e-6, "{weighed:?}");
+        assert!((weighed[word] - weight).abs() < 1e-4, "{weighed:?}");
     }
     // Documents become less similar if their only common words are in all documents.
     let cosine = |more: &[&str]| {

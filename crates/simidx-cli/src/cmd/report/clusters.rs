@@ -147,7 +147,9 @@ impl Shown {
             .others
             .iter()
             .map(|&(Reverse(distance), other)| labels.entry(other, format!("distance {distance}")));
-        let others: Vec<Entry> = others.collect();
+        // In a cluster of a single fingerprint, its records may still differ.
+        let alike = labels.further_records(self.representative, "the same fingerprint");
+        let others: Vec<Entry> = others.chain(alike).take(MEMBERS).collect();
         cluster(&self.heading, is_open, &first, &others)
     }
 }

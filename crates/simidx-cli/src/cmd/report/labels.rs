@@ -80,6 +80,24 @@ impl Labels {
         }
     }
 
+    /// Returns the records of a fingerprint after the first whose texts are known, because they may differ.
+    pub(super) fn further_records(
+        &self,
+        fingerprint: u128,
+        note: &str,
+    ) -> impl Iterator<Item = Entry> {
+        let ids = self.ids_of(fingerprint).iter().skip(1);
+        ids.filter_map(move |id| {
+            Some(Entry {
+                ids: vec![id.to_string()],
+                has_more_ids: false,
+                fingerprint: self.width.to_hex(fingerprint),
+                note: note.to_owned(),
+                text: Some(self.text(id)?),
+            })
+        })
+    }
+
     fn ids_of(&self, fingerprint: u128) -> &[IdBuf] {
         self.ids.get(&fingerprint).map_or(&[], Vec::as_slice)
     }

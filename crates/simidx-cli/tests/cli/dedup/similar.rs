@@ -5,7 +5,7 @@ use simidx::Width;
 use simidx_text::Pipeline;
 use simidx_text::compare::FeatureSet;
 use simidx_text::dedup::Similarity;
-use simidx_text::similar::{SketchFeatures, Sketcher};
+use simidx_text::similar::{SimilarTexts, SketchFeatures, Sketcher};
 
 use super::{done, jsonl, texts};
 use crate::support::{Ran, Sandbox, hex};
@@ -495,10 +495,9 @@ fn little_memory_changes_nothing() {
         assert!(roomy.len() > 10_000);
         assert!(roomy == tight, "{options:?}");
     }
-    // Less than the minimum for each text, which `plan` reports.
+    // Less than the minimum for each text.
     let args = ["dedup", "new.jsonl", "--dry-run", "--memory", "90000"];
     assert!(sandbox.run(&args).refusal().contains("comparing"));
-    let args = ["plan", "--similarity", "0.8", "--count", "2958", "--json"];
-    let least = sandbox.run(&args).json()["least_memory"].to_string();
+    let least = SimilarTexts::least_memory(2958, false).to_string();
     done(sandbox.run(&["dedup", "new.jsonl", "--dry-run", "--memory", &least]));
 }
