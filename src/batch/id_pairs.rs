@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::pair_lists::{NamePairs, PairSorter, for_each_sorted, name_sorter};
+use super::pair_lists::{PairSorter, for_each_sorted};
 use super::pairs::{PairLimit, PairOf, PairOptions, pairs_of};
 use crate::error::{Error, Result};
-use crate::extsort::{MIN_MEMORY, MemoryLimit, Sorted};
+use crate::extsort::{MIN_MEMORY, MemoryLimit, NamePairs, Sorter};
 use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;
 use crate::id::{Id, IdBuf};
@@ -285,33 +285,23 @@ fn sort_names<F: Fingerprint>(
 ) -> Result<()> {
     let (budget, rest) = share(options)?;
     let temp = MemoryLimit::unlimited().temp(options.temp_dir.clone());
-    let mut sorter = name_sorter(temp, budget);
+    let mut sorter = Sorter::<NamePairs>::new(temp, budget);
     find(source, &rest, &mut |pair| {
         let (Id::String(smaller), Id::String(larger)) = (pair.smaller, pair.larger) else {
             return Ok(());
         };
-        let distance = pair.distance as u8;
-        sorter.add(|pairs| pairs.push(smaller.as_bytes(), larger.as_bytes(), distance))
+        let names = [smaller, larger].map(str::as_bytes);
+        sorter.add(|pairs| pairs.push((), names, pair.distance))
     })?;
-    match sorter.finish()? {
-        Sorted::Memory(pairs) => visit_names(&pairs, visit),
-        Sorted::Runs(mut merge) => {
-            while let Some(round) = merge.next_round()? {
-                visit_names(round, visit)?;
-            }
-            Ok(())
-        }
-    }
-}
-
-fn visit_names(pairs: &NamePairs, visit: Visit<'_>) -> Result<()> {
-    pairs.for_each(|smaller, larger, distance| {
-        // They were valid UTF-8 when the sorter took them.
-        let [smaller, larger] = [smaller, larger].map(String::from_utf8_lossy);
-        visit(IdPair {
-            smaller: Id::String(&smaller),
-            larger: Id::String(&larger),
-            distance,
+    sorter.finish()?.for_each_round(|pairs| {
+        pairs.for_each(|(), names, distance| {
+            // They were valid UTF-8 when the sorter took them.
+            let [smaller, larger] = names.map(String::from_utf8_lossy);
+            visit(IdPair {
+                smaller: Id::String(&smaller),
+                larger: Id::String(&larger),
+                distance,
+            })
         })
     })
 }
