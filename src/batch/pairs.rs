@@ -11,7 +11,7 @@ use super::partition::Buckets;
 use super::spill::{Take, search_values};
 use crate::error::{Error, Result};
 use crate::extsort::{MemoryLimit, Sorted, ValueSpace, Values};
-use crate::fingerprint::{Column, Fingerprint, Width, by_width, taken};
+use crate::fingerprint::{ByWidth, Column, Fingerprint, Width, by_width, for_width, taken};
 use crate::set::{Set, Typed, at_width};
 use crate::setters;
 use crate::watch::{Stage, Watch};
@@ -217,12 +217,7 @@ pub struct PairFinder {
 }
 
 /// The search, by width.
-#[derive(Debug)]
-enum OfWidth {
-    W32(Finder<u32>),
-    W64(Finder<u64>),
-    W128(Finder<u128>),
-}
+type OfWidth = ByWidth<Finder<u32>, Finder<u64>, Finder<u128>>;
 
 impl PairFinder {
     /// Creates a search for fingerprints of a width.
@@ -230,11 +225,7 @@ impl PairFinder {
     /// # Errors
     /// A memory limit that is too small.
     pub fn new(width: Width, options: &PairOptions) -> Result<Self> {
-        let finder = match width {
-            Width::W32 => OfWidth::W32(Finder::new(options)?),
-            Width::W64 => OfWidth::W64(Finder::new(options)?),
-            Width::W128 => OfWidth::W128(Finder::new(options)?),
-        };
+        let finder = for_width!(width, Finder::new(options)?);
         Ok(PairFinder { finder })
     }
 
@@ -249,7 +240,7 @@ impl PairFinder {
     }
 
     fn push_value(&mut self, value: u128) -> Result<()> {
-        by_width!(OfWidth, &mut self.finder, finder => finder.push(taken(value)?))
+        by_width!(ByWidth, &mut self.finder, finder => finder.push(taken(value)?))
     }
 
     /// Adds the fingerprints of a column without copying it.
@@ -261,7 +252,7 @@ impl PairFinder {
     }
 
     fn extend(&mut self, fingerprints: Column<'_>) -> Result<()> {
-        by_width!(OfWidth, &mut self.finder, finder => finder.extend(fingerprints.values()?))
+        by_width!(ByWidth, &mut self.finder, finder => finder.extend(fingerprints.values()?))
     }
 
     /// Calls `visit` once with every pair. Works on all threads of the current pool and calls `visit` on this one.
@@ -275,7 +266,7 @@ impl PairFinder {
     }
 
     fn give(self, visit: VisitPair<'_>) -> Result<()> {
-        by_width!(OfWidth, self.finder, finder => finder.give(&mut |pair| visit(pair.widened())))
+        by_width!(ByWidth, self.finder, finder => finder.give(&mut |pair| visit(pair.widened())))
     }
 
     /// Counts the pairs.
@@ -283,7 +274,7 @@ impl PairFinder {
     /// # Errors
     /// The errors of [`PairFinder::finish`].
     pub fn count(self) -> Result<u64> {
-        by_width!(OfWidth, self.finder, finder => finder.count())
+        by_width!(ByWidth, self.finder, finder => finder.count())
     }
 }
 
