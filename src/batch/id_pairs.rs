@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use super::pair_lists::{PairSorter, for_each_sorted};
 use super::pairs::{PairLimit, PairOf, PairOptions, pairs_of};
 use crate::error::{Error, Result};
 use crate::extsort::{MIN_MEMORY, MemoryLimit, NamePairs, Sorter};
@@ -256,24 +255,24 @@ fn sort_numbers<F: Fingerprint>(
 ) -> Result<()> {
     let (budget, rest) = share(options)?;
     let temp = MemoryLimit::unlimited().temp(options.temp_dir.clone());
-    let mut sorter = PairSorter::<u64>::new(temp, budget);
+    let mut sorter = Sorter::<Vec<PairOf<u64>>>::new(temp, budget);
     find(source, &rest, &mut |pair| {
         let (Id::Number(smaller), Id::Number(larger)) = (pair.smaller, pair.larger) else {
             return Ok(());
         };
+        let distance = pair.distance;
         sorter.add(|pairs| {
             pairs.push(PairOf {
                 smaller,
                 larger,
-                distance: pair.distance,
+                distance,
             });
         })
     })?;
-    for_each_sorted(sorter, |pair| {
-        visit(IdPair {
-            smaller: Id::Number(pair.smaller),
-            larger: Id::Number(pair.larger),
-            distance: pair.distance,
+    sorter.finish()?.for_each_round(|pairs| {
+        pairs.iter().try_for_each(|pair| {
+            let [smaller, larger] = [pair.smaller, pair.larger].map(Id::Number);
+            visit(IdPair::new(smaller, larger, pair.distance))
         })
     })
 }
@@ -296,12 +295,9 @@ fn sort_names<F: Fingerprint>(
     sorter.finish()?.for_each_round(|pairs| {
         pairs.for_each(|(), names, distance| {
             // They were valid UTF-8 when the sorter took them.
-            let [smaller, larger] = names.map(String::from_utf8_lossy);
-            visit(IdPair {
-                smaller: Id::String(&smaller),
-                larger: Id::String(&larger),
-                distance,
-            })
+            let names = names.map(String::from_utf8_lossy);
+            let [smaller, larger] = names.each_ref().map(|name| Id::String(name));
+            visit(IdPair::new(smaller, larger, distance))
         })
     })
 }

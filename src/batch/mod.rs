@@ -16,7 +16,6 @@ mod id_pairs;
 mod join;
 mod lint;
 mod ordered;
-mod pair_lists;
 mod pairs;
 mod partition;
 #[doc(hidden)]

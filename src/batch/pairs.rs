@@ -6,11 +6,10 @@ use super::cover::Bits;
 use super::emit::Emitter;
 use super::gathered::Gathered;
 use super::group::{Rule, search};
-use super::pair_lists::{PairSorter, for_each_sorted};
 use super::partition::Buckets;
 use super::spill::{Take, search_values};
 use crate::error::{Error, Result};
-use crate::extsort::{MemoryLimit, Sorted, ValueSpace, Values};
+use crate::extsort::{FixedRecord, MemoryLimit, Sorted, Sorter, ValueSpace, Values};
 use crate::fingerprint::{ByWidth, Column, Fingerprint, Width, by_width, for_width, taken};
 use crate::set::{Set, Typed, at_width};
 use crate::setters;
@@ -128,6 +127,27 @@ impl<F: Fingerprint> PairOf<F> {
             smaller: self.smaller.to_u128(),
             larger: self.larger.to_u128(),
             distance: self.distance,
+        }
+    }
+}
+
+impl<F: Fingerprint> FixedRecord for PairOf<F> {
+    const LEN: usize = 2 * F::BYTES + 1;
+
+    fn encode(self, out: &mut Vec<u8>) {
+        self.smaller.extend_le(out);
+        self.larger.extend_le(out);
+        // Distances are at most 128.
+        out.push(self.distance as u8);
+    }
+
+    fn decode(bytes: &[u8]) -> Self {
+        let (smaller, rest) = bytes.split_at(F::BYTES);
+        let (larger, distance) = rest.split_at(F::BYTES);
+        PairOf {
+            smaller: F::decode(smaller),
+            larger: F::decode(larger),
+            distance: distance[0].into(),
         }
     }
 }
@@ -342,13 +362,14 @@ impl<F: Fingerprint> Finder<F> {
             return self.find(&mut take);
         }
         let temp = self.space.temp.clone();
-        let mut sorter = PairSorter::new(temp, self.pair_budget);
+        let mut sorter = Sorter::<Vec<PairOf<F>>>::new(temp, self.pair_budget);
         let mut take = |pairs: &mut Vec<(F, F)>| {
             let mut pairs = pairs.drain(..);
             pairs.try_for_each(|(x, y)| sorter.add(|buffer| buffer.push(PairOf::new(x, y))))
         };
         self.find(&mut take)?;
-        for_each_sorted(sorter, visit)
+        let sorted = sorter.finish()?;
+        sorted.for_each_round(|pairs| pairs.iter().try_for_each(|&pair| visit(pair)))
     }
 
     fn count(self) -> Result<u64> {
