@@ -39,7 +39,7 @@ def tables_of(crate):
 
 
 def constant(text, name):
-    """What is between the brackets of a constant."""
+    """Returns the text between the brackets of a constant."""
     return re.search(rf"const {name}: [^=]*= &\[(.*?)\];", text, re.S)[1]
 
 
