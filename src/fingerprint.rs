@@ -9,8 +9,8 @@ use rdst::RadixSort;
 mod hex;
 mod width;
 
+pub(crate) use width::{ByWidth, by_width, for_width, taken, with_type};
 pub use width::{Column, Fingerprints, Width};
-pub(crate) use width::{by_width, taken, with_type};
 
 mod sealed {
     /// Prevents other implementations. Its methods are not public.

@@ -2,10 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::pair_lists::{NamePairs, PairSorter, for_each_sorted, name_sorter};
 use super::pairs::{PairLimit, PairOf, PairOptions, pairs_of};
 use crate::error::{Error, Result};
-use crate::extsort::{MIN_MEMORY, MemoryLimit, Sorted};
+use crate::extsort::{MIN_MEMORY, MemoryLimit, NamePairs, Sorter};
 use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;
 use crate::id::{Id, IdBuf};
@@ -210,24 +209,24 @@ fn sort_numbers<F: Fingerprint>(
 ) -> Result<()> {
     let (budget, rest) = share(options)?;
     let temp = MemoryLimit::unlimited().temp(options.temp_dir.clone());
-    let mut sorter = PairSorter::<u64>::new(temp, budget);
+    let mut sorter = Sorter::<Vec<PairOf<u64>>>::new(temp, budget);
     find(segments, &rest, &mut |pair| {
         let (Id::Number(smaller), Id::Number(larger)) = (pair.smaller, pair.larger) else {
             return Ok(());
         };
+        let distance = pair.distance;
         sorter.add(|pairs| {
             pairs.push(PairOf {
                 smaller,
                 larger,
-                distance: pair.distance,
+                distance,
             });
         })
     })?;
-    for_each_sorted(sorter, |pair| {
-        visit(IdPair {
-            smaller: Id::Number(pair.smaller),
-            larger: Id::Number(pair.larger),
-            distance: pair.distance,
+    sorter.finish()?.for_each_round(|pairs| {
+        pairs.iter().try_for_each(|pair| {
+            let [smaller, larger] = [pair.smaller, pair.larger].map(Id::Number);
+            visit(IdPair::new(smaller, larger, pair.distance))
         })
     })
 }
@@ -239,33 +238,20 @@ fn sort_names<F: Fingerprint>(
 ) -> Result<()> {
     let (budget, rest) = share(options)?;
     let temp = MemoryLimit::unlimited().temp(options.temp_dir.clone());
-    let mut sorter = name_sorter(temp, budget);
+    let mut sorter = Sorter::<NamePairs>::new(temp, budget);
     find(segments, &rest, &mut |pair| {
         let (Id::String(smaller), Id::String(larger)) = (pair.smaller, pair.larger) else {
             return Ok(());
         };
-        let distance = pair.distance as u8;
-        sorter.add(|pairs| pairs.push(smaller.as_bytes(), larger.as_bytes(), distance))
+        let names = [smaller, larger].map(str::as_bytes);
+        sorter.add(|pairs| pairs.push((), names, pair.distance))
     })?;
-    match sorter.finish()? {
-        Sorted::Memory(pairs) => visit_names(&pairs, visit),
-        Sorted::Runs(mut merge) => {
-            while let Some(round) = merge.next_round()? {
-                visit_names(round, visit)?;
-            }
-            Ok(())
-        }
-    }
-}
-
-fn visit_names(pairs: &NamePairs, visit: Visit<'_>) -> Result<()> {
-    pairs.for_each(|smaller, larger, distance| {
-        // They were valid UTF-8 when the sorter took them.
-        let [smaller, larger] = [smaller, larger].map(String::from_utf8_lossy);
-        visit(IdPair {
-            smaller: Id::String(&smaller),
-            larger: Id::String(&larger),
-            distance,
+    sorter.finish()?.for_each_round(|pairs| {
+        pairs.for_each(|(), names, distance| {
+            // They were valid UTF-8 when the sorter took them.
+            let names = names.map(String::from_utf8_lossy);
+            let [smaller, larger] = names.each_ref().map(|name| Id::String(name));
+            visit(IdPair::new(smaller, larger, distance))
         })
     })
 }

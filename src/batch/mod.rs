@@ -15,7 +15,6 @@ mod id_lists;
 mod id_pairs;
 mod join;
 mod ordered;
-mod pair_lists;
 mod pairs;
 mod partition;
 #[doc(hidden)]

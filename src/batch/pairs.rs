@@ -6,12 +6,11 @@ use super::cover::Bits;
 use super::emit::Emitter;
 use super::gathered::Gathered;
 use super::group::{Rule, search};
-use super::pair_lists::{PairSorter, for_each_sorted};
 use super::partition::Buckets;
 use super::spill::{Take, search_values};
 use crate::error::{Error, Result};
-use crate::extsort::{MemoryLimit, Sorted, ValueSpace, Values};
-use crate::fingerprint::{Column, Fingerprint, Width, by_width, taken};
+use crate::extsort::{FixedRecord, MemoryLimit, Sorted, Sorter, ValueSpace, Values};
+use crate::fingerprint::{ByWidth, Column, Fingerprint, Width, by_width, for_width, taken};
 use crate::set::{Set, Typed, at_width};
 use crate::setters;
 use crate::watch::{Stage, Watch};
@@ -132,6 +131,27 @@ impl<F: Fingerprint> PairOf<F> {
     }
 }
 
+impl<F: Fingerprint> FixedRecord for PairOf<F> {
+    const LEN: usize = 2 * F::BYTES + 1;
+
+    fn encode(self, out: &mut Vec<u8>) {
+        self.smaller.extend_le(out);
+        self.larger.extend_le(out);
+        // Distances are at most 128.
+        out.push(self.distance as u8);
+    }
+
+    fn decode(bytes: &[u8]) -> Self {
+        let (smaller, rest) = bytes.split_at(F::BYTES);
+        let (larger, distance) = rest.split_at(F::BYTES);
+        PairOf {
+            smaller: F::decode(smaller),
+            larger: F::decode(larger),
+            distance: distance[0].into(),
+        }
+    }
+}
+
 impl Set {
     /// Calls `visit` once with every unordered pair of distinct fingerprints of the set within a distance.
     ///
@@ -217,12 +237,7 @@ pub struct PairFinder {
 }
 
 /// The search, by width.
-#[derive(Debug)]
-enum OfWidth {
-    W32(Finder<u32>),
-    W64(Finder<u64>),
-    W128(Finder<u128>),
-}
+type OfWidth = ByWidth<Finder<u32>, Finder<u64>, Finder<u128>>;
 
 impl PairFinder {
     /// Creates a search for fingerprints of a width.
@@ -230,11 +245,7 @@ impl PairFinder {
     /// # Errors
     /// A memory limit that is too small.
     pub fn new(width: Width, options: &PairOptions) -> Result<Self> {
-        let finder = match width {
-            Width::W32 => OfWidth::W32(Finder::new(options)?),
-            Width::W64 => OfWidth::W64(Finder::new(options)?),
-            Width::W128 => OfWidth::W128(Finder::new(options)?),
-        };
+        let finder = for_width!(width, Finder::new(options)?);
         Ok(PairFinder { finder })
     }
 
@@ -249,7 +260,7 @@ impl PairFinder {
     }
 
     fn push_value(&mut self, value: u128) -> Result<()> {
-        by_width!(OfWidth, &mut self.finder, finder => finder.push(taken(value)?))
+        by_width!(ByWidth, &mut self.finder, finder => finder.push(taken(value)?))
     }
 
     /// Adds the fingerprints of a column without copying it.
@@ -261,7 +272,7 @@ impl PairFinder {
     }
 
     fn extend(&mut self, fingerprints: Column<'_>) -> Result<()> {
-        by_width!(OfWidth, &mut self.finder, finder => finder.extend(fingerprints.values()?))
+        by_width!(ByWidth, &mut self.finder, finder => finder.extend(fingerprints.values()?))
     }
 
     /// Calls `visit` once with every pair. Works on all threads of the current pool and calls `visit` on this one.
@@ -275,7 +286,7 @@ impl PairFinder {
     }
 
     fn give(self, visit: VisitPair<'_>) -> Result<()> {
-        by_width!(OfWidth, self.finder, finder => finder.give(&mut |pair| visit(pair.widened())))
+        by_width!(ByWidth, self.finder, finder => finder.give(&mut |pair| visit(pair.widened())))
     }
 
     /// Counts the pairs.
@@ -283,7 +294,7 @@ impl PairFinder {
     /// # Errors
     /// The errors of [`PairFinder::finish`].
     pub fn count(self) -> Result<u64> {
-        by_width!(OfWidth, self.finder, finder => finder.count())
+        by_width!(ByWidth, self.finder, finder => finder.count())
     }
 }
 
@@ -351,13 +362,14 @@ impl<F: Fingerprint> Finder<F> {
             return self.find(&mut take);
         }
         let temp = self.space.temp.clone();
-        let mut sorter = PairSorter::new(temp, self.pair_budget);
+        let mut sorter = Sorter::<Vec<PairOf<F>>>::new(temp, self.pair_budget);
         let mut take = |pairs: &mut Vec<(F, F)>| {
             let mut pairs = pairs.drain(..);
             pairs.try_for_each(|(x, y)| sorter.add(|buffer| buffer.push(PairOf::new(x, y))))
         };
         self.find(&mut take)?;
-        for_each_sorted(sorter, visit)
+        let sorted = sorter.finish()?;
+        sorted.for_each_round(|pairs| pairs.iter().try_for_each(|&pair| visit(pair)))
     }
 
     fn count(self) -> Result<u64> {

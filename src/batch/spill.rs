@@ -7,7 +7,7 @@ use super::group::{Rule, search};
 use super::ordered::{Give, Worker, in_order};
 use crate::design::{Permutation, Permuted};
 use crate::error::{Error, Result};
-use crate::extsort::{Sorted, Sorter, ValueCollector, ValueSpace, Values, add_all};
+use crate::extsort::{Sorter, ValueCollector, ValueSpace, Values, add_all};
 use crate::fingerprint::Fingerprint;
 
 /// Nanoseconds to bring a value to the others of its group through a file.
@@ -92,14 +92,8 @@ fn search_table<F: Fingerprint>(
         add_all(&mut sorter, &permuted)
     })?;
     drop(permuted);
-    match sorter.finish()? {
-        Sorted::Memory(values) => groups.push(&values, take)?,
-        Sorted::Runs(mut merge) => {
-            while let Some(round) = merge.next_round()? {
-                groups.push(round, take)?;
-            }
-        }
-    }
+    let sorted = sorter.finish()?;
+    sorted.for_each_round(|values| groups.push(values, take))?;
     groups.finish(take)
 }
 

@@ -10,7 +10,7 @@ use crate::design::{PlanRequest, TableDesign};
 use crate::error::{BuildError, Result};
 use crate::extsort::{MemoryLimit, Numbered, ValueSpace, add_all};
 use crate::fingerprint::{Column, Fingerprint, Width};
-use crate::format::{IdKind, MAX_ID_LEN};
+use crate::format::{IdKind, MAX_ID_LEN, MAX_SKETCH_BITS, SketchParameters};
 use crate::id::Id;
 use crate::summary::Summary;
 use crate::watch::Reporter;
@@ -82,55 +82,21 @@ impl<F: Fingerprint> Collecting<F> {
         id: Option<Id<'_>>,
         sketch: Option<&[u64]>,
     ) -> Result<()> {
-        if let Some(sketch) = sketch {
-            return self.push_with_sketch(fingerprint, id, sketch);
-        }
+        check_sketch(sketch, self.options.sketches.as_ref())?;
         match (&mut self.records, id) {
             (RecordSorter::Plain(sorter), None) => sorter.add(|buffer| buffer.push(fingerprint)),
             (RecordSorter::Numbers(sorter), Some(Id::Number(id))) => {
                 sorter.add(|buffer| buffer.push(Numbered { fingerprint, id }))
             }
-            (RecordSorter::Strings(sorter), Some(Id::String(id))) => {
-                check_id(id)?;
-                sorter.add(|buffer| buffer.push(fingerprint, id.as_bytes()))
+            (RecordSorter::Bytes { sorter, ids, .. }, id) => {
+                let mut bytes = [0; MAX_SKETCH_BITS as usize / 8];
+                let sketch = le_bytes(sketch.unwrap_or_default(), &mut bytes);
+                let mut number = [0; 8];
+                let id = id_bytes(*ids, id, &mut number)?;
+                sorter.add(|buffer| buffer.push(fingerprint, [id, sketch], ()))
             }
-            (RecordSorter::Sketched { .. }, _) => Err(BuildError::MissingSketch.into()),
             (_, id) => Err(refusal(id).into()),
         }
-    }
-
-    fn push_with_sketch(
-        &mut self,
-        fingerprint: F,
-        id: Option<Id<'_>>,
-        sketch: &[u64],
-    ) -> Result<()> {
-        let RecordSorter::Sketched {
-            sorter,
-            ids,
-            parameters,
-        } = &mut self.records
-        else {
-            return Err(wrong_sketch(sketch, None).into());
-        };
-        if sketch.len() != parameters.u64_count() {
-            return Err(wrong_sketch(sketch, Some(parameters.bits())).into());
-        }
-        let number;
-        let id = match (ids, id) {
-            (IdKind::None, None) => &[][..],
-            (IdKind::Number, Some(Id::Number(id))) => {
-                // The bytes have the order of the numbers.
-                number = id.to_be_bytes();
-                &number
-            }
-            (IdKind::String, Some(Id::String(id))) => {
-                check_id(id)?;
-                id.as_bytes()
-            }
-            (_, id) => return Err(refusal(id).into()),
-        };
-        sorter.add(|buffer| buffer.push_with_sketch(fingerprint, id, sketch))
     }
 
     /// Adds records without ids.
@@ -162,10 +128,48 @@ fn check_id(id: &str) -> Result<(), BuildError> {
     }
 }
 
-fn wrong_sketch(sketch: &[u64], wanted: Option<u32>) -> BuildError {
-    BuildError::WrongSketch {
-        given: 64 * sketch.len(),
-        wanted,
+/// Checks that a record has a sketch as the options want it.
+fn check_sketch(
+    sketch: Option<&[u64]>,
+    wanted: Option<&SketchParameters>,
+) -> Result<(), BuildError> {
+    match (sketch, wanted) {
+        (None, None) => Ok(()),
+        (None, Some(_)) => Err(BuildError::MissingSketch),
+        (Some(sketch), Some(wanted)) if sketch.len() == wanted.u64_count() => Ok(()),
+        (Some(sketch), wanted) => Err(BuildError::WrongSketch {
+            given: 64 * sketch.len(),
+            wanted: wanted.map(SketchParameters::bits),
+        }),
+    }
+}
+
+/// Returns the bytes of a sketch, which go to `bytes`.
+fn le_bytes<'b>(sketch: &[u64], bytes: &'b mut [u8]) -> &'b [u8] {
+    let (words, _) = bytes.as_chunks_mut::<8>();
+    for (bytes, word) in words.iter_mut().zip(sketch) {
+        *bytes = word.to_le_bytes();
+    }
+    &bytes[..8 * sketch.len()]
+}
+
+/// Returns the bytes of an id of this kind, which have the order of the ids. Those of a number go to `number`.
+fn id_bytes<'i>(
+    kind: IdKind,
+    id: Option<Id<'i>>,
+    number: &'i mut [u8; 8],
+) -> Result<&'i [u8], BuildError> {
+    match (kind, id) {
+        (IdKind::None, None) => Ok(&[]),
+        (IdKind::Number, Some(Id::Number(id))) => {
+            *number = id.to_be_bytes();
+            Ok(number)
+        }
+        (IdKind::String, Some(Id::String(id))) => {
+            check_id(id)?;
+            Ok(id.as_bytes())
+        }
+        (_, id) => Err(refusal(id)),
     }
 }
 

@@ -24,7 +24,7 @@ use crate::codec::{Codec, check_block_size};
 use crate::design::{TableDesign, check_distance};
 use crate::error::{Error, Result};
 use crate::extsort::MemoryLimit;
-use crate::fingerprint::{Column, Fingerprint, Width, by_width, taken};
+use crate::fingerprint::{ByWidth, Column, Fingerprint, Width, by_width, for_width, taken};
 use crate::format::{IdKind, MAX_COUNT, MAX_PIPELINE_LEN, Metadata, SketchParameters};
 use crate::id::Id;
 use crate::setters;
@@ -175,12 +175,7 @@ pub struct IndexBuilder {
 }
 
 /// The build, by width.
-#[derive(Debug)]
-enum OfWidth {
-    W32(Box<Collecting<u32>>),
-    W64(Box<Collecting<u64>>),
-    W128(Box<Collecting<u128>>),
-}
+type OfWidth = ByWidth<Box<Collecting<u32>>, Box<Collecting<u64>>, Box<Collecting<u128>>>;
 
 impl IndexBuilder {
     /// Creates a builder for fingerprints of a width.
@@ -188,11 +183,7 @@ impl IndexBuilder {
     /// # Errors
     /// An option out of its range, or a design for another distance or width.
     pub fn new(width: Width, options: BuildOptions) -> Result<Self> {
-        let collecting = match width {
-            Width::W32 => OfWidth::W32(Box::new(Collecting::new(options)?)),
-            Width::W64 => OfWidth::W64(Box::new(Collecting::new(options)?)),
-            Width::W128 => OfWidth::W128(Box::new(Collecting::new(options)?)),
-        };
+        let collecting = for_width!(width, Box::new(Collecting::new(options)?));
         Ok(IndexBuilder {
             collecting,
             record_count: 0,
@@ -231,7 +222,7 @@ impl IndexBuilder {
     fn extend_column(&mut self, fingerprints: Column<'_>) -> Result<()> {
         let count = fingerprints.len() as u64;
         self.check_room(count)?;
-        let added = by_width!(OfWidth, &mut self.collecting, collecting => {
+        let added = by_width!(ByWidth, &mut self.collecting, collecting => {
             fingerprints.values().and_then(|values| collecting.extend(values))
         });
         self.counted(count, added)
@@ -294,7 +285,7 @@ impl IndexBuilder {
         sketch: Option<&[u64]>,
     ) -> Result<()> {
         self.check_room(1)?;
-        let added = by_width!(OfWidth, &mut self.collecting, collecting => {
+        let added = by_width!(ByWidth, &mut self.collecting, collecting => {
             taken(value).and_then(|fingerprint| collecting.push(fingerprint, id, sketch))
         });
         self.counted(1, added)
@@ -322,7 +313,7 @@ impl IndexBuilder {
             return Err(io::Error::other("records were lost when they were added").into());
         }
         let count = self.record_count;
-        by_width!(OfWidth, self.collecting, collecting => collecting.finish(count, out))
+        by_width!(ByWidth, self.collecting, collecting => collecting.finish(count, out))
     }
 
     /// Checks that the index can hold `count` more records.

@@ -18,12 +18,12 @@ const FRESH_LEN: usize = 1 << 16;
 pub(super) enum RecordSorter<F> {
     Plain(Sorter<Vec<F>>),
     Numbers(Sorter<Vec<Numbered<F>>>),
-    Strings(Sorter<NamedRecords<F>>),
-    /// Records of any kind with sketches. The id of a record is the bytes of a number, or empty without ids.
-    Sketched {
+    /// Records with string ids, or with sketches and ids of this kind. An id is kept as bytes, which are those of a
+    /// number, or none without ids.
+    Bytes {
         sorter: Sorter<NamedRecords<F>>,
         ids: IdKind,
-        parameters: SketchParameters,
+        sketches: Option<SketchParameters>,
     },
 }
 
@@ -52,17 +52,14 @@ impl<F: Fingerprint> RecordSorter<F> {
         let temp = space.temp.clone();
         // Records with ids stay in memory while they are separated.
         let with_ids = space.sort_budget / 2;
-        if let Some(parameters) = sketches {
-            return RecordSorter::Sketched {
+        match (ids, sketches) {
+            (IdKind::None, None) => RecordSorter::Plain(Sorter::new(temp, space.sort_budget)),
+            (IdKind::Number, None) => RecordSorter::Numbers(Sorter::new(temp, with_ids)),
+            (ids, sketches) => RecordSorter::Bytes {
                 sorter: Sorter::new(temp, with_ids),
                 ids,
-                parameters: parameters.clone(),
-            };
-        }
-        match ids {
-            IdKind::None => RecordSorter::Plain(Sorter::new(temp, space.sort_budget)),
-            IdKind::Number => RecordSorter::Numbers(Sorter::new(temp, with_ids)),
-            IdKind::String => RecordSorter::Strings(Sorter::new(temp, with_ids)),
+                sketches: sketches.cloned(),
+            },
         }
     }
 
@@ -101,27 +98,17 @@ impl<F: Fingerprint> RecordSorter<F> {
                 })?;
                 separator.finish()
             }
-            RecordSorter::Strings(sorter) => {
-                let sorted = sorter.finish()?;
-                reporter.begin(Stage::MergeRecords, record_count)?;
-                let mut separator = Separator::new(IdKind::String, id_lookup, None, space);
-                sorted.for_each_round(|round| {
-                    reporter.advance(round.count() as u64)?;
-                    round.for_each(|fingerprint, id| separator.push_bytes(fingerprint, id, &[]))
-                })?;
-                separator.finish()
-            }
-            RecordSorter::Sketched {
+            RecordSorter::Bytes {
                 sorter,
                 ids,
-                parameters,
+                sketches,
             } => {
                 let sorted = sorter.finish()?;
                 reporter.begin(Stage::MergeRecords, record_count)?;
-                let mut separator = Separator::new(ids, id_lookup, Some(parameters), space);
+                let mut separator = Separator::new(ids, id_lookup, sketches, space);
                 sorted.for_each_round(|round| {
                     reporter.advance(round.count() as u64)?;
-                    round.for_each_with_sketch(|fingerprint, id, sketch| {
+                    round.for_each(|fingerprint, [id, sketch], ()| {
                         separator.push_bytes(fingerprint, id, sketch)
                     })
                 })?;

@@ -4,18 +4,18 @@
 //! run, and a [`Merge`](merge::Merge) reads all runs at the end. This module does not depend on the meaning of the
 //! records.
 
-mod indexed_strings;
 mod memory_limit;
 mod merge;
 mod record_buffer;
 mod sorter;
+mod string_records;
 mod temp_space;
 mod values;
 
-pub(crate) use indexed_strings::IndexedStrings;
 pub use memory_limit::MIN_MEMORY;
 pub(crate) use memory_limit::MemoryLimit;
-pub(crate) use record_buffer::{FixedRecord, NamedRecords, Numbered, RecordBuffer};
+pub(crate) use record_buffer::{FixedRecord, Numbered, RecordBuffer};
 pub(crate) use sorter::{Sorted, Sorter};
+pub(crate) use string_records::{IndexedStrings, NamePairs, NamedRecords, Prefix};
 pub(crate) use temp_space::{Spool, TempSpace};
 pub(crate) use values::{RearrangeStep, ValueCollector, ValueSpace, Values, add_all};

@@ -1,11 +1,9 @@
-//! Buffers of records that are sorted, written to a run and read back: fingerprints alone, with numbers, or with
-//! strings.
+//! Buffers of records that are sorted, written to a run and read back, among them those of records of constant length.
 
 use std::io::{self, BufRead, Write};
 
 use rayon::prelude::*;
 
-use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::threads::map_parts;
 
@@ -55,7 +53,9 @@ pub(crate) trait FixedRecord: Copy + Ord + Send + Sync + 'static {
     fn decode(bytes: &[u8]) -> Self;
 
     /// Sorts records, and combines equal ones if they are fingerprints alone.
-    fn sort(records: &mut Vec<Self>);
+    fn sort(records: &mut Vec<Self>) {
+        records.par_sort_unstable();
+    }
 }
 
 impl<F: Fingerprint> FixedRecord for F {
@@ -120,7 +120,7 @@ impl<T: FixedRecord> RecordBuffer for Vec<T> {
     type Key = T;
 
     fn memory_len(&self) -> usize {
-        std::mem::size_of_val(self.as_slice())
+        size_of_val(self.as_slice())
     }
 
     fn count(&self) -> usize {
@@ -185,185 +185,12 @@ impl<T: FixedRecord> RecordBuffer for Vec<T> {
     }
 }
 
-/// Records with string ids, each with an optional sketch.
-#[derive(Debug)]
-pub(crate) struct NamedRecords<F> {
-    records: Vec<(F, StringRef)>,
-    arena: Vec<u8>,
-}
-
-/// The place of a string in the arena, and of the sketch after it.
-#[derive(Debug, Clone, Copy)]
-struct StringRef {
-    start: u64,
-    len: u16,
-    sketch_len: u8,
-}
-
-impl StringRef {
-    fn bytes(self, arena: &[u8]) -> &[u8] {
-        &arena[self.start as usize..][..usize::from(self.len)]
-    }
-
-    fn sketch(self, arena: &[u8]) -> &[u8] {
-        let start = self.start as usize + usize::from(self.len);
-        &arena[start..][..usize::from(self.sketch_len)]
-    }
-
-    /// Returns the key by which records of one fingerprint are sorted.
-    fn key(self, arena: &[u8]) -> (&[u8], &[u8]) {
-        (self.bytes(arena), self.sketch(arena))
-    }
-}
-
-impl<F> Default for NamedRecords<F> {
-    fn default() -> Self {
-        NamedRecords {
-            records: Vec::new(),
-            arena: Vec::new(),
-        }
-    }
-}
-
-impl<F: Fingerprint> NamedRecords<F> {
-    /// Appends a record; the id has at most 65,535 bytes.
-    pub(crate) fn push(&mut self, fingerprint: F, id: &[u8]) {
-        self.push_parts(fingerprint, id, &[]);
-    }
-
-    /// Appends a record with a sketch of at most 255 bytes; the id has at most 65,535 bytes.
-    pub(crate) fn push_with_sketch(&mut self, fingerprint: F, id: &[u8], sketch: &[u64]) {
-        let mut bytes = [0; 8 * (u8::MAX as usize / 8)];
-        let (words, _) = bytes.as_chunks_mut::<8>();
-        for (bytes, word) in words.iter_mut().zip(sketch) {
-            *bytes = word.to_le_bytes();
-        }
-        self.push_parts(fingerprint, id, &bytes[..8 * sketch.len()]);
-    }
-
-    fn push_parts(&mut self, fingerprint: F, id: &[u8], sketch: &[u8]) {
-        let string = StringRef {
-            start: self.arena.len() as u64,
-            len: id.len() as u16,
-            sketch_len: sketch.len() as u8,
-        };
-        self.arena.extend_from_slice(id);
-        self.arena.extend_from_slice(sketch);
-        self.records.push((fingerprint, string));
-    }
-
-    /// [`NamedRecords::for_each`], with the sketches.
-    pub(crate) fn for_each_with_sketch(
-        &self,
-        mut visit: impl FnMut(F, &[u8], &[u8]) -> Result<()>,
-    ) -> Result<()> {
-        let mut records = self.records.iter();
-        records.try_for_each(|(fingerprint, id)| {
-            visit(*fingerprint, id.bytes(&self.arena), id.sketch(&self.arena))
-        })
-    }
-
-    /// Calls `visit` with each record, in order.
-    pub(crate) fn for_each(&self, mut visit: impl FnMut(F, &[u8]) -> Result<()>) -> Result<()> {
-        let mut records = self.records.iter();
-        records.try_for_each(|(fingerprint, id)| visit(*fingerprint, id.bytes(&self.arena)))
-    }
-}
-
-impl<F: Fingerprint> RecordBuffer for NamedRecords<F> {
-    type Key = (F, Vec<u8>, Vec<u8>);
-
-    fn memory_len(&self) -> usize {
-        std::mem::size_of_val(self.records.as_slice()) + self.arena.len()
-    }
-
-    fn count(&self) -> usize {
-        self.records.len()
-    }
-
-    fn clear(&mut self) {
-        self.records.clear();
-        self.arena.clear();
-    }
-
-    fn sort(&mut self) {
-        let arena = &self.arena;
-        self.records.par_sort_unstable_by(|(f, a), (g, b)| {
-            f.cmp(g).then_with(|| a.key(arena).cmp(&b.key(arena)))
-        });
-    }
-
-    fn last_key(&self) -> Option<Self::Key> {
-        let (fingerprint, id) = self.records.last()?;
-        let (id, sketch) = id.key(&self.arena);
-        Some((*fingerprint, id.to_vec(), sketch.to_vec()))
-    }
-
-    fn move_up_to(&mut self, bound: Option<&Self::Key>, to: &mut Self) {
-        let arena = &self.arena;
-        let count = match bound {
-            Some((last, id, sketch)) => self
-                .records
-                .partition_point(|(f, a)| (*f, a.key(arena)) <= (*last, (id, sketch))),
-            None => self.records.len(),
-        };
-        for (fingerprint, id) in &self.records[..count] {
-            to.push_parts(*fingerprint, id.bytes(arena), id.sketch(arena));
-        }
-        self.records.drain(..count);
-        // Strings were read in order, so the remaining ones are at the end of the arena.
-        let start = self.records.first().map(|(_, id)| id.start);
-        let start = start.unwrap_or(self.arena.len() as u64);
-        self.arena.drain(..start as usize);
-        self.records
-            .iter_mut()
-            .for_each(|(_, id)| id.start -= start);
-    }
-
-    fn write_to(&self, out: &mut impl Write) -> io::Result<()> {
-        let mut bytes = Vec::with_capacity(PIECE_LEN);
-        for (fingerprint, id) in &self.records {
-            fingerprint.extend_le(&mut bytes);
-            bytes.extend_from_slice(&id.len.to_le_bytes());
-            bytes.push(id.sketch_len);
-            bytes.extend_from_slice(id.bytes(&self.arena));
-            bytes.extend_from_slice(id.sketch(&self.arena));
-            if bytes.len() >= PIECE_LEN {
-                out.write_all(&bytes)?;
-                bytes.clear();
-            }
-        }
-        out.write_all(&bytes)
-    }
-
-    fn read_from(&mut self, input: &mut impl BufRead, budget: usize) -> io::Result<bool> {
-        let mut string = Vec::new();
-        loop {
-            if input.fill_buf()?.is_empty() {
-                return Ok(false);
-            }
-            let mut head = [0; 19];
-            let head = &mut head[..F::BYTES + 3];
-            input.read_exact(head)?;
-            let (fingerprint, lens) = head.split_at(F::BYTES);
-            let len = usize::from(lens[0]) | usize::from(lens[1]) << 8;
-            string.resize(len + usize::from(lens[2]), 0);
-            input.read_exact(&mut string)?;
-            let (id, sketch) = string.split_at(len);
-            self.push_parts(F::decode(fingerprint), id, sketch);
-            if self.memory_len() >= budget {
-                return Ok(true);
-            }
-        }
-    }
-}
-
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn read_all<B: RecordBuffer>(bytes: &[u8], budget: usize) -> B {
+    pub(in super::super) fn read_all<B: RecordBuffer>(bytes: &[u8], budget: usize) -> B {
         let (mut all, mut buffer) = (B::default(), B::default());
         // A small buffer splits records across its end.
         let mut input = io::BufReader::with_capacity(13, bytes);
@@ -373,24 +200,6 @@ mod tests {
             buffer.move_up_to(None, &mut all);
         }
         all
-    }
-
-    fn named(records: &[(u32, String)]) -> NamedRecords<u32> {
-        let mut buffer = NamedRecords::default();
-        for (fingerprint, id) in records {
-            buffer.push(*fingerprint, id.as_bytes());
-        }
-        buffer
-    }
-
-    fn contents(buffer: &NamedRecords<u32>) -> Vec<(u32, String)> {
-        let mut records = Vec::new();
-        let push = |fingerprint, id: &[u8]| {
-            records.push((fingerprint, String::from_utf8(id.to_vec()).unwrap()));
-            Ok(())
-        };
-        buffer.for_each(push).unwrap();
-        records
     }
 
     proptest! {
@@ -417,39 +226,6 @@ mod tests {
             RecordBuffer::sort(&mut buffer);
             let set: std::collections::BTreeSet<u64> = records.into_iter().collect();
             prop_assert!(buffer.into_iter().eq(set));
-        }
-
-        #[test]
-        fn named_records_are_sorted_written_and_read(
-            records in prop::collection::vec((0u32..9, "[ab]{0,3}"), 0..80), budget in 0usize..400,
-        ) {
-            let mut buffer = named(&records);
-            buffer.sort();
-            let mut expected = records.clone();
-            expected.sort();
-            prop_assert_eq!(contents(&buffer), expected.clone());
-            let mut bytes = Vec::new();
-            buffer.write_to(&mut bytes).unwrap();
-            prop_assert_eq!(contents(&read_all(&bytes, budget)), expected);
-        }
-
-        #[test]
-        #[cfg_attr(miri, ignore = "takes minutes")]
-        fn records_up_to_a_bound_are_moved(
-            records in prop::collection::vec((0u32..9, "[ab]{0,3}"), 0..80), bound in (0u32..9, "[ab]{0,3}"),
-        ) {
-            let mut buffer = named(&records);
-            buffer.sort();
-            // Ordered strings, as in a run.
-            let mut buffer = named(&contents(&buffer));
-            let mut below = NamedRecords::default();
-            let key = (bound.0, bound.1.clone().into_bytes(), vec![]);
-            buffer.move_up_to(Some(&key), &mut below);
-            let (mut low, mut high): (Vec<_>, Vec<_>) = records.into_iter().partition(|r| *r <= bound);
-            low.sort();
-            high.sort();
-            prop_assert_eq!(contents(&below), low);
-            prop_assert_eq!(contents(&buffer), high);
         }
     }
 

@@ -62,7 +62,26 @@ macro_rules! by_width {
         }
     };
 }
-pub(crate) use {by_width, with_type};
+
+/// Makes a [`ByWidth`] of the value of an expression, whose type depends on the width.
+macro_rules! for_width {
+    ($width:expr, $made:expr) => {
+        match $width {
+            $crate::Width::W32 => $crate::fingerprint::ByWidth::W32($made),
+            $crate::Width::W64 => $crate::fingerprint::ByWidth::W64($made),
+            $crate::Width::W128 => $crate::fingerprint::ByWidth::W128($made),
+        }
+    };
+}
+pub(crate) use {by_width, for_width, with_type};
+
+/// A value whose type depends on the width of fingerprints.
+#[derive(Debug)]
+pub(crate) enum ByWidth<A, B, C> {
+    W32(A),
+    W64(B),
+    W128(C),
+}
 
 impl Width {
     /// All widths.

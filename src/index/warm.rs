@@ -104,21 +104,21 @@ pub(crate) fn warm_all<F: Fingerprint>(
     Pass::new(indexes).run(options)
 }
 
-/// The work: parts of one or several files, divided into chunks that are numbered throughout.
+/// The work on one or several files.
 struct Pass<'a, F> {
-    parts: Vec<Part<'a, F>>,
-    chunk_count: usize,
+    chunks: Vec<Chunk<'a, F>>,
     total: u64,
 }
 
-/// The blocks of a table, or the pages of a section.
-struct Part<'a, F> {
+/// About a megabyte of a table or of a section.
+struct Chunk<'a, F> {
     segment: usize,
     file: &'a [u8],
     items: Items<'a, F>,
-    first_chunk: usize,
+    numbers: Range<usize>,
 }
 
+#[derive(Clone, Copy)]
 enum Items<'a, F> {
     Blocks(&'a BlockTable<F>),
     Pages(&'a Paged),
@@ -132,22 +132,10 @@ struct Counts {
     bytes: AtomicU64,
 }
 
-/// Tells the other threads to stop if its thread panics.
-struct StopOnPanic<'a>(&'a AtomicBool);
-
-impl Drop for StopOnPanic<'_> {
-    fn drop(&mut self) {
-        if thread::panicking() {
-            self.0.store(true, Ordering::Relaxed);
-        }
-    }
-}
-
 impl<'a, F: Fingerprint> Pass<'a, F> {
     fn new(indexes: &[&'a Index<F>]) -> Self {
         let mut pass = Pass {
-            parts: Vec::new(),
-            chunk_count: 0,
+            chunks: Vec::new(),
             total: 0,
         };
         for (segment, &index) in indexes.iter().enumerate() {
@@ -161,15 +149,18 @@ impl<'a, F: Fingerprint> Pass<'a, F> {
                 Table::Lines(table) => vec![Items::Pages(&table.row), Items::Pages(&table.lines)],
             });
             for items in tables.chain(sections.map(Items::Pages)) {
-                pass.total += items.byte_len(0..items.count());
-                let first_chunk = pass.chunk_count;
-                pass.chunk_count += items.count().div_ceil(items.per_chunk());
-                pass.parts.push(Part {
-                    segment,
-                    file: index.bytes(),
-                    items,
-                    first_chunk,
-                });
+                let (count, each) = items.count_and_len();
+                let per_chunk = (CHUNK_LEN / each).max(1);
+                for start in (0..count).step_by(per_chunk) {
+                    let chunk = Chunk {
+                        segment,
+                        file: index.bytes(),
+                        items,
+                        numbers: start..(start + per_chunk).min(count),
+                    };
+                    pass.total += chunk.place().len() as u64;
+                    pass.chunks.push(chunk);
+                }
             }
         }
         pass
@@ -188,18 +179,22 @@ impl<'a, F: Fingerprint> Pass<'a, F> {
             .map_err(|error| (0, error))?;
         let damage: Mutex<Option<(usize, FormatError)>> = Mutex::new(None);
         let threads = self.thread_count(options);
+        let ask_for = |number: usize| {
+            if let Some(chunk) = self.chunks.get(number) {
+                will_need(chunk.bytes());
+            }
+        };
         let work = |watch: Option<&Watch>| {
             while !stop.load(Ordering::Relaxed) {
                 let number = next.fetch_add(1, Ordering::Relaxed);
-                if number >= self.chunk_count {
+                let Some(chunk) = self.chunks.get(number) else {
                     break;
-                }
+                };
                 if number < threads {
-                    self.ask_for(number);
+                    ask_for(number);
                 }
-                self.ask_for(number + threads);
-                let (part, items) = self.items(number);
-                if let Err(error) = part.warm(items, &counts) {
+                ask_for(number + threads);
+                if let Err(error) = chunk.warm(&counts) {
                     // All earlier chunks have been taken, so the first damage of all is among those found.
                     stop.store(true, Ordering::Relaxed);
                     let mut first = lock(&damage);
@@ -213,7 +208,6 @@ impl<'a, F: Fingerprint> Pass<'a, F> {
             }
         };
         thread::scope(|scope| {
-            let _guard = StopOnPanic(&stop);
             for _ in 1..threads {
                 // If a thread cannot be started, the others do its work.
                 let _ = thread::Builder::new().spawn_scoped(scope, || work(None));
@@ -222,7 +216,7 @@ impl<'a, F: Fingerprint> Pass<'a, F> {
         });
         let damage = damage.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some((chunk, error)) = damage {
-            return Err((self.part(chunk).segment, error.into()));
+            return Err((self.chunks[chunk].segment, error.into()));
         }
         if counts.bytes.load(Ordering::Relaxed) < self.total {
             return Err((0, Error::Interrupted));
@@ -247,40 +241,16 @@ impl<'a, F: Fingerprint> Pass<'a, F> {
             0 => thread::available_parallelism().map_or(1, usize::from),
             threads => threads,
         };
-        wanted.min(self.chunk_count).max(1)
-    }
-
-    /// Returns the part of a chunk.
-    fn part(&self, chunk: usize) -> &Part<'a, F> {
-        // The first part begins with chunk 0; of several that begin with the same chunk, only the last has any.
-        let after = self.parts.partition_point(|part| part.first_chunk <= chunk);
-        &self.parts[after - 1]
-    }
-
-    /// Returns the numbers of the blocks or pages of a chunk.
-    fn items(&self, chunk: usize) -> (&Part<'a, F>, Range<usize>) {
-        let part = self.part(chunk);
-        let per_chunk = part.items.per_chunk();
-        let start = (chunk - part.first_chunk) * per_chunk;
-        (part, start..(start + per_chunk).min(part.items.count()))
-    }
-
-    /// Requests the bytes of a chunk, which will be read soon.
-    fn ask_for(&self, chunk: usize) {
-        if chunk < self.chunk_count {
-            let (part, items) = self.items(chunk);
-            will_need(part.items.bytes(part.file, items));
-        }
+        wanted.min(self.chunks.len()).max(1)
     }
 }
 
-impl<F: Fingerprint> Part<'_, F> {
-    fn warm(&self, items: Range<usize>, counts: &Counts) -> Result<(), FormatError> {
-        let count = items.len() as u64;
-        let len = self.items.byte_len(items.clone());
+impl<F: Fingerprint> Chunk<'_, F> {
+    fn warm(&self, counts: &Counts) -> Result<(), FormatError> {
+        let count = self.numbers.len() as u64;
         match self.items {
             Items::Blocks(table) => {
-                for number in items {
+                for number in self.numbers.clone() {
                     // A block that was checked before may have left memory since.
                     touch(&self.file[table.block_offset(number)]);
                     table.block(self.file, number)?;
@@ -288,20 +258,37 @@ impl<F: Fingerprint> Part<'_, F> {
                 counts.blocks.fetch_add(count, Ordering::Relaxed);
             }
             Items::Pages(section) => {
-                for page in items {
+                for page in self.numbers.clone() {
                     let bytes = section.bytes(self.file, page * PAGE_LEN..(page + 1) * PAGE_LEN)?;
                     // Pages of the section and pages of memory are not aligned with each other.
-                    bytes
-                        .first()
-                        .into_iter()
-                        .chain(bytes.last())
-                        .for_each(touch);
+                    let ends = bytes.first().into_iter().chain(bytes.last());
+                    ends.for_each(touch);
                 }
                 counts.pages.fetch_add(count, Ordering::Relaxed);
             }
         }
+        let len = self.place().len() as u64;
         counts.bytes.fetch_add(len, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Returns the place of the chunk in the file.
+    fn place(&self) -> Range<usize> {
+        let Range { start, end } = self.numbers;
+        match self.items {
+            Items::Blocks(table) => {
+                let place = table.block_offset(start);
+                place..place + (end - start) * table.block_size
+            }
+            Items::Pages(section) => {
+                let place = section.page_offset(start);
+                place..place + section.len().min(end * PAGE_LEN) - start * PAGE_LEN
+            }
+        }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.file.get(self.place()).unwrap_or_default()
     }
 }
 
@@ -311,43 +298,11 @@ fn touch(byte: &u8) {
 }
 
 impl<F: Fingerprint> Items<'_, F> {
-    fn count(&self) -> usize {
+    /// Returns the number of blocks or pages, and the bytes of each.
+    fn count_and_len(self) -> (usize, usize) {
         match self {
-            Items::Blocks(table) => table.block_count(),
-            Items::Pages(section) => section.page_count(),
+            Items::Blocks(table) => (table.block_count(), table.block_size),
+            Items::Pages(section) => (section.page_count(), PAGE_LEN),
         }
-    }
-
-    fn item_len(&self) -> usize {
-        match self {
-            Items::Blocks(table) => table.block_size,
-            Items::Pages(_) => PAGE_LEN,
-        }
-    }
-
-    /// Returns the number of blocks or pages in a chunk.
-    fn per_chunk(&self) -> usize {
-        (CHUNK_LEN / self.item_len()).max(1)
-    }
-
-    /// Returns the bytes of some blocks or pages.
-    fn byte_len(&self, items: Range<usize>) -> u64 {
-        match self {
-            Items::Blocks(table) => (items.len() * table.block_size) as u64,
-            Items::Pages(section) => {
-                let end = section.len().min(items.end * PAGE_LEN);
-                (end - items.start * PAGE_LEN) as u64
-            }
-        }
-    }
-
-    /// Returns the place in the file of some blocks or pages.
-    fn bytes<'f>(&self, file: &'f [u8], items: Range<usize>) -> &'f [u8] {
-        let start = match self {
-            Items::Blocks(table) => table.block_offset(items.start),
-            Items::Pages(section) => section.page_offset(items.start),
-        };
-        let end = start + self.byte_len(items) as usize;
-        file.get(start..end).unwrap_or_default()
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use super::{Set, SetIds, Typed, differ};
 use crate::design::Permuted;
 use crate::error::Result;
-use crate::fingerprint::{Fingerprint, Width, by_width};
+use crate::fingerprint::{ByWidth, Fingerprint, by_width, for_width};
 use crate::index::Fingerprints;
 
 /// The fingerprints of a table of all files of a set, each once, in the order of the table. Created by
@@ -31,25 +31,20 @@ use crate::index::Fingerprints;
 #[derive(Debug)]
 pub struct SetFingerprints<'a>(AtWidth<'a>);
 
-#[derive(Debug)]
-enum AtWidth<'a> {
-    W32(TypedFingerprints<'a, u32>),
-    W64(TypedFingerprints<'a, u64>),
-    W128(TypedFingerprints<'a, u128>),
-}
+type AtWidth<'a> =
+    ByWidth<TypedFingerprints<'a, u32>, TypedFingerprints<'a, u64>, TypedFingerprints<'a, u128>>;
 
 impl<'a> SetFingerprints<'a> {
     pub(super) fn new(set: &'a Set, table: usize) -> Result<Self> {
-        Ok(SetFingerprints(match set.width() {
-            Width::W32 => AtWidth::W32(set.typed().fingerprints(table)?),
-            Width::W64 => AtWidth::W64(set.typed().fingerprints(table)?),
-            Width::W128 => AtWidth::W128(set.typed().fingerprints(table)?),
-        }))
+        Ok(SetFingerprints(for_width!(
+            set.width(),
+            set.typed().fingerprints(table)?
+        )))
     }
 
     /// Returns the value of a fingerprint in this table.
     pub fn permuted(&self, fingerprint: u128) -> u128 {
-        by_width!(AtWidth, &self.0, fingerprints => {
+        by_width!(ByWidth, &self.0, fingerprints => {
             fingerprints.sources[0].permute(Fingerprint::from_u128(fingerprint)).0.to_u128()
         })
     }
@@ -59,7 +54,7 @@ impl<'a> SetFingerprints<'a> {
     /// # Errors
     /// A damaged block or page of a file, or a fingerprint that is not in table 0 of its file.
     pub fn ids(&self) -> Result<SetIds<'a>> {
-        by_width!(AtWidth, &self.0, fingerprints => fingerprints.ids())
+        by_width!(ByWidth, &self.0, fingerprints => fingerprints.ids())
     }
 }
 
@@ -68,7 +63,7 @@ impl Iterator for SetFingerprints<'_> {
     type Item = Result<u128>;
 
     fn next(&mut self) -> Option<Result<u128>> {
-        by_width!(AtWidth, &mut self.0, fingerprints => {
+        by_width!(ByWidth, &mut self.0, fingerprints => {
             fingerprints.next().map(|value| value.map(|value| value.to_u128()))
         })
     }

@@ -15,6 +15,7 @@ mod sketches;
 mod typed;
 mod whole;
 
+use std::any::Any;
 use std::sync::Arc;
 
 pub use crate::error::ManifestError;
@@ -80,7 +81,9 @@ pub struct Set {
 
 #[derive(Debug, Clone)]
 struct Parts {
-    indexes: Indexes,
+    width: Width,
+    /// A `Vec<Arc<Index<F>>>` of the fingerprints of this width.
+    indexes: Arc<dyn Any + Send + Sync>,
     names: Vec<String>,
     /// Whether errors name the index. They do not for a single index without a name.
     is_named: bool,
@@ -88,19 +91,12 @@ struct Parts {
     hidden: Option<Hidden>,
 }
 
-/// Index files of one width.
-#[derive(Debug, Clone)]
-enum Indexes {
-    W32(Vec<Arc<Index<u32>>>),
-    W64(Vec<Arc<Index<u64>>>),
-    W128(Vec<Arc<Index<u128>>>),
-}
-
 impl<F: Fingerprint> From<Arc<Index<F>>> for Set {
     fn from(index: Arc<Index<F>>) -> Self {
         Set {
             parts: Arc::new(Parts {
-                indexes: Indexes::from(vec![index]),
+                width: Width::of::<F>(),
+                indexes: Arc::new(vec![index]),
                 names: vec!["the index".to_owned()],
                 is_named: false,
                 hidden: None,
@@ -118,11 +114,7 @@ impl<F: Fingerprint> From<Index<F>> for Set {
 impl Set {
     /// The width of the fingerprints.
     pub fn width(&self) -> Width {
-        match self.parts.indexes {
-            Indexes::W32(_) => Width::W32,
-            Indexes::W64(_) => Width::W64,
-            Indexes::W128(_) => Width::W128,
-        }
+        self.parts.width
     }
 
     /// Number of files.

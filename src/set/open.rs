@@ -1,9 +1,10 @@
 //! Opening sets: from files, folders with a manifest, bytes in memory, or other sets.
 
+use std::any::Any;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Indexes, Manifest, Parts, Set, Typed, at_width, differ};
+use super::{Manifest, Parts, Set, Typed, at_width, differ};
 use crate::error::{Error, Result};
 use crate::fingerprint::{Fingerprint, with_type};
 use crate::index::{Index, Storage, width_of};
@@ -107,6 +108,7 @@ impl Set {
         }
         let set = Set {
             parts: Arc::new(Parts {
+                width: first.width(),
                 indexes: at_width!(first, typed => typed.together(&all)),
                 names: all.iter().flat_map(|set| set.names()).cloned().collect(),
                 is_named: true,
@@ -136,9 +138,9 @@ impl Set {
 
 impl<F: Fingerprint> Typed<'_, F> {
     /// Collects the files of sets of this width.
-    fn together(self, sets: &[Set]) -> Indexes {
+    fn together(self, sets: &[Set]) -> Arc<dyn Any + Send + Sync> {
         let indexes = sets.iter().flat_map(|set| set.typed::<F>().shared());
-        Indexes::from(indexes.cloned().collect::<Vec<_>>())
+        Arc::new(indexes.cloned().collect::<Vec<_>>())
     }
 }
 

@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-use super::{Set, at_width};
+use super::Set;
 use crate::error::Result;
-use crate::fingerprint::{Fingerprint, by_width};
+use crate::fingerprint::{ByWidth, Fingerprint, by_width, for_width};
 use crate::id::{Id, IdBuf};
 use crate::index::Records;
 
@@ -45,30 +45,7 @@ pub struct SetRecords<'a> {
 }
 
 /// The records of one file.
-#[derive(Debug)]
-enum Source<'a> {
-    W32(Records<'a, u32>),
-    W64(Records<'a, u64>),
-    W128(Records<'a, u128>),
-}
-
-impl<'a> From<Records<'a, u32>> for Source<'a> {
-    fn from(records: Records<'a, u32>) -> Self {
-        Source::W32(records)
-    }
-}
-
-impl<'a> From<Records<'a, u64>> for Source<'a> {
-    fn from(records: Records<'a, u64>) -> Self {
-        Source::W64(records)
-    }
-}
-
-impl<'a> From<Records<'a, u128>> for Source<'a> {
-    fn from(records: Records<'a, u128>) -> Self {
-        Source::W128(records)
-    }
-}
+type Source<'a> = ByWidth<Records<'a, u32>, Records<'a, u64>, Records<'a, u128>>;
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Head {
@@ -80,9 +57,9 @@ struct Head {
 impl<'a> SetRecords<'a> {
     pub(super) fn new(set: &'a Set) -> Result<Self> {
         let mut records = SetRecords {
-            sources: at_width!(set, typed => {
-                typed.indexes().map(|index| index.records().into()).collect()
-            }),
+            sources: (0..set.segment_count())
+                .map(|number| for_width!(set.width(), set.typed().index(number).records()))
+                .collect(),
             next: BinaryHeap::with_capacity(set.segment_count()),
             set,
             is_given: false,
@@ -138,7 +115,7 @@ fn next_shown<'r>(
     segment: usize,
     source: &'r mut Source<'_>,
 ) -> Result<Option<(u128, Id<'r>)>> {
-    by_width!(Source, source, records => {
+    by_width!(ByWidth, source, records => {
         let read = match set.hides_some(segment) {
             false => records.read(),
             true => records.read_where(|fingerprint, id, slot| {

@@ -1,13 +1,12 @@
 //! A set in the type of its width, for code that uses its fingerprints.
 
-use std::any::Any;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use super::fingerprints::TypedFingerprints;
-use super::{Indexes, Set, SetIds};
+use super::{Set, SetIds};
 use crate::error::Result;
-use crate::fingerprint::{Fingerprint, Width};
+use crate::fingerprint::Fingerprint;
 use crate::id::Id;
 use crate::index::Index;
 
@@ -29,38 +28,17 @@ macro_rules! at_width {
 }
 pub(crate) use at_width;
 
-impl<F: Fingerprint> From<Vec<Arc<Index<F>>>> for Indexes {
-    fn from(own: Vec<Arc<Index<F>>>) -> Self {
-        let mut indexes = match Width::of::<F>() {
-            Width::W32 => Indexes::W32(Vec::new()),
-            Width::W64 => Indexes::W64(Vec::new()),
-            Width::W128 => Indexes::W128(Vec::new()),
-        };
-        let vec: &mut dyn Any = match &mut indexes {
-            Indexes::W32(vec) => vec,
-            Indexes::W64(vec) => vec,
-            Indexes::W128(vec) => vec,
-        };
-        if let Some(vec) = vec.downcast_mut() {
-            *vec = own;
-        }
-        indexes
-    }
-}
-
 impl Set {
     /// Returns the set in the type `F` of its width.
     ///
     /// # Panics
     /// If `F` does not have the width of the set.
     pub(crate) fn typed<F: Fingerprint>(&self) -> Typed<'_, F> {
-        let indexes: &dyn Any = match &self.parts.indexes {
-            Indexes::W32(indexes) => indexes,
-            Indexes::W64(indexes) => indexes,
-            Indexes::W128(indexes) => indexes,
-        };
-        let indexes: &Vec<Arc<Index<F>>> = indexes.downcast_ref().expect("the width of the set");
-        Typed { set: self, indexes }
+        let indexes = self.parts.indexes.downcast_ref::<Vec<Arc<Index<F>>>>();
+        Typed {
+            set: self,
+            indexes: indexes.expect("the width of the set"),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use simidx::set::Question;
-use simidx::{Column, Fingerprint, Id};
+use simidx::{Fingerprint, Id};
 
 use crate::answer::{Gathered, Near, Numbered};
 use crate::collection::Collection;
@@ -84,19 +84,6 @@ impl Collection {
             all.truncate(count);
         }
         Ok(Numbered::new(all, last))
-    }
-
-    /// Answers many queries, each like [`Collection::query`]; changes may come between them.
-    ///
-    /// # Errors
-    /// A damaged segment; a fingerprint that does not fit the width.
-    pub fn query_many<'q>(
-        &self,
-        fingerprints: impl Into<Column<'q>>,
-        distance: u32,
-    ) -> Result<Vec<Vec<Near>>> {
-        let queries = fingerprints.into().iter();
-        queries.map(|query| self.query(query, distance)).collect()
     }
 
     /// Returns the `count` fingerprints nearest to one within `max_distance`, by distance, then by value; of equally

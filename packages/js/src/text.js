@@ -103,7 +103,7 @@ function substrings(units, count) {
     return found.length === 0 && units.length > 0 ? [units.join("")] : found;
 }
 
-// Values of Word_Break, in the order of tools/tables.py.
+// Values of Word_Break, in the order of tools/js_tables.py.
 const [, CR, LF, NEWLINE, EXTEND, ZWJ, FORMAT, KATAKANA, HEBREW, LETTER, SINGLE, DOUBLE, ...others] = Array(19).keys();
 const [MID_NUM_LET, MID_LETTER, MID_NUM, NUMERIC, EXTEND_NUM_LET, REGIONAL, SPACE] = others;
 const isAny = (kind, ...kinds) => kinds.includes(kind);

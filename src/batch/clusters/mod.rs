@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use crate::batch::gathered::Gathered;
 use crate::error::{Error, Result};
 use crate::extsort::{MemoryLimit, Sorted};
-use crate::fingerprint::{Column, Fingerprint, Width, by_width, taken};
+use crate::fingerprint::{ByWidth, Column, Fingerprint, Width, by_width, for_width, taken};
 use crate::format::IdKind;
 use crate::set::{Set, Typed, at_width};
 use crate::setters;
@@ -227,12 +227,7 @@ pub struct ClusterFinder {
 }
 
 /// The search, by width.
-#[derive(Debug)]
-enum OfWidth {
-    W32(Finder<u32>),
-    W64(Finder<u64>),
-    W128(Finder<u128>),
-}
+type OfWidth = ByWidth<Finder<u32>, Finder<u64>, Finder<u128>>;
 
 impl ClusterFinder {
     /// Creates a search for fingerprints of a width.
@@ -240,11 +235,7 @@ impl ClusterFinder {
     /// # Errors
     /// A memory limit that is too small.
     pub fn new(width: Width, options: &ClusterOptions) -> Result<Self> {
-        let finder = match width {
-            Width::W32 => OfWidth::W32(Finder::new(options)?),
-            Width::W64 => OfWidth::W64(Finder::new(options)?),
-            Width::W128 => OfWidth::W128(Finder::new(options)?),
-        };
+        let finder = for_width!(width, Finder::new(options)?);
         Ok(ClusterFinder { finder })
     }
 
@@ -259,7 +250,7 @@ impl ClusterFinder {
     }
 
     fn push_value(&mut self, value: u128) -> Result<()> {
-        by_width!(OfWidth, &mut self.finder, finder => finder.gathered.push(taken(value)?))
+        by_width!(ByWidth, &mut self.finder, finder => finder.gathered.push(taken(value)?))
     }
 
     /// Adds the fingerprints of a column without copying it.
@@ -271,7 +262,7 @@ impl ClusterFinder {
     }
 
     fn extend(&mut self, fingerprints: Column<'_>) -> Result<()> {
-        by_width!(OfWidth, &mut self.finder, finder => {
+        by_width!(ByWidth, &mut self.finder, finder => {
             finder.gathered.extend(fingerprints.values()?)
         })
     }
@@ -287,7 +278,7 @@ impl ClusterFinder {
     }
 
     fn give(self, visit: VisitCluster<'_>) -> Result<ClusterReport> {
-        by_width!(OfWidth, self.finder, finder => {
+        by_width!(ByWidth, self.finder, finder => {
             finder.find(visit, &mut |_, _| Ok(()))
         })
     }

@@ -10,7 +10,7 @@ use super::join::{JoinOptions, join_of};
 use super::pairs::{Finder, PairOf, PairOptions, link_values};
 use crate::error::{Error, Result};
 use crate::extsort::MIN_MEMORY;
-use crate::fingerprint::{Column, Fingerprint, Width, by_width, taken};
+use crate::fingerprint::{ByWidth, Column, Fingerprint, Width, by_width, for_width, taken};
 use crate::set::Set;
 use apart::Apart;
 use decision::near;
@@ -60,27 +60,18 @@ pub struct Deduplicator {
 }
 
 /// The documents, by width.
-#[derive(Debug)]
-enum OfWidth {
-    W32(Documents<u32>),
-    W64(Documents<u64>),
-    W128(Documents<u128>),
-}
+type OfWidth = ByWidth<Documents<u32>, Documents<u64>, Documents<u128>>;
 
 impl Deduplicator {
     /// Creates a deduplicator for fingerprints of a width.
     pub fn new(width: Width, options: &DedupOptions) -> Self {
-        let documents = match width {
-            Width::W32 => OfWidth::W32(Documents::new(options)),
-            Width::W64 => OfWidth::W64(Documents::new(options)),
-            Width::W128 => OfWidth::W128(Documents::new(options)),
-        };
+        let documents = for_width!(width, Documents::new(options));
         Deduplicator { documents }
     }
 
     /// Returns the number of documents so far.
     pub fn document_count(&self) -> usize {
-        by_width!(OfWidth, &self.documents, documents => documents.fingerprints.len())
+        by_width!(ByWidth, &self.documents, documents => documents.fingerprints.len())
     }
 
     /// Adds a document. Documents are numbered from 0.
@@ -93,7 +84,7 @@ impl Deduplicator {
     }
 
     fn push_value(&mut self, value: u128) -> Result<()> {
-        by_width!(OfWidth, &mut self.documents, documents => documents.extend(&[taken(value)?]))
+        by_width!(ByWidth, &mut self.documents, documents => documents.extend(&[taken(value)?]))
     }
 
     /// Adds a document for each fingerprint of a column.
@@ -105,7 +96,7 @@ impl Deduplicator {
     }
 
     fn extend(&mut self, fingerprints: Column<'_>) -> Result<()> {
-        by_width!(OfWidth, &mut self.documents, documents => {
+        by_width!(ByWidth, &mut self.documents, documents => {
             documents.extend(fingerprints.values()?)
         })
     }
@@ -135,7 +126,7 @@ impl Deduplicator {
     /// # Errors
     /// As for [`Deduplicator::push`]; the document takes the memory of two.
     pub fn push_without_fingerprint(&mut self, identity: u128) -> Result<()> {
-        by_width!(OfWidth, &mut self.documents, documents => {
+        by_width!(ByWidth, &mut self.documents, documents => {
             documents.push_without_fingerprint(identity)
         })
     }
@@ -147,7 +138,7 @@ impl Deduplicator {
     /// # Errors
     /// The errors of [`Set::join`](crate::Set::join).
     pub fn exclude(&mut self, set: &Set) -> Result<()> {
-        by_width!(OfWidth, &mut self.documents, documents => documents.exclude(set))
+        by_width!(ByWidth, &mut self.documents, documents => documents.exclude(set))
     }
 
     /// Forms the clusters, on all threads of the current pool.
@@ -156,7 +147,7 @@ impl Deduplicator {
     /// The errors of [`PairFinder::finish`](super::PairFinder::finish), a memory limit that is too small, and
     /// [`Error::Interrupted`] if the watch of the options stops the search.
     pub fn finish(self) -> Result<Deduplicated> {
-        by_width!(OfWidth, self.documents, documents => documents.cluster())
+        by_width!(ByWidth, self.documents, documents => documents.cluster())
     }
 }
 

@@ -1,10 +1,8 @@
 //! Sorts the matches of a batch into the order of the queries, in bounded memory.
 
-use rayon::prelude::*;
-
 use super::{JoinInput, Queries};
 use crate::error::Result;
-use crate::extsort::{FixedRecord, Sorted, Sorter, TempSpace};
+use crate::extsort::{FixedRecord, Sorter, TempSpace};
 use crate::fingerprint::Fingerprint;
 use crate::index::Match;
 
@@ -34,10 +32,6 @@ impl<F: Fingerprint> FixedRecord for Hit<F> {
             distance: rest[0].into(),
             fingerprint: F::decode(&rest[1..]),
         }
-    }
-
-    fn sort(records: &mut Vec<Self>) {
-        records.par_sort_unstable();
     }
 }
 
@@ -97,7 +91,7 @@ impl<F: Fingerprint> HitSorter<F> {
         mut visit: impl FnMut(usize, Match<F>) -> Result<()>,
     ) -> Result<()> {
         let mut last = None;
-        let mut visit_each = |hits: &[Hit<F>]| {
+        self.0.finish()?.for_each_round(|hits| {
             hits.iter().try_for_each(|&hit| {
                 if last.replace(hit) == Some(hit) {
                     return Ok(());
@@ -105,15 +99,6 @@ impl<F: Fingerprint> HitSorter<F> {
                 let found = Match::unranked(hit.distance, hit.fingerprint);
                 visit(hit.query as usize, found)
             })
-        };
-        match self.0.finish()? {
-            Sorted::Memory(hits) => visit_each(&hits),
-            Sorted::Runs(mut merge) => {
-                while let Some(round) = merge.next_round()? {
-                    visit_each(round)?;
-                }
-                Ok(())
-            }
-        }
+        })
     }
 }

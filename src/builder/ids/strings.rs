@@ -5,7 +5,7 @@ use crate::builder::sections::SectionWriter;
 use crate::codec::bits::bit_length;
 use crate::codec::strings::{BUCKET_LEN, BucketWriter, SAMPLE_BUCKETS, StringCode};
 use crate::error::Result;
-use crate::extsort::{IndexedStrings, Numbered, Sorted, Sorter, Spool};
+use crate::extsort::{IndexedStrings, Numbered, Prefix, Sorted, Sorter, Spool};
 use crate::format::{Kind, index_bits};
 use crate::watch::{Reporter, Stage};
 
@@ -62,7 +62,7 @@ fn sort(
     let mut sorter = Sorter::<IndexedStrings>::new(space.temp.clone(), space.budget / 2);
     let mut index = 0;
     for_each_id(strings, reporter, |id| {
-        sorter.add(|ids| ids.push(id, index))?;
+        sorter.add(|ids| ids.push(Prefix::default(), [id, b""], index))?;
         index += 1;
         Ok(())
     })?;
@@ -141,7 +141,7 @@ fn collect(sorted: Sorted<IndexedStrings>, count: u64, space: &SortSpace) -> Res
     let bucket_count = count.div_ceil(BUCKET_LEN as u64);
     let stride = bucket_count.div_ceil(SAMPLE_BUCKETS as u64).max(1);
     let (mut place, mut is_sampled) = (0, false);
-    let mut take = |id: &[u8], index: u64| -> Result<()> {
+    let mut take = |_, [id, _]: [&[u8]; 2], index: u64| -> Result<()> {
         if place % BUCKET_LEN as u64 == 0 {
             let bucket = place / BUCKET_LEN as u64;
             let has_room = dictionary.sample.bytes.len() < SAMPLE_LEN;

@@ -3,7 +3,7 @@
 use super::NumberedIndex;
 use crate::bit_set::BitSet;
 use crate::error::{Error, Result};
-use crate::extsort::{IndexedStrings, Sorter, Spool, TempSpace};
+use crate::extsort::{IndexedStrings, Prefix, Sorter, Spool, TempSpace};
 use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;
 use crate::id::Id;
@@ -56,7 +56,9 @@ impl ExcludedIds {
             *self = ExcludedIds::Strings(Sorter::new(temp.clone(), budget));
         }
         match self {
-            ExcludedIds::Strings(sorter) => sorter.add(|ids| ids.push(id, 0)),
+            ExcludedIds::Strings(sorter) => {
+                sorter.add(|ids| ids.push(Prefix::default(), [id, b""], 0))
+            }
             _ => Err(mixed()),
         }
     }
@@ -95,7 +97,7 @@ impl ExcludedIds {
             ExcludedIds::Strings(sorter) => {
                 let mut last: Option<Vec<u8>> = None;
                 sorter.finish()?.for_each_round(|strings| {
-                    strings.for_each(|string, _| {
+                    strings.for_each(|_, [string, _], _| {
                         if last.as_deref() == Some(string) {
                             return Ok(());
                         }
