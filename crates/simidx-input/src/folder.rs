@@ -1,5 +1,6 @@
 //! The contents of a folder: shards of one format, or a document in each file.
 
+use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -23,6 +24,7 @@ struct Shard {
     /// The format by the name of the file.
     format: Option<Format>,
     is_empty: bool,
+    depth: usize,
 }
 
 /// Returns the inputs of an existing path; see [`expand`](super::expand).
@@ -101,6 +103,7 @@ fn files(folder: &Path) -> Result<Vec<Shard>> {
             files.push(Shard {
                 format: Format::of_name(entry.path()),
                 is_empty: entry.metadata().is_ok_and(|data| data.len() == 0),
+                depth: entry.depth(),
                 path: entry.into_path(),
             });
         }
@@ -140,23 +143,47 @@ fn has_extension(path: &Path) -> bool {
     super::compression::split_suffix(&name).0.contains('.')
 }
 
-/// Returns the message for a folder whose files are not all of one kind.
+/// Returns the message for a folder with files of several formats.
 fn mixture(folder: &Path, files: &[Shard]) -> String {
-    let told = files.iter().find(|file| file.format.is_some());
-    let other = files
+    let mut counts: BTreeMap<&'static str, usize> = BTreeMap::new();
+    for format in files.iter().filter_map(|file| file.format) {
+        *counts.entry(format.name()).or_default() += 1;
+    }
+    let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
+    counts.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
+    let most = counts.first().map_or("", |&(name, _)| name);
+    let mut kinds: Vec<String> = counts
         .iter()
-        .find(|file| file.format != told.and_then(|told| told.format));
-    let [told, other] =
-        [told, other].map(|file| file.map_or(Path::new(""), |file| file.path.as_path()));
-    let [one, another] =
-        [told, other].map(|path| PathBuf::from(path.file_name().unwrap_or_default()));
-    let pattern = printable(&folder.join("**/*")) + &end_of(told);
+        .map(|(name, count)| format!("{count} {name}"))
+        .collect();
+    let mut others = files.iter().filter(|file| file.format.is_none());
+    if let Some(other) = others.next() {
+        let name = PathBuf::from(other.path.file_name().unwrap_or_default());
+        let count = 1 + others.count();
+        let noun = if count == 1 { "other" } else { "others" };
+        kinds.push(format!("{count} {noun} such as {}", printable(&name)));
+    }
+    let pattern = pattern(folder, files, most);
     format!(
-        "holds files of several kinds, such as {} and {}; name those to read by a pattern such as '{pattern}', \
+        "holds files of several kinds: {}; name those to read by a pattern such as '{pattern}', \
          or read every file as a document with --input files",
-        printable(&one),
-        printable(&another)
+        kinds.join(", ")
     )
+}
+
+/// Returns a pattern for the files of a format: their folder, and the most frequent ending of their names.
+fn pattern(folder: &Path, files: &[Shard], format: &str) -> String {
+    let is_of = |file: &&Shard| file.format.is_some_and(|told| told.name() == format);
+    let mut ends: BTreeMap<String, usize> = BTreeMap::new();
+    let mut is_deep = false;
+    for file in files.iter().filter(is_of) {
+        is_deep |= file.depth > 1;
+        *ends.entry(end_of(&file.path)).or_default() += 1;
+    }
+    let end = ends.into_iter().max_by_key(|&(_, count)| count);
+    let end = end.map_or_else(String::new, |(end, _)| end);
+    let any = if is_deep { "**/*" } else { "*" };
+    printable(&folder.join(any)) + &end
 }
 
 /// Returns the extension of a file, including that of its compression.
@@ -360,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn mixtures_are_refused_with_two_files_and_a_pattern() {
+    fn mixtures_are_refused_with_their_kinds_and_a_pattern() {
         let mixed = folder(&[
             ("a.jsonl.gz", b"x"),
             ("b.jsonl.gz", b"x"),
@@ -368,8 +395,8 @@ mod tests {
             ("README.md", b"x"),
             ("LICENSE", b"x"),
         ]);
-        let message = "dir: holds files of several kinds, such as a.jsonl.gz and LICENSE; \
-                       name those to read by a pattern such as 'dir/**/*.jsonl.gz', \
+        let message = "dir: holds files of several kinds: 2 jsonl, 1 csv, 2 others such as LICENSE; \
+                       name those to read by a pattern such as 'dir/*.jsonl.gz', \
                        or read every file as a document with --input files";
         assert_eq!(expanded(&mixed, None).unwrap_err(), message);
         assert_eq!(expanded(&mixed, Some(Format::Csv)).unwrap(), ["dir/c.csv"]);
@@ -379,13 +406,10 @@ mod tests {
             ("y/c.parquet", b"x"),
         ]);
         let error = expanded(&deep, None).unwrap_err();
-        let words = "b.json and a.parquet; name those to read by a pattern such as 'dir/**/*.json'";
+        let words = "2 parquet, 1 json; name those to read by a pattern such as 'dir/**/*.parquet'";
         assert!(error.contains(words), "{error}");
         let error = open(deep.path(), None).err().unwrap();
-        assert!(
-            error.to_string().contains("b.json and a.parquet; "),
-            "{error}"
-        );
+        assert!(error.to_string().contains("2 parquet, 1 json; "), "{error}");
     }
 
     #[test]

@@ -184,8 +184,8 @@ fn other_folders_are_documents_or_refused() {
     shards(&sandbox, "mixed");
     sandbox.write("mixed/a.csv", "id,text\n");
     sandbox.write("mixed/README.md", "# Data");
-    let message = "mixed: holds files of several kinds, such as a.csv and README.md; \
-                   name those to read by a pattern such as 'mixed/**/*.csv', \
+    let message = "mixed: holds files of several kinds: 3 jsonl, 1 csv, 1 other such as README.md; \
+                   name those to read by a pattern such as 'mixed/**/*.jsonl', \
                    or read every file as a document with --input files";
     for command in ["fingerprint", "build", "dedup"] {
         let out = ["mixed", "-o", "no", "--on-error", "skip"];
