@@ -140,7 +140,7 @@ def simidx_stores(records, folder, program):
             return [line.split("\t")[3] for line in lines.splitlines()]
 
         def by_id(ids):
-            lines = run("dump", path, *(f"--id={i}" for i in ids)).splitlines()
+            lines = run("query", path, "-k", 0, "--limit", 1, *(f"--id={i}" for i in ids)).splitlines()
             return [int(line[:16], 16) for line in lines]
 
         name = f"{run('--version').split(' (')[0]}, tables: {tables}"

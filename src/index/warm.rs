@@ -132,6 +132,17 @@ struct Counts {
     bytes: AtomicU64,
 }
 
+/// Tells the other threads to stop if its thread panics.
+struct StopOnPanic<'a>(&'a AtomicBool);
+
+impl Drop for StopOnPanic<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
 impl<'a, F: Fingerprint> Pass<'a, F> {
     fn new(indexes: &[&'a Index<F>]) -> Self {
         let mut pass = Pass {
@@ -166,7 +177,7 @@ impl<'a, F: Fingerprint> Pass<'a, F> {
         pass
     }
 
-    /// Warms all parts, or returns the first damage and the number of its segment.
+    /// Warms all chunks, or returns the first damage and the number of its segment.
     fn run(&self, options: &WarmOptions) -> Result<WarmReport, (usize, Error)> {
         let started = Instant::now();
         let (counts, next, stop) = (
@@ -208,6 +219,7 @@ impl<'a, F: Fingerprint> Pass<'a, F> {
             }
         };
         thread::scope(|scope| {
+            let _guard = StopOnPanic(&stop);
             for _ in 1..threads {
                 // If a thread cannot be started, the others do its work.
                 let _ = thread::Builder::new().spawn_scoped(scope, || work(None));

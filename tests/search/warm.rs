@@ -1,6 +1,8 @@
 //! Warming checks everything that queries need, once. It reports its progress, can be stopped, and finds the first
 //! damage. Files locked in memory are resident.
 
+use std::ops::ControlFlow;
+
 use simidx::design::TableDesign;
 use simidx::index::{WarmOptions, WarmReport};
 use simidx::watch::Stage;
@@ -204,7 +206,12 @@ fn an_empty_index_is_warm() {
 fn a_panic_of_the_caller_ends_the_pass() {
     let index = open::<u64>(file_with_ids(Codec::EliasFano));
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        index.warm(&WarmOptions::default().watch(Watch::new(|_| panic!("on purpose"))))
+        let watch = Watch::new(|progress| match progress.done {
+            // The other threads have not begun.
+            0 => ControlFlow::Continue(()),
+            _ => panic!("on purpose"),
+        });
+        index.warm(&WarmOptions::default().threads(2).watch(watch))
     }));
     assert!(panicked.is_err());
     index.warm(&WarmOptions::default().threads(2)).unwrap();

@@ -230,15 +230,6 @@ impl Fingerprinter {
         self.width
     }
 
-    /// Returns the fingerprint of one document, and the number of distinct features that count.
-    pub fn fingerprint_with_count(&mut self, document: &str) -> (u128, u32) {
-        self.for_each_feature(document, &mut |_| ());
-        let counted = self.weighed().filter(|(_, vote)| *vote > 0).count();
-        let fingerprint = self.combine();
-        let fingerprint = fingerprint.unwrap_or_else(|| self.empty_fingerprint());
-        (fingerprint, u32::try_from(counted).unwrap_or(u32::MAX))
-    }
-
     /// Calls `visit` with each distinct feature of a document, in the order of their first occurrences, including
     /// features that do not count.
     pub fn for_each_feature(&mut self, document: &str, visit: &mut dyn FnMut(&str)) {

@@ -64,11 +64,10 @@ fn check_normalised(pipeline: &Pipeline, document: &str) {
 
 fn check_fingerprint(mut fingerprinter: Fingerprinter, document: &str) {
     let fingerprint = fingerprinter.fingerprint(document);
-    let (again, count) = fingerprinter.fingerprint_with_count(document);
-    assert_eq!(fingerprint, again, "the same document again");
+    let again = fingerprinter.fingerprint_if_any(document);
     let features = fingerprinter.features(document);
-    let counted = features.iter().filter(|feature| feature.weight > 0.0);
-    assert_eq!(counted.count(), count as usize);
+    let has_any = features.iter().any(|feature| feature.weight > 0.0);
+    assert_eq!(again, has_any.then_some(fingerprint));
     assert!(
         features
             .iter()

@@ -72,7 +72,7 @@ fn stage_name(stage: Stage) -> String {
         Stage::MergeRecords => "merging the records".to_owned(),
         Stage::SortTable(table) => format!("sorting table {table}"),
         Stage::MergeTable(table) => format!("merging table {table}"),
-        Stage::ChooseCode(table) => format!("choosing the code of table {table}"),
+        Stage::ChooseCode(table) => format!("choosing a code for table {table}"),
         Stage::EncodeTable(table) => format!("encoding table {table}"),
         _ => "writing the ids".to_owned(),
     }

@@ -15,7 +15,7 @@ pub(crate) fn say(message: impl fmt::Display) {
 pub(crate) fn say_without_features(count: u64) {
     if count > 0 {
         let documents = counted(count, "document");
-        say(format_args!("no features in {documents}, left out"));
+        say(format_args!("no features in {documents}: left out"));
     }
 }
 

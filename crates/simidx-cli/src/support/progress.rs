@@ -257,13 +257,13 @@ mod tests {
     #[test]
     fn bars_fit_a_terminal() {
         let stages = [
-            "choosing the code of table 0",
-            "choosing the code of table 34",
+            "choosing a code for table 0",
+            "choosing a code for table 34",
             "merging the records",
         ];
         for (name, total) in stages
             .into_iter()
-            .flat_map(|name| [(name, 9_999_999), (name, 999_999_999)])
+            .flat_map(|name| [(name, 9_999_999), (name, 8_600_000_000)])
         {
             let bar = ProgressMode::Never.stage(name.into(), total, "1023 MiB".into());
             bar.set_position(total - 1);

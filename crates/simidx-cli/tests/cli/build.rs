@@ -39,7 +39,7 @@ fn every_stage_tells_how_far_it_is_and_how_long_it_took() {
         "reading",
         "merging the records",
         "sorting table 1",
-        "choosing the code of table 0",
+        "choosing a code for table 0",
         "encoding table 0",
         "encoding table 1",
         "writing the ids",

@@ -20,7 +20,7 @@ const TEXTS: [(&str, &str); 9] = [
 /// The fingerprint of all documents without features.
 const ZERO: &str = "0000000000000000";
 
-const NOTICE: &str = "simidx: no features in 6 documents, left out\n";
+const NOTICE: &str = "simidx: no features in 6 documents: left out\n";
 
 fn sandbox() -> Sandbox {
     let sandbox = Sandbox::new();

@@ -238,7 +238,7 @@ fn bits_are_counted_and_dead_ones_named() {
     let values: Vec<u64> = sample(400).iter().map(|value| value >> 32).collect();
     let sandbox = Sandbox::with_index(("a.hex", &hex(&values)), &[]);
     let page = report(&sandbox, &[]);
-    page.says("32 of the 64 bits are the same in every fingerprint");
+    page.says("32 of the 64 bits, from bit 32 to bit 63, are the same in every fingerprint");
     let distinct: BTreeSet<u64> = values.into_iter().collect();
     let start = page
         .rows

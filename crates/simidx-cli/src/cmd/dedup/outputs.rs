@@ -16,6 +16,7 @@ use crate::support::failure::{Failure, into_io};
 use crate::support::inputs::{InputFiles, OnError, folder};
 use crate::support::originals::{Copier, check_name};
 use crate::support::output::{Output, Together, compressed};
+use crate::support::page::grouped;
 
 /// The outputs, checked before anything is read.
 pub(super) struct Outputs {
@@ -175,7 +176,7 @@ impl Outputs {
                 compressed(path, out, |out| match format {
                     ReportFormat::Page => {
                         let page = Page { job, judged };
-                        let html = page.html(&args.title(), &summary.rows(job.measure))?;
+                        let html = page.html(&args.title(), &summary.rows(job.measure, grouped))?;
                         Ok(out.write_all(html.as_bytes())?)
                     }
                     ReportFormat::Table(format) => report::write(job, judged, *format, out),

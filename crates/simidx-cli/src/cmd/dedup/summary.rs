@@ -113,21 +113,26 @@ impl Summary {
         (time.as_secs_f64() * 1000.0).round() / 1000.0
     }
 
-    /// Returns the names and values of the figures for people, without the times.
-    pub(super) fn rows(&self, measure: Measure) -> Vec<(&'static str, String)> {
+    /// Returns the names and values of the figures for people, without the times. `number` formats the counts.
+    pub(super) fn rows(
+        &self,
+        measure: Measure,
+        number: fn(u64) -> String,
+    ) -> Vec<(&'static str, String)> {
         let mut rows = Vec::new();
         let mut row = |name, value: &dyn fmt::Display| rows.push((name, value.to_string()));
-        row("documents", &self.documents);
-        row("kept", &self.kept);
+        row("documents", &number(self.documents));
+        row("kept", &number(self.kept));
+        let dropped = number(self.dropped);
         match self.in_index {
-            0 => row("dropped", &self.dropped),
+            0 => row("dropped", &dropped),
             known => row(
                 "dropped",
-                &format_args!("{}, {known} of them in the index", self.dropped),
+                &format_args!("{dropped}, {} of them in the index", number(known)),
             ),
         }
         if self.chained > 0 {
-            row("dropped by chains only", &self.chained);
+            row("dropped by chains only", &number(self.chained));
         }
         if let (Some(similarity), Some(features)) = (self.similarity, &self.features) {
             let measure = format_args!("{similarity} and more, by {features}");
@@ -142,27 +147,32 @@ impl Summary {
             let bits = counted(distance.into(), "bit");
             row("distance", &format_args!("at most {bits}: {reason}"));
         }
-        row("clusters", &self.clusters);
-        row("largest cluster", &self.largest_cluster);
+        row("clusters", &number(self.clusters));
+        row("largest cluster", &number(self.largest_cluster));
         if self.without_features > 0 {
-            row("without features", &self.without_features);
+            row("without features", &number(self.without_features));
         }
+        let skipped = number(self.skipped);
         match (self.skipped, self.skipped_kept) {
             (0, _) => {}
-            (count, 0) => row("not judged", &format_args!("{count}, left out")),
-            (count, kept) if kept == count => row("not judged", &format_args!("{count}, kept")),
-            (count, kept) => row("not judged", &format_args!("{count}, {kept} of them kept")),
+            (_, 0) => row("not judged", &format_args!("{skipped}, left out")),
+            (count, kept) if kept == count => row("not judged", &format_args!("{skipped}, kept")),
+            (_, kept) => row(
+                "not judged",
+                &format_args!("{skipped}, {} of them kept", number(kept)),
+            ),
         }
         if let Some(count @ 1..) = self.single_feature {
-            row("with a single feature", &count);
+            row("with a single feature", &number(count));
         }
         for template in self.templates.iter().flatten().take(SHOWN_TEMPLATES) {
             let TemplateFigure { count, label, .. } = template;
             let label = Column::of(label);
+            let count = number(*count);
             row("of one template", &format_args!("{count}, such as {label}"));
         }
         if let Some(pairs) = self.compared_pairs {
-            row("compared pairs of texts", &pairs);
+            row("compared pairs of texts", &number(pairs));
         }
         rows
     }
@@ -198,7 +208,7 @@ impl Summary {
     }
 
     fn print(&self, measure: Measure, out: &mut dyn Write) -> io::Result<()> {
-        for (name, value) in self.rows(measure) {
+        for (name, value) in self.rows(measure, |count| count.to_string()) {
             row(out, name, value)?;
         }
         if let Some(comparing) = self.comparing_seconds {

@@ -15,7 +15,7 @@ const MAX_IMBALANCE: f64 = 0.25;
 /// Chance deviations stay below this number of standard deviations, each half of the inverse square root of the count.
 const DEVIATIONS: f64 = 6.0;
 
-/// More than one unbalanced bit among this number is a reason for a warning.
+/// There is a warning if more than one bit in this number is unbalanced.
 const FEW_BITS: usize = 8;
 
 /// Counts the set bits of all fingerprints, and returns the section.
@@ -48,23 +48,22 @@ fn warnings(counts: &[u64], all: u64) -> Vec<String> {
     }
     let most = MAX_IMBALANCE.max(DEVIATIONS / (all as f64).sqrt() / 2.0);
     let imbalance = |count: u64| (count as f64 / all as f64 - 0.5).abs();
-    let (dead, alive): (Vec<u64>, Vec<u64>) = counts
-        .iter()
-        .partition(|&&count| count == 0 || count == all);
-    let unbalanced = alive.iter().filter(|&&count| imbalance(count) > most);
-    let unbalanced = unbalanced.count();
     let bits = counts.len();
-    if !dead.is_empty() {
+    let (dead, alive): (Vec<usize>, Vec<usize>) =
+        (0..bits).partition(|&bit| counts[bit] == 0 || counts[bit] == all);
+    let unbalanced = alive.iter().filter(|&&bit| imbalance(counts[bit]) > most);
+    let unbalanced = unbalanced.count();
+    if let (Some(first), Some(last)) = (dead.first(), dead.last()) {
         warnings.push(format!(
-            "{} of the {bits} bits are the same in every fingerprint: check that the fingerprints are as wide as said, \
-             and how they were made.",
+            "{} of the {bits} bits, from bit {first} to bit {last}, are the same in every fingerprint: check that the \
+             fingerprints are as wide as said, and how they were made.",
             dead.len()
         ));
     }
     if unbalanced > bits / FEW_BITS {
         warnings.push(format!(
             "{unbalanced} of the {bits} bits are set, or clear, in more than three quarters of the fingerprints: \
-             features that most documents have decide them. Drop these with --stop-words, or take shingle=2."
+             they depend on features that most documents have. Drop these with --stop-words, or take shingle=2."
         ));
     }
     warnings
