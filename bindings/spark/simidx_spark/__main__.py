@@ -76,6 +76,8 @@ def _refuse_existing(session: Any, paths: list[str]) -> None:
 
 
 def _run(session: SparkSession, args: argparse.Namespace) -> None:
+    if args.report and args.report.rstrip("/") == args.output.rstrip("/"):
+        raise FileError(f"{args.report} is the folder of the kept records: name another one for the report")
     if not args.force:
         _refuse_existing(session, [path for path in (args.output, args.report) if path])
     format = _format(args.input, args.input_format)

@@ -171,7 +171,8 @@ def _distance(
     """Returns the distance if fingerprints are to be compared by default."""
     if similarity is not None:
         return None
-    if fingerprint_column is not None:
+    # An empty set gets segments, which have no sketches.
+    if fingerprint_column is not None or paths == []:
         return DISTANCE
     if paths:
         # The first file of a set shows whether the others have to be copied from elsewhere.

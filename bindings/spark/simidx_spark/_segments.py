@@ -91,7 +91,7 @@ def build(
     wiring.distance(k, width)
     if append and there is not None and segments_of(path):
         kinds = {pa.string(): "string", pa.int64(): "number"}
-        _same(path, width, "none" if id_column is None else kinds[wiring.ids(df, id_column)], pipeline)
+        _same(path, width, k, "none" if id_column is None else kinds[wiring.ids(df, id_column)], pipeline)
     data = wiring.records(df, fingerprint_column, id_column)
     rows, count = _sample(data.select("fingerprint"))
     cores = wiring.parallelism(df, partitions)
@@ -104,6 +104,8 @@ def build(
     built = run(shuffle(sent, len(splits)), d.Build(path, how)).collect()
     built.sort(key=lambda row: int(row["place"]))
     manifests = [bytes(row["manifest"]) for row in built]
+    if merged is not None and not manifests and not append:
+        raise InputError(f"merged={merged}: there are no records, so no file can be made of them")
     if append and there is not None:
         refuse_repeated(path, there, manifests)
     commit(path, manifests, NOTES, there, set() if append else None)
@@ -114,11 +116,13 @@ def build(
     return [str(row["name"]) for row in built]
 
 
-def _same(path: str, width: int, ids: str, pipeline: str | Pipeline | None) -> None:
+def _same(path: str, width: int, k: int, ids: str, pipeline: str | Pipeline | None) -> None:
     """Refuses to append records that a set cannot have next to its own."""
     of = facts(path)
     if of.width != width:
         raise InputError(f"{path}: its fingerprints have {of.width} bits, and those to append {width}")
+    if of.k != k:
+        raise InputError(f"{path}: it was built with k={of.k}, and is to be appended to with k={k}: pass the same")
     if of.ids != ids:
         raise InputError(f"{path}: the kind of its ids is {of.ids}, and of those to append {ids}")
     if of.pipeline != (None if pipeline is None else as_pipeline(pipeline, width).description):

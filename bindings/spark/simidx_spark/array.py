@@ -6,6 +6,7 @@ import argparse
 import codecs
 import glob
 import io
+import itertools
 import json
 import os
 import sys
@@ -37,6 +38,9 @@ TEXT_FIELD = "column of the texts, or member such as a.b of JSON lines [default:
 
 #: The help of ``--wait``.
 WAIT = "seconds without progress of any shard after which to stop [default: 3600]"
+
+#: The file in the folder of kept records that says of which run they are.
+MARKER = ".simidx-array.json"
 
 #: Records in a batch.
 BATCH = 4096
@@ -96,6 +100,12 @@ class _Documents:
 
     def __init__(self, path: Path, number: int, field: str) -> None:
         self._path, self._first, self._field = path, number << RECORD, field
+        self._state = _state(path)
+
+    def _check(self) -> None:
+        """Refuses a file that is not what it was at the start, for its records may have other numbers."""
+        if _state(self._path) != self._state:
+            raise InputError(f"{self._path} has changed while it was read: choose a new --state, and start again")
 
     def __call__(self) -> Batches:
         at = self._first
@@ -112,6 +122,7 @@ class _Documents:
             yield from self._parquet() if self._path.suffix == ".parquet" else self._json()
         except (pa.ArrowException, OSError) as error:
             raise InputError(f"{self._path}: {error}") from None
+        self._check()
 
     def _parquet(self) -> Iterator[Any]:
         with pq.ParquetFile(self._path, buffer_size=READ) as file:
@@ -146,13 +157,16 @@ class _Documents:
         with whole(output) as partial:
             if self._path.suffix == ".parquet":
                 self._copy_parquet(partial, mine)
-                return
-            gone = set(mine.tolist())
-            codec = {".gz": "gzip", ".zst": "zstd"}.get(self._path.suffix)
-            with pa.output_stream(str(partial), compression=codec) as out:
-                for record, (_, line) in enumerate(_lines(self._path)):
-                    if record not in gone:
-                        out.write(line)
+            else:
+                self._copy_lines(partial, set(mine.tolist()))
+            self._check()
+
+    def _copy_lines(self, output: Path, gone: set[int]) -> None:
+        codec = {".gz": "gzip", ".zst": "zstd"}.get(self._path.suffix)
+        with pa.output_stream(str(output), compression=codec) as out:
+            for record, (_, line) in enumerate(_lines(self._path)):
+                if record not in gone:
+                    out.write(line)
 
     def _copy_parquet(self, output: Path, gone: Any) -> None:
         with (
@@ -165,6 +179,12 @@ class _Documents:
                 for table in gathered(kept, GROUP_ROWS, GROUP_BYTES):
                     out.write_table(table)
                 at += file.metadata.row_group(group).num_rows
+
+
+def _state(path: Path) -> list[int]:
+    """Returns the length of a file, and when it was changed."""
+    about = path.stat()
+    return [about.st_size, about.st_mtime_ns]
 
 
 def _kept(batches: Batches, at: int, gone: Any) -> Batches:
@@ -215,6 +235,8 @@ def _inputs(names: list[str]) -> list[Path]:
         found = [Path(name)]
         if not found[0].exists():
             found = sorted({Path(match) for match in glob.glob(name, recursive=True)})
+            if "**" in name:
+                found = [path for path in found if not _is_linked(path, Path(name.partition("**")[0]))]
             if name.endswith("**"):
                 found = [path for path in found if path.is_file()]
         files = [file for path in found for file in (_files(path) if path.is_dir() else [path])]
@@ -227,9 +249,23 @@ def _inputs(names: list[str]) -> list[Path]:
     return paths
 
 
+def _is_linked(path: Path, above: Path) -> bool:
+    """Returns whether a link leads from a folder to a path in it. The program does not follow these either."""
+    return any(folder.is_symlink() for folder in path.parents if folder != above and above in folder.parents)
+
+
+def _folder(name: str) -> Path | None:
+    """Returns the folder of an input in which outputs would be inputs of the next run."""
+    if Path(name).exists():
+        return Path(name) if Path(name).is_dir() else None
+    folders = Path(name).parts[:-1]
+    fixed = list(itertools.takewhile(lambda part: not glob.has_magic(part), folders))
+    return Path(*fixed) if len(fixed) < len(folders) or name.endswith("**") else None
+
+
 def _outputs(args: argparse.Namespace, paths: list[Path]) -> list[Path]:
     """Returns the files of kept records: the paths of the inputs below the deepest folder that holds all of them."""
-    for folder in (Path(name).resolve() for name in args.input if Path(name).is_dir()):
+    for folder in (folder.resolve() for folder in map(_folder, args.input) if folder is not None):
         for made in filter(None, (args.output, args.state, args.report)):
             if Path(made).resolve().is_relative_to(folder):
                 raise OptionError(f"{made} lies in the input folder {folder}: choose a place outside")
@@ -239,9 +275,11 @@ def _outputs(args: argparse.Namespace, paths: list[Path]) -> list[Path]:
         raise OptionError("an input is named twice, so its output would be written twice")
     outputs = [Path(args.output) / place.relative_to(shared) for place in places]
     inputs = {path.resolve() for path in paths}
-    for output in outputs:
+    for output in [*outputs, *map(Path, [args.report] if args.report else [])]:
         if output.resolve() in inputs:
-            raise OptionError(f"{output} is an input, and no input is replaced: choose another folder")
+            raise OptionError(f"{output} is an input, and no input is replaced: choose another place")
+    if args.report and Path(args.report).resolve().is_relative_to(Path(args.output).resolve()):
+        raise OptionError(f"{args.report} lies in the output folder {args.output}: choose a place outside")
     return outputs
 
 
@@ -267,16 +305,19 @@ def _report(path: Path, paths: list[Path], table: pa.Table) -> None:
 def _run(args: argparse.Namespace) -> None:
     paths, output, (shard, count) = _inputs(args.input), Path(args.output), args.shard
     outputs = _outputs(args, paths)
-    if not (Path(args.state) / "manifest.json").exists() and output.exists() and any(output.iterdir()):
+    marker = output / MARKER
+    if not marker.exists() and output.exists() and any(output.iterdir()):
         raise FileError(f"{output} is there already and not empty")
+    if args.report and Path(args.report).exists() and not (Path(args.state) / "manifest.json").exists():
+        raise FileError(f"{args.report} is there already")
     options = {name: getattr(args, name) for name in ("similarity", "features", "pipeline", "keep", "text_field")}
-    files = [[str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns] for path in paths]
+    files = [[str(path.resolve()), *_state(path)] for path in paths]
     # What the options mean is checked before they are written down.
     pipeline = Pipeline(args.pipeline)
     how = (args.similarity, compared(words(args.features), pipeline), pipeline)
     simidx.dedup_texts(["a"], how[0], words=how[1], pipeline=how[2])
-    results = agree(
-        Path(args.state),
+    run = agree(
+        Path(args.state) / "manifest.json",
         {
             "version": simidx.__version__,
             "shards": count,
@@ -285,7 +326,9 @@ def _run(args: argparse.Namespace) -> None:
             "output": str(output.resolve()),
         },
     )
-    engine = Shards(results, shard, count, args.wait)
+    if marker.exists():
+        agree(marker, {"inputs or options": run})
+    engine = Shards(Path(args.state) / run, shard, count, args.wait)
     documents = [_Documents(path, number, args.text_field) for number, path in enumerate(paths)]
     similar = Similar(engine, pa.int64(), *how)
     parts: list[Any] = [[some] for some in documents]
@@ -293,6 +336,8 @@ def _run(args: argparse.Namespace) -> None:
     batches = [batch for part in found for read in part for batch in read()]
     table = pa.Table.from_batches(batches, Report(pa.int64()).schema).sort_by("id")
     dropped = table.column("id").to_numpy()
+    # Not before the inputs have been read, so that a run that refuses them leaves no folder.
+    agree(marker, {"inputs or options": run})
     for number, some in enumerate(documents):
         if engine.owns(number):
             some.copy(outputs[number], dropped)

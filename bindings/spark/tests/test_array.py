@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from simidx import FileError, OptionError
+from simidx import FileError, InputError, OptionError
 from simidx_spark import array
 from simidx_spark.distributed import _shards
 from simidx_spark.distributed._messages import Batches
@@ -108,7 +108,9 @@ def files(folder: Path) -> dict[str, Any]:
 def check_answer(folder: Path, *more: str) -> None:
     """Compares all outputs with those of the program, and the report, which names the most similar kept record."""
     assert program(folder, *more) == 0
-    assert files(folder / "out") == files(folder / "expected")
+    made = files(folder / "out")
+    assert made.pop(array.MARKER)
+    assert made == files(folder / "expected")
     found, others = (pq.read_table(folder / name).to_pylist() for name in ("report.parquet", "expected.parquet"))
     dropped = [(row["dropped_file"], row["dropped_row"]) for row in found]
     assert dropped == [(row["dropped_file"], row["dropped_row"]) for row in others]
@@ -126,6 +128,7 @@ def test_shards_at_once_answer_as_the_program(shards: int, keep: str, tmp_path: 
     running = [start(tmp_path, f"{shard}/{shards}", "--keep", keep) for shard in range(shards)]
     assert [finish(process)[0] for process in running] == [0] * shards
     check_answer(tmp_path, "--keep", keep)
+    assert pq.read_table(tmp_path / "report.parquet").num_rows > 100
 
 
 def test_nothing_may_be_dropped(tmp_path: Path) -> None:
@@ -162,8 +165,12 @@ def test_another_input_option_or_count_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "other").exists()
     os.utime(tmp_path / "in/sub/3.jsonl", (1, 1))
     assert "with other inputs:" in refused(tmp_path)
-    (tmp_path / "state/manifest.json").unlink()
-    assert "not empty" in refused(tmp_path)
+    os.utime(tmp_path / "in/sub/3.jsonl", (2, 2))
+    assert "out belongs to a run with other inputs or options:" in refused(
+        tmp_path, "--state", "another", "--report", "new"
+    )
+    (tmp_path / "out" / array.MARKER).unlink()
+    assert "not empty" in refused(tmp_path, "--state", "third", "--report", "new")
 
 
 def test_no_input_is_replaced_or_named_twice(tmp_path: Path) -> None:
@@ -175,6 +182,11 @@ def test_no_input_is_replaced_or_named_twice(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in/3.jsonl").write_bytes((tmp_path / "all/sub/3.jsonl").read_bytes())
     assert "is an input" in refused(tmp_path, "-o", "all/sub", inputs=["all/sub/*.jsonl"])
+    assert "is an input" in refused(tmp_path, "--report", "all/2.jsonl.gz", inputs=["all/2.jsonl.gz"])
+    assert "lies in the output folder" in refused(tmp_path, "--report", "out/3.jsonl")
+    assert "lies in the input folder" in refused(tmp_path, "-o", "all/kept", inputs=["all/*/*.jsonl"])
+    (tmp_path / "there").write_bytes(b"")
+    assert "there is there already" in refused(tmp_path, "--report", "there")
     assert "is named twice" in refused(tmp_path, inputs=["in", "in/3.jsonl"])
     assert files(tmp_path / "all") == before
 
@@ -189,7 +201,7 @@ def test_folders_and_patterns_without_files_are_refused(tmp_path: Path) -> None:
 
 def test_a_pattern_matches_at_any_depth(tmp_path: Path) -> None:
     write(tmp_path, documents(80, 1))
-    (tmp_path / "in/sub/again").unlink()
+    (tmp_path / "in/linked").symlink_to(tmp_path)
     found = array._inputs([str(tmp_path / "in/**/*.jsonl")])
     assert [path.name for path in found] == ["3.jsonl", "_temporary.jsonl", "empty.jsonl"]
     (tmp_path / "in/_SUCCESS").unlink()
@@ -217,7 +229,7 @@ def test_lines_that_the_program_refuses_are_refused(line: bytes, tmp_path: Path)
     path.write_bytes(b'\n{"text": "one"}\n' + line)
     with pytest.raises(Exception, match=r"a\.jsonl:3: not a JSON object with one text in 'text'"):
         list(array._Documents(path, 0, "text")())
-    assert program(tmp_path) != 0
+    assert program(tmp_path) == 2
 
 
 def test_members_of_members_are_those_of_the_program(tmp_path: Path) -> None:
@@ -234,8 +246,10 @@ def test_members_of_members_are_those_of_the_program(tmp_path: Path) -> None:
     assert finish(start(tmp_path, "0/1", "--text-field", "a.b")) == (0, "dropped 2 documents\n")
     check_answer(tmp_path, "--text-field", "a.b")
     (tmp_path / "in/a.jsonl").write_text(json.dumps({"a": {"b": "x"}, "a.b": "y"}))
-    assert "a.jsonl:1: not" in refused(tmp_path, "--text-field", "a.b", "--state", "new", "-o", "new-out")
-    assert program(tmp_path, "--text-field", "a.b", "--force") != 0
+    assert "a.jsonl:1: not" in refused(
+        tmp_path, "--text-field", "a.b", "--state", "new", "-o", "new-out", "--report", "new.parquet"
+    )
+    assert program(tmp_path, "--text-field", "a.b", "--force") == 2
 
 
 def test_columns_without_texts_are_refused(tmp_path: Path) -> None:
@@ -246,6 +260,22 @@ def test_columns_without_texts_are_refused(tmp_path: Path) -> None:
     for name, error in [("null", "a.parquet: row 0, from 0, has no text"), ("none", "a.parquet has no columns 'none'")]:
         assert error in refused(tmp_path, "--text-field", name, "--state", name)
     assert "a.parquet: Invalid UTF8" in refused(tmp_path, "--text-field", "bytes", "--state", "bytes")
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.jsonl"])
+def test_an_input_must_not_change(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    pq.write_table(pa.table({"text": ["a"]}), path)
+    if name == "a.jsonl":
+        path.write_text('{"text": "a"}')
+    read = array._Documents(path, 0, "text")
+    assert sum(batch.num_rows for batch in read()) == 1
+    os.utime(path, (1, 1))
+    with pytest.raises(InputError, match="has changed while it was read"):
+        list(read())
+    with pytest.raises(InputError, match="has changed while it was read"):
+        read.copy(tmp_path / "copy", np.arange(0))
+    assert sorted(file.name for file in tmp_path.iterdir()) == [name]
 
 
 @pytest.mark.parametrize("codec", ["none", "snappy", "gzip", "brotli", "zstd", "lz4"])
@@ -276,21 +306,16 @@ def test_large_row_groups_are_copied_in_pieces(tmp_path: Path, monkeypatch: pyte
 
 
 def test_results_are_those_of_one_manifest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_link(*_: Any) -> None:
-        raise OSError("this file system has no hard links")
-
+    path = tmp_path / "manifest.json"
     synced: list[int] = []
-    monkeypatch.setattr(os, "link", no_link)
     monkeypatch.setattr(os, "fsync", synced.append)
-    first = agree(tmp_path, {"inputs": ["a"]})
+    first = agree(path, {"inputs": ["a"]})
     assert len(synced) == 1
-    assert agree(tmp_path, {"inputs": ["a"]}) == first
+    assert agree(path, {"inputs": ["a"]}) == first
     with pytest.raises(OptionError, match="with other inputs:"):
-        agree(tmp_path, {"inputs": ["b"]})
-    (tmp_path / "manifest.json").unlink()
-    other = agree(tmp_path, {"inputs": ["b"]})
-    assert first.parent == other.parent == tmp_path
-    assert first != other
+        agree(path, {"inputs": ["b"]})
+    path.unlink()
+    assert agree(path, {"inputs": ["b"]}) != first
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", '{"inputs": ["a'])
@@ -298,14 +323,14 @@ def test_a_damaged_manifest_is_an_error(text: str, tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(_shards, "WRITING", 0.0)
     (tmp_path / "manifest.json").write_text(text)
     with pytest.raises(FileError, match=r"manifest\.json is damaged: delete .*, and start all shards again"):
-        agree(tmp_path, {"inputs": ["a"]})
+        agree(tmp_path / "manifest.json", {"inputs": ["a"]})
 
 
 def test_a_manifest_is_read_when_it_is_whole(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text('{"inputs": [')
     rest = threading.Timer(0.5, (tmp_path / "manifest.json").write_text, ['{"inputs": ["a"]}'])
     rest.start()
-    assert agree(tmp_path, {"inputs": ["a"]}).parent == tmp_path
+    assert agree(tmp_path / "manifest.json", {"inputs": ["a"]})
     rest.join()
 
 

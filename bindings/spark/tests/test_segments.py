@@ -138,7 +138,7 @@ def test_records_are_appended_once(spark: SparkSession, tmp_path: Path) -> None:
         with pytest.raises(simidx.FileError, match="set: 2 of 2 segments to append have been committed already, such"):
             on_spark.build(day, path, segments=2, append=True)
         assert contents(path) == before
-    with pytest.raises(simidx.FileError, match="committed already"):
+    with pytest.raises(simidx.InputError, match="it was built with k=3"):
         on_spark.build(day, path, segments=2, k=6, append=True)
     assert on_spark.build(df.where("false"), path, append=True) == []
     assert simidx.open(path).record_count == len(VALUES)

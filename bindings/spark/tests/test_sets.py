@@ -156,6 +156,9 @@ def test_an_empty_set_has_nothing(spark: SparkSession, tmp_path: Path, how: dict
     assert on_spark.join(df, tmp_path / "empty", exists=True).where("exists").count() == 0
     if "k" in how:
         on_spark.build(df.limit(3), tmp_path / "set", pipeline="web")
+        # Without a measure, the next days are compared as the first.
+        by_default = on_spark.dedup(df, against=tmp_path / "empty").report
+        assert {"distance", "similarity"} & set(by_default.columns) == {"distance"}
         reports = [
             sorted(map(tuple, on_spark.dedup(df, against=paths, **how).report.collect()))
             for paths in (tmp_path / "set", [tmp_path / "empty", tmp_path / "set"])

@@ -86,6 +86,38 @@ def test_an_address_that_nothing_opens_is_refused(
     assert [file.name for file in tmp_path.iterdir()] == ["with:colon"]
 
 
+def test_a_segment_that_is_there_is_not_uploaded_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("fsspec")
+
+    def broken(source: Any, sink: Any, _: int) -> None:
+        sink.write(source.read(100))
+        raise OSError("the connection is lost")
+
+    [name, _] = build(f"local://{tmp_path}/set", VALUES)
+    segment = tmp_path / "set" / name
+    before = segment.read_bytes()
+    monkeypatch.setattr("shutil.copyfileobj", broken)
+    store = Store(f"local://{tmp_path}/set")
+    for target in (name, "another"):
+        (tmp_path / "local").write_bytes(before)
+        if target == name:
+            store.put(str(tmp_path / "local"), target)
+        else:
+            with pytest.raises(OSError, match="the connection is lost"):
+                store.put(str(tmp_path / "local"), target)
+        assert not (tmp_path / "local").exists()
+    assert segment.read_bytes() == before
+
+
+def test_a_damaged_manifest_is_replaced_and_not_kept(tmp_path: Path) -> None:
+    build(str(tmp_path), VALUES)
+    manifest = (tmp_path / MANIFEST).read_bytes()
+    (tmp_path / MANIFEST).write_bytes(b"damaged")
+    commit(str(tmp_path), [manifest], {}, b"damaged")
+    assert distributed.sweep(str(tmp_path), older_than=0) == []
+    simidx.open(tmp_path).verify()
+
+
 @pytest.mark.parametrize("scheme", ["", "local://"])
 def test_a_manifest_is_of_files_that_are_there(tmp_path: Path, scheme: str) -> None:
     pytest.importorskip("fsspec")

@@ -209,11 +209,20 @@ def commit(
     store = Store(path)
     manifest = _simidx.next_manifest(before, gone, list(manifests), notes)
     store.require({name: length for name, _, length, _ in _simidx.manifest_segments(manifest)})
+    # A store that is not local may be left with a part of the new manifest.
+    if before is not None and _is_sound(before) and (gone != set() or not store.is_local):
+        store.write(f"{REPLACED[0]}{uuid.uuid4().hex}{REPLACED[1]}", before)
     if store.read(MANIFEST) != before:
         raise simidx.FileError(f"{path}: another job has changed the set since this one began: run this one again")
-    if before is not None and gone != set():
-        store.write(f"{REPLACED[0]}{uuid.uuid4().hex}{REPLACED[1]}", before)
     store.write(MANIFEST, manifest)
+
+
+def _is_sound(manifest: bytes) -> bool:
+    try:
+        _simidx.manifest_segments(manifest)
+    except simidx.Error:
+        return False
+    return True
 
 
 def manifest_of(path: str) -> bytes:
@@ -260,9 +269,10 @@ def sweep(path: str, older_than: float = 24 * 3600.0) -> list[str]:
     later, when another task works there.
     """
     store = Store(path)
-    # Before the files are listed: what leaves the set in between stays.
+    # Before and after the files are listed: what leaves the set in between stays, and so does what comes into it.
     manifests = [store.read(MANIFEST)]
     files = store.names()
+    manifests.append(store.read(MANIFEST))
     manifests += [store.read(name) for name, age, _ in files if is_replaced(name) and age < older_than]
     read = (_simidx.manifest_segments(data) for data in manifests if data is not None)
     listed = {name for segments in read for name, *_ in segments}

@@ -33,7 +33,7 @@ WRITING = 10.0
 def whole(path: Path) -> Iterator[Path]:
     """Gives a name to write to, and renames the file when it is complete: under ``path`` it is whole or not there."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    for left in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
+    for left in path.parent.glob(f".{glob.escape(path.name)}.{'?' * 32}.partial"):
         # A process that was killed cannot remove it.
         left.unlink(missing_ok=True)
     partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
@@ -134,10 +134,10 @@ class Shards:
         return data
 
 
-def agree(folder: Path, manifest: dict[str, Any]) -> Path:
-    """Writes what a run is about, and returns the folder of its results; refuses the folder of another run."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path, text = folder / "manifest.json", json.dumps(manifest, indent=1) + "\n"
+def agree(path: Path, manifest: dict[str, Any]) -> str:
+    """Writes what a run is about, and returns a hash of it; refuses to go on if another run has written there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(manifest, indent=1) + "\n"
     # A rename would replace the manifest of a faster process, which may be about another run.
     with suppress(FileExistsError), open(path, "x") as file:
         file.write(text)
@@ -146,8 +146,8 @@ def agree(folder: Path, manifest: dict[str, Any]) -> Path:
     there = _manifest(path)
     other = [name for name in manifest if there.get(name) != manifest[name]]
     if other:
-        raise OptionError(f"{folder} is the state of a run with other {', '.join(other)}: choose a new folder")
-    return folder / hashlib.sha256(text.encode()).hexdigest()[:16]
+        raise OptionError(f"{path.parent} belongs to a run with other {', '.join(other)}: choose a new folder")
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _manifest(path: Path) -> dict[str, Any]:

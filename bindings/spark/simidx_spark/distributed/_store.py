@@ -105,6 +105,9 @@ class Store:
             return
         system, base = self._system()
         try:
+            # The name identifies the bytes. An upload that fails may leave a part, and must not replace them.
+            if system.get_file_info(f"{base}/{name}").size == os.path.getsize(local):
+                return
             with open(local, "rb") as source, system.open_output_stream(f"{base}/{name}") as sink:
                 shutil.copyfileobj(source, sink, 8 << 20)
         finally:
