@@ -89,8 +89,14 @@ impl<F: Fingerprint> Collecting<F> {
                 sorter.add(|buffer| buffer.push(Numbered { fingerprint, id }))
             }
             (RecordSorter::Bytes { sorter, ids, .. }, id) => {
-                let mut bytes = [0; MAX_SKETCH_BITS as usize / 8];
-                let sketch = le_bytes(sketch.unwrap_or_default(), &mut bytes);
+                let mut bytes;
+                let sketch = match sketch {
+                    None => &[][..],
+                    Some(sketch) => {
+                        bytes = [0; MAX_SKETCH_BITS as usize / 8];
+                        le_bytes(sketch, &mut bytes)
+                    }
+                };
                 let mut number = [0; 8];
                 let id = id_bytes(*ids, id, &mut number)?;
                 sorter.add(|buffer| buffer.push(fingerprint, [id, sketch], ()))
