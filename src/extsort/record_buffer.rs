@@ -8,7 +8,7 @@ use crate::fingerprint::Fingerprint;
 use crate::threads::map_parts;
 
 /// The buffer size for reading and writing fixed-size records, in bytes.
-const PIECE_LEN: usize = 1 << 20;
+pub(super) const PIECE_LEN: usize = 1 << 20;
 
 /// Values that one task checks.
 pub(super) const TASK_LEN: usize = 1 << 16;

@@ -1,10 +1,11 @@
 //! A buffer of records with strings: string ids, alone, with fingerprints, or in pairs.
 
+use std::cmp::Ordering;
 use std::io::{self, BufRead, Write};
 
 use rayon::prelude::*;
 
-use super::record_buffer::{FixedRecord, RecordBuffer, TASK_LEN};
+use super::record_buffer::{FixedRecord, PIECE_LEN, RecordBuffer, TASK_LEN};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::threads::{map_parts, map_parts_mut};
@@ -36,11 +37,18 @@ struct Record<A, B> {
 
 impl<A, B> Record<A, B> {
     /// Returns both strings as one.
+    #[inline]
     fn bytes<'a>(&self, arena: &'a [u8]) -> &'a [u8] {
         let [first, second] = self.lens.map(usize::from);
         &arena[self.start as usize..][..first + second]
     }
 
+    #[inline]
+    fn first<'a>(&self, arena: &'a [u8]) -> &'a [u8] {
+        &arena[self.start as usize..][..usize::from(self.lens[0])]
+    }
+
+    #[inline]
     fn strings<'a>(&self, arena: &'a [u8]) -> [&'a [u8]; 2] {
         self.bytes(arena).split_at(self.lens[0].into()).into()
     }
@@ -173,17 +181,16 @@ impl<A: Before, B: FixedRecord> RecordBuffer for StringRecords<A, B> {
                 }
             });
         }
-        self.records.par_sort_unstable_by(|a, b| {
-            let by_strings = || {
-                let [[a, a_second], [b, b_second]] = [a, b].map(|record| record.strings(arena));
-                let by_first = a[skipped..].cmp(&b[skipped..]);
-                by_first.then_with(|| a_second.cmp(b_second))
-            };
-            let by_value = a.before.cmp(&b.before);
-            by_value
-                .then_with(by_strings)
-                .then_with(|| a.after.cmp(&b.after))
-        });
+        self.records
+            .par_sort_unstable_by(|a, b| match a.before.cmp(&b.before) {
+                Ordering::Equal => {
+                    let by_first = a.first(arena)[skipped..].cmp(&b.first(arena)[skipped..]);
+                    by_first
+                        .then_with(|| a.strings(arena)[1].cmp(b.strings(arena)[1]))
+                        .then_with(|| a.after.cmp(&b.after))
+                }
+                unequal => unequal,
+            });
     }
 
     fn last_key(&self) -> Option<Self::Key> {
@@ -214,16 +221,18 @@ impl<A: Before, B: FixedRecord> RecordBuffer for StringRecords<A, B> {
     }
 
     fn write_to(&self, out: &mut impl Write) -> io::Result<()> {
-        let mut head = Vec::new();
+        let mut bytes = Vec::with_capacity(PIECE_LEN);
         for record in &self.records {
-            head.clear();
-            record.before.encode(&mut head);
-            record.after.encode(&mut head);
-            head.extend(record.lens.map(u16::to_le_bytes).as_flattened());
-            out.write_all(&head)?;
-            out.write_all(record.bytes(&self.arena))?;
+            record.before.encode(&mut bytes);
+            record.after.encode(&mut bytes);
+            bytes.extend_from_slice(record.lens.map(u16::to_le_bytes).as_flattened());
+            bytes.extend_from_slice(record.bytes(&self.arena));
+            if bytes.len() >= PIECE_LEN {
+                out.write_all(&bytes)?;
+                bytes.clear();
+            }
         }
-        Ok(())
+        out.write_all(&bytes)
     }
 
     fn read_from(&mut self, input: &mut impl BufRead, budget: usize) -> io::Result<bool> {
