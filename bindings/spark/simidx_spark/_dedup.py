@@ -266,10 +266,10 @@ def _near_index(documents: DataFrame, job: Job, paths: list[str], width: int, k:
             _check_index(paths[0], job, width, index.width, index.pipeline)
             return run(documents, d.NearIndex(paths, "id", job.id_type, width, _index_id(index), k))
     # Each task searches some segments, and no machine copies them all.
-    for path in paths:
-        of = facts(path)
+    of_paths = [facts(path) for path in paths]
+    for path, of in zip(paths, of_paths, strict=True):
         _check_index(path, job, width, of.width, of.pipeline)
-        if of.ids != facts(paths[0]).ids:
+        if of.ids != of_paths[0].ids:
             raise InputError(f"{path}: its ids are not of the same kind as those of {paths[0]}")
     found = nearest(documents, "fingerprint", paths, k, job.partitions)
     found = found.toDF(GONE, "index_fingerprint", "distance", "index_id")

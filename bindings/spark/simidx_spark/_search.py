@@ -137,11 +137,6 @@ def pairs(
     return Near(df, fingerprint_column, partitions).find(k, links=False)
 
 
-def labels(links: DataFrame, width: int, places: int, united: int) -> DataFrame:
-    """Returns the label of each linked value, at its place."""
-    return d.labels(Spark(running.get().persisted), [links], width, places, united)
-
-
 def members(records: DataFrame, k: int, partitions: int | None, united: int) -> tuple[DataFrame, int]:
     """Returns the records with a near-duplicate, as messages to the places of their clusters, and their number.
 
@@ -151,7 +146,8 @@ def members(records: DataFrame, k: int, partitions: int | None, united: int) -> 
     places = near.places
     links = keep(near.find(k, links=True))
     sent = run(records, d.SendRecords("fingerprint", places))
-    everything = sent.unionAll(labels(links, near.width, places, united))
+    labels = d.labels(Spark(running.get().persisted), [links], near.width, places, united)
+    everything = sent.unionAll(labels)
     return run(shuffle(everything, places), d.Members("fingerprint", near.width, places)), places
 
 
