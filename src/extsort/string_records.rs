@@ -138,12 +138,12 @@ impl<A: Before, B: FixedRecord> StringRecords<A, B> {
 
     /// Returns the length of the common beginning of all first strings.
     fn common_len(&self) -> usize {
-        let first_string = |record: &Record<A, B>| record.strings(&self.arena)[0];
-        let Some(first) = self.records.first().map(first_string) else {
+        let Some(first) = self.records.first() else {
             return 0;
         };
+        let first = first.first(&self.arena);
         let common = |record: &Record<A, B>| {
-            let pairs = first.iter().zip(first_string(record));
+            let pairs = first.iter().zip(record.first(&self.arena));
             pairs.take_while(|(a, b)| a == b).count()
         };
         let shortest = map_parts(&self.records, TASK_LEN, |_, part| {
@@ -176,7 +176,7 @@ impl<A: Before, B: FixedRecord> RecordBuffer for StringRecords<A, B> {
             skipped = self.common_len();
             map_parts_mut(&mut self.records, TASK_LEN, |_, part| {
                 for record in part {
-                    let [string, _] = record.strings(arena);
+                    let string = record.first(arena);
                     record.before = record.before.of_string(&string[skipped..]);
                 }
             });

@@ -14,10 +14,9 @@ use crate::support::output::{Column, json_style, write_object};
 use crate::support::records::{Fingerprinted, Refusal, id_of_kind};
 use crate::support::table::{self, Lines, Sheet, id_kind};
 
-/// Properties of records by their numbers, without their fingerprints.
+/// The ids of records by their numbers.
 pub(super) struct KnownRecords {
     kind: IdKind,
-    /// The ids.
     pub(super) labels: Labels,
 }
 
