@@ -6,6 +6,7 @@
 #include <simidx.h>
 
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -60,6 +61,30 @@ template <class T, class Call> std::vector<T> all(Call call) {
     }
 }
 
+/// Receives values from the library. Exceptions must not pass through it: the first one stops the call, and is thrown
+/// after it.
+template <class T> struct receiver {
+    std::vector<T> received;
+    std::exception_ptr failure;
+
+    template <class... Parts> std::int32_t add(Parts... parts) noexcept {
+        try {
+            received.push_back(T{parts...});
+            return 0;
+        } catch (...) {
+            failure = std::current_exception();
+            return 1;
+        }
+    }
+
+    std::vector<T> result(simidx_status status) {
+        if (failure)
+            std::rethrow_exception(failure);
+        check(status);
+        return std::move(received);
+    }
+};
+
 /// The bits of the elements of an array of fingerprints.
 template <class F> constexpr std::uint32_t width() {
     static_assert(std::is_same_v<F, std::uint32_t> || std::is_same_v<F, std::uint64_t> || std::is_same_v<F, fingerprint>,
@@ -105,18 +130,11 @@ public:
     }
 
     std::vector<std::string> string_ids(fingerprint of) const {
-        std::vector<std::string> ids;
+        detail::receiver<std::string> ids;
         auto add = [](void *to, char const *bytes, std::size_t len, std::uint64_t) -> std::int32_t {
-            try {
-                if (bytes != nullptr)
-                    static_cast<std::vector<std::string> *>(to)->emplace_back(bytes, len);
-                return 0;
-            } catch (...) { // Exceptions must not pass through the library.
-                return 1;
-            }
+            return bytes == nullptr ? 0 : static_cast<detail::receiver<std::string> *>(to)->add(bytes, len);
         };
-        check(simidx_ids(get(), of, add, &ids));
-        return ids;
+        return ids.result(simidx_ids(get(), of, add, &ids));
     }
 
     std::vector<fingerprint> find(std::uint64_t id) const {
@@ -252,20 +270,17 @@ struct pair {
     std::uint32_t distance;
 };
 
-/// Finds all pairs within a distance, in order.
+/// Finds all pairs within a distance, in order. If there are more than `max_pairs`, it fails before it stores any; 0 is no
+/// limit.
 template <class F>
-std::vector<pair> pairs(std::vector<F> const &fingerprints, std::uint32_t distance = 3, simidx_work_options const *options = nullptr) {
-    std::vector<pair> found;
+std::vector<pair> pairs(std::vector<F> const &fingerprints, std::uint32_t distance = 3, simidx_work_options const *options = nullptr,
+                        std::uint64_t max_pairs = 0) {
+    detail::receiver<pair> found;
     auto add = [](void *to, std::uint64_t first, std::uint64_t second, std::uint32_t bits) -> std::int32_t {
-        try {
-            static_cast<std::vector<pair> *>(to)->push_back({first, second, bits});
-            return 0;
-        } catch (...) { // Exceptions must not pass through the library.
-            return 1;
-        }
+        return static_cast<detail::receiver<pair> *>(to)->add(first, second, bits);
     };
-    check(simidx_pairs(fingerprints.data(), detail::width<F>(), fingerprints.size(), distance, 0, options, add, &found));
-    return found;
+    return found.result(simidx_pairs(fingerprints.data(), detail::width<F>(), fingerprints.size(), distance, max_pairs, options,
+                                     add, &found));
 }
 
 /// Returns for each text the number of the text that is kept for it: its own if it is kept.

@@ -15,6 +15,11 @@
         }                                                                                                                  \
     } while (0)
 
+/// A value that cannot be made.
+struct unlucky {
+    explicit unlucky(int number) { throw number; }
+};
+
 template <class Work> simidx_status status_of(Work work) {
     try {
         work();
@@ -86,6 +91,17 @@ int main(int argc, char **argv) {
     }
     auto const pairs = simidx::pairs(fps);
     CHECK(pairs.size() == 3 && pairs[0].first == 0 && pairs[0].second == 1 && pairs[0].distance == 1);
+    CHECK(simidx::pairs(fps, 3, nullptr, 3).size() == 3);
+    CHECK(status_of([&] { simidx::pairs(fps, 3, nullptr, 2); }) == SIMIDX_ERROR_LIMIT);
+    // An exception while an answer is received stops the call, and arrives as itself.
+    simidx::detail::receiver<unlucky> none;
+    CHECK(none.add(7) != 0);
+    try {
+        none.result(SIMIDX_ERROR_STOPPED);
+        CHECK(false);
+    } catch (int number) {
+        CHECK(number == 7);
+    }
     CHECK((simidx::dedup_texts({"one two three four", "five six seven", "One two, three four!"}) ==
            std::vector<std::uint64_t>{0, 1, 0}));
     CHECK((simidx::dedup_texts({"<html>a b c", "a b c"}, 1.0, 3, &web) == std::vector<std::uint64_t>{0, 0}));
