@@ -12,6 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 from simidx_spark import _dedup, _search, _segments, _wiring
 
 SETTINGS = {
+    # Sessions are short: to compile less halves the time that the virtual machine takes.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "1g",
