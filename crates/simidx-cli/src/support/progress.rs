@@ -4,18 +4,25 @@ use std::borrow::Cow;
 use std::fmt::Write;
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Once};
+use std::time::{Duration, Instant};
 
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use simidx::Watch;
+
+use super::messages::say;
 
 /// Number of terminal columns that the bars are designed for.
 const WIDTH: u16 = 80;
 
 /// Number of records between updates of a bar that counts them one by one.
 const SHOWN_EVERY: u64 = 1 << 10;
+
+/// A comparison of texts is slow if it takes longer than this time, and decides fewer texts a second than this number.
+/// Usual ones are ten times as fast.
+const SLOW_AFTER: Duration = Duration::from_secs(60);
+const SLOW_RATE: u64 = 10_000;
 
 /// When to draw progress bars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -65,13 +72,22 @@ impl ProgressMode {
             .with_message(doing)
     }
 
-    /// Returns a bar with the share of compared texts, and the watch that moves it.
+    /// Returns a bar with the share of compared texts, and the watch that moves it. If the comparison is slow, a message
+    /// names the likely reason, since a run without a terminal shows no bar.
     pub(crate) fn comparing(self) -> (ProgressBar, Watch) {
         let bar = self.styled(template("comparing texts ({percent}%, {elapsed})"));
         let shown = bar.clone();
+        let start = Instant::now();
+        let said = Once::new();
         let watch = Watch::new(move |progress| {
             shown.set_length(progress.total);
             shown.set_position(progress.done);
+            let elapsed = start.elapsed();
+            if is_slow(elapsed, progress.done) {
+                said.call_once(|| {
+                    shown.suspend(|| say_slow(elapsed, progress.done, progress.total));
+                });
+            }
             ControlFlow::Continue(())
         });
         (bar, watch)
@@ -144,6 +160,21 @@ impl ReadingBar {
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
     }
+}
+
+/// Whether a comparison that has decided this number of texts is slow.
+fn is_slow(elapsed: Duration, done: u64) -> bool {
+    elapsed >= SLOW_AFTER && done < SLOW_RATE * elapsed.as_secs()
+}
+
+fn say_slow(elapsed: Duration, done: u64, total: u64) {
+    say(format_args!(
+        "compared {} of {} texts in {} s, which is slow: probably many are of one template but less similar than asked \
+         for, so that they are compared pair by pair; `dedup` with a lower --similarity drops them",
+        HumanCount(done),
+        HumanCount(total),
+        elapsed.as_secs(),
+    ));
 }
 
 fn template(style: &str) -> ProgressStyle {
@@ -252,6 +283,14 @@ mod tests {
         bar.tick();
         let line = screen.0.lock().unwrap();
         line.trim_end().to_owned()
+    }
+
+    #[test]
+    fn only_comparisons_that_take_long_are_slow() {
+        let [early, late] = [1, 100].map(Duration::from_secs);
+        assert!(!is_slow(early, 0));
+        assert!(is_slow(late, 999_999));
+        assert!(!is_slow(late, 1_000_000));
     }
 
     #[test]
