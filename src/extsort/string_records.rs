@@ -210,13 +210,17 @@ impl<A: Before, B: FixedRecord> RecordBuffer for StringRecords<A, B> {
             }
             None => self.records.len(),
         };
-        for record in self.records.drain(..count) {
-            to.push(record.before, record.strings(arena), record.after);
-        }
-        // Strings were read in order, so the remaining ones are at the end of the arena.
-        let start = self.records.first().map(|record| record.start);
+        // Strings were read in order, so those of the remaining records are at the end of the arena.
+        let start = self.records.get(count).map(|record| record.start);
         let start = start.unwrap_or(self.arena.len() as u64);
+        let shift = to.arena.len() as u64;
+        to.arena.extend_from_slice(&self.arena[..start as usize]);
         self.arena.drain(..start as usize);
+        let moved = self.records.drain(..count);
+        to.records.extend(moved.map(|record| Record {
+            start: record.start + shift,
+            ..record
+        }));
         self.records.iter_mut().for_each(|r| r.start -= start);
     }
 
