@@ -126,16 +126,16 @@ class Received:
         """Takes the data of a part."""
         return self._parts.pop(part, [])
 
-    def rows(self, part: int, width: int | None = None) -> Array:
-        """Takes the rows of numbers of a part."""
+    def rows(self, part: int, width: int | None = None, zeros: int = 0) -> Array:
+        """Takes the rows of numbers of a part, each with ``zeros`` behind it."""
         width = COLUMNS[part] if width is None else width
         parts = self.raw(part)[::-1]
-        rows = np.empty((sum(map(len, parts)) // (8 * width), width), dtype=np.uint64)
+        rows = np.zeros((sum(map(len, parts)) // (8 * width), width + zeros), dtype=np.uint64)
         start = 0
         while parts:
             # Each message is freed when it is copied.
             some = np.frombuffer(parts.pop(), dtype="<u8").reshape(-1, width)
-            rows[start : start + len(some)] = some
+            rows[start : start + len(some), :width] = some
             start += len(some)
         return rows
 
@@ -387,13 +387,10 @@ class Meet(_AtPlaces):
         self._leaders, self._similarity = leaders, similarity
 
     def _at(self, place: int, got: Received) -> Rows:
+        # In the first round nothing is held, and later no keys come.
         rows = got.rows(HELD)
-        new = got.rows(KEYS)
-        if len(new):
-            # Nothing is held yet. Each step frees what the one before it has made.
-            rows = np.zeros((len(new), COLUMNS[HELD]), dtype=np.uint64)
-            rows[:, :-1] = new
-        del new
+        if not len(rows):
+            rows = got.rows(KEYS, zeros=1)
         gone = got.rows(DROPPED)[:, 0]
         rows[np.isin(rows[:, 1], gone), 5] = GONE
         order = np.lexsort((rows[:, 1], rows[:, 0]))
