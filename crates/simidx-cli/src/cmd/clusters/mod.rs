@@ -4,13 +4,14 @@ mod printer;
 mod similar;
 
 use simidx::batch::{Cluster, ClusterFinder, ClusterOptions, ClusterReport};
-use simidx::{Column, Error, IdKind, Set, Width};
+use simidx::{Column, Error, IdKind, IndexBuilder, Set, Width};
 use simidx_input::InputFile;
 
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
 use crate::support::indexes::ExcludeArgs;
 use crate::support::inputs::SourceArgs;
+use crate::support::labels::Labels;
 use crate::support::messages::{counted, is_quiet, say, say_without_features};
 use crate::support::options::{DEFAULT_DISTANCE, DISTANCES, IdChoice, ResourceArgs, distance_or};
 use crate::support::progress::ProgressMode;
@@ -18,7 +19,7 @@ use crate::support::quantity::count;
 use crate::support::records::{Fingerprinted, Refusal, Sink, read_opened};
 use crate::support::similarity::{Compared, SimilarityArgs};
 use crate::support::table::{Sheet, TableArgs};
-use crate::support::transient::TransientBuilder;
+use crate::support::transient;
 use printer::{KnownRecords, Printer};
 
 /// The head of `simidx clusters --help` and of its man page.
@@ -126,16 +127,16 @@ fn of_records(
     let reading = (mode, "reading", "records");
     let read = read_opened((input, inputs), &pipeline, reading, &mut taken)?;
     say_without_features(read.without_features);
-    let Some((builder, mut records)) = taken.indexed else {
+    let Some((builder, (kind, mut labels))) = taken.indexed else {
         let printer = Printer::new(args, width, None, sheet)?;
         return printed(args, mode, options.distance, printer, |visit| {
             taken.finder.finish(visit)
         });
     };
-    records.labels.end_at(read.records + read.skipped)?;
-    records.labels.inputs = read.inputs;
-    let set = builder.finish()?;
-    of_set(&set, Some(&records), args, sheet, mode)
+    labels.end_at(read.records + read.skipped)?;
+    labels.inputs = read.inputs;
+    let set = transient::finish(builder, &args.resources)?;
+    of_set(&set, Some(&(kind, labels)), args, sheet, mode)
 }
 
 /// Collects records that are not in an index.
@@ -145,7 +146,7 @@ struct Taken<'a> {
     /// Takes records without ids.
     finder: ClusterFinder,
     /// The index for records with ids, in which they have numbers.
-    indexed: Option<(TransientBuilder<'a>, KnownRecords)>,
+    indexed: Option<(IndexBuilder, KnownRecords)>,
     is_first: bool,
 }
 
@@ -155,9 +156,10 @@ impl Sink for Taken<'_> {
         let is_named = record.is_named();
         let kind = args.ids().kind(is_named, IdKind::None);
         if std::mem::take(&mut self.is_first) && kind != IdKind::None {
-            let (width, ids) = (args.source.records.width, IdChoice::Number);
-            let builder = TransientBuilder::new(width, ids, self.distance, &args.resources);
-            self.indexed = Some((builder, KnownRecords::new(args, kind)));
+            let stored = (args.source.records.width, IdKind::Number);
+            let builder = transient::start(stored, self.distance, &args.resources)?;
+            let labels = Labels::new(args.resources.temp_dir.as_deref(), 0, false);
+            self.indexed = Some((builder, (kind, labels)));
         }
         if self.indexed.is_none() && args.ids() == IdChoice::Auto && is_named {
             let message = "has an id, but the first record had none; choose with --ids";
@@ -167,8 +169,8 @@ impl Sink for Taken<'_> {
         match &mut self.indexed {
             // It is near to nothing.
             _ if record.without_features.is_some() => {}
-            Some((builder, records)) => {
-                builder.push_number(fingerprint, records.push(record)?)?;
+            Some((builder, (kind, labels))) => {
+                builder.push_with_id(fingerprint, labels.push_own(record, *kind)?)?;
             }
             None => self.finder.push(fingerprint)?,
         }
