@@ -14,7 +14,7 @@ use simidx_text::similar::{SignedText, Sketcher, TextSigner, TextSketch};
 use simidx_text::{Fingerprinter, ParallelFingerprinter, Pipeline};
 
 use crate::support::failure::Failure;
-use crate::support::inputs::{Diagnostics, InputArgs};
+use crate::support::inputs::{Diagnostics, InputArgs, OnError};
 use crate::support::progress::{ProgressMode, Reading, ReadingBar};
 
 /// Number of records that are fingerprinted in parallel.
@@ -28,6 +28,8 @@ pub(crate) enum Wanted {
     Fingerprint,
     /// The fingerprint, and a sketch.
     Sketch(SketchText),
+    /// A sketch, instead of the fingerprint.
+    SketchAlone(Sketcher),
     /// The data that is compared instead of the fingerprint.
     Signed(TextSigner, Extras),
     /// The items that stand in the text, instead of the fingerprint.
@@ -76,6 +78,11 @@ impl Fingerprinted {
             }
             Wanted::Contained(search) => {
                 self.contained = search.find(fingerprinter, &text);
+                return;
+            }
+            Wanted::SketchAlone(sketcher) => {
+                let features = sketcher.feature_set(fingerprinter, &text);
+                self.sketch = Some(sketcher.sketch_of(&features));
                 return;
             }
             Wanted::Signed(signer, extras) => {
@@ -233,7 +240,23 @@ pub(crate) fn read(
     let options = args.fields.options(args.width);
     let open = |path| simidx_input::open_with(path, args.format(), &options);
     let readers = paths.iter().map(|path| (path.as_path(), open(path)));
-    read_all((args, args.width), pipeline, readers, bar, sink)
+    read_all((args.on_error, args.width), pipeline, readers, bar, sink)
+}
+
+/// Reads one file of documents like [`read`]. An invalid record is an error.
+///
+/// # Errors
+/// The errors of [`read`].
+pub(crate) fn read_file(
+    (path, format): (&Path, Option<Format>),
+    options: &ReadOptions,
+    pipeline: &Pipeline,
+    (mode, doing, what): Reading,
+    sink: &mut dyn Sink,
+) -> Result<ReadCounts, Failure> {
+    let bar = mode.reading(doing, what, total_len(&[path.to_owned()]));
+    let readers = std::iter::once((path, simidx_input::open_with(path, format, options)));
+    read_all((OnError::Stop, Width::W64), pipeline, readers, bar, sink)
 }
 
 /// Reads the inputs like [`read`], which may be open already.
@@ -268,7 +291,7 @@ pub(crate) fn read_originals(
     let readers = originals
         .iter()
         .map(|input| (input.path(), input.records()));
-    read_all((args, width), pipeline, readers, bar, sink)
+    read_all((args.on_error, width), pipeline, readers, bar, sink)
 }
 
 /// The path of an input, and its reader.
@@ -276,7 +299,7 @@ type Opened<'a> = (&'a Path, simidx_input::Result<Box<dyn RecordReader>>);
 
 /// Reads everything from these readers. Each is opened after the one before it has been read.
 fn read_all<'a>(
-    (args, width): (&InputArgs, Width),
+    (on_error, width): (OnError, Width),
     pipeline: &Pipeline,
     readers: impl Iterator<Item = Opened<'a>>,
     bar: ReadingBar,
@@ -290,7 +313,7 @@ fn read_all<'a>(
     let mut run = Run {
         fingerprinter,
         width,
-        diagnostics: Diagnostics::new(args.on_error),
+        diagnostics: Diagnostics::new(on_error),
         counts: ReadCounts::default(),
         next_position: 0,
         bar,

@@ -503,15 +503,14 @@ fn visit_texts(
         .mode
         .reading("reading earlier texts", "documents", total);
     let readers = job.texts.iter().map(InputFile::records);
-    visit_all(readers, &bar, |position, record| match record {
-        Some(record) => {
+    visit_all(readers, &bar, |position, record| {
+        if let Some(record) = record
+            && let Content::Text(text) = record.content
+        {
             let id = record.id.unwrap_or(IdBuf::Number(position));
-            match record.content {
-                Content::Text(text) => visit(position, id, text),
-                _ => Ok(()),
-            }
+            visit(position, id, text)?;
         }
-        None => Ok(()),
+        Ok(())
     })?;
     let mut files = job.texts.iter();
     Ok(files.try_for_each(InputFile::check_unchanged)?)
