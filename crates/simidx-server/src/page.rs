@@ -80,7 +80,7 @@ pub(crate) async fn page(
     let asked = generation.clone();
     let figures = move || Ok((asked.source.figures()?, asked.source.resident_fraction()));
     let (figures, resident) = on_pool(app, figures).await?;
-    let mut glance = page::glance(&figures);
+    let mut glance = simidx_output::report::rows(&figures);
     if let Some(part) = resident {
         glance.push(("in memory", format!("{:.0} %", 100.0 * part)));
     }

@@ -14,7 +14,7 @@ use crate::support::output::{Report, row};
 use crate::support::process::peak_memory;
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::Size;
-use crate::support::report::FileReport;
+use crate::support::report::{self, FileReport};
 
 /// The times of the stages of a build, and its progress bar.
 pub(crate) struct Stages {
@@ -202,8 +202,10 @@ impl Report for BuildReport<'_> {
     }
 
     fn print(&self, out: &mut dyn Write) -> io::Result<()> {
-        self.index.print(out)?;
-        for (label, value) in &self.rows {
+        let is_size = |label: &str| !["content id", "metadata", "pipeline"].contains(&label);
+        let sizes = report::rows(&self.index.to_json());
+        let sizes = sizes.iter().filter(|(label, _)| is_size(label));
+        for (label, value) in sizes.chain(&self.rows) {
             row(out, label, value)?;
         }
         if let Some(peak) = self.peak_memory {

@@ -168,7 +168,7 @@ fn figures_are_those_of_the_other_commands() {
         ("records", "record_count"),
         ("distinct fingerprints", "fingerprint_count"),
         ("bytes of the files", "file_bytes"),
-        ("bytes of the fingerprints alone", "raw_bytes"),
+        ("bytes of fingerprints", "raw_bytes"),
         ("distance of near-duplicates", "max_distance"),
     ] {
         assert_eq!(page.figure(name), info[key].to_string(), "{name}");

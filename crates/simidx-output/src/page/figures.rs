@@ -1,62 +1,12 @@
-//! The figures of an index on a page, from the JSON of `simidx info --json`.
+//! A chart of the tables of an index, from the JSON of `simidx info --json`.
 
 use serde_json::Value;
 
 use super::chart::{Bar, BarChart};
-use super::numbers::{cut, decimal, grouped, sampled};
+use super::numbers::{decimal, grouped, sampled};
 
 /// Largest number of tables that are shown. A thousand files have thousands.
 const MAX_TABLES: usize = 100;
-
-/// Largest number of characters of a pipeline that are shown.
-const PIPELINE_LEN: usize = 1000;
-
-/// The unit of table sizes.
-const BITS: &str = " bits per fingerprint";
-
-/// The figures that are shown: key, name and unit of each.
-const NAMES: [(&str, &str, &str); 14] = [
-    ("width", "width", " bits"),
-    ("record_count", "records", ""),
-    ("recent_count", "not sealed yet", ""),
-    ("deleted_count", "deleted and still in segments", ""),
-    ("segment_count", "segments", ""),
-    ("fingerprint_count", "distinct fingerprints", ""),
-    ("id_kind", "ids", ""),
-    ("file_bytes", "bytes of the files", ""),
-    ("raw_bytes", "bytes of the fingerprints alone", ""),
-    ("ratio_to_raw", "files to fingerprints", " times"),
-    ("bits_per_fingerprint", "all tables and ids", BITS),
-    ("bound_bits_per_fingerprint", "bound of one table", BITS),
-    ("content_id", "content id", ""),
-    ("pipeline", "pipeline", ""),
-];
-
-/// Returns the names and values of the figures that are present.
-pub fn glance(figures: &Value) -> Vec<(&'static str, String)> {
-    let mut rows = Vec::new();
-    if let Some(files) = figures["segments"].as_array() {
-        rows.push(("index files", grouped(files.len() as u64)));
-    }
-    for (key, mut name, unit) in NAMES {
-        if key == "fingerprint_count" && figures["segments"].is_array() {
-            name = "fingerprints, those in several files counted in each";
-        }
-        let value = match &figures[key] {
-            Value::Null => continue,
-            // Spaces after commas let the browser break lines.
-            Value::String(text) => cut(&text.replace(",\"", ", \""), PIPELINE_LEN),
-            number => match (number.as_u64(), number.as_f64()) {
-                (Some(count), _) => grouped(count),
-                // An empty index has no meaningful ratio.
-                (None, None | Some(0.0)) => continue,
-                (None, Some(share)) => decimal(share, 2),
-            },
-        };
-        rows.push((name, value + unit));
-    }
-    rows
-}
 
 /// Returns a chart of the size of each table and the theoretical minimum for uniform fingerprints; `None` without
 /// tables.

@@ -13,7 +13,7 @@ mod table;
 pub use chart::{Bar, BarChart};
 pub use differences::Differences;
 pub use document::{POLICY, POLICY_WITH_FORM, Section, document, shown, warning};
-pub use figures::{compression, glance};
+pub use figures::compression;
 pub use numbers::{cut, decimal, grouped, plural, sampled, short};
 pub use records::{Entry, cluster, pair};
 pub use sample::{Sample, keep_first};

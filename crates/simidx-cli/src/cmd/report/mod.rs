@@ -20,7 +20,7 @@ use crate::support::output::Output;
 use crate::support::page::{self, POLICY, cut, document, plural};
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::count;
-use crate::support::report::SetReport;
+use crate::support::report;
 use clusters::Clusters;
 use labels::Labels;
 use pairs::Pairs;
@@ -112,7 +112,7 @@ fn page(set: &Set, args: &Args, mode: ProgressMode) -> Result<String, Failure> {
     let neighbours = neighbours::section(set, args)?;
     spinner.set_message("counting bits");
     let bits = bits::section(set)?;
-    let figures = SetReport::of(set)?.to_json();
+    let figures = report::figures(set)?;
     spinner.finish_and_clear();
 
     let mut labels = Labels::new(set, pairs.members().chain(clusters.members()))?;
@@ -126,7 +126,7 @@ fn page(set: &Set, args: &Args, mode: ProgressMode) -> Result<String, Failure> {
         }
         @if !args.texts.is_empty() { p { (labels.coverage()) } }
     };
-    let mut glance = page::glance(&figures);
+    let mut glance = report::rows(&figures);
     glance.push(("distance of near-duplicates", distance.to_string()));
     glance.push(("pairs within the distance", pairs.within()));
     glance.extend(clusters.figures());
