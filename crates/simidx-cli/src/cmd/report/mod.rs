@@ -1,6 +1,5 @@
 //! `simidx report`: an HTML page on the contents and the quality of indexes.
 
-mod bits;
 mod clusters;
 mod labels;
 mod neighbours;
@@ -30,7 +29,7 @@ const TITLE_LEN: usize = 120;
 
 /// The head of `simidx report --help` and of its man page.
 pub(crate) const HELP: &str = "\
-Write a page to look at: clusters, distances, doubtful pairs and bits.
+Write a page to look at: clusters, distances and doubtful pairs.
 
 The page is one HTML file of at most 2 MB that loads nothing and runs nothing. An index holds no texts: with \
 --texts they stand side by side, with the differences marked.
@@ -110,8 +109,6 @@ fn page(set: &Set, args: &Args, mode: ProgressMode) -> Result<String, Failure> {
     let clusters = Clusters::find(set, args)?;
     spinner.set_message("looking for nearest neighbours");
     let neighbours = neighbours::section(set, args)?;
-    spinner.set_message("counting bits");
-    let bits = bits::section(set)?;
     let figures = report::figures(set)?;
     spinner.finish_and_clear();
 
@@ -143,7 +140,6 @@ fn page(set: &Set, args: &Args, mode: ProgressMode) -> Result<String, Failure> {
         ),
         ("doubtful", "Doubtful pairs", pairs.doubtful(&labels)?),
         ("clusters", "Clusters", clusters.section(&labels)),
-        ("bits", "Bits", bits),
     ];
     let title = cut(&set.names().join(", "), TITLE_LEN);
     Ok(document(&title, POLICY, &lead, &sections))
