@@ -77,8 +77,6 @@ pub struct BarChart {
     pub columns: &'static [&'static str],
     /// A line between bars. The bars beyond it are hollow.
     pub limit: Option<Limit>,
-    /// A horizontal line at a value, with its label.
-    pub line: Option<(f64, String)>,
 }
 
 impl Render for BarChart {
@@ -135,10 +133,6 @@ impl BarChart {
                     @if number % label_step == 0 {
                         text x=(x(left + 0.5)) y=(px(PLOT.1 + 18.0)) { (bar.label) }
                     }
-                }
-                @if let Some((value, label)) = &self.line {
-                    line.reference x1="0" x2="100%" y1=(px(y(*value))) y2=(px(y(*value))) {}
-                    text.halo.end x="100%" y=(px(y(*value) - 6.0)) { (label) }
                 }
                 @if let Some(limit) = &self.limit {
                     @let middle = x(limit.within as f64);

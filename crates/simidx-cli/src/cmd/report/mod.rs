@@ -16,7 +16,7 @@ use crate::support::indexes::IndexArgs;
 use crate::support::inputs::{FieldArgs, InputFiles};
 use crate::support::options::{DISTANCES, InputFormat, ResourceArgs, heading, input_format};
 use crate::support::output::Output;
-use crate::support::page::{self, POLICY, cut, document, plural};
+use crate::support::page::{self, cut, document, plural};
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::count;
 use crate::support::report;
@@ -142,7 +142,7 @@ fn page(set: &Set, args: &Args, mode: ProgressMode) -> Result<String, Failure> {
         ("clusters", "Clusters", clusters.section(&labels)),
     ];
     let title = cut(&set.names().join(", "), TITLE_LEN);
-    Ok(document(&title, POLICY, &lead, &sections))
+    Ok(document(&title, &lead, &sections))
 }
 
 impl Args {
