@@ -18,7 +18,7 @@ use crate::support::options::{Choice, MOST_THREADS, TABLE_DISTANCES, heading, on
 use crate::support::output::{json_style, stdout};
 use crate::support::pipeline::PipelineArgs;
 use crate::support::process;
-use crate::support::quantity::{Size, count};
+use crate::support::quantity::{count, size};
 
 /// The head of `simidx serve --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -97,8 +97,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = seconds)]
     drain_delay: Duration,
     /// Largest size of a body, and of a text once it is normalised
-    #[arg(long, value_name = "SIZE", default_value = "16MiB", help_heading = LIMITS)]
-    max_body: Size,
+    #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = size, help_heading = LIMITS)]
+    max_body: u64,
     /// Most queries of a batch
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = count(1..=100_000_000u64), help_heading = LIMITS)]
     max_batch: u64,
@@ -106,8 +106,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = count(1..=u64::MAX), help_heading = LIMITS)]
     max_results: u64,
     /// Largest size of an answer; one in lines is sent piece by piece, and each piece is that large at most
-    #[arg(long, value_name = "SIZE", default_value = "64MiB", help_heading = LIMITS)]
-    max_answer: Size,
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = size, help_heading = LIMITS)]
+    max_answer: u64,
     /// Largest distance of a query [default: 4 more than the tables of an index were made for]
     #[arg(long, value_name = "K", value_parser = count(0..=128u32), help_heading = LIMITS)]
     max_k: Option<u32>,
@@ -275,10 +275,10 @@ pub(crate) fn run(args: Args) -> Answer {
         options.tls = Some(TlsFiles { certificates, key });
     }
     let limits = &mut options.limits;
-    limits.max_body = usize::try_from(args.max_body.0).unwrap_or(usize::MAX);
+    limits.max_body = usize::try_from(args.max_body).unwrap_or(usize::MAX);
     limits.max_batch = usize::try_from(args.max_batch).unwrap_or(usize::MAX);
     limits.max_results = args.max_results;
-    limits.max_answer = usize::try_from(args.max_answer.0).unwrap_or(usize::MAX);
+    limits.max_answer = usize::try_from(args.max_answer).unwrap_or(usize::MAX);
     limits.max_distance = args.max_k;
     limits.timeout = args.timeout;
     limits.idle_timeout = args.idle_timeout;

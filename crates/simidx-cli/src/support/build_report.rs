@@ -7,13 +7,12 @@ use std::time::Instant;
 
 use indicatif::ProgressBar;
 use serde_json::{Map, Value, json};
-use simidx::Watch;
 use simidx::watch::{Progress, Stage};
+use simidx::{ByteSize, Watch};
 
 use crate::support::output::{Report, row};
 use crate::support::process::peak_memory;
 use crate::support::progress::ProgressMode;
-use crate::support::quantity::Size;
 use crate::support::report::{self, FileReport};
 
 /// The times of the stages of a build, and its progress bar.
@@ -108,7 +107,7 @@ type StageSeconds = [(&'static str, f64); STAGES.len()];
 impl State {
     /// Records the progress of the current stage, or of the next one.
     fn show(&mut self, progress: &Progress) {
-        let written = format!("{:.0}", Size(progress.written));
+        let written = format!("{:.0}", ByteSize(progress.written));
         if self.stage != Some(progress.stage) {
             self.end_stage();
             self.stage = Some(progress.stage);
@@ -209,7 +208,7 @@ impl Report for BuildReport<'_> {
             row(out, label, value)?;
         }
         if let Some(peak) = self.peak_memory {
-            let (peak, limit) = (Size(peak), Size(self.memory_limit));
+            let (peak, limit) = (ByteSize(peak), ByteSize(self.memory_limit));
             row(out, "memory", format_args!("{peak}, the limit was {limit}"))?;
         }
         let stages = self.stage_seconds;

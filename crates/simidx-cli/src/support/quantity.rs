@@ -1,43 +1,25 @@
 //! Parses numbers in arguments, in the same way everywhere: sizes such as 64MiB, 1.5GB or 1e9, and counts such as 10M
 //! or 8.6e9.
 
-use std::fmt;
 use std::ops::RangeInclusive;
-use std::str::FromStr;
-
-use simidx::ByteSize;
 
 /// The letters of the powers of a thousand, or of 1024. The next one would conflict with exponents.
 const LETTERS: [&str; 5] = ["k", "m", "g", "t", "p"];
 
-/// A number of bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Size(pub(crate) u64);
-
-impl FromStr for Size {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let size = split(text).and_then(|(number, unit)| {
-            let unit = unit.trim_start();
-            // The unit of bytes is optional.
-            times(number, unit.strip_suffix('b').unwrap_or(unit))
-        });
-        size.map(|(bytes, _)| Size(bytes))
-            .ok_or("not a size below 2^64 bytes, such as 64MiB, 1.5GB, 10M or 1e9")
-    }
-}
-
-impl fmt::Display for Size {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        ByteSize(self.0).fmt(f)
-    }
+/// Parses a number of bytes.
+pub(crate) fn size(text: &str) -> Result<u64, &'static str> {
+    let size = split(text).and_then(|(number, unit)| {
+        let unit = unit.trim_start();
+        // The unit of bytes is optional.
+        times(number, unit.strip_suffix('b').unwrap_or(unit))
+    });
+    size.map(|(bytes, _)| bytes)
+        .ok_or("not a size below 2^64 bytes, such as 64MiB, 1.5GB, 10M or 1e9")
 }
 
 /// Parses the size of a block in bytes.
 pub(crate) fn block_size(text: &str) -> Result<u32, &'static str> {
-    let Size(bytes) = text.parse()?;
-    u32::try_from(bytes).map_err(|_| "not a size from 128 bytes to 8KiB")
+    u32::try_from(size(text)?).map_err(|_| "not a size from 128 bytes to 8KiB")
 }
 
 /// Returns a parser of whole numbers in a range.
@@ -87,11 +69,9 @@ fn times(number: &str, unit: &str) -> Option<(u64, bool)> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use simidx::ByteSize;
 
-    fn size(text: &str) -> Option<u64> {
-        text.parse().ok().map(|Size(bytes)| bytes)
-    }
+    use super::*;
 
     fn number(text: &str) -> Option<u64> {
         count(0..=u64::MAX)(text).ok()
@@ -119,7 +99,7 @@ mod tests {
             ("18446744073709551615", u64::MAX),
             ("000000000000000000000000000000000001", 1),
         ] {
-            assert_eq!(size(text), Some(bytes), "{text}");
+            assert_eq!(size(text), Ok(bytes), "{text}");
         }
         for text in [
             "",
@@ -143,7 +123,7 @@ mod tests {
             "∞",
             "nan",
         ] {
-            assert_eq!(size(text), None, "{text}");
+            assert!(size(text).is_err(), "{text}");
         }
     }
 
@@ -181,8 +161,7 @@ mod tests {
     #[test]
     fn what_is_shown_exactly_is_read_back() {
         for bits in 10..60 {
-            let size = Size(1 << bits);
-            assert_eq!(size.to_string().parse(), Ok(size));
+            assert_eq!(size(&ByteSize(1 << bits).to_string()), Ok(1 << bits));
         }
     }
 }
