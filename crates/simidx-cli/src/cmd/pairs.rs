@@ -104,9 +104,10 @@ const RECORD_IDS: [Choice<IdChoice>; 3] = [
 ];
 
 /// The kind of the members of a pair.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 enum By {
     /// Distinct fingerprints
+    #[default]
     Fingerprint,
     /// Records, by their ids; records that share a fingerprint are pairs of distance 0
     Id,
@@ -157,13 +158,13 @@ fn of_set(
 ) -> Answer {
     let options = args.options(set.width(), set.max_distance())?;
     let kind = records.map_or_else(|| id_kind(set.id_kind()), Labels::id_kind);
-    let columns = match args.by() {
+    let columns = match args.by.unwrap_or_default() {
         By::Fingerprint => FINGERPRINTS.to_vec(),
         By::Id => of_ids(kind, DISTANCE, records.is_some()),
     };
     let out = Lines::new(sheet, &columns)?;
     let mut printer = Printer::new(args, set.width(), (out, records), mode);
-    match args.by() {
+    match args.by.unwrap_or_default() {
         By::Id => set.id_pairs(&options, |pair| printer.ids(pair))?,
         By::Fingerprint => set.pairs(&options, |pair| Ok(printer.pair(pair)?))?,
     }
@@ -180,7 +181,7 @@ fn of_records(
     let width = args.source.records.width;
     let options = args.options(width, DEFAULT_DISTANCE)?;
     let reading = (mode, "reading", "records");
-    if args.by() == By::Id {
+    if args.by.unwrap_or_default() == By::Id {
         let (set, records) = transient_index(args, sheet.is_some(), reading)?;
         return of_set(&set, records.as_ref(), args, sheet, mode);
     }
@@ -223,7 +224,10 @@ fn transient_index(
         let (kind, builder) = match &mut open {
             Some(open) => open,
             None => {
-                let kind = args.ids().kind(record.is_named(), IdKind::Number);
+                let kind = args
+                    .ids
+                    .unwrap_or_default()
+                    .kind(record.is_named(), IdKind::Number);
                 open.insert((kind, start(kind)?))
             }
         };
@@ -238,8 +242,7 @@ fn transient_index(
     let read = records::read(input, &input.pipeline.pipeline()?, reading, &mut each)?;
     say_without_features(read.without_features);
     if let Some(records) = &mut records {
-        records.end_at(read.records + read.skipped)?;
-        records.inputs = read.inputs;
+        records.end(&read)?;
     }
     let builder = match open {
         Some((_, builder)) => builder,
@@ -275,14 +278,6 @@ fn of_texts(
 }
 
 impl Args {
-    fn by(&self) -> By {
-        self.by.unwrap_or(By::Fingerprint)
-    }
-
-    fn ids(&self) -> IdChoice {
-        self.ids.unwrap_or(IdChoice::Auto)
-    }
-
     /// # Errors
     /// More pairs than `--max-pairs`.
     fn check_count(&self, count: u64) -> Result<(), Failure> {

@@ -131,7 +131,7 @@ pub(crate) const CODECS: [Choice<CodecChoice>; 5] = [
 ];
 
 /// `--ids`: the ids of records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum IdChoice {
     /// No ids
     None,
@@ -140,6 +140,7 @@ pub(crate) enum IdChoice {
     /// The text in the id column; the position of a document that has none
     String,
     /// string, if the first record is a document or has an id
+    #[default]
     Auto,
 }
 

@@ -15,7 +15,7 @@ use simidx_text::{Fingerprinter, ParallelFingerprinter, Pipeline};
 
 use crate::support::failure::Failure;
 use crate::support::inputs::{Diagnostics, InputArgs, OnError};
-use crate::support::progress::{ProgressMode, Reading, ReadingBar};
+use crate::support::progress::{Reading, ReadingBar};
 
 /// Number of records that are fingerprinted in parallel.
 const BATCH_RECORDS: usize = 4096;
@@ -26,8 +26,8 @@ const BATCH_TEXT_LEN: usize = 16 << 20;
 /// The results that are computed for a document, in parallel.
 pub(crate) enum Wanted {
     Fingerprint,
-    /// The fingerprint, and a sketch.
-    Sketch(SketchText),
+    /// The fingerprint, and a sketch of features that another pipeline makes.
+    Sketch(Sketcher, ParallelFingerprinter),
     /// A sketch, instead of the fingerprint.
     SketchAlone(Sketcher),
     /// The data that is compared instead of the fingerprint.
@@ -44,9 +44,6 @@ pub(crate) struct Extras {
     pub(crate) sketcher: Option<Sketcher>,
     pub(crate) text: bool,
 }
-
-/// Makes the sketch of a text.
-pub(crate) type SketchText = Arc<dyn Fn(&str) -> TextSketch + Send + Sync>;
 
 /// A record with a known fingerprint.
 #[derive(Debug, Default)]
@@ -91,14 +88,14 @@ impl Fingerprinted {
                 self.sketch = sketcher.map(|sketcher| sketcher.sketch_of(signed.features()));
                 signed.has_features()
             }
-            Wanted::Fingerprint | Wanted::Sketch(_) => {
+            Wanted::Fingerprint | Wanted::Sketch(..) => {
                 let fingerprint = fingerprinter.fingerprint_if_any(&text);
                 self.fingerprint = fingerprint.unwrap_or(fingerprinter.empty_fingerprint());
                 fingerprint.is_some()
             }
         };
-        if let Wanted::Sketch(sketch) = wanted {
-            self.sketch = has_features.then(|| sketch(&text));
+        if let Wanted::Sketch(sketcher, own) = wanted {
+            self.sketch = has_features.then(|| own.with(|f| sketcher.sketch(f, &text)));
         }
         self.without_features = (!has_features).then(|| content_identity(&text));
         if let Wanted::Signed(_, Extras { text: true, .. }) = wanted {
@@ -333,58 +330,69 @@ fn read_all<'a>(
     })
 }
 
-/// Calls `visit` with each record and its position, without a record if it is invalid. Returns their number.
+/// Opens the files that these patterns name, of which the texts are needed.
 ///
 /// # Errors
-/// An input that cannot be read, and any error of `visit`.
-pub(crate) fn visit_all(
-    readers: impl Iterator<Item = simidx_input::Result<Box<dyn RecordReader>>>,
-    bar: &ReadingBar,
-    mut visit: impl FnMut(u64, Option<Record>) -> Result<(), Failure>,
+/// A pattern without matches, and a file that cannot be read.
+pub(crate) fn open_texts(
+    patterns: &[PathBuf],
+    format: Option<Format>,
+    options: &ReadOptions,
+    temp_dir: Option<&Path>,
+) -> Result<Vec<InputFile>, Failure> {
+    let paths = patterns.iter().map(|path| simidx_input::expand(path, None));
+    let paths = paths.collect::<simidx_input::Result<Vec<_>>>()?.concat();
+    open_files(&paths, format, options, temp_dir)
+}
+
+/// Opens files that are read more than once.
+///
+/// # Errors
+/// A file that cannot be read.
+pub(crate) fn open_files(
+    paths: &[PathBuf],
+    format: Option<Format>,
+    options: &ReadOptions,
+    temp_dir: Option<&Path>,
+) -> Result<Vec<InputFile>, Failure> {
+    let open = |path: &PathBuf| InputFile::open_with(path, format, options, temp_dir);
+    let files = paths.iter().map(open);
+    Ok(files.collect::<simidx_input::Result<_>>()?)
+}
+
+/// Calls `visit` with the position, the id and the text of each document, in the order of the files. The position replaces
+/// a missing id. A record that is not a document is skipped. Returns the number of all records.
+///
+/// # Errors
+/// A file that cannot be read or has changed, and any error of `visit`.
+pub(crate) fn visit_texts(
+    files: &[InputFile],
+    (mode, doing, what): Reading,
+    mut visit: impl FnMut(u64, IdBuf, String) -> Result<(), Failure>,
 ) -> Result<u64, Failure> {
+    let total = files.iter().map(InputFile::byte_count).sum();
+    let bar = mode.reading(doing, what, total);
     let (mut position, mut bytes) = (0, 0);
-    for reader in readers {
-        let mut reader = reader?;
+    for file in files {
+        let mut reader = file.records()?;
         while let Some(record) = reader.next() {
             match record {
                 Err(error @ simidx_input::Error::Io(_)) => return Err(error.into()),
-                record => visit(position, record.ok())?,
+                Ok(Record {
+                    content: Content::Text(text),
+                    id,
+                    ..
+                }) => visit(position, id.unwrap_or(IdBuf::Number(position)), text)?,
+                _ => {}
             }
             position += 1;
             bar.show_sometimes(position, bytes + reader.bytes_read());
         }
         bytes += reader.bytes_read();
+        file.check_unchanged()?;
     }
     bar.finish();
     Ok(position)
-}
-
-/// Calls `visit` with the texts of documents and their ids. The position replaces a missing id. A record that is not a
-/// document is skipped.
-///
-/// # Errors
-/// A pattern without matches, and a file that cannot be read.
-pub(crate) fn visit_texts(
-    patterns: &[PathBuf],
-    (format, options): (Option<Format>, &ReadOptions),
-    mode: ProgressMode,
-    mut visit: impl FnMut(IdBuf, String),
-) -> Result<(), Failure> {
-    let paths = patterns.iter().map(|path| simidx_input::expand(path, None));
-    let paths = paths.collect::<simidx_input::Result<Vec<_>>>()?.concat();
-    let bar = mode.reading("reading", "documents", total_len(&paths));
-    let readers = paths
-        .iter()
-        .map(|path| simidx_input::open_with(path, format, options));
-    visit_all(readers, &bar, |position, record| {
-        if let Some(record) = record
-            && let Content::Text(text) = record.content
-        {
-            visit(record.id.unwrap_or(IdBuf::Number(position)), text);
-        }
-        Ok(())
-    })?;
-    Ok(())
 }
 
 /// Returns the total size of all inputs, if each of them is a regular file.

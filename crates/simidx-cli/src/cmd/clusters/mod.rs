@@ -74,20 +74,17 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     let inputs = || args.source.files(&args.exclude);
-    args.table.write(inputs, |sheet| find(&args, sheet, mode))
-}
-
-fn find(args: &Args, sheet: Option<Sheet<'_>>, mode: ProgressMode) -> Answer {
     let for_fingerprints = args.max_distance.is_some() || args.ids.is_some();
-    let source = (&args.source, &args.exclude);
-    let set = match Compared::of(source, &args.similarity, for_fingerprints, &args.resources)? {
-        Compared::Index(set) => set,
-        Compared::Fingerprints(inputs) => return of_records(args, inputs.as_deref(), sheet, mode),
-        Compared::Texts(similarity, inputs) => {
-            return similar::run(args, (similarity, &inputs), sheet, mode);
+    args.table.write(inputs, |sheet| {
+        let source = (&args.source, &args.exclude);
+        match Compared::of(source, &args.similarity, for_fingerprints, &args.resources)? {
+            Compared::Index(set) => of_set(&set, None, &args, sheet, mode),
+            Compared::Fingerprints(inputs) => of_records(&args, inputs.as_deref(), sheet, mode),
+            Compared::Texts(similarity, inputs) => {
+                similar::run(&args, (similarity, &inputs), sheet, mode)
+            }
         }
-    };
-    of_set(&set, None, args, sheet, mode)
+    })
 }
 
 /// Prints the clusters of indexes. If records are given, the ids of the index are their numbers.
@@ -133,8 +130,7 @@ fn of_records(
             taken.finder.finish(visit)
         });
     };
-    labels.end_at(read.records + read.skipped)?;
-    labels.inputs = read.inputs;
+    labels.end(&read)?;
     let set = transient::finish(builder, &args.resources)?;
     of_set(&set, Some(&(kind, labels)), args, sheet, mode)
 }
@@ -154,14 +150,14 @@ impl Sink for Taken<'_> {
     fn record(&mut self, record: Fingerprinted) -> Result<(), Refusal> {
         let args = self.args;
         let is_named = record.is_named();
-        let kind = args.ids().kind(is_named, IdKind::None);
+        let kind = args.ids.unwrap_or_default().kind(is_named, IdKind::None);
         if std::mem::take(&mut self.is_first) && kind != IdKind::None {
             let stored = (args.source.records.width, IdKind::Number);
             let builder = transient::start(stored, self.distance, &args.resources)?;
             let labels = Labels::new(args.resources.temp_dir.as_deref(), 0, false);
             self.indexed = Some((builder, (kind, labels)));
         }
-        if self.indexed.is_none() && args.ids() == IdChoice::Auto && is_named {
+        if self.indexed.is_none() && args.ids.unwrap_or_default() == IdChoice::Auto && is_named {
             let message = "has an id, but the first record had none; choose with --ids";
             return Err(Refusal::record(message));
         }
@@ -229,10 +225,6 @@ fn warn_of_chains(report: &ClusterReport, distance: u32) {
 }
 
 impl Args {
-    fn ids(&self) -> IdChoice {
-        self.ids.unwrap_or(IdChoice::Auto)
-    }
-
     fn options(&self, width: Width, default_distance: u32) -> Result<ClusterOptions, Failure> {
         let mut options = ClusterOptions::default();
         options.distance = distance_or(self.max_distance, width, default_distance)?;

@@ -177,7 +177,6 @@ impl Page<'_, '_> {
         each_text(
             (self.job.originals, positions),
             reading,
-            true,
             &mut |document, mut text| {
                 if documents.contains(&document) {
                     text.truncate(text.floor_char_boundary(MAX_TEXT_LEN));
