@@ -317,7 +317,7 @@ fn many_skipped_records_are_counted_and_not_all_shown() {
     let ran = sandbox.run(&args);
     assert_eq!(ran.code, Some(0));
     assert!(
-        ran.stderr.ends_with("simidx: skipped 5000 records\n"),
+        ran.stderr.ends_with("simidx: skipped 5,000 records\n"),
         "{ran:?}"
     );
     assert!(ran.stderr.lines().count() < 20, "{ran:?}");
