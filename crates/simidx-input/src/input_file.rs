@@ -11,7 +11,7 @@ use super::files::FilesReader;
 use super::items::Items;
 use super::source::{Source, input_error, io_error, is_folder, is_stdin, open_file, printable};
 use super::{Format, ReadOptions, RecordReader, csv, detect, folder, open_parquet, reader, table};
-use crate::{Error, Place, Result};
+use crate::{Place, Result};
 
 /// A file, a directory or standard input that can be read several times and filtered.
 ///
@@ -65,7 +65,7 @@ impl InputFile {
     /// system.
     ///
     /// # Errors
-    /// The errors of [`open`](super::open). [`Error::Io`] if a temporary file cannot be written.
+    /// The errors of [`open`](super::open). [`Error::Io`](crate::Error::Io) if a temporary file cannot be written.
     pub fn open(path: &Path, format: Option<Format>, temp_dir: Option<&Path>) -> Result<Self> {
         Self::open_with(path, format, &ReadOptions::default(), temp_dir)
     }
@@ -203,21 +203,14 @@ impl InputFile {
     /// Checks that the file has the length and modification time that it had when it was opened.
     ///
     /// # Errors
-    /// [`Error::Io`] if it has changed or its metadata cannot be read.
+    /// [`Error::Io`](crate::Error::Io) if it has changed or its metadata cannot be read.
     pub fn check_unchanged(&self) -> Result<()> {
-        match self.stamp_now()? == self.stamp {
-            true => Ok(()),
-            false => Err(self.changed()),
+        if self.stamp_now()? == self.stamp {
+            return Ok(());
         }
-    }
-
-    /// Returns the error of an input that has changed.
-    pub fn changed(&self) -> Error {
         let message = "has changed while it was read";
-        io_error(
-            &self.name,
-            io::Error::new(io::ErrorKind::InvalidData, message),
-        )
+        let error = io::Error::new(io::ErrorKind::InvalidData, message);
+        Err(io_error(&self.name, error))
     }
 
     /// Returns the contents of the input from the start.

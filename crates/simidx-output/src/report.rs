@@ -9,10 +9,14 @@ use simidx::format::{FORMAT_VERSION, Metadata, SketchParameters};
 use simidx::set::Segment;
 use simidx::summary::{Summary, TableSummary};
 
+use crate::page::{cut, decimal, grouped};
 use crate::{one_line, row};
 
 /// Number of blocks below which an index is too small to measure its compression.
 const TINY_BLOCKS: u64 = 8;
+
+/// Largest number of characters of a pipeline that are shown.
+const PIPELINE_LEN: usize = 1000;
 
 /// The parameters and the compression of an index file.
 #[derive(Debug)]
@@ -25,13 +29,6 @@ pub struct FileReport<'a> {
     pub metadata: &'a Metadata,
     /// The parameters of the sketches, if the file has sketches.
     pub sketches: Option<&'a SketchParameters>,
-}
-
-/// The figures of all files of a set.
-#[derive(Debug)]
-pub struct SetReport<'a> {
-    /// The reports of the files, with their names.
-    files: Vec<(&'a str, FileReport<'a>)>,
 }
 
 impl FileReport<'_> {
@@ -88,33 +85,6 @@ impl FileReport<'_> {
         })
     }
 
-    /// Prints the figures for people.
-    ///
-    /// # Errors
-    /// Any error of `out`.
-    pub fn print(&self, out: &mut dyn Write) -> io::Result<()> {
-        let summary = &self.summary;
-        row(out, "width", format_args!("{} bits", summary.width))?;
-        row(out, "max distance", summary.max_distance)?;
-        row(out, "records", summary.record_count)?;
-        row(out, "distinct fingerprints", summary.fingerprint_count)?;
-        row(out, "ids", self.ids())?;
-        if let Some(sketches) = self.sketches {
-            let (bits, features) = (sketches.bits(), one_line(sketches.features()));
-            let bytes = summary.sketches_len;
-            let each = ratio(bytes, summary.record_count);
-            let value = format!("{bits} bits of {features}: {bytes} bytes, {each:.2} each");
-            row(out, "sketches", value)?;
-        }
-        let (tables, codec) = (summary.tables.len(), self.codec());
-        let block = summary.block_size;
-        let value = format!("{tables} of codec {codec} in blocks of {block} bytes");
-        row(out, "tables", value)?;
-        row(out, "file", format_args!("{} bytes", summary.file_len))?;
-        row(out, "raw fingerprints", self.raw())?;
-        row(out, "bits per fingerprint", self.bits())
-    }
-
     /// The name of the codec that all tables have, or a word for several codecs.
     fn codec(&self) -> &'static str {
         let mut codecs: Vec<_> = self.summary.tables.iter().map(|t| t.codec.name()).collect();
@@ -124,188 +94,163 @@ impl FileReport<'_> {
             _ => "mixed",
         }
     }
+}
 
-    /// Formats the size of the bare fingerprints, and the size of the file relative to it.
-    fn raw(&self) -> String {
-        let (summary, raw) = (&self.summary, self.summary.raw_len());
-        if self.is_tiny() {
-            return format!("{raw} bytes; too few for ratios");
-        }
-        let with_ids = match (summary.ids_len > 0, self.sketches.is_some()) {
-            (false, false) => "",
-            (true, false) => " with ids",
-            (false, true) => " with sketches",
-            (true, true) => " with ids and sketches",
+/// Returns the figures of a set as JSON. For several files, totals and common values come first, then each file.
+///
+/// # Errors
+/// Damaged sketches in a file.
+pub fn figures(set: &Set) -> simidx::Result<Value> {
+    let report = |file: Segment<'_>| {
+        let report = FileReport {
+            summary: file.summary(),
+            pipeline: file.pipeline(),
+            metadata: file.metadata(),
+            sketches: file.sketches()?.map(|sketches| sketches.parameters()),
         };
-        let table = summary.bits_per_fingerprint_per_table() / f64::from(summary.width.bits());
-        format!(
-            "{raw} bytes; the file{with_ids} is {:.2} times that, a table {table:.2} times",
-            ratio(summary.file_len, raw)
-        )
+        Ok(report.to_json())
+    };
+    let files = set.segments().map(report);
+    let mut files = files.collect::<simidx::Result<Vec<Value>>>()?;
+    if files.len() == 1 {
+        return Ok(files.remove(0));
     }
-
-    /// Formats the number of bits per fingerprint.
-    fn bits(&self) -> String {
-        let summary = &self.summary;
-        if self.is_tiny() {
-            let block = summary.block_size;
-            return format!("few fingerprints; each table takes a block of {block} bytes at least");
-        }
-        format!(
-            "{:.2}, of them {:.2} a table; bound of uniform ones {:.2} a table",
-            summary.bits_per_fingerprint(),
-            summary.bits_per_fingerprint_per_table(),
-            summary.bound_bits_per_fingerprint()
-        )
+    for (file, name) in files.iter_mut().zip(set.names()) {
+        file["path"] = name.as_str().into();
     }
+    let sum = |key: &str| -> u64 { files.iter().filter_map(|file| file[key].as_u64()).sum() };
+    let (file_bytes, raw_bytes) = (sum("file_bytes"), sum("raw_bytes"));
+    let fingerprint_count = sum("fingerprint_count");
+    Ok(json!({
+        "format_version": FORMAT_VERSION,
+        "width": set.width().bits(),
+        // The default distance of a query.
+        "max_distance": set.max_distance(),
+        "record_count": sum("record_count"),
+        // A fingerprint in several files counts once for each.
+        "fingerprint_count": fingerprint_count,
+        "id_kind": set.id_kind().name(),
+        "file_bytes": file_bytes,
+        "raw_bytes": raw_bytes,
+        "bits_per_fingerprint": ratio(file_bytes * 8, fingerprint_count),
+        "ratio_to_raw": ratio(file_bytes, raw_bytes),
+        "pipeline": set.pipeline(),
+        "segments": files,
+    }))
+}
 
-    /// Whether the fixed parts of the file dominate its size.
-    fn is_tiny(&self) -> bool {
-        self.summary.raw_len() < u64::from(self.summary.block_size) * TINY_BLOCKS
+/// The unit of the sizes of tables.
+const BITS: &str = " bits per fingerprint";
+
+/// The figures for people: key, name and unit of each.
+const NAMES: [(&str, &str, &str); 17] = [
+    ("width", "width", " bits"),
+    ("max_distance", "max distance", ""),
+    ("record_count", "records", ""),
+    ("fingerprint_count", "distinct fingerprints", ""),
+    ("id_kind", "ids", ""),
+    ("id_bytes", "bytes of the ids", ""),
+    ("table_count", "tables", ""),
+    ("codec", "codec", ""),
+    ("block_size", "bytes of a block", ""),
+    ("file_bytes", "bytes of the files", ""),
+    ("raw_bytes", "bytes of fingerprints", ""),
+    ("ratio_to_raw", "files to fingerprints", " times"),
+    ("table_ratio_to_raw", "table to fingerprints", " times"),
+    ("bits_per_fingerprint", "whole file", BITS),
+    ("bits_per_fingerprint_per_table", "each table", BITS),
+    ("bound_bits_per_fingerprint", "bound of one table", BITS),
+    ("content_id", "content id", ""),
+];
+
+/// Returns the names and values of the figures of an index for people, as far as they are present.
+pub fn rows(figures: &Value) -> Vec<(&'static str, String)> {
+    let mut rows = Vec::new();
+    let files = figures["segments"].as_array();
+    if let Some(files) = files {
+        rows.push(("index files", grouped(files.len() as u64)));
     }
-
-    /// Formats the kind and the size of the ids.
-    fn ids(&self) -> String {
-        let (kind, len) = (self.summary.id_kind.name(), self.summary.ids_len);
-        if len == 0 || self.summary.record_count == 0 {
-            return kind.to_owned();
-        }
-        let lookup = match self.summary.has_id_lookup {
-            true => ", with look-up",
-            false => "",
+    let is_tiny = is_tiny(figures);
+    for (key, name, unit) in NAMES {
+        let value = match &figures[key] {
+            Value::String(text) => text.clone(),
+            number => match (number.as_u64(), number.as_f64()) {
+                (Some(count), _) => grouped(count),
+                // An empty index has no meaningful ratio, and one of few fingerprints has none that says anything.
+                (None, Some(share)) if share > 0.0 && !is_tiny => decimal(share, 2),
+                _ => continue,
+            },
         };
-        let each = ratio(len, self.summary.record_count);
-        format!("{kind}{lookup}: {len} bytes, {each:.2} each")
+        rows.push(match (key, files) {
+            ("fingerprint_count", Some(_)) => {
+                let value = value + ", those in several files counted in each";
+                ("fingerprints", value)
+            }
+            _ => (name, value + unit),
+        });
     }
+    let text = |value: &Value| one_line(value.as_str().unwrap_or_default());
+    if let sketches @ Value::Object(_) = &figures["sketches"] {
+        let (bits, features) = (&sketches["bits"], text(&sketches["features"]));
+        let (bytes, each) = (&sketches["bytes"], sketches["bytes_per_record"].as_f64());
+        let each = each.unwrap_or_default();
+        let value = format!("{bits} bits of {features}: {bytes} bytes, {each:.2} each");
+        rows.push(("sketches", value));
+    }
+    for (key, value) in figures["metadata"].as_object().into_iter().flatten() {
+        rows.push(("metadata", format!("{}={}", one_line(key), text(value))));
+    }
+    if figures["pipeline"].is_string() {
+        // Spaces after commas let a browser break lines.
+        let pipeline = text(&figures["pipeline"]).replace(",\"", ", \"");
+        rows.push(("pipeline", cut(&pipeline, PIPELINE_LEN)));
+    }
+    rows
+}
 
-    /// Prints the content id, the metadata, the pipeline, and a line for each table.
-    fn print_details(&self, out: &mut dyn Write) -> io::Result<()> {
-        row(out, "content id", self.summary.content_id)?;
-        for (key, value) in self.metadata.iter() {
-            let (key, value) = (one_line(key), one_line(value));
-            row(out, "metadata", format_args!("{key}={value}"))?;
-        }
-        if let Some(pipeline) = self.pipeline {
-            row(out, "pipeline", one_line(pipeline))?;
-        }
-        writeln!(out)?;
+/// Whether the fixed parts of the files dominate their sizes.
+fn is_tiny(figures: &Value) -> bool {
+    if let Some(files) = figures["segments"].as_array() {
+        return files.iter().all(is_tiny);
+    }
+    let figure = |key: &str| figures[key].as_u64().unwrap_or_default();
+    figure("raw_bytes") < figure("block_size") * TINY_BLOCKS
+}
+
+/// Prints the figures of an index for people: the rows, a line for each table, and then each of several files.
+///
+/// # Errors
+/// Any error of `out`.
+pub fn print(figures: &Value, out: &mut dyn Write) -> io::Result<()> {
+    for (name, value) in rows(figures) {
+        row(out, name, value)?;
+    }
+    if let Some(tables) = figures["tables"].as_array() {
         writeln!(
             out,
-            "table  prefix  flips  codec      blocks   bits/fp  prefix mask"
+            "\ntable  prefix  flips  codec      blocks   bits/fp  prefix mask"
         )?;
-        for (number, table) in self.summary.tables.iter().enumerate() {
+        for (number, table) in tables.iter().enumerate() {
+            let number_of = |key: &str| table[key].as_u64().unwrap_or_default();
+            let text = |key: &str| table[key].as_str().unwrap_or_default();
             writeln!(
                 out,
                 "{number:>5}  {:>6}  {:>5}  {:>5}  {:>10}  {:>8.2}  {}",
-                table.prefix_bits(),
-                table.flips,
-                table.codec.name(),
-                table.block_count,
-                self.summary.per_fingerprint(table.byte_len),
-                self.summary.width.to_hex(table.prefix_mask)
+                number_of("prefix_bits"),
+                number_of("flips"),
+                text("codec"),
+                number_of("block_count"),
+                table["bits_per_fingerprint"].as_f64().unwrap_or_default(),
+                text("prefix_mask")
             )?;
         }
-        Ok(())
     }
-}
-
-impl<'a> SetReport<'a> {
-    /// Creates the report of a set.
-    ///
-    /// # Errors
-    /// Damaged sketches in a file.
-    pub fn of(set: &'a Set) -> simidx::Result<Self> {
-        let report = |file: Segment<'a>| {
-            let report = FileReport {
-                summary: file.summary(),
-                pipeline: file.pipeline(),
-                metadata: file.metadata(),
-                sketches: file.sketches()?.map(|sketches| sketches.parameters()),
-            };
-            Ok((file.name(), report))
-        };
-        let files = set.segments().map(report).collect::<simidx::Result<_>>()?;
-        Ok(SetReport { files })
+    for file in figures["segments"].as_array().into_iter().flatten() {
+        let path = file["path"].as_str().unwrap_or_default();
+        writeln!(out, "\n{}:", one_line(path))?;
+        print(file, out)?;
     }
-
-    /// Returns the figures as JSON. For several files, totals and common values come first, then each file.
-    pub fn to_json(&self) -> Value {
-        if let [(_, only)] = &self.files[..] {
-            return only.to_json();
-        }
-        let summaries = || self.files.iter().map(|(_, file)| &file.summary);
-        let sum = |figure: fn(&Summary) -> u64| -> u64 { summaries().map(figure).sum() };
-        let (file_bytes, raw_bytes) = (sum(|file| file.file_len), sum(Summary::raw_len));
-        let fingerprint_count = sum(|file| file.fingerprint_count);
-        let typical = self.typical();
-        let files = self.files.iter().map(|(name, file)| {
-            let mut figures = file.to_json();
-            figures["path"] = (*name).into();
-            figures
-        });
-        json!({
-            "format_version": FORMAT_VERSION,
-            "width": typical.summary.width.bits(),
-            // The default distance of a query.
-            "max_distance": summaries().map(|file| file.max_distance).min(),
-            "record_count": sum(|file| file.record_count),
-            // A fingerprint in several files counts once for each.
-            "fingerprint_count": fingerprint_count,
-            "id_kind": typical.summary.id_kind.name(),
-            "file_bytes": file_bytes,
-            "raw_bytes": raw_bytes,
-            "bits_per_fingerprint": ratio(file_bytes * 8, fingerprint_count),
-            "ratio_to_raw": ratio(file_bytes, raw_bytes),
-            "pipeline": typical.pipeline,
-            "segments": files.collect::<Vec<_>>(),
-        })
-    }
-
-    /// Returns a file with the properties that all have in common. Files without records may have others.
-    fn typical(&self) -> &FileReport<'a> {
-        let files = || self.files.iter().map(|(_, file)| file);
-        let filled = files().find(|file| file.summary.fingerprint_count > 0);
-        filled.unwrap_or(&self.files[0].1)
-    }
-
-    /// Prints the figures for people. For several files, the totals come first, then each file.
-    ///
-    /// # Errors
-    /// Any error of `out`.
-    pub fn print(&self, out: &mut dyn Write) -> io::Result<()> {
-        if let [(_, only)] = &self.files[..] {
-            only.print(out)?;
-            return only.print_details(out);
-        }
-        let figures = self.to_json();
-        row(out, "files", self.files.len())?;
-        row(out, "width", format_args!("{} bits", figures["width"]))?;
-        row(out, "max distance", &figures["max_distance"])?;
-        row(out, "records", &figures["record_count"])?;
-        let fingerprints = &figures["fingerprint_count"];
-        let value = format!("{fingerprints}, those in several files counted in each");
-        row(out, "fingerprints", value)?;
-        row(out, "ids", self.typical().summary.id_kind.name())?;
-        row(out, "bytes of all files", &figures["file_bytes"])?;
-        let raw = &figures["raw_bytes"];
-        if self.files.iter().all(|(_, file)| file.is_tiny()) {
-            let value = format!("{raw} bytes; too few for ratios");
-            row(out, "raw fingerprints", value)?;
-        } else {
-            let share = |key: &str| figures[key].as_f64().unwrap_or_default();
-            let times = share("ratio_to_raw");
-            let value = format!("{raw} bytes; the files are {times:.2} times that");
-            row(out, "raw fingerprints", value)?;
-            let bits = share("bits_per_fingerprint");
-            row(out, "bits per fingerprint", format_args!("{bits:.2}"))?;
-        }
-        for (name, file) in &self.files {
-            writeln!(out, "\n{}:", one_line(name))?;
-            file.print(out)?;
-            file.print_details(out)?;
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 /// Divides; returns 0 for an empty index.

@@ -14,7 +14,6 @@ use simidx::{Error, Fingerprints, IdBuf, Set};
 use simidx_collection::Collection;
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::metrics::DISTANCES;
 use crate::options::Hook;
 use crate::problem::Problem;
 use crate::request::What;
@@ -270,7 +269,6 @@ pub(crate) fn answer(
             match_count: 0,
             first_match: 0,
             query: 0,
-            distances: [0; DISTANCES],
         };
         let started = Instant::now();
         let searched = match is_featureless {
@@ -293,7 +291,8 @@ pub(crate) fn answer(
             let metrics = &generation.metrics;
             let count = fingerprints.len() as u64;
             metrics.queries.add_each(started.elapsed(), count);
-            metrics.add_matches(&writer.distances);
+            let matches = writer.match_count;
+            metrics.matches.fetch_add(matches, Ordering::Relaxed);
         }
     }
     Ok(())
@@ -309,8 +308,6 @@ struct Writer<'a> {
     /// Whether the only query is a text without features, which has no matches.
     is_featureless: bool,
     match_count: u64,
-    /// Number of matches at each distance.
-    distances: [u32; DISTANCES],
     /// The number of the current query.
     query: usize,
     /// Number of matches of the earlier queries.
@@ -408,9 +405,6 @@ impl Writer<'_> {
     ) -> simidx::Result<()> {
         self.budget.take_result()?;
         self.match_count += 1;
-        if let Some(count) = self.distances.get_mut(distance as usize) {
-            *count += 1;
-        }
         let width = self.fingerprints.width();
         let bytes = &mut self.out.bytes;
         if self.form == Form::Columns {

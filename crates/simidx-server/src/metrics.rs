@@ -13,7 +13,7 @@ const FAMILIES: &str = "\
 simidx_requests_total counter Responses, by route and status.
 simidx_request_seconds histogram Time from the head of a request to that of its response.
 simidx_query_seconds histogram Time of a query; in a batch the mean of those answered together.
-simidx_matches_total counter Fingerprints found, by their distance.
+simidx_matches_total counter Fingerprints found.
 simidx_index_records gauge Records.
 simidx_index_fingerprints gauge Fingerprints.
 simidx_index_bytes gauge Bytes of the files.
@@ -47,7 +47,7 @@ process_max_fds gauge Files and connections that may be open at a time.
 ";
 
 /// Upper bounds of the histogram buckets in microseconds.
-pub(crate) const BOUNDS: [u64; 22] = [
+const BOUNDS: [u64; 22] = [
     1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000,
     200_000, 500_000, 1_000_000, 2_000_000, 5_000_000, 10_000_000,
 ];
@@ -155,48 +155,17 @@ impl Histogram {
     }
 
     /// Returns the count of each bucket.
-    pub(crate) fn counts(&self) -> [u64; BOUNDS.len() + 1] {
+    fn counts(&self) -> [u64; BOUNDS.len() + 1] {
         array::from_fn(|i| self.counts[i].load(Ordering::Relaxed))
     }
 }
 
-/// Number of possible distances: 0 to 128 bits.
-pub(crate) const DISTANCES: usize = 129;
-
 /// The metrics of an index.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct IndexMetrics {
     pub(crate) queries: Histogram,
-    /// Number of matches at each distance.
-    matches: [AtomicU64; DISTANCES],
-}
-
-impl Default for IndexMetrics {
-    fn default() -> Self {
-        IndexMetrics {
-            queries: Histogram::default(),
-            matches: array::from_fn(|_| AtomicU64::default()),
-        }
-    }
-}
-
-impl IndexMetrics {
-    /// Adds the numbers of matches at each distance.
-    pub(crate) fn add_matches(&self, counts: &[u32; DISTANCES]) {
-        for (all, &count) in self.matches.iter().zip(counts) {
-            if count > 0 {
-                all.fetch_add(count.into(), Ordering::Relaxed);
-            }
-        }
-    }
-
-    /// Returns the numbers of matches up to the largest distance that has any.
-    pub(crate) fn matches(&self) -> Vec<u64> {
-        let counts = self.matches.iter().map(|c| c.load(Ordering::Relaxed));
-        let mut counts: Vec<u64> = counts.collect();
-        while counts.pop_if(|&mut count| count == 0).is_some() {}
-        counts
-    }
+    /// Number of matches.
+    pub(crate) matches: AtomicU64,
 }
 
 /// The metrics of an address.

@@ -1,6 +1,7 @@
 //! Requests about the server: probes, metrics, figures, reloads, snapshots.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Instant, SystemTime};
 
 use hyper::{Response, StatusCode};
@@ -55,10 +56,8 @@ fn samples(app: &App) -> Samples {
     for index in &app.indexes {
         let label = format!("index=\"{}\"", index.name);
         all.add_times("simidx_query_seconds", &label, &index.metrics.queries);
-        for (distance, count) in index.metrics.matches().into_iter().enumerate() {
-            let labels = format!("{label},distance=\"{distance}\"");
-            all.add("simidx_matches_total", &labels, count);
-        }
+        let matches = index.metrics.matches.load(Ordering::Relaxed);
+        all.add("simidx_matches_total", &label, matches);
         let generation = index.current();
         let (source, loaded_at) = (&generation.source, seconds(generation.loaded_at));
         let size = source.size();

@@ -1,6 +1,5 @@
 //! The options of the server: its indexes, its address and its limits.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -171,8 +170,6 @@ pub struct ServerOptions {
     pub json: JsonStyle,
     /// Files that text pipelines need.
     pub assets: Assets,
-    /// Texts by their ids, for display on the page.
-    pub texts: HashMap<String, String>,
     #[doc(hidden)]
     pub hook: Option<Hook>,
 }
@@ -214,7 +211,6 @@ impl ServerOptions {
             quiet: false,
             json: JsonStyle::default(),
             assets: Assets::default(),
-            texts: HashMap::new(),
             hook: None,
         }
     }

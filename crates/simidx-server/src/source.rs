@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use simidx::set::Question;
 use simidx::{Error, Id, IdKind, Set, Width};
 use simidx_collection::Collection;
-use simidx_output::report::SetReport;
+use simidx_output::report;
 
 /// Estimated nanoseconds of a query in each segment of a collection, and in its recent records.
 const SEGMENT_NS: f64 = 10_000.0;
@@ -141,7 +141,7 @@ impl Source {
     /// Damage.
     pub(crate) fn figures(&self) -> simidx::Result<Value> {
         match self {
-            Source::Files(set) => Ok(SetReport::of(set)?.to_json()),
+            Source::Files(set) => report::figures(set),
             Source::Store(store) => {
                 let stats = store.stats();
                 let shown = |error: Option<String>| Some(without_folder(&error?, store.path()));

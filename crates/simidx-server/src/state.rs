@@ -464,41 +464,12 @@ impl App {
     /// The first index whose files cannot be used. No index has changed.
     pub(crate) fn reload(&self, indexes: &[&Served]) -> Result<Vec<Reloaded>, Problem> {
         let _one_at_a_time = lock(&self.reloading);
-        let mut opened = Vec::new();
-        let mut failed = None;
-        for index in indexes {
-            let (started, before) = (Instant::now(), index.current());
-            // All indexes are opened, so that the log names each faulty one.
-            let fresh = match &index.files[..] {
-                [] => Ok(None),
-                files => self.reopen(files, &before).map(Some),
-            };
-            match fresh {
-                Ok(fresh) => {
-                    let source = &fresh.as_ref().unwrap_or(&before).source;
-                    let generation = source.generation();
-                    let is_changed = fresh.is_some() && generation != before.source.generation();
-                    let took = started.elapsed();
-                    opened.push((
-                        fresh,
-                        Reloaded {
-                            generation,
-                            is_changed,
-                            took,
-                        },
-                    ));
-                }
-                Err(problem) => {
-                    let name = ("index", (*index.name).into());
-                    self.log_failure(&[name, ("error", problem.detail().into())]);
-                    failed = failed.or(Some(problem));
-                }
-            }
-        }
-        if let Some(problem) = failed {
+        // All indexes are opened, so that the log names each faulty one.
+        let opened: Vec<_> = indexes.iter().map(|index| self.reopened(index)).collect();
+        let opened = opened.into_iter().collect::<Result<Vec<_>, Problem>>();
+        let opened = opened.inspect_err(|_| {
             self.metrics.reloads_failed.fetch_add(1, Ordering::Relaxed);
-            return Err(problem);
-        }
+        })?;
         let swap = |(index, (fresh, reloaded)): (&&Served, (Option<Generation>, Reloaded))| {
             if let Some(fresh) = fresh {
                 retire(index.current.swap(Arc::new(fresh)));
@@ -513,6 +484,26 @@ impl App {
             reloaded
         };
         Ok(indexes.iter().zip(opened).map(swap).collect())
+    }
+
+    /// Opens the files of an index again, if it has any. A failure is logged.
+    fn reopened(&self, index: &Served) -> Result<(Option<Generation>, Reloaded), Problem> {
+        let (started, before) = (Instant::now(), index.current());
+        let fresh = match &index.files[..] {
+            [] => Ok(None),
+            files => self.reopen(files, &before).map(Some),
+        };
+        let fresh = fresh.inspect_err(|problem| {
+            let name = ("index", (*index.name).into());
+            self.log_failure(&[name, ("error", problem.detail().into())]);
+        })?;
+        let generation = fresh.as_ref().unwrap_or(&before).source.generation();
+        let reloaded = Reloaded {
+            is_changed: fresh.is_some() && generation != before.source.generation(),
+            generation,
+            took: started.elapsed(),
+        };
+        Ok((fresh, reloaded))
     }
 
     fn log_failure(&self, fields: &[(&str, Value)]) {

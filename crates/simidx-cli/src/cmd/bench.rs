@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::{Value, json};
 use simidx::index::QueryStats;
@@ -186,24 +187,14 @@ fn ask_all(set: &Set, queries: &[u128], distance: u32, args: &Args) -> Result<Me
         });
     }
     let share = queries.len().div_ceil(args.threads.into());
-    let shares: Vec<Result<Measured, Failure>> = std::thread::scope(|scope| {
-        let threads: Vec<_> = queries
-            .chunks(share)
-            .map(|part| scope.spawn(move || ask((set, part, distance), false, || Ok(()))))
-            .collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().expect("queries do not panic"))
-            .collect()
-    });
-    let mut all = Measured::default();
-    for share in shares {
-        let share = share?;
+    let parts = queries.par_chunks(share);
+    let measured = parts.map(|part| ask((set, part, distance), false, || Ok(())));
+    measured.try_reduce(Measured::default, |mut all, share| {
         all.latencies.extend(share.latencies);
         all.stats += share.stats;
         all.matches += share.matches;
-    }
-    Ok(all)
+        Ok(all)
+    })
 }
 
 /// Runs the queries consecutively. `prepare` runs before each, outside the measured time.

@@ -1,13 +1,11 @@
 //! `simidx info`: parameters, tables and compression of an index.
 
-use std::io::{self, Write};
-
-use serde_json::Value;
+use std::io::Write;
 
 use crate::cmd::Answer;
 use crate::support::indexes::IndexArgs;
-use crate::support::output::{Report, stdout, write_report};
-use crate::support::report::SetReport;
+use crate::support::output::{stdout, write_object};
+use crate::support::report;
 
 /// The head of `simidx info --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -31,16 +29,11 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(args: Args) -> Answer {
     let set = args.index.open()?;
-    write_report(stdout(), &SetReport::of(&set)?, args.json)?;
+    let (figures, mut out) = (report::figures(&set)?, stdout());
+    match args.json {
+        true => write_object(&mut out, &figures)?,
+        false => report::print(&figures, &mut out)?,
+    }
+    out.flush()?;
     Ok(true)
-}
-
-impl Report for SetReport<'_> {
-    fn to_json(&self) -> Value {
-        self.to_json()
-    }
-
-    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
-        self.print(out)
-    }
 }

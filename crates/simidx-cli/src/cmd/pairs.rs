@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use indicatif::ProgressBar;
 use serde_json::json;
 use simidx::batch::{IdPair, Pair, PairFinder, PairOptions};
-use simidx::{Error, Id, IdKind, Set, Width};
+use simidx::{Error, Id, IdBuf, IdKind, Set, Width};
 use simidx_input::{FieldKind, InputFile};
 use simidx_text::dedup::Similarity;
 use simidx_text::similar::{SimilarCandidates, SimilarPair};
@@ -23,10 +23,10 @@ use crate::support::options::{
 use crate::support::output::{self, id_to_json, write_object};
 use crate::support::progress::{ProgressMode, Reading};
 use crate::support::quantity::count;
-use crate::support::records::{self, Each, Fingerprinted, Wanted};
+use crate::support::records::{self, Each, Fingerprinted, Wanted, id_of};
 use crate::support::similarity::{Compared, SimilarDocuments, SimilarityArgs};
 use crate::support::table::{Column, Lines, Sheet, TableArgs, id_kind};
-use crate::support::transient::TransientBuilder;
+use crate::support::transient;
 
 /// Number of pairs between updates of the progress bar.
 const SHOWN_EVERY: u64 = 1 << 12;
@@ -104,9 +104,10 @@ const RECORD_IDS: [Choice<IdChoice>; 3] = [
 ];
 
 /// The kind of the members of a pair.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 enum By {
     /// Distinct fingerprints
+    #[default]
     Fingerprint,
     /// Records, by their ids; records that share a fingerprint are pairs of distance 0
     Id,
@@ -157,13 +158,13 @@ fn of_set(
 ) -> Answer {
     let options = args.options(set.width(), set.max_distance())?;
     let kind = records.map_or_else(|| id_kind(set.id_kind()), Labels::id_kind);
-    let columns = match args.by() {
+    let columns = match args.by.unwrap_or_default() {
         By::Fingerprint => FINGERPRINTS.to_vec(),
         By::Id => of_ids(kind, DISTANCE, records.is_some()),
     };
     let out = Lines::new(sheet, &columns)?;
     let mut printer = Printer::new(args, set.width(), (out, records), mode);
-    match args.by() {
+    match args.by.unwrap_or_default() {
         By::Id => set.id_pairs(&options, |pair| printer.ids(pair))?,
         By::Fingerprint => set.pairs(&options, |pair| Ok(printer.pair(pair)?))?,
     }
@@ -180,7 +181,7 @@ fn of_records(
     let width = args.source.records.width;
     let options = args.options(width, DEFAULT_DISTANCE)?;
     let reading = (mode, "reading", "records");
-    if args.by() == By::Id {
+    if args.by.unwrap_or_default() == By::Id {
         let (set, records) = transient_index(args, sheet.is_some(), reading)?;
         return of_set(&set, records.as_ref(), args, sheet, mode);
     }
@@ -207,37 +208,47 @@ fn transient_index(
     are_numbered: bool,
     reading: Reading,
 ) -> Result<(Set, Option<Labels>), Failure> {
-    let distance = args.max_distance.unwrap_or(DEFAULT_DISTANCE);
-    let (width, ids) = match are_numbered {
-        true => (args.source.records.width, IdChoice::Number),
-        false => (args.source.records.width, args.ids()),
+    let resources = &args.resources;
+    let start = |kind: IdKind| {
+        let stored = if are_numbered { IdKind::Number } else { kind };
+        let distance = args.max_distance.unwrap_or(DEFAULT_DISTANCE);
+        transient::start((args.source.records.width, stored), distance, resources)
     };
-    let mut builder = TransientBuilder::new(width, ids, distance, &args.resources);
-    let temp_dir = args.resources.temp_dir.as_deref();
-    let mut records = are_numbered.then(|| Labels::new(temp_dir, 0, false));
-    let mut kind = None;
-    let mut each = Each(Wanted::Fingerprint, |record: Fingerprinted| {
-        let fingerprint = record.fingerprint;
-        match &mut records {
-            // It is near to nothing.
-            _ if record.without_features.is_some() => Ok(()),
-            None => builder.push(record),
-            Some(records) => {
-                let is_named = record.is_named();
-                let kind = kind.get_or_insert(args.ids().kind(is_named, IdKind::Number));
-                let number = records.push_own(record, *kind)?;
-                Ok(builder.push_number(fingerprint, number)?)
-            }
+    let mut open = None;
+    let mut records = are_numbered.then(|| Labels::new(resources.temp_dir.as_deref(), 0, false));
+    let mut each = Each(Wanted::Fingerprint, |mut record: Fingerprinted| {
+        // It is near to nothing.
+        if record.without_features.is_some() {
+            return Ok(());
         }
+        let (kind, builder) = match &mut open {
+            Some(open) => open,
+            None => {
+                let kind = args
+                    .ids
+                    .unwrap_or_default()
+                    .kind(record.is_named(), IdKind::Number);
+                open.insert((kind, start(kind)?))
+            }
+        };
+        let fingerprint = record.fingerprint;
+        let id = match &mut records {
+            None => id_of(&mut record, *kind)?,
+            Some(records) => IdBuf::Number(records.push_own(record, *kind)?),
+        };
+        Ok(builder.push_with_id(fingerprint, &id)?)
     });
     let input = &args.source.records;
     let read = records::read(input, &input.pipeline.pipeline()?, reading, &mut each)?;
     say_without_features(read.without_features);
     if let Some(records) = &mut records {
-        records.end_at(read.records + read.skipped)?;
-        records.inputs = read.inputs;
+        records.end(&read)?;
     }
-    Ok((builder.finish()?, records))
+    let builder = match open {
+        Some((_, builder)) => builder,
+        None => start(IdKind::Number)?,
+    };
+    Ok((transient::finish(builder, resources)?, records))
 }
 
 /// Prints the pairs of documents with similar texts.
@@ -267,14 +278,6 @@ fn of_texts(
 }
 
 impl Args {
-    fn by(&self) -> By {
-        self.by.unwrap_or(By::Fingerprint)
-    }
-
-    fn ids(&self) -> IdChoice {
-        self.ids.unwrap_or(IdChoice::Auto)
-    }
-
     /// # Errors
     /// More pairs than `--max-pairs`.
     fn check_count(&self, count: u64) -> Result<(), Failure> {

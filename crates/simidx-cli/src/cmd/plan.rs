@@ -4,15 +4,15 @@ use std::io::{self, Write};
 
 use clap::ArgAction;
 use serde_json::{Value, json};
-use simidx::Width;
 use simidx::design::{PlanRequest, PlannedIndex};
+use simidx::{ByteSize, Width};
 
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
 use crate::support::messages::say;
 use crate::support::options::{CODECS, Choice, CodecChoice, TABLE_DISTANCES, one_of, width};
 use crate::support::output::{Report, stdout, write_report};
-use crate::support::quantity::{Size, block_size, count};
+use crate::support::quantity::{block_size, count, size};
 
 /// The head of `simidx plan --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -36,8 +36,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "BITS", default_value_t = Width::W64, value_parser = width())]
     width: Width,
     /// Largest acceptable file, such as 1GiB, 500MB or a number of bytes
-    #[arg(long, value_name = "SIZE", alias = "memory")]
-    max_size: Option<Size>,
+    #[arg(long, value_name = "SIZE", alias = "memory", value_parser = size)]
+    max_size: Option<u64>,
     /// Where the file is when it is queried
     #[arg(long = "medium", value_parser = one_of(MEDIA), action = ArgAction::Set, value_name = "MEDIUM", default_value = "memory")]
     on_ssd: bool,
@@ -69,7 +69,7 @@ pub(crate) fn run(args: Args) -> Answer {
 fn plan(args: &Args) -> Result<PlanReport<'_>, Failure> {
     let mut request = PlanRequest::new(args.count, args.max_distance);
     request.width = args.width;
-    request.memory = args.max_size.map(|Size(bytes)| bytes);
+    request.memory = args.max_size;
     request.block_size = args.block_size;
     request.on_ssd = args.on_ssd;
     request.codec = args.codec;
@@ -136,7 +136,7 @@ fn print_index(index: &PlannedIndex, note: &str, out: &mut dyn Write) -> io::Res
         probes,
         rounded(index.plan.candidate_count()),
         index.bytes_per_fingerprint,
-        format!("{:.1}", Size(index.file_len)),
+        format!("{:.1}", ByteSize(index.file_len)),
         rounded(index.latency_us),
     );
     writeln!(out, "{}", line.trim_end())
@@ -159,7 +159,7 @@ impl PlanReport<'_> {
     fn warn(&self) {
         let smallest = self.indexes.iter().map(|index| index.file_len).min();
         if let (None, Some(most), Some(smallest)) = (self.choice, self.args.max_size, smallest) {
-            let smallest = Size(smallest);
+            let (most, smallest) = (ByteSize(most), ByteSize(smallest));
             match self.indexes.iter().find(|index| index.fits_memory) {
                 Some(index) => say(format_args!(
                     "no index that a build chooses fits in {most}; --codec {} makes one that does",
@@ -181,7 +181,7 @@ impl Report for PlanReport<'_> {
             "max_distance": args.max_distance,
             "count": args.count,
             "medium": self.medium(),
-            "memory": args.max_size.map(|Size(bytes)| bytes),
+            "memory": args.max_size,
             "block_size": args.block_size,
             "indexes": self.indexes.iter().map(index_to_json).collect::<Vec<_>>(),
             "choice": self.choice,

@@ -1,6 +1,5 @@
 //! `simidx serve`: serves index files over HTTP.
 
-use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::PathBuf;
@@ -14,25 +13,20 @@ use simidx_server::{LogFormat, NamedIndex, Server, ServerOptions, StartError, Tl
 
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
-use crate::support::inputs::FieldArgs;
 use crate::support::messages::is_quiet;
-use crate::support::options::{
-    Choice, InputFormat, MOST_THREADS, TABLE_DISTANCES, heading, input_format, one_of, width,
-};
+use crate::support::options::{Choice, MOST_THREADS, TABLE_DISTANCES, heading, one_of, width};
 use crate::support::output::{json_style, stdout};
 use crate::support::pipeline::PipelineArgs;
 use crate::support::process;
-use crate::support::progress::ProgressMode;
-use crate::support::quantity::{Size, count};
-use crate::support::records::visit_texts;
+use crate::support::quantity::{count, size};
 
 /// The head of `simidx serve --help` and of its man page.
 pub(crate) const HELP: &str = "\
 Answer queries over HTTP.
 
 The first line on standard output is the address that the server listens at. It opens, checks and warms the files before. \
-SIGHUP opens them anew, SIGINT and SIGTERM end the server. The book describes the addresses, /openapi.json specifies \
-them, and / is a page for people.
+SIGHUP opens them anew, SIGINT and SIGTERM end the server. The book describes the addresses, and /openapi.json specifies \
+them.
 
 Examples:
   simidx serve crawl.simidx
@@ -41,9 +35,6 @@ Examples:
   simidx serve --store pages/
   simidx serve --check --listen 127.0.0.1:8080
   simidx serve crawl.simidx --listen 0.0.0.0:8080 --token-file token.txt";
-
-/// Largest number of bytes of a text that the page shows.
-const MAX_TEXT_LEN: usize = 64 << 10;
 
 /// Largest number of bytes in the answer of a server to a readiness check.
 const MAX_CHECK_LEN: u64 = 64 << 10;
@@ -106,8 +97,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = seconds)]
     drain_delay: Duration,
     /// Largest size of a body, and of a text once it is normalised
-    #[arg(long, value_name = "SIZE", default_value = "16MiB", help_heading = LIMITS)]
-    max_body: Size,
+    #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = size, help_heading = LIMITS)]
+    max_body: u64,
     /// Most queries of a batch
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = count(1..=100_000_000u64), help_heading = LIMITS)]
     max_batch: u64,
@@ -115,8 +106,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = count(1..=u64::MAX), help_heading = LIMITS)]
     max_results: u64,
     /// Largest size of an answer; one in lines is sent piece by piece, and each piece is that large at most
-    #[arg(long, value_name = "SIZE", default_value = "64MiB", help_heading = LIMITS)]
-    max_answer: Size,
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = size, help_heading = LIMITS)]
+    max_answer: u64,
     /// Largest distance of a query [default: 4 more than the tables of an index were made for]
     #[arg(long, value_name = "K", value_parser = count(0..=128u32), help_heading = LIMITS)]
     max_k: Option<u32>,
@@ -138,15 +129,6 @@ pub(crate) struct Args {
     /// Log each request
     #[arg(long)]
     access_log: bool,
-    /// Files or quoted patterns with the documents, of which the page shows the texts; they are found by their ids. May be
-    /// repeated
-    #[arg(long, value_name = "FILE")]
-    texts: Vec<PathBuf>,
-    /// Format of --texts
-    #[arg(long, value_parser = input_format(), value_name = "FORMAT", default_value = "auto", help_heading = heading::INPUT)]
-    input: InputFormat,
-    #[command(flatten)]
-    fields: FieldArgs,
     #[command(flatten)]
     pipeline: PipelineArgs,
     /// Read index files into memory instead of mapping them
@@ -293,10 +275,10 @@ pub(crate) fn run(args: Args) -> Answer {
         options.tls = Some(TlsFiles { certificates, key });
     }
     let limits = &mut options.limits;
-    limits.max_body = usize::try_from(args.max_body.0).unwrap_or(usize::MAX);
+    limits.max_body = usize::try_from(args.max_body).unwrap_or(usize::MAX);
     limits.max_batch = usize::try_from(args.max_batch).unwrap_or(usize::MAX);
     limits.max_results = args.max_results;
-    limits.max_answer = usize::try_from(args.max_answer.0).unwrap_or(usize::MAX);
+    limits.max_answer = usize::try_from(args.max_answer).unwrap_or(usize::MAX);
     limits.max_distance = args.max_k;
     limits.timeout = args.timeout;
     limits.idle_timeout = args.idle_timeout;
@@ -313,7 +295,6 @@ pub(crate) fn run(args: Args) -> Answer {
     options.quiet = is_quiet();
     options.json = json_style();
     options.assets = args.pipeline.files.read()?;
-    options.texts = read_texts(&args.texts, args.input, &args.fields)?;
     if let Some(folder) = &args.store {
         let mut store = simidx_collection::Options::default();
         let pipeline = args.pipeline.pipeline()?.describe();
@@ -362,20 +343,4 @@ fn not_started(error: StartError) -> Failure {
         ),
         other => other.to_string(),
     })
-}
-
-/// Reads the texts of documents by their ids.
-fn read_texts(
-    paths: &[PathBuf],
-    format: InputFormat,
-    fields: &FieldArgs,
-) -> Result<HashMap<String, String>, Failure> {
-    let options = fields.options(Width::default());
-    let mut texts = HashMap::new();
-    let format = (format, &options);
-    visit_texts(paths, format, ProgressMode::Never, |id, mut text| {
-        text.truncate(text.floor_char_boundary(MAX_TEXT_LEN));
-        texts.insert(id.to_string(), text);
-    })?;
-    Ok(texts)
 }

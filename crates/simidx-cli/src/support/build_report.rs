@@ -7,14 +7,13 @@ use std::time::Instant;
 
 use indicatif::ProgressBar;
 use serde_json::{Map, Value, json};
-use simidx::Watch;
 use simidx::watch::{Progress, Stage};
+use simidx::{ByteSize, Watch};
 
 use crate::support::output::{Report, row};
 use crate::support::process::peak_memory;
 use crate::support::progress::ProgressMode;
-use crate::support::quantity::Size;
-use crate::support::report::FileReport;
+use crate::support::report::{self, FileReport};
 
 /// The times of the stages of a build, and its progress bar.
 pub(crate) struct Stages {
@@ -108,7 +107,7 @@ type StageSeconds = [(&'static str, f64); STAGES.len()];
 impl State {
     /// Records the progress of the current stage, or of the next one.
     fn show(&mut self, progress: &Progress) {
-        let written = format!("{:.0}", Size(progress.written));
+        let written = format!("{:.0}", ByteSize(progress.written));
         if self.stage != Some(progress.stage) {
             self.end_stage();
             self.stage = Some(progress.stage);
@@ -202,12 +201,14 @@ impl Report for BuildReport<'_> {
     }
 
     fn print(&self, out: &mut dyn Write) -> io::Result<()> {
-        self.index.print(out)?;
-        for (label, value) in &self.rows {
+        let is_size = |label: &str| !["content id", "metadata", "pipeline"].contains(&label);
+        let sizes = report::rows(&self.index.to_json());
+        let sizes = sizes.iter().filter(|(label, _)| is_size(label));
+        for (label, value) in sizes.chain(&self.rows) {
             row(out, label, value)?;
         }
         if let Some(peak) = self.peak_memory {
-            let (peak, limit) = (Size(peak), Size(self.memory_limit));
+            let (peak, limit) = (ByteSize(peak), ByteSize(self.memory_limit));
             row(out, "memory", format_args!("{peak}, the limit was {limit}"))?;
         }
         let stages = self.stage_seconds;

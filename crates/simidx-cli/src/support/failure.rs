@@ -109,9 +109,3 @@ macro_rules! from_message {
 }
 
 from_message!(FormatError, InputError, OptionsError, simidx_text::Error);
-
-impl From<serde_json::Error> for Failure {
-    fn from(error: serde_json::Error) -> Self {
-        io::Error::from(error).into()
-    }
-}

@@ -10,7 +10,7 @@ use tempfile::{SpooledTempFile, spooled_tempfile_in};
 
 use crate::support::failure::Failure;
 use crate::support::output::Column;
-use crate::support::records::{Fingerprinted, Refusal, id_of};
+use crate::support::records::{Fingerprinted, ReadCounts, Refusal, id_of};
 use crate::support::table::id_kind;
 
 /// The names of documents, in order, and the lengths of their texts.
@@ -78,12 +78,13 @@ impl Labels {
         self.count += count;
     }
 
-    /// Completes the list, after this number of records.
+    /// Completes the list, after all records have been read.
     ///
     /// # Errors
     /// The ids cannot be written.
-    pub(crate) fn end_at(&mut self, records: u64) -> Result<(), Error> {
-        self.positions.end_at(records);
+    pub(crate) fn end(&mut self, read: &ReadCounts) -> Result<(), Error> {
+        self.positions.total = read.records + read.skipped;
+        self.inputs.clone_from(&read.inputs);
         self.ids.complete()
     }
 
@@ -172,11 +173,6 @@ impl Positions {
         place_among(self.skipped.len(), skipped, document as u64)
     }
 
-    /// Sets the number of all records.
-    pub(crate) fn end_at(&mut self, total: u64) {
-        self.total = total;
-    }
-
     /// Number of records that are not documents.
     pub(crate) fn skipped_count(&self) -> u64 {
         self.skipped.len() as u64 + (self.total - self.end)
@@ -190,6 +186,14 @@ impl Positions {
         let first = self.total;
         let message = format!("the inputs have changed: {first} records at first, {count} later");
         Err(Failure::new(message))
+    }
+
+    /// Checks that a further pass over documents that all have texts had the same number of texts as the first one.
+    pub(crate) fn check_texts(&self, count: u64) -> Result<(), Failure> {
+        match self.end - self.skipped.len() as u64 == count {
+            true => Ok(()),
+            false => Err(Failure::new("the inputs have changed")),
+        }
     }
 }
 
@@ -332,7 +336,7 @@ mod tests {
         for (position, count) in [(2, 1), (3, 4), (7, 1), (10, 2), (20, 1)] {
             positions.push(position, count);
         }
-        positions.end_at(25);
+        positions.total = 25;
         let expected = [2, 3, 4, 5, 6, 7, 10, 11, 20];
         let found: Vec<u64> = (0..9).map(|document| positions.of(document)).collect();
         assert_eq!(found, expected);

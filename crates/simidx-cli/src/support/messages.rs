@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use simidx::index::QueryStats;
+pub(crate) use simidx_output::page::plural as counted;
 
 /// Prints a message to stderr. The program continues even if stderr cannot be written to.
 pub(crate) fn say(message: impl fmt::Display) {
@@ -26,15 +27,6 @@ pub(crate) fn say_nothing_near(count: u64) {
         say(format_args!(
             "no features in {documents}, so nothing is found"
         ));
-    }
-}
-
-/// Formats a count with its noun in the singular or plural, such as `1 query` and `2 queries`.
-pub(crate) fn counted(count: u64, name: &str) -> String {
-    match (count, name.strip_suffix('y')) {
-        (1, _) => format!("1 {name}"),
-        (_, Some(stem)) => format!("{count} {stem}ies"),
-        (_, None) => format!("{count} {name}s"),
     }
 }
 

@@ -11,7 +11,7 @@ use simidx_input::Format;
 
 use crate::support::failure::Failure;
 use crate::support::process::default_memory;
-use crate::support::quantity::{Size, count};
+use crate::support::quantity::{count, size};
 
 /// The headings under which help texts list the options that several commands share.
 pub(crate) mod heading {
@@ -131,7 +131,7 @@ pub(crate) const CODECS: [Choice<CodecChoice>; 5] = [
 ];
 
 /// `--ids`: the ids of records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum IdChoice {
     /// No ids
     None,
@@ -140,6 +140,7 @@ pub(crate) enum IdChoice {
     /// The text in the id column; the position of a document that has none
     String,
     /// string, if the first record is a document or has an id
+    #[default]
     Auto,
 }
 
@@ -161,8 +162,8 @@ impl IdChoice {
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ResourceArgs {
     /// Memory limit, such as 1GiB; what does not fit goes to temporary files [default: half of the machine's memory]
-    #[arg(long, value_name = "SIZE", help_heading = heading::RESOURCES)]
-    memory: Option<Size>,
+    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = heading::RESOURCES)]
+    memory: Option<u64>,
     /// Directory for temporary files, which are deleted in any case [default: that of the system]
     #[arg(long, value_name = "DIR", value_parser = temp_dir(), help_heading = heading::RESOURCES)]
     pub(crate) temp_dir: Option<PathBuf>,
@@ -188,7 +189,7 @@ pub(crate) struct ThreadArgs {
 impl ResourceArgs {
     /// Returns the memory limit in bytes.
     pub(crate) fn memory_limit(&self) -> u64 {
-        self.memory.map_or_else(default_memory, |Size(bytes)| bytes)
+        self.memory.unwrap_or_else(default_memory)
     }
 }
 

@@ -1,14 +1,12 @@
 //! Progress bars on stderr.
 
 use std::borrow::Cow;
-use std::fmt::Write;
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Once};
+use std::sync::Once;
 use std::time::{Duration, Instant};
 
-use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use simidx::Watch;
 
 use super::messages::say;
@@ -101,22 +99,17 @@ impl ProgressMode {
         what: &'static str,
         total: Option<u64>,
     ) -> ReadingBar {
-        let style = match total {
-            Some(_) => "{msg} {count} {prefix} ({bytes} of {total_bytes}, {eta} left)",
-            None => "{msg} {count} {prefix} ({bytes}, {elapsed})",
+        let shown = match total {
+            Some(_) => "{bytes} of {total_bytes}, {eta} left",
+            None => "{bytes}, {elapsed}",
         };
-        let records = Arc::<AtomicU64>::default();
-        let counted = Arc::clone(&records);
-        let count = move |_: &ProgressState, out: &mut dyn Write| {
-            let _ = write!(out, "{}", HumanCount(counted.load(Ordering::Relaxed)));
-        };
-        let style = template(style).with_key("count", count);
-        let bar = self.styled(style).with_prefix(what);
+        let style = template(&format!("{{msg}} {{prefix}} {what} ({shown})"));
+        let bar = self.styled(style).with_prefix("0");
         if let Some(total) = total {
             bar.set_length(total);
         }
         bar.set_message(doing);
-        ReadingBar { bar, records }
+        ReadingBar(bar)
     }
 
     fn styled(self, style: ProgressStyle) -> ProgressBar {
@@ -137,17 +130,14 @@ impl ProgressMode {
 pub(crate) type Reading = (ProgressMode, &'static str, &'static str);
 
 /// A bar with the numbers of records and bytes read from inputs.
-pub(crate) struct ReadingBar {
-    /// Counts bytes, from which the remaining time is estimated.
-    bar: ProgressBar,
-    records: Arc<AtomicU64>,
-}
+/// It counts bytes, from which the remaining time is estimated.
+pub(crate) struct ReadingBar(ProgressBar);
 
 impl ReadingBar {
     /// Shows the total number of records and bytes read.
     pub(crate) fn show(&self, records: u64, bytes: u64) {
-        self.records.store(records, Ordering::Relaxed);
-        self.bar.set_position(bytes);
+        self.0.set_prefix(HumanCount(records).to_string());
+        self.0.set_position(bytes);
     }
 
     /// [`ReadingBar::show`] for calls at each record, of which few are shown.
@@ -158,7 +148,7 @@ impl ReadingBar {
     }
 
     pub(crate) fn finish(&self) {
-        self.bar.finish_and_clear();
+        self.0.finish_and_clear();
     }
 }
 
@@ -229,7 +219,7 @@ impl indicatif::TermLike for PlainStderr {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
+    use std::sync::{Arc, Mutex};
 
     use super::*;
 
@@ -315,7 +305,7 @@ mod tests {
         for what in ["documents", "records"] {
             let reading = ProgressMode::Never.reading("reading again", what, Some(999 << 30));
             reading.show(999_999_999, 998 << 30);
-            let shown = line(&reading.bar);
+            let shown = line(&reading.0);
             assert!(
                 shown.chars().count() <= WIDTH.into() && shown.contains(what),
                 "{shown}"

@@ -14,8 +14,8 @@ use simidx_text::similar::{SignedText, Sketcher, TextSigner, TextSketch};
 use simidx_text::{Fingerprinter, ParallelFingerprinter, Pipeline};
 
 use crate::support::failure::Failure;
-use crate::support::inputs::{Diagnostics, InputArgs};
-use crate::support::progress::{ProgressMode, Reading, ReadingBar};
+use crate::support::inputs::{Diagnostics, InputArgs, OnError};
+use crate::support::progress::{Reading, ReadingBar};
 
 /// Number of records that are fingerprinted in parallel.
 const BATCH_RECORDS: usize = 4096;
@@ -26,8 +26,10 @@ const BATCH_TEXT_LEN: usize = 16 << 20;
 /// The results that are computed for a document, in parallel.
 pub(crate) enum Wanted {
     Fingerprint,
-    /// The fingerprint, and a sketch.
-    Sketch(SketchText),
+    /// The fingerprint, and a sketch of features that another pipeline makes.
+    Sketch(Sketcher, ParallelFingerprinter),
+    /// A sketch, instead of the fingerprint.
+    SketchAlone(Sketcher),
     /// The data that is compared instead of the fingerprint.
     Signed(TextSigner, Extras),
     /// The items that stand in the text, instead of the fingerprint.
@@ -42,9 +44,6 @@ pub(crate) struct Extras {
     pub(crate) sketcher: Option<Sketcher>,
     pub(crate) text: bool,
 }
-
-/// Makes the sketch of a text.
-pub(crate) type SketchText = Arc<dyn Fn(&str) -> TextSketch + Send + Sync>;
 
 /// A record with a known fingerprint.
 #[derive(Debug, Default)]
@@ -78,20 +77,25 @@ impl Fingerprinted {
                 self.contained = search.find(fingerprinter, &text);
                 return;
             }
+            Wanted::SketchAlone(sketcher) => {
+                let features = sketcher.feature_set(fingerprinter, &text);
+                self.sketch = Some(sketcher.sketch_of(&features));
+                return;
+            }
             Wanted::Signed(signer, extras) => {
                 let signed = self.signed.insert(signer.sign(fingerprinter, &text));
                 let sketcher = extras.sketcher.as_ref();
                 self.sketch = sketcher.map(|sketcher| sketcher.sketch_of(signed.features()));
                 signed.has_features()
             }
-            Wanted::Fingerprint | Wanted::Sketch(_) => {
+            Wanted::Fingerprint | Wanted::Sketch(..) => {
                 let fingerprint = fingerprinter.fingerprint_if_any(&text);
                 self.fingerprint = fingerprint.unwrap_or(fingerprinter.empty_fingerprint());
                 fingerprint.is_some()
             }
         };
-        if let Wanted::Sketch(sketch) = wanted {
-            self.sketch = has_features.then(|| sketch(&text));
+        if let Wanted::Sketch(sketcher, own) = wanted {
+            self.sketch = has_features.then(|| own.with(|f| sketcher.sketch(f, &text)));
         }
         self.without_features = (!has_features).then(|| content_identity(&text));
         if let Wanted::Signed(_, Extras { text: true, .. }) = wanted {
@@ -233,7 +237,23 @@ pub(crate) fn read(
     let options = args.fields.options(args.width);
     let open = |path| simidx_input::open_with(path, args.format(), &options);
     let readers = paths.iter().map(|path| (path.as_path(), open(path)));
-    read_all((args, args.width), pipeline, readers, bar, sink)
+    read_all((args.on_error, args.width), pipeline, readers, bar, sink)
+}
+
+/// Reads one file of documents like [`read`]. An invalid record is an error.
+///
+/// # Errors
+/// The errors of [`read`].
+pub(crate) fn read_file(
+    (path, format): (&Path, Option<Format>),
+    options: &ReadOptions,
+    pipeline: &Pipeline,
+    (mode, doing, what): Reading,
+    sink: &mut dyn Sink,
+) -> Result<ReadCounts, Failure> {
+    let bar = mode.reading(doing, what, total_len(&[path.to_owned()]));
+    let readers = std::iter::once((path, simidx_input::open_with(path, format, options)));
+    read_all((OnError::Stop, Width::W64), pipeline, readers, bar, sink)
 }
 
 /// Reads the inputs like [`read`], which may be open already.
@@ -268,7 +288,7 @@ pub(crate) fn read_originals(
     let readers = originals
         .iter()
         .map(|input| (input.path(), input.records()));
-    read_all((args, width), pipeline, readers, bar, sink)
+    read_all((args.on_error, width), pipeline, readers, bar, sink)
 }
 
 /// The path of an input, and its reader.
@@ -276,7 +296,7 @@ type Opened<'a> = (&'a Path, simidx_input::Result<Box<dyn RecordReader>>);
 
 /// Reads everything from these readers. Each is opened after the one before it has been read.
 fn read_all<'a>(
-    (args, width): (&InputArgs, Width),
+    (on_error, width): (OnError, Width),
     pipeline: &Pipeline,
     readers: impl Iterator<Item = Opened<'a>>,
     bar: ReadingBar,
@@ -290,7 +310,7 @@ fn read_all<'a>(
     let mut run = Run {
         fingerprinter,
         width,
-        diagnostics: Diagnostics::new(args.on_error),
+        diagnostics: Diagnostics::new(on_error),
         counts: ReadCounts::default(),
         next_position: 0,
         bar,
@@ -310,58 +330,69 @@ fn read_all<'a>(
     })
 }
 
-/// Calls `visit` with each record and its position, without a record if it is invalid. Returns their number.
+/// Opens the files that these patterns name, of which the texts are needed.
 ///
 /// # Errors
-/// An input that cannot be read, and any error of `visit`.
-pub(crate) fn visit_all(
-    readers: impl Iterator<Item = simidx_input::Result<Box<dyn RecordReader>>>,
-    bar: &ReadingBar,
-    mut visit: impl FnMut(u64, Option<Record>) -> Result<(), Failure>,
+/// A pattern without matches, and a file that cannot be read.
+pub(crate) fn open_texts(
+    patterns: &[PathBuf],
+    format: Option<Format>,
+    options: &ReadOptions,
+    temp_dir: Option<&Path>,
+) -> Result<Vec<InputFile>, Failure> {
+    let paths = patterns.iter().map(|path| simidx_input::expand(path, None));
+    let paths = paths.collect::<simidx_input::Result<Vec<_>>>()?.concat();
+    open_files(&paths, format, options, temp_dir)
+}
+
+/// Opens files that are read more than once.
+///
+/// # Errors
+/// A file that cannot be read.
+pub(crate) fn open_files(
+    paths: &[PathBuf],
+    format: Option<Format>,
+    options: &ReadOptions,
+    temp_dir: Option<&Path>,
+) -> Result<Vec<InputFile>, Failure> {
+    let open = |path: &PathBuf| InputFile::open_with(path, format, options, temp_dir);
+    let files = paths.iter().map(open);
+    Ok(files.collect::<simidx_input::Result<_>>()?)
+}
+
+/// Calls `visit` with the position, the id and the text of each document, in the order of the files. The position replaces
+/// a missing id. A record that is not a document is skipped. Returns the number of all records.
+///
+/// # Errors
+/// A file that cannot be read or has changed, and any error of `visit`.
+pub(crate) fn visit_texts(
+    files: &[InputFile],
+    (mode, doing, what): Reading,
+    mut visit: impl FnMut(u64, IdBuf, String) -> Result<(), Failure>,
 ) -> Result<u64, Failure> {
+    let total = files.iter().map(InputFile::byte_count).sum();
+    let bar = mode.reading(doing, what, total);
     let (mut position, mut bytes) = (0, 0);
-    for reader in readers {
-        let mut reader = reader?;
+    for file in files {
+        let mut reader = file.records()?;
         while let Some(record) = reader.next() {
             match record {
                 Err(error @ simidx_input::Error::Io(_)) => return Err(error.into()),
-                record => visit(position, record.ok())?,
+                Ok(Record {
+                    content: Content::Text(text),
+                    id,
+                    ..
+                }) => visit(position, id.unwrap_or(IdBuf::Number(position)), text)?,
+                _ => {}
             }
             position += 1;
             bar.show_sometimes(position, bytes + reader.bytes_read());
         }
         bytes += reader.bytes_read();
+        file.check_unchanged()?;
     }
     bar.finish();
     Ok(position)
-}
-
-/// Calls `visit` with the texts of documents and their ids. The position replaces a missing id. A record that is not a
-/// document is skipped.
-///
-/// # Errors
-/// A pattern without matches, and a file that cannot be read.
-pub(crate) fn visit_texts(
-    patterns: &[PathBuf],
-    (format, options): (Option<Format>, &ReadOptions),
-    mode: ProgressMode,
-    mut visit: impl FnMut(IdBuf, String),
-) -> Result<(), Failure> {
-    let paths = patterns.iter().map(|path| simidx_input::expand(path, None));
-    let paths = paths.collect::<simidx_input::Result<Vec<_>>>()?.concat();
-    let bar = mode.reading("reading", "documents", total_len(&paths));
-    let readers = paths
-        .iter()
-        .map(|path| simidx_input::open_with(path, format, options));
-    visit_all(readers, &bar, |position, record| {
-        if let Some(record) = record
-            && let Content::Text(text) = record.content
-        {
-            visit(record.id.unwrap_or(IdBuf::Number(position)), text);
-        }
-        Ok(())
-    })?;
-    Ok(())
 }
 
 /// Returns the total size of all inputs, if each of them is a regular file.

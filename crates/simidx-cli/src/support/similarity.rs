@@ -1,7 +1,5 @@
 //! Documents with similar texts: `--similarity`, and the search for those that are similar enough.
 
-use std::cell::Cell;
-
 use simidx::builder::MIN_MEMORY;
 use simidx::{Set, Width};
 use simidx_input::{Content, Format, InputFile, RecordReader};
@@ -16,7 +14,7 @@ use crate::support::options::ResourceArgs;
 use crate::support::pipeline::PipelineArgs;
 use crate::support::progress::{ProgressMode, Reading};
 use crate::support::records::{
-    Each, Extras, Fingerprinted, Refusal, Wanted, read_originals, visit_all,
+    Each, Extras, Fingerprinted, Refusal, Wanted, open_files, read_originals, visit_texts,
 };
 
 /// The least similarity for which texts are found as surely as for all others.
@@ -179,7 +177,8 @@ pub(crate) fn candidates(
             Some(number) => Ok(candidates.give(number, text)?),
             None => Ok(()),
         };
-        each_text(source, reading, false, &mut give)?;
+        let texts = each_text(source, reading, &mut give)?;
+        source.1.check_texts(texts)?;
     }
     Ok(candidates)
 }
@@ -217,17 +216,7 @@ impl Compared {
         let originals = || {
             let options = input.fields.options(input.width);
             let temp_dir = resources.temp_dir.as_deref();
-            let open = |path| {
-                Ok(InputFile::open_with(
-                    path,
-                    input.format(),
-                    &options,
-                    temp_dir,
-                )?)
-            };
-            let originals: Result<Vec<_>, Failure> =
-                input.paths()?.iter().map(|path| open(path)).collect();
-            originals
+            open_files(&input.paths()?, input.format(), &options, temp_dir)
         };
         if let Some(similarity) = args.given(has_pipeline) {
             exclude.refuse("it cannot be used with --similarity")?;
@@ -331,8 +320,7 @@ impl SimilarDocuments {
         });
         let (pass, reading) = ((input, Width::W64), (mode, "reading", "documents"));
         let read = read_originals(pass, &pipeline, originals, reading, &mut each)?;
-        labels.end_at(read.records + read.skipped)?;
-        labels.inputs = read.inputs;
+        labels.end(&read)?;
         let source = (originals, &labels.positions);
         let candidates = candidates(texts, None, &Some, source, mode)?;
         Ok(SimilarDocuments { candidates, labels })
@@ -347,94 +335,24 @@ pub(crate) fn signed(signed: Option<SignedText>) -> Result<SignedText, Refusal> 
     signed.ok_or_else(|| Refusal::record(NO_TEXT))
 }
 
-/// A function that takes the number of a document and its text.
-type Visit<'a> = &'a mut dyn FnMut(usize, String) -> Result<(), Failure>;
-
-/// Hands the texts of the documents to `visit`, in order, in another pass over the inputs. Some documents may be fingerprints
-/// without a text, if that is said.
+/// Hands the texts of the documents to `visit`, with their numbers and in order, in another pass over the inputs. Returns
+/// the number of the texts: some documents may be fingerprints without one.
 ///
 /// # Errors
 /// An input that cannot be read again or has changed, and what `visit` returns.
 pub(crate) fn each_text(
-    (originals, positions): (&[InputFile], &Positions),
-    (mode, doing, what): Reading,
-    may_lack_text: bool,
-    visit: Visit<'_>,
-) -> Result<(), Failure> {
-    let total = originals.iter().map(InputFile::byte_count).sum();
-    let bar = mode.reading(doing, what, total);
-    // Each original is checked when the next one is opened, and the last one at the end.
-    let mut current = None;
-    let number = Cell::new(0);
-    let readers = originals.iter().enumerate().map(|(i, original)| {
-        if let Some(before) = current.replace(original) {
-            before.check_unchanged()?;
-        }
-        number.set(i);
-        original.records()
-    });
-    let count = visit_all(readers, &bar, |position, record| {
-        match (
-            positions.document_at(position),
-            record.map(|record| record.content),
-        ) {
-            (None, _) => {}
-            (Some(document), Some(Content::Text(text))) => visit(document, text)?,
-            (Some(_), Some(Content::Fingerprint(_))) if may_lack_text => {}
-            // It was a document in the first pass.
-            (Some(_), _) => return Err(originals[number.get()].changed().into()),
-        }
-        Ok(())
-    })?;
-    if let Some(last) = originals.last() {
-        last.check_unchanged()?;
-    }
-    positions.check(count)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn similarities_are_read() {
-        assert_eq!(least("0.8"), Ok(0.8));
-        assert_eq!(least("1"), Ok(1.0));
-        for wrong in ["0", "0.01", "1.01", "-1", "nan", "80%", ""] {
-            assert!(least(wrong).is_err(), "{wrong}");
-        }
-        assert_eq!(features("words:5"), Ok(Some(5)));
-        assert_eq!(features("pipeline"), Ok(None));
-        for wrong in ["words", "words:0", "words:65", "5", "Pipeline"] {
-            assert!(features(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn the_shares_are_all_of_the_memory() {
-        for memory in [0, MIN_MEMORY, MIN_MEMORY + 7, 4 << 30] {
-            let shares = MemoryShares::new(memory);
-            assert_eq!(shares.search + shares.ids, memory);
-            assert!(shares.search >= memory.min(MIN_MEMORY));
-        }
-    }
-
-    #[test]
-    fn the_default_is_four_fifths_of_runs_of_three_words() {
-        let args = SimilarityArgs {
-            similarity: None,
-            features: None,
+    (originals, positions): Source<'_>,
+    reading: Reading,
+    visit: &mut dyn FnMut(usize, String) -> Result<(), Failure>,
+) -> Result<u64, Failure> {
+    let mut texts = 0;
+    let records = visit_texts(originals, reading, |position, _, text| {
+        let Some(document) = positions.document_at(position) else {
+            return Ok(());
         };
-        assert_eq!(args.or_default(false), Similarity::default());
-        assert_eq!(args.given(true), None);
-        let of_features = Similarity::of_features(0.8).ok();
-        assert_eq!(Some(args.or_default(true)), of_features);
-        let features = Some(None);
-        let args = SimilarityArgs { features, ..args };
-        assert_eq!(args.given(false), of_features);
-        assert_eq!(
-            features_of(args.or_default(false)),
-            "features of the pipeline"
-        );
-    }
+        texts += 1;
+        visit(document, text)
+    })?;
+    positions.check(records)?;
+    Ok(texts)
 }

@@ -224,7 +224,7 @@ fn replaced_bytes_are_told_by_their_places() {
     assert_eq!(ran.stderr.lines().count(), 11);
     assert!(
         ran.stderr
-            .ends_with("simidx: replaced bytes in 5000 records\n")
+            .ends_with("simidx: replaced bytes in 5,000 records\n")
     );
     // The same holds if no encoding is named.
     sandbox.write(

@@ -71,27 +71,6 @@ fn a_full_disk_of_the_temporary_files_is_an_error_that_leaves_nothing() {
 }
 
 #[test]
-fn too_little_room_for_temporary_files_is_told_before_anything_is_read() {
-    let sandbox = Sandbox::new();
-    sandbox.write("in.le", words(9_000_000));
-    let args = [
-        "build",
-        "in.le",
-        "-o",
-        "x.simidx",
-        "--memory",
-        "64MiB",
-        "--temp-dir",
-        "small",
-    ];
-    if let Some(ran) = build_on_small_disk(&sandbox, &args) {
-        let message =
-            "simidx: small: temporary files take about 137.3 MiB, but only 4 MiB is free\n";
-        assert_eq!((ran.code, ran.stderr.as_str()), (Some(2), message));
-    }
-}
-
-#[test]
 fn a_file_that_may_not_grow_is_an_error_that_leaves_nothing() {
     let sandbox = Sandbox::new();
     sandbox.write("in.le", words(200_000));

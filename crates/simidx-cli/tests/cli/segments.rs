@@ -253,7 +253,7 @@ fn info_adds_up_what_can_be_added() {
     }
 
     let people = sandbox.run(&["info", "s1", "s2"]).done();
-    assert_eq!(people.lines()[0], "files                   2");
+    assert_eq!(people.lines()[0], "index files             2");
     let own = ["s1", "s2"].map(|name| {
         let ran = sandbox.run(&["info", name]).done();
         format!("\n{name}:\n{}", ran.text())

@@ -9,7 +9,6 @@ mod harness;
 mod hostile;
 mod operations;
 mod origin;
-mod page;
 mod queries;
 mod reloading;
 #[cfg(unix)]

@@ -1,7 +1,5 @@
 //! Passes records to a builder: chooses the kind of ids, the pipeline and the sketches, and checks the records.
 
-use std::sync::Arc;
-
 use simidx::design::TableDesign;
 use simidx::format::{Metadata, SketchParameters};
 use simidx::{BuildOptions, Column, Error, IdBuf, IdKind, IndexBuilder, Watch, Width};
@@ -11,7 +9,7 @@ use simidx_text::similar::Sketcher;
 use super::Args;
 use crate::support::failure::Failure;
 use crate::support::options::IdChoice;
-use crate::support::records::{Fingerprinted, Refusal, Sink, SketchText, Wanted, id_of};
+use crate::support::records::{Fingerprinted, Refusal, Sink, Wanted, id_of};
 
 /// Collects records, and creates the builder when the first record determines its options.
 pub(super) struct Collector<'a> {
@@ -32,7 +30,6 @@ struct Open {
     builder: IndexBuilder,
     ids: IdKind,
     documents: bool,
-    sketches: bool,
 }
 
 impl<'a> Collector<'a> {
@@ -51,7 +48,10 @@ impl<'a> Collector<'a> {
             watch,
             sketches: sketches.cloned(),
             wanted: match sketcher {
-                Some(sketcher) => Wanted::Sketch(sketch_text(sketcher)?),
+                Some(sketcher) => {
+                    let fingerprinter = sketcher.pipeline()?.parallel(Width::W64)?;
+                    Wanted::Sketch(sketcher, fingerprinter)
+                }
                 None => Wanted::Fingerprint,
             },
             pipeline,
@@ -85,7 +85,6 @@ impl<'a> Collector<'a> {
             builder: IndexBuilder::new(self.args.input.width, options)?,
             ids,
             documents,
-            sketches: self.sketches.is_some(),
         })
     }
 
@@ -117,6 +116,10 @@ impl<'a> Collector<'a> {
 impl Sink for Collector<'_> {
     fn record(&mut self, record: Fingerprinted) -> Result<(), Refusal> {
         let automatic = self.args.ids == IdChoice::Auto;
+        if self.sketches.is_some() && !record.is_document {
+            let message = "a fingerprint has no text to sketch; --sketch needs documents";
+            return Err(Refusal::Input(message.into()));
+        }
         self.opened(record.is_named(), record.is_document)?
             .push(record, automatic)
     }
@@ -148,10 +151,6 @@ impl Sink for Collector<'_> {
 
 impl Open {
     fn push(&mut self, mut record: Fingerprinted, automatic: bool) -> Result<(), Refusal> {
-        if self.sketches && !record.is_document {
-            let message = "a fingerprint has no text to sketch; --sketch needs documents";
-            return Err(Refusal::Input(message.into()));
-        }
         if record.is_document != self.documents {
             let message = "documents and fingerprints are mixed; build them separately";
             return Err(Refusal::record(message));
@@ -181,15 +180,4 @@ impl Open {
         }
         Ok(())
     }
-}
-
-/// Returns a function that makes the sketches of texts.
-///
-/// # Errors
-/// HTML, if this program was built without its feature.
-fn sketch_text(sketcher: Sketcher) -> Result<SketchText, Failure> {
-    let fingerprinter = sketcher.pipeline()?.parallel(Width::W64)?;
-    Ok(Arc::new(move |text| {
-        fingerprinter.with(|f| sketcher.sketch(f, text))
-    }))
 }

@@ -2,10 +2,9 @@
 
 mod collector;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use simidx::format::{MAX_SKETCH_BITS, Metadata};
-use simidx_input::Format;
 use simidx_text::Pipeline;
 use simidx_text::similar::{SketchFeatures, Sketcher};
 
@@ -19,7 +18,7 @@ use crate::support::options::{
 };
 use crate::support::output::{Output, temp_dir_of};
 use crate::support::progress::ProgressMode;
-use crate::support::quantity::{Size, block_size, count};
+use crate::support::quantity::{block_size, count};
 use crate::support::records;
 use crate::support::report::FileReport;
 use crate::support::similarity::words;
@@ -116,7 +115,7 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     let output = Output::new(&args.output, args.force, &args.input.files()?)?;
     let stages = Stages::start(mode);
     let mut collector = Collector::new(args, stages.watch())?;
-    check_space(args)?;
+    check_temp_dir(&args.temp_dir())?;
     let reading = (mode, "reading", "records");
     let pipeline = collector.pipeline.clone();
     let counts = records::read(&args.input, &pipeline, reading, &mut collector)?;
@@ -188,61 +187,5 @@ impl Args {
     /// Returns the directory for temporary files.
     fn temp_dir(&self) -> PathBuf {
         temp_dir_of(&self.resources, &self.output)
-    }
-}
-
-/// Checks that temporary files can be created, and that there is enough space for them as far as the number of records
-/// is known.
-///
-/// # Errors
-/// A directory that does not exist, cannot be written to or has too little free space.
-fn check_space(args: &Args) -> Result<(), Failure> {
-    let folder = args.temp_dir();
-    check_temp_dir(&folder)?;
-    let needed = temporary_len(args)?;
-    match free_len(&folder) {
-        Some(free) if free < needed => {
-            let (needed, free) = (Size(needed), Size(free));
-            let message = format!("temporary files take about {needed}, but only {free} is free");
-            Err(Failure::new(message).about(folder.display()))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Returns the largest size of the temporary files, as far as the sizes of the inputs tell it: records are written as
-/// runs, then merged.
-fn temporary_len(args: &Args) -> Result<u64, Failure> {
-    let holds_words = |path: &&PathBuf| {
-        let format = args.input.format().or(Format::of_name(path));
-        matches!(format, Some(Format::Le | Format::Npy))
-    };
-    let paths = args.input.paths()?;
-    let files = paths.iter().filter(holds_words);
-    let lens = files.filter_map(|path| Some(path.metadata().ok()?.len()));
-    let records = lens.sum::<u64>() / args.input.width.bytes() as u64;
-    let id_len = if args.ids == IdChoice::Number { 8 } else { 0 };
-    let sketch_len = u64::from(args.sketch.unwrap_or(0) / 8);
-    let bytes = records.saturating_mul(args.input.width.bytes() as u64 + id_len + sketch_len);
-    // Records with ids or sketches get half of the memory.
-    Ok(
-        match bytes > args.resources.memory_limit() / if id_len + sketch_len == 0 { 1 } else { 2 } {
-            true => bytes.saturating_mul(2),
-            false => 0,
-        },
-    )
-}
-
-/// Returns the number of free bytes in a directory; `None` if the system does not report it.
-fn free_len(folder: &Path) -> Option<u64> {
-    #[cfg(unix)]
-    {
-        let system = rustix::fs::statvfs(folder).ok()?;
-        system.f_bavail.checked_mul(system.f_frsize)
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = folder;
-        None
     }
 }

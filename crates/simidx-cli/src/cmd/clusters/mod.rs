@@ -4,13 +4,14 @@ mod printer;
 mod similar;
 
 use simidx::batch::{Cluster, ClusterFinder, ClusterOptions, ClusterReport};
-use simidx::{Column, Error, IdKind, Set, Width};
+use simidx::{Column, Error, IdKind, IndexBuilder, Set, Width};
 use simidx_input::InputFile;
 
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
 use crate::support::indexes::ExcludeArgs;
 use crate::support::inputs::SourceArgs;
+use crate::support::labels::Labels;
 use crate::support::messages::{counted, is_quiet, say, say_without_features};
 use crate::support::options::{DEFAULT_DISTANCE, DISTANCES, IdChoice, ResourceArgs, distance_or};
 use crate::support::progress::ProgressMode;
@@ -18,7 +19,7 @@ use crate::support::quantity::count;
 use crate::support::records::{Fingerprinted, Refusal, Sink, read_opened};
 use crate::support::similarity::{Compared, SimilarityArgs};
 use crate::support::table::{Sheet, TableArgs};
-use crate::support::transient::TransientBuilder;
+use crate::support::transient;
 use printer::{KnownRecords, Printer};
 
 /// The head of `simidx clusters --help` and of its man page.
@@ -73,20 +74,17 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     let inputs = || args.source.files(&args.exclude);
-    args.table.write(inputs, |sheet| find(&args, sheet, mode))
-}
-
-fn find(args: &Args, sheet: Option<Sheet<'_>>, mode: ProgressMode) -> Answer {
     let for_fingerprints = args.max_distance.is_some() || args.ids.is_some();
-    let source = (&args.source, &args.exclude);
-    let set = match Compared::of(source, &args.similarity, for_fingerprints, &args.resources)? {
-        Compared::Index(set) => set,
-        Compared::Fingerprints(inputs) => return of_records(args, inputs.as_deref(), sheet, mode),
-        Compared::Texts(similarity, inputs) => {
-            return similar::run(args, (similarity, &inputs), sheet, mode);
+    args.table.write(inputs, |sheet| {
+        let source = (&args.source, &args.exclude);
+        match Compared::of(source, &args.similarity, for_fingerprints, &args.resources)? {
+            Compared::Index(set) => of_set(&set, None, &args, sheet, mode),
+            Compared::Fingerprints(inputs) => of_records(&args, inputs.as_deref(), sheet, mode),
+            Compared::Texts(similarity, inputs) => {
+                similar::run(&args, (similarity, &inputs), sheet, mode)
+            }
         }
-    };
-    of_set(&set, None, args, sheet, mode)
+    })
 }
 
 /// Prints the clusters of indexes. If records are given, the ids of the index are their numbers.
@@ -126,16 +124,15 @@ fn of_records(
     let reading = (mode, "reading", "records");
     let read = read_opened((input, inputs), &pipeline, reading, &mut taken)?;
     say_without_features(read.without_features);
-    let Some((builder, mut records)) = taken.indexed else {
+    let Some((builder, (kind, mut labels))) = taken.indexed else {
         let printer = Printer::new(args, width, None, sheet)?;
         return printed(args, mode, options.distance, printer, |visit| {
             taken.finder.finish(visit)
         });
     };
-    records.labels.end_at(read.records + read.skipped)?;
-    records.labels.inputs = read.inputs;
-    let set = builder.finish()?;
-    of_set(&set, Some(&records), args, sheet, mode)
+    labels.end(&read)?;
+    let set = transient::finish(builder, &args.resources)?;
+    of_set(&set, Some(&(kind, labels)), args, sheet, mode)
 }
 
 /// Collects records that are not in an index.
@@ -145,7 +142,7 @@ struct Taken<'a> {
     /// Takes records without ids.
     finder: ClusterFinder,
     /// The index for records with ids, in which they have numbers.
-    indexed: Option<(TransientBuilder<'a>, KnownRecords)>,
+    indexed: Option<(IndexBuilder, KnownRecords)>,
     is_first: bool,
 }
 
@@ -153,13 +150,14 @@ impl Sink for Taken<'_> {
     fn record(&mut self, record: Fingerprinted) -> Result<(), Refusal> {
         let args = self.args;
         let is_named = record.is_named();
-        let kind = args.ids().kind(is_named, IdKind::None);
+        let kind = args.ids.unwrap_or_default().kind(is_named, IdKind::None);
         if std::mem::take(&mut self.is_first) && kind != IdKind::None {
-            let (width, ids) = (args.source.records.width, IdChoice::Number);
-            let builder = TransientBuilder::new(width, ids, self.distance, &args.resources);
-            self.indexed = Some((builder, KnownRecords::new(args, kind)));
+            let stored = (args.source.records.width, IdKind::Number);
+            let builder = transient::start(stored, self.distance, &args.resources)?;
+            let labels = Labels::new(args.resources.temp_dir.as_deref(), 0, false);
+            self.indexed = Some((builder, (kind, labels)));
         }
-        if self.indexed.is_none() && args.ids() == IdChoice::Auto && is_named {
+        if self.indexed.is_none() && args.ids.unwrap_or_default() == IdChoice::Auto && is_named {
             let message = "has an id, but the first record had none; choose with --ids";
             return Err(Refusal::record(message));
         }
@@ -167,8 +165,8 @@ impl Sink for Taken<'_> {
         match &mut self.indexed {
             // It is near to nothing.
             _ if record.without_features.is_some() => {}
-            Some((builder, records)) => {
-                builder.push_number(fingerprint, records.push(record)?)?;
+            Some((builder, (kind, labels))) => {
+                builder.push_with_id(fingerprint, labels.push_own(record, *kind)?)?;
             }
             None => self.finder.push(fingerprint)?,
         }
@@ -227,10 +225,6 @@ fn warn_of_chains(report: &ClusterReport, distance: u32) {
 }
 
 impl Args {
-    fn ids(&self) -> IdChoice {
-        self.ids.unwrap_or(IdChoice::Auto)
-    }
-
     fn options(&self, width: Width, default_distance: u32) -> Result<ClusterOptions, Failure> {
         let mut options = ClusterOptions::default();
         options.distance = distance_or(self.max_distance, width, default_distance)?;

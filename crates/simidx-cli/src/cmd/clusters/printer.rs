@@ -4,51 +4,18 @@ use std::io::Write;
 
 use serde_json::json;
 use simidx::batch::Cluster;
-use simidx::{Error, Id, IdBuf, IdKind, Set, Width};
+use simidx::{IdBuf, IdKind, Set, Width};
 use simidx_input::FieldKind;
 
 use super::Args;
 use crate::support::failure::Failure;
 use crate::support::labels::Labels;
 use crate::support::output::{Column, json_style, write_object};
-use crate::support::records::{Fingerprinted, Refusal, id_of_kind};
+use crate::support::records::id_of_kind;
 use crate::support::table::{self, Lines, Sheet, id_kind};
 
-/// The ids of records by their numbers.
-pub(super) struct KnownRecords {
-    kind: IdKind,
-    pub(super) labels: Labels,
-}
-
-impl KnownRecords {
-    pub(super) fn new(args: &Args, kind: IdKind) -> Self {
-        KnownRecords {
-            kind,
-            labels: Labels::new(args.resources.temp_dir.as_deref(), 0, false),
-        }
-    }
-
-    /// Adds the next record and returns its number.
-    pub(super) fn push(&mut self, record: Fingerprinted) -> Result<u64, Refusal> {
-        self.labels.push_own(record, self.kind)
-    }
-
-    /// Returns the number of a record, which is its id in the index.
-    fn number(id: Id<'_>) -> Option<u64> {
-        match id {
-            Id::Number(number) => Some(number),
-            Id::String(_) => None,
-        }
-    }
-
-    /// Returns the id of a record, or its position if it has none.
-    ///
-    /// # Errors
-    /// An id that cannot be read.
-    fn id(&self, number: u64) -> Result<Option<IdBuf>, Error> {
-        Ok(id_of_kind(self.labels.of(number as usize)?, self.kind))
-    }
-}
+/// Records by their numbers, and the kind of their ids.
+pub(super) type KnownRecords = (IdKind, Labels);
 
 /// The source of ids: an index with the ids of the user, or with the numbers of these records.
 type IdSource<'a> = (&'a Set, Option<&'a KnownRecords>);
@@ -132,8 +99,8 @@ impl<'a> Printer<'a> {
     fn id_cells(&self, (id, number): Member) -> simidx::Result<String> {
         let records = self.ids.and_then(|(_, records)| records);
         match (records, number) {
-            (Some(records), Some(number)) if self.is_table => {
-                let (id, place) = records.labels.cells(number as usize)?;
+            (Some((_, labels)), Some(number)) if self.is_table => {
+                let (id, place) = labels.cells(number as usize)?;
                 Ok(format!("{id}\t{place}"))
             }
             _ => Ok(Column::of(&id).to_string()),
@@ -205,7 +172,7 @@ fn columns(summary: bool, ids: Option<IdSource<'_>>) -> Vec<table::Column> {
     }
     columns.push(("fingerprint", text));
     let kind = ids.map(|(set, records)| {
-        let of_records = records.map(|records| records.labels.id_kind());
+        let of_records = records.map(|(_, labels)| labels.id_kind());
         of_records.unwrap_or_else(|| id_kind(set.id_kind()))
     });
     columns.extend(kind.map(|kind| ("id", kind)));
@@ -227,21 +194,20 @@ fn member_ids<'i>(
     let Some((set, records)) = source else {
         return Ok(Box::new(std::iter::empty()));
     };
-    let Some(records) = records else {
+    let Some((kind, labels)) = records else {
         let ids = set.ids_of(member)?;
         return Ok(Box::new(ids.map(|id| Ok((id?, None)))));
     };
-    let mut numbers = Vec::new();
+    let mut ids = Vec::new();
     for number in set.ids_of(member)? {
-        numbers.extend(KnownRecords::number(number?.as_id()));
+        if let IdBuf::Number(number) = number? {
+            let id = id_of_kind(labels.of(number as usize)?, *kind);
+            ids.extend(id.map(|id| (id, Some(number))));
+        }
     }
     // Of the representative, the first record comes first.
     let is_first = member == cluster.representative;
-    let first = usize::from(is_first).min(numbers.len());
-    let mut ids = Vec::with_capacity(numbers.len());
-    for number in numbers {
-        ids.extend(records.id(number)?.map(|id| (id, Some(number))));
-    }
+    let first = usize::from(is_first).min(ids.len());
     ids[first..].sort_unstable();
     Ok(Box::new(ids.into_iter().map(Ok)))
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use rayon::prelude::*;
 use simidx::{Error, IdBuf, IdKind, Set};
-use simidx_input::{Content, InputFile};
+use simidx_input::InputFile;
 use simidx_text::Pipeline;
 use simidx_text::dedup::Similarity;
 use simidx_text::similar::{
@@ -19,7 +19,7 @@ use super::{Args, Job};
 use crate::support::failure::Failure;
 use crate::support::labels::place_among;
 use crate::support::messages::counted;
-use crate::support::records::{id_of_kind, visit_all};
+use crate::support::records::{self, id_of_kind, visit_texts};
 use crate::support::similarity::ID_SHARE;
 
 /// Bytes of features that wait until their texts are compared with the index together.
@@ -48,21 +48,10 @@ pub(super) fn open_texts(args: &Args, set: &Set) -> Result<Vec<InputFile>, Failu
         let message = "--texts finds documents by their ids, and the index has none";
         return Err(Failure::new(message).about(set.names().join(", ")));
     }
-    let (input, temp_dir) = (&args.input, args.resources.temp_dir.as_deref());
-    let mut options = input.fields.options(set.width());
+    let temp_dir = args.resources.temp_dir.as_deref();
+    let mut options = args.input.fields.options(set.width());
     options.fields.odd_ids = true;
-    let mut files = Vec::new();
-    for pattern in &args.texts {
-        for path in simidx_input::expand(pattern, None)? {
-            files.push(InputFile::open_with(
-                &path,
-                input.format(),
-                &options,
-                temp_dir,
-            )?);
-        }
-    }
-    Ok(files)
+    records::open_texts(&args.texts, args.input.format(), &options, temp_dir)
 }
 
 /// Compares documents with an index before they are compared with each other.
@@ -420,7 +409,7 @@ impl<'a> WantedTexts<'a> {
     /// # Errors
     /// A file that cannot be read, a record whose text is in none, and the errors of `texts`.
     fn read(&mut self, job: &Job<'_>, texts: &mut SimilarTexts) -> Result<(), Failure> {
-        visit_texts(job, |position, id, text| {
+        visit_texts(job.texts, job.earlier(), |position, id, text| {
             let id = id_of_kind(id, self.kind).filter(|id| self.places.contains_key(id));
             if let Some(id) = id {
                 self.waiting_len += text.len();
@@ -493,30 +482,6 @@ fn with_ids(search: u64) -> u64 {
     search + search.div_ceil(ID_SHARE - 1)
 }
 
-/// Calls `visit` with the position, the id and the text of each document of `--texts`, in the order of the files.
-fn visit_texts(
-    job: &Job<'_>,
-    mut visit: impl FnMut(u64, IdBuf, String) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    let total = job.texts.iter().map(InputFile::byte_count).sum();
-    let bar = job
-        .mode
-        .reading("reading earlier texts", "documents", total);
-    let readers = job.texts.iter().map(InputFile::records);
-    visit_all(readers, &bar, |position, record| match record {
-        Some(record) => {
-            let id = record.id.unwrap_or(IdBuf::Number(position));
-            match record.content {
-                Content::Text(text) => visit(position, id, text),
-                _ => Ok(()),
-            }
-        }
-        None => Ok(()),
-    })?;
-    let mut files = job.texts.iter();
-    Ok(files.try_for_each(InputFile::check_unchanged)?)
-}
-
 /// Texts of earlier documents, which follow those of the new ones, and to which these are compared.
 #[derive(Debug, Default)]
 pub(super) struct Earlier {
@@ -538,12 +503,13 @@ impl Earlier {
         candidates: &mut SimilarCandidates,
     ) -> Result<(), Failure> {
         let mut numbers = self.positions.iter().zip(first..).peekable();
-        visit_texts(job, |position, _, text| {
+        visit_texts(job.texts, job.earlier(), |position, _, text| {
             if let Some((_, number)) = numbers.next_if(|&(&next, _)| next == position) {
                 candidates.give(number, text)?;
             }
             Ok(())
-        })
+        })?;
+        Ok(())
     }
 
     /// The record whose text has this number.

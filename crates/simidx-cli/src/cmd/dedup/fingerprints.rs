@@ -37,8 +37,7 @@ pub(super) fn judge<'a>(job: &Job<'a>, distance: u32) -> Result<(Judged<'a>, Sum
         mut known,
         ..
     } = collector;
-    known.labels.end_at(read.records + read.skipped)?;
-    known.labels.inputs.clone_from(&read.inputs);
+    known.labels.end(&read)?;
     if let Some(set) = job.set {
         let bar = job.mode.spinner("looking documents up in the index");
         deduplicator.exclude(set)?;

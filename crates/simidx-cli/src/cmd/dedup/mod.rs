@@ -28,7 +28,7 @@ use crate::support::inputs::{InputArgs, OnError};
 use crate::support::messages::{counted, say};
 use crate::support::options::{DISTANCES, ResourceArgs, distance_within};
 use crate::support::originals::open_all;
-use crate::support::progress::ProgressMode;
+use crate::support::progress::{ProgressMode, Reading};
 use crate::support::quantity::count;
 use crate::support::records::{ReadCounts, Sink, read_originals};
 use crate::support::similarity::{MemoryShares, SimilarityArgs};
@@ -297,6 +297,11 @@ impl Job<'_> {
         let pass = (&self.args.input, self.width);
         let reading = (self.mode, "reading", "documents");
         read_originals(pass, &self.pipeline, self.originals, reading, sink)
+    }
+
+    /// The bar for a pass over the texts of earlier documents.
+    fn earlier(&self) -> Reading {
+        (self.mode, "reading earlier texts", "documents")
     }
 
     /// Creates the list of the names and lengths of the documents.

@@ -11,8 +11,8 @@ use super::measure::{Measure, difference};
 use crate::support::failure::Failure;
 use crate::support::output::Column;
 use crate::support::page::{
-    BarChart, Differences, Entry, POLICY, SizeClasses, cluster, decimal, document, figures,
-    grouped, keep_first, pair, plural, shown,
+    BarChart, Differences, Entry, SizeClasses, cluster, decimal, document, figures, grouped,
+    keep_first, pair, plural, shown,
 };
 use crate::support::similarity::each_text;
 
@@ -122,7 +122,7 @@ impl Page<'_, '_> {
             ("doubtful", "Doubtful duplicates", doubtful),
             ("clusters", "Clusters", clusters),
         ];
-        Ok(document(title, POLICY, &lead, &sections))
+        Ok(document(title, &lead, &sections))
     }
 
     /// The documents that are dropped for others, in their order: how much the two differ, the one that is kept, and the
@@ -177,7 +177,6 @@ impl Page<'_, '_> {
         each_text(
             (self.job.originals, positions),
             reading,
-            true,
             &mut |document, mut text| {
                 if documents.contains(&document) {
                     text.truncate(text.floor_char_boundary(MAX_TEXT_LEN));

@@ -4,13 +4,13 @@ use std::io::Write;
 use std::path::Path;
 
 use simidx::{Error, IdBuf, IdKind, Set};
-use simidx_input::{FieldKind, FieldValue, NewField};
+use simidx_input::{Escaped, FieldKind, FieldValue, NewField};
 
 use super::Job;
 use super::judged::{Dropped, Judged};
 use crate::support::failure::Failure;
 use crate::support::originals::{OTHER_COMPRESSION, said};
-use crate::support::output::{Column, ending};
+use crate::support::output::ending;
 use crate::support::table::{self, Lines, Sheet, TABLE_ENDINGS, TableFormat, id_kind};
 
 /// The format of a report.
@@ -73,13 +73,13 @@ pub(super) fn write(
         let Some(dropped) = judged.dropped(document)? else {
             continue;
         };
-        let cells = cells(&judged.label(document)?, &dropped, is_tsv);
-        write!(lines, "{}", cells[..count].join("\t"))?;
+        let kept = dropped.kept.as_ref().map(|&(_, of)| labels.place(of));
+        let own = Some(value(judged.label(document)?));
+        let values = std::iter::once(own).chain(values(dropped)).take(count);
+        let cells: Vec<String> = values.map(|value| cell(value, is_tsv)).collect();
+        write!(lines, "{}", cells.join("\t"))?;
         if !is_tsv {
-            let kept = match dropped.kept {
-                Some((_, of)) => labels.place(of),
-                None => "\t".to_owned(),
-            };
+            let kept = kept.unwrap_or_else(|| "\t".to_owned());
             write!(lines, "\t{}\t{kept}", labels.place(document))?;
         }
         writeln!(lines)?;
@@ -114,33 +114,40 @@ fn columns(job: &Job<'_>, judged: &Judged<'_>) -> Vec<table::Column> {
     columns
 }
 
-/// A cell for each column that there may be.
-fn cells(label: &IdBuf, dropped: &Dropped, is_short: bool) -> [String; 10] {
-    let id = |id: &IdBuf| Column::of(id).to_string();
-    let text = |number: Option<u64>| number.map_or_else(String::new, |number| number.to_string());
-    let real = |number: Option<f64>| match number {
-        None => String::new(),
-        Some(number) if is_short => format!("{number:.4}"),
-        Some(number) => format!("{number:?}"),
+/// The properties of a dropped document, in the order of the columns after its own id.
+fn values(dropped: Dropped) -> [Option<FieldValue>; 9] {
+    let place = if dropped.kept.is_some() {
+        "input"
+    } else {
+        "index"
     };
-    let kept = dropped.kept.as_ref().map(|(kept, _)| id(kept));
-    let place = if kept.is_some() { "input" } else { "index" };
-    let member = dropped.member.as_ref();
-    let estimate = member.and_then(|member| member.estimate);
+    let estimate = dropped.member.as_ref().and_then(|member| member.estimate);
+    let (fingerprint, id) = match dropped.member {
+        Some(member) => (Some(FieldValue::Text(member.fingerprint)), member.id),
+        None => (None, None),
+    };
     [
-        id(label),
-        kept.unwrap_or_default(),
-        text(dropped.distance.map(u64::from)),
-        place.to_owned(),
-        text(dropped.cluster),
-        real(dropped.similarity),
-        member.map_or_else(String::new, |member| member.fingerprint.clone()),
-        member
-            .and_then(|member| member.id.as_ref())
-            .map_or_else(String::new, id),
-        real(estimate.map(|estimate| estimate.similarity)),
-        real(estimate.map(|estimate| estimate.standard_error)),
+        dropped.kept.map(|(kept, _)| value(kept)),
+        dropped.distance.map(|bits| FieldValue::Number(bits.into())),
+        Some(FieldValue::Text(place.to_owned())),
+        dropped.cluster.map(FieldValue::Number),
+        dropped.similarity.map(FieldValue::Real),
+        fingerprint,
+        id.map(value),
+        estimate.map(|estimate| FieldValue::Real(estimate.similarity)),
+        estimate.map(|estimate| FieldValue::Real(estimate.standard_error)),
     ]
+}
+
+/// The cell of a value in a line.
+fn cell(value: Option<FieldValue>, is_short: bool) -> String {
+    match value {
+        Some(FieldValue::Text(text)) => Escaped(&text).to_string(),
+        Some(FieldValue::Number(number)) => number.to_string(),
+        Some(FieldValue::Real(number)) if is_short => format!("{number:.4}"),
+        Some(FieldValue::Real(number)) => format!("{number:?}"),
+        _ => String::new(),
+    }
 }
 
 /// The new fields, in order.
@@ -187,28 +194,21 @@ impl Notes {
         document: usize,
         judged: &Judged<'_>,
     ) -> Result<Vec<Option<FieldValue>>, Error> {
-        let number = |number: u64| Some(FieldValue::Number(number));
-        let cluster = judged.decisions.cluster_of(document).and_then(number);
-        let (mut of, mut distance, mut place) = (None, None, None);
-        let (mut similarity, mut estimate) = (None, None);
-        if let Some(dropped) = judged.dropped(document)? {
-            distance = dropped.distance.map(|bits| FieldValue::Number(bits.into()));
-            similarity = dropped.similarity.map(FieldValue::Real);
-            place = Some(if dropped.kept.is_some() {
-                "input"
-            } else {
-                "index"
-            });
-            of = dropped.kept.map(|(kept, _)| value(kept));
-            if let Some(member) = dropped.member {
-                estimate = member
-                    .estimate
-                    .map(|found| FieldValue::Real(found.similarity));
-                let fingerprint = FieldValue::Text(member.fingerprint);
-                of = Some(member.id.map_or(fingerprint, value));
-            }
-        }
-        let place = place.map(|place| FieldValue::Text(place.to_owned()));
+        let cluster = judged.decisions.cluster_of(document);
+        let cluster = cluster.map(FieldValue::Number);
+        let dropped = judged.dropped(document)?.map(values).unwrap_or_default();
+        let [
+            kept,
+            distance,
+            place,
+            _,
+            similarity,
+            fingerprint,
+            id,
+            estimate,
+            _,
+        ] = dropped;
+        let of = kept.or(id).or(fingerprint);
         let values = [of, cluster, distance, similarity, estimate, place];
         let values = values.into_iter().zip(self.wanted);
         Ok(values

@@ -73,8 +73,7 @@ pub(super) fn judge<'a>(
     let start = Instant::now();
     let read = job.read(&mut each)?;
     let reading = start.elapsed();
-    known.labels.end_at(read.records + read.skipped)?;
-    known.labels.inputs.clone_from(&read.inputs);
+    known.labels.end(&read)?;
     let (in_index, earlier) = match against {
         Some(against) => against.finish(job, &mut texts)?,
         None => Default::default(),

@@ -1,30 +1,30 @@
 //! `simidx join` of documents: those that are similar to documents of an index, by sketches.
 
 use std::io::Write;
-use std::path::Path;
 
-use rayon::prelude::*;
 use serde_json::{Value, json};
 use simidx::{Error, IdBuf, Set};
-use simidx_input::{Content, Format, ReadOptions};
 use simidx_text::similar::{MOST_CHANCE_MATCHES, SketchMatch, SketchSearch, TextSketch};
 
 use super::Args;
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
-use crate::support::inputs::{Diagnostics, OnError};
 use crate::support::messages::{counted, say};
 use crate::support::output::{Column, id_to_json, write_object};
-
-/// The most documents, and bytes of text, that are sketched together.
-const BATCH_DOCUMENTS: usize = 4096;
-const BATCH_TEXT_LEN: usize = 16 << 20;
+use crate::support::progress::ProgressMode;
+use crate::support::records::{Each, Fingerprinted, Refusal, Wanted, read_file};
 
 /// The share of the memory for queries, and also for matches, is one part in this number.
 const MEMORY_PARTS: u64 = 4;
 
 /// Runs the command.
-pub(super) fn join(set: &Set, args: &Args, least: f64, out: &mut dyn Write) -> Answer {
+pub(super) fn join(
+    set: &Set,
+    args: &Args,
+    least: f64,
+    out: &mut dyn Write,
+    mode: ProgressMode,
+) -> Answer {
     let search = SketchSearch::new(set, least, 0.0);
     let search = search.map_err(|error| match error {
         Error::Options(error) => Failure::new(error.to_string()).about(set.names().join(", ")),
@@ -42,7 +42,7 @@ pub(super) fn join(set: &Set, args: &Args, least: f64, out: &mut dyn Write) -> A
         query_count: 0,
         match_count: 0,
     };
-    joined.read_queries()?;
+    joined.read_queries(mode)?;
     let by_chance = search.chance_matches();
     if by_chance > MOST_CHANCE_MATCHES {
         say(format_args!(
@@ -87,36 +87,37 @@ struct Query {
 
 impl Joined<'_> {
     /// Reads all queries, and answers as many at a time as there is memory for.
-    fn read_queries(&mut self) -> Result<(), Failure> {
+    fn read_queries(&mut self, mode: ProgressMode) -> Result<(), Failure> {
         let (mut queries, mut sketches) = (Vec::new(), Vec::new());
-        let path = self.args.query_path()?;
-        let format = self.args.input.flatten();
-        let sketcher = self.search.sketcher();
-        let fingerprinter = sketcher.pipeline()?.parallel(simidx::Width::W64)?;
+        let sketcher = self.search.sketcher().clone();
+        let pipeline = sketcher.pipeline()?;
         let options = self.args.fields.options(self.set.width());
-        for_each_batch(path, format, &options, |documents| {
-            let sketch = |(_, text): &(Query, String)| {
-                let set = fingerprinter.with(|f| sketcher.feature_set(f, text));
-                sketcher.sketch_of(&set)
+        let file = (self.args.query_path()?, self.args.input.flatten());
+        let mut each = Each(Wanted::SketchAlone(sketcher), |record: Fingerprinted| {
+            let Some(sketch) = record.sketch else {
+                let message = "is a fingerprint; --similarity compares documents, -k fingerprints";
+                return Err(Refusal::Input(message.into()));
             };
-            let made: Vec<TextSketch> = documents.par_iter().map(sketch).collect();
-            for ((query, _), sketch) in documents.into_iter().zip(made) {
-                queries.push(query);
-                sketches.push(sketch);
-                if queries.len() >= self.most_queries {
-                    self.answer(&queries, &sketches)?;
-                    queries.clear();
-                    sketches.clear();
-                }
+            queries.push(Query {
+                is_named: record.id.is_some(),
+                id: record.id.unwrap_or(IdBuf::Number(record.position)),
+            });
+            sketches.push(sketch);
+            if queries.len() >= self.most_queries {
+                self.answer(&queries, &sketches)?;
+                queries.clear();
+                sketches.clear();
             }
             Ok(())
-        })?;
+        });
+        let reading = (mode, "joining", "documents");
+        read_file(file, &options, &pipeline, reading, &mut each)?;
         self.answer(&queries, &sketches)?;
         Ok(self.out.flush()?)
     }
 
     /// Finds and prints the matches of queries; half of the queries at a time if the matches take too much memory.
-    fn answer(&mut self, queries: &[Query], sketches: &[TextSketch]) -> Result<(), Failure> {
+    fn answer(&mut self, queries: &[Query], sketches: &[TextSketch]) -> Result<(), Error> {
         if queries.is_empty() {
             return Ok(());
         }
@@ -155,7 +156,7 @@ impl Joined<'_> {
     }
 
     /// Returns the id of the record of a match, or its fingerprint if the index has no ids.
-    fn name(&self, found: &SketchMatch) -> Result<(String, &'static str, Value), Failure> {
+    fn name(&self, found: &SketchMatch) -> Result<(String, &'static str, Value), Error> {
         if let Some(id) = self.set.id_of_record(found.segment, found.record)? {
             return Ok((Column::of(&id).to_string(), "id", id_to_json(id.as_id())));
         }
@@ -165,7 +166,7 @@ impl Joined<'_> {
     }
 
     /// Prints the matches of the next query, at most `--limit`.
-    fn print(&mut self, query: &Query, matches: &[SketchMatch]) -> Result<(), Failure> {
+    fn print(&mut self, query: &Query, matches: &[SketchMatch]) -> Result<(), Error> {
         let style = &self.args.style;
         let limit = style.limit.map_or(usize::MAX, |limit| limit as usize);
         let row = self.query_count;
@@ -203,42 +204,4 @@ impl Joined<'_> {
 /// Rounds to four digits after the point.
 fn rounded(number: f64) -> f64 {
     (number * 1e4).round() / 1e4
-}
-
-/// Passes the documents of a file to `take`, many at a time. Without a format it is detected. The position of a document
-/// replaces a missing id.
-fn for_each_batch(
-    path: &Path,
-    format: Option<Format>,
-    options: &ReadOptions,
-    mut take: impl FnMut(Vec<(Query, String)>) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    let mut reader = simidx_input::open_with(path, format, options)?;
-    let mut diagnostics = Diagnostics::new(OnError::Stop);
-    diagnostics.note_guess(&*reader);
-    let (mut documents, mut text_len, mut position) = (Vec::new(), 0, 0);
-    while let Some(record) = reader.next() {
-        let record = record?;
-        let Content::Text(text) = record.content else {
-            let message = "is a fingerprint; --similarity compares documents, -k fingerprints";
-            return Err(Failure::of_record(&*reader, message));
-        };
-        if record.has_faults {
-            diagnostics.note_faults(reader.place());
-        }
-        let query = Query {
-            is_named: record.id.is_some(),
-            id: record.id.unwrap_or(IdBuf::Number(position)),
-        };
-        position += 1;
-        text_len += text.len();
-        documents.push((query, text));
-        if documents.len() >= BATCH_DOCUMENTS || text_len >= BATCH_TEXT_LEN {
-            take(std::mem::take(&mut documents))?;
-            text_len = 0;
-        }
-    }
-    take(documents)?;
-    diagnostics.tell();
-    Ok(())
 }

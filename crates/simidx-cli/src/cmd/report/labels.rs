@@ -8,7 +8,7 @@ use super::Args;
 use crate::support::failure::Failure;
 use crate::support::page::{Entry, sampled};
 use crate::support::progress::ProgressMode;
-use crate::support::records::{id_of_kind, visit_texts};
+use crate::support::records::{id_of_kind, open_texts, visit_texts};
 
 /// Largest number of ids of a fingerprint that are shown.
 const MAX_IDS: usize = 3;
@@ -57,15 +57,19 @@ impl Labels {
     /// Documents that cannot be read. A record that is not a document is skipped.
     pub(super) fn read_texts(&mut self, args: &Args, mode: ProgressMode) -> Result<(), Failure> {
         let options = args.fields.options(self.width);
-        let format = (args.input, &options);
-        visit_texts(&args.texts, format, mode, |id, mut text| {
+        let temp_dir = args.resources.temp_dir.as_deref();
+        let files = open_texts(&args.texts, args.input, &options, temp_dir)?;
+        let reading = (mode, "reading", "documents");
+        visit_texts(&files, reading, |_, id, mut text| {
             let known = id_of_kind(id, self.kind).and_then(|id| self.texts.get_mut(&id));
             if let Some(known @ None) = known {
                 text.truncate(text.floor_char_boundary(MAX_TEXT_LEN));
                 text.shrink_to_fit();
                 *known = Some(text);
             }
-        })
+            Ok(())
+        })?;
+        Ok(())
     }
 
     /// Returns the entry of a fingerprint on the page.

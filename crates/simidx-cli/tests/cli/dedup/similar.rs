@@ -417,7 +417,7 @@ fn an_index_with_sketches_too_short_for_the_similarity_drops_nothing() {
     let page = ["-o", "kept.jsonl", "--report", "r.html"];
     let ran = dedup(&[&page[..], &["--similarity", "0.3"]].concat());
     ran.refused(
-        "en.simidx: has 4438 records with sketches of 64 bits: of a document that is like none of them, 37.41 would seem \
+        "en.simidx: has 4,438 records with sketches of 64 bits: of a document that is like none of them, 37.41 would seem \
          to have a similarity of 0.3 by chance; --similarity 0.63, or build it with --sketch 320",
     );
     assert!(!sandbox.path("kept.jsonl").exists());
