@@ -143,10 +143,13 @@ pub fn figures(set: &Set) -> simidx::Result<Value> {
 const BITS: &str = " bits per fingerprint";
 
 /// The figures for people: key, name and unit of each.
-const NAMES: [(&str, &str, &str); 17] = [
+const NAMES: [(&str, &str, &str); 20] = [
     ("width", "width", " bits"),
     ("max_distance", "max distance", ""),
     ("record_count", "records", ""),
+    ("recent_count", "not sealed yet", ""),
+    ("deleted_count", "deleted, in segments", ""),
+    ("segment_count", "segments", ""),
     ("fingerprint_count", "distinct fingerprints", ""),
     ("id_kind", "ids", ""),
     ("id_bytes", "bytes of the ids", ""),

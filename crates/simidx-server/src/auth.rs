@@ -4,6 +4,10 @@ use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use base64::Engine as _;
+use base64::alphabet::STANDARD;
+use base64::engine::DecodePaddingMode::Indifferent;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use hyper::HeaderMap;
 use hyper::header::AUTHORIZATION;
 use subtle::ConstantTimeEq;
@@ -13,6 +17,12 @@ const MIN_LEN: usize = 16;
 
 /// Largest size of a token file in bytes.
 const MAX_LEN: u64 = 4096;
+
+/// Base 64 with or without padding.
+const BASE64: GeneralPurpose = {
+    let config = GeneralPurposeConfig::new();
+    GeneralPurpose::new(&STANDARD, config.with_decode_padding_mode(Indifferent))
+};
 
 /// The secret that authenticates requests. It is compared in constant time and never appears in messages.
 ///
@@ -86,11 +96,20 @@ impl Token {
         }
     }
 
-    /// Whether a request contains the token as `Authorization: Bearer TOKEN`.
-    pub(crate) fn is_shown(&self, headers: &HeaderMap) -> bool {
-        let value = headers.get(AUTHORIZATION);
-        let shown = value.and_then(|value| after(value.as_bytes(), b"bearer "));
-        shown.is_some_and(|shown| self.equals(shown))
+    /// Whether a request contains the token: as `Authorization: Bearer TOKEN` or, for the page in a browser, as the
+    /// password of `Basic`.
+    pub(crate) fn is_shown(&self, headers: &HeaderMap, is_page: bool) -> bool {
+        let Some(value) = headers.get(AUTHORIZATION) else {
+            return false;
+        };
+        let value = value.as_bytes();
+        if let Some(shown) = after(value, b"bearer ") {
+            return self.equals(shown);
+        }
+        let user = after(value, b"basic ").filter(|_| is_page);
+        let user = user.and_then(|user| BASE64.decode(user).ok());
+        let colon = |user: &Vec<u8>| user.iter().position(|&byte| byte == b':');
+        user.is_some_and(|user| colon(&user).is_some_and(|at| self.equals(&user[at + 1..])))
     }
 
     fn equals(&self, shown: &[u8]) -> bool {
@@ -111,26 +130,30 @@ mod tests {
     #[test]
     fn only_the_whole_token_opens() {
         let token = Token::new("0123456789abcdef:x").unwrap();
-        let shows = |value: &str| {
+        let shows = |value: &str, is_page| {
             let mut headers = HeaderMap::new();
             headers.insert(AUTHORIZATION, value.parse().unwrap());
-            token.is_shown(&headers)
+            token.is_shown(&headers, is_page)
         };
-        assert!(shows("Bearer 0123456789abcdef:x"));
-        assert!(shows("bearer  0123456789abcdef:x "));
+        assert!(shows("Bearer 0123456789abcdef:x", false));
+        assert!(shows("bearer  0123456789abcdef:x ", false));
+        // user:0123456789abcdef:x
+        let basic = "Basic dXNlcjowMTIzNDU2Nzg5YWJjZGVmOng=";
+        assert!(shows(basic, true) && !shows(basic, false));
+        assert!(shows(basic.trim_end_matches('='), true));
         for bad in [
             "Bearer 0123456789abcdef:",
             "Bearer 0123456789abcdef:xy",
             "Bearer",
             "Bearer ",
             "0123456789abcdef:x",
-            // user:0123456789abcdef:x
-            "Basic dXNlcjowMTIzNDU2Nzg5YWJjZGVmOng=",
+            "Basic !!!",
+            "Basic ",
             "Digest 0123456789abcdef:x",
         ] {
-            assert!(!shows(bad), "{bad}");
+            assert!(!shows(bad, true), "{bad}");
         }
-        assert!(!token.is_shown(&HeaderMap::new()));
+        assert!(!token.is_shown(&HeaderMap::new(), true));
     }
 
     #[test]

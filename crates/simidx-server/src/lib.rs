@@ -16,6 +16,7 @@
 //! | `queries.rs`, `documents.rs`, `operations.rs` | handlers: of queries, of records that change, of everything else |
 //! | `batch.rs`, `answer.rs` | queries on the thread pool, answers as bytes |
 //! | `state.rs`, `source.rs` | indexes by name, generations, reloading |
+//! | `page.rs` | the page for people |
 
 mod answer;
 mod auth;
@@ -30,6 +31,7 @@ mod metrics;
 mod operations;
 mod options;
 mod origin;
+mod page;
 mod problem;
 mod queries;
 #[doc(hidden)]

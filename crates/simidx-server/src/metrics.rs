@@ -47,7 +47,7 @@ process_max_fds gauge Files and connections that may be open at a time.
 ";
 
 /// Upper bounds of the histogram buckets in microseconds.
-const BOUNDS: [u64; 22] = [
+pub(crate) const BOUNDS: [u64; 22] = [
     1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000,
     200_000, 500_000, 1_000_000, 2_000_000, 5_000_000, 10_000_000,
 ];
@@ -155,7 +155,7 @@ impl Histogram {
     }
 
     /// Returns the count of each bucket.
-    fn counts(&self) -> [u64; BOUNDS.len() + 1] {
+    pub(crate) fn counts(&self) -> [u64; BOUNDS.len() + 1] {
         array::from_fn(|i| self.counts[i].load(Ordering::Relaxed))
     }
 }

@@ -1,5 +1,6 @@
 //! The options of the server: its indexes, its address and its limits.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -170,6 +171,8 @@ pub struct ServerOptions {
     pub json: JsonStyle,
     /// Files that text pipelines need.
     pub assets: Assets,
+    /// Texts by their ids, for display on the page.
+    pub texts: HashMap<String, String>,
     #[doc(hidden)]
     pub hook: Option<Hook>,
 }
@@ -211,6 +214,7 @@ impl ServerOptions {
             quiet: false,
             json: JsonStyle::default(),
             assets: Assets::default(),
+            texts: HashMap::new(),
             hook: None,
         }
     }

@@ -27,7 +27,7 @@ const SEARCH: [&str; 4] = ["k", "limit", "nearest", "index"];
 ///
 /// # Errors
 /// A distance that is too large.
-fn question(app: &App, source: &Source, params: &Params) -> Result<Question, Problem> {
+pub(crate) fn question(app: &App, source: &Source, params: &Params) -> Result<Question, Problem> {
     let largest = app.max_distance(source);
     let nearest = params.nearest.is_some();
     let by_default = if nearest {
@@ -122,7 +122,7 @@ pub(crate) async fn of_id(call: Call) -> Answer {
 ///
 /// # Errors
 /// The word is not an id of this kind.
-fn record_id(kind: IdKind, word: &str) -> Result<IdBuf, Problem> {
+pub(crate) fn record_id(kind: IdKind, word: &str) -> Result<IdBuf, Problem> {
     match kind {
         IdKind::None => {
             let detail = "the index has no ids; build it with --ids to look records up";

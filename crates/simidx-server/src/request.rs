@@ -24,6 +24,8 @@ pub struct Params {
     pub nearest: Option<usize>,
     /// `index`: the index that is searched.
     pub index: Option<String>,
+    /// `q`: the query of the page.
+    pub q: Option<String>,
 }
 
 impl Params {
@@ -50,6 +52,7 @@ impl Params {
                 "k" => params.k.replace(number(&name, &value)?).is_some(),
                 "limit" => params.limit.replace(number(&name, &value)?).is_some(),
                 "nearest" | "count" => params.nearest.replace(number(&name, &value)?).is_some(),
+                "q" => params.q.replace(value.into_owned()).is_some(),
                 _ => params.index.replace(value.into_owned()).is_some(),
             };
             if before {

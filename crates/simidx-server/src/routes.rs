@@ -15,11 +15,17 @@ use crate::call::{Answer, Call, check_transfer};
 use crate::documents::{add, one};
 use crate::operations::{info, livez, metrics, openapi, readyz, reload, snapshot};
 use crate::origin::{check_host, check_origin};
+use crate::page;
 use crate::problem::Problem;
 use crate::queries::{batch, nearest, of_id, text, within};
 use crate::request::shown;
 use crate::response::{self, Content};
 use crate::state::App;
+
+/// The address of the page for people, for which a browser asks for the token.
+const PAGE: &str = "/";
+
+const FORM: &str = "application/x-www-form-urlencoded";
 
 type Handler = fn(Call) -> Pin<Box<dyn Future<Output = Answer> + Send>>;
 
@@ -36,7 +42,7 @@ struct Route {
 }
 
 /// All routes. GET includes HEAD.
-static ROUTES: [Route; 16] = [
+static ROUTES: [Route; 18] = [
     get("/livez", |call| Box::pin(livez(call))).open(),
     get("/readyz", |call| Box::pin(readyz(call))).open(),
     get("/healthz", |call| Box::pin(readyz(call))).open(),
@@ -53,6 +59,8 @@ static ROUTES: [Route; 16] = [
     get("/openapi.json", |call| Box::pin(openapi(call))),
     post("/-/reload", |call| Box::pin(reload(call))).change(),
     post("/-/snapshot", |call| Box::pin(snapshot(call))).change(),
+    get(PAGE, |call| Box::pin(page(call))),
+    post(PAGE, |call| Box::pin(form(call))),
 ];
 
 const fn get(path: &'static str, answer: Handler) -> Route {
@@ -165,11 +173,15 @@ fn admit(call: &Call, first: usize) -> Result<Handler, Problem> {
     let rows = ROUTES.iter().filter(|route| Some(route.path) == path);
     if let Some(token) = &app.token
         && !rows.clone().any(|route| route.is_open)
-        && !token.load().is_shown(&head.headers)
+        && !token.load().is_shown(&head.headers, path == Some(PAGE))
     {
         let detail = "show the token: Authorization: Bearer TOKEN";
+        let challenge = match path {
+            Some(PAGE) => "Basic realm=\"simidx\", charset=\"UTF-8\"",
+            _ => "Bearer realm=\"simidx\"",
+        };
         let problem = Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", detail);
-        return Err(problem.with(WWW_AUTHENTICATE, "Bearer realm=\"simidx\""));
+        return Err(problem.with(WWW_AUTHENTICATE, challenge));
     }
     if path.is_none() {
         let path = shown(head.uri.path());
@@ -191,4 +203,17 @@ fn admit(call: &Call, first: usize) -> Result<Handler, Problem> {
         check_origin(head)?;
     }
     Ok(route.answer)
+}
+
+async fn page(call: Call) -> Answer {
+    page::page(&call.app, call.head.uri.query()).await
+}
+
+/// Answers the form of the page, whose body has the parameters of an address.
+async fn form(mut call: Call) -> Answer {
+    call.kind(&[FORM])?;
+    let (body, _permit) = call.read().await?;
+    let broken = |_| Problem::bad("bad-encoding", "the form is no UTF-8");
+    let form = std::str::from_utf8(&body).map_err(broken)?;
+    page::page(&call.app, Some(form)).await
 }

@@ -36,7 +36,7 @@ pub fn check(data: &[u8]) {
                 5 => check_fingerprint(width, text),
                 6 => check_escapes(text),
                 _ => {
-                    let allowed = ["k", "limit", "nearest", "index"];
+                    let allowed = ["k", "limit", "nearest", "index", "q"];
                     if let Some(params) = good(Params::parse(Some(text), &allowed)) {
                         check_params(&params);
                     }

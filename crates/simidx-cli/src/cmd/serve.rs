@@ -1,5 +1,6 @@
 //! `simidx serve`: serves index files over HTTP.
 
+use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::PathBuf;
@@ -13,20 +14,25 @@ use simidx_server::{LogFormat, NamedIndex, Server, ServerOptions, StartError, Tl
 
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
+use crate::support::inputs::FieldArgs;
 use crate::support::messages::is_quiet;
-use crate::support::options::{Choice, MOST_THREADS, TABLE_DISTANCES, heading, one_of, width};
+use crate::support::options::{
+    Choice, InputFormat, MOST_THREADS, TABLE_DISTANCES, heading, input_format, one_of, width,
+};
 use crate::support::output::{json_style, stdout};
 use crate::support::pipeline::PipelineArgs;
 use crate::support::process;
+use crate::support::progress::ProgressMode;
 use crate::support::quantity::{count, size};
+use crate::support::records::{open_texts, visit_texts};
 
 /// The head of `simidx serve --help` and of its man page.
 pub(crate) const HELP: &str = "\
 Answer queries over HTTP.
 
 The first line on standard output is the address that the server listens at. It opens, checks and warms the files before. \
-SIGHUP opens them anew, SIGINT and SIGTERM end the server. The book describes the addresses, and /openapi.json specifies \
-them.
+SIGHUP opens them anew, SIGINT and SIGTERM end the server. The book describes the addresses, /openapi.json specifies \
+them, and / is a page for people.
 
 Examples:
   simidx serve crawl.simidx
@@ -35,6 +41,9 @@ Examples:
   simidx serve --store pages/
   simidx serve --check --listen 127.0.0.1:8080
   simidx serve crawl.simidx --listen 0.0.0.0:8080 --token-file token.txt";
+
+/// Largest number of bytes of a text that the page shows.
+const MAX_TEXT_LEN: usize = 64 << 10;
 
 /// Largest number of bytes in the answer of a server to a readiness check.
 const MAX_CHECK_LEN: u64 = 64 << 10;
@@ -129,6 +138,15 @@ pub(crate) struct Args {
     /// Log each request
     #[arg(long)]
     access_log: bool,
+    /// Files or quoted patterns with the documents, of which the page shows the texts; they are found by their ids. May be
+    /// repeated
+    #[arg(long, value_name = "FILE")]
+    texts: Vec<PathBuf>,
+    /// Format of --texts
+    #[arg(long, value_parser = input_format(), value_name = "FORMAT", default_value = "auto", help_heading = heading::INPUT)]
+    input: InputFormat,
+    #[command(flatten)]
+    fields: FieldArgs,
     #[command(flatten)]
     pipeline: PipelineArgs,
     /// Read index files into memory instead of mapping them
@@ -295,6 +313,7 @@ pub(crate) fn run(args: Args) -> Answer {
     options.quiet = is_quiet();
     options.json = json_style();
     options.assets = args.pipeline.files.read()?;
+    options.texts = read_texts(&args.texts, args.input, &args.fields)?;
     if let Some(folder) = &args.store {
         let mut store = simidx_collection::Options::default();
         let pipeline = args.pipeline.pipeline()?.describe();
@@ -343,4 +362,21 @@ fn not_started(error: StartError) -> Failure {
         ),
         other => other.to_string(),
     })
+}
+
+/// Reads the texts of documents by their ids.
+fn read_texts(
+    paths: &[PathBuf],
+    format: InputFormat,
+    fields: &FieldArgs,
+) -> Result<HashMap<String, String>, Failure> {
+    let files = open_texts(paths, format, &fields.options(Width::default()), None)?;
+    let mut texts = HashMap::new();
+    let reading = (ProgressMode::Never, "reading", "documents");
+    visit_texts(&files, reading, |_, id, mut text| {
+        text.truncate(text.floor_char_boundary(MAX_TEXT_LEN));
+        texts.insert(id.to_string(), text);
+        Ok(())
+    })?;
+    Ok(texts)
 }

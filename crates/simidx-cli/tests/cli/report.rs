@@ -234,6 +234,24 @@ fn grouped(count: usize) -> String {
 }
 
 #[test]
+fn bits_are_counted_and_dead_ones_named() {
+    let values: Vec<u64> = sample(400).iter().map(|value| value >> 32).collect();
+    let sandbox = Sandbox::with_index(("a.hex", &hex(&values)), &[]);
+    let page = report(&sandbox, &[]);
+    page.says("32 of the 64 bits, from bit 32 to bit 63, are the same in every fingerprint");
+    let distinct: BTreeSet<u64> = values.into_iter().collect();
+    let start = page
+        .rows
+        .iter()
+        .rposition(|row| row[0] == "bit, 0 is the lowest");
+    let rows = &page.rows[start.unwrap() + 1..];
+    for (bit, row) in rows.iter().enumerate().take(64) {
+        let count = distinct.iter().filter(|&&value| value >> bit & 1 == 1);
+        assert_eq!(row[2], count.count().to_string(), "{bit}");
+    }
+}
+
+#[test]
 fn nearest_neighbours_are_those_of_brute_force() {
     let mut values = sample(400);
     let sandbox = Sandbox::with_index(("a.hex", &hex(&values)), &[]);

@@ -261,6 +261,21 @@ fn what_keeps_it_from_starting_is_one_line() {
 }
 
 #[test]
+fn the_page_shows_the_texts_that_are_given() {
+    let sandbox = Sandbox::with_index(("d.jsonl", DOCUMENTS), &["-q"]);
+    let server = Serving::start(
+        &sandbox,
+        &["x.simidx", "--texts", "d.jsonl", "--max-k", "64"],
+    );
+    let (status, page) = server.get("/?q=a&k=64");
+    assert_eq!(status, 200);
+    assert!(
+        page.contains("<del>dog") && page.contains("<ins>cat"),
+        "{page}"
+    );
+}
+
+#[test]
 fn killed_at_any_moment_a_store_loses_no_document() {
     let sandbox = Sandbox::new();
     let mut acknowledged = Vec::new();

@@ -77,6 +77,10 @@ pub struct BarChart {
     pub columns: &'static [&'static str],
     /// A line between bars. The bars beyond it are hollow.
     pub limit: Option<Limit>,
+    /// A horizontal line at a value, with its label.
+    pub line: Option<(f64, String)>,
+    /// The value at the top of the chart; by default, the largest value.
+    pub top: Option<f64>,
 }
 
 impl Render for BarChart {
@@ -106,8 +110,8 @@ impl Render for BarChart {
 impl BarChart {
     fn drawing(&self) -> Markup {
         let largest = self.bars.iter().map(|bar| bar.value).fold(0.0, f64::max);
-        let grid = grid_step(largest);
-        let top = (largest / grid).ceil().max(1.0) * grid;
+        let grid = grid_step(self.top.unwrap_or(largest));
+        let top = self.top.unwrap_or((largest / grid).ceil().max(1.0) * grid);
         let y = |value: f64| PLOT.1 - (value / top).clamp(0.0, 1.0) * (PLOT.1 - PLOT.0);
         let slots = self.bars.len().max(LEAST_SLOTS) as f64;
         let x = |bars: f64| format!("{:.3}%", bars / slots * 100.0);
@@ -133,6 +137,10 @@ impl BarChart {
                     @if number % label_step == 0 {
                         text x=(x(left + 0.5)) y=(px(PLOT.1 + 18.0)) { (bar.label) }
                     }
+                }
+                @if let Some((value, label)) = &self.line {
+                    line.reference x1="0" x2="100%" y1=(px(y(*value))) y2=(px(y(*value))) {}
+                    text.halo.end x="100%" y=(px(y(*value) - 6.0)) { (label) }
                 }
                 @if let Some(limit) = &self.limit {
                     @let middle = x(limit.within as f64);

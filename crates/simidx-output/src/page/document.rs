@@ -9,8 +9,12 @@ use crate::one_line;
 const STYLE: PreEscaped<&str> = PreEscaped(include_str!("style.css"));
 
 /// The content security policy: the page loads and runs nothing, whatever its texts contain.
-const POLICY: &str =
+pub const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
+
+/// The content security policy of a page with a form, which may be sent only to the origin of the page.
+pub const POLICY_WITH_FORM: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'";
 
 /// Largest size of a list of records, in bytes.
 const MAX_LIST_LEN: usize = 500_000;
@@ -18,15 +22,15 @@ const MAX_LIST_LEN: usize = 500_000;
 /// A section of a page: its id, heading and contents.
 pub type Section = (&'static str, &'static str, Markup);
 
-/// Returns a page with a title, an introduction and sections.
-pub fn document(title: &str, lead: &Markup, sections: &[Section]) -> String {
+/// Returns a page with a title, an introduction and sections. `policy` is its content security policy.
+pub fn document(title: &str, policy: &str, lead: &Markup, sections: &[Section]) -> String {
     let title = one_line(title);
     let page = html! {
         (DOCTYPE)
         html lang="en" {
             head {
                 meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta http-equiv="Content-Security-Policy" content=(policy);
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (title) }
@@ -111,7 +115,7 @@ mod tests {
     fn nothing_hostile_gets_through() {
         let hostile = "\"><script>'&\u{1b}[2J\u{202e}\u{ffff}\u{9b}";
         let lead = html! { p title=(hostile) { (hostile) "a\tb\nc\rd" } };
-        let page = document(&format!("{hostile}\nline"), &lead, &[]);
+        let page = document(&format!("{hostile}\nline"), POLICY, &lead, &[]);
         let escaped = "&quot;&gt;&lt;script&gt;'&amp;\\u{1b}[2J\\u{202e}\\u{ffff}\\u{9b}";
         for part in [
             format!("<h1>{escaped}\\nline</h1>"),

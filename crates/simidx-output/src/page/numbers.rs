@@ -24,7 +24,7 @@ pub fn decimal(number: f64, digits: usize) -> String {
 }
 
 /// Formats a number in about four characters, for a label in a chart.
-pub(super) fn short(number: f64) -> String {
+pub fn short(number: f64) -> String {
     let units = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
     for (unit, name) in units {
         if number >= unit {

@@ -293,13 +293,14 @@ fn what_waits_for_a_thread_is_answered_at_the_deadline() {
     until(|| searched.lock().unwrap().contains(&1));
     // The thread blocks in the first query until all of these have been answered.
     let words = 2u64.to_le_bytes().repeat(300);
-    for kind in ["one", "batch", "lines", "id"] {
+    for kind in ["one", "batch", "lines", "id", "page"] {
         let mut client = server.client();
         let answer = match kind {
             "one" => client.get("/v1/query/2"),
             "batch" => client.post("/v1/query", "application/octet-stream", &words),
             "lines" => client.post("/v1/query", NDJSON, b"\"2\"\n"),
-            _ => client.get("/v1/ids/x"),
+            "id" => client.get("/v1/ids/x"),
+            _ => client.get("/"),
         };
         assert_eq!((answer.status, &*answer.kind()), (503, "timeout"), "{kind}");
     }

@@ -164,6 +164,37 @@ impl Asker<'_> {
 }
 
 impl Asker<'_> {
+    /// Requests the page as its form does.
+    fn ask_for_page(&mut self, busy: &Running) {
+        let form = "application/x-www-form-urlencoded";
+        let long = format!("q={}", "a".repeat(2000));
+        for (kind, body, status) in [
+            (form, "q=a&k=3&index=", 200),
+            (form, "k=x", 400),
+            (form, "index=x", 404),
+            (form, &*long, 413),
+            ("image/png", "", 415),
+        ] {
+            let asked = self.ask("/", "POST", "/", kind, body.as_bytes());
+            assert_eq!(asked.status, status);
+        }
+        assert_eq!(self.ask_with("/", "POST", "/", form, b"", "").status, 401);
+        let mut slow = self.server.client();
+        let head = format!(
+            "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: {form}\r\ncontent-length: 9\r\n\
+             authorization: Bearer {TOKEN}\r\n\r\n"
+        );
+        slow.send(head.as_bytes()).unwrap();
+        let response = slow.receive(false).unwrap();
+        assert_eq!(response.status, 408);
+        self.note("/", "POST", &response);
+        let mut client = busy.client();
+        client.headers = format!("authorization: Bearer {TOKEN}\r\n");
+        let response = client.post("/", form, b"q=a");
+        assert_eq!(response.status, 503);
+        self.note("/", "POST", &response);
+    }
+
     fn ask_for_documents(&mut self, busy: &Running, storeless: &Running, strict: &Running) {
         const MANY: &str = "/v1/documents";
         const ONE: &str = "/v1/documents/{id}";
@@ -291,6 +322,7 @@ fn every_address_and_status_is_as_described() {
         "application/octet-stream",
     );
     for (route, path) in [
+        ("/", "/"),
         ("/livez", "/livez"),
         ("/readyz", "/readyz"),
         ("/healthz", "/healthz"),
@@ -311,6 +343,7 @@ fn every_address_and_status_is_as_described() {
             );
         }
     }
+    asker.ask_for_page(&busy);
     asker.ask_for_documents(&busy, &storeless, &strict);
     let batch = json!({"fingerprints": ["1"], "k": 1}).to_string();
     assert_eq!(
@@ -400,6 +433,7 @@ fn every_address_and_status_is_as_described() {
         assert_eq!(asker.ask(route, "POST", &path, kind, b"").status, 400);
     }
     for (route, path) in [
+        ("/", "/?k=x"),
         ("/v1/info", "/v1/info?k=1"),
         ("/v1/query/{fingerprint}", "/v1/query/x"),
         ("/v1/nearest/{fingerprint}", "/v1/nearest/x"),
@@ -408,6 +442,7 @@ fn every_address_and_status_is_as_described() {
         assert_eq!(asker.ask(route, "GET", path, "", b"").status, 400, "{path}");
     }
     for (route, path) in [
+        ("/", "/?index=x"),
         ("/v1/info", "/v1/info?index=x"),
         ("/v1/query/{fingerprint}", "/v1/query/1?index=x"),
         ("/v1/nearest/{fingerprint}", "/v1/nearest/1?index=x"),

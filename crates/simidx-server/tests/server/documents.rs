@@ -94,6 +94,7 @@ fn documents_come_and_go() {
         get("/v1/info").json()["indexes"][0]["figures"]["record_count"],
         1
     );
+    assert_eq!(get("/").status, 200);
 
     // The store survives a restart of the server, which ignores the requested width.
     drop(server);

@@ -80,7 +80,7 @@ fn wrong_addresses_and_parameters_are_refused() {
         ("POST", "/v1/query/1"),
         ("GET", "/v1/query"),
         ("DELETE", "/v1/text"),
-        ("PUT", "/v1/documents"),
+        ("PUT", "/"),
         ("GET", "/-/reload"),
         ("OPTIONS", "/v1/info"),
         ("TRACE", "/livez"),

@@ -9,6 +9,7 @@ mod harness;
 mod hostile;
 mod operations;
 mod origin;
+mod page;
 mod queries;
 mod reloading;
 #[cfg(unix)]

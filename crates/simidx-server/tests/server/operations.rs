@@ -33,6 +33,7 @@ fn everything_but_the_probes_takes_the_token() {
         assert_eq!(client.get(path).status, 200);
     }
     let closed = [
+        "/",
         "/metrics",
         "/openapi.json",
         "/v1/info",
@@ -53,17 +54,21 @@ fn everything_but_the_probes_takes_the_token() {
                 (401, "unauthorized".to_owned())
             );
             let challenge = response.header("www-authenticate").unwrap();
-            assert!(challenge.starts_with("Bearer"), "{path}");
+            assert_eq!(challenge.starts_with("Basic"), path == "/", "{path}");
         }
         for path in ["/v1/query", "/v1/text", "/-/reload"] {
             assert_eq!(client.post(path, "text/plain", b"x").status, 401);
         }
     }
     client.headers = format!("authorization: Bearer {TOKEN}\r\n");
-    for path in &closed[..4] {
+    for path in &closed[..5] {
         assert_eq!(client.get(path).status, 200, "{path}");
     }
     assert_eq!(client.post("/-/reload", "", b"").status, 200);
+    // A browser requests the page with a user name and password.
+    client.headers = "authorization: Basic dTphIHRva2VuIG9mIHNvbWUgbGVuZ3Ro\r\n".to_owned();
+    assert_eq!(client.get("/").status, 200);
+    assert_eq!(client.get("/v1/info").status, 401);
 }
 
 #[test]

@@ -83,6 +83,7 @@ fn a_store_answers_as_a_file_with_the_same_records() {
     assert_eq!(file.status, 200);
     assert_eq!(client.get("/v1/ids/id-5?index=store").body, file.body);
     assert_eq!(client.post("/-/reload", "", b"").status, 200);
+    assert_eq!(client.get("/?index=store&q=id-5").status, 200);
 }
 
 #[test]

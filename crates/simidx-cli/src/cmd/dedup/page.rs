@@ -11,8 +11,8 @@ use super::measure::{Measure, difference};
 use crate::support::failure::Failure;
 use crate::support::output::Column;
 use crate::support::page::{
-    BarChart, Differences, Entry, SizeClasses, cluster, decimal, document, figures, grouped,
-    keep_first, pair, plural, shown,
+    BarChart, Differences, Entry, POLICY, SizeClasses, cluster, decimal, document, figures,
+    grouped, keep_first, pair, plural, shown,
 };
 use crate::support::similarity::each_text;
 
@@ -122,7 +122,7 @@ impl Page<'_, '_> {
             ("doubtful", "Doubtful duplicates", doubtful),
             ("clusters", "Clusters", clusters),
         ];
-        Ok(document(title, &lead, &sections))
+        Ok(document(title, POLICY, &lead, &sections))
     }
 
     /// The documents that are dropped for others, in their order: how much the two differ, the one that is kept, and the

@@ -1,5 +1,6 @@
 //! `simidx report`: an HTML page on the contents and the quality of indexes.
 
+mod bits;
 mod clusters;
 mod labels;
 mod neighbours;
@@ -16,7 +17,7 @@ use crate::support::indexes::IndexArgs;
 use crate::support::inputs::{FieldArgs, InputFiles};
 use crate::support::options::{DISTANCES, InputFormat, ResourceArgs, heading, input_format};
 use crate::support::output::Output;
-use crate::support::page::{self, cut, document, plural};
+use crate::support::page::{self, POLICY, cut, document, plural};
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::count;
 use crate::support::report;
@@ -29,7 +30,7 @@ const TITLE_LEN: usize = 120;
 
 /// The head of `simidx report --help` and of its man page.
 pub(crate) const HELP: &str = "\
-Write a page to look at: clusters, distances and doubtful pairs.
+Write a page to look at: clusters, distances, doubtful pairs and bits.
 
 The page is one HTML file of at most 2 MB that loads nothing and runs nothing. An index holds no texts: with \
 --texts they stand side by side, with the differences marked.
@@ -109,6 +110,8 @@ fn page(set: &Set, args: &Args, mode: ProgressMode) -> Result<String, Failure> {
     let clusters = Clusters::find(set, args)?;
     spinner.set_message("looking for nearest neighbours");
     let neighbours = neighbours::section(set, args)?;
+    spinner.set_message("counting bits");
+    let bits = bits::section(set)?;
     let figures = report::figures(set)?;
     spinner.finish_and_clear();
 
@@ -140,9 +143,10 @@ fn page(set: &Set, args: &Args, mode: ProgressMode) -> Result<String, Failure> {
         ),
         ("doubtful", "Doubtful pairs", pairs.doubtful(&labels)?),
         ("clusters", "Clusters", clusters.section(&labels)),
+        ("bits", "Bits", bits),
     ];
     let title = cut(&set.names().join(", "), TITLE_LEN);
-    Ok(document(&title, &lead, &sections))
+    Ok(document(&title, POLICY, &lead, &sections))
 }
 
 impl Args {
