@@ -1,9 +1,8 @@
-//! Distributed deduplication for `simidx_spark.distributed`: keys and similarities of texts, and decisions where all near
-//! records are together.
+//! Distributed deduplication for `simidx_spark.distributed`: keys, similarities and sketches of texts.
 
 use numpy::{IntoPyArray, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
-use simidx::batch::{Decision, Deduplicator, IdColumn};
+use simidx::batch::IdColumn;
 use simidx::{Error, Fingerprints, IdKind};
 use simidx_text::Pipeline;
 use simidx_text::compare::FeatureSet;
@@ -20,7 +19,6 @@ use crate::input;
 use crate::opened::Opened;
 use crate::records;
 use crate::run::{Watch, run_apart};
-use crate::sets::{dedup_options, priorities};
 use crate::similar::Search;
 
 /// Texts whose sketches are looked up at a time.
@@ -114,34 +112,6 @@ pub(crate) fn similarities<'py>(
     let pairs = left.as_slice()?.iter().zip(right.as_slice()?);
     let found = pairs.map(|(&left, &right)| sets[left as usize].jaccard(&sets[right as usize]));
     Ok(found.collect::<Vec<f64>>().into_pyarray(py).into_any())
-}
-
-/// Returns the decisions of `simidx dedup -k` and their reasons: for each document the row that is kept for it, or -1,
-/// and the distance of their fingerprints. The document with the highest priority is kept of each cluster.
-#[pyfunction]
-pub(crate) fn decide_documents(given: Given<'_>) -> PyResult<[Bound<'_, PyAny>; 2]> {
-    given.only(&["fingerprints", "k", "priority", "memory", "threads"])?;
-    let py = given.py();
-    let mut options = dedup_options(&given)?;
-    let read = input::fingerprints(&given.value("fingerprints")?, given.expected(None)?)?;
-    let values = read.into_owned();
-    let priorities = priorities(&given, values.len())?;
-    let (kept, distances) = run_apart(py, &given.how()?, move |watch| {
-        options.watch = watch.of_library();
-        let mut documents = Deduplicator::new(values.width(), &options);
-        documents.extend_from_slice(&values)?;
-        let mut found = documents.finish()?;
-        if let Some(priorities) = priorities {
-            found.keep_by(|document| priorities[document]);
-        }
-        let fates = (0..values.len()).map(|document| match found.decision(document) {
-            Decision::Duplicate { of, distance } => (of as i64, distance as i32),
-            _ => (-1, 0),
-        });
-        Ok(fates.unzip::<i64, i32, Vec<_>, Vec<_>>())
-    })?;
-    let (kept, distances) = (kept.into_pyarray(py), distances.into_pyarray(py));
-    Ok([kept.into_any(), distances.into_any()])
 }
 
 /// Returns the number of words in the runs that the sketches of an index represent, if it has sketches of one kind.

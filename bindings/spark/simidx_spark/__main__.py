@@ -50,7 +50,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     dedup.add_argument("--against", nargs="+", metavar="INDEX", help="indexes or sets, whose documents are dropped")
     dedup.add_argument("--keep", choices=["first", "longest"], default="first", help="[default: first]")
-    dedup.add_argument("--memory", metavar="SIZE", help="limit of each task, such as 1GiB")
     dedup.add_argument("--partitions", type=int, metavar="N", help="tasks of a stage [default: the cores]")
     dedup.add_argument("--report", metavar="DIR", help="folder for a row on each document that is dropped")
     dedup.add_argument("--output-format", choices=["parquet", "json"], help="format of the output, if not the input's")
@@ -93,7 +92,6 @@ def _run(session: SparkSession, args: argparse.Namespace) -> None:
         fingerprint_column=args.fingerprint_field,
         against=args.against,
         keep=args.keep,
-        memory=args.memory,
         partitions=args.partitions,
     )
 

@@ -13,16 +13,19 @@ from pyspark.sql import functions as F  # noqa: N812
 import simidx
 from simidx import InputError, OptionError, Pipeline, _simidx
 from simidx_spark import _wiring as wiring
-from simidx_spark import distributed as d
 from simidx_spark._jobs import job as as_job
 from simidx_spark._jobs import running
 from simidx_spark._search import UNITED, Spark, keep, members
 from simidx_spark._segments import are_sets, facts, is_empty, nearest
 from simidx_spark._wiring import run, shuffle
+from simidx_spark.distributed._against import NearIndex, SimilarToIndex
 from simidx_spark.distributed._columns import distances, from_arrow
+from simidx_spark.distributed._components import Members, Together
+from simidx_spark.distributed._engine import Similar
+from simidx_spark.distributed._messages import SendRecords
 from simidx_spark.distributed._segments import fetched
 from simidx_spark.distributed._store import Store
-from simidx_spark.distributed._texts import Words, as_pipeline, compared
+from simidx_spark.distributed._texts import Prints, Words, as_pipeline, compared
 
 #: The most dropped documents whose ids are sent to all executors.
 BROADCAST = 4_000_000
@@ -57,7 +60,6 @@ class Job(NamedTuple):
     fingerprint_column: str | None
     pipeline: Pipeline
     words: Words
-    memory: int | str | None
     partitions: int | None
     united: int
     is_longest: bool
@@ -83,7 +85,6 @@ def dedup(
     fingerprint_column: str | None = None,
     against: Path | Sequence[Path] | None = None,
     keep: Literal["first", "longest"] = "first",
-    memory: int | str | None = None,
     partitions: int | None = None,
     united: int = UNITED,
 ) -> Dedup:
@@ -100,15 +101,14 @@ def dedup(
     documents are dropped first: by their sketches if texts are compared, otherwise by their fingerprints. Sets may be
     empty.
 
-    Ids must be unique, and the same on every read. ``memory`` limits the tasks of ``k``. Up to ``united`` links, one
-    task decides; beyond that, all tasks do.
+    Ids must be unique, and the same on every read. Up to ``united`` links, one task decides; beyond that, all tasks do.
     """
     made = as_pipeline(pipeline, width)
     words = compared(words, made)
     _check(text_column, fingerprint_column, similarity, k, keep)
     # Once here, because the tasks would try several times.
     least = SIMILARITY if similarity is None else similarity
-    simidx.dedup_texts(["a"], least, words=words, pipeline=made, memory=memory)
+    simidx.dedup_texts(["a"], least, words=words, pipeline=made)
     if k is not None:
         wiring.distance(k, made.width if fingerprint_column is None else wiring.fingerprints(df, fingerprint_column))
     paths = _paths(against)
@@ -121,7 +121,6 @@ def dedup(
         fingerprint_column,
         made,
         words,
-        memory,
         partitions,
         united,
         keep == "longest",
@@ -228,7 +227,7 @@ def _by_fingerprint(df: DataFrame, job: Job, k: int, paths: list[str] | None) ->
     else:
         wiring.texts(df, job.text())
         width = job.pipeline.width
-        made = d.Prints("id", "text", job.id_type, job.pipeline, job.is_longest)
+        made = Prints("id", "text", job.id_type, job.pipeline, job.is_longest)
         documents = _kept(run(df.select(id, wiring.column(df, job.text()).alias("text")), made))
         same = documents.where("identity is not null").select("id", F.col("identity").alias("fingerprint"))
         documents = documents.where("identity is null").drop("identity")
@@ -237,34 +236,31 @@ def _by_fingerprint(df: DataFrame, job: Job, k: int, paths: list[str] | None) ->
         in_index = _kept(_near_index(documents.select("id", "fingerprint"), job, paths, width, k))
         documents = _without(documents, in_index, "id")
     found, places = members(documents, k, job.partitions, job.united)
-    if job.is_longest:
-        dropped = run(shuffle(found, places), d.Decide(job.id_type, k, job.memory))
-    else:
-        dropped = _first_kept(found, places, width, job.id_type)
+    dropped = _first_kept(found, places, width, job.id_type, job.is_longest)
     if same is not None:
         dropped = dropped.unionByName(_equal(same, places, job))
     return _together(dropped, in_index)
 
 
-def _first_kept(found: DataFrame, places: int, width: int, id_type: pa.DataType) -> DataFrame:
-    return run(run(shuffle(found, places), d.Together(width, id_type)), Dropped(id_type))
+def _first_kept(found: DataFrame, places: int, width: int, id_type: pa.DataType, is_longest: bool = False) -> DataFrame:
+    return run(run(shuffle(found, places), Together(width, id_type, is_longest)), Dropped(id_type))
 
 
 def _equal(same: DataFrame, places: int, job: Job) -> DataFrame:
     """Returns the documents that are dropped for equal ones, which have no features to compare."""
-    sent = run(same, d.SendRecords("fingerprint", places))
-    found = run(shuffle(sent, places), d.Members("fingerprint", 128, places))
+    sent = run(same, SendRecords("fingerprint", places))
+    found = run(shuffle(sent, places), Members("fingerprint", 128, places))
     return _first_kept(found, places, 128, job.id_type)
 
 
 def _near_index(documents: DataFrame, job: Job, paths: list[str], width: int, k: int) -> DataFrame:
     """Returns the documents near a record of an index, each with the nearest one."""
     if not paths:
-        return run(documents.limit(0), d.NearIndex(paths, "id", job.id_type, width, job.id_type, k))
+        return run(documents.limit(0), NearIndex(paths, "id", job.id_type, width, job.id_type, k))
     if not are_sets(paths):
         with simidx.open(fetched(paths)) as index:
             _check_index(paths[0], job, width, index.width, index.pipeline)
-            return run(documents, d.NearIndex(paths, "id", job.id_type, width, _index_id(index), k))
+            return run(documents, NearIndex(paths, "id", job.id_type, width, _index_id(index), k))
     # Each task searches some segments, and no machine copies them all.
     of_paths = [facts(path) for path in paths]
     for path, of in zip(paths, of_paths, strict=True):
@@ -302,7 +298,7 @@ def _similar_to_index(documents: DataFrame, job: Job, similarity: float, paths: 
     if paths:
         with simidx.open(fetched(paths)) as index:
             width, index_id = index.width, _index_id(index)
-    found = d.SimilarToIndex(paths, ("id", "text"), job.id_type, width, index_id, similarity, job.words, job.pipeline)
+    found = SimilarToIndex(paths, ("id", "text"), job.id_type, width, index_id, similarity, job.words, job.pipeline)
     return run(documents if paths else documents.limit(0), found)
 
 
@@ -310,7 +306,7 @@ def _by_links(documents: DataFrame, job: Job, similarity: float, places: int) ->
     """Decides where the keys, the features and the links of texts come together; see `simidx_spark.distributed`."""
     engine = Spark()
     lengths = documents.select("id", F.octet_length("text").cast("bigint").alias("length"))
-    similar = d.Similar(engine, job.id_type, similarity, job.words, job.pipeline)
+    similar = Similar(engine, job.id_type, similarity, job.words, job.pipeline)
     try:
         found = _kept(similar.report(documents, lengths, places, job.is_longest, job.united))
         # What it is made of is not needed any more.

@@ -151,7 +151,7 @@ def test_fingerprints_against_a_set(
 ) -> None:
     monkeypatch.setattr("simidx_spark._segments.BROADCAST", broadcast)
     # Each task searches segments, and none the whole set.
-    monkeypatch.setattr("simidx_spark.distributed.NearIndex", None)
+    monkeypatch.setattr("simidx_spark._dedup.NearIndex", None)
     values = near_values(64, 2000, 17)
     assert max(values) >= 1 << 63
     on_spark.build(frame(spark, values[:900], 64, 3), tmp_path / "set", segments=3)
@@ -193,7 +193,6 @@ def test_options_that_do_not_go_together(spark: SparkSession, program: Program, 
         ({"similarity": 80}, "similarity=80"),
         ({"similarity": 0.0}, "similarity=0"),
         ({"words": 0}, "words"),
-        ({"memory": "much"}, "memory"),
         ({"k": "3"}, "k='3': a distance is a number of bits"),
         ({"k": 65}, "k=65"),
         ({"partitions": 0}, "partitions=0"),

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 import simidx
 import simidx_spark as on_spark
 from simidx import _simidx
-from simidx_spark import distributed
+from simidx_spark.distributed import _columns, _segments
 from simidx_spark.distributed._segments import commit, fetched, segments_of, small_segments
 from simidx_spark.distributed._store import MANIFEST, Store
 
@@ -38,12 +38,12 @@ def temp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def build(path: str, values: list[int], **options: Any) -> list[str]:
     """Builds a set by the stages alone, as an engine does."""
     array = np.array(values, dtype=np.uint64)
-    table = pa.table({"fingerprint": distributed.to_arrow(array), "id": [f"d{i:05}" for i in range(len(array))]})
-    splits = distributed.Splits.of([(64, len(array), array.tobytes())], 2)
+    table = pa.table({"fingerprint": _columns.to_arrow(array), "id": [f"d{i:05}" for i in range(len(array))]})
+    splits = _segments.Splits.of([(64, len(array), array.tobytes())], 2)
     Store(path).prepare()
-    sent = distributed.Range("fingerprint", "id", splits)(iter(table.to_batches(max_chunksize=500)))
+    sent = _segments.Range("fingerprint", "id", splits)(iter(table.to_batches(max_chunksize=500)))
     rows = [
-        row for batch in distributed.Build(path, {"k": 3, "threads": 1, **options})(sent) for row in batch.to_pylist()
+        row for batch in _segments.Build(path, {"k": 3, "threads": 1, **options})(sent) for row in batch.to_pylist()
     ]
     assert Store(path).read(MANIFEST) is None
     commit(path, [row["manifest"] for row in rows], {})
@@ -54,7 +54,7 @@ def test_sweep_is_for_local_folders_and_others(tmp_path: Path) -> None:
     left = [".simidx-V2zUKe.tmp", ".unfinished-1.simidx", "segment-00000-00.simidx"]
     for name in [*left, ".simidx-notes", "notes.tmp"]:
         (tmp_path / name).write_bytes(b"left behind")
-    assert distributed.sweep(tmp_path.as_uri(), older_than=0) == left
+    assert _segments.sweep(tmp_path.as_uri(), older_than=0) == left
     assert sorted(os.listdir(tmp_path)) == [".simidx-notes", "notes.tmp"]
 
 
@@ -114,7 +114,7 @@ def test_a_damaged_manifest_is_replaced_and_not_kept(tmp_path: Path) -> None:
     manifest = (tmp_path / MANIFEST).read_bytes()
     (tmp_path / MANIFEST).write_bytes(b"damaged")
     commit(str(tmp_path), [manifest], {}, b"damaged")
-    assert distributed.sweep(str(tmp_path), older_than=0) == []
+    assert _segments.sweep(str(tmp_path), older_than=0) == []
     simidx.open(tmp_path).verify()
 
 
@@ -215,8 +215,8 @@ def test_a_set_in_an_object_store(temp: Path, tmp_path: Path) -> None:
     with simidx.open(fetched([other])) as index:
         assert index.record_count == 2000
     Store(path).write("segment-00009-ff.simidx", b"left behind")
-    assert distributed.sweep(path, older_than=3600) == []
-    assert distributed.sweep(path, older_than=0) == ["segment-00009-ff.simidx"]
+    assert _segments.sweep(path, older_than=3600) == []
+    assert _segments.sweep(path, older_than=0) == ["segment-00009-ff.simidx"]
     assert {name for name, _, _ in Store(path).names()} == {MANIFEST, *names}
 
 

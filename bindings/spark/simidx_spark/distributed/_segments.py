@@ -261,12 +261,12 @@ def fetched(paths: Iterable[str], most: int | None = None) -> list[str]:
     return found
 
 
-def sweep(path: str, older_than: float = 24 * 3600.0) -> list[str]:
+def sweep(path: str | os.PathLike[str], older_than: float = 24 * 3600.0) -> list[str]:
     """Removes files that failed, killed or repeated tasks left, and what has left the set; returns their names.
 
     These are segments that the manifest does not list, and incomplete files; none of them has changed within the given
-    seconds, or been in the set. For a set elsewhere, the files that a task leaves on its local disk are removed a day
-    later, when another task works there.
+    seconds, or been in the set. They must be longer than any job takes that writes or reads the set. For a set
+    elsewhere, the files that a task leaves on its local disk are removed a day later, when another task works there.
     """
     store = Store(path)
     # Before and after the files are listed: what leaves the set in between stays, and so does what comes into it.
