@@ -30,7 +30,7 @@ const LEAST_SEEN: usize = 8;
 /// The properties of the fingerprints that a choice of rounds depends on.
 ///
 /// ```
-/// use simidx::batch::rounds::{PairRounds, RoundsRequest};
+/// use simidx::batch::rounds::{RoundsRequest, choose};
 ///
 /// let values = [0xff00u64, 0xff01, 0x1234_5678_0000_0000];
 /// let request = RoundsRequest {
@@ -40,7 +40,7 @@ const LEAST_SEEN: usize = 8;
 ///     sample: (&values).into(),
 ///     largest_share: 0.01,
 /// };
-/// assert_eq!(PairRounds::new(&request).round_count(), 1); // so few are compared all with all
+/// assert_eq!(choose(&request).len(), 1); // so few are compared all with all
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct RoundsRequest<'a> {
@@ -120,10 +120,9 @@ impl<F: Fingerprint> Round<F> {
         rule.that_agree(self.within | self.mask, &self.before)
     }
 
-    /// Returns the values that take part, grouped by place. `seed` is the number of the round.
-    fn scatter(&self, seed: u64, values: &[F], places: usize) -> (Fingerprints, Vec<usize>) {
+    fn scatter(&self, values: &[F], places: usize) -> (Fingerprints, Vec<usize>) {
         let place = |value: F| match self.takes(value) {
-            true => place_of(value & self.mask, seed, places),
+            true => place_of(value & self.mask, places),
             false => places,
         };
         let (mut values, mut ends) = scatter_by(values, places + 1, place);
@@ -145,14 +144,14 @@ impl<F: Fingerprint> Round<F> {
     }
 }
 
-/// The rounds of a search. Each pair within the distance counts in exactly one of them.
+/// Chooses the rounds of a search. Equal requests give equal rounds. The time is negligible.
 ///
-/// The caller sends the values. In each round, all values that take part and are equal under its mask must come to the
-/// same place, which [`PairRounds::scatter`] ensures. [`PairRounds::pairs`] then finds the pairs of a place. Its values
-/// must be distinct.
+/// Each pair within the distance counts in exactly one round. The caller sends the values: in each round, all values
+/// that take part and are equal under its mask must come to the same place, which [`PairRound::scatter`] ensures.
+/// [`PairRound::find`] then finds the pairs of a place, whose values must be distinct.
 ///
 /// ```
-/// use simidx::batch::rounds::{PairRounds, RoundsRequest};
+/// use simidx::batch::rounds::{RoundsRequest, choose};
 ///
 /// let values: Vec<u64> = (0..5000u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).chain([1]).collect();
 /// let request = RoundsRequest {
@@ -162,120 +161,52 @@ impl<F: Fingerprint> Round<F> {
 ///     sample: (&values).into(),
 ///     largest_share: 0.1,
 /// };
-/// let rounds = PairRounds::new(&request);
 /// let mut pairs = Vec::new();
-/// for round in 0..rounds.round_count() {
-///     let (values, ends) = rounds.scatter(round, &values, 4);
+/// for round in choose(&request) {
+///     let (values, ends) = round.scatter(&values, 4);
 ///     let values = values.as_slice::<u64>().unwrap();
 ///     let mut start = 0;
 ///     for end in ends {
-///         rounds.pairs(round, &values[start..end], |x, y| pairs.push((x.min(y), x.max(y))))?;
+///         round.find(3, &values[start..end], false, |x, y| pairs.push((x.min(y), x.max(y))))?;
 ///         start = end;
 ///     }
 /// }
 /// assert!(pairs.contains(&(0, 1)));
 /// # Ok::<(), simidx::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PairRounds {
-    distance: u32,
-    rounds: Vec<PairRound>,
+pub fn choose(request: &RoundsRequest<'_>) -> Vec<PairRound> {
+    by_width!(Column, request.sample, sample => chosen(request, sample))
 }
 
-impl PairRounds {
-    /// Chooses rounds. Equal requests give equal rounds. The time is negligible.
-    pub fn new(request: &RoundsRequest<'_>) -> Self {
-        let rounds = by_width!(Column, request.sample, sample => chosen(request, sample));
-        Self::of_rounds(request.distance, rounds)
-    }
-
-    /// Restores rounds that were chosen earlier.
-    pub fn of_rounds(distance: u32, rounds: Vec<PairRound>) -> Self {
-        PairRounds { distance, rounds }
-    }
-
-    /// The largest distance of a pair.
-    pub fn distance(&self) -> u32 {
-        self.distance
-    }
-
-    /// Returns the rounds.
-    pub fn rounds(&self) -> &[PairRound] {
-        &self.rounds
-    }
-
-    /// Returns the number of rounds.
-    pub fn round_count(&self) -> usize {
-        self.rounds.len()
-    }
-
-    /// Returns the values that take part in a round, grouped by place, and the end of each place's group.
+impl PairRound {
+    /// Returns the values that take part, grouped by place, and the end of each place's group.
     ///
     /// # Panics
-    /// If the round does not exist, or `places` is 0.
+    /// If `places` is 0.
     pub fn scatter<'c>(
         &self,
-        round: usize,
         values: impl Into<Column<'c>>,
         places: usize,
     ) -> (Fingerprints, Vec<usize>) {
-        self.scatter_column(round, values.into(), places)
+        by_width!(Column, values.into(), values => Round::of(self).scatter(values, places))
     }
 
-    fn scatter_column(
-        &self,
-        round: usize,
-        values: Column<'_>,
-        places: usize,
-    ) -> (Fingerprints, Vec<usize>) {
-        // The seed makes each round send its crowds to different places.
-        let (of, seed) = (&self.rounds[round], round as u64);
-        by_width!(Column, values, values => Round::of(of).scatter(seed, values, places))
-    }
-
-    /// Calls `visit` with the pairs within the distance of the values that came to a place in a round, except those
-    /// that met in an earlier round. Works on all threads of the current pool.
+    /// Calls `visit` with the pairs within the distance of the values that came to a place, except those that met in an
+    /// earlier round. With `links`, these are only enough of the pairs to link all values that the pairs of all rounds
+    /// link. Works on all threads of the current pool.
     ///
     /// # Errors
     /// None at present.
-    ///
-    /// # Panics
-    /// If the round does not exist.
-    pub fn pairs<'c>(
+    pub fn find<'c>(
         &self,
-        round: usize,
+        distance: u32,
         values: impl Into<Column<'c>>,
+        links: bool,
         mut visit: impl FnMut(u128, u128),
     ) -> Result<()> {
-        self.find(round, values.into(), false, &mut visit)
-    }
-
-    /// [`PairRounds::pairs`], but only enough of the pairs to link all values that the pairs of all rounds link.
-    ///
-    /// # Errors
-    /// None at present.
-    ///
-    /// # Panics
-    /// If the round does not exist.
-    pub fn links<'c>(
-        &self,
-        round: usize,
-        values: impl Into<Column<'c>>,
-        mut visit: impl FnMut(u128, u128),
-    ) -> Result<()> {
-        self.find(round, values.into(), true, &mut visit)
-    }
-
-    fn find(
-        &self,
-        round: usize,
-        values: Column<'_>,
-        spans: bool,
-        visit: &mut dyn FnMut(u128, u128),
-    ) -> Result<()> {
-        by_width!(Column, values, values => {
-            let round = Round::of(&self.rounds[round]);
-            let rule = round.rule(self.distance, spans);
+        by_width!(Column, values.into(), values => {
+            let round = Round::of(self);
+            let rule = round.rule(distance, links);
             round.find(&rule, values, &mut |pairs| {
                 for (x, y) in pairs.drain(..) {
                     visit(x.to_u128(), y.to_u128());
@@ -366,10 +297,9 @@ fn crowds<F: Fingerprint>(sample: &[F], mask: F, most: usize) -> Vec<(F, Vec<F>)
 
 /// Returns the place of a value: a hash distributes values evenly over `places`.
 #[inline]
-fn place_of<F: Fingerprint>(value: F, seed: u64, places: usize) -> usize {
+fn place_of<F: Fingerprint>(value: F, places: usize) -> usize {
     let wide = value.to_u128();
-    let mut hash =
-        wide as u64 ^ ((wide >> 64) as u64).wrapping_mul(0xff51_afd7_ed55_8ccd) ^ seed << 57;
+    let mut hash = wide as u64 ^ ((wide >> 64) as u64).wrapping_mul(0xff51_afd7_ed55_8ccd);
     // The finalizer of MurmurHash3, which is in the public domain.
     hash ^= hash >> 33;
     hash = hash.wrapping_mul(0xff51_afd7_ed55_8ccd);
@@ -394,7 +324,7 @@ pub fn scatter_values<'c>(
     places: usize,
 ) -> (Fingerprints, Vec<usize>) {
     by_width!(Column, values.into(), values => {
-        let (values, ends) = scatter_by(values, places, |value| place_of(value, 0, places));
+        let (values, ends) = scatter_by(values, places, |value| place_of(value, places));
         (values.into(), ends)
     })
 }
@@ -414,9 +344,7 @@ pub fn places_of<'c>(values: impl Into<Column<'c>>, places: usize) -> Vec<u32> {
         "{places} places"
     );
     let values = values.into().iter();
-    values
-        .map(|value| place_of(value, 0, places) as u32)
-        .collect()
+    values.map(|value| place_of(value, places) as u32).collect()
 }
 
 fn scatter_by<F: Fingerprint>(
@@ -463,18 +391,21 @@ mod tests {
         pairs
     }
 
-    fn run(rounds: &PairRounds, values: &[u64], places: usize, links: bool) -> Vec<(u64, u64)> {
+    fn run(
+        (rounds, distance): (&[PairRound], u32),
+        values: &[u64],
+        places: usize,
+        links: bool,
+    ) -> Vec<(u64, u64)> {
         let mut pairs = Vec::new();
-        for round in 0..rounds.round_count() {
-            let (values, ends) = rounds.scatter(round, values, places);
+        for round in rounds {
+            let (values, ends) = round.scatter(values, places);
             let values = values.as_slice::<u64>().unwrap();
             let mut start = 0;
             for end in ends {
                 let values = &values[start..end];
-                let mut visit = |x, y| pairs.push((x as u64, y as u64));
-                rounds
-                    .find(round, values.into(), links, &mut visit)
-                    .unwrap();
+                let visit = |x, y| pairs.push((x as u64, y as u64));
+                round.find(distance, values, links, visit).unwrap();
                 start = end;
             }
             assert_eq!(start, values.len());
@@ -516,11 +447,12 @@ mod tests {
             let request = RoundsRequest {
                 distance, count: claimed, varying: u128::MAX, sample: (&values).into(), largest_share: share,
             };
-            let rounds = PairRounds::new(&request);
+            let rounds = choose(&request);
+            let rounds = (&rounds[..], distance);
             let expected = near(&values, distance);
             let expected = if distance == 0 { Vec::new() } else { expected };
-            prop_assert_eq!(run(&rounds, &values, places, false), expected.clone());
-            let links = run(&rounds, &values, places, true);
+            prop_assert_eq!(run(rounds, &values, places, false), expected.clone());
+            let links = run(rounds, &values, places, true);
             prop_assert_eq!(least(&values, &links), least(&values, &expected));
         }
     }
@@ -537,20 +469,12 @@ mod tests {
             sample: (&values).into(),
             largest_share,
         };
-        let (whole, divided) = (
-            PairRounds::new(&request(1.0)),
-            PairRounds::new(&request(0.01)),
-        );
-        assert!(divided.round_count() > whole.round_count());
-        assert!(
-            divided
-                .rounds()
-                .iter()
-                .any(|round| !round.divided.is_empty())
-        );
+        let [whole, divided] = [1.0, 0.01].map(|share| choose(&request(share)));
+        assert!(divided.len() > whole.len());
+        assert!(divided.iter().any(|round| !round.divided.is_empty()));
         let expected = near(&values, 3);
         for rounds in [whole, divided] {
-            assert!(run(&rounds, &values, 7, false) == expected);
+            assert!(run((&rounds, 3), &values, 7, false) == expected);
         }
     }
 
@@ -570,8 +494,9 @@ mod tests {
             sample: (&values[..1000]).into(),
             largest_share: 0.1,
         };
-        let rounds = PairRounds::new(&request);
-        assert!(rounds.round_count() > 1);
-        assert!(run(&rounds, &values, 1, false) == run(&rounds, &values, 40, false));
+        let rounds = choose(&request);
+        assert!(rounds.len() > 1);
+        let rounds = (&rounds[..], 3);
+        assert!(run(rounds, &values, 1, false) == run(rounds, &values, 40, false));
     }
 }

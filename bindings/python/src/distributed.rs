@@ -5,10 +5,10 @@ use std::path::Path;
 
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyTuple};
-use simidx::batch::rounds::{self, PairRound, PairRounds, RoundsRequest};
+use pyo3::types::PyBytes;
+use simidx::Fingerprints;
+use simidx::batch::rounds::{self, PairRound, RoundsRequest};
 use simidx::set::Manifest;
-use simidx::{Fingerprints, Width};
 
 use crate::arrays::array;
 use crate::errors::{Class, Failure};
@@ -29,45 +29,10 @@ fn round_of((within, value, mask, before, divided): Round) -> PairRound {
     }
 }
 
-fn plain(round: &PairRound) -> Round {
-    let round = round.clone();
-    (
-        round.within,
-        round.value,
-        round.mask,
-        round.before,
-        round.divided,
-    )
-}
-
-/// The rounds of a distributed search for pairs.
-#[pyclass(frozen, module = "simidx._simidx", name = "PairRounds")]
-pub(crate) struct PyRounds {
-    width: Width,
-    rounds: PairRounds,
-}
-
-impl PyRounds {
-    fn plain(&self) -> Vec<Round> {
-        self.rounds.rounds().iter().map(plain).collect()
-    }
-
-    fn check(&self, py: Python<'_>, round: usize) -> PyResult<()> {
-        let count = self.rounds.round_count();
-        match round < count {
-            true => Ok(()),
-            false => {
-                let message = format!("round={round}: there are {count} rounds");
-                Err(Class::Option.error(py, message))
-            }
-        }
-    }
-}
-
-/// Reads fingerprints from an array of their width, or of a given width.
-fn read(object: &Bound<'_, PyAny>, width: Option<Width>) -> PyResult<input::Fingerprints> {
+/// Reads fingerprints from an array of their width.
+fn read(object: &Bound<'_, PyAny>) -> PyResult<input::Fingerprints> {
     let expected = Expected {
-        width,
+        width: None,
         signed: true,
     };
     input::fingerprints(object, expected)
@@ -91,111 +56,80 @@ fn scattered(py: Python<'_>, (values, ends): (Fingerprints, Vec<usize>)) -> PyRe
     Ok((array(py, values)?, ends.into_pyarray(py).into_any()))
 }
 
-#[pymethods]
-impl PyRounds {
-    #[new]
-    fn new(width: &Bound<'_, PyAny>, distance: u32, rounds: Vec<Round>) -> PyResult<Self> {
-        let rounds = rounds.into_iter().map(round_of).collect();
-        Ok(PyRounds {
-            width: options::width(width, "width")?,
-            rounds: PairRounds::of_rounds(distance, rounds),
-        })
-    }
+/// Chooses the rounds of a search for pairs of about `count` distinct fingerprints, given a sample of them.
+#[pyfunction]
+pub(crate) fn choose_rounds(
+    k: &Bound<'_, PyAny>,
+    count: u64,
+    varying: u128,
+    sample: &Bound<'_, PyAny>,
+    largest_share: f64,
+) -> PyResult<Vec<Round>> {
+    let distance = options::distance(k, "k")?;
+    let read = read(sample)?;
+    let rounds = rounds::choose(&RoundsRequest {
+        distance,
+        count,
+        varying,
+        sample: read.column(),
+        largest_share,
+    });
+    let rounds = rounds.into_iter().map(|round| {
+        let PairRound {
+            within,
+            value,
+            mask,
+            before,
+            divided,
+        } = round;
+        (within, value, mask, before, divided)
+    });
+    Ok(rounds.collect())
+}
 
-    /// Chooses rounds for about `count` distinct fingerprints, given a sample of them.
-    #[staticmethod]
-    fn choose(
-        k: &Bound<'_, PyAny>,
-        count: u64,
-        varying: u128,
-        sample: &Bound<'_, PyAny>,
-        largest_share: f64,
-    ) -> PyResult<Self> {
-        let distance = options::distance(k, "k")?;
-        let read = read(sample, None)?;
-        let rounds = PairRounds::new(&RoundsRequest {
-            distance,
-            count,
-            varying,
-            sample: read.column(),
-            largest_share,
-        });
-        Ok(PyRounds {
-            width: read.column().width(),
-            rounds,
-        })
-    }
+/// Groups the values that take part in a round by place. Returns them and the end of each place's group.
+#[pyfunction]
+pub(crate) fn scatter_round<'py>(
+    py: Python<'py>,
+    round: Round,
+    values: &Bound<'py, PyAny>,
+    places: usize,
+) -> PyResult<Two<'py>> {
+    let places = place_count(py, places)?;
+    let values = read(values)?;
+    let values = py.detach(|| round_of(round).scatter(values.column(), places));
+    scattered(py, values)
+}
 
-    fn __len__(&self) -> usize {
-        self.rounds.round_count()
-    }
-
-    #[getter]
-    fn width(&self) -> u32 {
-        self.width.bits()
-    }
-
-    #[getter]
-    fn distance(&self) -> u32 {
-        self.rounds.distance()
-    }
-
-    #[getter]
-    fn rounds<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        PyList::new(py, self.plain())
-    }
-
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let class = py.import("simidx._simidx")?.getattr("PairRounds")?;
-        (class, (self.width(), self.distance(), self.plain())).into_pyobject(py)
-    }
-
-    /// Groups the values that take part in a round by place.
-    fn scatter<'py>(
-        &self,
-        py: Python<'py>,
-        round: usize,
-        values: &Bound<'py, PyAny>,
-        places: usize,
-    ) -> PyResult<Two<'py>> {
-        self.check(py, round)?;
-        let places = place_count(py, places)?;
-        let values = read(values, Some(self.width))?;
-        let values = py.detach(|| self.rounds.scatter(round, values.column(), places));
-        scattered(py, values)
-    }
-
-    /// Returns the pairs of the values of a place in a round, or with `links` only enough of them to link the values.
-    #[pyo3(signature = (round, values, links, threads=None))]
-    fn find<'py>(
-        &self,
-        py: Python<'py>,
-        round: usize,
-        values: &Bound<'py, PyAny>,
-        links: bool,
-        threads: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Two<'py>> {
-        self.check(py, round)?;
-        let threads = threads.map(|threads| options::count(threads, "threads"));
-        let how = How {
-            threads: threads.transpose()?,
-            progress: None,
-        };
-        let (values, rounds) = (read(values, Some(self.width))?, self.rounds.clone());
-        let (left, right) = run(py, &how, move |_| {
-            let width = values.column().width();
-            let [mut left, mut right] = [Fingerprints::new(width), Fingerprints::new(width)];
-            let visit = |x: u128, y: u128| {
-                left.push(x.min(y));
-                right.push(x.max(y));
-            };
-            match links {
-                true => rounds.links(round, values.column(), visit)?,
-                false => rounds.pairs(round, values.column(), visit)?,
-            }
-            Ok((left, right))
+/// Returns the pairs within `k` of the values of a place in a round, or with `links` only enough of them to link the
+/// values.
+#[pyfunction]
+pub(crate) fn find_pairs<'py>(
+    py: Python<'py>,
+    k: &Bound<'py, PyAny>,
+    round: Round,
+    values: &Bound<'py, PyAny>,
+    links: bool,
+) -> PyResult<Two<'py>> {
+    let distance = options::distance(k, "k")?;
+    let values = read(values)?;
+    let (left, right) = run(py, &on_one_core(), move |_| {
+        let width = values.column().width();
+        let [mut left, mut right] = [Fingerprints::new(width), Fingerprints::new(width)];
+        round_of(round).find(distance, values.column(), links, |x, y| {
+            left.push(x.min(y));
+            right.push(x.max(y));
         })?;
-        Ok((array(py, left)?, array(py, right)?))
+        Ok((left, right))
+    })?;
+    Ok((array(py, left)?, array(py, right)?))
+}
+
+/// Returns how to run the work of a Spark task, which has one core.
+fn on_one_core() -> How {
+    How {
+        threads: Some(1),
+        progress: None,
     }
 }
 
@@ -207,7 +141,7 @@ pub(crate) fn scatter<'py>(
     places: usize,
 ) -> PyResult<Two<'py>> {
     let places = place_count(py, places)?;
-    let values = read(values, None)?;
+    let values = read(values)?;
     let values = py.detach(|| rounds::scatter_values(values.column(), places));
     scattered(py, values)
 }
@@ -220,7 +154,7 @@ pub(crate) fn places<'py>(
     places: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
     let places = place_count(py, places)?;
-    let values = read(values, None)?;
+    let values = read(values)?;
     let of_values = py.detach(|| rounds::places_of(values.column(), places));
     Ok(of_values.into_pyarray(py).into_any())
 }
@@ -231,13 +165,8 @@ pub(crate) fn distinct<'py>(
     py: Python<'py>,
     values: &Bound<'py, PyAny>,
 ) -> PyResult<(Bound<'py, PyAny>, u128)> {
-    let values = read(values, None)?;
-    // A Spark task has one core.
-    let how = How {
-        threads: Some(1),
-        progress: None,
-    };
-    let (values, varying) = run(py, &how, move |_| {
+    let values = read(values)?;
+    let (values, varying) = run(py, &on_one_core(), move |_| {
         let mut values = values.into_owned();
         values.sort_distinct();
         let first = values.get(0).unwrap_or_default();
@@ -254,7 +183,7 @@ pub(crate) fn components<'py>(
     left: &Bound<'py, PyAny>,
     right: &Bound<'py, PyAny>,
 ) -> PyResult<Two<'py>> {
-    let (left, right) = (read(left, None)?, read(right, None)?);
+    let (left, right) = (read(left)?, read(right)?);
     if left.column().len() != right.column().len() {
         return Err(Class::Input.error(py, "the two columns of pairs differ in length"));
     }
@@ -271,7 +200,7 @@ pub(crate) fn lookup<'py>(
     ordered: &Bound<'py, PyAny>,
     values: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (ordered, values) = (read(ordered, None)?, read(values, None)?);
+    let (ordered, values) = (read(ordered)?, read(values)?);
     let found = py.detach(|| rounds::positions_in(ordered.column(), values.column()));
     let found = found.map_err(|error| Failure::from(error).raise(py))?;
     let found = found.into_iter().map(|at| at.map_or(-1, |at| at as i64));

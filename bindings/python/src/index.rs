@@ -4,19 +4,20 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::PyList;
 use simidx::Fingerprints;
 use simidx::index::WarmOptions;
 use simidx::set::Exclusions;
+use simidx_output::report::SetReport;
 
 use crate::arrays::array;
-use crate::errors::{Class, Failure};
+use crate::errors::{Class, Failure, raise};
 use crate::exclusions::Excluded;
 use crate::facts::list_of;
 use crate::given::Given;
 use crate::ids;
 use crate::input::{self, Expected};
-use crate::opened::{Opened, info};
+use crate::opened::Opened;
 use crate::options;
 use crate::records::{read, to_python};
 use crate::run::{How, run, run_apart, run_short};
@@ -138,9 +139,12 @@ impl PyIndex {
         Ok(self.opened(py)?.set.pipeline().map(str::to_owned))
     }
 
-    /// Returns the figures of each file, named as in `simidx info --json`.
-    fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        info(py, &*self.opened(py)?)
+    /// Returns the figures of the files, as `simidx info --json` prints them.
+    fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let opened = self.opened(py)?;
+        let report = SetReport::of(&opened.set).map_err(|error| raise(py, &error))?;
+        let json = report.to_json().to_string();
+        py.import("json")?.call_method1("loads", (json,))
     }
 
     /// Number of fingerprints in all files; one in several files counts for each.

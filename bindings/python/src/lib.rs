@@ -60,13 +60,11 @@ mod _simidx {
     use crate::collection::{PyCollection, add, add_many};
     #[pymodule_export]
     use crate::distributed::{
-        PyRounds, components, distinct, lookup, manifest_segments, next_manifest, places, scatter,
-        segment_manifest,
+        choose_rounds, components, distinct, find_pairs, lookup, manifest_segments, next_manifest,
+        places, scatter, scatter_round, segment_manifest,
     };
     #[pymodule_export]
-    use crate::distributed_texts::{
-        decide_documents, identities, similarities, sketch_matches, sketch_words, text_keys,
-    };
+    use crate::distributed_texts::{identities, similarities, text_keys};
     #[pymodule_export]
     use crate::facts::Facts;
     #[pymodule_export]

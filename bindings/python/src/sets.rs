@@ -108,7 +108,7 @@ pub(crate) fn columns<T: Element>(
 }
 
 /// Returns the options that `clusters` and `dedup` share.
-pub(crate) fn dedup_options(given: &Given<'_>) -> PyResult<DedupOptions> {
+fn dedup_options(given: &Given<'_>) -> PyResult<DedupOptions> {
     let mut options = DedupOptions::default();
     options.distance = given.distance()?.unwrap_or(DISTANCE);
     options.memory = given.memory()?;
@@ -169,7 +169,7 @@ fn index_of(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Arc<Opened>> {
 }
 
 /// Returns a number for each row: `priority`.
-pub(crate) fn priorities(given: &Given<'_>, rows: usize) -> PyResult<Option<Vec<u64>>> {
+fn priorities(given: &Given<'_>, rows: usize) -> PyResult<Option<Vec<u64>>> {
     let (py, Some(priority)) = (given.py(), given.get("priority")?) else {
         return Ok(None);
     };

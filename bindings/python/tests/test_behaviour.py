@@ -499,7 +499,7 @@ def test_answers_are_told_apart_by_identity(tmp_path: Path) -> None:
 def test_options_of_a_wrong_type_are_named(tmp_path: Path) -> None:
     path = tmp_path / "a.simidx"
     index = simidx.build(path, [1], id_lookup=cast(Any, np.bool_(True)), metadata=cast(Any, {"rows": 5}))
-    assert index.info()["files"][0]["metadata"] == {"rows": "5"}
+    assert index.info()["metadata"] == {"rows": "5"}
     wrong: list[tuple[str, Callable[[Any], object], object]] = [
         ("metadata", lambda value: simidx.build(path, [1], metadata=value), 5),
         ("codec", lambda value: simidx.build(path, [1], codec=value), 5),

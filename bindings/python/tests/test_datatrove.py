@@ -7,6 +7,7 @@ import importlib
 import json
 import os
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -23,9 +24,14 @@ executor: Any = importlib.import_module("datatrove.executor.local")
 minhash: Any = importlib.import_module("datatrove.pipeline.dedup.minhash")
 readers: Any = importlib.import_module("datatrove.pipeline.readers")
 writers: Any = importlib.import_module("datatrove.pipeline.writers.jsonl")
-steps: Any = importlib.import_module("simidx.datatrove")
 
-GUIDE = Path(os.environ.get("SIMIDX_BOOK", Path(__file__).parents[3] / "book")) / "src" / "guides" / "python-tools.md"
+BOOK = Path(os.environ.get("SIMIDX_BOOK", Path(__file__).parents[3] / "book"))
+GUIDE = BOOK / "src" / "guides" / "python-tools.md"
+STEPS = BOOK.parent / "examples" / "datatrove_steps.py"
+if not STEPS.exists():
+    pytest.skip("the examples are not here", allow_module_level=True)
+sys.path.insert(0, str(STEPS.parent))
+steps: Any = importlib.import_module(STEPS.stem)
 
 
 def run(folder: Path, name: str, pipeline: list[Any], tasks: int = 1) -> None:
@@ -102,11 +108,11 @@ def test_the_filter_of_datatrove_removes_what_is_near(tmp_path: Path) -> None:
     assert sum(len(numbers(path)) for path in (tmp_path / "remove").glob("*.remove")) == len(rows) - len(kept)
 
 
-@pytest.mark.skipif(not GUIDE.exists(), reason="the book is not here")
 def test_the_program_of_the_guide(tmp_path: Path) -> None:
     texts = shards(tmp_path, 3)
     [program] = re.findall(r"^```python\n((?:(?!^```).)*SimidxSignature.*?)^```", GUIDE.read_text("utf-8"), re.M | re.S)
     (tmp_path / "program.py").write_text(program)
+    shutil.copy(STEPS, tmp_path)
     done = subprocess.run(
         [sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
     )

@@ -127,7 +127,7 @@ def test_several_files_are_one(tmp_path: Path, width: int) -> None:
         assert answers(found) == expected
         assert found.ids() == merged.query(queries, 4).ids()
         assert index.record_count == 900
-    assert len(again.info()["files"][0]["tables"]) == 1
+    assert len(again.info()["tables"]) == 1
     with pytest.raises(simidx.OptionError, match="rows"):
         simidx.merge(tmp_path / "no.simidx", merged, exclude_ids="rows")
     less = simidx.merge(tmp_path / "less.simidx", merged, exclude_ids=[0, 3], exclude_fingerprints=queries[1:2])
@@ -165,13 +165,12 @@ def test_options_of_a_build(tmp_path: Path) -> None:
         threads=1,
     )
     info = index.info()
-    file = info["files"][0]
-    assert (index.k, file["table_count"], file["block_size"]) == (2, 3, 1024)
-    assert {table["codec"] for table in file["tables"]} == {"gap"}
-    assert file["metadata"] == {"crawl": "2026"}
+    assert (index.k, info["table_count"], info["block_size"]) == (2, 3, 1024)
+    assert {table["codec"] for table in info["tables"]} == {"gap"}
+    assert info["metadata"] == {"crawl": "2026"}
     assert simidx.Pipeline.from_description(str(index.pipeline)) == simidx.Pipeline("short")
     assert info["record_count"] == 400
-    assert file["file_bytes"] == (tmp_path / "a.simidx").stat().st_size
+    assert info["file_bytes"] == (tmp_path / "a.simidx").stat().st_size
     with pytest.raises(simidx.OptionError, match="7"):
         simidx.build(tmp_path / "b.simidx", values, tables=7)
     assert not (tmp_path / "b.simidx").exists()

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from simidx_spark._dedup import Dedup, dedup
     from simidx_spark._jobs import release
     from simidx_spark._search import clusters, pairs
-    from simidx_spark._segments import build, compact, join, sweep
+    from simidx_spark._segments import build, compact, join
     from simidx_spark._texts import fingerprint, register
+    from simidx_spark.distributed._segments import sweep
 
 __all__ = [
     "Dedup",
@@ -39,8 +40,9 @@ _MODULES = {
     "_dedup": ("Dedup", "dedup"),
     "_jobs": ("release",),
     "_search": ("clusters", "pairs"),
-    "_segments": ("build", "compact", "join", "sweep"),
+    "_segments": ("build", "compact", "join"),
     "_texts": ("fingerprint", "register"),
+    "distributed._segments": ("sweep",),
 }
 
 

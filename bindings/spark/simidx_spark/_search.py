@@ -9,12 +9,13 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from simidx import _simidx
 from simidx_spark import _wiring as wiring
-from simidx_spark import distributed as d
 from simidx_spark._jobs import job, running
 from simidx_spark._wiring import run, shuffle
-from simidx_spark.distributed._pairs import PLACE
+from simidx_spark.distributed._components import Members, Together
+from simidx_spark.distributed._engine import Only, labels
+from simidx_spark.distributed._messages import SendRecords
+from simidx_spark.distributed._pairs import PLACE, Collapse, Distinct, Find, Meeting, Profile, Send
 
 #: The most links from which one task finds the clusters. It takes about 70 bytes for each, so these take 1.4 GB.
 UNITED = 20_000_000
@@ -29,7 +30,7 @@ class Spark:
     def map(self, data: DataFrame, stage: Any) -> DataFrame:
         """Runs a stage on each part."""
         # The rows of other parts do not have to pass through Python.
-        return data.where(F.col("part").isin(stage.parts)) if isinstance(stage, d.Only) else run(data, stage)
+        return data.where(F.col("part").isin(stage.parts)) if isinstance(stage, Only) else run(data, stage)
 
     def by_place(self, data: list[DataFrame], places: int) -> DataFrame:
         """Brings messages of equal place to one part."""
@@ -80,8 +81,8 @@ class Near:
 
     @cached_property
     def _distinct(self) -> DataFrame:
-        sent = run(self._df, d.Collapse("fingerprint", self.cores))
-        return keep(run(shuffle(sent, self.cores), d.Distinct()))
+        sent = run(self._df, Collapse("fingerprint", self.cores))
+        return keep(run(shuffle(sent, self.cores), Distinct()))
 
     @cached_property
     def known(self) -> list[tuple[int, int, bytes, bytes]]:
@@ -90,9 +91,9 @@ class Near:
         return [(r["part"], r["count"], bytes(r["varying"]), bytes(r["sample"])) for r in rows]
 
     @cached_property
-    def profile(self) -> d.Profile:
+    def profile(self) -> Profile:
         """The profile of all fingerprints."""
-        return d.Profile.of(self.known)
+        return Profile.of(self.known)
 
     @property
     def places(self) -> int:
@@ -104,22 +105,22 @@ class Near:
         """The fingerprints, as messages."""
         return self._distinct.select("place", "part", "data")
 
-    def meeting(self, k: int, profile: d.Profile | None = None) -> d.Meeting | None:
+    def meeting(self, k: int, profile: Profile | None = None) -> Meeting | None:
         """Returns where these fingerprints meet, or those of a profile; ``None`` if no two can be near."""
         wiring.distance(k, self.width)
-        return d.Meeting.of(profile or self.profile, k, self.cores)
+        return Meeting.of(profile or self.profile, k, self.cores)
 
     def find(self, k: int, links: bool) -> DataFrame:
         """Finds the pairs as messages, or only enough of them to link the same fingerprints."""
         meeting = self.meeting(k)
         if meeting is None:
-            none = d.Meeting(_simidx.PairRounds(self.width, k, []), 0, 1)
-            return run(self.packed.limit(0), d.Find(none, links))
-        return run(shuffle(self._sent(meeting), meeting.places), d.Find(meeting, links))
+            none = Meeting(self.width, k, [], 0, 1)
+            return run(self.packed.limit(0), Find(none, links))
+        return run(shuffle(self._sent(meeting), meeting.places), Find(meeting, links))
 
-    def _sent(self, meeting: d.Meeting) -> DataFrame:
+    def _sent(self, meeting: Meeting) -> DataFrame:
         if not meeting.sends_all:
-            return run(self.packed, d.Send(meeting))
+            return run(self.packed, Send(meeting))
         # Data that go to all places do not have to pass through Python.
         places = F.explode(F.sequence(F.lit(0), F.lit(meeting.places - 1)))
         return self.packed.select(places.alias("place"), "part", "data")
@@ -145,10 +146,10 @@ def members(records: DataFrame, k: int, partitions: int | None, united: int) -> 
     near = Near(records, "fingerprint", partitions)
     places = near.places
     links = keep(near.find(k, links=True))
-    sent = run(records, d.SendRecords("fingerprint", places))
-    labels = d.labels(Spark(running.get().persisted), [links], near.width, places, united)
-    everything = sent.unionAll(labels)
-    return run(shuffle(everything, places), d.Members("fingerprint", near.width, places)), places
+    sent = run(records, SendRecords("fingerprint", places))
+    labelled = labels(Spark(running.get().persisted), [links], near.width, places, united)
+    everything = sent.unionAll(labelled)
+    return run(shuffle(everything, places), Members("fingerprint", near.width, places)), places
 
 
 @job
@@ -169,5 +170,5 @@ def clusters(
     width = wiring.fingerprints(df, fingerprint_column)
     id_type = wiring.ids(df, id_column)
     found, places = members(wiring.records(df, fingerprint_column, id_column), k, partitions, united)
-    together = run(shuffle(found, places), d.Together(width, id_type))
+    together = run(shuffle(found, places), Together(width, id_type))
     return together.select("cluster", "fingerprint", "id")

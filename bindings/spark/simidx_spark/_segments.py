@@ -13,13 +13,26 @@ from pyspark.sql import functions as F  # noqa: N812
 import simidx
 from simidx import FileError, InputError, OptionError, Pipeline, _simidx
 from simidx_spark import _wiring as wiring
-from simidx_spark import distributed as d
 from simidx_spark._jobs import job
 from simidx_spark._search import Near
 from simidx_spark._wiring import run, shuffle
-from simidx_spark.distributed._join import QUERIES, STORED
-from simidx_spark.distributed._pairs import PLACE
-from simidx_spark.distributed._segments import commit, manifest_of, refuse_repeated, segments_of, small_segments
+from simidx_spark.distributed._join import QUERIES, STORED, Attach, Meet, Records, Spread
+from simidx_spark.distributed._messages import SendRecords
+from simidx_spark.distributed._pairs import PLACE, Distinct, Profile, Send
+from simidx_spark.distributed._segments import (
+    Build,
+    Compact,
+    Range,
+    Sample,
+    Search,
+    Splits,
+    commit,
+    located,
+    manifest_of,
+    refuse_repeated,
+    segments_of,
+    small_segments,
+)
 from simidx_spark.distributed._store import MANIFEST, Store
 from simidx_spark.distributed._texts import as_pipeline
 
@@ -97,11 +110,11 @@ def build(
     cores = wiring.parallelism(df, partitions)
     if segments is None:
         segments = max(1, -(-count // SEGMENT), min(cores, count // LEAST_SEGMENT))
-    splits = d.Splits.of([(row["width"], row["count"], bytes(row["sample"])) for row in rows], segments)
-    sent = run(data, d.Range("fingerprint", None if id_column is None else "id", splits))
+    splits = Splits.of([(row["width"], row["count"], bytes(row["sample"])) for row in rows], segments)
+    sent = run(data, Range("fingerprint", None if id_column is None else "id", splits))
     how = {"k": k, "tables": tables, "memory": memory, "pipeline": pipeline, "threads": 1, **options}
     how = {name: value for name, value in how.items() if value is not None}
-    built = run(shuffle(sent, len(splits)), d.Build(path, how)).collect()
+    built = run(shuffle(sent, len(splits)), Build(path, how)).collect()
     built.sort(key=lambda row: int(row["place"]))
     manifests = [bytes(row["manifest"]) for row in built]
     if merged is not None and not manifests and not append:
@@ -145,7 +158,7 @@ def compact(
     rows = [(i, [s.name for s in group], [s.content for s in group]) for i, group in enumerate(groups)]
     data = session.createDataFrame(rows, "place int, names array<string>, contents array<string>")
     how = {"threads": 1} if memory is None else {"threads": 1, "memory": memory}
-    built = run(shuffle(data, len(rows)), d.Compact(path, how)).collect()
+    built = run(shuffle(data, len(rows)), Compact(path, how)).collect()
     merged = {segment.name for group in groups for segment in group}
     commit(path, [bytes(row["manifest"]) for row in built], NOTES, manifest, merged)
     return [str(row["name"]) for row in built]
@@ -155,11 +168,11 @@ def _sample(fingerprints: DataFrame) -> tuple[list[Any], int]:
     """Returns a sample of each part, which depends only on values, and the approximate number of fingerprints."""
     # Spark does most of the sampling, because sending rows to Python is expensive.
     few = fingerprints.where(F.xxhash64("fingerprint").bitwiseAND(SPARSE - 1) == 0)
-    rows = run(few, d.Sample("fingerprint")).collect()
+    rows = run(few, Sample("fingerprint")).collect()
     count = SPARSE * sum(row["count"] for row in rows)
     if count >= SPARSE * LEAST_SAMPLE:
         return rows, count
-    rows = run(fingerprints, d.Sample("fingerprint")).collect()
+    rows = run(fingerprints, Sample("fingerprint")).collect()
     return rows, sum(row["count"] for row in rows)
 
 
@@ -215,11 +228,6 @@ class Facts(NamedTuple):
         return pa.int64() if self.ids == "number" else pa.string()
 
 
-def are_sets(paths: list[str]) -> bool:
-    """Returns whether all of these are folders of segments."""
-    return all(Store(path).read(MANIFEST) is not None for path in paths)
-
-
 def is_empty(path: str) -> bool:
     """Returns whether this is a set without segments."""
     manifest = Store(path).read(MANIFEST)
@@ -227,18 +235,19 @@ def is_empty(path: str) -> bool:
 
 
 def facts(path: str) -> Facts:
-    """Reads the first segment of a set."""
-    listed = segments_of(path)
+    """Reads the first segment of a set, or an index file."""
+    folder, listed = located(path)
     if not listed:
         raise InputError(f"{path}: the set has no segments")
-    with simidx.open(Store(path).fetch(listed[0])) as first:
+    with simidx.open(Store(folder).fetch(listed[0])) as first:
         return Facts(first.width, first.id_kind, first.pipeline, first.k)
 
 
 def nearest(df: DataFrame, column: str, paths: list[str], k: int, partitions: int | None) -> DataFrame:
-    """Returns the nearest record in sets for each fingerprint that has any: ``query``, ``match``, ``distance``, ``id``.
+    """Returns the nearest record in sets or index files for each fingerprint that has any.
 
-    Of equally near ones it is the smallest, with its smallest id.
+    The columns are ``query``, ``match``, ``distance``, ``id``. Of equally near ones it is the smallest, with its
+    smallest id.
     """
     queries = Near(df, column, partitions)
     found = reduce(DataFrame.unionAll, [_matches(queries, path, k, BROADCAST, True) for path in paths])
@@ -255,9 +264,9 @@ def _matches(queries: Near, path: str, k: int | None, broadcast: int, nearest: b
     if k is not None:
         wiring.distance(k, width)
     session = queries.packed.sparkSession
-    listed = segments_of(path)
+    folder, listed = located(path)
     if not listed:
-        return run(session.range(0), d.Search(path, width, pa.string(), k, nearest))
+        return run(session.range(0), Search(folder, width, pa.string(), k, nearest))
     of = facts(path)
     if of.width != width:
         raise InputError(f"{path}: its fingerprints have {of.width} bits, and those of the queries {width}")
@@ -268,34 +277,25 @@ def _matches(queries: Near, path: str, k: int | None, broadcast: int, nearest: b
     segments = session.createDataFrame(rows, "place int, share int, name string, content string")
     segments = shuffle(segments, len(rows)).drop("place")
     if count <= broadcast:
-        of_shares = run(shuffle(run(queries.packed, d.Spread(shares)), shares), d.Distinct())
+        of_shares = run(shuffle(run(queries.packed, Spread(shares)), shares), Distinct())
         sent = F.broadcast(of_shares.select(F.col("place").alias("share"), "data"))
-        return run(segments.join(sent, "share").drop("share"), d.Search(path, width, of.id_type, k, nearest))
-    read = d.Records(path, width, of.id_type, of.ids != "none")
+        return run(segments.join(sent, "share").drop("share"), Search(folder, width, of.id_type, k, nearest))
+    read = Records(folder, width, of.id_type, of.ids != "none")
     return _join_by_shuffle(queries, segments.drop("share"), read, k, of.id_type)
 
 
-def _join_by_shuffle(queries: Near, segments: DataFrame, read: d.Records, k: int, id_type: pa.DataType) -> DataFrame:
+def _join_by_shuffle(queries: Near, segments: DataFrame, read: Records, k: int, id_type: pa.DataType) -> DataFrame:
     """Joins by exploding both sides by the masks of the rounds."""
     width = queries.width
     records = run(segments, read)
     stored = Near(records, "fingerprint", queries.cores)
-    meeting = queries.meeting(k, d.Profile.of(queries.known + stored.known))
+    meeting = queries.meeting(k, Profile.of(queries.known + stored.known))
     places = max(queries.cores, -(-(queries.profile.count + stored.profile.count) // PLACE))
     if "id" not in records.columns:
         records = records.withColumn("id", F.lit(None).cast("string"))
-    found = run(records, d.SendRecords("fingerprint", places)).unionAll(run(queries.packed, d.Spread(places)))
+    found = run(records, SendRecords("fingerprint", places)).unionAll(run(queries.packed, Spread(places)))
     if meeting is not None:
-        sides = [run(queries.packed, d.Send(meeting, QUERIES)), run(stored.packed, d.Send(meeting, STORED))]
-        met = run(shuffle(sides[0].unionAll(sides[1]), meeting.places), d.Meet(meeting, places))
+        sides = [run(queries.packed, Send(meeting, QUERIES)), run(stored.packed, Send(meeting, STORED))]
+        met = run(shuffle(sides[0].unionAll(sides[1]), meeting.places), Meet(meeting, places))
         found = found.unionAll(met)
-    return run(shuffle(found, places), d.Attach(width, id_type))
-
-
-def sweep(path: str | os.PathLike[str], older_than: float = 24 * 3600.0) -> list[str]:
-    """Removes files that failed or repeated tasks left in the folder of a set, and segments that have left the set.
-
-    Returns the names of the files. Removes only what has not changed within ``older_than`` seconds, and has not been in
-    the set within them. They must be longer than any job takes that writes or reads the set.
-    """
-    return d.sweep(os.fspath(path), older_than)
+    return run(shuffle(found, places), Attach(width, id_type))

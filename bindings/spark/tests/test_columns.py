@@ -14,8 +14,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import simidx
 import simidx_spark as on_spark
-from simidx_spark import _wiring, distributed
-from simidx_spark.distributed import _pairs
+from simidx_spark import _wiring
+from simidx_spark.distributed import _columns, _pairs
 from simidx_spark.distributed._store import MANIFEST
 
 from .conftest import unsigned
@@ -28,17 +28,15 @@ def test_bits_come_through_every_type() -> None:
     signed = pa.array([v - 2**64 if v >> 63 else v for v in HIGH])
     decimal = pa.array([Decimal(v) for v in HIGH], pa.decimal128(20, 0))
     for column in (signed, pa.array(HIGH, pa.uint64()), decimal, pa.chunked_array([signed[:2], signed[2:]])):
-        assert (distributed.from_arrow(column) == expected).all()
-    assert distributed.to_arrow(expected).equals(signed)
-    assert (distributed.from_arrow(decimal[2:]) == expected[2:]).all()
+        assert (_columns.from_arrow(column) == expected).all()
+    assert _columns.to_arrow(expected).equals(signed)
+    assert (_columns.from_arrow(decimal[2:]) == expected[2:]).all()
     wide = np.array([[v, w] for v in HIGH for w in HIGH], dtype=np.uint64)
     packed = [v.to_bytes(8, "big") + w.to_bytes(8, "big") for v in HIGH for w in HIGH]
     for kind in (pa.binary(), pa.binary(16)):
-        assert (distributed.from_arrow(pa.array(packed, kind)) == wide).all()
-        assert (distributed.from_arrow(pa.array(packed, kind)[3:]) == wide[3:]).all()
-    assert distributed.to_arrow(wide).to_pylist() == packed
-    keys = distributed.sort_key(expected)
-    assert keys.tolist() == sorted(keys.tolist())
+        assert (_columns.from_arrow(pa.array(packed, kind)) == wide).all()
+        assert (_columns.from_arrow(pa.array(packed, kind)[3:]) == wide[3:]).all()
+    assert _columns.to_arrow(wide).to_pylist() == packed
 
 
 @pytest.mark.parametrize(
@@ -56,7 +54,7 @@ def test_bits_come_through_every_type() -> None:
 )
 def test_anything_else_is_refused(column: pa.Array, error: str) -> None:
     with pytest.raises(simidx.InputError, match=error):
-        distributed.from_arrow(column)
+        _columns.from_arrow(column)
 
 
 def test_spark_reads_unsigned_columns_of_parquet(spark: SparkSession, tmp_path: object) -> None:
@@ -160,7 +158,7 @@ def test_functions_of_sql(spark: SparkSession, width: int) -> None:
     made = spark.sql("select *, simidx_fingerprint(text) f, simidx_has_features(text) has from sql_texts order by id")
     found = made.collect()
     values = simidx.Pipeline("web", width=width).fingerprints([str(text) for _, text in rows[:2]])
-    first, second = (unsigned(value, width) for value in distributed.to_arrow(values).to_pylist())
+    first, second = (unsigned(value, width) for value in _columns.to_arrow(values).to_pylist())
     assert [unsigned(row["f"], width) for row in found[:2]] == [first, second]
     assert [row["f"] for row in found[2:]] == [None, None]
     assert [row["has"] for row in found] == [True, True, False, False]

@@ -13,10 +13,8 @@ import pytest
 
 from simidx import Pipeline
 from simidx_spark import _dedup
-from simidx_spark import distributed as d
 from simidx_spark._dedup import Dropped
 from simidx_spark.distributed import (
-    _against,
     _columns,
     _components,
     _engine,
@@ -28,14 +26,14 @@ from simidx_spark.distributed import (
     _store,
     _texts,
 )
-from simidx_spark.distributed._components import Settled, Stars
+from simidx_spark.distributed._components import Stars
 from simidx_spark.distributed._join import QUERIES, STORED
 
-from .conftest import Program, near_values
-from .test_texts import documents, write
+from .conftest import near_values
+from .test_texts import documents
 
 MODULES = [
-    *(_against, _columns, _components, _dedup, _engine, _join),
+    *(_columns, _components, _dedup, _engine, _join),
     *(_messages, _pairs, _segments, _similar, _store, _texts),
 ]
 
@@ -99,7 +97,7 @@ class Tried:
         return each(stage, blocks)
 
 
-class Reordering(d.Local):
+class Reordering(_engine.Local):
     """An engine that gives each stage its blocks in several orders."""
 
     def __init__(self, tried: Tried) -> None:
@@ -123,7 +121,7 @@ class Reordering(d.Local):
 
 def fingerprints(values: list[int]) -> pa.Table:
     """Records, of which a tenth have the fingerprint of another one, and some have none."""
-    array = d.to_arrow(np.array(values, dtype=np.uint64)).to_pylist()
+    array = _columns.to_arrow(np.array(values, dtype=np.uint64)).to_pylist()
     array += [*array[: len(array) // 10], None, None]
     return pa.table({"fingerprint": pa.array(array, pa.int64()), "id": [f"d{i:05}" for i in range(len(array))]})
 
@@ -132,53 +130,54 @@ def of_fingerprints(tried: Tried, tmp_path: Path) -> None:
     values = near_values(64, 2000, 4)
     table = fingerprints(values)
     blocks = table.to_batches(max_chunksize=150)
-    tried.reduces(d.Sample("fingerprint"), blocks)
-    distinct = d.Distinct()
-    collapsed = tried.sends(d.Collapse("fingerprint", PLACES), blocks, lambda sent: rows(distinct, sent))
+    tried.reduces(_segments.Sample("fingerprint"), blocks)
+    distinct = _pairs.Distinct()
+    collapsed = tried.sends(_pairs.Collapse("fingerprint", PLACES), blocks, lambda sent: rows(distinct, sent))
     packed = tried.reduces(distinct, collapsed)
     known = [row for block in packed for row in block.to_pylist() if row["count"]]
-    profile = d.Profile.of((row["part"], row["count"], row["varying"], row["sample"]) for row in known)
-    meeting = d.Meeting.of(profile, 3, PLACES)
+    profile = _pairs.Profile.of((row["part"], row["count"], row["varying"], row["sample"]) for row in known)
+    meeting = _pairs.Meeting.of(profile, 3, PLACES)
     assert meeting is not None
     assert not meeting.sends_all
-    met = tried.maps(d.Send(meeting), packed)
-    assert len(tried.reduces(d.Find(meeting), met)) > 1
-    links = tried.reduces(d.Find(meeting, links=True), met)
-    labels = tried.reduces(d.Unite(64, PLACES), links)
-    edges = tried.maps(d.Links(64, PLACES), links)
+    met = tried.maps(_pairs.Send(meeting), packed)
+    assert len(tried.reduces(_pairs.Find(meeting), met)) > 1
+    links = tried.reduces(_pairs.Find(meeting, links=True), met)
+    labels = tried.reduces(_components.Unite(64, PLACES), links)
+    edges = tried.maps(_components.Links(64, PLACES), links)
     for _ in range(6):
-        edges = tried.reduces(d.SmallStar(64, PLACES), tried.reduces(d.LargeStar(64, PLACES), edges))
+        large = tried.reduces(_components.Star(64, PLACES, is_large=True), edges)
+        edges = tried.reduces(_components.Star(64, PLACES, is_large=False), large)
     tried.reduces(Stars(64), edges)
-    tried.reduces(Settled(64, PLACES), edges)
+    tried.reduces(_components.Unite(64, PLACES), edges)
 
-    members = d.Members("fingerprint", 64, PLACES)
-    sent = tried.sends(d.SendRecords("fingerprint", PLACES), blocks, lambda sent: rows(members, sent + labels))
+    members = _components.Members("fingerprint", 64, PLACES)
+    sent = tried.sends(_messages.SendRecords("fingerprint", PLACES), blocks, lambda sent: rows(members, sent + labels))
     together = tried.reduces(members, sent + labels)
-    clusters = tried.reduces(d.Together(64, pa.string()), together)
+    clusters = tried.reduces(_components.Together(64, pa.string()), together)
     tried.maps(Dropped(pa.string()), [piece for block in clusters for piece in pa.table(block).to_batches(500)])
 
-    splits = d.Splits.of([(64, len(values), np.array(values, dtype=np.uint64).tobytes())], 3)
-    build = d.Build(str(tmp_path), {"k": 3, "threads": 1})
-    ranges = tried.sends(d.Range("fingerprint", "id", splits), blocks, lambda sent: rows(build, sent))
+    splits = _segments.Splits.of([(64, len(values), np.array(values, dtype=np.uint64).tobytes())], 3)
+    build = _segments.Build(str(tmp_path), {"k": 3, "threads": 1})
+    ranges = tried.sends(_segments.Range("fingerprint", "id", splits), blocks, lambda sent: rows(build, sent))
     built = [row for block in tried.reduces(build, ranges) for row in block.to_pylist()]
     _segments.commit(str(tmp_path), [row["manifest"] for row in built], {})
 
     listed = _segments.segments_of(str(tmp_path))
     segments = [pa.RecordBatch.from_pylist([{"name": name, "content": content}]) for name, content in listed]
-    stored = tried.maps(d.Records(str(tmp_path), 64, pa.string()), segments)
+    stored = tried.maps(_join.Records(str(tmp_path), 64, pa.string()), segments)
     queries = [row for row in packed if row.num_rows][:3]
     asked = [
         pa.RecordBatch.from_pylist([{"name": name, "content": content, "data": query.column("data")[0].as_py()}])
         for name, content in listed
         for query in queries
     ]
-    tried.maps(d.Search(str(tmp_path), 64, pa.string(), 3), asked)
-    spread = tried.maps(d.Spread(PLACES), queries)
-    met = each(d.Send(meeting, QUERIES), queries) + each(d.Send(meeting, STORED), packed)
-    near = tried.reduces(d.Meet(meeting, PLACES), met)
-    sent = each(d.SendRecords("fingerprint", PLACES), stored) + spread + near
+    tried.maps(_segments.Search(str(tmp_path), 64, pa.string(), 3), asked)
+    spread = tried.maps(_join.Spread(PLACES), queries)
+    met = each(_pairs.Send(meeting, QUERIES), queries) + each(_pairs.Send(meeting, STORED), packed)
+    near = tried.reduces(_join.Meet(meeting, PLACES), met)
+    sent = each(_messages.SendRecords("fingerprint", PLACES), stored) + spread + near
     # These rows are a result, which has no order.
-    attach = d.Attach(64, pa.string())
+    attach = _join.Attach(64, pa.string())
     tried.names.add("Attach")
     found, *others = (sorted(map(repr, rows(attach, blocks))) for blocks in [sent, *orders(sent)])
     assert others == [found, found]
@@ -189,53 +188,45 @@ def of_fingerprints(tried: Tried, tmp_path: Path) -> None:
         )
         for at, group in enumerate(groups)
     ]
-    tried.maps(d.Compact(str(tmp_path), {"threads": 1}), merges)
-    index = [str(tmp_path / segment.name) for segment in listed]
-    tried.maps(d.NearIndex(index, "id", pa.string(), 64, pa.string(), 3), blocks)
+    tried.maps(_segments.Compact(str(tmp_path), {"threads": 1}), merges)
 
 
-def of_texts(tried: Tried, program: Program, tmp_path: Path) -> None:
+def of_texts(tried: Tried) -> None:
     made = Pipeline("web")
     texts = documents(600, 3)
     ids = [f"d{i:05}" for i in range(len(texts))]
     blocks = pa.table({"id": ids, "text": texts}).to_batches(max_chunksize=40)
-    prints = tried.maps(d.Prints("id", "text", pa.string(), made, True), blocks)
+    prints = tried.maps(_texts.Prints("id", "text", pa.string(), made, True), blocks)
 
     numbered = [block.set_column(0, "id", pa.array(range(block.num_rows))) for block in blocks]
     tried.maps(_similar.Lengths(), numbered)
     table = pa.table({"id": ids, "length": [len(text.encode()) for text in texts]})
-    similar: d.Similar[list[Blocks]] = d.Similar(Reordering(tried), pa.string(), 0.4, 2, made)
+    similar: _engine.Similar[list[Blocks]] = _engine.Similar(Reordering(tried), pa.string(), 0.4, 2, made)
     lengths = [[block] for block in table.to_batches(max_chunksize=40)]
     assert similar.report([[block] for block in blocks], lengths, PLACES, False, 150)
     assert similar.report([[block] for block in blocks[:2]], lengths[:2], PLACES, True, 150)
 
     documents_ = [block.drop_columns(["identity"]) for block in prints]
-    collapsed = each(d.Collapse("fingerprint", PLACES), documents_)
-    known = [row for row in rows(d.Distinct(), collapsed) if row["count"]]
-    profile = d.Profile.of((row["part"], row["count"], row["varying"], row["sample"]) for row in known)
-    meeting = d.Meeting.of(profile, 8, PLACES)
+    collapsed = each(_pairs.Collapse("fingerprint", PLACES), documents_)
+    known = [row for row in rows(_pairs.Distinct(), collapsed) if row["count"]]
+    profile = _pairs.Profile.of((row["part"], row["count"], row["varying"], row["sample"]) for row in known)
+    meeting = _pairs.Meeting.of(profile, 8, PLACES)
     assert meeting is not None
-    links = d.Find(meeting, links=True)(iter(each(d.Send(meeting), list(d.Distinct()(iter(collapsed))))))
-    labels = list(d.Unite(64, PLACES)(links))
-    near = d.Members("fingerprint", 64, PLACES)
-    together = tried.reduces(near, each(d.SendRecords("fingerprint", PLACES), documents_) + labels)
-    tried.reduces(d.Decide(pa.string(), 8, None), together)
-
-    program("build", write(tmp_path / "old.jsonl", list(zip(ids, texts, strict=True))), "-o", "old", "--sketch", "128")
-    facts = (pa.string(), 64, pa.string(), 0.8, 3, made)
-    tried.maps(d.SimilarToIndex([str(tmp_path / "old")], ("id", "text"), *facts), blocks)
+    links = _pairs.Find(meeting, links=True)(iter(each(_pairs.Send(meeting), list(_pairs.Distinct()(iter(collapsed))))))
+    labels = list(_components.Unite(64, PLACES)(links))
+    near = _components.Members("fingerprint", 64, PLACES)
+    together = tried.reduces(near, each(_messages.SendRecords("fingerprint", PLACES), documents_) + labels)
+    tried.reduces(_components.Together(64, pa.string(), longest=True), together)
 
 
-def test_no_stage_depends_on_the_order_of_blocks(
-    tmp_path: Path, program: Program, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_stage_depends_on_the_order_of_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tried = Tried()
     # Several places have the fingerprints of a round.
     monkeypatch.setattr(_pairs, "PLACE", 500)
     monkeypatch.setattr(_similar, "LEAST_TEXTS", 100)
     (tmp_path / "set").mkdir()
     of_fingerprints(tried, tmp_path / "set")
-    of_texts(tried, program, tmp_path)
+    of_texts(tried)
     stages = {
         name
         for module in MODULES

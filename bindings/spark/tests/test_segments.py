@@ -18,7 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import simidx
 import simidx_spark as on_spark
-from simidx_spark import distributed
+from simidx_spark.distributed import _columns, _segments
 from simidx_spark.distributed._segments import segments_of
 from simidx_spark.distributed._store import MANIFEST
 
@@ -254,15 +254,15 @@ def test_tasks_may_fail(spark: SparkSession, tmp_path: Path, wrapped: Any, kill:
 def test_two_attempts_at_a_segment_write_the_same_file(tmp_path: Path) -> None:
     """Both attempts run at once, and read their messages in different orders."""
     values = np.array(VALUES, dtype=np.uint64)
-    rows = pa.table({"fingerprint": distributed.to_arrow(values), "id": [f"d{i:05}" for i in range(len(values))]})
-    splits = distributed.Splits.of([(64, len(values), values.tobytes())], 2)
-    send = distributed.Range("fingerprint", "id", splits)
+    rows = pa.table({"fingerprint": _columns.to_arrow(values), "id": [f"d{i:05}" for i in range(len(values))]})
+    splits = _segments.Splits.of([(64, len(values), values.tobytes())], 2)
+    send = _segments.Range("fingerprint", "id", splits)
     messages = [m for batch in rows.to_batches(max_chunksize=300) for m in send(iter([batch]))]
     assert len(messages) > 10
     found: list[list[Any]] = []
 
     def attempt(order: list[pa.RecordBatch]) -> None:
-        build = distributed.Build(str(tmp_path), {"k": 3, "threads": 1})
+        build = _segments.Build(str(tmp_path), {"k": 3, "threads": 1})
         found.append([row for batch in build(iter(order)) for row in batch.to_pylist()])
 
     attempts = [threading.Thread(target=attempt, args=(order,)) for order in (messages, messages[::-1])]

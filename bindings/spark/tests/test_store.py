@@ -16,14 +16,19 @@ from pyspark.sql import SparkSession
 import simidx
 import simidx_spark as on_spark
 from simidx import _simidx
-from simidx_spark import distributed
-from simidx_spark.distributed._segments import commit, fetched, segments_of, small_segments
+from simidx_spark.distributed import _columns, _segments
+from simidx_spark.distributed._segments import commit, segments_of, small_segments
 from simidx_spark.distributed._store import MANIFEST, Store
 
 from .conftest import frame, near_values
 from .test_join import lines
 
 VALUES = near_values(64, 3000, 8)
+
+
+def fetched(path: str) -> list[str]:
+    """The local paths of the segments of a set."""
+    return [Store(path).fetch(segment) for segment in segments_of(path)]
 
 
 @pytest.fixture
@@ -38,12 +43,12 @@ def temp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def build(path: str, values: list[int], **options: Any) -> list[str]:
     """Builds a set by the stages alone, as an engine does."""
     array = np.array(values, dtype=np.uint64)
-    table = pa.table({"fingerprint": distributed.to_arrow(array), "id": [f"d{i:05}" for i in range(len(array))]})
-    splits = distributed.Splits.of([(64, len(array), array.tobytes())], 2)
+    table = pa.table({"fingerprint": _columns.to_arrow(array), "id": [f"d{i:05}" for i in range(len(array))]})
+    splits = _segments.Splits.of([(64, len(array), array.tobytes())], 2)
     Store(path).prepare()
-    sent = distributed.Range("fingerprint", "id", splits)(iter(table.to_batches(max_chunksize=500)))
+    sent = _segments.Range("fingerprint", "id", splits)(iter(table.to_batches(max_chunksize=500)))
     rows = [
-        row for batch in distributed.Build(path, {"k": 3, "threads": 1, **options})(sent) for row in batch.to_pylist()
+        row for batch in _segments.Build(path, {"k": 3, "threads": 1, **options})(sent) for row in batch.to_pylist()
     ]
     assert Store(path).read(MANIFEST) is None
     commit(path, [row["manifest"] for row in rows], {})
@@ -54,7 +59,7 @@ def test_sweep_is_for_local_folders_and_others(tmp_path: Path) -> None:
     left = [".simidx-V2zUKe.tmp", ".unfinished-1.simidx", "segment-00000-00.simidx"]
     for name in [*left, ".simidx-notes", "notes.tmp"]:
         (tmp_path / name).write_bytes(b"left behind")
-    assert distributed.sweep(tmp_path.as_uri(), older_than=0) == left
+    assert _segments.sweep(tmp_path.as_uri(), older_than=0) == left
     assert sorted(os.listdir(tmp_path)) == [".simidx-notes", "notes.tmp"]
 
 
@@ -114,7 +119,7 @@ def test_a_damaged_manifest_is_replaced_and_not_kept(tmp_path: Path) -> None:
     manifest = (tmp_path / MANIFEST).read_bytes()
     (tmp_path / MANIFEST).write_bytes(b"damaged")
     commit(str(tmp_path), [manifest], {}, b"damaged")
-    assert distributed.sweep(str(tmp_path), older_than=0) == []
+    assert _segments.sweep(str(tmp_path), older_than=0) == []
     simidx.open(tmp_path).verify()
 
 
@@ -205,18 +210,18 @@ def test_a_set_in_an_object_store(temp: Path, tmp_path: Path) -> None:
     assert [segment.name for segment in segments_of(path)] == names
     # Nothing is left on the local disk but the copies that were asked for.
     assert [list(folder.iterdir()) for folder in temp.iterdir()] == [[]]
-    local = fetched([path])
+    local = fetched(path)
     assert {Path(name).parent.parent for name in local} == {temp}
     with simidx.open(local) as index:
         assert index.record_count == len(VALUES)
         index.verify()
     # Another set under the same names is not taken for this one.
     assert build(other, VALUES[:2000]) != names
-    with simidx.open(fetched([other])) as index:
+    with simidx.open(fetched(other)) as index:
         assert index.record_count == 2000
     Store(path).write("segment-00009-ff.simidx", b"left behind")
-    assert distributed.sweep(path, older_than=3600) == []
-    assert distributed.sweep(path, older_than=0) == ["segment-00009-ff.simidx"]
+    assert _segments.sweep(path, older_than=3600) == []
+    assert _segments.sweep(path, older_than=0) == ["segment-00009-ff.simidx"]
     assert {name for name, _, _ in Store(path).names()} == {MANIFEST, *names}
 
 
@@ -226,26 +231,26 @@ def test_a_folder_for_copies_that_others_can_write_to_is_refused(temp: Path, tmp
     assert names
     (temp / f"simidx-segments-{os.getuid()}").chmod(0o777)
     with pytest.raises(simidx.FileError, match="others can write"):
-        fetched([f"local://{tmp_path}/shared"])
+        fetched(f"local://{tmp_path}/shared")
 
 
 def test_a_copy_of_a_segment_that_was_built_again_is_taken_again(temp: Path, tmp_path: Path) -> None:
     pytest.importorskip("fsspec")
     path = f"local://{tmp_path}/shared"
     names = build(path, VALUES[:100], tables=2)
-    copies = fetched([path])
+    copies = fetched(path)
     assert Path(copies[0]).is_relative_to(temp)
     written = [os.stat(copy).st_mtime_ns for copy in copies]
-    assert fetched([path]) == copies
+    assert fetched(path) == copies
     assert [os.stat(copy).st_mtime_ns for copy in copies] == written
     # The same records in other tables have the same content ids.
     listed = segments_of(path)
     (tmp_path / "shared" / MANIFEST).unlink()
     names = build(path, VALUES[:100], tables=4)
     assert [segment.content for segment in segments_of(path)] == [segment.content for segment in listed]
-    again = fetched([path])
+    again = fetched(path)
     assert set(again).isdisjoint(copies)
-    assert fetched([path]) == again
+    assert fetched(path) == again
     for name, copy in zip(names, again, strict=True):
         assert Path(copy).read_bytes() == (tmp_path / "shared" / name).read_bytes()
 

@@ -16,10 +16,9 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import simidx
 import simidx_spark as on_spark
-from simidx_spark import _jobs, distributed
-from simidx_spark.distributed import _messages
+from simidx_spark import _jobs
+from simidx_spark.distributed import _components, _engine, _messages
 from simidx_spark.distributed._messages import MESSAGE
-from simidx_spark.distributed._texts import by_id
 
 from .conftest import Program, unsigned
 
@@ -180,19 +179,20 @@ def test_long_ids_are_sent_in_small_pieces(monkeypatch: pytest.MonkeyPatch) -> N
     size = 1 << 16
     monkeypatch.setattr(_messages, "GATHERED", size)
     rows = pa.table({"fingerprint": pa.array(range(3000), pa.int64()), "id": [f"{i:01000}" for i in range(3000)]})
-    sent = list(distributed.SendRecords("fingerprint", 3)(iter(rows.to_batches(1000))))
+    sent = list(_messages.SendRecords("fingerprint", 3)(iter(rows.to_batches(1000))))
     labels = np.concatenate([np.arange(3000, dtype=np.uint64), np.zeros(3000, dtype=np.uint64)])
     linked = [
         pa.RecordBatch.from_pylist([{"place": p, "part": -1, "data": labels.tobytes()}], MESSAGE) for p in range(3)
     ]
-    together = list(distributed.Members("fingerprint", 64, 3)(iter(sent + linked)))
+    together = list(_components.Members("fingerprint", 64, 3)(iter(sent + linked)))
     for blocks in (sent, together):
         messages = [row["data"] for block in blocks for row in block.to_pylist()]
         assert sum(_messages.from_stream(data).num_rows for data in messages) == 3000
         # The rest is what a stream of Arrow has around its columns.
         assert max(map(len, messages)) < size + 2000
     # All come to one place, whose ids may be of more than 2 GiB.
-    assert next(by_id(iter(together))).schema.field("id").type == pa.large_string()
+    _, records = next(_messages.records_at_places(iter(together)))
+    assert records.schema.field("id").type == pa.large_string()
 
 
 def test_dedup_by_stars_and_numbers(spark: SparkSession) -> None:
@@ -220,7 +220,7 @@ def test_a_failed_job_is_not_run_again(spark: SparkSession, tmp_path: Path) -> N
     assert list(tmp_path.iterdir()) == []
     engine = on_spark._search.Spark()
     with pytest.raises(Exception, match="no luck"):
-        engine.keep(engine.map(engine.by_place([engine.map(message, Fails())], 2), distributed.Only(0)))
+        engine.keep(engine.map(engine.by_place([engine.map(message, Fails())], 2), _engine.Only(0)))
     # The attempts of one task.
     assert len(list(tmp_path.iterdir())) == 4
     engine.release()

@@ -34,48 +34,64 @@ const SUFFIXES: [(&str, Compression); 5] = [
     (".zst", Compression::Zstd),
 ];
 
-/// The first bytes of streams. After them, gzip has flags, and bzip2 has its first block or, if it is empty, its end.
-const GZIP: &[u8] = &[0x1f, 0x8b, 8, 0];
+/// The first bytes of streams: the compression, the number of them that suffice if the stream ends there, and the least
+/// and the greatest value of each.
+const MAGICS: [(Compression, usize, &[u8], &[u8]); 7] = [
+    (Compression::Gzip, 2, b"\x1f\x8b\x08\0", b"\x1f\x8b\x08\x1f"),
+    (Compression::Zstd, 2, ZSTD, ZSTD),
+    (Compression::Lz4, 4, LZ4, LZ4),
+    (Compression::Xz, 4, XZ, XZ),
+    // A level, and then the first block or, if it is empty, the end.
+    (Compression::Bzip2, 10, b"BZh11AY&SY", b"BZh91AY&SY"),
+    (
+        Compression::Bzip2,
+        10,
+        b"BZh1\x17rE8P\x90",
+        b"BZh9\x17rE8P\x90",
+    ),
+    // Parallel tools write frames to be skipped before Zstandard data, but not before LZ4 data.
+    (
+        Compression::Zstd,
+        4,
+        b"\x50\x2a\x4d\x18",
+        b"\x5f\x2a\x4d\x18",
+    ),
+];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 const LZ4: &[u8] = &[0x04, 0x22, 0x4d, 0x18];
 const XZ: &[u8] = b"\xfd7zXZ\0";
-const BZIP2_LEVEL: usize = 3;
-const BZIP2: [&[u8]; 2] = [b"BZh91AY&SY", b"BZh9\x17rE8P\x90"];
 
-/// The first bytes of a frame that decoders of Zstandard and LZ4 skip. The first byte has sixteen values.
-const SKIPPABLE: &[u8] = &[0x50, 0x2a, 0x4d, 0x18];
+/// Whether the first bytes are within these limits, as far as they go.
+fn begins(head: &[u8], least: &[u8], greatest: &[u8]) -> bool {
+    let mut limits = least
+        .iter()
+        .zip(greatest)
+        .map(|(least, greatest)| least..=greatest);
+    head.iter()
+        .all(|byte| limits.next().is_none_or(|limits| limits.contains(&byte)))
+}
 
 impl Compression {
     /// Detects the compression of a stream that begins with `head`, which may be truncated.
     pub(super) fn by_magic(head: &[u8]) -> Self {
-        let is_cut_off = |magic: &[u8], least: usize| {
-            head.len() >= least && magic.starts_with(&head[..head.len().min(magic.len())])
-        };
-        match head {
-            [0x1f, 0x8b] | [0x1f, 0x8b, 8] => Compression::Gzip,
-            [0x1f, 0x8b, 8, flags, ..] if flags & 0xe0 == 0 => Compression::Gzip,
-            _ if is_cut_off(ZSTD, 2) => Compression::Zstd,
-            _ if head.starts_with(LZ4) => Compression::Lz4,
-            _ if is_cut_off(XZ, 4) => Compression::Xz,
-            _ if is_bzip2(head) => Compression::Bzip2,
-            // Parallel tools write such frames before Zstandard data, but not before LZ4 data.
-            _ if is_skippable(head) && head.len() >= SKIPPABLE.len() => Compression::Zstd,
-            _ => Compression::None,
-        }
+        let mut magics = MAGICS.iter();
+        let found = magics.find(|(_, enough, least, greatest)| {
+            head.len() >= *enough && begins(head, least, greatest)
+        });
+        found.map_or(Compression::None, |found| found.0)
     }
 
     /// Whether the compression may be detectable only with more bytes.
     fn may_follow(head: &[u8]) -> bool {
-        let fixed = [GZIP, ZSTD, LZ4, XZ];
-        let is_begun = |magic: &[u8]| magic.len() > head.len() && magic.starts_with(head);
-        fixed.into_iter().any(is_begun)
-            || (is_skippable(head) && head.len() < SKIPPABLE.len())
-            || (is_bzip2_begun(head) && head.len() < BZIP2[0].len())
+        let mut magics = MAGICS.iter();
+        magics.any(|(_, _, least, greatest)| {
+            head.len() < least.len() && begins(head, least, greatest)
+        })
     }
 
     /// Reads only the bytes that detect the compression, so that lines in a pipe are not delayed.
     pub(super) fn read_magic(stream: &mut impl Read) -> io::Result<Vec<u8>> {
-        let mut head = Vec::with_capacity(BZIP2[0].len());
+        let mut head = Vec::new();
         while Self::may_follow(&head) {
             if stream.take(1).read_to_end(&mut head)? == 0 {
                 break;
@@ -95,30 +111,6 @@ impl Compression {
             Compression::Zstd => "zstd",
         }
     }
-}
-
-/// Whether the bytes, as far as they go, begin a stream of bzip2 of some level.
-fn is_bzip2_begun(head: &[u8]) -> bool {
-    let (level, rest) = match head {
-        [b'B', b'Z', b'h', level, rest @ ..] => (*level, rest),
-        _ => return b"BZh".starts_with(head),
-    };
-    let follows = |magic: &&[u8]| magic[BZIP2_LEVEL + 1..].starts_with(rest);
-    (b'1'..=b'9').contains(&level) && BZIP2.iter().any(follows)
-}
-
-fn is_bzip2(head: &[u8]) -> bool {
-    let whole = head.get(..BZIP2[0].len());
-    whole.is_some_and(is_bzip2_begun)
-}
-
-/// Whether the bytes, as far as they go, begin a skippable frame.
-fn is_skippable(head: &[u8]) -> bool {
-    let Some((first, rest)) = head.split_first() else {
-        return true;
-    };
-    let rest = &rest[..rest.len().min(SKIPPABLE.len() - 1)];
-    first & 0xf0 == SKIPPABLE[0] && SKIPPABLE[1..].starts_with(rest)
 }
 
 /// Returns a file name in lower case without a compression suffix, and the compression.
@@ -190,6 +182,7 @@ impl<R: Read> Read for Named<R> {
 
 impl Member for GzDecoder<Raw> {
     const NAME: &'static str = "gzip";
+    const FIRST: u8 = 0x1f;
 
     fn begin(raw: Raw) -> io::Result<Self> {
         Ok(GzDecoder::new(raw))
@@ -197,10 +190,6 @@ impl Member for GzDecoder<Raw> {
 
     fn into_raw(self) -> Raw {
         self.into_inner()
-    }
-
-    fn is_begun(head: &[u8]) -> bool {
-        head.starts_with(&GZIP[..2])
     }
 
     /// The last block of a tape is filled with zeros.
@@ -224,6 +213,7 @@ fn pass_over_zeros(raw: &mut Raw) -> io::Result<()> {
 #[cfg(feature = "xz")]
 impl Member for liblzma::bufread::XzDecoder<Raw> {
     const NAME: &'static str = "xz";
+    const FIRST: u8 = 0xfd;
 
     fn begin(raw: Raw) -> io::Result<Self> {
         let decoder = liblzma::stream::Stream::new_stream_decoder(XZ_MEMORY, 0)?;
@@ -232,10 +222,6 @@ impl Member for liblzma::bufread::XzDecoder<Raw> {
 
     fn into_raw(self) -> Raw {
         self.into_inner()
-    }
-
-    fn is_begun(head: &[u8]) -> bool {
-        head.starts_with(&XZ[..4])
     }
 
     /// Streams may be padded with zeros.
@@ -247,6 +233,7 @@ impl Member for liblzma::bufread::XzDecoder<Raw> {
 #[cfg(feature = "bzip2")]
 impl Member for bzip2::bufread::BzDecoder<Raw> {
     const NAME: &'static str = "bzip2";
+    const FIRST: u8 = b'B';
 
     fn begin(raw: Raw) -> io::Result<Self> {
         Ok(bzip2::bufread::BzDecoder::new(raw))
@@ -254,10 +241,6 @@ impl Member for bzip2::bufread::BzDecoder<Raw> {
 
     fn into_raw(self) -> Raw {
         self.into_inner()
-    }
-
-    fn is_begun(head: &[u8]) -> bool {
-        head.starts_with(&BZIP2[0][..BZIP2_LEVEL])
     }
 }
 
@@ -268,7 +251,7 @@ mod lz4_frame {
 
     use lz4_flex::frame::FrameDecoder;
 
-    use super::{LZ4, Member, Raw, SKIPPABLE, is_skippable};
+    use super::{LZ4, Member, Raw};
 
     pub(super) struct Lz4Frame(FrameDecoder<Watched>);
 
@@ -298,6 +281,7 @@ mod lz4_frame {
 
     impl Member for Lz4Frame {
         const NAME: &'static str = "lz4";
+        const FIRST: u8 = LZ4[0];
 
         fn begin(raw: Raw) -> io::Result<Self> {
             let has_ended = false;
@@ -308,25 +292,21 @@ mod lz4_frame {
             self.0.into_inner().raw
         }
 
-        fn is_begun(head: &[u8]) -> bool {
-            head.starts_with(LZ4)
-        }
-
         /// Skippable frames are for other programs.
         fn pass_over(raw: &mut Raw) -> io::Result<()> {
-            loop {
-                let head = raw.look(SKIPPABLE.len())?;
-                if head.len() < SKIPPABLE.len() || !is_skippable(head) {
-                    return Ok(());
-                }
+            while matches!(raw.peek()?, Some(0x50..=0x5f)) {
+                let rubbish = raw.rubbish(Self::NAME);
                 let mut header = [0; 8];
                 raw.read_exact(&mut header)?;
-                let [.., a, b, c, d] = header;
+                let [_, 0x2a, 0x4d, 0x18, a, b, c, d] = header else {
+                    return Err(rubbish);
+                };
                 let length = u64::from(u32::from_le_bytes([a, b, c, d]));
                 if io::copy(&mut raw.by_ref().take(length), &mut io::sink())? < length {
                     return Err(ErrorKind::UnexpectedEof.into());
                 }
             }
+            Ok(())
         }
     }
 }

@@ -1,14 +1,14 @@
 //! Compressed streams that consist of several concatenated ones, each with its own decoder.
 
-use std::io::{self, BufRead, Cursor, ErrorKind, Read};
-
-/// Number of bytes that are examined to detect a further stream.
-const HEAD: usize = 4;
+use std::io::{self, BufRead, ErrorKind, Read};
 
 /// A decoder of one stream.
 pub(super) trait Member: Read {
     /// The name of the compression.
     const NAME: &'static str;
+
+    /// The first byte of a stream.
+    const FIRST: u8;
 
     /// Starts to decode a stream.
     fn begin(raw: Raw) -> io::Result<Self>
@@ -18,9 +18,6 @@ pub(super) trait Member: Read {
     /// Returns the input after the stream, which has been read to its end.
     fn into_raw(self) -> Raw;
 
-    /// Whether a stream begins with these bytes, which may be truncated.
-    fn is_begun(head: &[u8]) -> bool;
-
     /// Skips the padding that is allowed between streams.
     fn pass_over(raw: &mut Raw) -> io::Result<()> {
         let _ = raw;
@@ -28,39 +25,22 @@ pub(super) trait Member: Read {
     }
 }
 
-/// Bytes that can be examined before they are read.
+/// Bytes that are counted as they are read.
 pub(super) struct Raw {
-    ahead: Cursor<Vec<u8>>,
     reader: Box<dyn BufRead + Send>,
-    /// Number of bytes that have been read.
     offset: u64,
 }
 
 impl Raw {
-    fn new(reader: impl BufRead + Send + 'static) -> Self {
-        Raw {
-            ahead: Cursor::default(),
-            reader: Box::new(reader),
-            offset: 0,
-        }
+    /// Returns the next byte, without reading it; `None` at the end.
+    pub(super) fn peek(&mut self) -> io::Result<Option<u8>> {
+        Ok(self.reader.fill_buf()?.first().copied())
     }
 
-    /// Returns the next bytes, at least `count` except at the end.
-    pub(super) fn look(&mut self, count: usize) -> io::Result<&[u8]> {
-        let mut head = self.rest_ahead().to_vec();
-        let missing = count.saturating_sub(head.len()) as u64;
-        (&mut self.reader).take(missing).read_to_end(&mut head)?;
-        self.ahead = Cursor::new(head);
-        let ahead = self.rest_ahead();
-        Ok(&ahead[..ahead.len().min(count)])
-    }
-
-    fn rest_ahead(&self) -> &[u8] {
-        let start = usize::try_from(self.ahead.position());
-        let rest = start
-            .ok()
-            .and_then(|start| self.ahead.get_ref().get(start..));
-        rest.unwrap_or_default()
+    /// Returns the error of a stream that is followed by other bytes from here on.
+    pub(super) fn rubbish(&self, name: &'static str) -> io::Error {
+        let offset = self.offset;
+        io::Error::new(ErrorKind::InvalidData, Rubbish { name, offset })
     }
 }
 
@@ -74,18 +54,12 @@ impl Read for Raw {
 
 impl BufRead for Raw {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        match self.rest_ahead().is_empty() {
-            true => self.reader.fill_buf(),
-            false => self.ahead.fill_buf(),
-        }
+        self.reader.fill_buf()
     }
 
     fn consume(&mut self, length: usize) {
         self.offset += length as u64;
-        match self.rest_ahead().is_empty() {
-            true => self.reader.consume(length),
-            false => self.ahead.consume(length),
-        }
+        self.reader.consume(length);
     }
 }
 
@@ -102,7 +76,10 @@ enum State<M> {
 impl<M: Member> Members<M> {
     /// Creates the contents of the streams that begin here; there is at least one.
     pub(super) fn new(reader: impl BufRead + Send + 'static) -> Self {
-        let raw = Raw::new(reader);
+        let raw = Raw {
+            reader: Box::new(reader),
+            offset: 0,
+        };
         let is_first = true;
         Members(Some(State::Between { raw, is_first }))
     }
@@ -128,16 +105,15 @@ impl<M: Member> Read for Members<M> {
                 }
                 State::Between { mut raw, is_first } => {
                     M::pass_over(&mut raw)?;
-                    let head = raw.look(HEAD)?;
-                    if is_first || M::is_begun(head) {
-                        self.0 = Some(State::Within(M::begin(raw)?));
-                    } else if head.is_empty() {
-                        self.0 = Some(State::Between { raw, is_first });
-                        return Ok(0);
-                    } else {
-                        let (name, offset) = (M::NAME, raw.offset);
-                        let error = Rubbish { name, offset };
-                        return Err(io::Error::new(ErrorKind::InvalidData, error));
+                    match raw.peek()? {
+                        first if is_first || first == Some(M::FIRST) => {
+                            self.0 = Some(State::Within(M::begin(raw)?));
+                        }
+                        Some(_) => return Err(raw.rubbish(M::NAME)),
+                        None => {
+                            self.0 = Some(State::Between { raw, is_first });
+                            return Ok(0);
+                        }
                     }
                 }
             }

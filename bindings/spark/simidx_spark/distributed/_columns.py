@@ -102,12 +102,6 @@ def to_arrow(array: Array) -> pa.Array:
     return pa.array(signed)
 
 
-def sort_key(array: Array) -> Array:
-    """Returns signed numbers with the same order as these unsigned ones."""
-    signed: Array = (array ^ array.dtype.type(1 << (8 * array.dtype.itemsize - 1))).view(f"i{array.dtype.itemsize}")
-    return signed
-
-
 def width_of_array(array: Array) -> int:
     """The width of the fingerprints of an array."""
     return 128 if array.ndim == 2 else 8 * array.dtype.itemsize
@@ -144,13 +138,6 @@ def distances_of(left: pa.Array, right: pa.Array) -> pa.Array:
     found = np.zeros(len(rows), np.int32)
     found[rows] = distances(from_arrow(left.filter(both)), from_arrow(right.filter(both)))
     return pa.array(found, mask=~rows)
-
-
-def order_of(array: Array) -> Array:
-    """Returns the order that sorts fingerprints as unsigned numbers, and equal ones by row."""
-    if array.ndim == 2:
-        return np.lexsort((array[:, 1], array[:, 0]))
-    return np.argsort(array, kind="stable")
 
 
 def as_int(array: Array, row: int) -> int:

@@ -16,7 +16,6 @@ from simidx_spark.distributed._columns import (
     arrow_type,
     empty,
     from_arrow,
-    order_of,
     pack,
     to_arrow,
     unpack,
@@ -36,6 +35,7 @@ from simidx_spark.distributed._messages import (
     records_at_places,
     rows_for,
 )
+from simidx_spark.distributed._texts import given_texts
 
 #: Rows of two columns in a message.
 PIECE = 1 << 18
@@ -68,6 +68,11 @@ def _send_columns(one: Array, other: Array, part: int, places: int) -> Rows:
             yield place, part, pack(np.concatenate([one[some], other[some]]))
 
 
+def _send_both(left: Array, right: Array, width: int, places: int) -> Rows:
+    """Sends links to the places of both their ends."""
+    return _send_columns(np.concatenate([left, right]), np.concatenate([right, left]), width, places)
+
+
 class _Links(_Sends):
     """A stage that takes links."""
 
@@ -76,7 +81,7 @@ class _Links(_Sends):
 
 
 class Unite(_Links):
-    """Turns all links, in one task, into labels at the places of their values."""
+    """Turns links into labels at the places of their values: all links in one task, or the final links of the stars."""
 
     def _rows(self, batches: Batches) -> Rows:
         left, right = _together(batches, self._width)
@@ -90,43 +95,44 @@ class Links(_Links):
     def _rows(self, batches: Batches) -> Rows:
         for _, _, data in received(batches):
             left, right = np.split(unpack(data, self._width), 2)
-            one, other = np.concatenate([left, right]), np.concatenate([right, left])
-            yield from _send_columns(one, other, self._width, self._places)
+            yield from _send_both(left, right, self._width, self._places)
 
 
-class _Star(_Links):
-    """A step of "Connected Components in MapReduce and Beyond" (Kiveris et al., SoCC 2014)."""
+class Star(_Links):
+    """A step of "Connected Components in MapReduce and Beyond" (Kiveris et al., SoCC 2014).
+
+    The large star links the larger neighbours of each value to the least one, and sends links to the larger ends. The
+    small star links the smaller neighbours, and the value, to the least one, and sends links to both ends.
+    """
+
+    def __init__(self, width: int, places: int, is_large: bool) -> None:
+        super().__init__(width, places)
+        self._is_large = is_large
 
     def _rows(self, batches: Batches) -> Rows:
         for _, parts in at_places(batches, lambda _, data: unpack(data, self._width)):
             center, other = two_columns(parts)
             values, ranks = _ranks(np.concatenate([center, other]))
-            larger, smaller = self._step(ranks[: len(center)], ranks[len(center) :])
-            yield from self._send(values[larger], values[smaller])
-
-    def _step(self, center: Array, other: Array) -> tuple[Array, Array]:
-        raise NotImplementedError
-
-    def _send(self, larger: Array, smaller: Array) -> Rows:
-        raise NotImplementedError
+            center, other = ranks[: len(center)], ranks[len(center) :]
+            least = _least(center, other)
+            if self._is_large:
+                linked = other > center
+                larger, smaller = other[linked], least[linked]
+            else:
+                larger, smaller = np.concatenate([other, center]), np.concatenate([least, least])
+                linked = larger != smaller
+                larger, smaller = larger[linked], smaller[linked]
+            larger, smaller = (values[ends] for ends in _distinct_rows(larger, smaller))
+            if self._is_large:
+                yield from _send_columns(larger, smaller, self._width, self._places)
+            else:
+                yield from _send_both(larger, smaller, self._width, self._places)
 
 
 def _ranks(values: Array) -> tuple[Array, Array]:
     """Returns the distinct values in order, and the number of each value among them."""
-    order = order_of(values)
-    ordered = values[order]
-    is_new = _differ(ordered)
-    ranks = np.empty(len(values), dtype=np.int64)
-    ranks[order] = np.cumsum(is_new) - 1
-    return ordered[is_new], ranks
-
-
-def _differ(values: Array) -> Array:
-    """Returns whether each value differs from the one before it."""
-    differ = np.ones(len(values), dtype=bool)
-    steps = values[1:] != values[:-1]
-    differ[1:] = steps.any(axis=1) if steps.ndim == 2 else steps
-    return differ
+    distinct, _ = _simidx.distinct(values)
+    return distinct, _simidx.lookup(distinct, values)
 
 
 def _least(center: Array, other: Array) -> Array:
@@ -141,32 +147,6 @@ def _least(center: Array, other: Array) -> Array:
 def _distinct_rows(larger: Array, smaller: Array) -> tuple[Array, Array]:
     rows = np.unique(larger << np.int64(32) | smaller)
     return rows >> np.int64(32), rows & np.int64(0xFFFFFFFF)
-
-
-class LargeStar(_Star):
-    """Links the larger neighbours of each value to its least one."""
-
-    def _step(self, center: Array, other: Array) -> tuple[Array, Array]:
-        least = _least(center, other)
-        larger = other > center
-        return _distinct_rows(other[larger], least[larger])
-
-    def _send(self, larger: Array, smaller: Array) -> Rows:
-        return _send_columns(larger, smaller, self._width, self._places)
-
-
-class SmallStar(_Star):
-    """Links the smaller neighbours of each value, and the value, to the least one; sends links to both their places."""
-
-    def _step(self, center: Array, other: Array) -> tuple[Array, Array]:
-        least = _least(center, other)
-        larger, smaller = np.concatenate([other, center]), np.concatenate([least, least])
-        differ = larger != smaller
-        return _distinct_rows(larger[differ], smaller[differ])
-
-    def _send(self, larger: Array, smaller: Array) -> Rows:
-        one, other = np.concatenate([larger, smaller]), np.concatenate([smaller, larger])
-        return _send_columns(one, other, self._width, self._places)
 
 
 class Stars:
@@ -186,21 +166,6 @@ class Stars:
                 hashes ^= hashes >> np.uint64(32)
             row = {"count": len(rows), "hash": int(hashes.sum(dtype=np.uint64).view(np.int64) >> 8)}
             yield pa.RecordBatch.from_pylist([row], schema=self.schema)
-
-
-class Settled(_Links):
-    """Turns the final links of the stars into labels."""
-
-    def _rows(self, batches: Batches) -> Rows:
-        left, right = _together(batches, self._width)
-        # Each value of a cluster is linked to the least one, which is its own label.
-        values, ranks = _ranks(np.concatenate([left, right]))
-        one, other = ranks[: len(left)], ranks[len(left) :]
-        down = other < one
-        members, labels = values[one[down]], values[other[down]]
-        yield from _send_columns(members, labels, LABELS, self._places)
-        roots = values[np.unique(other[down])]
-        yield from _send_columns(roots, roots, LABELS, self._places)
 
 
 class Members(_Sends):
@@ -242,11 +207,11 @@ class Members(_Sends):
 
     def _labels(self, parts: list[Array]) -> tuple[Array, Array]:
         values, least = two_columns([empty(self._width), *parts])
-        order = order_of(values)
-        values, least = values[order], least[order]
         # The stars repeat the label of a cluster for each place of its members.
-        distinct = _differ(values)
-        return values[distinct], least[distinct]
+        distinct, ranks = _ranks(values)
+        labels = np.empty_like(distinct)
+        labels[ranks] = least
+        return distinct, labels
 
 
 def _in_order(values: Array, ids: pa.ChunkedArray) -> Array:
@@ -258,20 +223,20 @@ def _in_order(values: Array, ids: pa.ChunkedArray) -> Array:
 
 def _shared(values: Array) -> Array:
     """Returns whether each value is repeated."""
-    distinct, _ = _simidx.distinct(values)
-    if len(distinct) == len(values):
-        return np.zeros(len(values), dtype=bool)
-    ranks = _simidx.lookup(distinct, values)
+    distinct, ranks = _ranks(values)
     shared: Array = (np.bincount(ranks, minlength=len(distinct)) > 1)[ranks]
     return shared
 
 
 class Together:
-    """Returns the records of each cluster: its smallest id, the fingerprint of that, and each record's own."""
+    """Returns the records of each cluster: its smallest id, the fingerprint of that, and each record's own.
 
-    def __init__(self, width: int, id_type: pa.DataType) -> None:
+    With ``longest``, the greatest ``length`` precedes the smallest id, and ids must be unique.
+    """
+
+    def __init__(self, width: int, id_type: pa.DataType, longest: bool = False) -> None:
         kind = arrow_type(width)
-        self._width = width
+        self._longest = longest
         self.schema: pa.Schema = pa.schema([("cluster", id_type), ("of", kind), ("fingerprint", kind), ("id", id_type)])
 
     def __call__(self, batches: Batches) -> Batches:
@@ -280,10 +245,15 @@ class Together:
             yield from self._clusters(table).to_batches(max_chunksize=1 << 16)
 
     def _clusters(self, table: pa.Table) -> pa.Table:
+        if self._longest:
+            given_texts(table.column("length"), table.column("id"))
+            unique_ids(table.column("id"))
         # By label, then by id: the first row of a label has its smallest id. Of equal ids, the smaller bits come first.
+        by_length = [("length", "descending")] if self._longest else []
         _, labels = _ranks(from_arrow(table.column("label")))
         table = table.set_column(table.column_names.index("label"), "label", pa.array(labels))
-        table = table.sort_by([("label", "ascending"), ("id", "ascending"), ("fingerprint", "ascending")])
+        order = [("label", "ascending"), *by_length, ("id", "ascending"), ("fingerprint", "ascending")]
+        table = table.sort_by(order)
         table = table.combine_chunks()
         labels = table.column("label").to_numpy()
         firsts = np.searchsorted(labels, labels, side="left")

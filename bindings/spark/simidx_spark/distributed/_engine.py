@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from simidx import InputError, Pipeline, _simidx
 from simidx_spark.distributed import _similar as s
-from simidx_spark.distributed._components import LargeStar, Links, Settled, SmallStar, Stars, Unite
+from simidx_spark.distributed._components import Links, Star, Stars, Unite
 from simidx_spark.distributed._messages import MESSAGE, Batches
 from simidx_spark.distributed._texts import Words
 
@@ -182,12 +182,12 @@ def labels(engine: Engine[D], links: list[D], width: int, places: int, united: i
     edges = [engine.map(some, Links(width, places)) for some in links]
     before = None
     while True:
-        large = engine.map(engine.by_place(edges, places), LargeStar(width, places))
-        edges = [engine.keep(engine.map(engine.by_place([large], places), SmallStar(width, places)))]
+        large = engine.map(engine.by_place(edges, places), Star(width, places, is_large=True))
+        edges = [engine.keep(engine.map(engine.by_place([large], places), Star(width, places, is_large=False)))]
         rows = engine.collect(engine.map(engine.by_place(edges, places), Stars(width)))
         now = (sum(row["count"] for row in rows), sum(row["hash"] for row in rows))
         if now == before:
-            return engine.map(engine.by_place(edges, places), Settled(width, places))
+            return engine.map(engine.by_place(edges, places), Unite(width, places))
         before = now
 
 

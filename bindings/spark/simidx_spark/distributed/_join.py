@@ -64,7 +64,7 @@ class Meet(_Sends):
         self._meeting, self._places = meeting, places
 
     def _rows(self, batches: Batches) -> Rows:
-        width = self._meeting.rounds.width
+        width = self._meeting.width
         sides: dict[int, dict[int, list[Array]]] = {}
         for place, part, data in received(batches):
             of_place = sides.setdefault(place, {QUERIES: [empty(width)], STORED: [empty(width)]})

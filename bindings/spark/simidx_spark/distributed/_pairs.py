@@ -36,6 +36,10 @@ from simidx_spark.distributed._messages import (
     rows_for,
 )
 
+#: A round of a search: the bits and their values that its fingerprints have, its mask, those of earlier rounds, and
+#: the values under the mask that have rounds of their own.
+Round = tuple[int, int, int, list[int], list[int]]
+
 #: Fingerprints in the sample of each place.
 SAMPLE = 1 << 12
 
@@ -151,20 +155,20 @@ class Profile:
         return Profile(width, total, varying, sample)
 
 
-def choose_rounds(profile: Profile, k: int, places: int) -> _simidx.PairRounds:
+def choose_rounds(profile: Profile, k: int, places: int) -> list[Round]:
     """Chooses the rounds for these fingerprints; groups that are too large for one of ``places`` places are divided."""
-    return _simidx.PairRounds.choose(k, profile.count, profile.varying, profile.sample, 0.25 / places)
+    return _simidx.choose_rounds(k, profile.count, profile.varying, profile.sample, 0.25 / places)
 
 
 class Meeting:
-    """Where fingerprints meet in each round.
+    """Where fingerprints of a width meet in each round of a search for pairs within ``k`` bits.
 
     A round has a number of places, with at most `PLACE` fingerprints each. If one place can hold all of them, it works
     on several rounds, so that fingerprints are sent once for each core and not once for each round.
     """
 
-    def __init__(self, rounds: _simidx.PairRounds, count: int, cores: int) -> None:
-        self.rounds = rounds
+    def __init__(self, width: int, k: int, rounds: list[Round], count: int, cores: int) -> None:
+        self.width, self.rounds, self._k = width, rounds, k
         self._of_each = max(1, -(-count // PLACE))
         #: Whether each place gets all fingerprints.
         self.sends_all: bool = self._of_each == 1
@@ -174,15 +178,13 @@ class Meeting:
             self._of_each = max(self._of_each, -(-cores // len(rounds)))
             places = self._of_each * len(rounds)
         self.places: int = places
-        plain = [within == 0 and not divided for within, _, _, _, divided in rounds.rounds]
-        self._takes_all = plain
 
     @staticmethod
     def of(profile: Profile, k: int, cores: int) -> Meeting | None:
         """Returns where the fingerprints of a profile meet; ``None`` if no two can be near."""
         places = max(-(-profile.count // PLACE), cores)
-        rounds = choose_rounds(profile, k, places) if profile.count > 1 else None
-        return Meeting(rounds, profile.count, cores) if rounds is not None and len(rounds) else None
+        rounds = choose_rounds(profile, k, places) if profile.count > 1 else []
+        return Meeting(profile.width, k, rounds, profile.count, cores) if rounds else None
 
     @property
     def copies(self) -> int:
@@ -194,18 +196,19 @@ class Meeting:
         if self.sends_all:
             yield from ((place, values) for place in range(self.places))
             return
-        for round in range(len(self.rounds)):
-            for place, some in divided(*self.rounds.scatter(round, values, self._of_each)):
-                yield round * self._of_each + place, some
+        for number, round in enumerate(self.rounds):
+            for place, some in divided(*_simidx.scatter_round(round, values, self._of_each)):
+                yield number * self._of_each + place, some
 
     def find(self, place: int, values: Array, links: bool) -> Iterator[tuple[Array, Array]]:
         """Finds the pairs of the distinct fingerprints that came to a place."""
         if not self.sends_all:
-            yield self.rounds.find(place // self._of_each, values, links, 1)
+            yield _simidx.find_pairs(self._k, self.rounds[place // self._of_each], values, links)
             return
-        for round in range(place, len(self.rounds), self.places):
-            taken = values if self._takes_all[round] else self.rounds.scatter(round, values, 1)[0]
-            yield self.rounds.find(round, taken, links, 1)
+        for round in self.rounds[place :: self.places]:
+            within, _, _, _, crowds = round
+            taken = _simidx.scatter_round(round, values, 1)[0] if within or crowds else values
+            yield _simidx.find_pairs(self._k, round, taken, links)
 
 
 class Send(_Sends):
@@ -225,7 +228,7 @@ class Find:
 
     def __init__(self, meeting: Meeting, links: bool = False) -> None:
         self._meeting, self._links = meeting, links
-        kind = arrow_type(meeting.rounds.width)
+        kind = arrow_type(meeting.width)
         found = pa.schema([("left", kind), ("right", kind), ("distance", pa.int32())])
         self.schema: pa.Schema = MESSAGE if links else found
 
@@ -238,7 +241,7 @@ class Find:
 
     def _found(self, place: int, values: Array) -> Batches:
         """Returns the pairs, or the links, of the distinct fingerprints that came to a place."""
-        width = self._meeting.rounds.width
+        width = self._meeting.width
         pieces = (
             (left[start : start + PIECE], right[start : start + PIECE])
             for left, right in self._meeting.find(place, values, self._links)

@@ -240,6 +240,15 @@ def segments_of(path: str) -> list[Segment]:
     return [Segment(name, content) for name, content, *_ in _simidx.manifest_segments(manifest_of(path))]
 
 
+def located(path: str) -> tuple[str, list[Segment]]:
+    """Returns the folder and the segments of a set, or of a local index file, which is its only segment."""
+    store = Store(path)
+    if store.is_local and os.path.isfile(store.path):
+        folder, name = os.path.split(store.path)
+        return folder, [Segment(name, "")]
+    return store.path, segments_of(path)
+
+
 def refuse_repeated(path: str, before: bytes, manifests: Iterable[bytes]) -> None:
     """Refuses to append segments whose records a set has already."""
     listed = {content for _, content, *_ in _simidx.manifest_segments(before)}
@@ -252,21 +261,12 @@ def refuse_repeated(path: str, before: bytes, manifests: Iterable[bytes]) -> Non
         )
 
 
-def fetched(paths: Iterable[str], most: int | None = None) -> list[str]:
-    """Returns local paths of index files and sets. Of a set elsewhere, up to ``most`` segments are copied."""
-    found: list[str] = []
-    for path in paths:
-        store = Store(path)
-        found += [store.path] if store.is_local else [store.fetch(segment) for segment in segments_of(path)[:most]]
-    return found
-
-
-def sweep(path: str, older_than: float = 24 * 3600.0) -> list[str]:
+def sweep(path: str | os.PathLike[str], older_than: float = 24 * 3600.0) -> list[str]:
     """Removes files that failed, killed or repeated tasks left, and what has left the set; returns their names.
 
     These are segments that the manifest does not list, and incomplete files; none of them has changed within the given
-    seconds, or been in the set. For a set elsewhere, the files that a task leaves on its local disk are removed a day
-    later, when another task works there.
+    seconds, or been in the set. They must be longer than any job takes that writes or reads the set. For a set
+    elsewhere, the files that a task leaves on its local disk are removed a day later, when another task works there.
     """
     store = Store(path)
     # Before and after the files are listed: what leaves the set in between stays, and so does what comes into it.

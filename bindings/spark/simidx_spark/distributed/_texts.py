@@ -1,8 +1,7 @@
-"""Texts: what they are compared by, their fingerprints, and the choice among documents with near ones."""
+"""Texts: what they are compared by, and their fingerprints."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -10,9 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from simidx import InputError, Pipeline, _simidx
-from simidx_spark.distributed._columns import Array, arrow_type, from_arrow, to_arrow
-from simidx_spark.distributed._components import unique_ids
-from simidx_spark.distributed._messages import Batches, records_at_places
+from simidx_spark.distributed._columns import Array, arrow_type, to_arrow
+from simidx_spark.distributed._messages import Batches
 
 
 def as_pipeline(pipeline: str | Pipeline, width: int = 64) -> Pipeline:
@@ -82,31 +80,3 @@ class Prints:
             }
             arrays = [columns[name].cast(type) for name, type in zip(self.schema.names, self.schema.types, strict=True)]
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
-
-
-class Decide:
-    """Decides by fingerprints which documents of a place are dropped for longer ones, and for which."""
-
-    def __init__(self, id_type: pa.DataType, k: int, memory: int | str | None) -> None:
-        self.schema: pa.Schema = pa.schema([("id", id_type), ("duplicate_of", id_type), ("distance", pa.int32())])
-        self._given = {"k": k, "memory": memory, "threads": 1}
-
-    def __call__(self, batches: Batches) -> Batches:
-        for table in by_id(batches):
-            ids = table.column("id")
-            unique_ids(ids)
-            values, lengths = from_arrow(table.column("fingerprint")), table.column("length").to_numpy()
-            given = {"fingerprints": values, "priority": lengths, **self._given}
-            kept, distances = _simidx.decide_documents(given)
-            dropped = np.flatnonzero(kept >= 0)
-            columns = [ids.take(pa.array(dropped)), ids.take(pa.array(kept[dropped])), distances[dropped]]
-            yield from pa.table(columns, names=self.schema.names).cast(self.schema).to_batches()
-
-
-def by_id(batches: Batches) -> Iterator[pa.Table]:
-    """Yields the records that came to each place, ordered by id."""
-    for _, records in records_at_places(batches):
-        # Step by step, so that only the last copy exists while it is used.
-        records = records.sort_by("id")
-        records = records.combine_chunks()
-        yield records

@@ -23,8 +23,6 @@ const MOST_FOUND: usize = 4096;
 #[derive(Debug)]
 pub struct SimilarCandidates {
     pub(super) similarity: Similarity,
-    /// Whether a dropped text names the most similar kept one.
-    pub(super) most_similar: bool,
     pub(super) fingerprinter: ParallelFingerprinter,
     /// The group of each text in each band, by place.
     pub(super) columns: Columns,
@@ -204,8 +202,8 @@ impl SimilarCandidates {
     }
 
     /// Returns a kept member of a text's groups, at place `from` or later, that is similar to the text. Among several,
-    /// it is the one with the most shared keys, then the earliest; if `most_similar` is set, it is the most similar
-    /// one. Data about large groups avoids look-ups of their members.
+    /// it is the one with the most shared keys, then the earliest. Data about large groups avoids look-ups of their
+    /// members.
     pub(super) fn first_similar(
         &self,
         place: u32,
@@ -285,25 +283,11 @@ impl SimilarCandidates {
             &mut buffers.one,
             &mut buffers.other,
             |other, jaccard| {
-                similar = self.more_similar(similar, Some((other, jaccard)));
-                self.most_similar
+                similar = Some((other, jaccard));
+                false
             },
         )?;
         Ok(similar)
-    }
-
-    /// Returns the more similar of two places, with its similarity; for equal similarities, the one of the first text.
-    pub(super) fn more_similar(
-        &self,
-        one: Option<(u32, f64)>,
-        other: Option<(u32, f64)>,
-    ) -> Option<(u32, f64)> {
-        let (Some(a), Some(b)) = (one, other) else {
-            return one.or(other);
-        };
-        let order = a.1.total_cmp(&b.1);
-        let order = order.then_with(|| self.text_at(b.0).cmp(&self.text_at(a.0)));
-        if order.is_ge() { one } else { other }
     }
 
     /// Returns all places before `place` whose texts are similar to its text, ascending. Of equal texts only the first

@@ -55,16 +55,12 @@ pub struct SimilarOptions {
     pub memory: Option<u64>,
     /// The folder of temporary files. By default, the folder of the system.
     pub temp_dir: Option<PathBuf>,
-    /// Whether [`SimilarCandidates::dedup`] names, for a dropped text, the most similar kept text instead of the first
-    /// one found; among equally similar texts, the first one. The kept texts are the same, but more texts are compared.
-    pub most_similar: bool,
 }
 
 simidx::setters!(SimilarOptions {
     similarity(Similarity)
     memory(Some(u64))
     temp_dir(Some(impl Into<PathBuf>))
-    most_similar(bool)
 });
 
 /// Signs texts for a [`SimilarTexts`], on any thread. Cheap to clone.
@@ -421,7 +417,6 @@ impl SimilarTexts {
         });
         Ok(SimilarCandidates {
             similarity: self.options.similarity,
-            most_similar: self.options.most_similar,
             fingerprinter: self.fingerprinter,
             columns: self.columns,
             groups,

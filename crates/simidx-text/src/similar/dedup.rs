@@ -167,13 +167,11 @@ impl SimilarCandidates {
                 let of_place = || groups_of(&groups, place as usize - start);
                 // The kept texts of this block have not been compared yet.
                 let found = match found {
-                    Some(_) if !self.most_similar => found,
-                    earlier => {
+                    Some(_) => found,
+                    None => {
                         let is_kept = (place as usize) < self.kept_first;
                         let from = if is_kept { NONE } else { start as u32 };
-                        let of_block =
-                            self.first_similar(place, of_place(), from, &crowded, &mut buffers)?;
-                        self.more_similar(earlier, of_block)
+                        self.first_similar(place, of_place(), from, &crowded, &mut buffers)?
                     }
                 };
                 if let Some((other, jaccard)) = found {

@@ -1,7 +1,7 @@
 """Steps for datatrove: near-duplicates by fingerprints, for its own ``MinhashDedupFilter``.
 
 ``SimidxSignature`` takes the place of ``MinhashDedupSignature``, and ``SimidxCluster`` that of ``MinhashDedupBuckets``
-and ``MinhashDedupCluster``. Needs datatrove: ``pip install simidx[datatrove]``.
+and ``MinhashDedupCluster``. Copy this file next to your program.
 """
 
 from __future__ import annotations
@@ -10,33 +10,17 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from datatrove.io import get_datafolder
+from datatrove.pipeline.base import PipelineStep
 
-from simidx import _search
-from simidx._sets import clusters
-from simidx._texts import Pipeline
-
-if TYPE_CHECKING:
-    # datatrove does not have type annotations.
-    class PipelineStep:
-        """The part of a step that is used here."""
-
-        def track_time(self) -> AbstractContextManager[Any]:
-            """Count the time."""
-            raise NotImplementedError
-
-        def stat_update(self, *labels: str, value: int = 1) -> None:
-            """Count something."""
-else:
-    from datatrove.pipeline.base import PipelineStep
-
-__all__ = ["SimidxCluster", "SimidxSignature"]
+import simidx
+from simidx import Pipeline
 
 #: Documents that are fingerprinted together.
 _BATCH = 10_000
@@ -89,7 +73,7 @@ class SimidxSignature(PipelineStep):
             path = os.path.join(folder, "one.simidx")
             ids = np.concatenate([np.zeros(0, np.uint64), *numbers]) + np.uint64(rank << 32)
             fingerprints = np.concatenate(values) if values else self.pipeline.fingerprints([])
-            made = _search.build(
+            made = simidx.build(
                 path,
                 fingerprints,
                 ids,
@@ -147,7 +131,7 @@ class SimidxCluster(PipelineStep):
             raise ValueError(f"{world_size} tasks: clusters are found in one task, over the files of all")
         with self.track_time():
             fingerprints, ids = self._records()
-            labels = clusters(fingerprints, self.k, memory=self.memory, threads=self.threads)
+            labels = simidx.clusters(fingerprints, self.k, memory=self.memory, threads=self.threads)
             self._write(ids, labels, self._is_known(fingerprints, labels))
 
     def _records(self) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint64]]:
@@ -157,7 +141,7 @@ class SimidxCluster(PipelineStep):
             raise FileNotFoundError(f"no {_SUFFIX} file in {self.input_folder.path}: run SimidxSignature first")
         values, ids = [], []
         for name in names:
-            with self._local(name) as path, _search.open(path) as index:
+            with self._local(name) as path, simidx.open(path) as index:
                 found, numbers = index.records()
                 values.append(found)
                 ids.append(np.asarray(numbers, np.uint64))
@@ -182,7 +166,7 @@ class SimidxCluster(PipelineStep):
         """Check for each document whether any document of its cluster is near an existing one."""
         known = np.zeros(len(labels), np.bool_)
         if self.against is not None:
-            index = self.against if isinstance(self.against, _search.Index) else _search.open(self.against)
+            index = self.against if isinstance(self.against, simidx.Index) else simidx.open(self.against)
             hits = index.contains(fingerprints, self.k, threads=self.threads)
             known[labels[hits]] = True
         return known[labels]
