@@ -270,8 +270,8 @@ struct pair {
     std::uint32_t distance;
 };
 
-/// Finds all pairs within a distance, in order. If there are more than `max_pairs`, it fails before it stores any; 0 is no
-/// limit.
+/// Finds all pairs within a distance, in order. If there are more than `max_pairs`, it fails before it stores any; with 0
+/// there may be any number.
 template <class F>
 std::vector<pair> pairs(std::vector<F> const &fingerprints, std::uint32_t distance = 3, simidx_work_options const *options = nullptr,
                         std::uint64_t max_pairs = 0) {
