@@ -8,7 +8,7 @@ use pyo3::types::PyList;
 use simidx::Fingerprints;
 use simidx::index::WarmOptions;
 use simidx::set::Exclusions;
-use simidx_output::report::SetReport;
+use simidx_output::report;
 
 use crate::arrays::array;
 use crate::errors::{Class, Failure, raise};
@@ -142,9 +142,9 @@ impl PyIndex {
     /// Returns the figures of the files, as `simidx info --json` prints them.
     fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let opened = self.opened(py)?;
-        let report = SetReport::of(&opened.set).map_err(|error| raise(py, &error))?;
-        let json = report.to_json().to_string();
-        py.import("json")?.call_method1("loads", (json,))
+        let figures = report::figures(&opened.set).map_err(|error| raise(py, &error))?;
+        py.import("json")?
+            .call_method1("loads", (figures.to_string(),))
     }
 
     /// Number of fingerprints in all files; one in several files counts for each.

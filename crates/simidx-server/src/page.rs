@@ -95,11 +95,6 @@ pub(crate) async fn page(
         sections.push(("compression", "Compression", chart.render()));
     }
     sections.push(("latency", "Latency", latency(&served.metrics).render()));
-    sections.push((
-        "distances",
-        "Distances",
-        distances(&served.metrics).render(),
-    ));
     let title = format!("simidx: {}", served.name);
     let page = document(&title, POLICY_WITH_FORM, &lead, &sections);
     let mut response = whole(
@@ -313,26 +308,6 @@ fn latency(metrics: &IndexMetrics) -> BarChart {
         x_label: "microseconds, at most",
         y_label: "queries",
         bars,
-        ..BarChart::default()
-    }
-}
-
-/// Returns a chart of the matches since the start, by their distances.
-fn distances(metrics: &IndexMetrics) -> BarChart {
-    let counts = metrics.matches();
-    BarChart {
-        id: "matches-by-distance",
-        title: "Matches by their distance".into(),
-        alternative: match counts.is_empty() {
-            true => "Nothing has been found yet.".into(),
-            false => "Each bar counts the matches since the start at a distance.".into(),
-        },
-        x_label: "distance",
-        y_label: "matches",
-        bars: (0..)
-            .zip(counts)
-            .map(|(distance, count): (u32, u64)| Bar::count(distance, count))
-            .collect(),
         ..BarChart::default()
     }
 }

@@ -91,7 +91,7 @@ fn the_page_shows_matches_side_by_side_with_what_differs() {
     );
     assert!(text.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
     assert!(text.contains("<mark>") && text.contains("searched for"));
-    assert!(text.contains("Each bar counts the matches since the start"));
+    assert!(text.contains("Each bar counts the queries since the start"));
 
     // Queries by text, by fingerprint, and by a hostile value.
     let text = TEXTS[1].1.replace(' ', "+");
