@@ -64,7 +64,9 @@ mod _simidx {
         places, scatter, scatter_round, segment_manifest,
     };
     #[pymodule_export]
-    use crate::distributed_texts::{identities, similarities, text_keys};
+    use crate::distributed_texts::{
+        identities, similarities, sketch_matches, sketch_words, text_keys,
+    };
     #[pymodule_export]
     use crate::facts::Facts;
     #[pymodule_export]

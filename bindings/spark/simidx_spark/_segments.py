@@ -27,7 +27,6 @@ from simidx_spark.distributed._segments import (
     Search,
     Splits,
     commit,
-    located,
     manifest_of,
     refuse_repeated,
     segments_of,
@@ -228,6 +227,11 @@ class Facts(NamedTuple):
         return pa.int64() if self.ids == "number" else pa.string()
 
 
+def are_sets(paths: list[str]) -> bool:
+    """Returns whether all of these are folders of segments."""
+    return all(Store(path).read(MANIFEST) is not None for path in paths)
+
+
 def is_empty(path: str) -> bool:
     """Returns whether this is a set without segments."""
     manifest = Store(path).read(MANIFEST)
@@ -235,19 +239,18 @@ def is_empty(path: str) -> bool:
 
 
 def facts(path: str) -> Facts:
-    """Reads the first segment of a set, or an index file."""
-    folder, listed = located(path)
+    """Reads the first segment of a set."""
+    listed = segments_of(path)
     if not listed:
         raise InputError(f"{path}: the set has no segments")
-    with simidx.open(Store(folder).fetch(listed[0])) as first:
+    with simidx.open(Store(path).fetch(listed[0])) as first:
         return Facts(first.width, first.id_kind, first.pipeline, first.k)
 
 
 def nearest(df: DataFrame, column: str, paths: list[str], k: int, partitions: int | None) -> DataFrame:
-    """Returns the nearest record in sets or index files for each fingerprint that has any.
+    """Returns the nearest record in sets for each fingerprint that has any: ``query``, ``match``, ``distance``, ``id``.
 
-    The columns are ``query``, ``match``, ``distance``, ``id``. Of equally near ones it is the smallest, with its
-    smallest id.
+    Of equally near ones it is the smallest, with its smallest id.
     """
     queries = Near(df, column, partitions)
     found = reduce(DataFrame.unionAll, [_matches(queries, path, k, BROADCAST, True) for path in paths])
@@ -264,9 +267,9 @@ def _matches(queries: Near, path: str, k: int | None, broadcast: int, nearest: b
     if k is not None:
         wiring.distance(k, width)
     session = queries.packed.sparkSession
-    folder, listed = located(path)
+    listed = segments_of(path)
     if not listed:
-        return run(session.range(0), Search(folder, width, pa.string(), k, nearest))
+        return run(session.range(0), Search(path, width, pa.string(), k, nearest))
     of = facts(path)
     if of.width != width:
         raise InputError(f"{path}: its fingerprints have {of.width} bits, and those of the queries {width}")
@@ -279,8 +282,8 @@ def _matches(queries: Near, path: str, k: int | None, broadcast: int, nearest: b
     if count <= broadcast:
         of_shares = run(shuffle(run(queries.packed, Spread(shares)), shares), Distinct())
         sent = F.broadcast(of_shares.select(F.col("place").alias("share"), "data"))
-        return run(segments.join(sent, "share").drop("share"), Search(folder, width, of.id_type, k, nearest))
-    read = Records(folder, width, of.id_type, of.ids != "none")
+        return run(segments.join(sent, "share").drop("share"), Search(path, width, of.id_type, k, nearest))
+    read = Records(path, width, of.id_type, of.ids != "none")
     return _join_by_shuffle(queries, segments.drop("share"), read, k, of.id_type)
 
 

@@ -22,10 +22,18 @@ def reported(path: Path) -> list[Line]:
     """The report of the program."""
     found = []
     for line in map(json.loads, path.read_text().splitlines()):
-        number = line.get("similarity")
-        shown = None if number is None else round(number, 4)
-        of_index = (line.get("index_fingerprint"), line.get("index_id"))
-        found.append((line["dropped"], line["kept"], line["distance"], shown, *of_index))
+        numbers = (line.get("similarity"), line.get("estimate"), line.get("standard_error"))
+        shown = [None if number is None else round(number, 4) for number in numbers]
+        found.append(
+            (
+                line["dropped"],
+                line["kept"],
+                line["distance"],
+                *shown,
+                line.get("index_fingerprint"),
+                line.get("index_id"),
+            )
+        )
     return sorted(found, key=str)
 
 
@@ -33,10 +41,11 @@ def rows_of(report: DataFrame, width: int = 64) -> list[Line]:
     """The same of the report of Spark."""
     found = []
     for row in (row.asDict() for row in report.collect()):
-        number, value = row.get("similarity"), row.get("index_fingerprint")
-        shown = None if number is None else round(number, 4)
-        of_index = (None if value is None else hexadecimal(value, width), row.get("index_id"))
-        found.append((row["id"], row["duplicate_of"], row.get("distance"), shown, *of_index))
+        numbers = (row.get("similarity"), row.get("estimate"), row.get("standard_error"))
+        shown = [None if number is None else round(number, 4) for number in numbers]
+        value = row.get("index_fingerprint")
+        shown += [None if value is None else hexadecimal(value, width), row.get("index_id")]
+        found.append((row["id"], row["duplicate_of"], row.get("distance"), *shown))
     return sorted(found, key=str)
 
 
@@ -91,14 +100,20 @@ def test_texts_without_features_are_duplicates_of_equal_ones_only(spark: SparkSe
     on_spark.release()
 
 
+SKETCHED = ["--sketch", "128"]
+
+
 @pytest.mark.parametrize(
     ("build", "given", "options"),
     [
-        ([], {}, ["-k", "3"]),
+        ([], {}, []),
         ([], {"k": 6}, ["-k", "6"]),
         ([], {"k": 6, "keep": "longest"}, ["-k", "6", "--keep", "longest"]),
-        (["--sketch", "128"], {}, ["-k", "3"]),
+        (SKETCHED, {}, []),
+        (SKETCHED, {"similarity": 0.6}, ["--similarity", "0.6"]),
+        (SKETCHED, {"words": 2}, ["--features", "words:2", "-k", "3"]),
         (["--ids", "none"], {"k": 5}, ["-k", "5"]),
+        ([*SKETCHED, "--ids", "none"], {"similarity": 0.6}, ["--similarity", "0.6"]),
     ],
 )
 def test_documents_of_an_index_are_dropped_first(
@@ -108,13 +123,24 @@ def test_documents_of_an_index_are_dropped_first(
     old, new = rows[:250], rows[200:]
     program("build", write(tmp_path / "old.jsonl", old), "-o", "old.simidx", *build)
     path = write(tmp_path / "new.jsonl", new)
-    program("dedup", path, *options, "--against", "old.simidx", "-o", "kept.jsonl", "--report", "report.jsonl")
+    # The program refuses the one together with the other.
+    asked = [option for option in options if "-k" not in options or option not in ("--features", "words:2")]
+    program("dedup", path, *asked, "--against", "old.simidx", "-o", "kept.jsonl", "--report", "report.jsonl")
     expected = [json.loads(line)["id"] for line in (tmp_path / "kept.jsonl").read_text().splitlines()]
     df = spark.createDataFrame(new, "id string, text string").repartition(5)
     kept, report = on_spark.dedup(df, against=tmp_path / "old.simidx", partitions=3, **given)
     lines = reported(tmp_path / "report.jsonl")
     assert sum(line[1] is None for line in lines) > 40
-    assert rows_of(report) == lines
+    found = rows_of(report)
+    if SKETCHED[0] in build and "words" not in given:
+        # Among the new ones the program names the first similar one that it finds.
+        in_index = {line[0]: line for line in lines if line[1] is None}
+        assert {line[0]: line for line in found if line[1] is None} == in_index
+        rest = [row for row in new if row[0] not in in_index]
+        named = [(line[0], line[1], line[3]) for line in found if line[1] is not None]
+        assert named == most_similar(rest, set(expected), given.get("similarity", 0.8), 3, longest=False)
+    else:
+        assert found == lines
     assert sorted(row["id"] for row in kept.collect()) == expected
     on_spark.release()
 
@@ -124,6 +150,8 @@ def test_fingerprints_against_a_set(
     spark: SparkSession, program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broadcast: int
 ) -> None:
     monkeypatch.setattr("simidx_spark._segments.BROADCAST", broadcast)
+    # Each task searches segments, and none the whole set.
+    monkeypatch.setattr("simidx_spark._dedup.NearIndex", None)
     values = near_values(64, 2000, 17)
     assert max(values) >= 1 << 63
     on_spark.build(frame(spark, values[:900], 64, 3), tmp_path / "set", segments=3)
@@ -159,7 +187,6 @@ def test_options_that_do_not_go_together(spark: SparkSession, program: Program, 
     df = spark.createDataFrame([("a", "x y z", 1)], "id string, text string, fingerprint long")
     for given, error in [
         ({"k": 3, "similarity": 0.8}, "choose one"),
-        ({"against": tmp_path, "similarity": 0.8}, "pass k instead"),
         ({"keep": "last"}, "longest"),
         ({"text_column": None, "fingerprint_column": "fingerprint", "keep": "longest"}, "needs a text_column"),
         ({"text_column": None}, "name a text_column"),

@@ -15,6 +15,7 @@ from simidx import Pipeline
 from simidx_spark import _dedup
 from simidx_spark._dedup import Dropped
 from simidx_spark.distributed import (
+    _against,
     _columns,
     _components,
     _engine,
@@ -29,11 +30,11 @@ from simidx_spark.distributed import (
 from simidx_spark.distributed._components import Stars
 from simidx_spark.distributed._join import QUERIES, STORED
 
-from .conftest import near_values
-from .test_texts import documents
+from .conftest import Program, near_values
+from .test_texts import documents, write
 
 MODULES = [
-    *(_columns, _components, _dedup, _engine, _join),
+    *(_against, _columns, _components, _dedup, _engine, _join),
     *(_messages, _pairs, _segments, _similar, _store, _texts),
 ]
 
@@ -189,9 +190,11 @@ def of_fingerprints(tried: Tried, tmp_path: Path) -> None:
         for at, group in enumerate(groups)
     ]
     tried.maps(_segments.Compact(str(tmp_path), {"threads": 1}), merges)
+    index = [str(tmp_path / segment.name) for segment in listed]
+    tried.maps(_against.NearIndex(index, "id", pa.string(), 64, pa.string(), 3), blocks)
 
 
-def of_texts(tried: Tried) -> None:
+def of_texts(tried: Tried, program: Program, tmp_path: Path) -> None:
     made = Pipeline("web")
     texts = documents(600, 3)
     ids = [f"d{i:05}" for i in range(len(texts))]
@@ -218,15 +221,21 @@ def of_texts(tried: Tried) -> None:
     together = tried.reduces(near, each(_messages.SendRecords("fingerprint", PLACES), documents_) + labels)
     tried.reduces(_components.Together(64, pa.string(), longest=True), together)
 
+    program("build", write(tmp_path / "old.jsonl", list(zip(ids, texts, strict=True))), "-o", "old", "--sketch", "128")
+    facts = (pa.string(), 64, pa.string(), 0.8, 3, made)
+    tried.maps(_against.SimilarToIndex([str(tmp_path / "old")], ("id", "text"), *facts), blocks)
 
-def test_no_stage_depends_on_the_order_of_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+
+def test_no_stage_depends_on_the_order_of_blocks(
+    tmp_path: Path, program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tried = Tried()
     # Several places have the fingerprints of a round.
     monkeypatch.setattr(_pairs, "PLACE", 500)
     monkeypatch.setattr(_similar, "LEAST_TEXTS", 100)
     (tmp_path / "set").mkdir()
     of_fingerprints(tried, tmp_path / "set")
-    of_texts(tried)
+    of_texts(tried, program, tmp_path)
     stages = {
         name
         for module in MODULES

@@ -17,18 +17,13 @@ import simidx
 import simidx_spark as on_spark
 from simidx import _simidx
 from simidx_spark.distributed import _columns, _segments
-from simidx_spark.distributed._segments import commit, segments_of, small_segments
+from simidx_spark.distributed._segments import commit, fetched, segments_of, small_segments
 from simidx_spark.distributed._store import MANIFEST, Store
 
 from .conftest import frame, near_values
 from .test_join import lines
 
 VALUES = near_values(64, 3000, 8)
-
-
-def fetched(path: str) -> list[str]:
-    """The local paths of the segments of a set."""
-    return [Store(path).fetch(segment) for segment in segments_of(path)]
 
 
 @pytest.fixture
@@ -210,14 +205,14 @@ def test_a_set_in_an_object_store(temp: Path, tmp_path: Path) -> None:
     assert [segment.name for segment in segments_of(path)] == names
     # Nothing is left on the local disk but the copies that were asked for.
     assert [list(folder.iterdir()) for folder in temp.iterdir()] == [[]]
-    local = fetched(path)
+    local = fetched([path])
     assert {Path(name).parent.parent for name in local} == {temp}
     with simidx.open(local) as index:
         assert index.record_count == len(VALUES)
         index.verify()
     # Another set under the same names is not taken for this one.
     assert build(other, VALUES[:2000]) != names
-    with simidx.open(fetched(other)) as index:
+    with simidx.open(fetched([other])) as index:
         assert index.record_count == 2000
     Store(path).write("segment-00009-ff.simidx", b"left behind")
     assert _segments.sweep(path, older_than=3600) == []
@@ -231,26 +226,26 @@ def test_a_folder_for_copies_that_others_can_write_to_is_refused(temp: Path, tmp
     assert names
     (temp / f"simidx-segments-{os.getuid()}").chmod(0o777)
     with pytest.raises(simidx.FileError, match="others can write"):
-        fetched(f"local://{tmp_path}/shared")
+        fetched([f"local://{tmp_path}/shared"])
 
 
 def test_a_copy_of_a_segment_that_was_built_again_is_taken_again(temp: Path, tmp_path: Path) -> None:
     pytest.importorskip("fsspec")
     path = f"local://{tmp_path}/shared"
     names = build(path, VALUES[:100], tables=2)
-    copies = fetched(path)
+    copies = fetched([path])
     assert Path(copies[0]).is_relative_to(temp)
     written = [os.stat(copy).st_mtime_ns for copy in copies]
-    assert fetched(path) == copies
+    assert fetched([path]) == copies
     assert [os.stat(copy).st_mtime_ns for copy in copies] == written
     # The same records in other tables have the same content ids.
     listed = segments_of(path)
     (tmp_path / "shared" / MANIFEST).unlink()
     names = build(path, VALUES[:100], tables=4)
     assert [segment.content for segment in segments_of(path)] == [segment.content for segment in listed]
-    again = fetched(path)
+    again = fetched([path])
     assert set(again).isdisjoint(copies)
-    assert fetched(path) == again
+    assert fetched([path]) == again
     for name, copy in zip(names, again, strict=True):
         assert Path(copy).read_bytes() == (tmp_path / "shared" / name).read_bytes()
 

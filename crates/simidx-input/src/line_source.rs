@@ -79,11 +79,10 @@ impl Items for LineSource {
             return 0;
         }
         let before = out.len();
-        let length = plain_lines::read(self.ahead.whole_lines(), radix, out);
-        self.ahead.consume(length);
-        let count = out.len() - before;
-        self.number += count as u64;
-        count
+        let extent = plain_lines::read(self.ahead.whole_lines(), radix, out);
+        self.number += extent.lines;
+        self.ahead.consume(extent.bytes);
+        out.len() - before
     }
 }
 

@@ -1,7 +1,7 @@
 //! Bulk reads of lines with only a fingerprint, on all threads.
 //!
-//! Other lines, including blank and invalid ones, are left to the reader of single lines: a bulk read ends at the first
-//! line that is not plain.
+//! Other lines, including invalid ones, are left to the reader of single lines: a bulk read ends at the first line that
+//! is not plain.
 
 use rayon::prelude::*;
 
@@ -11,8 +11,15 @@ use simidx::{Fingerprint, Fingerprints};
 /// Number of bytes that one task reads.
 const PIECE: usize = 32 << 10;
 
-/// Appends the fingerprints of complete lines, up to the first line that is not plain. Returns the length of the lines.
-pub(super) fn read(lines: &[u8], radix: Radix, out: &mut Fingerprints) -> usize {
+/// The extent of a reading, up to the end of the last fingerprint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Extent {
+    pub(super) lines: u64,
+    pub(super) bytes: usize,
+}
+
+/// Appends the fingerprints of complete lines, up to the first line that is not plain.
+pub(super) fn read(lines: &[u8], radix: Radix, out: &mut Fingerprints) -> Extent {
     match out {
         Fingerprints::W32(out) => read_lines(lines, radix, out),
         Fingerprints::W64(out) => read_lines(lines, radix, out),
@@ -20,28 +27,61 @@ pub(super) fn read(lines: &[u8], radix: Radix, out: &mut Fingerprints) -> usize 
     }
 }
 
-fn read_lines<F: Fingerprint>(lines: &[u8], radix: Radix, out: &mut Vec<F>) -> usize {
+fn read_lines<F: Fingerprint>(lines: &[u8], radix: Radix, out: &mut Vec<F>) -> Extent {
     let mut pieces = pieces(lines);
-    let first = pieces.next().unwrap_or_default();
-    let (fingerprints, mut length) = read_piece::<F>(first, radix);
-    out.extend(fingerprints);
+    let mut reading = Reading::default();
+    let Some(first) = pieces.next() else {
+        return reading.extent;
+    };
     // If other lines are frequent, nothing after the next of them should be examined.
-    if length < first.len() {
-        return length;
+    if !reading.join(Piece::read(first, radix), out) {
+        return reading.extent;
     }
     let rest: Vec<&[u8]> = pieces.collect();
-    let read: Vec<(Vec<F>, usize)> = rest
-        .par_iter()
-        .map(|piece| read_piece(piece, radix))
+    let rest: Vec<Piece<F>> = rest
+        .into_par_iter()
+        .map(|piece| Piece::read(piece, radix))
         .collect();
-    for (piece, (fingerprints, of_piece)) in rest.iter().zip(read) {
-        out.extend(fingerprints);
-        length += of_piece;
-        if of_piece < piece.len() {
+    for piece in rest {
+        if !reading.join(piece, out) {
             break;
         }
     }
-    length
+    reading.extent
+}
+
+/// Pieces that have been joined.
+#[derive(Default)]
+struct Reading {
+    extent: Extent,
+    /// The extent of all pieces so far.
+    passed: Extent,
+}
+
+impl Reading {
+    /// Adds the next piece, and returns whether all of it is plain.
+    fn join<F: Fingerprint>(&mut self, piece: Piece<F>, out: &mut Vec<F>) -> bool {
+        out.extend_from_slice(&piece.fingerprints);
+        if !piece.fingerprints.is_empty() {
+            self.extent = self.passed + piece.extent;
+        }
+        match piece.whole {
+            Some(whole) => self.passed = self.passed + whole,
+            None => return false,
+        }
+        true
+    }
+}
+
+impl std::ops::Add for Extent {
+    type Output = Extent;
+
+    fn add(self, next: Extent) -> Extent {
+        Extent {
+            lines: self.lines + next.lines,
+            bytes: self.bytes + next.bytes,
+        }
+    }
 }
 
 /// Divides lines into pieces that end with a line.
@@ -56,61 +96,82 @@ fn pieces(mut lines: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Returns the fingerprints of the first lines that are plain, and the length of these lines.
-fn read_piece<F: Fingerprint>(lines: &[u8], radix: Radix) -> (Vec<F>, usize) {
-    let mut fingerprints = Vec::with_capacity(lines.len() / (F::BYTES * 2 + 1) + 1);
-    let mut read = 0;
-    while let Some((fingerprint, length)) = read_line(&lines[read..], radix) {
-        fingerprints.push(fingerprint);
-        read += length;
-    }
-    (fingerprints, read)
+/// The fingerprints of some lines.
+struct Piece<F> {
+    fingerprints: Vec<F>,
+    extent: Extent,
+    /// The extent of all lines, if all of them are plain.
+    whole: Option<Extent>,
 }
 
-/// Returns the fingerprint in the first line, and the length of the line with its end, if it is plain.
+impl<F: Fingerprint> Piece<F> {
+    fn read(lines: &[u8], radix: Radix) -> Self {
+        let mut fingerprints = Vec::with_capacity(lines.len() / (F::BYTES * 2 + 1) + 1);
+        let (mut extent, mut passed) = (Extent::default(), Extent::default());
+        while passed.bytes < lines.len() {
+            let Some((fingerprint, length)) = read_line(&lines[passed.bytes..], radix) else {
+                break;
+            };
+            passed.lines += 1;
+            passed.bytes += length;
+            if let Some(fingerprint) = fingerprint {
+                fingerprints.push(fingerprint);
+                extent = passed;
+            }
+        }
+        let whole = (passed.bytes == lines.len()).then_some(passed);
+        Piece {
+            fingerprints,
+            extent,
+            whole,
+        }
+    }
+}
+
+/// Returns the fingerprint in the first line, and the length of the line with its end, if it is plain; an empty line
+/// has no fingerprint.
 #[inline]
-fn read_line<F: Fingerprint>(lines: &[u8], radix: Radix) -> Option<(F, usize)> {
+fn read_line<F: Fingerprint>(lines: &[u8], radix: Radix) -> Option<(Option<F>, usize)> {
     let full = F::BYTES * 2;
     if let (Radix::Hex, Some(b'\n')) = (radix, lines.get(full))
         && let Some(fingerprint) = F::from_hex(&lines[..full])
     {
-        return Some((fingerprint, full + 1));
+        return Some((Some(fingerprint), full + 1));
     }
     // Line ends and tabs sort before all digits and letters.
-    let length = lines.iter().position(|&b| b < b'0')?;
-    let end = match lines[length..] {
-        _ if length == 0 => return None,
+    let digits = lines.iter().position(|&b| b < b'0')?;
+    let end = match lines[digits..] {
         [b'\n', ..] => 1,
         [b'\r', b'\n', ..] => 2,
         _ => return None,
     };
-    let fingerprint = match radix {
-        Radix::Hex => F::from_hex(&lines[..length])?,
-        Radix::Dec => digits::dec_value(&lines[..length])?,
+    let fingerprint = match (digits, radix) {
+        (0, _) => None,
+        (_, Radix::Hex) => Some(F::from_hex(&lines[..digits])?),
+        (_, Radix::Dec) => Some(digits::dec_value(&lines[..digits])?),
     };
-    Some((fingerprint, length + end))
+    Some((fingerprint, digits + end))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read_hex(lines: &str) -> (Vec<u64>, usize) {
+    fn read_hex(lines: &str) -> (Vec<u64>, Extent) {
         let mut all = Vec::new();
-        let length = read_lines(lines.as_bytes(), Radix::Hex, &mut all);
-        (all, length)
+        let extent = read_lines(lines.as_bytes(), Radix::Hex, &mut all);
+        (all, extent)
     }
 
     #[test]
     fn plain_lines_are_read_up_to_the_first_other_one() {
-        let others = ["1\tid\n", "x\n", " \n", "\r\r\n", "1 \n", "+1\n"];
-        for other in others.into_iter().chain(["\n", "\r\n"]) {
-            let (all, length) = read_hex(&format!("ff\n1\r\n{other}2\n"));
-            assert_eq!((all, length), (vec![255, 1], 6), "{other:?}");
+        for other in ["1\tid\n", "x\n", " \n", "\r\r\n", "1 \n", "+1\n"] {
+            let (all, extent) = read_hex(&format!("ff\n\n1\r\n\r\n\n{other}2\n"));
+            assert_eq!(all, [255, 1], "{other:?}");
+            assert_eq!(extent, Extent { lines: 3, bytes: 7 }, "{other:?}");
         }
-        assert_eq!(read_hex("x\n1\n"), (vec![], 0));
-        assert_eq!(read_hex("\n\n"), (vec![], 0));
-        assert_eq!(read_hex(""), (vec![], 0));
+        assert_eq!(read_hex("x\n1\n"), (vec![], Extent::default()));
+        assert_eq!(read_hex("\n\n"), (vec![], Extent::default()));
     }
 
     #[test]
@@ -126,9 +187,16 @@ mod tests {
                     }
                 })
                 .collect();
-            let (all, length) = read_hex(&lines);
+            let (all, extent) = read_hex(&lines);
             assert!(all.iter().copied().eq(0..other), "{other}");
-            assert_eq!(length, other as usize * 17);
+            let bytes = other as usize * 17;
+            assert_eq!(
+                extent,
+                Extent {
+                    lines: other,
+                    bytes
+                }
+            );
         }
     }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
-use simidx::Width;
+use simidx::{Fingerprint, Width};
 
 use crate::problem::Problem;
 
@@ -192,36 +192,30 @@ pub fn document(width: Width, bytes: &[u8]) -> Result<(String, What), Problem> {
     Ok((body.id, what))
 }
 
-/// A fingerprint of any width as a hexadecimal JSON string.
+/// A fingerprint as a hexadecimal JSON string.
 #[derive(Deserialize)]
-#[serde(try_from = "String")]
-struct Hex(u128);
+#[serde(try_from = "String", bound = "F: Fingerprint")]
+struct Hex<F>(F);
 
-impl Hex {
-    fn into_query(self, width: Width) -> Result<What, Problem> {
-        match self.0 <= width.max() {
-            true => Ok(What::Fingerprint(self.0)),
-            false => {
-                let detail = no_fingerprint(width, &format!("{:x}", self.0));
-                Err(Problem::bad("bad-request", detail))
-            }
-        }
+impl<F: Fingerprint> Hex<F> {
+    fn into_query(self) -> What {
+        What::Fingerprint(self.0.to_u128())
     }
 }
 
-impl TryFrom<String> for Hex {
+impl<F: Fingerprint> TryFrom<String> for Hex<F> {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        let parsed = Width::W128.parse_hex(&text).map(Hex);
-        parsed.ok_or_else(|| format!("{} is no hexadecimal number", shown(&text)))
+        let parsed = F::parse_hex(&text).map(Hex);
+        parsed.ok_or_else(|| no_fingerprint(Width::of::<F>(), &text))
     }
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "an object")]
-struct BatchBody {
-    fingerprints: Option<Vec<Hex>>,
+#[serde(deny_unknown_fields, expecting = "an object", bound = "F: Fingerprint")]
+struct BatchBody<F> {
+    fingerprints: Option<Vec<Hex<F>>>,
     texts: Option<Vec<String>>,
     k: Option<u32>,
     limit: Option<usize>,
@@ -229,9 +223,9 @@ struct BatchBody {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "an object")]
-struct LineBody {
-    fingerprint: Option<Hex>,
+#[serde(deny_unknown_fields, expecting = "an object", bound = "F: Fingerprint")]
+struct LineBody<F> {
+    fingerprint: Option<Hex<F>>,
     text: Option<String>,
     k: Option<u32>,
     limit: Option<usize>,
@@ -304,12 +298,19 @@ fn bad_json(error: &serde_json::Error) -> Problem {
 /// # Errors
 /// An invalid object, or more than `max_batch` queries.
 pub fn batch(width: Width, body: &[u8], max_batch: usize) -> Result<(Vec<What>, Params), Problem> {
-    let body: BatchBody = object(body)?;
+    match width {
+        Width::W32 => batch_of::<u32>(body, max_batch),
+        Width::W64 => batch_of::<u64>(body, max_batch),
+        Width::W128 => batch_of::<u128>(body, max_batch),
+    }
+}
+
+fn batch_of<F: Fingerprint>(body: &[u8], max_batch: usize) -> Result<(Vec<What>, Params), Problem> {
+    let body: BatchBody<F> = object(body)?;
     let queries: Vec<What> = match (body.fingerprints, body.texts) {
         (Some(fingerprints), None) => {
             check_batch(fingerprints.len(), max_batch)?;
-            let queries = fingerprints.into_iter().map(|hex| hex.into_query(width));
-            queries.collect::<Result<_, _>>()?
+            fingerprints.into_iter().map(Hex::into_query).collect()
         }
         (None, Some(texts)) => {
             check_batch(texts.len(), max_batch)?;
@@ -338,13 +339,21 @@ pub(crate) fn check_batch(count: usize, max_batch: usize) -> Result<(), Problem>
 /// # Errors
 /// An invalid line.
 pub fn line(width: Width, line: &[u8]) -> Result<(What, Params), Problem> {
-    if line.trim_ascii_start().first() == Some(&b'"') {
-        let hex: Hex = serde_json::from_slice(line).map_err(|error| bad_json(&error))?;
-        return Ok((hex.into_query(width)?, Params::default()));
+    match width {
+        Width::W32 => line_of::<u32>(line),
+        Width::W64 => line_of::<u64>(line),
+        Width::W128 => line_of::<u128>(line),
     }
-    let body: LineBody = object(line)?;
+}
+
+fn line_of<F: Fingerprint>(line: &[u8]) -> Result<(What, Params), Problem> {
+    if line.trim_ascii_start().first() == Some(&b'"') {
+        let hex: Hex<F> = serde_json::from_slice(line).map_err(|error| bad_json(&error))?;
+        return Ok((hex.into_query(), Params::default()));
+    }
+    let body: LineBody<F> = object(line)?;
     let query = match (body.fingerprint, body.text) {
-        (Some(hex), None) => hex.into_query(width)?,
+        (Some(hex), None) => hex.into_query(),
         (None, Some(text)) => What::Text(text),
         _ => {
             let detail = "a line is an object with either fingerprint or text";

@@ -240,15 +240,6 @@ def segments_of(path: str) -> list[Segment]:
     return [Segment(name, content) for name, content, *_ in _simidx.manifest_segments(manifest_of(path))]
 
 
-def located(path: str) -> tuple[str, list[Segment]]:
-    """Returns the folder and the segments of a set, or of a local index file, which is its only segment."""
-    store = Store(path)
-    if store.is_local and os.path.isfile(store.path):
-        folder, name = os.path.split(store.path)
-        return folder, [Segment(name, "")]
-    return store.path, segments_of(path)
-
-
 def refuse_repeated(path: str, before: bytes, manifests: Iterable[bytes]) -> None:
     """Refuses to append segments whose records a set has already."""
     listed = {content for _, content, *_ in _simidx.manifest_segments(before)}
@@ -259,6 +250,15 @@ def refuse_repeated(path: str, before: bytes, manifests: Iterable[bytes]) -> Non
             f"{path}: {len(again)} of {len(added)} segments to append have been committed already, such as {again[0]}: "
             "the set has their records, and nothing was added"
         )
+
+
+def fetched(paths: Iterable[str], most: int | None = None) -> list[str]:
+    """Returns local paths of index files and sets. Of a set elsewhere, up to ``most`` segments are copied."""
+    found: list[str] = []
+    for path in paths:
+        store = Store(path)
+        found += [store.path] if store.is_local else [store.fetch(segment) for segment in segments_of(path)[:most]]
+    return found
 
 
 def sweep(path: str | os.PathLike[str], older_than: float = 24 * 3600.0) -> list[str]:

@@ -66,7 +66,7 @@ pub(crate) struct Args {
     /// Largest distance [default: the one that the index was built for; the smallest of several]
     #[arg(short = 'k', long, value_name = "K", value_parser = count(DISTANCES))]
     max_distance: Option<u32>,
-    /// How to find the matches; the result is the same. With --limit, the nearest of each query are searched for by probes
+    /// How to find the matches; the result is the same. With --limit, auto is a search for the nearest of each query
     #[arg(long, value_parser = one_of(STRATEGIES), value_name = "STRATEGY", default_value = "auto")]
     strategy: JoinStrategy,
     /// Least Jaccard similarity of two texts, estimated by the sketches of the index [default: 0.8]
@@ -115,25 +115,37 @@ pub(crate) fn run(mut args: Args, mode: ProgressMode) -> Answer {
         let set = args.exclude.apply(args.index.open()?)?;
         let least = args.least(&set, explicit_ids)?;
         let mut out = Lines::new(sheet, &args.columns(set.id_kind(), least.is_some()))?;
-        let found = match (least, args.style.limit) {
-            (Some(least), _) => similar::join(&set, &args, least, &mut out, mode)?,
-            (None, Some(limit)) => nearest(&set, &args, limit, &mut out)?,
-            (None, None) => all(&set, &args, &mut out, mode)?,
+        let found = match least {
+            Some(least) => similar::join(&set, &args, least, &mut out, mode)?,
+            None => join(&set, &args, &mut out, mode)?,
         };
         out.finish()?;
         Ok(found)
     })
 }
 
-/// Finds all matches, for all queries together.
-fn all(set: &Set, args: &Args, out: &mut dyn Write, mode: ProgressMode) -> Answer {
+fn join(set: &Set, args: &Args, out: &mut dyn Write, mode: ProgressMode) -> Answer {
     let options = args.options(set)?;
+    match (args.style.limit, args.strategy) {
+        (Some(limit), JoinStrategy::Auto) => nearest(set, args, options.distance, (limit, out)),
+        _ => all(set, args, &options, out, mode),
+    }
+}
+
+/// Finds all matches, for all queries together.
+fn all(
+    set: &Set,
+    args: &Args,
+    options: &JoinOptions,
+    out: &mut dyn Write,
+    mode: ProgressMode,
+) -> Answer {
     let queries = Queries::read(set, args)?;
     let count = counted(queries.fingerprints.len() as u64, "query");
     let bar = mode.spinner(format!("joining {count}"));
     let mut printer = Printer::new(set, &queries, args.answer_style(), out);
     let mut failure = None;
-    let joined = set.join(&queries.fingerprints, &options, |number, found| {
+    let joined = set.join(&queries.fingerprints, options, |number, found| {
         printer.take(number, found).map_err(|error| {
             // Kept aside: the error of the library has no room for it.
             failure = Some(error);
@@ -159,10 +171,15 @@ fn all(set: &Set, args: &Args, out: &mut dyn Write, mode: ProgressMode) -> Answe
 }
 
 /// Finds the nearest matches of each query by itself, because all matches of a large distance would be many times as many.
-fn nearest(set: &Set, args: &Args, limit: u64, out: &mut dyn Write) -> Answer {
+fn nearest(
+    set: &Set,
+    args: &Args,
+    max_distance: u32,
+    (limit, out): (u64, &mut dyn Write),
+) -> Answer {
     let question = Question::Nearest {
         count: usize::try_from(limit).unwrap_or(usize::MAX),
-        max_distance: args.options(set)?.distance,
+        max_distance,
     };
     let mut answers = Answers::new(set, question, args.answer_style(), out);
     let mut queries = args.queries(set)?;
@@ -331,6 +348,8 @@ struct Printer<'a> {
     number: usize,
     /// The matches of its object, which are printed together.
     matches: Vec<u8>,
+    /// Number of its matches.
+    match_count: u64,
     found: bool,
 }
 
@@ -344,6 +363,7 @@ impl<'a> Printer<'a> {
             query: queries.get(0),
             number: 0,
             matches: Vec::new(),
+            match_count: 0,
             found: false,
         }
     }
@@ -355,13 +375,18 @@ impl<'a> Printer<'a> {
             return Ok(());
         };
         self.found = true;
+        let others = self.match_count;
+        self.match_count += 1;
+        if self.style.limit.is_some_and(|limit| others >= limit) {
+            return Ok(());
+        }
         let (fingerprint, distance) = (found.fingerprint, found.distance);
         let mut ids = self.set.ids_of(fingerprint)?.peekable();
         if ids.peek().is_none() && self.set.id_kind() != IdKind::None {
             return Err(self.missing(fingerprint));
         }
         let found = (fingerprint, distance, self.set.width());
-        let (style, of_query) = (self.style, (query, self.matches.len() as u64));
+        let (style, of_query) = (self.style, (query, others));
         match style.json {
             true => style.write_match(of_query, found, ids, &mut self.matches)?,
             // A match can have more ids than there is memory for.
@@ -391,6 +416,7 @@ impl<'a> Printer<'a> {
                     })?;
             }
             self.matches.clear();
+            self.match_count = 0;
             self.number += 1;
             self.query = self.queries.get(self.number);
         }

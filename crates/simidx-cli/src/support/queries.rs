@@ -3,7 +3,7 @@
 
 use std::panic::resume_unwind;
 use std::path::Path;
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use rayon::prelude::*;
@@ -18,11 +18,8 @@ use crate::support::pipeline::{PipelineFiles, recorded};
 /// Largest number of queries that are answered together.
 const BATCH_QUERIES: usize = 4096;
 
-/// Largest number of bytes of documents that are answered together, without the last one.
+/// Largest number of bytes of documents that wait or are answered together, without the last one.
 const BATCH_TEXT_LEN: usize = 16 << 20;
-
-/// Largest number of records of a stream that wait if they may be documents.
-const WAITING_DOCUMENTS: usize = 64;
 
 /// The records that are queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,20 +99,60 @@ impl Read {
     }
 }
 
-/// Queries that were read together, and the failure that ended the reading after them.
-type Batch = (Vec<Read>, Option<Failure>);
+/// Queries that were read together; a failure comes last.
+type Batch = Vec<Result<Read, Failure>>;
 
-/// Whether queries, and bytes of documents, are enough to be answered together.
-fn are_enough(queries: &[Read], text_len: usize) -> bool {
-    queries.len() >= BATCH_QUERIES || text_len >= BATCH_TEXT_LEN
+/// Queries that have been read but not taken.
+#[derive(Default)]
+struct Waiting {
+    queries: Batch,
+    /// Number of bytes of their documents.
+    text_len: usize,
+    /// Whether reading or taking has ended.
+    is_over: bool,
+}
+
+impl Waiting {
+    fn is_full(&self) -> bool {
+        self.queries.len() >= BATCH_QUERIES || self.text_len >= BATCH_TEXT_LEN
+    }
+}
+
+/// A bounded queue between the reading and the answering thread: one waits while it is full, the other while it is
+/// empty.
+#[derive(Default)]
+struct Meeting {
+    waiting: Mutex<Waiting>,
+    changed: Condvar,
+}
+
+impl Meeting {
+    /// Waits while a condition holds.
+    fn wait_while(&self, is_so: impl Fn(&Waiting) -> bool) -> MutexGuard<'_, Waiting> {
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = self.changed.wait_while(waiting, |waiting| is_so(waiting));
+        waiting.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One end of the queue, which closes it when it is dropped.
+struct Side(Arc<Meeting>);
+
+impl Drop for Side {
+    fn drop(&mut self) {
+        self.0.wait_while(|_| false).is_over = true;
+        self.0.changed.notify_one();
+    }
 }
 
 /// Returns queries in batches.
 pub(crate) struct QueryReader<'a> {
-    /// The queries that were read. The reading thread ends when they are no longer taken, or with the program: it may
-    /// wait indefinitely for input.
-    waiting: Receiver<Batch>,
+    /// The reading thread ends when queries are no longer taken, or with the program: it may wait indefinitely for
+    /// input.
+    meeting: Side,
     thread: Option<JoinHandle<()>>,
+    /// Whether the queries are in a regular file, so that waiting for more of them always succeeds.
+    is_file: bool,
     diagnostics: Diagnostics,
     /// Number of queries that were returned.
     count: u64,
@@ -146,17 +183,13 @@ impl<'a> QueryReader<'a> {
             _ => None,
         };
         let is_file = path.as_os_str() != "-" && path.is_file();
-        // Queries from a file come in full batches, of which the next one is read while one is answered.
-        let most = match (is_file, kind) {
-            (true, _) => 0,
-            (false, QueryKind::Fingerprints) => BATCH_QUERIES,
-            (false, _) => WAITING_DOCUMENTS,
-        };
-        let (sender, waiting) = sync_channel(most);
-        let thread = std::thread::spawn(move || read(reader, kind, is_file, &sender));
+        let meeting = Arc::<Meeting>::default();
+        let side = Side(Arc::clone(&meeting));
+        let thread = std::thread::spawn(move || read(reader, kind, is_file, &side));
         Ok(QueryReader {
-            waiting,
+            meeting: Side(meeting),
             thread: Some(thread),
+            is_file,
             diagnostics,
             count: 0,
             failure: None,
@@ -175,20 +208,18 @@ impl<'a> QueryReader<'a> {
         &mut self,
         before_waiting: impl FnOnce() -> Result<(), Failure>,
     ) -> Result<Option<Vec<Query>>, Failure> {
-        let (mut queries, mut text_len) = (Vec::new(), 0);
-        let mut next = self.waiting.try_recv();
-        if matches!(next, Err(TryRecvError::Empty)) {
+        let mut batch = self.take(self.is_file);
+        if batch.is_empty() && self.failure.is_none() && !self.is_file {
             before_waiting()?;
-            next = self.waiting.recv().map_err(TryRecvError::from);
+            batch = self.take(true);
         }
-        while let Ok((batch, failure)) = next {
-            text_len += batch.iter().map(Read::text_len).sum::<usize>();
-            queries.extend(batch);
-            self.failure = failure;
-            if self.failure.is_some() || are_enough(&queries, text_len) {
-                break;
+        let mut queries = Vec::with_capacity(batch.len());
+        for read in batch {
+            match read {
+                Ok(read) => queries.push(read),
+                // The failure is the last element.
+                Err(failure) => self.failure = Some(failure),
             }
-            next = self.waiting.try_recv();
         }
         for (source, place) in queries.iter().filter_map(|read| read.fault.as_ref()) {
             self.diagnostics.note_faults((source, *place));
@@ -208,6 +239,21 @@ impl<'a> QueryReader<'a> {
                 Ok(None)
             }
         }
+    }
+
+    /// Returns the available queries, and waits if there are none. Queries from a file come in full batches.
+    fn take(&self, waits: bool) -> Batch {
+        let Side(meeting) = &self.meeting;
+        let mut waiting = meeting.wait_while(|waiting| {
+            let is_enough = match self.is_file {
+                true => waiting.is_full(),
+                false => !waiting.queries.is_empty(),
+            };
+            waits && !is_enough && !waiting.is_over
+        });
+        waiting.text_len = 0;
+        meeting.changed.notify_one();
+        std::mem::take(&mut waiting.queries)
     }
 
     /// Returns the queries with their fingerprints, in order. Documents are fingerprinted in parallel.
@@ -244,14 +290,8 @@ fn fingerprinter(set: &Set, files: &PipelineFiles) -> Result<ParallelFingerprint
     Ok(recorded(set, &files.read()?)?.parallel(set.width())?)
 }
 
-/// Reads queries up to the end or the first failure, or until they are no longer taken. Those of a stream are sent at once.
-fn read(
-    mut reader: Box<dyn RecordReader>,
-    kind: QueryKind,
-    is_file: bool,
-    sender: &SyncSender<Batch>,
-) {
-    let (mut batch, mut text_len, mut failure) = (Vec::new(), 0, None);
+/// Reads queries up to the end or the first failure, or until they are no longer taken.
+fn read(mut reader: Box<dyn RecordReader>, kind: QueryKind, is_file: bool, Side(meeting): &Side) {
     while let Some(record) = reader.next() {
         let query = record.map_err(Failure::from).and_then(|record| {
             if let Some(message) = kind.refusal(&record.content) {
@@ -261,23 +301,19 @@ fn read(
             let fault = record.has_faults.then(|| (source.to_owned(), place));
             Ok(Read { record, fault })
         });
-        match query {
-            Ok(query) => {
-                text_len += query.text_len();
-                batch.push(query);
-            }
-            Err(error) => {
-                failure = Some(error);
-                break;
-            }
+        let is_last = query.is_err();
+        let mut waiting = meeting.wait_while(|waiting| waiting.is_full() && !waiting.is_over);
+        if waiting.is_over {
+            return;
         }
-        if !is_file || are_enough(&batch, text_len) {
-            text_len = 0;
-            if sender.send((std::mem::take(&mut batch), None)).is_err() {
-                return;
-            }
+        waiting.text_len += query.as_ref().map_or(0, Read::text_len);
+        waiting.queries.push(query);
+        // A system call for each query in a file would cost more than the query.
+        if !is_file || waiting.is_full() {
+            meeting.changed.notify_one();
+        }
+        if is_last {
+            return;
         }
     }
-    // Nobody waits for them if this fails.
-    let _ = sender.send((batch, failure));
 }
