@@ -9,14 +9,11 @@ use simidx::format::{FORMAT_VERSION, Metadata, SketchParameters};
 use simidx::set::Segment;
 use simidx::summary::{Summary, TableSummary};
 
-use crate::page::{cut, decimal, grouped};
+use crate::page::{decimal, grouped};
 use crate::{one_line, row};
 
 /// Number of blocks below which an index is too small to measure its compression.
 const TINY_BLOCKS: u64 = 8;
-
-/// Largest number of characters of a pipeline that are shown.
-const PIPELINE_LEN: usize = 1000;
 
 /// The parameters and the compression of an index file.
 #[derive(Debug)]
@@ -174,10 +171,12 @@ pub fn rows(figures: &Value) -> Vec<(&'static str, String)> {
         rows.push(("index files", grouped(files.len() as u64)));
     }
     let is_tiny = is_tiny(figures);
+    let is_empty = figures["fingerprint_count"] == 0;
     for (key, name, unit) in NAMES {
         let value = match &figures[key] {
             Value::String(text) => text.clone(),
             number => match (number.as_u64(), number.as_f64()) {
+                (Some(0), _) if key == "id_bytes" => continue,
                 (Some(count), _) => grouped(count),
                 // An empty index has no meaningful ratio, and one of few fingerprints has none that says anything.
                 (None, Some(share)) if share > 0.0 && !is_tiny => decimal(share, 2),
@@ -189,13 +188,21 @@ pub fn rows(figures: &Value) -> Vec<(&'static str, String)> {
                 let value = value + ", those in several files counted in each";
                 ("fingerprints", value)
             }
+            ("bits_per_fingerprint", Some(_)) => ("all files", value + unit),
             _ => (name, value + unit),
         });
+    }
+    if is_tiny && !is_empty {
+        rows.push(("compression", "too few fingerprints to say".to_owned()));
+    }
+    if figures["id_lookup"] == true {
+        rows.push(("look-up of ids", "yes".to_owned()));
     }
     let text = |value: &Value| one_line(value.as_str().unwrap_or_default());
     if let sketches @ Value::Object(_) = &figures["sketches"] {
         let (bits, features) = (&sketches["bits"], text(&sketches["features"]));
         let (bytes, each) = (&sketches["bytes"], sketches["bytes_per_record"].as_f64());
+        let bytes = grouped(bytes.as_u64().unwrap_or_default());
         let each = each.unwrap_or_default();
         let value = format!("{bits} bits of {features}: {bytes} bytes, {each:.2} each");
         rows.push(("sketches", value));
@@ -204,9 +211,7 @@ pub fn rows(figures: &Value) -> Vec<(&'static str, String)> {
         rows.push(("metadata", format!("{}={}", one_line(key), text(value))));
     }
     if figures["pipeline"].is_string() {
-        // Spaces after commas let a browser break lines.
-        let pipeline = text(&figures["pipeline"]).replace(",\"", ", \"");
-        rows.push(("pipeline", cut(&pipeline, PIPELINE_LEN)));
+        rows.push(("pipeline", text(&figures["pipeline"])));
     }
     rows
 }
