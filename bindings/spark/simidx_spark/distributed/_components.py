@@ -35,7 +35,6 @@ from simidx_spark.distributed._messages import (
     records_at_places,
     rows_for,
 )
-from simidx_spark.distributed._texts import given_texts
 
 #: Rows of two columns in a message.
 PIECE = 1 << 18
@@ -246,7 +245,6 @@ class Together:
 
     def _clusters(self, table: pa.Table) -> pa.Table:
         if self._longest:
-            given_texts(table.column("length"), table.column("id"))
             unique_ids(table.column("id"))
         # By label, then by id: the first row of a label has its smallest id. Of equal ids, the smaller bits come first.
         by_length = [("length", "descending")] if self._longest else []
