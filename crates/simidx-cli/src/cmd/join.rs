@@ -116,7 +116,7 @@ pub(crate) fn run(mut args: Args, mode: ProgressMode) -> Answer {
         let least = args.least(&set, explicit_ids)?;
         let mut out = Lines::new(sheet, &args.columns(set.id_kind(), least.is_some()))?;
         let found = match least {
-            Some(least) => similar::join(&set, &args, least, &mut out, mode)?,
+            Some(least) => similar::join(&set, &args, least, &mut out)?,
             None => join(&set, &args, &mut out, mode)?,
         };
         out.finish()?;

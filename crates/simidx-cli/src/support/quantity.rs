@@ -61,8 +61,13 @@ fn times(number: &str, unit: &str) -> Option<(u64, bool)> {
     let product: f64 = match unit.strip_suffix('i') {
         Some(letter) => number.parse::<f64>().ok()? * 1024f64.powi(power(letter)?),
         None if unit.is_empty() => number.parse().ok()?,
-        // Of the exact product only the nearest floating-point number is taken.
-        None => format!("{number}e{}", 3 * power(unit)?).parse().ok()?,
+        None => {
+            // Of the exact product only the nearest floating-point number is taken.
+            let (digits, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+            let exponent = exponent.parse::<i32>().ok()?;
+            let exponent = i64::from(exponent) + 3 * i64::from(power(unit)?);
+            format!("{digits}e{exponent}").parse().ok()?
+        }
     };
     (product < u64::MAX as f64).then_some((product as u64, product.fract() == 0.0))
 }
@@ -88,6 +93,8 @@ mod tests {
             ("64Mi", 64 << 20),
             ("10M", 10_000_000),
             ("10MB", 10_000_000),
+            ("1e3MB", 1_000_000_000),
+            ("2.5e-1kB", 250),
             ("1.5GB", 1_500_000_000),
             (".5k", 500),
             ("1e9", 1_000_000_000),

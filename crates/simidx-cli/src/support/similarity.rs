@@ -356,3 +356,50 @@ pub(crate) fn each_text(
     positions.check(records)?;
     Ok(texts)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn similarities_are_read() {
+        assert_eq!(least("0.8"), Ok(0.8));
+        assert_eq!(least("1"), Ok(1.0));
+        for wrong in ["0", "0.01", "1.01", "-1", "nan", "80%", ""] {
+            assert!(least(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(features("words:5"), Ok(Some(5)));
+        assert_eq!(features("pipeline"), Ok(None));
+        for wrong in ["words", "words:0", "words:65", "5", "Pipeline"] {
+            assert!(features(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_shares_are_all_of_the_memory() {
+        for memory in [0, MIN_MEMORY, MIN_MEMORY + 7, 4 << 30] {
+            let shares = MemoryShares::new(memory);
+            assert_eq!(shares.search + shares.ids, memory);
+            assert!(shares.search >= memory.min(MIN_MEMORY));
+        }
+    }
+
+    #[test]
+    fn the_default_is_four_fifths_of_runs_of_three_words() {
+        let args = SimilarityArgs {
+            similarity: None,
+            features: None,
+        };
+        assert_eq!(args.or_default(false), Similarity::default());
+        assert_eq!(args.given(true), None);
+        let of_features = Similarity::of_features(0.8).ok();
+        assert_eq!(Some(args.or_default(true)), of_features);
+        let features = Some(None);
+        let args = SimilarityArgs { features, ..args };
+        assert_eq!(args.given(false), of_features);
+        assert_eq!(
+            features_of(args.or_default(false)),
+            "features of the pipeline"
+        );
+    }
+}

@@ -18,13 +18,7 @@ use crate::support::records::{Each, Fingerprinted, Refusal, Wanted, read_file};
 const MEMORY_PARTS: u64 = 4;
 
 /// Runs the command.
-pub(super) fn join(
-    set: &Set,
-    args: &Args,
-    least: f64,
-    out: &mut dyn Write,
-    mode: ProgressMode,
-) -> Answer {
+pub(super) fn join(set: &Set, args: &Args, least: f64, out: &mut dyn Write) -> Answer {
     let search = SketchSearch::new(set, least, 0.0);
     let search = search.map_err(|error| match error {
         Error::Options(error) => Failure::new(error.to_string()).about(set.names().join(", ")),
@@ -42,7 +36,7 @@ pub(super) fn join(
         query_count: 0,
         match_count: 0,
     };
-    joined.read_queries(mode)?;
+    joined.read_queries()?;
     let by_chance = search.chance_matches();
     if by_chance > MOST_CHANCE_MATCHES {
         say(format_args!(
@@ -87,7 +81,7 @@ struct Query {
 
 impl Joined<'_> {
     /// Reads all queries, and answers as many at a time as there is memory for.
-    fn read_queries(&mut self, mode: ProgressMode) -> Result<(), Failure> {
+    fn read_queries(&mut self) -> Result<(), Failure> {
         let (mut queries, mut sketches) = (Vec::new(), Vec::new());
         let sketcher = self.search.sketcher().clone();
         let pipeline = sketcher.pipeline()?;
@@ -110,7 +104,8 @@ impl Joined<'_> {
             }
             Ok(())
         });
-        let reading = (mode, "joining", "documents");
+        // A bar would mix with the matches.
+        let reading = (ProgressMode::Never, "joining", "documents");
         read_file(file, &options, &pipeline, reading, &mut each)?;
         self.answer(&queries, &sketches)?;
         Ok(self.out.flush()?)
