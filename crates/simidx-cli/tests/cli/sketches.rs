@@ -183,7 +183,7 @@ fn info_and_merge_know_sketches() {
         .map(str::to_owned);
     let row = row.expect("there is a row");
     assert!(
-        row.contains("256 bits of words:3 html:auto: 6472 bytes, 32.36 each"),
+        row.contains("256 bits of words:3 html:auto: 6,472 bytes, 32.36 each"),
         "{row}"
     );
     let sketches = &sandbox.run(&["info", "x.simidx", "--json"]).json()["sketches"];
