@@ -168,7 +168,9 @@ class Meeting:
     """
 
     def __init__(self, width: int, k: int, rounds: list[Round], count: int, cores: int) -> None:
-        self.width, self.rounds, self._k = width, rounds, k
+        self.width: int = width
+        self.rounds: list[Round] = rounds
+        self._k = k
         self._of_each = max(1, -(-count // PLACE))
         #: Whether each place gets all fingerprints.
         self.sends_all: bool = self._of_each == 1
