@@ -121,7 +121,7 @@ impl InputFile {
     /// Checks that records can be copied one by one, as those of the formats `le` and `npy` cannot.
     ///
     /// # Errors
-    /// [`Error::Input`] if they cannot.
+    /// [`Error::Input`](crate::Error::Input) if they cannot.
     pub fn check_copyable(&self) -> Result<()> {
         match self.format {
             Format::Le | Format::Npy => {
