@@ -180,21 +180,21 @@ impl Positions {
 
     /// Checks that a further pass over the records had the same number of records as the first one.
     pub(crate) fn check(&self, count: u64) -> Result<(), Failure> {
-        if count == self.total {
-            return Ok(());
-        }
-        let first = self.total;
-        let message = format!("the inputs have changed: {first} records at first, {count} later");
-        Err(Failure::new(message))
+        unchanged("records", self.total, count)
     }
 
     /// Checks that a further pass over documents that all have texts had the same number of texts as the first one.
     pub(crate) fn check_texts(&self, count: u64) -> Result<(), Failure> {
-        match self.end - self.skipped.len() as u64 == count {
-            true => Ok(()),
-            false => Err(Failure::new("the inputs have changed")),
-        }
+        unchanged("texts", self.end - self.skipped.len() as u64, count)
     }
+}
+
+fn unchanged(what: &str, first: u64, later: u64) -> Result<(), Failure> {
+    if first == later {
+        return Ok(());
+    }
+    let message = format!("the inputs have changed: {first} {what} at first, {later} later");
+    Err(Failure::new(message))
 }
 
 /// Number of ids that are read together.

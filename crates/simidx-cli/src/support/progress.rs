@@ -129,8 +129,8 @@ impl ProgressMode {
 /// The options of the bar for inputs: when it is drawn, the operation on them, and the name of their records.
 pub(crate) type Reading = (ProgressMode, &'static str, &'static str);
 
-/// A bar with the numbers of records and bytes read from inputs.
-/// It counts bytes, from which the remaining time is estimated.
+/// A bar with the numbers of records and bytes read from inputs. It counts bytes, from which the remaining time is
+/// estimated.
 pub(crate) struct ReadingBar(ProgressBar);
 
 impl ReadingBar {
